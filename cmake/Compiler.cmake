@@ -1,0 +1,24 @@
+# octavo_flags: what every one of our own targets is compiled with.
+add_library(octavo_flags INTERFACE)
+target_compile_features(octavo_flags INTERFACE cxx_std_20)
+target_compile_options(octavo_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual
+  -Werror
+  # A product and a sum are two roundings unless the source says fma: bits must not depend on what
+  # the optimiser fuses.
+  -ffp-contract=off)
+
+if(OCTAVO_SANITIZE)
+  target_compile_options(octavo_flags INTERFACE
+    -fsanitize=${OCTAVO_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(octavo_flags INTERFACE -fsanitize=${OCTAVO_SANITIZE})
+endif()
+if(OCTAVO_COVERAGE)
+  target_compile_options(octavo_flags INTERFACE --coverage)
+  target_link_options(octavo_flags INTERFACE --coverage)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+endif()

@@ -1,0 +1,31 @@
+# octavo_layer(<name> LINKS <targets...> [FOLDERS <subfolders...>])
+#
+# Makes the static library octavo_<name> from src/<name>/*.cpp (and the named subfolders), and one
+# test program octavo_<name>_test from the *_test.cpp files that stand beside them. A new file needs
+# no edit here.
+function(octavo_layer name)
+  cmake_parse_arguments(ARG "" "" "LINKS;FOLDERS" ${ARGN})
+  set(patterns "${CMAKE_SOURCE_DIR}/src/${name}/*.cpp")
+  foreach(folder IN LISTS ARG_FOLDERS)
+    list(APPEND patterns "${CMAKE_SOURCE_DIR}/src/${name}/${folder}/*.cpp")
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+
+  add_library(octavo_${name} STATIC ${sources})
+  target_include_directories(octavo_${name} PUBLIC "${CMAKE_SOURCE_DIR}/src")
+  target_link_libraries(octavo_${name} PUBLIC ${ARG_LINKS} PRIVATE octavo_flags)
+  if(OCTAVO_SANITIZE OR OCTAVO_COVERAGE)
+    target_link_libraries(octavo_${name} INTERFACE octavo_flags)
+  endif()
+
+  if(OCTAVO_TESTS AND tests)
+    add_executable(octavo_${name}_test ${tests})
+    target_link_libraries(octavo_${name}_test PRIVATE
+      octavo_${name} octavo_flags GTest::gmock GTest::gtest_main)
+    gtest_discover_tests(octavo_${name}_test DISCOVERY_MODE PRE_TEST
+      PROPERTIES TIMEOUT 300 LABELS unit)
+  endif()
+endfunction()

@@ -1,0 +1,79 @@
+/* octavo_rust.h - tokenizers and chat templates from Rust, as C functions.
+ *
+ * Every function returns a status; outputs are written only on OCTAVO_OK. A handle is immutable and
+ * may be used from many threads at once. Text is UTF-8 with a size, may hold NUL and has no
+ * terminator. What is owned by the caller is given back with the matching free function, once.
+ * `error` may be null; when the status is not OCTAVO_OK it receives owned text. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum octavo_status {
+  OCTAVO_OK = 0,
+  OCTAVO_REFUSED = 1, /* the input is not valid; `error` says why */
+  OCTAVO_RAISED = 2,  /* a template called raise_exception; `error` is its message */
+  OCTAVO_LIMIT = 3,   /* a template went over its steps or its output size */
+  OCTAVO_BUG = 4      /* a panic was stopped at the border */
+} octavo_status;
+
+typedef struct octavo_text {
+  char* data;
+  size_t size;
+} octavo_text;
+
+typedef struct octavo_ids {
+  uint32_t* data;
+  size_t size;
+} octavo_ids;
+
+octavo_status octavo_text_free(octavo_text text);
+octavo_status octavo_ids_free(octavo_ids ids);
+
+/* A tokenizer, from the bytes of a tokenizer.json. Its truncation and padding are ignored. */
+typedef struct octavo_tokenizer octavo_tokenizer;
+
+octavo_status octavo_tokenizer_new(const char* json, size_t json_size, octavo_tokenizer** out,
+                                   octavo_text* error);
+octavo_status octavo_tokenizer_free(octavo_tokenizer* tokenizer);
+octavo_status octavo_tokenizer_encode(const octavo_tokenizer* tokenizer, const char* text,
+                                      size_t text_size, bool add_special_tokens, octavo_ids* out,
+                                      octavo_text* error);
+/* Ids outside the vocabulary contribute nothing. */
+octavo_status octavo_tokenizer_decode(const octavo_tokenizer* tokenizer, const uint32_t* ids,
+                                      size_t count, bool skip_special_tokens, octavo_text* out,
+                                      octavo_text* error);
+octavo_status octavo_tokenizer_token_to_id(const octavo_tokenizer* tokenizer, const char* text,
+                                           size_t text_size, bool* found, uint32_t* id);
+octavo_status octavo_tokenizer_id_to_token(const octavo_tokenizer* tokenizer, uint32_t id,
+                                           bool* found, octavo_text* out);
+/* One past the largest id, added tokens included. */
+octavo_status octavo_tokenizer_vocab_size(const octavo_tokenizer* tokenizer, size_t* size);
+octavo_status octavo_tokenizer_is_special(const octavo_tokenizer* tokenizer, uint32_t id,
+                                          bool* special);
+
+/* A chat template with the filters, tests and functions that transformers gives it. */
+typedef struct octavo_template octavo_template;
+
+typedef struct octavo_template_limits {
+  uint64_t output_bytes; /* of one rendering */
+  uint64_t stack_bytes;  /* reserved (not touched) while compiling and rendering */
+} octavo_template_limits;
+
+octavo_status octavo_template_new(const char* source, size_t source_size,
+                                  octavo_template_limits limits, octavo_template** out,
+                                  octavo_text* error);
+octavo_status octavo_template_free(octavo_template* handle);
+/* `context` is a JSON object: the variables the template sees. `steps` bounds the instructions. */
+octavo_status octavo_template_render(const octavo_template* handle, const char* context,
+                                     size_t context_size, uint64_t steps, octavo_text* out,
+                                     octavo_text* error);
+
+#ifdef __cplusplus
+}
+#endif

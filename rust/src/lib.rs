@@ -1,0 +1,14 @@
+//! What octavo takes from Rust, behind the C functions of `include/octavo_rust.h`.
+//!
+//! Handles are immutable once made and may be used from many threads at once. No panic leaves a
+//! function: it comes back as `Status::Bug`.
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod border;
+mod json_dumps;
+mod python;
+mod template;
+mod template_ffi;
+mod template_source;
+mod tokenizer;
+mod tokenizer_ffi;

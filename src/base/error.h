@@ -1,0 +1,40 @@
+// error.h - the three ways things go wrong, each with its own form.
+//
+//   our own bug          OCTAVO_CHECK        stop here, loudly
+//   the caller's mistake RequestError        a status, the parameter and what would be right
+//   the files or machine SetupError          what is wrong and what the user can change
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace octavo {
+
+// A request that cannot be served as asked. `status` is the HTTP status it maps to.
+class RequestError : public std::runtime_error {
+ public:
+  RequestError(int status, std::string param, const std::string& message)
+      : std::runtime_error(param + ": " + message), status_(status), param_(std::move(param)) {}
+  int status() const { return status_; }
+  const std::string& param() const { return param_; }
+
+ private:
+  int status_;
+  std::string param_;
+};
+
+// A model file, a flag or this machine does not allow what was asked; the message says what to
+// change.
+class SetupError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Prints where and what, then aborts.
+[[noreturn]] void check_failed(const char* condition, const char* file, int line);
+
+}  // namespace octavo
+
+#define OCTAVO_CHECK(condition) \
+  (static_cast<bool>(condition) ? void(0) : ::octavo::check_failed(#condition, __FILE__, __LINE__))

@@ -1,0 +1,39 @@
+// mapped_file.h - a whole file mapped read-only. Safe to read from any thread.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace octavo {
+
+class MappedFile {
+ public:
+  // Throws SetupError when the file cannot be opened, is not a regular file, or cannot be mapped.
+  // An empty file gives an empty span.
+  explicit MappedFile(const std::filesystem::path& path);
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  const std::filesystem::path& path() const { return path_; }
+
+  // Tells the kernel that `part` (within bytes()) will not be read again, so that its pages leave
+  // this process's resident memory. Reading it again is still allowed.
+  void release(std::span<const std::byte> part) const;
+
+ private:
+  void unmap() noexcept;
+
+  std::filesystem::path path_;
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// The whole of a small text file. Throws SetupError when it cannot be read or is over `limit`
+// bytes.
+std::string read_text_file(const std::filesystem::path& path, size_t limit = 256u << 20);
+
+}  // namespace octavo

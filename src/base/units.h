@@ -1,0 +1,20 @@
+// units.h - byte counts and other quantities as people read and write them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace octavo {
+
+// "1.21 GiB", "640 KiB", "17 B": binary units, three digits.
+std::string format_bytes(uint64_t bytes);
+
+// "134.5M", "7.24B", "820": decimal, three to four digits.
+std::string format_count(uint64_t count);
+
+// "4GiB", "512MB", "1.5 GiB", "1048576" to bytes. Throws SetupError naming `flag` when it is none
+// of these.
+uint64_t parse_bytes(std::string_view text, std::string_view flag);
+
+}  // namespace octavo

@@ -1,0 +1,83 @@
+#include "cache/cache_plan.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace octavo {
+namespace {
+
+struct Kind {
+  SoftmaxSpec spec;
+  std::vector<int> layers;
+};
+
+std::vector<Kind> kinds_of(std::span<const SoftmaxSpec> layers) {
+  std::vector<Kind> kinds;
+  for (size_t layer = 0; layer < layers.size(); ++layer) {
+    auto kind = std::find_if(kinds.begin(), kinds.end(),
+                             [&](const Kind& k) { return k.spec == layers[layer]; });
+    if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {layers[layer], {}});
+    kind->layers.push_back(static_cast<int>(layer));
+  }
+  return kinds;
+}
+
+int groups_for(const Kind& kind, int size) {
+  return (static_cast<int>(kind.layers.size()) + size - 1) / size;
+}
+
+int group_size(const std::vector<Kind>& kinds) {
+  size_t largest = 1;
+  for (const auto& kind : kinds) largest = std::max(largest, kind.layers.size());
+  int best = 1;
+  int best_waste = -1;
+  for (int size = static_cast<int>(largest); size >= 1; --size) {
+    int waste = 0;
+    for (const auto& kind : kinds) {
+      waste += groups_for(kind, size) * size - static_cast<int>(kind.layers.size());
+    }
+    if (best_waste < 0 || waste < best_waste) {
+      best = size;
+      best_waste = waste;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+int CachePlan::pages_for(int tokens) const {
+  int pages = 0;
+  for (const auto& group : groups) pages += group.spec.pages_for(tokens, block_tokens);
+  return pages;
+}
+
+double CachePlan::bytes_per_token() const {
+  return static_cast<double>(groups.size() * bytes_per_page_id()) / block_tokens;
+}
+
+CachePlan plan_cache(std::span<const SoftmaxSpec> layers, int block_tokens) {
+  OCTAVO_CHECK(block_tokens > 0 && block_tokens % 8 == 0);
+  const std::vector<Kind> kinds = kinds_of(layers);
+  CachePlan plan;
+  plan.block_tokens = block_tokens;
+  plan.slots = group_size(kinds);
+  plan.places.resize(layers.size());
+  const auto slots = static_cast<size_t>(plan.slots);
+  for (const auto& kind : kinds) {
+    plan.page_bytes = std::max(plan.page_bytes, kind.spec.geometry(block_tokens).page_bytes());
+    for (size_t first = 0; first < kind.layers.size(); first += slots) {
+      CacheGroup group{kind.spec, {}};
+      for (size_t i = first; i < std::min(first + slots, kind.layers.size()); ++i) {
+        plan.places[static_cast<size_t>(kind.layers[i])] = {static_cast<int>(plan.groups.size()),
+                                                            static_cast<int>(i - first)};
+        group.layers.push_back(kind.layers[i]);
+      }
+      plan.groups.push_back(std::move(group));
+    }
+  }
+  return plan;
+}
+
+}  // namespace octavo

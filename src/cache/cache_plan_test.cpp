@@ -1,0 +1,54 @@
+#include "cache/cache_plan.h"
+
+#include <gtest/gtest.h>
+
+namespace octavo {
+namespace {
+
+SoftmaxSpec full() { return {.kv_heads = 8, .k_dim = 128, .v_dim = 128}; }
+
+SoftmaxSpec sliding() {
+  SoftmaxSpec spec = full();
+  spec.window = 512;
+  return spec;
+}
+
+TEST(CachePlan, AUniformModelIsOneGroupWithABufferPerLayer) {
+  const CachePlan plan = plan_cache(std::vector<SoftmaxSpec>(28, full()), 16);
+  EXPECT_EQ(plan.slots, 28);
+  ASSERT_EQ(plan.groups.size(), 1u);
+  EXPECT_EQ(plan.page_bytes, 16u * 8 * 128 * 2 * 2);
+  EXPECT_EQ(plan.pages_for(17), 2);
+  EXPECT_DOUBLE_EQ(plan.bytes_per_token(), 28.0 * 8 * 128 * 2 * 2);
+  EXPECT_EQ(plan.places[27].slot, 27);
+}
+
+TEST(CachePlan, TwoKindsShareBuffersInEqualGroups) {
+  std::vector<SoftmaxSpec> layers;
+  for (int i = 0; i < 24; ++i) layers.push_back(i % 4 == 3 ? full() : sliding());
+  const CachePlan plan = plan_cache(layers, 16);
+  EXPECT_EQ(plan.slots, 6);  // 18 and 6: four groups of six, nothing wasted
+  EXPECT_EQ(plan.groups.size(), 4u);
+  for (size_t layer = 0; layer < layers.size(); ++layer) {
+    const LayerPlace place = plan.places[layer];
+    EXPECT_EQ(plan.groups[static_cast<size_t>(place.group)].layers[static_cast<size_t>(place.slot)],
+              static_cast<int>(layer));
+    EXPECT_EQ(plan.groups[static_cast<size_t>(place.group)].spec, layers[layer]);
+  }
+}
+
+TEST(CachePlan, AnUnevenSplitWastesAsLittleAsPossible) {
+  std::vector<SoftmaxSpec> layers(22, sliding());  // Gemma 3 1B: 22 sliding, 4 full
+  layers.insert(layers.end(), 4, full());
+  const CachePlan plan = plan_cache(layers, 16);
+  int waste = -26;
+  for (const auto& group : plan.groups) {
+    waste += plan.slots;
+    EXPECT_LE(group.layers.size(), static_cast<size_t>(plan.slots));
+  }
+  EXPECT_EQ(waste, 0);
+  EXPECT_EQ(plan.slots, 2);
+}
+
+}  // namespace
+}  // namespace octavo

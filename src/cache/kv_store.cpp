@@ -1,0 +1,30 @@
+#include "cache/kv_store.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "kernels/device_buffer.h"
+
+namespace octavo {
+
+KvStore::KvStore(CachePlan plan, int page_count, KernelPath path)
+    : plan_(std::move(plan)), page_count_(page_count), path_(path) {
+  for (int slot = 0; slot < plan_.slots; ++slot) {
+    buffers_.push_back(
+        make_device_buffer({page_count, static_cast<int>(plan_.page_bytes)}, mx::uint8));
+  }
+}
+
+KvPages KvStore::layer(int layer) const {
+  const LayerPlace place = plan_.places.at(static_cast<size_t>(layer));
+  const CacheGroup& group = plan_.groups[static_cast<size_t>(place.group)];
+  return {buffers_[static_cast<size_t>(place.slot)], group.spec.geometry(plan_.block_tokens),
+          path_};
+}
+
+void KvStore::rebind(int layer, const KvPages& written) {
+  const LayerPlace place = plan_.places.at(static_cast<size_t>(layer));
+  buffers_[static_cast<size_t>(place.slot)] = written.bytes;
+}
+
+}  // namespace octavo

@@ -1,0 +1,33 @@
+// kv_store.h - the memory behind the page ids: one buffer per layer slot. Engine thread only.
+#pragma once
+
+#include <vector>
+
+#include "cache/cache_plan.h"
+#include "kernels/paged_attention.h"
+
+namespace octavo {
+
+class KvStore {
+ public:
+  KvStore(CachePlan plan, int page_count, KernelPath path);
+
+  const CachePlan& plan() const { return plan_; }
+  int page_count() const { return page_count_; }
+
+  // The pages of a layer as its kernels take them.
+  KvPages layer(int layer) const;
+  // Binds the layer to what kv_write returned, so that later reads wait for the write.
+  void rebind(int layer, const KvPages& written);
+
+  // All buffers: evaluating them finishes every write queued so far.
+  const std::vector<mx::array>& buffers() const { return buffers_; }
+
+ private:
+  CachePlan plan_;
+  int page_count_;
+  KernelPath path_;
+  std::vector<mx::array> buffers_;  // by slot: [pages, page_bytes] uint8
+};
+
+}  // namespace octavo

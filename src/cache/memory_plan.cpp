@@ -1,0 +1,99 @@
+#include "cache/memory_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/units.h"
+
+namespace octavo {
+namespace {
+
+constexpr uint64_t kReserveBytes = 256ull << 20;
+
+// The longest context, a multiple of the block, whose pages fit in `bytes`.
+int context_that_fits(uint64_t bytes, const CachePlan& cache) {
+  const uint64_t per_block = cache.groups.size() * cache.bytes_per_page_id();
+  if (per_block == 0) return 0;
+  const uint64_t blocks = bytes / per_block;
+  return static_cast<int>(
+      std::min<uint64_t>(blocks * static_cast<uint64_t>(cache.block_tokens), INT32_MAX / 2));
+}
+
+uint64_t room_for_pages(const MemoryRequest& request, const MemoryPlan& plan) {
+  const uint64_t taken = plan.weights_bytes + plan.step_bytes + plan.reserve_bytes;
+  if (taken >= plan.budget_bytes) {
+    const double needed = static_cast<double>(taken) / static_cast<double>(plan.device_bytes);
+    const std::string advice =
+        needed < 0.97
+            ? fmt::format("--memory-fraction {:.2f} would leave room",
+                          std::min(0.98, needed + 0.02))
+            : std::string("this machine is too small for it: choose a smaller or quantised model");
+    throw SetupError(fmt::format(
+        "the model needs {} before its first page, but the budget is {} ({:.0f}% of {}): {}",
+        format_bytes(taken), format_bytes(plan.budget_bytes), request.memory_fraction * 100,
+        format_bytes(plan.device_bytes), advice));
+  }
+  const uint64_t room = plan.budget_bytes - taken;
+  if (request.kv_bytes && *request.kv_bytes > room) {
+    throw SetupError(
+        fmt::format("--kv-memory {} does not fit: {} is left; use --kv-memory {}MiB or less",
+                    format_bytes(*request.kv_bytes), format_bytes(room), room >> 20));
+  }
+  return request.kv_bytes.value_or(room);
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache) {
+  if (!(request.memory_fraction > 0 && request.memory_fraction <= 1)) {
+    throw SetupError("--memory-fraction: must be above 0 and at most 1, e.g. 0.9");
+  }
+  MemoryPlan plan;
+  plan.device_bytes = request.device_bytes;
+  plan.budget_bytes =
+      static_cast<uint64_t>(static_cast<double>(request.device_bytes) * request.memory_fraction);
+  plan.weights_bytes = request.weights_bytes;
+  plan.step_bytes = request.step_bytes;
+  plan.reserve_bytes = kReserveBytes;
+
+  const uint64_t room = room_for_pages(request, plan);
+  const int fits = context_that_fits(room, cache);
+  if (fits < cache.block_tokens) {
+    throw SetupError(fmt::format(
+        "{} left for pages holds not even one block of {} tokens ({}): raise --kv-memory or "
+        "--memory-fraction, or lower --block-size",
+        format_bytes(room), cache.block_tokens,
+        format_bytes(cache.groups.size() * cache.bytes_per_page_id())));
+  }
+  if (request.max_model_len && *request.max_model_len > fits) {
+    throw SetupError(fmt::format(
+        "--max-model-len {} needs {} of pages and {} is left; use --max-model-len {} or less",
+        *request.max_model_len,
+        format_bytes(static_cast<uint64_t>(cache.bytes_per_token() * *request.max_model_len)),
+        format_bytes(room), fits));
+  }
+  plan.max_model_len = request.max_model_len.value_or(std::min(request.model_context, fits));
+  const int wanted = cache.pages_for(plan.max_model_len) * std::max(1, request.sequences);
+  const auto most =
+      static_cast<int>(std::min<uint64_t>(room / cache.bytes_per_page_id(), INT32_MAX));
+  plan.page_count = request.kv_bytes ? most : std::min(wanted, most);
+  plan.kv_bytes = static_cast<uint64_t>(plan.page_count) * cache.bytes_per_page_id();
+  return plan;
+}
+
+std::string MemoryPlan::table() const {
+  auto row = [](const char* name, uint64_t bytes, const std::string& note) {
+    return fmt::format("  {:<22}{:>10}  {}\n", name, format_bytes(bytes), note);
+  };
+  return row("machine", device_bytes, "memory, or the cgroup's limit") +
+         row("budget", budget_bytes, "--memory-fraction of it") +
+         row("weights", weights_bytes, "") +
+         row("largest step", step_bytes, "activations and logits") +
+         row("reserve", reserve_bytes, "") +
+         row("pages", kv_bytes, fmt::format("{} pages, context {}", page_count, max_model_len)) +
+         row("left", budget_bytes > total_bytes() ? budget_bytes - total_bytes() : 0, "");
+}
+
+}  // namespace octavo

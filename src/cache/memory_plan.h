@@ -1,0 +1,41 @@
+// memory_plan.h - who gets how much memory, decided before anything big is allocated. No MLX.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cache/cache_plan.h"
+
+namespace octavo {
+
+struct MemoryRequest {
+  uint64_t device_bytes = 0;     // what the machine or the cgroup allows
+  double memory_fraction = 0.9;  // --memory-fraction
+  uint64_t weights_bytes = 0;
+  uint64_t step_bytes = 0;           // peak of one largest step
+  int model_context = 0;             // what the model was made for
+  std::optional<int> max_model_len;  // --max-model-len
+  std::optional<uint64_t> kv_bytes;  // --kv-memory
+  int sequences = 1;                 // sequences of full length the pool should hold, if they fit
+};
+
+struct MemoryPlan {
+  uint64_t device_bytes = 0;
+  uint64_t budget_bytes = 0;
+  uint64_t weights_bytes = 0;
+  uint64_t step_bytes = 0;
+  uint64_t reserve_bytes = 0;  // libraries, tokenizer, the allocator's slack
+  uint64_t kv_bytes = 0;       // page_count pages over all buffers
+  int page_count = 0;
+  int max_model_len = 0;
+
+  uint64_t total_bytes() const { return weights_bytes + step_bytes + reserve_bytes + kv_bytes; }
+  // The rows people read: "weights  93.8 MiB" and so on.
+  std::string table() const;
+};
+
+// Throws SetupError naming the flag and the value that works when what was asked does not fit.
+MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache);
+
+}  // namespace octavo

@@ -1,0 +1,72 @@
+#include "cache/memory_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace octavo {
+namespace {
+
+using testing::HasSubstr;
+
+CachePlan small_cache() {  // 16 tokens of one layer: 1 KiB of K and V per token
+  return plan_cache(std::vector<SoftmaxSpec>(1, {.kv_heads = 2, .k_dim = 128, .v_dim = 128}), 16);
+}
+
+MemoryRequest machine(uint64_t mebibytes) {
+  return {.device_bytes = mebibytes << 20,
+          .memory_fraction = 1,
+          .model_context = 4096,
+          .max_model_len = std::nullopt,
+          .kv_bytes = std::nullopt};
+}
+
+std::string error_of(const MemoryRequest& request) {
+  try {
+    plan_memory(request, small_cache());
+  } catch (const SetupError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(MemoryPlan, TheContextIsTheModelsWhereItFits) {
+  const MemoryPlan plan = plan_memory(machine(1024), small_cache());
+  EXPECT_EQ(plan.max_model_len, 4096);
+  EXPECT_EQ(plan.page_count, 256);
+  EXPECT_EQ(plan.kv_bytes, 4096u << 10);
+  EXPECT_LE(plan.total_bytes(), plan.budget_bytes);
+}
+
+TEST(MemoryPlan, TheContextIsTheLargestThatFitsOtherwise) {
+  const MemoryPlan plan = plan_memory(machine(258), small_cache());  // 2 MiB beside the reserve
+  EXPECT_EQ(plan.max_model_len, 2048);
+  EXPECT_LE(plan.total_bytes(), plan.budget_bytes);
+}
+
+TEST(MemoryPlan, WhatDoesNotFitNamesTheFlagAndTheValueThatWorks) {
+  MemoryRequest request = machine(258);
+  request.max_model_len = 4096;
+  EXPECT_THAT(error_of(request), HasSubstr("--max-model-len 2048"));
+  request.max_model_len = 2048;
+  EXPECT_EQ(plan_memory(request, small_cache()).max_model_len, 2048);
+
+  request = machine(258);
+  request.kv_bytes = 64 << 20;
+  EXPECT_THAT(error_of(request), HasSubstr("--kv-memory 2MiB"));
+  request.kv_bytes = 2 << 20;
+  EXPECT_EQ(plan_memory(request, small_cache()).kv_bytes, 2u << 20);
+}
+
+TEST(MemoryPlan, AModelLargerThanTheBudgetSaysWhatWouldHelp) {
+  MemoryRequest request = machine(1024);
+  request.weights_bytes = 500 << 20;
+  request.memory_fraction = 0.5;
+  EXPECT_THAT(error_of(request), HasSubstr("--memory-fraction"));
+  request.weights_bytes = 2000 << 20;
+  EXPECT_THAT(error_of(request), HasSubstr("smaller or quantised model"));
+}
+
+}  // namespace
+}  // namespace octavo

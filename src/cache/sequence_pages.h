@@ -1,0 +1,35 @@
+// sequence_pages.h - the pages of one sequence, a table per cache group. No tensors. Engine thread
+// only.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "cache/cache_plan.h"
+#include "cache/page_pool.h"
+
+namespace octavo {
+
+class SequencePages {
+ public:
+  // `plan` and `pool` must outlive the sequence.
+  SequencePages(const CachePlan& plan, PagePool& pool);
+
+  // Makes room for `tokens` tokens in every group. False, with nothing taken, when the pool has too
+  // few pages.
+  bool grow_to(int tokens);
+  // Gives back the pages that `tokens` tokens do not need.
+  void shrink_to(int tokens);
+
+  // Column c: the page of tokens [c * block_tokens, (c + 1) * block_tokens).
+  std::span<const PageId> table(int group) const {
+    return leases_[static_cast<size_t>(group)].pages();
+  }
+
+ private:
+  const CachePlan* plan_;
+  PagePool* pool_;
+  std::vector<PageLease> leases_;  // by group
+};
+
+}  // namespace octavo

@@ -1,0 +1,12 @@
+// commands.h - octavo's subcommands. Each adds itself to the parser and runs when it was chosen.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace octavo {
+
+void add_generate_command(CLI::App& app);
+void add_chat_command(CLI::App& app);
+void add_info_command(CLI::App& app);
+
+}  // namespace octavo

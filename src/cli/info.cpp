@@ -1,0 +1,68 @@
+// octavo info - what a checkpoint is and how it would fit, without loading it.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/compute_pool.h"
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/model_flags.h"
+
+namespace octavo {
+namespace {
+
+void row(const char* name, const std::string& value) { fmt::print("  {:<22}{}\n", name, value); }
+
+std::string heads_of(const AttentionPlan& attention) {
+  return fmt::format("{} query, {} KV, of {} dimensions", attention.heads, attention.kv_heads,
+                     attention.head_dim);
+}
+
+void print_model(const Checkpoint& checkpoint, const ModelDescription& model) {
+  const DecoderPlan& plan = model.plan;
+  fmt::print("{}\n", checkpoint.path().filename().string());
+  row("family", plan.family);
+  row("parameters", format_count(model.parameters));
+  row("file", fmt::format("{}, {}", format_bytes(model.file_bytes), model.container));
+  std::string types;
+  for (const auto& [type, bytes] : model.bytes_by_type) {
+    types += fmt::format("{}{} {}", types.empty() ? "" : ", ", type, format_bytes(bytes));
+  }
+  row("stored as", types);
+  row("computes in", std::string(name_of(model.dtype)));
+  row("layers", fmt::format("{} of width {}", plan.layers.size(), plan.hidden));
+  row("heads", heads_of(plan.layers.front().attention));
+  row("vocabulary",
+      fmt::format("{}{}", plan.vocab, plan.tied_embeddings ? ", tied embeddings" : ""));
+  row("context", fmt::format("{} tokens", plan.max_context));
+}
+
+void print_cache(const ModelDescription& model, const EngineOptions& options) {
+  const CachePlan cache = plan_cache(model.plan.cache_specs(model.dtype), options.block_tokens);
+  row("KV per token", format_bytes(static_cast<uint64_t>(cache.bytes_per_token())));
+  row("KV page", fmt::format("{} tokens, {} in each of {} buffers, {} group{}", cache.block_tokens,
+                             format_bytes(cache.page_bytes), cache.slots, cache.groups.size(),
+                             cache.groups.size() == 1 ? "" : "s"));
+}
+
+void run(const ModelFlags& flags) {
+  const EngineOptions options = flags.engine_options();
+  const Checkpoint checkpoint = Checkpoint::open(flags.model);
+  const ModelDescription model = describe_model(checkpoint, options.dtype);
+  print_model(checkpoint, model);
+  print_cache(model, options);
+  fmt::print("Memory plan for one sequence on this machine ({} threads, CPU)\n{}",
+             compute_pool().threads(), plan_engine_memory(model, options).table());
+}
+
+}  // namespace
+
+void add_info_command(CLI::App& app) {
+  auto flags = std::make_shared<ModelFlags>();
+  CLI::App* command = app.add_subcommand(
+      "info", "Show what a model is and the memory plan for this machine, without loading it");
+  flags->add_to(*command);
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace octavo

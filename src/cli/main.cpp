@@ -1,0 +1,35 @@
+// octavo - the command line. Parses, runs one command, and turns every error into one clear line.
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/commands.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "Octavo serves language models from pages.\n"
+      "Start with: octavo chat MODEL, where MODEL is a .gguf file or a model folder."};
+  app.set_version_flag("--version", "octavo " OCTAVO_VERSION);
+  app.require_subcommand(1);
+  octavo::add_generate_command(app);
+  octavo::add_chat_command(app);
+  octavo::add_info_command(app);
+  try {
+    octavo::init_logging();
+    app.parse(argc, argv);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
+  } catch (const octavo::RequestError& error) {
+    fmt::print(stderr, "octavo: {}\n", error.what());
+    return 2;
+  } catch (const octavo::SetupError& error) {
+    fmt::print(stderr, "octavo: {}\n", error.what());
+    return 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "octavo: unexpected error: {}\n", error.what());
+    return 70;
+  }
+}

@@ -1,0 +1,93 @@
+#include "cli/model_flags.h"
+
+#include <random>
+
+#include "base/units.h"
+#include "cli/progress_bar.h"
+
+namespace octavo {
+
+void ModelFlags::add_to(CLI::App& command) {
+  command.add_option("MODEL", model, "A .gguf file, or a folder with config.json and safetensors")
+      ->required();
+  const std::string group = "Model and memory";
+  command
+      .add_option("--dtype", dtype,
+                  "Compute and KV type: auto (the checkpoint's own; GGUF: bfloat16), float32, "
+                  "float16, bfloat16")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--max-model-len", max_model_len,
+                  "Context in tokens (default: the largest that fits, up to the model's own)")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  command
+      .add_option("--kv-memory", kv_memory,
+                  "Memory for KV pages, like 4GiB (default: what the context needs)")
+      ->group(group);
+  command
+      .add_option("--memory-fraction", memory_fraction,
+                  "Share of this machine's memory octavo may use")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--block-size", block_size, "Tokens per KV page, a multiple of 8")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--max-num-batched-tokens", max_num_batched_tokens,
+                  "Rows of the largest step: long prompts run in such chunks")
+      ->capture_default_str()
+      ->group(group);
+}
+
+EngineOptions ModelFlags::engine_options() const {
+  EngineOptions options;
+  if (dtype != "auto") options.dtype = parse_dtype(dtype, "--dtype");
+  options.block_tokens = block_size;
+  if (max_model_len > 0) options.max_model_len = max_model_len;
+  if (!kv_memory.empty()) options.kv_bytes = parse_bytes(kv_memory, "--kv-memory");
+  options.memory_fraction = memory_fraction;
+  options.max_num_batched_tokens = max_num_batched_tokens;
+  return options;
+}
+
+std::unique_ptr<Llm> ModelFlags::load() const {
+  ProgressBar bar("Loading");
+  return std::make_unique<Llm>(model, engine_options(),
+                               [&](uint64_t done, uint64_t total) { bar.update(done, total); });
+}
+
+void SamplingFlags::add_to(CLI::App& command) {
+  const std::string group = "Sampling";
+  command.add_option("--temperature", temperature, "0 takes the likeliest token each time")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--top-p", top_p,
+                  "Keep the likeliest tokens that together reach this probability")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--top-k", top_k, "Keep this many of the likeliest tokens; 0 keeps all")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--min-p", min_p,
+                  "Drop tokens below this share of the likeliest one's probability")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--seed", seed, "The same seed gives the same answer (default: a fresh one)")
+      ->group(group);
+}
+
+SamplingParams SamplingFlags::params() const {
+  std::random_device device;
+  const uint64_t fresh = (uint64_t{device()} << 32) | device();
+  return {.temperature = temperature,
+          .top_p = top_p,
+          .min_p = min_p,
+          .top_k = top_k,
+          .seed = seed.value_or(fresh)};
+}
+
+}  // namespace octavo

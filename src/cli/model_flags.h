@@ -1,0 +1,39 @@
+// model_flags.h - the flags every command that loads a model shares, under vLLM's names.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "llm/llm.h"
+
+namespace octavo {
+
+struct ModelFlags {
+  std::string model;
+  std::string dtype = "auto";
+  int block_size = 16;
+  int max_model_len = 0;  // 0: the largest that fits
+  std::string kv_memory;
+  double memory_fraction = 0.9;
+  int max_num_batched_tokens = 512;
+
+  void add_to(CLI::App& command);
+  EngineOptions engine_options() const;
+  // Loads the model with a progress bar.
+  std::unique_ptr<Llm> load() const;
+};
+
+struct SamplingFlags {
+  float temperature = 0;
+  float top_p = 1;
+  int top_k = 0;
+  float min_p = 0;
+  std::optional<uint64_t> seed;
+
+  void add_to(CLI::App& command);
+  // Without --seed: a fresh one, so that two runs at temperature 1 differ.
+  SamplingParams params() const;
+};
+
+}  // namespace octavo

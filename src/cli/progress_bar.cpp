@@ -1,0 +1,38 @@
+#include "cli/progress_bar.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "base/units.h"
+
+namespace octavo {
+
+ProgressBar::ProgressBar(std::string label)
+    : label_(std::move(label)), terminal_(::isatty(STDERR_FILENO) != 0), started_(Clock::now()) {}
+
+ProgressBar::~ProgressBar() {
+  if (drawn_) fmt::print(stderr, "\r\033[K");
+}
+
+void ProgressBar::update(uint64_t done, uint64_t total) {
+  using namespace std::chrono_literals;
+  const auto now = Clock::now();
+  if (!terminal_ || total == 0 || now - last_draw_ < 50ms) return;
+  last_draw_ = now;
+  drawn_ = true;
+  constexpr int kWidth = 30;
+  const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
+  const auto filled = static_cast<int>(share * kWidth);
+  const double seconds = std::chrono::duration<double>(now - started_).count();
+  const auto rate = seconds > 0 ? static_cast<uint64_t>(static_cast<double>(done) / seconds) : 0;
+  fmt::print(stderr, "\r{} [{:#<{}}{:.<{}}] {:3.0f}%  {} of {}  {}/s\033[K", label_, "", filled, "",
+             kWidth - filled, share * 100, format_bytes(done), format_bytes(total),
+             format_bytes(rate));
+  std::fflush(stderr);
+}
+
+}  // namespace octavo

@@ -1,0 +1,49 @@
+#include "engine/batch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace octavo {
+
+BatchBuilder::BatchBuilder(int groups) : tables_(static_cast<size_t>(groups)) {}
+
+int BatchBuilder::add_sequence(std::span<const TokenId> tokens, int start,
+                               const SequencePages& pages) {
+  const auto first = static_cast<int>(batch_.tokens.size());
+  const auto count = static_cast<int>(tokens.size());
+  batch_.tokens.insert(batch_.tokens.end(), tokens.begin(), tokens.end());
+  for (int i = 0; i < count; ++i) batch_.positions.push_back(start + i);
+  batch_.cu_seqlens_q.push_back(first + count);
+  batch_.context_lens.push_back(start + count);
+  for (size_t g = 0; g < tables_.size(); ++g) {
+    const auto table = pages.table(static_cast<int>(g));
+    tables_[g].emplace_back(table.begin(), table.end());
+    batch_.table_columns = std::max(batch_.table_columns, static_cast<int>(table.size()));
+  }
+  return first;
+}
+
+void BatchBuilder::sample_row(int row, const RowSampling& sampling) {
+  batch_.logit_rows.push_back(row);
+  batch_.sampling.push_back(sampling);
+}
+
+void BatchBuilder::want_logits(int row) { batch_.logit_rows.push_back(row); }
+
+Batch BatchBuilder::build() {
+  const auto columns = static_cast<size_t>(batch_.table_columns);
+  for (const auto& group : tables_) {
+    std::vector<PageId> flat;
+    flat.reserve(group.size() * columns);
+    for (const auto& table : group) {
+      flat.insert(flat.end(), table.begin(), table.end());
+      flat.resize(flat.size() + columns - table.size(), -1);  // never read: no token reaches these
+    }
+    batch_.block_tables.push_back(std::move(flat));
+  }
+  return std::move(batch_);
+}
+
+}  // namespace octavo

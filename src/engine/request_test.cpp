@@ -1,0 +1,42 @@
+#include "engine/request.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "base/error.h"
+
+namespace octavo {
+namespace {
+
+std::string rejected_param(const Request& request) {
+  try {
+    validate(request, 16, 100);
+  } catch (const RequestError& error) {
+    EXPECT_EQ(error.status(), 400);
+    return error.param();
+  }
+  return "";
+}
+
+TEST(Request, WhatIsInRangePasses) {
+  EXPECT_EQ(
+      rejected_param({.prompt = {1, 2, 99}, .sampling = {.temperature = 0.8f, .top_p = 0.9f}}), "");
+}
+
+TEST(Request, EachBadParameterIsNamed) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(rejected_param({.prompt = {}, .sampling = {}}), "prompt");
+  EXPECT_EQ(rejected_param({.prompt = {100}, .sampling = {}}), "prompt");
+  EXPECT_EQ(rejected_param({.prompt = {-1}, .sampling = {}}), "prompt");
+  EXPECT_EQ(rejected_param({.prompt = std::vector<TokenId>(16, 1), .sampling = {}}), "prompt");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {}, .max_tokens = 0}), "max_tokens");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.temperature = nan}}), "temperature");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.temperature = -1}}), "temperature");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.top_p = 0}}), "top_p");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.min_p = 1.5f}}), "min_p");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.top_k = -2}}), "top_k");
+}
+
+}  // namespace
+}  // namespace octavo

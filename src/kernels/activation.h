@@ -1,0 +1,19 @@
+// activation.h - the gated activations between an MLP's two products.
+#pragma once
+
+#include "kernels/activation_kind.h"
+#include "kernels/kernel_path.h"
+#include "kernels/mlx.h"
+
+namespace octavo {
+
+// activation(gate) * up, element by element, in float32 inside. Both [..., D] contiguous, of one
+// dtype.
+mx::array gated_activation(const mx::array& gate, const mx::array& up, Activation activation,
+                           KernelPath path = KernelPath::kNative);
+
+namespace reference {
+mx::array gated_activation(const mx::array& gate, const mx::array& up, Activation activation);
+}
+
+}  // namespace octavo

@@ -1,0 +1,55 @@
+#include "kernels/cpu/convert.h"
+
+#include <cstring>
+
+#include "base/half.h"
+#include "kernels/cpu/clones.h"
+
+namespace octavo::cpu {
+namespace {
+
+OCTAVO_CLONES
+void load_bf16(const uint16_t* source, int64_t count, float* out) {
+  for (int64_t i = 0; i < count; ++i) out[i] = bf16_to_float(source[i]);
+}
+
+OCTAVO_CLONES
+void store_bf16(const float* source, int64_t count, uint16_t* out) {
+  for (int64_t i = 0; i < count; ++i) out[i] = float_to_bf16(source[i]);
+}
+
+void load_half(const uint16_t* source, int64_t count, float* out) {
+  for (int64_t i = 0; i < count; ++i) out[i] = half_to_float(source[i]);
+}
+
+void store_half(const float* source, int64_t count, uint16_t* out) {
+  for (int64_t i = 0; i < count; ++i) out[i] = float_to_half(source[i]);
+}
+
+}  // namespace
+
+void load_floats(const void* source, DType dtype, int64_t count, float* out) {
+  switch (dtype) {
+    case DType::kFloat32:
+      std::memcpy(out, source, static_cast<size_t>(count) * sizeof(float));
+      return;
+    case DType::kFloat16:
+      return load_half(static_cast<const uint16_t*>(source), count, out);
+    case DType::kBFloat16:
+      return load_bf16(static_cast<const uint16_t*>(source), count, out);
+  }
+}
+
+void store_floats(const float* source, int64_t count, DType dtype, void* out) {
+  switch (dtype) {
+    case DType::kFloat32:
+      std::memcpy(out, source, static_cast<size_t>(count) * sizeof(float));
+      return;
+    case DType::kFloat16:
+      return store_half(source, count, static_cast<uint16_t*>(out));
+    case DType::kBFloat16:
+      return store_bf16(source, count, static_cast<uint16_t*>(out));
+  }
+}
+
+}  // namespace octavo::cpu

@@ -1,0 +1,41 @@
+// paged_attention.h (cpu) - the two page kernels over raw memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/page_geometry.h"
+
+namespace octavo::cpu {
+
+// A flat batch and the pages it works on; paged_attention.h has the meanings.
+struct PagedBatch {
+  const int32_t* cu_seqlens_q = nullptr;
+  const int32_t* context_lens = nullptr;
+  const int32_t* block_tables = nullptr;
+  int64_t table_columns = 0;
+  int64_t sequences = 0;
+  std::byte* pages = nullptr;
+  int64_t page_count = 0;
+  int64_t page_stride = 0;  // bytes from one page to the next
+  PageGeometry geometry;
+};
+
+void kv_write(const PagedBatch& batch, const void* k, const void* v);
+
+struct AttentionArgs {
+  PagedBatch batch;
+  const void* q = nullptr;  // [T, q_heads, k_dim]
+  void* out = nullptr;      // [T, q_heads, v_dim]
+  DType dtype = DType::kFloat32;
+  int64_t q_heads = 0;
+  float scale = 1;
+  int64_t window = 0;
+  float soft_cap = 0;
+};
+
+// Keys are taken in splits at fixed absolute positions and the splits' partial results are folded
+// in order, in prefill as in decode: a row's bits depend on its own sequence only.
+void paged_attention(const AttentionArgs& args);
+
+}  // namespace octavo::cpu

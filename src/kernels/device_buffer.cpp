@@ -1,0 +1,54 @@
+#include "kernels/device_buffer.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/units.h"
+
+namespace octavo {
+namespace {
+
+size_t bytes_of(const mx::Shape& shape, mx::Dtype dtype) {
+  size_t bytes = mx::size_of(dtype);
+  for (auto dim : shape) bytes *= static_cast<size_t>(dim);
+  return bytes;
+}
+
+}  // namespace
+
+#ifdef __APPLE__
+
+// Metal kernels need memory from MLX's allocator, which is page-aligned there already.
+mx::array make_device_buffer(mx::Shape shape, mx::Dtype dtype) {
+  const size_t bytes = bytes_of(shape, dtype);
+  return mx::array(mx::allocator::malloc(bytes), std::move(shape), dtype);
+}
+
+#else
+
+// MLX's CPU buffers store their byte count in the 8 bytes before the data. Giving those 8 bytes a
+// page of their own keeps the data page-aligned.
+mx::array make_device_buffer(mx::Shape shape, mx::Dtype dtype) {
+  constexpr size_t kHeaderPage = 4096;
+  const size_t bytes = bytes_of(shape, dtype);
+  const size_t mapped = bytes + kHeaderPage;
+  void* base = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) {
+    throw SetupError(
+        fmt::format("cannot reserve {} of memory for weights or pages", format_bytes(bytes)));
+  }
+  auto* data = static_cast<std::byte*>(base) + kHeaderPage;
+  auto* header = reinterpret_cast<size_t*>(data) - 1;
+  *header = bytes;
+  auto unmap = [base, mapped](mx::allocator::Buffer) { ::munmap(base, mapped); };
+  return mx::array(mx::allocator::Data(mx::allocator::Buffer(header), std::move(unmap)),
+                   std::move(shape), dtype);
+}
+
+#endif
+
+}  // namespace octavo

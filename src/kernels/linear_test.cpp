@@ -1,0 +1,157 @@
+#include "kernels/linear.h"
+
+#include "kernels/test_support.h"
+
+namespace octavo {
+namespace {
+
+std::span<const std::byte> bytes_of(const mx::array& array) {
+  return {array.data<std::byte>(), array.nbytes()};
+}
+
+Weight random_dense(std::mt19937& random, int rows, int cols, DType dtype) {
+  const mx::array values = random_array(random, {rows, cols}, mlx_dtype(dtype));
+  return make_dense_weight(rows, cols, dtype, bytes_of(values));
+}
+
+Weight random_affine(std::mt19937& random, int rows, int cols, int bits, int group, DType dtype) {
+  const mx::array values = random_array(random, {rows, cols}, mlx_dtype(dtype));
+  std::vector<mx::array> parts = mx::quantize(values, group, bits);
+  mx::eval(parts);
+  return make_affine_weight(rows, cols,
+                            {.bits = bits,
+                             .group_size = group,
+                             .scale_dtype = dtype,
+                             .packed = bytes_of(parts[0]),
+                             .scales = bytes_of(parts[1]),
+                             .biases = bytes_of(parts[2])});
+}
+
+// Random blocks; scales are kept small and finite by clearing the exponent's top bits.
+Weight random_gguf(std::mt19937& random, int rows, int cols, WeightFormat format) {
+  const BlockSize block = gguf_block(format);
+  std::vector<std::byte> blocks(static_cast<size_t>(rows) *
+                                static_cast<size_t>(cols / block.elements * block.bytes));
+  for (auto& byte : blocks) byte = static_cast<std::byte>(random());
+  const size_t scale_at = format == WeightFormat::kQ6_K ? 208 : 0;
+  for (size_t at = 0; at < blocks.size(); at += static_cast<size_t>(block.bytes)) {
+    for (size_t high : {scale_at + 1, scale_at + 3}) {
+      if (high < static_cast<size_t>(block.bytes))
+        blocks[at + high] = (blocks[at + high] & std::byte{0x83}) | std::byte{0x20};
+    }
+  }
+  return make_gguf_weight(rows, cols, format, blocks);
+}
+
+std::vector<Weight> every_format(std::mt19937& random, int rows, int cols) {
+  std::vector<Weight> weights;
+  for (DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    weights.push_back(random_dense(random, rows, cols, dtype));
+  }
+  for (int bits : {2, 3, 4, 5, 6, 8}) {
+    for (int group : {32, 64, 128})
+      weights.push_back(random_affine(random, rows, cols, bits, group, DType::kFloat32));
+  }
+  weights.push_back(random_affine(random, rows, cols, 4, 64, DType::kBFloat16));
+  weights.push_back(random_affine(random, rows, cols, 4, 64, DType::kFloat16));
+  for (auto format :
+       {WeightFormat::kQ4_0, WeightFormat::kQ4_1, WeightFormat::kQ5_0, WeightFormat::kQ5_1,
+        WeightFormat::kQ8_0, WeightFormat::kQ4_K, WeightFormat::kQ5_K, WeightFormat::kQ6_K}) {
+    weights.push_back(random_gguf(random, rows, cols, format));
+  }
+  return weights;
+}
+
+TEST(Linear, EveryFormatEqualsTheReference) {
+  std::mt19937 random(1);
+  for (const Weight& weight : every_format(random, 37, 256)) {
+    SCOPED_TRACE(weight.describe());
+    const mx::array x = random_array(random, {5, 256});
+    const mx::array bias = random_array(random, {37});
+    auto before = launch_counts();
+    const mx::array expected = linear(
+        x, weight, {.bias = bias, .out_dtype = std::nullopt, .path = KernelPath::kReference});
+    const mx::array actual =
+        linear(x, weight, {.bias = bias, .out_dtype = std::nullopt, .path = KernelPath::kNative});
+    float scale = 1;
+    for (float value : floats_of(expected)) scale = std::max(scale, std::abs(value));
+    EXPECT_LT(largest_difference(expected, actual), 1e-5f * scale);
+    auto after = launch_counts();
+    EXPECT_EQ(after["linear.cpu"], before["linear.cpu"] + 1);
+    EXPECT_EQ(after["linear.reference"], before["linear.reference"] + 1);
+  }
+}
+
+TEST(Linear, ARowHasTheSameBitsInEveryBatch) {
+  std::mt19937 random(2);
+  for (const Weight& weight : every_format(random, 50, 384 - 128)) {
+    SCOPED_TRACE(weight.describe());
+    const mx::array x = random_array(random, {33, weight.cols}, mx::bfloat16);
+    const auto whole = floats_of(linear(x, weight));
+    for (int rows : {1, 2, 3, 4, 5, 8, 17}) {
+      const mx::array part = mx::contiguous(mx::slice(x, {33 - rows, 0}, {33, weight.cols}));
+      const auto alone = floats_of(linear(part, weight));
+      const std::vector<float> tail(whole.end() - static_cast<std::ptrdiff_t>(alone.size()),
+                                    whole.end());
+      EXPECT_TRUE(same_bits(alone, tail)) << rows;
+    }
+  }
+}
+
+TEST(Linear, AffineDecodingEqualsMlx) {
+  std::mt19937 random(3);
+  for (int bits : {2, 3, 4, 5, 6, 8}) {
+    const mx::array values = random_array(random, {16, 128});
+    std::vector<mx::array> parts = mx::quantize(values, 64, bits);
+    mx::eval(parts);
+    const Weight weight = make_affine_weight(16, 128,
+                                             {.bits = bits,
+                                              .group_size = 64,
+                                              .scale_dtype = DType::kFloat32,
+                                              .packed = bytes_of(parts[0]),
+                                              .scales = bytes_of(parts[1]),
+                                              .biases = bytes_of(parts[2])});
+    EXPECT_LT(largest_difference(dequantize(weight),
+                                 mx::dequantize(parts[0], parts[1], parts[2], 64, bits)),
+              1e-6f)
+        << bits;
+  }
+}
+
+TEST(Linear, Mxfp4DecodingEqualsMlx) {
+  std::mt19937 random(4);
+  const mx::array values = random_array(random, {16, 128});
+  std::vector<mx::array> parts = mx::quantize(values, 32, 4, "mxfp4");
+  mx::eval(parts);
+  const Weight weight = make_mxfp4_weight(16, 128, bytes_of(parts[0]), bytes_of(parts[1]));
+  const mx::array expected =
+      mx::dequantize(parts[0], parts[1], std::nullopt, 32, 4, "mxfp4", std::nullopt, mx::float32);
+  EXPECT_EQ(largest_difference(dequantize(weight), expected), 0);
+}
+
+TEST(Embed, RowsOfEveryFormatEqualTheReference) {
+  std::mt19937 random(5);
+  const mx::array tokens({3, 0, 36, 3});
+  for (const Weight& table : every_format(random, 37, 256)) {
+    SCOPED_TRACE(table.describe());
+    EXPECT_EQ(largest_difference(embed(table, tokens, mx::bfloat16),
+                                 embed(table, tokens, mx::bfloat16, KernelPath::kReference)),
+              0);
+  }
+}
+
+TEST(Weight, PermutingRowsMovesWholeRows) {
+  std::mt19937 random(6);
+  std::vector<int> order(37);
+  for (int i = 0; i < 37; ++i) order[static_cast<size_t>(i)] = (i * 5 + 2) % 37;
+  const mx::array index(order.begin(), {37}, mx::int32);
+  for (const Weight& weight : every_format(random, 37, 256)) {
+    SCOPED_TRACE(weight.describe());
+    EXPECT_EQ(largest_difference(dequantize(permute_rows(weight, order)),
+                                 mx::take(dequantize(weight), index, 0)),
+              0);
+  }
+}
+
+}  // namespace
+}  // namespace octavo

@@ -1,0 +1,40 @@
+// primitive.h - what our MLX primitives share. A primitive picks the kernel for its device:
+// eval_cpu here on Linux, eval_gpu for Metal.
+#pragma once
+
+#include <mlx/backend/cpu/encoder.h>
+#include <mlx/primitives.h>
+
+#include <utility>
+#include <vector>
+
+#include "kernels/mlx.h"
+
+namespace octavo {
+
+class KernelPrimitive : public mx::Primitive {
+ public:
+  using mx::Primitive::Primitive;
+  // Two launches are never merged: a cache write must happen each time it is asked for.
+  bool is_equivalent(const mx::Primitive&) const override { return false; }
+  // Metal kernels stand in kernels/metal/; an operation without one says so.
+  void eval_gpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override;
+};
+
+// The stream the calling thread's kernels run on.
+mx::Stream kernel_stream();
+
+// Allocates `out` in MLX's memory.
+void allocate(mx::array& out);
+
+// Our kernels walk rows by pointer; a strided array here is a bug in the caller.
+void require_contiguous(const mx::array& array);
+
+// Queues `task` behind the work already on the primitive's CPU stream. It captures raw pointers:
+// MLX keeps the arrays of a primitive alive until its tasks have run.
+template <typename Task>
+void run_on_cpu(mx::Primitive& primitive, Task&& task) {
+  mx::cpu::get_command_encoder(primitive.stream()).dispatch(std::forward<Task>(task));
+}
+
+}  // namespace octavo

@@ -1,0 +1,50 @@
+// The oracles of the row-wise operations, in plain MLX.
+#include "kernels/activation.h"
+#include "kernels/norm.h"
+#include "kernels/rope.h"
+
+namespace octavo::reference {
+
+mx::array rms_norm(const mx::array& x, const mx::array& weight, float eps) {
+  count_launch("rms_norm.reference");
+  const mx::array wide = mx::astype(x, mx::float32);
+  const mx::array mean = mx::mean(mx::square(wide), -1, true);
+  const mx::array normed = mx::multiply(wide, mx::rsqrt(mx::add(mean, mx::array(eps))));
+  return mx::astype(mx::multiply(normed, mx::astype(weight, mx::float32)), x.dtype());
+}
+
+mx::array rope(const mx::array& x, const mx::array& positions, const mx::array& inverse_frequencies,
+               float magnitude) {
+  count_launch("rope.reference");
+  const int pairs = inverse_frequencies.shape(0);
+  const int tokens = x.shape(0);
+  const int heads = x.shape(1);
+  const mx::array angles = mx::reshape(
+      mx::multiply(mx::expand_dims(mx::astype(positions, mx::float32), 1), inverse_frequencies),
+      {tokens, 1, pairs});
+  const mx::array cosine = mx::multiply(mx::cos(angles), mx::array(magnitude));
+  const mx::array sine = mx::multiply(mx::sin(angles), mx::array(magnitude));
+  const mx::array wide = mx::astype(x, mx::float32);
+  const mx::array a = mx::slice(wide, {0, 0, 0}, {tokens, heads, pairs});
+  const mx::array b = mx::slice(wide, {0, 0, pairs}, {tokens, heads, 2 * pairs});
+  const mx::array rest = mx::slice(wide, {0, 0, 2 * pairs}, {tokens, heads, x.shape(2)});
+  const mx::array first = mx::subtract(mx::multiply(a, cosine), mx::multiply(b, sine));
+  const mx::array second = mx::add(mx::multiply(b, cosine), mx::multiply(a, sine));
+  return mx::contiguous(mx::astype(mx::concatenate({first, second, rest}, -1), x.dtype()));
+}
+
+mx::array gated_activation(const mx::array& gate, const mx::array& up, Activation activation) {
+  count_launch("gated_activation.reference");
+  const mx::array g = mx::astype(gate, mx::float32);
+  mx::array active = mx::multiply(g, mx::sigmoid(g));
+  if (activation == Activation::kGeluTanh) {
+    const mx::array cube = mx::multiply(mx::multiply(g, g), g);
+    const mx::array inner = mx::multiply(mx::array(0.7978845608028654f),
+                                         mx::add(g, mx::multiply(mx::array(0.044715f), cube)));
+    active =
+        mx::multiply(mx::multiply(mx::array(0.5f), g), mx::add(mx::array(1.0f), mx::tanh(inner)));
+  }
+  return mx::astype(mx::multiply(active, mx::astype(up, mx::float32)), gate.dtype());
+}
+
+}  // namespace octavo::reference

@@ -1,0 +1,57 @@
+#include "kernels/rope.h"
+
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/cpu/rows.h"
+#include "kernels/primitive.h"
+
+namespace octavo {
+namespace {
+
+// inputs: x, positions, inverse_frequencies.
+class Rope : public KernelPrimitive {
+ public:
+  Rope(mx::Stream stream, float magnitude) : KernelPrimitive(stream), magnitude_(magnitude) {}
+
+  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+    count_launch("rope.cpu");
+    for (const auto& input : inputs) require_contiguous(input);
+    const mx::array& x = inputs[0];
+    allocate(outputs[0]);
+    const cpu::RopeArgs args{
+        .x = x.data<void>(),
+        .out = outputs[0].data<void>(),
+        .dtype = dtype_of(x),
+        .positions = inputs[1].data<int32_t>(),
+        .inverse_frequencies = inputs[2].data<float>(),
+        .tokens = x.shape(0),
+        .heads = x.shape(1),
+        .dim = x.shape(2),
+        .pairs = inputs[2].shape(0),
+        .magnitude = magnitude_,
+    };
+    run_on_cpu(*this, [args] { cpu::rope(args); });
+  }
+  const char* name() const override { return "Rope"; }
+
+ private:
+  float magnitude_;
+};
+
+}  // namespace
+
+mx::array rope(const mx::array& x, const mx::array& positions, const mx::array& inverse_frequencies,
+               float magnitude, KernelPath path) {
+  OCTAVO_CHECK(x.ndim() == 3 && positions.ndim() == 1 && positions.shape(0) == x.shape(0));
+  OCTAVO_CHECK(positions.dtype() == mx::int32 && inverse_frequencies.dtype() == mx::float32);
+  OCTAVO_CHECK(inverse_frequencies.ndim() == 1 && 2 * inverse_frequencies.shape(0) <= x.shape(2));
+  if (path == KernelPath::kReference) {
+    return reference::rope(x, positions, inverse_frequencies, magnitude);
+  }
+  return mx::array(x.shape(), x.dtype(), std::make_shared<Rope>(kernel_stream(), magnitude),
+                   {x, positions, inverse_frequencies});
+}
+
+}  // namespace octavo

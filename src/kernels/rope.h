@@ -1,0 +1,21 @@
+// rope.h - rotary position embedding, rotate-half form.
+#pragma once
+
+#include "kernels/kernel_path.h"
+#include "kernels/mlx.h"
+
+namespace octavo {
+
+// Rotates dimension i against i + R of every head by positions[t] * inverse_frequencies[i], i < R,
+// and multiplies the rotated dimensions by `magnitude` (yarn); dimensions from 2 R on pass
+// unchanged. x: [T, heads, D] contiguous, 2 R <= D   positions: [T] int32   inverse_frequencies:
+// [R] float32
+mx::array rope(const mx::array& x, const mx::array& positions, const mx::array& inverse_frequencies,
+               float magnitude = 1, KernelPath path = KernelPath::kNative);
+
+namespace reference {
+mx::array rope(const mx::array& x, const mx::array& positions, const mx::array& inverse_frequencies,
+               float magnitude);
+}
+
+}  // namespace octavo

@@ -1,0 +1,75 @@
+#include "kernels/activation.h"
+#include "kernels/norm.h"
+#include "kernels/rope.h"
+#include "kernels/test_support.h"
+
+namespace octavo {
+namespace {
+
+float tolerance_of(mx::Dtype dtype) {
+  return dtype == mx::float32 ? 5e-6f : dtype == mx::float16 ? 4e-3f : 3.2e-2f;
+}
+
+const std::vector<mx::Dtype> kDtypes = {mx::float32, mx::float16, mx::bfloat16};
+
+TEST(RmsNorm, EqualsTheReference) {
+  std::mt19937 random(1);
+  for (mx::Dtype dtype : kDtypes) {
+    for (int dim : {8, 64, 100, 576}) {
+      const mx::array x = random_array(random, {7, dim}, dtype);
+      const mx::array weight = random_array(random, {dim});
+      EXPECT_LT(largest_difference(rms_norm(x, weight, 1e-5f),
+                                   rms_norm(x, weight, 1e-5f, KernelPath::kReference)),
+                tolerance_of(dtype));
+    }
+  }
+}
+
+TEST(Rope, EqualsTheReferenceAndLeavesTheRestAlone) {
+  std::mt19937 random(2);
+  const mx::array positions({0, 1, 17, 300, 4095});
+  const mx::array frequencies = mx::array({1.0f, 0.31f, 0.1f, 0.0031f});
+  for (mx::Dtype dtype : kDtypes) {
+    const mx::array x = random_array(random, {5, 3, 12}, dtype);
+    const mx::array rotated = rope(x, positions, frequencies, 1.25f);
+    EXPECT_LT(
+        largest_difference(rotated, rope(x, positions, frequencies, 1.25f, KernelPath::kReference)),
+        std::max(1e-5f, tolerance_of(dtype)));
+    EXPECT_EQ(largest_difference(mx::slice(rotated, {0, 0, 8}, {5, 3, 12}),
+                                 mx::slice(x, {0, 0, 8}, {5, 3, 12})),
+              0);
+  }
+}
+
+TEST(GatedActivation, EqualsTheReference) {
+  std::mt19937 random(3);
+  for (mx::Dtype dtype : kDtypes) {
+    for (Activation activation : {Activation::kSilu, Activation::kGeluTanh}) {
+      const mx::array gate = random_array(random, {3, 333}, dtype);
+      const mx::array up = random_array(random, {3, 333}, dtype);
+      EXPECT_LT(largest_difference(gated_activation(gate, up, activation),
+                                   gated_activation(gate, up, activation, KernelPath::kReference)),
+                tolerance_of(dtype));
+    }
+  }
+}
+
+TEST(Rows, BothPathsOfEveryRowOperationAreTaken) {
+  auto before = launch_counts();
+  const mx::array x = mx::ones({2, 1, 8});
+  for (KernelPath path : {KernelPath::kNative, KernelPath::kReference}) {
+    mx::eval(rms_norm(x, mx::ones({8}), 1e-5f, path),
+             rope(x, mx::array({0, 1}), mx::ones({4}), 1, path),
+             gated_activation(x, x, Activation::kSilu, path));
+  }
+  auto after = launch_counts();
+  for (const char* op : {"rms_norm", "rope", "gated_activation"}) {
+    for (const char* path : {".cpu", ".reference"}) {
+      const std::string key = std::string(op) + path;
+      EXPECT_EQ(after[key], before[key] + 1) << key;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace octavo

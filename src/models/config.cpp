@@ -1,0 +1,121 @@
+#include "models/config.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "models/gguf_config.h"
+
+namespace octavo {
+namespace {
+
+constexpr size_t kMaxConfigBytes = 16u << 20;
+
+std::filesystem::path folder_of(const Checkpoint& checkpoint) {
+  const auto& path = checkpoint.path();
+  return std::filesystem::is_directory(path) ? path : path.parent_path();
+}
+
+Config read_json_file(const std::filesystem::path& path) {
+  auto json = nlohmann::json::parse(read_text_file(path, kMaxConfigBytes), nullptr, false);
+  if (json.is_discarded()) throw SetupError(path.string() + ": not valid JSON");
+  return {std::move(json), path.string()};
+}
+
+}  // namespace
+
+Config::Config(nlohmann::json object, std::string origin)
+    : object_(std::move(object)), origin_(std::move(origin)) {
+  if (!object_.is_object()) throw SetupError(origin_ + ": not a JSON object");
+}
+
+void Config::fail(const std::string& key, const std::string& problem) const {
+  throw SetupError(fmt::format("{}: \"{}\" {}", origin_, key, problem));
+}
+
+bool Config::has(const std::string& key) const {
+  const auto value = object_.find(key);
+  return value != object_.end() && !value->is_null();
+}
+
+int Config::integer(const std::string& key, int low, int high) const {
+  if (!has(key)) fail(key, "is missing");
+  const auto& value = object_.at(key);
+  if (!value.is_number()) fail(key, "is not a number");
+  const double number = value.get<double>();
+  if (std::floor(number) != number || number < low || number > high) {
+    fail(key, fmt::format("is {}, outside {} to {}", value.dump(), low, high));
+  }
+  return static_cast<int>(number);
+}
+
+int Config::integer_or(const std::string& key, int fallback, int low, int high) const {
+  return has(key) ? integer(key, low, high) : fallback;
+}
+
+double Config::number(const std::string& key) const {
+  if (!has(key)) fail(key, "is missing");
+  const auto& value = object_.at(key);
+  if (!value.is_number() || !std::isfinite(value.get<double>()))
+    fail(key, "is not a finite number");
+  return value.get<double>();
+}
+
+double Config::number_or(const std::string& key, double fallback) const {
+  return has(key) ? number(key) : fallback;
+}
+
+bool Config::boolean_or(const std::string& key, bool fallback) const {
+  if (!has(key)) return fallback;
+  if (!object_.at(key).is_boolean()) fail(key, "is not true or false");
+  return object_.at(key).get<bool>();
+}
+
+std::string Config::text(const std::string& key) const {
+  if (!has(key)) fail(key, "is missing");
+  if (!object_.at(key).is_string()) fail(key, "is not a string");
+  return object_.at(key).get<std::string>();
+}
+
+std::string Config::text_or(const std::string& key, const std::string& fallback) const {
+  return has(key) ? text(key) : fallback;
+}
+
+std::vector<int> Config::integers(const std::string& key) const {
+  if (!has(key)) return {};
+  const auto& value = object_.at(key);
+  if (!value.is_array()) return {integer(key, 0, 1 << 30)};
+  std::vector<int> numbers;
+  for (const auto& element : value) {
+    if (!element.is_number_integer() || element.get<double>() < 0 ||
+        element.get<double>() > (1 << 30)) {
+      fail(key, "is not a list of whole numbers");
+    }
+    numbers.push_back(element.get<int>());
+  }
+  return numbers;
+}
+
+std::optional<Config> Config::object(const std::string& key) const {
+  if (!has(key)) return std::nullopt;
+  if (!object_.at(key).is_object()) fail(key, "is not an object");
+  return Config(object_.at(key), fmt::format("{}: {}", origin_, key));
+}
+
+Config read_config(const Checkpoint& checkpoint) {
+  if (checkpoint.gguf() != nullptr) return config_from_gguf(checkpoint);
+  return read_json_file(folder_of(checkpoint) / "config.json");
+}
+
+std::vector<int> stop_token_ids(const Checkpoint& checkpoint, const Config& config) {
+  const auto path = folder_of(checkpoint) / "generation_config.json";
+  if (checkpoint.gguf() == nullptr && std::filesystem::exists(path)) {
+    const auto ids = read_json_file(path).integers("eos_token_id");
+    if (!ids.empty()) return ids;
+  }
+  return config.integers("eos_token_id");
+}
+
+}  // namespace octavo

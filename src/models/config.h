@@ -1,0 +1,49 @@
+// config.h - a model's configuration, in Hugging Face's names whatever file it came from. No MLX.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/format/checkpoint.h"
+
+namespace octavo {
+
+// Typed, range-checked access to a JSON object. Every error is a SetupError that names the key.
+class Config {
+ public:
+  Config(nlohmann::json object, std::string origin);
+
+  // The origin is what errors point the user to: "config.json" or the GGUF's file name.
+  const std::string& origin() const { return origin_; }
+  const nlohmann::json& json() const { return object_; }
+
+  bool has(const std::string& key) const;  // present and not null
+  int integer(const std::string& key, int low = 1, int high = 1 << 24) const;
+  int integer_or(const std::string& key, int fallback, int low = 0, int high = 1 << 30) const;
+  double number(const std::string& key) const;
+  double number_or(const std::string& key, double fallback) const;
+  bool boolean_or(const std::string& key, bool fallback) const;
+  std::string text(const std::string& key) const;
+  std::string text_or(const std::string& key, const std::string& fallback) const;
+  // A number or a list of numbers; empty when absent.
+  std::vector<int> integers(const std::string& key) const;
+  // The object under `key`, or nothing.
+  std::optional<Config> object(const std::string& key) const;
+
+  [[noreturn]] void fail(const std::string& key, const std::string& problem) const;
+
+ private:
+  nlohmann::json object_;
+  std::string origin_;
+};
+
+// config.json beside the weights, or what a GGUF's metadata says in the same names.
+Config read_config(const Checkpoint& checkpoint);
+
+// generation_config.json's stop tokens if there is one, else the config's. May be empty.
+std::vector<int> stop_token_ids(const Checkpoint& checkpoint, const Config& config);
+
+}  // namespace octavo

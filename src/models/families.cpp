@@ -1,0 +1,45 @@
+#include "models/families.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "base/error.h"
+
+namespace octavo {
+namespace {
+
+struct Family {
+  const char* model_type;
+  DecoderPlan (*plan)(const Config&);
+};
+
+constexpr std::array<Family, 5> kFamilies = {{
+    {"llama", plan_llama},
+    {"mistral", plan_mistral},
+    {"qwen2", plan_qwen2},
+    {"qwen3", plan_qwen3},
+    {"smollm3", plan_smollm3},
+}};
+
+}  // namespace
+
+std::vector<std::string> known_model_types() {
+  std::vector<std::string> types;
+  for (const auto& family : kFamilies) types.emplace_back(family.model_type);
+  return types;
+}
+
+DecoderPlan plan_model(const Config& config) {
+  const std::string type = config.text("model_type");
+  for (const auto& family : kFamilies) {
+    if (type == family.model_type) return family.plan(config);
+  }
+  throw SetupError(
+      fmt::format("{}: model_type \"{}\" is not supported yet; known are {}. "
+                  "docs/adding-a-model.md shows how to add one.",
+                  config.origin(), type, fmt::join(known_model_types(), ", ")));
+}
+
+}  // namespace octavo

@@ -1,0 +1,19 @@
+// forward_context.h - what every layer of one step needs besides its input.
+#pragma once
+
+#include <span>
+
+#include "cache/kv_store.h"
+#include "kernels/batch_layout.h"
+
+namespace octavo {
+
+struct ForwardContext {
+  const BatchLayout& layout;
+  std::span<const mx::array> block_tables;  // by cache group: [S, columns] int32
+  std::span<const mx::array> ropes;         // by DecoderPlan::ropes: [pairs] float32
+  KvStore& kv;
+  KernelPath path;
+};
+
+}  // namespace octavo

@@ -1,0 +1,24 @@
+// mlp.h - the gated dense MLP.
+#pragma once
+
+#include <string>
+
+#include "models/decoder_plan.h"
+#include "models/layers/projection.h"
+
+namespace octavo {
+
+class Mlp {
+ public:
+  // `prefix`: "model.layers.3.mlp".
+  Mlp(const MlpPlan& plan, int hidden, const std::string& prefix, WeightSource& source);
+
+  // x: [T, hidden], normed. Returns [T, hidden].
+  mx::array forward(const mx::array& x, KernelPath path) const;
+
+ private:
+  Activation activation_;
+  Projection gate_, up_, down_;
+};
+
+}  // namespace octavo

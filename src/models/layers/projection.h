@@ -1,0 +1,38 @@
+// projection.h - a linear layer of a model: weight and, where the family has one, bias.
+#pragma once
+
+#include <optional>
+
+#include "kernels/linear.h"
+#include "models/weight_source.h"
+
+namespace octavo {
+
+struct Projection {
+  Weight weight;
+  std::optional<mx::array> bias;
+
+  mx::array operator()(const mx::array& x, KernelPath path) const {
+    return linear(x, weight, {.bias = bias, .out_dtype = std::nullopt, .path = path});
+  }
+};
+
+// The projection of module `name`: [rows, cols], and [rows] of bias if `biased`.
+inline Projection load_projection(WeightSource& source, const std::string& name, int rows, int cols,
+                                  bool biased) {
+  Weight weight = source.matrix(name, rows, cols);
+  std::optional<mx::array> bias;
+  if (biased) bias = source.vector(name + ".bias", rows);
+  return {std::move(weight), std::move(bias)};
+}
+
+// The same for q and k, whose rows a GGUF may hold in another order.
+inline Projection load_rope_projection(WeightSource& source, const std::string& name, int rows,
+                                       int cols, int head_dim, bool biased) {
+  Weight weight = source.rope_matrix(name, rows, cols, head_dim);
+  std::optional<mx::array> bias;
+  if (biased) bias = source.rope_vector(name + ".bias", rows, head_dim);
+  return {std::move(weight), std::move(bias)};
+}
+
+}  // namespace octavo

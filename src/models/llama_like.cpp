@@ -1,0 +1,53 @@
+#include "models/llama_like.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace octavo {
+namespace {
+
+AttentionPlan plan_attention(const Config& config, int hidden) {
+  AttentionPlan plan;
+  plan.heads = config.integer("num_attention_heads", 1, 4096);
+  plan.kv_heads = config.integer_or("num_key_value_heads", plan.heads, 1, 4096);
+  if (plan.heads % plan.kv_heads != 0) {
+    config.fail("num_key_value_heads",
+                fmt::format("is {}, which does not divide {} heads", plan.kv_heads, plan.heads));
+  }
+  if (!config.has("head_dim") && hidden % plan.heads != 0) {
+    config.fail("num_attention_heads",
+                fmt::format("is {}, which does not divide hidden_size {}", plan.heads, hidden));
+  }
+  plan.head_dim = config.integer_or("head_dim", hidden / plan.heads, 2, 1024);
+  if (plan.head_dim % 8 != 0) {
+    config.fail("head_dim", fmt::format("is {}; heads must be a multiple of 8", plan.head_dim));
+  }
+  plan.scale = 1 / std::sqrt(static_cast<float>(plan.head_dim));
+  plan.rope = 0;
+  return plan;
+}
+
+}  // namespace
+
+DecoderPlan plan_llama_like(const Config& config, const char* family) {
+  DecoderPlan plan;
+  plan.family = family;
+  plan.vocab = config.integer("vocab_size");
+  plan.hidden = config.integer("hidden_size", 8, 1 << 20);
+  plan.max_context = config.integer_or("max_position_embeddings", 2048, 1, 1 << 28);
+  plan.norm_eps = static_cast<float>(config.number_or("rms_norm_eps", 1e-6));
+  plan.tied_embeddings = config.boolean_or("tie_word_embeddings", false);
+  if (const std::string act = config.text_or("hidden_act", "silu"); act != "silu") {
+    config.fail("hidden_act", fmt::format("is \"{}\"; only silu is known for this family", act));
+  }
+  LayerPlan layer;
+  layer.attention = plan_attention(config, plan.hidden);
+  layer.mlp.intermediate = config.integer("intermediate_size", 8, 1 << 22);
+  plan.ropes = {plan_rope(config, layer.attention.head_dim)};
+  const int layers = config.integer("num_hidden_layers", 1, 4096);
+  plan.layers.assign(static_cast<size_t>(layers), layer);
+  return plan;
+}
+
+}  // namespace octavo

@@ -1,0 +1,32 @@
+// model_description.h - all that can be said of a checkpoint without loading its weights. No MLX.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/decoder_plan.h"
+#include "models/format/checkpoint.h"
+
+namespace octavo {
+
+struct ModelDescription {
+  DecoderPlan plan;
+  DType dtype = DType::kBFloat16;  // compute and KV
+  std::vector<int> stop_token_ids;
+  uint64_t parameters = 0;  // of the model, however they are stored
+  uint64_t file_bytes = 0;
+  std::map<std::string, uint64_t> bytes_by_type;  // as stored: "Q4_K" -> bytes
+  std::string container;                          // "GGUF" or "safetensors"
+};
+
+// Reads the config and the tensors' headers. `dtype` overrides the checkpoint's own. Throws
+// SetupError when the model is not supported.
+ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype);
+
+// Peak memory of one step of `tokens` rows of which `logit_rows` need logits, from shapes alone.
+uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows);
+
+}  // namespace octavo

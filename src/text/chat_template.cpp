@@ -1,0 +1,127 @@
+#include "text/chat_template.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "text/chat_messages.h"
+#include "text/rust_border.h"
+#include "text/utf8.h"
+
+namespace octavo {
+namespace {
+
+using nlohmann::ordered_json;
+
+void check_depth(const char* param, const ordered_json& value) {
+  if (!nests_within(value, kMessageDepth)) {
+    throw RequestError(400, param, fmt::format("nested deeper than {} levels", kMessageDepth));
+  }
+}
+
+void check(const ordered_json& messages, const RenderOptions& options) {
+  if (!messages.is_array()) throw RequestError(400, "messages", "must be a list");
+  check_depth("messages", messages);
+  for (const ordered_json& message : messages) {
+    if (!message.is_object()) throw RequestError(400, "messages", "each message must be an object");
+  }
+  check_depth("tools", options.tools);
+  check_depth("documents", options.documents);
+  check_depth("chat_template_kwargs", options.extra);
+  if (!options.extra.is_null() && !options.extra.is_object()) {
+    throw RequestError(400, "chat_template_kwargs", "must be an object");
+  }
+  if (options.continue_final_message && options.add_generation_prompt) {
+    throw RequestError(400, "continue_final_message",
+                       "cannot be combined with add_generation_prompt");
+  }
+}
+
+}  // namespace
+
+// One compiled template.
+class ChatTemplate::Compiled {
+ public:
+  explicit Compiled(const std::string& source) {
+    if (source.size() > kTemplateSourceBytes) {
+      throw SetupError(fmt::format("the chat template has {}, at most {} are allowed",
+                                   format_bytes(source.size()),
+                                   format_bytes(kTemplateSourceBytes)));
+    }
+    const std::string valid = replace_invalid_utf8(source);
+    const octavo_template_limits limits{.output_bytes = kTemplateOutputBytes,
+                                        .stack_bytes = kTemplateStackBytes};
+    RustText error;
+    if (octavo_template_new(valid.data(), valid.size(), limits, &handle_, error.out()) !=
+        OCTAVO_OK) {
+      throw SetupError(fmt::format("the chat template cannot be used: {}", error.view()));
+    }
+  }
+  Compiled(const Compiled&) = delete;
+  Compiled& operator=(const Compiled&) = delete;
+  ~Compiled() { octavo_template_free(handle_); }
+
+  std::string render(const ordered_json& variables) const {
+    const std::string context =
+        variables.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+    const uint64_t steps = kTemplateSteps + kTemplateStepsPerValue * count_values(variables);
+    RustText text;
+    RustText error;
+    const octavo_status status = octavo_template_render(handle_, context.data(), context.size(),
+                                                        steps, text.out(), error.out());
+    switch (status) {
+      case OCTAVO_OK:
+        return std::string(text.view());
+      case OCTAVO_RAISED:
+        throw RequestError(400, "messages", std::string(error.view()));
+      default:
+        throw RequestError(status == OCTAVO_BUG ? 500 : 400, "messages",
+                           fmt::format("the chat template cannot render these: {}", error.view()));
+    }
+  }
+
+ private:
+  octavo_template* handle_ = nullptr;
+};
+
+ChatTemplate::ChatTemplate(const ChatTemplateSource& source)
+    : source_(source), chat_(std::make_unique<Compiled>(source.source)) {
+  if (source.tool_use_source) tool_use_ = std::make_unique<Compiled>(*source.tool_use_source);
+}
+
+ChatTemplate::~ChatTemplate() = default;
+
+std::shared_ptr<const ChatTemplate> ChatTemplate::from_source(const ChatTemplateSource& source) {
+  return std::shared_ptr<const ChatTemplate>(new ChatTemplate(source));
+}
+
+std::string ChatTemplate::render(const ordered_json& messages, const RenderOptions& options) const {
+  check(messages, options);
+  ordered_json context = ordered_json::object();
+  const auto set_token = [&](const char* name, const std::string& token) {
+    if (!token.empty()) context[name] = token;
+  };
+  set_token("bos_token", source_.bos_token);
+  set_token("eos_token", source_.eos_token);
+  set_token("unk_token", source_.unk_token);
+  set_token("pad_token", source_.pad_token);
+  if (options.enable_thinking) context["enable_thinking"] = *options.enable_thinking;
+  if (options.extra.is_object()) context.update(options.extra);
+
+  ordered_json& chat = context["messages"];
+  chat = messages;
+  alias_reasoning(chat);
+  FinalMessage final_message;
+  if (options.continue_final_message) final_message.mark(chat);
+  context["tools"] = options.tools;
+  context["documents"] = options.documents;
+  context["add_generation_prompt"] = options.add_generation_prompt;
+
+  const Compiled& compiled = tool_use_ && !options.tools.is_null() ? *tool_use_ : *chat_;
+  std::string text = compiled.render(context);
+  return options.continue_final_message ? final_message.cut(std::move(text)) : text;
+}
+
+}  // namespace octavo

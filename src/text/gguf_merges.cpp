@@ -1,0 +1,82 @@
+#include "text/gguf_merges.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/error.h"
+#include "text/utf8.h"
+
+namespace octavo {
+namespace {
+
+struct Candidate {
+  Merge merge;
+  float score;
+  size_t left_length, right_length;  // code points
+  int left_id, right_id;
+};
+
+// All splits of `token` into two tokens, by the ids of the parts.
+std::vector<Candidate> splits_of(std::string_view token, float score, const TokenIndex& index) {
+  std::vector<Candidate> found;
+  const size_t length = count_code_points(token);
+  size_t left_length = 0;
+  for (size_t cut = 1; cut < token.size(); ++cut) {
+    if ((static_cast<unsigned char>(token[cut]) & 0xC0) == 0x80) continue;  // inside a character
+    ++left_length;
+    const auto left = index.find(token.substr(0, cut));
+    if (left == index.end()) continue;
+    const auto right = index.find(token.substr(cut));
+    if (right == index.end()) continue;
+    found.push_back({.merge = {left->first, right->first},
+                     .score = score,
+                     .left_length = left_length,
+                     .right_length = length - left_length,
+                     .left_id = left->second,
+                     .right_id = right->second});
+  }
+  std::ranges::stable_sort(found, {},
+                           [](const Candidate& c) { return std::tuple(c.left_id, c.right_id); });
+  return found;
+}
+
+}  // namespace
+
+std::vector<Merge> written_merges(const GgufVocab& vocab, const TokenIndex& index) {
+  std::vector<Merge> merges;
+  merges.reserve(vocab.merges.size());
+  for (size_t i = 0; i < vocab.merges.size(); ++i) {
+    const std::string_view line = vocab.merges[i];
+    const auto refuse = [&](const char* why) {
+      throw SetupError(fmt::format("merge {} of the vocabulary {}", i, why));
+    };
+    const size_t space = line.find(' ', 1);
+    if (line.empty() || space == std::string_view::npos) refuse("is not two tokens");
+    const auto left = index.find(line.substr(0, space));
+    const auto right = index.find(line.substr(space + 1));
+    if (left == index.end() || right == index.end()) refuse("names a token that is not there");
+    const std::string whole = std::string(left->first) + std::string(right->first);
+    if (!index.contains(whole)) refuse("makes a token that is not there");
+    merges.emplace_back(left->first, right->first);
+  }
+  return merges;
+}
+
+std::vector<Merge> merges_from_scores(const GgufVocab& vocab, const TokenIndex& index) {
+  std::vector<Candidate> candidates;
+  for (size_t i = 0; i < vocab.tokens.size(); ++i) {
+    const auto found = splits_of(vocab.tokens[i], vocab.scores[i], index);
+    candidates.insert(candidates.end(), found.begin(), found.end());
+  }
+  std::ranges::stable_sort(candidates, std::ranges::greater{}, [](const Candidate& c) {
+    return std::tuple(c.score, c.left_length, c.right_length);
+  });
+  std::vector<Merge> merges;
+  merges.reserve(candidates.size());
+  for (const Candidate& candidate : candidates) merges.push_back(candidate.merge);
+  return merges;
+}
+
+}  // namespace octavo

@@ -1,0 +1,31 @@
+// rust_border.h - the C++ side of the Rust border: owned values and statuses.
+#pragma once
+
+#include <octavo_rust.h>
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace octavo {
+
+// Text the Rust library gave us; goes back to it when this dies.
+class RustText {
+ public:
+  RustText() = default;
+  RustText(const RustText&) = delete;
+  RustText& operator=(const RustText&) = delete;
+  ~RustText() { octavo_text_free(text_); }
+
+  octavo_text* out() { return &text_; }
+  std::string_view view() const { return {text_.data, text_.size}; }
+
+ private:
+  octavo_text text_{nullptr, 0};
+};
+
+// For calls that can fail only by our own mistake.
+inline void expect_ok(octavo_status status) { OCTAVO_CHECK(status == OCTAVO_OK); }
+
+}  // namespace octavo

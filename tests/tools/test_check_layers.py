@@ -1,0 +1,109 @@
+"""tools/check_layers.py finds each kind of violation, at its line, and nothing in a tree that has none."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECK = Path(__file__).parents[2] / "tools" / "check_layers.py"
+CLEAN = {
+    "base/error.h": "#include <string>\n",
+    "kernels/mlx.h": "#include <mlx/mlx.h>\n",
+    "kernels/shape.h": '// shape.h - sizes. No MLX.\n#include "base/error.h"\n',
+    "cache/page_pool.h": '#include "kernels/shape.h"\n',
+    "engine/engine.h": '// engine.h - Shows no MLX.\n#include "cache/page_pool.h"\n',
+    "engine/engine.cpp": '#include "engine/engine.h"\n#include "kernels/mlx.h"\n',
+    "text/tokenizer.h": '#include "base/error.h"\n',
+    "llm/llm.h": '#include "engine/engine.h"\n#include "text/tokenizer.h"\n',
+    "cli/main.cpp": '#include "llm/llm.h"\n',
+}
+
+
+@pytest.fixture
+def check(tmp_path):
+    """check({path: text}) puts these files into a clean tree and returns (exit code, lines)."""
+
+    def run(changes: dict[str, str]) -> tuple[int, list[str]]:
+        for name, text in (CLEAN | changes).items():
+            path = tmp_path / "src" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        done = subprocess.run([sys.executable, CHECK, tmp_path / "src"], capture_output=True, text=True)
+        return done.returncode, done.stdout.splitlines()
+
+    return run
+
+
+def test_clean_tree_passes(check):
+    assert check({}) == (0, ["9 files keep to their layers"])
+
+
+@pytest.mark.parametrize("name, text, message", [
+    ("base/log.h", '#include <string>\n#include "cache/page_pool.h"\n', "src/base/log.h:2: base may not include cache/page_pool.h"),
+    ("kernels/k.cpp", '#include "models/m.h"\n', "src/kernels/k.cpp:1: kernels may not include models/m.h"),
+    ("llm/l.cpp", '#include "server/http.h"\n', "src/llm/l.cpp:1: llm may not include server/http.h"),
+], ids=["base", "kernels", "llm"])
+def test_upward_include(check, name, text, message):
+    code, lines = check({name: text})
+    assert code == 1 and len(lines) == 1 and lines[0].startswith(message)
+
+
+@pytest.mark.parametrize("name, target", [
+    ("text/stop.cpp", "cache/page_pool.h"),
+    ("engine/step.cpp", "text/tokenizer.h"),
+    ("server/http.cpp", "cache/page_pool.h"),
+])
+def test_sideways_include(check, name, target):
+    code, lines = check({name: f'#include "{target}"\n'})
+    assert code == 1 and len(lines) == 1
+    assert lines[0].startswith(f"src/{name}:1: {name.split('/')[0]} may not include {target}")
+
+
+@pytest.mark.parametrize("name, text", [
+    ("base/a.h", "#include <mlx/array.h>\n"),
+    ("text/a.cpp", '#include "mlx/array.h"\n'),
+    ("cli/a.cpp", "#  include <mlx/array.h>\n"),
+    ("cache/page_pool.cpp", "#include <mlx/array.h>\n"),
+    ("engine/scheduler.h", "#include <mlx/array.h>\n"),
+    ("engine/scheduler_test.cpp", "#include <mlx/array.h>\n"),
+])
+def test_direct_mlx(check, name, text):
+    assert check({name: text}) == (1, [f"src/{name}:1: must not include MLX (mlx/array.h)"])
+
+
+def test_file_that_says_no_mlx_is_held_to_it(check):
+    text = "// batch.h - rows,\n// as host arrays. No MLX.\n#include <mlx/array.h>\n"
+    assert check({"engine/batch.h": text}) == (1, ["src/engine/batch.h:3: must not include MLX (mlx/array.h)"])
+
+
+def test_later_comment_is_no_promise(check):
+    text = "// runner.h - runs it.\n#pragma once\n// No MLX in the scheduler.\n#include <mlx/array.h>\n"
+    assert check({"engine/runner.h": text})[0] == 0
+
+
+def test_transitive_mlx_is_found_with_its_way(check):
+    code, lines = check({"cache/page_pool.h": '#include "kernels/pages.h"\n', "kernels/pages.h": '#include "mlx.h"\n'})
+    way = "kernels/pages.h -> mlx.h -> mlx/mlx.h"
+    assert code == 1
+    assert lines[0] == f"src/cache/page_pool.h:1: must not reach MLX: {way}"
+    assert f"src/cli/main.cpp:1: must not reach MLX: llm/llm.h -> engine/engine.h -> cache/page_pool.h -> {way}" in lines
+
+
+def test_include_cycle_ends(check):
+    assert check({"base/a.h": '#include "base/b.h"\n', "base/b.h": '#include "base/a.h"\n'})[0] == 0
+
+
+def test_folder_that_is_no_layer(check):
+    code, lines = check({"utils/x.h": "\n"})
+    assert code == 1 and lines[0].startswith("src/utils/x.h:1: utils is not a layer")
+
+
+def test_empty_tree_is_an_error(tmp_path):
+    done = subprocess.run([sys.executable, CHECK, tmp_path], capture_output=True, text=True)
+    assert done.returncode == 2 and "no sources" in done.stderr
+
+
+def test_this_repository_keeps_to_its_layers():
+    done = subprocess.run([sys.executable, CHECK], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Every check that needs no build: formats, layers, lints, lone headers, leftovers. Runs them all and fails if one did.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export PATH="$PATH:$HOME/.cargo/bin"
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/build/rust}"  # as cmake/RustText.cmake
+
+fix=false
+case "${1:-}" in
+  "") ;;
+  --fix) fix=true ;;
+  -h | --help) echo "usage: tools/check.sh [--fix]   (--fix formats C++ and Rust in place)" && exit 0 ;;
+  *) echo "usage: tools/check.sh [--fix]" >&2 && exit 2 ;;
+esac
+[ -x .venv/bin/python ] || { echo "check: no .venv; run tools/bootstrap.sh first" >&2 && exit 1; }
+
+# Tracked and new files, without what .gitignore names. Files deleted from the work tree are left out.
+files() {
+  git ls-files --cached --others --exclude-standard -- "$@" | while IFS= read -r file; do
+    if [ -f "$file" ]; then printf '%s\n' "$file"; fi
+  done
+}
+
+clang_format() {
+  local mode=(--dry-run --Werror) unformatted
+  .venv/bin/clang-format --version >/dev/null
+  if $fix; then mode=(-i); fi
+  unformatted=$(files '*.cpp' '*.h' | tr '\n' '\0' | xargs -0 -n 40 .venv/bin/clang-format "${mode[@]}" 2>&1 |
+    sed -nE 's/^([^:]+):[0-9]+:[0-9]+: error.*/\1/p' | sort | uniq -c) || true
+  if [ -n "$unformatted" ]; then
+    printf 'places per file; tools/check.sh --fix formats them\n%s\n' "$unformatted"
+    return 1
+  fi
+}
+
+layers() { .venv/bin/python tools/check_layers.py; }
+
+cargo_fmt() {
+  if $fix; then cargo fmt --manifest-path rust/Cargo.toml; fi
+  cargo fmt --check --manifest-path rust/Cargo.toml
+}
+
+# The release profile, so that build scripts and macros are shared with the build.
+clippy() { cargo clippy --quiet --release --locked --jobs 2 --all-targets --manifest-path rust/Cargo.toml -- -D warnings; }
+
+headers() { .venv/bin/python tools/check_headers.py; }
+
+# No note to self, and nothing that is true on one machine only. The pattern is in two parts so as not to find itself.
+leftovers() {
+  local pattern='TO''DO|FIX''ME|/ro''ot/|/wo''rk/|/home/[a-z]'
+  if files . | grep -v -e '^LICENSE$' -e '\.lock$' -e '/goldens/' | tr '\n' '\0' | xargs -0 grep -nIE "$pattern" --; then
+    echo "take these out, or do them"
+    return 1
+  fi
+}
+
+shell_syntax() {
+  local script
+  for script in tools/*.sh .ci/run; do bash -n "$script"; done
+}
+
+now() { echo "${EPOCHREALTIME:-$(date +%s)}"; }  # the first is unknown to the bash of macOS
+
+failed=()
+step() {
+  local name=$1 start log status=ok
+  start=$(now)
+  log=$(mktemp)
+  # In a shell of its own: set -e would not hold inside a condition.
+  (set -e && "$2") >"$log" 2>&1 &
+  wait $! || status=FAILED
+  printf '%-16s %6.1f s  %s\n' "$name" "$(awk "BEGIN { print $(now) - $start }")" "$status"
+  if [ $status = FAILED ]; then
+    failed+=("$name")
+    sed -n '1,100s/^/    /p' "$log"
+  fi
+  rm -f "$log"
+}
+
+step clang-format clang_format
+step layers layers
+step "cargo fmt" cargo_fmt
+step clippy clippy
+step "lone headers" headers
+step leftovers leftovers
+step "shell syntax" shell_syntax
+if [ ${#failed[@]} -gt 0 ]; then
+  printf 'check: FAILED: %s\n' "$(printf '%s, ' "${failed[@]}" | sed 's/, $//')"
+  exit 1
+fi
+echo "check: all ok"

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Holds src/ to its layers: no upward or sideways include, and no MLX where MLX must not be known.
+
+    base -> kernels -> cache -> models -> engine --+
+    base -> text ---------------------------------+--> llm -> server -> cli
+
+MLX must not be reached, not even through other headers, from the layers in MLX_FREE_LAYERS, from the page pool and the
+scheduler, nor from any file whose first comment says "no MLX".
+
+usage: check_layers.py [SRC]   (exit 1 and "file:line: message" lines when something is wrong)"""
+
+import re
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ENGINE_SIDE = ("base", "kernels", "cache", "models", "engine")
+# What each layer may include besides itself.
+MAY_INCLUDE = {
+    "base": (),
+    "kernels": ENGINE_SIDE[:1],
+    "cache": ENGINE_SIDE[:2],
+    "models": ENGINE_SIDE[:3],
+    "engine": ENGINE_SIDE[:4],
+    "text": ("base",),
+    "llm": (*ENGINE_SIDE, "text"),
+    "server": ("base", "models", "engine", "text", "llm"),  # neither kernels nor cache
+    "cli": (*ENGINE_SIDE, "text", "llm", "server"),
+}
+MLX_FREE_LAYERS = ("base", "text", "llm", "server", "cli")
+MLX_FREE_NAMES = re.compile(r"(page_pool|scheduler)(_test)?\.(h|cpp)")
+SAYS_NO_MLX = re.compile(r"\bno MLX\b", re.IGNORECASE)
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+@dataclass(frozen=True)
+class Include:
+    line: int
+    quoted: bool
+    target: str
+
+    @property
+    def is_mlx(self) -> bool:
+        return self.target.startswith("mlx/")
+
+
+class Source:
+    def __init__(self, path: Path):
+        self.path = path
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.path.read_text(encoding="utf-8").splitlines()
+
+    @cached_property
+    def includes(self) -> list[Include]:
+        matches = ((number, INCLUDE.match(line)) for number, line in enumerate(self.lines, 1))
+        return [Include(number, match[1] == '"', match[2]) for number, match in matches if match]
+
+    @cached_property
+    def first_comment(self) -> str:
+        block = []
+        for line in self.lines:
+            if not line.startswith("//"):
+                break
+            block.append(line.lstrip("/ "))
+        return " ".join(block)
+
+
+class Tree:
+    def __init__(self, src: Path):
+        self.src = src
+        found = sorted(path for path in src.rglob("*") if path.suffix in (".h", ".cpp"))
+        self.sources = {path: Source(path) for path in found}
+
+    def layer(self, path: Path) -> str:
+        return path.relative_to(self.src).parts[0]
+
+    def resolve(self, source: Source, include: Include) -> Source | None:
+        """The project file behind an include, if it is one."""
+        if not include.quoted:
+            return None
+        candidates = (self.src / include.target, source.path.parent / include.target)
+        return next((self.sources[path] for path in candidates if path in self.sources), None)
+
+    def layer_errors(self, source: Source) -> list[str]:
+        layer = self.layer(source.path)
+        if layer not in MAY_INCLUDE:
+            return [self.error(source, 1, f"{layer} is not a layer; known are {', '.join(MAY_INCLUDE)}")]
+        errors = []
+        for include in source.includes:
+            target = include.target.split("/")[0]
+            if include.quoted and target in MAY_INCLUDE and target != layer and target not in MAY_INCLUDE[layer]:
+                allowed = ", ".join((layer, *MAY_INCLUDE[layer]))
+                errors.append(self.error(source, include.line, f"{layer} may not include {include.target} (only {allowed})"))
+        return errors
+
+    def must_not_see_mlx(self, source: Source) -> bool:
+        return (self.layer(source.path) in MLX_FREE_LAYERS or bool(MLX_FREE_NAMES.fullmatch(source.path.name))
+                or bool(SAYS_NO_MLX.search(source.first_comment)))
+
+    def way_to_mlx(self, source: Source, seen: set[Path]) -> list[str] | None:
+        """The chain of includes that ends in MLX; `seen` are files already known not to."""
+        seen.add(source.path)
+        for include in source.includes:
+            if include.is_mlx:
+                return [include.target]
+            target = self.resolve(source, include)
+            if target and target.path not in seen and (rest := self.way_to_mlx(target, seen)):
+                return [include.target, *rest]
+        return None
+
+    def mlx_errors(self, source: Source) -> list[str]:
+        if not self.must_not_see_mlx(source):
+            return []
+        errors, seen = [], {source.path}
+        for include in source.includes:
+            target = self.resolve(source, include)
+            if include.is_mlx:
+                errors.append(self.error(source, include.line, f"must not include MLX ({include.target})"))
+            elif target and target.path not in seen and (chain := self.way_to_mlx(target, seen)):
+                way = " -> ".join([include.target, *chain])
+                errors.append(self.error(source, include.line, f"must not reach MLX: {way}"))
+        return errors
+
+    def error(self, source: Source, line: int, message: str) -> str:
+        return f"{self.src.name}/{source.path.relative_to(self.src)}:{line}: {message}"
+
+    def errors(self) -> list[str]:
+        return [error for source in self.sources.values() for error in self.layer_errors(source) + self.mlx_errors(source)]
+
+
+def main(argv: list[str]) -> int:
+    src = Path(argv[1]) if len(argv) > 1 else Path(__file__).resolve().parent.parent / "src"
+    tree = Tree(src)
+    if not tree.sources:
+        print(f"check_layers: no sources in {src}", file=sys.stderr)
+        return 2
+    errors = tree.errors()
+    print("\n".join(errors) or f"{len(tree.sources)} files keep to their layers")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,6 @@
+"""Makes checkpoints with random weights in every form Octavo reads. Used by tools/make_model.py and the tests."""
+
+from .build import make
+from .recipe import FAMILIES, GGUF_TYPES, SHAPES, Recipe
+
+__all__ = ["FAMILIES", "GGUF_TYPES", "SHAPES", "Recipe", "make"]

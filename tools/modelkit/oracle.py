@@ -1,0 +1,90 @@
+"""mlx-lm as the oracle: logits in float32 from weights that something else than Octavo decoded.
+
+mlx-lm 0.32.2 maps model_type "mistral" to its Llama, which applies a window only to layers that `layer_types` calls
+"sliding_attention". Mistral's config has no layer_types, so mlx-lm ignores its sliding_window (and could not run a
+model with the window on every layer: it looks for one full layer). For such a model the layers here are mlx-lm's, but
+the mask is ours: a query at i sees the keys j with i - window < j <= i, as in transformers."""
+
+import json
+from pathlib import Path
+
+import mlx.core as mx
+import mlx.nn as nn
+import numpy as np
+from mlx_lm.utils import _get_classes, load_config
+
+mx.set_default_device(mx.cpu)
+
+
+def load(config: dict, weights: dict[str, mx.array]) -> nn.Module:
+    """mlx-lm's model of a config, in float32."""
+    dense = {k: v for k, v in config.items() if not k.startswith("quantization")}
+    model_class, args_class = _get_classes(config=dense)
+    model = model_class(args_class.from_dict(dense))
+    weights = {name: mx.array(value).astype(mx.float32) for name, value in weights.items()}
+    model.load_weights(list(model.sanitize(weights).items()))
+    model.eval()
+    mx.eval(model.parameters())
+    return model
+
+
+def folder_weights(folder: Path | str) -> dict[str, mx.array]:
+    """A checkpoint's tensors in float32; MLX-quantised modules dequantised in float32."""
+    folder = Path(folder)
+    section = load_config(folder).get("quantization", {})
+    raw: dict[str, mx.array] = {}
+    for path in sorted(folder.glob("model*.safetensors")):
+        raw |= mx.load(str(path))
+    found = {}
+    for name, value in raw.items():
+        module, _, leaf = name.rpartition(".")
+        if leaf in ("scales", "biases"):
+            continue
+        if f"{module}.scales" in raw and leaf == "weight":
+            chosen = section.get(module, section)
+            found[name] = _dequantized(value, raw[f"{module}.scales"], raw.get(f"{module}.biases"), chosen)
+        else:
+            found[name] = value.astype(mx.float32)
+    return found
+
+
+def _dequantized(weight: mx.array, scales: mx.array, biases: mx.array | None, params: dict) -> mx.array:
+    sizes = {"group_size": params["group_size"], "bits": params["bits"]}
+    if biases is None:
+        return mx.dequantize(weight, scales, **sizes, mode=params["mode"]).astype(mx.float32)
+    return mx.dequantize(weight, scales.astype(mx.float32), biases.astype(mx.float32), **sizes)
+
+
+def logits(model: nn.Module, prompts: list[list[int]], window: int | None = None) -> list[np.ndarray]:
+    """float32 [tokens, vocab] of each prompt, computed alone and whole."""
+    answers = []
+    for prompt in prompts:
+        ids = mx.array([prompt])
+        answers.append(np.array((_windowed(model, ids, window) if window else model(ids))[0]))
+    return answers
+
+
+def _windowed(model: nn.Module, ids: mx.array, window: int) -> mx.array:
+    n = ids.shape[1]
+    query, key = np.arange(n)[:, None], np.arange(n)[None]
+    mask = mx.array((key <= query) & (key > query - window))
+    h = model.model.embed_tokens(ids)
+    for layer in model.model.layers:
+        h = layer(h, mask, None)
+    h = model.model.norm(h)
+    return model.model.embed_tokens.as_linear(h) if model.args.tie_word_embeddings else model.lm_head(h)
+
+
+def folder_logits(folder: Path | str, prompts: list[list[int]]) -> list[np.ndarray]:
+    """What a checkpoint folder should answer, window included."""
+    config = json.loads((Path(folder) / "config.json").read_text())
+    window = config.get("sliding_window") if config["model_type"] == "mistral" else None
+    return logits(load(config, folder_weights(folder)), prompts, window)
+
+
+def gguf_logits(path: Path | str, config: dict, prompts: list[list[int]]) -> list[np.ndarray]:
+    """What a GGUF should answer, decoded by the gguf package; config is the HF config of the same recipe."""
+    from . import gguf_in
+
+    window = config.get("sliding_window") if config["model_type"] == "mistral" else None
+    return logits(load(config, gguf_in.weights(path)), prompts, window)

@@ -9,6 +9,7 @@ mod json_dumps;
 mod python;
 mod template;
 mod template_ffi;
+mod template_guard;
 mod template_source;
 mod tokenizer;
 mod tokenizer_ffi;

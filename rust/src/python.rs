@@ -1,5 +1,6 @@
 //! Where Python's strings, numbers and dates differ from what minijinja and its pycompat do.
 
+use crate::template_guard;
 use minijinja::value::{Rest, Tuple, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State, Value};
 
@@ -52,6 +53,9 @@ pub fn call_method(
         && let Some(result) = string_method(text, method, args)?
     {
         return Ok(result);
+    }
+    if method == "format" {
+        template_guard::check_widths(value)?;
     }
     minijinja_contrib::pycompat::unknown_method_callback(state, value, method, args)
 }

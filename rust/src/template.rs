@@ -1,7 +1,7 @@
 //! Chat templates: minijinja set up as transformers sets up Jinja.
 
 use crate::border::{Failure, Status};
-use crate::{json_dumps, python, template_source};
+use crate::{json_dumps, python, template_guard, template_source};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Value};
@@ -63,6 +63,7 @@ impl Template {
             // Fuel belongs to the environment; a clone shares the compiled template.
             let mut environment = self.environment.clone();
             environment.set_fuel(Some(steps));
+            template_guard::begin(steps);
             environment
                 .get_template(NAME)
                 .and_then(|template| {
@@ -100,6 +101,13 @@ fn environment() -> Result<Environment<'static>, Error> {
     });
     env.add_filter("tojson", json_dumps::tojson);
     env.add_filter("trim", python::trim);
+    env.add_filter("indent", template_guard::indent);
+    env.add_filter("format", template_guard::format);
+    env.add_filter(template_guard::STORE, template_guard::store);
+    env.add_filter(
+        template_guard::STORE_ATTRIBUTE,
+        template_guard::store_attribute,
+    );
     env.add_test("sequence", python::is_sequence);
     env.add_test("iterable", python::is_iterable);
     env.add_function("raise_exception", raise_exception);
@@ -179,6 +187,27 @@ mod tests {
         ] {
             assert_eq!(render(source, "{}").unwrap_err().status, Status::Limit);
         }
+    }
+
+    #[test]
+    fn what_is_assigned_is_bounded() {
+        for source in [
+            "{% set x = 'ab' %}HERE".replace("HERE", &"{% set x = x ~ x %}".repeat(40)),
+            "{% set n = namespace() %}{% set n.x = n %}{{ n }}".into(),
+            "{{ '%999999999d'|format(1) }}".into(),
+            "{{ '%-*d'|format(999999999, 1) }}".into(),
+            "{{ '{:>999999999}'.format(1) }}".into(),
+            "{{ 'a\nb'|indent(999999999) }}{{ 'a\nb'|indent(width=999999999) }}".into(),
+            "{% set n = namespace() %}{% set n.x = [{'a': n}] %}{{ n }}".into(),
+            "{% set n = namespace() %}{% set n.x|default(n, true) %}{% endset %}{{ n }}".into(),
+            "{% set n = namespace(x=[]) %}{% for i in range(999) %}{% set n.x = [n.x] %}{% endfor %}"
+                .into(),
+        ] {
+            render(&source, "{}").unwrap_err();
+        }
+        let slices = "{% set n = namespace(x=[1]) %}{% for i in range(9000) %}\
+                      {% set n.x = n.x[0:] + [i] %}{% set n.x = n.x[1:] %}{% endfor %}{{ n.x }}";
+        assert_eq!(render(slices, "{}").unwrap(), "[8999]");
     }
 
     #[test]

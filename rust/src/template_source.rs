@@ -1,16 +1,18 @@
 //! Source-level differences between Jinja as transformers sets it up and minijinja.
 
-/// One newline form, as Jinja's lexer makes it, and `generation` blocks as plain scopes.
+use crate::template_guard::{STORE, STORE_ATTRIBUTE};
+
+/// One newline form, as Jinja's lexer makes it; `generation` blocks as plain scopes; assigned values
+/// through the guard.
 pub fn prepare(source: &str) -> String {
-    replace_generation_tags(&source.replace("\r\n", "\n").replace('\r', "\n"))
+    rewrite_tags(&source.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
-/// transformers marks the assistant's part with `{% generation %}`; for the text it is only a scope,
-/// so it becomes `with`. Comments and raw blocks are left alone.
-fn replace_generation_tags(source: &str) -> String {
-    let mut out = String::with_capacity(source.len());
+/// Comments and raw blocks are left alone.
+fn rewrite_tags(source: &str) -> String {
+    let mut out = String::with_capacity(source.len() * 2);
     let mut rest = source;
-    while let Some(start) = rest.find("{%").into_iter().chain(rest.find("{#")).min() {
+    while let Some(start) = tag_start(rest) {
         out.push_str(&rest[..start]);
         rest = &rest[start..];
         let length = if rest.starts_with("{#") {
@@ -20,8 +22,10 @@ fn replace_generation_tags(source: &str) -> String {
         };
         let (tag, after) = rest.split_at(length);
         match tag_name(tag) {
+            // transformers marks the assistant's part so; for the text it is only a scope.
             "generation" => out.push_str(&tag.replacen("generation", "with", 1)),
             "endgeneration" => out.push_str(&tag.replacen("endgeneration", "endwith", 1)),
+            "set" => out.push_str(&guard_assignment(tag)),
             _ => out.push_str(tag),
         }
         rest = after;
@@ -30,8 +34,53 @@ fn replace_generation_tags(source: &str) -> String {
     out
 }
 
+fn tag_start(text: &str) -> Option<usize> {
+    text.as_bytes()
+        .windows(2)
+        .position(|pair| pair == b"{%" || pair == b"{#")
+}
+
+/// `set x = value` to `set x = (value)|store`, and `set x|filter` (a block) to `set x|filter|store`.
+fn guard_assignment(tag: &str) -> String {
+    let Some(body) = tag.strip_suffix("%}") else {
+        return tag.to_string();
+    };
+    let body = body.strip_suffix(['-', '+']).unwrap_or(body);
+    let close = &tag[body.len()..];
+    let Some(operator) = body.find(['=', '|']) else {
+        return tag.to_string();
+    };
+    let (target, value) = body.split_at(operator);
+    let store = if target.contains('.') {
+        STORE_ATTRIBUTE
+    } else {
+        STORE
+    };
+    match value.strip_prefix('=') {
+        Some(value) => format!("{target}= ({value})|{store} {close}"),
+        None => format!("{body}|{store} {close}"),
+    }
+}
+
+/// Up to and including its end, which a string inside may seem to have; a raw block up to its last tag.
 fn tag_length(rest: &str) -> usize {
-    let end = rest.find("%}").map_or(rest.len(), |end| end + 2);
+    let mut quote = None;
+    let mut escaped = false;
+    let mut end = rest.len();
+    for (at, c) in rest.char_indices() {
+        match quote {
+            Some(_) if escaped => escaped = false,
+            Some(_) if c == '\\' => escaped = true,
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if c == '"' || c == '\'' => quote = Some(c),
+            None if rest[at..].starts_with("%}") => {
+                end = at + 2;
+                break;
+            }
+            None => {}
+        }
+    }
     if tag_name(&rest[..end]) != "raw" {
         return end;
     }
@@ -66,12 +115,33 @@ mod tests {
         for source in [
             "{# {% generation %} #}x",
             "{% raw %}{% generation %}{% endraw %}",
-            "{% set generation = 1 %}{{ generation }}",
+            "{% if generation %}{{ generation }}{% endif %}",
             "{% unclosed",
             "{# unclosed",
             "{% raw %} unclosed",
         ] {
             assert_eq!(prepare(source), source);
+        }
+    }
+
+    #[test]
+    fn assigned_values_pass_the_guard() {
+        for (source, expected) in [
+            (
+                "{%- set x = 1, 2 -%}",
+                "{%- set x = ( 1, 2 )|octavo_store -%}",
+            ),
+            (
+                "{% set a.b='%}' %}",
+                "{% set a.b= ('%}' )|octavo_store_attribute %}",
+            ),
+            (
+                "{% set a.b|trim %}",
+                "{% set a.b|trim |octavo_store_attribute %}",
+            ),
+            ("{% set block %}", "{% set block %}"),
+        ] {
+            assert_eq!(prepare(source), expected);
         }
     }
 

@@ -49,26 +49,31 @@ int group_size(const std::vector<Kind>& kinds) {
 
 int CachePlan::pages_for(int tokens) const {
   int pages = 0;
-  for (const auto& group : groups) pages += group.spec.pages_for(tokens, block_tokens);
+  for (const auto& group : groups) pages += group.pages_for(tokens);
   return pages;
 }
 
 double CachePlan::bytes_per_token() const {
-  return static_cast<double>(groups.size() * bytes_per_page_id()) / block_tokens;
+  double bytes = 0;
+  for (const auto& group : groups)
+    bytes += static_cast<double>(bytes_per_page_id()) / group.block_tokens;
+  return bytes;
 }
 
 CachePlan plan_cache(std::span<const SoftmaxSpec> layers, int block_tokens) {
   OCTAVO_CHECK(block_tokens > 0 && block_tokens % 8 == 0);
   const std::vector<Kind> kinds = kinds_of(layers);
   CachePlan plan;
-  plan.block_tokens = block_tokens;
   plan.slots = group_size(kinds);
   plan.places.resize(layers.size());
   const auto slots = static_cast<size_t>(plan.slots);
   for (const auto& kind : kinds) {
     plan.page_bytes = std::max(plan.page_bytes, kind.spec.geometry(block_tokens).page_bytes());
+  }
+  for (const auto& kind : kinds) {
+    const size_t tokens = plan.page_bytes / kind.spec.bytes_per_token() / 8 * 8;
     for (size_t first = 0; first < kind.layers.size(); first += slots) {
-      CacheGroup group{kind.spec, {}};
+      CacheGroup group{kind.spec, static_cast<int>(tokens), {}};
       for (size_t i = first; i < std::min(first + slots, kind.layers.size()); ++i) {
         plan.places[static_cast<size_t>(kind.layers[i])] = {static_cast<int>(plan.groups.size()),
                                                             static_cast<int>(i - first)};

@@ -13,7 +13,12 @@ namespace octavo {
 // group's page in every slot's buffer.
 struct CacheGroup {
   SoftmaxSpec spec;
+  int block_tokens = 0;     // tokens a page of this group holds
   std::vector<int> layers;  // slot -> layer; at most CachePlan::slots entries
+
+  PageGeometry geometry() const { return spec.geometry(block_tokens); }
+  // Page ids that `tokens` tokens of one sequence hold.
+  int pages_for(int tokens) const { return spec.pages_for(tokens, block_tokens); }
 };
 
 struct LayerPlace {
@@ -22,7 +27,6 @@ struct LayerPlace {
 };
 
 struct CachePlan {
-  int block_tokens = 0;
   int slots = 0;          // buffers; buffer i serves the i-th layer of every group
   size_t page_bytes = 0;  // of one page in one buffer: the largest any group needs
   std::vector<CacheGroup> groups;
@@ -38,6 +42,8 @@ struct CachePlan {
 
 // Forms equal groups over the layers' specs: layers of one spec are split into groups of one size
 // for all specs, the size that wastes the fewest slots (the larger size on a tie).
+// All pages have the same bytes: those of `block_tokens` tokens of the widest spec. A narrower one
+// fits more tokens into a page, in multiples of 8.
 CachePlan plan_cache(std::span<const SoftmaxSpec> layers, int block_tokens);
 
 }  // namespace octavo

@@ -50,5 +50,17 @@ TEST(CachePlan, AnUnevenSplitWastesAsLittleAsPossible) {
   EXPECT_EQ(plan.slots, 2);
 }
 
+// Gemma 4: full layers have heads twice as wide. Pages stay equal, so a sliding page holds more
+// tokens.
+TEST(CachePlan, ANarrowerKindFitsMoreTokensIntoAPage) {
+  SoftmaxSpec wide{.kv_heads = 4, .k_dim = 512, .v_dim = 512};
+  SoftmaxSpec narrow{.kv_heads = 4, .k_dim = 256, .v_dim = 256, .window = 512};
+  const CachePlan plan = plan_cache(std::vector<SoftmaxSpec>{wide, narrow}, 16);
+  EXPECT_EQ(plan.groups[0].block_tokens, 16);
+  EXPECT_EQ(plan.groups[1].block_tokens, 32);
+  for (const auto& group : plan.groups) EXPECT_EQ(group.geometry().page_bytes(), plan.page_bytes);
+  EXPECT_EQ(plan.pages_for(33), 3 + 2);
+}
+
 }  // namespace
 }  // namespace octavo

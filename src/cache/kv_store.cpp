@@ -18,8 +18,7 @@ KvStore::KvStore(CachePlan plan, int page_count, KernelPath path)
 KvPages KvStore::layer(int layer) const {
   const LayerPlace place = plan_.places.at(static_cast<size_t>(layer));
   const CacheGroup& group = plan_.groups[static_cast<size_t>(place.group)];
-  return {buffers_[static_cast<size_t>(place.slot)], group.spec.geometry(plan_.block_tokens),
-          path_};
+  return {buffers_[static_cast<size_t>(place.slot)], group.geometry(), path_};
 }
 
 void KvStore::rebind(int layer, const KvPages& written) {

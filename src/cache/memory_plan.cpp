@@ -12,13 +12,20 @@ namespace {
 
 constexpr uint64_t kReserveBytes = 256ull << 20;
 
-// The longest context, a multiple of the block, whose pages fit in `bytes`.
+// The longest context whose pages fit in `bytes`.
 int context_that_fits(uint64_t bytes, const CachePlan& cache) {
-  const uint64_t per_block = cache.groups.size() * cache.bytes_per_page_id();
-  if (per_block == 0) return 0;
-  const uint64_t blocks = bytes / per_block;
-  return static_cast<int>(
-      std::min<uint64_t>(blocks * static_cast<uint64_t>(cache.block_tokens), INT32_MAX / 2));
+  int low = 0;
+  int high = 1 << 30;
+  while (low < high) {
+    const int middle = low + (high - low + 1) / 2;
+    const auto pages = static_cast<uint64_t>(cache.pages_for(middle));
+    if (pages * cache.bytes_per_page_id() <= bytes) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
 }
 
 uint64_t room_for_pages(const MemoryRequest& request, const MemoryPlan& plan) {
@@ -60,12 +67,12 @@ MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache) {
 
   const uint64_t room = room_for_pages(request, plan);
   const int fits = context_that_fits(room, cache);
-  if (fits < cache.block_tokens) {
+  if (fits == 0) {
     throw SetupError(fmt::format(
-        "{} left for pages holds not even one block of {} tokens ({}): raise --kv-memory or "
-        "--memory-fraction, or lower --block-size",
-        format_bytes(room), cache.block_tokens,
-        format_bytes(cache.groups.size() * cache.bytes_per_page_id())));
+        "{} left for pages, but one sequence needs at least {}: raise --kv-memory or "
+        "--memory-fraction, or "
+        "lower --block-size",
+        format_bytes(room), format_bytes(cache.groups.size() * cache.bytes_per_page_id())));
   }
   if (request.max_model_len && *request.max_model_len > fits) {
     throw SetupError(fmt::format(

@@ -13,7 +13,7 @@ bool SequencePages::grow_to(int tokens) {
   std::vector<int> missing;
   int total = 0;
   for (size_t g = 0; g < leases_.size(); ++g) {
-    const int wanted = plan_->groups[g].spec.pages_for(tokens, plan_->block_tokens);
+    const int wanted = plan_->groups[g].pages_for(tokens);
     missing.push_back(std::max(0, wanted - static_cast<int>(leases_[g].pages().size())));
     total += missing.back();
   }
@@ -28,8 +28,7 @@ bool SequencePages::grow_to(int tokens) {
 
 void SequencePages::shrink_to(int tokens) {
   for (size_t g = 0; g < leases_.size(); ++g) {
-    leases_[g].truncate(
-        static_cast<size_t>(plan_->groups[g].spec.pages_for(tokens, plan_->block_tokens)));
+    leases_[g].truncate(static_cast<size_t>(plan_->groups[g].pages_for(tokens)));
   }
 }
 

@@ -21,7 +21,7 @@ class SequencePages {
   // Gives back the pages that `tokens` tokens do not need.
   void shrink_to(int tokens);
 
-  // Column c: the page of tokens [c * block_tokens, (c + 1) * block_tokens).
+  // Column c: the page of tokens [c * block_tokens, (c + 1) * block_tokens) of the group.
   std::span<const PageId> table(int group) const {
     return leases_[static_cast<size_t>(group)].pages();
   }

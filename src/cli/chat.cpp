@@ -41,15 +41,16 @@ std::string name_of_path(const std::string& path) {
 
 ChatScreenOptions screen_options(bool interactive) {
   if (interactive) {
-    return {
-        .notes = stdout, .terminal = true, .colour = colours_wanted(STDOUT_FILENO), .stats = true};
+    return {.notes = stdout,
+            .terminal = true,
+            .colour = colours_wanted(STDOUT_FILENO),
+            .watched = true};
   }
   // Stdout carries the answers and nothing else.
-  const bool watched = isatty(STDERR_FILENO) != 0;
   return {.notes = stderr,
           .terminal = isatty(STDOUT_FILENO) != 0,
           .colour = colours_wanted(STDERR_FILENO),
-          .stats = watched};
+          .watched = isatty(STDERR_FILENO) != 0};
 }
 
 ChatSession make_session(const ChatFlags& flags, Llm& llm) {
@@ -91,9 +92,9 @@ void run(const ChatFlags& flags) {
     if (!all_answered) throw CLI::RuntimeError(2);
     return;
   }
-  LineEditor reader(HistoryFile(flags.no_history ? "" : HistoryFile::default_path()),
-                    colours_wanted(STDOUT_FILENO));
   InterruptScope interrupt;
+  LineEditor reader(HistoryFile(flags.no_history ? "" : HistoryFile::default_path()), interrupt,
+                    colours_wanted(STDOUT_FILENO));
   greet(screen, model, llm->engine().model());
   ChatShell(model, session, reader, screen, &interrupt).run();
 }

@@ -63,12 +63,17 @@ void ChatScreen::end_answer() {
   at_line_start_ = true;
 }
 
-void ChatScreen::stats(const TextAnswer& answer, int context) {
-  if (options_.stats) hint(stats_of(answer, context));
+void ChatScreen::gap() {
+  if (options_.terminal) fmt::print(options_.answers, "\n");
 }
 
+void ChatScreen::stats(const TextAnswer& answer, int context) { hint(stats_of(answer, context)); }
+
 void ChatScreen::note(std::string_view text) { line("", text); }
-void ChatScreen::hint(std::string_view text) { line(kDim, text); }
+void ChatScreen::hint(std::string_view text) {
+  if (options_.watched) line(kDim, text);
+}
+
 void ChatScreen::warn(std::string_view text) { line(kYellow, text); }
 void ChatScreen::error(std::string_view text) { line(kRed, text); }
 

@@ -15,7 +15,7 @@ struct ChatScreenOptions {
   bool terminal =
       false;  // answers go to a terminal: set them apart, and let no control codes through
   bool colour = false;
-  bool stats = false;
+  bool watched = false;  // somebody reads the notes as they come
 };
 
 // Text without the control characters that would move the cursor or change the terminal.
@@ -31,10 +31,11 @@ class ChatScreen {
 
   void answer_piece(std::string_view text);
   void end_answer();
+  void gap();  // on a terminal, an empty line
 
   void stats(const TextAnswer& answer, int context);
   void note(std::string_view text);  // what the user asked to see
-  void hint(std::string_view text);  // dim
+  void hint(std::string_view text);  // dim, and only when somebody is there to read it
   void warn(std::string_view text);
   void error(std::string_view text);
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "cli/line_editor.h"
+#include "cli/terminal_scope.h"
 
 namespace octavo {
 namespace {
@@ -99,8 +99,8 @@ void ChatShell::take(const ChatInput& input) {
 
 void ChatShell::answer(const std::function<TextAnswer(const Llm::OnText&)>& ask) {
   try {
-    std::optional<EchoOff> quiet;
-    if (interrupt_ != nullptr) quiet.emplace();
+    std::optional<TerminalScope> quiet;
+    if (interrupt_ != nullptr) quiet.emplace(echo_off);
     const TextAnswer answer = ask([&](std::string_view text) {
       screen_.answer_piece(text);
       return interrupt_ == nullptr || !interrupt_->requested();
@@ -108,6 +108,7 @@ void ChatShell::answer(const std::function<TextAnswer(const Llm::OnText&)>& ask)
     screen_.end_answer();
     screen_.stats(answer, model_.context);
     warn_of_context(answer);
+    screen_.gap();
   } catch (const RequestError& error) {
     all_answered_ = false;
     explain(error);

@@ -40,9 +40,10 @@ void print_model(const Checkpoint& checkpoint, const ModelDescription& model) {
 void print_cache(const ModelDescription& model, const EngineOptions& options) {
   const CachePlan cache = plan_cache(model.plan.cache_specs(model.dtype), options.block_tokens);
   row("KV per token", format_bytes(static_cast<uint64_t>(cache.bytes_per_token())));
-  row("KV page", fmt::format("{} tokens, {} in each of {} buffers, {} group{}", cache.block_tokens,
-                             format_bytes(cache.page_bytes), cache.slots, cache.groups.size(),
-                             cache.groups.size() == 1 ? "" : "s"));
+  row("KV page",
+      fmt::format("{} tokens, {} in each of {} buffers, {} group{}",
+                  cache.groups.front().block_tokens, format_bytes(cache.page_bytes), cache.slots,
+                  cache.groups.size(), cache.groups.size() == 1 ? "" : "s"));
 }
 
 void run(const ModelFlags& flags) {

@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 #include <histedit.h>
 #include <langinfo.h>
-#include <unistd.h>
 
-#include <climits>
 #include <clocale>
 #include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "base/error.h"
+#include "cli/terminal_scope.h"
 
 namespace octavo {
 namespace {
@@ -48,6 +47,7 @@ struct LineEditor::Editor {
 
   void bind_keys();
   void remember(const std::string& line);
+  void give_up();
 
   static Editor& of(EditLine* line);
   static char* on_prompt(EditLine* line);
@@ -100,8 +100,7 @@ void LineEditor::Editor::bind_keys() {
   };
   for (const auto& [key, command] : kKeys) el_set(line, EL_BIND, key, command, nullptr);
   el_source(line, nullptr);
-  // Without an intr character Ctrl-C is a key. It and paste must work whatever ~/.editrc says.
-  el_set(line, EL_SETTY, "-d", "intr=", nullptr);
+  // These two must work whatever ~/.editrc says.
   el_set(line, EL_ADDFN, "octavo-interrupt", "Give up the line", &on_interrupt);
   el_set(line, EL_BIND, "^C", "octavo-interrupt", nullptr);
   el_set(line, EL_ADDFN, "octavo-paste", "Insert pasted text", &on_paste);
@@ -116,6 +115,12 @@ void LineEditor::Editor::remember(const std::string& text) {
   last = text;
 }
 
+void LineEditor::Editor::give_up() {
+  const LineInfo* info = el_line(line);
+  given_up.assign(info->buffer, info->lastchar);
+  interrupted = true;
+}
+
 LineEditor::Editor& LineEditor::Editor::of(EditLine* line) {
   void* self = nullptr;
   el_get(line, EL_CLIENTDATA, &self);
@@ -125,14 +130,13 @@ LineEditor::Editor& LineEditor::Editor::of(EditLine* line) {
 char* LineEditor::Editor::on_prompt(EditLine* line) { return of(line).prompt.data(); }
 
 unsigned char LineEditor::Editor::on_interrupt(EditLine* line, int) {
-  Editor& self = of(line);
+  of(line).give_up();
   const LineInfo* info = el_line(line);
-  self.given_up.assign(info->buffer, info->lastchar);
-  self.interrupted = true;
-  // To the end of the line, so that what comes next does not write over it.
-  el_cursor(line, INT_MAX / 2);
-  el_set(line, EL_REFRESH);
-  return CC_EOF;
+  // The line ends by libedit's own Enter, which knows where the cursor has to go.
+  el_cursor(line, static_cast<int>(info->lastchar - info->cursor));
+  el_insertstr(line, "^C");
+  el_push(line, "\n");
+  return CC_REFRESH;
 }
 
 unsigned char LineEditor::Editor::on_paste(EditLine* line, int) {
@@ -149,8 +153,8 @@ unsigned char LineEditor::Editor::on_paste(EditLine* line, int) {
   return CC_REFRESH;
 }
 
-LineEditor::LineEditor(HistoryFile history, bool colour)
-    : editor_(std::make_unique<Editor>(std::move(history), colour)) {}
+LineEditor::LineEditor(HistoryFile history, const InterruptScope& interrupt, bool colour)
+    : interrupt_(interrupt), editor_(std::make_unique<Editor>(std::move(history), colour)) {}
 
 LineEditor::~LineEditor() = default;
 
@@ -160,9 +164,15 @@ ReadLine LineEditor::read(Prompt prompt) {
   e.interrupted = false;
   fmt::print("{}", kPasteOn);
   std::fflush(stdout);
+  // libedit takes the terminal's own special characters over, so this holds while it reads.
+  const TerminalScope interrupt_is_a_key(interrupt_key_off);
   int count = 0;
   const char* text = el_gets(e.line, &count);
-  fmt::print("{}{}", kPasteOff, text == nullptr ? (e.interrupted ? "^C\n" : "\n") : "");
+  // A shell gives the terminal back with its own modes after Ctrl-Z and fg; then Ctrl-C is a signal
+  // here too.
+  const bool signalled = text == nullptr && interrupt_.requested();
+  if (signalled) e.give_up();
+  fmt::print("{}{}", kPasteOff, signalled ? "^C\n" : text == nullptr ? "\n" : "");
   std::fflush(stdout);
 
   if (e.interrupted) return {ReadLine::Kind::kInterrupt, std::move(e.given_up)};
@@ -171,17 +181,6 @@ ReadLine LineEditor::read(Prompt prompt) {
   if (result.ends_with('\n')) result.pop_back();
   e.remember(result);
   return {ReadLine::Kind::kLine, std::move(result)};
-}
-
-EchoOff::EchoOff() : previous_{} {
-  if (tcgetattr(STDIN_FILENO, &previous_) != 0) return;
-  termios quiet = previous_;
-  quiet.c_lflag &= ~static_cast<tcflag_t>(ECHO | ECHONL);
-  changed_ = tcsetattr(STDIN_FILENO, TCSADRAIN, &quiet) == 0;
-}
-
-EchoOff::~EchoOff() {
-  if (changed_) tcsetattr(STDIN_FILENO, TCSADRAIN, &previous_);
 }
 
 }  // namespace octavo

@@ -1,11 +1,10 @@
 // line_editor.h - a prompt with line editing and history on the terminal (libedit).
 #pragma once
 
-#include <termios.h>
-
 #include <memory>
 
 #include "cli/history_file.h"
+#include "cli/interrupt.h"
 #include "cli/line_reader.h"
 
 namespace octavo {
@@ -15,7 +14,8 @@ namespace octavo {
 // stdout, which must be a terminal.
 class LineEditor : public LineReader {
  public:
-  LineEditor(HistoryFile history, bool colour);
+  // `interrupt` outlives this.
+  LineEditor(HistoryFile history, const InterruptScope& interrupt, bool colour);
   ~LineEditor() override;
   LineEditor(const LineEditor&) = delete;
   LineEditor& operator=(const LineEditor&) = delete;
@@ -24,21 +24,8 @@ class LineEditor : public LineReader {
 
  private:
   struct Editor;
+  const InterruptScope& interrupt_;
   std::unique_ptr<Editor> editor_;
-};
-
-// While one lives, typed keys are not shown on the terminal of stdin; they wait for the next
-// prompt. Does nothing without a terminal.
-class EchoOff {
- public:
-  EchoOff();
-  ~EchoOff();
-  EchoOff(const EchoOff&) = delete;
-  EchoOff& operator=(const EchoOff&) = delete;
-
- private:
-  bool changed_ = false;
-  termios previous_;
 };
 
 }  // namespace octavo

@@ -20,7 +20,6 @@ int BatchBuilder::add_sequence(std::span<const TokenId> tokens, int start,
   for (size_t g = 0; g < tables_.size(); ++g) {
     const auto table = pages.table(static_cast<int>(g));
     tables_[g].emplace_back(table.begin(), table.end());
-    batch_.table_columns = std::max(batch_.table_columns, static_cast<int>(table.size()));
   }
   return first;
 }
@@ -33,13 +32,14 @@ void BatchBuilder::sample_row(int row, const RowSampling& sampling) {
 void BatchBuilder::want_logits(int row) { batch_.logit_rows.push_back(row); }
 
 Batch BatchBuilder::build() {
-  const auto columns = static_cast<size_t>(batch_.table_columns);
   for (const auto& group : tables_) {
-    std::vector<PageId> flat;
-    flat.reserve(group.size() * columns);
+    size_t columns = 0;
+    for (const auto& table : group) columns = std::max(columns, table.size());
+    BlockTable flat{static_cast<int>(columns), {}};
+    flat.pages.reserve(group.size() * columns);
     for (const auto& table : group) {
-      flat.insert(flat.end(), table.begin(), table.end());
-      flat.resize(flat.size() + columns - table.size(), -1);  // never read: no token reaches these
+      flat.pages.insert(flat.pages.end(), table.begin(), table.end());
+      flat.pages.resize(flat.pages.size() + columns - table.size(), -1);
     }
     batch_.block_tables.push_back(std::move(flat));
   }

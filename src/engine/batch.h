@@ -12,16 +12,22 @@
 
 namespace octavo {
 
+// [sequences, columns]; column c of a row is the page of its sequence's c-th block, -1 past the
+// last.
+struct BlockTable {
+  int columns = 0;
+  std::vector<PageId> pages;
+};
+
 // Rows of all sequences one after the other; kernels/batch_layout.h has the meanings.
 struct Batch {
   std::vector<TokenId> tokens;              // [T]
   std::vector<int32_t> positions;           // [T]
   std::vector<int32_t> cu_seqlens_q = {0};  // [S + 1]
   std::vector<int32_t> context_lens;        // [S]
-  int table_columns = 0;
-  std::vector<std::vector<PageId>> block_tables;  // by cache group: [S, table_columns]
-  std::vector<int32_t> logit_rows;                // rows whose logits are wanted
-  std::vector<RowSampling> sampling;              // one per logit row
+  std::vector<BlockTable> block_tables;     // by cache group
+  std::vector<int32_t> logit_rows;          // rows whose logits are wanted
+  std::vector<RowSampling> sampling;        // one per logit row
 
   int sequences() const { return static_cast<int>(context_lens.size()); }
 };

@@ -29,8 +29,8 @@ TEST(BatchBuilder, LaysSequencesOneAfterTheOther) {
   EXPECT_THAT(batch.cu_seqlens_q, ElementsAre(0, 3, 4));
   EXPECT_THAT(batch.context_lens, ElementsAre(3, 10));
   EXPECT_THAT(batch.logit_rows, ElementsAre(2, 3));
-  EXPECT_EQ(batch.table_columns, 2);
-  EXPECT_THAT(batch.block_tables[0],
+  EXPECT_EQ(batch.block_tables[0].columns, 2);
+  EXPECT_THAT(batch.block_tables[0].pages,
               ElementsAre(prefill.table(0)[0], -1, decode.table(0)[0], decode.table(0)[1]));
 }
 

@@ -1,5 +1,7 @@
 #include "engine/engine.h"
 
+#include <mlx/memory.h>
+
 #include <algorithm>
 #include <chrono>
 #include <span>
@@ -59,7 +61,11 @@ struct Engine::Loaded {
         kv(cache_of(description, options_in.block_tokens), plan.page_count, KernelPath::kNative),
         runner(model, kv, KernelPath::kNative),
         pool(plan.page_count),
-        cached{{}, SequencePages(kv.plan(), pool)} {}
+        cached{{}, SequencePages(kv.plan(), pool)} {
+    // Weights and pages are ours and not counted by MLX; what it allocates is the step.
+    mx::set_memory_limit(plan.budget_bytes - plan.weights_bytes - plan.kv_bytes);
+    mx::set_cache_limit(plan.step_bytes);
+  }
 
   // Runs rows for `tokens` behind what is cached. Draws a token when `sampling` is given.
   std::optional<TokenId> step(std::span<const TokenId> tokens, const RowSampling* sampling) {

@@ -21,7 +21,7 @@ mx::array Runner::queue(const Batch& batch) {
                            .context_lens = int_array(batch.context_lens)};
   std::vector<mx::array> tables;
   for (const auto& table : batch.block_tables) {
-    tables.emplace_back(table.begin(), mx::Shape{batch.sequences(), batch.table_columns},
+    tables.emplace_back(table.pages.begin(), mx::Shape{batch.sequences(), table.columns},
                         mx::int32);
   }
   const mx::array embedded = model_.embed(int_array(batch.tokens), path_);

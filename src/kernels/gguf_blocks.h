@@ -74,7 +74,7 @@ struct ScaleAndMin {
 // The 6-bit scale and min of `group` (0..7) of a Q4_K or Q5_K block.
 ScaleAndMin scale_and_min(const uint8_t (&scales)[12], int group);
 
-// Each reads block_count blocks (of any alignment) and writes block_count * 32 or * 256 floats.
+// Each reads block_count blocks (at an even address) and writes block_count * 32 or * 256 floats.
 void decode_q4_0(const void* blocks, int64_t block_count, float* out);
 void decode_q4_1(const void* blocks, int64_t block_count, float* out);
 void decode_q5_0(const void* blocks, int64_t block_count, float* out);
@@ -83,9 +83,5 @@ void decode_q8_0(const void* blocks, int64_t block_count, float* out);
 void decode_q4_k(const void* blocks, int64_t block_count, float* out);
 void decode_q5_k(const void* blocks, int64_t block_count, float* out);
 void decode_q6_k(const void* blocks, int64_t block_count, float* out);
-
-// Unquantized rows, element by element.
-void decode_f16(const void* elements, int64_t count, float* out);
-void decode_bf16(const void* elements, int64_t count, float* out);
 
 }  // namespace octavo

@@ -122,19 +122,5 @@ TEST(GgufBlocks, SixBitScalesAndMinsAreUnpacked) {
   }
 }
 
-TEST(GgufBlocks, HalvesAndBf16AreExact) {
-  const uint16_t halves[] = {0x3c00, 0x0001, 0xfbff};
-  const uint16_t bf16s[] = {0x3f80, 0x0001, 0xff7f};
-  float out[3];
-  decode_f16(halves, 3, out);
-  EXPECT_EQ(out[0], 1.0f);
-  EXPECT_EQ(out[1], 0x1p-24f);
-  EXPECT_EQ(out[2], -65504.0f);
-  decode_bf16(bf16s, 3, out);
-  EXPECT_EQ(out[0], 1.0f);
-  EXPECT_EQ(std::bit_cast<uint32_t>(out[1]), 0x00010000u);
-  EXPECT_EQ(std::bit_cast<uint32_t>(out[2]), 0xff7f0000u);
-}
-
 }  // namespace
 }  // namespace octavo

@@ -25,13 +25,13 @@ inline constexpr size_t kTemplateSourceBytes = 1u << 20;
 inline constexpr int kMessageDepth = 100;  // nesting of messages, tools and arguments
 
 struct RenderOptions {
-  nlohmann::ordered_json tools;      // null: none
-  nlohmann::ordered_json documents;  // null: none
-  std::optional<bool> enable_thinking;
+  nlohmann::ordered_json tools = nullptr;      // null: none
+  nlohmann::ordered_json documents = nullptr;  // null: none
+  std::optional<bool> enable_thinking = std::nullopt;
   bool add_generation_prompt = true;
   bool continue_final_message =
-      false;                     // leave the last message open; excludes add_generation_prompt
-  nlohmann::ordered_json extra;  // chat_template_kwargs: an object or null
+      false;  // leave the last message open; excludes add_generation_prompt
+  nlohmann::ordered_json extra = nullptr;  // chat_template_kwargs: an object or null
 };
 
 class ChatTemplate {

@@ -9,9 +9,9 @@ namespace octavo {
 
 struct ChatTemplateSource {
   std::string source;
-  std::optional<std::string> tool_use_source;  // used instead when a request has tools
+  std::optional<std::string> tool_use_source = {};  // used instead when a request has tools
   // Empty: the template sees no such variable.
-  std::string bos_token, eos_token, unk_token, pad_token;
+  std::string bos_token = {}, eos_token = {}, unk_token = {}, pad_token = {};
 };
 
 // From chat_template.jinja, else from tokenizer_config.json; the tokens from tokenizer_config.json,

@@ -8,16 +8,16 @@
 namespace octavo {
 
 struct StopStringsOptions {
-  std::vector<std::string> stops;  // empty strings are ignored
-  bool include_stop_str = false;   // keep the stop string at the end of the text
+  std::vector<std::string> stops = {};  // empty strings are ignored
+  bool include_stop_str = false;        // keep the stop string at the end of the text
 };
 
 class StopStrings {
  public:
   struct Step {
-    std::string text;      // may be sent: no stop string begins in it
-    bool matched = false;  // the text ends here; further calls return nothing
-    std::string stop;      // which one, when matched
+    std::string text = {};  // may be sent: no stop string begins in it
+    bool matched = false;   // the text ends here; further calls return nothing
+    std::string stop = {};  // which one, when matched
   };
 
   explicit StopStrings(StopStringsOptions options);

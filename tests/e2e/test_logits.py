@@ -5,6 +5,7 @@ difference at any position of any prompt."""
 
 import functools
 
+import numpy as np
 import pytest
 from conftest import assert_close, cosine, prompts_of
 from modelkit import oracle
@@ -81,6 +82,29 @@ def test_batch_equals_alone(model, kernels, dump_logits):
     batch = dump_logits(model, PROMPTS, kernels=kernels, batch=True)
     assert sum(batch.launches.values()) < sum(alone.launches.values()), "the prompts did not share a step"
     assert_close(batch.logits, alone.logits, SAME)
+
+
+EIGHT = prompts_of(1, 2, 17, 33, 64, 100, 129, 300, seed=2)
+
+
+@pytest.mark.parametrize("model", FAMILIES, indirect=True)
+def test_eight_mixed_sequences_equal_each_alone(model, dump_logits):
+    """In steps of 16 rows a sequence, so that one call holds prefill chunks and single rows far into a sequence."""
+    alone = dump_logits(model, EIGHT)
+    mixed = dump_logits(model, EIGHT, chunk=16, batch=True)
+    reference = dump_logits(model, EIGHT, chunk=16, batch=True, kernels="reference")
+    assert_close(mixed.logits, reference.logits, SAME)
+    assert_close(mixed.logits, alone.logits, SAME)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("model", FAMILIES, indirect=True)
+def test_bits_depend_on_the_sequence_only(model, dtype, dump_logits):
+    """Not on neighbours, chunks or the page size."""
+    alone = dump_logits(model, EIGHT, dtype=dtype).logits
+    for options in [dict(batch=True), dict(chunk=1), dict(chunk=16, batch=True), dict(block_tokens=48, chunk=100)]:
+        other = dump_logits(model, EIGHT, dtype=dtype, **options).logits
+        assert all(np.array_equal(a, b) for a, b in zip(alone, other)), options
 
 
 @pytest.mark.parametrize("model", CASES, indirect=True)

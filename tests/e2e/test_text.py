@@ -343,7 +343,8 @@ def test_chats_render_as_transformers_renders_them(probe, smollm2, name):
         else:
             assert answer.get("text") == want, (chat, options, answer.get("error"))
             rendered += 1
-    assert rendered > 100 and refused > 0
+    assert rendered > 100
+    assert refused > 0 or name not in ("gemma_style", "llama3_style", "mistral_style")
 
 
 def test_there_are_enough_templates():
@@ -362,6 +363,10 @@ HOSTILE = {
     "range": "{% for i in range(10**9) %}x{% endfor %}",
     "nested loops": "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
     "deep value": "{% set ns = namespace(x=[]) %}{% for i in range(99999) %}{% set ns.x = [ns.x] %}{% endfor %}",
+    "namespace in itself": "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}",
+    "doubled string": "{% set x = 'ab' %}" + "{% set x = x ~ x %}" * 40,
+    "grown list": "{% set ns = namespace(x=[]) %}{% for i in range(99999) %}{% set ns.x = ns.x + [i] %}{% endfor %}",
+    "slice of slice": "{% set ns = namespace(x=[1]) %}{% for i in range(99999) %}{% set ns.x = ns.x[0:] %}{% endfor %}",
     "long output": "{% for i in range(9999) %}{{ 'x' * 99999 }}{% endfor %}",
 }  # fmt: skip
 

@@ -1,0 +1,139 @@
+#include "models/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "models/families.h"
+#include "models/gguf_config.h"
+
+namespace octavo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+Json llama_json() {
+  return {{"model_type", "llama"},    {"vocab_size", 128},        {"hidden_size", 64},
+          {"num_hidden_layers", 2},   {"num_attention_heads", 4}, {"num_key_value_heads", 2},
+          {"intermediate_size", 128}, {"rms_norm_eps", 1e-5}};
+}
+
+std::string error_of(const Json& json) {
+  try {
+    plan_model(Config(json, "config.json"));
+  } catch (const SetupError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Config, ValuesAreCheckedForTypeAndRange) {
+  const Config config({{"n", 5}, {"f", 0.5}, {"list", {1, 2}}, {"text", "x"}, {"none", nullptr}},
+                      "config.json");
+  EXPECT_EQ(config.integer("n"), 5);
+  EXPECT_EQ(config.integer_or("none", 7), 7);
+  EXPECT_THAT(config.integers("list"), ElementsAre(1, 2));
+  EXPECT_THAT(config.integers("n"), ElementsAre(5));
+  EXPECT_THROW(config.integer("f"), SetupError);
+  EXPECT_THROW(config.integer("text"), SetupError);
+  EXPECT_THROW(config.integer("n", 6), SetupError);
+  EXPECT_THROW(config.number("list"), SetupError);
+  EXPECT_THROW(Config(Json::array(), "config.json"), SetupError);
+}
+
+TEST(Families, ALlamaConfigBecomesAPlan) {
+  const DecoderPlan plan = plan_model(Config(llama_json(), "config.json"));
+  EXPECT_EQ(plan.family, "llama");
+  ASSERT_EQ(plan.layers.size(), 2u);
+  EXPECT_EQ(plan.layers[0].attention.head_dim, 16);
+  EXPECT_FLOAT_EQ(plan.layers[0].attention.scale, 0.25f);
+  EXPECT_FALSE(plan.layers[0].attention.qkv_bias);
+}
+
+// A config comes from a stranger: every number is checked before it sizes anything.
+TEST(Families, ABadConfigNamesItsField) {
+  const std::vector<std::pair<Json, const char*>> bad = {
+      {{{"vocab_size", -1}}, "vocab_size"},
+      {{{"vocab_size", 1e18}}, "vocab_size"},
+      {{{"hidden_size", 0}}, "hidden_size"},
+      {{{"hidden_size", "64"}}, "hidden_size"},
+      {{{"hidden_size", 62}}, "num_attention_heads"},
+      {{{"num_key_value_heads", 3}}, "num_key_value_heads"},
+      {{{"num_hidden_layers", 1000000}}, "num_hidden_layers"},
+      {{{"head_dim", 12}}, "head_dim"},
+      {{{"intermediate_size", nullptr}}, "intermediate_size"},
+      {{{"hidden_act", "relu"}}, "hidden_act"},
+      {{{"rope_theta", -5}}, "rope_theta"},
+      {{{"rope_scaling", {{"rope_type", "mystery"}}}}, "mystery"},
+      {{{"rope_scaling", {{"rope_type", "linear"}}}}, "factor"},
+      {{{"model_type", "lamma"}}, "llama"},
+  };
+  for (const auto& [change, fragment] : bad) {
+    Json json = llama_json();
+    json.update(change);
+    EXPECT_THAT(error_of(json), HasSubstr(fragment)) << change;
+  }
+}
+
+TEST(Families, SwitchesOfEachFamilyAreRead) {
+  Json json = llama_json();
+  json["model_type"] = "mistral";
+  json["sliding_window"] = 64;
+  EXPECT_EQ(plan_model(Config(json, "c")).layers[1].attention.window, 64);
+  json["model_type"] = "qwen2";
+  EXPECT_TRUE(plan_model(Config(json, "c")).layers[0].attention.qkv_bias);
+  EXPECT_EQ(plan_model(Config(json, "c")).layers[1].attention.window, 0);
+  json["use_sliding_window"] = true;
+  json["max_window_layers"] = 1;
+  EXPECT_EQ(plan_model(Config(json, "c")).layers[0].attention.window, 0);
+  EXPECT_EQ(plan_model(Config(json, "c")).layers[1].attention.window, 64);
+  json["model_type"] = "qwen3";
+  EXPECT_TRUE(plan_model(Config(json, "c")).layers[0].attention.qk_norm);
+  json["model_type"] = "smollm3";
+  json["no_rope_layers"] = {1, 0};
+  EXPECT_TRUE(plan_model(Config(json, "c")).layers[0].attention.rope.has_value());
+  EXPECT_FALSE(plan_model(Config(json, "c")).layers[1].attention.rope.has_value());
+}
+
+TEST(RopeScaling, EachKindStretchesAsItShould) {
+  Json json = llama_json();
+  const auto plain = plan_rope(Config(json, "c"), 16);
+  ASSERT_EQ(plain.inverse_frequencies.size(), 8u);
+  EXPECT_FLOAT_EQ(plain.inverse_frequencies[0], 1);
+  EXPECT_FLOAT_EQ(plain.inverse_frequencies[4], 0.01f);
+
+  json["rope_scaling"] = {{"type", "linear"}, {"factor", 4.0}};
+  EXPECT_FLOAT_EQ(plan_rope(Config(json, "c"), 16).inverse_frequencies[4], 0.0025f);
+
+  json["rope_scaling"] = {
+      {"rope_type", "llama3"}, {"factor", 8.0}, {"original_max_position_embeddings", 64}};
+  const auto llama3 = plan_rope(Config(json, "c"), 16);
+  EXPECT_FLOAT_EQ(llama3.inverse_frequencies[0], 1);  // short waves stay
+  EXPECT_FLOAT_EQ(llama3.inverse_frequencies[7],
+                  plain.inverse_frequencies[7] / 8);  // long ones stretch
+  json["rope_scaling"] = {
+      {"rope_type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 64}};
+  EXPECT_FLOAT_EQ(plan_rope(Config(json, "c"), 16).magnitude, 0.1f * std::log(4.0f) + 1);
+
+  json["rope_scaling"] = nullptr;
+  json["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 100.0}};
+  EXPECT_FLOAT_EQ(plan_rope(Config(json, "c"), 16).inverse_frequencies[4], 0.1f);
+}
+
+TEST(GgufNames, HuggingFaceNamesHaveTheirCounterpart) {
+  EXPECT_EQ(gguf_tensor_name("model.layers.12.self_attn.q_proj.weight"), "blk.12.attn_q.weight");
+  EXPECT_EQ(gguf_tensor_name("model.layers.0.self_attn.k_norm.weight"), "blk.0.attn_k_norm.weight");
+  EXPECT_EQ(gguf_tensor_name("model.layers.3.mlp.down_proj.weight"), "blk.3.ffn_down.weight");
+  EXPECT_EQ(gguf_tensor_name("model.layers.3.post_attention_layernorm.weight"),
+            "blk.3.ffn_norm.weight");
+  EXPECT_EQ(gguf_tensor_name("model.embed_tokens.weight"), "token_embd.weight");
+  EXPECT_EQ(gguf_tensor_name("lm_head.weight"), "output.weight");
+  EXPECT_EQ(gguf_tensor_name("something.else"), "something.else");
+}
+
+}  // namespace
+}  // namespace octavo

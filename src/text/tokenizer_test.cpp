@@ -1,0 +1,91 @@
+#include "text/tokenizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "base/error.h"
+#include "text/test_vocab.h"
+
+namespace octavo {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Tokenizer, EncodesAndDecodes) {
+  const auto tokenizer = tokenizer_of(byte_level_vocab());
+  EXPECT_THAT(tokenizer->encode("hello", false), ElementsAre(256, 257, 'o'));
+  EXPECT_EQ(tokenizer->decode(std::vector<TokenId>{256, 257, 'o'}, false), "hello");
+  EXPECT_EQ(tokenizer->vocab_size(), 260);
+  EXPECT_EQ(tokenizer->token_id("<|end|>"), 258);
+  EXPECT_EQ(tokenizer->token_id("nothing"), std::nullopt);
+  EXPECT_EQ(tokenizer->token_id("\xFF"), std::nullopt);
+  EXPECT_EQ(tokenizer->token_text(256), "he");
+}
+
+TEST(Tokenizer, BytesThatAreNotUtf8AreReplacedAndNulIsKept) {
+  const auto tokenizer = tokenizer_of(byte_level_vocab());
+  EXPECT_EQ(tokenizer->encode("a\xFF", false), tokenizer->encode("a\xEF\xBF\xBD", false));
+  EXPECT_THAT(tokenizer->encode(std::string_view("a\0b", 3), false), ElementsAre('a', 0, 'b'));
+}
+
+TEST(Tokenizer, IdsOutsideTheVocabularyAreHarmless) {
+  const auto tokenizer = tokenizer_of(byte_level_vocab());
+  const std::vector<TokenId> ids = {-1, 'h', 1 << 30, 'i', 260};
+  EXPECT_EQ(tokenizer->decode(ids, false), "hi");
+  EXPECT_EQ(tokenizer->token_text(-1), "");
+  EXPECT_FALSE(tokenizer->is_special(-1));
+}
+
+TEST(Tokenizer, SpecialTokensAreToldFromAddedOnes) {
+  const auto tokenizer = tokenizer_of(byte_level_vocab());
+  EXPECT_TRUE(tokenizer->is_special(258));
+  EXPECT_FALSE(tokenizer->is_special(259));
+  const auto ids = tokenizer->encode("a<|end|><tool>b", false);
+  EXPECT_THAT(ids, ElementsAre('a', 258, 259, 'b'));
+  EXPECT_EQ(tokenizer->decode(ids, true), "a<tool>b");
+  EXPECT_EQ(tokenizer->decode(ids, false), "a<|end|><tool>b");
+}
+
+TEST(Tokenizer, ATextOverTheLimitIsTheRequestsFault) {
+  const auto tokenizer =
+      Tokenizer::from_json(tokenizer_json_from_gguf(byte_level_vocab()), {.max_text_bytes = 10});
+  EXPECT_EQ(tokenizer->encode("0123456789", false).size(), 10u);
+  EXPECT_THROW(tokenizer->encode("0123456789a", false), RequestError);
+}
+
+TEST(Tokenizer, AnEightMebibyteWordIsEncoded) {
+  const auto tokenizer = tokenizer_of(byte_level_vocab());
+  EXPECT_EQ(tokenizer->encode(std::string(8u << 20, 'l'), false).size(), 4u << 20);
+}
+
+TEST(Tokenizer, AFileThatIsNoTokenizerIsRefused) {
+  for (const char* json : {"", "{", "[]", "{}", "{\"model\": 1}", "\xFF"}) {
+    EXPECT_THROW(Tokenizer::from_json(json), SetupError) << json;
+  }
+  EXPECT_THROW(Tokenizer::from_file("/no/such/tokenizer.json"), SetupError);
+}
+
+TEST(Tokenizer, EveryPrefixOfAFileIsRefused) {
+  GgufVocab vocab = byte_level_vocab();
+  const std::string json = tokenizer_json_from_gguf(vocab);
+  for (size_t size = 0; size < json.size(); size += 97) {
+    EXPECT_THROW(Tokenizer::from_json(std::string_view(json).substr(0, size)), SetupError);
+  }
+}
+
+TEST(Tokenizer, ServesManyThreads) {
+  const auto tokenizer = tokenizer_of(byte_level_vocab());
+  const auto expected = tokenizer->encode("hello hello", false);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 500; ++i) EXPECT_EQ(tokenizer->encode("hello hello", false), expected);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace octavo

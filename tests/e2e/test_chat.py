@@ -1,0 +1,141 @@
+"""octavo chat as a script and as a user at a terminal meet it."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+
+import pytest
+
+# Short answers: what is said does not matter.
+QUICK = ["--max-tokens", "4", "--temperature", "0", "--max-model-len", "512"]
+
+
+def chat(octavo, model, lines, *flags):
+    return subprocess.run([octavo, "chat", model, *QUICK, *flags], input=lines, capture_output=True, text=True,
+                          timeout=120)
+
+
+def test_answers_lines_from_a_pipe(octavo, smollm2_gguf):
+    done = chat(octavo, smollm2_gguf, "Hi\n/reset\nHi\n/nonsense\n")
+    first, second = done.stdout.splitlines()
+    assert first == second != "", "after /reset the same message has the same greedy answer"
+    assert "no command /nonsense" in done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+    assert done.returncode == 0
+
+
+def test_a_conversation_too_long_is_refused_and_the_next_answered(octavo, smollm2_gguf):
+    done = chat(octavo, smollm2_gguf, "word " * 600 + "\nHi\n")
+    assert len(done.stdout.splitlines()) == 1
+    assert "at most 511 fit" in done.stderr
+    assert done.returncode == 2
+
+
+class Terminal:
+    """octavo chat on a pseudo terminal of its own."""
+
+    def __init__(self, command, env):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(command[0], command, env)
+        self.seen = ""
+
+    def send(self, keys: str) -> None:
+        os.write(self.fd, keys.encode())
+
+    def expect(self, pattern: str, seconds: float = 30) -> str:
+        """Reads until the pattern appears behind what was expected before; returns the text up to its end."""
+        end = time.monotonic() + seconds
+        while not (found := re.search(pattern, self.seen)):
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self.fd], [], [], left)[0]:
+                pytest.fail(f"no {pattern!r} in {self.seen!r}")
+            try:
+                self.seen += os.read(self.fd, 65536).decode(errors="replace")
+            except OSError:  # Linux's end of file on a terminal
+                pytest.fail(f"octavo ended before {pattern!r}: {self.seen!r}")
+            self.seen = re.sub(r"\x1b\[\?2004[hl]", "", self.seen)  # bracketed paste on and off
+        text, self.seen = self.seen[: found.end()], self.seen[found.end():]
+        return text
+
+    def status(self, seconds: float = 10) -> int:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if select.select([self.fd], [], [], 0.05)[0]:
+                try:
+                    os.read(self.fd, 65536)  # a full terminal would hold the program up
+                except OSError:
+                    pass
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.pid = 0
+                return os.waitstatus_to_exitcode(status)
+        pytest.fail("octavo did not leave")
+
+    def close(self) -> None:
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.fd)
+
+
+PROMPT = r"> "
+
+
+@pytest.fixture
+def terminal(octavo, smollm2_gguf, tmp_path):
+    env = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "TERM": "xterm", "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
+    opened = []
+
+    def start(*flags):
+        opened.append(Terminal([str(octavo), "chat", str(smollm2_gguf), "--temperature", "0", *flags], env))
+        opened[-1].expect("/help for help.*\n")
+        opened[-1].expect(PROMPT)
+        return opened[-1]
+
+    yield start
+    for each in opened:
+        each.close()
+
+
+def test_ctrl_c_stops_the_answer_and_the_next_message_is_answered(terminal):
+    t = terminal("--max-model-len", "2048")
+    t.send("Count from 1 to 500.\r")
+    t.expect("Count from 1 to 500\\.\r?\n")
+    t.expect(r"\w+\W+\w+")  # the answer is under way
+    t.send("\x03")
+    t.expect("; stopped")
+    t.expect(PROMPT)
+    t.send("Hi\r")
+    t.expect(r"\d+ cached")  # the conversation went on behind the part of the answer
+    t.send("\x03\x04")
+    assert t.status() == 0
+
+
+def test_keys_at_the_prompt(terminal, tmp_path):
+    t = terminal(*QUICK[:2])
+    t.send("never sent\x03")
+    t.expect(r"\^C")
+    t.expect(PROMPT)
+    t.send("/system \u65e5\u672c\u8a9e\u00e9x\x7f\r")  # the last key takes the x back
+    t.expect("message is set")
+    t.send("/system\r")
+    t.expect("\n\u65e5\u672c\u8a9e\u00e9\r?\n")
+    t.send("/reset\r")
+    t.expect("is forgotten")
+    t.send("\x1b[A\r")  # arrow up
+    t.expect("is forgotten")
+    t.send("\x1b[200~/pasted\rin two lines\x1b[201~")  # not sent line by line
+    t.expect("in two lines")
+    t.send("\x03")
+    t.expect(PROMPT)
+    t.send("\x03")
+    t.expect("again or Ctrl-D leaves")
+    t.send("\x03")
+    assert t.status() == 0
+    history = (tmp_path / "octavo" / "history").read_text().splitlines()
+    assert history == ["/system \u65e5\u672c\u8a9e\u00e9", "/system", "/reset"]

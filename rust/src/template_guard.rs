@@ -47,8 +47,8 @@ pub fn store(value: &Value) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// For `set namespace.x = value`. Namespaces are the only values that change, so keeping them out of each other
-/// keeps every value free of cycles.
+/// For `set namespace.x = value`. Namespaces are the only values that change, so keeping them out of
+/// each other keeps every value free of cycles.
 pub fn store_attribute(value: &Value) -> Result<Value, Error> {
     let value = match value.kind() {
         ValueKind::Iterable => list(value)?,

@@ -38,7 +38,7 @@ void print_model(const Checkpoint& checkpoint, const ModelDescription& model) {
 }
 
 void print_cache(const ModelDescription& model, const EngineOptions& options) {
-  const CachePlan cache = plan_cache(model.plan.cache_specs(model.dtype), options.block_tokens);
+  const CachePlan cache = plan_engine_cache(model, options);
   row("KV per token", format_bytes(static_cast<uint64_t>(cache.bytes_per_token())));
   row("KV page",
       fmt::format("{} tokens, {} in each of {} buffers, {} group{}",

@@ -20,14 +20,15 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-CachePlan cache_of(const ModelDescription& model, int block_tokens) {
-  if (block_tokens < 8 || block_tokens > 4096 || block_tokens % 8 != 0) {
+}  // namespace
+
+CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options) {
+  const int block = options.block_tokens;
+  if (block < 8 || block > 4096 || block % 8 != 0) {
     throw SetupError("--block-size: must be a multiple of 8 from 8 to 4096");
   }
-  return plan_cache(model.plan.cache_specs(model.dtype), block_tokens);
+  return plan_cache(model.plan.cache_specs(model.dtype), block);
 }
-
-}  // namespace
 
 MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions& options) {
   if (options.max_num_batched_tokens < 1) {
@@ -42,7 +43,7 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
       .max_model_len = options.max_model_len,
       .kv_bytes = options.kv_bytes,
   };
-  return plan_memory(request, cache_of(model, options.block_tokens));
+  return plan_memory(request, plan_engine_cache(model, options));
 }
 
 // The sequence whose K and V stand in the pages.
@@ -58,7 +59,7 @@ struct Engine::Loaded {
         plan(plan_engine_memory(description, options_in)),
         source(checkpoint, std::move(progress)),
         model(description.plan, description.dtype, source),
-        kv(cache_of(description, options_in.block_tokens), plan.page_count, KernelPath::kNative),
+        kv(plan_engine_cache(description, options_in), plan.page_count, KernelPath::kNative),
         runner(model, kv, KernelPath::kNative),
         pool(plan.page_count),
         cached{{}, SequencePages(kv.plan(), pool)} {

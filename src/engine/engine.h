@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "cache/cache_plan.h"
 #include "cache/memory_plan.h"
 #include "engine/request.h"
 #include "models/format/checkpoint.h"
@@ -23,7 +24,8 @@ struct EngineOptions {
   int max_num_batched_tokens = 512;  // --max-num-batched-tokens: rows of the largest step
 };
 
-// The plan for this machine, before anything is loaded.
+// The two plans, before anything is loaded. Both throw SetupError naming the flag to change.
+CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options);
 MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions& options);
 
 class Engine {

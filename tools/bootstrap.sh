@@ -82,7 +82,7 @@ prepare_rust() {
   if [ -z "$version" ] || ! at_least "$rust_minimum" "$version"; then
     fail "Rust ${version:-(none)} found, $rust_minimum or newer is needed. With rustup: rustup update stable." \
       "Without: remove the old rustc and cargo, then apt-get install ${debian_rust_packages[*]}," \
-      "or install rustup as https://rustup.rs says."
+      "or install rustup."
   fi
   if ! { has_rust_tool fmt && has_rust_tool clippy; }; then
     command -v rustup >/dev/null || fail "cargo fmt or cargo clippy is missing; Debian: apt-get install rustfmt-web rust-web-clippy"

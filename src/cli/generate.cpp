@@ -59,6 +59,7 @@ Json timings_of(const TextAnswer& answer) {
 Json memory_of(const Llm& llm) {
   const MemoryPlan& plan = llm.engine().memory();
   return {{"resident_bytes", resident_bytes()},
+          {"resident_before_load_bytes", llm.resident_before_load()},
           {"resident_after_load_bytes", llm.resident_after_load()},
           {"weights_bytes", llm.engine().weights_bytes()},
           {"plan",

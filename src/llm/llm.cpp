@@ -12,6 +12,7 @@ namespace octavo {
 Llm::Llm(const std::filesystem::path& path, const EngineOptions& options, Engine::Progress progress)
     : checkpoint_(Checkpoint::open(path)),
       text_(load_model_text(checkpoint_)),
+      resident_before_load_(resident_bytes()),
       engine_(checkpoint_, options, std::move(progress)),
       resident_after_load_(resident_bytes()) {}
 

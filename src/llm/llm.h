@@ -46,11 +46,14 @@ class Llm {
 
   bool can_chat() const { return text_.chat_template != nullptr; }
   const Engine& engine() const { return engine_; }
+  // Resident memory just before the weights were read and just after.
+  uint64_t resident_before_load() const { return resident_before_load_; }
   uint64_t resident_after_load() const { return resident_after_load_; }
 
  private:
   Checkpoint checkpoint_;
   ModelText text_;
+  uint64_t resident_before_load_;
   Engine engine_;
   uint64_t resident_after_load_;
 };

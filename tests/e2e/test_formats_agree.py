@@ -105,4 +105,5 @@ def test_resident_memory(make_model, octavo):
     memory = run_json([octavo, "generate", model, "-p", "The sea", "--max-tokens", "1", "--json"])["memory"]
     allowed = 1.15 * model.stat().st_size + memory["plan"]["extras_bytes"]
     assert memory["resident_after_load_bytes"] <= allowed
+    assert memory["resident_after_load_bytes"] - memory["resident_before_load_bytes"] <= 1.15 * model.stat().st_size
     assert memory["weights_bytes"] <= 1.15 * model.stat().st_size

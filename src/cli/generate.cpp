@@ -62,6 +62,7 @@ Json memory_of(const Llm& llm) {
           {"resident_before_load_bytes", llm.resident_before_load()},
           {"resident_after_load_bytes", llm.resident_after_load()},
           {"weights_bytes", llm.engine().weights_bytes()},
+          {"step_peak_bytes", llm.engine().step_peak_bytes()},
           {"plan",
            {{"budget_bytes", plan.budget_bytes},
             {"weights_bytes", plan.weights_bytes},

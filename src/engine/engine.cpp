@@ -63,8 +63,9 @@ struct Engine::Loaded {
         runner(model, kv, KernelPath::kNative),
         pool(plan.page_count),
         cached{{}, SequencePages(kv.plan(), pool)} {
-    // Weights and pages are ours and not counted by MLX; what it allocates is the step.
-    mx::set_memory_limit(plan.budget_bytes - plan.weights_bytes - plan.kv_bytes);
+    // Weights and pages are ours and not counted by MLX; what it allocates is the step. It queues
+    // no further while it holds more than this (see step_bytes).
+    mx::set_memory_limit(plan.step_bytes / 2);
     mx::set_cache_limit(plan.step_bytes);
   }
 
@@ -112,6 +113,7 @@ Engine::~Engine() = default;
 const ModelDescription& Engine::model() const { return loaded_->description; }
 const MemoryPlan& Engine::memory() const { return loaded_->plan; }
 uint64_t Engine::weights_bytes() const { return loaded_->source.loaded_bytes(); }
+uint64_t Engine::step_peak_bytes() const { return mx::get_peak_memory(); }
 
 Generation Engine::generate(const Request& request, const OnToken& on_token) {
   Loaded& l = *loaded_;

@@ -41,7 +41,8 @@ class Engine {
 
   const ModelDescription& model() const;
   const MemoryPlan& memory() const;
-  uint64_t weights_bytes() const;  // resident, as loaded
+  uint64_t weights_bytes() const;    // resident, as loaded
+  uint64_t step_peak_bytes() const;  // the most MLX has held for a step so far
 
   // Runs one request to its end. K and V of the previous request are kept, and the part of this
   // prompt that starts like it is not computed again.

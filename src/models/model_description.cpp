@@ -57,23 +57,28 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
 }
 
 uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows) {
-  // MLX frees an array when its last reader is queued, and queues ahead: a layer's arrays and the
-  // next one's may live at once. Linear widens its input to float32.
-  uint64_t widest = 0;
-  for (const auto& layer : model.plan.layers) {
-    const auto qkv = static_cast<uint64_t>(
-        (layer.attention.heads * 4 + layer.attention.kv_heads * 4) * layer.attention.head_dim);
-    const auto mlp = 3 * static_cast<uint64_t>(layer.mlp.intermediate);
-    widest = std::max(widest, qkv + mlp + 6 * static_cast<uint64_t>(model.plan.hidden));
-  }
-  const auto rows = static_cast<uint64_t>(tokens);
+  // MLX allocates results as it queues them, ahead of the kernels. The engine caps what it holds at
+  // half of this, at which point MLX waits for some ten operations, less than a layer, at a time.
+  constexpr uint64_t kLayersInFlight = 4;
+  uint64_t row_elements = 0;  // all that one layer makes of a row
   uint64_t most_inputs = static_cast<uint64_t>(model.plan.hidden);
   for (const auto& layer : model.plan.layers) {
-    most_inputs = std::max(most_inputs, static_cast<uint64_t>(layer.mlp.intermediate));
+    const AttentionPlan& a = layer.attention;
+    // q and k as projected, normed and rotated, v, and what attention returns.
+    const int heads = 4 * a.heads + 4 * a.kv_heads;
+    const auto attention = static_cast<uint64_t>(heads) * static_cast<uint64_t>(a.head_dim);
+    const auto mlp = static_cast<uint64_t>(layer.mlp.intermediate);
+    row_elements =
+        std::max(row_elements, 6 * static_cast<uint64_t>(model.plan.hidden) + attention + 3 * mlp);
+    most_inputs = std::max(
+        {most_inputs, mlp, static_cast<uint64_t>(a.heads) * static_cast<uint64_t>(a.head_dim)});
   }
-  return 2 * rows * widest * size_of(model.dtype) + rows * most_inputs * sizeof(float) +
-         static_cast<uint64_t>(logit_rows) * static_cast<uint64_t>(model.plan.vocab) *
-             sizeof(float);
+  const auto rows = static_cast<uint64_t>(tokens);
+  const uint64_t widened =
+      rows * most_inputs * sizeof(float);  // linear's float32 copy of its input
+  const uint64_t logits =
+      static_cast<uint64_t>(logit_rows) * static_cast<uint64_t>(model.plan.vocab) * sizeof(float);
+  return kLayersInFlight * rows * row_elements * size_of(model.dtype) + widened + 2 * logits;
 }
 
 }  // namespace octavo

@@ -98,6 +98,15 @@ def test_the_three_forms_agree(make_model, dump_logits):
     assert cosine(mlx, gguf) > 0.80
 
 
+@pytest.mark.parametrize("rows", [1, 128, 512])
+def test_step_peak_is_inside_the_plan(rows, make_model, octavo):
+    """What the plan computes from shapes against what MLX held in the largest step."""
+    model = make_model("llama", shape="medium", format="gguf", gguf_type="q4_k_m")
+    memory = run_json([octavo, "generate", model, "-p", "The sea. " * 80, "--max-tokens", "2", "--json",
+                       "--max-num-batched-tokens", rows])["memory"]
+    assert 0 < memory["step_peak_bytes"] <= memory["plan"]["step_bytes"]
+
+
 def test_resident_memory(make_model, octavo):
     """Loading a quantised file costs the file and what the plan says, not a dequantised copy (which would be seven
     times as much)."""

@@ -41,6 +41,7 @@ TextAnswer ChatSession::answer(Turn turn, size_t before, const Llm::OnText& on_t
   add("user", turn.message);
 
   TextAnswer result = generate_(request, on_text);
+  if (result.generation.tokens.empty()) return result;
   turn.answer = result.text;
   turns_.resize(before);
   turns_.push_back(std::move(turn));

@@ -21,11 +21,16 @@ class ChatSession {
   void set_system(std::string text);
   const std::string& system() const { return system_; }
 
+  // Asked before each step of an answer, also while a long prompt is read; true ends it.
+  void set_cancelled(std::function<bool()> cancelled) {
+    settings_.cancelled = std::move(cancelled);
+  }
+
   void reset() { turns_.clear(); }
   bool empty() const { return turns_.empty(); }
 
-  // The answer becomes part of the conversation, also one that on_text ended. When the request is
-  // refused (RequestError), the conversation is as it was.
+  // The answer becomes part of the conversation, also one that was ended midway. When it was ended
+  // before its first token, or refused (RequestError), the conversation is as it was.
   TextAnswer send(const std::string& text, const Llm::OnText& on_text);
   // Another answer to the last message, in place of the one given. Not on an empty conversation.
   TextAnswer retry(const Llm::OnText& on_text);

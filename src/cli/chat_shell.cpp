@@ -46,7 +46,9 @@ ChatShell::ChatShell(ChatModel model, ChatSession& session, LineReader& reader, 
       session_(session),
       reader_(reader),
       screen_(screen),
-      interrupt_(interrupt) {}
+      interrupt_(interrupt) {
+  if (interrupt_ != nullptr) session_.set_cancelled([this] { return interrupt_->requested(); });
+}
 
 bool ChatShell::run() {
   while (!leaving_) {

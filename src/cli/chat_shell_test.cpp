@@ -68,6 +68,13 @@ class ChatShellTest : public testing::Test {
     TextAnswer answer;
     answer.prompt_tokens.resize(static_cast<size_t>(prompt_tokens));
     answer.generation.finish_reason = FinishReason::kStop;
+    if (interrupt_at == "the prompt") {
+      std::raise(SIGINT);
+      EXPECT_TRUE(request.cancelled());
+      interrupt_at.clear();
+      answer.generation.finish_reason = FinishReason::kAbort;
+      return answer;
+    }
     for (const char* piece : {"one", " two", " three."}) {
       if (interrupt_at == piece) std::raise(SIGINT);
       answer.text += piece;
@@ -103,6 +110,15 @@ TEST_F(ChatShellTest, SendsTheConversationSoFar) {
   EXPECT_TRUE(run());
   EXPECT_THAT(requests, ElementsAre("u:a|", "u:a|a:one two three.|u:b|"));
   EXPECT_EQ(answers.text(), "one two three.\none two three.\n");
+}
+
+TEST_F(ChatShellTest, AMessageInterruptedBeforeItsAnswerIsForgotten) {
+  InterruptScope interrupt;
+  interrupt_at = "the prompt";
+  reader.line("a");
+  reader.line("b");
+  EXPECT_TRUE(run(&interrupt));
+  EXPECT_THAT(requests, ElementsAre("u:a|", "u:b|"));
 }
 
 TEST_F(ChatShellTest, AnInterruptKeepsThePartOfTheAnswerAndGoesOn) {
@@ -195,6 +211,7 @@ TEST(ChatSession, MarkdownHoldsAllThatWasSaid) {
       [](const TextRequest&, const Llm::OnText&) {
         TextAnswer answer;
         answer.text = "Hello.";
+        answer.generation.tokens = {1};
         return answer;
       },
       TextRequest{});

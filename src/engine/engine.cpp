@@ -20,6 +20,17 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// How the first token behind the prompt is drawn.
+RowSampling row_sampling(const Request& request) {
+  const SamplingParams& params = request.sampling;
+  return {.temperature = params.temperature,
+          .top_p = params.top_p,
+          .min_p = params.min_p,
+          .top_k = std::max(0, params.top_k),
+          .seed = params.seed,
+          .position = static_cast<uint32_t>(request.prompt.size())};
+}
+
 }  // namespace
 
 CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options) {
@@ -83,6 +94,11 @@ struct Engine::Loaded {
     return drawn.empty() ? std::nullopt : std::optional(drawn[0]);
   }
 
+  bool is_stop(TokenId token) const {
+    const auto& stops = description.stop_token_ids;
+    return std::find(stops.begin(), stops.end(), token) != stops.end();
+  }
+
   // Forgets all but what the prompt shares with the cached sequence; at least one prompt token
   // stays to be run.
   int reuse_prefix(std::span<const TokenId> prompt) {
@@ -118,31 +134,30 @@ uint64_t Engine::step_peak_bytes() const { return mx::get_peak_memory(); }
 Generation Engine::generate(const Request& request, const OnToken& on_token) {
   Loaded& l = *loaded_;
   validate(request, l.plan.max_model_len, l.description.plan.vocab);
-  const SamplingParams& params = request.sampling;
-  RowSampling sampling{.temperature = params.temperature,
-                       .top_p = params.top_p,
-                       .min_p = params.min_p,
-                       .top_k = std::max(0, params.top_k),
-                       .seed = params.seed};
+  const auto cancelled = [&] { return request.cancelled && request.cancelled(); };
   Generation result;
-  auto started = Clock::now();
+  const auto started = Clock::now();
   result.cached_tokens = l.reuse_prefix(request.prompt);
 
   std::span<const TokenId> left =
       std::span(request.prompt).subspan(static_cast<size_t>(result.cached_tokens));
   const auto chunk = static_cast<size_t>(l.options.max_num_batched_tokens);
-  for (; left.size() > chunk; left = left.subspan(chunk)) l.step(left.first(chunk), nullptr);
-  sampling.position = static_cast<uint32_t>(request.prompt.size());
-  TokenId token = *l.step(left, &sampling);
+  for (; left.size() > chunk && !cancelled(); left = left.subspan(chunk))
+    l.step(left.first(chunk), nullptr);
+  if (cancelled()) {
+    result.finish_reason = FinishReason::kAbort;
+    result.prefill_seconds = seconds_since(started);
+    return result;
+  }
+  RowSampling sampling = row_sampling(request);
+  const TokenId first = *l.step(left, &sampling);
   result.prefill_seconds = seconds_since(started);
 
-  started = Clock::now();
-  const auto& stops = l.description.stop_token_ids;
-  for (;;) {
+  const auto decoding = Clock::now();
+  for (TokenId token = first;; token = *l.step(std::span(&token, 1), &sampling)) {
     result.tokens.push_back(token);
-    const bool stop =
-        !request.ignore_eos && std::find(stops.begin(), stops.end(), token) != stops.end();
-    const bool wanted = stop || on_token(token);
+    const bool stop = !request.ignore_eos && l.is_stop(token);
+    const bool wanted = stop || (on_token(token) && !cancelled());
     const auto produced = static_cast<int>(result.tokens.size());
     const bool full = produced >= request.max_tokens ||
                       static_cast<int>(request.prompt.size()) + produced >= l.plan.max_model_len;
@@ -153,9 +168,8 @@ Generation Engine::generate(const Request& request, const OnToken& on_token) {
       break;
     }
     ++sampling.position;
-    token = *l.step(std::span(&token, 1), &sampling);
   }
-  result.decode_seconds = seconds_since(started);
+  result.decode_seconds = seconds_since(decoding);
   return result;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct Request {
   SamplingParams sampling;
   int max_tokens = 256;
   bool ignore_eos = false;
+  // If there is one: asked before each step, true ends the request.
+  std::function<bool()> cancelled = nullptr;
 };
 
 // Throws RequestError (400) naming the parameter. `max_model_len` and `vocab` bound the prompt.
@@ -32,7 +35,7 @@ enum class FinishReason : uint8_t { kStop, kLength, kAbort };
 std::string_view name_of(FinishReason reason);
 
 struct Generation {
-  std::vector<TokenId> tokens;  // a stop token included
+  std::vector<TokenId> tokens;  // a stop token included; empty when cancelled before the first
   FinishReason finish_reason = FinishReason::kLength;
   int cached_tokens = 0;  // prompt tokens whose K and V were already there
   double prefill_seconds = 0;

@@ -46,7 +46,8 @@ TextAnswer Llm::generate(const TextRequest& request, const OnText& on_text) {
   const Request tokens_request{.prompt = answer.prompt_tokens,
                                .sampling = request.sampling,
                                .max_tokens = request.max_tokens,
-                               .ignore_eos = request.ignore_eos};
+                               .ignore_eos = request.ignore_eos,
+                               .cancelled = request.cancelled};
   answer.generation = engine_.generate(
       tokens_request, [&](TokenId token) { return feed(detokenizer.push(token)); });
   if (answer.stop_string.empty() && answer.generation.finish_reason != FinishReason::kAbort) {

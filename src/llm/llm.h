@@ -22,6 +22,8 @@ struct TextRequest {
   int max_tokens = 512;
   bool ignore_eos = false;
   std::vector<std::string> stop;
+  // If there is one: asked before each step, true ends the answer.
+  std::function<bool()> cancelled = nullptr;
 };
 
 struct TextAnswer {

@@ -29,6 +29,7 @@ void print_model(const Checkpoint& checkpoint, const ModelDescription& model) {
     types += fmt::format("{}{} {}", types.empty() ? "" : ", ", type, format_bytes(bytes));
   }
   row("stored as", types);
+  if (!model.quantization.empty()) row("quantised", model.quantization);
   row("computes in", std::string(name_of(model.dtype)));
   row("layers", fmt::format("{} of width {}", plan.layers.size(), plan.hidden));
   row("heads", heads_of(plan.layers.front().attention));

@@ -1,5 +1,7 @@
 #include "models/model_description.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "models/config.h"
@@ -39,6 +41,15 @@ uint64_t count_parameters(const DecoderPlan& plan) {
   return count;
 }
 
+// What an MLX checkpoint says of most of its layers. The loader itself goes by the tensors' shapes.
+std::string quantization_of(const Config& config) {
+  const auto quantization = config.object("quantization");
+  if (!quantization) return "";
+  return fmt::format("{} {}-bit in groups of {}", quantization->text_or("mode", "affine"),
+                     quantization->integer_or("bits", 4),
+                     quantization->integer_or("group_size", 64));
+}
+
 }  // namespace
 
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype) {
@@ -49,6 +60,7 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   description.stop_token_ids = stop_token_ids(checkpoint, config);
   description.parameters = count_parameters(description.plan);
   description.file_bytes = checkpoint.file_bytes();
+  description.quantization = quantization_of(config);
   description.container = checkpoint.gguf() != nullptr ? "GGUF" : "safetensors";
   for (const auto& tensor : checkpoint.tensors()) {
     description.bytes_by_type[std::string(tensor_type_name(tensor.type))] += tensor.bytes.size();

@@ -19,7 +19,8 @@ struct ModelDescription {
   uint64_t parameters = 0;  // of the model, however they are stored
   uint64_t file_bytes = 0;
   std::map<std::string, uint64_t> bytes_by_type;  // as stored: "Q4_K" -> bytes
-  std::string container;                          // "GGUF" or "safetensors"
+  std::string quantization;  // of an MLX checkpoint: "affine 4-bit in groups of 64"; else empty
+  std::string container;     // "GGUF" or "safetensors"
 };
 
 // Reads the config and the tensors' headers. `dtype` overrides the checkpoint's own. Throws

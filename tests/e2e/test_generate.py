@@ -119,3 +119,9 @@ def test_info_names_what_matters(octavo, smollm2_gguf):
     assert done.returncode == 0, done.stderr
     for fact in ["llama", "134.5M", "Q4_1", "bfloat16", "8192 tokens", "22.5 KiB", "pages", "budget"]:
         assert fact in done.stdout, fact
+
+
+def test_info_tells_how_an_mlx_checkpoint_is_quantised(octavo, make_model):
+    done = call(octavo, "info", make_model("qwen3", format="mlx", bits=4, group_size=64))
+    assert done.returncode == 0, done.stderr
+    assert "affine 4-bit in groups of 64" in done.stdout

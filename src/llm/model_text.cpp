@@ -63,8 +63,7 @@ ModelText from_gguf(const Gguf& gguf) {
 
 ModelText load_model_text(const Checkpoint& checkpoint) {
   if (checkpoint.gguf() != nullptr) return from_gguf(*checkpoint.gguf());
-  const auto& path = checkpoint.path();
-  const auto folder = std::filesystem::is_directory(path) ? path : path.parent_path();
+  const auto folder = checkpoint.folder();
   const auto file = folder / "tokenizer.json";
   if (!std::filesystem::exists(file)) {
     throw SetupError(

@@ -13,11 +13,6 @@ namespace {
 
 constexpr size_t kMaxConfigBytes = 16u << 20;
 
-std::filesystem::path folder_of(const Checkpoint& checkpoint) {
-  const auto& path = checkpoint.path();
-  return std::filesystem::is_directory(path) ? path : path.parent_path();
-}
-
 Config read_json_file(const std::filesystem::path& path) {
   auto json = nlohmann::json::parse(read_text_file(path, kMaxConfigBytes), nullptr, false);
   if (json.is_discarded()) throw SetupError(path.string() + ": not valid JSON");
@@ -106,11 +101,11 @@ std::optional<Config> Config::object(const std::string& key) const {
 
 Config read_config(const Checkpoint& checkpoint) {
   if (checkpoint.gguf() != nullptr) return config_from_gguf(checkpoint);
-  return read_json_file(folder_of(checkpoint) / "config.json");
+  return read_json_file(checkpoint.folder() / "config.json");
 }
 
 std::vector<int> stop_token_ids(const Checkpoint& checkpoint, const Config& config) {
-  const auto path = folder_of(checkpoint) / "generation_config.json";
+  const auto path = checkpoint.folder() / "generation_config.json";
   if (checkpoint.gguf() == nullptr && std::filesystem::exists(path)) {
     const auto ids = read_json_file(path).integers("eos_token_id");
     if (!ids.empty()) return ids;

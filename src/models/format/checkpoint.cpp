@@ -181,6 +181,10 @@ const TensorView& Checkpoint::at(std::string_view name) const {
        fmt::format("there is no tensor {}; the nearest names are {}", in_quotes(name), nearest));
 }
 
+fs::path Checkpoint::folder() const {
+  return fs::is_directory(path_) ? path_ : path_.parent_path();
+}
+
 uint64_t Checkpoint::file_bytes() const {
   uint64_t bytes = 0;
   for (const MappedFile& file : files_) bytes += file.bytes().size();

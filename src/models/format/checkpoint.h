@@ -35,6 +35,8 @@ class Checkpoint {
 
   // What was opened: the folder or the file.
   const std::filesystem::path& path() const { return path_; }
+  // Where the files that belong to it stand: config.json, tokenizer.json and so on.
+  std::filesystem::path folder() const;
   uint64_t file_bytes() const;
 
   // Drops the pages of `tensor` from this process's memory: it will not be read again soon.

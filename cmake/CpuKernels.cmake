@@ -1,0 +1,26 @@
+# src/kernels/cpu/simd holds the kernels once; each isa_*.cpp compiles them for one instruction set.
+# The flags stay with that file: no other code may use what the machine might not have.
+function(octavo_isa_flags name)
+  set_source_files_properties("${CMAKE_SOURCE_DIR}/src/kernels/cpu/simd/isa_${name}.cpp"
+    PROPERTIES COMPILE_OPTIONS "${ARGN}")
+endfunction()
+
+set(isa_common -O3 -fno-math-errno -fno-trapping-math)
+set(isa_avx2 ${isa_common} -mavx2 -mfma -mf16c)
+set(isa_avx512 ${isa_avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(absent neon)
+  octavo_isa_flags(scalar ${isa_common})
+  octavo_isa_flags(avx2 ${isa_avx2})
+  octavo_isa_flags(avx512 ${isa_avx512})
+  octavo_isa_flags(avx512bf16 ${isa_avx512} -mavx512bf16)
+  octavo_isa_flags(amx ${isa_avx512} -mavx512bf16 -mamx-tile -mamx-bf16)
+else()
+  set(absent avx2 avx512 avx512bf16 amx)
+  octavo_isa_flags(scalar ${isa_common})
+  octavo_isa_flags(neon ${isa_common})
+endif()
+foreach(name IN LISTS absent)
+  set_source_files_properties("${CMAKE_SOURCE_DIR}/src/kernels/cpu/simd/isa_${name}.cpp"
+    PROPERTIES HEADER_FILE_ONLY ON)
+endforeach()

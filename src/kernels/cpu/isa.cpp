@@ -1,0 +1,138 @@
+#include "kernels/cpu/isa.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <string>
+
+#include "base/error.h"
+#include "kernels/cpu/kernel_table.h"
+
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <xmmintrin.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+#endif
+
+namespace octavo::cpu {
+namespace {
+
+constexpr std::array<std::string_view, 6> kNames = {"scalar", "neon",        "avx2",
+                                                    "avx512", "avx512-bf16", "amx"};
+
+#ifdef __x86_64__
+// Linux hands out tile state on request, for the whole process and every later thread.
+bool tiles_permitted() {
+#ifdef __linux__
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;
+  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
+bool has_amx_bf16() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
+  constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24;
+  return (d & kBf16) != 0 && (d & kTile) != 0 && tiles_permitted();
+}
+#endif
+
+std::vector<Isa> detect() {
+  std::vector<Isa> found = {Isa::kScalar};
+#ifdef __x86_64__
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
+      !__builtin_cpu_supports("f16c"))
+    return found;
+  found.push_back(Isa::kAvx2);
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq"))
+    return found;
+  found.push_back(Isa::kAvx512);
+  if (!__builtin_cpu_supports("avx512bf16")) return found;
+  found.push_back(Isa::kAvx512Bf16);
+  if (has_amx_bf16()) found.push_back(Isa::kAmx);
+#elif defined(__aarch64__)
+  found.push_back(Isa::kNeon);
+#endif
+  return found;
+}
+
+bool available(Isa isa) {
+  const auto& all = available_isas();
+  return std::find(all.begin(), all.end(), isa) != all.end();
+}
+
+Isa choose() {
+  const char* wanted = std::getenv("OCTAVO_ISA");
+  if (wanted == nullptr || *wanted == '\0') return available_isas().back();
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == wanted && available(static_cast<Isa>(i))) return static_cast<Isa>(i);
+  }
+  std::vector<std::string_view> names;
+  for (Isa isa : available_isas()) names.push_back(name_of(isa));
+  throw SetupError(
+      fmt::format("OCTAVO_ISA={}: this machine has {}", wanted, fmt::join(names, ", ")));
+}
+
+std::atomic<Isa>& chosen() {
+  static std::atomic<Isa> isa = choose();
+  return isa;
+}
+
+}  // namespace
+
+std::string_view name_of(Isa isa) { return kNames.at(static_cast<size_t>(isa)); }
+
+const std::vector<Isa>& available_isas() {
+  static const std::vector<Isa> isas = detect();
+  return isas;
+}
+
+Isa active_isa() { return chosen().load(std::memory_order_relaxed); }
+
+void use_isa(Isa isa) {
+  OCTAVO_CHECK(available(isa));
+  chosen() = isa;
+}
+
+void prepare_thread() {
+#ifdef __x86_64__
+  constexpr unsigned kDefaultMxcsr = 0x1f80;
+  if (_mm_getcsr() != kDefaultMxcsr) _mm_setcsr(kDefaultMxcsr);
+#endif
+  if (const auto configure = kernels().configure_tiles) configure();
+}
+
+const KernelTable& kernels_of(Isa isa) {
+  switch (isa) {
+#ifdef __x86_64__
+    case Isa::kAvx2:
+      return avx2::kernel_table();
+    case Isa::kAvx512:
+      return avx512::kernel_table();
+    case Isa::kAvx512Bf16:
+      return avx512bf16::kernel_table();
+    case Isa::kAmx:
+      return amx::kernel_table();
+#elif defined(__aarch64__)
+    case Isa::kNeon:
+      return neon::kernel_table();
+#endif
+    default:
+      return scalar::kernel_table();
+  }
+}
+
+const KernelTable& kernels() { return kernels_of(active_isa()); }
+
+}  // namespace octavo::cpu

@@ -1,0 +1,98 @@
+// kernel_table.h - what each instruction set implements, over raw memory. The callers split the
+// work over threads; a piece's result never depends on how. No MLX.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "kernels/activation_kind.h"
+#include "kernels/cpu/attention_item.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/packed_weight.h"
+
+namespace octavo::cpu {
+
+enum class Norm : uint8_t { kNone, kRms, kLayer };
+
+// Rows on their way into a product: normed where asked, rounded to their own type, and laid out as
+// the product reads them.
+struct RowsJob {
+  const void* x = nullptr;  // [rows, cols]
+  DType dtype = DType::kFloat32;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  Norm norm = Norm::kNone;
+  const void* norm_weight = nullptr;  // [cols]
+  DType norm_dtype = DType::kFloat32;
+  const void* norm_bias = nullptr;  // [cols] of norm_dtype, layer norm only
+  float eps = 0;
+  std::byte* prepared = nullptr;  // prepared_bytes(rows, cols, dtype), aligned to 64
+};
+
+// y = x W^T, or activation(x W^T) * (x U^T), + residual.
+struct LinearJob {
+  const std::byte* prepared = nullptr;
+  DType x_dtype = DType::kFloat32;
+  int64_t rows = 0;
+  PackedView weight;
+  PackedView up;               // gated: a matrix of the same shape; else no data
+  const void* bias = nullptr;  // [weight rows]
+  const void* up_bias = nullptr;
+  DType bias_dtype = DType::kFloat32;
+  Activation activation = Activation::kSilu;
+  const void* residual = nullptr;  // laid out as the output
+  void* out = nullptr;  // row m at m * out_stride; this matrix's outputs from out_first on
+  DType out_dtype = DType::kFloat32;
+  int64_t out_stride = 0;
+  int64_t out_first = 0;
+};
+
+// Rows a matrix unit takes at once: prepare() is called on multiples of it.
+inline constexpr int64_t kRowBlock = 16;
+
+struct KernelTable {
+  void (*configure_tiles)() = nullptr;  // null where there are none
+
+  int64_t (*prepared_bytes)(int64_t rows, int64_t cols, DType dtype) = nullptr;
+  void (*prepare)(const RowsJob&, int64_t row_begin, int64_t row_end) = nullptr;
+  // Bytes (a multiple of 64) of scratch for `strips` strips of the job, aligned to 64.
+  int64_t (*linear_scratch)(const LinearJob&, int64_t strips) = nullptr;
+  void (*linear)(const LinearJob&, int64_t strip_begin, int64_t strip_end,
+                 std::byte* scratch) = nullptr;
+
+  // y = norm(x) row by row, `out` like x.
+  void (*norm_rows)(const RowsJob&, void* out, int64_t row_begin, int64_t row_end) = nullptr;
+  // activation(gate) * up over `count` elements of `dtype`.
+  void (*gated)(const void* gate, const void* up, void* out, DType dtype, Activation activation,
+                int64_t count) = nullptr;
+  // The first index of the largest number; NaN counts as minus infinity.
+  int64_t (*argmax)(const float* values, int64_t count) = nullptr;
+
+  int64_t (*attention_scratch)(const AttentionItem&) = nullptr;
+  void (*attend)(const AttentionItem&, std::byte* scratch) = nullptr;
+};
+
+const KernelTable& kernels_of(Isa isa);
+const KernelTable& kernels();  // of the active set
+
+namespace scalar {
+const KernelTable& kernel_table();
+}
+namespace neon {
+const KernelTable& kernel_table();
+}
+namespace avx2 {
+const KernelTable& kernel_table();
+}
+namespace avx512 {
+const KernelTable& kernel_table();
+}
+namespace avx512bf16 {
+const KernelTable& kernel_table();
+}
+namespace amx {
+const KernelTable& kernel_table();
+}
+
+}  // namespace octavo::cpu

@@ -1,0 +1,53 @@
+// math.h - exp, tanh and the activations made of them, the same arithmetic on every instruction set
+// (the C library's differ between machines). Error below 2 units in the last place for exp, 3e-7
+// for tanh. No MLX.
+#pragma once
+
+#include "kernels/cpu/simd/vec.h"
+
+namespace octavo::cpu::OCTAVO_ISA {
+
+// exp(x): 0 below -87.3 (so that minus infinity is exactly 0), the largest float's neighbourhood
+// above 88.3.
+OCTAVO_INLINE Vec exp(Vec x) {
+  const Vec lowest = set1(-87.3f);
+  const Vec bounded = max(min(set1(88.3f), x), lowest);
+  const Vec n = round_even(mul(bounded, set1(1.44269504f)));
+  // x - n ln 2 in two steps: the first constant has few bits, so n times it is exact.
+  Vec r = fma(n, set1(-0.693359375f), bounded);
+  r = fma(n, set1(2.12194440e-4f), r);
+  Vec p = set1(1.9875691500e-4f);
+  p = fma(p, r, set1(1.3981999507e-3f));
+  p = fma(p, r, set1(8.3334519073e-3f));
+  p = fma(p, r, set1(4.1665795894e-2f));
+  p = fma(p, r, set1(1.6666665459e-1f));
+  p = fma(p, r, set1(5.0000001201e-1f));
+  const Vec y = add(fma(p, mul(r, r), r), set1(1));
+  return if_less(x, lowest, zero(), mul(y, pow2(n)));
+}
+
+OCTAVO_INLINE Vec tanh(Vec x) {
+  const Vec minus = sub(zero(), x);
+  const Vec magnitude = max(x, minus);
+  const Vec wide = sub(set1(1), div(set1(2), add(exp(add(magnitude, magnitude)), set1(1))));
+  const Vec signed_wide = if_less(x, zero(), sub(zero(), wide), wide);
+  // Near zero the form above would lose its digits.
+  const Vec z = mul(x, x);
+  Vec p = set1(-5.70498872745e-3f);
+  p = fma(p, z, set1(2.06390887954e-2f));
+  p = fma(p, z, set1(-5.37397155531e-2f));
+  p = fma(p, z, set1(1.33314422036e-1f));
+  p = fma(p, z, set1(-3.33332819422e-1f));
+  const Vec narrow = fma(mul(p, z), x, x);
+  return if_less(magnitude, set1(0.625f), narrow, signed_wide);
+}
+
+OCTAVO_INLINE Vec silu(Vec x) { return div(x, add(set1(1), exp(sub(zero(), x)))); }
+
+OCTAVO_INLINE Vec gelu_tanh(Vec x) {
+  const Vec cube = mul(mul(x, x), x);
+  const Vec inner = mul(set1(0.7978845608f), fma(set1(0.044715f), cube, x));
+  return mul(mul(set1(0.5f), x), add(set1(1), tanh(inner)));
+}
+
+}  // namespace octavo::cpu::OCTAVO_ISA

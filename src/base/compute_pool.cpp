@@ -1,12 +1,14 @@
 #include "base/compute_pool.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <string>
 
 #ifdef __linux__
+#include <pthread.h>
 #include <sched.h>
 #endif
 
@@ -27,17 +29,67 @@ struct ComputePool::Job {
   std::mutex error_mutex;
 };
 
-ComputePool::ComputePool(int threads) {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Between two kernels of a step lie a few microseconds, and waking a sleeping thread takes longer
+// than many kernels run. So a helper looks out for the next job this long before it sleeps.
+constexpr auto kLookout = std::chrono::microseconds(200);
+
+void pause_briefly() {
+#ifdef __x86_64__
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Calls done() until it is true: at first without giving up the core, then yielding it.
+template <typename Done>
+void spin_until(Done done) {
+  for (int i = 0; !done(); ++i) {
+    if (i < 256) {
+      pause_briefly();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
+
+void pin_to_core(int index) {
+#ifdef __linux__
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  for (int core = 0, found = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &allowed) || found++ != index) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+    return;
+  }
+#else
+  static_cast<void>(index);
+#endif
+}
+
+}  // namespace
+
+ComputePool::ComputePool(int threads, bool pinned) {
   OCTAVO_CHECK(threads >= 1);
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  for (int i = 1; i < threads; ++i) {
+    workers_.emplace_back([this, i, pinned] {
+      if (pinned) pin_to_core(i);
+      work(i);
+    });
+  }
 }
 
 ComputePool::~ComputePool() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_all();
+  stopping_ = true;
+  ++generation_;
+  wake_helpers();
   for (auto& worker : workers_) worker.join();
 }
 
@@ -55,19 +107,40 @@ void ComputePool::run_pieces(Job& job) {
   }
 }
 
-void ComputePool::work() {
+// Returns when there is a job newer than `seen` (true) or the pool ends (false).
+bool ComputePool::wait_for_job(uint64_t seen) {
+  const auto deadline = Clock::now() + kLookout;
+  for (int i = 0; generation_.load(std::memory_order_acquire) == seen; ++i) {
+    pause_briefly();
+    if (i % 64 != 63) continue;
+    std::this_thread::yield();
+    if (Clock::now() < deadline) continue;
+    std::unique_lock lock(park_mutex_);
+    ++parked_;
+    // wake_helpers() reads parked_ after the generation has changed, so one of the two sees the
+    // other.
+    park_.wait(lock, [&] { return generation_.load() != seen; });
+    --parked_;
+  }
+  return !stopping_;
+}
+
+void ComputePool::wake_helpers() {
+  if (parked_.load() == 0) return;
+  { const std::lock_guard lock(park_mutex_); }
+  park_.notify_all();
+}
+
+void ComputePool::work(int index) {
   uint64_t seen = 0;
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    wake_.wait(lock, [&] { return stopping_ || (job_ != nullptr && generation_ != seen); });
-    if (stopping_) return;
-    seen = generation_;
-    Job& job = *job_;
-    ++busy_;
-    lock.unlock();
-    run_pieces(job);
-    lock.lock();
-    if (--busy_ == 0) done_.notify_all();
+  while (wait_for_job(seen)) {
+    seen = generation_.load();
+    if (index >= limit_.load(std::memory_order_relaxed)) continue;
+    // The caller withdraws the job before it waits for active_ to fall to zero, so a job found
+    // after this increment stays alive until the decrement.
+    ++active_;
+    if (Job* job = job_.load()) run_pieces(*job);
+    --active_;
   }
 }
 
@@ -79,19 +152,14 @@ void ComputePool::parallel_for(int64_t count, int64_t grain,
   Job job(count, grain, body);
   const bool shared = !workers_.empty() && count > grain;
   if (shared) {
-    {
-      const std::lock_guard lock(mutex_);
-      job_ = &job;
-      ++generation_;
-    }
-    wake_.notify_all();
+    job_ = &job;
+    ++generation_;
+    wake_helpers();
   }
   run_pieces(job);
   if (shared) {
-    // A worker that has not woken yet must not find the job later, so it is withdrawn first.
-    std::unique_lock lock(mutex_);
     job_ = nullptr;
-    done_.wait(lock, [&] { return busy_ == 0; });
+    spin_until([&] { return active_.load() == 0; });
   }
   if (job.error) std::rethrow_exception(job.error);
 }
@@ -112,12 +180,26 @@ int usable_cores() {
   return std::max(1, cores);
 }
 
+namespace {
+
+ComputeOptions& compute_options() {
+  static ComputeOptions options;
+  return options;
+}
+
+int wanted_threads() {
+  if (compute_options().threads >= 1) return compute_options().threads;
+  const char* wanted = std::getenv("OCTAVO_THREADS");
+  const int threads = wanted != nullptr ? std::atoi(wanted) : 0;
+  return threads >= 1 ? threads : usable_cores();
+}
+
+}  // namespace
+
+void set_compute_options(const ComputeOptions& options) { compute_options() = options; }
+
 ComputePool& compute_pool() {
-  static ComputePool pool([] {
-    const char* wanted = std::getenv("OCTAVO_THREADS");
-    const int threads = wanted != nullptr ? std::atoi(wanted) : 0;
-    return threads >= 1 ? threads : usable_cores();
-  }());
+  static ComputePool pool(wanted_threads(), compute_options().pinned);
   return pool;
 }
 

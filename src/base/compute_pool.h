@@ -14,8 +14,9 @@ namespace octavo {
 
 class ComputePool {
  public:
-  // `threads` counts the caller of parallel_for as well; 1 means no helpers.
-  explicit ComputePool(int threads);
+  // `threads` counts the caller of parallel_for as well; 1 means no helpers. Pinned, helper i runs
+  // on the i-th core this process may use only; the caller stays free.
+  explicit ComputePool(int threads, bool pinned = false);
   ~ComputePool();
   ComputePool(const ComputePool&) = delete;
   ComputePool& operator=(const ComputePool&) = delete;
@@ -29,23 +30,39 @@ class ComputePool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
+  // Uses at most `threads` of them from now on: tests and the bench compare counts. Not while a job
+  // runs.
+  void limit_threads(int threads) { limit_ = threads; }
+
  private:
   struct Job;
-  void work();
+  void work(int index);
+  bool wait_for_job(uint64_t seen);
+  void wake_helpers();
   static void run_pieces(Job& job);
 
   std::vector<std::thread> workers_;
-  std::mutex turn_;   // held by the one caller whose job runs
-  std::mutex mutex_;  // guards the fields below
-  std::condition_variable wake_;
-  std::condition_variable done_;
-  Job* job_ = nullptr;
-  uint64_t generation_ = 0;
-  int busy_ = 0;  // workers that have joined the current job and not left it
-  bool stopping_ = false;
+  std::mutex turn_;  // held by the one caller whose job runs
+  std::atomic<Job*> job_{nullptr};
+  std::atomic<uint64_t> generation_{0};  // of job_
+  std::atomic<int> active_{0};           // helpers that may hold a pointer to the job
+  std::atomic<int> limit_{1 << 20};
+  std::atomic<bool> stopping_{false};
+
+  // Helpers that found nothing to do for a while sleep here.
+  std::mutex park_mutex_;
+  std::condition_variable park_;
+  std::atomic<int> parked_{0};
 };
 
-// The process's pool: OCTAVO_THREADS threads, or as many as this process may run on.
+// How the process's pool is made; read by its first use.
+struct ComputeOptions {
+  int threads = 0;      // --threads; 0: OCTAVO_THREADS, or as many as this process may run on
+  bool pinned = false;  // --pin-threads
+};
+void set_compute_options(const ComputeOptions& options);
+
+// The process's pool.
 ComputePool& compute_pool();
 
 // Cores this process may use: the smallest of the machine's, the affinity mask's and the cgroup's

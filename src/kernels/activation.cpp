@@ -26,7 +26,7 @@ class GatedActivation : public KernelPrimitive {
         .out = outputs[0].data<void>(),
         .dtype = dtype_of(inputs[0]),
         .count = static_cast<int64_t>(inputs[0].size()),
-        .gelu = activation_ == Activation::kGeluTanh,
+        .activation = activation_,
     };
     run_on_cpu(*this, [args] { cpu::gated_activation(args); });
   }

@@ -41,6 +41,11 @@ mx::array make_device_buffer(mx::Shape shape, mx::Dtype dtype) {
     throw SetupError(
         fmt::format("cannot reserve {} of memory for weights or pages", format_bytes(bytes)));
   }
+#ifdef MADV_HUGEPAGE
+  // Kernels stream through these: large pages save them most of the address lookups.
+  constexpr size_t kWorthwhile = size_t{8} << 20;
+  if (mapped >= kWorthwhile) ::madvise(base, mapped, MADV_HUGEPAGE);
+#endif
   auto* data = static_cast<std::byte*>(base) + kHeaderPage;
   auto* header = reinterpret_cast<size_t*>(data) - 1;
   *header = bytes;

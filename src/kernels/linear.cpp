@@ -1,6 +1,5 @@
 #include "kernels/linear.h"
 
-#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -8,84 +7,92 @@
 #include "base/compute_pool.h"
 #include "base/error.h"
 #include "kernels/cpu/convert.h"
-#include "kernels/cpu/decode_row.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/primitive.h"
 
 namespace octavo {
 namespace {
 
-// What a primitive must remember of a weight besides its parts, which are graph inputs.
-struct WeightShape {
-  WeightFormat format;
-  int rows, cols, bits, group_size;
-  size_t part_count;
-
-  explicit WeightShape(const Weight& weight)
-      : format(weight.format),
-        rows(weight.rows),
-        cols(weight.cols),
-        bits(weight.bits),
-        group_size(weight.group_size),
-        part_count(weight.parts.size()) {}
-
-  WeightView view(std::span<const mx::array> parts) const {
-    return view_of(format, rows, cols, bits, group_size, parts);
-  }
+// What a Linear primitive is made of besides its inputs.
+struct LinearShape {
+  std::vector<PackedLayout> layouts;
+  std::vector<bool> has_bias;  // by layout
+  bool is_gated = false;
+  Activation activation = Activation::kSilu;
+  Norm norm = Norm::kNone;
+  float eps = 0;
+  bool has_norm_bias = false;
+  bool has_residual = false;
 };
 
-// inputs: x, the weight's parts, bias if there is one.
+// inputs: x, then per layer its weight and its bias if it has one, norm weight, norm bias,
+// residual.
 class Linear : public KernelPrimitive {
  public:
-  Linear(mx::Stream stream, const Weight& weight, bool has_bias)
-      : KernelPrimitive(stream), weight_(weight), has_bias_(has_bias) {}
+  Linear(mx::Stream stream, LinearShape shape)
+      : KernelPrimitive(stream), shape_(std::move(shape)) {}
 
   void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("linear.cpu");
+    for (const auto& input : inputs) require_contiguous(input);
     const mx::array& x = inputs[0];
     mx::array& out = outputs[0];
-    require_contiguous(x);
     allocate(out);
     cpu::LinearArgs args{
-        .x = x.data<void>(),
-        .x_dtype = dtype_of(x),
-        .rows = static_cast<int64_t>(x.size()) / weight_.cols,
-        .weight = weight_.view(std::span(inputs).subspan(1, weight_.part_count)),
+        .x = {.x = x.data<void>(),
+              .dtype = dtype_of(x),
+              .rows = static_cast<int64_t>(x.size()) / x.shape(-1),
+              .cols = x.shape(-1)},
+        .part_count = shape_.layouts.size(),
+        .is_gated = shape_.is_gated,
+        .activation = shape_.activation,
         .out = out.data<void>(),
         .out_dtype = dtype_of(out),
+        .out_stride = out.shape(-1),
     };
-    if (has_bias_) {
-      args.bias = inputs.back().data<void>();
-      args.bias_dtype = dtype_of(inputs.back());
+    size_t next = 1;
+    for (size_t i = 0; i < shape_.layouts.size(); ++i) {
+      args.parts[i].weight = {shape_.layouts[i], inputs[next++].data<std::byte>()};
+      if (!shape_.has_bias[i]) continue;
+      args.bias_dtype = dtype_of(inputs[next]);
+      args.parts[i].bias = inputs[next++].data<void>();
     }
+    if (shape_.norm != Norm::kNone) {
+      args.x.norm = shape_.norm;
+      args.x.eps = shape_.eps;
+      args.x.norm_dtype = dtype_of(inputs[next]);
+      args.x.norm_weight = inputs[next++].data<void>();
+      if (shape_.has_norm_bias) args.x.norm_bias = inputs[next++].data<void>();
+    }
+    if (shape_.has_residual) args.residual = inputs[next++].data<void>();
     run_on_cpu(*this, [args] { cpu::linear(args); });
   }
   const char* name() const override { return "Linear"; }
 
  private:
-  WeightShape weight_;
-  bool has_bias_;
+  LinearShape shape_;
 };
 
-// inputs: tokens, the table's parts.
+// inputs: tokens, the table.
 class Embed : public KernelPrimitive {
  public:
-  Embed(mx::Stream stream, const Weight& table) : KernelPrimitive(stream), table_(table) {}
+  Embed(mx::Stream stream, const PackedLayout& table) : KernelPrimitive(stream), table_(table) {}
 
   void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("embed.cpu");
     require_contiguous(inputs[0]);
     mx::array& out = outputs[0];
     allocate(out);
-    const WeightView table = table_.view(std::span(inputs).subspan(1));
+    const PackedView table{table_, inputs[1].data<std::byte>()};
     run_on_cpu(*this, [table, tokens = inputs[0].data<int32_t>(), count = inputs[0].size(),
                        target = out.data<void>(), dtype = dtype_of(out)] {
       compute_pool().parallel_for(static_cast<int64_t>(count), 16, [&](int64_t begin, int64_t end) {
-        std::vector<float> row(static_cast<size_t>(table.cols));
+        const int64_t cols = table.layout.cols;
+        std::vector<float> row(static_cast<size_t>(cols));
         for (int64_t i = begin; i < end; ++i) {
-          OCTAVO_CHECK(tokens[i] >= 0 && tokens[i] < table.rows);
-          cpu::decode_row(table, tokens[i], row.data());
-          cpu::store_floats(row.data(), table.cols, dtype, cpu::at(target, dtype, i * table.cols));
+          OCTAVO_CHECK(tokens[i] >= 0 && tokens[i] < table.layout.rows);
+          unpack_row(table, tokens[i], row.data());
+          cpu::store_floats(row.data(), cols, dtype, cpu::at(target, dtype, i * cols));
         }
       });
     });
@@ -93,31 +100,81 @@ class Embed : public KernelPrimitive {
   const char* name() const override { return "Embed"; }
 
  private:
-  WeightShape table_;
+  PackedLayout table_;
 };
+
+void add_layer(const Projection& layer, LinearShape& shape, std::vector<mx::array>& inputs) {
+  shape.layouts.push_back(layer.weight.layout);
+  shape.has_bias.push_back(layer.bias.has_value());
+  inputs.push_back(layer.weight.packed);
+  if (layer.bias) inputs.push_back(*layer.bias);
+}
+
+mx::array launch(const mx::array& x, int outputs, LinearShape shape, std::vector<mx::array> inputs,
+                 const LinearOptions& options) {
+  if (options.norm) {
+    shape.norm = options.norm->kind;
+    shape.eps = options.norm->eps;
+    shape.has_norm_bias = options.norm->bias.has_value();
+    inputs.push_back(options.norm->weight);
+    if (shape.has_norm_bias) inputs.push_back(*options.norm->bias);
+  }
+  mx::Shape out_shape = x.shape();
+  out_shape.back() = outputs;
+  const mx::Dtype dtype = options.out_dtype.value_or(x.dtype());
+  if (options.residual) {
+    OCTAVO_CHECK(options.residual->shape() == out_shape && options.residual->dtype() == dtype);
+    shape.has_residual = true;
+    inputs.push_back(*options.residual);
+  }
+  return mx::array(std::move(out_shape), dtype,
+                   std::make_shared<Linear>(kernel_stream(), std::move(shape)), std::move(inputs));
+}
 
 }  // namespace
 
-mx::array linear(const mx::array& x, const Weight& weight, const LinearOptions& options) {
-  OCTAVO_CHECK(x.ndim() >= 1 && x.shape(-1) == weight.cols);
-  if (options.path == KernelPath::kReference) return reference::linear(x, weight, options);
-  mx::Shape shape = x.shape();
-  shape.back() = weight.rows;
+mx::array joined_linear(const mx::array& x, std::span<const Projection> layers,
+                        const LinearOptions& options) {
+  OCTAVO_CHECK(!layers.empty() && layers.size() <= cpu::kMaxJoined);
+  int outputs = 0;
+  for (const auto& layer : layers) {
+    OCTAVO_CHECK(x.ndim() >= 1 && x.shape(-1) == layer.weight.cols);
+    OCTAVO_CHECK(!layer.bias || !layers[0].bias || layer.bias->dtype() == layers[0].bias->dtype());
+    outputs += layer.weight.rows;
+  }
+  if (options.path == KernelPath::kReference) return reference::joined_linear(x, layers, options);
+  LinearShape shape;
   std::vector<mx::array> inputs = {x};
-  inputs.insert(inputs.end(), weight.parts.begin(), weight.parts.end());
-  if (options.bias) inputs.push_back(*options.bias);
-  auto primitive = std::make_shared<Linear>(kernel_stream(), weight, options.bias.has_value());
-  return mx::array(std::move(shape), options.out_dtype.value_or(x.dtype()), std::move(primitive),
-                   std::move(inputs));
+  for (const auto& layer : layers) add_layer(layer, shape, inputs);
+  return launch(x, outputs, std::move(shape), std::move(inputs), options);
+}
+
+mx::array linear(const mx::array& x, const Weight& weight, const LinearOptions& options) {
+  const Projection layer{weight, options.bias};
+  return joined_linear(x, std::span(&layer, 1), options);
+}
+
+mx::array gated_linear(const mx::array& x, const Projection& gate, const Projection& up,
+                       Activation activation, const LinearOptions& options) {
+  OCTAVO_CHECK(x.ndim() >= 1 && x.shape(-1) == gate.weight.cols);
+  OCTAVO_CHECK(gate.weight.rows == up.weight.rows && gate.weight.cols == up.weight.cols);
+  OCTAVO_CHECK(gate.bias.has_value() == up.bias.has_value());
+  if (options.path == KernelPath::kReference)
+    return reference::gated_linear(x, gate, up, activation, options);
+  LinearShape shape;
+  shape.is_gated = true;
+  shape.activation = activation;
+  std::vector<mx::array> inputs = {x};
+  add_layer(gate, shape, inputs);
+  add_layer(up, shape, inputs);
+  return launch(x, gate.weight.rows, std::move(shape), std::move(inputs), options);
 }
 
 mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype, KernelPath path) {
   OCTAVO_CHECK(tokens.ndim() == 1 && tokens.dtype() == mx::int32);
   if (path == KernelPath::kReference) return reference::embed(table, tokens, dtype);
-  std::vector<mx::array> inputs = {tokens};
-  inputs.insert(inputs.end(), table.parts.begin(), table.parts.end());
   return mx::array({tokens.shape(0), table.cols}, dtype,
-                   std::make_shared<Embed>(kernel_stream(), table), std::move(inputs));
+                   std::make_shared<Embed>(kernel_stream(), table.layout), {tokens, table.packed});
 }
 
 }  // namespace octavo

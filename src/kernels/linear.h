@@ -1,15 +1,26 @@
-// linear.h - y = x W^T + bias for every weight format.
+// linear.h - y = x W^T + bias for every weight format, with what stands around it in a decoder.
 #pragma once
 
 #include <optional>
+#include <span>
 
+#include "kernels/activation_kind.h"
 #include "kernels/kernel_path.h"
+#include "kernels/norm.h"
 #include "kernels/weight.h"
 
 namespace octavo {
 
+// A linear layer: weight and, where the family has one, bias [weight.rows].
+struct Projection {
+  Weight weight;
+  std::optional<mx::array> bias;
+};
+
 struct LinearOptions {
-  std::optional<mx::array> bias;       // [weight.rows]
+  std::optional<mx::array> bias;       // [weight.rows]; of linear() only
+  std::optional<NormSpec> norm;        // applied to x first, rounded to x's dtype
+  std::optional<mx::array> residual;   // added last; the output's shape and dtype
   std::optional<mx::Dtype> out_dtype;  // default: x's
   KernelPath path = KernelPath::kNative;
 };
@@ -18,13 +29,24 @@ struct LinearOptions {
 // are kept in float32, and a row's bits do not depend on the rows beside it.
 mx::array linear(const mx::array& x, const Weight& weight, const LinearOptions& options = {});
 
+// Several layers of one x in one launch; their outputs stand side by side in the last axis.
+mx::array joined_linear(const mx::array& x, std::span<const Projection> layers,
+                        const LinearOptions& options = {});
+
+// activation(gate(x)) * up(x), two matrices of one shape. The products are not rounded in between.
+mx::array gated_linear(const mx::array& x, const Projection& gate, const Projection& up,
+                       Activation activation, const LinearOptions& options = {});
+
 // Rows of an embedding table. tokens: [T] int32, each below table.rows. Returns [T, table.cols] in
 // `dtype`.
 mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype,
                 KernelPath path = KernelPath::kNative);
 
 namespace reference {
-mx::array linear(const mx::array& x, const Weight& weight, const LinearOptions& options);
+mx::array joined_linear(const mx::array& x, std::span<const Projection> layers,
+                        const LinearOptions& options);
+mx::array gated_linear(const mx::array& x, const Projection& gate, const Projection& up,
+                       Activation activation, const LinearOptions& options);
 mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype);
 }  // namespace reference
 

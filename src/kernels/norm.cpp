@@ -10,41 +10,52 @@
 namespace octavo {
 namespace {
 
-// inputs: x, weight.
-class RmsNorm : public KernelPrimitive {
+// inputs: x, weight, bias if there is one.
+class NormRows : public KernelPrimitive {
  public:
-  RmsNorm(mx::Stream stream, float eps) : KernelPrimitive(stream), eps_(eps) {}
+  NormRows(mx::Stream stream, Norm kind, float eps)
+      : KernelPrimitive(stream), kind_(kind), eps_(eps) {}
 
   void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
-    count_launch("rms_norm.cpu");
+    count_launch("norm.cpu");
     for (const auto& input : inputs) require_contiguous(input);
     const mx::array& x = inputs[0];
     allocate(outputs[0]);
-    const cpu::RmsNormArgs args{
+    const cpu::RowsJob job{
         .x = x.data<void>(),
-        .out = outputs[0].data<void>(),
         .dtype = dtype_of(x),
-        .weight = inputs[1].data<void>(),
-        .weight_dtype = dtype_of(inputs[1]),
         .rows = static_cast<int64_t>(x.size()) / x.shape(-1),
-        .dim = x.shape(-1),
+        .cols = x.shape(-1),
+        .norm = kind_,
+        .norm_weight = inputs[1].data<void>(),
+        .norm_dtype = dtype_of(inputs[1]),
+        .norm_bias = inputs.size() > 2 ? inputs[2].data<void>() : nullptr,
         .eps = eps_,
     };
-    run_on_cpu(*this, [args] { cpu::rms_norm(args); });
+    run_on_cpu(*this, [job, out = outputs[0].data<void>()] { cpu::norm_rows(job, out); });
   }
-  const char* name() const override { return "RmsNorm"; }
+  const char* name() const override { return "Norm"; }
 
  private:
+  Norm kind_;
   float eps_;
 };
 
 }  // namespace
 
+mx::array norm(const mx::array& x, const NormSpec& spec, KernelPath path) {
+  OCTAVO_CHECK(spec.weight.ndim() == 1 && spec.weight.shape(0) == x.shape(-1));
+  OCTAVO_CHECK(!spec.bias || spec.bias->dtype() == spec.weight.dtype());
+  if (path == KernelPath::kReference) return reference::norm(x, spec);
+  std::vector<mx::array> inputs = {x, spec.weight};
+  if (spec.bias) inputs.push_back(*spec.bias);
+  return mx::array(x.shape(), x.dtype(),
+                   std::make_shared<NormRows>(kernel_stream(), spec.kind, spec.eps),
+                   std::move(inputs));
+}
+
 mx::array rms_norm(const mx::array& x, const mx::array& weight, float eps, KernelPath path) {
-  OCTAVO_CHECK(weight.ndim() == 1 && weight.shape(0) == x.shape(-1));
-  if (path == KernelPath::kReference) return reference::rms_norm(x, weight, eps);
-  return mx::array(x.shape(), x.dtype(), std::make_shared<RmsNorm>(kernel_stream(), eps),
-                   {x, weight});
+  return norm(x, {.weight = weight, .eps = eps}, path);
 }
 
 }  // namespace octavo

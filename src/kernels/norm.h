@@ -1,18 +1,30 @@
-// norm.h - RMS normalisation.
+// norm.h - normalisation of rows.
 #pragma once
+
+#include <optional>
 
 #include "kernels/kernel_path.h"
 #include "kernels/mlx.h"
+#include "kernels/norm_kind.h"
 
 namespace octavo {
 
-// y = x / sqrt(mean(x^2) + eps) * weight over the last axis, in float32 inside, in x's dtype
-// outside. x: [..., D] contiguous   weight: [D], any float type
+// kRms: y = x / sqrt(mean(x^2) + eps) * weight. kLayer: y = (x - mean) / sqrt(variance + eps) *
+// weight + bias. In float32 inside, in x's dtype outside.
+struct NormSpec {
+  mx::array weight;  // [D], any float type
+  float eps;
+  Norm kind = Norm::kRms;
+  std::optional<mx::array> bias = {};  // [D], of the weight's type; kLayer only
+};
+
+// x: [..., D] contiguous; over the last axis.
+mx::array norm(const mx::array& x, const NormSpec& spec, KernelPath path = KernelPath::kNative);
 mx::array rms_norm(const mx::array& x, const mx::array& weight, float eps,
                    KernelPath path = KernelPath::kNative);
 
 namespace reference {
-mx::array rms_norm(const mx::array& x, const mx::array& weight, float eps);
+mx::array norm(const mx::array& x, const NormSpec& spec);
 }
 
 }  // namespace octavo

@@ -62,7 +62,7 @@ struct PackedLayout {
 PackedLayout packed_layout(const WeightView& source);
 
 struct PackedView {
-  PackedLayout layout;
+  PackedLayout layout = {};
   const std::byte* data = nullptr;
 
   const std::byte* strip(int64_t index) const { return data + index * layout.strip_bytes(); }

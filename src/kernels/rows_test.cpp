@@ -63,7 +63,7 @@ TEST(Rows, BothPathsOfEveryRowOperationAreTaken) {
              gated_activation(x, x, Activation::kSilu, path));
   }
   auto after = launch_counts();
-  for (const char* op : {"rms_norm", "rope", "gated_activation"}) {
+  for (const char* op : {"norm", "rope", "gated_activation"}) {
     for (const char* path : {".cpu", ".reference"}) {
       const std::string key = std::string(op) + path;
       EXPECT_EQ(after[key], before[key] + 1) << key;

@@ -8,27 +8,29 @@
 #include <vector>
 
 #include "kernels/mlx.h"
-#include "kernels/weight_format.h"
+#include "kernels/packed_weight.h"
 
 namespace octavo {
 
-// A matrix [rows, cols] = [outputs, inputs] (or a table of `rows` embeddings). What `parts` hold
-// belongs to the kernels: read it through view() or dequantize().
+// A matrix [rows, cols] = [outputs, inputs] (or a table of `rows` embeddings), packed for the
+// kernels (packed_weight.h). What `packed` holds belongs to them: read it through dequantize().
 struct Weight {
-  WeightFormat format;
   int rows;
   int cols;
-  int bits;        // affine only, else 0
-  int group_size;  // affine and mxfp4, else 0
-  std::vector<mx::array> parts;
+  PackedLayout layout;
+  mx::array packed;  // uint8, from make_device_buffer
 
-  size_t bytes() const;
+  PackedView view() const { return {layout, packed.data<std::byte>()}; }
+  size_t bytes() const { return packed.nbytes(); }
   std::string describe() const;  // "bfloat16", "affine 4-bit/64", "q4_k"
 };
 
-// The makers copy the numbers into memory of ours, so that the file they came from can be released.
-// All spans must have exactly the size the shape asks for; the loader has checked the file before.
-Weight make_dense_weight(int rows, int cols, DType dtype, std::span<const std::byte> data);
+// The makers pack the numbers into memory of ours with every thread, so that the file they came
+// from can be released. All spans must have exactly the size the shape asks for; the loader has
+// checked the file before. With a row order, row r of the result is row row_order[r] of the data.
+using RowOrder = std::span<const int>;
+Weight make_dense_weight(int rows, int cols, DType dtype, std::span<const std::byte> data,
+                         RowOrder row_order = {});
 
 struct AffineParts {
   int bits;
@@ -38,18 +40,14 @@ struct AffineParts {
   std::span<const std::byte> scales;  // [rows, cols / group_size]
   std::span<const std::byte> biases;
 };
-Weight make_affine_weight(int rows, int cols, const AffineParts& parts);
+Weight make_affine_weight(int rows, int cols, const AffineParts& parts, RowOrder row_order = {});
 Weight make_mxfp4_weight(int rows, int cols, std::span<const std::byte> packed,
-                         std::span<const std::byte> scales);
-Weight make_gguf_weight(int rows, int cols, WeightFormat format, std::span<const std::byte> blocks);
+                         std::span<const std::byte> scales, RowOrder row_order = {});
+Weight make_gguf_weight(int rows, int cols, WeightFormat format, std::span<const std::byte> blocks,
+                        RowOrder row_order = {});
 
-// Rows of `source` in the order given: result row i is source row order[i]. Rows are whole units in
-// every format, so quantised numbers stay as they are.
-Weight permute_rows(const Weight& source, std::span<const int> order);
-
-// Pointers into the parts, which must outlive the view and be evaluated.
-WeightView view_of(WeightFormat format, int rows, int cols, int bits, int group_size,
-                   std::span<const mx::array> parts);
+// What a weight of this shape will take once packed.
+size_t packed_bytes(const WeightView& source);
 
 // The matrix as float32 [rows, cols]: the reference's way to any format.
 mx::array dequantize(const Weight& weight);

@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "kernels/norm.h"
-
 namespace octavo {
 
 DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source)
@@ -41,16 +39,18 @@ mx::array DecoderModel::forward(const mx::array& embedded, const BatchLayout& la
       .layout = layout, .block_tables = block_tables, .ropes = ropes_, .kv = kv, .path = path};
   mx::array x = embedded;
   for (const auto& layer : layers_) {
-    x = mx::add(x, layer.attention.forward(rms_norm(x, layer.attention_norm, plan_.norm_eps, path),
-                                           context));
-    x = mx::add(x, layer.mlp.forward(rms_norm(x, layer.mlp_norm, plan_.norm_eps, path), path));
+    x = layer.attention.forward(x, {layer.attention_norm, plan_.norm_eps}, context);
+    x = layer.mlp.forward(x, {layer.mlp_norm, plan_.norm_eps}, path);
   }
-  return rms_norm(x, final_norm_, plan_.norm_eps, path);
+  return x;
 }
 
 mx::array DecoderModel::logits(const mx::array& hidden, KernelPath path) const {
-  return linear(hidden, lm_head_ ? *lm_head_ : embeddings_,
-                {.bias = std::nullopt, .out_dtype = mx::float32, .path = path});
+  LinearOptions options;
+  options.norm = NormSpec{final_norm_, plan_.norm_eps};
+  options.out_dtype = mx::float32;
+  options.path = path;
+  return linear(hidden, lm_head_ ? *lm_head_ : embeddings_, options);
 }
 
 }  // namespace octavo

@@ -25,12 +25,13 @@ class DecoderModel {
   // adapters' soft prompts) may stand in for them.
   mx::array embed(const mx::array& tokens, KernelPath path) const;
 
-  // Runs the layers over one flat batch, writes its K and V, and returns the normed hidden rows [T,
-  // hidden].
+  // Runs the layers over one flat batch, writes its K and V, and returns the hidden rows [T,
+  // hidden], before the final norm.
   mx::array forward(const mx::array& embedded, const BatchLayout& layout,
                     std::span<const mx::array> block_tables, KvStore& kv, KernelPath path) const;
 
-  // hidden: [R, hidden], only the rows whose logits are wanted. Returns [R, vocab] float32.
+  // hidden: [R, hidden] of forward(), only the rows whose logits are wanted. Normed here. Returns
+  // [R, vocab] float32.
   mx::array logits(const mx::array& hidden, KernelPath path) const;
 
  private:

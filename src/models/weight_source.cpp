@@ -139,7 +139,8 @@ uint64_t WeightSource::loaded_bytes() const {
   return total;
 }
 
-Weight WeightSource::load_mlx_quantized(const std::string& module, int rows, int cols) {
+Weight WeightSource::load_mlx_quantized(const std::string& module, int rows, int cols,
+                                        RowOrder row_order) {
   const TensorView& packed = tensor(module + ".weight");
   const TensorView& scales = tensor(module + ".scales");
   if (packed.type != TensorType::U32) wrong_type(packed, "U32 beside scales");
@@ -152,7 +153,7 @@ Weight WeightSource::load_mlx_quantized(const std::string& module, int rows, int
                       "groups of {}",
                       packed.name, quant.bits, quant.group_size));
     }
-    Weight weight = make_mxfp4_weight(rows, cols, packed.bytes, scales.bytes);
+    Weight weight = make_mxfp4_weight(rows, cols, packed.bytes, scales.bytes, row_order);
     done_with(packed);
     done_with(scales);
     return weight;
@@ -166,31 +167,34 @@ Weight WeightSource::load_mlx_quantized(const std::string& module, int rows, int
                                       .scale_dtype = expect_float(scales),
                                       .packed = packed.bytes,
                                       .scales = scales.bytes,
-                                      .biases = biases.bytes});
+                                      .biases = biases.bytes},
+                                     row_order);
   for (const auto* view : {&packed, &scales, &biases}) done_with(*view);
   return weight;
 }
 
-Weight WeightSource::load_matrix(const std::string& module, int rows, int cols) {
-  if (!is_gguf_ && has(module + ".scales")) return load_mlx_quantized(module, rows, cols);
+Weight WeightSource::load_matrix(const std::string& module, int rows, int cols,
+                                 RowOrder row_order) {
+  if (!is_gguf_ && has(module + ".scales"))
+    return load_mlx_quantized(module, rows, cols, row_order);
   const TensorView& view = tensor(module + ".weight");
   expect_shape(view, {rows, cols});
   const auto blocks = gguf_format(view.type);
-  Weight weight = blocks ? make_gguf_weight(rows, cols, *blocks, view.bytes)
-                         : make_dense_weight(rows, cols, expect_float(view), view.bytes);
+  Weight weight = blocks ? make_gguf_weight(rows, cols, *blocks, view.bytes, row_order)
+                         : make_dense_weight(rows, cols, expect_float(view), view.bytes, row_order);
   done_with(view);
   return weight;
 }
 
-Weight WeightSource::matrix(const std::string& module, int rows, int cols) {
-  Weight weight = load_matrix(module, rows, cols);
+Weight WeightSource::matrix(const std::string& module, int rows, int cols, RowOrder row_order) {
+  Weight weight = load_matrix(module, rows, cols, row_order);
   bytes_by_format_[weight.describe()] += weight.bytes();
   return weight;
 }
 
 Weight WeightSource::rope_matrix(const std::string& module, int rows, int cols, int head_dim) {
-  Weight weight = matrix(module, rows, cols);
-  return permuted_ ? permute_rows(weight, rope_row_order(rows, head_dim)) : weight;
+  return permuted_ ? matrix(module, rows, cols, rope_row_order(rows, head_dim))
+                   : matrix(module, rows, cols);
 }
 
 mx::array WeightSource::vector(const std::string& name, int size) {

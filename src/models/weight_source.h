@@ -23,7 +23,7 @@ class WeightSource {
 
   // "<module>.weight" as [rows, cols], dense, MLX-quantised (with .scales and .biases) or GGUF
   // blocks.
-  Weight matrix(const std::string& module, int rows, int cols);
+  Weight matrix(const std::string& module, int rows, int cols, RowOrder row_order = {});
   // The same with each head's rows put back from llama.cpp's rope order, where the file has them in
   // it.
   Weight rope_matrix(const std::string& module, int rows, int cols, int head_dim);
@@ -38,8 +38,8 @@ class WeightSource {
 
  private:
   const TensorView& tensor(const std::string& name) const;
-  Weight load_matrix(const std::string& module, int rows, int cols);
-  Weight load_mlx_quantized(const std::string& module, int rows, int cols);
+  Weight load_matrix(const std::string& module, int rows, int cols, RowOrder row_order);
+  Weight load_mlx_quantized(const std::string& module, int rows, int cols, RowOrder row_order);
   void done_with(const TensorView& tensor);
 
   const Checkpoint& checkpoint_;

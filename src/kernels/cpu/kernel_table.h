@@ -9,11 +9,18 @@
 #include "kernels/activation_kind.h"
 #include "kernels/cpu/attention_item.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/norm_kind.h"
 #include "kernels/packed_weight.h"
 
 namespace octavo::cpu {
 
-enum class Norm : uint8_t { kNone, kRms, kLayer };
+// What a product is computed in. It follows from the types of x and of the weights, never from the
+// number of rows.
+enum class Arithmetic : uint8_t {
+  kFloat32,   // x and the weights widened to float32
+  kBFloat16,  // bfloat16 x and bfloat16 or quantised weights, the latter rounded to bfloat16; sums
+              // in float32. Sets without bfloat16 products take kFloat32 instead.
+};
 
 // Rows on their way into a product: normed where asked, rounded to their own type, and laid out as
 // the product reads them.
@@ -27,16 +34,17 @@ struct RowsJob {
   DType norm_dtype = DType::kFloat32;
   const void* norm_bias = nullptr;  // [cols] of norm_dtype, layer norm only
   float eps = 0;
-  std::byte* prepared = nullptr;  // prepared_bytes(rows, cols, dtype), aligned to 64
+  Arithmetic arithmetic = Arithmetic::kFloat32;
+  std::byte* prepared = nullptr;  // prepared_bytes(rows, cols, arithmetic), aligned to 64
 };
 
 // y = x W^T, or activation(x W^T) * (x U^T), + residual.
 struct LinearJob {
   const std::byte* prepared = nullptr;
-  DType x_dtype = DType::kFloat32;
+  Arithmetic arithmetic = Arithmetic::kFloat32;
   int64_t rows = 0;
-  PackedView weight;
-  PackedView up;               // gated: a matrix of the same shape; else no data
+  PackedView weight = {};
+  PackedView up = {};          // gated: a matrix of the same shape; else no data
   const void* bias = nullptr;  // [weight rows]
   const void* up_bias = nullptr;
   DType bias_dtype = DType::kFloat32;
@@ -54,7 +62,7 @@ inline constexpr int64_t kRowBlock = 16;
 struct KernelTable {
   void (*configure_tiles)() = nullptr;  // null where there are none
 
-  int64_t (*prepared_bytes)(int64_t rows, int64_t cols, DType dtype) = nullptr;
+  int64_t (*prepared_bytes)(int64_t rows, int64_t cols, Arithmetic arithmetic) = nullptr;
   void (*prepare)(const RowsJob&, int64_t row_begin, int64_t row_end) = nullptr;
   // Bytes (a multiple of 64) of scratch for `strips` strips of the job, aligned to 64.
   int64_t (*linear_scratch)(const LinearJob&, int64_t strips) = nullptr;

@@ -4,62 +4,108 @@
 #include <vector>
 
 #include "base/compute_pool.h"
-#include "kernels/cpu/convert.h"
-#include "kernels/cpu/decode_row.h"
-#include "kernels/cpu/dot.h"
+#include "base/error.h"
+#include "kernels/cpu/scratch.h"
 
 namespace octavo::cpu {
 namespace {
 
-constexpr int64_t kTile = 16;  // weight rows a thread claims at once
+constexpr int64_t kFewRows = 32;           // up to here every weight is read once
+constexpr int64_t kManyRowStrips = 8;      // strips a thread keeps in its cache while rows pass by
+constexpr int64_t kClaimBytes = 96 << 10;  // of weights, when there are few rows
 
-// One weight row against every x row: column[m] = x[m] . w.
-void multiply_row(const float* x, int64_t rows, const float* w, int64_t cols, float* column) {
-  int64_t m = 0;
-  for (; m + 4 <= rows; m += 4) dot4(x + m * cols, cols, w, cols, column + m);
-  for (; m < rows; ++m) column[m] = dot(x + m * cols, w, cols);
+Arithmetic arithmetic_of(const LinearArgs& args) {
+  if (args.x.dtype != DType::kBFloat16) return Arithmetic::kFloat32;
+  for (size_t i = 0; i < args.part_count; ++i) {
+    const PackedLayout& layout = args.parts[i].weight.layout;
+    if (layout.bits == 0 && layout.dtype != DType::kBFloat16) return Arithmetic::kFloat32;
+  }
+  return Arithmetic::kBFloat16;
 }
 
-// The tile [tile_rows][rows] of columns as rows of the output.
-void write_tile(const LinearArgs& args, const std::vector<float>& columns, int64_t first,
-                int64_t tile_rows, const float* bias) {
-  float line[kTile];
-  for (int64_t m = 0; m < args.rows; ++m) {
-    for (int64_t i = 0; i < tile_rows; ++i) {
-      line[i] =
-          columns[static_cast<size_t>(i * args.rows + m)] + (bias != nullptr ? bias[first + i] : 0);
+std::vector<LinearJob> jobs_of(const LinearArgs& args, const RowsJob& x) {
+  std::vector<LinearJob> jobs;
+  int64_t first = 0;
+  const size_t count = args.is_gated ? 1 : args.part_count;
+  for (size_t i = 0; i < count; ++i) {
+    LinearJob job{
+        .prepared = x.prepared,
+        .arithmetic = x.arithmetic,
+        .rows = x.rows,
+        .weight = args.parts[i].weight,
+        .bias = args.parts[i].bias,
+        .bias_dtype = args.bias_dtype,
+        .activation = args.activation,
+        .residual = args.residual,
+        .out = args.out,
+        .out_dtype = args.out_dtype,
+        .out_stride = args.out_stride,
+        .out_first = first,
+    };
+    if (args.is_gated) {
+      job.up = args.parts[1].weight;
+      job.up_bias = args.parts[1].bias;
     }
-    store_floats(line, tile_rows, args.out_dtype,
-                 at(args.out, args.out_dtype, m * args.weight.rows + first));
+    first += job.weight.layout.rows;
+    jobs.push_back(job);
   }
+  return jobs;
+}
+
+// Strips of one claim: small enough to share evenly, large enough to be worth claiming.
+int64_t claim_strips(const LinearJob& job, int64_t total, int threads) {
+  const int64_t fair = std::max<int64_t>(2, total / (int64_t{threads} * 4));
+  const int64_t wanted = job.rows <= kFewRows
+                             ? kClaimBytes / std::max<int64_t>(1, job.weight.layout.strip_bytes())
+                             : kManyRowStrips;
+  return std::clamp<int64_t>(std::min(fair, wanted), 2, 64) / 2 * 2;
+}
+
+void prepare_rows(const KernelTable& table, const RowsJob& x) {
+  const auto prepare = [&](int64_t begin, int64_t end) {
+    prepare_thread();
+    table.prepare(x, begin * kRowBlock, std::min(end * kRowBlock, x.rows));
+  };
+  const int64_t blocks = (x.rows + kRowBlock - 1) / kRowBlock;
+  if (x.rows <= kFewRows) return prepare(0, blocks);
+  compute_pool().parallel_for(blocks, 1, prepare);
 }
 
 }  // namespace
 
 void linear(const LinearArgs& args) {
-  const int64_t cols = args.weight.cols;
-  std::vector<float> x_copy;
-  const float* x = static_cast<const float*>(args.x);
-  if (args.x_dtype != DType::kFloat32) {
-    x_copy.resize(static_cast<size_t>(args.rows * cols));
-    load_floats(args.x, args.x_dtype, args.rows * cols, x_copy.data());
-    x = x_copy.data();
-  }
-  std::vector<float> bias;
-  if (args.bias != nullptr) {
-    bias.resize(static_cast<size_t>(args.weight.rows));
-    load_floats(args.bias, args.bias_dtype, args.weight.rows, bias.data());
-  }
+  if (args.x.rows == 0) return;
+  const KernelTable& table = kernels();
+  RowsJob x = args.x;
+  x.arithmetic = arithmetic_of(args);
+  x.prepared = scratch(Scratch::kRows, table.prepared_bytes(x.rows, x.cols, x.arithmetic));
+  prepare_rows(table, x);
 
-  compute_pool().parallel_for(args.weight.rows, kTile, [&](int64_t begin, int64_t end) {
-    std::vector<float> w(static_cast<size_t>(cols));
-    std::vector<float> columns(static_cast<size_t>(kTile * args.rows));
-    for (int64_t row = begin; row < end; ++row) {
-      decode_row(args.weight, row, w.data());
-      multiply_row(x, args.rows, w.data(), cols, columns.data() + (row - begin) * args.rows);
+  const std::vector<LinearJob> jobs = jobs_of(args, x);
+  int64_t total = 0;
+  for (const auto& job : jobs) total += job.weight.layout.strips();
+  const int64_t claim = claim_strips(jobs[0], total, compute_pool().threads());
+  compute_pool().parallel_for(total, claim, [&](int64_t begin, int64_t end) {
+    prepare_thread();
+    int64_t base = 0;
+    for (const auto& job : jobs) {
+      const int64_t strips = job.weight.layout.strips();
+      const int64_t from = std::max(begin, base) - base;
+      const int64_t to = std::min(end, base + strips) - base;
+      if (from < to) {
+        std::byte* panels = scratch(Scratch::kPanels, table.linear_scratch(job, to - from));
+        table.linear(job, from, to, panels);
+      }
+      base += strips;
     }
-    write_tile(args, columns, begin, end - begin, args.bias != nullptr ? bias.data() : nullptr);
   });
+}
+
+int64_t linear_scratch_bytes(int64_t rows, int64_t cols, int threads) {
+  const int64_t padded = (cols + kUnitCols - 1) / kUnitCols * kUnitCols;
+  const int64_t prepared = (rows + 2 * kRowBlock) * padded * 4;
+  const int64_t panels = kManyRowStrips * 2 * kStripRows * padded * 4;
+  return prepared + threads * panels;
 }
 
 }  // namespace octavo::cpu

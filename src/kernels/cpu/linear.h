@@ -1,23 +1,38 @@
-// linear.h (cpu) - y = x W^T + bias over raw rows.
+// linear.h (cpu) - products of rows with packed weights over raw memory. No MLX.
 #pragma once
 
-#include "kernels/weight_format.h"
+#include <array>
+
+#include "kernels/cpu/kernel_table.h"
 
 namespace octavo::cpu {
 
-struct LinearArgs {
-  const void* x = nullptr;  // [rows, weight.cols]
-  DType x_dtype = DType::kFloat32;
-  int64_t rows = 0;
-  WeightView weight;
-  const void* bias = nullptr;  // [weight.rows] or null
-  DType bias_dtype = DType::kFloat32;
-  void* out = nullptr;  // [rows, weight.rows]
-  DType out_dtype = DType::kFloat32;
+inline constexpr size_t kMaxJoined = 4;
+
+struct LinearPart {
+  PackedView weight = {};
+  const void* bias = nullptr;
 };
 
-// Threads split the weight's rows; the sum over inputs has one order per weight, whatever `rows`
-// is.
+// Up to four products of one x, side by side in the output, or one gated pair.
+struct LinearArgs {
+  RowsJob x = {};  // prepared and arithmetic are filled in here
+  std::array<LinearPart, kMaxJoined> parts = {};
+  size_t part_count = 0;
+  bool is_gated = false;  // parts[0] is the gate, parts[1] the other
+  Activation activation = Activation::kSilu;
+  DType bias_dtype = DType::kFloat32;
+  const void* residual = nullptr;
+  void* out = nullptr;
+  DType out_dtype = DType::kFloat32;
+  int64_t out_stride = 0;
+};
+
+// Threads claim strips of weight rows; the sum over inputs has one order per weight, whatever the
+// number of rows.
 void linear(const LinearArgs& args);
+
+// The most that linear() keeps beside its inputs and outputs: prepared rows and decoded strips.
+int64_t linear_scratch_bytes(int64_t rows, int64_t cols, int threads);
 
 }  // namespace octavo::cpu

@@ -4,20 +4,12 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "kernels/cpu/kernel_table.h"
 
 namespace octavo::cpu {
 
-struct RmsNormArgs {
-  const void* x;  // [rows, dim]
-  void* out;      // [rows, dim]
-  DType dtype;
-  const void* weight;  // [dim]
-  DType weight_dtype;
-  int64_t rows;
-  int64_t dim;
-  float eps;
-};
-void rms_norm(const RmsNormArgs& args);
+// out = norm(job.x), laid out as x is.
+void norm_rows(const RowsJob& job, void* out);
 
 struct RopeArgs {
   const void* x;  // [tokens, heads, dim]
@@ -39,7 +31,7 @@ struct GatedArgs {
   void* out;
   DType dtype;
   int64_t count;
-  bool gelu;  // tanh-approximated GELU instead of SiLU
+  Activation activation;
 };
 void gated_activation(const GatedArgs& args);
 

@@ -1,12 +1,41 @@
 #include "kernels/linear.h"
 
-namespace octavo::reference {
+#include <vector>
 
-mx::array linear(const mx::array& x, const Weight& weight, const LinearOptions& options) {
+#include "kernels/activation.h"
+
+namespace octavo::reference {
+namespace {
+
+// The layer's output in float32.
+mx::array product(const mx::array& x, const Projection& layer) {
+  mx::array y = mx::matmul(mx::astype(x, mx::float32), mx::transpose(dequantize(layer.weight)));
+  return layer.bias ? mx::add(y, mx::astype(*layer.bias, mx::float32)) : y;
+}
+
+mx::array finish(const mx::array& y, const mx::array& x, const LinearOptions& options) {
+  const mx::Dtype dtype = options.out_dtype.value_or(x.dtype());
+  if (!options.residual) return mx::astype(y, dtype);
+  return mx::astype(mx::add(mx::astype(*options.residual, mx::float32), y), dtype);
+}
+
+}  // namespace
+
+mx::array joined_linear(const mx::array& x, std::span<const Projection> layers,
+                        const LinearOptions& options) {
   count_launch("linear.reference");
-  mx::array y = mx::matmul(mx::astype(x, mx::float32), mx::transpose(dequantize(weight)));
-  if (options.bias) y = mx::add(y, mx::astype(*options.bias, mx::float32));
-  return mx::astype(y, options.out_dtype.value_or(x.dtype()));
+  const mx::array normed = options.norm ? reference::norm(x, *options.norm) : x;
+  std::vector<mx::array> parts;
+  for (const auto& layer : layers) parts.push_back(product(normed, layer));
+  return finish(mx::concatenate(parts, -1), x, options);
+}
+
+mx::array gated_linear(const mx::array& x, const Projection& gate, const Projection& up,
+                       Activation activation, const LinearOptions& options) {
+  count_launch("linear.reference");
+  const mx::array normed = options.norm ? reference::norm(x, *options.norm) : x;
+  return finish(reference::gated_activation(product(normed, gate), product(normed, up), activation),
+                x, options);
 }
 
 mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype) {

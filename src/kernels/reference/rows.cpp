@@ -5,12 +5,15 @@
 
 namespace octavo::reference {
 
-mx::array rms_norm(const mx::array& x, const mx::array& weight, float eps) {
-  count_launch("rms_norm.reference");
-  const mx::array wide = mx::astype(x, mx::float32);
+mx::array norm(const mx::array& x, const NormSpec& spec) {
+  count_launch("norm.reference");
+  mx::array wide = mx::astype(x, mx::float32);
+  if (spec.kind == Norm::kLayer) wide = mx::subtract(wide, mx::mean(wide, -1, true));
   const mx::array mean = mx::mean(mx::square(wide), -1, true);
-  const mx::array normed = mx::multiply(wide, mx::rsqrt(mx::add(mean, mx::array(eps))));
-  return mx::astype(mx::multiply(normed, mx::astype(weight, mx::float32)), x.dtype());
+  mx::array y = mx::multiply(wide, mx::rsqrt(mx::add(mean, mx::array(spec.eps))));
+  y = mx::multiply(y, mx::astype(spec.weight, mx::float32));
+  if (spec.bias) y = mx::add(y, mx::astype(*spec.bias, mx::float32));
+  return mx::astype(y, x.dtype());
 }
 
 mx::array rope(const mx::array& x, const mx::array& positions, const mx::array& inverse_frequencies,

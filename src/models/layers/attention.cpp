@@ -35,11 +35,18 @@ mx::array Attention::prepare(const mx::array& projected, int heads,
   return rope(x, context.layout.positions, frequencies, rope_magnitude_, context.path);
 }
 
-mx::array Attention::forward(const mx::array& x, ForwardContext& context) const {
+mx::array Attention::forward(const mx::array& x, const NormSpec& norm,
+                             ForwardContext& context) const {
   const int tokens = x.shape(0);
-  const mx::array q = prepare(q_(x, context.path), plan_.heads, q_norm_, context);
-  const mx::array k = prepare(k_(x, context.path), plan_.kv_heads, k_norm_, context);
-  const mx::array v = mx::reshape(v_(x, context.path), {tokens, plan_.kv_heads, plan_.head_dim});
+  LinearOptions into;
+  into.norm = norm;
+  into.path = context.path;
+  const auto project = [&](const Projection& layer) {
+    return joined_linear(x, std::span(&layer, 1), into);
+  };
+  const mx::array q = prepare(project(q_), plan_.heads, q_norm_, context);
+  const mx::array k = prepare(project(k_), plan_.kv_heads, k_norm_, context);
+  const mx::array v = mx::reshape(project(v_), {tokens, plan_.kv_heads, plan_.head_dim});
 
   const int group = context.kv.plan().places[static_cast<size_t>(layer_)].group;
   const mx::array& table = context.block_tables[static_cast<size_t>(group)];
@@ -48,7 +55,11 @@ mx::array Attention::forward(const mx::array& x, ForwardContext& context) const 
   const mx::array attended =
       paged_attention(q, pages, context.layout, table,
                       {.scale = plan_.scale, .window = plan_.window, .soft_cap = plan_.soft_cap});
-  return output_(mx::reshape(attended, {tokens, plan_.heads * plan_.head_dim}), context.path);
+  LinearOptions out;
+  out.bias = output_.bias;
+  out.residual = x;
+  out.path = context.path;
+  return linear(mx::reshape(attended, {tokens, plan_.heads * plan_.head_dim}), output_.weight, out);
 }
 
 }  // namespace octavo

@@ -15,8 +15,8 @@ class Attention {
   // `prefix`: the module's name in the checkpoint, "model.layers.3.self_attn".
   Attention(const DecoderPlan& model, int layer, const std::string& prefix, WeightSource& source);
 
-  // x: [T, hidden], normed. Writes the layer's pages, returns [T, hidden].
-  mx::array forward(const mx::array& x, ForwardContext& context) const;
+  // x: [T, hidden]. Writes the layer's pages, returns x + attention(norm(x)).
+  mx::array forward(const mx::array& x, const NormSpec& norm, ForwardContext& context) const;
 
  private:
   // [T, heads, head_dim] of a projected q or k: normed per head where the family does, then

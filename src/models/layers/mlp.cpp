@@ -1,7 +1,5 @@
 #include "models/layers/mlp.h"
 
-#include "kernels/activation.h"
-
 namespace octavo {
 
 Mlp::Mlp(const MlpPlan& plan, int hidden, const std::string& prefix, WeightSource& source)
@@ -10,8 +8,15 @@ Mlp::Mlp(const MlpPlan& plan, int hidden, const std::string& prefix, WeightSourc
       up_(load_projection(source, prefix + ".up_proj", plan.intermediate, hidden, plan.bias)),
       down_(load_projection(source, prefix + ".down_proj", hidden, plan.intermediate, plan.bias)) {}
 
-mx::array Mlp::forward(const mx::array& x, KernelPath path) const {
-  return down_(gated_activation(gate_(x, path), up_(x, path), activation_, path), path);
+mx::array Mlp::forward(const mx::array& x, const NormSpec& norm, KernelPath path) const {
+  LinearOptions first;
+  first.norm = norm;
+  first.path = path;
+  LinearOptions second;
+  second.bias = down_.bias;
+  second.residual = x;
+  second.path = path;
+  return linear(gated_linear(x, gate_, up_, activation_, first), down_.weight, second);
 }
 
 }  // namespace octavo

@@ -13,8 +13,8 @@ class Mlp {
   // `prefix`: "model.layers.3.mlp".
   Mlp(const MlpPlan& plan, int hidden, const std::string& prefix, WeightSource& source);
 
-  // x: [T, hidden], normed. Returns [T, hidden].
-  mx::array forward(const mx::array& x, KernelPath path) const;
+  // x: [T, hidden]. Returns x + mlp(norm(x)).
+  mx::array forward(const mx::array& x, const NormSpec& norm, KernelPath path) const;
 
  private:
   Activation activation_;

@@ -1,21 +1,13 @@
-// projection.h - a linear layer of a model: weight and, where the family has one, bias.
+// projection.h - loads the linear layers of a model.
 #pragma once
 
-#include <optional>
+#include <string>
+#include <utility>
 
 #include "kernels/linear.h"
 #include "models/weight_source.h"
 
 namespace octavo {
-
-struct Projection {
-  Weight weight;
-  std::optional<mx::array> bias;
-
-  mx::array operator()(const mx::array& x, KernelPath path) const {
-    return linear(x, weight, {.bias = bias, .out_dtype = std::nullopt, .path = path});
-  }
-};
 
 // The projection of module `name`: [rows, cols], and [rows] of bias if `biased`.
 inline Projection load_projection(WeightSource& source, const std::string& name, int rows, int cols,

@@ -11,6 +11,7 @@
 #define OCTAVO_ISA scalar
 #endif
 #define OCTAVO_INLINE inline __attribute__((always_inline))
+#define OCTAVO_INLINE_LAMBDA __attribute__((always_inline))
 
 #if defined(OCTAVO_ISA_AVX512)
 #include "kernels/cpu/simd/reg_avx512.h"

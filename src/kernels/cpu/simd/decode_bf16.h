@@ -1,0 +1,132 @@
+// decode_bf16.h - units of quantised weights as bfloat16 tiles, rounded to the nearest. Codes of up
+// to five bits are looked up: a (row, group) has at most 32 different numbers, so they are computed
+// once per group and every weight costs one shift and one permute. No MLX.
+#pragma once
+
+#ifdef OCTAVO_ISA_BF16
+
+#include "kernels/cpu/simd/decode_codes.h"
+
+namespace octavo::cpu::OCTAVO_ISA {
+
+// The numbers of codes 0..15 and 16..31 before scale and bias, repeated where there are fewer
+// codes, so that bits above a code's own do no harm.
+struct CodeTable {
+  __m512 first;
+  __m512 second;
+};
+
+OCTAVO_INLINE CodeTable code_table(const CodeShape& shape) {
+  float values[32];
+  const int codes = 1 << (shape.bits < 5 ? shape.bits : 5);
+  for (int i = 0; i < 32; ++i) {
+    const int code = i % codes;
+    values[i] =
+        shape.scale_kind == ScaleKind::kE8M0 ? kE2M1[code] : static_cast<float>(code - shape.zero);
+  }
+  return {_mm512_loadu_ps(values), _mm512_loadu_ps(values + 16)};
+}
+
+template <int Bits>
+OCTAVO_INLINE __m512i lookup_table(const CodeTable& table, float scale, float bias) {
+  const __m512 s = _mm512_set1_ps(scale);
+  const __m512 b = _mm512_set1_ps(bias);
+  if constexpr (Bits == 5) {
+    return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_fmadd_ps(table.second, s, b),
+                                                         _mm512_fmadd_ps(table.first, s, b)));
+  } else {
+    const __m256bh half = _mm512_cvtneps_pbh(_mm512_fmadd_ps(table.first, s, b));
+    return _mm512_broadcast_i64x4(reinterpret_cast<__m256i>(half));
+  }
+}
+
+// Indices of 32 inputs (half h of the unit) of one row.
+template <int Bits>
+OCTAVO_INLINE __m512i code_indices(const CodeShape& shape, const std::byte* unit, int row, int h) {
+  constexpr int kLow = Bits >= 4 ? 4 : 2;
+  const std::byte* low = unit + row * kUnitCols * kLow / 8;
+  __m256i words;
+  if constexpr (kLow == 4) {
+    words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(low));
+  } else {
+    words = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(low)));
+  }
+  // The low sixteen lanes take field 2 h, the high ones field 2 h + 1.
+  const short first = static_cast<short>(2 * h * kLow);
+  const __m512i shifts = _mm512_inserti64x4(_mm512_set1_epi16(first),
+                                            _mm256_set1_epi16(static_cast<short>(first + kLow)), 1);
+  __m512i index = _mm512_srlv_epi16(_mm512_broadcast_i64x4(words), shifts);
+  if constexpr (Bits != kLow) {
+    uint64_t high = 0;
+    std::memcpy(&high, unit + shape.low_bytes + row * 8, sizeof(high));
+    index = _mm512_and_si512(index, _mm512_set1_epi16((1 << kLow) - 1));
+    index = _mm512_mask_add_epi16(index, static_cast<__mmask32>(high >> (32 * h)), index,
+                                  _mm512_set1_epi16(1 << kLow));
+  }
+  return index;
+}
+
+// One unit of 16 rows as two tiles [16 rows][32 inputs].
+template <int Bits>
+OCTAVO_INLINE void decode_unit_lookup(const CodeShape& shape, const CodeTable& table,
+                                      const UnitScales& scales, const std::byte* unit,
+                                      uint16_t* out) {
+  const int second = scale_part(shape, 2);
+#pragma GCC unroll 16
+  for (int row = 0; row < kStripRows; ++row) {
+    __m512i numbers = lookup_table<Bits>(table, scales.scale[0][row], scales.bias[0][row]);
+    _mm512_store_si512(out + row * 32,
+                       _mm512_permutexvar_epi16(code_indices<Bits>(shape, unit, row, 0), numbers));
+    if (second != 0)
+      numbers = lookup_table<Bits>(table, scales.scale[second][row], scales.bias[second][row]);
+    _mm512_store_si512(out + 512 + row * 32,
+                       _mm512_permutexvar_epi16(code_indices<Bits>(shape, unit, row, 1), numbers));
+  }
+}
+
+OCTAVO_INLINE void decode_unit_wide(const CodeShape& shape, const UnitScales& scales,
+                                    const std::byte* unit, uint16_t* out) {
+  alignas(64) uint8_t codes[kUnitCols];
+  for (int row = 0; row < kStripRows; ++row) {
+    unpack_codes(shape, unit, row, codes);
+    for (int half = 0; half < 2; ++half) {
+      const Vec first = decode16(shape, scales, codes, row, 2 * half);
+      const Vec second = decode16(shape, scales, codes, row, 2 * half + 1);
+      _mm512_store_si512(out + half * 512 + row * 32,
+                         reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second.r[0], first.r[0])));
+    }
+  }
+}
+
+// One unit of a strip: two tiles.
+OCTAVO_INLINE void decode_unit_bf16(const CodeShape& shape, const CodeTable& table,
+                                    const std::byte* strip, int64_t u, uint16_t* out) {
+  UnitScales scales;
+  read_unit_scales(shape, strip, u, scales);
+  const std::byte* unit = strip + shape.scale_bytes + u * shape.unit_bytes;
+  switch (shape.bits) {
+    case 2:
+      return decode_unit_lookup<2>(shape, table, scales, unit, out);
+    case 3:
+      return decode_unit_lookup<3>(shape, table, scales, unit, out);
+    case 4:
+      return decode_unit_lookup<4>(shape, table, scales, unit, out);
+    case 5:
+      return decode_unit_lookup<5>(shape, table, scales, unit, out);
+    default:
+      return decode_unit_wide(shape, scales, unit, out);
+  }
+}
+
+// A whole strip as tiles.
+static void decode_strip_bf16(const PackedView& weight, int64_t strip_index, uint16_t* out) {
+  const CodeShape shape = code_shape(weight.layout);
+  const CodeTable table = code_table(shape);
+  const std::byte* strip = weight.strip(strip_index);
+  for (int64_t u = 0; u < shape.units; ++u)
+    decode_unit_bf16(shape, table, strip, u, out + u * 1024);
+}
+
+}  // namespace octavo::cpu::OCTAVO_ISA
+
+#endif

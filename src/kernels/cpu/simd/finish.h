@@ -1,0 +1,58 @@
+// finish.h - what follows a product: bias, gate, residual, rounding. No MLX.
+#pragma once
+
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/simd/math.h"
+
+namespace octavo::cpu::OCTAVO_ISA {
+
+OCTAVO_INLINE Vec activate(Activation activation, Vec v) {
+  return activation == Activation::kGeluTanh ? gelu_tanh(v) : silu(v);
+}
+
+template <bool Whole>
+OCTAVO_INLINE void finish_lanes(const LinearJob& job, int64_t row, int64_t n, int64_t count, Vec v,
+                                Vec up) {
+  const auto fetch = [&](const void* base, DType dtype, int64_t index) OCTAVO_INLINE_LAMBDA {
+    return Whole ? load_as(base, dtype, index) : load_part(base, dtype, index, count);
+  };
+  if (job.bias != nullptr) v = add(v, fetch(job.bias, job.bias_dtype, n));
+  if (job.up.data != nullptr) {
+    if (job.up_bias != nullptr) up = add(up, fetch(job.up_bias, job.bias_dtype, n));
+    v = mul(activate(job.activation, v), up);
+  }
+  const int64_t index = row * job.out_stride + job.out_first + n;
+  if (job.residual != nullptr) v = add(fetch(job.residual, job.out_dtype, index), v);
+  if constexpr (Whole) {
+    store_as(job.out, job.out_dtype, index, v);
+  } else {
+    store_part(job.out, job.out_dtype, index, count, v);
+  }
+}
+
+// The 16 outputs of one strip for one row: `v` of the weight, `up` of the gated one's partner.
+OCTAVO_INLINE void finish_row(const LinearJob& job, int64_t row, int64_t strip, Vec v, Vec up) {
+  const int64_t n = strip * kStripRows;
+  const int64_t count = job.weight.layout.rows - n;
+  if (count >= kStripRows) {
+    finish_lanes<true>(job, row, n, kStripRows, v, up);
+  } else {
+    finish_lanes<false>(job, row, n, count, v, up);
+  }
+}
+
+static void gated(const void* gate, const void* up, void* out, DType dtype, Activation activation,
+                  int64_t count) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    store_as(out, dtype, i,
+             mul(activate(activation, load_as(gate, dtype, i)), load_as(up, dtype, i)));
+  }
+  if (i < count) {
+    const Vec g = load_part(gate, dtype, i, count - i);
+    const Vec u = load_part(up, dtype, i, count - i);
+    store_part(out, dtype, i, count - i, mul(activate(activation, g), u));
+  }
+}
+
+}  // namespace octavo::cpu::OCTAVO_ISA

@@ -447,7 +447,8 @@ void unpack_row(const PackedView& weight, int64_t row, float* out) {
     if (layout.scale_kind == ScaleKind::kE8M0) {
       out[k] = kE2M1[code] * s.scale;
     } else {
-      out[k] = s.scale * static_cast<float>(code - layout.zero) + s.bias;
+      const float scaled = s.scale * static_cast<float>(code - layout.zero);
+      out[k] = layout.zero != 0 ? scaled : scaled + s.bias;  // keeps a negative zero
     }
   }
 }

@@ -84,16 +84,41 @@ OCTAVO_INLINE void decode_unit_lookup(const CodeShape& shape, const CodeTable& t
   }
 }
 
+// Sixteen 6-bit codes (inputs [16 i, 16 i + 16) of the unit) of one row as floats.
+OCTAVO_INLINE __m512 six_bit_codes(const CodeShape& shape, const std::byte* unit, int row, int i) {
+  const auto* low = reinterpret_cast<const __m256i*>(unit + row * 32);
+  const auto* high = reinterpret_cast<const __m128i*>(unit + shape.low_bytes + row * 16);
+  const __m256i four = _mm256_and_si256(
+      _mm256_srl_epi16(_mm256_loadu_si256(low), _mm_cvtsi32_si128(4 * i)), _mm256_set1_epi16(15));
+  const __m256i two = _mm256_and_si256(
+      _mm256_srl_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128(high)), _mm_cvtsi32_si128(2 * i)),
+      _mm256_set1_epi16(3));
+  const __m256i code = _mm256_or_si256(four, _mm256_slli_epi16(two, 4));
+  return _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(code));
+}
+
+// Codes that are too wide to look up.
+template <int Bits>
 OCTAVO_INLINE void decode_unit_wide(const CodeShape& shape, const UnitScales& scales,
                                     const std::byte* unit, uint16_t* out) {
-  alignas(64) uint8_t codes[kUnitCols];
+  const __m512 zero_code = _mm512_set1_ps(static_cast<float>(shape.zero));
+  const auto decode = [&](int row, int i) OCTAVO_INLINE_LAMBDA {
+    __m512 code;
+    if constexpr (Bits == 6) {
+      code = six_bit_codes(shape, unit, row, i);
+    } else {
+      const auto* bytes = reinterpret_cast<const uint8_t*>(unit) + row * kUnitCols + 16 * i;
+      code = shape.is_signed ? reg_load_i8(reinterpret_cast<const int8_t*>(bytes))
+                             : reg_load_u8(bytes);
+    }
+    const int part = scale_part(shape, i);
+    return _mm512_fmadd_ps(_mm512_set1_ps(scales.scale[part][row]), _mm512_sub_ps(code, zero_code),
+                           _mm512_set1_ps(scales.bias[part][row]));
+  };
   for (int row = 0; row < kStripRows; ++row) {
-    unpack_codes(shape, unit, row, codes);
     for (int half = 0; half < 2; ++half) {
-      const Vec first = decode16(shape, scales, codes, row, 2 * half);
-      const Vec second = decode16(shape, scales, codes, row, 2 * half + 1);
-      _mm512_store_si512(out + half * 512 + row * 32,
-                         reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second.r[0], first.r[0])));
+      const __m512bh pair = _mm512_cvtne2ps_pbh(decode(row, 2 * half + 1), decode(row, 2 * half));
+      _mm512_store_si512(out + half * 512 + row * 32, reinterpret_cast<__m512i>(pair));
     }
   }
 }
@@ -113,8 +138,10 @@ OCTAVO_INLINE void decode_unit_bf16(const CodeShape& shape, const CodeTable& tab
       return decode_unit_lookup<4>(shape, table, scales, unit, out);
     case 5:
       return decode_unit_lookup<5>(shape, table, scales, unit, out);
+    case 6:
+      return decode_unit_wide<6>(shape, scales, unit, out);
     default:
-      return decode_unit_wide(shape, scales, unit, out);
+      return decode_unit_wide<8>(shape, scales, unit, out);
   }
 }
 

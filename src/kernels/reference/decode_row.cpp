@@ -1,4 +1,4 @@
-#include "kernels/cpu/decode_row.h"
+#include "kernels/reference/decode_row.h"
 
 #include <bit>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "kernels/cpu/convert.h"
 #include "kernels/gguf_blocks.h"
 
-namespace octavo::cpu {
+namespace octavo::reference {
 namespace {
 
 constexpr int64_t kMaxGroup = 128;
@@ -50,8 +50,8 @@ void decode_affine(const WeightView& w, int64_t row, float* out) {
   for (int64_t g = 0; g < groups; ++g) {
     float scale = 0;
     float bias = 0;
-    load_floats(at(w.scales, w.dtype, row * groups + g), w.dtype, 1, &scale);
-    load_floats(at(w.biases, w.dtype, row * groups + g), w.dtype, 1, &bias);
+    cpu::load_floats(cpu::at(w.scales, w.dtype, row * groups + g), w.dtype, 1, &scale);
+    cpu::load_floats(cpu::at(w.biases, w.dtype, row * groups + g), w.dtype, 1, &bias);
     unpack_bits(packed + g * group_bytes, w.bits, w.group_size, q);
     scale_group(q, w.group_size, scale, bias, out + g * w.group_size);
   }
@@ -78,7 +78,7 @@ void decode_row(const WeightView& w, int64_t row, float* out) {
   const int64_t blocks = block.elements > 0 ? w.cols / block.elements : 0;
   switch (w.format) {
     case WeightFormat::kDense:
-      return load_floats(data, w.dtype, w.cols, out);
+      return cpu::load_floats(data, w.dtype, w.cols, out);
     case WeightFormat::kAffine:
       return decode_affine(w, row, out);
     case WeightFormat::kMxfp4:
@@ -102,4 +102,4 @@ void decode_row(const WeightView& w, int64_t row, float* out) {
   }
 }
 
-}  // namespace octavo::cpu
+}  // namespace octavo::reference

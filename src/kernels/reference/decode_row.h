@@ -1,11 +1,11 @@
-// decode_row.h - any stored weight row as float32.
+// decode_row.h (reference) - any weight row, as its file stores it, as float32. No MLX.
 #pragma once
 
 #include "kernels/weight_format.h"
 
-namespace octavo::cpu {
+namespace octavo::reference {
 
 // Writes row `row` of `weight` to out[0..cols).
 void decode_row(const WeightView& weight, int64_t row, float* out);
 
-}  // namespace octavo::cpu
+}  // namespace octavo::reference

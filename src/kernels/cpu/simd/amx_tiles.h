@@ -1,0 +1,33 @@
+// amx_tiles.h - the one tile configuration all kernels share: eight tiles of 16 rows of 64 bytes.
+// No MLX.
+#pragma once
+
+#ifdef OCTAVO_ISA_AMX
+
+#include <immintrin.h>
+
+#include "kernels/cpu/simd/reg.h"
+
+namespace octavo::cpu::OCTAVO_ISA {
+
+// gcc's tile intrinsics do not say that they read memory: what was stored before must be stored when
+// they run.
+OCTAVO_INLINE void memory_written() { asm volatile("" ::: "memory"); }
+
+static void configure_tiles() {
+  struct alignas(64) Config {
+    uint8_t palette = 1;
+    uint8_t start_row = 0;
+    uint8_t reserved[14] = {};
+    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  };
+  static_assert(sizeof(Config) == 64);
+  static const Config config;
+  asm volatile("" ::"r"(&config) : "memory");
+  _tile_loadconfig(&config);
+}
+
+}  // namespace octavo::cpu::OCTAVO_ISA
+
+#endif

@@ -14,6 +14,7 @@ struct SoftmaxSpec {
   int v_dim = 0;
   DType dtype = DType::kBFloat16;
   int window = 0;  // > 0: only the last `window` tokens are ever read
+  KvFormat format = KvFormat::kPlain;
 
   bool operator==(const SoftmaxSpec&) const = default;
 
@@ -22,7 +23,8 @@ struct SoftmaxSpec {
             .kv_heads = kv_heads,
             .k_dim = k_dim,
             .v_dim = v_dim,
-            .dtype = dtype};
+            .dtype = dtype,
+            .format = format};
   }
   size_t bytes_per_token() const { return geometry(8).page_bytes() / 8; }
   // Pages that hold `tokens` tokens from the first on.

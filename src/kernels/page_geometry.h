@@ -8,26 +8,34 @@
 
 namespace octavo {
 
-// K then V of block_tokens tokens: K is [block_tokens, kv_heads, k_dim], V [block_tokens, kv_heads,
-// v_dim]. Only kernels may rely on the order inside a page.
+// How K and V are kept.
+enum class KvFormat : uint8_t {
+  kPlain,  // as they come, in the pages' dtype
+  kInt8,   // each (token, head) row as int8 times one float32 scale, for K and for V
+};
+
+// K and V of block_tokens tokens. Only kernels rely on the order inside a page.
 struct PageGeometry {
   int block_tokens = 16;  // a multiple of 8
   int kv_heads = 0;
   int k_dim = 0;
   int v_dim = 0;
-  DType dtype = DType::kFloat32;
+  DType dtype = DType::kFloat32;  // of the rows that are written, and of plain pages
+  KvFormat format = KvFormat::kPlain;
 
+  size_t element_bytes() const { return format == KvFormat::kInt8 ? 1 : size_of(dtype); }
   size_t k_bytes() const { return part_bytes(k_dim); }
   size_t v_bytes() const { return part_bytes(v_dim); }
-  size_t page_bytes() const { return k_bytes() + v_bytes(); }
+  size_t scale_bytes() const {  // of K; as many again for V
+    return format == KvFormat::kInt8 ? rows() * sizeof(float) : 0;
+  }
+  size_t page_bytes() const { return k_bytes() + v_bytes() + 2 * scale_bytes(); }
 
   bool operator==(const PageGeometry&) const = default;
 
  private:
-  size_t part_bytes(int dim) const {
-    return static_cast<size_t>(block_tokens) * static_cast<size_t>(kv_heads) *
-           static_cast<size_t>(dim) * size_of(dtype);
-  }
+  size_t rows() const { return static_cast<size_t>(block_tokens) * static_cast<size_t>(kv_heads); }
+  size_t part_bytes(int dim) const { return rows() * static_cast<size_t>(dim) * element_bytes(); }
 };
 
 }  // namespace octavo

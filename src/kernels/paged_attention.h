@@ -1,6 +1,8 @@
 // paged_attention.h - writing K/V into pages in place, and attention over them for a flat batch.
 #pragma once
 
+#include <optional>
+
 #include "kernels/batch_layout.h"
 #include "kernels/kernel_path.h"
 #include "kernels/page_geometry.h"
@@ -17,9 +19,9 @@ struct KvPages {
 
 // Writes each row's k and v at its position, in place, and returns the same buffer as a new graph
 // node. The caller must rebind its pages to the result, so that readers wait for the write. k: [T,
-// kv_heads, k_dim]   v: [T, kv_heads, v_dim], both in the pages' dtype block_tables: [S, columns]
-// int32: column c holds the page of tokens [c * block_tokens, ...); entries that no token of the
-// context reaches are never read.
+// kv_heads, k_dim]   v: [T, kv_heads, v_dim], both of the geometry's dtype   block_tables: [S,
+// columns] int32: column c holds the page of tokens [c * block_tokens, ...); entries that no token
+// of the context reaches are never read.
 KvPages kv_write(const KvPages& pages, const mx::array& k, const mx::array& v,
                  const BatchLayout& layout, const mx::array& block_tables);
 
@@ -27,6 +29,7 @@ struct AttentionOptions {
   float scale = 1;
   int window = 0;      // > 0: a row sees its last `window` positions, itself included
   float soft_cap = 0;  // > 0: scores become soft_cap * tanh(score / soft_cap)
+  std::optional<mx::array> sinks = {};  // [q_heads] float32: a logit only the denominator sees
 };
 
 // Causal attention of every row over its own sequence's pages. What a page holds past the context

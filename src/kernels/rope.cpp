@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernels/cpu/rows.h"
+#include "kernels/cpu/qkv_write.h"
 #include "kernels/primitive.h"
 
 namespace octavo {
@@ -20,19 +20,19 @@ class Rope : public KernelPrimitive {
     for (const auto& input : inputs) require_contiguous(input);
     const mx::array& x = inputs[0];
     allocate(outputs[0]);
-    const cpu::RopeArgs args{
-        .x = x.data<void>(),
-        .out = outputs[0].data<void>(),
-        .dtype = dtype_of(x),
-        .positions = inputs[1].data<int32_t>(),
-        .inverse_frequencies = inputs[2].data<float>(),
-        .tokens = x.shape(0),
-        .heads = x.shape(1),
-        .dim = x.shape(2),
-        .pairs = inputs[2].shape(0),
-        .magnitude = magnitude_,
-    };
-    run_on_cpu(*this, [args] { cpu::rope(args); });
+    cpu::QkvWriteArgs args;
+    args.tokens = x.shape(0);
+    args.q = x.data<void>();
+    args.q_stride = x.shape(1) * x.shape(2);
+    args.dtype = dtype_of(x);
+    args.q_heads = x.shape(1);
+    args.q_dim = x.shape(2);
+    args.rope = {.positions = inputs[1].data<int32_t>(),
+                 .inverse_frequencies = inputs[2].data<float>(),
+                 .pairs = inputs[2].shape(0),
+                 .magnitude = magnitude_};
+    args.q_out = outputs[0].data<void>();
+    run_on_cpu(*this, [args] { cpu::qkv_write(args); });
   }
   const char* name() const override { return "Rope"; }
 

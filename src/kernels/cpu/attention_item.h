@@ -1,10 +1,43 @@
 // attention_item.h - one piece of paged attention. No MLX.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+
+#include "kernels/cpu/page_layout.h"
 
 namespace octavo::cpu {
 
-struct AttentionItem {};
+// Keys per partial result, at absolute positions. Partials are folded in index order.
+inline constexpr int64_t kSplitTokens = 256;
+
+// What all pieces of one call share.
+struct AttentionJob {
+  const void* q = nullptr;  // [T, q_heads, k_dim]
+  void* out = nullptr;      // [T, q_heads, v_dim]
+  DType dtype = DType::kFloat32;
+  int64_t q_heads = 0;
+  float scale = 1;               // > 0
+  int64_t window = 0;            // > 0: a row sees its last `window` positions
+  float soft_cap = 0;            // > 0: scores become soft_cap * tanh(score / soft_cap)
+  const float* sinks = nullptr;  // [q_heads], or none: a logit that only the denominator sees
+  PageLayout layout;
+  const std::byte* pages = nullptr;
+  int64_t page_stride = 0;
+};
+
+// Some rows of one sequence against one KV head, with all the query heads that share it. A column
+// is one (row, query head) pair, the heads of a row side by side.
+struct AttentionItem {
+  const AttentionJob* job = nullptr;
+  const int32_t* table = nullptr;  // the sequence's pages
+  int64_t row_begin = 0;
+  int64_t row_end = 0;
+  int64_t position = 0;  // of row_begin in its sequence
+  int64_t kv_head = 0;
+  int64_t split_begin = 0;  // the splits this piece takes
+  int64_t split_end = 0;
+  float* partials = nullptr;  // where split_begin's partial goes, or none: fold them all, write out
+};
 
 }  // namespace octavo::cpu

@@ -9,6 +9,7 @@
 #include "kernels/activation_kind.h"
 #include "kernels/cpu/attention_item.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/qkv_job.h"
 #include "kernels/norm_kind.h"
 #include "kernels/packed_weight.h"
 
@@ -77,8 +78,16 @@ struct KernelTable {
   // The first index of the largest number; NaN counts as minus infinity.
   int64_t (*argmax)(const float* values, int64_t count) = nullptr;
 
+  // Whether plain bfloat16 pages keep their values paired (page_layout.h).
+  bool pairs_bf16_values = false;
+  // Bytes of scratch, aligned to 64, for attend and merge_partials.
   int64_t (*attention_scratch)(const AttentionItem&) = nullptr;
   void (*attend)(const AttentionItem&, std::byte* scratch) = nullptr;
+  // Of one split of the item.
+  int64_t (*partial_floats)(const AttentionItem&) = nullptr;
+  // Folds the partials of the item's splits, from item.partials on, and writes its rows.
+  void (*merge_partials)(const AttentionItem&, std::byte* scratch) = nullptr;
+  void (*qkv_rows)(const QkvJob&, int64_t token_begin, int64_t token_end) = nullptr;
 };
 
 const KernelTable& kernels_of(Isa isa);

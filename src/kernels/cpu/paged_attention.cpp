@@ -1,177 +1,134 @@
 #include "kernels/cpu/paged_attention.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <utility>
 #include <vector>
 
 #include "base/compute_pool.h"
-#include "kernels/cpu/convert.h"
-#include "kernels/cpu/dot.h"
-#include "kernels/cpu/page_reader.h"
+#include "base/error.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/scratch.h"
 
 namespace octavo::cpu {
 namespace {
 
-constexpr int64_t kSplitTokens = 256;  // keys per partial result, at absolute positions
-constexpr int64_t kRowBlock = 16;      // query rows that share one reading of a split's K and V
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+// Columns (row, query head) that share one reading of a split's K and V.
+constexpr int64_t kItemColumns = 128;
 
-// Rows [begin, end) of one sequence, one KV head with all its query heads.
-struct Item {
-  int64_t sequence;
-  int64_t begin;
-  int64_t end;
-  int64_t kv_head;
-};
-
-// The running result of one (row, query head): softmax numerator, denominator, and their maximum.
-struct Accumulator {
-  float max = kMinusInfinity;
-  float sum = 0;
-};
-
-std::vector<Item> list_items(const PagedBatch& batch) {
-  std::vector<Item> items;
-  for (int64_t s = 0; s < batch.sequences; ++s) {
-    for (int64_t row = batch.cu_seqlens_q[s]; row < batch.cu_seqlens_q[s + 1]; row += kRowBlock) {
-      const int64_t end = std::min<int64_t>(row + kRowBlock, batch.cu_seqlens_q[s + 1]);
-      for (int64_t head = 0; head < batch.geometry.kv_heads; ++head) {
-        items.push_back({s, row, end, head});
-      }
-    }
-  }
-  return items;
+AttentionJob job_of(const AttentionArgs& args) {
+  OCTAVO_CHECK(args.scale > 0);
+  AttentionJob job;
+  job.q = args.q;
+  job.out = args.out;
+  job.dtype = args.dtype;
+  job.q_heads = args.q_heads;
+  job.scale = args.scale;
+  job.window = args.window;
+  job.soft_cap = args.soft_cap;
+  job.sinks = args.sinks;
+  job.layout = page_layout(args.batch.geometry);
+  job.pages = args.batch.pages;
+  job.page_stride = args.batch.page_stride;
+  return job;
 }
 
-class ItemKernel {
- public:
-  ItemKernel(const AttentionArgs& args, const Item& item)
-      : args_(args),
-        item_(item),
-        group_(args.q_heads / args.batch.geometry.kv_heads),
-        k_dim_(args.batch.geometry.k_dim),
-        v_dim_(args.batch.geometry.v_dim),
-        accumulators_(static_cast<size_t>((item.end - item.begin) * group_)),
-        values_(accumulators_.size() * static_cast<size_t>(v_dim_)),
-        k_(static_cast<size_t>(kSplitTokens * k_dim_)),
-        v_(static_cast<size_t>(kSplitTokens * v_dim_)),
-        q_(static_cast<size_t>(k_dim_)),
-        partial_(static_cast<size_t>(v_dim_)) {}
+// Every page that positions [from, to) stand on must exist.
+void check_pages(const PagedBatch& batch, int64_t sequence, int64_t from, int64_t to) {
+  const int64_t block = batch.geometry.block_tokens;
+  OCTAVO_CHECK(from >= 0 && (to - 1) / block < batch.table_columns);
+  for (int64_t column = from / block; column <= (to - 1) / block; ++column) {
+    const int64_t page = batch.block_tables[sequence * batch.table_columns + column];
+    OCTAVO_CHECK(page >= 0 && page < batch.page_count);
+  }
+}
 
-  void run() {
-    const int64_t first = first_visible(item_.begin);
-    const int64_t last = position_of(item_.end - 1);
-    for (int64_t split = first / kSplitTokens; split * kSplitTokens <= last; ++split) {
-      const int64_t begin = std::max(split * kSplitTokens, first);
-      const int64_t end = std::min((split + 1) * kSplitTokens, last + 1);
-      load_split(begin, end);
-      for (int64_t row = item_.begin; row < item_.end; ++row) {
-        const int64_t from = std::max(begin, first_visible(row));
-        const int64_t to = std::min(end, position_of(row) + 1);
-        if (from >= to) continue;
-        for (int64_t g = 0; g < group_; ++g) fold_split(row, g, begin, from, to);
-      }
+// The rows of one sequence in blocks, once per KV head, the ones with most to read first.
+void list_sequence(const AttentionJob& job, const PagedBatch& batch, int64_t sequence,
+                   std::vector<AttentionItem>& items) {
+  const int64_t begin = batch.cu_seqlens_q[sequence];
+  const int64_t end = batch.cu_seqlens_q[sequence + 1];
+  if (begin == end) return;
+  const int64_t context = batch.context_lens[sequence];
+  const int64_t start = context - (end - begin);  // position of row `begin`
+  auto first_visible = [&](int64_t position) {
+    return job.window > 0 ? std::max<int64_t>(0, position - job.window + 1) : 0;
+  };
+  check_pages(batch, sequence, first_visible(start), context);
+  const int64_t rows = std::max<int64_t>(1, kItemColumns / (job.q_heads / job.layout.kv_heads));
+  const int64_t blocks = (end - begin + rows - 1) / rows;
+  for (int64_t block = blocks - 1; block >= 0; --block) {
+    AttentionItem item;
+    item.job = &job;
+    item.table = batch.block_tables + sequence * batch.table_columns;
+    item.row_begin = begin + block * rows;
+    item.row_end = std::min(item.row_begin + rows, end);
+    item.position = start + block * rows;
+    const int64_t last = item.position + (item.row_end - item.row_begin) - 1;
+    item.split_begin = first_visible(item.position) / kSplitTokens;
+    item.split_end = last / kSplitTokens + 1;
+    for (item.kv_head = 0; item.kv_head < job.layout.kv_heads; ++item.kv_head)
+      items.push_back(item);
+  }
+}
+
+void attend_all(const std::vector<AttentionItem>& items, bool merge) {
+  const auto count = static_cast<int64_t>(items.size());
+  const KernelTable& table = kernels();
+  compute_pool().parallel_for(count, 1, [&](int64_t begin, int64_t end) {
+    prepare_thread();
+    for (int64_t i = begin; i < end; ++i) {
+      const AttentionItem& item = items[static_cast<size_t>(i)];
+      std::byte* memory = scratch(Scratch::kAttention, table.attention_scratch(item));
+      merge ? table.merge_partials(item, memory) : table.attend(item, memory);
     }
-    store();
-  }
+  });
+}
 
- private:
-  int64_t position_of(int64_t row) const {
-    return args_.batch.context_lens[item_.sequence] - args_.batch.cu_seqlens_q[item_.sequence + 1] +
-           row;
-  }
-
-  int64_t first_visible(int64_t row) const {
-    return args_.window > 0 ? std::max<int64_t>(0, position_of(row) - args_.window + 1) : 0;
-  }
-
-  int64_t head_of(int64_t g) const { return item_.kv_head * group_ + g; }
-
-  size_t slot(int64_t row, int64_t g) const {
-    return static_cast<size_t>((row - item_.begin) * group_ + g);
-  }
-
-  // K and V of positions [begin, end) as float32; position `begin` at index 0.
-  void load_split(int64_t begin, int64_t end) {
-    const DType dtype = args_.batch.geometry.dtype;
-    for (int64_t p = begin; p < end; ++p) {
-      load_floats(k_at(args_.batch, item_.sequence, p, item_.kv_head), dtype, k_dim_,
-                  k_.data() + (p - begin) * k_dim_);
-      load_floats(v_at(args_.batch, item_.sequence, p, item_.kv_head), dtype, v_dim_,
-                  v_.data() + (p - begin) * v_dim_);
+// Cuts items along their splits until there are `wanted`; the partials are folded afterwards.
+void attend_in_pieces(std::vector<AttentionItem> items, int64_t wanted) {
+  const KernelTable& table = kernels();
+  const int64_t pieces =
+      (wanted + static_cast<int64_t>(items.size()) - 1) / static_cast<int64_t>(items.size());
+  int64_t floats = 0;
+  for (const auto& item : items)
+    floats += table.partial_floats(item) * (item.split_end - item.split_begin);
+  auto* partials = reinterpret_cast<float*>(
+      scratch(Scratch::kPartials, floats * static_cast<int64_t>(sizeof(float))));
+  std::vector<AttentionItem> parts;
+  float* next = partials;
+  for (auto& item : items) {
+    item.partials = next;
+    const int64_t splits = item.split_end - item.split_begin;
+    const int64_t step = (splits + pieces - 1) / pieces;
+    for (int64_t split = item.split_begin; split < item.split_end; split += step) {
+      AttentionItem part = item;
+      part.split_begin = split;
+      part.split_end = std::min(split + step, item.split_end);
+      part.partials += (split - item.split_begin) * table.partial_floats(item);
+      parts.push_back(part);
     }
+    next += splits * table.partial_floats(item);
   }
-
-  float score(const float* k) const {
-    const float s = dot(q_.data(), k, k_dim_) * args_.scale;
-    return args_.soft_cap > 0 ? args_.soft_cap * std::tanh(s / args_.soft_cap) : s;
-  }
-
-  // The partial of keys [from, to) folded into the accumulator. `loaded` is the position of k_[0].
-  void fold_split(int64_t row, int64_t g, int64_t loaded, int64_t from, int64_t to) {
-    load_floats(at(args_.q, args_.dtype, (row * args_.q_heads + head_of(g)) * k_dim_), args_.dtype,
-                k_dim_, q_.data());
-    float scores[kSplitTokens];
-    float max = kMinusInfinity;
-    for (int64_t p = from; p < to; ++p) {
-      scores[p - from] = score(k_.data() + (p - loaded) * k_dim_);
-      max = std::max(max, scores[p - from]);
-    }
-    float sum = 0;
-    std::fill(partial_.begin(), partial_.end(), 0.0f);
-    for (int64_t p = from; p < to; ++p) {
-      const float weight = std::exp(scores[p - from] - max);
-      sum += weight;
-      axpy(weight, v_.data() + (p - loaded) * v_dim_, v_dim_, partial_.data());
-    }
-
-    Accumulator& total = accumulators_[slot(row, g)];
-    float* values = values_.data() + slot(row, g) * static_cast<size_t>(v_dim_);
-    const float new_max = std::max(total.max, max);
-    const float keep = std::exp(total.max - new_max);  // 0 while nothing has been folded
-    const float add = std::exp(max - new_max);
-    total.max = new_max;
-    total.sum = total.sum * keep + sum * add;
-    for (int64_t d = 0; d < v_dim_; ++d) {
-      values[d] = values[d] * keep + partial_[static_cast<size_t>(d)] * add;
-    }
-  }
-
-  void store() {
-    for (int64_t row = item_.begin; row < item_.end; ++row) {
-      for (int64_t g = 0; g < group_; ++g) {
-        const float scale = 1 / accumulators_[slot(row, g)].sum;
-        float* values = values_.data() + slot(row, g) * static_cast<size_t>(v_dim_);
-        for (int64_t d = 0; d < v_dim_; ++d) values[d] *= scale;
-        store_floats(values, v_dim_, args_.dtype,
-                     at(args_.out, args_.dtype, (row * args_.q_heads + head_of(g)) * v_dim_));
-      }
-    }
-  }
-
-  const AttentionArgs& args_;
-  const Item& item_;
-  int64_t group_;
-  int64_t k_dim_;
-  int64_t v_dim_;
-  std::vector<Accumulator> accumulators_;
-  std::vector<float> values_;
-  std::vector<float> k_;
-  std::vector<float> v_;
-  std::vector<float> q_;
-  std::vector<float> partial_;
-};
+  attend_all(parts, false);
+  attend_all(items, true);
+}
 
 }  // namespace
 
 void paged_attention(const AttentionArgs& args) {
-  const std::vector<Item> items = list_items(args.batch);
-  compute_pool().parallel_for(static_cast<int64_t>(items.size()), 1,
-                              [&](int64_t begin, int64_t end) {
-                                for (int64_t i = begin; i < end; ++i)
-                                  ItemKernel(args, items[static_cast<size_t>(i)]).run();
-                              });
+  const AttentionJob job = job_of(args);
+  std::vector<AttentionItem> items;
+  for (int64_t s = 0; s < args.batch.sequences; ++s) list_sequence(job, args.batch, s, items);
+  if (items.empty()) return;
+  const int64_t wanted = compute_pool().threads() > 1 ? 2 * compute_pool().threads() : 1;
+  const bool long_enough = std::any_of(items.begin(), items.end(), [](const AttentionItem& item) {
+    return item.split_end - item.split_begin > 1;
+  });
+  if (static_cast<int64_t>(items.size()) < wanted && long_enough) {
+    attend_in_pieces(std::move(items), wanted);
+  } else {
+    attend_all(items, false);
+  }
 }
 
 }  // namespace octavo::cpu

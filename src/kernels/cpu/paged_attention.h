@@ -1,4 +1,4 @@
-// paged_attention.h (cpu) - the two page kernels over raw memory.
+// paged_attention.h (cpu) - the page kernels over raw memory, split over threads.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,6 @@ struct PagedBatch {
   PageGeometry geometry;
 };
 
-void kv_write(const PagedBatch& batch, const void* k, const void* v);
-
 struct AttentionArgs {
   PagedBatch batch;
   const void* q = nullptr;  // [T, q_heads, k_dim]
@@ -32,6 +30,7 @@ struct AttentionArgs {
   float scale = 1;
   int64_t window = 0;
   float soft_cap = 0;
+  const float* sinks = nullptr;
 };
 
 // Keys are taken in splits at fixed absolute positions and the splits' partial results are folded

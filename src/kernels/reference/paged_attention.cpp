@@ -42,18 +42,44 @@ mx::array slice_rows(const mx::array& array, int first, int last) {
   return mx::slice(array, start, stop);
 }
 
+// Where the parts of a page stand, in bytes: K and V [block_tokens, kv_heads, dim], then for int8
+// their scales [block_tokens, kv_heads] float32.
+struct Part {
+  int begin;
+  int bytes;
+};
+
+Part numbers_part(const PageGeometry& g, bool values) {
+  if (values) return {static_cast<int>(g.k_bytes()), static_cast<int>(g.v_bytes())};
+  return {0, static_cast<int>(g.k_bytes())};
+}
+
+Part scales_part(const PageGeometry& g, bool values) {
+  const auto bytes = static_cast<int>(g.scale_bytes());
+  return {static_cast<int>(g.k_bytes() + g.v_bytes()) + (values ? bytes : 0), bytes};
+}
+
+// One part of `raw` [blocks, page bytes] as float32 [context, kv_heads, dim].
+mx::array read_part(const mx::array& raw, const PageGeometry& g, Part part, mx::Dtype dtype,
+                    int dim, int context) {
+  const int blocks = raw.shape(0);
+  mx::array numbers = mx::slice(raw, {0, part.begin}, {blocks, part.begin + part.bytes});
+  numbers = mx::view(mx::contiguous(numbers), dtype);
+  numbers = mx::reshape(numbers, {blocks * g.block_tokens, g.kv_heads, dim});
+  return mx::astype(slice_rows(numbers, 0, context), mx::float32);
+}
+
 // K (or V) of positions [0, context) of one sequence: [context, kv_heads, dim] float32.
 mx::array gather(const KvPages& pages, const mx::array& table, int context, bool values) {
   const PageGeometry& g = pages.geometry;
   const int blocks = (context + g.block_tokens - 1) / g.block_tokens;
   const int dim = values ? g.v_dim : g.k_dim;
-  const auto begin = static_cast<int>(values ? g.k_bytes() : 0);
-  const auto bytes = static_cast<int>(values ? g.v_bytes() : g.k_bytes());
-  mx::array raw = mx::take(pages.bytes, slice_rows(table, 0, blocks), 0);
-  raw = mx::contiguous(mx::slice(raw, {0, begin}, {blocks, begin + bytes}));
-  mx::array numbers = mx::view(raw, mlx_dtype(g.dtype));
-  numbers = mx::reshape(numbers, {blocks * g.block_tokens, g.kv_heads, dim});
-  return mx::astype(slice_rows(numbers, 0, context), mx::float32);
+  const mx::array raw = mx::take(pages.bytes, slice_rows(table, 0, blocks), 0);
+  const Part part = numbers_part(g, values);
+  if (g.format == KvFormat::kPlain)
+    return read_part(raw, g, part, mlx_dtype(g.dtype), dim, context);
+  return mx::multiply(read_part(raw, g, part, mx::int8, dim, context),
+                      read_part(raw, g, scales_part(g, values), mx::float32, 1, context));
 }
 
 // [q rows, context]: true where a row may look.
@@ -78,8 +104,32 @@ mx::array attend(const mx::array& q, const mx::array& k, const mx::array& v, con
     scores = mx::multiply(cap, mx::tanh(mx::divide(scores, cap)));
   }
   scores = mx::where(mask, scores, mx::array(-std::numeric_limits<float>::infinity()));
-  const mx::array out = mx::matmul(mx::softmax(scores, -1, true), value_rows);
+  if (options.sinks) {
+    const mx::array sinks = mx::reshape(*options.sinks, {q.shape(1), 1, 1});
+    const mx::array column = mx::broadcast_to(sinks, {q.shape(1), q.shape(0), 1});
+    scores = mx::concatenate({scores, column}, -1);
+  }
+  mx::array weights = mx::softmax(scores, -1, true);
+  weights = mx::slice(weights, {0, 0, 0}, {q.shape(1), q.shape(0), k.shape(0)});
+  const mx::array out = mx::matmul(weights, value_rows);
   return mx::transpose(out, {1, 0, 2});
+}
+
+struct Quantised {
+  mx::array codes;   // int8
+  mx::array scales;  // float32, one per row
+};
+
+// x: [T, heads, dim]
+Quantised quantise(const mx::array& x) {
+  const mx::array wide = mx::astype(x, mx::float32);
+  const mx::array top = mx::max(mx::abs(wide), -1, true);
+  const mx::array zero(0.0f);
+  const mx::array factor =
+      mx::where(mx::greater(top, zero), mx::divide(mx::array(127.0f), top), zero);
+  const mx::array codes =
+      mx::clip(mx::round(mx::multiply(wide, factor)), mx::array(-127.0f), mx::array(127.0f));
+  return {mx::astype(codes, mx::int8), mx::divide(top, mx::array(127.0f))};
 }
 
 }  // namespace
@@ -102,17 +152,25 @@ KvPages kv_write(const KvPages& pages, const mx::array& k, const mx::array& v,
   }
   const mx::array page = host_array(page_ids);
   const mx::array slot = host_array(slots);
-  mx::array numbers = mx::view(pages.bytes, mlx_dtype(g.dtype));  // [pages, numbers per page]
-  auto put = [&](const mx::array& source, size_t part_bytes, int dim) {
-    const int width = g.kv_heads * dim;
-    const auto first = static_cast<int>(part_bytes / size_of(g.dtype));
-    const mx::array place = mx::add(mx::multiply(slot, mx::array(width)), mx::array(first));
-    numbers = mx::scatter(numbers, {page, place}, mx::reshape(source, {layout.tokens(), 1, width}),
-                          {0, 1});
+  mx::array bytes = pages.bytes;
+  auto put = [&](const mx::array& rows, Part part) {
+    const int tokens = layout.tokens();
+    const mx::array flat = mx::view(mx::contiguous(mx::reshape(rows, {tokens, -1})), mx::uint8);
+    const mx::array place =
+        mx::add(mx::multiply(slot, mx::array(flat.shape(1))), mx::array(part.begin));
+    bytes = mx::scatter(bytes, {page, place}, mx::expand_dims(flat, 1), {0, 1});
   };
-  put(k, 0, g.k_dim);
-  put(v, g.k_bytes(), g.v_dim);
-  return {mx::view(numbers, mx::uint8), g, pages.path};
+  for (const bool values : {false, true}) {
+    const mx::array& rows = values ? v : k;
+    if (g.format == KvFormat::kPlain) {
+      put(rows, numbers_part(g, values));
+    } else {
+      const Quantised quantised = quantise(rows);
+      put(quantised.codes, numbers_part(g, values));
+      put(quantised.scales, scales_part(g, values));
+    }
+  }
+  return {bytes, g, pages.path};
 }
 
 mx::array paged_attention(const mx::array& q, const KvPages& pages, const BatchLayout& layout,

@@ -1,21 +1,33 @@
 #include "models/layers/attention.h"
 
-#include "kernels/norm.h"
-#include "kernels/rope.h"
+#include "kernels/qkv_write.h"
 
 namespace octavo {
+
+namespace {
+
+// The three in the order qkv_write takes them.
+std::vector<Projection> load_qkv(const DecoderPlan& model, const AttentionPlan& plan,
+                                 const std::string& prefix, WeightSource& source) {
+  const int q = plan.heads * plan.head_dim;
+  const int kv = plan.kv_heads * plan.head_dim;
+  std::vector<Projection> layers;
+  layers.push_back(load_rope_projection(source, prefix + ".q_proj", q, model.hidden, plan.head_dim,
+                                        plan.qkv_bias));
+  layers.push_back(load_rope_projection(source, prefix + ".k_proj", kv, model.hidden, plan.head_dim,
+                                        plan.qkv_bias));
+  layers.push_back(load_projection(source, prefix + ".v_proj", kv, model.hidden, plan.qkv_bias));
+  return layers;
+}
+
+}  // namespace
 
 Attention::Attention(const DecoderPlan& model, int layer, const std::string& prefix,
                      WeightSource& source)
     : plan_(model.layers[static_cast<size_t>(layer)].attention),
       norm_eps_(model.norm_eps),
       layer_(layer),
-      q_(load_rope_projection(source, prefix + ".q_proj", plan_.heads * plan_.head_dim,
-                              model.hidden, plan_.head_dim, plan_.qkv_bias)),
-      k_(load_rope_projection(source, prefix + ".k_proj", plan_.kv_heads * plan_.head_dim,
-                              model.hidden, plan_.head_dim, plan_.qkv_bias)),
-      v_(load_projection(source, prefix + ".v_proj", plan_.kv_heads * plan_.head_dim, model.hidden,
-                         plan_.qkv_bias)),
+      qkv_(load_qkv(model, plan_, prefix, source)),
       output_(load_projection(source, prefix + ".o_proj", model.hidden,
                               plan_.heads * plan_.head_dim, plan_.output_bias)) {
   if (plan_.rope) rope_magnitude_ = model.ropes[static_cast<size_t>(*plan_.rope)].magnitude;
@@ -25,32 +37,23 @@ Attention::Attention(const DecoderPlan& model, int layer, const std::string& pre
   }
 }
 
-mx::array Attention::prepare(const mx::array& projected, int heads,
-                             const std::optional<mx::array>& norm,
-                             const ForwardContext& context) const {
-  mx::array x = mx::reshape(projected, {projected.shape(0), heads, plan_.head_dim});
-  if (norm) x = rms_norm(x, *norm, norm_eps_, context.path);
-  if (!plan_.rope) return x;
-  const mx::array& frequencies = context.ropes[static_cast<size_t>(*plan_.rope)];
-  return rope(x, context.layout.positions, frequencies, rope_magnitude_, context.path);
-}
-
 mx::array Attention::forward(const mx::array& x, const NormSpec& norm,
                              ForwardContext& context) const {
   const int tokens = x.shape(0);
   LinearOptions into;
   into.norm = norm;
   into.path = context.path;
-  const auto project = [&](const Projection& layer) {
-    return joined_linear(x, std::span(&layer, 1), into);
-  };
-  const mx::array q = prepare(project(q_), plan_.heads, q_norm_, context);
-  const mx::array k = prepare(project(k_), plan_.kv_heads, k_norm_, context);
-  const mx::array v = mx::reshape(project(v_), {tokens, plan_.kv_heads, plan_.head_dim});
+  const mx::array qkv = joined_linear(x, qkv_, into);
 
   const int group = context.kv.plan().places[static_cast<size_t>(layer_)].group;
   const mx::array& table = context.block_tables[static_cast<size_t>(group)];
-  const KvPages pages = kv_write(context.kv.layer(layer_), k, v, context.layout, table);
+  QkvOptions options{.q_heads = plan_.heads,
+                     .q_norm = q_norm_,
+                     .k_norm = k_norm_,
+                     .norm_eps = norm_eps_,
+                     .rope_magnitude = rope_magnitude_};
+  if (plan_.rope) options.inverse_frequencies = context.ropes[static_cast<size_t>(*plan_.rope)];
+  const auto [q, pages] = qkv_write(context.kv.layer(layer_), qkv, context.layout, table, options);
   context.kv.rebind(layer_, pages);
   const mx::array attended =
       paged_attention(q, pages, context.layout, table,

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "models/decoder_plan.h"
 #include "models/layers/forward_context.h"
@@ -19,16 +20,12 @@ class Attention {
   mx::array forward(const mx::array& x, const NormSpec& norm, ForwardContext& context) const;
 
  private:
-  // [T, heads, head_dim] of a projected q or k: normed per head where the family does, then
-  // rotated.
-  mx::array prepare(const mx::array& projected, int heads, const std::optional<mx::array>& norm,
-                    const ForwardContext& context) const;
-
   AttentionPlan plan_;
   float norm_eps_;
   float rope_magnitude_ = 1;
   int layer_;
-  Projection q_, k_, v_, output_;
+  std::vector<Projection> qkv_;
+  Projection output_;
   std::optional<mx::array> q_norm_, k_norm_;
 };
 

@@ -1,0 +1,29 @@
+#include "kernels/cpu/page_layout.h"
+
+#include "kernels/cpu/kernel_table.h"
+
+namespace octavo::cpu {
+
+PageLayout page_layout(const PageGeometry& geometry) {
+  PageLayout layout;
+  layout.dtype = geometry.dtype;
+  layout.int8 = geometry.format == KvFormat::kInt8;
+  layout.paired_values =
+      kernels().pairs_bf16_values && !layout.int8 && geometry.dtype == DType::kBFloat16;
+  layout.block_tokens = geometry.block_tokens;
+  layout.kv_heads = geometry.kv_heads;
+  layout.k_dim = geometry.k_dim;
+  layout.v_dim = geometry.v_dim;
+  const auto width = static_cast<int64_t>(geometry.element_bytes());
+  layout.k_row_bytes = geometry.k_dim * width;
+  layout.v_row_bytes = geometry.v_dim * width;
+  layout.v_first = layout.block_tokens * layout.k_row_bytes;
+  layout.k_scales = layout.v_first + layout.block_tokens * layout.v_row_bytes;
+  const int64_t scales =
+      layout.int8 ? layout.block_tokens * static_cast<int64_t>(sizeof(float)) : 0;
+  layout.v_scales = layout.k_scales + scales;
+  layout.head_bytes = layout.v_scales + scales;
+  return layout;
+}
+
+}  // namespace octavo::cpu

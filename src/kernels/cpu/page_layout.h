@@ -1,0 +1,33 @@
+// page_layout.h (cpu) - where K and V stand inside a page, as the CPU kernels order it. No MLX.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/page_geometry.h"
+
+namespace octavo::cpu {
+
+// Head after head, so that one head's rows are one run of memory:
+//   K [block_tokens][k_dim], V [block_tokens][v_dim], and for int8 the scales of K and of V, each
+//   [block_tokens] float32.
+// Paired values stand as the matrix unit multiplies them: [block_tokens / 2][v_dim][2 tokens].
+struct PageLayout {
+  DType dtype = DType::kFloat32;  // of the numbers, unless int8
+  bool int8 = false;
+  bool paired_values = false;
+  int64_t block_tokens = 0;
+  int64_t kv_heads = 0;
+  int64_t k_dim = 0;
+  int64_t v_dim = 0;
+  int64_t head_bytes = 0;  // from one head to the next
+  int64_t k_row_bytes = 0;
+  int64_t v_row_bytes = 0;
+  int64_t v_first = 0;  // bytes from the head's start to its V, and so on
+  int64_t k_scales = 0;
+  int64_t v_scales = 0;
+};
+
+// As the active instruction set reads it.
+PageLayout page_layout(const PageGeometry& geometry);
+
+}  // namespace octavo::cpu

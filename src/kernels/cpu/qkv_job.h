@@ -1,0 +1,41 @@
+// qkv_job.h - rows of q, k and v on their way to attention: normed and rotated where asked, k and v
+// into the pages. No MLX.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/page_layout.h"
+
+namespace octavo::cpu {
+
+// Where the page of a token's K and V stands, and the token's place in it.
+struct TokenSlot {
+  std::byte* page = nullptr;
+  int64_t slot = 0;
+};
+
+// Heads of a token stand side by side; strides are elements from one token to the next.
+struct QkvJob {
+  const void* q = nullptr;
+  const void* k = nullptr;
+  const void* v = nullptr;
+  int64_t q_stride = 0;
+  int64_t k_stride = 0;
+  int64_t v_stride = 0;
+  DType dtype = DType::kFloat32;
+  int64_t q_heads = 0;  // 0: no q
+  int64_t q_dim = 0;
+  const void* q_norm = nullptr;  // [q_dim], or no norm
+  const void* k_norm = nullptr;  // [k_dim], or no norm
+  DType norm_dtype = DType::kFloat32;
+  float eps = 0;
+  const float* cosine = nullptr;  // [T, pairs], or no rotation
+  const float* sine = nullptr;
+  int64_t pairs = 0;
+  void* q_out = nullptr;             // [T, q_heads, q_dim]
+  const TokenSlot* slots = nullptr;  // [T], or no k and v
+  PageLayout layout;
+};
+
+}  // namespace octavo::cpu

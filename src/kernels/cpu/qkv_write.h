@@ -1,0 +1,40 @@
+// qkv_write.h (cpu) - q, k and v rows to where attention reads them, split over threads.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/paged_attention.h"
+
+namespace octavo::cpu {
+
+// Rotation by positions[t] * inverse_frequencies[i], times magnitude.
+struct RopeJob {
+  const int32_t* positions = nullptr;          // [T]
+  const float* inverse_frequencies = nullptr;  // [pairs]
+  int64_t pairs = 0;                           // 0: no rotation
+  float magnitude = 1;
+};
+
+// One matrix of rows, or three: strides are elements from one token to the next.
+struct QkvWriteArgs {
+  PagedBatch batch;  // without pages: only q
+  int64_t tokens = 0;
+  const void* q = nullptr;
+  const void* k = nullptr;
+  const void* v = nullptr;
+  int64_t q_stride = 0;
+  int64_t k_stride = 0;
+  int64_t v_stride = 0;
+  DType dtype = DType::kFloat32;
+  int64_t q_heads = 0;
+  int64_t q_dim = 0;
+  const void* q_norm = nullptr;
+  const void* k_norm = nullptr;
+  DType norm_dtype = DType::kFloat32;
+  float eps = 0;
+  RopeJob rope;
+  void* q_out = nullptr;
+};
+void qkv_write(const QkvWriteArgs& args);
+
+}  // namespace octavo::cpu

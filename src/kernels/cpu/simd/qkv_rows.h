@@ -1,0 +1,136 @@
+// qkv_rows.h - norm and rotation of heads, and their way into the pages. One head at a time, so a
+// row's bits are its own. No MLX.
+#pragma once
+
+#include "kernels/cpu/qkv_job.h"
+#include "kernels/cpu/simd/attention.h"
+
+namespace octavo::cpu::OCTAVO_ISA {
+
+inline constexpr int64_t kLargestHead = 1024;
+
+// Rounds a padded row to `dtype`, as it would be had it been stored.
+OCTAVO_INLINE void round_row(float* row, int64_t dim, DType dtype) {
+  if (dtype == DType::kFloat32) return;
+  for (int64_t d = 0; d < dim; d += kLanes) store(row + d, round_to(dtype, load(row + d)));
+}
+
+// row / sqrt(mean(row^2) + eps) * weight; zeros after the row's end stay zeros.
+OCTAVO_INLINE void norm_head(float* row, int64_t dim, const void* weight, DType dtype, float eps) {
+  Vec squares = zero();
+  for (int64_t d = 0; d < dim; d += kLanes) squares = fma(load(row + d), load(row + d), squares);
+  const float mean = sum(squares) / static_cast<float>(dim);
+  const Vec scale = set1(1 / __builtin_sqrtf(mean + eps));
+  for (int64_t d = 0; d < dim; d += kLanes) {
+    const Vec w =
+        d + kLanes <= dim ? load_as(weight, dtype, d) : load_part(weight, dtype, d, dim - d);
+    store(row + d, mul(mul(load(row + d), scale), w));
+  }
+}
+
+// Dimension i against i + pairs.
+OCTAVO_INLINE void rotate_head(float* row, int64_t pairs, const float* cosine, const float* sine) {
+  for (int64_t i = 0; i < pairs; i += kLanes) {
+    const int64_t count = pairs - i < kLanes ? pairs - i : kLanes;
+    const bool whole = count == kLanes;
+    auto get = [&](const float* from) {
+      return whole ? load(from) : load_part(from, DType::kFloat32, 0, count);
+    };
+    auto put = [&](float* to, Vec v) {
+      if (whole) return store(to, v);
+      store_part(to, DType::kFloat32, 0, count, v);
+    };
+    const Vec a = get(row + i);
+    const Vec b = get(row + pairs + i);
+    const Vec c = get(cosine + i);
+    const Vec s = get(sine + i);
+    put(row + i, sub(mul(a, c), mul(b, s)));
+    put(row + pairs + i, add(mul(b, c), mul(a, s)));
+  }
+}
+
+OCTAVO_INLINE void narrow(const float* row, DType dtype, int64_t dim, void* out, int64_t index) {
+  int64_t d = 0;
+  for (; d + kLanes <= dim; d += kLanes) store_as(out, dtype, index + d, load(row + d));
+  if (d < dim) store_part(out, dtype, index + d, dim - d, load(row + d));
+}
+
+// The row as int8 and its scale: the largest number becomes 127.
+OCTAVO_INLINE float quantise(const float* row, int64_t dim, int8_t* out) {
+  Vec largest = zero();
+  for (int64_t d = 0; d < dim; d += kLanes) {
+    const Vec x = load(row + d);
+    largest = max(max(x, sub(zero(), x)), largest);
+  }
+  const float top = max_lane(largest);
+  const Vec scale = set1(top > 0 ? 127 / top : 0);
+  alignas(64) float codes[kLanes];
+  for (int64_t d = 0; d < dim; d += kLanes) {
+    const Vec code = round_even(mul(load(row + d), scale));
+    store(codes, max(min(code, set1(127)), set1(-127)));
+    for (int64_t i = 0; i < kLanes && d + i < dim; ++i) {
+      out[d + i] = static_cast<int8_t>(codes[i]);
+    }
+  }
+  return top / 127;
+}
+
+static void write_k(const PageLayout& l, std::byte* head, int64_t slot, const float* row) {
+  std::byte* to = head + slot * l.k_row_bytes;
+  if (!l.int8) return narrow(row, l.dtype, l.k_dim, to, 0);
+  const float scale = quantise(row, l.k_dim, reinterpret_cast<int8_t*>(to));
+  std::memcpy(head + l.k_scales + slot * 4, &scale, 4);
+}
+
+static void write_v(const PageLayout& l, std::byte* head, int64_t slot, const float* row) {
+  std::byte* to = head + l.v_first + slot * l.v_row_bytes;
+  if (l.int8) {
+    const float scale = quantise(row, l.v_dim, reinterpret_cast<int8_t*>(to));
+    std::memcpy(head + l.v_scales + slot * 4, &scale, 4);
+    return;
+  }
+  if (!l.paired_values) return narrow(row, l.dtype, l.v_dim, to, 0);
+  auto* pair = reinterpret_cast<uint16_t*>(head + l.v_first + slot / 2 * (2 * l.v_row_bytes));
+  alignas(64) uint16_t numbers[kLanes];
+  for (int64_t d = 0; d < l.v_dim; d += kLanes) {
+    store_bf16(numbers, load(row + d));
+    for (int64_t i = 0; i < kLanes && d + i < l.v_dim; ++i) {
+      pair[2 * (d + i) + slot % 2] = numbers[i];
+    }
+  }
+}
+
+// Loads a head and brings it to the form attention reads, rounded after each operation.
+OCTAVO_INLINE void prepare_head(const QkvJob& job, const void* from, int64_t index, int64_t dim,
+                                const void* norm, int64_t token, float* row) {
+  widen(from, job.dtype, index, dim, row);
+  if (norm != nullptr) {
+    norm_head(row, dim, norm, job.norm_dtype, job.eps);
+    round_row(row, dim, job.dtype);
+  }
+  if (job.cosine != nullptr) {
+    rotate_head(row, job.pairs, job.cosine + token * job.pairs, job.sine + token * job.pairs);
+    round_row(row, dim, job.dtype);
+  }
+}
+
+static void qkv_rows(const QkvJob& job, int64_t token_begin, int64_t token_end) {
+  alignas(64) float row[kLargestHead + kLanes];
+  const PageLayout& l = job.layout;
+  for (int64_t t = token_begin; t < token_end; ++t) {
+    for (int64_t h = 0; h < job.q_heads; ++h) {
+      prepare_head(job, job.q, t * job.q_stride + h * job.q_dim, job.q_dim, job.q_norm, t, row);
+      narrow(row, job.dtype, job.q_dim, job.q_out, (t * job.q_heads + h) * job.q_dim);
+    }
+    if (job.slots == nullptr) continue;
+    for (int64_t h = 0; h < l.kv_heads; ++h) {
+      std::byte* head = job.slots[t].page + h * l.head_bytes;
+      prepare_head(job, job.k, t * job.k_stride + h * l.k_dim, l.k_dim, job.k_norm, t, row);
+      write_k(l, head, job.slots[t].slot, row);
+      widen(job.v, job.dtype, t * job.v_stride + h * l.v_dim, l.v_dim, row);
+      write_v(l, head, job.slots[t].slot, row);
+    }
+  }
+}
+
+}  // namespace octavo::cpu::OCTAVO_ISA

@@ -1,0 +1,23 @@
+// page_inputs.h - the arrays that every primitive over pages takes, and how a kernel sees them.
+#pragma once
+
+#include <vector>
+
+#include "kernels/batch_layout.h"
+#include "kernels/cpu/paged_attention.h"
+#include "kernels/paged_attention.h"
+
+namespace octavo {
+
+// Aborts unless pages, layout and tables fit together.
+void check_layout(const KvPages& pages, const BatchLayout& layout, const mx::array& block_tables);
+
+// pages, cu_seqlens_q, context_lens, block_tables: what page_batch() finds again.
+std::vector<mx::array> page_inputs(const KvPages& pages, const BatchLayout& layout,
+                                   const mx::array& block_tables);
+
+// `inputs` begin with page_inputs().
+cpu::PagedBatch page_batch(const std::vector<mx::array>& inputs, const PageGeometry& geometry);
+inline constexpr size_t kPageInputs = 4;
+
+}  // namespace octavo

@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "base/compute_pool.h"
 #include "base/units.h"
 #include "cli/progress_bar.h"
 
@@ -15,6 +16,14 @@ void ModelFlags::add_to(CLI::App& command) {
       .add_option("--dtype", dtype,
                   "Compute and KV type: auto (the checkpoint's own; GGUF: bfloat16), float32, "
                   "float16, bfloat16")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option(
+          "--kv-cache-dtype,--kv-dtype", kv_cache_dtype,
+          "How K and V are kept: auto (the compute type), or int8 with a scale per token and "
+          "head: half the memory of bfloat16, slightly different answers")
+      ->check(CLI::IsMember({"auto", "int8"}))
       ->capture_default_str()
       ->group(group);
   command
@@ -39,11 +48,19 @@ void ModelFlags::add_to(CLI::App& command) {
                   "Rows of the largest step: long prompts run in such chunks")
       ->capture_default_str()
       ->group(group);
+  command
+      .add_option("--threads", threads,
+                  "Threads that compute (default: the cores this process and its cgroup may use)")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  command.add_flag("--pin-threads", pin_threads, "Keep each of them on one core")->group(group);
 }
 
 EngineOptions ModelFlags::engine_options() const {
+  set_compute_options({.threads = threads, .pinned = pin_threads});
   EngineOptions options;
   if (dtype != "auto") options.dtype = parse_dtype(dtype, "--dtype");
+  if (kv_cache_dtype == "int8") options.kv_format = KvFormat::kInt8;
   options.block_tokens = block_size;
   if (max_model_len > 0) options.max_model_len = max_model_len;
   if (!kv_memory.empty()) options.kv_bytes = parse_bytes(kv_memory, "--kv-memory");

@@ -12,11 +12,14 @@ namespace octavo {
 struct ModelFlags {
   std::string model;
   std::string dtype = "auto";
+  std::string kv_cache_dtype = "auto";
   int block_size = 16;
   int max_model_len = 0;  // 0: the largest that fits
   std::string kv_memory;
   double memory_fraction = 0.9;
   int max_num_batched_tokens = 512;
+  int threads = 0;  // 0: as many as this process may use
+  bool pin_threads = false;
 
   void add_to(CLI::App& command);
   EngineOptions engine_options() const;

@@ -38,7 +38,7 @@ CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& 
   if (block < 8 || block > 4096 || block % 8 != 0) {
     throw SetupError("--block-size: must be a multiple of 8 from 8 to 4096");
   }
-  return plan_cache(model.plan.cache_specs(model.dtype), block);
+  return plan_cache(model.plan.cache_specs(model.dtype, options.kv_format), block);
 }
 
 MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions& options) {

@@ -16,12 +16,13 @@
 namespace octavo {
 
 struct EngineOptions {
-  std::optional<DType> dtype;        // --dtype; default: the checkpoint's own
-  int block_tokens = 16;             // --block-size
-  std::optional<int> max_model_len;  // --max-model-len
-  std::optional<uint64_t> kv_bytes;  // --kv-memory
-  double memory_fraction = 0.9;      // --memory-fraction
-  int max_num_batched_tokens = 512;  // --max-num-batched-tokens: rows of the largest step
+  std::optional<DType> dtype;             // --dtype; default: the checkpoint's own
+  KvFormat kv_format = KvFormat::kPlain;  // --kv-cache-dtype
+  int block_tokens = 16;                  // --block-size
+  std::optional<int> max_model_len;       // --max-model-len
+  std::optional<uint64_t> kv_bytes;       // --kv-memory
+  double memory_fraction = 0.9;           // --memory-fraction
+  int max_num_batched_tokens = 512;       // --max-num-batched-tokens: rows of the largest step
 };
 
 // The two plans, before anything is loaded. Both throw SetupError naming the flag to change.

@@ -2,7 +2,7 @@
 
 namespace octavo {
 
-std::vector<SoftmaxSpec> DecoderPlan::cache_specs(DType dtype) const {
+std::vector<SoftmaxSpec> DecoderPlan::cache_specs(DType dtype, KvFormat format) const {
   std::vector<SoftmaxSpec> specs;
   for (const auto& layer : layers) {
     const AttentionPlan& a = layer.attention;
@@ -10,7 +10,8 @@ std::vector<SoftmaxSpec> DecoderPlan::cache_specs(DType dtype) const {
                      .k_dim = a.head_dim,
                      .v_dim = a.head_dim,
                      .dtype = dtype,
-                     .window = a.window});
+                     .window = a.window,
+                     .format = format});
   }
   return specs;
 }

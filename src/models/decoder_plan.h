@@ -47,7 +47,7 @@ struct DecoderPlan {
   std::vector<LayerPlan> layers;
 
   // What each layer keeps in the cache.
-  std::vector<SoftmaxSpec> cache_specs(DType dtype) const;
+  std::vector<SoftmaxSpec> cache_specs(DType dtype, KvFormat format) const;
 };
 
 }  // namespace octavo

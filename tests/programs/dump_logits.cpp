@@ -26,7 +26,7 @@ class Dumper {
   Dumper(const Json& request, const ModelDescription& description, const DecoderModel& model)
       : path_(request.at("kernels") == "reference" ? KernelPath::kReference : KernelPath::kNative),
         chunk_(request.value("chunk", 0)),
-        plan_(plan_cache(description.plan.cache_specs(description.dtype),
+        plan_(plan_cache(description.plan.cache_specs(description.dtype, KvFormat::kPlain),
                          request.at("block_tokens"))),
         prompts_(request.at("prompts").get<std::vector<Prompt>>()),
         kv_(plan_, page_count(), path_),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/philox.h"
+#include "kernels/cpu/kernel_table.h"
 
 namespace octavo::cpu {
 namespace {
@@ -19,17 +20,6 @@ struct Candidate {
 // Likelier first; the lower id wins a tie.
 bool likelier(const Candidate& a, const Candidate& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
-}
-
-int32_t argmax(std::span<const float> logits) {
-  size_t best = 0;
-  bool found = false;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    if (std::isnan(logits[i])) continue;
-    if (!found || logits[i] > logits[best]) best = i;
-    found = true;
-  }
-  return static_cast<int32_t>(best);
 }
 
 // Tokens that min_p and the logits themselves leave, in id order.
@@ -67,7 +57,8 @@ void keep_top_p(std::vector<Candidate>& kept, float top_p) {
 }  // namespace
 
 int32_t sample_row(std::span<const float> logits, const RowSampling& sampling) {
-  const int32_t best = argmax(logits);
+  const auto best =
+      static_cast<int32_t>(kernels().argmax(logits.data(), static_cast<int64_t>(logits.size())));
   if (sampling.temperature <= 0) return best;
   const float max = logits[static_cast<size_t>(best)] / sampling.temperature;
   if (!std::isfinite(max)) return best;

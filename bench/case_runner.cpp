@@ -1,0 +1,164 @@
+#include "bench/case_runner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "bench/filter.h"
+
+namespace octavo::bench {
+namespace {
+
+constexpr double kColdBytes = 640e6;  // twice the largest cache we know of
+constexpr double kQuickColdBytes = 16e6;
+constexpr size_t kMemory = size_t{1} << 30;
+constexpr size_t kQuickMemory = size_t{64} << 20;
+constexpr size_t kWindowsPerMemory = 5;
+
+constexpr double kSampleSeconds = 0.02;
+constexpr double kQuickSampleSeconds = 0.002;
+constexpr double kPeakSeconds = 0.01;
+// MLX takes seconds for what takes us milliseconds: it is asked again only while this lasts.
+constexpr double kMlxSeconds = 1.0;
+
+// A contender with the number of calls that makes a sample long enough to time.
+class Timed {
+ public:
+  Timed(const Contender& contender, double sample_seconds, bool warm_up) : contender_(contender) {
+    if (!contender_) return;
+    if (warm_up) contender_(1);
+    const double once = seconds_of(1);
+    calls_ = static_cast<int>(std::clamp(sample_seconds / once, 1.0, 512.0));
+  }
+
+  explicit operator bool() const { return static_cast<bool>(contender_); }
+  double seconds() const { return seconds_of(calls_); }  // of one call
+  double sample() const { return seconds() * calls_; }
+
+ private:
+  double seconds_of(int calls) const {
+    const Stopwatch watch;
+    contender_(calls);
+    return watch.seconds() / calls;
+  }
+
+  const Contender& contender_;
+  int calls_ = 1;
+};
+
+// The ratios of one rival's times to ours, pair by pair.
+struct Ratios {
+  std::vector<double> values;
+
+  std::optional<double> middle() const {
+    return values.empty() ? std::nullopt : std::optional(median(values));
+  }
+};
+
+// OpenMP's threads go on spinning for a while after a product and would take our cores.
+void wait_for_openmp() { std::this_thread::sleep_for(std::chrono::milliseconds(40)); }
+
+// MLX's slow operations: each measured time is used, the first included.
+class MlxRival {
+ public:
+  explicit MlxRival(const Contender& contender) : contender_(contender) {}
+
+  bool wants_turn() const { return contender_ && spent_ < kMlxSeconds; }
+  double seconds() {
+    const Stopwatch watch;
+    contender_(calls_);
+    const double sample = watch.seconds();
+    spent_ += sample;
+    const double once = sample / calls_;
+    calls_ = static_cast<int>(std::clamp(kSampleSeconds / once, 1.0, 64.0));
+    return once;
+  }
+
+ private:
+  const Contender& contender_;
+  double spent_ = 0;
+  int calls_ = 1;
+};
+
+}  // namespace
+
+CaseRunner::CaseRunner(const KernelOptions& options)
+    : options_(options), memory_(options.quick ? kQuickMemory : kMemory) {}
+
+bool CaseRunner::wants(const CaseName& name) const {
+  return matches_filter(name.label(), options_.filter);
+}
+
+int CaseRunner::cold_copies(double bytes) const {
+  const double total = options_.quick ? kQuickColdBytes : kColdBytes;
+  return static_cast<int>(std::clamp(std::ceil(total / bytes), 2.0, 4096.0));
+}
+
+Limit CaseRunner::sample_limit(const PeakLoop& peak) {
+  const size_t window = memory_.bytes().size() / kWindowsPerMemory / 256 * 256;
+  const auto part = memory_.bytes().subspan(window_begin_, window);
+  window_begin_ = (window_begin_ + window) % (window * kWindowsPerMemory);
+  return {.bytes = read_rate(part, Threads::kAll),
+          .flops = peak_rate(peak, Threads::kAll, kPeakSeconds)};
+}
+
+void CaseRunner::run(const Case& c) {
+  if (options_.progress) options_.progress(c.name.label());
+  const double sample_seconds = options_.quick ? kQuickSampleSeconds : kSampleSeconds;
+  const Timed ours(c.ours, sample_seconds, true);
+  const Timed onednn(c.onednn, sample_seconds, true);
+  if (onednn) wait_for_openmp();
+  const Timed free_order(c.free_order, sample_seconds, true);
+  MlxRival mlx(c.mlx);
+  std::vector<double> seconds, limit_part, bandwidth_part, peak_part, read_rates, peak_rates;
+  Ratios to_mlx, to_onednn, to_free;
+
+  for (int turn = 0; turn < options_.repeats; ++turn) {
+    const Limit before = sample_limit(*c.peak);
+    double time = ours.seconds();
+    const Limit limit = between(before, sample_limit(*c.peak));
+    const Fractions part = fractions_of(c.work, limit, time);
+    seconds.push_back(time);
+    limit_part.push_back(part.limit);
+    bandwidth_part.push_back(part.bandwidth);
+    peak_part.push_back(part.peak);
+    read_rates.push_back(limit.bytes);
+    peak_rates.push_back(limit.flops);
+
+    // A rival stands between two samples of ours, so that a drift favours neither.
+    auto against = [&](Ratios& ratios, auto&& rival_seconds) {
+      const double rival = rival_seconds();
+      const double again = ours.seconds();
+      ratios.values.push_back(rival / ((time + again) / 2));
+      time = again;
+    };
+    if (free_order) against(to_free, [&] { return free_order.seconds(); });
+    if (onednn) {
+      against(to_onednn, [&] {
+        const double rival = onednn.seconds();
+        wait_for_openmp();
+        return rival;
+      });
+    }
+    if (mlx.wants_turn()) against(to_mlx, [&] { return mlx.seconds(); });
+  }
+
+  const auto free_ratio = to_free.middle();
+  results_.push_back({.op = c.name.op,
+                      .shape = c.name.shape,
+                      .dtype = c.name.dtype,
+                      .isa = std::string(name_of(cpu::active_isa())),
+                      .seconds = median(seconds),
+                      .work = c.work,
+                      .limit = {.bytes = median(read_rates), .flops = median(peak_rates)},
+                      .fractions = {.limit = median(limit_part),
+                                    .bandwidth = median(bandwidth_part),
+                                    .peak = median(peak_part)},
+                      .vs_mlx = to_mlx.middle(),
+                      .vs_onednn = to_onednn.middle(),
+                      .invariance_cost = free_ratio ? std::optional(1 / *free_ratio - 1)
+                                                    : std::optional<double>()});
+}
+
+}  // namespace octavo::bench

@@ -1,0 +1,75 @@
+// vector_loops.h - the reading and multiplying loops over vector registers. Everything here is
+// local to the file that includes it: each is compiled for another instruction set. No MLX.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace octavo::bench {
+namespace {
+
+// kBytes: of a register. A struct, because the compiler takes no vector size from a template's
+// parameter inside a function.
+template <int kBytes>
+struct Registers;
+
+template <>
+struct Registers<16> {
+  typedef uint64_t Words __attribute__((vector_size(16)));
+  typedef float Floats __attribute__((vector_size(16)));
+};
+template <>
+struct Registers<32> {
+  typedef uint64_t Words __attribute__((vector_size(32)));
+  typedef float Floats __attribute__((vector_size(32)));
+};
+template <>
+struct Registers<64> {
+  typedef uint64_t Words __attribute__((vector_size(64)));
+  typedef float Floats __attribute__((vector_size(64)));
+};
+
+template <int kBytes>
+uint64_t read_loop(const std::byte* data, size_t bytes) {
+  using Words = typename Registers<kBytes>::Words;
+  const auto* from = static_cast<const Words*>(__builtin_assume_aligned(data, 64));
+  Words a{}, b{}, c{}, d{};
+  for (size_t i = 0; i < bytes / kBytes; i += 4) {
+    a ^= from[i];
+    b ^= from[i + 1];
+    c ^= from[i + 2];
+    d ^= from[i + 3];
+  }
+  const Words all = a ^ b ^ c ^ d;
+  return all[0] ^ all[1];
+}
+
+// Enough independent sums to hide the latency of one, and few enough for 16 registers.
+constexpr int kSums = 12;
+constexpr int kUnroll = 8;  // steps in a round
+
+template <int kBytes>
+constexpr double kFmaRoundFlops = 2.0 * kUnroll * kSums * (kBytes / 4);
+
+// These files are compiled with -ffp-contract=fast: a product and a sum become one instruction
+// where the set has it.
+template <int kBytes>
+float fma_loop(int64_t rounds) {
+  using Floats = typename Registers<kBytes>::Floats;
+  Floats sums[kSums] = {};
+  Floats factor = Floats{} + 0.999f, term = Floats{} + 0.001f;
+  asm volatile("" : "+m"(factor), "+m"(term));  // not constants to the optimiser
+  for (int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 8
+    for (int step = 0; step < kUnroll; ++step) {
+#pragma GCC unroll 12
+      for (int i = 0; i < kSums; ++i) sums[i] = sums[i] * factor + term;
+    }
+  }
+  Floats all{};
+  for (int i = 0; i < kSums; ++i) all += sums[i];
+  return all[0];
+}
+
+}  // namespace
+}  // namespace octavo::bench

@@ -34,7 +34,6 @@ class Timed {
 
   explicit operator bool() const { return static_cast<bool>(contender_); }
   double seconds() const { return seconds_of(calls_); }  // of one call
-  double sample() const { return seconds() * calls_; }
 
  private:
   double seconds_of(int calls) const {
@@ -47,12 +46,41 @@ class Timed {
   int calls_ = 1;
 };
 
-// The ratios of one rival's times to ours, pair by pair.
-struct Ratios {
-  std::vector<double> values;
+std::optional<double> median_of(const std::vector<double>& values) {
+  return values.empty() ? std::nullopt : std::optional(median(values));
+}
 
-  std::optional<double> middle() const {
-    return values.empty() ? std::nullopt : std::optional(median(values));
+// What the turns of one case brought.
+struct Turns {
+  std::vector<double> seconds, of_limit, of_bandwidth, of_peak, read_rates, peak_rates;
+  std::vector<double> mlx, onednn, free_order;  // their time over ours
+
+  void add(const Work& work, const Limit& limit, double time) {
+    const Fractions part = fractions_of(work, limit, time);
+    seconds.push_back(time);
+    of_limit.push_back(part.limit);
+    of_bandwidth.push_back(part.bandwidth);
+    of_peak.push_back(part.peak);
+    read_rates.push_back(limit.bytes);
+    peak_rates.push_back(limit.flops);
+  }
+
+  KernelResult result(const Case& c) const {
+    const auto free_ratio = median_of(free_order);
+    return {.op = c.name.op,
+            .shape = c.name.shape,
+            .dtype = c.name.dtype,
+            .isa = std::string(name_of(cpu::active_isa())),
+            .seconds = median(seconds),
+            .work = c.work,
+            .limit = {.bytes = median(read_rates), .flops = median(peak_rates)},
+            .fractions = {.limit = median(of_limit),
+                          .bandwidth = median(of_bandwidth),
+                          .peak = median(of_peak)},
+            .vs_mlx = median_of(mlx),
+            .vs_onednn = median_of(onednn),
+            .invariance_cost =
+                free_ratio ? std::optional(1 / *free_ratio - 1) : std::optional<double>()};
   }
 };
 
@@ -111,54 +139,25 @@ void CaseRunner::run(const Case& c) {
   if (onednn) wait_for_openmp();
   const Timed free_order(c.free_order, sample_seconds, true);
   MlxRival mlx(c.mlx);
-  std::vector<double> seconds, limit_part, bandwidth_part, peak_part, read_rates, peak_rates;
-  Ratios to_mlx, to_onednn, to_free;
-
+  Turns turns;
   for (int turn = 0; turn < options_.repeats; ++turn) {
     const Limit before = sample_limit(*c.peak);
     double time = ours.seconds();
-    const Limit limit = between(before, sample_limit(*c.peak));
-    const Fractions part = fractions_of(c.work, limit, time);
-    seconds.push_back(time);
-    limit_part.push_back(part.limit);
-    bandwidth_part.push_back(part.bandwidth);
-    peak_part.push_back(part.peak);
-    read_rates.push_back(limit.bytes);
-    peak_rates.push_back(limit.flops);
+    turns.add(c.work, between(before, sample_limit(*c.peak)), time);
 
     // A rival stands between two samples of ours, so that a drift favours neither.
-    auto against = [&](Ratios& ratios, auto&& rival_seconds) {
-      const double rival = rival_seconds();
+    auto against = [&](std::vector<double>& ratios, auto& rival, bool openmp = false) {
+      const double rival_time = rival.seconds();
+      if (openmp) wait_for_openmp();
       const double again = ours.seconds();
-      ratios.values.push_back(rival / ((time + again) / 2));
+      ratios.push_back(rival_time / ((time + again) / 2));
       time = again;
     };
-    if (free_order) against(to_free, [&] { return free_order.seconds(); });
-    if (onednn) {
-      against(to_onednn, [&] {
-        const double rival = onednn.seconds();
-        wait_for_openmp();
-        return rival;
-      });
-    }
-    if (mlx.wants_turn()) against(to_mlx, [&] { return mlx.seconds(); });
+    if (free_order) against(turns.free_order, free_order);
+    if (onednn) against(turns.onednn, onednn, true);
+    if (mlx.wants_turn()) against(turns.mlx, mlx);
   }
-
-  const auto free_ratio = to_free.middle();
-  results_.push_back({.op = c.name.op,
-                      .shape = c.name.shape,
-                      .dtype = c.name.dtype,
-                      .isa = std::string(name_of(cpu::active_isa())),
-                      .seconds = median(seconds),
-                      .work = c.work,
-                      .limit = {.bytes = median(read_rates), .flops = median(peak_rates)},
-                      .fractions = {.limit = median(limit_part),
-                                    .bandwidth = median(bandwidth_part),
-                                    .peak = median(peak_part)},
-                      .vs_mlx = to_mlx.middle(),
-                      .vs_onednn = to_onednn.middle(),
-                      .invariance_cost = free_ratio ? std::optional(1 / *free_ratio - 1)
-                                                    : std::optional<double>()});
+  results_.push_back(turns.result(c));
 }
 
 }  // namespace octavo::bench

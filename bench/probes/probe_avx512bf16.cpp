@@ -16,9 +16,7 @@ float dot_loop(int64_t rounds) {
   asm volatile("" : "+v"(ones));  // not a constant to the optimiser
   const auto x = reinterpret_cast<__m512bh>(ones);
   for (int64_t round = 0; round < rounds; ++round) {
-#pragma GCC unroll 8
     for (int step = 0; step < kUnroll; ++step) {
-#pragma GCC unroll 12
       for (auto& sum : sums) sum = _mm512_dpbf16_ps(sum, x, x);
     }
   }

@@ -47,8 +47,8 @@ struct KernelFlags {
   bool json = false;
 };
 
-bench::MachineLimits measured_machine(bool quick, BenchProgress& progress) {
-  bench::MachineOptions options;
+bench::MachineLimits measured_machine(bool quick, BenchProgress& progress,
+                                      bench::MachineOptions options = {}) {
   if (quick) options = bench::quick_machine_options();
   options.progress = std::ref(progress);
   return bench::measure_machine(options);
@@ -72,7 +72,10 @@ void run_kernels(KernelFlags flags) {
   std::vector<bench::KernelResult> results;
   {
     BenchProgress progress;
-    machine = measured_machine(flags.options.quick, progress);
+    // A glance at the whole; the limit each figure is held to is measured beside it.
+    machine = measured_machine(
+        flags.options.quick, progress,
+        {.read_bytes = size_t{1} << 30, .passes = 3, .peak_seconds = 0.03, .progress = {}});
     flags.options.progress = std::ref(progress);
     results = bench::bench_kernels(flags.options);
   }

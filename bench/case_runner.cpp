@@ -33,7 +33,11 @@ class Timed {
   }
 
   explicit operator bool() const { return static_cast<bool>(contender_); }
-  double seconds() const { return seconds_of(calls_); }  // of one call
+  // Of one call. A first one, not timed, wakes the threads that slept while others had their turn.
+  double seconds() const {
+    if (calls_ > 1) contender_(1);
+    return seconds_of(calls_);
+  }
 
  private:
   double seconds_of(int calls) const {
@@ -87,26 +91,27 @@ struct Turns {
 // OpenMP's threads go on spinning for a while after a product and would take our cores.
 void wait_for_openmp() { std::this_thread::sleep_for(std::chrono::milliseconds(40)); }
 
-// MLX's slow operations: each measured time is used, the first included.
 class MlxRival {
  public:
   explicit MlxRival(const Contender& contender) : contender_(contender) {}
 
   bool wants_turn() const { return contender_ && spent_ < kMlxSeconds; }
   double seconds() {
-    const Stopwatch watch;
-    contender_(calls_);
-    const double sample = watch.seconds();
-    spent_ += sample;
-    const double once = sample / calls_;
-    calls_ = static_cast<int>(std::clamp(kSampleSeconds / once, 1.0, 64.0));
-    return once;
+    const double first = sample(1);  // counts where a second would take too long
+    if (first > kMlxSeconds / 10) return first;
+    return sample(static_cast<int>(std::clamp(kSampleSeconds / first, 1.0, 64.0)));
   }
 
  private:
+  double sample(int calls) {
+    const Stopwatch watch;
+    contender_(calls);
+    spent_ += watch.seconds();
+    return watch.seconds() / calls;
+  }
+
   const Contender& contender_;
   double spent_ = 0;
-  int calls_ = 1;
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "bench/free_product.h"
 
+#include <algorithm>
 #include <array>
-#include <cstring>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "base/compute_pool.h"
 #include "bench/cases.h"
@@ -47,6 +49,12 @@ void by_rows(const FreeJob& job) {
   });
 }
 
+// Memory that calls use one after the other.
+struct Scratch {
+  std::vector<uint16_t> tiles;
+  std::vector<float> sums;
+};
+
 void by_depth(const FreeJob& job, std::vector<float>& sums) {
   const int depth = job.cols / kTileDepth;
   const size_t part =
@@ -69,45 +77,53 @@ void by_depth(const FreeJob& job, std::vector<float>& sums) {
   });
 }
 
-// inputs: x padded to whole tiles, packed weight. Runs as linear does, through MLX's stream, so
+void multiply(FreeJob job, Split split, Scratch& scratch) {
+  scratch.tiles.resize(static_cast<size_t>(job.row_tiles) * kTileRows *
+                       static_cast<size_t>(job.cols));
+  job.tiles = scratch.tiles.data();
+  compute_pool().parallel_for(job.row_tiles, 4, [&](int64_t begin, int64_t end) {
+    pack_rows(job, static_cast<int>(begin), static_cast<int>(end));
+  });
+  switch (split) {
+    case Split::kOutputs:
+      return by_outputs(job);
+    case Split::kRows:
+      return by_rows(job);
+    case Split::kDepth:
+      return by_depth(job, scratch.sums);
+  }
+}
+
+// inputs: x, packed weight. Runs as linear does, through MLX's stream, so
 // that both pay the same for that.
 class FreeProduct : public KernelPrimitive {
  public:
-  FreeProduct(mx::Stream stream, int rows, Split split, std::shared_ptr<std::vector<float>> sums)
-      : KernelPrimitive(stream), rows_(rows), split_(split), sums_(std::move(sums)) {}
+  FreeProduct(mx::Stream stream, Split split, std::shared_ptr<Scratch> scratch)
+      : KernelPrimitive(stream), split_(split), scratch_(std::move(scratch)) {}
 
   void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     allocate(outputs[0]);
+    const int rows = inputs[0].shape(0);
     const FreeJob job{.x = inputs[0].data<uint16_t>(),
                       .weight = inputs[1].data<uint16_t>(),
-                      .rows = rows_,
-                      .row_tiles = inputs[0].shape(0) / kTileRows,
+                      .rows = rows,
+                      .row_tiles = (rows + kTileRows - 1) / kTileRows,
                       .cols = inputs[0].shape(1),
                       .outputs = inputs[1].shape(0),
                       .out = outputs[0].data<uint16_t>()};
-    run_on_cpu(*this, [job, split = split_, sums = sums_] {
-      switch (split) {
-        case Split::kOutputs:
-          return by_outputs(job);
-        case Split::kRows:
-          return by_rows(job);
-        case Split::kDepth:
-          return by_depth(job, *sums);
-      }
-    });
+    run_on_cpu(*this,
+               [job, split = split_, scratch = scratch_] { multiply(job, split, *scratch); });
   }
   const char* name() const override { return "FreeProduct"; }
 
  private:
-  int rows_;
   Split split_;
-  std::shared_ptr<std::vector<float>> sums_;
+  std::shared_ptr<Scratch> scratch_;
 };
 
 class Runner {
  public:
-  Runner(const mx::array& x, const mx::array& weight, int copies)
-      : rows_(x.shape(0)), x_(padded(x)) {
+  Runner(const mx::array& x, const mx::array& weight, int copies) : x_(x) {
     mx::array packed = make_device_buffer(weight.shape(), mx::bfloat16);
     pack_free(weight.data<uint16_t>(), weight.shape(0), weight.shape(1), packed.data<uint16_t>());
     weights_ = copies_of(packed, copies);
@@ -117,20 +133,12 @@ class Runner {
   void run(int calls) { run(calls, split_); }
 
  private:
-  static mx::array padded(const mx::array& x) {
-    const int rows = (x.shape(0) + kTileRows - 1) / kTileRows * kTileRows;
-    mx::array out = make_device_buffer({rows, x.shape(1)}, mx::bfloat16);
-    std::memset(out.data<void>(), 0, out.nbytes());
-    std::memcpy(out.data<void>(), x.data<void>(), x.nbytes());
-    return out;
-  }
-
   void run(int calls, Split split) {
     std::vector<mx::array> outs;
     for (int i = 0; i < calls; ++i) {
       const mx::array& weight = weights_[next_++ % weights_.size()];
-      outs.emplace_back(mx::Shape{rows_, weight.shape(0)}, mx::bfloat16,
-                        std::make_shared<FreeProduct>(kernel_stream(), rows_, split, sums_),
+      outs.emplace_back(mx::Shape{x_.shape(0), weight.shape(0)}, mx::bfloat16,
+                        std::make_shared<FreeProduct>(kernel_stream(), split, scratch_),
                         std::vector<mx::array>{x_, weight});
     }
     mx::eval(outs);
@@ -154,10 +162,9 @@ class Runner {
     }
   }
 
-  int rows_;
   mx::array x_;
   std::vector<mx::array> weights_;
-  std::shared_ptr<std::vector<float>> sums_ = std::make_shared<std::vector<float>>();
+  std::shared_ptr<Scratch> scratch_ = std::make_shared<Scratch>();
   Split split_ = Split::kOutputs;
   size_t next_ = 0;
 };

@@ -33,9 +33,8 @@ void multiply_block(const FreeJob& job, int row, int output, const Box& box) {
   const int64_t strip = int64_t{job.cols} / kTileDepth * kTileElements;
   const uint16_t* w0 = job.weight + output * strip;
   const uint16_t* w1 = w0 + strip;
-  const uint16_t* x0 = job.x + int64_t{row} * kTileRows * job.cols;
-  const uint16_t* x1 = x0 + int64_t{kTileRows} * job.cols;
-  const int64_t x_stride = int64_t{job.cols} * 2;
+  const uint16_t* x0 = job.tiles + row * strip;
+  const uint16_t* x1 = x0 + strip;
   _tile_zero(0);
   _tile_zero(1);
   if constexpr (kTwoRows) {
@@ -43,13 +42,13 @@ void multiply_block(const FreeJob& job, int row, int output, const Box& box) {
     _tile_zero(3);
   }
   for (int k = box.depth_begin; k < box.depth_end; ++k) {
-    _tile_loadd(4, x0 + k * kTileDepth, x_stride);
+    _tile_loadd(4, x0 + k * kTileElements, 64);
     _tile_loadd(6, w0 + k * kTileElements, 64);
     _tile_dpbf16ps(0, 4, 6);
     _tile_loadd(7, w1 + k * kTileElements, 64);
     _tile_dpbf16ps(1, 4, 7);
     if constexpr (kTwoRows) {
-      _tile_loadd(5, x1 + k * kTileDepth, x_stride);
+      _tile_loadd(5, x1 + k * kTileElements, 64);
       _tile_dpbf16ps(2, 5, 6);
       _tile_dpbf16ps(3, 5, 7);
     }
@@ -84,6 +83,20 @@ void pack_free(const uint16_t* weight, int outputs, int cols, uint16_t* packed) 
           *packed++ = from[1];
         }
       }
+    }
+  }
+}
+
+void pack_rows(const FreeJob& job, int begin, int end) {
+  const int depth = job.cols / kTileDepth;
+  for (int row = begin * kTileRows; row < end * kTileRows; ++row) {
+    uint16_t* tile =
+        job.tiles + int64_t{row / kTileRows} * depth * kTileElements + row % kTileRows * kTileDepth;
+    for (int k = 0; k < depth; ++k) {
+      const __m512i values =
+          row < job.rows ? _mm512_loadu_si512(job.x + int64_t{row} * job.cols + k * kTileDepth)
+                         : _mm512_setzero_si512();
+      _mm512_storeu_si512(tile + k * kTileElements, values);
     }
   }
 }

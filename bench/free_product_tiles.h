@@ -9,7 +9,8 @@ inline constexpr int kTileRows = 16;   // rows of x, outputs of the weight
 inline constexpr int kTileDepth = 32;  // inputs
 
 struct FreeJob {
-  const uint16_t* x = nullptr;       // [row_tiles * 16, cols]
+  const uint16_t* x = nullptr;       // [rows, cols]
+  uint16_t* tiles = nullptr;         // x as [row_tiles][cols / 32] tiles of [16 rows][32]
   const uint16_t* weight = nullptr;  // [outputs / 16][cols / 32] tiles of [16 pairs][16 outputs][2]
   int rows = 0;                      // written to out
   int row_tiles = 0;
@@ -26,6 +27,9 @@ struct Box {
 };
 
 void pack_free(const uint16_t* weight, int outputs, int cols, uint16_t* packed);
+
+// Fills tiles [begin, end) of rows; what is past the last row becomes zero.
+void pack_rows(const FreeJob& job, int begin, int end);
 
 // Writes the box's sums to `sums` ([row_tiles * 16, outputs] float32), or, with none, rounded to
 // out.

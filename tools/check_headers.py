@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles every header of src/ and rust/include alone, with the project's warnings as errors.
+"""Compiles every header of src/, bench/ and rust/include alone, with the project's warnings as errors.
 
 A header that leans on what its includer happened to include fails here. ccache, when installed, makes a second run quick.
 
@@ -42,12 +42,12 @@ def compile_command() -> list[str]:
     """Paths are relative to the repository, so that ccache's entries serve every clone."""
     compiler = os.environ.get("CXX", "g++")
     launcher = ["ccache"] if shutil.which("ccache") else []
-    return [*launcher, compiler, "-std=c++20", "-O0", *project_flags(), "-Isrc", "-Irust/include",
+    return [*launcher, compiler, "-std=c++20", "-O0", *project_flags(), "-Isrc", "-I.", "-Irust/include",
             "-isystem", mlx_include(), "-c"]
 
 
 def headers() -> list[str]:
-    found = [*REPO.glob("src/**/*.h"), *REPO.glob("rust/include/*.h")]
+    found = [*REPO.glob("src/**/*.h"), *REPO.glob("bench/**/*.h"), *REPO.glob("rust/include/*.h")]
     return sorted(str(path.relative_to(REPO)) for path in found)
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Holds src/ to its layers: no upward or sideways include, and no MLX where MLX must not be known.
+"""Holds src/ and bench/ to their layers: no upward or sideways include, and no MLX where MLX must not be known.
 
     base -> kernels -> cache -> models -> engine --+
     base -> text ---------------------------------+--> llm -> server -> cli
 
-MLX must not be reached, not even through other headers, from the layers in MLX_FREE_LAYERS, from the page pool and the
+bench/, which stands beside src/, may include the engine side, and only cli may include bench/. MLX must not be reached, not even through other headers, from the layers in MLX_FREE_LAYERS, from the page pool and the
 scheduler, nor from any file whose first comment says "no MLX".
 
 usage: check_layers.py [SRC]   (exit 1 and "file:line: message" lines when something is wrong)"""
@@ -26,8 +26,10 @@ MAY_INCLUDE = {
     "text": ("base",),
     "llm": (*ENGINE_SIDE, "text"),
     "server": ("base", "models", "engine", "text", "llm"),  # neither kernels nor cache
-    "cli": (*ENGINE_SIDE, "text", "llm", "server"),
+    "bench": ENGINE_SIDE,
+    "cli": (*ENGINE_SIDE, "text", "llm", "server", "bench"),
 }
+BESIDE_SRC = ("bench",)  # layers that are folders of the repository itself
 MLX_FREE_LAYERS = ("base", "text", "llm", "server", "cli")
 MLX_FREE_NAMES = re.compile(r"(page_pool|scheduler)(_test)?\.(h|cpp)")
 SAYS_NO_MLX = re.compile(r"\bno MLX\b", re.IGNORECASE)
@@ -71,17 +73,20 @@ class Source:
 class Tree:
     def __init__(self, src: Path):
         self.src = src
-        found = sorted(path for path in src.rglob("*") if path.suffix in (".h", ".cpp"))
+        self.repository = src.parent
+        folders = (src, *(self.repository / name for name in BESIDE_SRC))
+        found = sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in (".h", ".cpp"))
         self.sources = {path: Source(path) for path in found}
 
     def layer(self, path: Path) -> str:
-        return path.relative_to(self.src).parts[0]
+        parts = path.relative_to(self.repository).parts
+        return parts[0] if parts[0] in BESIDE_SRC else parts[1]
 
     def resolve(self, source: Source, include: Include) -> Source | None:
         """The project file behind an include, if it is one."""
         if not include.quoted:
             return None
-        candidates = (self.src / include.target, source.path.parent / include.target)
+        candidates = (self.src / include.target, self.repository / include.target, source.path.parent / include.target)
         return next((self.sources[path] for path in candidates if path in self.sources), None)
 
     def layer_errors(self, source: Source) -> list[str]:
@@ -125,14 +130,14 @@ class Tree:
         return errors
 
     def error(self, source: Source, line: int, message: str) -> str:
-        return f"{self.src.name}/{source.path.relative_to(self.src)}:{line}: {message}"
+        return f"{source.path.relative_to(self.repository)}:{line}: {message}"
 
     def errors(self) -> list[str]:
         return [error for source in self.sources.values() for error in self.layer_errors(source) + self.mlx_errors(source)]
 
 
 def main(argv: list[str]) -> int:
-    src = Path(argv[1]) if len(argv) > 1 else Path(__file__).resolve().parent.parent / "src"
+    src = Path(argv[1]).resolve() if len(argv) > 1 else Path(__file__).resolve().parent.parent / "src"
     tree = Tree(src)
     if not tree.sources:
         print(f"check_layers: no sources in {src}", file=sys.stderr)

@@ -1,12 +1,16 @@
 // octavo info - what a checkpoint is and how it would fit, without loading it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "base/compute_pool.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/model_flags.h"
+#include "kernels/cpu/isa.h"
 
 namespace octavo {
 namespace {
@@ -47,14 +51,23 @@ void print_cache(const ModelDescription& model, const EngineOptions& options) {
                   cache.groups.size(), cache.groups.size() == 1 ? "" : "s"));
 }
 
+void print_cpu() {
+  std::vector<std::string_view> names;
+  for (cpu::Isa isa : cpu::available_isas()) names.push_back(name_of(isa));
+  const int threads = compute_pool().threads();
+  fmt::print("cpu: {} (of {}), {} thread{}\n", name_of(cpu::active_isa()), fmt::join(names, ", "),
+             threads, threads == 1 ? "" : "s");
+}
+
 void run(const ModelFlags& flags) {
   const EngineOptions options = flags.engine_options();
   const Checkpoint checkpoint = Checkpoint::open(flags.model);
   const ModelDescription model = describe_model(checkpoint, options.dtype);
   print_model(checkpoint, model);
   print_cache(model, options);
-  fmt::print("Memory plan for one sequence on this machine ({} threads, CPU)\n{}",
-             compute_pool().threads(), plan_engine_memory(model, options).table());
+  print_cpu();
+  fmt::print("Memory plan for one sequence on this machine\n{}",
+             plan_engine_memory(model, options).table());
 }
 
 }  // namespace

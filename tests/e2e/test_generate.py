@@ -1,6 +1,8 @@
 """`octavo generate` and `octavo info` as a user runs them."""
 
 import json
+import os
+import re
 import subprocess
 
 import pytest
@@ -119,6 +121,13 @@ def test_info_names_what_matters(octavo, smollm2_gguf):
     assert done.returncode == 0, done.stderr
     for fact in ["llama", "134.5M", "Q4_1", "bfloat16", "8192 tokens", "22.5 KiB", "pages", "budget"]:
         assert fact in done.stdout, fact
+
+
+def test_info_tells_the_instruction_set_and_the_threads(octavo, smollm2_gguf):
+    environment = os.environ | {"OCTAVO_ISA": "scalar", "OCTAVO_THREADS": "1"}
+    done = subprocess.run([octavo, "info", smollm2_gguf], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^cpu: scalar \(of scalar[a-z0-9, -]*\), 1 thread$", done.stdout, re.MULTILINE)
 
 
 def test_info_tells_how_an_mlx_checkpoint_is_quantised(octavo, make_model):

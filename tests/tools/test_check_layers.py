@@ -16,7 +16,9 @@ CLEAN = {
     "engine/engine.cpp": '#include "engine/engine.h"\n#include "kernels/mlx.h"\n',
     "text/tokenizer.h": '#include "base/error.h"\n',
     "llm/llm.h": '#include "engine/engine.h"\n#include "text/tokenizer.h"\n',
-    "cli/main.cpp": '#include "llm/llm.h"\n',
+    "cli/main.cpp": '#include "llm/llm.h"\n#include "bench/kernels.h"\n',
+    "bench/kernels.h": '// kernels.h - times them. No MLX.\n#include "kernels/shape.h"\n',
+    "bench/cases.cpp": '#include "bench/kernels.h"\n#include "kernels/mlx.h"\n',
 }
 
 
@@ -26,7 +28,7 @@ def check(tmp_path):
 
     def run(changes: dict[str, str]) -> tuple[int, list[str]]:
         for name, text in (CLEAN | changes).items():
-            path = tmp_path / "src" / name
+            path = tmp_path / ("" if name.startswith("bench/") else "src") / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         done = subprocess.run([sys.executable, CHECK, tmp_path / "src"], capture_output=True, text=True)
@@ -36,7 +38,7 @@ def check(tmp_path):
 
 
 def test_clean_tree_passes(check):
-    assert check({}) == (0, ["9 files keep to their layers"])
+    assert check({}) == (0, ["11 files keep to their layers"])
 
 
 @pytest.mark.parametrize("name, text, message", [
@@ -88,6 +90,18 @@ def test_transitive_mlx_is_found_with_its_way(check):
     assert code == 1
     assert lines[0] == f"src/cache/page_pool.h:1: must not reach MLX: {way}"
     assert f"src/cli/main.cpp:1: must not reach MLX: llm/llm.h -> engine/engine.h -> cache/page_pool.h -> {way}" in lines
+
+
+def test_bench_stands_beside_src_below_cli_only(check):
+    code, lines = check({"llm/l.cpp": '#include "bench/kernels.h"\n', "bench/b.cpp": '#include "text/tokenizer.h"\n'})
+    assert code == 1 and len(lines) == 2
+    assert any(line.startswith("src/llm/l.cpp:1: llm may not include bench/kernels.h") for line in lines)
+    assert any(line.startswith("bench/b.cpp:1: bench may not include text/tokenizer.h") for line in lines)
+
+
+def test_cli_reaches_no_mlx_through_bench(check):
+    code, lines = check({"bench/kernels.h": '// kernels.h - times them.\n#include "kernels/mlx.h"\n'})
+    assert (code, lines) == (1, ["src/cli/main.cpp:2: must not reach MLX: bench/kernels.h -> kernels/mlx.h -> mlx/mlx.h"])
 
 
 def test_include_cycle_ends(check):

@@ -1,0 +1,157 @@
+#include <fmt/format.h>
+#include <mlx/fast.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <random>
+
+#include "bench/cases.h"
+#include "kernels/device_buffer.h"
+#include "kernels/paged_attention.h"
+
+namespace octavo::bench {
+namespace {
+
+constexpr int kQHeads = 16;
+constexpr int kKvHeads = 8;
+constexpr int kHeadDim = 128;
+const AttentionOptions kOptions = {.scale = 1 / std::sqrt(static_cast<float>(kHeadDim))};
+
+struct Shape {
+  int sequences;
+  int context;  // tokens of each sequence
+  int rows;     // of each sequence in the batch, its last ones
+};
+
+mx::array ints(const std::vector<int>& values, const mx::Shape& shape) {
+  return mx::array(values.begin(), shape, mx::int32);
+}
+
+// The last `rows` tokens of every sequence.
+BatchLayout layout_of(const Shape& shape, int rows) {
+  std::vector<int> positions, starts = {0};
+  for (int s = 0; s < shape.sequences; ++s) {
+    for (int i = 0; i < rows; ++i) positions.push_back(shape.context - rows + i);
+    starts.push_back(starts.back() + rows);
+  }
+  const std::vector<int> contexts(static_cast<size_t>(shape.sequences), shape.context);
+  return {ints(positions, {shape.sequences * rows}), ints(starts, {shape.sequences + 1}),
+          ints(contexts, {shape.sequences})};
+}
+
+// The pages of as many layers as no cache can hold, full to the context, in shuffled order as after
+// a day of serving.
+class PagedLayers {
+ public:
+  PagedLayers(const Shape& shape, const mx::array& k, const mx::array& v, int layers)
+      : layout_(layout_of(shape, shape.rows)), tables_(make_tables(shape)) {
+    const PageGeometry geometry{.block_tokens = kBlockTokens,
+                                .kv_heads = kKvHeads,
+                                .k_dim = kHeadDim,
+                                .v_dim = kHeadDim,
+                                .dtype = DType::kBFloat16};
+    const BatchLayout whole = layout_of(shape, shape.context);
+    for (int i = 0; i < layers; ++i) {
+      KvPages pages{make_device_buffer(
+                        {static_cast<int>(tables_.size()), static_cast<int>(geometry.page_bytes())},
+                        mx::uint8),
+                    geometry};
+      layers_.push_back(kv_write(pages, k, v, whole, tables_));
+      mx::eval(layers_.back().bytes);
+    }
+  }
+
+  mx::array attend(const mx::array& q) {
+    const KvPages& layer = layers_[next_++ % layers_.size()];
+    return paged_attention(q, layer, layout_, tables_, kOptions);
+  }
+
+ private:
+  static constexpr int kBlockTokens = 16;
+
+  static mx::array make_tables(const Shape& shape) {
+    const int columns = (shape.context + kBlockTokens - 1) / kBlockTokens;
+    std::vector<int> ids(static_cast<size_t>(columns * shape.sequences));
+    std::iota(ids.begin(), ids.end(), 0);
+    std::shuffle(ids.begin(), ids.end(), std::mt19937(1));
+    return ints(ids, {shape.sequences, columns});
+  }
+
+  BatchLayout layout_;
+  mx::array tables_;
+  std::vector<KvPages> layers_;
+  size_t next_ = 0;
+};
+
+// MLX's own attention, sequence by sequence, over one layer's K and V lying together: far from
+// bound by memory, so it is not given cold copies.
+Contender mlx_attention(const Shape& shape, const mx::array& q, const mx::array& k,
+                        const mx::array& v) {
+  // [sequences * rows, heads, dim] to one [1, heads, rows, dim] per sequence
+  auto split = [&](const mx::array& all, int heads, int rows) {
+    const mx::array by_head =
+        mx::transpose(mx::reshape(all, {shape.sequences, rows, heads, kHeadDim}), {0, 2, 1, 3});
+    std::vector<mx::array> out = mx::split(mx::contiguous(by_head), shape.sequences, 0);
+    for (auto& part : out) part = mx::contiguous(part);
+    mx::eval(out);
+    return out;
+  };
+  return [qs = split(q, kQHeads, shape.rows), ks = split(k, kKvHeads, shape.context),
+          vs = split(v, kKvHeads, shape.context), causal = shape.rows > 1](int calls) {
+    std::vector<mx::array> outs;
+    for (int i = 0; i < calls; ++i) {
+      for (size_t s = 0; s < qs.size(); ++s) {
+        outs.push_back(mx::fast::scaled_dot_product_attention(qs[s], ks[s], vs[s], kOptions.scale,
+                                                              causal ? "causal" : ""));
+      }
+    }
+    mx::eval(outs);
+  };
+}
+
+// K and V of every token once; two products of each row with the tokens it sees.
+Work work_of(const Shape& shape) {
+  const double seen = shape.rows * (shape.context - (shape.rows - 1) / 2.0);
+  return {.bytes = 2.0 * 2 * shape.sequences * shape.context * kKvHeads * kHeadDim,
+          .flops = 4.0 * shape.sequences * kQHeads * kHeadDim * seen};
+}
+
+void bench_shape(CaseRunner& runner, const char* kind, const Shape& shape) {
+  const CaseName name{"paged_attention",
+                      fmt::format("{} {}x{} {}/{}x{}", kind, shape.sequences, shape.context,
+                                  kQHeads, kKvHeads, kHeadDim),
+                      "bfloat16"};
+  if (!runner.wants(name)) return;
+  const Work work = work_of(shape);
+  const int tokens = shape.sequences * shape.context;
+  const mx::array k = spread_array({tokens, kKvHeads, kHeadDim}, mx::bfloat16);
+  const mx::array v = spread_array({tokens, kKvHeads, kHeadDim}, mx::bfloat16);
+  const mx::array q = spread_array({shape.sequences * shape.rows, kQHeads, kHeadDim}, mx::bfloat16);
+  auto layers = std::make_shared<PagedLayers>(shape, k, v, runner.cold_copies(work.bytes));
+  Case c{.name = name,
+         .work = work,
+         .peak = &bf16_peak_of(cpu::active_isa()),
+         .ours = [layers, q](int calls) {
+           std::vector<mx::array> outs;
+           for (int i = 0; i < calls; ++i) outs.push_back(layers->attend(q));
+           mx::eval(outs);
+         }};
+  if (runner.mlx()) c.mlx = mlx_attention(shape, q, k, v);
+  runner.run(c);
+}
+
+}  // namespace
+
+void bench_attention(CaseRunner& runner) {
+  if (runner.quick()) {
+    bench_shape(runner, "decode", {.sequences = 4, .context = 128, .rows = 1});
+    bench_shape(runner, "prefill", {.sequences = 1, .context = 128, .rows = 128});
+  } else {
+    bench_shape(runner, "decode", {.sequences = 32, .context = 1024, .rows = 1});
+    bench_shape(runner, "prefill", {.sequences = 1, .context = 4096, .rows = 4096});
+  }
+}
+
+}  // namespace octavo::bench

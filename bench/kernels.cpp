@@ -1,0 +1,22 @@
+#include "bench/kernels.h"
+
+#include "base/error.h"
+#include "bench/cases.h"
+
+namespace octavo::bench {
+
+std::vector<KernelResult> bench_kernels(const KernelOptions& options) {
+  OCTAVO_CHECK(options.repeats >= 1);
+  CaseRunner runner(options);
+  bench_linear(runner);
+  bench_attention(runner);
+  bench_small_ops(runner);
+  if (runner.results().empty()) {
+    throw SetupError("--filter " + options.filter +
+                     ": no such case; words are of the kind linear, paged_attention, rms_norm, "
+                     "sample, 1024x3072, M=32, bfloat16, 4-bit");
+  }
+  return runner.results();
+}
+
+}  // namespace octavo::bench

@@ -1,0 +1,40 @@
+// probe.h - loops that do nothing but read, or nothing but multiply: what the machine can do at
+// most. One file per instruction set, compiled for it. No MLX.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/isa.h"
+
+namespace octavo::bench {
+
+struct PeakLoop {
+  double flops_per_round = 0;
+  float (*run)(int64_t rounds) = nullptr;  // null: the set has no such instruction
+};
+
+struct Probe {
+  // Reads `bytes` (a multiple of 256) from an address aligned to 64.
+  uint64_t (*read)(const std::byte* data, size_t bytes) = nullptr;
+  PeakLoop fp32;
+  PeakLoop bf16;
+};
+
+// The set must be among cpu::available_isas().
+const Probe& probe_of(cpu::Isa isa);
+
+// The fastest way this set has to multiply bf16 numbers and add in fp32: where it has no such
+// instruction, its fp32 loop.
+const PeakLoop& bf16_peak_of(cpu::Isa isa);
+
+namespace probes {
+extern const Probe kScalar;
+extern const Probe kNeon;
+extern const Probe kAvx2;
+extern const Probe kAvx512;
+extern const Probe kAvx512Bf16;
+extern const Probe kAmx;
+}  // namespace probes
+
+}  // namespace octavo::bench

@@ -1,0 +1,48 @@
+#include "bench/roofline.h"
+
+#include <gtest/gtest.h>
+
+namespace octavo::bench {
+namespace {
+
+constexpr Limit kMachine = {.bytes = 20e9, .flops = 3000e9};
+
+TEST(Roofline, TheLongerOfMemoryAndArithmeticIsTheLimit) {
+  const Work one_row = {.bytes = 6e6, .flops = 6e6};
+  EXPECT_DOUBLE_EQ(limit_seconds(one_row, kMachine), 0.3e-3);
+  EXPECT_TRUE(memory_bound(one_row, kMachine));
+  const Work many_rows = {.bytes = 6e6, .flops = 3e9};
+  EXPECT_DOUBLE_EQ(limit_seconds(many_rows, kMachine), 1e-3);
+  EXPECT_FALSE(memory_bound(many_rows, kMachine));
+}
+
+TEST(Roofline, FractionsAreOneAtTheLimitAndHalfAtTwiceItsTime) {
+  const Work work = {.bytes = 20e6, .flops = 300e6};  // 1 ms of memory, 0.1 ms of arithmetic
+  const Fractions at_limit = fractions_of(work, kMachine, 1e-3);
+  EXPECT_DOUBLE_EQ(at_limit.limit, 1);
+  EXPECT_DOUBLE_EQ(at_limit.bandwidth, 1);
+  EXPECT_DOUBLE_EQ(at_limit.peak, 0.1);
+  EXPECT_DOUBLE_EQ(fractions_of(work, kMachine, 2e-3).limit, 0.5);
+}
+
+TEST(Roofline, AnUnknownLimitBindsNothing) {
+  const Work work = {.bytes = 20e6, .flops = 300e6};
+  const Fractions fractions = fractions_of(work, {.bytes = 20e9, .flops = 0}, 1e-3);
+  EXPECT_DOUBLE_EQ(fractions.limit, 1);
+  EXPECT_DOUBLE_EQ(fractions.peak, 0);
+}
+
+TEST(Roofline, BetweenIsTheMeanOfBoth) {
+  const Limit mean = between({.bytes = 10, .flops = 100}, {.bytes = 20, .flops = 300});
+  EXPECT_DOUBLE_EQ(mean.bytes, 15);
+  EXPECT_DOUBLE_EQ(mean.flops, 200);
+}
+
+TEST(Roofline, MedianOfOddAndEvenCounts) {
+  EXPECT_DOUBLE_EQ(median({3, 1, 100}), 3);
+  EXPECT_DOUBLE_EQ(median({4, 1, 2, 100}), 3);
+  EXPECT_DOUBLE_EQ(median({7}), 7);
+}
+
+}  // namespace
+}  // namespace octavo::bench

@@ -1,0 +1,84 @@
+"""`octavo bench` measures and reports; what it measures is not judged here, CI machines being what they are."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def bench(octavo):
+    """bench(*arguments) returns the finished process."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run([octavo, "bench", *arguments], capture_output=True, text=True, timeout=120)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def linear(bench) -> dict:
+    done = bench("kernels", "--quick", "--repeats", "1", "--filter", "linear M=1", "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_machine_limits_are_positive_for_every_instruction_set(bench):
+    done = bench("machine", "--quick", "--json")
+    assert done.returncode == 0, done.stderr
+    machine = json.loads(done.stdout)["machine"]
+    assert machine["threads"] >= 1 and machine["isa"] in machine["isas"]
+    for threads in ("one_thread", "all_threads"):
+        rate = machine["memory_bandwidth"][threads]
+        assert 0 < rate["median"] <= rate["best"]
+        assert all(peak["flops"][threads]["best"] > 0 for peak in machine["peaks"])
+    assert machine["l2_bandwidth"]["best"] > 0 and machine["l3_bandwidth"]["best"] > 0
+    peaks = {(peak["isa"], peak["dtype"]) for peak in machine["peaks"]}
+    assert ("scalar", "float32") in peaks
+    for isa in {"amx", "avx512-bf16"} & set(machine["isas"]):
+        assert (isa, "bfloat16") in peaks
+
+
+def test_filter_chooses_cases_by_whole_numbers(linear):
+    results = linear["results"]
+    assert {result["op"] for result in results} == {"linear"}
+    assert all(result["shape"].endswith("M=1") for result in results)
+    assert {result["dtype"] for result in results} == {"bfloat16", "affine 4-bit/64", "affine 8-bit/64", "float32"}
+
+
+def test_figures_of_a_case_agree_with_each_other(linear):
+    for result in linear["results"]:
+        assert result["isa"] == linear["machine"]["isa"]
+        assert result["bytes_per_second"] == pytest.approx(result["bytes"] / result["seconds"])
+        assert result["flops_per_second"] == pytest.approx(result["flops"] / result["seconds"])
+        parts = result["fraction_of_bandwidth"], result["fraction_of_peak"]
+        assert min(parts) > 0 and result["fraction_of_limit"] == pytest.approx(max(parts))
+        assert result["bound"] == ("bandwidth" if parts[0] >= parts[1] else "peak")
+        assert result["vs_mlx"] > 0
+
+
+def test_rivals_are_compared_in_bf16(linear):
+    bf16 = next(result for result in linear["results"] if result["dtype"] == "bfloat16")
+    assert (bf16["vs_onednn"] is not None) <= linear["onednn"]
+    assert (bf16["invariance_cost"] is not None) == (linear["machine"]["isa"] == "amx")
+
+
+def test_quantised_bytes_count_scales(linear):
+    by_dtype = {result["dtype"]: result for result in linear["results"]}
+    numbers = by_dtype["bfloat16"]["bytes"] / 2
+    assert by_dtype["affine 4-bit/64"]["bytes"] == numbers / 2 + numbers / 64 * 4
+    assert by_dtype["affine 8-bit/64"]["bytes"] == numbers + numbers / 64 * 4
+
+
+def test_table_has_a_line_per_case_and_no_rival_when_unwanted(bench):
+    done = bench("kernels", "--quick", "--repeats", "1", "--filter", "paged_attention", "--no-mlx")
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith("paged_attention")]
+    assert len(lines) == 2 and "decode" in lines[0] and "prefill" in lines[1]
+    assert not any(re.search(r"\dx", line.split("bfloat16")[1]) for line in lines)
+
+
+def test_filter_that_matches_nothing_says_so(bench):
+    done = bench("kernels", "--quick", "--filter", "nonesuch")
+    assert done.returncode == 1 and "nonesuch" in done.stderr and not done.stdout

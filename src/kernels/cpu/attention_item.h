@@ -38,6 +38,8 @@ struct AttentionItem {
   int64_t split_begin = 0;  // the splits this piece takes
   int64_t split_end = 0;
   float* partials = nullptr;  // where split_begin's partial goes, or none: fold them all, write out
+  // What this thread takes afterwards, or none: its first keys are fetched ahead.
+  const AttentionItem* next = nullptr;
 };
 
 }  // namespace octavo::cpu

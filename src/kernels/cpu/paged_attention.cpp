@@ -13,7 +13,7 @@ namespace octavo::cpu {
 namespace {
 
 // Columns (row, query head) that share one reading of a split's K and V.
-constexpr int64_t kItemColumns = 128;
+constexpr int64_t kItemColumns = 512;
 
 AttentionJob job_of(const AttentionArgs& args) {
   OCTAVO_CHECK(args.scale > 0);
@@ -71,13 +71,18 @@ void list_sequence(const AttentionJob& job, const PagedBatch& batch, int64_t seq
   }
 }
 
-void attend_all(const std::vector<AttentionItem>& items, bool merge) {
+void attend_all(std::vector<AttentionItem>& items, bool merge) {
   const auto count = static_cast<int64_t>(items.size());
   const KernelTable& table = kernels();
-  compute_pool().parallel_for(count, 1, [&](int64_t begin, int64_t end) {
+  // Pieces of several items, so that most know what follows; enough of them to share evenly.
+  constexpr int64_t kPiecesPerThread = 8;
+  const int64_t grain =
+      std::max<int64_t>(1, count / (kPiecesPerThread * compute_pool().threads()));
+  compute_pool().parallel_for(count, grain, [&](int64_t begin, int64_t end) {
     prepare_thread();
     for (int64_t i = begin; i < end; ++i) {
-      const AttentionItem& item = items[static_cast<size_t>(i)];
+      AttentionItem& item = items[static_cast<size_t>(i)];
+      item.next = i + 1 < end ? &items[static_cast<size_t>(i + 1)] : nullptr;
       std::byte* memory = scratch(Scratch::kAttention, table.attention_scratch(item));
       merge ? table.merge_partials(item, memory) : table.attend(item, memory);
     }

@@ -10,6 +10,7 @@
 
 #include "kernels/cpu/simd/amx_tiles.h"
 #include "kernels/cpu/simd/attention_fold.h"
+#include "kernels/cpu/simd/page_prefetch.h"
 #include "kernels/cpu/simd/tile_ops.h"
 #include "kernels/cpu/simd/transpose.h"
 
@@ -22,25 +23,30 @@ inline constexpr int64_t kKeyTiles = kSplitTokens / kTileKeys;
 inline constexpr int64_t kTileBytes = 1024;
 inline constexpr int64_t kTileRowBytes = 64;
 
-// Where a tile's rows stand: in the pages as they are, or in scratch.
+// Where tiles stand: in the pages as they are, or in scratch one after the other. Bytes from row to
+// row, and from one tile of a key's numbers to the next.
 struct TileSource {
-  const void* data;
-  int64_t stride;
+  const std::byte* data;
+  int64_t row;
+  int64_t next;
 };
 
 struct AmxScratch {
   AttentionResult total;
   AttentionResult part;
   std::byte* q;        // [column tile][k_pad / 32] tiles [16 pairs of dims][16 columns][2]
-  uint16_t* k;         // [kSplitTokens][k_pad]
-  uint16_t* v;         // [kSplitTokens / 2][v_pad][2]
+  std::byte* k;        // [kKeyTiles][k_pad / 32] tiles [16 keys][32 dims]
+  std::byte* v;        // [v_pad / 16][kSteps] tiles [16 pairs of keys][16 dims][2]
   float* k_scales;     // [kSplitTokens], int8 only
   float* v_scales;     // [kSplitTokens]
   float* scores;       // [2 column tiles][kSplitTokens][16]
   std::byte* weights;  // [2 column tiles][kSteps] tiles [16 columns][32 keys]
   int64_t k_pad;       // k_dim to 32
   TileSource k_tiles[kKeyTiles];
-  TileSource v_tiles[kSteps];  // the first sixteen dims; others follow in the row
+  TileSource v_tiles[kSteps];  // or no data: gathered when it is needed
+  KeyRange keys;               // of the present split
+  int64_t base;                // its first position
+  PagePrefetch ahead;
 };
 
 OCTAVO_INLINE int64_t amx_q_bytes(const AttentionShape& s, int64_t k_pad) {
@@ -61,9 +67,9 @@ OCTAVO_INLINE void place_amx_scratch(const AttentionItem& item, const AttentionS
   x.total = result_at(reinterpret_cast<float*>(memory), s);
   x.part = result_at(reinterpret_cast<float*>(memory + result_bytes), s);
   x.q = memory + 2 * result_bytes;
-  x.k = reinterpret_cast<uint16_t*>(x.q + amx_q_bytes(s, x.k_pad));
-  x.v = x.k + kSplitTokens * x.k_pad;
-  x.k_scales = reinterpret_cast<float*>(x.v + kSplitTokens * s.v_pad);
+  x.k = x.q + amx_q_bytes(s, x.k_pad);
+  x.v = x.k + kSplitTokens * x.k_pad * 2;
+  x.k_scales = reinterpret_cast<float*>(x.v + kSplitTokens * s.v_pad * 2);
   x.v_scales = x.k_scales + kSplitTokens;
   x.scores = x.v_scales + kSplitTokens;
   x.weights = reinterpret_cast<std::byte*>(x.scores + 2 * kSplitTokens * kLanes);
@@ -96,73 +102,101 @@ static void pack_queries(const AttentionItem& item, const AttentionShape& s, con
   }
 }
 
-// Sixteen int8 as bfloat16, which holds them exactly.
-OCTAVO_INLINE __m256i widen_to_bf16(__m128i bytes) {
-  return reinterpret_cast<__m256i>(
-      _mm512_cvtneps_pbh(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))));
-}
-OCTAVO_INLINE __m256i load_number_row(const std::byte* row, bool int8, int64_t d, int64_t dim) {
-  const auto mask = static_cast<__mmask16>(first_of_32(dim - d));
-  if (int8) return widen_to_bf16(_mm_maskz_loadu_epi8(mask, row + d));
-  return _mm256_maskz_loadu_epi16(mask, row + 2 * d);
+// 32 numbers of a row from `d` on as bfloat16, zeros past its end. It holds int8 exactly.
+OCTAVO_INLINE __m512i load_numbers(const std::byte* row, bool int8, int64_t d, int64_t dim) {
+  const __mmask32 mask = first_of_32(dim - d);
+  if (!int8) return _mm512_maskz_loadu_epi16(mask, row + 2 * d);
+  const __m256i bytes = _mm256_maskz_loadu_epi8(mask, row + d);
+  const __m512 low = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm256_castsi256_si128(bytes)));
+  const __m512 high = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm256_extracti128_si256(bytes, 1)));
+  return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
 }
 
-// Keys [first, first + 16) row by row; those outside `keys` become zero and are not read.
+// Positions of eight stand in one page, whatever its size. Those outside `keys` may have none.
+inline constexpr int64_t kRun = 8;
+OCTAVO_INLINE PageSlot run_slot(const AttentionItem& item, KeyRange keys, int64_t first) {
+  if (first + kRun <= keys.from || first >= keys.to) return {nullptr, 0};
+  return slot_of(item, first);
+}
+
+// Keys [first, first + 8) as rows of tiles; those outside `keys` become zero and are not read.
 static void gather_k(const AttentionItem& item, const AmxScratch& x, KeyRange keys, int64_t first,
-                     uint16_t* to) {
+                     std::byte* to) {
   const PageLayout& l = item.job->layout;
-  for (int64_t p = first; p < first + kTileKeys; ++p, to += x.k_pad) {
-    if (p < keys.from || p >= keys.to) {
-      std::memset(to, 0, static_cast<size_t>(x.k_pad) * 2);
+  const PageSlot at = run_slot(item, keys, first);
+  for (int64_t i = 0; i < kRun; ++i, to += kTileRowBytes) {
+    std::byte* tile = to;
+    if (first + i < keys.from || first + i >= keys.to) {
+      for (int64_t d = 0; d < x.k_pad; d += 32, tile += kTileBytes)
+        _mm512_store_si512(tile, _mm512_setzero_si512());
       continue;
     }
-    const PageSlot at = slot_of(item, p);
-    const std::byte* row = at.head + at.slot * l.k_row_bytes;
-    for (int64_t d = 0; d < x.k_pad; d += 16) {
-      _mm256_store_si256(reinterpret_cast<__m256i*>(to + d),
-                         load_number_row(row, l.int8, d, l.k_dim));
+    const std::byte* row = at.head + (at.slot + i) * l.k_row_bytes;
+    if (!l.int8 && l.k_dim == x.k_pad) {
+      for (int64_t d = 0; d < x.k_pad; d += 32, tile += kTileBytes)
+        _mm512_store_si512(tile, _mm512_loadu_si512(row + 2 * d));
+      continue;
     }
+    for (int64_t d = 0; d < x.k_pad; d += 32, tile += kTileBytes)
+      _mm512_store_si512(tile, load_numbers(row, l.int8, d, l.k_dim));
   }
 }
 
-// A row of V, zero outside `keys`.
-OCTAVO_INLINE __m256i load_v(const AttentionItem& item, KeyRange keys, int64_t p, int64_t d) {
-  const PageLayout& l = item.job->layout;
-  if (p < keys.from || p >= keys.to) return _mm256_setzero_si256();
-  const PageSlot at = slot_of(item, p);
-  if (!l.paired_values)
-    return load_number_row(at.head + l.v_first + at.slot * l.v_row_bytes, l.int8, d, l.v_dim);
-  // Numbers of this token are every second one of its pair's row.
+// Sixteen numbers of one token's V as the low halves of 32 bits.
+OCTAVO_INLINE __m512i load_v(const PageLayout& l, PageSlot at, int64_t d) {
+  const std::byte* v = at.head + l.v_first;
+  if (!l.paired_values) {
+    const __m512i row = load_numbers(v + at.slot * l.v_row_bytes, l.int8, d, l.v_dim);
+    return _mm512_cvtepu16_epi32(_mm512_castsi512_si256(row));
+  }
+  // Every second number of the pair's row is this token's.
   const auto mask = static_cast<__mmask16>(first_of_32(l.v_dim - d));
-  const std::byte* pair = at.head + l.v_first + at.slot / 2 * (2 * l.v_row_bytes) + d * 4;
-  const __m512i both = _mm512_maskz_loadu_epi32(mask, pair);
-  return _mm512_cvtepi32_epi16(at.slot % 2 == 0 ? both : _mm512_srli_epi32(both, 16));
+  const __m512i both =
+      _mm512_maskz_loadu_epi32(mask, v + at.slot / 2 * (2 * l.v_row_bytes) + d * 4);
+  if (at.slot % 2 != 0) return _mm512_srli_epi32(both, 16);
+  return _mm512_and_si512(both, _mm512_set1_epi32(0xffff));
 }
 
-// Two rows interleaved as one row of pairs.
-static void gather_v_pair(const AttentionItem& item, const AttentionShape& s, KeyRange keys,
-                          int64_t first, uint16_t* to) {
+// Numbers [d_begin, d_end) of V of positions [first, first + 8) as rows of pairs.
+static void gather_v_run(const AttentionItem& item, KeyRange keys, int64_t first, int64_t d_begin,
+                         int64_t d_end, std::byte* to, int64_t row, int64_t next) {
   const PageLayout& l = item.job->layout;
-  const bool whole = first >= keys.from && first + 2 <= keys.to;
-  if (whole && l.paired_values && l.v_dim == s.v_pad) {
-    const PageSlot at = slot_of(item, first);
-    const std::byte* pair = at.head + l.v_first + at.slot / 2 * (2 * l.v_row_bytes);
-    for (int64_t b = 0; b < 4 * s.v_pad; b += 64) {
-      _mm512_store_si512(reinterpret_cast<std::byte*>(to) + b, _mm512_loadu_si512(pair + b));
+  const PageSlot at = run_slot(item, keys, first);
+  const bool whole = first >= keys.from && first + kRun <= keys.to;
+  for (int64_t i = 0; i < kRun; i += 2, to += row) {
+    std::byte* tile = to;
+    if (whole && l.paired_values && d_end <= l.v_dim) {
+      const std::byte* pair = at.head + l.v_first + (at.slot + i) * l.v_row_bytes;
+      for (int64_t d = d_begin; d < d_end; d += kLanes, tile += next)
+        _mm512_store_si512(tile, _mm512_loadu_si512(pair + d * 4));
+      continue;
     }
-    return;
+    auto seen = [&](int64_t p) { return p >= keys.from && p < keys.to; };
+    for (int64_t d = d_begin; d < d_end; d += kLanes, tile += next) {
+      __m512i even = _mm512_setzero_si512();
+      __m512i odd = even;
+      if (seen(first + i)) even = load_v(l, {at.head, at.slot + i}, d);
+      if (seen(first + i + 1)) odd = load_v(l, {at.head, at.slot + i + 1}, d);
+      _mm512_store_si512(tile, _mm512_or_si512(even, _mm512_slli_epi32(odd, 16)));
+    }
   }
-  for (int64_t d = 0; d < s.v_pad; d += kLanes) {
-    const __m512i even = _mm512_cvtepu16_epi32(load_v(item, keys, first, d));
-    const __m512i odd = _mm512_cvtepu16_epi32(load_v(item, keys, first + 1, d));
-    _mm512_store_si512(to + 2 * d, _mm512_or_si512(even, _mm512_slli_epi32(odd, 16)));
-  }
+}
+
+// The same of a whole step.
+OCTAVO_INLINE TileSource gather_v(const AttentionItem& item, const AmxScratch& x, int64_t step,
+                                  int64_t d_begin, int64_t d_end, std::byte* to, int64_t row,
+                                  int64_t next) {
+  const int64_t first = x.base + step * kStepKeys;
+  for (int64_t j = 0; j < kStepKeys; j += kRun)
+    gather_v_run(item, x.keys, first + j, d_begin, d_end, to + j / 2 * row, row, next);
+  return {to, row, next};
 }
 
 // Whether [first, first + count) lies in `keys` and in one page.
 OCTAVO_INLINE bool in_one_page(const PageLayout& l, KeyRange keys, int64_t first, int64_t count) {
   return first >= keys.from && first + count <= keys.to &&
-         first % l.block_tokens + count <= l.block_tokens;
+         static_cast<uint32_t>(first) % static_cast<uint32_t>(l.block_tokens) + count <=
+             l.block_tokens;
 }
 
 static void gather_scales(const AttentionItem& item, const AmxScratch& x, KeyRange keys,
@@ -175,35 +209,39 @@ static void gather_scales(const AttentionItem& item, const AmxScratch& x, KeyRan
   }
 }
 
-// Finds or gathers the tiles of a split's K and V, for the steps that `keys` touch.
-static void find_tiles(const AttentionItem& item, const AttentionShape& s, AmxScratch& x,
-                       KeyRange keys, int64_t base) {
+// Finds or gathers the tiles of a split's K and V, for the steps that `keys` touch. Many columns
+// are worth a copy, which the second and later ones read in order.
+static void find_tiles(const AttentionItem& item, const AttentionShape& s, AmxScratch& x) {
   const PageLayout& l = item.job->layout;
-  const bool k_ready = !l.int8 && l.k_dim == x.k_pad;
-  const bool v_ready = l.paired_values && l.v_dim == s.v_pad;
+  const KeyRange keys = x.keys;
+  const int64_t base = x.base;
+  const bool few = s.columns <= 2 * kLanes;
+  const bool k_ready = few && !l.int8 && l.k_dim == x.k_pad;
+  const bool v_ready = few && l.paired_values && l.v_dim == s.v_pad;
   const int64_t step_end = (keys.to - base + kStepKeys - 1) / kStepKeys;
   for (int64_t step = (keys.from - base) / kStepKeys; step < step_end; ++step) {
     const int64_t first = base + step * kStepKeys;
-    for (int64_t half = 0; half < 2; ++half) {
-      const int64_t tile = 2 * step + half;
-      const int64_t key = first + half * kTileKeys;
+    for (int64_t tile = 2 * step; tile < 2 * step + 2; ++tile) {
+      const int64_t key = base + tile * kTileKeys;
       if (k_ready && in_one_page(l, keys, key, kTileKeys)) {
         const PageSlot at = slot_of(item, key);
-        x.k_tiles[tile] = {at.head + at.slot * l.k_row_bytes, l.k_row_bytes};
+        x.k_tiles[tile] = {at.head + at.slot * l.k_row_bytes, l.k_row_bytes, kTileRowBytes};
       } else {
-        uint16_t* to = x.k + tile * kTileKeys * x.k_pad;
+        std::byte* to = x.k + tile * kTileKeys * x.k_pad * 2;
         gather_k(item, x, keys, key, to);
-        x.k_tiles[tile] = {to, x.k_pad * 2};
+        gather_k(item, x, keys, key + kRun, to + kRun * kTileRowBytes);
+        x.k_tiles[tile] = {to, kTileRowBytes, kTileBytes};
       }
     }
     if (v_ready && in_one_page(l, keys, first, kStepKeys)) {
       const PageSlot at = slot_of(item, first);
-      x.v_tiles[step] = {at.head + l.v_first + at.slot * l.v_row_bytes, 2 * l.v_row_bytes};
+      x.v_tiles[step] = {at.head + l.v_first + at.slot * l.v_row_bytes, 2 * l.v_row_bytes,
+                         kTileRowBytes};
     } else {
-      uint16_t* to = x.v + step * kStepKeys * s.v_pad;
-      for (int64_t j = 0; j < kStepKeys; j += 2)
-        gather_v_pair(item, s, keys, first + j, to + j * s.v_pad);
-      x.v_tiles[step] = {to, s.v_pad * 4};
+      // A copy that is read once is best made where it is read.
+      x.v_tiles[step] = few ? TileSource{nullptr, 0, 0}
+                            : gather_v(item, x, step, 0, s.v_pad, x.v + step * kTileBytes,
+                                       kTileRowBytes, kSteps * kTileBytes);
     }
   }
   if (l.int8) gather_scales(item, x, keys, base);
@@ -215,27 +253,36 @@ struct StepRange {
   int64_t to;
 };
 
+// Into the nearest cache, while the tile unit works on the tile before.
+OCTAVO_INLINE void prefetch_tile(const std::byte* tile, int64_t row) {
+  _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) __builtin_prefetch(tile + i * row, 0, 3);
+}
+
 // scores = K q^T for kBlocks column tiles.
 template <int kBlocks>
-static void score_steps(const AmxScratch& x, const std::byte* q, StepRange steps) {
+static void score_steps(AmxScratch& x, const std::byte* q, StepRange steps) {
   const int64_t depth = x.k_pad / 32;
   for (int64_t step = steps.from; step < steps.to; ++step) {
     const TileSource a = x.k_tiles[2 * step];
     const TileSource b = x.k_tiles[2 * step + 1];
-    const auto* ka = static_cast<const std::byte*>(a.data);
-    const auto* kb = static_cast<const std::byte*>(b.data);
+    const bool more = step + 1 < steps.to;
+    const TileSource next_a = more ? x.k_tiles[2 * step + 2] : a;
+    const TileSource next_b = more ? x.k_tiles[2 * step + 3] : b;
     tile_zero<0>();
     tile_zero<1>();
     if constexpr (kBlocks == 2) {
       tile_zero<2>();
       tile_zero<3>();
     }
+    prefetch_share(x.ahead);
     for (int64_t d = 0; d < depth; ++d) {
       tile_load<6>(q + d * kTileBytes, kTileRowBytes);
-      tile_load<4>(ka + d * kTileRowBytes, a.stride);
+      tile_load<4>(a.data + d * a.next, a.row);
       tile_dot<0, 4, 6>();
-      tile_load<5>(kb + d * kTileRowBytes, b.stride);
+      tile_load<5>(b.data + d * b.next, b.row);
       tile_dot<1, 5, 6>();
+      prefetch_tile(next_a.data + d * next_a.next, next_a.row);
+      prefetch_tile(next_b.data + d * next_b.next, next_b.row);
       if constexpr (kBlocks == 2) {
         tile_load<7>(q + (depth + d) * kTileBytes, kTileRowBytes);
         tile_dot<2, 4, 7>();
@@ -380,8 +427,8 @@ OCTAVO_INLINE void weigh_step(const ColumnTile& t, const float* scores, const fl
 }
 
 // Scores of the sixteen columns from `column` on to weights, and their max and sum.
-static void weigh(const AttentionItem& item, const AttentionShape& s, const AmxScratch& x,
-                  int64_t base, int64_t column, int block, StepRange steps) {
+static void weigh(const AttentionItem& item, const AttentionShape& s, AmxScratch& x, int64_t base,
+                  int64_t column, int block, StepRange steps) {
   const AttentionJob& job = *item.job;
   const ColumnTile t = column_tile(item, s, base, column);
   float* scores = x.scores + block * kSplitTokens * kLanes;
@@ -390,6 +437,7 @@ static void weigh(const AttentionItem& item, const AttentionShape& s, const AmxS
   __m512 sums[4] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(),
                     _mm512_setzero_ps()};
   for (int64_t step = steps.from; step < steps.to; ++step) {
+    prefetch_share(x.ahead);
     const int64_t row = step * kStepKeys;
     const float* from = scores + row * kLanes;
     const float* v_scales = job.layout.int8 ? x.v_scales + row : nullptr;
@@ -404,28 +452,41 @@ static void weigh(const AttentionItem& item, const AttentionShape& s, const AmxS
                   _mm512_add_ps(_mm512_add_ps(sums[0], sums[1]), _mm512_add_ps(sums[2], sums[3])));
 }
 
+// The V tiles of one step and `width` sixteens of the head from `dim` on. Copies take turns in four
+// places, so that no tile is loaded while it is on its way to memory.
+OCTAVO_INLINE TileSource v_source(const AttentionItem& item, const AmxScratch& x, int64_t step,
+                                  int64_t dim, int64_t width) {
+  const TileSource t = x.v_tiles[step];
+  if (t.data != nullptr) return {t.data + dim / kLanes * t.next, t.row, t.next};
+  const int64_t row = width * kTileRowBytes;
+  return gather_v(item, x, step, dim, dim + width * kLanes, x.v + step % 4 * kTileKeys * row, row,
+                  kTileRowBytes);
+}
+
 // values = weights V, for one column tile and kWidth sixteens of the head from `dim` on.
 template <int kWidth>
-static void sum_values(const AttentionShape& s, const AmxScratch& x, int64_t column, int64_t dim,
-                       StepRange steps) {
+static void sum_values(const AttentionItem& item, const AttentionShape& s, AmxScratch& x,
+                       int64_t column, int64_t dim, StepRange steps) {
   tile_zero<0>();
   if constexpr (kWidth > 1) tile_zero<1>();
   if constexpr (kWidth > 2) tile_zero<2>();
   if constexpr (kWidth > 2) tile_zero<3>();
+  TileSource next = v_source(item, x, steps.from, dim, kWidth);
   for (int64_t step = steps.from; step < steps.to; ++step) {
-    const TileSource source = x.v_tiles[step];
-    const auto* v = static_cast<const std::byte*>(source.data) + dim * 4;
+    const TileSource v = next;
+    if (step + 1 < steps.to) next = v_source(item, x, step + 1, dim, kWidth);
+    prefetch_share(x.ahead);
     tile_load<4>(x.weights + step * kTileBytes, kTileRowBytes);
-    tile_load<5>(v, source.stride);
+    tile_load<5>(v.data, v.row);
     tile_dot<0, 4, 5>();
     if constexpr (kWidth > 1) {
-      tile_load<6>(v + kTileRowBytes, source.stride);
+      tile_load<6>(v.data + v.next, v.row);
       tile_dot<1, 4, 6>();
     }
     if constexpr (kWidth > 2) {
-      tile_load<7>(v + 2 * kTileRowBytes, source.stride);
+      tile_load<7>(v.data + 2 * v.next, v.row);
       tile_dot<2, 4, 7>();
-      tile_load<5>(v + 3 * kTileRowBytes, source.stride);
+      tile_load<5>(v.data + 3 * v.next, v.row);
       tile_dot<3, 4, 5>();
     }
   }
@@ -438,22 +499,23 @@ static void sum_values(const AttentionShape& s, const AmxScratch& x, int64_t col
 
 // The same for two column tiles, which share the loads of V.
 template <int kWidth>
-static void sum_values_of_two(const AttentionShape& s, const AmxScratch& x, int64_t column,
-                              int64_t dim, StepRange steps) {
+static void sum_values_of_two(const AttentionItem& item, const AttentionShape& s, AmxScratch& x,
+                              int64_t column, int64_t dim, StepRange steps) {
   tile_zero<0>();
   tile_zero<1>();
   if constexpr (kWidth > 1) tile_zero<2>();
   if constexpr (kWidth > 1) tile_zero<3>();
+  TileSource next = v_source(item, x, steps.from, dim, kWidth);
   for (int64_t step = steps.from; step < steps.to; ++step) {
-    const TileSource source = x.v_tiles[step];
-    const auto* v = static_cast<const std::byte*>(source.data) + dim * 4;
+    const TileSource v = next;
+    if (step + 1 < steps.to) next = v_source(item, x, step + 1, dim, kWidth);
     tile_load<4>(x.weights + step * kTileBytes, kTileRowBytes);
-    tile_load<6>(v, source.stride);
+    tile_load<6>(v.data, v.row);
     tile_dot<0, 4, 6>();
     tile_load<5>(x.weights + (kSteps + step) * kTileBytes, kTileRowBytes);
     tile_dot<1, 5, 6>();
     if constexpr (kWidth > 1) {
-      tile_load<7>(v + kTileRowBytes, source.stride);
+      tile_load<7>(v.data + v.next, v.row);
       tile_dot<2, 4, 7>();
       tile_dot<3, 5, 7>();
     }
@@ -468,7 +530,7 @@ static void sum_values_of_two(const AttentionShape& s, const AmxScratch& x, int6
 
 // The partial of one or two column tiles from `column` on.
 template <int kBlocks>
-static void attend_tiles(const AttentionItem& item, const AttentionShape& s, const AmxScratch& x,
+static void attend_tiles(const AttentionItem& item, const AttentionShape& s, AmxScratch& x,
                          int64_t base, int64_t column, StepRange steps) {
   score_steps<kBlocks>(x, x.q + column * x.k_pad * 2, steps);
   for (int block = 0; block < kBlocks; ++block)
@@ -477,16 +539,16 @@ static void attend_tiles(const AttentionItem& item, const AttentionShape& s, con
   int64_t dim = 0;
   for (; dim + kWidth * kLanes <= s.v_pad; dim += kWidth * kLanes) {
     if constexpr (kBlocks == 2) {
-      sum_values_of_two<2>(s, x, column, dim, steps);
+      sum_values_of_two<2>(item, s, x, column, dim, steps);
     } else {
-      sum_values<4>(s, x, column, dim, steps);
+      sum_values<4>(item, s, x, column, dim, steps);
     }
   }
   for (; dim < s.v_pad; dim += kLanes) {
     if constexpr (kBlocks == 2) {
-      sum_values_of_two<1>(s, x, column, dim, steps);
+      sum_values_of_two<1>(item, s, x, column, dim, steps);
     } else {
-      sum_values<1>(s, x, column, dim, steps);
+      sum_values<1>(item, s, x, column, dim, steps);
     }
   }
 }
@@ -501,7 +563,10 @@ static void amx_attend(const AttentionItem& item, std::byte* scratch) {
   for (int64_t split = item.split_begin; split < item.split_end; ++split) {
     const int64_t base = split * kSplitTokens;
     if (!fold) x.part = result_at(item.partials + (split - item.split_begin) * result_floats(s), s);
-    find_tiles(item, s, x, keys_of(item, s, split, 0, s.columns), base);
+    x.ahead = prefetch_after(item, split, 4 * kSteps);
+    x.keys = keys_of(item, s, split, 0, s.columns);
+    x.base = base;
+    find_tiles(item, s, x);
     for (int64_t c = 0; c < s.padded_columns; c += 2 * kLanes) {
       const int64_t end = c + 2 * kLanes < s.columns ? c + 2 * kLanes : s.columns;
       const KeyRange keys = keys_of(item, s, split, c, end);

@@ -171,7 +171,8 @@ struct PageSlot {
 };
 OCTAVO_INLINE PageSlot slot_of(const AttentionItem& item, int64_t position) {
   const PageLayout& l = item.job->layout;
-  const int64_t column = position / l.block_tokens;
+  // 32-bit division is several times cheaper.
+  const int64_t column = static_cast<uint32_t>(position) / static_cast<uint32_t>(l.block_tokens);
   return {
       item.job->pages + item.table[column] * item.job->page_stride + item.kv_head * l.head_bytes,
       position - column * l.block_tokens};

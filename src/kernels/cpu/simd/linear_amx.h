@@ -57,7 +57,8 @@ static void amx_prepare(const RowsJob& job, int64_t row_begin, int64_t row_end) 
   }
 }
 
-// The two strips of one pass: consecutive ones, or gate and up.
+// The two strips of one pass: gate and up, or strip i of each half of the range, so that both are
+// read forward from pass to pass and what is fetched ahead is what comes next.
 struct StripPair {
   const PackedView* weight[2];
   int64_t strip[2];
@@ -65,10 +66,18 @@ struct StripPair {
   bool has_second;
 };
 
-OCTAVO_INLINE StripPair strip_pair(const LinearJob& job, int64_t strip, int64_t strip_end) {
-  if (job.up.data != nullptr) return {{&job.weight, &job.up}, {strip, strip}, true, true};
-  const bool second = strip + 1 < strip_end;
-  return {{&job.weight, &job.weight}, {strip, second ? strip + 1 : strip}, false, second};
+OCTAVO_INLINE int64_t pair_count(const LinearJob& job, int64_t strip_begin, int64_t strip_end) {
+  const int64_t strips = strip_end - strip_begin;
+  return job.up.data != nullptr ? strips : (strips + 1) / 2;
+}
+
+OCTAVO_INLINE StripPair strip_pair(const LinearJob& job, int64_t strip_begin, int64_t strip_end,
+                                   int64_t index) {
+  const int64_t first = strip_begin + index;
+  if (job.up.data != nullptr) return {{&job.weight, &job.up}, {first, first}, true, true};
+  const int64_t second = first + pair_count(job, strip_begin, strip_end);
+  const bool has_second = second < strip_end;
+  return {{&job.weight, &job.weight}, {first, has_second ? second : first}, false, has_second};
 }
 
 // Adds tiles [0, tiles) of both strips times one or two row blocks to tile registers 0..3.
@@ -103,7 +112,6 @@ OCTAVO_INLINE void multiply_tiles(const uint16_t* w0, const uint16_t* w1, const 
 template <bool TwoBlocks>
 static void multiply_units(const StripPair& pair, const CodeShape& shape0, const CodeShape& shape1,
                            const uint16_t* x0, const uint16_t* x1) {
-  constexpr int64_t kAhead = 2048;
   const CodeTable table0 = code_table(shape0);
   const CodeTable table1 = code_table(shape1);
   const std::byte* strip0 = pair.weight[0]->strip(pair.strip[0]);
@@ -113,12 +121,6 @@ static void multiply_units(const StripPair& pair, const CodeShape& shape0, const
     auto& unit = numbers[u & 1];
     decode_unit_bf16(shape0, table0, strip0, u, unit[0]);
     decode_unit_bf16(shape1, table1, strip1, u, unit[1]);
-    const std::byte* next0 = strip0 + shape0.scale_bytes + u * shape0.unit_bytes + kAhead;
-    const std::byte* next1 = strip1 + shape1.scale_bytes + u * shape1.unit_bytes + kAhead;
-    for (int64_t line = 0; line < shape0.unit_bytes; line += 64) {
-      _mm_prefetch(next0 + line, _MM_HINT_T0);
-      _mm_prefetch(next1 + line, _MM_HINT_T0);
-    }
     memory_written();
     const int64_t at = u * 2 * kTileElements;
     multiply_tiles<TwoBlocks, false>(unit[0], unit[1], x0 + at, x1 + at, 2);
@@ -183,10 +185,10 @@ static void amx_few_rows(const LinearJob& job, int64_t strip_begin, int64_t stri
   const auto* x0 = reinterpret_cast<const uint16_t*>(job.prepared);
   const uint16_t* x1 = x0 + x_tiles * kTileElements;
   const bool two = job.rows > kRowBlock;
-  const int64_t step = job.up.data != nullptr ? 1 : 2;
+  const int64_t pairs = pair_count(job, strip_begin, strip_end);
   alignas(64) float tiles[4][256];
-  for (int64_t strip = strip_begin; strip < strip_end; strip += step) {
-    const StripPair pair = strip_pair(job, strip, strip_end);
+  for (int64_t index = 0; index < pairs; ++index) {
+    const StripPair pair = strip_pair(job, strip_begin, strip_end, index);
     clear_tiles();
     if (pair.weight[0]->layout.bits != 0) {
       const CodeShape shape0 = code_shape(pair.weight[0]->layout);
@@ -217,7 +219,7 @@ static void amx_many_rows(const LinearJob& job, int64_t strip_begin, int64_t str
   const int64_t x_tiles = prepared_cols(job.weight.layout.cols) / 32;
   const auto* x = reinterpret_cast<const uint16_t*>(job.prepared);
   const bool is_gated = job.up.data != nullptr;
-  const int64_t step = is_gated ? 1 : 2;
+  const int64_t pairs = pair_count(job, strip_begin, strip_end);
   const int64_t panel = kStripRows * job.weight.layout.padded_cols;
   const auto numbers = [&](const PackedView& weight, int64_t strip, bool up) {
     if (weight.layout.bits == 0) return dense_strip(weight, strip);
@@ -238,8 +240,8 @@ static void amx_many_rows(const LinearJob& job, int64_t strip_begin, int64_t str
     const bool two = end - m > kRowBlock;
     const uint16_t* x0 = x + m / kRowBlock * x_tiles * kTileElements;
     const uint16_t* x1 = x0 + x_tiles * kTileElements;
-    for (int64_t strip = strip_begin; strip < strip_end; strip += step) {
-      const StripPair pair = strip_pair(job, strip, strip_end);
+    for (int64_t index = 0; index < pairs; ++index) {
+      const StripPair pair = strip_pair(job, strip_begin, strip_end, index);
       const uint16_t* w0 = numbers(*pair.weight[0], pair.strip[0], false);
       const uint16_t* w1 = numbers(*pair.weight[1], pair.strip[1], is_gated);
       const int64_t count = job.weight.layout.padded_cols / 32;

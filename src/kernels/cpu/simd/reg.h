@@ -7,11 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#ifndef OCTAVO_ISA
-#define OCTAVO_ISA scalar
-#endif
-#define OCTAVO_INLINE inline __attribute__((always_inline))
-#define OCTAVO_INLINE_LAMBDA __attribute__((always_inline))
+#include "kernels/cpu/simd/isa_macros.h"
 
 #if defined(OCTAVO_ISA_AVX512)
 #include "kernels/cpu/simd/reg_avx512.h"

@@ -1,9 +1,13 @@
 // reg_avx2.h - 8 floats in one register. Included by reg.h only. No MLX.
 #pragma once
 
+#ifdef OCTAVO_ISA_AVX2
+
 #include <immintrin.h>
 
 #include <cstdint>
+
+#include "kernels/cpu/simd/isa_macros.h"
 
 namespace octavo::cpu::OCTAVO_ISA {
 
@@ -75,3 +79,5 @@ OCTAVO_INLINE float reg_max_lane(Reg v) {
 }
 
 }  // namespace octavo::cpu::OCTAVO_ISA
+
+#endif

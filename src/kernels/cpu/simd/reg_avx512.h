@@ -1,9 +1,13 @@
 // reg_avx512.h - 16 floats in one register. Included by reg.h only. No MLX.
 #pragma once
 
+#ifdef OCTAVO_ISA_AVX512
+
 #include <immintrin.h>
 
 #include <cstdint>
+
+#include "kernels/cpu/simd/isa_macros.h"
 
 namespace octavo::cpu::OCTAVO_ISA {
 
@@ -73,3 +77,5 @@ OCTAVO_INLINE float reg_sum(Reg v) {
 OCTAVO_INLINE float reg_max_lane(Reg v) { return _mm512_reduce_max_ps(v); }
 
 }  // namespace octavo::cpu::OCTAVO_ISA
+
+#endif

@@ -1,9 +1,13 @@
 // reg_neon.h - 4 floats in one register. Included by reg.h only. No MLX.
 #pragma once
 
+#ifdef OCTAVO_ISA_NEON
+
 #include <arm_neon.h>
 
 #include <cstdint>
+
+#include "kernels/cpu/simd/isa_macros.h"
 
 namespace octavo::cpu::OCTAVO_ISA {
 
@@ -66,3 +70,5 @@ OCTAVO_INLINE float reg_sum(Reg v) {
 OCTAVO_INLINE float reg_max_lane(Reg v) { return vmaxvq_f32(v); }
 
 }  // namespace octavo::cpu::OCTAVO_ISA
+
+#endif

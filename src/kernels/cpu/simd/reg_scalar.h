@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/half.h"
+#include "kernels/cpu/simd/isa_macros.h"
 
 namespace octavo::cpu::OCTAVO_ISA {
 

@@ -33,15 +33,15 @@ struct TileSource {
 
 struct AmxScratch {
   AttentionResult total;
-  AttentionResult part;
-  std::byte* q;        // [column tile][k_pad / 32] tiles [16 pairs of dims][16 columns][2]
-  std::byte* k;        // [kKeyTiles][k_pad / 32] tiles [16 keys][32 dims]
-  std::byte* v;        // [v_pad / 16][kSteps] tiles [16 pairs of keys][16 dims][2]
-  float* k_scales;     // [kSplitTokens], int8 only
-  float* v_scales;     // [kSplitTokens]
-  float* scores;       // [2 column tiles][kSplitTokens][16]
-  std::byte* weights;  // [2 column tiles][kSteps] tiles [16 columns][32 keys]
-  int64_t k_pad;       // k_dim to 32
+  AttentionResult part;  // of two column tiles
+  std::byte* q;          // [column tile][k_pad / 32] tiles [16 pairs of dims][16 columns][2]
+  std::byte* k;          // [kKeyTiles][k_pad / 32] tiles [16 keys][32 dims]
+  std::byte* v;          // [v_pad / 16][kSteps] tiles [16 pairs of keys][16 dims][2]
+  float* k_scales;       // [kSplitTokens], int8 only
+  float* v_scales;       // [kSplitTokens]
+  float* scores;         // [2 column tiles][kSplitTokens][16]
+  std::byte* weights;    // [2 column tiles][kSteps] tiles [16 columns][32 keys]
+  int64_t k_pad;         // k_dim to 32
   TileSource k_tiles[kKeyTiles];
   TileSource v_tiles[kSteps];  // or no data: gathered when it is needed
   KeyRange keys;               // of the present split
@@ -53,20 +53,25 @@ OCTAVO_INLINE int64_t amx_q_bytes(const AttentionShape& s, int64_t k_pad) {
   return s.padded_columns * k_pad * 2;
 }
 
+// Of two column tiles, where partials are folded at once.
+OCTAVO_INLINE int64_t pair_floats(const AttentionShape& s) { return 2 * kLanes * (2 + s.v_pad); }
+
 static int64_t amx_attention_scratch(const AttentionItem& item) {
   const AttentionShape s = attention_shape(item);
   const int64_t k_pad = round_up(item.job->layout.k_dim, 32);
-  return 2 * result_floats(s) * 4 + amx_q_bytes(s, k_pad) + kSplitTokens * (k_pad + s.v_pad) * 2 +
-         kSplitTokens * 2 * 4 + 2 * kSplitTokens * kLanes * 4 + 2 * kSteps * kTileBytes;
+  return (result_floats(s) + pair_floats(s)) * 4 + amx_q_bytes(s, k_pad) +
+         kSplitTokens * (k_pad + s.v_pad) * 2 + kSplitTokens * 2 * 4 +
+         2 * kSplitTokens * kLanes * 4 + 2 * kSteps * kTileBytes;
 }
 
 OCTAVO_INLINE void place_amx_scratch(const AttentionItem& item, const AttentionShape& s,
                                      std::byte* memory, AmxScratch& x) {
   x.k_pad = round_up(item.job->layout.k_dim, 32);
-  const int64_t result_bytes = result_floats(s) * 4;
-  x.total = result_at(reinterpret_cast<float*>(memory), s);
-  x.part = result_at(reinterpret_cast<float*>(memory + result_bytes), s);
-  x.q = memory + 2 * result_bytes;
+  auto* floats = reinterpret_cast<float*>(memory);
+  x.total = result_at(floats, s);
+  floats += result_floats(s);
+  x.part = {floats, floats + 2 * kLanes, floats + 4 * kLanes};
+  x.q = memory + (result_floats(s) + pair_floats(s)) * 4;
   x.k = x.q + amx_q_bytes(s, x.k_pad);
   x.v = x.k + kSplitTokens * x.k_pad * 2;
   x.k_scales = reinterpret_cast<float*>(x.v + kSplitTokens * s.v_pad * 2);
@@ -253,64 +258,16 @@ struct StepRange {
   int64_t to;
 };
 
-// Into the nearest cache, while the tile unit works on the tile before.
-OCTAVO_INLINE void prefetch_tile(const std::byte* tile, int64_t row) {
-  _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) __builtin_prefetch(tile + i * row, 0, 3);
-}
-
-// scores = K q^T for kBlocks column tiles.
-template <int kBlocks>
-static void score_steps(AmxScratch& x, const std::byte* q, StepRange steps) {
-  const int64_t depth = x.k_pad / 32;
-  for (int64_t step = steps.from; step < steps.to; ++step) {
-    const TileSource a = x.k_tiles[2 * step];
-    const TileSource b = x.k_tiles[2 * step + 1];
-    const bool more = step + 1 < steps.to;
-    const TileSource next_a = more ? x.k_tiles[2 * step + 2] : a;
-    const TileSource next_b = more ? x.k_tiles[2 * step + 3] : b;
-    tile_zero<0>();
-    tile_zero<1>();
-    if constexpr (kBlocks == 2) {
-      tile_zero<2>();
-      tile_zero<3>();
-    }
-    prefetch_share(x.ahead);
-    for (int64_t d = 0; d < depth; ++d) {
-      tile_load<6>(q + d * kTileBytes, kTileRowBytes);
-      tile_load<4>(a.data + d * a.next, a.row);
-      tile_dot<0, 4, 6>();
-      tile_load<5>(b.data + d * b.next, b.row);
-      tile_dot<1, 5, 6>();
-      prefetch_tile(next_a.data + d * next_a.next, next_a.row);
-      prefetch_tile(next_b.data + d * next_b.next, next_b.row);
-      if constexpr (kBlocks == 2) {
-        tile_load<7>(q + (depth + d) * kTileBytes, kTileRowBytes);
-        tile_dot<2, 4, 7>();
-        tile_dot<3, 5, 7>();
-      }
-    }
-    float* to = x.scores + step * kStepKeys * kLanes;
-    tile_store<0>(to, kTileRowBytes);
-    tile_store<1>(to + kTileKeys * kLanes, kTileRowBytes);
-    if constexpr (kBlocks == 2) {
-      to += kSplitTokens * kLanes;
-      tile_store<2>(to, kTileRowBytes);
-      tile_store<3>(to + kTileKeys * kLanes, kTileRowBytes);
-    }
-  }
-}
-
 // 2^x for x <= 0 to 3e-6, far below the rounding of the weights to bfloat16.
 OCTAVO_INLINE __m512 exp2_weight(__m512 x) {
   x = _mm512_max_ps(x, _mm512_set1_ps(-126));
-  const __m512 n = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  const __m512 r = _mm512_sub_ps(x, n);
-  __m512 p = _mm512_set1_ps(9.582851e-3f);
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(5.590643e-2f));
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(2.40241e-1f));
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(6.9312418e-1f));
+  const __m512 r = _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);  // x - floor(x)
+  __m512 p = _mm512_set1_ps(1.34266866e-2f);
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(5.22424690e-2f));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(2.41280213e-1f));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(6.93044841e-1f));
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1));
-  return _mm512_scalef_ps(p, n);
+  return _mm512_scalef_ps(p, x);  // times 2^floor(x)
 }
 
 // The columns of one tile: what each may see, and how its scores become weights.
@@ -319,7 +276,8 @@ struct ColumnTile {
   __m512i last;
   int64_t all_from;  // rows that every column sees: [all_from, all_to)
   int64_t all_to;
-  __m512 scale;  // from stored scores to log2 units
+  __m512 scale;       // from stored scores to log2 units
+  __m512 highest[4];  // stored scores so far, by row modulo 4
 };
 
 OCTAVO_INLINE ColumnTile column_tile(const AttentionItem& item, const AttentionShape& s,
@@ -337,6 +295,7 @@ OCTAVO_INLINE ColumnTile column_tile(const AttentionItem& item, const AttentionS
     if (first[i] > t.all_from) t.all_from = first[i];
     if (last[i] + 1 < t.all_to) t.all_to = last[i] + 1;
   }
+  for (auto& highest : t.highest) highest = _mm512_set1_ps(kNothing);
   t.first = _mm512_load_si512(first);
   t.last = _mm512_load_si512(last);
   const AttentionJob& job = *item.job;
@@ -361,34 +320,80 @@ OCTAVO_INLINE __m512 finish_score(const AttentionJob& job, const AmxScratch& x, 
   return score;
 }
 
-// The highest score of each column, in log2 units. Scores that need more than the scale are
-// rewritten, and those a column does not see become kNothing.
-static __m512 highest_scores(const AttentionJob& job, const AmxScratch& x, const ColumnTile& t,
-                             float* scores, StepRange steps) {
+// Goes over the 32 new score rows of a step while they are near: keeps the highest of each column
+// in t.highest, rewrites scores that need more than the scale, and makes those a column does not
+// see kNothing.
+OCTAVO_INLINE void take_scores(const AttentionJob& job, const AmxScratch& x, float* scores,
+                               int64_t step, ColumnTile& t) {
+  const int64_t begin = step * kStepKeys;
   const bool plain = !job.layout.int8 && job.soft_cap <= 0;
-  const __m512 nothing = _mm512_set1_ps(kNothing);
-  __m512 highest[4] = {nothing, nothing, nothing, nothing};
-  for (int64_t step = steps.from; step < steps.to; ++step) {
-    const int64_t begin = step * kStepKeys;
-    const bool whole = begin >= t.all_from && begin + kStepKeys <= t.all_to;
-    if (plain && whole) {
-      for (int64_t j = begin; j < begin + kStepKeys; j += 4) {
-        for (int i = 0; i < 4; ++i)
-          highest[i] = _mm512_max_ps(_mm512_load_ps(scores + (j + i) * kLanes), highest[i]);
-      }
-      continue;
+  const float* row = scores + begin * kLanes;
+  if (plain && begin >= t.all_from && begin + kStepKeys <= t.all_to) {
+    for (int64_t j = 0; j < kStepKeys; j += 4) {
+      for (int i = 0; i < 4; ++i)
+        t.highest[i] = _mm512_max_ps(_mm512_load_ps(row + (j + i) * kLanes), t.highest[i]);
     }
-    for (int64_t j = begin; j < begin + kStepKeys; ++j) {
-      __m512 score = finish_score(job, x, _mm512_load_ps(scores + j * kLanes), j);
-      score = _mm512_mask_mov_ps(nothing, sees(t, j), score);
-      _mm512_store_ps(scores + j * kLanes, score);
-      highest[0] = _mm512_max_ps(score, highest[0]);
+    return;
+  }
+  for (int64_t j = begin; j < begin + kStepKeys; ++j) {
+    __m512 score = finish_score(job, x, _mm512_load_ps(scores + j * kLanes), j);
+    score = _mm512_mask_mov_ps(_mm512_set1_ps(kNothing), sees(t, j), score);
+    _mm512_store_ps(scores + j * kLanes, score);
+    t.highest[0] = _mm512_max_ps(score, t.highest[0]);
+  }
+}
+
+// In log2 units.
+OCTAVO_INLINE __m512 highest_score(const ColumnTile& t) {
+  const __m512 all = _mm512_max_ps(_mm512_max_ps(t.highest[0], t.highest[1]),
+                                   _mm512_max_ps(t.highest[2], t.highest[3]));
+  const __mmask16 seen = _mm512_cmp_ps_mask(all, _mm512_set1_ps(kNothing / 2), _CMP_GT_OQ);
+  return _mm512_mask_mul_ps(_mm512_set1_ps(kNothing), seen, all, t.scale);
+}
+
+// scores = K q^T for kBlocks column tiles. A step's rows are gone over while the tile unit works on
+// the next.
+template <int kBlocks>
+static void score_steps(const AttentionJob& job, AmxScratch& x, const std::byte* q, StepRange steps,
+                        ColumnTile* tiles) {
+  auto take = [&](int64_t step) {
+    for (int block = 0; block < kBlocks; ++block)
+      take_scores(job, x, x.scores + block * kSplitTokens * kLanes, step, tiles[block]);
+  };
+  const int64_t depth = x.k_pad / 32;
+  for (int64_t step = steps.from; step < steps.to; ++step) {
+    const TileSource a = x.k_tiles[2 * step];
+    const TileSource b = x.k_tiles[2 * step + 1];
+    tile_zero<0>();
+    tile_zero<1>();
+    if constexpr (kBlocks == 2) {
+      tile_zero<2>();
+      tile_zero<3>();
+    }
+    prefetch_share(x.ahead);
+    for (int64_t d = 0; d < depth; ++d) {
+      tile_load<6>(q + d * kTileBytes, kTileRowBytes);
+      tile_stream<4>(a.data + d * a.next, a.row);
+      tile_dot<0, 4, 6>();
+      tile_stream<5>(b.data + d * b.next, b.row);
+      tile_dot<1, 5, 6>();
+      if constexpr (kBlocks == 2) {
+        tile_load<7>(q + (depth + d) * kTileBytes, kTileRowBytes);
+        tile_dot<2, 4, 7>();
+        tile_dot<3, 5, 7>();
+      }
+    }
+    if (step > steps.from) take(step - 1);
+    float* to = x.scores + step * kStepKeys * kLanes;
+    tile_store<0>(to, kTileRowBytes);
+    tile_store<1>(to + kTileKeys * kLanes, kTileRowBytes);
+    if constexpr (kBlocks == 2) {
+      to += kSplitTokens * kLanes;
+      tile_store<2>(to, kTileRowBytes);
+      tile_store<3>(to + kTileKeys * kLanes, kTileRowBytes);
     }
   }
-  const __m512 all =
-      _mm512_max_ps(_mm512_max_ps(highest[0], highest[1]), _mm512_max_ps(highest[2], highest[3]));
-  const __mmask16 seen = _mm512_cmp_ps_mask(all, _mm512_set1_ps(kNothing / 2), _CMP_GT_OQ);
-  return _mm512_mask_mul_ps(nothing, seen, all, t.scale);
+  take(steps.to - 1);
 }
 
 // One row of weights. kMasked: some column may not see the row.
@@ -426,14 +431,12 @@ OCTAVO_INLINE void weigh_step(const ColumnTile& t, const float* scores, const fl
   for (int i = 0; i < 16; ++i) _mm512_store_ps(tile + i * kTileRowBytes, pairs[i]);
 }
 
-// Scores of the sixteen columns from `column` on to weights, and their max and sum.
-static void weigh(const AttentionItem& item, const AttentionShape& s, AmxScratch& x, int64_t base,
-                  int64_t column, int block, StepRange steps) {
-  const AttentionJob& job = *item.job;
-  const ColumnTile t = column_tile(item, s, base, column);
+// Scores of a column tile to weights, and their max and sum.
+static void weigh(const AttentionJob& job, AmxScratch& x, const ColumnTile& t, int block,
+                  StepRange steps) {
   float* scores = x.scores + block * kSplitTokens * kLanes;
   std::byte* tiles = x.weights + block * kSteps * kTileBytes;
-  const __m512 highest = highest_scores(job, x, t, scores, steps);
+  const __m512 highest = highest_score(t);
   __m512 sums[4] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(),
                     _mm512_setzero_ps()};
   for (int64_t step = steps.from; step < steps.to; ++step) {
@@ -447,8 +450,8 @@ static void weigh(const AttentionItem& item, const AttentionShape& s, AmxScratch
       weigh_step<true>(t, from, v_scales, highest, sums, tiles + step * kTileBytes);
     }
   }
-  _mm512_store_ps(x.part.max + column, highest);
-  _mm512_store_ps(x.part.sum + column,
+  _mm512_store_ps(x.part.max + block * kLanes, highest);
+  _mm512_store_ps(x.part.sum + block * kLanes,
                   _mm512_add_ps(_mm512_add_ps(sums[0], sums[1]), _mm512_add_ps(sums[2], sums[3])));
 }
 
@@ -466,7 +469,7 @@ OCTAVO_INLINE TileSource v_source(const AttentionItem& item, const AmxScratch& x
 // values = weights V, for one column tile and kWidth sixteens of the head from `dim` on.
 template <int kWidth>
 static void sum_values(const AttentionItem& item, const AttentionShape& s, AmxScratch& x,
-                       int64_t column, int64_t dim, StepRange steps) {
+                       int64_t dim, StepRange steps) {
   tile_zero<0>();
   if constexpr (kWidth > 1) tile_zero<1>();
   if constexpr (kWidth > 2) tile_zero<2>();
@@ -477,20 +480,20 @@ static void sum_values(const AttentionItem& item, const AttentionShape& s, AmxSc
     if (step + 1 < steps.to) next = v_source(item, x, step + 1, dim, kWidth);
     prefetch_share(x.ahead);
     tile_load<4>(x.weights + step * kTileBytes, kTileRowBytes);
-    tile_load<5>(v.data, v.row);
+    tile_stream<5>(v.data, v.row);
     tile_dot<0, 4, 5>();
     if constexpr (kWidth > 1) {
-      tile_load<6>(v.data + v.next, v.row);
+      tile_stream<6>(v.data + v.next, v.row);
       tile_dot<1, 4, 6>();
     }
     if constexpr (kWidth > 2) {
-      tile_load<7>(v.data + 2 * v.next, v.row);
+      tile_stream<7>(v.data + 2 * v.next, v.row);
       tile_dot<2, 4, 7>();
-      tile_load<5>(v.data + 3 * v.next, v.row);
+      tile_stream<5>(v.data + 3 * v.next, v.row);
       tile_dot<3, 4, 5>();
     }
   }
-  float* to = x.part.values + column * s.v_pad + dim;
+  float* to = x.part.values + dim;
   tile_store<0>(to, s.v_pad * 4);
   if constexpr (kWidth > 1) tile_store<1>(to + kLanes, s.v_pad * 4);
   if constexpr (kWidth > 2) tile_store<2>(to + 2 * kLanes, s.v_pad * 4);
@@ -500,7 +503,7 @@ static void sum_values(const AttentionItem& item, const AttentionShape& s, AmxSc
 // The same for two column tiles, which share the loads of V.
 template <int kWidth>
 static void sum_values_of_two(const AttentionItem& item, const AttentionShape& s, AmxScratch& x,
-                              int64_t column, int64_t dim, StepRange steps) {
+                              int64_t dim, StepRange steps) {
   tile_zero<0>();
   tile_zero<1>();
   if constexpr (kWidth > 1) tile_zero<2>();
@@ -510,17 +513,17 @@ static void sum_values_of_two(const AttentionItem& item, const AttentionShape& s
     const TileSource v = next;
     if (step + 1 < steps.to) next = v_source(item, x, step + 1, dim, kWidth);
     tile_load<4>(x.weights + step * kTileBytes, kTileRowBytes);
-    tile_load<6>(v.data, v.row);
+    tile_stream<6>(v.data, v.row);
     tile_dot<0, 4, 6>();
     tile_load<5>(x.weights + (kSteps + step) * kTileBytes, kTileRowBytes);
     tile_dot<1, 5, 6>();
     if constexpr (kWidth > 1) {
-      tile_load<7>(v.data + v.next, v.row);
+      tile_stream<7>(v.data + v.next, v.row);
       tile_dot<2, 4, 7>();
       tile_dot<3, 5, 7>();
     }
   }
-  float* to = x.part.values + column * s.v_pad + dim;
+  float* to = x.part.values + dim;
   float* second = to + kLanes * s.v_pad;
   tile_store<0>(to, s.v_pad * 4);
   tile_store<1>(second, s.v_pad * 4);
@@ -531,24 +534,26 @@ static void sum_values_of_two(const AttentionItem& item, const AttentionShape& s
 // The partial of one or two column tiles from `column` on.
 template <int kBlocks>
 static void attend_tiles(const AttentionItem& item, const AttentionShape& s, AmxScratch& x,
-                         int64_t base, int64_t column, StepRange steps) {
-  score_steps<kBlocks>(x, x.q + column * x.k_pad * 2, steps);
+                         int64_t column, StepRange steps) {
+  ColumnTile tiles[kBlocks];
   for (int block = 0; block < kBlocks; ++block)
-    weigh(item, s, x, base, column + block * kLanes, block, steps);
+    tiles[block] = column_tile(item, s, x.base, column + block * kLanes);
+  score_steps<kBlocks>(*item.job, x, x.q + column * x.k_pad * 2, steps, tiles);
+  for (int block = 0; block < kBlocks; ++block) weigh(*item.job, x, tiles[block], block, steps);
   constexpr int64_t kWidth = kBlocks == 2 ? 2 : 4;
   int64_t dim = 0;
   for (; dim + kWidth * kLanes <= s.v_pad; dim += kWidth * kLanes) {
     if constexpr (kBlocks == 2) {
-      sum_values_of_two<2>(item, s, x, column, dim, steps);
+      sum_values_of_two<2>(item, s, x, dim, steps);
     } else {
-      sum_values<4>(item, s, x, column, dim, steps);
+      sum_values<4>(item, s, x, dim, steps);
     }
   }
   for (; dim < s.v_pad; dim += kLanes) {
     if constexpr (kBlocks == 2) {
-      sum_values_of_two<1>(item, s, x, column, dim, steps);
+      sum_values_of_two<1>(item, s, x, dim, steps);
     } else {
-      sum_values<1>(item, s, x, column, dim, steps);
+      sum_values<1>(item, s, x, dim, steps);
     }
   }
 }
@@ -561,27 +566,29 @@ static void amx_attend(const AttentionItem& item, std::byte* scratch) {
   const bool fold = item.partials == nullptr;
   if (fold) clear_result(x.total, s, 0, s.columns);
   for (int64_t split = item.split_begin; split < item.split_end; ++split) {
-    const int64_t base = split * kSplitTokens;
-    if (!fold) x.part = result_at(item.partials + (split - item.split_begin) * result_floats(s), s);
-    x.ahead = prefetch_after(item, split, 4 * kSteps);
+    x.base = split * kSplitTokens;
     x.keys = keys_of(item, s, split, 0, s.columns);
-    x.base = base;
+    x.ahead = prefetch_after(item, split, 4 * kSteps);
     find_tiles(item, s, x);
-    for (int64_t c = 0; c < s.padded_columns; c += 2 * kLanes) {
+    for (int64_t c = 0; c < s.columns; c += 2 * kLanes) {
       const int64_t end = c + 2 * kLanes < s.columns ? c + 2 * kLanes : s.columns;
       const KeyRange keys = keys_of(item, s, split, c, end);
+      if (!fold) {
+        float* partial = item.partials + (split - item.split_begin) * result_floats(s);
+        x.part = result_from(result_at(partial, s), s, c);
+      }
       if (keys.from >= keys.to) {
-        if (!fold) clear_result(x.part, s, c, end);
+        if (!fold) clear_result(x.part, s, 0, end - c);
         continue;
       }
-      const StepRange steps = {(keys.from - base) / kStepKeys,
-                               (keys.to - base + kStepKeys - 1) / kStepKeys};
+      const StepRange steps = {(keys.from - x.base) / kStepKeys,
+                               (keys.to - x.base + kStepKeys - 1) / kStepKeys};
       if (end - c > kLanes) {
-        attend_tiles<2>(item, s, x, base, c, steps);
+        attend_tiles<2>(item, s, x, c, steps);
       } else {
-        attend_tiles<1>(item, s, x, base, c, steps);
+        attend_tiles<1>(item, s, x, c, steps);
       }
-      if (fold) fold_result(x.total, x.part, s, c, end);
+      if (fold) fold_result(result_from(x.total, s, c), x.part, s, 0, end - c);
     }
   }
   if (fold) write_out(item, x.total, s);

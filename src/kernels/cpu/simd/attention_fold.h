@@ -60,6 +60,12 @@ OCTAVO_INLINE AttentionResult result_at(float* memory, const AttentionShape& s) 
   return {memory, memory + s.padded_columns, memory + 2 * s.padded_columns};
 }
 
+// The columns from `column` on.
+OCTAVO_INLINE AttentionResult result_from(const AttentionResult& r, const AttentionShape& s,
+                                          int64_t column) {
+  return {r.max + column, r.sum + column, r.values + column * s.v_pad};
+}
+
 // Columns [begin, end), begin a multiple of 16 and values rounded up to one, hold nothing.
 static void clear_result(const AttentionResult& r, const AttentionShape& s, int64_t begin,
                          int64_t end) {

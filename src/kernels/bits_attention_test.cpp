@@ -1,0 +1,180 @@
+#include "kernels/bits_attention.h"
+
+#include <fmt/format.h>
+
+#include "kernels/isa_scope.h"
+#include "kernels/paged_fixture.h"
+
+namespace octavo {
+namespace {
+
+constexpr int kTokens = 530;  // two whole splits and the start of a third
+
+// The rows of the sequence under test, and how it is attended.
+struct Subject {
+  std::string name;
+  PageGeometry geometry;
+  mx::array q, k, v;
+  AttentionOptions options;
+};
+
+struct Way {
+  std::string name;
+  int block_tokens;
+  std::vector<int> chunks;
+  int neighbours;  // one-row sequences in front of it
+};
+
+Subject make_subject(DType dtype, KvFormat format, int k_dim, int v_dim,
+                     const AttentionOptions& options) {
+  std::mt19937 random(11);
+  const mx::Dtype type = mlx_dtype(dtype);
+  return {fmt::format("{}{} {}/{} window {} cap {}{}", name_of(dtype),
+                      format == KvFormat::kInt8 ? " int8" : "", k_dim, v_dim, options.window,
+                      options.soft_cap, options.sinks ? " sinks" : ""),
+          {.kv_heads = 2, .k_dim = k_dim, .v_dim = v_dim, .dtype = dtype, .format = format},
+          random_array(random, {kTokens, 6, k_dim}, type),
+          random_array(random, {kTokens, 2, k_dim}, type),
+          random_array(random, {kTokens, 2, v_dim}, type),
+          options};
+}
+
+mx::array rows_of(const mx::array& a, int begin, int end) {
+  return mx::contiguous(mx::slice(a, {begin, 0, 0}, {end, a.shape(1), a.shape(2)}));
+}
+
+// The sequence's pages, last in the tables, and one page for each neighbour.
+class Run {
+ public:
+  Run(const Subject& subject, const Way& way) : subject_(subject), way_(way) {
+    PageGeometry geometry = subject.geometry;
+    geometry.block_tokens = way.block_tokens;
+    blocks_ = (kTokens + way.block_tokens - 1) / way.block_tokens;
+    const int pages = blocks_ + way.neighbours;
+    mx::array bytes =
+        make_device_buffer({pages, static_cast<int>(geometry.page_bytes())}, mx::uint8);
+    std::memset(bytes.data<void>(), 0xff, bytes.nbytes());
+    pages_.push_back({bytes, geometry});
+    table_.assign(static_cast<size_t>((way.neighbours + 1) * blocks_), -1);
+    for (int i = 0; i < way.neighbours; ++i) table_[static_cast<size_t>(i * blocks_)] = i;
+    for (int i = 0; i < blocks_; ++i) own(i) = pages - 1 - i;
+  }
+
+  std::vector<float> rows() {
+    std::vector<float> all;
+    int done = 0;
+    for (int chunk : way_.chunks) {
+      const auto values = step(done, chunk);
+      all.insert(all.end(), values.begin(), values.end());
+      done += chunk;
+    }
+    return all;
+  }
+
+ private:
+  int& own(int block) { return table_[static_cast<size_t>(way_.neighbours * blocks_ + block)]; }
+
+  std::vector<float> step(int done, int chunk) {
+    const int n = way_.neighbours;
+    forget_before(done - subject_.options.window + 1);
+    std::vector<int> positions(static_cast<size_t>(n), 0), cu, context(static_cast<size_t>(n), 1);
+    for (int i = 0; i <= n; ++i) cu.push_back(i);
+    for (int i = 0; i < chunk; ++i) positions.push_back(done + i);
+    cu.push_back(n + chunk);
+    context.push_back(done + chunk);
+    const BatchLayout layout{int_array(positions), int_array(cu), int_array(context)};
+    const mx::array tables(table_.begin(), {n + 1, blocks_}, mx::int32);
+    auto batch = [&](const mx::array& a) {
+      if (n == 0) return rows_of(a, done, done + chunk);
+      return mx::concatenate({rows_of(a, 0, n), rows_of(a, done, done + chunk)}, 0);
+    };
+    pages_[0] = kv_write(pages_[0], batch(subject_.k), batch(subject_.v), layout, tables);
+    const mx::array out =
+        paged_attention(batch(subject_.q), pages_[0], layout, tables, subject_.options);
+    return floats_of(rows_of(out, n, n + chunk));
+  }
+
+  // With a window, pages that lie wholly before `position` go back to the pool.
+  void forget_before(int position) {
+    if (subject_.options.window == 0) return;
+    for (int block = 0; (block + 1) * way_.block_tokens <= position; ++block) own(block) = -1;
+  }
+
+  const Subject& subject_;
+  const Way& way_;
+  int blocks_ = 0;
+  std::vector<int> table_;
+  std::vector<KvPages> pages_;  // one element; KvPages has no default
+};
+
+std::vector<int> equal_chunks(int size) {
+  std::vector<int> chunks(static_cast<size_t>(kTokens / size), size);
+  if (kTokens % size != 0) chunks.push_back(kTokens % size);
+  return chunks;
+}
+
+std::vector<Way> all_ways() {
+  return {{"beside 5", 16, {kTokens}, 5},
+          {"chunks of 64", 16, equal_chunks(64), 2},
+          {"uneven chunks, block 48", 48, {100, 1, 229, 200}, 3},
+          {"chunks of 9, block 544", 544, equal_chunks(9), 1},
+          {"token by token", 16, equal_chunks(1), 0},
+          {"token by token beside 3, block 24", 24, equal_chunks(1), 3},
+          {"block 8", 8, {kTokens}, 0},
+          {"block 32", 32, {kTokens}, 0},
+          {"block 160", 160, {256, 274}, 0}};
+}
+
+void compare(const Subject& subject, BitsReport& report) {
+  const Way whole{"whole", 16, {kTokens}, 0};
+  const auto expected = Run(subject, whole).rows();
+  const size_t row = expected.size() / kTokens;
+  for (const auto& way : all_ways()) {
+    const auto actual = Run(subject, way).rows();
+    int different = 0;
+    for (size_t i = 0; i < kTokens; ++i) {
+      ++report.cases;
+      if (std::memcmp(&expected[i * row], &actual[i * row], row * sizeof(float)) != 0) ++different;
+    }
+    if (different > 0) {
+      report.failures.push_back(
+          fmt::format("{}, {}: {} of {} rows differ", subject.name, way.name, different, kTokens));
+    }
+  }
+}
+
+}  // namespace
+
+BitsReport check_attention_bits(cpu::Isa isa) {
+  const IsaScope scope(isa);
+  BitsReport report;
+  const AttentionOptions plain{.scale = 0.125f};
+  const AttentionOptions windowed{.scale = 0.125f,
+                                  .window = 128,
+                                  .soft_cap = 5,
+                                  .sinks = mx::array({0.0f, 1.0f, -3.0f, 2.5f, -1.0f, 0.5f})};
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+    for (const KvFormat format : {KvFormat::kPlain, KvFormat::kInt8}) {
+      compare(make_subject(dtype, format, 64, 64, plain), report);
+      compare(make_subject(dtype, format, 64, 64, windowed), report);
+    }
+  }
+  compare(make_subject(DType::kFloat16, KvFormat::kPlain, 64, 64, plain), report);
+  compare(make_subject(DType::kBFloat16, KvFormat::kPlain, 72, 40, plain), report);
+  return report;
+}
+
+namespace {
+
+// The claim of the whole design: neighbours, chunking and page size leave no trace in the bits.
+TEST(AttentionBits, ARowIsAFunctionOfItsOwnSequence) {
+  for (const cpu::Isa isa : cpu::available_isas()) {
+    const BitsReport report = check_attention_bits(isa);
+    EXPECT_GE(report.cases, 3000);
+    for (const auto& failure : report.failures)
+      ADD_FAILURE() << cpu::name_of(isa) << ": " << failure;
+  }
+}
+
+}  // namespace
+}  // namespace octavo

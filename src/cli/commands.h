@@ -8,5 +8,6 @@ namespace octavo {
 void add_generate_command(CLI::App& app);
 void add_chat_command(CLI::App& app);
 void add_info_command(CLI::App& app);
+void add_bench_command(CLI::App& app);
 
 }  // namespace octavo

@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   octavo::add_generate_command(app);
   octavo::add_chat_command(app);
   octavo::add_info_command(app);
+  octavo::add_bench_command(app);
   try {
     octavo::init_logging();
     app.parse(argc, argv);

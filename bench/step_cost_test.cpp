@@ -12,7 +12,10 @@ ModelDescription tiny(int window) {
   model.plan.vocab = 100;
   model.plan.hidden = 8;
   LayerPlan layer;
-  layer.attention = {.heads = 4, .kv_heads = 2, .head_dim = 16, .window = window};
+  layer.attention.heads = 4;
+  layer.attention.kv_heads = 2;
+  layer.attention.head_dim = 16;
+  layer.attention.window = window;
   layer.mlp.intermediate = 32;
   model.plan.layers = {layer};
   return model;

@@ -123,7 +123,8 @@ void add_bench_model(CLI::App& parent) {
   option("MODEL", flags->model, "A .gguf file, or a folder with config.json and safetensors")
       ->required();
   option("--batch-size", options.batch_sizes, "Sequences decoded together, like 1,8,32")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   option("--context", options.context, "Tokens of each sequence before the first decode step");
   option("--output-len", options.output_len, "Decode steps of a run");
   option("--prefill-len", options.prefill_len, "Tokens of the timed prompt; 0 leaves it out");

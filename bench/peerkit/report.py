@@ -98,7 +98,7 @@ def section(results: dict) -> str:
     text = [
         f"Machine: {machine_text(machine)}.",
         "",
-        f"{len(results['races'][0]['rounds'])} rounds, the engines one after the other in each. Rates are medians over the "
+        f"{len(results['races'][0]['rounds'])} round(s), the engines one after the other in each. Rates are medians over the "
         "rounds; `/ engine` is our rate over the engine's, the median of the rounds' own ratios; `limit` is the longer of "
         "moving the bytes and doing the sums at the speeds measured in the same round, and `of it` our share of it.",
         f"Decode runs {settings['output_len']} steps behind contexts of {settings['context']} tokens, greedily, for B "

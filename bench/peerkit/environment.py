@@ -9,7 +9,7 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 REQUIREMENTS = REPO / "bench" / "requirements-peers.txt"
 # It comes as source: all its programs, by all cores at once, unless told otherwise.
-LLAMA_BUILD = {"CMAKE_ARGS": "-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF"}
+LLAMA_BUILD = {"CMAKE_ARGS": " ".join(f"-DLLAMA_BUILD_{part}=OFF" for part in ("TESTS", "EXAMPLES", "SERVER", "APP"))}
 SHAPE = "qwen3-0.6b"
 # name: what tools/make_model.py is asked for. OpenVINO reads no bf16 GGUF; f16 has as many bytes.
 MODELS = {

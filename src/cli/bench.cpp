@@ -11,6 +11,7 @@
 #include "bench/kernels.h"
 #include "bench/machine.h"
 #include "bench/report.h"
+#include "cli/bench_commands.h"
 #include "cli/commands.h"
 
 namespace octavo {
@@ -129,11 +130,12 @@ void add_bench_kernels(CLI::App& bench) {
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
-  CLI::App* bench =
-      app.add_subcommand("bench", "Measure this machine, and octavo's kernels against its limits");
+  CLI::App* bench = app.add_subcommand(
+      "bench", "Measure this machine, octavo's kernels and a model against its limits");
   bench->require_subcommand(1);
   add_bench_machine(*bench);
   add_bench_kernels(*bench);
+  add_bench_model(*bench);
 }
 
 }  // namespace octavo

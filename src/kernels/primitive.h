@@ -5,6 +5,7 @@
 #include <mlx/backend/cpu/encoder.h>
 #include <mlx/primitives.h>
 
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -30,11 +31,19 @@ void allocate(mx::array& out);
 // Our kernels walk rows by pointer; a strided array here is a bug in the caller.
 void require_contiguous(const mx::array& array);
 
+// Called with the time one of our CPU tasks took; kernel_time.h reads the sum. Any thread.
+void add_kernel_time(std::chrono::steady_clock::duration time);
+
 // Queues `task` behind the work already on the primitive's CPU stream. It captures raw pointers:
 // MLX keeps the arrays of a primitive alive until its tasks have run.
 template <typename Task>
 void run_on_cpu(mx::Primitive& primitive, Task&& task) {
-  mx::cpu::get_command_encoder(primitive.stream()).dispatch(std::forward<Task>(task));
+  mx::cpu::get_command_encoder(primitive.stream())
+      .dispatch([work = std::forward<Task>(task)]() mutable {
+        const auto start = std::chrono::steady_clock::now();
+        work();
+        add_kernel_time(std::chrono::steady_clock::now() - start);
+      });
 }
 
 }  // namespace octavo

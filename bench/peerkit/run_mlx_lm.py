@@ -1,0 +1,30 @@
+"""One round of mlx-lm: a prompt and a few tokens behind it, alone. Takes one JSON object as its argument, prints one.
+
+The prompt is short, and its rate stands for a longer one's: MLX's CPU code gains nothing from more rows, and a longer
+prompt takes minutes."""
+
+import json
+import sys
+import time
+
+import mlx.core as mx
+from mlx_lm import load
+from mlx_lm.generate import generate_step
+
+
+def main() -> None:
+    task = json.loads(sys.argv[1])
+    model, _ = load(task["model"])
+    mx.random.seed(0)
+    prompt = mx.random.randint(3, 400, (task["context"],))
+    mx.eval(prompt, model.parameters())
+    steps = generate_step(prompt, model, max_tokens=task["output_len"] + 1)
+    start = time.perf_counter()
+    next(steps)
+    prefilled = time.perf_counter()
+    made = sum(1 for _ in steps)
+    done = time.perf_counter()
+    print(json.dumps({"prefill": task["context"] / (prefilled - start), "decode 1": made / (done - prefilled)}))
+
+
+main()

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Races Octavo against llama.cpp, OpenVINO GenAI and mlx-lm on this machine: decode at several batch sizes, and prefill.
+
+Installs the peers from PyPI into an environment of their own (llama.cpp is compiled there), makes the models, and runs
+the engines one after the other in each round, with the same number of threads, so that ratios hold while the machine's
+speed wanders. Writes docs/performance.md and docs/performance.svg.
+
+examples:
+  bench/peers.py                                   all of it: about an hour
+  bench/peers.py --quick                           a look whether everything runs; leaves docs/ alone
+  bench/peers.py --only 4bit --rounds 3 --json build/peers.json
+  bench/peers.py --from-json build/peers.json      writes the documents again, runs nothing"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from peerkit import report  # noqa: E402
+from peerkit.engines import Failed, LlamaCpp, Octavo, Script, Settings, shell  # noqa: E402
+from peerkit.environment import REPO, Environment, usable_cores  # noqa: E402
+
+SKELETON = f"""# Performance
+
+Written by `bench/peers.py`, which can be run again on any machine.
+
+{report.BEGIN}
+{report.END}
+"""
+
+
+@dataclass
+class Entry:
+    """The same model for each engine, in the form it reads."""
+
+    name: str
+    title: str
+    octavo: str
+    llama: str
+    openvino: str
+    mlx_lm: str | None
+
+
+ENTRIES = {
+    "bf16": Entry("bf16", "Qwen3-0.6B shapes in bf16 (OpenVINO: f16 file, bf16 compute)", "qwen3-0.6b-bf16",
+                  "qwen3-0.6b-bf16.gguf", "qwen3-0.6b-f16.gguf", "qwen3-0.6b-bf16"),
+    "4bit": Entry("4-bit", "Qwen3-0.6B shapes in 4 bits (MLX groups of 64; llama.cpp and OpenVINO: Q4_0)",
+                  "qwen3-0.6b-mlx-4bit", "qwen3-0.6b-q4_0.gguf", "qwen3-0.6b-q4_0.gguf", "qwen3-0.6b-mlx-4bit"),
+}
+
+
+class Race:
+    def __init__(self, environment: Environment, octavo: Octavo, settings: Settings, machine: dict):
+        self.environment, self.octavo, self.settings = environment, octavo, settings
+        self.machine = machine  # given limits; empty: measured in each round
+        self.llama = LlamaCpp(environment)
+        self.openvino = Script(environment, "openvino")
+        self.mlx_lm = Script(environment, "mlx_lm")
+        # Some two tokens a second, and far fewer in 4 bits: a few must do.
+        self.mlx_settings = Settings(settings.threads, [1], context=16, output_len=2, prefill_len=16)
+
+    def run(self, entry: Entry, models: dict[str, Path], rounds: int) -> dict:
+        done = []
+        for number in range(1, rounds + 1):
+            print(f"{entry.name}, round {number} of {rounds}", flush=True)
+            done.append(self._round(models, with_mlx_lm=number == 1))
+        return {"name": entry.name, "title": entry.title, "commands": self._commands(models), "rounds": done}
+
+    def _round(self, models: dict[str, Path], with_mlx_lm: bool) -> dict:
+        limits = self.machine or self.octavo.machine(self.settings.threads)
+        result = self._ours(models["octavo"], limits) | {"machine": limits}
+        result["llama.cpp"] = self._say("llama.cpp", self.llama.round(models["llama"], self.settings))
+        result["OpenVINO GenAI"] = self._say("OpenVINO GenAI", self.openvino.round(models["openvino"], self.settings))
+        if with_mlx_lm and "mlx_lm" in models:
+            result["mlx-lm"] = self._say("mlx-lm", self.mlx_lm.round(models["mlx_lm"], self.mlx_settings))
+        return result
+
+    def _ours(self, model: Path, limits: dict) -> dict:
+        try:
+            answer = self.octavo.round(model, self.settings, limits)
+        except Failed as error:
+            return {report.OURS: {metric: str(error) for metric in report.metrics(asdict(self.settings))}}
+        alone = next((row for row in answer["decode"] if row["batch_size"] == 1), {})
+        return {report.OURS: self._say(report.OURS, Octavo.rates(answer)), report.LIMIT: Octavo.limit_rates(answer),
+                "isa": answer["isa"], "outside_kernels_percent": alone.get("outside_kernels_percent")}
+
+    @staticmethod
+    def _say(engine: str, rates: dict) -> dict:
+        print(f"  {engine:16}" + ", ".join(f"{metric} {report.show_rate(rate)}" for metric, rate in rates.items()), flush=True)
+        return rates
+
+    def _commands(self, models: dict[str, Path]) -> dict[str, str]:
+        decode, prefill = self.llama.commands(models["llama"], self.settings)
+        commands = {
+            "octavo": f"OCTAVO_THREADS={self.settings.threads} " + shell(self.octavo.command(models["octavo"], self.settings)),
+            "llama.cpp": shell(decode) + "\n" + shell(prefill),
+            "OpenVINO GenAI": shell(self.openvino.command(models["openvino"], self.settings)),
+        }
+        if "mlx_lm" in models:
+            commands["mlx-lm"] = shell(self.mlx_lm.command(models["mlx_lm"], self.mlx_settings))
+        return commands
+
+
+def smollm2() -> Path:
+    found = subprocess.run([REPO / ".venv/bin/python", REPO / "tools/smollm2_path.py"], capture_output=True, text=True)
+    if found.returncode != 0:
+        sys.exit(found.stderr.strip())
+    return Path(found.stdout.strip())
+
+
+def chosen(args: argparse.Namespace, environment: Environment) -> list[tuple[Entry, dict[str, Path]]]:
+    races = []
+    for name in [args.only] if args.only else ENTRIES:
+        entry = ENTRIES[name]
+        models = {"octavo": entry.octavo, "llama": entry.llama, "openvino": entry.openvino, "mlx_lm": entry.mlx_lm}
+        races.append((entry, {engine: environment.model(file) for engine, file in models.items()}))
+    if args.smollm2:
+        entry = Entry("SmolLM2", "SmolLM2-135M-Instruct, its GGUF file", "", "", "", None)
+        races.append((entry, dict.fromkeys(("octavo", "llama", "openvino"), smollm2())))
+    return races
+
+
+def machine_of(races: list[dict], settings: Settings) -> dict:
+    """What the rounds say of the machine; its limits are the medians over all rounds."""
+    rounds = [round_ for race in races for round_ in race["rounds"]]
+    limits = [round_["machine"] for round_ in rounds if round_.get("machine")]
+    isa = next((round_["isa"] for round_ in rounds if "isa" in round_), "unknown")
+    machine = {"cores": usable_cores(), "threads": settings.threads, "isa": isa}
+    for key in ("read_gbps", "matrix_tflops") if limits else ():
+        machine[key] = report.median([limit[key] for limit in limits])
+    return machine
+
+
+def write_documents(results: dict, folder: Path, python: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    document = folder / "performance.md"
+    text = document.read_text() if document.exists() else SKELETON
+    document.write_text(report.replace_section(text, report.section(results)))
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(results, file)
+        file.flush()
+        subprocess.run([python, REPO / "bench/peerkit/plot.py", file.name, folder / "performance.svg"], check=True)
+    print(f"Wrote {document} and performance.svg beside it")
+
+
+def parse(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--only", choices=list(ENTRIES), help="one of the two races")
+    add("--smollm2", action="store_true", help="race the real SmolLM2 as well")
+    add("--quick", action="store_true", help="one round of few tokens, no documents")
+    add("--rounds", type=int, help="default: 5; --quick: 1")
+    add("--threads", type=int, default=usable_cores(), help="of every engine; default: the usable cores")
+    add("--json", type=Path, metavar="FILE", help="keep every figure of every round")
+    add("--from-json", type=Path, metavar="FILE", help="no race: the documents from these figures")
+    add("--docs", type=Path, metavar="FOLDER", help="where to write the documents; default: docs")
+    add("--octavo", type=Path, default=REPO / "build/release/src/cli/octavo", help="our program")
+    add("--bandwidth", type=float, help="GB/s; with --peak: the machine's limits are given, not measured")
+    add("--peak", type=float, help="TFLOP/s")
+    add("--venv", type=Path, default=REPO / "build/peers-venv", help="default: build/peers-venv")
+    add("--models", type=Path, default=REPO / "build/peers-models", help="default: build/peers-models")
+    add("--no-install", action="store_true", help="take the environment as it is")
+    return parser.parse_args(argv)
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    if args.quick:
+        return Settings(args.threads, [1, 8], context=32, output_len=8, prefill_len=128)
+    return Settings(args.threads)
+
+
+def race(args: argparse.Namespace, environment: Environment) -> dict:
+    octavo = args.octavo.absolute()
+    if not octavo.exists():
+        sys.exit(f"peers: no {args.octavo}; build it, or say where it is with --octavo")
+    if not args.no_install:
+        environment.install()
+    settings = settings_of(args)
+    given = {"read_gbps": args.bandwidth, "matrix_tflops": args.peak} if args.bandwidth and args.peak else {}
+    runner = Race(environment, Octavo(octavo), settings, given)
+    rounds = args.rounds or (1 if args.quick else 5)
+    races = [runner.run(entry, models, rounds) for entry, models in chosen(args, environment)]
+    return {"machine": machine_of(races, settings), "settings": asdict(settings), "races": races}
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = parse(argv)
+    environment = Environment(args.venv.absolute(), args.models.absolute())
+    results = json.loads(args.from_json.read_text()) if args.from_json else race(args, environment)
+    if args.json:
+        args.json.write_text(json.dumps(results, indent=1))
+    for done in results["races"]:
+        print(f"\n{done['title']}\n{report.markdown(report.rows(done, results['settings']))}")
+    if args.docs or not args.quick:
+        write_documents(results, args.docs or REPO / "docs", environment.python)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,10 @@
+// bench_commands.h - the subcommands of octavo bench.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace octavo {
+
+void add_bench_model(CLI::App& bench);
+
+}  // namespace octavo

@@ -76,8 +76,7 @@ void attend_all(std::vector<AttentionItem>& items, bool merge) {
   const KernelTable& table = kernels();
   // Pieces of several items, so that most know what follows; enough of them to share evenly.
   constexpr int64_t kPiecesPerThread = 8;
-  const int64_t grain =
-      std::max<int64_t>(1, count / (kPiecesPerThread * compute_pool().threads()));
+  const int64_t grain = std::max<int64_t>(1, count / (kPiecesPerThread * compute_pool().threads()));
   compute_pool().parallel_for(count, grain, [&](int64_t begin, int64_t end) {
     prepare_thread();
     for (int64_t i = begin; i < end; ++i) {

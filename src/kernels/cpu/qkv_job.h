@@ -9,6 +9,8 @@
 
 namespace octavo::cpu {
 
+inline constexpr int64_t kLargestHead = 1024;
+
 // Where the page of a token's K and V stands, and the token's place in it.
 struct TokenSlot {
   std::byte* page = nullptr;

@@ -83,6 +83,7 @@ void qkv_write(const QkvWriteArgs& args) {
     job.slots = slots.data();
   }
   const PageGeometry& g = args.batch.geometry;
+  OCTAVO_CHECK(args.q_dim <= kLargestHead && g.k_dim <= kLargestHead && g.v_dim <= kLargestHead);
   const int64_t row_elements = args.q_heads * args.q_dim + g.kv_heads * (g.k_dim + g.v_dim);
   const int64_t grain = std::max<int64_t>(1, kPieceElements / std::max<int64_t>(1, row_elements));
   const RopeJob& rope = args.rope;

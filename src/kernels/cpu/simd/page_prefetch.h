@@ -12,12 +12,11 @@ struct PagePrefetch {
   int64_t position = 0;
   int64_t end = 0;
   const std::byte* at = nullptr;
-  int64_t left = 0;   // line pairs of the present page
-  int64_t share = 0;  // line pairs to ask for at a time
+  int64_t left = 0;   // lines of the present page
+  int64_t share = 0;  // lines to ask for at a time
 };
 
-// Two lines: the second follows the first by itself.
-inline constexpr int64_t kLinePair = 128;
+inline constexpr int64_t kLineBytes = 64;
 
 // Of the split after `split`, be it the next item's first, in `calls` equal parts.
 OCTAVO_INLINE PagePrefetch prefetch_after(const AttentionItem& item, int64_t split, int64_t calls) {
@@ -31,7 +30,7 @@ OCTAVO_INLINE PagePrefetch prefetch_after(const AttentionItem& item, int64_t spl
   p.position = keys.from;
   p.end = keys.to;
   const int64_t bytes = (keys.to - keys.from) * (l.k_row_bytes + l.v_row_bytes);
-  p.share = bytes / kLinePair / calls + 1;
+  p.share = bytes / kLineBytes / calls + 1;
   return p;
 }
 
@@ -42,15 +41,15 @@ OCTAVO_INLINE void prefetch_share(PagePrefetch& p) {
       if (p.position >= p.end) return;
       const PageLayout& l = p.item->job->layout;
       p.at = slot_of(*p.item, p.position).head;
-      p.left = (l.head_bytes + kLinePair - 1) / kLinePair;
+      p.left = (l.head_bytes + kLineBytes - 1) / kLineBytes;
       p.position = (p.position / l.block_tokens + 1) * l.block_tokens;
     }
     const int64_t run = p.left < count ? p.left : count;
     const std::byte* at = p.at;
     _Pragma("GCC unroll 8") for (int64_t i = 0; i < run; ++i) {
-      __builtin_prefetch(at + i * kLinePair, 0, 2);
+      __builtin_prefetch(at + i * kLineBytes, 0, 2);
     }
-    p.at += run * kLinePair;
+    p.at += run * kLineBytes;
     p.left -= run;
     count -= run;
   }

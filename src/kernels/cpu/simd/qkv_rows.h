@@ -7,8 +7,6 @@
 
 namespace octavo::cpu::OCTAVO_ISA {
 
-inline constexpr int64_t kLargestHead = 1024;
-
 // Rounds a padded row to `dtype`, as it would be had it been stored.
 OCTAVO_INLINE void round_row(float* row, int64_t dim, DType dtype) {
   if (dtype == DType::kFloat32) return;

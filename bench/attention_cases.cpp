@@ -69,7 +69,7 @@ class PagedLayers {
   }
 
  private:
-  static constexpr int kBlockTokens = 16;
+  static constexpr int kBlockTokens = 32;
 
   static mx::array make_tables(const Shape& shape) {
     const int columns = (shape.context + kBlockTokens - 1) / kBlockTokens;

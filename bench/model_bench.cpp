@@ -15,7 +15,7 @@
 namespace octavo::bench {
 namespace {
 
-constexpr int kBlockTokens = 16;
+constexpr int kBlockTokens = 32;
 constexpr int kStepRows = 512;  // of a prefill step, as the engine's default
 
 double median(std::vector<double> values) {

@@ -13,7 +13,7 @@ struct ModelFlags {
   std::string model;
   std::string dtype = "auto";
   std::string kv_cache_dtype = "auto";
-  int block_size = 16;
+  int block_size = 32;
   int max_model_len = 0;  // 0: the largest that fits
   std::string kv_memory;
   double memory_fraction = 0.9;

@@ -18,7 +18,7 @@ namespace octavo {
 struct EngineOptions {
   std::optional<DType> dtype;             // --dtype; default: the checkpoint's own
   KvFormat kv_format = KvFormat::kPlain;  // --kv-cache-dtype
-  int block_tokens = 16;                  // --block-size
+  int block_tokens = 32;                  // --block-size
   std::optional<int> max_model_len;       // --max-model-len
   std::optional<uint64_t> kv_bytes;       // --kv-memory
   double memory_fraction = 0.9;           // --memory-fraction

@@ -98,7 +98,7 @@ class Octavo:
 
 
 class LlamaCpp:
-    """--no-repack keeps quantised weights off its AMX path, which crashes on some machines."""
+    """Without repacking, quantised weights stay off its AMX path, which ends in SIGILL on some machines."""
 
     def __init__(self, environment: Environment):
         self.bin = environment.llama_bin
@@ -110,7 +110,7 @@ class LlamaCpp:
                   "-b", "2048", "-ub", "512", "-npp", str(s.context), "-ntg", str(s.output_len),
                   "-npl", ",".join(map(str, s.batch_sizes)), "--no-repack", "--output-format", "jsonl"]
         prefill = [shown_or_full(self.bin / "llama-bench"), "-m", shown_or_full(model), *threads, "-p", str(s.prefill_len),
-                   "-n", "0", "-r", "1", "--no-repack", "1", "-o", "json"]
+                   "-n", "0", "-r", "1", "--repack", "0", "-o", "json"]
         return decode, prefill
 
     def round(self, model: Path, s: Settings) -> dict[str, float | str]:

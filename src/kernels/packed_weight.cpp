@@ -394,7 +394,7 @@ PackedLayout packed_layout(const WeightView& source) {
           .dtype = source.dtype,
           .rows = source.rows,
           .cols = source.cols,
-          .padded_cols = round_up(source.cols, codes.bits == 0 ? kTileCols : kUnitCols),
+          .padded_cols = round_up(source.cols, kUnitCols),
           .bits = codes.bits,
           .group_size = codes.group_size,
           .zero = codes.zero,

@@ -45,7 +45,7 @@ struct PackedLayout {
   DType dtype = DType::kFloat32;  // dense
   int64_t rows = 0;
   int64_t cols = 0;
-  int64_t padded_cols = 0;  // zeros follow the last input
+  int64_t padded_cols = 0;  // to a multiple of 64: zeros follow the last input
   int bits = 0;             // of a code; 0: dense
   int group_size = 0;       // inputs that share a scale
   int zero = 0;  // the code of 0 before the bias; 8-bit codes with zero 128 are stored signed

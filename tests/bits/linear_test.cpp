@@ -95,6 +95,31 @@ TEST_P(BitsLinear, EveryFormatInEveryBatch) {
   std::printf("%d cases on %s\n", cases, std::string(cpu::name_of(GetParam())).c_str());
 }
 
+TEST_P(BitsLinear, GateAndUpOfDifferentFormats) {
+  std::mt19937 random(9);
+  const auto weights = every_format(random, 37, kInputs);
+  int cases = 0;
+  for (size_t i = 2; i + 1 < weights.size(); i += 4) {
+    for (const auto& [gate, up] :
+         {std::pair(i, weights.size() - 1 - i), std::pair(size_t{2}, i + 1)}) {
+      const Projection first{weights[gate], std::nullopt}, second{weights[up], std::nullopt};
+      SCOPED_TRACE(weights[gate].describe() + " with " + weights[up].describe());
+      const Product product = [&](const mx::array& x) {
+        return gated_linear(x, first, second, Activation::kSilu);
+      };
+      cases += compare_batches(product, mx::bfloat16, random);
+      const mx::array x = random_array(random, {21, kInputs}, mx::bfloat16);
+      LinearOptions reference;
+      reference.path = KernelPath::kReference;
+      const mx::array expected = gated_linear(x, first, second, Activation::kSilu, reference);
+      float scale = 1;
+      for (float value : floats_of(expected)) scale = std::max(scale, std::abs(value));
+      EXPECT_LT(largest_difference(product(x), expected), 0.02f * scale);
+    }
+  }
+  std::printf("%d cases on %s\n", cases, std::string(cpu::name_of(GetParam())).c_str());
+}
+
 TEST_P(BitsLinear, FusedFormsInEveryBatch) {
   std::mt19937 random(8);
   int cases = 0;

@@ -10,9 +10,10 @@
 namespace octavo::cpu {
 namespace {
 
-constexpr int64_t kFewRows = 32;           // up to here every weight is read once
-constexpr int64_t kManyRowStrips = 8;      // strips a thread keeps in its cache while rows pass by
-constexpr int64_t kClaimBytes = 96 << 10;  // of weights, when there are few rows
+constexpr int64_t kFewRows = 32;  // up to here every weight is read once
+constexpr int64_t kStripStep = 4;
+constexpr int64_t kFewRowStrips = 64;  // strips of the longest claim when there are few rows
+constexpr int64_t kManyRowStrips = 8;  // strips a thread keeps in its cache while rows pass by
 
 Arithmetic arithmetic_of(const LinearArgs& args) {
   if (args.x.dtype != DType::kBFloat16) return Arithmetic::kFloat32;
@@ -52,13 +53,32 @@ std::vector<LinearJob> jobs_of(const LinearArgs& args, const RowsJob& x) {
   return jobs;
 }
 
-// Strips of one claim: small enough to share evenly, large enough to be worth claiming.
-int64_t claim_strips(const LinearJob& job, int64_t total, int threads) {
-  const int64_t fair = std::max<int64_t>(2, total / (int64_t{threads} * 4));
-  const int64_t wanted = job.rows <= kFewRows
-                             ? kClaimBytes / std::max<int64_t>(1, job.weight.layout.strip_bytes())
-                             : kManyRowStrips;
-  return std::clamp<int64_t>(std::min(fair, wanted), 2, 64) / 2 * 2;
+// A run of one job's strips that a thread takes at once.
+struct Claim {
+  size_t job;
+  int64_t begin;
+  int64_t end;
+};
+
+// Long runs first, for they read memory best, then ever shorter ones, so that the threads finish
+// together. Multiples of four: the tile kernels take so many strips at a time.
+std::vector<Claim> claims_of(const std::vector<LinearJob>& jobs, int threads) {
+  int64_t left = 0;
+  for (const auto& job : jobs) left += job.weight.layout.strips();
+  std::vector<Claim> claims;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const int64_t strips = jobs[i].weight.layout.strips();
+    const int64_t most = jobs[i].rows <= kFewRows ? kFewRowStrips : kManyRowStrips;
+    for (int64_t begin = 0; begin < strips;) {
+      const int64_t fair = left / (int64_t{threads} * 3) / kStripStep * kStripStep;
+      const int64_t size = std::clamp(fair, kStripStep, most);
+      const int64_t end = std::min(begin + size, strips);
+      claims.push_back({i, begin, end});
+      left -= end - begin;
+      begin = end;
+    }
+  }
+  return claims;
 }
 
 void prepare_rows(const KernelTable& table, const RowsJob& x) {
@@ -82,23 +102,18 @@ void linear(const LinearArgs& args) {
   prepare_rows(table, x);
 
   const std::vector<LinearJob> jobs = jobs_of(args, x);
-  int64_t total = 0;
-  for (const auto& job : jobs) total += job.weight.layout.strips();
-  const int64_t claim = claim_strips(jobs[0], total, compute_pool().threads());
-  compute_pool().parallel_for(total, claim, [&](int64_t begin, int64_t end) {
-    prepare_thread();
-    int64_t base = 0;
-    for (const auto& job : jobs) {
-      const int64_t strips = job.weight.layout.strips();
-      const int64_t from = std::max(begin, base) - base;
-      const int64_t to = std::min(end, base + strips) - base;
-      if (from < to) {
-        std::byte* panels = scratch(Scratch::kPanels, table.linear_scratch(job, to - from));
-        table.linear(job, from, to, panels);
-      }
-      base += strips;
-    }
-  });
+  const std::vector<Claim> claims = claims_of(jobs, compute_pool().threads());
+  compute_pool().parallel_for(
+      static_cast<int64_t>(claims.size()), 1, [&](int64_t begin, int64_t end) {
+        prepare_thread();
+        for (int64_t i = begin; i < end; ++i) {
+          const Claim& claim = claims[static_cast<size_t>(i)];
+          const LinearJob& job = jobs[claim.job];
+          std::byte* panels =
+              scratch(Scratch::kPanels, table.linear_scratch(job, claim.end - claim.begin));
+          table.linear(job, claim.begin, claim.end, panels);
+        }
+      });
 }
 
 int64_t linear_scratch_bytes(int64_t rows, int64_t cols, int threads) {

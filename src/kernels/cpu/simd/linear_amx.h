@@ -57,35 +57,75 @@ static void amx_prepare(const RowsJob& job, int64_t row_begin, int64_t row_end) 
   }
 }
 
-// The two strips of one pass: gate and up, or strip i of each half of the range, so that both are
-// read forward from pass to pass and what is fetched ahead is what comes next.
-struct StripPair {
-  const PackedView* weight[2];
-  int64_t strip[2];
-  bool is_gated;
-  bool has_second;
+// The strips of one pass. Plain: strip i of each part of the range; gated: gate and up of strip i
+// of each part. So every stream is read forward from pass to pass, what is fetched ahead is what
+// comes next, and several streams at once draw more from memory than one.
+struct StripGroup {
+  const PackedView* weight[4];
+  int64_t strip[4];
+  bool present[4];
 };
 
-OCTAVO_INLINE int64_t pair_count(const LinearJob& job, int64_t strip_begin, int64_t strip_end) {
-  const int64_t strips = strip_end - strip_begin;
-  return job.up.data != nullptr ? strips : (strips + 1) / 2;
+template <int Streams>
+struct StripWalk {
+  const LinearJob& job;
+  int64_t begin;
+  int64_t end;
+
+  bool is_gated() const { return job.up.data != nullptr; }
+  int64_t parts() const { return is_gated() ? Streams / 2 : Streams; }
+  int64_t passes() const { return (end - begin + parts() - 1) / parts(); }
+
+  OCTAVO_INLINE StripGroup group(int64_t pass) const {
+    StripGroup group;
+    for (int i = 0; i < Streams; ++i) {
+      const int64_t part = is_gated() ? i / 2 : i;
+      const int64_t strip = begin + part * passes() + pass;
+      group.present[i] = strip < end && (part == 0 || passes() * part + pass < end - begin);
+      group.strip[i] = group.present[i] ? strip : begin + pass;
+      group.weight[i] = is_gated() && i % 2 == 1 ? &job.up : &job.weight;
+    }
+    return group;
+  }
+};
+
+inline constexpr int64_t kAheadElements = 1024;  // 2 KiB of bfloat16 weights
+
+OCTAVO_INLINE void fetch_tile_ahead(const uint16_t* tile) {
+#pragma GCC unroll 16
+  for (int64_t line = 0; line < kTileElements; line += 32)
+    _mm_prefetch(tile + kAheadElements + line, _MM_HINT_T0);
 }
 
-OCTAVO_INLINE StripPair strip_pair(const LinearJob& job, int64_t strip_begin, int64_t strip_end,
-                                   int64_t index) {
-  const int64_t first = strip_begin + index;
-  if (job.up.data != nullptr) return {{&job.weight, &job.up}, {first, first}, true, true};
-  const int64_t second = first + pair_count(job, strip_begin, strip_end);
-  const bool has_second = second < strip_end;
-  return {{&job.weight, &job.weight}, {first, has_second ? second : first}, false, has_second};
+// Tile register i += tiles [0, tiles) of strip i times one row block.
+template <bool Prefetch>
+OCTAVO_INLINE void multiply_four(const uint16_t* const (&w)[4], const uint16_t* x, int64_t tiles) {
+  for (int64_t t = 0; t < tiles; ++t) {
+    const int64_t at = t * kTileElements;
+    _tile_loadd(6, x + at, 64);
+    _tile_loadd(4, w[0] + at, 64);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(5, w[1] + at, 64);
+    _tile_dpbf16ps(1, 5, 6);
+    if constexpr (Prefetch) {
+      fetch_tile_ahead(w[0] + at);
+      fetch_tile_ahead(w[1] + at);
+    }
+    _tile_loadd(4, w[2] + at, 64);
+    _tile_dpbf16ps(2, 4, 6);
+    _tile_loadd(5, w[3] + at, 64);
+    _tile_dpbf16ps(3, 5, 6);
+    if constexpr (Prefetch) {
+      fetch_tile_ahead(w[2] + at);
+      fetch_tile_ahead(w[3] + at);
+    }
+  }
 }
 
-// Adds tiles [0, tiles) of both strips times one or two row blocks to tile registers 0..3.
-template <bool TwoBlocks, bool Prefetch>
-OCTAVO_INLINE void multiply_tiles(const uint16_t* w0, const uint16_t* w1, const uint16_t* x0,
-                                  const uint16_t* x1, int64_t tiles) {
-  // Far enough ahead that memory keeps streaming while the tiles are busy.
-  constexpr int64_t kAhead = 4096;
+// Tile register 2 b + i += tiles [0, tiles) of strip i times row block b.
+template <bool Prefetch>
+OCTAVO_INLINE void multiply_two(const uint16_t* w0, const uint16_t* w1, const uint16_t* x0,
+                                const uint16_t* x1, int64_t tiles) {
   for (int64_t t = 0; t < tiles; ++t) {
     const int64_t at = t * kTileElements;
     _tile_loadd(4, w0 + at, 64);
@@ -94,36 +134,51 @@ OCTAVO_INLINE void multiply_tiles(const uint16_t* w0, const uint16_t* w1, const 
     _tile_loadd(5, w1 + at, 64);
     _tile_dpbf16ps(1, 5, 6);
     if constexpr (Prefetch) {
-#pragma GCC unroll 16
-      for (int64_t line = 0; line < kTileElements; line += 32) {
-        _mm_prefetch(w0 + at + kAhead + line, _MM_HINT_T0);
-        _mm_prefetch(w1 + at + kAhead + line, _MM_HINT_T0);
-      }
+      fetch_tile_ahead(w0 + at);
+      fetch_tile_ahead(w1 + at);
     }
-    if constexpr (TwoBlocks) {
-      _tile_loadd(7, x1 + at, 64);
-      _tile_dpbf16ps(2, 4, 7);
-      _tile_dpbf16ps(3, 5, 7);
-    }
+    _tile_loadd(7, x1 + at, 64);
+    _tile_dpbf16ps(2, 4, 7);
+    _tile_dpbf16ps(3, 5, 7);
   }
 }
 
-// Quantised strips for one pass: decoded a unit at a time just before they are multiplied.
-template <bool TwoBlocks>
-static void multiply_units(const StripPair& pair, const CodeShape& shape0, const CodeShape& shape1,
-                           const uint16_t* x0, const uint16_t* x1) {
-  const CodeTable table0 = code_table(shape0);
-  const CodeTable table1 = code_table(shape1);
-  const std::byte* strip0 = pair.weight[0]->strip(pair.strip[0]);
-  const std::byte* strip1 = pair.weight[1]->strip(pair.strip[1]);
-  alignas(64) uint16_t numbers[2][2][2 * kTileElements];
-  for (int64_t u = 0; u < shape0.units; ++u) {
-    auto& unit = numbers[u & 1];
-    decode_unit_bf16(shape0, table0, strip0, u, unit[0]);
-    decode_unit_bf16(shape1, table1, strip1, u, unit[1]);
-    memory_written();
+OCTAVO_INLINE const uint16_t* dense_strip(const PackedView& weight, int64_t strip) {
+  return reinterpret_cast<const uint16_t*>(weight.strip(strip));
+}
+
+// Quantised strips (one of a gated pair may be dense): decoded a unit at a time just before they
+// are multiplied.
+template <int Streams>
+static void multiply_units(const StripGroup& group, const uint16_t* x0, const uint16_t* x1) {
+  CodeShape shapes[Streams];
+  CodeTable tables[Streams];
+  const std::byte* strips[Streams];
+  for (int i = 0; i < Streams; ++i) {
+    strips[i] = group.weight[i]->strip(group.strip[i]);
+    if (group.weight[i]->layout.bits == 0) continue;
+    shapes[i] = code_shape(group.weight[i]->layout);
+    tables[i] = code_table(shapes[i]);
+  }
+  const int64_t units = group.weight[0]->layout.padded_cols / kUnitCols;
+  alignas(64) uint16_t numbers[Streams][2 * kTileElements];
+  for (int64_t u = 0; u < units; ++u) {
     const int64_t at = u * 2 * kTileElements;
-    multiply_tiles<TwoBlocks, false>(unit[0], unit[1], x0 + at, x1 + at, 2);
+    const uint16_t* w[4];
+    for (int i = 0; i < Streams; ++i) {
+      if (group.weight[i]->layout.bits == 0) {
+        w[i] = reinterpret_cast<const uint16_t*>(strips[i]) + at;
+      } else {
+        decode_unit_bf16(shapes[i], tables[i], strips[i], u, numbers[i]);
+        w[i] = numbers[i];
+      }
+    }
+    memory_written();
+    if constexpr (Streams == 4) {
+      multiply_four<false>(w, x0 + at, 2);
+    } else {
+      multiply_two<false>(w[0], w[1], x0 + at, x1 + at, 2);
+    }
   }
 }
 
@@ -139,22 +194,22 @@ OCTAVO_INLINE void tile_rows(const float* tile, int64_t rows, __m512* out) {
   transpose16(out);
 }
 
-static void finish_tiles(const LinearJob& job, const StripPair& pair, const float (*tiles)[256],
-                         int64_t row_begin, int64_t row_end) {
+// The results of a pass. `tiles` of row block b and stream i: [b * streams + i].
+static void finish_tiles(const LinearJob& job, const StripGroup& group, int streams,
+                         const float (*tiles)[256], int64_t row_begin, int64_t row_end) {
+  const bool is_gated = job.up.data != nullptr;
   for (int64_t block = 0; row_begin + block * kRowBlock < row_end; ++block) {
     const int64_t first = row_begin + block * kRowBlock;
     const int64_t rows = row_end - first < kRowBlock ? row_end - first : kRowBlock;
-    __m512 sums[16];
-    __m512 others[16];
-    tile_rows(tiles[2 * block], rows, sums);
-    if (pair.has_second) tile_rows(tiles[2 * block + 1], rows, others);
-    for (int64_t m = 0; m < rows; ++m) {
-      if (pair.is_gated) {
-        finish_row(job, first + m, pair.strip[0], {{sums[m]}}, {{others[m]}});
-        continue;
-      }
-      finish_row(job, first + m, pair.strip[0], {{sums[m]}}, zero());
-      if (pair.has_second) finish_row(job, first + m, pair.strip[1], {{others[m]}}, zero());
+    for (int i = 0; i < streams; i += is_gated ? 2 : 1) {
+      if (!group.present[i]) continue;
+      __m512 sums[16];
+      __m512 others[16];
+      tile_rows(tiles[block * streams + i], rows, sums);
+      if (is_gated) tile_rows(tiles[block * streams + i + 1], rows, others);
+      for (int64_t m = 0; m < rows; ++m)
+        finish_row(job, first + m, group.strip[i], {{sums[m]}},
+                   is_gated ? Vec{{others[m]}} : zero());
     }
   }
 }
@@ -166,50 +221,39 @@ OCTAVO_INLINE void clear_tiles() {
   _tile_zero(3);
 }
 
-OCTAVO_INLINE void store_tiles(float (*tiles)[256], bool two_blocks) {
+OCTAVO_INLINE void store_tiles(float (*tiles)[256]) {
   _tile_stored(0, tiles[0], 64);
   _tile_stored(1, tiles[1], 64);
-  if (two_blocks) {
-    _tile_stored(2, tiles[2], 64);
-    _tile_stored(3, tiles[3], 64);
-  }
+  _tile_stored(2, tiles[2], 64);
+  _tile_stored(3, tiles[3], 64);
 }
 
-OCTAVO_INLINE const uint16_t* dense_strip(const PackedView& weight, int64_t strip) {
-  return reinterpret_cast<const uint16_t*>(weight.strip(strip));
-}
-
-// At most two row blocks: weights are read once, straight from memory.
+// One row block and four streams, or two row blocks and two streams: weights are read once,
+// straight from memory.
+template <int Streams>
 static void amx_few_rows(const LinearJob& job, int64_t strip_begin, int64_t strip_end) {
   const int64_t x_tiles = prepared_cols(job.weight.layout.cols) / 32;
+  const int64_t tiles_of_weight = job.weight.layout.padded_cols / 32;
   const auto* x0 = reinterpret_cast<const uint16_t*>(job.prepared);
   const uint16_t* x1 = x0 + x_tiles * kTileElements;
-  const bool two = job.rows > kRowBlock;
-  const int64_t pairs = pair_count(job, strip_begin, strip_end);
+  const StripWalk<Streams> walk{job, strip_begin, strip_end};
   alignas(64) float tiles[4][256];
-  for (int64_t index = 0; index < pairs; ++index) {
-    const StripPair pair = strip_pair(job, strip_begin, strip_end, index);
+  for (int64_t pass = 0; pass < walk.passes(); ++pass) {
+    const StripGroup group = walk.group(pass);
     clear_tiles();
-    if (pair.weight[0]->layout.bits != 0) {
-      const CodeShape shape0 = code_shape(pair.weight[0]->layout);
-      const CodeShape shape1 = code_shape(pair.weight[1]->layout);
-      if (two) {
-        multiply_units<true>(pair, shape0, shape1, x0, x1);
-      } else {
-        multiply_units<false>(pair, shape0, shape1, x0, x1);
-      }
+    if (job.weight.layout.bits != 0 || (walk.is_gated() && job.up.layout.bits != 0)) {
+      multiply_units<Streams>(group, x0, x1);
     } else {
-      const uint16_t* w0 = dense_strip(*pair.weight[0], pair.strip[0]);
-      const uint16_t* w1 = dense_strip(*pair.weight[1], pair.strip[1]);
-      const int64_t count = job.weight.layout.padded_cols / 32;
-      if (two) {
-        multiply_tiles<true, true>(w0, w1, x0, x1, count);
+      const uint16_t* w[4];
+      for (int i = 0; i < Streams; ++i) w[i] = dense_strip(*group.weight[i], group.strip[i]);
+      if constexpr (Streams == 4) {
+        multiply_four<true>(w, x0, tiles_of_weight);
       } else {
-        multiply_tiles<false, true>(w0, w1, x0, x1, count);
+        multiply_two<true>(w[0], w[1], x0, x1, tiles_of_weight);
       }
     }
-    store_tiles(tiles, two);
-    finish_tiles(job, pair, tiles, 0, job.rows);
+    store_tiles(tiles);
+    finish_tiles(job, group, Streams, tiles, 0, job.rows);
   }
 }
 
@@ -217,42 +261,35 @@ static void amx_few_rows(const LinearJob& job, int64_t strip_begin, int64_t stri
 static void amx_many_rows(const LinearJob& job, int64_t strip_begin, int64_t strip_end,
                           uint16_t* panels) {
   const int64_t x_tiles = prepared_cols(job.weight.layout.cols) / 32;
+  const int64_t tiles_of_weight = job.weight.layout.padded_cols / 32;
   const auto* x = reinterpret_cast<const uint16_t*>(job.prepared);
-  const bool is_gated = job.up.data != nullptr;
-  const int64_t pairs = pair_count(job, strip_begin, strip_end);
+  const StripWalk<2> walk{job, strip_begin, strip_end};
   const int64_t panel = kStripRows * job.weight.layout.padded_cols;
-  const auto numbers = [&](const PackedView& weight, int64_t strip, bool up) {
-    if (weight.layout.bits == 0) return dense_strip(weight, strip);
-    const int64_t index = (strip - strip_begin) * (is_gated ? 2 : 1) + (up ? 1 : 0);
-    return static_cast<const uint16_t*>(panels + index * panel);
+  const auto panel_of = [&](int64_t strip, bool up) {
+    const int64_t index = (strip - strip_begin) * (walk.is_gated() ? 2 : 1) + (up ? 1 : 0);
+    return panels + index * panel;
   };
   for (int64_t strip = strip_begin; strip < strip_end; ++strip) {
-    if (job.weight.layout.bits != 0)
-      decode_strip_bf16(job.weight, strip,
-                        const_cast<uint16_t*>(numbers(job.weight, strip, false)));
-    if (is_gated && job.up.layout.bits != 0)
-      decode_strip_bf16(job.up, strip, const_cast<uint16_t*>(numbers(job.up, strip, true)));
+    if (job.weight.layout.bits != 0) decode_strip_bf16(job.weight, strip, panel_of(strip, false));
+    if (walk.is_gated() && job.up.layout.bits != 0)
+      decode_strip_bf16(job.up, strip, panel_of(strip, true));
   }
   memory_written();
+  const auto numbers = [&](const StripGroup& group, int i) {
+    return group.weight[i]->layout.bits != 0 ? panel_of(group.strip[i], walk.is_gated() && i == 1)
+                                             : dense_strip(*group.weight[i], group.strip[i]);
+  };
   alignas(64) float tiles[4][256];
   for (int64_t m = 0; m < job.rows; m += kTileRows) {
     const int64_t end = m + kTileRows < job.rows ? m + kTileRows : job.rows;
-    const bool two = end - m > kRowBlock;
     const uint16_t* x0 = x + m / kRowBlock * x_tiles * kTileElements;
     const uint16_t* x1 = x0 + x_tiles * kTileElements;
-    for (int64_t index = 0; index < pairs; ++index) {
-      const StripPair pair = strip_pair(job, strip_begin, strip_end, index);
-      const uint16_t* w0 = numbers(*pair.weight[0], pair.strip[0], false);
-      const uint16_t* w1 = numbers(*pair.weight[1], pair.strip[1], is_gated);
-      const int64_t count = job.weight.layout.padded_cols / 32;
+    for (int64_t pass = 0; pass < walk.passes(); ++pass) {
+      const StripGroup group = walk.group(pass);
       clear_tiles();
-      if (two) {
-        multiply_tiles<true, false>(w0, w1, x0, x1, count);
-      } else {
-        multiply_tiles<false, false>(w0, w1, x0, x1, count);
-      }
-      store_tiles(tiles, two);
-      finish_tiles(job, pair, tiles, m, end);
+      multiply_two<false>(numbers(group, 0), numbers(group, 1), x0, x1, tiles_of_weight);
+      store_tiles(tiles);
+      finish_tiles(job, group, 2, tiles, m, end);
     }
   }
 }
@@ -260,8 +297,10 @@ static void amx_many_rows(const LinearJob& job, int64_t strip_begin, int64_t str
 static void linear_amx(const LinearJob& job, int64_t strip_begin, int64_t strip_end,
                        std::byte* scratch) {
   memory_written();
-  if (job.rows <= kTileRows) {
-    amx_few_rows(job, strip_begin, strip_end);
+  if (job.rows <= kRowBlock) {
+    amx_few_rows<4>(job, strip_begin, strip_end);
+  } else if (job.rows <= kTileRows) {
+    amx_few_rows<2>(job, strip_begin, strip_end);
   } else {
     amx_many_rows(job, strip_begin, strip_end, reinterpret_cast<uint16_t*>(scratch));
   }

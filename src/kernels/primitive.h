@@ -25,7 +25,7 @@ class KernelPrimitive : public mx::Primitive {
 // The stream the calling thread's kernels run on.
 mx::Stream kernel_stream();
 
-// Allocates `out` in MLX's memory.
+// Allocates `out` in MLX's memory, at the start of a cache line.
 void allocate(mx::array& out);
 
 // Our kernels walk rows by pointer; a strided array here is a bug in the caller.

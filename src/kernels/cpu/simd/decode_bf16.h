@@ -132,6 +132,7 @@ OCTAVO_INLINE void decode_unit_wide(const CodeShape& shape, const UnitScales& sc
 OCTAVO_INLINE void decode_unit_bf16(const CodeShape& shape, const CodeTable& table,
                                     const std::byte* strip, int64_t u, uint16_t* out) {
   UnitScales scales;
+  _mm_prefetch(strip + (u + 8) * shape.unit_scale_bytes, _MM_HINT_T0);
   read_unit_scales(shape, strip, u, scales);
   const std::byte* unit = strip + shape.scale_bytes + u * shape.unit_bytes;
   switch (shape.bits) {

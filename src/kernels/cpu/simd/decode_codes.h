@@ -11,6 +11,7 @@ struct CodeShape {
   int64_t units;
   int64_t groups;
   int64_t scale_bytes;
+  int64_t unit_scale_bytes;  // of the scales of one unit, about
   int64_t low_bytes;
   int64_t unit_bytes;
   int bits;
@@ -27,6 +28,7 @@ static inline CodeShape code_shape(const PackedLayout& layout) {
   return {layout.padded_cols / kUnitCols,
           layout.cols / layout.group_size,
           layout.scale_bytes(),
+          layout.scale_bytes() / (layout.padded_cols / kUnitCols),
           layout.low_bytes(),
           layout.low_bytes() + layout.high_bytes(),
           layout.bits,

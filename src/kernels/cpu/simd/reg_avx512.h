@@ -39,6 +39,12 @@ OCTAVO_INLINE Reg reg_load_bf16(const uint16_t* p) {
   const __m256i half = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
 }
+#ifdef OCTAVO_ISA_BF16
+OCTAVO_INLINE void reg_store_bf16(uint16_t* p, Reg v) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                      reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(v)));
+}
+#else
 OCTAVO_INLINE void reg_store_bf16(uint16_t* p, Reg v) {
   const __m512i bits = _mm512_castps_si512(v);
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
@@ -49,6 +55,7 @@ OCTAVO_INLINE void reg_store_bf16(uint16_t* p, Reg v) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
                       _mm512_cvtepi32_epi16(_mm512_mask_blend_epi32(nan, rounded, quiet)));
 }
+#endif
 OCTAVO_INLINE Reg reg_load_f16(const uint16_t* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }

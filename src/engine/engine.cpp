@@ -48,7 +48,7 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
   const MemoryRequest request{
       .device_bytes = usable_memory_bytes(),
       .memory_fraction = options.memory_fraction,
-      .weights_bytes = model.file_bytes,
+      .weights_bytes = model.weights_bytes,
       .step_bytes = step_bytes(model, options.max_num_batched_tokens, 1),
       .model_context = model.plan.max_context,
       .max_model_len = options.max_model_len,

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/compute_pool.h"
+#include "kernels/cpu/linear.h"
 #include "models/config.h"
 #include "models/families.h"
 
@@ -50,6 +52,21 @@ std::string quantization_of(const Config& config) {
                      quantization->integer_or("group_size", 64));
 }
 
+// What a tensor takes in memory: matrices are packed in strips of 16 rows and units of 64 inputs
+// (kernels/packed_weight.h), the last of each filled with zeros. The inputs of an MLX-quantised
+// matrix are not seen here; at most half a unit a row is missed.
+uint64_t packed_size(const TensorView& tensor) {
+  if (tensor.shape.size() != 2) return tensor.bytes.size();
+  const auto rows = static_cast<uint64_t>(tensor.shape[0]);
+  const auto cols = static_cast<uint64_t>(tensor.shape[1]);
+  if (rows == 0 || cols == 0) return 0;
+  uint64_t row_bytes = tensor.bytes.size() / rows;
+  const bool dense = tensor.type == TensorType::F32 || tensor.type == TensorType::F16 ||
+                     tensor.type == TensorType::BF16;
+  if (dense) row_bytes = row_bytes / cols * ((cols + kUnitCols - 1) / kUnitCols * kUnitCols);
+  return row_bytes * ((rows + kStripRows - 1) / kStripRows * kStripRows);
+}
+
 }  // namespace
 
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype) {
@@ -63,6 +80,7 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   description.quantization = quantization_of(config);
   description.container = checkpoint.gguf() != nullptr ? "GGUF" : "safetensors";
   for (const auto& tensor : checkpoint.tensors()) {
+    description.weights_bytes += packed_size(tensor);
     description.bytes_by_type[std::string(tensor_type_name(tensor.type))] += tensor.bytes.size();
   }
   return description;
@@ -76,21 +94,22 @@ uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows) {
   uint64_t most_inputs = static_cast<uint64_t>(model.plan.hidden);
   for (const auto& layer : model.plan.layers) {
     const AttentionPlan& a = layer.attention;
-    // q and k as projected, normed and rotated, v, and what attention returns.
-    const int heads = 4 * a.heads + 4 * a.kv_heads;
+    // q, k and v as projected, q as rotated, and what attention returns; the gated product; two
+    // sums.
+    const int heads = 3 * a.heads + 2 * a.kv_heads;
     const auto attention = static_cast<uint64_t>(heads) * static_cast<uint64_t>(a.head_dim);
     const auto mlp = static_cast<uint64_t>(layer.mlp.intermediate);
     row_elements =
-        std::max(row_elements, 6 * static_cast<uint64_t>(model.plan.hidden) + attention + 3 * mlp);
+        std::max(row_elements, 2 * static_cast<uint64_t>(model.plan.hidden) + attention + mlp);
     most_inputs = std::max(
         {most_inputs, mlp, static_cast<uint64_t>(a.heads) * static_cast<uint64_t>(a.head_dim)});
   }
   const auto rows = static_cast<uint64_t>(tokens);
-  const uint64_t widened =
-      rows * most_inputs * sizeof(float);  // linear's float32 copy of its input
+  const auto scratch = static_cast<uint64_t>(cpu::linear_scratch_bytes(
+      tokens, static_cast<int64_t>(most_inputs), compute_pool().threads()));
   const uint64_t logits =
       static_cast<uint64_t>(logit_rows) * static_cast<uint64_t>(model.plan.vocab) * sizeof(float);
-  return kLayersInFlight * rows * row_elements * size_of(model.dtype) + widened + 2 * logits;
+  return kLayersInFlight * rows * row_elements * size_of(model.dtype) + scratch + 2 * logits;
 }
 
 }  // namespace octavo

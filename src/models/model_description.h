@@ -16,7 +16,8 @@ struct ModelDescription {
   DecoderPlan plan;
   DType dtype = DType::kBFloat16;  // compute and KV
   std::vector<int> stop_token_ids;
-  uint64_t parameters = 0;  // of the model, however they are stored
+  uint64_t parameters = 0;     // of the model, however they are stored
+  uint64_t weights_bytes = 0;  // in memory, packed for the kernels
   uint64_t file_bytes = 0;
   std::map<std::string, uint64_t> bytes_by_type;  // as stored: "Q4_K" -> bytes
   std::string quantization;  // of an MLX checkpoint: "affine 4-bit in groups of 64"; else empty

@@ -160,11 +160,14 @@ struct FetchAhead {
   int64_t lines = 0;
 };
 
-// Tile register 2 b + i += tiles [0, tiles) of strip i times row block b.
-template <bool Prefetch>
+// Tile register 2 b + i += tiles [0, tiles) of strip i times row block b. `between` is called with
+// every tile: other work, done while the products are.
+template <bool Prefetch, typename Between>
 OCTAVO_INLINE void multiply_two(const uint16_t* w0, const uint16_t* w1, const uint16_t* x0,
-                                const uint16_t* x1, int64_t tiles, FetchAhead ahead = {}) {
+                                const uint16_t* x1, int64_t tiles, FetchAhead ahead,
+                                const Between& between) {
   for (int64_t t = 0; t < tiles; ++t) {
+    between(t);
     for (int64_t line = 0; line < ahead.lines; ++line, ahead.from += 64)
       _mm_prefetch(ahead.from, _MM_HINT_T1);
     const int64_t at = t * kTileElements;
@@ -330,30 +333,37 @@ OCTAVO_INLINE void finish_strip(const LinearJob& job, int64_t strip, int64_t fir
     finish_row(job, first + m, strip, {{sums[m]}}, Gated ? Vec{{ups[m]}} : zero());
 }
 
-// The results of a pass. `tiles` of row block b and stream i: [b * streams + i].
-static void finish_tiles(const LinearJob& job, const StripGroup& group, int streams,
-                         const float (*tiles)[256], int64_t row_begin, int64_t row_end) {
+// What a pass leaves behind: the tile of row block b and stream i is [b * streams + i].
+struct PassResults {
+  StripGroup group;
+  int streams;
+  int64_t row_begin;
+  int64_t row_end;
+  alignas(64) float tiles[4][256];
+};
+
+// Writes out one of the four tiles (with its partner, if it is a gate's).
+static __attribute__((noinline)) void finish_tile(const LinearJob& job, const PassResults& results,
+                                                  int index) {
   const bool is_gated = job.up.data != nullptr;
-  for (int64_t block = 0; row_begin + block * kRowBlock < row_end; ++block) {
-    const int64_t first = row_begin + block * kRowBlock;
-    const int64_t rows = row_end - first < kRowBlock ? row_end - first : kRowBlock;
-    for (int i = 0; i < streams; i += is_gated ? 2 : 1) {
-      if (!group.present[i]) continue;
-      __m512 sums[16];
-      __m512 ups[16];
-      tile_rows(tiles[block * streams + i], rows, sums);
-      if (is_gated) tile_rows(tiles[block * streams + i + 1], rows, ups);
-      const int64_t strip = group.strip[i];
-      if (is_gated && job.residual != nullptr) {
-        finish_strip<true, true>(job, strip, first, rows, sums, ups);
-      } else if (is_gated) {
-        finish_strip<true, false>(job, strip, first, rows, sums, ups);
-      } else if (job.residual != nullptr) {
-        finish_strip<false, true>(job, strip, first, rows, sums, ups);
-      } else {
-        finish_strip<false, false>(job, strip, first, rows, sums, ups);
-      }
-    }
+  const int stream = index % results.streams;
+  const int64_t first = results.row_begin + index / results.streams * kRowBlock;
+  const int64_t left = results.row_end - first;
+  if (left <= 0 || !results.group.present[stream] || (is_gated && stream % 2 == 1)) return;
+  const int64_t rows = left < kRowBlock ? left : kRowBlock;
+  const int64_t strip = results.group.strip[stream];
+  __m512 sums[16];
+  __m512 ups[16];
+  tile_rows(results.tiles[index], rows, sums);
+  if (is_gated) tile_rows(results.tiles[index + 1], rows, ups);
+  if (is_gated && job.residual != nullptr) {
+    finish_strip<true, true>(job, strip, first, rows, sums, ups);
+  } else if (is_gated) {
+    finish_strip<true, false>(job, strip, first, rows, sums, ups);
+  } else if (job.residual != nullptr) {
+    finish_strip<false, true>(job, strip, first, rows, sums, ups);
+  } else {
+    finish_strip<false, false>(job, strip, first, rows, sums, ups);
   }
 }
 
@@ -382,7 +392,10 @@ static void amx_few_rows(const LinearJob& job, int64_t strip_begin, int64_t stri
   const StripWalk<Streams> walk{job, strip_begin, strip_end};
   const UnitDecoder decoders[2] = {unit_decoder(job.weight), unit_decoder(job.up)};
   const bool is_quantized = decoders[0].shape.bits != 0 || decoders[1].shape.bits != 0;
-  alignas(64) float tiles[4][256];
+  PassResults results;
+  results.streams = Streams;
+  results.row_begin = 0;
+  results.row_end = job.rows;
   for (int64_t pass = 0; pass < walk.passes(); ++pass) {
     const StripGroup group = walk.group(pass);
     clear_tiles();
@@ -394,11 +407,12 @@ static void amx_few_rows(const LinearJob& job, int64_t strip_begin, int64_t stri
       if constexpr (Streams == 4) {
         multiply_four<true>(w, x0, tiles_of_weight);
       } else {
-        multiply_two<true>(w[0], w[1], x0, x1, tiles_of_weight);
+        multiply_two<true>(w[0], w[1], x0, x1, tiles_of_weight, {}, [](int64_t) {});
       }
     }
-    store_tiles(tiles);
-    finish_tiles(job, group, Streams, tiles, 0, job.rows);
+    results.group = group;
+    store_tiles(results.tiles);
+    for (int i = 0; i < 4; ++i) finish_tile(job, results, i);
   }
 }
 
@@ -424,7 +438,21 @@ static void amx_many_rows(const LinearJob& job, int64_t strip_begin, int64_t str
     return group.weight[i]->layout.bits != 0 ? panel_of(group.strip[i], walk.is_gated() && i == 1)
                                              : dense_strip(*group.weight[i], group.strip[i]);
   };
-  alignas(64) float tiles[4][256];
+  // A pass's results are written out a tile at a time during the next one: the tile unit is never
+  // idle for long.
+  PassResults results[2];
+  int current = 0;
+  int unfinished = 4;  // first tile of the other results that is still to be written; 4: none
+  const int64_t stride = tiles_of_weight >= 4 ? tiles_of_weight / 4 : 1;
+  int64_t due = 0;
+  const auto finish_some = [&](int64_t t) OCTAVO_INLINE_LAMBDA {
+    if (t != due || unfinished == 4) return;
+    finish_tile(job, results[1 - current], unfinished++);
+    due += stride;
+  };
+  const auto finish_rest = [&] {
+    while (unfinished < 4) finish_tile(job, results[1 - current], unfinished++);
+  };
   for (int64_t m = 0; m < job.rows; m += kTileRows) {
     const int64_t end = m + kTileRows < job.rows ? m + kTileRows : job.rows;
     const uint16_t* x0 = x + m / kRowBlock * x_tiles * kTileElements;
@@ -434,17 +462,28 @@ static void amx_many_rows(const LinearJob& job, int64_t strip_begin, int64_t str
                     end < job.rows ? (32 + walk.passes() - 1) / walk.passes() : 0};
     for (int64_t pass = 0; pass < walk.passes(); ++pass) {
       const StripGroup group = walk.group(pass);
+      due = stride / 2;
       clear_tiles();
       if (m == 0) {  // the weights come from memory
-        multiply_two<true>(numbers(group, 0), numbers(group, 1), x0, x1, tiles_of_weight, next);
+        multiply_two<true>(numbers(group, 0), numbers(group, 1), x0, x1, tiles_of_weight, next,
+                           finish_some);
       } else {
-        multiply_two<false>(numbers(group, 0), numbers(group, 1), x0, x1, tiles_of_weight, next);
+        multiply_two<false>(numbers(group, 0), numbers(group, 1), x0, x1, tiles_of_weight, next,
+                            finish_some);
       }
       next.from += next.lines * 64 * tiles_of_weight;
-      store_tiles(tiles);
-      finish_tiles(job, group, 2, tiles, m, end);
+      finish_rest();
+      PassResults& done = results[current];
+      done.group = group;
+      done.streams = 2;
+      done.row_begin = m;
+      done.row_end = end;
+      store_tiles(done.tiles);
+      current = 1 - current;
+      unfinished = 0;
     }
   }
+  finish_rest();
 }
 
 static void linear_amx(const LinearJob& job, int64_t strip_begin, int64_t strip_end,

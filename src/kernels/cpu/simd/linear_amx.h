@@ -129,10 +129,13 @@ OCTAVO_INLINE void fetch_tile_ahead(const uint16_t* tile) {
     _mm_prefetch(tile + kAheadElements + line, _MM_HINT_T0);
 }
 
-// Tile register i += tiles [0, tiles) of strip i times one row block.
-template <bool Prefetch>
-OCTAVO_INLINE void multiply_four(const uint16_t* const (&w)[4], const uint16_t* x, int64_t tiles) {
+// Tile register i += tiles [0, tiles) of strip i times one row block. `between` is called with
+// every tile: other work, done while the products are.
+template <bool Prefetch, typename Between>
+OCTAVO_INLINE void multiply_four(const uint16_t* const (&w)[4], const uint16_t* x, int64_t tiles,
+                                 Between& between) {
   for (int64_t t = 0; t < tiles; ++t) {
+    between(t);
     const int64_t at = t * kTileElements;
     _tile_loadd(6, x + at, 64);
     _tile_loadd(4, w[0] + at, 64);
@@ -160,12 +163,11 @@ struct FetchAhead {
   int64_t lines = 0;
 };
 
-// Tile register 2 b + i += tiles [0, tiles) of strip i times row block b. `between` is called with
-// every tile: other work, done while the products are.
+// Tile register 2 b + i += tiles [0, tiles) of strip i times row block b.
 template <bool Prefetch, typename Between>
 OCTAVO_INLINE void multiply_two(const uint16_t* w0, const uint16_t* w1, const uint16_t* x0,
                                 const uint16_t* x1, int64_t tiles, FetchAhead ahead,
-                                const Between& between) {
+                                Between& between) {
   for (int64_t t = 0; t < tiles; ++t) {
     between(t);
     for (int64_t line = 0; line < ahead.lines; ++line, ahead.from += 64)
@@ -381,6 +383,49 @@ OCTAVO_INLINE void store_tiles(float (*tiles)[256]) {
   _tile_stored(3, tiles[3], 64);
 }
 
+// Writes a pass's results out a tile at a time during the next one, so that the tile unit is never
+// idle for long.
+class PassWriter {
+ public:
+  PassWriter(const LinearJob& job, int64_t tiles_of_weight)
+      : job_(job), stride_(tiles_of_weight >= 4 ? tiles_of_weight / 4 : 1) {}
+
+  void begin_pass() { due_ = stride_ / 2; }
+
+  // Called with every tile of a pass.
+  OCTAVO_INLINE void operator()(int64_t t) {
+    if (t != due_ || written_ == 4) return;
+    finish_tile(job_, results_[1 - current_], written_++);
+    due_ += stride_;
+  }
+
+  // Takes the tile registers of the pass that has ended.
+  OCTAVO_INLINE void end_pass(const StripGroup& group, int streams, int64_t row_begin,
+                              int64_t row_end) {
+    write_rest();
+    PassResults& done = results_[current_];
+    done.group = group;
+    done.streams = streams;
+    done.row_begin = row_begin;
+    done.row_end = row_end;
+    store_tiles(done.tiles);
+    current_ = 1 - current_;
+    written_ = 0;
+  }
+
+  void write_rest() {
+    while (written_ < 4) finish_tile(job_, results_[1 - current_], written_++);
+  }
+
+ private:
+  const LinearJob& job_;
+  int64_t stride_;
+  int64_t due_ = 0;
+  int written_ = 4;  // tiles of the other results that are written
+  int current_ = 0;
+  PassResults results_[2];
+};
+
 // One row block and four streams, or two row blocks and two streams: weights are read once,
 // straight from memory.
 template <int Streams>
@@ -392,12 +437,10 @@ static void amx_few_rows(const LinearJob& job, int64_t strip_begin, int64_t stri
   const StripWalk<Streams> walk{job, strip_begin, strip_end};
   const UnitDecoder decoders[2] = {unit_decoder(job.weight), unit_decoder(job.up)};
   const bool is_quantized = decoders[0].shape.bits != 0 || decoders[1].shape.bits != 0;
-  PassResults results;
-  results.streams = Streams;
-  results.row_begin = 0;
-  results.row_end = job.rows;
+  PassWriter writer(job, tiles_of_weight);
   for (int64_t pass = 0; pass < walk.passes(); ++pass) {
     const StripGroup group = walk.group(pass);
+    writer.begin_pass();
     clear_tiles();
     if (is_quantized) {
       multiply_units<Streams>(group, decoders, walk.is_gated(), x0, x1);
@@ -405,15 +448,14 @@ static void amx_few_rows(const LinearJob& job, int64_t strip_begin, int64_t stri
       const uint16_t* w[4];
       for (int i = 0; i < Streams; ++i) w[i] = dense_strip(*group.weight[i], group.strip[i]);
       if constexpr (Streams == 4) {
-        multiply_four<true>(w, x0, tiles_of_weight);
+        multiply_four<true>(w, x0, tiles_of_weight, writer);
       } else {
-        multiply_two<true>(w[0], w[1], x0, x1, tiles_of_weight, {}, [](int64_t) {});
+        multiply_two<true>(w[0], w[1], x0, x1, tiles_of_weight, {}, writer);
       }
     }
-    results.group = group;
-    store_tiles(results.tiles);
-    for (int i = 0; i < 4; ++i) finish_tile(job, results, i);
+    writer.end_pass(group, Streams, 0, job.rows);
   }
+  writer.write_rest();
 }
 
 // Many rows: the strips stay in the cache (decoded once if quantised) while the rows pass by.
@@ -438,21 +480,7 @@ static void amx_many_rows(const LinearJob& job, int64_t strip_begin, int64_t str
     return group.weight[i]->layout.bits != 0 ? panel_of(group.strip[i], walk.is_gated() && i == 1)
                                              : dense_strip(*group.weight[i], group.strip[i]);
   };
-  // A pass's results are written out a tile at a time during the next one: the tile unit is never
-  // idle for long.
-  PassResults results[2];
-  int current = 0;
-  int unfinished = 4;  // first tile of the other results that is still to be written; 4: none
-  const int64_t stride = tiles_of_weight >= 4 ? tiles_of_weight / 4 : 1;
-  int64_t due = 0;
-  const auto finish_some = [&](int64_t t) OCTAVO_INLINE_LAMBDA {
-    if (t != due || unfinished == 4) return;
-    finish_tile(job, results[1 - current], unfinished++);
-    due += stride;
-  };
-  const auto finish_rest = [&] {
-    while (unfinished < 4) finish_tile(job, results[1 - current], unfinished++);
-  };
+  PassWriter writer(job, tiles_of_weight);
   for (int64_t m = 0; m < job.rows; m += kTileRows) {
     const int64_t end = m + kTileRows < job.rows ? m + kTileRows : job.rows;
     const uint16_t* x0 = x + m / kRowBlock * x_tiles * kTileElements;
@@ -462,28 +490,20 @@ static void amx_many_rows(const LinearJob& job, int64_t strip_begin, int64_t str
                     end < job.rows ? (32 + walk.passes() - 1) / walk.passes() : 0};
     for (int64_t pass = 0; pass < walk.passes(); ++pass) {
       const StripGroup group = walk.group(pass);
-      due = stride / 2;
+      writer.begin_pass();
       clear_tiles();
       if (m == 0) {  // the weights come from memory
         multiply_two<true>(numbers(group, 0), numbers(group, 1), x0, x1, tiles_of_weight, next,
-                           finish_some);
+                           writer);
       } else {
         multiply_two<false>(numbers(group, 0), numbers(group, 1), x0, x1, tiles_of_weight, next,
-                            finish_some);
+                            writer);
       }
       next.from += next.lines * 64 * tiles_of_weight;
-      finish_rest();
-      PassResults& done = results[current];
-      done.group = group;
-      done.streams = 2;
-      done.row_begin = m;
-      done.row_end = end;
-      store_tiles(done.tiles);
-      current = 1 - current;
-      unfinished = 0;
+      writer.end_pass(group, 2, m, end);
     }
   }
-  finish_rest();
+  writer.write_rest();
 }
 
 static void linear_amx(const LinearJob& job, int64_t strip_begin, int64_t strip_end,

@@ -10,10 +10,6 @@
 
 namespace octavo::cpu::OCTAVO_ISA {
 
-// gcc's tile intrinsics do not say that they read memory: what was stored before must be stored
-// when they run.
-OCTAVO_INLINE void memory_written() { asm volatile("" ::: "memory"); }
-
 static void configure_tiles() {
   struct alignas(64) Config {
     uint8_t palette = 1;
@@ -24,6 +20,7 @@ static void configure_tiles() {
   };
   static_assert(sizeof(Config) == 64);
   static const Config config;
+  // gcc 12's intrinsic declares only the first 8 bytes as read.
   asm volatile("" ::"r"(&config) : "memory");
   _tile_loadconfig(&config);
 }

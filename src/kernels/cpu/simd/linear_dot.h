@@ -95,28 +95,30 @@ OCTAVO_INLINE void dot_strip(const PackedLayout& layout, const typename Dot::Ele
   }
 }
 
-template <typename Dot>
-static int64_t dot_panel_elements(const LinearJob& job) {
-  return kStripRows * job.weight.layout.padded_cols;
+// Elements of a decoded strip, of both matrices if gated.
+static int64_t dot_panel(const LinearJob& job) {
+  const int64_t up = job.up.data != nullptr ? job.up.layout.padded_cols : 0;
+  return kStripRows * (job.weight.layout.padded_cols + up);
+}
+
+// Decoded strips that are kept: all of a claim when the rows come in several blocks.
+static int64_t dot_panels(const LinearJob& job, int64_t strips) {
+  return job.rows > kDotRows ? strips : 1;
 }
 
 template <typename Dot>
 static int64_t dot_scratch(const LinearJob& job, int64_t strips) {
-  const int64_t kept = job.rows > kDotRows ? strips : 1;
-  const int64_t panels = job.up.data != nullptr ? 2 : 1;
-  return kept * panels * kStripRows *
-         (job.weight.layout.padded_cols +
-          (job.up.data != nullptr ? job.up.layout.padded_cols : 0)) *
+  return dot_panels(job, strips) * dot_panel(job) *
          static_cast<int64_t>(sizeof(typename Dot::Element));
 }
 
-// The strip's numbers: where they are, or decoded into `panel`.
+// The strip's numbers: where they are, or in `panel`, decoded unless they are already.
 template <typename Dot>
 static const typename Dot::Element* strip_numbers(const PackedView& weight, int64_t strip,
-                                                  typename Dot::Element* panel) {
+                                                  bool decoded, typename Dot::Element* panel) {
   if (!Dot::needs_decoding(weight.layout))
     return reinterpret_cast<const typename Dot::Element*>(weight.strip(strip));
-  Dot::decode(weight, strip, panel);
+  if (!decoded) Dot::decode(weight, strip, panel);
   return panel;
 }
 
@@ -139,31 +141,17 @@ static void dot_rows(const LinearJob& job, int64_t strip, const typename Dot::El
 template <typename Dot>
 static void linear_dot(const LinearJob& job, int64_t strip_begin, int64_t strip_end,
                        std::byte* scratch) {
-  using Element = typename Dot::Element;
-  const bool is_gated = job.up.data != nullptr;
   const int64_t w_elements = kStripRows * job.weight.layout.padded_cols;
-  const int64_t up_elements = is_gated ? kStripRows * job.up.layout.padded_cols : 0;
-  auto* panels = reinterpret_cast<Element*>(scratch);
-  if (job.rows <= kDotRows) {
-    for (int64_t strip = strip_begin; strip < strip_end; ++strip) {
-      const Element* w = strip_numbers<Dot>(job.weight, strip, panels);
-      const Element* up =
-          is_gated ? strip_numbers<Dot>(job.up, strip, panels + w_elements) : nullptr;
-      dot_rows<Dot>(job, strip, w, up, 0, job.rows);
-    }
-    return;
-  }
-  const int64_t stride = w_elements + up_elements;
+  auto* panels = reinterpret_cast<typename Dot::Element*>(scratch);
   for (int64_t m = 0; m < job.rows; m += kDotRows) {
     const int64_t end = m + kDotRows < job.rows ? m + kDotRows : job.rows;
     for (int64_t strip = strip_begin; strip < strip_end; ++strip) {
-      Element* panel = panels + (strip - strip_begin) * stride;
-      const Element* w = panel;
-      const Element* up = is_gated ? panel + w_elements : nullptr;
-      if (m == 0 || !Dot::needs_decoding(job.weight.layout))
-        w = strip_numbers<Dot>(job.weight, strip, panel);
-      if (is_gated && (m == 0 || !Dot::needs_decoding(job.up.layout)))
-        up = strip_numbers<Dot>(job.up, strip, panel + w_elements);
+      const int64_t kept = (strip - strip_begin) % dot_panels(job, strip_end - strip_begin);
+      auto* panel = panels + kept * dot_panel(job);
+      const auto* w = strip_numbers<Dot>(job.weight, strip, m > 0, panel);
+      const auto* up = job.up.data != nullptr
+                           ? strip_numbers<Dot>(job.up, strip, m > 0, panel + w_elements)
+                           : nullptr;
       dot_rows<Dot>(job, strip, w, up, m, end);
     }
   }

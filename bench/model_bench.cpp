@@ -74,7 +74,7 @@ class Sequences {
                   .first(static_cast<size_t>(rows)),
               start, start + rows == tokens);
         }
-        const auto drawn = runner_.run(builder.build());
+        const auto drawn = run(builder);
         std::copy(drawn.begin(), drawn.end(), last_.begin() + first);
       }
     }
@@ -86,7 +86,7 @@ class Sequences {
     BatchBuilder builder(groups_);
     for (size_t i = 0; i < pages_.size(); ++i)
       add(builder, static_cast<int>(i), std::span(&last_[i], 1), length_, true);
-    last_ = runner_.run(builder.build());
+    last_ = run(builder);
     ++length_;
   }
 
@@ -97,6 +97,11 @@ class Sequences {
   }
 
  private:
+  std::vector<TokenId> run(BatchBuilder& builder) {
+    runner_.start(builder.build());
+    return runner_.finish().tokens;
+  }
+
   void add(BatchBuilder& builder, int sequence, std::span<const TokenId> tokens, int start,
            bool sampled) {
     SequencePages& pages = pages_[static_cast<size_t>(sequence)];
@@ -128,7 +133,7 @@ class Bench {
                        kBlockTokens),
             page_count(), KernelPath::kNative),
         pool_(kv_.page_count()),
-        runner_(model_, kv_, KernelPath::kNative) {
+        runner_(model_, kv_, {}) {
     // As the engine does, so that what is measured is what it runs.
     const uint64_t step = step_bytes(description_, kStepRows, most_sequences());
     mx::set_memory_limit(step / 2);

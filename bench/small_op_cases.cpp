@@ -55,7 +55,7 @@ void bench_sample(CaseRunner& runner, const char* how, const RowSampling& sampli
   Case c{.name = name,
          .work = {.bytes = static_cast<double>(logits.nbytes()), .flops = 1.0 * rows * vocab},
          .peak = &probe_of(cpu::active_isa()).fp32,
-         .ours = over(inputs, [all](const mx::array& in) { return sample(in, all); })};
+         .ours = over(inputs, [all](const mx::array& in) { return sample(in, all).tokens; })};
   if (runner.mlx() && sampling.temperature == 0) {
     c.mlx = over(inputs, [](const mx::array& in) { return mx::argmax(in, -1); });
   }
@@ -67,6 +67,8 @@ void bench_sample(CaseRunner& runner, const char* how, const RowSampling& sampli
 void bench_small_ops(CaseRunner& runner) {
   bench_rms_norm(runner);
   bench_sample(runner, "greedy", {});
+  bench_sample(runner, "temperature", {.temperature = 0.8f, .seed = 1});
+  bench_sample(runner, "top-p of all", {.temperature = 0.8f, .top_p = 0.9f, .seed = 1});
   bench_sample(runner, "top-p", {.temperature = 0.8f, .top_p = 0.95f, .top_k = 50, .seed = 1});
 }
 

@@ -1,4 +1,4 @@
-/* octavo_rust.h - tokenizers and chat templates from Rust, as C functions.
+/* octavo_rust.h - tokenizers, chat templates and SHA-256 from Rust, as C functions.
  *
  * Every function returns a status; outputs are written only on OCTAVO_OK. A handle is immutable and
  * may be used from many threads at once. Text is UTF-8 with a size, may hold NUL and has no
@@ -34,6 +34,9 @@ typedef struct octavo_ids {
 
 octavo_status octavo_text_free(octavo_text text);
 octavo_status octavo_ids_free(octavo_ids ids);
+
+/* digest: 32 bytes. */
+octavo_status octavo_sha256(const uint8_t* data, size_t size, uint8_t* digest);
 
 /* A tokenizer, from the bytes of a tokenizer.json. Its truncation and padding are ignored. */
 typedef struct octavo_tokenizer octavo_tokenizer;

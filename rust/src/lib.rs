@@ -7,6 +7,7 @@
 mod border;
 mod json_dumps;
 mod python;
+mod sha256_ffi;
 mod template;
 mod template_ffi;
 mod template_guard;

@@ -1,6 +1,7 @@
 #include "cache/cache_plan.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/error.h"
 
@@ -46,6 +47,18 @@ int group_size(const std::vector<Kind>& kinds) {
 }
 
 }  // namespace
+
+int CacheGroup::pages_held(int tokens, int step_tokens) const {
+  if (spec.window == 0) return pages_for(tokens);
+  const int64_t held = int64_t{spec.window} + 2 * int64_t{step_tokens} + block_tokens;
+  return pages_for(static_cast<int>(std::min<int64_t>(tokens, held)));
+}
+
+int CachePlan::pages_held(int tokens, int step_tokens) const {
+  int pages = 0;
+  for (const auto& group : groups) pages += group.pages_held(tokens, step_tokens);
+  return pages;
+}
 
 int CachePlan::pages_for(int tokens) const {
   int pages = 0;

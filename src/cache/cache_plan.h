@@ -19,6 +19,9 @@ struct CacheGroup {
   PageGeometry geometry() const { return spec.geometry(block_tokens); }
   // Page ids that `tokens` tokens of one sequence hold.
   int pages_for(int tokens) const { return spec.pages_for(tokens, block_tokens); }
+  // The most it holds at a time on its way to `tokens` tokens, in steps of up to `step_tokens` rows
+  // of which two are in flight: a window gives pages back.
+  int pages_held(int tokens, int step_tokens) const;
 };
 
 struct LayerPlace {
@@ -34,8 +37,10 @@ struct CachePlan {
 
   // What one page id costs over all buffers.
   size_t bytes_per_page_id() const { return page_bytes * static_cast<size_t>(slots); }
-  // Page ids one sequence of `tokens` tokens holds, over all groups.
+  // Page ids that `tokens` tokens of one sequence fill, over all groups, and the most that are held
+  // at a time on the way there.
   int pages_for(int tokens) const;
+  int pages_held(int tokens, int step_tokens) const;
   // Memory a token costs in a long sequence, padding included.
   double bytes_per_token() const;
 };

@@ -10,9 +10,14 @@ namespace octavo {
 KvStore::KvStore(CachePlan plan, int page_count, KernelPath path)
     : plan_(std::move(plan)), page_count_(page_count), path_(path) {
   for (int slot = 0; slot < plan_.slots; ++slot) {
-    buffers_.push_back(
+    memory_.push_back(
         make_device_buffer({page_count, static_cast<int>(plan_.page_bytes)}, mx::uint8));
   }
+  buffers_ = memory_;
+}
+
+void KvStore::touch() {
+  for (auto& buffer : memory_) touch_device_buffer(buffer);
 }
 
 KvPages KvStore::layer(int layer) const {

@@ -20,6 +20,11 @@ class KvStore {
   // Binds the layer to what kv_write returned, so that later reads wait for the write.
   void rebind(int layer, const KvPages& written);
 
+  // Forgets what is queued: every layer is bound to its memory as it is.
+  void rebind_to_memory() { buffers_ = memory_; }
+  // Makes every page resident, so that memory the plan promised is there.
+  void touch();
+
   // All buffers: evaluating them finishes every write queued so far.
   const std::vector<mx::array>& buffers() const { return buffers_; }
 
@@ -27,7 +32,8 @@ class KvStore {
   CachePlan plan_;
   int page_count_;
   KernelPath path_;
-  std::vector<mx::array> buffers_;  // by slot: [pages, page_bytes] uint8
+  std::vector<mx::array> memory_;   // by slot: [pages, page_bytes] uint8
+  std::vector<mx::array> buffers_;  // the same memory behind the writes queued so far
 };
 
 }  // namespace octavo

@@ -13,12 +13,12 @@ namespace {
 constexpr uint64_t kReserveBytes = 256ull << 20;
 
 // The longest context whose pages fit in `bytes`.
-int context_that_fits(uint64_t bytes, const CachePlan& cache) {
+int context_that_fits(uint64_t bytes, const CachePlan& cache, int step_tokens) {
   int low = 0;
   int high = 1 << 30;
   while (low < high) {
     const int middle = low + (high - low + 1) / 2;
-    const auto pages = static_cast<uint64_t>(cache.pages_for(middle));
+    const auto pages = static_cast<uint64_t>(cache.pages_held(middle, step_tokens));
     if (pages * cache.bytes_per_page_id() <= bytes) {
       low = middle;
     } else {
@@ -66,7 +66,7 @@ MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache) {
   plan.reserve_bytes = kReserveBytes;
 
   const uint64_t room = room_for_pages(request, plan);
-  const int fits = context_that_fits(room, cache);
+  const int fits = context_that_fits(room, cache, request.step_tokens);
   if (fits == 0) {
     throw SetupError(fmt::format(
         "{} left for pages, but one sequence needs at least {}: raise --kv-memory or "
@@ -78,11 +78,18 @@ MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache) {
     throw SetupError(fmt::format(
         "--max-model-len {} needs {} of pages and {} is left; use --max-model-len {} or less",
         *request.max_model_len,
-        format_bytes(static_cast<uint64_t>(cache.bytes_per_token() * *request.max_model_len)),
+        format_bytes(
+            static_cast<uint64_t>(cache.pages_held(*request.max_model_len, request.step_tokens)) *
+            cache.bytes_per_page_id()),
         format_bytes(room), fits));
   }
   plan.max_model_len = request.max_model_len.value_or(std::min(request.model_context, fits));
-  const int wanted = cache.pages_for(plan.max_model_len) * std::max(1, request.sequences);
+  const int64_t usual =
+      int64_t{request.usual_sequences} *
+      cache.pages_held(std::min(plan.max_model_len, request.usual_tokens), request.step_tokens);
+  const int wanted = static_cast<int>(std::min<int64_t>(
+      INT32_MAX,
+      std::max<int64_t>(usual, cache.pages_held(plan.max_model_len, request.step_tokens))));
   const auto most =
       static_cast<int>(std::min<uint64_t>(room / cache.bytes_per_page_id(), INT32_MAX));
   plan.page_count = request.kv_bytes ? most : std::min(wanted, most);

@@ -13,11 +13,15 @@ struct MemoryRequest {
   uint64_t device_bytes = 0;     // what the machine or the cgroup allows
   double memory_fraction = 0.9;  // --memory-fraction
   uint64_t weights_bytes = 0;
-  uint64_t step_bytes = 0;           // peak of one largest step
-  int model_context = 0;             // what the model was made for
-  std::optional<int> max_model_len;  // --max-model-len
-  std::optional<uint64_t> kv_bytes;  // --kv-memory
-  int sequences = 1;                 // sequences of full length the pool should hold, if they fit
+  uint64_t step_bytes = 0;                // peak of one largest step
+  int model_context = 0;                  // what the model was made for
+  std::optional<int> max_model_len = {};  // --max-model-len
+  std::optional<uint64_t> kv_bytes = {};  // --kv-memory
+  int step_tokens = 512;                  // rows of the largest step
+  // Without --kv-memory the pool holds one context of full length, or this many sequences of this
+  // many tokens, whichever is more, as far as they fit.
+  int usual_sequences = 1;
+  int usual_tokens = 0;
 };
 
 struct MemoryPlan {

@@ -7,13 +7,16 @@
 namespace octavo {
 
 PageLease::PageLease(PageLease&& other) noexcept
-    : pool_(std::exchange(other.pool_, nullptr)), pages_(std::exchange(other.pages_, {})) {}
+    : pool_(std::exchange(other.pool_, nullptr)),
+      pages_(std::exchange(other.pages_, {})),
+      released_front_(std::exchange(other.released_front_, 0)) {}
 
 PageLease& PageLease::operator=(PageLease&& other) noexcept {
   if (this != &other) {
     truncate(0);
     pool_ = std::exchange(other.pool_, nullptr);
     pages_ = std::exchange(other.pages_, {});
+    released_front_ = std::exchange(other.released_front_, 0);
   }
   return *this;
 }
@@ -23,59 +26,133 @@ PageLease::~PageLease() { truncate(0); }
 void PageLease::append(PageLease&& other) {
   OCTAVO_CHECK(pool_ == nullptr || other.pool_ == nullptr || pool_ == other.pool_);
   if (pool_ == nullptr) pool_ = other.pool_;
+  if (pages_.empty()) released_front_ = other.released_front_;
   pages_.insert(pages_.end(), other.pages_.begin(), other.pages_.end());
   other.pages_.clear();
 }
 
 void PageLease::truncate(size_t count) {
   while (pages_.size() > count) {
-    pool_->drop_reference(pages_.back());
+    if (pages_.back() != kNoPage) pool_->drop_reference(pages_.back());
     pages_.pop_back();
   }
 }
 
-PageLease PageLease::share(size_t count) const {
+void PageLease::release_front(size_t count) {
   OCTAVO_CHECK(count <= pages_.size());
-  if (count == 0) return {};
-  std::vector<PageId> shared(pages_.begin(), pages_.begin() + static_cast<std::ptrdiff_t>(count));
-  for (PageId page : shared) pool_->add_reference(page);
-  return {*pool_, std::move(shared)};
+  for (; released_front_ < count; ++released_front_) {
+    PageId& page = pages_[released_front_];
+    if (page != kNoPage) pool_->drop_reference(std::exchange(page, kNoPage));
+  }
 }
 
 PagePool::PagePool(int page_count) {
   OCTAVO_CHECK(page_count >= 0);
-  references_.resize(static_cast<size_t>(page_count), 0);
-  free_.reserve(references_.size());
+  pages_.resize(static_cast<size_t>(page_count));
+  free_.reserve(pages_.size());
   // Handed out from the back, so the lowest ids go first.
   for (PageId page = page_count - 1; page >= 0; --page) free_.push_back(page);
 }
 
-PagePool::~PagePool() { OCTAVO_CHECK(free_.size() == references_.size()); }
+PagePool::~PagePool() { OCTAVO_CHECK(referenced_pages() == 0); }
 
 std::optional<PageLease> PagePool::try_lease(int count) {
   OCTAVO_CHECK(count >= 0);
-  if (count > free_pages()) return std::nullopt;
-  std::vector<PageId> pages;
-  pages.reserve(static_cast<size_t>(count));
+  if (count > available_pages()) return std::nullopt;
+  std::vector<PageId> lent;
+  lent.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
-    // Newest first: a page just given back is the likeliest to be warm.
-    pages.push_back(free_.back());
-    free_.pop_back();
-    references_[static_cast<size_t>(pages.back())] = 1;
+    PageId page = kNoPage;
+    if (free_.empty()) {
+      page = evict_oldest();
+    } else {
+      // Newest first: a page just given back is the likeliest to be warm.
+      page = free_.back();
+      free_.pop_back();
+    }
+    at(page).references = 1;
+    lent.push_back(page);
   }
-  return PageLease(*this, std::move(pages));
+  return PageLease(*this, std::move(lent));
+}
+
+PageLease PagePool::share(std::span<const PageId> pages) {
+  for (PageId page : pages) {
+    if (page != kNoPage) add_reference(page);
+  }
+  return {*this, {pages.begin(), pages.end()}};
+}
+
+void PagePool::keep(PageId page) {
+  OCTAVO_CHECK(at(page).references > 0);
+  at(page).kept = true;
+}
+
+void PagePool::forget(PageId page) {
+  if (state(page) == PageState::kCached) {
+    unlink(page);
+    free_.push_back(page);
+  }
+  at(page).kept = false;
+}
+
+PageState PagePool::state(PageId page) const {
+  if (at(page).references > 0) return PageState::kReferenced;
+  return at(page).kept ? PageState::kCached : PageState::kFree;
+}
+
+const PagePool::Page& PagePool::at(PageId page) const {
+  OCTAVO_CHECK(page >= 0 && page < page_count());
+  return pages_[static_cast<size_t>(page)];
+}
+
+PagePool::Page& PagePool::at(PageId page) {
+  return const_cast<Page&>(std::as_const(*this).at(page));
 }
 
 void PagePool::add_reference(PageId page) {
-  int32_t& count = references_[static_cast<size_t>(page)];
-  OCTAVO_CHECK(count > 0);
-  ++count;
+  Page& entry = at(page);
+  if (entry.references == 0) {
+    OCTAVO_CHECK(entry.kept);  // a free page's content is nobody's
+    unlink(page);
+  }
+  ++entry.references;
 }
 
 void PagePool::drop_reference(PageId page) {
-  int32_t& count = references_[static_cast<size_t>(page)];
-  OCTAVO_CHECK(count > 0);
-  if (--count == 0) free_.push_back(page);
+  Page& entry = at(page);
+  OCTAVO_CHECK(entry.references > 0);
+  if (--entry.references > 0) return;
+  if (entry.kept) {
+    link_newest(page);
+  } else {
+    free_.push_back(page);
+  }
+}
+
+void PagePool::link_newest(PageId page) {
+  Page& entry = at(page);
+  entry.previous = ends_.previous;
+  entry.next = kNoPage;
+  (ends_.previous == kNoPage ? ends_ : at(ends_.previous)).next = page;
+  ends_.previous = page;
+  ++cached_count_;
+}
+
+void PagePool::unlink(PageId page) {
+  const Page& entry = at(page);
+  (entry.previous == kNoPage ? ends_ : at(entry.previous)).next = entry.next;
+  (entry.next == kNoPage ? ends_ : at(entry.next)).previous = entry.previous;
+  --cached_count_;
+}
+
+PageId PagePool::evict_oldest() {
+  const PageId page = ends_.next;
+  OCTAVO_CHECK(page != kNoPage);
+  if (on_evict_) on_evict_(page);
+  unlink(page);
+  at(page).kept = false;
+  return page;
 }
 
 }  // namespace octavo

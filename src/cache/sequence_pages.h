@@ -15,13 +15,20 @@ class SequencePages {
   // `plan` and `pool` must outlive the sequence.
   SequencePages(const CachePlan& plan, PagePool& pool);
 
+  // Begins with these pages of others, by group. Only while it holds nothing.
+  void adopt(std::span<const std::vector<PageId>> pages);
   // Makes room for `tokens` tokens in every group. False, with nothing taken, when the pool has too
   // few pages.
   bool grow_to(int tokens);
   // Gives back the pages that `tokens` tokens do not need.
   void shrink_to(int tokens);
+  // Gives back the pages whose tokens no row from `position` on looks at.
+  void release_behind(int position);
+  // Gives back every page.
+  void release();
 
-  // Column c: the page of tokens [c * block_tokens, (c + 1) * block_tokens) of the group.
+  // Column c: the page of tokens [c * block_tokens, (c + 1) * block_tokens) of the group, kNoPage
+  // when the window has passed it.
   std::span<const PageId> table(int group) const {
     return leases_[static_cast<size_t>(group)].pages();
   }

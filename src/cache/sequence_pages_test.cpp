@@ -43,5 +43,20 @@ TEST(SequencePages, ShrinkingKeepsThePagesInUse) {
   EXPECT_EQ(pages.table(0)[0], first);
 }
 
+TEST(SequencePages, AWindowGivesBackWhatNoLaterRowSees) {
+  const CachePlan plan = two_groups();  // blocks of 8; the second group's window is 16
+  PagePool pool(12);
+  SequencePages pages(plan, pool);
+  ASSERT_TRUE(pages.grow_to(40));
+  pages.release_behind(22);  // row 22 sees 7..22
+  EXPECT_NE(pages.table(1)[0], kNoPage);
+  pages.release_behind(23);
+  EXPECT_EQ(pages.table(1)[0], kNoPage);
+  EXPECT_NE(pages.table(1)[1], kNoPage);
+  EXPECT_NE(pages.table(0)[0], kNoPage);
+  pages.release();
+  EXPECT_EQ(pool.free_pages(), 12);
+}
+
 }  // namespace
 }  // namespace octavo

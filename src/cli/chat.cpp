@@ -55,8 +55,8 @@ ChatScreenOptions screen_options(bool interactive) {
 
 ChatSession make_session(const ChatFlags& flags, Llm& llm) {
   TextRequest settings;
-  settings.sampling = flags.sampling.params();
-  settings.max_tokens =
+  settings.engine.sampling = flags.sampling.params();
+  settings.engine.max_tokens =
       flags.max_tokens > 0 ? flags.max_tokens : llm.engine().memory().max_model_len;
   if (!flags.thinking.empty()) settings.render.enable_thinking = flags.thinking == "on";
   ChatSession session([&llm](const TextRequest& request,
@@ -75,7 +75,7 @@ void greet(ChatScreen& screen, const ChatModel& model, const ModelDescription& d
 
 void run(const ChatFlags& flags) {
   const bool interactive = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
-  const auto llm = flags.model.load();
+  const auto llm = flags.model.load(flags.model.options_for_one());
   if (!llm->can_chat()) {
     throw SetupError(fmt::format(
         "{} has no chat template, so it cannot chat; try: octavo generate {} --prompt TEXT",

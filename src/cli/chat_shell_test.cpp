@@ -64,7 +64,7 @@ class ChatShellTest : public testing::Test {
                message["content"].get<std::string>() + "|";
     }
     requests.push_back(asked);
-    seeds.push_back(request.sampling.seed);
+    seeds.push_back(request.engine.sampling.seed);
     TextAnswer answer;
     answer.prompt_tokens.resize(static_cast<size_t>(prompt_tokens));
     answer.generation.finish_reason = FinishReason::kStop;

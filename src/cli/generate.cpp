@@ -28,10 +28,10 @@ struct GenerateFlags {
 
 TextRequest request_of(const GenerateFlags& flags) {
   TextRequest request;
-  request.sampling = flags.sampling.params();
-  request.max_tokens = flags.max_tokens;
-  request.ignore_eos = flags.ignore_eos;
-  request.stop = flags.stop;
+  request.engine.sampling = flags.sampling.params();
+  request.engine.max_tokens = flags.max_tokens;
+  request.engine.ignore_eos = flags.ignore_eos;
+  request.text.stop = flags.stop;
   if (!flags.chat) {
     request.prompt = flags.prompt;
     return request;
@@ -73,7 +73,7 @@ Json memory_of(const Llm& llm) {
 }
 
 void run(const GenerateFlags& flags) {
-  const auto llm = flags.model.load();
+  const auto llm = flags.model.load(flags.model.options_for_one());
   const TextAnswer answer = llm->generate(request_of(flags), [&](std::string_view text) {
     if (!flags.json) {
       std::fwrite(text.data(), 1, text.size(), stdout);

@@ -33,7 +33,8 @@ void ModelFlags::add_to(CLI::App& command) {
       ->group(group);
   command
       .add_option("--kv-memory", kv_memory,
-                  "Memory for KV pages, like 4GiB (default: what the context needs)")
+                  "Memory for KV pages, like 4GiB (default: what one full context needs, or 32 "
+                  "sequences of 2048 tokens where many run at once)")
       ->group(group);
   command
       .add_option("--memory-fraction", memory_fraction,
@@ -56,6 +57,26 @@ void ModelFlags::add_to(CLI::App& command) {
   command.add_flag("--pin-threads", pin_threads, "Keep each of them on one core")->group(group);
 }
 
+void ModelFlags::add_batch_flags_to(CLI::App& command) {
+  const std::string group = "Many at once";
+  command
+      .add_option("--max-num-seqs", max_num_seqs, "Sequences that run at the same time, at most")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--scheduling-policy", scheduling_policy,
+                  "Who goes first: fcfs (as they came), or priority (each request's own number, "
+                  "lower first)")
+      ->check(CLI::IsMember({"fcfs", "priority"}))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_flag("--enable-prefix-caching,!--no-enable-prefix-caching", enable_prefix_caching,
+                "Compute a beginning that prompts share only once (on unless switched off)")
+      ->group(group);
+}
+
 EngineOptions ModelFlags::engine_options() const {
   set_compute_options({.threads = threads, .pinned = pin_threads});
   EngineOptions options;
@@ -66,12 +87,22 @@ EngineOptions ModelFlags::engine_options() const {
   if (!kv_memory.empty()) options.kv_bytes = parse_bytes(kv_memory, "--kv-memory");
   options.memory_fraction = memory_fraction;
   options.max_num_batched_tokens = max_num_batched_tokens;
+  options.max_num_seqs = max_num_seqs;
+  if (scheduling_policy == "priority") options.scheduling_policy = SchedulingPolicy::kPriority;
+  options.enable_prefix_caching = enable_prefix_caching;
   return options;
 }
 
-std::unique_ptr<Llm> ModelFlags::load() const {
+EngineOptions ModelFlags::options_for_one() const {
+  EngineOptions options = engine_options();
+  options.max_num_seqs = 1;
+  options.touch_pages = false;
+  return options;
+}
+
+std::unique_ptr<Llm> ModelFlags::load(const EngineOptions& options) const {
   ProgressBar bar("Loading");
-  return std::make_unique<Llm>(model, engine_options(),
+  return std::make_unique<Llm>(model, options,
                                [&](uint64_t done, uint64_t total) { bar.update(done, total); });
 }
 

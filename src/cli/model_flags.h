@@ -18,13 +18,21 @@ struct ModelFlags {
   std::string kv_memory;
   double memory_fraction = 0.9;
   int max_num_batched_tokens = 512;
+  int max_num_seqs = 64;
+  std::string scheduling_policy = "fcfs";
+  bool enable_prefix_caching = true;
   int threads = 0;  // 0: as many as this process may use
   bool pin_threads = false;
 
   void add_to(CLI::App& command);
+  // For commands that answer many at once.
+  void add_batch_flags_to(CLI::App& command);
+
   EngineOptions engine_options() const;
+  // For one answer at a time: pages become resident as they are used.
+  EngineOptions options_for_one() const;
   // Loads the model with a progress bar.
-  std::unique_ptr<Llm> load() const;
+  std::unique_ptr<Llm> load(const EngineOptions& options) const;
 };
 
 struct SamplingFlags {

@@ -7,39 +7,41 @@
 
 namespace octavo {
 
-BatchBuilder::BatchBuilder(int groups) : tables_(static_cast<size_t>(groups)) {}
-
 int BatchBuilder::add_sequence(std::span<const TokenId> tokens, int start,
                                const SequencePages& pages) {
-  const auto first = static_cast<int>(batch_.tokens.size());
+  const int first = batch_.rows();
   const auto count = static_cast<int>(tokens.size());
   batch_.tokens.insert(batch_.tokens.end(), tokens.begin(), tokens.end());
+  batch_.token_sources.resize(batch_.tokens.size(), -1);
   for (int i = 0; i < count; ++i) batch_.positions.push_back(start + i);
   batch_.cu_seqlens_q.push_back(first + count);
   batch_.context_lens.push_back(start + count);
-  for (size_t g = 0; g < tables_.size(); ++g) {
-    const auto table = pages.table(static_cast<int>(g));
-    tables_[g].emplace_back(table.begin(), table.end());
-  }
+  sequences_.push_back(&pages);
   return first;
 }
 
-void BatchBuilder::sample_row(int row, const RowSampling& sampling) {
-  batch_.logit_rows.push_back(row);
-  batch_.sampling.push_back(sampling);
+void BatchBuilder::take_token(int row, int source) {
+  batch_.token_sources[static_cast<size_t>(row)] = source;
+  batch_.waits_for_previous = true;
 }
 
-void BatchBuilder::want_logits(int row) { batch_.logit_rows.push_back(row); }
+int BatchBuilder::sample_row(int row, RowSampling sampling) {
+  if (sampling.history.pending >= 0) batch_.waits_for_previous = true;
+  batch_.logit_rows.push_back(row);
+  batch_.sampling.push_back(std::move(sampling));
+  return static_cast<int>(batch_.sampling.size()) - 1;
+}
 
 Batch BatchBuilder::build() {
-  for (const auto& group : tables_) {
+  for (int g = 0; g < groups_; ++g) {
     size_t columns = 0;
-    for (const auto& table : group) columns = std::max(columns, table.size());
+    for (const auto* pages : sequences_) columns = std::max(columns, pages->table(g).size());
     BlockTable flat{static_cast<int>(columns), {}};
-    flat.pages.reserve(group.size() * columns);
-    for (const auto& table : group) {
+    flat.pages.reserve(sequences_.size() * columns);
+    for (const auto* pages : sequences_) {
+      const auto table = pages->table(g);
       flat.pages.insert(flat.pages.end(), table.begin(), table.end());
-      flat.pages.resize(flat.pages.size() + columns - table.size(), -1);
+      flat.pages.resize(flat.pages.size() + columns - table.size(), kNoPage);
     }
     batch_.block_tables.push_back(std::move(flat));
   }

@@ -16,40 +16,58 @@ namespace octavo {
 // last.
 struct BlockTable {
   int columns = 0;
-  std::vector<PageId> pages;
+  std::vector<PageId> pages = {};
+};
+
+// A row whose logits say how likely the prompt's next token was.
+struct PromptLogprobRow {
+  int32_t row = 0;
+  TokenId target = 0;
+  int32_t count = 0;  // of the likeliest tokens besides it
 };
 
 // Rows of all sequences one after the other; kernels/batch_layout.h has the meanings.
 struct Batch {
-  std::vector<TokenId> tokens;              // [T]
-  std::vector<int32_t> positions;           // [T]
-  std::vector<int32_t> cu_seqlens_q = {0};  // [S + 1]
-  std::vector<int32_t> context_lens;        // [S]
-  std::vector<BlockTable> block_tables;     // by cache group
-  std::vector<int32_t> logit_rows;          // rows whose logits are wanted
-  std::vector<RowSampling> sampling;        // one per logit row
+  std::vector<TokenId> tokens = {};  // [T]; of no meaning where token_sources is set
+  std::vector<int32_t> token_sources =
+      {};                               // [T]: -1, or the entry of the step before's drawn tokens
+  std::vector<int32_t> positions = {};  // [T]
+  std::vector<int32_t> cu_seqlens_q = {0};    // [S + 1]
+  std::vector<int32_t> context_lens = {};     // [S]
+  std::vector<BlockTable> block_tables = {};  // by cache group
+  std::vector<int32_t> logit_rows = {};       // rows whose logits are wanted
+  std::vector<RowSampling> sampling = {};     // one per logit row
+  std::vector<PromptLogprobRow> prompt_logprobs = {};
+  bool waits_for_previous = false;  // some token_sources or history.pending is set
 
+  int rows() const { return static_cast<int>(tokens.size()); }
   int sequences() const { return static_cast<int>(context_lens.size()); }
 };
 
 // Collects the rows of a step.
 class BatchBuilder {
  public:
-  explicit BatchBuilder(int groups);
+  explicit BatchBuilder(int groups) : groups_(groups) {}
 
   // Rows for `tokens`, which stand at [start, start + tokens.size()) of their sequence and whose
-  // pages `pages` already has. Returns the index of the first of them.
+  // pages `pages` already has. Returns the index of the first of them. `pages` stays as it is until
+  // build().
   int add_sequence(std::span<const TokenId> tokens, int start, const SequencePages& pages);
-  // Draw a token from this row's logits.
-  void sample_row(int row, const RowSampling& sampling);
+  // The row's token is still in flight: this entry of the step before's drawn tokens.
+  void take_token(int row, int source);
+  // Draw a token from this row's logits. Returns its entry among the drawn tokens.
+  int sample_row(int row, RowSampling sampling);
   // Only the row's logits are wanted.
-  void want_logits(int row);
+  void want_logits(int row) { batch_.logit_rows.push_back(row); }
+  void want_prompt_logprobs(PromptLogprobRow row) { batch_.prompt_logprobs.push_back(row); }
 
+  int prompt_logprob_rows() const { return static_cast<int>(batch_.prompt_logprobs.size()); }
   Batch build();
 
  private:
+  int groups_;
   Batch batch_;
-  std::vector<std::vector<std::vector<PageId>>> tables_;  // by group, by sequence
+  std::vector<const SequencePages*> sequences_;
 };
 
 }  // namespace octavo

@@ -3,8 +3,8 @@
 #include <mlx/memory.h>
 
 #include <algorithm>
-#include <chrono>
-#include <span>
+#include <future>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -14,21 +14,26 @@
 namespace octavo {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+// Sequences the pool is made for without --kv-memory, and how long they are taken to be: enough for
+// a small server, and not the whole machine.
+constexpr int kUsualSequences = 32;
+constexpr int kUsualTokens = 2048;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+SchedulerOptions scheduler_options(const EngineOptions& options, const ModelDescription& model,
+                                   const MemoryPlan& plan) {
+  return {.max_num_seqs = options.max_num_seqs,
+          .max_num_batched_tokens = options.max_num_batched_tokens,
+          .max_model_len = plan.max_model_len,
+          .vocab = model.plan.vocab,
+          .stop_token_ids = {model.stop_token_ids.begin(), model.stop_token_ids.end()},
+          .policy = options.scheduling_policy,
+          .enable_prefix_caching = options.enable_prefix_caching};
 }
 
-// How the first token behind the prompt is drawn.
-RowSampling row_sampling(const Request& request) {
-  const SamplingParams& params = request.sampling;
-  return {.temperature = params.temperature,
-          .top_p = params.top_p,
-          .min_p = params.min_p,
-          .top_k = std::max(0, params.top_k),
-          .seed = params.seed,
-          .position = static_cast<uint32_t>(request.prompt.size())};
+RunnerOptions runner_options(const EngineOptions& options, const ModelDescription& model,
+                             const MemoryPlan& plan) {
+  const auto rows = static_cast<int>(plan.step_bytes / 2 / std::max<uint64_t>(1, row_bytes(model)));
+  return {.rows_at_once = rows, .fails = options.fails};
 }
 
 }  // namespace
@@ -45,72 +50,43 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
   if (options.max_num_batched_tokens < 1) {
     throw SetupError("--max-num-batched-tokens: must be at least 1");
   }
+  if (options.max_num_seqs < 1) throw SetupError("--max-num-seqs: must be at least 1");
+  const int logit_rows = std::min(options.max_num_batched_tokens, kLogitRows);
   const MemoryRequest request{
       .device_bytes = usable_memory_bytes(),
       .memory_fraction = options.memory_fraction,
       .weights_bytes = model.weights_bytes,
-      .step_bytes = step_bytes(model, options.max_num_batched_tokens, 1),
+      .step_bytes = step_bytes(model, options.max_num_batched_tokens, logit_rows),
       .model_context = model.plan.max_context,
       .max_model_len = options.max_model_len,
       .kv_bytes = options.kv_bytes,
+      .step_tokens = options.max_num_batched_tokens,
+      .usual_sequences = std::min(options.max_num_seqs, kUsualSequences),
+      .usual_tokens = kUsualTokens,
   };
   return plan_memory(request, plan_engine_cache(model, options));
 }
 
-// The sequence whose K and V stand in the pages.
-struct CachedSequence {
-  std::vector<TokenId> tokens;
-  SequencePages pages;
-};
-
+// Made, used and destroyed by the engine thread.
 struct Engine::Loaded {
-  Loaded(const Checkpoint& checkpoint, const EngineOptions& options_in, Progress progress)
-      : options(options_in),
-        description(describe_model(checkpoint, options_in.dtype)),
-        plan(plan_engine_memory(description, options_in)),
+  Loaded(const Checkpoint& checkpoint, const EngineOptions& options, Progress progress)
+      : description(describe_model(checkpoint, options.dtype)),
+        plan(plan_engine_memory(description, options)),
         source(checkpoint, std::move(progress)),
         model(description.plan, description.dtype, source),
-        kv(plan_engine_cache(description, options_in), plan.page_count, KernelPath::kNative),
-        runner(model, kv, KernelPath::kNative),
+        kv(plan_engine_cache(description, options), plan.page_count, KernelPath::kNative),
+        runner(model, kv, runner_options(options, description, plan)),
         pool(plan.page_count),
-        cached{{}, SequencePages(kv.plan(), pool)} {
+        prefixes(kv.plan(), pool),
+        scheduler(scheduler_options(options, description, plan), prefixes),
+        loop({.max_open_requests = options.max_open_requests}, prefixes, scheduler, runner) {
+    if (options.touch_pages) kv.touch();
     // Weights and pages are ours and not counted by MLX; what it allocates is the step. It queues
     // no further while it holds more than this (see step_bytes).
     mx::set_memory_limit(plan.step_bytes / 2);
     mx::set_cache_limit(plan.step_bytes);
   }
 
-  // Runs rows for `tokens` behind what is cached. Draws a token when `sampling` is given.
-  std::optional<TokenId> step(std::span<const TokenId> tokens, const RowSampling* sampling) {
-    const auto start = static_cast<int>(cached.tokens.size());
-    // The plan gives the pool at least one context of max_model_len, which callers stay below.
-    OCTAVO_CHECK(cached.pages.grow_to(start + static_cast<int>(tokens.size())));
-    BatchBuilder builder(static_cast<int>(kv.plan().groups.size()));
-    const int first = builder.add_sequence(tokens, start, cached.pages);
-    if (sampling != nullptr)
-      builder.sample_row(first + static_cast<int>(tokens.size()) - 1, *sampling);
-    const auto drawn = runner.run(builder.build());
-    cached.tokens.insert(cached.tokens.end(), tokens.begin(), tokens.end());
-    return drawn.empty() ? std::nullopt : std::optional(drawn[0]);
-  }
-
-  bool is_stop(TokenId token) const {
-    const auto& stops = description.stop_token_ids;
-    return std::find(stops.begin(), stops.end(), token) != stops.end();
-  }
-
-  // Forgets all but what the prompt shares with the cached sequence; at least one prompt token
-  // stays to be run.
-  int reuse_prefix(std::span<const TokenId> prompt) {
-    const size_t most = std::min(cached.tokens.size(), prompt.size() - 1);
-    size_t same = 0;
-    while (same < most && cached.tokens[same] == prompt[same]) ++same;
-    cached.tokens.resize(same);
-    cached.pages.shrink_to(static_cast<int>(same));
-    return static_cast<int>(same);
-  }
-
-  EngineOptions options;
   ModelDescription description;
   MemoryPlan plan;
   WeightSource source;
@@ -118,59 +94,71 @@ struct Engine::Loaded {
   KvStore kv;
   Runner runner;
   PagePool pool;
-  CachedSequence cached;
+  PrefixCache prefixes;
+  Scheduler scheduler;
+  EngineLoop loop;
+};
+
+class Engine::Thread {
+ public:
+  Thread(const Checkpoint& checkpoint, const EngineOptions& options, Progress progress) {
+    std::promise<Loaded*> ready;
+    std::future<Loaded*> loaded = ready.get_future();
+    thread_ = std::thread([&, ready = std::move(ready)]() mutable {
+      std::unique_ptr<Loaded> engine;
+      try {
+        engine = std::make_unique<Loaded>(checkpoint, options, std::move(progress));
+      } catch (...) {
+        ready.set_exception(std::current_exception());
+        return;
+      }
+      EngineLoop& loop = engine->loop;
+      ready.set_value(engine.get());
+      loop.run();
+    });
+    try {
+      loaded_ = loaded.get();
+    } catch (...) {
+      thread_.join();
+      throw;
+    }
+  }
+  ~Thread() {
+    loaded_->loop.stop();
+    thread_.join();
+  }
+  Thread(const Thread&) = delete;
+  Thread& operator=(const Thread&) = delete;
+
+  Loaded& loaded() { return *loaded_; }
+
+ private:
+  std::thread thread_;
+  Loaded* loaded_ = nullptr;  // the thread's own; lives as long as it
 };
 
 Engine::Engine(const Checkpoint& checkpoint, const EngineOptions& options, Progress progress)
-    : loaded_(std::make_unique<Loaded>(checkpoint, options, std::move(progress))) {}
+    : thread_(std::make_unique<Thread>(checkpoint, options, std::move(progress))) {}
 
 Engine::~Engine() = default;
 
-const ModelDescription& Engine::model() const { return loaded_->description; }
-const MemoryPlan& Engine::memory() const { return loaded_->plan; }
-uint64_t Engine::weights_bytes() const { return loaded_->source.loaded_bytes(); }
+const ModelDescription& Engine::model() const { return thread_->loaded().description; }
+const MemoryPlan& Engine::memory() const { return thread_->loaded().plan; }
+uint64_t Engine::weights_bytes() const { return thread_->loaded().source.loaded_bytes(); }
 uint64_t Engine::step_peak_bytes() const { return mx::get_peak_memory(); }
 
-Generation Engine::generate(const Request& request, const OnToken& on_token) {
-  Loaded& l = *loaded_;
-  validate(request, l.plan.max_model_len, l.description.plan.vocab);
-  const auto cancelled = [&] { return request.cancelled && request.cancelled(); };
-  Generation result;
-  const auto started = Clock::now();
-  result.cached_tokens = l.reuse_prefix(request.prompt);
-
-  std::span<const TokenId> left =
-      std::span(request.prompt).subspan(static_cast<size_t>(result.cached_tokens));
-  const auto chunk = static_cast<size_t>(l.options.max_num_batched_tokens);
-  for (; left.size() > chunk && !cancelled(); left = left.subspan(chunk))
-    l.step(left.first(chunk), nullptr);
-  if (cancelled()) {
-    result.finish_reason = FinishReason::kAbort;
-    result.prefill_seconds = seconds_since(started);
-    return result;
-  }
-  RowSampling sampling = row_sampling(request);
-  const TokenId first = *l.step(left, &sampling);
-  result.prefill_seconds = seconds_since(started);
-
-  const auto decoding = Clock::now();
-  for (TokenId token = first;; token = *l.step(std::span(&token, 1), &sampling)) {
-    result.tokens.push_back(token);
-    const bool stop = !request.ignore_eos && l.is_stop(token);
-    const bool wanted = stop || (on_token(token) && !cancelled());
-    const auto produced = static_cast<int>(result.tokens.size());
-    const bool full = produced >= request.max_tokens ||
-                      static_cast<int>(request.prompt.size()) + produced >= l.plan.max_model_len;
-    if (stop || !wanted || full) {
-      result.finish_reason = stop      ? FinishReason::kStop
-                             : !wanted ? FinishReason::kAbort
-                                       : FinishReason::kLength;
-      break;
-    }
-    ++sampling.position;
-  }
-  result.decode_seconds = seconds_since(decoding);
-  return result;
+RequestId Engine::submit(Request request, UpdateSink sink) {
+  return thread_->loaded().loop.submit(std::move(request), std::move(sink));
+}
+void Engine::abort(RequestId id) { thread_->loaded().loop.abort(id); }
+void Engine::reset_prefix_cache() { thread_->loaded().loop.reset_prefix_cache(); }
+void Engine::close() { thread_->loaded().loop.close(); }
+bool Engine::wait_until_idle(std::chrono::milliseconds timeout) {
+  return thread_->loaded().loop.wait_until_idle(timeout);
+}
+EngineStats Engine::stats() const { return thread_->loaded().loop.stats(); }
+std::chrono::steady_clock::time_point Engine::heartbeat() const {
+  return thread_->loaded().loop.heartbeat();
 }
 
 }  // namespace octavo

@@ -1,7 +1,8 @@
-// engine.h - a loaded model that turns token ids into token ids. Shows no MLX. One thread owns an
-// engine: the one that loaded it makes every call.
+// engine.h - a loaded model that turns token ids into token ids, for many at once. Shows no MLX.
+// Its own thread owns every MLX call; the functions here may be called from any.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,20 +10,27 @@
 
 #include "cache/cache_plan.h"
 #include "cache/memory_plan.h"
-#include "engine/request.h"
+#include "engine/engine_loop.h"
 #include "models/format/checkpoint.h"
 #include "models/model_description.h"
 
 namespace octavo {
 
 struct EngineOptions {
-  std::optional<DType> dtype;             // --dtype; default: the checkpoint's own
+  std::optional<DType> dtype = {};        // --dtype; default: the checkpoint's own
   KvFormat kv_format = KvFormat::kPlain;  // --kv-cache-dtype
   int block_tokens = 32;                  // --block-size
-  std::optional<int> max_model_len;       // --max-model-len
-  std::optional<uint64_t> kv_bytes;       // --kv-memory
+  std::optional<int> max_model_len = {};  // --max-model-len
+  std::optional<uint64_t> kv_bytes = {};  // --kv-memory
   double memory_fraction = 0.9;           // --memory-fraction
+  int max_num_seqs = 64;                  // --max-num-seqs: sequences of the largest step
   int max_num_batched_tokens = 512;       // --max-num-batched-tokens: rows of the largest step
+  SchedulingPolicy scheduling_policy = SchedulingPolicy::kFcfs;  // --scheduling-policy
+  bool enable_prefix_caching = true;                             // --enable-prefix-caching
+  int max_open_requests = 4096;
+  bool touch_pages = true;  // at start-up; a single answer does without
+  // For tests: true makes the step fail on the device.
+  std::function<bool(const Batch&)> fails = nullptr;
 };
 
 // The two plans, before anything is loaded. Both throw SetupError naming the flag to change.
@@ -31,13 +39,13 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
 
 class Engine {
  public:
-  // Called with the file bytes read so far and in all.
+  // Called on the engine thread with the file bytes read so far and in all.
   using Progress = std::function<void(uint64_t done, uint64_t total)>;
-  // Called with each new token but a stop token; false ends the generation (FinishReason::kAbort).
-  using OnToken = std::function<bool(TokenId)>;
 
-  // Plans memory, then loads. Throws SetupError when it does not fit or a file is damaged.
+  // Plans memory, loads, and starts the loop. Throws SetupError when it does not fit or a file is
+  // damaged.
   Engine(const Checkpoint& checkpoint, const EngineOptions& options, Progress progress);
+  // Ends every open request.
   ~Engine();
 
   const ModelDescription& model() const;
@@ -45,13 +53,19 @@ class Engine {
   uint64_t weights_bytes() const;    // resident, as loaded
   uint64_t step_peak_bytes() const;  // the most MLX has held for a step so far
 
-  // Runs one request to its end. K and V of the previous request are kept, and the part of this
-  // prompt that starts like it is not computed again.
-  Generation generate(const Request& request, const OnToken& on_token);
+  // See engine_loop.h.
+  RequestId submit(Request request, UpdateSink sink);
+  void abort(RequestId id);
+  void reset_prefix_cache();
+  void close();
+  bool wait_until_idle(std::chrono::milliseconds timeout);
+  EngineStats stats() const;
+  std::chrono::steady_clock::time_point heartbeat() const;
 
  private:
   struct Loaded;
-  std::unique_ptr<Loaded> loaded_;
+  class Thread;
+  std::unique_ptr<Thread> thread_;
 };
 
 }  // namespace octavo

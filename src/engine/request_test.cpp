@@ -11,7 +11,7 @@ namespace {
 
 std::string rejected_param(const Request& request) {
   try {
-    validate(request, 16, 100);
+    validate(request, {.max_model_len = 16, .vocab = 100});
   } catch (const RequestError& error) {
     EXPECT_EQ(error.status(), 400);
     return error.param();
@@ -36,6 +36,22 @@ TEST(Request, EachBadParameterIsNamed) {
   EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.top_p = 0}}), "top_p");
   EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.min_p = 1.5f}}), "min_p");
   EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.top_k = -2}}), "top_k");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.repetition_penalty = 0}}),
+            "repetition_penalty");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.presence_penalty = nan}}),
+            "presence_penalty");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.frequency_penalty = 2.5f}}),
+            "frequency_penalty");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.logit_bias = {{100, 1}}}}), "logit_bias");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.bad_words = {{}}}}), "bad_words");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.allowed_token_ids = {-1}}}),
+            "allowed_token_ids");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.logprobs = 21}}), "logprobs");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.prompt_logprobs = -2}}),
+            "prompt_logprobs");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .n = 65}), "n");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .max_tokens = 4, .min_tokens = 5}), "min_tokens");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .stop_token_ids = {100}}), "stop_token_ids");
 }
 
 }  // namespace

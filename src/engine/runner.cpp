@@ -1,21 +1,37 @@
 #include "engine/runner.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/error.h"
-#include "kernels/sampling.h"
+#include "kernels/fault.h"
+#include "kernels/queueing.h"
+#include "models/model_description.h"
 
 namespace octavo {
 namespace {
 
-mx::array int_array(const std::vector<int32_t>& values) {
+mx::array int_array(std::span<const int32_t> values) {
   return mx::array(values.begin(), {static_cast<int>(values.size())}, mx::int32);
+}
+
+// The figures of row `row`; `count` of the likeliest.
+TokenLogprobs read_logprobs(const Logprobs& from, int row, int count) {
+  const int columns = from.values.shape(1);
+  const float* values = from.values.data<float>() + static_cast<ptrdiff_t>(row) * columns;
+  const int32_t* ids = from.ids.data<int32_t>() + static_cast<ptrdiff_t>(row) * columns;
+  TokenLogprobs result{
+      .token = ids[0], .logprob = values[0], .rank = from.ranks.data<int32_t>()[row]};
+  for (int i = 1; i <= count; ++i) result.top.emplace_back(ids[i], values[i]);
+  return result;
 }
 
 }  // namespace
 
-Runner::Runner(const DecoderModel& model, KvStore& kv, KernelPath path)
-    : model_(model), kv_(kv), path_(path) {}
+Runner::Runner(const DecoderModel& model, KvStore& kv, RunnerOptions options)
+    : model_(model), kv_(kv), options_(std::move(options)) {}
 
-mx::array Runner::queue(const Batch& batch) {
+mx::array Runner::queue_layers(const Batch& batch) {
   const BatchLayout layout{.positions = int_array(batch.positions),
                            .cu_seqlens_q = int_array(batch.cu_seqlens_q),
                            .context_lens = int_array(batch.context_lens)};
@@ -24,33 +40,131 @@ mx::array Runner::queue(const Batch& batch) {
     tables.emplace_back(table.pages.begin(), mx::Shape{batch.sequences(), table.columns},
                         mx::int32);
   }
-  const mx::array embedded = model_.embed(int_array(batch.tokens), path_);
-  const mx::array hidden = model_.forward(embedded, layout, tables, kv_, path_);
-  // Only these rows meet the vocabulary: it is the widest product of the step.
-  return mx::take(hidden, int_array(batch.logit_rows), 0);
+  mx::array tokens = int_array(batch.tokens);
+  if (batch.waits_for_previous) {
+    OCTAVO_CHECK(last_drawn_.has_value());
+    tokens = place_tokens(tokens, int_array(batch.token_sources), *last_drawn_);
+  }
+  const mx::array embedded = model_.embed(tokens, options_.path);
+  mx::array hidden = model_.forward(embedded, layout, tables, kv_, options_.path);
+  if (options_.fails && options_.fails(batch)) hidden = fail_when_run(hidden);
+  return hidden;
 }
 
-mx::array Runner::logits(const Batch& batch) {
-  const mx::array hidden = queue(batch);
-  if (batch.logit_rows.empty()) {
-    mx::eval(kv_.buffers());
-    return mx::zeros({0, model_.plan().vocab}, mx::float32);
+mx::array Runner::logits_of(const mx::array& hidden, std::span<const int32_t> rows) const {
+  // Only these rows meet the vocabulary: it is the widest product of the step.
+  return model_.logits(mx::take(hidden, int_array(rows), 0), options_.path);
+}
+
+void Runner::queue_draws(const Batch& batch, const mx::array& hidden, Queued& queued) const {
+  std::vector<mx::array> tokens;
+  for (size_t first = 0; first < batch.sampling.size(); first += kLogitRows) {
+    const size_t count = std::min(size_t{kLogitRows}, batch.sampling.size() - first);
+    const auto rows = std::span(batch.logit_rows).subspan(first, count);
+    const auto sampling = std::span(batch.sampling).subspan(first, count);
+    queued.drawn.push_back(
+        sample(logits_of(hidden, rows), {sampling.begin(), sampling.end()}, last_drawn_));
+    tokens.push_back(queued.drawn.back().tokens);
   }
-  mx::array result = model_.logits(hidden, path_);
-  result.eval();
+  for (const auto& row : batch.sampling) queued.logprob_counts.push_back(row.logprobs);
+  if (tokens.empty()) return;
+  queued.tokens = tokens.size() == 1 ? tokens[0] : mx::concatenate(tokens, 0);
+}
+
+void Runner::queue_prompt_logprobs(const Batch& batch, const mx::array& hidden,
+                                   Queued& queued) const {
+  for (size_t first = 0; first < batch.prompt_logprobs.size(); first += kLogitRows) {
+    std::vector<int32_t> rows;
+    std::vector<TokenId> targets;
+    int most = 0;
+    const size_t end = std::min(first + kLogitRows, batch.prompt_logprobs.size());
+    for (size_t i = first; i < end; ++i) {
+      const PromptLogprobRow& wanted = batch.prompt_logprobs[i];
+      rows.push_back(wanted.row);
+      targets.push_back(wanted.target);
+      queued.prompt_logprob_counts.push_back(wanted.count);
+      most = std::max(most, wanted.count);
+    }
+    queued.prompt_logprobs.push_back(logprobs_of(logits_of(hidden, rows), targets, most));
+  }
+}
+
+// All that must be computed. The pages are among them: a step may draw nothing.
+std::vector<mx::array> Runner::results_of(const Queued& queued) const {
+  std::vector<mx::array> results = kv_.buffers();
+  const auto add = [&](const Logprobs& from) {
+    results.insert(results.end(), {from.values, from.ids, from.ranks});
+  };
+  results.push_back(queued.tokens);
+  for (const auto& drawn : queued.drawn) {
+    if (drawn.logprobs) add(*drawn.logprobs);
+    if (drawn.hashes) results.push_back(*drawn.hashes);
+  }
+  for (const auto& slice : queued.prompt_logprobs) add(slice);
+  return results;
+}
+
+void Runner::start(const Batch& batch) {
+  OCTAVO_CHECK(batch.sampling.size() == batch.logit_rows.size());
+  Queued queued{.tokens = mx::zeros({0}, mx::int32)};
+  const mx::array hidden = queue_layers(batch);
+  queue_draws(batch, hidden, queued);
+  queue_prompt_logprobs(batch, hidden, queued);
+  queued.results = results_of(queued);
+  const QueueAtOnce at_once(queues_at_once(batch));
+  mx::async_eval(queued.results);
+  last_drawn_ = queued.tokens;
+  queued_.push_back(std::move(queued));
+}
+
+StepResult Runner::finish() {
+  OCTAVO_CHECK(!queued_.empty());
+  Queued queued = std::move(queued_.front());
+  queued_.pop_front();
+  for (mx::array& result : queued.results) result.wait();
+  check_kernels();
+  const mx::array& tokens = queued.tokens;
+
+  StepResult result;
+  result.tokens.assign(tokens.data<int32_t>(), tokens.data<int32_t>() + tokens.size());
+  size_t row = 0;
+  for (const auto& drawn : queued.drawn) {
+    for (int i = 0; i < drawn.tokens.shape(0); ++i, ++row) {
+      const int count = queued.logprob_counts[row];
+      if (drawn.logprobs && count >= 0) {
+        result.logprobs.resize(result.tokens.size());
+        result.logprobs[row] = read_logprobs(*drawn.logprobs, i, count);
+      }
+      if (drawn.hashes) {
+        result.hashes.resize(result.tokens.size());
+        result.hashes[row] = drawn.hashes->data<uint64_t>()[i];
+      }
+    }
+  }
+  row = 0;
+  for (const auto& slice : queued.prompt_logprobs) {
+    for (int i = 0; i < slice.ranks.shape(0); ++i, ++row)
+      result.prompt_logprobs.push_back(read_logprobs(slice, i, queued.prompt_logprob_counts[row]));
+  }
   return result;
 }
 
-std::vector<TokenId> Runner::run(const Batch& batch) {
-  OCTAVO_CHECK(batch.sampling.size() == batch.logit_rows.size());
-  const mx::array hidden = queue(batch);
-  if (batch.logit_rows.empty()) {
-    mx::eval(kv_.buffers());
-    return {};
-  }
-  mx::array tokens = sample(model_.logits(hidden, path_), batch.sampling);
-  tokens.eval();
-  return {tokens.data<int32_t>(), tokens.data<int32_t>() + tokens.size()};
+void Runner::drop() {
+  wait_for_kernels();
+  queued_.clear();
+  last_drawn_.reset();
+  kv_.rebind_to_memory();
+}
+
+mx::array Runner::logits(const Batch& batch) {
+  OCTAVO_CHECK(queued_.empty());
+  const mx::array hidden = queue_layers(batch);
+  mx::array result = batch.logit_rows.empty() ? mx::zeros({0, model_.plan().vocab}, mx::float32)
+                                              : logits_of(hidden, batch.logit_rows);
+  std::vector<mx::array> results = kv_.buffers();
+  results.push_back(result);
+  mx::eval(results);
+  return result;
 }
 
 }  // namespace octavo

@@ -1,33 +1,64 @@
 // runner.h - turns a Batch into arrays and runs the model over it. Engine thread only.
 #pragma once
 
+#include <deque>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "cache/kv_store.h"
-#include "engine/batch.h"
+#include "engine/step_runner.h"
+#include "kernels/sampling.h"
 #include "models/decoder_model.h"
 
 namespace octavo {
 
-class Runner {
+struct RunnerOptions {
+  KernelPath path = KernelPath::kNative;
+  int rows_at_once = 0;  // larger steps are queued piece by piece, as their memory allows
+  // For tests: true makes the step fail on the device.
+  std::function<bool(const Batch&)> fails = nullptr;
+};
+
+class Runner : public StepRunner {
  public:
   // Both must outlive the runner.
-  Runner(const DecoderModel& model, KvStore& kv, KernelPath path);
+  Runner(const DecoderModel& model, KvStore& kv, RunnerOptions options);
 
-  // Runs the step and returns the token drawn for each of batch.sampling.
-  std::vector<TokenId> run(const Batch& batch);
+  bool queues_at_once(const Batch& batch) const override {
+    return batch.rows() <= options_.rows_at_once;
+  }
+  void start(const Batch& batch) override;
+  StepResult finish() override;
+  void drop() override;
 
-  // Runs the step and returns the float32 logits [logit_rows, vocab], evaluated.
+  // Runs the step and returns the float32 logits [logit_rows, vocab], evaluated. Not while others
+  // are in flight.
   mx::array logits(const Batch& batch);
 
  private:
-  // Queues the step. With no logit rows the result has no rows, and the writes are pending in the
-  // cache.
-  mx::array queue(const Batch& batch);
+  // What a queued step will give.
+  struct Queued {
+    mx::array tokens;               // [sampled rows] int32
+    std::vector<Drawn> drawn = {};  // by slice of rows
+    std::vector<Logprobs> prompt_logprobs = {};
+    std::vector<int> logprob_counts = {};         // by sampled row, -1: none
+    std::vector<int> prompt_logprob_counts = {};  // by row
+    std::vector<mx::array> results = {};  // all that must be computed, the written pages included
+  };
+
+  // The rows behind all layers, before the final norm. Their K and V are written with them.
+  mx::array queue_layers(const Batch& batch);
+  mx::array logits_of(const mx::array& hidden, std::span<const int32_t> rows) const;
+  void queue_draws(const Batch& batch, const mx::array& hidden, Queued& queued) const;
+  void queue_prompt_logprobs(const Batch& batch, const mx::array& hidden, Queued& queued) const;
+  std::vector<mx::array> results_of(const Queued& queued) const;
 
   const DecoderModel& model_;
   KvStore& kv_;
-  KernelPath path_;
+  RunnerOptions options_;
+  std::deque<Queued> queued_;            // oldest first
+  std::optional<mx::array> last_drawn_;  // of the step started last
 };
 
 }  // namespace octavo

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
+#include "base/compute_pool.h"
 #include "base/error.h"
 #include "base/units.h"
 
@@ -55,5 +58,16 @@ mx::array make_device_buffer(mx::Shape shape, mx::Dtype dtype) {
 }
 
 #endif
+
+void touch_device_buffer(mx::array& buffer) {
+  constexpr int64_t kStride = 4096;
+  constexpr int64_t kPiece = int64_t{32} << 20;
+  auto* bytes = buffer.data<std::byte>();
+  const auto size = static_cast<int64_t>(buffer.nbytes());
+  compute_pool().parallel_for((size + kPiece - 1) / kPiece, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin * kPiece; at < std::min(end * kPiece, size); at += kStride)
+      *reinterpret_cast<volatile std::byte*>(bytes + at) = std::byte{0};
+  });
+}
 
 }  // namespace octavo

@@ -13,4 +13,7 @@ namespace octavo {
 // touched. Throws SetupError when the machine has no room.
 mx::array make_device_buffer(mx::Shape shape, mx::Dtype dtype);
 
+// Writes to every memory page of an array of make_device_buffer, with all cores.
+void touch_device_buffer(mx::array& buffer);
+
 }  // namespace octavo

@@ -1,10 +1,14 @@
 #include "kernels/sampling.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "base/compute_pool.h"
 #include "base/error.h"
+#include "base/xxh64.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/logprobs.h"
 #include "kernels/cpu/sample.h"
 #include "kernels/kernel_path.h"
 #include "kernels/primitive.h"
@@ -12,42 +16,232 @@
 namespace octavo {
 namespace {
 
-// inputs: logits.
+// Of one step: where the rows lie and where their results go.
+struct Logits {
+  const float* first = nullptr;
+  int64_t rows = 0;
+  int64_t vocab = 0;
+
+  std::span<const float> row(int64_t index) const {
+    return {first + index * vocab, static_cast<size_t>(vocab)};
+  }
+};
+
+struct LogprobsOut {
+  float* values = nullptr;  // null: not asked for
+  int32_t* ids = nullptr;
+  int32_t* ranks = nullptr;
+  size_t columns = 0;
+
+  cpu::LogprobsRow row(int64_t index) const {
+    const int64_t first = index * static_cast<int64_t>(columns);
+    return {
+        .values = {values + first, columns}, .ids = {ids + first, columns}, .rank = ranks + index};
+  }
+};
+
+Logits logits_of(const mx::array& logits) {
+  require_contiguous(logits);
+  return {.first = logits.data<float>(), .rows = logits.shape(0), .vocab = logits.shape(1)};
+}
+
+// The arrays of a Logprobs, which are outputs `first` and the two behind it of a primitive.
+LogprobsOut allocate_logprobs(std::vector<mx::array>& outputs, size_t first) {
+  for (size_t i = first; i < first + 3; ++i) allocate(outputs[i]);
+  return {.values = outputs[first].data<float>(),
+          .ids = outputs[first + 1].data<int32_t>(),
+          .ranks = outputs[first + 2].data<int32_t>(),
+          .columns = static_cast<size_t>(outputs[first].shape(1))};
+}
+
+// The shapes and types of outputs yet to be made.
+struct Outputs {
+  std::vector<mx::Shape> shapes;
+  std::vector<mx::Dtype> dtypes;
+
+  void add(mx::Shape shape, mx::Dtype dtype) {
+    shapes.push_back(std::move(shape));
+    dtypes.push_back(dtype);
+  }
+  void add_logprobs(int rows, int count) {
+    add({rows, 1 + count}, mx::float32);
+    add({rows, 1 + count}, mx::int32);
+    add({rows}, mx::int32);
+  }
+};
+
+template <typename Body>
+void for_each_row(int64_t rows, const Body& body) {
+  compute_pool().parallel_for(rows, 1, [&](int64_t begin, int64_t end) {
+    cpu::prepare_thread();
+    for (int64_t row = begin; row < end; ++row) body(row);
+  });
+}
+
+struct SampleJob {
+  std::shared_ptr<const std::vector<RowSampling>> rows;
+  Logits logits;
+  std::span<const TokenId> previous;
+  int32_t* tokens = nullptr;
+  LogprobsOut logprobs;
+  uint64_t* hashes = nullptr;  // null: not asked for
+
+  void run(int64_t row) const {
+    const RowSampling& sampling = (*rows)[static_cast<size_t>(row)];
+    const std::span<const float> of_row = logits.row(row);
+    tokens[row] = cpu::sample_row(of_row, sampling, previous);
+    if (logprobs.values != nullptr) {
+      if (sampling.logprobs >= 0) {
+        cpu::write_logprobs(of_row, tokens[row], sampling.logprobs, logprobs.row(row));
+      } else {
+        cpu::write_no_logprobs(logprobs.row(row));
+      }
+    }
+    if (hashes != nullptr) hashes[row] = sampling.hash_logits ? xxh64(std::as_bytes(of_row)) : 0;
+  }
+};
+
+// inputs: logits, then the previous step's tokens if there are any. outputs: tokens, then logprobs
+// and hashes if a row asks.
 class Sample : public KernelPrimitive {
  public:
-  Sample(mx::Stream stream, std::vector<RowSampling> rows)
+  Sample(mx::Stream stream, std::vector<RowSampling> rows, bool logprobs, bool hashes)
       : KernelPrimitive(stream),
-        rows_(std::make_shared<const std::vector<RowSampling>>(std::move(rows))) {}
+        rows_(std::make_shared<const std::vector<RowSampling>>(std::move(rows))),
+        logprobs_(logprobs),
+        hashes_(hashes) {}
 
   void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("sample.cpu");
-    require_contiguous(inputs[0]);
+    SampleJob job{.rows = rows_, .logits = logits_of(inputs[0]), .previous = {}, .logprobs = {}};
+    if (inputs.size() > 1) {
+      require_contiguous(inputs[1]);
+      job.previous = {inputs[1].data<int32_t>(), inputs[1].size()};
+    }
     allocate(outputs[0]);
-    run_on_cpu(*this, [rows = rows_, logits = inputs[0].data<float>(),
-                       vocab = static_cast<int64_t>(inputs[0].shape(1)),
-                       out = outputs[0].data<int32_t>()] {
-      compute_pool().parallel_for(
-          static_cast<int64_t>(rows->size()), 1, [&](int64_t begin, int64_t end) {
-            for (int64_t row = begin; row < end; ++row) {
-              out[row] = cpu::sample_row({logits + row * vocab, static_cast<size_t>(vocab)},
-                                         (*rows)[static_cast<size_t>(row)]);
-            }
-          });
+    job.tokens = outputs[0].data<int32_t>();
+    if (logprobs_) job.logprobs = allocate_logprobs(outputs, 1);
+    if (hashes_) {
+      allocate(outputs.back());
+      job.hashes = outputs.back().data<uint64_t>();
+    }
+    run_on_cpu(*this, [job = std::move(job)] {
+      for_each_row(job.logits.rows, [&](int64_t row) { job.run(row); });
     });
   }
   const char* name() const override { return "Sample"; }
 
  private:
   std::shared_ptr<const std::vector<RowSampling>> rows_;
+  bool logprobs_;
+  bool hashes_;
 };
+
+// inputs: logits. outputs: those of a Logprobs.
+class LogprobsOf : public KernelPrimitive {
+ public:
+  LogprobsOf(mx::Stream stream, std::span<const TokenId> tokens, int count)
+      : KernelPrimitive(stream),
+        tokens_(std::make_shared<const std::vector<TokenId>>(tokens.begin(), tokens.end())),
+        count_(count) {}
+
+  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+    count_launch("logprobs_of.cpu");
+    run_on_cpu(*this, [tokens = tokens_, count = count_, logits = logits_of(inputs[0]),
+                       out = allocate_logprobs(outputs, 0)] {
+      for_each_row(logits.rows, [&](int64_t row) {
+        cpu::write_logprobs(logits.row(row), (*tokens)[static_cast<size_t>(row)], count,
+                            out.row(row));
+      });
+    });
+  }
+  const char* name() const override { return "LogprobsOf"; }
+
+ private:
+  std::shared_ptr<const std::vector<TokenId>> tokens_;
+  int count_;
+};
+
+// inputs: tokens, sources, previous.
+class PlaceTokens : public KernelPrimitive {
+ public:
+  using KernelPrimitive::KernelPrimitive;
+
+  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+    count_launch("place_tokens.cpu");
+    for (const auto& input : inputs) require_contiguous(input);
+    allocate(outputs[0]);
+    run_on_cpu(*this, [count = inputs[0].size(), tokens = inputs[0].data<int32_t>(),
+                       sources = inputs[1].data<int32_t>(), previous = inputs[2].data<int32_t>(),
+                       out = outputs[0].data<int32_t>()] {
+      for (size_t i = 0; i < count; ++i) out[i] = sources[i] < 0 ? tokens[i] : previous[sources[i]];
+    });
+  }
+  const char* name() const override { return "PlaceTokens"; }
+};
+
+void check_row(const RowSampling& row, int vocab, int previous) {
+  OCTAVO_CHECK(row.logprobs <= vocab);
+  if (row.rules == nullptr) return;
+  const RowHistory& history = row.history;
+  OCTAVO_CHECK(0 <= history.prompt && history.prompt <= history.known);
+  OCTAVO_CHECK(history.known == 0 || history.log != nullptr);
+  OCTAVO_CHECK(history.pending < previous);
+}
+
+Logprobs logprobs_at(const std::vector<mx::array>& outputs, size_t first) {
+  return {.values = outputs[first], .ids = outputs[first + 1], .ranks = outputs[first + 2]};
+}
 
 }  // namespace
 
-mx::array sample(const mx::array& logits, std::vector<RowSampling> rows) {
-  OCTAVO_CHECK(logits.ndim() == 2 && logits.dtype() == mx::float32);
+Drawn sample(const mx::array& logits, std::vector<RowSampling> rows,
+             const std::optional<mx::array>& previous) {
+  OCTAVO_CHECK(logits.ndim() == 2 && logits.dtype() == mx::float32 && logits.shape(1) > 0);
   OCTAVO_CHECK(logits.shape(0) == static_cast<int>(rows.size()));
-  return mx::array({logits.shape(0)}, mx::int32,
-                   std::make_shared<Sample>(kernel_stream(), std::move(rows)), {logits});
+  OCTAVO_CHECK(!previous || (previous->ndim() == 1 && previous->dtype() == mx::int32));
+  int count = -1;
+  bool hashed = false;
+  for (const RowSampling& row : rows) {
+    check_row(row, logits.shape(1), previous ? previous->shape(0) : 0);
+    count = std::max(count, row.logprobs);
+    hashed = hashed || row.hash_logits;
+  }
+  const bool with_logprobs = count >= 0;
+  Outputs made;
+  made.add({logits.shape(0)}, mx::int32);
+  if (with_logprobs) made.add_logprobs(logits.shape(0), count);
+  if (hashed) made.add({logits.shape(0)}, mx::uint64);
+  std::vector<mx::array> inputs = {logits};
+  if (previous) inputs.push_back(*previous);
+  const auto outputs = mx::array::make_arrays(
+      std::move(made.shapes), made.dtypes,
+      std::make_shared<Sample>(kernel_stream(), std::move(rows), with_logprobs, hashed), inputs);
+  return {.tokens = outputs[0],
+          .logprobs = with_logprobs ? std::optional(logprobs_at(outputs, 1)) : std::nullopt,
+          .hashes = hashed ? std::optional(outputs.back()) : std::nullopt};
+}
+
+Logprobs logprobs_of(const mx::array& logits, std::span<const TokenId> tokens, int count) {
+  OCTAVO_CHECK(logits.ndim() == 2 && logits.dtype() == mx::float32);
+  OCTAVO_CHECK(logits.shape(0) == static_cast<int>(tokens.size()));
+  OCTAVO_CHECK(0 <= count && count <= logits.shape(1));
+  for (TokenId token : tokens) OCTAVO_CHECK(0 <= token && token < logits.shape(1));
+  Outputs made;
+  made.add_logprobs(logits.shape(0), count);
+  return logprobs_at(mx::array::make_arrays(
+                         std::move(made.shapes), made.dtypes,
+                         std::make_shared<LogprobsOf>(kernel_stream(), tokens, count), {logits}),
+                     0);
+}
+
+mx::array place_tokens(const mx::array& tokens, const mx::array& sources,
+                       const mx::array& previous) {
+  for (const auto* array : {&tokens, &sources, &previous})
+    OCTAVO_CHECK(array->ndim() == 1 && array->dtype() == mx::int32);
+  OCTAVO_CHECK(tokens.size() == sources.size());
+  return mx::array(tokens.shape(), mx::int32, std::make_shared<PlaceTokens>(kernel_stream()),
+                   {tokens, sources, previous});
 }
 
 }  // namespace octavo

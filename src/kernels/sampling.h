@@ -1,6 +1,8 @@
-// sampling.h - draws tokens on the device.
+// sampling.h - draws tokens on the device, and says how likely they were.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "kernels/mlx.h"
@@ -8,8 +10,35 @@
 
 namespace octavo {
 
-// logits: [R, vocab] float32, contiguous; rows: R entries. Returns [R] int32. A row's token depends
-// on its own logits and RowSampling only. NaN counts as minus infinity.
-mx::array sample(const mx::array& logits, std::vector<RowSampling> rows);
+// Natural logarithms of the model's own probabilities (before rules and temperature). Column 0 is
+// the row's token, columns 1..K the likeliest, falling, the lower id first on a tie. A row that
+// asks for fewer leaves id -1 and minus infinity in the others; one that asks for none also has
+// rank 0.
+struct Logprobs {
+  mx::array values;  // [R, 1 + K] float32
+  mx::array ids;     // [R, 1 + K] int32
+  mx::array ranks;   // [R] int32: 1 + the number of likelier tokens
+};
+
+struct Drawn {
+  mx::array tokens;                  // [R] int32
+  std::optional<Logprobs> logprobs;  // when a row asks; K is the most any row asks for
+  std::optional<mx::array> hashes;  // [R] uint64, when a row asks: XXH64 of its logits' bytes, or 0
+};
+
+// logits: [R, vocab] float32, contiguous; rows: R entries. `previous`: [P] int32, the tokens drawn
+// by the step before; needed when a row's history.pending >= 0. A row's results depend on its own
+// logits, RowSampling and history only. NaN counts as minus infinity. A row whose rules ban every
+// token gets the likeliest by its logits as they are.
+Drawn sample(const mx::array& logits, std::vector<RowSampling> rows,
+             const std::optional<mx::array>& previous = std::nullopt);
+
+// The same figures for given tokens. tokens: R entries; 0 <= count.
+Logprobs logprobs_of(const mx::array& logits, std::span<const TokenId> tokens, int count);
+
+// tokens: [T] int32 as the host knows them; sources: [T] int32, -1 or the entry of `previous` that
+// row takes instead. Returns [T] int32.
+mx::array place_tokens(const mx::array& tokens, const mx::array& sources,
+                       const mx::array& previous);
 
 }  // namespace octavo

@@ -1,13 +1,55 @@
 #include "llm/llm.h"
 
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
 #include <utility>
 
 #include "base/error.h"
 #include "base/system_memory.h"
-#include "text/detokenizer.h"
-#include "text/stop_strings.h"
+#include "llm/answer_builder.h"
 
 namespace octavo {
+namespace {
+
+// Updates on their way from the engine thread to the one that asked.
+class Mailbox {
+ public:
+  void put(size_t request, Update update) {
+    const std::lock_guard lock(mutex_);
+    updates_.emplace_back(request, std::move(update));
+    filled_.notify_one();
+  }
+  // Nothing when `timeout` comes first.
+  std::optional<std::pair<size_t, Update>> take(std::chrono::milliseconds timeout) {
+    std::unique_lock lock(mutex_);
+    if (!filled_.wait_for(lock, timeout, [&] { return !updates_.empty(); })) return std::nullopt;
+    auto update = std::move(updates_.front());
+    updates_.pop_front();
+    return update;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::deque<std::pair<size_t, Update>> updates_;
+};
+
+Request engine_request(const TextRequest& request, const std::vector<TokenId>& prompt) {
+  Request asked = request.engine;
+  asked.prompt = prompt;
+  return asked;
+}
+
+TextAnswer refused(const RequestError& error) {
+  TextAnswer answer;
+  answer.generation.finish_reason = FinishReason::kError;
+  answer.error = error.what();
+  return answer;
+}
+
+}  // namespace
 
 Llm::Llm(const std::filesystem::path& path, const EngineOptions& options, Engine::Progress progress)
     : checkpoint_(Checkpoint::open(path)),
@@ -17,6 +59,7 @@ Llm::Llm(const std::filesystem::path& path, const EngineOptions& options, Engine
       resident_after_load_(resident_bytes()) {}
 
 std::vector<TokenId> Llm::encode_prompt(const TextRequest& request) const {
+  if (!request.prompt_token_ids.empty()) return request.prompt_token_ids;
   if (request.messages.is_null()) return text_.tokenizer->encode(request.prompt, true);
   if (!can_chat()) {
     throw RequestError(400, "messages",
@@ -28,33 +71,75 @@ std::vector<TokenId> Llm::encode_prompt(const TextRequest& request) const {
 }
 
 TextAnswer Llm::generate(const TextRequest& request, const OnText& on_text) {
-  TextAnswer answer;
-  answer.prompt_tokens = encode_prompt(request);
-  Detokenizer detokenizer(text_.tokenizer, /*skip_special_tokens=*/true);
-  StopStrings stops({.stops = request.stop, .include_stop_str = false});
-
-  auto emit = [&](const std::string& text) {
-    answer.text += text;
-    return text.empty() || on_text(text);
-  };
-  auto feed = [&](const std::string& delta) {
-    const StopStrings::Step step = stops.push(delta);
-    const bool wanted = emit(step.text);
-    if (step.matched) answer.stop_string = step.stop;
-    return wanted && !step.matched;
-  };
-  const Request tokens_request{.prompt = answer.prompt_tokens,
-                               .sampling = request.sampling,
-                               .max_tokens = request.max_tokens,
-                               .ignore_eos = request.ignore_eos,
-                               .cancelled = request.cancelled};
-  answer.generation = engine_.generate(
-      tokens_request, [&](TokenId token) { return feed(detokenizer.push(token)); });
-  if (answer.stop_string.empty() && answer.generation.finish_reason != FinishReason::kAbort) {
-    if (feed(detokenizer.finish())) emit(stops.finish());
+  const auto mailbox = std::make_shared<Mailbox>();
+  const std::vector<TokenId> prompt = encode_prompt(request);
+  AnswerBuilder builder(text_.tokenizer, request, prompt);
+  Request asked = engine_request(request, prompt);
+  asked.n = 1;
+  const RequestId id = engine_.submit(
+      std::move(asked), [mailbox](Update update) { mailbox->put(0, std::move(update)); });
+  bool unwanted = false;
+  while (!builder.done()) {
+    auto update = mailbox->take(std::chrono::milliseconds(20));
+    if (!unwanted && request.cancelled && request.cancelled()) {
+      unwanted = true;
+      engine_.abort(id);
+    }
+    if (!update) continue;
+    // What was drawn between the wish to stop and the stop is nobody's.
+    if (unwanted && !update->second.finish) continue;
+    const AnswerText::Delta delta = builder.take(std::move(update->second));
+    const bool wanted = delta.text.empty() || unwanted || on_text(delta.text);
+    if (!delta.stop_string.empty() || (!wanted && !delta.finish)) engine_.abort(id);
+    if (!wanted && !delta.finish) unwanted = true;
   }
-  if (!answer.stop_string.empty()) answer.generation.finish_reason = FinishReason::kStop;
-  return answer;
+  return std::move(builder.answer());
+}
+
+std::vector<std::vector<TextAnswer>> Llm::generate_all(const std::vector<TextRequest>& requests,
+                                                       const OnAnswered& on_answered) {
+  const auto mailbox = std::make_shared<Mailbox>();
+  std::vector<std::vector<TextAnswer>> answers(requests.size());
+  std::vector<std::vector<AnswerBuilder>> builders(requests.size());
+  std::vector<RequestId> ids(requests.size(), 0);
+  size_t asked = 0;
+  size_t answered = 0;
+  // As many as the scheduler may want to choose from.
+  constexpr size_t kMostOpen = 512;
+  const auto report = [&] {
+    ++answered;
+    if (on_answered) on_answered(answered);
+  };
+  const auto ask = [&](size_t i) {
+    try {
+      const auto prompt = encode_prompt(requests[i]);
+      Request request = engine_request(requests[i], prompt);
+      for (int choice = 0; choice < request.n; ++choice)
+        builders[i].emplace_back(text_.tokenizer, requests[i], prompt);
+      ids[i] = engine_.submit(std::move(request),
+                              [mailbox, i](Update update) { mailbox->put(i, std::move(update)); });
+    } catch (const RequestError& error) {
+      builders[i].clear();
+      answers[i] = {refused(error)};
+      report();
+    }
+  };
+  while (answered < requests.size()) {
+    for (; asked < requests.size() && asked - answered < kMostOpen; ++asked) ask(asked);
+    auto update = mailbox->take(std::chrono::milliseconds(100));
+    if (!update) continue;
+    const size_t i = update->first;
+    auto& choices = builders[i];
+    if (choices.empty()) continue;  // updates behind a stop string
+    AnswerBuilder& builder = choices[static_cast<size_t>(update->second.choice)];
+    builder.take(std::move(update->second));
+    if (!std::ranges::all_of(choices, &AnswerBuilder::done)) continue;
+    engine_.abort(ids[i]);
+    for (AnswerBuilder& choice : choices) answers[i].push_back(std::move(choice.answer()));
+    choices.clear();
+    report();
+  }
+  return answers;
 }
 
 }  // namespace octavo

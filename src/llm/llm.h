@@ -1,5 +1,4 @@
-// llm.h - text in, text out: joins a model's text side and its engine. Shows no MLX. One thread
-// owns it.
+// llm.h - text in, text out: joins a model's text side and its engine. Shows no MLX. Any thread.
 #pragma once
 
 #include <filesystem>
@@ -10,27 +9,39 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "llm/answer_text.h"
 #include "llm/model_text.h"
 
 namespace octavo {
 
 struct TextRequest {
-  std::string prompt;               // used when there are no messages
-  nlohmann::ordered_json messages;  // null, or an array for the chat template
-  RenderOptions render;
-  SamplingParams sampling;
-  int max_tokens = 512;
-  bool ignore_eos = false;
-  std::vector<std::string> stop;
-  // If there is one: asked before each step, true ends the answer.
+  std::string prompt = {};               // used when there are neither messages nor ids
+  nlohmann::ordered_json messages = {};  // null, or an array for the chat template
+  std::vector<TokenId> prompt_token_ids = {};
+  RenderOptions render = {};
+  // All but the prompt, which is made from the above.
+  Request engine = {.prompt = {}, .max_tokens = 512};
+  AnswerTextOptions text = {};
+  // If there is one: asked every few milliseconds by generate(), true ends the answer.
   std::function<bool()> cancelled = nullptr;
 };
 
+struct Generation {
+  std::vector<TokenId> tokens = {};  // a stop token included; empty when cancelled before the first
+  FinishReason finish_reason = FinishReason::kLength;
+  int cached_tokens = 0;       // prompt tokens whose K and V were already there
+  double prefill_seconds = 0;  // from the question to the first token
+  double decode_seconds = 0;   // from there to the last
+  std::vector<TokenLogprobs> logprobs = {};
+  std::vector<TokenLogprobs> prompt_logprobs = {};
+};
+
 struct TextAnswer {
-  std::string text;
-  std::vector<TokenId> prompt_tokens;
-  Generation generation;
-  std::string stop_string;  // the stop string that ended it, if one did
+  std::string text = {};
+  std::vector<TokenId> prompt_tokens = {};
+  Generation generation = {};
+  std::string stop_string = {};  // the stop string that ended it, if one did
+  std::string error = {};        // with FinishReason::kError
 };
 
 class Llm {
@@ -39,14 +50,23 @@ class Llm {
 
   // Called with each piece of text as it becomes certain; false ends the answer.
   using OnText = std::function<bool(std::string_view)>;
+  // Called with the number of requests answered so far.
+  using OnAnswered = std::function<void(size_t)>;
 
-  // Throws RequestError when the request cannot be served as asked.
+  // The first choice of one request, as it comes. Throws RequestError when the request cannot be
+  // served as asked.
   TextAnswer generate(const TextRequest& request, const OnText& on_text);
+
+  // Many requests at once. By request, then by choice, in the order asked. A request that cannot be
+  // served as asked has one answer with FinishReason::kError.
+  std::vector<std::vector<TextAnswer>> generate_all(const std::vector<TextRequest>& requests,
+                                                    const OnAnswered& on_answered = nullptr);
 
   // The ids a request's prompt becomes.
   std::vector<TokenId> encode_prompt(const TextRequest& request) const;
 
   bool can_chat() const { return text_.chat_template != nullptr; }
+  Engine& engine() { return engine_; }
   const Engine& engine() const { return engine_; }
   // Resident memory just before the weights were read and just after.
   uint64_t resident_before_load() const { return resident_before_load_; }

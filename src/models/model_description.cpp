@@ -67,6 +67,16 @@ uint64_t packed_size(const TensorView& tensor) {
   return row_bytes * ((rows + kStripRows - 1) / kStripRows * kStripRows);
 }
 
+// All that one layer makes of a row: q, k and v as projected, q as rotated, and what attention
+// returns; the gated product; two sums.
+uint64_t layer_row_elements(const DecoderPlan& plan, const LayerPlan& layer) {
+  const AttentionPlan& a = layer.attention;
+  const int heads = 3 * a.heads + 2 * a.kv_heads;
+  return 2 * static_cast<uint64_t>(plan.hidden) +
+         static_cast<uint64_t>(heads) * static_cast<uint64_t>(a.head_dim) +
+         static_cast<uint64_t>(layer.mlp.intermediate);
+}
+
 }  // namespace
 
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype) {
@@ -90,26 +100,26 @@ uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows) {
   // MLX allocates results as it queues them, ahead of the kernels. The engine caps what it holds at
   // half of this, at which point MLX waits for some ten operations, less than a layer, at a time.
   constexpr uint64_t kLayersInFlight = 4;
-  uint64_t row_elements = 0;  // all that one layer makes of a row
+  uint64_t widest = 0;
   uint64_t most_inputs = static_cast<uint64_t>(model.plan.hidden);
   for (const auto& layer : model.plan.layers) {
+    widest = std::max(widest, layer_row_elements(model.plan, layer));
     const AttentionPlan& a = layer.attention;
-    // q, k and v as projected, q as rotated, and what attention returns; the gated product; two
-    // sums.
-    const int heads = 3 * a.heads + 2 * a.kv_heads;
-    const auto attention = static_cast<uint64_t>(heads) * static_cast<uint64_t>(a.head_dim);
-    const auto mlp = static_cast<uint64_t>(layer.mlp.intermediate);
-    row_elements =
-        std::max(row_elements, 2 * static_cast<uint64_t>(model.plan.hidden) + attention + mlp);
-    most_inputs = std::max(
-        {most_inputs, mlp, static_cast<uint64_t>(a.heads) * static_cast<uint64_t>(a.head_dim)});
+    most_inputs = std::max({most_inputs, static_cast<uint64_t>(layer.mlp.intermediate),
+                            static_cast<uint64_t>(a.heads) * static_cast<uint64_t>(a.head_dim)});
   }
   const auto rows = static_cast<uint64_t>(tokens);
   const auto scratch = static_cast<uint64_t>(cpu::linear_scratch_bytes(
       tokens, static_cast<int64_t>(most_inputs), compute_pool().threads()));
   const uint64_t logits =
       static_cast<uint64_t>(logit_rows) * static_cast<uint64_t>(model.plan.vocab) * sizeof(float);
-  return kLayersInFlight * rows * row_elements * size_of(model.dtype) + scratch + 2 * logits;
+  return kLayersInFlight * rows * widest * size_of(model.dtype) + scratch + 2 * logits;
+}
+
+uint64_t row_bytes(const ModelDescription& model) {
+  uint64_t elements = 0;
+  for (const auto& layer : model.plan.layers) elements += layer_row_elements(model.plan, layer);
+  return elements * size_of(model.dtype);
 }
 
 }  // namespace octavo

@@ -28,7 +28,12 @@ struct ModelDescription {
 // SetupError when the model is not supported.
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype);
 
+// Rows that meet the vocabulary at once; more take turns.
+inline constexpr int kLogitRows = 64;
+
 // Peak memory of one step of `tokens` rows of which `logit_rows` need logits, from shapes alone.
 uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows);
+// What all layers make of one row: a step queued at once holds it for each of its rows.
+uint64_t row_bytes(const ModelDescription& model);
 
 }  // namespace octavo

@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/half.h"
 #include "kernels/cpu/linear.h"
+#include "kernels/cpu/logprobs.h"
 #include "kernels/cpu/qkv_write.h"
+#include "kernels/cpu/sample.h"
 
 namespace octavo {
 namespace {
@@ -167,8 +170,31 @@ void hash_attention(Random& random, DType dtype, KvFormat format, int k_dim, int
              out);
 }
 
+void hash_sampling(Random& random, size_t vocab) {
+  constexpr uint32_t kDraws = 50;
+  std::vector<float> logits(vocab);
+  for (auto& logit : logits) logit = random.number() * random.number();
+  std::vector<int32_t> tokens;
+  for (uint32_t i = 0; i < kDraws; ++i) {
+    for (const RowSampling& s :
+         {RowSampling{.temperature = 0.8f, .position = i},
+          RowSampling{.temperature = 1.5f, .top_p = 0.9f, .position = i},
+          RowSampling{.temperature = 1, .min_p = 0.05f, .top_k = 50, .position = i}})
+      tokens.push_back(cpu::sample_row(logits, s));
+  }
+  std::vector<float> values(21);
+  std::vector<int32_t> ids(21);
+  tokens.push_back(0);
+  cpu::write_logprobs(logits, 0, 20, {.values = values, .ids = ids, .rank = &tokens.back()});
+  // Values only to what the C library's logarithm can be trusted with.
+  for (float value : values) tokens.push_back(static_cast<int32_t>(value * 1e4f));
+  const auto bytes = std::as_bytes(std::span(tokens));
+  print_hash(fmt::format("sampling of {}", vocab), {bytes.begin(), bytes.end()});
+}
+
 void run() {
   Random random;
+  for (size_t vocab : {1000, 49152, 151936}) hash_sampling(random, vocab);
   for (DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
     for (DType weights : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
       hash_linear(random, WeightFormat::kDense, 0, weights, dtype);

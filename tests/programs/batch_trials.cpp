@@ -82,7 +82,7 @@ class Trials {
     for (const auto& buffer : kv.buffers())
       std::memset(const_cast<std::byte*>(buffer.data<std::byte>()), 0xff, buffer.nbytes());
     PagePool pool(page_count);
-    Runner runner(model_, kv, KernelPath::kNative);
+    Runner runner(model_, kv, {});
     std::vector<SequencePages> pages;
     for (size_t i = 0; i < which.size(); ++i) pages.emplace_back(kv.plan(), pool);
     std::vector<Bits> results(which.size());

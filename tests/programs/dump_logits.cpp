@@ -31,7 +31,7 @@ class Dumper {
         prompts_(request.at("prompts").get<std::vector<Prompt>>()),
         kv_(plan_, page_count(), path_),
         pool_(kv_.page_count()),
-        runner_(model, kv_, path_) {
+        runner_(model, kv_, {.path = path_}) {
     fill_with_nan();
   }
 

@@ -57,6 +57,27 @@ struct LinearJob {
   int64_t out_first = 0;
 };
 
+// Logits whose largest and whose sum of weights are kept together.
+inline constexpr int64_t kLogitBlock = 256;
+inline constexpr float kLog2E = 1.44269504f;
+// How many thresholds sums_from() takes at once.
+inline constexpr int kThresholds = 4;
+
+// 2^((logit - largest) * scale), which is 1 for the largest; 0 for those below `floor` <= 1.
+struct WeighJob {
+  const float* logits = nullptr;
+  int64_t count = 0;
+  float largest = 0;  // finite
+  float scale = 1;    // finite: log2(e) / temperature
+  float floor = 0;
+};
+
+// [from, to)
+struct LogitRange {
+  float from = 0;
+  float to = 0;
+};
+
 // Rows a matrix unit takes at once: prepare() is called on multiples of it.
 inline constexpr int64_t kRowBlock = 16;
 
@@ -77,6 +98,22 @@ struct KernelTable {
                 int64_t count) = nullptr;
   // The first index of the largest number; NaN counts as minus infinity.
   int64_t (*argmax)(const float* values, int64_t count) = nullptr;
+
+  // Of rows of logits in blocks of kLogitBlock, the last of which may be shorter. NaN counts as
+  // minus infinity.
+  void (*block_maxima)(const float* logits, int64_t count, float* maxima) = nullptr;
+  // Writes the job's weights and the sum of each block's.
+  void (*weigh)(const WeighJob&, float* weights, float* sums) = nullptr;
+  // sums[i]: of the weights (null: of one per logit) of the logits >= thresholds[i].
+  void (*sums_from)(const float* logits, const float* weights, int64_t count,
+                    const float* thresholds, double* sums) = nullptr;
+  // Sets the weights of logits below `threshold` to zero; returns the sum of the others. Of one
+  // block.
+  float (*keep_from)(const float* logits, float* weights, int64_t count, float threshold) = nullptr;
+  // Writes first + i for each logit i in [from, to), i rising; returns how many. `out` has room for
+  // kLogitBlock, and `count` is at most that.
+  int64_t (*indices_within)(const float* logits, int64_t count, LogitRange range, int32_t first,
+                            int32_t* out) = nullptr;
 
   // Whether plain bfloat16 pages keep their values paired (page_layout.h).
   bool pairs_bf16_values = false;

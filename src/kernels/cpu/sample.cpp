@@ -6,79 +6,180 @@
 #include <vector>
 
 #include "base/philox.h"
+#include "kernels/cpu/cut.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/logit_rules.h"
+#include "kernels/cpu/scratch.h"
 
 namespace octavo::cpu {
 namespace {
 
-struct Candidate {
-  int32_t token;
-  float logit;    // divided by the temperature
-  double weight;  // exp(logit - max)
+constexpr float kLargest = std::numeric_limits<float>::max();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// The tokens to draw from, in id order: all of a row, or those that top_k left.
+struct Pool {
+  LogitRow row;
+  std::span<const int32_t> tokens;  // empty: each index is its token
+  float largest = 0;
+
+  int32_t token(int64_t index) const {
+    return tokens.empty() ? static_cast<int32_t>(index) : tokens[static_cast<size_t>(index)];
+  }
 };
 
-// Likelier first; the lower id wins a tie.
-bool likelier(const Candidate& a, const Candidate& b) {
-  return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+// What the last rows on this thread left behind is reused.
+struct Space {
+  std::vector<float> maxima;
+  std::vector<float> sums;
+  std::vector<int32_t> top_tokens;
+  std::vector<float> top_logits;
+  std::vector<float> top_maxima;
+};
+
+float* float_scratch(Scratch use, size_t count) {
+  return reinterpret_cast<float*>(scratch(use, static_cast<int64_t>(count * sizeof(float))));
 }
 
-// Tokens that min_p and the logits themselves leave, in id order.
-std::vector<Candidate> candidates(std::span<const float> logits, const RowSampling& sampling,
-                                  float max) {
-  const float floor =
-      sampling.min_p > 0 ? max + std::log(sampling.min_p) : -std::numeric_limits<float>::infinity();
-  std::vector<Candidate> kept;
-  kept.reserve(logits.size());
-  for (size_t i = 0; i < logits.size(); ++i) {
-    const float logit = logits[i] / sampling.temperature;
-    if (logit >= floor && std::isfinite(logit)) kept.push_back({static_cast<int32_t>(i), logit, 0});
-  }
-  return kept;
+int32_t argmax(std::span<const float> logits) {
+  return static_cast<int32_t>(kernels().argmax(logits.data(), static_cast<int64_t>(logits.size())));
 }
 
-void keep_top_k(std::vector<Candidate>& kept, int32_t top_k) {
-  if (top_k <= 0 || static_cast<size_t>(top_k) >= kept.size()) return;
-  std::nth_element(kept.begin(), kept.begin() + top_k - 1, kept.end(), likelier);
-  kept.resize(static_cast<size_t>(top_k));
+// Tokens with smaller logits have no weight (weigh() gives 0 below 2^-126).
+float lightest(float largest, float temperature) {
+  return std::max(largest - 88 * temperature, -kLargest);
 }
 
-// The smallest set of likeliest tokens whose probability reaches top_p; at least one.
-void keep_top_p(std::vector<Candidate>& kept, float top_p) {
-  if (top_p >= 1) return;
-  std::sort(kept.begin(), kept.end(), likelier);
+Pool keep_top_k(const LogitRow& row, float largest, const RowSampling& sampling, Space& space) {
+  const float reached = reached_by(row.maxima, sampling.top_k);
+  const Cut cut = find_cut({.row = row,
+                            .total = static_cast<double>(row.logits.size()),
+                            .target = static_cast<double>(sampling.top_k),
+                            .lowest = std::max(reached, lightest(largest, sampling.temperature)),
+                            .largest = largest});
+  indices_from(row, cut.logit, space.top_tokens);
+  std::erase_if(space.top_tokens, [&](int32_t token) {
+    return !cut.keeps(row.logits[static_cast<size_t>(token)], token);
+  });
+  space.top_logits.clear();
+  for (int32_t token : space.top_tokens)
+    space.top_logits.push_back(row.logits[static_cast<size_t>(token)]);
+  find_maxima(space.top_logits, space.top_maxima);
+  return {.row = {.logits = space.top_logits, .maxima = space.top_maxima},
+          .tokens = space.top_tokens,
+          .largest = largest};
+}
+
+double total_of(std::span<const float> sums) {
   double total = 0;
-  for (const auto& c : kept) total += c.weight;
-  double sum = 0;
-  size_t count = 0;
-  while (count < kept.size() && (count == 0 || sum < top_p * total)) sum += kept[count++].weight;
-  kept.resize(count);
+  for (float sum : sums) total += static_cast<double>(sum);
+  return total;
+}
+
+// The smallest set of likeliest tokens whose weight reaches top_p of the total.
+Cut nucleus(const Pool& pool, const RowSampling& sampling, const float* weights, double total) {
+  // All tokens lighter than this together do not outweigh what may be left out, so the cut is not
+  // among them. The exponent alone is near enough, and the same with every C library.
+  const double light = (1 - static_cast<double>(sampling.top_p)) * total /
+                       static_cast<double>(pool.row.logits.size());
+  const float distance = static_cast<float>(std::ilogb(light)) * 0.693148f * sampling.temperature;
+  return find_cut(
+      {.row = pool.row,
+       .weights = weights,
+       .total = total,
+       .target = static_cast<double>(sampling.top_p) * total,
+       .lowest = std::max(pool.largest + distance, lightest(pool.largest, sampling.temperature)),
+       .largest = pool.largest});
+}
+
+// Takes the weights of what lies beyond the cut, also from the blocks' sums.
+void drop_beyond(const Cut& cut, const LogitRow& row, float* weights, std::span<float> sums) {
+  const float* logits = row.logits.data();
+  const auto size = static_cast<int64_t>(row.logits.size());
+  for (int64_t begin = 0; begin < size; begin += kLogitBlock) {
+    const auto block = static_cast<size_t>(begin / kLogitBlock);
+    const int64_t end = std::min(begin + kLogitBlock, size);
+    const float from = begin <= cut.index ? cut.logit : std::nextafter(cut.logit, kInfinity);
+    if (row.maxima[block] < from) {
+      sums[block] = 0;
+      continue;
+    }
+    if (begin <= cut.index) {
+      for (int64_t i = int64_t{cut.index} + 1; i < end; ++i)
+        if (logits[i] == cut.logit) weights[i] = 0;
+    }
+    sums[block] = kernels().keep_from(logits + begin, weights + begin, end - begin, from);
+  }
+}
+
+// The inverse of the cumulative distribution in id order, so that the way the cuts were made leaves
+// no trace.
+int64_t index_at(double uniform, std::span<const float> weights, std::span<const float> sums) {
+  double left = uniform * total_of(sums);
+  size_t block = 0;
+  size_t heavy = 0;  // the last block with any weight: rounding may lead past the end
+  for (; block < sums.size(); ++block) {
+    if (sums[block] <= 0) continue;
+    heavy = block;
+    if (left < static_cast<double>(sums[block])) break;
+    left -= static_cast<double>(sums[block]);
+  }
+  const size_t begin = heavy * kLogitBlock;
+  const size_t end = std::min(begin + kLogitBlock, weights.size());
+  size_t found = begin;
+  for (size_t i = begin; i < end; ++i) {
+    if (weights[i] <= 0) continue;
+    found = i;
+    left -= static_cast<double>(weights[i]);
+    if (left < 0) break;
+  }
+  return static_cast<int64_t>(found);
+}
+
+int32_t draw(const Pool& pool, const RowSampling& sampling, Space& space) {
+  const size_t count = pool.row.logits.size();
+  float* weights = float_scratch(Scratch::kWeights, count);
+  space.sums.resize(pool.row.maxima.size());
+  kernels().weigh({.logits = pool.row.logits.data(),
+                   .count = static_cast<int64_t>(count),
+                   .largest = pool.largest,
+                   .scale = std::min(kLog2E / sampling.temperature, kLargest),
+                   .floor = std::min(sampling.min_p, 1.0f)},
+                  weights, space.sums.data());
+  if (sampling.top_p < 1)
+    drop_beyond(nucleus(pool, sampling, weights, total_of(space.sums)), pool.row, weights,
+                space.sums);
+  const double uniform = token_uniform(sampling.seed, sampling.choice, sampling.position);
+  return pool.token(index_at(uniform, {weights, count}, space.sums));
+}
+
+std::span<const float> ruled_logits(std::span<const float> logits, const RowSampling& sampling,
+                                    std::span<const TokenId> previous) {
+  if (sampling.rules == nullptr) return logits;
+  const std::span<float> out(float_scratch(Scratch::kLogits, logits.size()), logits.size());
+  std::copy(logits.begin(), logits.end(), out.begin());
+  apply_rules(out, *sampling.rules, sampling.history, previous);
+  return out;
 }
 
 }  // namespace
 
-int32_t sample_row(std::span<const float> logits, const RowSampling& sampling) {
-  const auto best =
-      static_cast<int32_t>(kernels().argmax(logits.data(), static_cast<int64_t>(logits.size())));
-  if (sampling.temperature <= 0) return best;
-  const float max = logits[static_cast<size_t>(best)] / sampling.temperature;
-  if (!std::isfinite(max)) return best;
-  std::vector<Candidate> kept = candidates(logits, sampling, max);
-  keep_top_k(kept, sampling.top_k);
-  for (auto& c : kept) c.weight = std::exp(static_cast<double>(c.logit - max));
-  keep_top_p(kept, sampling.top_p);
-
-  // Inverse of the cumulative distribution in id order, so that the way the cuts were made leaves
-  // no trace.
-  std::sort(kept.begin(), kept.end(),
-            [](const auto& a, const auto& b) { return a.token < b.token; });
-  double total = 0;
-  for (const auto& c : kept) total += c.weight;
-  double left = token_uniform(sampling.seed, sampling.choice, sampling.position) * total;
-  for (const auto& c : kept) {
-    left -= c.weight;
-    if (left < 0) return c.token;
+int32_t sample_row(std::span<const float> logits, const RowSampling& sampling,
+                   std::span<const TokenId> previous) {
+  const std::span<const float> ruled = ruled_logits(logits, sampling, previous);
+  if (!(sampling.temperature > 0)) {
+    const int32_t best = argmax(ruled);
+    return ruled[static_cast<size_t>(best)] > -kInfinity ? best : argmax(logits);
   }
-  return kept.empty() ? best : kept.back().token;
+  thread_local Space space;
+  Pool pool{.row = {.logits = ruled, .maxima = {}}, .tokens = {}};
+  pool.largest = find_maxima(ruled, space.maxima);
+  pool.row.maxima = space.maxima;
+  if (pool.largest == -kInfinity) return argmax(logits);
+  if (pool.largest >= kLargest) return argmax(ruled);  // no room above it to search in
+  if (sampling.top_k > 0 && static_cast<size_t>(sampling.top_k) < ruled.size())
+    pool = keep_top_k(pool.row, pool.largest, sampling, space);
+  return draw(pool, sampling, space);
 }
 
 }  // namespace octavo::cpu

@@ -1,4 +1,4 @@
-// sample.h (cpu) - one row's token.
+// sample.h (cpu) - one row's token. No MLX.
 #pragma once
 
 #include <span>
@@ -7,6 +7,9 @@
 
 namespace octavo::cpu {
 
-int32_t sample_row(std::span<const float> logits, const RowSampling& sampling);
+// `previous`: the tokens sampling.history.pending is an entry of. If the rules ban every token, the
+// likeliest by the logits as they are.
+int32_t sample_row(std::span<const float> logits, const RowSampling& sampling,
+                   std::span<const TokenId> previous = {});
 
 }  // namespace octavo::cpu

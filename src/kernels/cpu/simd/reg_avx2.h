@@ -35,6 +35,9 @@ OCTAVO_INLINE Reg reg_pow2(Reg n) {
 OCTAVO_INLINE Reg reg_if_less(Reg a, Reg b, Reg yes, Reg no) {
   return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
 }
+OCTAVO_INLINE uint32_t reg_less_bits(Reg a, Reg b) {
+  return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_LT_OQ)));
+}
 OCTAVO_INLINE Reg reg_load_bf16(const uint16_t* p) {
   const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));

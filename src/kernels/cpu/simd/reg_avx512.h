@@ -35,6 +35,9 @@ OCTAVO_INLINE Reg reg_pow2(Reg n) {
 OCTAVO_INLINE Reg reg_if_less(Reg a, Reg b, Reg yes, Reg no) {
   return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
 }
+OCTAVO_INLINE uint32_t reg_less_bits(Reg a, Reg b) {
+  return _cvtmask16_u32(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ));
+}
 OCTAVO_INLINE Reg reg_load_bf16(const uint16_t* p) {
   const __m256i half = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));

@@ -34,6 +34,10 @@ OCTAVO_INLINE Reg reg_pow2(Reg n) {
 OCTAVO_INLINE Reg reg_if_less(Reg a, Reg b, Reg yes, Reg no) {
   return vbslq_f32(vcltq_f32(a, b), yes, no);
 }
+OCTAVO_INLINE uint32_t reg_less_bits(Reg a, Reg b) {
+  const uint32x4_t weights = {1, 2, 4, 8};
+  return vaddvq_u32(vandq_u32(vcltq_f32(a, b), weights));
+}
 OCTAVO_INLINE Reg reg_load_bf16(const uint16_t* p) {
   return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
 }

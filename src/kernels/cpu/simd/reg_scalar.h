@@ -43,6 +43,10 @@ OCTAVO_INLINE Reg reg_pow2(Reg n) {
   return out;
 }
 OCTAVO_INLINE Reg reg_if_less(Reg a, Reg b, Reg yes, Reg no) { return a < b ? yes : no; }
+OCTAVO_INLINE uint32_t reg_less_bits(Reg a, Reg b) {
+  const RegBits less = (a < b) & RegBits{1, 2, 4, 8};
+  return static_cast<uint32_t>(less[0] | less[1] | less[2] | less[3]);
+}
 template <typename T, typename Convert>
 OCTAVO_INLINE Reg reg_convert(const T* p, Convert convert) {
   return Reg{convert(p[0]), convert(p[1]), convert(p[2]), convert(p[3])};

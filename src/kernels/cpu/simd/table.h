@@ -8,6 +8,7 @@
 #include "kernels/cpu/simd/attention_amx.h"
 #include "kernels/cpu/simd/linear_amx.h"
 #include "kernels/cpu/simd/linear_dot.h"
+#include "kernels/cpu/simd/logit_blocks.h"
 #include "kernels/cpu/simd/qkv_rows.h"
 
 namespace octavo::cpu::OCTAVO_ISA {
@@ -82,6 +83,11 @@ const KernelTable& kernel_table() {
       .norm_rows = norm_rows,
       .gated = gated,
       .argmax = argmax,
+      .block_maxima = block_maxima,
+      .weigh = weigh,
+      .sums_from = sums_from,
+      .keep_from = keep_from,
+      .indices_within = indices_within,
 #ifdef OCTAVO_ISA_AMX
       .pairs_bf16_values = true,
 #endif

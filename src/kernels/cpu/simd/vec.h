@@ -58,6 +58,12 @@ OCTAVO_INLINE Vec if_less(Vec a, Vec b, Vec yes, Vec no) {
   OCTAVO_EACH_REG out.r[i] = reg_if_less(a.r[i], b.r[i], yes.r[i], no.r[i]);
   return out;
 }
+// Bit i: a < b in lane i; never with a NaN.
+OCTAVO_INLINE uint32_t less_bits(Vec a, Vec b) {
+  uint32_t bits = 0;
+  OCTAVO_EACH_REG bits |= reg_less_bits(a.r[i], b.r[i]) << (i * kRegLanes);
+  return bits;
+}
 
 // Lanes i and i + 8, then 4, 2 and 1 apart.
 OCTAVO_INLINE float sum(Vec v) {

@@ -1,0 +1,42 @@
+// prefix_cache.h - what the sequences of one engine share: the pool, the plan and the index of
+// known beginnings. No MLX. Engine thread only.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "cache/cache_plan.h"
+#include "cache/prefix_index.h"
+
+namespace octavo {
+
+// A beginning whose pages are there.
+struct PrefixHit {
+  int tokens = 0;
+  std::vector<std::vector<PageId>> pages;  // by group; kNoPage where a window has passed
+};
+
+class PrefixCache {
+ public:
+  // `plan` and `pool` must outlive it. Below 64 hash bits only in tests.
+  PrefixCache(const CachePlan& plan, PagePool& pool, int hash_bits = 64);
+
+  const CachePlan& plan() const { return plan_; }
+  PagePool& pool() { return pool_; }
+  PrefixIndex& index() { return index_; }
+
+  // Blocks are hashed in this many tokens: every group's block is a multiple of it.
+  int hash_block_tokens() const { return hash_block_tokens_; }
+
+  // path[b]: the node of the b-th block. The longest beginning of whole pages in every group, of at
+  // most `path.size()` blocks.
+  PrefixHit longest_hit(std::span<const NodeId> path) const;
+
+ private:
+  const CachePlan& plan_;
+  PagePool& pool_;
+  PrefixIndex index_;
+  int hash_block_tokens_;
+};
+
+}  // namespace octavo

@@ -1,0 +1,127 @@
+#include "cache/prefix_index.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace octavo {
+
+PrefixIndex::PrefixIndex(PagePool& pool, int groups, int hash_bits)
+    : pool_(pool),
+      groups_(groups),
+      hash_mask_(hash_bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << hash_bits) - 1),
+      places_(static_cast<size_t>(pool.page_count())) {
+  nodes_.emplace_back();
+  nodes_[kRootNode].pins = 1;
+  pool_.on_evict([this](PageId page) { unname(page); });
+}
+
+NodeId PrefixIndex::find(NodeId parent, const BlockKey& key) const {
+  const auto [first, last] = by_hash_.equal_range(cut(key.hash));
+  for (auto it = first; it != last; ++it) {
+    const Node& node = at(it->second);
+    if (node.parent == parent && std::ranges::equal(node.tokens, key.tokens) &&
+        node.extra == *key.extra) {
+      return it->second;
+    }
+  }
+  return kNoNode;
+}
+
+NodeId PrefixIndex::pin_child(NodeId parent, const BlockKey& key) {
+  NodeId node = find(parent, key);
+  if (node == kNoNode) node = make_node(parent, key);
+  pin(node);
+  return node;
+}
+
+void PrefixIndex::pin(NodeId node) { ++at(node).pins; }
+
+void PrefixIndex::unpin(NodeId node) {
+  OCTAVO_CHECK(at(node).pins > 0);
+  --at(node).pins;
+  prune(node);
+}
+
+PageId PrefixIndex::page(NodeId node, int group) const {
+  return at(node).pages[static_cast<size_t>(group)];
+}
+
+bool PrefixIndex::set_page(NodeId node, int group, PageId page) {
+  Node& entry = at(node);
+  PageId& slot = entry.pages[static_cast<size_t>(group)];
+  if (slot != kNoPage) return slot == page;
+  OCTAVO_CHECK(places_[static_cast<size_t>(page)].node == kNoNode);
+  slot = page;
+  ++entry.page_count;
+  places_[static_cast<size_t>(page)] = {node, group};
+  pool_.keep(page);
+  return true;
+}
+
+void PrefixIndex::forget_page(PageId page) {
+  if (node_of(page) == kNoNode) return;
+  unname(page);
+  pool_.forget(page);
+}
+
+void PrefixIndex::clear() {
+  for (PageId page = 0; page < pool_.page_count(); ++page) forget_page(page);
+}
+
+const PrefixIndex::Node& PrefixIndex::at(NodeId node) const {
+  OCTAVO_CHECK(node >= 0 && static_cast<size_t>(node) < nodes_.size());
+  return nodes_[static_cast<size_t>(node)];
+}
+
+PrefixIndex::Node& PrefixIndex::at(NodeId node) {
+  return const_cast<Node&>(std::as_const(*this).at(node));
+}
+
+uint64_t PrefixIndex::cut(const BlockHash& hash) const { return short_hash(hash) & hash_mask_; }
+
+NodeId PrefixIndex::make_node(NodeId parent, const BlockKey& key) {
+  NodeId id = kNoNode;
+  if (unused_.empty()) {
+    id = static_cast<NodeId>(nodes_.size());
+    nodes_.emplace_back();
+  } else {
+    id = unused_.back();
+    unused_.pop_back();
+  }
+  Node& node = at(id);
+  node.parent = parent;
+  node.hash = cut(key.hash);
+  node.tokens.assign(key.tokens.begin(), key.tokens.end());
+  node.extra = *key.extra;
+  node.pages.assign(static_cast<size_t>(groups_), kNoPage);
+  ++at(parent).children;
+  by_hash_.emplace(node.hash, id);
+  return id;
+}
+
+void PrefixIndex::prune(NodeId id) {
+  while (id != kRootNode) {
+    Node& node = at(id);
+    if (node.children > 0 || node.pins > 0 || node.page_count > 0) return;
+    const auto [first, last] = by_hash_.equal_range(node.hash);
+    by_hash_.erase(
+        std::find_if(first, last, [&](const auto& entry) { return entry.second == id; }));
+    const NodeId parent = std::exchange(node, Node{}).parent;
+    unused_.push_back(id);
+    --at(parent).children;
+    id = parent;
+  }
+}
+
+void PrefixIndex::unname(PageId page) {
+  const Place place = std::exchange(places_[static_cast<size_t>(page)], Place{});
+  OCTAVO_CHECK(place.node != kNoNode);
+  Node& node = at(place.node);
+  node.pages[static_cast<size_t>(place.group)] = kNoPage;
+  --node.page_count;
+  prune(place.node);
+}
+
+}  // namespace octavo

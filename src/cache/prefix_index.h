@@ -1,0 +1,91 @@
+// prefix_index.h - finds pages by the tokens they hold and all tokens before those. No MLX. Engine
+// thread only.
+//
+// A tree of blocks. A node is one block behind its parent; hashes only lead to it, and what decides
+// is the parent and the tokens themselves, so a collision can neither leak nor corrupt. A node
+// lives while it has a page, a child or a pin.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "cache/block_hash.h"
+#include "cache/page_pool.h"
+
+namespace octavo {
+
+using NodeId = int32_t;
+inline constexpr NodeId kRootNode = 0;  // what every sequence begins with
+inline constexpr NodeId kNoNode = -1;
+
+struct BlockKey {
+  BlockHash hash = {};
+  std::span<const TokenId> tokens = {};
+  const ExtraKeys* extra = nullptr;
+};
+
+class PrefixIndex {
+ public:
+  // `pool` must outlive the index, which hears of its evictions. Below 64 hash bits only in tests.
+  PrefixIndex(PagePool& pool, int groups, int hash_bits = 64);
+
+  // The block behind `parent`, or kNoNode.
+  NodeId find(NodeId parent, const BlockKey& key) const;
+  // The same, made when it is not there, and pinned once more.
+  NodeId pin_child(NodeId parent, const BlockKey& key);
+  void pin(NodeId node);
+  void unpin(NodeId node);
+
+  // The page of `group` that ends with this block, or kNoPage.
+  PageId page(NodeId node, int group) const;
+  // Names the page's content, and keeps it in the pool. False when the node already has a page for
+  // this group: the caller's stays its own.
+  bool set_page(NodeId node, int group, PageId page);
+  // The page's content is not to be found again; harmless when it has no name.
+  void forget_page(PageId page);
+  // Forgets every page.
+  void clear();
+
+  int nodes() const { return static_cast<int>(nodes_.size() - unused_.size()); }
+  // For checks: the node and the group whose page this is, or kNoNode.
+  NodeId node_of(PageId page) const { return places_[static_cast<size_t>(page)].node; }
+  int group_of(PageId page) const { return places_[static_cast<size_t>(page)].group; }
+  NodeId parent(NodeId node) const { return at(node).parent; }
+  std::span<const TokenId> tokens(NodeId node) const { return at(node).tokens; }
+
+ private:
+  struct Node {
+    NodeId parent = kNoNode;
+    int32_t children = 0;
+    int32_t pins = 0;
+    int32_t page_count = 0;
+    uint64_t hash = 0;
+    std::vector<TokenId> tokens = {};
+    ExtraKeys extra = {};
+    std::vector<PageId> pages = {};  // by group
+  };
+  struct Place {
+    NodeId node = kNoNode;
+    int32_t group = 0;
+  };
+
+  const Node& at(NodeId node) const;
+  Node& at(NodeId node);
+  uint64_t cut(const BlockHash& hash) const;
+  NodeId make_node(NodeId parent, const BlockKey& key);
+  // Removes the node if nothing needs it, then its parent, and so on.
+  void prune(NodeId node);
+  void unname(PageId page);
+
+  PagePool& pool_;
+  int groups_;
+  uint64_t hash_mask_;
+  std::vector<Node> nodes_;
+  std::vector<NodeId> unused_;
+  std::unordered_multimap<uint64_t, NodeId> by_hash_;
+  std::vector<Place> places_;  // by page
+};
+
+}  // namespace octavo

@@ -1,0 +1,57 @@
+// sequence_cache.h - one sequence's pages and their place among the known beginnings. No MLX.
+// Engine thread only.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "cache/prefix_cache.h"
+#include "cache/sequence_pages.h"
+
+namespace octavo {
+
+// Keep sequences apart whose tokens are equal but whose K and V are not, or that must not know of
+// each other.
+struct SequenceKeys {
+  ExtraKeys every_block = {};  // an adapter
+  ExtraKeys first_block = {};  // a salt: what follows is apart through its parents
+};
+
+class SequenceCache {
+ public:
+  // `shared` must outlive it.
+  SequenceCache(PrefixCache& shared, SequenceKeys keys);
+  ~SequenceCache();
+  SequenceCache(const SequenceCache&) = delete;
+  SequenceCache& operator=(const SequenceCache&) = delete;
+
+  const SequencePages& pages() const { return pages_; }
+
+  // Takes a share in the pages of the longest known beginning of `tokens`, of at most `limit`
+  // tokens, and returns its length. Only while it holds nothing.
+  int reuse(std::span<const TokenId> tokens, int limit);
+  // Makes room for `tokens` tokens. False, with nothing taken, when the pool has too few pages.
+  bool grow_to(int tokens) { return pages_.grow_to(tokens); }
+  // K and V of `tokens`, from the sequence's first on, are written by the steps queued so far:
+  // their full pages can be found from now on.
+  void publish(std::span<const TokenId> tokens);
+  // The pages that hold tokens from `from` on cannot be found any more: their step failed.
+  void retract(int from);
+  // Gives back the pages that no row from `position` on looks at.
+  void release_behind(int position) { pages_.release_behind(position); }
+  // Gives back every page.
+  void release();
+
+ private:
+  BlockKey block_key(std::span<const TokenId> tokens, size_t block);
+
+  PrefixCache& shared_;
+  ExtraKeys first_extra_;
+  ExtraKeys extra_;
+  SequencePages pages_;
+  std::vector<BlockHash> hashes_;  // of the blocks named so far; tokens never change
+  NodeId tip_ = kRootNode;         // of the last published block; pinned
+  size_t published_ = 0;           // blocks
+};
+
+}  // namespace octavo

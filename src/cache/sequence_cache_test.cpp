@@ -1,0 +1,142 @@
+#include "cache/sequence_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace octavo {
+namespace {
+
+using Tokens = std::vector<TokenId>;
+
+Tokens numbers(int first, int count) {
+  Tokens tokens(static_cast<size_t>(count));
+  std::iota(tokens.begin(), tokens.end(), first);
+  return tokens;
+}
+
+CachePlan one_group() {
+  return plan_cache(std::vector<SoftmaxSpec>{{.kv_heads = 1, .k_dim = 8, .v_dim = 8}}, 8);
+}
+
+// Blocks of 8; a full group and one with a window of 16.
+CachePlan full_and_window() {
+  const SoftmaxSpec full{.kv_heads = 1, .k_dim = 8, .v_dim = 8};
+  SoftmaxSpec window = full;
+  window.window = 16;
+  return plan_cache(std::vector<SoftmaxSpec>{full, window}, 8);
+}
+
+struct Fixture {
+  explicit Fixture(CachePlan plan_in, int pages = 64, int hash_bits = 64)
+      : plan(std::move(plan_in)), pool(pages), shared(plan, pool, hash_bits) {}
+
+  // Runs a sequence to its end, so that its pages are cached.
+  void remember(const Tokens& tokens, SequenceKeys keys = {}) {
+    SequenceCache sequence(shared, std::move(keys));
+    ASSERT_TRUE(sequence.grow_to(static_cast<int>(tokens.size())));
+    sequence.publish(tokens);
+  }
+  int hit(const Tokens& tokens, int limit, SequenceKeys keys = {}) {
+    return SequenceCache(shared, std::move(keys)).reuse(tokens, limit);
+  }
+
+  CachePlan plan;
+  PagePool pool;
+  PrefixCache shared;
+};
+
+TEST(SequenceCache, FindsWholeBlocksUpToTheLimit) {
+  Fixture f(one_group());
+  f.remember(numbers(0, 30));
+  EXPECT_EQ(f.hit(numbers(0, 40), 39), 24);
+  EXPECT_EQ(f.hit(numbers(0, 24), 23), 16);  // one token must be left to run
+  EXPECT_EQ(f.hit(numbers(1, 24), 23), 0);
+  EXPECT_EQ(f.pool.cached_pages(), 3);
+}
+
+TEST(SequenceCache, SharesThePagesThemselves) {
+  Fixture f(one_group());
+  SequenceCache first(f.shared, {});
+  ASSERT_TRUE(first.grow_to(20));
+  first.publish(numbers(0, 20));
+  SequenceCache second(f.shared, {});
+  ASSERT_EQ(second.reuse(numbers(0, 20), 19), 16);
+  ASSERT_TRUE(second.grow_to(20));
+  EXPECT_EQ(second.pages().table(0)[1], first.pages().table(0)[1]);
+  EXPECT_NE(second.pages().table(0)[2], first.pages().table(0)[2]);  // a tail is never shared
+  EXPECT_EQ(f.pool.references(first.pages().table(0)[0]), 2);
+}
+
+TEST(SequenceCache, KeysKeepEqualTokensApart) {
+  Fixture f(one_group());
+  f.remember(numbers(0, 30), {.first_block = {"tenant a"}});
+  EXPECT_EQ(f.hit(numbers(0, 30), 29), 0);
+  EXPECT_EQ(f.hit(numbers(0, 30), 29, {.first_block = {"tenant b"}}), 0);
+  EXPECT_EQ(f.hit(numbers(0, 30), 29, {.every_block = {"tenant a"}}), 8);
+  EXPECT_EQ(f.hit(numbers(0, 30), 29, {.first_block = {"tenant a"}}), 24);
+}
+
+// With one bit of hash nearly every lookup collides; the tokens decide.
+TEST(SequenceCache, ACollisionIsNotAHit) {
+  Fixture f(one_group(), 4096, 1);
+  for (int i = 0; i < 50; ++i) f.remember(numbers(100 * i, 40));
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(f.hit(numbers(100 * i, 40), 39), 32);
+    Tokens mixed = numbers(100 * i, 40);
+    mixed[8 + i % 8] = 7;
+    EXPECT_EQ(f.hit(mixed, 39), 8);
+  }
+}
+
+TEST(SequenceCache, TheEndOfASequenceIsEvictedFirst) {
+  Fixture f(one_group(), 4);
+  f.remember(numbers(0, 32));
+  auto lease = f.pool.try_lease(2);
+  EXPECT_EQ(f.hit(numbers(0, 32), 31), 16);
+}
+
+TEST(SequenceCache, AWindowNeedsOnlyItsLastPages) {
+  Fixture f(full_and_window());
+  SequenceCache first(f.shared, {});
+  ASSERT_TRUE(first.grow_to(48));
+  first.publish(numbers(0, 48));
+  first.release_behind(48);                               // pages of 0..31 leave the window group
+  auto all = f.pool.try_lease(f.pool.available_pages());  // and are lent to others
+  SequenceCache second(f.shared, {});
+  EXPECT_EQ(second.reuse(numbers(0, 60), 59), 48);
+  EXPECT_EQ(second.pages().table(1)[3], kNoPage);
+  EXPECT_NE(second.pages().table(1)[4], kNoPage);
+  SequenceCache third(f.shared, {});
+  EXPECT_EQ(third.reuse(numbers(0, 60), 40), 0);  // behind 40 the window's pages are gone
+}
+
+TEST(SequenceCache, RetractedPagesAreNotFound) {
+  Fixture f(one_group());
+  {
+    SequenceCache sequence(f.shared, {});
+    ASSERT_TRUE(sequence.grow_to(30));
+    sequence.publish(numbers(0, 30));
+    sequence.retract(9);
+    sequence.release();
+  }
+  EXPECT_EQ(f.hit(numbers(0, 30), 29), 8);
+  EXPECT_EQ(f.pool.cached_pages(), 1);
+}
+
+TEST(SequenceCache, NothingIsLeftBehindAfterAClear) {
+  Fixture f(one_group());
+  f.remember(numbers(0, 30));
+  SequenceCache running(f.shared, {});
+  ASSERT_TRUE(running.grow_to(16));
+  running.publish(numbers(50, 16));
+  f.shared.index().clear();
+  EXPECT_EQ(f.pool.cached_pages(), 0);
+  EXPECT_EQ(f.hit(numbers(0, 30), 29), 0);
+  running.release();
+  EXPECT_EQ(f.pool.free_pages(), 64);
+  EXPECT_EQ(f.shared.index().nodes(), 1);
+}
+
+}  // namespace
+}  // namespace octavo

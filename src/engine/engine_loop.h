@@ -1,0 +1,120 @@
+// engine_loop.h - the step loop and its door: requests come in from any thread, updates go out. No
+// MLX.
+//
+// One step ahead: step i+1 is queued before step i's tokens are read. A step that fails ends no
+// neighbour: see Scheduler::fail.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "engine/scheduler.h"
+#include "engine/step_runner.h"
+
+namespace octavo {
+
+// Called on the engine thread with every update of a request, the last one of each choice with its
+// `finish`. Must neither block nor throw.
+using UpdateSink = std::function<void(Update)>;
+
+// Where the loop's time went, in seconds since the start.
+struct LoopTimes {
+  double scheduling = 0;  // deciding steps, taking results in, handing updates out
+  double queueing = 0;    // giving steps to the device
+  double waiting = 0;     // for the device
+};
+
+struct EngineStats {
+  SchedulerStats scheduler;
+  LoopTimes times;
+  int page_count = 0;
+  int referenced_pages = 0;
+  int cached_pages = 0;
+  int open_requests = 0;  // submitted and not ended
+};
+
+struct LoopOptions {
+  int max_open_requests = 4096;  // beyond: 429
+};
+
+class EngineLoop {
+ public:
+  // All three must outlive the loop, and are touched only by the thread in run() while it runs.
+  EngineLoop(LoopOptions options, PrefixCache& prefixes, Scheduler& scheduler, StepRunner& runner);
+
+  // Runs steps until stop(). The calling thread is the engine thread.
+  void run();
+
+  // Any thread, from here on.
+
+  // Throws RequestError: 400 for a request that cannot be served as asked, 429 when too many are
+  // open, 503 when no more are taken.
+  RequestId submit(Request request, UpdateSink sink);
+  // Ends the request within two steps; harmless when it has ended.
+  void abort(RequestId id);
+  void reset_prefix_cache();
+  // Takes no more requests.
+  void close();
+  // Waits until every request has ended; false when `timeout` comes first.
+  bool wait_until_idle(std::chrono::milliseconds timeout);
+  // Ends every request and lets run() return.
+  void stop();
+
+  EngineStats stats() const;
+  // When the loop last came round; an idle loop is always on time.
+  std::chrono::steady_clock::time_point heartbeat() const;
+
+ private:
+  struct Submit {
+    RequestId id;
+    Request request;
+    UpdateSink sink;
+  };
+  struct Abort {
+    RequestId id;
+  };
+  struct ResetPrefixes {};
+  using Command = std::variant<Submit, Abort, ResetPrefixes>;
+  struct Open {
+    UpdateSink sink;
+    int choices;
+  };
+
+  std::vector<Command> take_commands();
+  void carry_out(Command command);
+  void step();
+  void start(const Batch& batch);
+  void finish_oldest();
+  void recover(const char* reason);
+  void deliver(std::vector<Update> updates);
+  void publish_stats();
+
+  LoopOptions options_;
+  RequestLimits limits_;
+  PrefixCache& prefixes_;
+  Scheduler& scheduler_;
+  StepRunner& runner_;
+  std::unordered_map<RequestId, Open> open_;  // engine thread
+  LoopTimes times_;                           // engine thread
+
+  mutable std::mutex mutex_;  // all below
+  std::condition_variable work_;
+  std::condition_variable idle_;
+  std::vector<Command> inbox_;
+  RequestId next_id_ = 1;
+  int open_requests_ = 0;
+  bool closed_ = false;
+  bool stopping_ = false;
+  EngineStats stats_;
+  std::chrono::steady_clock::time_point heartbeat_ = {};
+  bool busy_ = false;
+};
+
+}  // namespace octavo

@@ -1,0 +1,200 @@
+// fake_model.h - a model for tests of what stands above it: it writes and reads pages of its own as
+// the real one does, so that a page in the wrong hands changes its answers. No MLX.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cache/cache_plan.h"
+#include "engine/step_runner.h"
+
+namespace octavo {
+
+inline uint64_t fake_mix(uint64_t a, uint64_t b) {
+  uint64_t x = a * 0x9E3779B97F4A7C15u ^ (b + 0x7F4A7C15u) * 0xD6E8FEB86659FD93u;
+  x ^= x >> 32;
+  x *= 0xD6E8FEB86659FD93u;
+  return x ^ x >> 29;
+}
+
+// The page cell of a token: like K and V, it depends on every token before it.
+inline uint64_t fake_cell(uint64_t previous_cell, TokenId token) {
+  return fake_mix(previous_cell, static_cast<uint64_t>(token) + 1);
+}
+
+class FakeModel {
+ public:
+  FakeModel(const CachePlan& plan, int vocab) : plan_(plan), vocab_(vocab) {}
+
+  const CachePlan& plan() const { return plan_; }
+
+  // What the row behind `cells` (of all tokens up to and with its own) draws. A window sees only
+  // its last cells.
+  template <typename CellOf>  // uint64_t(int group, int position)
+  TokenId draw(int length, const RowSampling& sampling, const CellOf& cell_of) const {
+    uint64_t seen = 0;
+    for (int g = 0; g < static_cast<int>(plan_.groups.size()); ++g) {
+      const int window = plan_.groups[static_cast<size_t>(g)].spec.window;
+      for (int p = window > 0 ? std::max(0, length - window) : 0; p < length; ++p)
+        seen = fake_mix(seen, cell_of(g, p));
+    }
+    const uint64_t seed = fake_mix(sampling.seed, sampling.choice);
+    const uint64_t random = sampling.temperature > 0 ? fake_mix(seed, sampling.position) : 0;
+    auto token = static_cast<TokenId>(fake_mix(seen, random) % static_cast<uint64_t>(vocab_));
+    while (is_held_back(token, sampling)) token = (token + 1) % vocab_;
+    return token;
+  }
+
+  // The answer of one sequence by itself, from its tokens alone.
+  TokenId next_token(const std::vector<TokenId>& tokens, const RowSampling& sampling) const {
+    std::vector<uint64_t> cells;
+    for (TokenId token : tokens)
+      cells.push_back(fake_cell(cells.empty() ? 0 : cells.back(), token));
+    return draw(static_cast<int>(tokens.size()), sampling,
+                [&](int, int p) { return cells[static_cast<size_t>(p)]; });
+  }
+
+ private:
+  static bool is_held_back(TokenId token, const RowSampling& sampling) {
+    if (sampling.rules == nullptr) return false;
+    const auto answer = static_cast<int>(sampling.position) - sampling.history.prompt;
+    return answer < sampling.rules->min_tokens &&
+           std::ranges::count(sampling.rules->held_back, token) > 0;
+  }
+
+  const CachePlan& plan_;
+  int vocab_;
+};
+
+// Computes every step when it is started and hands the results out in order.
+class FakeRunner : public StepRunner {
+ public:
+  FakeRunner(const FakeModel& model, int page_count) : model_(model) {
+    for (const auto& group : model_.plan().groups) {
+      cells_.emplace_back(static_cast<size_t>(page_count) *
+                          static_cast<size_t>(group.block_tokens));
+    }
+  }
+
+  bool queues_at_once(const Batch& batch) const override { return batch.rows() % 5 != 0; }
+
+  void start(const Batch& batch) override {
+    if (fail_starts > 0 || broken_) {  // what is queued behind a failed step fails with it
+      fail_starts = std::max(0, fail_starts - 1);
+      batches_.push_back(batch);
+      results_.push_back({});
+      broken_ = true;
+      scribble(batch);
+      return;
+    }
+    StepResult result;
+    const std::vector<TokenId> previous = results_.empty() ? last_tokens_ : results_.back().tokens;
+    std::vector<TokenId> tokens = batch.tokens;
+    for (size_t row = 0; row < tokens.size(); ++row) {
+      const int source = batch.token_sources[row];
+      if (source >= 0) tokens[row] = previous.at(static_cast<size_t>(source));
+    }
+    write(batch, tokens);
+    for (size_t i = 0; i < batch.sampling.size(); ++i) {
+      const int row = batch.logit_rows[i];
+      result.tokens.push_back(draw(batch, row, batch.sampling[i]));
+      result.hashes.push_back(fake_mix(static_cast<uint64_t>(result.tokens.back()), 1));
+      result.logprobs.push_back({.token = result.tokens.back(), .logprob = -1, .rank = 1});
+    }
+    for (const auto& row : batch.prompt_logprobs) {
+      result.prompt_logprobs.push_back({.token = row.target,
+                                        .logprob = -1,
+                                        .rank = batch.positions[static_cast<size_t>(row.row)]});
+    }
+    batches_.push_back(batch);
+    results_.push_back(std::move(result));
+  }
+
+  StepResult finish() override {
+    if (broken_) throw std::runtime_error("the fake step failed");
+    StepResult result = std::move(results_.front());
+    results_.pop_front();
+    batches_.pop_front();
+    last_tokens_ = result.tokens;
+    return result;
+  }
+
+  void drop() override {
+    results_.clear();
+    batches_.clear();
+    broken_ = false;
+  }
+
+  // Steps in flight, oldest first.
+  const std::deque<Batch>& in_flight() const { return batches_; }
+  uint64_t cell(int group, PageId page, int slot) const {
+    const auto block =
+        static_cast<size_t>(model_.plan().groups[static_cast<size_t>(group)].block_tokens);
+    return cells_[static_cast<size_t>(group)]
+                 [static_cast<size_t>(page) * block + static_cast<size_t>(slot)];
+  }
+
+  int fail_starts = 0;  // so many of the next steps fail, leaving garbage in the pages they write
+
+ private:
+  uint64_t& place(const Batch& batch, size_t sequence, int group, int position) {
+    const int block = model_.plan().groups[static_cast<size_t>(group)].block_tokens;
+    const BlockTable& table = batch.block_tables[static_cast<size_t>(group)];
+    const auto column = static_cast<size_t>(position / block);
+    OCTAVO_CHECK(column < static_cast<size_t>(table.columns));
+    const PageId page = table.pages[sequence * static_cast<size_t>(table.columns) + column];
+    OCTAVO_CHECK(page >= 0);
+    return cells_[static_cast<size_t>(group)]
+                 [static_cast<size_t>(page) * static_cast<size_t>(block) +
+                  static_cast<size_t>(position % block)];
+  }
+
+  template <typename Visit>  // (sequence, row)
+  static void each_row(const Batch& batch, const Visit& visit) {
+    for (size_t s = 0; s + 1 < batch.cu_seqlens_q.size(); ++s) {
+      for (int row = batch.cu_seqlens_q[s]; row < batch.cu_seqlens_q[s + 1]; ++row)
+        visit(s, static_cast<size_t>(row));
+    }
+  }
+
+  // All rows write before any row reads, as in the real step.
+  void write(const Batch& batch, const std::vector<TokenId>& tokens) {
+    each_row(batch, [&](size_t sequence, size_t row) {
+      const int p = batch.positions[row];
+      for (int g = 0; g < static_cast<int>(cells_.size()); ++g) {
+        const uint64_t before = p == 0 ? 0 : place(batch, sequence, g, p - 1);
+        place(batch, sequence, g, p) = fake_cell(before, tokens[row]);
+      }
+    });
+  }
+
+  void scribble(const Batch& batch) {
+    each_row(batch, [&](size_t sequence, size_t row) {
+      for (int g = 0; g < static_cast<int>(cells_.size()); ++g)
+        place(batch, sequence, g, batch.positions[row]) = 0xdead;
+    });
+  }
+
+  TokenId draw(const Batch& batch, int row, const RowSampling& sampling) {
+    const auto found =
+        std::upper_bound(batch.cu_seqlens_q.begin(), batch.cu_seqlens_q.end(), row) - 1;
+    const auto sequence = static_cast<size_t>(found - batch.cu_seqlens_q.begin());
+    const int length = batch.positions[static_cast<size_t>(row)] + 1;
+    return model_.draw(length, sampling,
+                       [&](int g, int p) { return place(batch, sequence, g, p); });
+  }
+
+  const FakeModel& model_;
+  std::vector<std::vector<uint64_t>> cells_;  // by group: [pages * block]
+  std::deque<Batch> batches_;
+  std::deque<StepResult> results_;
+  std::vector<TokenId> last_tokens_;
+  bool broken_ = false;
+};
+
+}  // namespace octavo

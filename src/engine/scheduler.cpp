@@ -1,0 +1,355 @@
+#include "engine/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace octavo {
+namespace {
+
+// What of the request changes logits before a draw; none when nothing does.
+std::shared_ptr<const LogitRules> rules_of(const RequestShared& shared, int vocab) {
+  const SamplingParams& params = shared.request.sampling;
+  const int min_tokens = shared.request.min_tokens;
+  if (!params.has_rules() && min_tokens == 0) return nullptr;
+  LogitRules rules{.repetition_penalty = params.repetition_penalty,
+                   .presence_penalty = params.presence_penalty,
+                   .frequency_penalty = params.frequency_penalty,
+                   .logit_bias = params.logit_bias,
+                   .bad_words = params.bad_words,
+                   .allowed = {},
+                   .min_tokens = min_tokens,
+                   .held_back = shared.stop_tokens};
+  if (!params.allowed_token_ids.empty()) {
+    rules.allowed.resize(static_cast<size_t>(vocab + 31) / 32);
+    for (TokenId token : params.allowed_token_ids)
+      rules.allowed[static_cast<size_t>(token) / 32] |= uint32_t{1} << (token % 32);
+  }
+  return std::make_shared<const LogitRules>(std::move(rules));
+}
+
+Update update_of(const Sequence& sequence) {
+  return {.request = sequence.shared().id, .choice = sequence.choice()};
+}
+
+bool says_something(const Update& update) {
+  return !update.tokens.empty() || !update.prompt_logprobs.empty() || update.finish.has_value();
+}
+
+}  // namespace
+
+Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes)
+    : options_(std::move(options)), prefixes_(prefixes) {
+  OCTAVO_CHECK(options_.max_num_seqs >= 1 && options_.max_num_batched_tokens >= 1);
+  const int most =
+      prefixes.plan().pages_held(options_.max_model_len, options_.max_num_batched_tokens);
+  OCTAVO_CHECK(most <= prefixes.pool().page_count());
+}
+
+Scheduler::~Scheduler() = default;
+
+Scheduler::Rank Scheduler::rank_of(const Sequence& sequence) const {
+  const RequestShared& shared = sequence.shared();
+  const bool by_priority = options_.policy == SchedulingPolicy::kPriority;
+  return {by_priority ? shared.request.priority : 0, shared.id, sequence.choice()};
+}
+
+std::shared_ptr<const RequestShared> Scheduler::share(RequestId id, Request request) const {
+  auto shared = std::make_shared<RequestShared>();
+  shared->id = id;
+  shared->request = std::move(request);
+  const Request& r = shared->request;
+  if (!r.ignore_eos) shared->stop_tokens = options_.stop_token_ids;
+  shared->model_stop_tokens = shared->stop_tokens.size();
+  shared->stop_tokens.insert(shared->stop_tokens.end(), r.stop_token_ids.begin(),
+                             r.stop_token_ids.end());
+  shared->rules = rules_of(*shared, options_.vocab);
+  if (!r.cache_salt.empty()) shared->keys.first_block.push_back(r.cache_salt);
+  // Without a prefix cache only the choices of one request share their prompt.
+  if (!options_.enable_prefix_caching)
+    shared->keys.first_block.push_back(fmt::format("request {}", id));
+  const auto prompt = static_cast<int64_t>(r.prompt.size());
+  shared->max_length =
+      static_cast<int>(std::min<int64_t>(prompt + r.max_tokens, options_.max_model_len));
+  return shared;
+}
+
+void Scheduler::add(RequestId id, Request request) {
+  OCTAVO_CHECK(!requests_.contains(id));
+  const auto shared = share(id, std::move(request));
+  const int choices = shared->request.n;
+  requests_[id] = {shared, choices};
+  for (int choice = 0; choice < choices; ++choice) {
+    auto sequence = std::make_unique<Sequence>(shared, choice, prefixes_);
+    const Rank rank = rank_of(*sequence);
+    waiting_[rank] = sequence.get();
+    sequences_[rank] = std::move(sequence);
+  }
+}
+
+std::vector<Update> Scheduler::abort(RequestId id) {
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) return {};
+  std::vector<Sequence*> open;
+  for (const auto& [rank, sequence] : sequences_) {
+    if (rank.arrival == id && !sequence->finished) open.push_back(sequence.get());
+  }
+  std::vector<Update> updates;
+  for (Sequence* sequence : open) {
+    updates.push_back(update_of(*sequence));
+    end(*sequence, FinishReason::kAbort, updates.back());
+    settle(*sequence);
+  }
+  return updates;
+}
+
+std::optional<Batch> Scheduler::next() {
+  OCTAVO_CHECK(steps_.size() <= 1);
+  Plan plan{BatchBuilder(static_cast<int>(prefixes_.plan().groups.size())),
+            {},
+            options_.max_num_batched_tokens};
+  if (suspects_.empty()) {
+    plan_running(plan);
+    plan_waiting(plan);
+  } else {
+    plan_suspect(plan);
+  }
+  if (plan.step.entries.empty()) return std::nullopt;
+  steps_.push_back(std::move(plan.step));
+  ++stats_.steps;
+  return plan.batch.build();
+}
+
+void Scheduler::plan_running(Plan& plan) {
+  // Making room may move sequences out of running_.
+  std::vector<Sequence*> in_order;
+  for (const auto& [rank, sequence] : running_) in_order.push_back(sequence);
+  for (const bool decoding : {true, false}) {
+    for (Sequence* sequence : in_order) {
+      if (!running_.contains(rank_of(*sequence)) || sequence->preempted) continue;
+      if (sequence->is_decoding() == decoding) plan_rows(*sequence, plan);
+    }
+  }
+}
+
+void Scheduler::plan_waiting(Plan& plan) {
+  // Pages on their way home belong to the sequence they were taken for.
+  while (plan.budget > 0 && releasing_ == 0 && !waiting_.empty() &&
+         static_cast<int>(running_.size()) < options_.max_num_seqs) {
+    Sequence& sequence = *waiting_.begin()->second;
+    if (!admit(sequence)) return;
+    plan_rows(sequence, plan);
+  }
+}
+
+void Scheduler::plan_suspect(Plan& plan) {
+  Sequence& sequence = *suspects_.front();
+  if (waiting_.contains(rank_of(sequence)) && !admit(sequence)) return;
+  if (!sequence.preempted) plan_rows(sequence, plan);
+}
+
+bool Scheduler::admit(Sequence& sequence) {
+  const int known = sequence.known();
+  const bool first_time = !sequence.cached_tokens.has_value();
+  const int hit = sequence.reuse_prefix();
+  // Room for all that is known, and a page of each group for every running sequence to grow into,
+  // so that it is not sent back at once. The only one to run needs no such care.
+  int pages = 0;
+  for (size_t g = 0; g < prefixes_.plan().groups.size(); ++g) {
+    const auto held = static_cast<int>(sequence.cache().pages().table(static_cast<int>(g)).size());
+    const int step = options_.max_num_batched_tokens;
+    pages += std::max(0, prefixes_.plan().groups[g].pages_held(known, step) - held);
+    pages += static_cast<int>(running_.size());
+  }
+  const bool careful = !running_.empty() && suspects_.empty();
+  if (careful && pages > prefixes_.pool().available_pages()) {
+    sequence.restart();
+    return false;
+  }
+  if (first_time) {
+    sequence.cached_tokens = hit;
+    stats_.prefix_queries += static_cast<uint64_t>(known);
+    stats_.prefix_hits += static_cast<uint64_t>(hit);
+  }
+  const Rank rank = rank_of(sequence);
+  waiting_.erase(rank);
+  running_[rank] = &sequence;
+  return true;
+}
+
+void Scheduler::plan_rows(Sequence& sequence, Plan& plan) {
+  const int rows = std::min(sequence.rows_left(), plan.budget);
+  if (rows <= 0 || !make_room(sequence, sequence.computed() + rows)) return;
+  const bool decoding = sequence.is_decoding();
+  const int start = sequence.computed();
+  const int asked = plan.batch.prompt_logprob_rows();
+  const int drawn = sequence.add_rows(plan.batch, rows);
+  plan.step.entries.push_back({&sequence, start, drawn, plan.batch.prompt_logprob_rows() - asked});
+  plan.budget -= rows;
+  // Steps run in order, and every row's K and V are written before any row reads: others may share
+  // these pages from this very step on.
+  sequence.publish();
+  (decoding ? stats_.decode_tokens : stats_.prompt_tokens) += static_cast<uint64_t>(rows);
+}
+
+bool Scheduler::make_room(Sequence& sequence, int tokens) {
+  const bool comes_first = !suspects_.empty();
+  while (!sequence.cache().grow_to(tokens)) {
+    // A step still holds the pages that were taken from others: wait for it.
+    if (releasing_ > 0) return false;
+    const auto last = std::find_if(running_.rbegin(), running_.rend(), [&](const auto& entry) {
+      return comes_first || entry.second == &sequence || rank_of(sequence) < entry.first;
+    });
+    Sequence* victim = last == running_.rend() ? nullptr : last->second;
+    if (comes_first && victim == &sequence) {
+      const auto other = std::next(last);
+      victim = other == running_.rend() ? nullptr : other->second;
+    }
+    // Those before it go on, and come to it when they are done.
+    if (victim == nullptr || victim == &sequence) return false;
+    preempt(*victim);
+  }
+  return true;
+}
+
+void Scheduler::preempt(Sequence& sequence) {
+  ++stats_.preemptions;
+  sequence.preempted = true;
+  if (sequence.steps_in_flight == 0) {
+    requeue(sequence);
+  } else {
+    ++releasing_;
+  }
+}
+
+void Scheduler::requeue(Sequence& sequence) {
+  const Rank rank = rank_of(sequence);
+  running_.erase(rank);
+  sequence.restart();
+  waiting_[rank] = &sequence;
+}
+
+std::vector<Update> Scheduler::commit(const StepResult& result) {
+  OCTAVO_CHECK(!steps_.empty());
+  const Step step = std::move(steps_.front());
+  steps_.pop_front();
+  std::vector<Update> updates;
+  size_t prompt_logprob = 0;
+  for (const Entry& entry : step.entries) {
+    --entry.sequence->steps_in_flight;
+    Update update = update_of(*entry.sequence);
+    take_results(entry, result, prompt_logprob, update);
+    if (says_something(update)) updates.push_back(std::move(update));
+    settle(*entry.sequence);
+  }
+  return updates;
+}
+
+void Scheduler::take_results(const Entry& entry, const StepResult& result, size_t& prompt_logprob,
+                             Update& update) {
+  Sequence& sequence = *entry.sequence;
+  const size_t first =
+      std::exchange(prompt_logprob, prompt_logprob + static_cast<size_t>(entry.prompt_logprobs));
+  if (sequence.finished) return;
+  for (size_t i = first; i < prompt_logprob; ++i)
+    update.prompt_logprobs.push_back(result.prompt_logprobs[i]);
+  sequence.take_prompt_logprobs(entry.prompt_logprobs);
+  if (entry.drawn < 0) return;
+  const auto drawn = static_cast<size_t>(entry.drawn);
+  if (sequence.request().sampling.logprobs >= 0) update.logprobs.push_back(result.logprobs[drawn]);
+  if (sequence.request().hash_logits) update.hashes.push_back(result.hashes[drawn]);
+  take_drawn_token(sequence, result.tokens[drawn], update);
+}
+
+void Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& update) {
+  const RequestShared& shared = sequence.shared();
+  if (sequence.known() == sequence.prompt_length()) update.cached_tokens = sequence.cached_tokens;
+  sequence.take_token(token);
+  update.tokens.push_back(token);
+  ++stats_.generated_tokens;
+  if (sequence.failed_before) {
+    sequence.failed_before = false;
+    std::erase(suspects_, &sequence);
+  }
+  const auto stop = std::ranges::find(shared.stop_tokens, token);
+  if (stop != shared.stop_tokens.end()) {
+    const auto index = static_cast<size_t>(stop - shared.stop_tokens.begin());
+    if (index >= shared.model_stop_tokens) update.stop_token = token;
+    end(sequence, FinishReason::kStop, update);
+  } else if (sequence.known() >= shared.max_length) {
+    end(sequence, FinishReason::kLength, update);
+  }
+}
+
+void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
+  update.finish = reason;
+  sequence.finished = true;
+  const Rank rank = rank_of(sequence);
+  running_.erase(rank);
+  waiting_.erase(rank);
+  std::erase(suspects_, &sequence);
+  if (std::exchange(sequence.preempted, false)) --releasing_;
+  const auto request = requests_.find(sequence.shared().id);
+  if (--request->second.open_choices == 0) requests_.erase(request);
+}
+
+void Scheduler::settle(Sequence& sequence) {
+  sequence.publish();
+  if (sequence.steps_in_flight > 1) return;
+  if (sequence.steps_in_flight == 1) {
+    sequence.cache().release_behind(sequence.newest_rows_start);
+  } else if (sequence.finished) {
+    sequences_.erase(rank_of(sequence));
+  } else if (sequence.preempted) {
+    --releasing_;
+    requeue(sequence);
+  } else {
+    sequence.cache().release_behind(sequence.computed());
+  }
+}
+
+std::vector<Update> Scheduler::fail(const std::string& reason) {
+  ++stats_.failed_steps;
+  std::vector<Sequence*> involved;
+  for (const Step& step : steps_) {
+    for (const Entry& entry : step.entries) {
+      if (std::ranges::find(involved, entry.sequence) == involved.end())
+        involved.push_back(entry.sequence);
+      entry.sequence->cache().retract(entry.start);
+      entry.sequence->steps_in_flight = 0;
+    }
+  }
+  steps_.clear();
+  releasing_ = 0;
+  // The suspects shall find the whole pool.
+  while (!running_.empty()) requeue(*running_.begin()->second);
+
+  std::vector<Update> updates;
+  for (Sequence* sequence : involved) {
+    if (!sequence->finished && sequence->failed_before) {
+      updates.push_back(update_of(*sequence));
+      updates.back().error = reason;
+      end(*sequence, FinishReason::kError, updates.back());
+    }
+    if (sequence->finished) {
+      sequences_.erase(rank_of(*sequence));
+    } else {
+      sequence->failed_before = true;
+      suspects_.push_back(sequence);
+    }
+  }
+  return updates;
+}
+
+SchedulerStats Scheduler::stats() const {
+  SchedulerStats stats = stats_;
+  stats.running = static_cast<int>(running_.size());
+  stats.waiting = static_cast<int>(waiting_.size());
+  stats.steps_in_flight = static_cast<int>(steps_.size());
+  return stats;
+}
+
+}  // namespace octavo

@@ -1,0 +1,141 @@
+// scheduler.h - decides what every step runs. No MLX. Engine thread only.
+//
+// One token budget per step: decode rows first, then chunks of prompts. Steps are queued one ahead:
+// next() may be called while one step is in flight. Running out of pages sends the latest sequence
+// back to the queue, where it waits to be computed again; that changes no bit of its answer.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/sequence.h"
+#include "engine/step_runner.h"
+
+namespace octavo {
+
+enum class SchedulingPolicy : uint8_t {
+  kFcfs,      // first come, first served
+  kPriority,  // Request::priority, lower first, then as they came
+};
+
+struct SchedulerOptions {
+  int max_num_seqs = 64;
+  int max_num_batched_tokens = 512;
+  int max_model_len = 0;
+  int vocab = 0;
+  std::vector<TokenId> stop_token_ids = {};  // the model's own
+  SchedulingPolicy policy = SchedulingPolicy::kFcfs;
+  bool enable_prefix_caching = true;
+};
+
+// Counted since the start, but for the first three.
+struct SchedulerStats {
+  int running = 0;
+  int waiting = 0;
+  int steps_in_flight = 0;
+  uint64_t steps = 0;
+  uint64_t preemptions = 0;
+  uint64_t failed_steps = 0;
+  uint64_t prefix_queries = 0;  // tokens asked of the prefix cache
+  uint64_t prefix_hits = 0;     // tokens it had
+  uint64_t prompt_tokens = 0;  // rows computed for tokens that were known, recomputed ones included
+  uint64_t decode_tokens = 0;  // rows computed for tokens just drawn
+  uint64_t generated_tokens = 0;
+};
+
+class Scheduler {
+ public:
+  // `prefixes` must outlive the scheduler and be empty. Its pool holds at least one sequence of
+  // max_model_len.
+  Scheduler(SchedulerOptions options, PrefixCache& prefixes);
+  ~Scheduler();
+
+  // The request must be valid (validate).
+  void add(RequestId id, Request request);
+  // Ends all choices of the request that have not ended. Its pages are free when no step in flight
+  // holds them: within two steps. Unknown ids are ignored.
+  std::vector<Update> abort(RequestId id);
+
+  // The next step, or nothing when nothing can run before the step in flight is committed. At most
+  // one may be in flight.
+  std::optional<Batch> next();
+  // The oldest step in flight is done.
+  std::vector<Update> commit(const StepResult& result);
+  // Nothing that the steps in flight wrote is to be trusted. Their sequences are computed again,
+  // one at a time; one that fails again is ended with `reason`.
+  std::vector<Update> fail(const std::string& reason);
+
+  // Forgets every cached prefix.
+  void reset_prefix_cache() { prefixes_.index().clear(); }
+
+  bool idle() const { return sequences_.empty() && steps_.empty(); }
+  SchedulerStats stats() const;
+  const SchedulerOptions& options() const { return options_; }
+
+ private:
+  struct Rank {
+    int priority;
+    RequestId arrival;
+    int choice;
+    auto operator<=>(const Rank&) const = default;
+  };
+  struct Entry {
+    Sequence* sequence;
+    int start;  // position of its first row
+    int drawn;  // entry among the drawn tokens, or -1
+    int prompt_logprobs;
+  };
+  struct Step {
+    std::vector<Entry> entries;
+  };
+  // A step being put together.
+  struct Plan {
+    BatchBuilder batch;
+    Step step;
+    int budget;
+  };
+  struct OpenRequest {
+    std::shared_ptr<const RequestShared> shared;
+    int open_choices;
+  };
+  using Queue = std::map<Rank, Sequence*>;  // best first
+
+  Rank rank_of(const Sequence& sequence) const;
+  std::shared_ptr<const RequestShared> share(RequestId id, Request request) const;
+
+  void plan_running(Plan& plan);
+  void plan_waiting(Plan& plan);
+  void plan_suspect(Plan& plan);
+  // Moves the sequence from the queue to the running ones if the pool has room for it.
+  bool admit(Sequence& sequence);
+  void plan_rows(Sequence& sequence, Plan& plan);
+  // Pages for `tokens` tokens; sequences that rank behind give theirs up. False: not in this step.
+  bool make_room(Sequence& sequence, int tokens);
+  void preempt(Sequence& sequence);
+  void requeue(Sequence& sequence);
+
+  void take_results(const Entry& entry, const StepResult& result, size_t& prompt_logprob,
+                    Update& update);
+  void take_drawn_token(Sequence& sequence, TokenId token, Update& update);
+  void end(Sequence& sequence, FinishReason reason, Update& update);
+  // After a step or an end: lets go of what the sequence need not hold.
+  void settle(Sequence& sequence);
+
+  SchedulerOptions options_;
+  PrefixCache& prefixes_;
+  std::map<Rank, std::unique_ptr<Sequence>> sequences_;  // all, until no step holds them
+  std::map<RequestId, OpenRequest> requests_;
+  Queue waiting_;
+  Queue running_;
+  std::deque<Sequence*> suspects_;  // a step of theirs failed
+  std::deque<Step> steps_;          // in flight, oldest first
+  int releasing_ = 0;               // preempted sequences whose pages a step still holds
+  SchedulerStats stats_;
+};
+
+}  // namespace octavo

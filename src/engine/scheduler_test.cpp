@@ -1,0 +1,294 @@
+#include "engine/scheduler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numeric>
+
+#include "engine/fake_model.h"
+
+namespace octavo {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr int kVocab = 50;
+
+std::vector<TokenId> numbers(int first, int count) {
+  std::vector<TokenId> tokens(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) tokens[static_cast<size_t>(i)] = (first + i) % kVocab;
+  return tokens;
+}
+
+// A scheduler over the fake model; blocks of 8 tokens.
+class SchedulerTest : public testing::Test {
+ protected:
+  using Key = std::pair<RequestId, int>;
+
+  void make(SchedulerOptions options, int pages, int window = 0) {
+    options.vocab = kVocab;
+    plan_ = plan_cache(
+        std::vector<SoftmaxSpec>{{.kv_heads = 1, .k_dim = 8, .v_dim = 8, .window = window}}, 8);
+    pool_ = std::make_unique<PagePool>(pages);
+    prefixes_ = std::make_unique<PrefixCache>(plan_, *pool_);
+    scheduler_ = std::make_unique<Scheduler>(options, *prefixes_);
+    model_ = std::make_unique<FakeModel>(plan_, kVocab);
+    runner_ = std::make_unique<FakeRunner>(*model_, pages);
+  }
+
+  RequestId add(Request request) {
+    requests_[next_id_] = request;
+    scheduler_->add(next_id_, std::move(request));
+    return next_id_++;
+  }
+
+  // Plans and starts a step; its batch.
+  Batch start() {
+    auto batch = scheduler_->next();
+    EXPECT_TRUE(batch.has_value());
+    runner_->start(*batch);
+    return *batch;
+  }
+  void finish() {
+    try {
+      take(scheduler_->commit(runner_->finish()));
+    } catch (const std::runtime_error& error) {
+      runner_->drop();
+      take(scheduler_->fail(error.what()));
+    }
+  }
+  void run_all() {
+    for (int steps = 0; !scheduler_->idle(); ++steps) {
+      ASSERT_LT(steps, 100000);
+      if (runner_->in_flight().size() < 2) {
+        if (auto batch = scheduler_->next()) runner_->start(*batch);
+      }
+      if (!runner_->in_flight().empty() && steps % 3 != 0) finish();
+    }
+  }
+  void take(const std::vector<Update>& updates) {
+    for (const Update& update : updates) {
+      const Key key{update.request, update.choice};
+      auto& answer = answers_[key];
+      answer.insert(answer.end(), update.tokens.begin(), update.tokens.end());
+      if (update.cached_tokens) cached_[key] = *update.cached_tokens;
+      if (update.finish) ends_[key] = *update.finish;
+      prompt_logprobs_[key] += static_cast<int>(update.prompt_logprobs.size());
+    }
+  }
+  // What the request would answer by itself.
+  std::vector<TokenId> expected(RequestId id, int choice, size_t count) {
+    const Request& request = requests_[id];
+    std::vector<TokenId> tokens = request.prompt;
+    for (size_t i = 0; i < count; ++i) {
+      tokens.push_back(
+          model_->next_token(tokens, {.temperature = request.sampling.temperature,
+                                      .seed = request.sampling.seed,
+                                      .choice = static_cast<uint32_t>(choice),
+                                      .position = static_cast<uint32_t>(tokens.size())}));
+    }
+    return {tokens.begin() + static_cast<std::ptrdiff_t>(request.prompt.size()), tokens.end()};
+  }
+  void expect_right_answers(size_t count) {
+    for (const auto& [key, answer] : answers_)
+      EXPECT_EQ(answer, expected(key.first, key.second, count)) << key.first;
+  }
+
+  CachePlan plan_;
+  std::unique_ptr<PagePool> pool_;
+  std::unique_ptr<PrefixCache> prefixes_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<FakeModel> model_;
+  std::unique_ptr<FakeRunner> runner_;
+  std::map<RequestId, Request> requests_;
+  std::map<Key, std::vector<TokenId>> answers_;
+  std::map<Key, int> cached_, prompt_logprobs_;
+  std::map<Key, FinishReason> ends_;
+  RequestId next_id_ = 1;
+};
+
+TEST_F(SchedulerTest, DecodeRowsComeFirstAndChunksFillTheBudget) {
+  make({.max_num_batched_tokens = 16, .max_model_len = 100}, 64);
+  add({.prompt = numbers(0, 5), .max_tokens = 20});
+  EXPECT_THAT(start().cu_seqlens_q, ElementsAre(0, 5));
+  add({.prompt = numbers(10, 40), .max_tokens = 20});
+  EXPECT_THAT(start().cu_seqlens_q, ElementsAre(0, 1, 16));  // before the first token is read
+  finish();
+  EXPECT_THAT(start().context_lens, ElementsAre(7, 30));
+  finish();
+  EXPECT_THAT(start().context_lens, ElementsAre(8, 40));
+  run_all();
+  expect_right_answers(20);
+}
+
+TEST_F(SchedulerTest, NoMoreSequencesRunThanAllowed) {
+  make({.max_num_seqs = 2, .max_num_batched_tokens = 64, .max_model_len = 100}, 64);
+  for (int i = 0; i < 3; ++i) add({.prompt = numbers(i, 5), .max_tokens = 4});
+  EXPECT_EQ(start().sequences(), 2);
+  run_all();
+  EXPECT_EQ(answers_.size(), 3u);
+  expect_right_answers(4);
+}
+
+TEST_F(SchedulerTest, AnAnswerEndsAtItsLengthWithoutAStepTooMany) {
+  make({.max_num_batched_tokens = 64, .max_model_len = 12}, 8);
+  const RequestId by_length = add({.prompt = numbers(0, 5), .max_tokens = 3});
+  const RequestId by_context = add({.prompt = numbers(1, 8), .max_tokens = 30});
+  run_all();
+  EXPECT_EQ(answers_[Key(by_length, 0)].size(), 3u);
+  EXPECT_EQ(answers_[Key(by_context, 0)].size(), 4u);
+  EXPECT_EQ(ends_[Key(by_context, 0)], FinishReason::kLength);
+  EXPECT_EQ(scheduler_->stats().decode_tokens, 2u + 3u);
+}
+
+TEST_F(SchedulerTest, StopTokensEndAnAnswer) {
+  make({.max_num_batched_tokens = 64, .max_model_len = 200}, 64);
+  Request request{.prompt = numbers(0, 5), .max_tokens = 20};
+  requests_[1] = request;
+  const auto tokens = expected(1, 0, 20);
+  request.stop_token_ids = {tokens[6]};
+  add(request);
+  run_all();
+  EXPECT_EQ(answers_[Key(1, 0)].back(), tokens[6]);
+  EXPECT_EQ(ends_[Key(1, 0)], FinishReason::kStop);
+  EXPECT_LE(answers_[Key(1, 0)].size(), 7u);
+}
+
+TEST_F(SchedulerTest, LowerPriorityValuesGoFirst) {
+  make({.max_num_seqs = 1,
+        .max_num_batched_tokens = 64,
+        .max_model_len = 100,
+        .policy = SchedulingPolicy::kPriority},
+       64);
+  add({.prompt = numbers(0, 5), .max_tokens = 2, .priority = 1});
+  add({.prompt = numbers(9, 7), .max_tokens = 2, .priority = 0});
+  EXPECT_THAT(start().context_lens, ElementsAre(7));
+  run_all();
+}
+
+TEST_F(SchedulerTest, ChoicesShareThePromptsFullPages) {
+  for (const bool caching : {true, false}) {
+    make({.max_num_batched_tokens = 64, .max_model_len = 100, .enable_prefix_caching = caching},
+         64);
+    const RequestId id =
+        add({.prompt = numbers(0, 20), .sampling = {.temperature = 1}, .n = 3, .max_tokens = 6});
+    const Batch batch = start();
+    EXPECT_THAT(batch.cu_seqlens_q, ElementsAre(0, 20, 24, 28));  // the tail is computed again
+    const BlockTable& table = batch.block_tables[0];
+    EXPECT_EQ(table.pages[1], table.pages[4]);
+    EXPECT_NE(table.pages[2], table.pages[5]);
+    run_all();
+    expect_right_answers(6);
+    EXPECT_NE(answers_[Key(id, 0)], answers_[Key(id, 1)]);
+    answers_.clear();
+    scheduler_.reset();
+  }
+}
+
+TEST_F(SchedulerTest, WithoutPrefixCachingRequestsShareNothing) {
+  make({.max_num_batched_tokens = 64, .max_model_len = 100, .enable_prefix_caching = false}, 64);
+  const RequestId first = add({.prompt = numbers(0, 20), .max_tokens = 2});
+  const RequestId second = add({.prompt = numbers(0, 20), .max_tokens = 2});
+  run_all();
+  EXPECT_EQ(cached_[Key(first, 0)], 0);
+  EXPECT_EQ(cached_[Key(second, 0)], 0);
+}
+
+TEST_F(SchedulerTest, ASharedBeginningIsComputedOnceAndReported) {
+  make({.max_num_batched_tokens = 64, .max_model_len = 100}, 64);
+  const RequestId first = add({.prompt = numbers(0, 20), .max_tokens = 2});
+  run_all();
+  const RequestId second = add({.prompt = numbers(0, 17), .max_tokens = 2});
+  const RequestId salted = add({.prompt = numbers(0, 17), .max_tokens = 2, .cache_salt = "x"});
+  run_all();
+  EXPECT_EQ(cached_[Key(first, 0)], 0);
+  EXPECT_EQ(cached_[Key(second, 0)], 16);
+  EXPECT_EQ(cached_[Key(salted, 0)], 0);
+  EXPECT_EQ(scheduler_->stats().prefix_hits, 16u);
+  scheduler_->reset_prefix_cache();
+  const RequestId third = add({.prompt = numbers(0, 17), .max_tokens = 2});
+  run_all();
+  EXPECT_EQ(cached_[Key(third, 0)], 0);
+  expect_right_answers(2);
+}
+
+TEST_F(SchedulerTest, PromptLogprobsComputeEveryRowOnce) {
+  make({.max_num_batched_tokens = 7, .max_model_len = 100}, 64);
+  add({.prompt = numbers(0, 20), .max_tokens = 2});
+  run_all();
+  const RequestId id =
+      add({.prompt = numbers(0, 20), .sampling = {.prompt_logprobs = 2}, .max_tokens = 2});
+  run_all();
+  EXPECT_EQ(cached_[Key(id, 0)], 0);
+  EXPECT_EQ(prompt_logprobs_[Key(id, 0)], 19);
+}
+
+// 64 requests on a pool that holds 8 of them.
+TEST_F(SchedulerTest, RunningOutOfPagesChangesNoAnswer) {
+  make({.max_num_batched_tokens = 64, .max_model_len = 64}, 8 * 8);
+  for (int i = 0; i < 64; ++i) add({.prompt = numbers(i * 7, 20), .max_tokens = 44});
+  run_all();
+  EXPECT_EQ(answers_.size(), 64u);
+  expect_right_answers(44);
+  EXPECT_GT(scheduler_->stats().preemptions, 0u);
+  EXPECT_EQ(pool_->referenced_pages(), 0);
+}
+
+TEST_F(SchedulerTest, AnAbortGivesThePagesBackWithinTwoSteps) {
+  make({.max_num_batched_tokens = 16, .max_model_len = 100}, 64);
+  const RequestId waiting_long = add({.prompt = numbers(0, 60), .max_tokens = 20});
+  const RequestId queued = add({.prompt = numbers(5, 60), .max_tokens = 20});
+  start();
+  start();
+  take(scheduler_->abort(queued));
+  EXPECT_EQ(ends_[Key(queued, 0)], FinishReason::kAbort);
+  take(scheduler_->abort(waiting_long));
+  EXPECT_EQ(pool_->referenced_pages(), 4);  // two steps still write them
+  finish();
+  finish();
+  EXPECT_EQ(pool_->referenced_pages(), 0);
+  EXPECT_TRUE(scheduler_->idle());
+  EXPECT_TRUE(scheduler_->abort(queued).empty());
+}
+
+TEST_F(SchedulerTest, AWindowFreesThePagesBehindIt) {
+  make({.max_num_batched_tokens = 8, .max_model_len = 1000}, 8, 16);
+  add({.prompt = numbers(0, 300), .max_tokens = 50});
+  run_all();
+  expect_right_answers(50);
+}
+
+TEST_F(SchedulerTest, AfterAFailedStepEveryoneIsComputedAgain) {
+  make({.max_num_batched_tokens = 64, .max_model_len = 100}, 64);
+  for (int i = 0; i < 3; ++i) add({.prompt = numbers(i * 3, 10), .max_tokens = 12});
+  start();
+  finish();
+  runner_->fail_starts = 1;
+  start();
+  start();
+  finish();
+  EXPECT_EQ(start().sequences(), 1);  // alone
+  run_all();
+  expect_right_answers(12);
+  EXPECT_EQ(scheduler_->stats().failed_steps, 1u);
+}
+
+TEST_F(SchedulerTest, TheOneThatFailsAgainIsEndedAndTheOthersGoOn) {
+  make({.max_num_batched_tokens = 64, .max_model_len = 100}, 64);
+  for (int i = 0; i < 3; ++i) add({.prompt = numbers(i * 3, 10), .max_tokens = 12});
+  runner_->fail_starts = 2;
+  start();
+  finish();
+  start();
+  finish();
+  EXPECT_EQ(ends_[Key(1, 0)], FinishReason::kError);
+  run_all();
+  EXPECT_EQ(ends_[Key(2, 0)], FinishReason::kLength);
+  answers_.erase(Key(1, 0));
+  EXPECT_EQ(answers_.size(), 2u);
+  expect_right_answers(12);
+}
+
+}  // namespace
+}  // namespace octavo

@@ -1,0 +1,100 @@
+#include "engine/sequence.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace octavo {
+
+Sequence::Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes)
+    : shared_(std::move(shared)),
+      choice_(choice),
+      log_(std::make_shared<TokenLog>(shared_->max_length)),
+      cache_(prefixes, shared_->keys) {
+  log_->append(request().prompt);
+}
+
+int Sequence::reuse_prefix() {
+  OCTAVO_CHECK(computed_ == 0);
+  // One row must run: it is the one that draws.
+  int limit = known() - 1;
+  // Every prompt row must run until its logprobs have been read. Other choices do without.
+  if (choice_ == 0 && request().sampling.prompt_logprobs >= 0)
+    limit = prompt_logprobs_ >= prompt_length() - 1 ? limit : prompt_logprobs_;
+  computed_ = cache_.reuse(tokens(), limit);
+  return computed_;
+}
+
+int Sequence::add_rows(BatchBuilder& batch, int rows) {
+  OCTAVO_CHECK(tokens_in_flight_ <= 1);
+  const int start = computed_;
+  const int known_rows = std::min(rows, known() - start);
+  std::vector<TokenId> ids(static_cast<size_t>(rows), 0);
+  std::copy_n(tokens().begin() + start, known_rows, ids.begin());
+  const int first = batch.add_sequence(ids, start, cache_.pages());
+  if (known_rows < rows) batch.take_token(first + rows - 1, newest_entry_);
+  ask_prompt_logprobs(batch, first, rows);
+  computed_ += rows;
+  newest_rows_start = start;
+  ++steps_in_flight;
+  if (computed_ < length()) return -1;
+  newest_entry_ = batch.sample_row(first + rows - 1, row_sampling());
+  ++tokens_in_flight_;
+  return newest_entry_;
+}
+
+void Sequence::ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows) {
+  const int count = request().sampling.prompt_logprobs;
+  if (count < 0 || choice_ != 0) return;
+  // The row at position p tells of the token at p + 1.
+  const int end = std::min(computed_ + rows, prompt_length() - 1);
+  for (int p = std::max(computed_, prompt_logprobs_asked_); p < end; ++p) {
+    batch.want_prompt_logprobs({.row = first_row + p - computed_,
+                                .target = tokens()[static_cast<size_t>(p + 1)],
+                                .count = count});
+  }
+  prompt_logprobs_asked_ = std::max(prompt_logprobs_asked_, end);
+}
+
+RowSampling Sequence::row_sampling() const {
+  const SamplingParams& params = request().sampling;
+  RowSampling row{.temperature = params.temperature,
+                  .top_p = params.top_p,
+                  .min_p = params.min_p,
+                  .top_k = std::max(0, params.top_k),
+                  .seed = params.seed,
+                  .choice = static_cast<uint32_t>(choice_),
+                  .position = static_cast<uint32_t>(length()),
+                  .logprobs = params.logprobs,
+                  .hash_logits = request().hash_logits,
+                  .rules = shared_->rules};
+  if (row.rules) {
+    row.history = {.log = log_,
+                   .prompt = prompt_length(),
+                   .known = known(),
+                   .pending = tokens_in_flight_ > 0 ? newest_entry_ : -1};
+  }
+  return row;
+}
+
+void Sequence::take_token(TokenId token) {
+  OCTAVO_CHECK(tokens_in_flight_ > 0);
+  --tokens_in_flight_;
+  log_->append(token);
+}
+
+void Sequence::publish() {
+  cache_.publish(tokens().first(static_cast<size_t>(std::min(computed_, known()))));
+}
+
+void Sequence::restart() {
+  OCTAVO_CHECK(steps_in_flight == 0);
+  cache_.release();
+  computed_ = 0;
+  tokens_in_flight_ = 0;
+  prompt_logprobs_asked_ = prompt_logprobs_;
+  preempted = false;
+}
+
+}  // namespace octavo

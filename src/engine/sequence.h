@@ -1,0 +1,87 @@
+// sequence.h - one answer in the making: a choice of a request. No MLX. Engine thread only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cache/sequence_cache.h"
+#include "engine/batch.h"
+#include "engine/request.h"
+#include "engine/update.h"
+#include "kernels/row_sampling.h"
+
+namespace octavo {
+
+// What the choices of a request share.
+struct RequestShared {
+  RequestId id = 0;
+  Request request;
+  std::vector<TokenId> stop_tokens = {};  // the model's own, unless ignored, and the request's
+  size_t model_stop_tokens = 0;           // how many of them, at the front, are the model's own
+  std::shared_ptr<const LogitRules> rules = nullptr;
+  SequenceKeys keys = {};
+  int max_length = 0;  // tokens of prompt and answer
+};
+
+// Tokens [0, known) have been read; those behind them are in flight: drawn by steps that are
+// queued, at most one before a step is added and two after. K and V of the first `computed` tokens
+// are written, or will be by steps queued so far.
+class Sequence {
+ public:
+  Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes);
+
+  const RequestShared& shared() const { return *shared_; }
+  const Request& request() const { return shared_->request; }
+  int choice() const { return choice_; }
+  int prompt_length() const { return static_cast<int>(request().prompt.size()); }
+  int known() const { return log_->size(); }
+  std::span<const TokenId> tokens() const { return log_->all(); }
+  // Tokens in flight included.
+  int length() const { return known() + tokens_in_flight_; }
+  int computed() const { return computed_; }
+  // Rows that could run now.
+  int rows_left() const { return length() < shared_->max_length ? length() - computed_ : 0; }
+  // All but the newest token has been computed.
+  bool is_decoding() const { return computed_ > 0 && length() - computed_ == 1; }
+
+  // Before its first row: takes what the prefix cache knows. Returns tokens that need no row.
+  int reuse_prefix();
+  // Adds the next `rows` rows, for which there are pages, and draws a token behind the last known
+  // one. Returns the entry among the drawn tokens, or -1 when it has not come so far.
+  int add_rows(BatchBuilder& batch, int rows);
+  // The oldest token in flight has been read.
+  void take_token(TokenId token);
+  // K and V up to `computed` can be found by others, as far as the tokens are known.
+  void publish();
+  // This many more prompt logprobs have been read; rows computed again do not ask for them again.
+  void take_prompt_logprobs(int count) { prompt_logprobs_ += count; }
+
+  // Forgets all that was computed. The tokens stay.
+  void restart();
+
+  SequenceCache& cache() { return cache_; }
+  int steps_in_flight = 0;
+  int newest_rows_start = 0;   // position of the first row added last
+  bool finished = false;       // no step may be added any more
+  bool preempted = false;      // goes back to the queue as soon as no step holds its pages
+  bool failed_before = false;  // a step it was in failed: runs alone until it has drawn a token
+  std::optional<int> cached_tokens = {};  // of the first admission; reported once
+
+ private:
+  RowSampling row_sampling() const;
+  void ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows);
+
+  std::shared_ptr<const RequestShared> shared_;
+  int choice_;
+  std::shared_ptr<TokenLog> log_;
+  SequenceCache cache_;
+  int computed_ = 0;
+  int tokens_in_flight_ = 0;
+  int newest_entry_ = -1;    // of the newest one among the drawn tokens of its step
+  int prompt_logprobs_ = 0;  // read
+  int prompt_logprobs_asked_ = 0;
+};
+
+}  // namespace octavo

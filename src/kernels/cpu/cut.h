@@ -1,0 +1,51 @@
+// cut.h (cpu) - finds where the likeliest tokens of a row end, for top_k, top_p and logprobs,
+// without sorting the row. No MLX.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace octavo::cpu {
+
+// Logits in id order with the largest of each block of kLogitBlock.
+struct LogitRow {
+  std::span<const float> logits;
+  std::span<const float> maxima;
+};
+
+// The largest of each block of `logits`, in `maxima`; returns the largest of all, minus infinity if
+// there is no number.
+float find_maxima(std::span<const float> logits, std::vector<float>& maxima);
+
+// A number that at least `count` logits reach: the count-th largest maximum, or minus infinity if
+// there are fewer blocks.
+float reached_by(std::span<const float> maxima, int64_t count);
+
+// Indices of the logits >= `from`, rising.
+void indices_from(const LogitRow& row, float from, std::vector<int32_t>& out);
+
+// Kept are the logits above `logit` and, of those equal to it, the ones up to `index`.
+struct Cut {
+  float logit = 0;
+  int32_t index = 0;
+
+  bool keeps(float other, int32_t at) const {
+    return other > logit || (other == logit && at <= index);
+  }
+};
+
+struct CutSearch {
+  LogitRow row;
+  const float* weights = nullptr;  // one per logit; null: each weighs 1
+  double total = 0;                // of the weights
+  double target = 0;
+  float lowest = 0;   // finite; the logits >= it reach the target, or are all that count
+  float largest = 0;  // below the largest float
+};
+
+// Keeps the fewest of the largest logits whose weights reach the target, the lower index first on a
+// tie; at least one. All >= lowest if they do not reach it.
+Cut find_cut(const CutSearch& search);
+
+}  // namespace octavo::cpu

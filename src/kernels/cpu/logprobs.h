@@ -1,0 +1,26 @@
+// logprobs.h (cpu) - how likely the tokens of one row are. No MLX.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/token_id.h"
+
+namespace octavo::cpu {
+
+// One row of what sampling.h calls Logprobs: the token's own entry, then the likeliest.
+struct LogprobsRow {
+  std::span<float> values;
+  std::span<int32_t> ids;  // as long as values
+  int32_t* rank = nullptr;
+};
+
+// Fills the first 1 + count entries; the others become id -1 and minus infinity. A row whose
+// largest logit is not finite has no distribution: its values are minus infinity.
+void write_logprobs(std::span<const float> logits, TokenId token, int count,
+                    const LogprobsRow& out);
+
+// No entries, and rank 0.
+void write_no_logprobs(const LogprobsRow& out);
+
+}  // namespace octavo::cpu

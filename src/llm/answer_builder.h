@@ -1,0 +1,30 @@
+// answer_builder.h - one choice's updates gathered into a whole answer. One thread at a time.
+#pragma once
+
+#include <chrono>
+
+#include "llm/llm.h"
+
+namespace octavo {
+
+class AnswerBuilder {
+ public:
+  AnswerBuilder(std::shared_ptr<const Tokenizer> tokenizer, const TextRequest& request,
+                std::vector<TokenId> prompt_tokens);
+
+  // The new text and what ended the answer, as AnswerText says.
+  AnswerText::Delta take(Update update);
+  bool done() const { return done_; }
+  TextAnswer& answer() { return answer_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  AnswerText text_;
+  TextAnswer answer_;
+  bool done_ = false;
+  Clock::time_point asked_ = Clock::now();
+  Clock::time_point first_token_;
+};
+
+}  // namespace octavo

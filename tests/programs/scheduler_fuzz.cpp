@@ -1,0 +1,405 @@
+// Random requests, aborts, failures and steps against the scheduler, the prefix cache and the page
+// pool, over a model whose answers change when a page is in the wrong hands.
+//
+// usage: scheduler_fuzz [--operations 1000000] [--seed 1] [--hash-bits 64]
+//
+// After every operation the invariants of the pool and the scheduler hold; every answer equals the
+// one computed from its tokens alone. Pools, budgets, windows and policies change every few
+// thousand operations. Prints one JSON line; aborts on a violation.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "engine/fake_model.h"
+#include "engine/scheduler.h"
+
+namespace octavo {
+namespace {
+
+struct Options {
+  int64_t operations = 1000000;
+  unsigned seed = 1;
+  int hash_bits = 64;
+};
+
+struct Totals {
+  int64_t operations = 0, requests = 0, finished = 0, aborted = 0, errors = 0, tokens = 0;
+  uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0;
+};
+
+constexpr int kVocab = 13;
+constexpr int kOperationsPerRound = 4000;
+
+// One pool and one scheduler with random settings, driven until its share of operations is done,
+// then run dry.
+class Round {
+ public:
+  Round(std::mt19937& random, int hash_bits, Totals& totals)
+      : random_(random),
+        totals_(totals),
+        plan_(random_plan()),
+        options_(random_options()),
+        pool_(plan_.pages_held(options_.max_model_len, options_.max_num_batched_tokens) +
+              draw(0, chance(50) ? 4 : 20)),
+        prefixes_(plan_, pool_, hash_bits),
+        scheduler_(options_, prefixes_),
+        model_(plan_, kVocab),
+        runner_(model_, pool_.page_count()) {}
+
+  void run(int operations) {
+    for (int i = 0; i < operations; ++i) {
+      operation();
+      check();
+      ++totals_.operations;
+    }
+    run_dry();
+    const SchedulerStats stats = scheduler_.stats();
+    totals_.steps += stats.steps;
+    totals_.preemptions += stats.preemptions;
+    totals_.hits += stats.prefix_hits;
+    totals_.failed_steps += stats.failed_steps;
+  }
+
+ private:
+  struct Answer {
+    std::vector<TokenId> tokens;  // prompt included
+    RowSampling sampling;
+    bool ended = false;
+  };
+  struct Asked {
+    Request request;
+    std::vector<Answer> answers;
+    int prompt_logprobs = 0;
+  };
+
+  int draw(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+  bool chance(int percent) { return draw(1, 100) <= percent; }
+
+  CachePlan random_plan() {
+    SoftmaxSpec full{.kv_heads = 1, .k_dim = 8, .v_dim = 8};
+    SoftmaxSpec window = full;
+    window.window = draw(2, 30);  // a cell needs the one before it
+    SoftmaxSpec narrow = window;  // pages of twice the tokens
+    narrow.k_dim = narrow.v_dim = 4;
+    std::vector<SoftmaxSpec> layers = {full};
+    if (chance(40)) layers.push_back(window);
+    if (chance(20)) layers.push_back(narrow);
+    if (chance(20)) layers.erase(layers.begin());
+    if (layers.empty()) layers = {window};
+    return plan_cache(layers, 8);
+  }
+
+  SchedulerOptions random_options() {
+    return {.max_num_seqs = draw(1, 12),
+            .max_num_batched_tokens = chance(20) ? draw(1, 4) : draw(4, 60),
+            .max_model_len = draw(20, 100),
+            .vocab = kVocab,
+            .stop_token_ids = {3},
+            .policy = chance(50) ? SchedulingPolicy::kPriority : SchedulingPolicy::kFcfs,
+            .enable_prefix_caching = chance(80)};
+  }
+
+  void operation() {
+    const int what = draw(1, 100);
+    if (what <= 12 && asked_.size() < 40) {
+      add();
+    } else if (what <= 15 && !asked_.empty()) {
+      abort();
+    } else if (what == 16 && chance(20)) {
+      scheduler_.reset_prefix_cache();
+    } else if (what == 17 && chance(20)) {
+      runner_.fail_starts = draw(1, 2);
+    } else if (what <= 60) {
+      start();
+    } else {
+      finish();
+    }
+  }
+
+  void add() {
+    Request request;
+    // Few beginnings, so that many prompts share one.
+    const int length = draw(1, options_.max_model_len - 1);
+    const int shared = draw(0, length);
+    const auto family = static_cast<unsigned>(draw(0, 3));
+    for (int i = 0; i < length; ++i) {
+      request.prompt.push_back(
+          i < shared ? static_cast<TokenId>((family * 7 + static_cast<unsigned>(i)) % kVocab)
+                     : draw(0, kVocab - 1));
+    }
+    request.n = chance(15) ? draw(2, 4) : 1;
+    request.max_tokens = draw(1, 80);
+    if (chance(20)) request.min_tokens = draw(0, request.max_tokens);
+    if (chance(20)) request.stop_token_ids = {draw(0, kVocab - 1)};
+    request.ignore_eos = chance(60);
+    request.priority = draw(-1, 1);
+    if (chance(20)) request.cache_salt = chance(50) ? "a" : "b";
+    if (chance(50)) request.sampling.temperature = 1;
+    request.sampling.seed = random_();
+    if (chance(10)) request.sampling.prompt_logprobs = 0;
+    const RequestId id = next_id_++;
+    Asked& asked = asked_[id];
+    asked.request = request;
+    for (int choice = 0; choice < request.n; ++choice)
+      asked.answers.push_back({request.prompt, sampling_of(request, choice)});
+    validate(request, {.max_model_len = options_.max_model_len, .vocab = kVocab});
+    scheduler_.add(id, std::move(request));
+    ++totals_.requests;
+  }
+
+  // As the oracle needs it; the position is set for each token.
+  RowSampling sampling_of(const Request& request, int choice) const {
+    RowSampling sampling{.temperature = request.sampling.temperature,
+                         .seed = request.sampling.seed,
+                         .choice = static_cast<uint32_t>(choice)};
+    if (request.min_tokens > 0) {
+      LogitRules rules{.min_tokens = request.min_tokens};
+      if (!request.ignore_eos) rules.held_back = options_.stop_token_ids;
+      rules.held_back.insert(rules.held_back.end(), request.stop_token_ids.begin(),
+                             request.stop_token_ids.end());
+      sampling.rules = std::make_shared<const LogitRules>(std::move(rules));
+      sampling.history.prompt = static_cast<int32_t>(request.prompt.size());
+    }
+    return sampling;
+  }
+
+  void abort() {
+    auto it = asked_.begin();
+    std::advance(it, draw(0, static_cast<int>(asked_.size()) - 1));
+    const RequestId id = it->first;
+    take(scheduler_.abort(id));
+    OCTAVO_CHECK(!asked_.contains(id));
+  }
+
+  void start() {
+    if (runner_.in_flight().size() > 1) return;
+    const auto batch = scheduler_.next();
+    if (!batch) {
+      // With nothing in flight there is nothing to wait for.
+      OCTAVO_CHECK(!runner_.in_flight().empty() || scheduler_.idle());
+      return;
+    }
+    OCTAVO_CHECK(batch->rows() > 0 && batch->rows() <= options_.max_num_batched_tokens);
+    OCTAVO_CHECK(batch->sequences() <= options_.max_num_seqs);
+    runner_.start(*batch);
+  }
+
+  void finish() {
+    if (runner_.in_flight().empty()) return;
+    try {
+      const StepResult result = runner_.finish();
+      take(scheduler_.commit(result));
+    } catch (const std::runtime_error& error) {
+      runner_.drop();
+      take(scheduler_.fail(error.what()));
+    }
+  }
+
+  void run_dry() {
+    runner_.fail_starts = 0;
+    int64_t bound = 100;
+    for (const auto& [id, asked] : asked_)
+      bound += 40ll * asked.request.n * (options_.max_model_len + asked.request.max_tokens);
+    for (int64_t steps = 0; !scheduler_.idle(); ++steps) {
+      OCTAVO_CHECK(steps < bound);  // no livelock
+      start();
+      if (chance(70) || runner_.in_flight().size() > 1) finish();
+      check();
+    }
+    OCTAVO_CHECK(asked_.empty());
+    OCTAVO_CHECK(pool_.referenced_pages() == 0);
+    scheduler_.reset_prefix_cache();
+    OCTAVO_CHECK(pool_.free_pages() == pool_.page_count());
+    OCTAVO_CHECK(prefixes_.index().nodes() == 1);
+  }
+
+  void take(const std::vector<Update>& updates) {
+    for (const Update& update : updates) {
+      OCTAVO_CHECK(asked_.contains(update.request));
+      Asked& asked = asked_.at(update.request);
+      Answer& answer = asked.answers.at(static_cast<size_t>(update.choice));
+      OCTAVO_CHECK(!answer.ended);
+      for (const auto& entry : update.prompt_logprobs) {
+        OCTAVO_CHECK(entry.rank == asked.prompt_logprobs);
+        ++asked.prompt_logprobs;
+        OCTAVO_CHECK(entry.token ==
+                     asked.request.prompt.at(static_cast<size_t>(asked.prompt_logprobs)));
+      }
+      for (TokenId token : update.tokens) {
+        answer.sampling.position = static_cast<uint32_t>(answer.tokens.size());
+        OCTAVO_CHECK(token == model_.next_token(answer.tokens, answer.sampling));
+        answer.tokens.push_back(token);
+        ++totals_.tokens;
+      }
+      if (update.finish) end(update, asked, answer);
+    }
+  }
+
+  void end(const Update& update, Asked& asked, Answer& answer) {
+    answer.ended = true;
+    const Request& request = asked.request;
+    const auto produced = static_cast<int>(answer.tokens.size() - request.prompt.size());
+    const bool whole =
+        *update.finish == FinishReason::kStop || *update.finish == FinishReason::kLength;
+    if (*update.finish == FinishReason::kLength) {
+      OCTAVO_CHECK(produced == request.max_tokens ||
+                   static_cast<int>(answer.tokens.size()) == options_.max_model_len);
+    } else if (*update.finish == FinishReason::kStop) {
+      const bool own = answer.tokens.back() == 3 && !request.ignore_eos;
+      OCTAVO_CHECK(own || std::ranges::count(request.stop_token_ids, answer.tokens.back()) > 0);
+      OCTAVO_CHECK(produced > request.min_tokens || request.min_tokens == 0);
+    }
+    if (whole && update.choice == 0 && request.sampling.prompt_logprobs >= 0)
+      OCTAVO_CHECK(asked.prompt_logprobs == static_cast<int>(request.prompt.size()) - 1);
+    totals_.finished += whole;
+    totals_.aborted += *update.finish == FinishReason::kAbort;
+    totals_.errors += *update.finish == FinishReason::kError;
+    if (std::ranges::all_of(asked.answers, &Answer::ended)) asked_.erase(update.request);
+  }
+
+  void check() {
+    check_states();
+    check_in_flight();
+    check_index();
+  }
+
+  // Each page in one state, the sums match, nothing is held when nobody is left.
+  void check_states() {
+    int free = 0;
+    int cached = 0;
+    for (PageId page = 0; page < pool_.page_count(); ++page) {
+      const PageState state = pool_.state(page);
+      free += state == PageState::kFree;
+      cached += state == PageState::kCached;
+      OCTAVO_CHECK((state == PageState::kCached) <= pool_.is_kept(page));
+      OCTAVO_CHECK(pool_.is_kept(page) == (prefixes_.index().node_of(page) != kNoNode));
+    }
+    OCTAVO_CHECK(free == pool_.free_pages() && cached == pool_.cached_pages());
+    if (scheduler_.idle()) OCTAVO_CHECK(free + cached == pool_.page_count());
+    OCTAVO_CHECK(scheduler_.stats().running <= options_.max_num_seqs);
+  }
+
+  // No step in flight looks at a page that went home; a page is written by one sequence of a step
+  // only, and by nobody while others hold it, but for the steps that fill it.
+  void check_in_flight() {
+    std::set<PageId> written, filled;
+    for (const Batch& batch : runner_.in_flight()) {
+      for (size_t g = 0; g < batch.block_tables.size(); ++g)
+        check_tables(batch, g, written, filled);
+    }
+    for (PageId page : written) OCTAVO_CHECK(pool_.references(page) == 1 || filled.contains(page));
+  }
+
+  void check_tables(const Batch& batch, size_t group, std::set<PageId>& written,
+                    std::set<PageId>& filled) {
+    const BlockTable& table = batch.block_tables[group];
+    const int block = plan_.groups[group].block_tokens;
+    const int window = plan_.groups[group].spec.window;
+    std::set<PageId> writers;
+    for (size_t s = 0; s < static_cast<size_t>(batch.sequences()); ++s) {
+      const int end = batch.context_lens[s];
+      const int start = end - (batch.cu_seqlens_q[s + 1] - batch.cu_seqlens_q[s]);
+      const int first = window > 0 ? std::max(0, start - window + 1) : 0;
+      for (int column = first / block; column <= (end - 1) / block; ++column) {
+        const PageId page =
+            table.pages[s * static_cast<size_t>(table.columns) + static_cast<size_t>(column)];
+        OCTAVO_CHECK(page >= 0 && pool_.references(page) > 0);
+        if ((column + 1) * block <= start) continue;
+        OCTAVO_CHECK(writers.insert(page).second);
+        written.insert(page);
+        if ((column + 1) * block <= end) filled.insert(page);
+      }
+    }
+  }
+
+  // What the index promises is what the pages hold: every cell is that of its tokens' whole past.
+  void check_index() {
+    if (runner_.in_flight().empty() || ++index_checks_ % 8 == 0) {
+      std::map<NodeId, std::vector<uint64_t>> cells;  // of the node's own tokens
+      for (PageId page = 0; page < pool_.page_count(); ++page) {
+        const NodeId node = prefixes_.index().node_of(page);
+        if (node == kNoNode || is_written(page)) continue;
+        const int group = prefixes_.index().group_of(page);
+        const int block = plan_.groups[static_cast<size_t>(group)].block_tokens;
+        const auto& end_cells = cells_of(node, cells);
+        for (int i = 0; i < static_cast<int>(end_cells.size()); ++i) {
+          const int slot = block - static_cast<int>(end_cells.size()) + i;
+          OCTAVO_CHECK(runner_.cell(group, page, slot) == end_cells[static_cast<size_t>(i)]);
+        }
+      }
+    }
+  }
+
+  // A failed step leaves garbage until the failure is known.
+  bool is_written(PageId page) const {
+    for (const Batch& batch : runner_.in_flight()) {
+      for (const auto& table : batch.block_tables) {
+        if (std::ranges::count(table.pages, page) > 0) return true;
+      }
+    }
+    return false;
+  }
+
+  const std::vector<uint64_t>& cells_of(NodeId node,
+                                        std::map<NodeId, std::vector<uint64_t>>& known) {
+    const auto found = known.find(node);
+    if (found != known.end()) return found->second;
+    const NodeId parent = prefixes_.index().parent(node);
+    uint64_t before = parent == kRootNode ? 0 : cells_of(parent, known).back();
+    std::vector<uint64_t> cells;
+    for (TokenId token : prefixes_.index().tokens(node)) {
+      before = fake_cell(before, token);
+      cells.push_back(before);
+    }
+    return known[node] = std::move(cells);
+  }
+
+  std::mt19937& random_;
+  Totals& totals_;
+  CachePlan plan_;
+  SchedulerOptions options_;
+  PagePool pool_;
+  PrefixCache prefixes_;
+  Scheduler scheduler_;
+  FakeModel model_;
+  FakeRunner runner_;
+  std::map<RequestId, Asked> asked_;
+  RequestId next_id_ = 1;
+  int64_t index_checks_ = 0;
+};
+
+int run(const Options& options) {
+  std::mt19937 random(options.seed);
+  Totals totals;
+  while (totals.operations < options.operations)
+    Round(random, options.hash_bits, totals).run(kOperationsPerRound);
+  std::cout << nlohmann::json{{"operations", totals.operations},
+                              {"requests", totals.requests},
+                              {"finished", totals.finished},
+                              {"aborted", totals.aborted},
+                              {"ended_with_error", totals.errors},
+                              {"tokens", totals.tokens},
+                              {"steps", totals.steps},
+                              {"preemptions", totals.preemptions},
+                              {"prefix_hit_tokens", totals.hits},
+                              {"failed_steps", totals.failed_steps}}
+            << "\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace octavo
+
+int main(int argc, char** argv) {
+  octavo::Options options;
+  CLI::App app("Scheduler, prefix cache and page pool under random operations");
+  app.add_option("--operations", options.operations);
+  app.add_option("--seed", options.seed);
+  app.add_option("--hash-bits", options.hash_bits);
+  CLI11_PARSE(app, argc, argv);
+  return octavo::run(options);
+}

@@ -1,0 +1,287 @@
+// One request among many: its tokens and the hash of its full logits at every step must be the same
+// bits alone and in company.
+//
+// usage: needle MODEL [--trials 200] [--tokens 128] [--neighbours 63] [--longest 200] [--seed 1]
+//               [--dtype bfloat16] [--kv-dtype int8]
+//
+// Eight needles, greedy and at temperature 0.8 with a seed in turn, are answered alone first. Each
+// trial runs a greedy and a sampled one together with random neighbours that arrive and are aborted
+// at random, on a random page size, chunk budget (16..2048 rows) and pool; small pools preempt,
+// also the needles; pages start full of NaN; neighbours that begin like a needle fill the prefix
+// cache to a random depth. Prints one JSON line; exit 1 on a mismatch.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstring>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/error.h"
+#include "engine/runner.h"
+#include "engine/scheduler.h"
+#include "kernels/cpu/isa.h"
+#include "models/model_description.h"
+
+namespace octavo {
+namespace {
+
+struct Options {
+  std::string model;
+  int trials = 200;
+  int tokens = 128;
+  int neighbours = 63;
+  int longest = 200;
+  unsigned seed = 1;
+  std::string dtype = "auto";
+  std::string kv_dtype = "auto";
+};
+
+struct Answer {
+  std::vector<TokenId> tokens;
+  std::vector<uint64_t> hashes;  // of the logits each token was drawn from
+  bool operator==(const Answer&) const = default;
+};
+
+struct Totals {
+  int64_t needles = 0, mismatches = 0, neighbours = 0, aborted = 0, steps = 0, rows = 0;
+  int64_t preemptions = 0, needles_with_hit = 0;
+};
+
+// A scheduler and a cache of their own over the loaded model, driven step by step, one ahead.
+class Session {
+ public:
+  Session(const DecoderModel& model, const std::vector<SoftmaxSpec>& specs, int block_tokens,
+          int page_count, SchedulerOptions options)
+      : kv_(plan_cache(specs, block_tokens), page_count, KernelPath::kNative),
+        pool_(page_count),
+        prefixes_(kv_.plan(), pool_),
+        scheduler_(std::move(options), prefixes_),
+        runner_(model, kv_, {.rows_at_once = 64}) {
+    for (const auto& buffer : kv_.buffers())
+      std::memset(const_cast<std::byte*>(buffer.data<std::byte>()), 0xff, buffer.nbytes());
+  }
+
+  Scheduler& scheduler() { return scheduler_; }
+
+  std::vector<Update> step() {
+    const bool one_in_flight = scheduler_.stats().steps_in_flight > 0;
+    if (const auto batch = scheduler_.next()) {
+      rows_ += batch->rows();
+      runner_.start(*batch);
+    }
+    if (!one_in_flight) return {};
+    return scheduler_.commit(runner_.finish());
+  }
+  int64_t rows() const { return rows_; }
+
+ private:
+  KvStore kv_;
+  PagePool pool_;
+  PrefixCache prefixes_;
+  Scheduler scheduler_;
+  Runner runner_;
+  int64_t rows_ = 0;
+};
+
+class Trials {
+ public:
+  Trials(const Options& options, const ModelDescription& description, const DecoderModel& model)
+      : options_(options),
+        vocab_(description.plan.vocab),
+        specs_(description.plan.cache_specs(
+            description.dtype, options.kv_dtype == "int8" ? KvFormat::kInt8 : KvFormat::kPlain)),
+        model_(model),
+        random_(options.seed) {
+    for (int i = 0; i < kNeedles; ++i) {
+      Request request{.prompt = random_tokens(draw(1, options_.longest))};
+      request.max_tokens = options_.tokens;
+      request.hash_logits = true;
+      if (i % 2 == 1) request.sampling = sampled_params();
+      needles_.push_back(request);
+      alone_.push_back(run_alone(request));
+    }
+  }
+
+  void trial(Totals& totals);
+
+ private:
+  static constexpr int kNeedles = 8;
+  static constexpr RequestId kGreedy = 1, kSampled = 2, kFirstNeighbour = 10;
+
+  int draw(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+  bool chance(int percent) { return draw(1, 100) <= percent; }
+  std::vector<TokenId> random_tokens(int count) {
+    std::vector<TokenId> tokens(static_cast<size_t>(count));
+    for (auto& token : tokens) token = draw(0, vocab_ - 1);
+    return tokens;
+  }
+  int context() const { return options_.longest + options_.tokens + 64; }
+
+  // Temperature 0.8 and a seed; half of them with cuts and penalties as well.
+  SamplingParams sampled_params() {
+    SamplingParams params{.temperature = 0.8f, .seed = random_()};
+    if (chance(50)) {
+      params.top_p = 0.95f;
+      params.repetition_penalty = 1.1f;
+      params.frequency_penalty = 0.2f;
+    }
+    return params;
+  }
+
+  Answer run_alone(const Request& request) {
+    const CachePlan plan = plan_cache(specs_, 32);
+    Session session(model_, specs_, 32, plan.pages_held(context(), 1024),
+                    {.max_num_batched_tokens = 1024, .max_model_len = context(), .vocab = vocab_});
+    session.scheduler().add(kGreedy, request);
+    Answer answer;
+    while (!session.scheduler().idle()) take(session.step(), kGreedy, answer);
+    return answer;
+  }
+
+  static void take(const std::vector<Update>& updates, RequestId id, Answer& answer) {
+    for (const Update& update : updates) {
+      if (update.request != id) continue;
+      answer.tokens.insert(answer.tokens.end(), update.tokens.begin(), update.tokens.end());
+      answer.hashes.insert(answer.hashes.end(), update.hashes.begin(), update.hashes.end());
+    }
+  }
+
+  Request neighbour(const Request& greedy, const Request& sampled) {
+    Request request;
+    if (chance(30)) {  // begins like a needle
+      const auto& prompt = chance(50) ? greedy.prompt : sampled.prompt;
+      const auto depth = static_cast<std::ptrdiff_t>(draw(1, static_cast<int>(prompt.size())));
+      request.prompt.assign(prompt.begin(), prompt.begin() + depth);
+    }
+    const auto tail = random_tokens(draw(1, options_.longest));
+    request.prompt.insert(request.prompt.end(), tail.begin(), tail.end());
+    request.prompt.resize(
+        std::min<size_t>(request.prompt.size(), static_cast<size_t>(options_.longest)));
+    request.max_tokens = draw(1, options_.tokens);
+    request.n = chance(5) ? 2 : 1;
+    request.priority = draw(0, 2);
+    if (chance(30)) request.sampling = sampled_params();
+    if (chance(5)) request.sampling.prompt_logprobs = 1;
+    if (chance(5)) request.sampling.logprobs = 3;
+    return request;
+  }
+
+  Options options_;
+  int vocab_;
+  std::vector<SoftmaxSpec> specs_;
+  const DecoderModel& model_;
+  std::mt19937 random_;
+  std::vector<Request> needles_;
+  std::vector<Answer> alone_;
+};
+
+void Trials::trial(Totals& totals) {
+  const size_t pick = static_cast<size_t>(draw(0, kNeedles / 2 - 1)) * 2;
+  Request greedy = needles_[pick];
+  Request sampled = needles_[pick + 1];
+  greedy.priority = draw(0, 2);
+  sampled.priority = draw(0, 2);
+  constexpr int kBudgets[] = {16, 17, 40, 64, 200, 512, 1000, 2048};
+  constexpr int kBlocks[] = {8, 16, 32, 48};
+  const int budget = kBudgets[draw(0, 7)];
+  const int block = kBlocks[draw(0, 3)];
+  const CachePlan plan = plan_cache(specs_, block);
+  const int least = plan.pages_held(context(), budget);
+  const int pages = least * (chance(60) ? draw(100, 160) : draw(160, 2000)) / 100;
+  Session session(model_, specs_, block, pages,
+                  {.max_num_seqs = draw(4, 64),
+                   .max_num_batched_tokens = budget,
+                   .max_model_len = context(),
+                   .vocab = vocab_,
+                   .policy = chance(50) ? SchedulingPolicy::kPriority : SchedulingPolicy::kFcfs});
+  Scheduler& scheduler = session.scheduler();
+  RequestId next = kFirstNeighbour;
+  Answer greedy_answer, sampled_answer;
+  int open = 2;  // needles
+  const int greedy_from = draw(0, 20);
+  const int sampled_from = draw(0, 20);
+  for (int step = 0; open > 0; ++step) {
+    if (step == greedy_from) scheduler.add(kGreedy, greedy);
+    if (step == sampled_from) scheduler.add(kSampled, sampled);
+    for (int arrivals = draw(0, 4);
+         arrivals > 0 && next < kFirstNeighbour + static_cast<RequestId>(options_.neighbours);
+         --arrivals)
+      scheduler.add(next++, neighbour(greedy, sampled));
+    if (chance(10) && next > kFirstNeighbour)
+      totals.aborted +=
+          !scheduler
+               .abort(kFirstNeighbour +
+                      static_cast<RequestId>(draw(0, static_cast<int>(next - kFirstNeighbour) - 1)))
+               .empty();
+    const auto updates = session.step();
+    take(updates, kGreedy, greedy_answer);
+    take(updates, kSampled, sampled_answer);
+    for (const Update& update : updates) {
+      if (update.request > kSampled) continue;
+      open -= update.finish.has_value();
+      totals.needles_with_hit += update.cached_tokens.value_or(0) > 0;
+    }
+  }
+  for (RequestId id = kFirstNeighbour; id < next; ++id) scheduler.abort(id);
+  while (!scheduler.idle()) session.step();
+  totals.needles += 2;
+  totals.mismatches += greedy_answer != alone_[pick];
+  totals.mismatches += sampled_answer != alone_[pick + 1];
+  totals.neighbours += static_cast<int64_t>(next - kFirstNeighbour);
+  totals.preemptions += static_cast<int64_t>(scheduler.stats().preemptions);
+  totals.steps += static_cast<int64_t>(scheduler.stats().steps);
+  totals.rows += session.rows();
+}
+
+int run(const Options& options) {
+  const Checkpoint checkpoint = Checkpoint::open(options.model);
+  std::optional<DType> dtype;
+  if (options.dtype != "auto") dtype = parse_dtype(options.dtype, "--dtype");
+  const ModelDescription description = describe_model(checkpoint, dtype);
+  WeightSource source(checkpoint, nullptr);
+  const DecoderModel model(description.plan, description.dtype, source);
+  Trials trials(options, description, model);
+  Totals totals;
+  for (int i = 0; i < options.trials; ++i) {
+    trials.trial(totals);
+    if ((i + 1) % 50 == 0)
+      std::cerr << i + 1 << " trials, " << totals.mismatches << " mismatches\n";
+  }
+  std::cout << nlohmann::ordered_json{{"trials", options.trials},
+                                      {"needles", totals.needles},
+                                      {"mismatches", totals.mismatches},
+                                      {"neighbours", totals.neighbours},
+                                      {"aborted", totals.aborted},
+                                      {"preemptions", totals.preemptions},
+                                      {"needles_with_prefix_hit", totals.needles_with_hit},
+                                      {"steps", totals.steps},
+                                      {"rows", totals.rows},
+                                      {"isa", std::string(cpu::name_of(cpu::active_isa()))}}
+            << "\n";
+  return totals.mismatches == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace octavo
+
+int main(int argc, char** argv) {
+  octavo::Options options;
+  CLI::App app("A request's bits alone and in company");
+  app.add_option("MODEL", options.model)->required();
+  app.add_option("--trials", options.trials);
+  app.add_option("--tokens", options.tokens);
+  app.add_option("--neighbours", options.neighbours);
+  app.add_option("--longest", options.longest);
+  app.add_option("--seed", options.seed);
+  app.add_option("--dtype", options.dtype);
+  app.add_option("--kv-dtype", options.kv_dtype);
+  try {
+    app.parse(argc, argv);
+    return octavo::run(options);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << "\n";
+    return 2;
+  }
+}

@@ -1,0 +1,79 @@
+// engine_driver.h - an engine for test programs: token requests in, whole answers out.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace octavo {
+
+struct DrivenAnswer {
+  std::vector<TokenId> tokens = {};
+  std::vector<uint64_t> hashes = {};
+  FinishReason finish = FinishReason::kLength;
+  int cached_tokens = 0;
+  double first_token_seconds = 0;  // since it was submitted
+  double seconds = 0;
+
+  bool same_bits(const DrivenAnswer& other) const {
+    return tokens == other.tokens && hashes == other.hashes;
+  }
+};
+
+class EngineDriver {
+ public:
+  EngineDriver(const std::string& model, const EngineOptions& options)
+      : checkpoint_(Checkpoint::open(model)), engine_(checkpoint_, options, nullptr) {}
+
+  Engine& engine() { return engine_; }
+
+  // First choices, in the order asked; all submitted at once.
+  std::vector<DrivenAnswer> run(const std::vector<Request>& requests) {
+    std::vector<DrivenAnswer> answers(requests.size());
+    std::mutex mutex;
+    std::condition_variable ended;
+    size_t open = requests.size();
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const auto asked = Clock::now();
+      engine_.submit(requests[i], [&, i, asked](Update update) {
+        const std::lock_guard lock(mutex);
+        DrivenAnswer& answer = answers[i];
+        const double now = std::chrono::duration<double>(Clock::now() - asked).count();
+        if (answer.tokens.empty()) answer.first_token_seconds = now;
+        answer.tokens.insert(answer.tokens.end(), update.tokens.begin(), update.tokens.end());
+        answer.hashes.insert(answer.hashes.end(), update.hashes.begin(), update.hashes.end());
+        if (update.cached_tokens) answer.cached_tokens = *update.cached_tokens;
+        if (!update.finish) return;
+        answer.finish = *update.finish;
+        answer.seconds = now;
+        --open;
+        ended.notify_one();
+      });
+    }
+    std::unique_lock lock(mutex);
+    ended.wait(lock, [&] { return open == 0; });
+    return answers;
+  }
+
+  DrivenAnswer run_one(const Request& request) { return run({request}).front(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Checkpoint checkpoint_;
+  Engine engine_;
+};
+
+inline std::vector<TokenId> random_tokens(std::mt19937& random, int count, int vocab) {
+  std::vector<TokenId> tokens(static_cast<size_t>(count));
+  for (auto& token : tokens) token = std::uniform_int_distribution<TokenId>(0, vocab - 1)(random);
+  return tokens;
+}
+
+}  // namespace octavo

@@ -41,6 +41,8 @@ struct Request {
   int priority = 0;                          // lower first, with --scheduling-policy priority
   std::string cache_salt = {};               // requests with different salts share no cached prefix
   bool hash_logits = false;                  // a hash of the full logits with every token
+  // The host must see each token before the next is drawn (a grammar): not pipelined.
+  bool needs_host = false;
 };
 
 struct RequestLimits {

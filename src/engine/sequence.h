@@ -42,7 +42,10 @@ class Sequence {
   int length() const { return known() + tokens_in_flight_; }
   int computed() const { return computed_; }
   // Rows that could run now.
-  int rows_left() const { return length() < shared_->max_length ? length() - computed_ : 0; }
+  int rows_left() const {
+    const bool waits = request().needs_host && tokens_in_flight_ > 0;
+    return !waits && length() < shared_->max_length ? length() - computed_ : 0;
+  }
   // All but the newest token has been computed.
   bool is_decoding() const { return computed_ > 0 && length() - computed_ == 1; }
 

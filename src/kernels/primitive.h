@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "kernels/mlx.h"
-#include "kernels/queueing.h"
 
 namespace octavo {
 
@@ -39,16 +38,12 @@ void add_kernel_time(std::chrono::steady_clock::duration time);
 // MLX keeps the arrays of a primitive alive until its tasks have run.
 template <typename Task>
 void run_on_cpu(mx::Primitive& primitive, Task&& task) {
-  auto timed = [work = std::forward<Task>(task)]() mutable {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    add_kernel_time(std::chrono::steady_clock::now() - start);
-  };
-  if (QueueAtOnce::active()) {
-    mx::scheduler::enqueue(primitive.stream(), std::move(timed));
-  } else {
-    mx::cpu::get_command_encoder(primitive.stream()).dispatch(std::move(timed));
-  }
+  mx::cpu::get_command_encoder(primitive.stream())
+      .dispatch([work = std::forward<Task>(task)]() mutable {
+        const auto start = std::chrono::steady_clock::now();
+        work();
+        add_kernel_time(std::chrono::steady_clock::now() - start);
+      });
 }
 
 }  // namespace octavo

@@ -1,23 +1,21 @@
-// queueing.h - how far MLX may run ahead of the kernels. No MLX.
+// queueing.h - how far MLX may queue ahead of the kernels.
 #pragma once
 
 namespace octavo {
 
-// While one lives, kernels that its thread queues do not count towards MLX's limit of queued work,
-// which makes eval wait for all but the last of a step. For steps whose results, all allocated when
-// they are queued, fit into memory together.
+// MLX makes eval wait while about a hundred operations are queued, or while it holds more memory
+// than its limit; a decoder step has more operations than that, so eval would return when most of
+// the step has run. While one of these lives there is no such limit. For steps whose results, all
+// allocated when they are queued, fit into memory together. One at a time.
 class QueueAtOnce {
  public:
-  explicit QueueAtOnce(bool enabled) : before_(active_) { active_ = enabled; }
-  ~QueueAtOnce() { active_ = before_; }
+  explicit QueueAtOnce(bool enabled);
+  ~QueueAtOnce();
   QueueAtOnce(const QueueAtOnce&) = delete;
   QueueAtOnce& operator=(const QueueAtOnce&) = delete;
 
-  static bool active() { return active_; }
-
  private:
-  bool before_;
-  static inline thread_local bool active_ = false;
+  int credit_;
 };
 
 }  // namespace octavo

@@ -1,6 +1,8 @@
 #include "bench/roofline.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "base/error.h"
 
@@ -30,11 +32,15 @@ Limit between(const Limit& before, const Limit& after) {
   return {.bytes = (before.bytes + after.bytes) / 2, .flops = (before.flops + after.flops) / 2};
 }
 
-double median(std::vector<double> values) {
-  OCTAVO_CHECK(!values.empty());
+double median(std::vector<double> values) { return percentile(std::move(values), 50); }
+
+double percentile(std::vector<double> values, double percent) {
+  OCTAVO_CHECK(!values.empty() && percent >= 0 && percent <= 100);
   std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+  const double place = percent / 100 * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<size_t>(place);
+  const size_t above = std::min(below + 1, values.size() - 1);
+  return std::lerp(values[below], values[above], place - static_cast<double>(below));
 }
 
 }  // namespace octavo::bench

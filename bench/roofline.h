@@ -37,4 +37,8 @@ Limit between(const Limit& before, const Limit& after);
 // Of at least one number; the mean of the middle two when they are even in number.
 double median(std::vector<double> values);
 
+// Of at least one number, `percent` from 0 to 100; between two of them in proportion, as numpy
+// does.
+double percentile(std::vector<double> values, double percent);
+
 }  // namespace octavo::bench

@@ -44,5 +44,12 @@ TEST(Roofline, MedianOfOddAndEvenCounts) {
   EXPECT_DOUBLE_EQ(median({7}), 7);
 }
 
+TEST(Roofline, PercentilesLieBetweenTheirNeighbours) {
+  EXPECT_DOUBLE_EQ(percentile({3, 1, 2}, 0), 1);
+  EXPECT_DOUBLE_EQ(percentile({3, 1, 2}, 75), 2.5);
+  EXPECT_DOUBLE_EQ(percentile({3, 1, 2}, 100), 3);
+  EXPECT_DOUBLE_EQ(percentile({7}, 99), 7);
+}
+
 }  // namespace
 }  // namespace octavo::bench

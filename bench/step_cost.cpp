@@ -29,9 +29,10 @@ uint64_t visible(const Rows& rows, int window) {
   return seen;
 }
 
-StepCost step_cost(const ModelDescription& model, uint64_t weight_bytes, const Rows& rows) {
+StepCost step_cost(const ModelDescription& model, uint64_t weight_bytes, const Rows& rows,
+                   KvFormat kv_format) {
   const DecoderPlan& plan = model.plan;
-  const auto specs = plan.cache_specs(model.dtype, KvFormat::kPlain);
+  const auto specs = plan.cache_specs(model.dtype, kv_format);
   StepCost cost{.weight_bytes = weight_bytes};
   uint64_t products = rows.logit_rows * u64(plan.vocab) * u64(plan.hidden);
   for (size_t i = 0; i < plan.layers.size(); ++i) {
@@ -75,21 +76,23 @@ uint64_t step_weight_bytes(const Checkpoint& checkpoint, const DecoderPlan& plan
 }
 
 StepCost decode_cost(const ModelDescription& model, uint64_t weight_bytes, int sequences,
-                     int context) {
+                     int context, KvFormat kv_format) {
   return step_cost(model, weight_bytes,
                    {.sequences = u64(sequences),
                     .rows = 1,
                     .start = u64(context - 1),
-                    .logit_rows = u64(sequences)});
+                    .logit_rows = u64(sequences)},
+                   kv_format);
 }
 
 StepCost prefill_cost(const ModelDescription& model, uint64_t weight_bytes, int start, int rows,
-                      bool with_logits) {
+                      bool with_logits, KvFormat kv_format) {
   return step_cost(model, weight_bytes,
                    {.sequences = 1,
                     .rows = u64(rows),
                     .start = u64(start),
-                    .logit_rows = u64(with_logits ? 1 : 0)});
+                    .logit_rows = u64(with_logits ? 1 : 0)},
+                   kv_format);
 }
 
 }  // namespace octavo::bench

@@ -32,10 +32,10 @@ uint64_t step_weight_bytes(const Checkpoint& checkpoint, const DecoderPlan& plan
 // One new token for each of `sequences`, each with `context` tokens in the cache when the step
 // ends.
 StepCost decode_cost(const ModelDescription& model, uint64_t weight_bytes, int sequences,
-                     int context);
+                     int context, KvFormat kv_format = KvFormat::kPlain);
 
 // `rows` tokens of one sequence behind `start` cached ones; the last row's logits if `with_logits`.
 StepCost prefill_cost(const ModelDescription& model, uint64_t weight_bytes, int start, int rows,
-                      bool with_logits);
+                      bool with_logits, KvFormat kv_format = KvFormat::kPlain);
 
 }  // namespace octavo::bench

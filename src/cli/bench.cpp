@@ -136,6 +136,8 @@ void add_bench_command(CLI::App& app) {
   add_bench_machine(*bench);
   add_bench_kernels(*bench);
   add_bench_model(*bench);
+  add_bench_throughput(*bench);
+  add_bench_lengths(*bench);
 }
 
 }  // namespace octavo

@@ -1,4 +1,4 @@
-// octavo generate - one prompt, one answer.
+// octavo generate - one prompt, one answer; or a file of prompts, many at once.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -7,7 +7,9 @@
 
 #include "base/system_memory.h"
 #include "cli/commands.h"
+#include "cli/generate_file.h"
 #include "cli/model_flags.h"
+#include "cli/prompt_line.h"
 
 namespace octavo {
 namespace {
@@ -18,6 +20,8 @@ struct GenerateFlags {
   ModelFlags model;
   SamplingFlags sampling;
   std::string prompt;
+  std::string prompts;  // a file; empty: the one prompt
+  std::string output;
   std::string system;
   bool chat = false;
   bool json = false;
@@ -26,20 +30,13 @@ struct GenerateFlags {
   std::vector<std::string> stop;
 };
 
-TextRequest request_of(const GenerateFlags& flags) {
+// All but the prompt.
+TextRequest settings_of(const GenerateFlags& flags) {
   TextRequest request;
   request.engine.sampling = flags.sampling.params();
   request.engine.max_tokens = flags.max_tokens;
   request.engine.ignore_eos = flags.ignore_eos;
   request.text.stop = flags.stop;
-  if (!flags.chat) {
-    request.prompt = flags.prompt;
-    return request;
-  }
-  request.messages = Json::array();
-  if (!flags.system.empty())
-    request.messages.push_back({{"role", "system"}, {"content", flags.system}});
-  request.messages.push_back({{"role", "user"}, {"content", flags.prompt}});
   return request;
 }
 
@@ -72,9 +69,12 @@ Json memory_of(const Llm& llm) {
             {"extras_bytes", plan.kv_bytes + plan.step_bytes + plan.reserve_bytes}}}};
 }
 
-void run(const GenerateFlags& flags) {
+void run_one(const GenerateFlags& flags) {
   const auto llm = flags.model.load(flags.model.options_for_one());
-  const TextAnswer answer = llm->generate(request_of(flags), [&](std::string_view text) {
+  TextRequest request = settings_of(flags);
+  request.prompt = flags.prompt;
+  if (flags.chat) put_into_chat(request, flags.system);
+  const TextAnswer answer = llm->generate(request, [&](std::string_view text) {
     if (!flags.json) {
       std::fwrite(text.data(), 1, text.size(), stdout);
       std::fflush(stdout);
@@ -94,24 +94,54 @@ void run(const GenerateFlags& flags) {
   fmt::print("{}\n", result.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
+void run(const GenerateFlags& flags) {
+  if (flags.prompts.empty()) return run_one(flags);
+  const GenerateFileOptions options{
+      .prompts = flags.prompts, .output = flags.output, .chat = flags.chat, .system = flags.system};
+  generate_file(flags.model, options, [&] { return settings_of(flags); });
+}
+
+void add_input_flags(CLI::App& command, GenerateFlags& flags) {
+  CLI::Option* prompt = command.add_option("-p,--prompt", flags.prompt, "The prompt");
+  CLI::Option* prompts =
+      command
+          .add_option("--prompts", flags.prompts,
+                      "A file of prompts, answered many at once; - is stdin. Each line is a JSON "
+                      "object with prompt, messages or prompt_token_ids and, where it differs "
+                      "from the flags, max_tokens, temperature and so on")
+          ->excludes(prompt);
+  command
+      .add_option("--output", flags.output,
+                  "With --prompts: write the answers to this file instead of stdout")
+      ->needs(prompts);
+  command.add_flag("--chat", flags.chat, "Put the prompt into the model's chat template");
+  command.add_option("--system", flags.system, "With --chat: a system message")->needs("--chat");
+  command
+      .add_flag("--json", flags.json,
+                "Print text, token ids, timings and memory as one JSON object")
+      ->excludes(prompts);
+}
+
 }  // namespace
 
 void add_generate_command(CLI::App& app) {
   auto flags = std::make_shared<GenerateFlags>();
-  CLI::App* command = app.add_subcommand("generate", "Answer one prompt and exit");
+  CLI::App* command =
+      app.add_subcommand("generate", "Answer one prompt, or every prompt of a file, and exit");
   flags->model.add_to(*command);
-  command->add_option("-p,--prompt", flags->prompt, "The prompt")->required();
-  command->add_flag("--chat", flags->chat, "Put the prompt into the model's chat template");
-  command->add_option("--system", flags->system, "With --chat: a system message")->needs("--chat");
+  flags->model.add_batch_flags_to(*command);
+  add_input_flags(*command, *flags);
   command->add_option("--max-tokens", flags->max_tokens, "Stop after this many tokens")
       ->capture_default_str();
   command->add_option("--stop", flags->stop, "Stop before this text; may be given several times")
       ->allow_extra_args(false);
   command->add_flag("--ignore-eos", flags->ignore_eos, "Go on after the model's own stop tokens");
-  command->add_flag("--json", flags->json,
-                    "Print text, token ids, timings and memory as one JSON object");
   flags->sampling.add_to(*command);
-  command->callback([flags] { run(*flags); });
+  command->callback([flags, command] {
+    if (command->count("--prompt") + command->count("--prompts") == 0)
+      throw CLI::RequiredError("-p or --prompts");
+    run(*flags);
+  });
 }
 
 }  // namespace octavo

@@ -124,6 +124,21 @@ void SamplingFlags::add_to(CLI::App& command) {
                   "Drop tokens below this share of the likeliest one's probability")
       ->capture_default_str()
       ->group(group);
+  command
+      .add_option("--repetition-penalty", repetition_penalty,
+                  "Above 1: tokens of prompt and answer become less likely to come again")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--presence-penalty", presence_penalty,
+                  "Taken off the logits of tokens the answer has, -2 to 2")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--frequency-penalty", frequency_penalty,
+                  "Taken off for each time the answer has the token, -2 to 2")
+      ->capture_default_str()
+      ->group(group);
   command.add_option("--seed", seed, "The same seed gives the same answer (default: a fresh one)")
       ->group(group);
 }
@@ -135,7 +150,10 @@ SamplingParams SamplingFlags::params() const {
           .top_p = top_p,
           .min_p = min_p,
           .top_k = top_k,
-          .seed = seed.value_or(fresh)};
+          .seed = seed.value_or(fresh),
+          .repetition_penalty = repetition_penalty,
+          .presence_penalty = presence_penalty,
+          .frequency_penalty = frequency_penalty};
 }
 
 }  // namespace octavo

@@ -40,6 +40,9 @@ struct SamplingFlags {
   float top_p = 1;
   int top_k = 0;
   float min_p = 0;
+  float repetition_penalty = 1;
+  float presence_penalty = 0;
+  float frequency_penalty = 0;
   std::optional<uint64_t> seed;
 
   void add_to(CLI::App& command);

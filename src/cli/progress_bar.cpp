@@ -20,8 +20,16 @@ size_t terminal_columns() {
 
 }  // namespace
 
-ProgressBar::ProgressBar(std::string label)
-    : label_(std::move(label)), terminal_(::isatty(STDERR_FILENO) != 0), started_(Clock::now()) {}
+std::string format_byte_progress(uint64_t done, uint64_t total, double seconds) {
+  const auto rate = seconds > 0 ? static_cast<uint64_t>(static_cast<double>(done) / seconds) : 0;
+  return fmt::format("{} of {}  {}/s", format_bytes(done), format_bytes(total), format_bytes(rate));
+}
+
+ProgressBar::ProgressBar(std::string label, Format format)
+    : label_(std::move(label)),
+      format_(std::move(format)),
+      terminal_(::isatty(STDERR_FILENO) != 0),
+      started_(Clock::now()) {}
 
 ProgressBar::~ProgressBar() {
   if (drawn_) fmt::print(stderr, "\r\033[K");
@@ -37,10 +45,8 @@ void ProgressBar::update(uint64_t done, uint64_t total) {
   const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
   const auto filled = static_cast<int>(share * kWidth);
   const double seconds = std::chrono::duration<double>(now - started_).count();
-  const auto rate = seconds > 0 ? static_cast<uint64_t>(static_cast<double>(done) / seconds) : 0;
-  std::string line = fmt::format("{} [{:#<{}}{:.<{}}] {:3.0f}%  {} of {}  {}/s", label_, "", filled,
-                                 "", kWidth - filled, share * 100, format_bytes(done),
-                                 format_bytes(total), format_bytes(rate));
+  std::string line = fmt::format("{} [{:#<{}}{:.<{}}] {:3.0f}%  {}", label_, "", filled, "",
+                                 kWidth - filled, share * 100, format_(done, total, seconds));
   line.resize(
       std::min(line.size(), terminal_columns() - 1));  // a wrapped line could not be drawn over
   fmt::print(stderr, "\r{}\033[K", line);

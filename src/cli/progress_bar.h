@@ -3,25 +3,32 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace octavo {
 
+// "1.21 GiB of 4.00 GiB  512 MiB/s"
+std::string format_byte_progress(uint64_t done, uint64_t total, double seconds);
+
 // Draws on stderr when it is a terminal, otherwise says nothing. Clears its line when it dies.
 class ProgressBar {
  public:
-  explicit ProgressBar(std::string label);
+  // What stands behind the bar when `done` of `total` took `seconds`.
+  using Format = std::function<std::string(uint64_t done, uint64_t total, double seconds)>;
+
+  explicit ProgressBar(std::string label, Format format = format_byte_progress);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // `done` of `total` bytes.
   void update(uint64_t done, uint64_t total);
 
  private:
   using Clock = std::chrono::steady_clock;
 
   std::string label_;
+  Format format_;
   bool terminal_;
   bool drawn_ = false;
   Clock::time_point started_;

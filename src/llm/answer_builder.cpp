@@ -35,6 +35,7 @@ AnswerText::Delta AnswerBuilder::take(Update update) {
   done_ = true;
   g.finish_reason = *delta.finish;
   answer_.stop_string = delta.stop_string;
+  if (delta.stop_string.empty()) answer_.stop_token = update.stop_token;
   answer_.error = update.error;
   const auto now = Clock::now();
   const auto first = g.tokens.empty() ? now : first_token_;

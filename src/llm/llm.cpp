@@ -96,19 +96,17 @@ TextAnswer Llm::generate(const TextRequest& request, const OnText& on_text) {
   return std::move(builder.answer());
 }
 
-std::vector<std::vector<TextAnswer>> Llm::generate_all(const std::vector<TextRequest>& requests,
-                                                       const OnAnswered& on_answered) {
+void Llm::generate_all(const std::vector<TextRequest>& requests, const OnAnswers& on_answers) {
   const auto mailbox = std::make_shared<Mailbox>();
-  std::vector<std::vector<TextAnswer>> answers(requests.size());
   std::vector<std::vector<AnswerBuilder>> builders(requests.size());
   std::vector<RequestId> ids(requests.size(), 0);
   size_t asked = 0;
   size_t answered = 0;
   // As many as the scheduler may want to choose from.
   constexpr size_t kMostOpen = 512;
-  const auto report = [&] {
+  const auto hand_over = [&](size_t i, std::vector<TextAnswer> choices) {
     ++answered;
-    if (on_answered) on_answered(answered);
+    on_answers(i, std::move(choices));
   };
   const auto ask = [&](size_t i) {
     try {
@@ -120,8 +118,7 @@ std::vector<std::vector<TextAnswer>> Llm::generate_all(const std::vector<TextReq
                               [mailbox, i](Update update) { mailbox->put(i, std::move(update)); });
     } catch (const RequestError& error) {
       builders[i].clear();
-      answers[i] = {refused(error)};
-      report();
+      hand_over(i, {refused(error)});
     }
   };
   while (answered < requests.size()) {
@@ -135,11 +132,11 @@ std::vector<std::vector<TextAnswer>> Llm::generate_all(const std::vector<TextReq
     builder.take(std::move(update->second));
     if (!std::ranges::all_of(choices, &AnswerBuilder::done)) continue;
     engine_.abort(ids[i]);
-    for (AnswerBuilder& choice : choices) answers[i].push_back(std::move(choice.answer()));
+    std::vector<TextAnswer> answers;
+    for (AnswerBuilder& choice : choices) answers.push_back(std::move(choice.answer()));
     choices.clear();
-    report();
+    hand_over(i, std::move(answers));
   }
-  return answers;
 }
 
 }  // namespace octavo

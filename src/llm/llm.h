@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,8 +41,9 @@ struct TextAnswer {
   std::string text = {};
   std::vector<TokenId> prompt_tokens = {};
   Generation generation = {};
-  std::string stop_string = {};  // the stop string that ended it, if one did
-  std::string error = {};        // with FinishReason::kError
+  std::string stop_string = {};            // the stop string that ended it, if one did
+  std::optional<TokenId> stop_token = {};  // or the one of Request::stop_token_ids
+  std::string error = {};                  // with FinishReason::kError
 };
 
 class Llm {
@@ -50,17 +52,17 @@ class Llm {
 
   // Called with each piece of text as it becomes certain; false ends the answer.
   using OnText = std::function<bool(std::string_view)>;
-  // Called with the number of requests answered so far.
-  using OnAnswered = std::function<void(size_t)>;
+  // Called with a request's place among those asked and all its choices, in order.
+  using OnAnswers = std::function<void(size_t request, std::vector<TextAnswer> choices)>;
 
   // The first choice of one request, as it comes. Throws RequestError when the request cannot be
   // served as asked.
   TextAnswer generate(const TextRequest& request, const OnText& on_text);
 
-  // Many requests at once. By request, then by choice, in the order asked. A request that cannot be
-  // served as asked has one answer with FinishReason::kError.
-  std::vector<std::vector<TextAnswer>> generate_all(const std::vector<TextRequest>& requests,
-                                                    const OnAnswered& on_answered = nullptr);
+  // Many requests at once. Hands over the answers on this thread, each request's when the last of
+  // its choices ends. A request that cannot be served as asked has one answer with
+  // FinishReason::kError.
+  void generate_all(const std::vector<TextRequest>& requests, const OnAnswers& on_answers);
 
   // The ids a request's prompt becomes.
   std::vector<TokenId> encode_prompt(const TextRequest& request) const;

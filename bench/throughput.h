@@ -1,0 +1,59 @@
+// throughput.h - a mix of requests given to an engine all at once: how fast it answers them, and
+// where the time goes. Shows no MLX.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "bench/mix_cost.h"
+#include "engine/engine.h"
+
+namespace octavo::bench {
+
+struct ThroughputOptions {
+  EngineOptions engine = {};
+  std::vector<MixRequest> requests = {};
+  uint32_t seed = 0;  // of the prompts, which are random token ids
+};
+
+// Over the requests, in seconds.
+struct Spread {
+  double mean = 0;
+  double p50 = 0;
+  double p99 = 0;
+};
+
+struct ThroughputResult {
+  ModelDescription model = {};
+  MemoryPlan memory = {};
+  uint64_t weight_bytes = 0;  // a step reads
+  double seconds = 0;         // from the first question to the last answer
+  uint64_t prompt_tokens = 0;
+  uint64_t output_tokens = 0;
+  SchedulerStats scheduler = {};  // of the run
+  LoopTimes times = {};           // of the run; queueing overlaps the kernels
+  double kernel_seconds = 0;
+  Spread first_token = {};           // from the first question on
+  Spread token = {};                 // between tokens behind the first
+  uint64_t peak_resident_bytes = 0;  // sampled during the run
+
+  double outside_kernels() const { return 1 - kernel_seconds / seconds; }
+};
+
+struct ThroughputProgress {
+  std::function<void(uint64_t done, uint64_t total)> loading = {};    // bytes
+  std::function<void(uint64_t done, uint64_t total)> answering = {};  // requests
+};
+
+// Loads the checkpoint, answers one short request to warm up, and measures. Every answer has
+// exactly the tokens asked for. Throws SetupError, before loading when a request does not fit the
+// context.
+ThroughputResult bench_throughput(const Checkpoint& checkpoint, const ThroughputOptions& options,
+                                  const ThroughputProgress& progress);
+
+// From {"requests": [{"prompt_tokens": 172, "output_tokens": 183}, ...]}. Throws SetupError.
+std::vector<MixRequest> read_request_mix(const std::filesystem::path& path);
+
+}  // namespace octavo::bench

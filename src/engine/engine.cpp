@@ -150,7 +150,9 @@ uint64_t Engine::step_peak_bytes() const { return mx::get_peak_memory(); }
 RequestId Engine::submit(Request request, UpdateSink sink) {
   return thread_->loaded().loop.submit(std::move(request), std::move(sink));
 }
-void Engine::abort(RequestId id) { thread_->loaded().loop.abort(id); }
+void Engine::abort(RequestId id, std::optional<int> only_choice) {
+  thread_->loaded().loop.abort(id, only_choice);
+}
 void Engine::reset_prefix_cache() { thread_->loaded().loop.reset_prefix_cache(); }
 void Engine::close() { thread_->loaded().loop.close(); }
 bool Engine::wait_until_idle(std::chrono::milliseconds timeout) {

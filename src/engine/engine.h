@@ -55,7 +55,7 @@ class Engine {
 
   // See engine_loop.h.
   RequestId submit(Request request, UpdateSink sink);
-  void abort(RequestId id);
+  void abort(RequestId id, std::optional<int> only_choice = std::nullopt);
   void reset_prefix_cache();
   void close();
   bool wait_until_idle(std::chrono::milliseconds timeout);

@@ -53,9 +53,9 @@ RequestId EngineLoop::submit(Request request, UpdateSink sink) {
   return id;
 }
 
-void EngineLoop::abort(RequestId id) {
+void EngineLoop::abort(RequestId id, std::optional<int> only_choice) {
   const std::lock_guard lock(mutex_);
-  inbox_.emplace_back(Abort{id});
+  inbox_.emplace_back(Abort{id, only_choice});
   work_.notify_one();
 }
 
@@ -117,7 +117,7 @@ std::vector<EngineLoop::Command> EngineLoop::take_commands() {
   const std::lock_guard lock(mutex_);
   std::vector<Command> commands = std::exchange(inbox_, {});
   if (stopping_) {
-    for (const auto& [id, open] : open_) commands.emplace_back(Abort{id});
+    for (const auto& [id, open] : open_) commands.emplace_back(Abort{id, std::nullopt});
   }
   return commands;
 }
@@ -127,7 +127,7 @@ void EngineLoop::carry_out(Command command) {
     open_[submit->id] = {std::move(submit->sink), submit->request.n};
     scheduler_.add(submit->id, std::move(submit->request));
   } else if (const auto* abort = std::get_if<Abort>(&command)) {
-    deliver(scheduler_.abort(abort->id));
+    deliver(scheduler_.abort(abort->id, abort->only_choice));
   } else {
     scheduler_.reset_prefix_cache();
   }

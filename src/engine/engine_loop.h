@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <variant>
 #include <vector>
@@ -57,8 +58,8 @@ class EngineLoop {
   // Throws RequestError: 400 for a request that cannot be served as asked, 429 when too many are
   // open, 503 when no more are taken.
   RequestId submit(Request request, UpdateSink sink);
-  // Ends the request within two steps; harmless when it has ended.
-  void abort(RequestId id);
+  // Ends the request, or one choice of it, within two steps; harmless when it has ended.
+  void abort(RequestId id, std::optional<int> only_choice = std::nullopt);
   void reset_prefix_cache();
   // Takes no more requests.
   void close();
@@ -79,6 +80,7 @@ class EngineLoop {
   };
   struct Abort {
     RequestId id;
+    std::optional<int> only_choice;
   };
   struct ResetPrefixes {};
   using Command = std::variant<Submit, Abort, ResetPrefixes>;

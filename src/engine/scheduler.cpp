@@ -90,12 +90,13 @@ void Scheduler::add(RequestId id, Request request) {
   }
 }
 
-std::vector<Update> Scheduler::abort(RequestId id) {
+std::vector<Update> Scheduler::abort(RequestId id, std::optional<int> only_choice) {
   const auto found = requests_.find(id);
   if (found == requests_.end()) return {};
   std::vector<Sequence*> open;
   for (const auto& [rank, sequence] : sequences_) {
-    if (rank.arrival == id && !sequence->finished) open.push_back(sequence.get());
+    if (rank.arrival != id || sequence->finished) continue;
+    if (rank.choice == only_choice.value_or(rank.choice)) open.push_back(sequence.get());
   }
   std::vector<Update> updates;
   for (Sequence* sequence : open) {

@@ -57,9 +57,9 @@ class Scheduler {
 
   // The request must be valid (validate).
   void add(RequestId id, Request request);
-  // Ends all choices of the request that have not ended. Its pages are free when no step in flight
-  // holds them: within two steps. Unknown ids are ignored.
-  std::vector<Update> abort(RequestId id);
+  // Ends all choices of the request, or only one, that have not ended. Their pages are free when no
+  // step in flight holds them: within two steps. Unknown ids are ignored.
+  std::vector<Update> abort(RequestId id, std::optional<int> only_choice = std::nullopt);
 
   // The next step, or nothing when nothing can run before the step in flight is committed. At most
   // one may be in flight.

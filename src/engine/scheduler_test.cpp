@@ -264,6 +264,17 @@ TEST_F(SchedulerTest, AnAbortGivesThePagesBackWithinTwoSteps) {
   EXPECT_TRUE(scheduler_->abort(queued).empty());
 }
 
+TEST_F(SchedulerTest, OneChoiceIsAbortedAndTheOthersGoOn) {
+  make({.max_num_batched_tokens = 64, .max_model_len = 100}, 64);
+  const RequestId id = add({.prompt = numbers(0, 9), .n = 3, .max_tokens = 6});
+  start();
+  take(scheduler_->abort(id, 1));
+  run_all();
+  EXPECT_EQ(ends_[Key(id, 1)], FinishReason::kAbort);
+  EXPECT_EQ(answers_[Key(id, 0)], expected(id, 0, 6));
+  EXPECT_EQ(answers_[Key(id, 2)], expected(id, 2, 6));
+}
+
 TEST_F(SchedulerTest, AWindowFreesThePagesBehindIt) {
   make({.max_num_batched_tokens = 8, .max_model_len = 1000}, 8, 16);
   add({.prompt = numbers(0, 300), .max_tokens = 50});

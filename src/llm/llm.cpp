@@ -129,11 +129,12 @@ void Llm::generate_all(const std::vector<TextRequest>& requests, const OnAnswers
     auto& choices = builders[i];
     if (choices.empty()) continue;  // updates behind a stop string
     AnswerBuilder& builder = choices[static_cast<size_t>(update->second.choice)];
-    builder.take(std::move(update->second));
+    const int choice = update->second.choice;
+    const AnswerText::Delta delta = builder.take(std::move(update->second));
+    if (!delta.stop_string.empty()) engine_.abort(ids[i], choice);
     if (!std::ranges::all_of(choices, &AnswerBuilder::done)) continue;
-    engine_.abort(ids[i]);
     std::vector<TextAnswer> answers;
-    for (AnswerBuilder& choice : choices) answers.push_back(std::move(choice.answer()));
+    for (AnswerBuilder& done : choices) answers.push_back(std::move(done.answer()));
     choices.clear();
     hand_over(i, std::move(answers));
   }

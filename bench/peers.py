@@ -22,7 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from peerkit import report  # noqa: E402
 from peerkit.engines import Failed, LlamaCpp, Octavo, Script, Settings, shell  # noqa: E402
-from peerkit.environment import REPO, Environment, usable_cores  # noqa: E402
+from peerkit.environment import REPO, Environment, smollm2, usable_cores  # noqa: E402
 
 SKELETON = f"""# Performance
 
@@ -103,13 +103,6 @@ class Race:
         if "mlx_lm" in models:
             commands["mlx-lm"] = shell(self.mlx_lm.command(models["mlx_lm"], self.mlx_settings))
         return commands
-
-
-def smollm2() -> Path:
-    found = subprocess.run([REPO / ".venv/bin/python", REPO / "tools/smollm2_path.py"], capture_output=True, text=True)
-    if found.returncode != 0:
-        sys.exit(found.stderr.strip())
-    return Path(found.stdout.strip())
 
 
 def chosen(args: argparse.Namespace, environment: Environment) -> list[tuple[Entry, dict[str, Path]]]:

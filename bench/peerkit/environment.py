@@ -9,7 +9,7 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 REQUIREMENTS = REPO / "bench" / "requirements-peers.txt"
 # It comes as source: all its programs, by all cores at once, unless told otherwise.
-LLAMA_BUILD = {"CMAKE_ARGS": " ".join(f"-DLLAMA_BUILD_{part}=OFF" for part in ("TESTS", "EXAMPLES", "SERVER", "APP"))}
+LLAMA_BUILD = {"CMAKE_ARGS": " ".join(f"-DLLAMA_BUILD_{part}=OFF" for part in ("TESTS", "EXAMPLES", "APP"))}
 SHAPE = "qwen3-0.6b"
 # name: what tools/make_model.py is asked for. OpenVINO reads no bf16 GGUF; f16 has as many bytes.
 MODELS = {
@@ -85,3 +85,10 @@ def shown(path: Path | str) -> str:
     """As it may be printed in a document: relative to the repository, or the last part alone."""
     path = Path(path)
     return str(path.relative_to(REPO)) if path.is_relative_to(REPO) else path.name
+
+
+def smollm2() -> Path:
+    found = subprocess.run([REPO / ".venv/bin/python", REPO / "tools/smollm2_path.py"], capture_output=True, text=True)
+    if found.returncode != 0:
+        sys.exit(found.stderr.strip())
+    return Path(found.stdout.strip())

@@ -42,11 +42,16 @@ RequestId EngineLoop::submit(Request request, UpdateSink sink) {
   validate(request, limits_);
   const std::lock_guard lock(mutex_);
   if (closed_) throw RequestError(503, "", "the server is shutting down");
-  if (open_requests_ >= options_.max_open_requests) {
-    throw RequestError(429, "",
-                       fmt::format("{} requests are waiting; try again later", open_requests_));
+  const auto tokens = static_cast<int64_t>(request.prompt.size());
+  if (open_requests_ >= options_.max_open_requests ||
+      (open_requests_ > 0 && open_tokens_ + tokens > options_.max_open_tokens)) {
+    throw RequestError(
+        429, "",
+        fmt::format("{} requests with prompts of {} tokens are open; try again later",
+                    open_requests_, open_tokens_));
   }
   ++open_requests_;
+  open_tokens_ += tokens;
   const RequestId id = next_id_++;
   inbox_.emplace_back(Submit{id, std::move(request), std::move(sink)});
   work_.notify_one();
@@ -124,7 +129,8 @@ std::vector<EngineLoop::Command> EngineLoop::take_commands() {
 
 void EngineLoop::carry_out(Command command) {
   if (auto* submit = std::get_if<Submit>(&command)) {
-    open_[submit->id] = {std::move(submit->sink), submit->request.n};
+    open_[submit->id] = {std::move(submit->sink), submit->request.n,
+                         static_cast<int64_t>(submit->request.prompt.size())};
     scheduler_.add(submit->id, std::move(submit->request));
   } else if (const auto* abort = std::get_if<Abort>(&command)) {
     deliver(scheduler_.abort(abort->id, abort->only_choice));
@@ -174,6 +180,7 @@ void EngineLoop::recover(const char* reason) {
 
 void EngineLoop::deliver(std::vector<Update> updates) {
   int ended = 0;
+  int64_t ended_tokens = 0;
   for (Update& update : updates) {
     const auto open = open_.find(update.request);
     OCTAVO_CHECK(open != open_.end());
@@ -183,6 +190,7 @@ void EngineLoop::deliver(std::vector<Update> updates) {
       continue;
     }
     const UpdateSink sink = std::move(open->second.sink);
+    ended_tokens += open->second.tokens;
     open_.erase(open);
     sink(std::move(update));
     ++ended;
@@ -192,6 +200,7 @@ void EngineLoop::deliver(std::vector<Update> updates) {
   publish_stats();
   const std::lock_guard lock(mutex_);
   open_requests_ -= ended;
+  open_tokens_ -= ended_tokens;
   if (open_requests_ == 0) idle_.notify_all();
 }
 

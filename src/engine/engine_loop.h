@@ -42,7 +42,9 @@ struct EngineStats {
 };
 
 struct LoopOptions {
-  int max_open_requests = 4096;  // beyond: 429
+  // Beyond either: 429.
+  int max_open_requests = 4096;
+  int64_t max_open_tokens = 4 << 20;  // of prompts; one request alone may have more
 };
 
 class EngineLoop {
@@ -87,6 +89,7 @@ class EngineLoop {
   struct Open {
     UpdateSink sink;
     int choices;
+    int64_t tokens;
   };
 
   std::vector<Command> take_commands();
@@ -112,6 +115,7 @@ class EngineLoop {
   std::vector<Command> inbox_;
   RequestId next_id_ = 1;
   int open_requests_ = 0;
+  int64_t open_tokens_ = 0;
   bool closed_ = false;
   bool stopping_ = false;
   EngineStats stats_;

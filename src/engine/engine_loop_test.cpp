@@ -53,7 +53,8 @@ class EngineLoopTest : public testing::Test {
   FakeModel model_{plan_, kVocab};
   FakeRunner fake_{model_, kPages};
   HeldRunner runner_{fake_};
-  EngineLoop loop_{{.max_open_requests = 100}, prefixes_, scheduler_, runner_};
+  EngineLoop loop_{
+      {.max_open_requests = 100, .max_open_tokens = 5000}, prefixes_, scheduler_, runner_};
   std::thread thread_;
 };
 
@@ -83,6 +84,14 @@ TEST_F(EngineLoopTest, ABadRequestATooManyAndAClosedDoorAreRefused) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(status({.prompt = {1}, .max_tokens = 1}), 0);
   EXPECT_EQ(status({.prompt = {1}, .max_tokens = 1}), 429);
   runner_.held = false;
+  ASSERT_TRUE(loop_.wait_until_idle(10s));
+  runner_.held = true;
+  const std::vector<TokenId> long_prompt(90, 1);
+  for (int i = 0; i < 55; ++i) EXPECT_EQ(status({.prompt = long_prompt, .max_tokens = 1}), 0);
+  EXPECT_EQ(status({.prompt = long_prompt, .max_tokens = 1}), 429);
+  runner_.held = false;
+  ASSERT_TRUE(loop_.wait_until_idle(10s));
+  EXPECT_EQ(status({.prompt = long_prompt, .max_tokens = 1}), 0);
   ASSERT_TRUE(loop_.wait_until_idle(10s));
   loop_.close();
   EXPECT_EQ(status({.prompt = {1}, .max_tokens = 1}), 503);

@@ -8,15 +8,14 @@
 namespace octavo {
 
 Sequence::Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes)
-    : shared_(std::move(shared)),
-      choice_(choice),
-      log_(std::make_shared<TokenLog>(shared_->max_length)),
-      cache_(prefixes, shared_->keys) {
-  log_->append(request().prompt);
-}
+    : shared_(std::move(shared)), choice_(choice), cache_(prefixes, shared_->keys) {}
 
 int Sequence::reuse_prefix() {
   OCTAVO_CHECK(computed_ == 0);
+  if (!log_) {
+    log_ = std::make_shared<TokenLog>(shared_->max_length);
+    log_->append(request().prompt);
+  }
   // One row must run: it is the one that draws.
   int limit = known() - 1;
   // Every prompt row must run until its logprobs have been read. Other choices do without.

@@ -36,8 +36,10 @@ class Sequence {
   const Request& request() const { return shared_->request; }
   int choice() const { return choice_; }
   int prompt_length() const { return static_cast<int>(request().prompt.size()); }
-  int known() const { return log_->size(); }
-  std::span<const TokenId> tokens() const { return log_->all(); }
+  int known() const { return log_ ? log_->size() : prompt_length(); }
+  std::span<const TokenId> tokens() const {
+    return log_ ? log_->all() : std::span<const TokenId>(request().prompt);
+  }
   // Tokens in flight included.
   int length() const { return known() + tokens_in_flight_; }
   int computed() const { return computed_; }
@@ -78,7 +80,7 @@ class Sequence {
 
   std::shared_ptr<const RequestShared> shared_;
   int choice_;
-  std::shared_ptr<TokenLog> log_;
+  std::shared_ptr<TokenLog> log_;  // room for the longest answer; none before the first admission
   SequenceCache cache_;
   int computed_ = 0;
   int tokens_in_flight_ = 0;

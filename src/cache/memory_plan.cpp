@@ -104,7 +104,7 @@ std::string MemoryPlan::table() const {
   return row("machine", device_bytes, "memory, or the cgroup's limit") +
          row("budget", budget_bytes, "--memory-fraction of it") +
          row("weights", weights_bytes, "") +
-         row("largest step", step_bytes, "activations and logits") +
+         row("steps", step_bytes, "activations and logits of the largest, and one queued ahead") +
          row("reserve", reserve_bytes, "") +
          row("pages", kv_bytes, fmt::format("{} pages, context {}", page_count, max_model_len)) +
          row("left", budget_bytes > total_bytes() ? budget_bytes - total_bytes() : 0, "");

@@ -13,7 +13,7 @@ struct MemoryRequest {
   uint64_t device_bytes = 0;     // what the machine or the cgroup allows
   double memory_fraction = 0.9;  // --memory-fraction
   uint64_t weights_bytes = 0;
-  uint64_t step_bytes = 0;                // peak of one largest step
+  uint64_t step_bytes = 0;                // peak of one largest step, and of one queued behind it
   int model_context = 0;                  // what the model was made for
   std::optional<int> max_model_len = {};  // --max-model-len
   std::optional<uint64_t> kv_bytes = {};  // --kv-memory

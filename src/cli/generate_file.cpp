@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "cli/progress_bar.h"
 #include "cli/prompt_line.h"
 
@@ -145,6 +146,14 @@ std::vector<PromptLine> read_lines(const GenerateFileOptions& options,
   return lines;
 }
 
+// On a terminal; a log of a script need not hold it.
+void print_start_up(const Llm& llm, int max_num_seqs) {
+  if (::isatty(STDERR_FILENO) == 0) return;
+  fmt::print(stderr, "{} with {} parameters, up to {} sequences at once\n{}",
+             llm.engine().model().plan.family, format_count(llm.engine().model().parameters),
+             max_num_seqs, llm.engine().memory().table());
+}
+
 }  // namespace
 
 void generate_file(const ModelFlags& model, const GenerateFileOptions& options,
@@ -152,6 +161,7 @@ void generate_file(const ModelFlags& model, const GenerateFileOptions& options,
   const std::vector<PromptLine> lines = read_lines(options, defaults);
   OrderedLines output(options.output);
   const auto llm = model.load(model.engine_options());
+  print_start_up(*llm, model.max_num_seqs);
   std::vector<TextRequest> requests;
   for (const PromptLine& line : lines) requests.push_back(line.request);
 

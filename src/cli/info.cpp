@@ -66,7 +66,7 @@ void run(const ModelFlags& flags) {
   print_model(checkpoint, model);
   print_cache(model, options);
   print_cpu();
-  fmt::print("Memory plan for one sequence on this machine\n{}",
+  fmt::print("Memory plan on this machine for up to {} sequences at once\n{}", options.max_num_seqs,
              plan_engine_memory(model, options).table());
 }
 
@@ -77,6 +77,7 @@ void add_info_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "info", "Show what a model is and the memory plan for this machine, without loading it");
   flags->add_to(*command);
+  flags->add_batch_flags_to(*command);
   command->callback([flags] { run(*flags); });
 }
 

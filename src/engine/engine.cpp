@@ -30,10 +30,13 @@ SchedulerOptions scheduler_options(const EngineOptions& options, const ModelDesc
           .enable_prefix_caching = options.enable_prefix_caching};
 }
 
-RunnerOptions runner_options(const EngineOptions& options, const ModelDescription& model,
-                             const MemoryPlan& plan) {
-  const auto rows = static_cast<int>(plan.step_bytes / 2 / std::max<uint64_t>(1, row_bytes(model)));
-  return {.rows_at_once = rows, .fails = options.fails};
+// A step that only decodes is queued at once, behind one that still runs.
+int rows_at_once(const EngineOptions& options) {
+  return std::min(options.max_num_seqs, options.max_num_batched_tokens);
+}
+
+uint64_t bytes_ahead(const ModelDescription& model, const EngineOptions& options) {
+  return static_cast<uint64_t>(rows_at_once(options)) * row_bytes(model);
 }
 
 }  // namespace
@@ -56,7 +59,8 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
       .device_bytes = usable_memory_bytes(),
       .memory_fraction = options.memory_fraction,
       .weights_bytes = model.weights_bytes,
-      .step_bytes = step_bytes(model, options.max_num_batched_tokens, logit_rows),
+      .step_bytes = step_bytes(model, options.max_num_batched_tokens, logit_rows) +
+                    bytes_ahead(model, options),
       .model_context = model.plan.max_context,
       .max_model_len = options.max_model_len,
       .kv_bytes = options.kv_bytes,
@@ -75,7 +79,7 @@ struct Engine::Loaded {
         source(checkpoint, std::move(progress)),
         model(description.plan, description.dtype, source),
         kv(plan_engine_cache(description, options), plan.page_count, KernelPath::kNative),
-        runner(model, kv, runner_options(options, description, plan)),
+        runner(model, kv, {.rows_at_once = rows_at_once(options), .fails = options.fails}),
         pool(plan.page_count),
         prefixes(kv.plan(), pool),
         scheduler(scheduler_options(options, description, plan), prefixes),
@@ -83,7 +87,7 @@ struct Engine::Loaded {
     if (options.touch_pages) kv.touch();
     // Weights and pages are ours and not counted by MLX; what it allocates is the step. It queues
     // no further while it holds more than this (see step_bytes).
-    mx::set_memory_limit(plan.step_bytes / 2);
+    mx::set_memory_limit((plan.step_bytes - bytes_ahead(description, options)) / 2);
     mx::set_cache_limit(plan.step_bytes);
   }
 

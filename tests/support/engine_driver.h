@@ -59,6 +59,7 @@ class EngineDriver {
     }
     std::unique_lock lock(mutex);
     ended.wait(lock, [&] { return open == 0; });
+    engine_.wait_until_idle(std::chrono::minutes(1));  // so that its figures hold these answers
     return answers;
   }
 

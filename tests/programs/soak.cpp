@@ -33,11 +33,12 @@ Request random_request(std::mt19937& random, int vocab, int longest) {
 }
 
 int run(const std::string& model, int count, int longest) {
-  EngineDriver driver(model, {.max_model_len = 2 * longest + 64});
+  EngineDriver driver(model, {});  // as a server would have it
   Engine& engine = driver.engine();
   std::mt19937 random(7);
   std::atomic<int> open = 0;
   uint64_t early = 0;
+  std::vector<uint64_t> resident;  // MiB, after every tenth
   for (int i = 0; i < count; ++i) {
     while (open >= 64) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     Request request = random_request(random, engine.model().plan.vocab, longest);
@@ -46,6 +47,7 @@ int run(const std::string& model, int count, int longest) {
                                        [&](Update update) { open -= update.finish.has_value(); });
     if (random() % 10 == 0) engine.abort(id);
     if (i == count / 10) early = resident_bytes();
+    if (i % (count / 10) == 0) resident.push_back(resident_bytes() >> 20);
   }
   engine.wait_until_idle(std::chrono::hours(1));
   const uint64_t late = resident_bytes();
@@ -55,6 +57,7 @@ int run(const std::string& model, int count, int longest) {
                               {"resident_after_a_tenth", early},
                               {"resident_at_the_end", late},
                               {"growth_percent", growth * 100},
+                              {"resident_mib", resident},
                               {"plan_bytes", plan},
                               {"step_peak_bytes", engine.step_peak_bytes()},
                               {"step_planned_bytes", engine.memory().step_bytes},

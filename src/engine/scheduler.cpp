@@ -78,21 +78,16 @@ std::shared_ptr<const RequestShared> Scheduler::share(RequestId id, Request requ
 }
 
 void Scheduler::add(RequestId id, Request request) {
-  OCTAVO_CHECK(!requests_.contains(id));
   const auto shared = share(id, std::move(request));
-  const int choices = shared->request.n;
-  requests_[id] = {shared, choices};
-  for (int choice = 0; choice < choices; ++choice) {
+  for (int choice = 0; choice < shared->request.n; ++choice) {
     auto sequence = std::make_unique<Sequence>(shared, choice, prefixes_);
     const Rank rank = rank_of(*sequence);
     waiting_[rank] = sequence.get();
-    sequences_[rank] = std::move(sequence);
+    OCTAVO_CHECK(sequences_.emplace(rank, std::move(sequence)).second);
   }
 }
 
 std::vector<Update> Scheduler::abort(RequestId id, std::optional<int> only_choice) {
-  const auto found = requests_.find(id);
-  if (found == requests_.end()) return {};
   std::vector<Sequence*> open;
   for (const auto& [rank, sequence] : sequences_) {
     if (rank.arrival != id || sequence->finished) continue;
@@ -202,16 +197,11 @@ bool Scheduler::make_room(Sequence& sequence, int tokens) {
     // A step still holds the pages that were taken from others: wait for it.
     if (releasing_ > 0) return false;
     const auto last = std::find_if(running_.rbegin(), running_.rend(), [&](const auto& entry) {
-      return comes_first || entry.second == &sequence || rank_of(sequence) < entry.first;
+      return entry.second != &sequence && (comes_first || rank_of(sequence) < entry.first);
     });
-    Sequence* victim = last == running_.rend() ? nullptr : last->second;
-    if (comes_first && victim == &sequence) {
-      const auto other = std::next(last);
-      victim = other == running_.rend() ? nullptr : other->second;
-    }
     // Those before it go on, and come to it when they are done.
-    if (victim == nullptr || victim == &sequence) return false;
-    preempt(*victim);
+    if (last == running_.rend()) return false;
+    preempt(*last->second);
   }
   return true;
 }
@@ -293,8 +283,6 @@ void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
   waiting_.erase(rank);
   std::erase(suspects_, &sequence);
   if (std::exchange(sequence.preempted, false)) --releasing_;
-  const auto request = requests_.find(sequence.shared().id);
-  if (--request->second.open_choices == 0) requests_.erase(request);
 }
 
 void Scheduler::settle(Sequence& sequence) {

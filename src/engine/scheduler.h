@@ -99,10 +99,6 @@ class Scheduler {
     Step step;
     int budget;
   };
-  struct OpenRequest {
-    std::shared_ptr<const RequestShared> shared;
-    int open_choices;
-  };
   using Queue = std::map<Rank, Sequence*>;  // best first
 
   Rank rank_of(const Sequence& sequence) const;
@@ -129,7 +125,6 @@ class Scheduler {
   SchedulerOptions options_;
   PrefixCache& prefixes_;
   std::map<Rank, std::unique_ptr<Sequence>> sequences_;  // all, until no step holds them
-  std::map<RequestId, OpenRequest> requests_;
   Queue waiting_;
   Queue running_;
   std::deque<Sequence*> suspects_;  // a step of theirs failed

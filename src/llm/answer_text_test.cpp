@@ -1,0 +1,73 @@
+#include "llm/answer_text.h"
+
+#include <gtest/gtest.h>
+
+#include "text/test_vocab.h"
+
+namespace octavo {
+namespace {
+
+constexpr TokenId kEnd = 258;  // a special token of byte_level_vocab(); ids below 256 are bytes
+
+AnswerText answer_text(AnswerTextOptions options) {
+  return AnswerText(tokenizer_of(byte_level_vocab()), std::move(options));
+}
+
+Update tokens(std::vector<TokenId> ids, std::optional<FinishReason> finish = {}) {
+  return {.tokens = std::move(ids), .finish = finish};
+}
+
+TEST(AnswerText, TextComesAsItBecomesCertain) {
+  AnswerText text = answer_text({});
+  EXPECT_EQ(text.take(tokens({'a'})).text, "a");
+  EXPECT_EQ(text.take(tokens({0xC3})).text, "");
+  EXPECT_EQ(text.take(tokens({0xA9})).text, "\xC3\xA9");
+  const auto last = text.take(tokens({'b'}, FinishReason::kLength));
+  EXPECT_EQ(last.text, "b");
+  EXPECT_EQ(last.finish, FinishReason::kLength);
+}
+
+TEST(AnswerText, AStopTokenCountsButIsNotText) {
+  AnswerText text = answer_text({});
+  const auto last = text.take(tokens({'a', 'x'}, FinishReason::kStop));
+  EXPECT_EQ(last.text, "a");
+  EXPECT_EQ(last.tokens, 2u);
+  AnswerText included = answer_text({.include_stop_str_in_output = true});
+  EXPECT_EQ(included.take(tokens({'a', 'x'}, FinishReason::kStop)).text, "ax");
+}
+
+TEST(AnswerText, AStopStringAcrossTokensIsHeldBackAndEndsTheAnswer) {
+  AnswerText text = answer_text({.stop = {"xyz"}});
+  EXPECT_EQ(text.take(tokens({'a', 'x'})).text, "a");
+  EXPECT_EQ(text.take(tokens({'y'})).text, "");
+  const auto ended = text.take(tokens({'z', 'b'}));
+  EXPECT_EQ(ended.text, "");
+  EXPECT_EQ(ended.stop_string, "xyz");
+  EXPECT_EQ(ended.finish, FinishReason::kStop);
+  EXPECT_EQ(ended.tokens, 1u);  // what was drawn behind it does not count
+  EXPECT_FALSE(text.take(tokens({'c'}, FinishReason::kAbort)).finish.has_value());
+}
+
+TEST(AnswerText, WhatOnlyLookedLikeAStopStringComesOut) {
+  AnswerText text = answer_text({.stop = {"xyz"}});
+  EXPECT_EQ(text.take(tokens({'x'})).text, "");
+  EXPECT_EQ(text.take(tokens({'y'}, FinishReason::kLength)).text, "xy");
+}
+
+TEST(AnswerText, AnAbortedAnswerEndsWithoutItsUncertainTail) {
+  AnswerText text = answer_text({.stop = {"xyz"}});
+  text.take(tokens({'x'}));
+  const auto last = text.take(tokens({}, FinishReason::kAbort));
+  EXPECT_EQ(last.text, "");
+  EXPECT_EQ(last.finish, FinishReason::kAbort);
+}
+
+TEST(AnswerText, SpecialTokensAreShownOnlyWhenAskedFor) {
+  AnswerText hidden = answer_text({});
+  EXPECT_EQ(hidden.take(tokens({kEnd, 'a'}, FinishReason::kLength)).text, "a");
+  AnswerText shown = answer_text({.skip_special_tokens = false});
+  EXPECT_EQ(shown.take(tokens({kEnd, 'a'}, FinishReason::kLength)).text, "<|end|>a");
+}
+
+}  // namespace
+}  // namespace octavo

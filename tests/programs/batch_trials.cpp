@@ -16,7 +16,7 @@
 
 #include "engine/runner.h"
 #include "kernels/cpu/isa.h"
-#include "models/model_description.h"
+#include "support/loaded_model.h"
 
 namespace octavo {
 namespace {
@@ -126,13 +126,8 @@ class Trials {
 };
 
 int run(const Options& options) {
-  const Checkpoint checkpoint = Checkpoint::open(options.model);
-  std::optional<DType> dtype;
-  if (options.dtype != "auto") dtype = parse_dtype(options.dtype, "--dtype");
-  const ModelDescription description = describe_model(checkpoint, dtype);
-  WeightSource source(checkpoint, nullptr);
-  const DecoderModel model(description.plan, description.dtype, source);
-  Trials trials(options, description, model);
+  const LoadedModel loaded(options.model, options.dtype);
+  Trials trials(options, loaded.description, loaded.model);
   int mismatches = 0;
   for (int i = 0; i < options.trials; ++i) mismatches += trials.trial();
   std::cout << nlohmann::json{{"trials", options.trials},
@@ -155,13 +150,5 @@ int main(int argc, char** argv) {
   app.add_option("--kv-dtype", options.kv_dtype);
   app.add_option("--longest", options.longest);
   app.add_option("--seed", options.seed);
-  try {
-    app.parse(argc, argv);
-    return octavo::run(options);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error);
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << "\n";
-    return 2;
-  }
+  return octavo::run_program(app, argc, argv, [&] { return octavo::run(options); });
 }

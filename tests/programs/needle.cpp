@@ -20,7 +20,7 @@
 #include "engine/runner.h"
 #include "engine/scheduler.h"
 #include "kernels/cpu/isa.h"
-#include "models/model_description.h"
+#include "support/loaded_model.h"
 
 namespace octavo {
 namespace {
@@ -234,13 +234,8 @@ void Trials::trial(Totals& totals) {
 }
 
 int run(const Options& options) {
-  const Checkpoint checkpoint = Checkpoint::open(options.model);
-  std::optional<DType> dtype;
-  if (options.dtype != "auto") dtype = parse_dtype(options.dtype, "--dtype");
-  const ModelDescription description = describe_model(checkpoint, dtype);
-  WeightSource source(checkpoint, nullptr);
-  const DecoderModel model(description.plan, description.dtype, source);
-  Trials trials(options, description, model);
+  const LoadedModel loaded(options.model, options.dtype);
+  Trials trials(options, loaded.description, loaded.model);
   Totals totals;
   for (int i = 0; i < options.trials; ++i) {
     trials.trial(totals);
@@ -275,13 +270,5 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed);
   app.add_option("--dtype", options.dtype);
   app.add_option("--kv-dtype", options.kv_dtype);
-  try {
-    app.parse(argc, argv);
-    return octavo::run(options);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error);
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << "\n";
-    return 2;
-  }
+  return octavo::run_program(app, argc, argv, [&] { return octavo::run(options); });
 }

@@ -1,0 +1,46 @@
+// loaded_model.h - a checkpoint and its model, for test programs that drive steps themselves.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "models/decoder_model.h"
+#include "models/model_description.h"
+
+namespace octavo {
+
+struct LoadedModel {
+  // `dtype`: "auto" takes the checkpoint's own.
+  LoadedModel(const std::string& path, const std::string& dtype)
+      : checkpoint(Checkpoint::open(path)),
+        description(describe_model(checkpoint, dtype == "auto"
+                                                   ? std::nullopt
+                                                   : std::optional(parse_dtype(dtype, "--dtype")))),
+        source(checkpoint, nullptr),
+        model(description.plan, description.dtype, source) {}
+
+  Checkpoint checkpoint;
+  ModelDescription description;
+  WeightSource source;
+  DecoderModel model;
+};
+
+// Parses, runs, and turns what is thrown into status 2.
+inline int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& run) {
+  try {
+    app.parse(argc, argv);
+    return run();
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << "\n";
+    return 2;
+  }
+}
+
+}  // namespace octavo

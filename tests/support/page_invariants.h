@@ -1,0 +1,127 @@
+// page_invariants.h - what must hold of pool, prefix index and steps in flight after every
+// operation; aborts when it does not. No MLX.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "cache/prefix_cache.h"
+#include "engine/fake_model.h"
+
+namespace octavo {
+
+class PageInvariants {
+ public:
+  // All must outlive it.
+  PageInvariants(const CachePlan& plan, PagePool& pool, PrefixCache& prefixes,
+                 const FakeRunner& runner)
+      : plan_(plan), pool_(pool), prefixes_(prefixes), runner_(runner) {}
+
+  void check() {
+    check_states();
+    check_in_flight();
+    check_index();
+  }
+
+ private:
+  // Each page in one state, and the sums match.
+  void check_states() {
+    int free = 0;
+    int cached = 0;
+    for (PageId page = 0; page < pool_.page_count(); ++page) {
+      const PageState state = pool_.state(page);
+      free += state == PageState::kFree;
+      cached += state == PageState::kCached;
+      OCTAVO_CHECK((state == PageState::kCached) <= pool_.is_kept(page));
+      OCTAVO_CHECK(pool_.is_kept(page) == (prefixes_.index().node_of(page) != kNoNode));
+    }
+    OCTAVO_CHECK(free == pool_.free_pages() && cached == pool_.cached_pages());
+  }
+
+  // No step in flight looks at a page that went home; a page is written by one sequence of a step
+  // only, and by nobody while others hold it, but for the steps that fill it.
+  void check_in_flight() {
+    std::set<PageId> written, filled;
+    for (const Batch& batch : runner_.in_flight()) {
+      for (size_t g = 0; g < batch.block_tables.size(); ++g)
+        check_tables(batch, g, written, filled);
+    }
+    for (PageId page : written) OCTAVO_CHECK(pool_.references(page) == 1 || filled.contains(page));
+  }
+
+  void check_tables(const Batch& batch, size_t group, std::set<PageId>& written,
+                    std::set<PageId>& filled) {
+    const BlockTable& table = batch.block_tables[group];
+    const int block = plan_.groups[group].block_tokens;
+    const int window = plan_.groups[group].spec.window;
+    std::set<PageId> writers;
+    for (size_t s = 0; s < static_cast<size_t>(batch.sequences()); ++s) {
+      const int end = batch.context_lens[s];
+      const int start = end - (batch.cu_seqlens_q[s + 1] - batch.cu_seqlens_q[s]);
+      const int first = window > 0 ? std::max(0, start - window + 1) : 0;
+      for (int column = first / block; column <= (end - 1) / block; ++column) {
+        const PageId page =
+            table.pages[s * static_cast<size_t>(table.columns) + static_cast<size_t>(column)];
+        OCTAVO_CHECK(page >= 0 && pool_.references(page) > 0);
+        if ((column + 1) * block <= start) continue;
+        OCTAVO_CHECK(writers.insert(page).second);
+        written.insert(page);
+        if ((column + 1) * block <= end) filled.insert(page);
+      }
+    }
+  }
+
+  // What the index promises is what the pages hold: every cell is that of its tokens' whole past.
+  void check_index() {
+    if (runner_.in_flight().empty() || ++index_checks_ % 8 == 0) {
+      std::map<NodeId, std::vector<uint64_t>> cells;  // of the node's own tokens
+      for (PageId page = 0; page < pool_.page_count(); ++page) {
+        const NodeId node = prefixes_.index().node_of(page);
+        if (node == kNoNode || is_written(page)) continue;
+        const int group = prefixes_.index().group_of(page);
+        const int block = plan_.groups[static_cast<size_t>(group)].block_tokens;
+        const auto& end_cells = cells_of(node, cells);
+        for (int i = 0; i < static_cast<int>(end_cells.size()); ++i) {
+          const int slot = block - static_cast<int>(end_cells.size()) + i;
+          OCTAVO_CHECK(runner_.cell(group, page, slot) == end_cells[static_cast<size_t>(i)]);
+        }
+      }
+    }
+  }
+
+  // A failed step leaves garbage until the failure is known.
+  bool is_written(PageId page) const {
+    for (const Batch& batch : runner_.in_flight()) {
+      for (const auto& table : batch.block_tables) {
+        if (std::ranges::count(table.pages, page) > 0) return true;
+      }
+    }
+    return false;
+  }
+
+  const std::vector<uint64_t>& cells_of(NodeId node,
+                                        std::map<NodeId, std::vector<uint64_t>>& known) {
+    const auto found = known.find(node);
+    if (found != known.end()) return found->second;
+    const NodeId parent = prefixes_.index().parent(node);
+    uint64_t before = parent == kRootNode ? 0 : cells_of(parent, known).back();
+    std::vector<uint64_t> cells;
+    for (TokenId token : prefixes_.index().tokens(node)) {
+      before = fake_cell(before, token);
+      cells.push_back(before);
+    }
+    return known[node] = std::move(cells);
+  }
+
+  const CachePlan& plan_;
+  PagePool& pool_;
+  PrefixCache& prefixes_;
+  const FakeRunner& runner_;
+  int64_t index_checks_ = 0;
+};
+
+}  // namespace octavo

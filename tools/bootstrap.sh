@@ -12,9 +12,10 @@ readonly debian_packages=(
   g++ cmake ninja-build ccache pkg-config git curl ca-certificates
   python3 python3-venv
   libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libgtest-dev libgmock-dev libedit-dev
+  libboost1.81-dev prometheus-cpp-dev
 )
 readonly debian_rust_packages=(rustc-web cargo-web rustfmt-web rust-web-clippy)
-readonly homebrew="brew install cmake ninja ccache pkg-config cli11 spdlog fmt nlohmann-json googletest libedit rust python"
+readonly homebrew="brew install cmake ninja ccache pkg-config cli11 spdlog fmt nlohmann-json googletest libedit boost prometheus-cpp rust python"
 
 usage() {
   cat <<'TEXT'

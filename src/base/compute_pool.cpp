@@ -161,6 +161,7 @@ void ComputePool::parallel_for(int64_t count, int64_t grain,
     job_ = nullptr;
     spin_until([&] { return active_.load() == 0; });
   }
+  last_done_.store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
   if (job.error) std::rethrow_exception(job.error);
 }
 

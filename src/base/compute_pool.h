@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -28,6 +29,9 @@ class ComputePool {
   void parallel_for(int64_t count, int64_t grain,
                     const std::function<void(int64_t begin, int64_t end)>& body);
 
+  // When a parallel_for last ended; the clock's beginning when none has.
+  std::chrono::steady_clock::time_point last_done() const { return last_done_; }
+
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   // Uses at most `threads` of them from now on: tests and the bench compare counts. Not while a job
@@ -48,6 +52,7 @@ class ComputePool {
   std::atomic<int> active_{0};           // helpers that may hold a pointer to the job
   std::atomic<int> limit_{1 << 20};
   std::atomic<bool> stopping_{false};
+  std::atomic<std::chrono::steady_clock::time_point> last_done_{};
 
   // Helpers that found nothing to do for a while sleep here.
   std::mutex park_mutex_;

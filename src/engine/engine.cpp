@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "base/system_memory.h"
+#include "base/compute_pool.h"
+#include "engine/engine_loop.h"
 #include "engine/runner.h"
 
 namespace octavo {
@@ -164,7 +166,8 @@ bool Engine::wait_until_idle(std::chrono::milliseconds timeout) {
 }
 EngineStats Engine::stats() const { return thread_->loaded().loop.stats(); }
 std::chrono::steady_clock::time_point Engine::heartbeat() const {
-  return thread_->loaded().loop.heartbeat();
+  // A step of a large model takes long; while kernels end one after the other it is not stuck.
+  return std::max(thread_->loaded().loop.heartbeat(), compute_pool().last_done());
 }
 
 }  // namespace octavo

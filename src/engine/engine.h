@@ -10,7 +10,8 @@
 
 #include "cache/cache_plan.h"
 #include "cache/memory_plan.h"
-#include "engine/engine_loop.h"
+#include "engine/engine_client.h"
+#include "engine/scheduler.h"
 #include "models/format/checkpoint.h"
 #include "models/model_description.h"
 
@@ -37,7 +38,7 @@ struct EngineOptions {
 CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options);
 MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions& options);
 
-class Engine {
+class Engine : public EngineClient {
  public:
   // Called on the engine thread with the file bytes read so far and in all.
   using Progress = std::function<void(uint64_t done, uint64_t total)>;
@@ -46,21 +47,20 @@ class Engine {
   // damaged.
   Engine(const Checkpoint& checkpoint, const EngineOptions& options, Progress progress);
   // Ends every open request.
-  ~Engine();
+  ~Engine() override;
 
   const ModelDescription& model() const;
   const MemoryPlan& memory() const;
   uint64_t weights_bytes() const;    // resident, as loaded
   uint64_t step_peak_bytes() const;  // the most MLX has held for a step so far
 
-  // See engine_loop.h.
-  RequestId submit(Request request, UpdateSink sink);
-  void abort(RequestId id, std::optional<int> only_choice = std::nullopt);
-  void reset_prefix_cache();
-  void close();
-  bool wait_until_idle(std::chrono::milliseconds timeout);
-  EngineStats stats() const;
-  std::chrono::steady_clock::time_point heartbeat() const;
+  RequestId submit(Request request, UpdateSink sink) override;
+  void abort(RequestId id, std::optional<int> only_choice = std::nullopt) override;
+  void reset_prefix_cache() override;
+  void close() override;
+  bool wait_until_idle(std::chrono::milliseconds timeout) override;
+  EngineStats stats() const override;
+  std::chrono::steady_clock::time_point heartbeat() const override;
 
  private:
   struct Loaded;

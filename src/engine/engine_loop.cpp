@@ -160,6 +160,8 @@ void EngineLoop::step() {
 
 void EngineLoop::start(const Batch& batch) {
   const Timed timed(times_.queueing);
+  step_rows_.observe(batch.rows());
+  if (scheduler_.stats().steps_in_flight == 1) step_began_ = Clock::now();
   runner_.start(batch);
 }
 
@@ -169,6 +171,9 @@ void EngineLoop::finish_oldest() {
     const Timed timed(times_.waiting);
     result = runner_.finish();
   }
+  const auto now = Clock::now();
+  step_seconds_.observe(std::chrono::duration<double>(now - step_began_).count());
+  step_began_ = now;
   const Timed timed(times_.scheduling);
   deliver(scheduler_.commit(result));
 }
@@ -208,6 +213,8 @@ void EngineLoop::publish_stats() {
   const std::lock_guard lock(mutex_);
   stats_.scheduler = scheduler_.stats();
   stats_.times = times_;
+  stats_.step_rows = step_rows_;
+  stats_.step_seconds = step_seconds_;
   stats_.page_count = prefixes_.pool().page_count();
   stats_.referenced_pages = prefixes_.pool().referenced_pages();
   stats_.cached_pages = prefixes_.pool().cached_pages();

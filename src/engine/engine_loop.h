@@ -16,30 +16,11 @@
 #include <variant>
 #include <vector>
 
+#include "engine/engine_client.h"
 #include "engine/scheduler.h"
 #include "engine/step_runner.h"
 
 namespace octavo {
-
-// Called on the engine thread with every update of a request, the last one of each choice with its
-// `finish`. Must neither block nor throw.
-using UpdateSink = std::function<void(Update)>;
-
-// Where the loop's time went, in seconds since the start.
-struct LoopTimes {
-  double scheduling = 0;  // deciding steps, taking results in, handing updates out
-  double queueing = 0;    // giving steps to the device
-  double waiting = 0;     // for the device
-};
-
-struct EngineStats {
-  SchedulerStats scheduler;
-  LoopTimes times;
-  int page_count = 0;
-  int referenced_pages = 0;
-  int cached_pages = 0;
-  int open_requests = 0;  // submitted and not ended
-};
 
 struct LoopOptions {
   // Beyond either: 429.
@@ -47,7 +28,7 @@ struct LoopOptions {
   int64_t max_open_tokens = 4 << 20;  // of prompts; one request alone may have more
 };
 
-class EngineLoop {
+class EngineLoop : public EngineClient {
  public:
   // All three must outlive the loop, and are touched only by the thread in run() while it runs.
   EngineLoop(LoopOptions options, PrefixCache& prefixes, Scheduler& scheduler, StepRunner& runner);
@@ -56,23 +37,15 @@ class EngineLoop {
   void run();
 
   // Any thread, from here on.
-
-  // Throws RequestError: 400 for a request that cannot be served as asked, 429 when too many are
-  // open, 503 when no more are taken.
-  RequestId submit(Request request, UpdateSink sink);
-  // Ends the request, or one choice of it, within two steps; harmless when it has ended.
-  void abort(RequestId id, std::optional<int> only_choice = std::nullopt);
-  void reset_prefix_cache();
-  // Takes no more requests.
-  void close();
-  // Waits until every request has ended; false when `timeout` comes first.
-  bool wait_until_idle(std::chrono::milliseconds timeout);
+  RequestId submit(Request request, UpdateSink sink) override;
+  void abort(RequestId id, std::optional<int> only_choice = std::nullopt) override;
+  void reset_prefix_cache() override;
+  void close() override;
+  bool wait_until_idle(std::chrono::milliseconds timeout) override;
   // Ends every request and lets run() return.
   void stop();
-
-  EngineStats stats() const;
-  // When the loop last came round; an idle loop is always on time.
-  std::chrono::steady_clock::time_point heartbeat() const;
+  EngineStats stats() const override;
+  std::chrono::steady_clock::time_point heartbeat() const override;
 
  private:
   struct Submit {
@@ -108,6 +81,9 @@ class EngineLoop {
   StepRunner& runner_;
   std::unordered_map<RequestId, Open> open_;  // engine thread
   LoopTimes times_;                           // engine thread
+  BucketCounts step_rows_{kStepRowBounds};    // engine thread
+  BucketCounts step_seconds_{kStepSecondsBounds};
+  std::chrono::steady_clock::time_point step_began_ = {};  // the oldest one in flight
 
   mutable std::mutex mutex_;  // all below
   std::condition_variable work_;

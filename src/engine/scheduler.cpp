@@ -167,6 +167,7 @@ bool Scheduler::admit(Sequence& sequence) {
   }
   if (first_time) {
     sequence.cached_tokens = hit;
+    sequence.scheduled = std::chrono::steady_clock::now();
     stats_.prefix_queries += static_cast<uint64_t>(known);
     stats_.prefix_hits += static_cast<uint64_t>(hit);
   }
@@ -257,7 +258,10 @@ void Scheduler::take_results(const Entry& entry, const StepResult& result, size_
 
 void Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& update) {
   const RequestShared& shared = sequence.shared();
-  if (sequence.known() == sequence.prompt_length()) update.cached_tokens = sequence.cached_tokens;
+  if (sequence.known() == sequence.prompt_length()) {
+    update.cached_tokens = sequence.cached_tokens;
+    update.scheduled = sequence.scheduled;
+  }
   sequence.take_token(token);
   update.tokens.push_back(token);
   ++stats_.generated_tokens;

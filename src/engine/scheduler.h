@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/engine_stats.h"
 #include "engine/sequence.h"
 #include "engine/step_runner.h"
 
@@ -31,21 +32,6 @@ struct SchedulerOptions {
   std::vector<TokenId> stop_token_ids = {};  // the model's own
   SchedulingPolicy policy = SchedulingPolicy::kFcfs;
   bool enable_prefix_caching = true;
-};
-
-// Counted since the start, but for the first three.
-struct SchedulerStats {
-  int running = 0;
-  int waiting = 0;
-  int steps_in_flight = 0;
-  uint64_t steps = 0;
-  uint64_t preemptions = 0;
-  uint64_t failed_steps = 0;
-  uint64_t prefix_queries = 0;  // tokens asked of the prefix cache
-  uint64_t prefix_hits = 0;     // tokens it had
-  uint64_t prompt_tokens = 0;  // rows computed for tokens that were known, recomputed ones included
-  uint64_t decode_tokens = 0;  // rows computed for tokens just drawn
-  uint64_t generated_tokens = 0;
 };
 
 class Scheduler {

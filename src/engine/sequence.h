@@ -72,7 +72,9 @@ class Sequence {
   bool finished = false;       // no step may be added any more
   bool preempted = false;      // goes back to the queue as soon as no step holds its pages
   bool failed_before = false;  // a step it was in failed: runs alone until it has drawn a token
-  std::optional<int> cached_tokens = {};  // of the first admission; reported once
+  // Of the first admission; reported once.
+  std::optional<int> cached_tokens = {};
+  std::chrono::steady_clock::time_point scheduled = {};
 
  private:
   RowSampling row_sampling() const;

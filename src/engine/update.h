@@ -1,6 +1,7 @@
 // update.h - what the engine says of a running request, choice by choice. No MLX.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,6 +33,7 @@ struct Update {
   std::vector<TokenLogprobs> logprobs = {};  // one per new token, when asked for
   std::vector<uint64_t> hashes = {};         // one per new token, when asked for
   std::optional<int> cached_tokens = {};     // with a choice's first token: from the prefix cache
+  std::chrono::steady_clock::time_point scheduled = {};  // with it: when the choice began to run
   std::vector<TokenLogprobs> prompt_logprobs = {};  // of prompt tokens from the second on, in order
   std::optional<FinishReason> finish = {};
   std::optional<TokenId> stop_token = {};  // that ended it, unless it was the model's own

@@ -67,6 +67,7 @@ class Llm {
   // The ids a request's prompt becomes.
   std::vector<TokenId> encode_prompt(const TextRequest& request) const;
 
+  const ModelText& text() const { return text_; }
   bool can_chat() const { return text_.chat_template != nullptr; }
   Engine& engine() { return engine_; }
   const Engine& engine() const { return engine_; }

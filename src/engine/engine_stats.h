@@ -1,0 +1,50 @@
+// engine_stats.h - what can be read off a running engine. No MLX.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/bucket_counts.h"
+
+namespace octavo {
+
+// Counted since the start, but for the first three.
+struct SchedulerStats {
+  int running = 0;
+  int waiting = 0;
+  int steps_in_flight = 0;
+  uint64_t steps = 0;
+  uint64_t preemptions = 0;
+  uint64_t failed_steps = 0;
+  uint64_t prefix_queries = 0;  // tokens asked of the prefix cache
+  uint64_t prefix_hits = 0;     // tokens it had
+  uint64_t prompt_tokens = 0;  // rows computed for tokens that were known, recomputed ones included
+  uint64_t decode_tokens = 0;  // rows computed for tokens just drawn
+  uint64_t generated_tokens = 0;
+};
+
+// Where the loop's time went, in seconds since the start.
+struct LoopTimes {
+  double scheduling = 0;  // deciding steps, taking results in, handing updates out
+  double queueing = 0;    // giving steps to the device
+  double waiting = 0;     // for the device
+};
+
+// Bounds of vLLM's vllm:iteration_tokens_total.
+inline constexpr std::array<double, 13> kStepRowBounds = {1,   8,    16,   32,   64,   128,  256,
+                                                          512, 1024, 2048, 4096, 8192, 16384};
+inline constexpr std::array<double, 15> kStepSecondsBounds = {
+    .0005, .001, .0025, .005, .01, .025, .05, .075, .1, .25, .5, 1, 2.5, 5, 10};
+
+struct EngineStats {
+  SchedulerStats scheduler;
+  LoopTimes times;
+  BucketCounts step_rows{kStepRowBounds};         // rows of every step
+  BucketCounts step_seconds{kStepSecondsBounds};  // from one step's result to the next one's
+  int page_count = 0;
+  int referenced_pages = 0;
+  int cached_pages = 0;
+  int open_requests = 0;  // submitted and not ended
+};
+
+}  // namespace octavo

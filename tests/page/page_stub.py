@@ -5,6 +5,7 @@ The prompt's first word chooses the answer: slow, html, code, error, cut; anythi
 usage: page_stub.py [PORT]   (stops with Ctrl-C)"""
 
 import json
+import re
 import sys
 import threading
 import time
@@ -47,8 +48,12 @@ class Stub:
     dropped: int = 0  # answers whose reader went away
 
 
+def _first_word(text: str) -> str:
+    return re.match(r"\s*(\w*)", text)[1]
+
+
 def _answer(text: str) -> str:
-    return {"html": HTML, "code": CODE, "slow": "tick " * 2000}.get(text.split()[0] if text.split() else "", PLAIN.format(text))
+    return {"html": HTML, "code": CODE, "slow": "tick " * 2000}.get(_first_word(text), PLAIN.format(text))
 
 
 def _metrics(stub: Stub) -> str:
@@ -147,7 +152,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        word = text.split()[0] if text.split() else ""
+        word = _first_word(text)
         pieces = [piece + " " for piece in _answer(text).split(" ")]
         pieces[-1] = pieces[-1][:-1]
         pause = max(self.stub.token_seconds, 0.02 if word == "slow" else 0)

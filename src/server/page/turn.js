@@ -17,7 +17,13 @@ export function segments(text) {
     if (!current) parts.push((current = { code: false, language: "", lines: [] }));
     current.lines.push(line);
   }
-  return parts.map(({ lines, ...part }) => ({ ...part, text: lines.join("\n") }));
+  // Blank lines beside a code block would double its margin.
+  return parts.map(({ lines, ...part }, index) => {
+    const text = lines.join("\n");
+    if (part.code) return { ...part, text };
+    const from = index > 0 ? text.replace(/^\n+/, "") : text;
+    return { ...part, text: index + 1 < parts.length ? from.replace(/\n+$/, "") : from };
+  });
 }
 
 // Brings the children of element in line with text. Text nodes grow in place, so that a selection survives streaming.
@@ -66,7 +72,8 @@ export class Turn {
     this.prompt = prompt;
     const [asked, answered] = LABELS[mode];
     this.answer = make("div", { className: "text answer" });
-    this.notes = make("div", { className: "notes" });
+    this.trouble = make("div");
+    this.notes = make("dl", { className: "figures" });
     const question = make("div", { className: "text" });
     question.append(make("div", {}, prompt));
     this.buttons = make("div", { className: "actions" },
@@ -77,7 +84,7 @@ export class Turn {
     this.element = make("article", { className: "turn answering" },
       make("h2", {}, asked), question,
       make("h2", { className: "answerer" }, answered),
-      make("div", {}, this.answer, this.notes, this.buttons));
+      make("div", {}, this.answer, this.trouble, make("div", { className: "foot" }, this.notes, this.buttons)));
   }
 
   append(text) {
@@ -88,26 +95,35 @@ export class Turn {
   draw() {
     cancelAnimationFrame(this.frame);
     this.frame = null;
+    this.following(() => show(this.answer, this.text));
+  }
+
+  // Does change, and stays at the end of the transcript if the reader was there.
+  following(change) {
     const view = this.element.closest("#transcript");
-    const following = view && view.scrollHeight - view.scrollTop - view.clientHeight < 60;
-    show(this.answer, this.text);
-    if (following) view.scrollTop = view.scrollHeight;
+    const atEnd = view && view.scrollHeight - view.scrollTop - view.clientHeight < 60;
+    change();
+    if (atEnd) view.scrollTop = view.scrollHeight;
   }
 
   // Ends the answer. error is {message, offer: {label, act} or null}, or null.
   end(measured, error) {
+    this.draw();
+    this.following(() => this.finish(measured, error));
+  }
+
+  finish(measured, error) {
     this.element.classList.remove("answering");
     this.element.classList.toggle("left-out", this.text === "");
     this.buttons.hidden = false;
     this.buttons.firstChild.hidden = this.text === "";
     if (this.text !== "" || !error) {
-      this.notes.append(make("dl", { className: "figures" },
-        ...figures(measured).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, String(value))))));
+      this.notes.append(...figures(measured).map(([name, value]) =>
+        make("div", {}, make("dt", {}, name), make("dd", {}, String(value)))));
     }
     if (error) {
       const offer = error.offer && make("button", { type: "button", onclick: error.offer.act }, error.offer.label);
-      this.notes.append(make("div", { className: "error" }, make("p", {}, error.message), offer));
+      this.trouble.append(make("div", { className: "error" }, make("p", {}, error.message), offer));
     }
-    this.draw();
   }
 }

@@ -27,7 +27,7 @@ HTML = "Look: <script>window.pwned = 1</script> <img src=x onerror='window.pwned
 CODE = (
     "A page is given back like this:\n\n```cpp\nvoid PagePool::give_back(PageId page) {\n"
     "  if (--references_[page] == 0) free_.push_back(page);  // the newest is the likeliest to be warm\n}\n```\n\n"
-    "The count reaches zero when the last sequence lets go, so a page shared by two prompts is kept until both are done."
+    "The count reaches zero when the last sequence lets go, so a page that two prompts share is kept until both are done."
 )
 PLAIN = "Café — the answer to “{}” is short."
 
@@ -143,9 +143,13 @@ class Handler(BaseHTTPRequestHandler):
     def event(self, payload: dict | str) -> None:
         text = payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False)
         data = f": a comment\r\ndata: {text}\r\n\r\n".encode()
-        # In pieces, so that lines and characters come apart.
-        for start in range(0, len(data), 37):
-            self.chunk(data[start : start + 37])
+        # In two pieces, so that lines come apart, and a character of several bytes too; the pause keeps them apart.
+        several = re.search(rb"[\xc0-\xff]", data)
+        cut = several.end() if several else 19
+        self.chunk(data[:cut])
+        if several:
+            time.sleep(0.02)
+        self.chunk(data[cut:])
 
     def stream(self, text: str, chat: bool) -> None:
         self.send_response(200)
@@ -157,7 +161,7 @@ class Handler(BaseHTTPRequestHandler):
         pieces[-1] = pieces[-1][:-1]
         pause = max(self.stub.token_seconds, 0.02 if word == "slow" else 0)
         if chat:
-            self.event({"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}]})
+            self.event({"choices": [{"delta": {"role": "assistant", "content": ""}, "finish_reason": None}]})
         for index, piece in enumerate(pieces):
             time.sleep(pause)
             self.stub.generated += 1

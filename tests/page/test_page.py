@@ -1,6 +1,9 @@
 """The playground in a real browser. Needs playwright and Chromium, and is skipped where they are not.
 
-OCTAVO_PAGE_URL names a running server; without it a stub is started, and only then are the stub's own cases tried."""
+OCTAVO_PAGE_URL names a running server; without it a stub is started, and only then are the stub's own cases tried.
+
+    python3 -m venv build/page-venv && build/page-venv/bin/pip install playwright pytest
+    build/page-venv/bin/python -m pytest tests/page"""
 
 import json
 import os
@@ -394,8 +397,8 @@ def test_phone_has_no_sideways_scroll(open_page, stub):
     for box in ("html", "main", "#transcript", "#panels"):
         wide, room = page.locator(box).evaluate("e => [e.scrollWidth, e.clientWidth]")
         assert wide <= room, f"{box} is {wide} px in {room}"
-    sends = page.locator(".bar").first.locator("button").evaluate_all("all => all.map(b => b.getBoundingClientRect().top)")
-    assert max(sends) - min(sends) < 4, "the buttons wrap"
+    tops = page.locator("#composer .bar button").evaluate_all("all => all.map(b => b.getBoundingClientRect().top)")
+    assert max(tops) - min(tops) < 4, "the buttons wrap"
 
 
 def test_less_motion_on_request(open_page):
@@ -409,4 +412,4 @@ def test_less_motion_on_request(open_page):
 
 @stub_only
 def test_page_is_small():
-    assert sum(file.stat().st_size for file in page_stub.PAGE.iterdir()) < 44_000
+    assert sum(file.stat().st_size for file in page_stub.PAGE.iterdir()) < 44_000  # bytes

@@ -100,7 +100,8 @@ async function receive(turn, { path, body }, signal) {
   } catch (error) {
     measured.finish = signal.aborted ? "stopped" : "error";
     if (signal.aborted) return { measured, error: null };
-    return { measured, error: error instanceof ApiError ? error : new ApiError(`The answer broke off: ${error.message}`) };
+    const known = error instanceof ApiError;
+    return { measured, error: known ? error : new ApiError(`The answer broke off: ${error.message}`) };
   }
 }
 

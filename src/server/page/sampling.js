@@ -43,8 +43,8 @@ export function stopStrings(text) {
 
 // The first control with a value that cannot be sent, or null. A fraction's step is for the arrow keys only.
 export function invalidControl() {
-  return FIELDS.map(({ name }) => byId(name)).find(({ validity, step }) =>
-    validity.badInput || validity.rangeUnderflow || validity.rangeOverflow || (step === "1" && validity.stepMismatch)) ?? null;
+  return FIELDS.map(({ name }) => byId(name)).find(({ validity: is, step }) =>
+    is.badInput || is.rangeUnderflow || is.rangeOverflow || (step === "1" && is.stepMismatch)) ?? null;
 }
 
 export function samplingParameters() {

@@ -74,13 +74,12 @@ export class Turn {
     this.answer = make("div", { className: "text answer" });
     this.trouble = make("div");
     this.notes = make("dl", { className: "figures" });
-    const question = make("div", { className: "text" });
-    question.append(make("div", {}, prompt));
-    this.buttons = make("div", { className: "actions" },
-      copies(make("button", { type: "button", className: "quiet" }, "Copy"), () => this.text),
-      make("button", { type: "button", className: "quiet last-only", onclick: () => actions.edit(this) }, "Edit"),
-      make("button", { type: "button", className: "quiet last-only", onclick: () => actions.again(this) }, "Regenerate"));
-    this.buttons.hidden = true;
+    const question = make("div", { className: "text" }, make("div", {}, prompt));
+    const button = (label, className, onclick) => make("button", { type: "button", className, onclick }, label);
+    this.buttons = make("div", { className: "actions", hidden: true },
+      copies(button("Copy", "quiet", null), () => this.text),
+      button("Edit", "quiet last-only", () => actions.edit(this)),
+      button("Regenerate", "quiet last-only", () => actions.again(this)));
     this.element = make("article", { className: "turn answering" },
       make("h2", {}, asked), question,
       make("h2", { className: "answerer" }, answered),

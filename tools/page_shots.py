@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Takes pictures of the playground of a running server: light, dark and 360 px wide. Needs playwright and Chromium.
+
+usage: page_shots.py URL OUTDIR   (CHROMIUM names the browser, /usr/bin/chromium unless told)"""
+
+import os
+import sys
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+QUESTIONS = ("How does a cache know that a page is free?", "code of it, please")
+
+
+def _ask(page: Page, question: str) -> None:
+    page.locator("#prompt").fill(question)
+    page.keyboard.press("Enter")
+    page.locator(".turn:last-child .actions:visible").wait_for(timeout=120_000)
+
+
+def _shoot(browser, url: str, out: Path, scheme: str, width: int, height: int) -> None:
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": height}, device_scale_factor=2)
+    page = context.new_page()
+    page.goto(url)
+    page.locator("#model-length:not(:empty)").wait_for()
+    page.screenshot(path=out.with_stem(out.stem + "-empty"))
+    for question in QUESTIONS:
+        _ask(page, question)
+    page.wait_for_timeout(2500)  # a few readings of the metrics
+    page.screenshot(path=out)
+    if width < 960:
+        page.locator("#panels > summary").click()
+        page.screenshot(path=out.with_stem(out.stem + "-panels"))
+    context.close()
+
+
+def main(url: str, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as playwright:
+        program = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        _shoot(browser, url, folder / "light.png", "light", 1280, 900)
+        _shoot(browser, url, folder / "dark.png", "dark", 1280, 900)
+        _shoot(browser, url, folder / "narrow.png", "light", 360, 740)
+        browser.close()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(sys.argv[1], Path(sys.argv[2]))

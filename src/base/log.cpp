@@ -1,17 +1,121 @@
 #include "base/log.h"
 
+#include <spdlog/async.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <memory>
 
 namespace octavo {
+namespace {
+
+std::atomic<LogFormat> format_of_log = LogFormat::kText;
+
+spdlog::level::level_enum level_or(spdlog::level::level_enum fallback) {
+  const char* level = std::getenv("OCTAVO_LOG");
+  return level != nullptr ? spdlog::level::from_str(level) : fallback;
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\u{:04x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+// A value that could be taken for several is put in quotes.
+bool is_one_word(std::string_view text) {
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) <= 0x20 || c == '"' || c == '\x7f') return false;
+  }
+  return !text.empty();
+}
+
+// %* in a pattern: the message as JSON. One that log_event() made is the rest of an object already.
+class JsonMessage : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    const std::string_view payload(message.payload.data(), message.payload.size());
+    std::string text;
+    if (payload.starts_with('\x01')) {
+      text = payload.substr(1);
+    } else {
+      append_quoted(text, payload);
+    }
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<JsonMessage>();
+  }
+};
+
+}  // namespace
 
 void init_logging() {
   auto logger = spdlog::stderr_color_mt("octavo");
   logger->set_pattern("%^%l%$ %v");
-  const char* level = std::getenv("OCTAVO_LOG");
-  logger->set_level(level != nullptr ? spdlog::level::from_str(level) : spdlog::level::warn);
+  logger->set_level(level_or(spdlog::level::warn));
   spdlog::set_default_logger(std::move(logger));
+}
+
+void init_server_logging(LogFormat format) {
+  constexpr size_t kQueuedLines = 8192;
+  format_of_log = format;
+  spdlog::init_thread_pool(kQueuedLines, 1);
+  auto logger = std::make_shared<spdlog::async_logger>(
+      "octavo-server", std::make_shared<spdlog::sinks::stderr_color_sink_mt>(),
+      spdlog::thread_pool(), spdlog::async_overflow_policy::overrun_oldest);
+  if (format == LogFormat::kJson) {
+    auto formatter = std::make_unique<spdlog::pattern_formatter>();
+    formatter->add_flag<JsonMessage>('*');
+    formatter->set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":%*})");
+    logger->set_formatter(std::move(formatter));
+  } else {
+    logger->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");
+  }
+  logger->set_level(level_or(spdlog::level::info));
+  spdlog::set_default_logger(std::move(logger));
+  spdlog::flush_every(std::chrono::seconds(1));
+}
+
+void flush_logging() { spdlog::shutdown(); }
+
+void log_event(spdlog::level::level_enum level, std::string_view message, const LogFields& fields) {
+  if (!spdlog::should_log(level)) return;
+  std::string line;
+  if (format_of_log == LogFormat::kJson) {
+    line = '\x01';
+    append_quoted(line, message);
+    for (const auto& [name, value] : fields) {
+      line += ',';
+      append_quoted(line, name);
+      line += ':';
+      append_quoted(line, value);
+    }
+  } else {
+    line = message;
+    for (const auto& [name, value] : fields) {
+      line += ' ' + name + '=';
+      if (is_one_word(value)) {
+        line += value;
+      } else {
+        append_quoted(line, value);
+      }
+    }
+  }
+  spdlog::log(level, "{}", line);
 }
 
 }  // namespace octavo

@@ -5,6 +5,7 @@
 
 namespace octavo {
 
+void add_serve_command(CLI::App& app);
 void add_generate_command(CLI::App& app);
 void add_chat_command(CLI::App& app);
 void add_info_command(CLI::App& app);

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
       "Start with: octavo chat MODEL, where MODEL is a .gguf file or a model folder."};
   app.set_version_flag("--version", "octavo " OCTAVO_VERSION);
   app.require_subcommand(1);
+  octavo::add_serve_command(app);
   octavo::add_generate_command(app);
   octavo::add_chat_command(app);
   octavo::add_info_command(app);

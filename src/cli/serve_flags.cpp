@@ -1,0 +1,113 @@
+#include "cli/serve_flags.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "base/error.h"
+#include "server/server.h"
+
+namespace octavo {
+namespace {
+
+std::chrono::milliseconds milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
+// One key a line; empty lines and those that begin with # are left out.
+void read_keys(const std::string& path, std::vector<std::string>& keys) {
+  std::ifstream file(path);
+  if (!file) throw SetupError("--api-key-file: cannot read " + path);
+  for (std::string line; std::getline(file, line);) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (!line.empty() && line.front() != '#') keys.push_back(line);
+  }
+  if (keys.empty()) throw SetupError("--api-key-file: no key in " + path);
+}
+
+}  // namespace
+
+void ServeFlags::add_access_flags(CLI::App& command) {
+  const std::string group = "Address and access";
+  command
+      .add_option("--host", server.host,
+                  "Address to listen on. Any but this machine's own needs an API key")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--port", server.port, "Port to listen on; 0 takes a free one")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--api-key", server.api_keys,
+                  "A key clients must send as Authorization: Bearer KEY; may be given several times. "
+                  "Better: --api-key-file, or OCTAVO_API_KEY in the environment")
+      ->allow_extra_args(false)
+      ->group(group);
+  command.add_option("--api-key-file", api_key_file, "A file with one key a line")->group(group);
+  command
+      .add_option("--allowed-origins", server.cors.allowed_origins,
+                  "Web pages of these origins may ask, like https://example.org; * allows all "
+                  "(default: none but the built-in page)")
+      ->allow_extra_args(false)
+      ->group(group);
+  command
+      .add_option("--served-model-name", served_model_name,
+                  "Names of the model in requests and answers (default: the file's or folder's)")
+      ->group(group);
+}
+
+void ServeFlags::add_limit_flags(CLI::App& command) {
+  const std::string group = "Limits and logs";
+  const auto option = [&](const char* name, auto& value, const char* about) {
+    return command.add_option(name, value, about)->capture_default_str()->group(group);
+  };
+  option("--max-open-requests", server.max_open_requests,
+         "Requests that may be open, waiting ones included; more get 429 and a time to come back")
+      ->check(CLI::PositiveNumber);
+  option("--max-connections", server.max_connections, "Open connections; more get 503")
+      ->check(CLI::PositiveNumber);
+  option("--sse-keepalive", sse_keepalive,
+         "Seconds of silence after which a stream sends a comment; 0 sends none")
+      ->check(CLI::NonNegativeNumber);
+  option("--drain-timeout", drain_timeout,
+         "Seconds open requests have after SIGTERM before they are cut off")
+      ->check(CLI::NonNegativeNumber);
+  option("--log-format", log_format, "text, or json: one object a line")
+      ->check(CLI::IsMember({"text", "json"}));
+  command.add_flag("--access-log,!--no-access-log", server.access_log,
+                   "A line for every request (on unless switched off)")
+      ->group(group);
+}
+
+void ServeFlags::add_to(CLI::App& command) {
+  model.add_to(command);
+  model.add_batch_flags_to(command);
+  command
+      .add_option("--generation-config", generation_config,
+                  "Sampling a request does not ask for: auto takes the model's "
+                  "generation_config.json, vllm takes OpenAI's defaults")
+      ->check(CLI::IsMember({"auto", "vllm"}))
+      ->capture_default_str()
+      ->group("Model and memory");
+  add_access_flags(command);
+  add_limit_flags(command);
+  command.set_config("--config", "",
+                     "A file with flags by their names, one a line: max-num-seqs = 32 (TOML)");
+}
+
+void ServeFlags::finish() {
+  if (!api_key_file.empty()) read_keys(api_key_file, server.api_keys);
+  const char* key = std::getenv("OCTAVO_API_KEY");
+  if (key != nullptr && *key != '\0') server.api_keys.emplace_back(key);
+  server.sse_keepalive = milliseconds(sse_keepalive);
+  server.drain_timeout = milliseconds(drain_timeout);
+  server.version = OCTAVO_VERSION;
+  if (!server::is_loopback(server.host) && server.api_keys.empty()) {
+    throw SetupError(fmt::format(
+        "--host {} lets other machines ask: give --api-key-file or set OCTAVO_API_KEY, or listen on "
+        "127.0.0.1", server.host));
+  }
+}
+
+}  // namespace octavo

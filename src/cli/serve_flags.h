@@ -1,0 +1,33 @@
+// serve_flags.h - the flags of `octavo serve`; a config file knows them by the same names.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/model_flags.h"
+#include "server/server_options.h"
+
+namespace octavo {
+
+struct ServeFlags {
+  ModelFlags model;
+  server::ServerOptions server;
+  std::vector<std::string> served_model_name;
+  std::string generation_config = "auto";
+  std::string api_key_file;
+  std::string log_format = "text";
+  double sse_keepalive = 20;
+  double drain_timeout = 30;
+
+  void add_to(CLI::App& command);
+  // Reads keys and fills in what follows from other flags. Throws SetupError, for one when others
+  // than this machine could ask without a key.
+  void finish();
+
+ private:
+  void add_access_flags(CLI::App& command);
+  void add_limit_flags(CLI::App& command);
+};
+
+}  // namespace octavo

@@ -1,0 +1,112 @@
+#include "cli/served_model.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "kernels/cpu/isa.h"
+
+namespace octavo {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+std::vector<std::string> names_of(const ServeFlags& flags) {
+  if (!flags.served_model_name.empty()) return flags.served_model_name;
+  const fs::path path = fs::weakly_canonical(flags.model.model);
+  const std::string name =
+      path.extension() == ".gguf" ? path.stem().string() : path.filename().string();
+  if (name == flags.model.model) return {name};
+  return {name, flags.model.model};
+}
+
+server::SamplingDefaults defaults_of(const ServeFlags& flags) {
+  server::SamplingDefaults defaults;
+  const fs::path path = fs::path(flags.model.model) / "generation_config.json";
+  if (flags.generation_config != "auto" || !fs::exists(path)) return defaults;
+  std::ifstream file(path);
+  const Json json = Json::parse(file, nullptr, false);
+  if (!json.is_object()) throw SetupError(path.string() + ": is no JSON object");
+  const auto read = [&](const char* name, auto& value) {
+    if (json.contains(name) && json.at(name).is_number()) value = json.at(name);
+  };
+  read("temperature", defaults.temperature);
+  read("top_p", defaults.top_p);
+  read("top_k", defaults.top_k);
+  read("min_p", defaults.min_p);
+  read("repetition_penalty", defaults.repetition_penalty);
+  return defaults;
+}
+
+// A file's name, length and a few pieces of it: enough to tell one checkpoint from another without
+// reading it all.
+void append_sample(const fs::path& path, std::string& out) {
+  constexpr int kPieces = 16;
+  constexpr size_t kPieceBytes = 4096;
+  const uint64_t size = fs::file_size(path);
+  out += fmt::format("{} {}\n", path.filename().string(), size);
+  std::ifstream file(path, std::ios::binary);
+  std::string piece(kPieceBytes, '\0');
+  for (int i = 0; i < kPieces; ++i) {
+    file.clear();
+    file.seekg(static_cast<std::streamoff>(size / kPieces * static_cast<uint64_t>(i)));
+    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    out.append(piece, 0, static_cast<size_t>(file.gcount()));
+  }
+}
+
+std::string fingerprint_of(const ServeFlags& flags, const Llm& llm) {
+  std::string facts = fmt::format("{} {} {} {}\n", OCTAVO_VERSION, cpu::name_of(cpu::active_isa()),
+                                  name_of(llm.engine().model().dtype), flags.model.kv_cache_dtype);
+  const fs::path path = flags.model.model;
+  if (fs::is_directory(path)) {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(path)) {
+      const auto ending = entry.path().extension();
+      if (ending == ".safetensors" || ending == ".json") files.push_back(entry.path());
+    }
+    std::ranges::sort(files);
+    for (const fs::path& file : files) append_sample(file, facts);
+  } else {
+    append_sample(path, facts);
+  }
+  const std::vector<uint8_t> bytes(facts.begin(), facts.end());
+  const Sha256Digest digest = sha256(bytes);
+  std::string text = "fp_";
+  for (size_t i = 0; i < 6; ++i) text += fmt::format("{:02x}", digest[i]);
+  return text;
+}
+
+}  // namespace
+
+server::ServedModel make_served_model(Llm& llm, const ServeFlags& flags,
+                                      const EngineOptions& options) {
+  const MemoryPlan& plan = llm.engine().memory();
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return {.engine = llm.engine(),
+          .text = llm.text(),
+          .names = names_of(flags),
+          .root = flags.model.model,
+          .created = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
+          .max_model_len = plan.max_model_len,
+          .vocab = llm.engine().model().plan.vocab,
+          .max_num_seqs = options.max_num_seqs,
+          .block_tokens = options.block_tokens,
+          .enable_prefix_caching = options.enable_prefix_caching,
+          .fingerprint = fingerprint_of(flags, llm),
+          .defaults = defaults_of(flags),
+          .memory = {{"device", plan.device_bytes},
+                     {"budget", plan.budget_bytes},
+                     {"weights", plan.weights_bytes},
+                     {"pages", plan.kv_bytes},
+                     {"step", plan.step_bytes},
+                     {"reserve", plan.reserve_bytes}}};
+}
+
+}  // namespace octavo

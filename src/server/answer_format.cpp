@@ -1,0 +1,103 @@
+#include "server/answer_format.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <iterator>
+#include <utility>
+
+#include "server/server_context.h"
+
+namespace octavo::server {
+namespace {
+
+template <typename T>
+void append(std::vector<T>& to, std::vector<T>&& from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+void merge(AnswerEvent& whole, AnswerEvent&& event) {
+  whole.text += event.text;
+  append(whole.tokens, std::move(event.tokens));
+  append(whole.logprobs, std::move(event.logprobs));
+  append(whole.prompt_logprobs, std::move(event.prompt_logprobs));
+  if (!event.finish) return;
+  whole.finish = event.finish;
+  whole.stop_string = std::move(event.stop_string);
+  whole.stop_token = event.stop_token;
+}
+
+HttpResponse head(const GenerationJob& job, const char* content_type) {
+  HttpResponse response{.content_type = content_type};
+  if (!job.ignored.empty())
+    response.headers.emplace_back("x-octavo-ignored", fmt::format("{}", fmt::join(job.ignored, ", ")));
+  return response;
+}
+
+void note_usage(Exchange& exchange, const Usage& usage) {
+  exchange.note("prompt_tokens", std::to_string(usage.prompt_tokens));
+  exchange.note("cached_tokens", std::to_string(usage.cached_tokens));
+  exchange.note("completion_tokens", std::to_string(usage.completion_tokens));
+}
+
+Awaitable<void> send_events(ServerContext& context, Exchange& exchange, const GenerationJob& job,
+                            AnswerFormat& format, AnswerStream& answers) {
+  std::string out;
+  while (!answers.done()) {
+    const std::vector<AnswerEvent> events = co_await answers.next(context.options.sse_keepalive);
+    out.clear();
+    if (events.empty()) out = ": keep-alive\n\n";
+    for (const AnswerEvent& event : events) format.append_event(out, event, answers.usage());
+    if (answers.done()) format.append_end(out, answers.usage());
+    // The status waits for the first event: until then a failure can still have its own.
+    if (!exchange.started()) {
+      HttpResponse begin = head(job, "text/event-stream; charset=utf-8");
+      begin.headers.emplace_back("Cache-Control", "no-cache");
+      co_await exchange.start_stream(std::move(begin));
+    }
+    if (!out.empty()) co_await exchange.write(out);
+  }
+}
+
+Awaitable<void> answer_streamed(ServerContext& context, Exchange& exchange,
+                                const GenerationJob& job, AnswerFormat& format,
+                                AnswerStream& answers) {
+  std::string last_words;
+  try {
+    co_await send_events(context, exchange, job, format, answers);
+  } catch (const RequestError& error) {
+    if (!exchange.started()) throw;
+    format.append_error(last_words, error);
+  }
+  if (!last_words.empty()) co_await exchange.write(last_words);
+}
+
+Awaitable<void> answer_whole(Exchange& exchange, const GenerationJob& job, AnswerFormat& format,
+                             AnswerStream& answers) {
+  std::vector<AnswerEvent> whole(job.prompts.size() * static_cast<size_t>(job.engine.n));
+  for (size_t i = 0; i < whole.size(); ++i) whole[i].index = static_cast<int>(i);
+  while (!answers.done()) {
+    std::vector<AnswerEvent> events = co_await answers.next(std::chrono::milliseconds(0));
+    for (AnswerEvent& event : events)
+      merge(whole[static_cast<size_t>(event.index)], std::move(event));
+  }
+  HttpResponse response = head(job, "application/json");
+  response.body = format.whole(whole, answers.usage());
+  co_await exchange.send(std::move(response));
+}
+
+}  // namespace
+
+Awaitable<void> answer(ServerContext& context, Exchange& exchange, const GenerationJob& job,
+                       AnswerFormat& format, std::chrono::steady_clock::time_point arrival) {
+  if (exchange.client_gone()) throw ClientGone();
+  AnswerStream answers(context, exchange, job, arrival);
+  if (job.stream) {
+    co_await answer_streamed(context, exchange, job, format, answers);
+  } else {
+    co_await answer_whole(exchange, job, format, answers);
+  }
+  note_usage(exchange, answers.usage());
+}
+
+}  // namespace octavo::server

@@ -1,0 +1,82 @@
+// body_fields.h - the fields of a request's body as a table: what reads them, what refuses them and
+// what the OpenAPI document says of them stand in one place.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "server/json_values.h"
+
+namespace octavo::server {
+
+enum class FieldUse : uint8_t {
+  kUsed,
+  kHint,     // cannot change the answer: accepted, and named in x-octavo-ignored
+  kRefused,  // would change the answer: only the values that ask for nothing are accepted
+};
+
+template <typename Target>
+struct Field {
+  std::string name;
+  FieldUse use;
+  Json schema;  // of OpenAPI; null is allowed besides, unless the field is required
+  std::string about;
+  // Not called for null. A refused field's throws unless the value asks for nothing.
+  std::function<void(const Json& value, Target& target)> read = nullptr;
+  bool required = false;
+};
+
+template <typename Target>
+using FieldTable = std::vector<Field<Target>>;
+
+// Hints that were seen, for the header x-octavo-ignored.
+using IgnoredFields = std::vector<std::string>;
+
+// Reads every field of `body` into `target`. Throws RequestError(400) for a required field that is
+// missing and for one that is not in the table.
+template <typename Target>
+IgnoredFields read_fields(const Json& body, const FieldTable<Target>& table, Target& target) {
+  IgnoredFields ignored;
+  for (const Field<Target>& field : table) {
+    if (field.required && (!body.contains(field.name) || body.at(field.name).is_null()))
+      refuse(field.name, "is missing");
+  }
+  for (const auto& [name, value] : body.items()) {
+    const auto field = std::ranges::find(table, name, &Field<Target>::name);
+    if (value.is_null() || (field != table.end() && field->use == FieldUse::kHint)) {
+      if (field == table.end() || field->use == FieldUse::kHint) ignored.push_back(name);
+    } else if (field == table.end()) {
+      refuse(name, "is not a field octavo knows; it may change the answer, so it is not ignored");
+    } else {
+      field->read(value, target);
+    }
+  }
+  return ignored;
+}
+
+// {"type":"object","properties":...} of OpenAPI 3.1.
+template <typename Target>
+Json schema_of(const FieldTable<Target>& table) {
+  Json properties = Json::object();
+  Json required = Json::array();
+  for (const Field<Target>& field : table) {
+    if (field.use == FieldUse::kRefused) continue;
+    Json schema = field.schema;
+    if (field.required) {
+      required.push_back(field.name);
+    } else {
+      schema = {{"anyOf", {schema, {{"type", "null"}}}}};
+    }
+    schema["description"] =
+        field.use == FieldUse::kHint ? "Accepted and ignored. " + field.about : field.about;
+    properties[field.name] = std::move(schema);
+  }
+  Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
+  if (!required.empty()) schema["required"] = std::move(required);
+  // Unknown fields are refused, as they may change the answer.
+  schema["additionalProperties"] = false;
+  return schema;
+}
+
+}  // namespace octavo::server

@@ -1,0 +1,31 @@
+// chat_call.h - the body of /v1/chat/completions, and what /tokenize has in common with it.
+#pragma once
+
+#include "server/generation_call.h"
+#include "text/chat_template.h"
+
+namespace octavo::server {
+
+// The part of a body that becomes a prompt by the chat template.
+struct ChatPromptCall {
+  Json messages = {};  // an array of objects, parts of text joined
+  RenderOptions render = {};
+};
+
+struct ChatCall : GenerationCall {
+  ChatPromptCall chat = {};
+  bool logprobs = false;
+  std::optional<int> top_logprobs = {};
+};
+
+const FieldTable<ChatCall>& chat_fields();
+
+// For tables: messages, add_generation_prompt and the rest of ChatPromptCall.
+const FieldTable<ChatPromptCall>& chat_prompt_fields();
+
+// Text worker: renders and tokenizes. Throws RequestError.
+GenerationJob prepare_chat(const Json& body, const ServedModel& model);
+// The template's text.
+std::string render_chat(const ChatPromptCall& call, const ServedModel& model);
+
+}  // namespace octavo::server

@@ -1,0 +1,150 @@
+#include "server/connection.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <utility>
+
+#include "server/access_log.h"
+#include "server/http_exchange.h"
+#include "server/http_reader.h"
+#include "server/router.h"
+#include "server/server_context.h"
+
+namespace octavo::server {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+// A client may still be sending what nobody will read. Closing at once could take the answer from
+// it, so it gets a moment to read.
+Awaitable<void> linger(ClientSocket& socket) {
+  constexpr size_t kMostBytes = 16u << 20;
+  boost::system::error_code error;
+  socket.socket().shutdown(tcp::socket::shutdown_send, error);
+  const ClientSocket::TimeLimit limit(socket, std::chrono::milliseconds(1000));
+  std::array<char, 8192> waste;
+  for (size_t read = 0; !error && read < kMostBytes;) {
+    read += co_await socket.socket().async_read_some(
+        asio::buffer(waste), asio::redirect_error(asio::use_awaitable, error));
+  }
+}
+
+// The answer to OPTIONS, which a browser sends before a page of another origin may ask.
+HttpResponse preflight() {
+  return {.status = 204,
+          .content_type = "",
+          .headers = {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+                      {"Access-Control-Allow-Headers", "Authorization, Content-Type, x-api-key, X-Request-Id"},
+                      {"Access-Control-Max-Age", "600"}}};
+}
+
+// Counts the exchanges that are being answered, so that a drain can wait for them.
+class Busy {
+ public:
+  explicit Busy(ServerContext& context) : context_(context) { ++context_.busy_exchanges; }
+  ~Busy() { --context_.busy_exchanges; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  ServerContext& context_;
+};
+
+class Connection {
+ public:
+  Connection(std::shared_ptr<ClientSocket> socket, ServerContext& context, const Router& router)
+      : socket_(std::move(socket)), context_(context), router_(router), reader_(socket_, context) {}
+
+  // True: the connection can take another.
+  Awaitable<bool> serve_one() {
+    std::optional<HttpRequest> request = co_await reader_.read_head();
+    if (!request) {
+      co_await tell_failure();
+      co_return false;
+    }
+    const HttpExchange::Options options{.keep_alive = reader_.keep_alive(),
+                                        .http_1_0 = reader_.http_1_0()};
+    HttpExchange exchange(socket_, context_, std::move(*request), options);
+    const auto began = std::chrono::steady_clock::now();
+    bool left = false;
+    try {
+      co_await answer(exchange);
+    } catch (const ClientGone&) {
+      left = true;
+    }
+    socket_->stop_watching();
+    const auto took = std::chrono::steady_clock::now() - began;
+    const std::string_view route = router_.route_of(exchange.request());
+    if (exchange.status() != 0) context_.metrics.http_requests(route, exchange.status()).Increment();
+    if (context_.options.access_log) log_access(exchange, took, left);
+    co_return !left && exchange.status() != 0 && exchange.keeps_alive();
+  }
+
+ private:
+  Awaitable<void> answer(HttpExchange& exchange) {
+    std::optional<HttpResponse> refusal = early_answer(exchange.request());
+    if (refusal) {
+      // Its body, if it has one, is not read.
+      exchange.close_after();
+      co_await exchange.send(std::move(*refusal));
+      co_await linger(*socket_);
+      co_return;
+    }
+    Allowance::Lease bytes = *context_.bodies.try_lend(0);
+    const bool whole = co_await reader_.read_body(exchange.mutable_request(), bytes);
+    if (!whole) {
+      co_await tell_failure(&exchange);
+      co_return;
+    }
+    const Busy busy(context_);
+    socket_->watch();
+    co_await router_.dispatch(context_, exchange);
+    co_await exchange.finish();
+  }
+
+  std::optional<HttpResponse> early_answer(const HttpRequest& request) {
+    if (request.method == "OPTIONS" && !context_.options.cors.allowed_origins.empty())
+      return preflight();
+    return router_.refusal(context_, request);
+  }
+
+  // Says why the request is not taken; what is left of it is thrown away.
+  Awaitable<void> tell_failure(HttpExchange* exchange = nullptr) {
+    const ReadFailure failure = reader_.failure();
+    if (failure.refusal) context_.metrics.refusals(*failure.refusal).Increment();
+    if (!failure.response) co_return;
+    HttpExchange nameless(socket_, context_, {.id = "-"}, {.keep_alive = false});
+    HttpExchange& out = exchange != nullptr ? *exchange : nameless;
+    out.close_after();
+    HttpResponse response = *failure.response;
+    if (response.status == 429) response.headers.emplace_back("Retry-After", "1");
+    try {
+      co_await out.send(std::move(response));
+    } catch (const ClientGone&) {
+      co_return;
+    }
+    co_await linger(*socket_);
+  }
+
+  std::shared_ptr<ClientSocket> socket_;
+  ServerContext& context_;
+  const Router& router_;
+  HttpReader reader_;
+};
+
+}  // namespace
+
+Awaitable<void> serve_connection(tcp::socket socket, ServerContext& context, const Router& router) {
+  const auto client = std::make_shared<ClientSocket>(std::move(socket));
+  Connection connection(client, context, router);
+  for (bool more = true; more;) more = co_await connection.serve_one();
+  boost::system::error_code ignored;
+  client->socket().shutdown(tcp::socket::shutdown_both, ignored);
+  client->socket().close(ignored);
+}
+
+}  // namespace octavo::server

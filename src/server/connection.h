@@ -1,0 +1,19 @@
+// connection.h - one client's connection: reads requests one after the other, each within its
+// limits, and has them answered. I/O thread only.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <memory>
+
+#include "server/exchange.h"
+
+namespace octavo::server {
+
+class Router;
+class ServerContext;
+
+// Serves the connection until either side ends it.
+Awaitable<void> serve_connection(boost::asio::ip::tcp::socket socket, ServerContext& context,
+                                 const Router& router);
+
+}  // namespace octavo::server

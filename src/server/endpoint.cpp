@@ -1,0 +1,52 @@
+#include "server/endpoint.h"
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace octavo::server {
+namespace {
+
+using Answer = std::function<HttpResponse(ServerContext&, const HttpRequest&)>;
+
+Awaitable<void> send_answer(Answer answer, ServerContext& context, Exchange& exchange) {
+  HttpResponse response = answer(context, exchange.request());
+  co_await exchange.send(std::move(response));
+}
+
+}  // namespace
+
+Endpoint simple_endpoint(std::string method, std::string path, Answer answer, Json doc) {
+  return {.method = std::move(method),
+          .path = std::move(path),
+          .handler = [answer = std::move(answer)](
+                         ServerContext& context,
+                         Exchange& exchange) { return send_answer(answer, context, exchange); },
+          .doc = std::move(doc)};
+}
+
+Json operation(const char* summary, Json answer_schema) {
+  const Json content = {{"application/json", {{"schema", std::move(answer_schema)}}}};
+  return {{"summary", summary},
+          {"responses", {{"200", {{"description", "The answer"}, {"content", content}}}}}};
+}
+
+Json json_operation(const char* summary, Json body_schema, Json answer_schema) {
+  Json doc = operation(summary, std::move(answer_schema));
+  doc["requestBody"] = {
+      {"required", true},
+      {"content", {{"application/json", {{"schema", std::move(body_schema)}}}}}};
+  return doc;
+}
+
+void require_json(const HttpRequest& request) {
+  std::string_view type = request.header("Content-Type");
+  type = type.substr(0, type.find(';'));
+  while (!type.empty() && (type.back() == ' ' || type.back() == '\t')) type.remove_suffix(1);
+  if (!equal_ignoring_case(type, "application/json"))
+    throw RequestError(415, "", "the header Content-Type must be application/json");
+}
+
+HttpResponse json_response(const Json& json) { return {.body = dump(json)}; }
+
+}  // namespace octavo::server

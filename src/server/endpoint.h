@@ -1,0 +1,41 @@
+// endpoint.h - one route of the server: what it answers to, and what the OpenAPI document says.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "server/exchange.h"
+#include "server/json_text.h"
+
+namespace octavo::server {
+
+class ServerContext;
+
+using Handler = std::function<Awaitable<void>(ServerContext&, Exchange&)>;
+
+struct Endpoint {
+  std::string method;
+  std::string path;      // a last part in braces takes the rest of the path: "/v1/models/{model}"
+  bool needs_key = true;  // the few that do not tell nothing of anybody's requests
+  Handler handler = nullptr;
+  Json doc = nullptr;  // OpenAPI's operation; null: not in the document (pages for people)
+};
+
+// An endpoint whose answer is there at once.
+Endpoint simple_endpoint(std::string method, std::string path,
+                         std::function<HttpResponse(ServerContext&, const HttpRequest&)> answer,
+                         Json doc);
+
+// {"summary","responses":{"200"}} with the schema of the answer.
+Json operation(const char* summary, Json answer_schema);
+// The same with a JSON body.
+Json json_operation(const char* summary, Json body_schema, Json answer_schema);
+
+// Throws RequestError(415) unless the body says it is JSON. A web page of another origin cannot
+// send such a request unasked, so it cannot use the server of whoever visits it.
+void require_json(const HttpRequest& request);
+
+HttpResponse json_response(const Json& json);
+
+}  // namespace octavo::server

@@ -1,0 +1,21 @@
+// endpoints.h - every route, one file each (or a few that belong together).
+#pragma once
+
+#include <vector>
+
+#include "server/endpoint.h"
+
+namespace octavo::server {
+
+std::vector<Endpoint> completion_endpoints();  // completions.cpp
+std::vector<Endpoint> chat_endpoints();        // chat.cpp
+std::vector<Endpoint> model_endpoints();       // models.cpp
+std::vector<Endpoint> token_endpoints();       // tokenize.cpp
+std::vector<Endpoint> health_endpoints();      // health.cpp
+std::vector<Endpoint> status_endpoints();      // status.cpp
+std::vector<Endpoint> page_endpoints();        // page.cpp
+
+// All of them, and /openapi.json, which describes them.
+std::vector<Endpoint> all_endpoints();
+
+}  // namespace octavo::server

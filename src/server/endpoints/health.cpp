@@ -1,0 +1,38 @@
+// GET /livez, /readyz, /health and /ping: for those who look after the process. No key is needed.
+#include "server/api_error.h"
+#include "server/endpoints/endpoints.h"
+#include "server/server_context.h"
+
+namespace octavo::server {
+namespace {
+
+HttpResponse alive(ServerContext& context, const HttpRequest&) {
+  if (!context.engine_alive()) return error_response(503, "the engine makes no progress");
+  return json_response({{"status", "ok"}});
+}
+
+HttpResponse ready(ServerContext& context, const HttpRequest& request) {
+  if (context.draining) return error_response(503, "the server is shutting down");
+  if (context.queue_full()) return error_response(503, "as many requests are open as allowed");
+  return alive(context, request);
+}
+
+}  // namespace
+
+std::vector<Endpoint> health_endpoints() {
+  const Json schema = {{"type", "object"},
+                       {"properties", {{"status", {{"type", "string"}}}}},
+                       {"required", {"status"}}};
+  const auto probe = [&](const char* method, const char* path, auto answer, const char* about) {
+    Endpoint endpoint = simple_endpoint(method, path, answer, operation(about, schema));
+    endpoint.needs_key = false;
+    return endpoint;
+  };
+  return {probe("GET", "/livez", alive, "Whether the engine makes progress"),
+          probe("GET", "/readyz", ready, "Whether requests are taken"),
+          probe("GET", "/health", alive, "The same as /livez, by vLLM's name"),
+          probe("GET", "/ping", alive, "The same as /livez, by SageMaker's name"),
+          probe("POST", "/ping", alive, "The same as /livez, by SageMaker's name")};
+}
+
+}  // namespace octavo::server

@@ -1,0 +1,37 @@
+// GET / and /page/...: the playground. Its files are in the binary and tell nothing, so no key is
+// needed to read them; what they show does need one.
+#include "server/api_error.h"
+#include "server/endpoints/endpoints.h"
+#include "server/page_files.h"
+
+namespace octavo::server {
+namespace {
+
+HttpResponse page_file(ServerContext&, const HttpRequest& request) {
+  const std::string_view name = request.path == "/"
+                                    ? std::string_view("index.html")
+                                    : std::string_view(request.path).substr(std::string_view("/page/").size());
+  for (const PageFile& file : page_files()) {
+    if (file.name != name) continue;
+    return {.content_type = std::string(file.content_type),
+            .headers = {{"Content-Security-Policy", "default-src 'self'"},
+                        {"X-Content-Type-Options", "nosniff"},
+                        {"Referrer-Policy", "no-referrer"},
+                        {"Cache-Control", "no-cache"}},
+            .body = std::string(file.content)};
+  }
+  return error_response(404, "there is no such file");
+}
+
+}  // namespace
+
+std::vector<Endpoint> page_endpoints() {
+  std::vector<Endpoint> endpoints;
+  for (const char* path : {"/", "/page/{file}"}) {
+    endpoints.push_back(simple_endpoint("GET", path, page_file, nullptr));
+    endpoints.back().needs_key = false;
+  }
+  return endpoints;
+}
+
+}  // namespace octavo::server

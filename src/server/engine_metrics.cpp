@@ -1,0 +1,138 @@
+#include "server/engine_metrics.h"
+
+#include <string>
+#include <utility>
+
+#include "base/system_memory.h"
+
+namespace octavo::server {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using Label = ClientMetric::Label;
+
+// Builds families one metric at a time.
+class Families {
+ public:
+  explicit Families(std::vector<Label> labels) : labels_(std::move(labels)) {}
+
+  void gauge(const char* name, const char* help, double value, std::vector<Label> more = {}) {
+    add(name, help, MetricType::Gauge, std::move(more)).gauge.value = value;
+  }
+  void counter(const char* name, const char* help, double value, std::vector<Label> more = {}) {
+    add(name, help, MetricType::Counter, std::move(more)).counter.value = value;
+  }
+  void histogram(const char* name, const char* help, const BucketCounts& counts) {
+    ClientMetric::Histogram& histogram = add(name, help, MetricType::Histogram, {}).histogram;
+    uint64_t so_far = 0;
+    for (size_t i = 0; i < counts.counts().size(); ++i) {
+      so_far += counts.counts()[i];
+      const bool last = i == counts.bounds().size();
+      histogram.bucket.push_back(
+          {.cumulative_count = so_far,
+           .upper_bound = last ? std::numeric_limits<double>::infinity() : counts.bounds()[i]});
+    }
+    histogram.sample_count = so_far;
+    histogram.sample_sum = counts.sum();
+  }
+
+  std::vector<MetricFamily> take() { return std::move(families_); }
+
+ private:
+  // Metrics of one family follow each other.
+  ClientMetric& add(const char* name, const char* help, MetricType type, std::vector<Label> more) {
+    if (families_.empty() || families_.back().name != name) {
+      MetricFamily family;
+      family.name = name;
+      family.help = help;
+      family.type = type;
+      families_.push_back(std::move(family));
+    }
+    ClientMetric metric;
+    metric.label = labels_;
+    metric.label.insert(metric.label.end(), more.begin(), more.end());
+    families_.back().metric.push_back(std::move(metric));
+    return families_.back().metric.back();
+  }
+
+  std::vector<Label> labels_;
+  std::vector<MetricFamily> families_;
+};
+
+void add_requests(Families& families, const EngineStats& stats) {
+  families.gauge("vllm:num_requests_running", "Sequences that run", stats.scheduler.running);
+  families.gauge("vllm:num_requests_waiting", "Sequences that wait", stats.scheduler.waiting);
+  families.gauge("vllm:lora_requests_info", "Adapters in use: none are supported", 0,
+                 {{"max_lora", "0"}, {"waiting_lora_adapters", ""}, {"running_lora_adapters", ""}});
+}
+
+void add_pages(Families& families, const EngineStats& stats, const ServedModel& model) {
+  const int used = stats.referenced_pages;
+  const int free = stats.page_count - used - stats.cached_pages;
+  families.gauge("vllm:kv_cache_usage_perc", "Share of the KV pages that running sequences hold",
+                 stats.page_count == 0 ? 0 : static_cast<double>(used) / stats.page_count);
+  families.gauge("vllm:cache_config_info", "The KV cache's settings", 1,
+                 {{"block_size", std::to_string(model.block_tokens)},
+                  {"num_gpu_blocks", std::to_string(stats.page_count)},
+                  {"enable_prefix_caching", model.enable_prefix_caching ? "True" : "False"}});
+  const char* help = "KV pages by state";
+  families.gauge("octavo:pages", help, free, {{"state", "free"}});
+  families.gauge("octavo:pages", help, stats.cached_pages, {{"state", "cached"}});
+  families.gauge("octavo:pages", help, used, {{"state", "referenced"}});
+}
+
+void add_totals(Families& families, const SchedulerStats& stats) {
+  const auto total = [&](const char* name, const char* help, uint64_t value) {
+    families.counter(name, help, static_cast<double>(value));
+  };
+  total("vllm:prefix_cache_queries_total", "Prompt tokens asked of the prefix cache",
+        stats.prefix_queries);
+  total("vllm:prefix_cache_hits_total", "Prompt tokens it had", stats.prefix_hits);
+  total("vllm:num_preemptions_total", "Sequences sent back to wait for pages", stats.preemptions);
+  total("vllm:generation_tokens_total", "Tokens drawn", stats.generated_tokens);
+  total("vllm:spec_decode_num_drafts_total", "Speculation is not in use", 0);
+  total("vllm:spec_decode_num_draft_tokens_total", "Speculation is not in use", 0);
+  total("vllm:spec_decode_num_accepted_tokens_total", "Speculation is not in use", 0);
+  total("octavo:steps_total", "Steps queued", stats.steps);
+  total("octavo:failed_steps_total", "Steps that failed and were computed again",
+        stats.failed_steps);
+  const char* help = "Rows computed, by kind";
+  families.counter("octavo:rows_total", help, static_cast<double>(stats.prompt_tokens),
+                   {{"kind", "prefill"}});
+  families.counter("octavo:rows_total", help, static_cast<double>(stats.decode_tokens),
+                   {{"kind", "decode"}});
+}
+
+void add_times(Families& families, const EngineStats& stats) {
+  families.histogram("vllm:iteration_tokens_total", "Rows of each step", stats.step_rows);
+  families.histogram("octavo:step_seconds", "From one step's result to the next one's",
+                     stats.step_seconds);
+  const char* help = "Where the engine thread's time went";
+  families.counter("octavo:engine_seconds_total", help, stats.times.scheduling,
+                   {{"part", "scheduling"}});
+  families.counter("octavo:engine_seconds_total", help, stats.times.queueing,
+                   {{"part", "queueing"}});
+  families.counter("octavo:engine_seconds_total", help, stats.times.waiting, {{"part", "kernels"}});
+  families.gauge("octavo:resident_memory_bytes", "Resident memory of the process",
+                 static_cast<double>(resident_bytes()));
+}
+
+}  // namespace
+
+EngineMetrics::EngineMetrics(const ServedModel& model, prometheus::Labels labels) : model_(model) {
+  for (const auto& [name, value] : labels) labels_.push_back({name, value});
+}
+
+std::vector<MetricFamily> EngineMetrics::Collect() const {
+  const EngineStats stats = model_.engine.stats();
+  Families families(labels_);
+  add_requests(families, stats);
+  add_pages(families, stats, model_);
+  add_totals(families, stats.scheduler);
+  add_times(families, stats);
+  return families.take();
+}
+
+}  // namespace octavo::server

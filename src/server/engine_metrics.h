@@ -1,0 +1,25 @@
+// engine_metrics.h - the engine's own figures as Prometheus families, read when they are asked for.
+#pragma once
+
+#include <prometheus/collectable.h>
+#include <prometheus/labels.h>
+#include <prometheus/metric_family.h>
+
+#include <vector>
+
+#include "server/served_model.h"
+
+namespace octavo::server {
+
+class EngineMetrics : public prometheus::Collectable {
+ public:
+  // `model` must outlive it. `labels` go with every figure.
+  EngineMetrics(const ServedModel& model, prometheus::Labels labels);
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  const ServedModel& model_;
+  std::vector<prometheus::ClientMetric::Label> labels_;
+};
+
+}  // namespace octavo::server

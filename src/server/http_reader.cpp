@@ -1,0 +1,146 @@
+#include "server/http_reader.h"
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <utility>
+
+#include "server/api_error.h"
+#include "server/request_id.h"
+#include "server/server_context.h"
+
+namespace octavo::server {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+HttpRequest request_of(const http::request<http::string_body>& message) {
+  HttpRequest request;
+  request.method = std::string(message.method_string());
+  const std::string_view target(message.target().data(), message.target().size());
+  const size_t question = target.find('?');
+  request.path = percent_decoded(target.substr(0, question));
+  if (question != std::string_view::npos) request.query = std::string(target.substr(question + 1));
+  for (const auto& field : message)
+    request.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
+  request.id = request_id_of(request);
+  return request;
+}
+
+}  // namespace
+
+struct HttpReader::Parser {
+  explicit Parser(size_t header_bytes) : buffer(2 * header_bytes) {}
+  boost::beast::flat_buffer buffer;
+  std::optional<http::request_parser<http::string_body>> message = {};  // a new one per request
+};
+
+HttpReader::HttpReader(std::shared_ptr<ClientSocket> socket, ServerContext& context)
+    : socket_(std::move(socket)),
+      context_(context),
+      parser_(std::make_unique<Parser>(context.options.limits.header_bytes)) {}
+
+HttpReader::~HttpReader() = default;
+
+bool HttpReader::keep_alive() const { return parser_->message->get().keep_alive(); }
+bool HttpReader::http_1_0() const { return parser_->message->get().version() < 11; }
+
+void HttpReader::fail(int status, const char* message, Refusal refusal) {
+  failure_ = {.response = error_response(status, message), .refusal = refusal};
+}
+
+Awaitable<bool> HttpReader::wait_for_first_byte() {
+  if (parser_->buffer.size() > 0) co_return true;
+  const ClientSocket::TimeLimit limit(*socket_, context_.options.limits.idle_timeout);
+  error_code error;
+  const auto room = parser_->buffer.prepare(4096);
+  const size_t got = co_await socket_->socket().async_read_some(
+      room, asio::redirect_error(asio::use_awaitable, error));
+  parser_->buffer.commit(got);
+  co_return !error;
+}
+
+Awaitable<std::optional<HttpRequest>> HttpReader::read_head() {
+  const HttpLimits& limits = context_.options.limits;
+  const bool began = co_await wait_for_first_byte();
+  if (!began) co_return std::nullopt;
+  parser_->message.emplace();
+  parser_->message->header_limit(static_cast<uint32_t>(limits.header_bytes));
+  parser_->message->body_limit(limits.body_bytes);
+  error_code error;
+  {
+    const ClientSocket::TimeLimit limit(*socket_, limits.header_timeout);
+    co_await http::async_read_header(socket_->socket(), parser_->buffer, *parser_->message,
+                                     asio::redirect_error(asio::use_awaitable, error));
+  }
+  if (!error) co_return request_of(parser_->message->get());
+  if (socket_->timed_out()) {
+    fail(408, "the headers took too long", Refusal::kTimeout);
+  } else if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+    fail(431, "the headers are too large", Refusal::kBadRequest);
+  } else if (error == http::error::body_limit) {
+    fail(413, "the body is too large", Refusal::kBadRequest);
+  } else if (error.category() == http::make_error_code(http::error::bad_method).category() &&
+             error != http::error::end_of_stream && error != http::error::partial_message) {
+    fail(400, "this is no HTTP/1.1 request", Refusal::kBadRequest);
+  }
+  co_return std::nullopt;
+}
+
+Awaitable<bool> HttpReader::answer_expectation() {
+  const auto& message = parser_->message->get();
+  if (!equal_ignoring_case(std::string_view(message[http::field::expect].data(),
+                                            message[http::field::expect].size()),
+                           "100-continue"))
+    co_return true;
+  const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+  error_code error;
+  co_await asio::async_write(socket_->socket(), asio::buffer(go_on),
+                             asio::redirect_error(asio::use_awaitable, error));
+  co_return !error;
+}
+
+Awaitable<bool> HttpReader::read_body(HttpRequest& request, Allowance::Lease& bytes) {
+  const HttpLimits& limits = context_.options.limits;
+  auto& message = *parser_->message;
+  if (!message.is_done()) {
+    const bool going_on = co_await answer_expectation();
+    if (!going_on) co_return false;
+  }
+  const auto deadline = std::chrono::steady_clock::now() + limits.body_total_timeout;
+  error_code error;
+  while (!message.is_done() && !error) {
+    {
+      const ClientSocket::TimeLimit limit(*socket_, limits.body_timeout);
+      co_await http::async_read_some(socket_->socket(), parser_->buffer, message,
+                                     asio::redirect_error(asio::use_awaitable, error));
+    }
+    if (!bytes.grow_to(static_cast<int64_t>(message.get().body().size()))) {
+      fail(429, "too many bytes of requests are open; try again later", Refusal::kBytes);
+      co_return false;
+    }
+    if (socket_->timed_out() || std::chrono::steady_clock::now() > deadline) {
+      fail(408, "the body took too long", Refusal::kTimeout);
+      co_return false;
+    }
+  }
+  if (!error) {
+    request.body = std::move(message.get().body());
+    co_return true;
+  }
+  if (error == http::error::body_limit) {
+    fail(413, "the body is too large", Refusal::kBadRequest);
+  } else if (error.category() == http::make_error_code(http::error::bad_method).category() &&
+             error != http::error::partial_message && error != http::error::end_of_stream) {
+    fail(400, "the body's framing is not valid HTTP", Refusal::kBadRequest);
+  }
+  co_return false;
+}
+
+}  // namespace octavo::server

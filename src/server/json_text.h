@@ -1,0 +1,26 @@
+// json_text.h - JSON read with bounds, and written by hand where a profile would see it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace octavo::server {
+
+// Keeps the order of keys: a chat template may print what it is given.
+using Json = nlohmann::ordered_json;
+
+inline constexpr int kJsonDepth = 128;
+
+// Throws RequestError(400) for anything but one JSON object in UTF-8 that nests no deeper than
+// kJsonDepth.
+Json parse_object(std::string_view body);
+
+// The string in quotes, escaped. Bytes that are not UTF-8 become U+FFFD.
+std::string json_string(std::string_view text);
+void append_json_string(std::string& out, std::string_view text);
+
+// As short as JSON allows; text that is not UTF-8 does not throw.
+std::string dump(const Json& json);
+
+}  // namespace octavo::server

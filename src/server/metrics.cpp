@@ -1,0 +1,121 @@
+#include "server/metrics.h"
+
+#include <prometheus/text_serializer.h>
+
+#include "server/engine_metrics.h"
+
+namespace octavo::server {
+namespace {
+
+using Bounds = prometheus::Histogram::BucketBoundaries;
+
+const Bounds kFirstTokenSeconds = {.001, .005, .01, .02, .04, .06, .08, .1,  .25, .5,  .75,
+                                   1,    2.5,  5,   7.5, 10,  20,  40,  80, 160, 640, 2560};
+const Bounds kTokenSeconds = {.01, .025, .05, .075, .1, .15, .2, .3, .4, .5,
+                              .75, 1,    2.5, 5,    7.5, 10, 20, 40, 80};
+const Bounds kRequestSeconds = {.3, .5, .8, 1,  1.5, 2,  2.5, 5,   10,  15,  20,
+                                30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680};
+
+// 1, 2, 5, 10, 20 and so on, up to `most`.
+Bounds one_two_five(int most) {
+  Bounds bounds;
+  for (double tens = 1;; tens *= 10) {
+    for (const double digit : {1.0, 2.0, 5.0}) {
+      if (digit * tens > most) return bounds;
+      bounds.push_back(digit * tens);
+    }
+  }
+}
+
+std::string_view name_of(Refusal reason) {
+  switch (reason) {
+    case Refusal::kQueue:
+      return "queue_full";
+    case Refusal::kBytes:
+      return "bytes_full";
+    case Refusal::kConnections:
+      return "connections_full";
+    case Refusal::kDraining:
+      return "draining";
+    case Refusal::kKey:
+      return "no_key";
+    case Refusal::kTimeout:
+      return "slow_sender";
+    case Refusal::kBadRequest:
+      return "bad_request";
+  }
+  return "";
+}
+
+}  // namespace
+
+ServerMetrics::ServerMetrics(const ServedModel& model)
+    : labels_{{"model_name", model.name()}, {"engine", "0"}},
+      engine_(std::make_unique<EngineMetrics>(model, labels_)),
+      time_to_first_token(histogram("vllm:time_to_first_token_seconds",
+                                    "From a request's arrival to its first token",
+                                    kFirstTokenSeconds)),
+      inter_token_latency(histogram("vllm:inter_token_latency_seconds",
+                                    "From one token of an answer to the next", kTokenSeconds)),
+      time_per_output_token(histogram("vllm:request_time_per_output_token_seconds",
+                                      "Mean time of an answer's tokens behind the first",
+                                      kTokenSeconds)),
+      e2e_request_latency(histogram("vllm:e2e_request_latency_seconds",
+                                    "From a request's arrival to its end", kRequestSeconds)),
+      request_queue_time(histogram("vllm:request_queue_time_seconds",
+                                   "From a request's arrival until it ran", kRequestSeconds)),
+      request_inference_time(histogram("vllm:request_inference_time_seconds",
+                                       "From when a request ran to its last token",
+                                       kRequestSeconds)),
+      request_prefill_time(histogram("vllm:request_prefill_time_seconds",
+                                     "From when a request ran to its first token",
+                                     kRequestSeconds)),
+      request_decode_time(histogram("vllm:request_decode_time_seconds",
+                                    "From a request's first token to its last", kRequestSeconds)),
+      request_prompt_tokens(histogram("vllm:request_prompt_tokens", "Tokens of prompts",
+                                      one_two_five(model.max_model_len))),
+      request_generation_tokens(histogram("vllm:request_generation_tokens", "Tokens of answers",
+                                          one_two_five(model.max_model_len))),
+      prompt_tokens(counter("vllm:prompt_tokens_total", "Tokens of prompts that were read")),
+      slow_readers(counter("octavo:slow_readers_total", "Streams ended because nobody read them")) {
+  for (const auto reason : {FinishReason::kStop, FinishReason::kLength, FinishReason::kAbort,
+                            FinishReason::kError})
+    request_success(reason);  // so that a rate can be taken from the first on
+}
+
+prometheus::Histogram& ServerMetrics::histogram(const char* name, const char* help,
+                                                const Bounds& bounds) {
+  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry_).Add(labels_, bounds);
+}
+
+prometheus::Counter& ServerMetrics::counter(const std::string& name, const char* help,
+                                            const prometheus::Labels& more) {
+  prometheus::Labels labels = labels_;
+  labels.insert(more.begin(), more.end());
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry_).Add(labels);
+}
+
+prometheus::Counter& ServerMetrics::request_success(FinishReason reason) {
+  return counter("vllm:request_success_total", "Choices that ended, by how",
+                 {{"finished_reason", std::string(octavo::name_of(reason))}});
+}
+
+prometheus::Counter& ServerMetrics::refusals(Refusal reason) {
+  return counter("octavo:refusals_total", "Requests that were not taken, by why",
+                 {{"reason", std::string(name_of(reason))}});
+}
+
+prometheus::Counter& ServerMetrics::http_requests(std::string_view route, int status) {
+  return counter("octavo:http_requests_total", "Answered requests by route and status",
+                 {{"route", std::string(route)}, {"status", std::to_string(status)}});
+}
+
+std::string ServerMetrics::text() const {
+  auto families = engine_->Collect();
+  auto own = registry_.Collect();
+  families.insert(families.end(), std::make_move_iterator(own.begin()),
+                  std::make_move_iterator(own.end()));
+  return prometheus::TextSerializer().Serialize(families);
+}
+
+}  // namespace octavo::server

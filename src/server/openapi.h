@@ -1,0 +1,15 @@
+// openapi.h - the document at /openapi.json, made from the endpoints themselves.
+#pragma once
+
+#include <vector>
+
+#include "server/endpoint.h"
+
+namespace octavo::server {
+
+// OpenAPI 3.1.
+Json openapi_document(const std::vector<Endpoint>& endpoints);
+
+Endpoint openapi_endpoint(const std::vector<Endpoint>& endpoints);
+
+}  // namespace octavo::server

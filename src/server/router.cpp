@@ -1,0 +1,85 @@
+#include "server/router.h"
+
+#include <fmt/format.h>
+
+#include <new>
+#include <utility>
+
+#include "base/log.h"
+#include "server/api_error.h"
+
+namespace octavo::server {
+namespace {
+
+bool matches(const Endpoint& endpoint, std::string_view path) {
+  const size_t brace = endpoint.path.find('{');
+  if (brace == std::string::npos) return endpoint.path == path;
+  const std::string_view prefix = std::string_view(endpoint.path).substr(0, brace);
+  return path.size() > prefix.size() && path.starts_with(prefix);
+}
+
+HttpResponse refusal_of(const RequestError& error, const ServerContext& context) {
+  HttpResponse response = error_response(error);
+  if (error.status() == 429 || error.status() == 503) {
+    const auto wait = context.backlog.retry_after(context.open_requests());
+    response.headers.emplace_back("Retry-After", std::to_string(wait.count()));
+  }
+  return response;
+}
+
+}  // namespace
+
+Router::Router(std::vector<Endpoint> endpoints, ApiKeys keys)
+    : endpoints_(std::move(endpoints)), keys_(std::move(keys)) {}
+
+Router::Match Router::find(const HttpRequest& request) const {
+  Match match;
+  // Whoever can GET can look at the headers alone.
+  const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
+  for (const Endpoint& endpoint : endpoints_) {
+    if (!matches(endpoint, request.path)) continue;
+    if (endpoint.method == method) return {.endpoint = &endpoint};
+    match.allowed += (match.allowed.empty() ? "" : ", ") + endpoint.method;
+  }
+  return match;
+}
+
+std::string_view Router::route_of(const HttpRequest& request) const {
+  const Match match = find(request);
+  return match.endpoint != nullptr ? std::string_view(match.endpoint->path) : "other";
+}
+
+std::optional<HttpResponse> Router::refusal(ServerContext& context,
+                                            const HttpRequest& request) const {
+  const Match match = find(request);
+  // Without a key nobody learns which routes there are.
+  const bool open = match.endpoint != nullptr && !match.endpoint->needs_key;
+  if (!open && !keys_.allow(request)) {
+    context.metrics.refusals(Refusal::kKey).Increment();
+    return error_response(401, "no valid API key; send the header Authorization: Bearer KEY");
+  }
+  if (match.endpoint != nullptr) return std::nullopt;
+  if (match.allowed.empty())
+    return error_response(404, "there is no such path; /openapi.json lists those there are");
+  HttpResponse response = error_response(405, "this path takes " + match.allowed);
+  response.headers.emplace_back("Allow", match.allowed);
+  return response;
+}
+
+Awaitable<void> Router::dispatch(ServerContext& context, Exchange& exchange) const {
+  HttpResponse failure;
+  try {
+    co_await find(exchange.request()).endpoint->handler(context, exchange);
+    co_return;
+  } catch (const RequestError& error) {
+    failure = refusal_of(error, context);
+  } catch (const std::bad_alloc&) {
+    failure = error_response(503, "out of memory for this request; try again later");
+  } catch (const std::exception& error) {
+    spdlog::error("{} {}: {}", exchange.request().method, exchange.request().path, error.what());
+    failure = error_response(500, "an internal error; the server's log has more");
+  }
+  if (!exchange.started()) co_await exchange.send(std::move(failure));
+}
+
+}  // namespace octavo::server

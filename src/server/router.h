@@ -1,0 +1,34 @@
+// router.h - finds the endpoint of a request and turns what goes wrong into answers.
+#pragma once
+
+#include <vector>
+
+#include "server/api_keys.h"
+#include "server/endpoint.h"
+#include "server/server_context.h"
+
+namespace octavo::server {
+
+class Router {
+ public:
+  explicit Router(std::vector<Endpoint> endpoints, ApiKeys keys);
+
+  // The path's route for logs and metrics: one of the endpoints', or "other".
+  std::string_view route_of(const HttpRequest& request) const;
+  // Nothing, or the refusal to send before a body is read: no such route, no key.
+  std::optional<HttpResponse> refusal(ServerContext& context, const HttpRequest& request) const;
+  // Answers. Throws nothing but ClientGone.
+  Awaitable<void> dispatch(ServerContext& context, Exchange& exchange) const;
+
+ private:
+  struct Match {
+    const Endpoint* endpoint = nullptr;
+    std::string allowed = {};  // methods the path knows, when there is no endpoint
+  };
+  Match find(const HttpRequest& request) const;
+
+  std::vector<Endpoint> endpoints_;
+  ApiKeys keys_;
+};
+
+}  // namespace octavo::server

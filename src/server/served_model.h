@@ -1,0 +1,48 @@
+// served_model.h - the one model a server answers with: its engine, its text side and what is said
+// of it. No MLX.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/engine_client.h"
+#include "llm/model_text.h"
+
+namespace octavo::server {
+
+// What generation_config.json asks for; a request's own fields come first.
+struct SamplingDefaults {
+  std::optional<float> temperature = {};
+  std::optional<float> top_p = {};
+  std::optional<int> top_k = {};
+  std::optional<float> min_p = {};
+  std::optional<float> repetition_penalty = {};
+};
+
+struct MemoryRow {
+  std::string name;  // "weights"
+  uint64_t bytes;
+};
+
+struct ServedModel {
+  EngineClient& engine;
+  ModelText text;
+  std::vector<std::string> names;  // the first is the one shown; a request may use any
+  std::string root;                // the path it was loaded from
+  int64_t created = 0;             // Unix seconds
+  int max_model_len = 0;
+  int vocab = 0;
+  int max_num_seqs = 1;
+  int block_tokens = 0;
+  bool enable_prefix_caching = true;
+  // Changes when an answer's bits may: the model's files, types, kernels.
+  std::string fingerprint;
+  SamplingDefaults defaults = {};
+  std::vector<MemoryRow> memory = {};  // the plan's rows
+
+  const std::string& name() const { return names.front(); }
+};
+
+}  // namespace octavo::server

@@ -1,0 +1,183 @@
+#include "server/server.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "server/answer_stream.h"
+#include "server/connection.h"
+#include "server/endpoints/endpoints.h"
+
+namespace octavo::server {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::string_view kFull =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
+    "Connection: close\r\nContent-Length: 112\r\n\r\n"
+    R"({"error":{"message":"too many connections; try later","type":"ServiceUnavailableError","param":null,"code":503}})";
+
+// Every connection needs a descriptor; the usual soft limit of 1024 is for programs that select().
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+tcp::endpoint endpoint_of(asio::io_context& io, const std::string& host, uint16_t port) {
+  error_code error;
+  tcp::resolver resolver(io);
+  const auto found =
+      resolver.resolve(host, std::to_string(port), tcp::resolver::passive, error);
+  if (error || found.empty())
+    throw SetupError(fmt::format("--host {}: {}", host, error.message()));
+  return found.begin()->endpoint();
+}
+
+}  // namespace
+
+bool is_loopback(const std::string& host) {
+  if (host == "localhost") return true;
+  error_code error;
+  const auto address = asio::ip::make_address(host, error);
+  return !error && address.is_loopback();
+}
+
+Listener::Listener(const std::string& host, uint16_t port) {
+  const tcp::endpoint endpoint = endpoint_of(io_, host, port);
+  error_code error;
+  acceptor_.open(endpoint.protocol(), error);
+  if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error) acceptor_.bind(endpoint, error);
+  if (error) {
+    throw SetupError(fmt::format("cannot listen on {} port {}: {}; choose another with --port", host,
+                                 port, error.message()));
+  }
+  port_ = acceptor_.local_endpoint().port();
+}
+
+std::string Listener::url() const {
+  const auto address = acceptor_.local_endpoint().address();
+  const std::string host = address.is_unspecified() ? "localhost"
+                           : address.is_v6()        ? "[" + address.to_string() + "]"
+                                                    : address.to_string();
+  return fmt::format("http://{}:{}", host, port_);
+}
+
+Server::Server(std::unique_ptr<Listener> listener, const ServedModel& model, ServerOptions options)
+    : listener_(std::move(listener)),
+      options_(std::move(options)),
+      context_(std::make_unique<ServerContext>(listener_->io_, model, options_)),
+      router_(all_endpoints(), ApiKeys(options_.api_keys)) {
+  raise_descriptor_limit();
+  error_code error;
+  listener_->acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  if (error) {
+    throw SetupError(fmt::format("cannot listen on port {}: {}; choose another with --port",
+                                 listener_->port(), error.message()));
+  }
+}
+
+Server::~Server() {
+  // Open exchanges live in the io_context and refer to the context: they go between the two.
+  context_->stop_text_workers();
+  signals_.reset();
+  listener_.reset();
+}
+
+void Server::run() {
+  signals_ = std::make_unique<asio::signal_set>(listener_->io_, SIGINT, SIGTERM);
+  wait_for_signal();
+  asio::co_spawn(listener_->io_, accept_connections(), asio::detached);
+  listener_->io_.run();
+}
+
+void Server::wait_for_signal() {
+  signals_->async_wait([this](const error_code& error, int) {
+    if (error) return;
+    if (context_->draining) std::_Exit(1);
+    spdlog::info("draining: open requests have {} s to end; a second signal ends at once",
+                 options_.drain_timeout.count() / 1000);
+    drain();
+    wait_for_signal();
+  });
+}
+
+void Server::drain() {
+  asio::post(listener_->io_, [this] {
+    if (std::exchange(context_->draining, true)) return;
+    asio::co_spawn(listener_->io_, drain_and_stop(), asio::detached);
+  });
+}
+
+Awaitable<void> Server::wait_until_quiet(std::chrono::milliseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  asio::steady_timer timer(listener_->io_);
+  while (context_->busy_exchanges > 0 && std::chrono::steady_clock::now() < deadline) {
+    timer.expires_after(std::chrono::milliseconds(10));
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+}
+
+Awaitable<void> Server::drain_and_stop() {
+  co_await wait_until_quiet(options_.drain_timeout);
+  const std::set<AnswerStream*> late = context_->answering;
+  if (!late.empty()) spdlog::warn("drain: {} requests did not end in time", late.size());
+  for (AnswerStream* answers : late) answers->cut_off();
+  // Their last words: an error event.
+  co_await wait_until_quiet(std::chrono::milliseconds(500));
+  listener_->io_.stop();
+}
+
+Awaitable<void> Server::accept_connections() {
+  asio::steady_timer pause(listener_->io_);
+  while (true) {
+    error_code error;
+    tcp::socket socket = co_await listener_->acceptor_.async_accept(
+        asio::redirect_error(asio::use_awaitable, error));
+    if (error) {
+      // Out of descriptors, most likely: some will be free in a moment.
+      spdlog::warn("accept: {}", error.message());
+      pause.expires_after(std::chrono::milliseconds(50));
+      co_await pause.async_wait(asio::use_awaitable);
+    } else if (connections_ >= options_.max_connections) {
+      refuse_connection(std::move(socket));
+    } else {
+      asio::co_spawn(listener_->io_, serve(std::move(socket)), asio::detached);
+    }
+  }
+}
+
+void Server::refuse_connection(tcp::socket socket) {
+  context_->metrics.refusals(Refusal::kConnections).Increment();
+  error_code ignored;
+  socket.non_blocking(true, ignored);
+  socket.write_some(asio::buffer(kFull), ignored);
+}
+
+Awaitable<void> Server::serve(tcp::socket socket) {
+  ++connections_;
+  try {
+    co_await serve_connection(std::move(socket), *context_, router_);
+  } catch (const std::exception& error) {
+    spdlog::error("connection: {}", error.what());
+  }
+  --connections_;
+}
+
+}  // namespace octavo::server

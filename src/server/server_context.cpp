@@ -1,0 +1,48 @@
+#include "server/server_context.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace octavo::server {
+
+ServerContext::ServerContext(boost::asio::io_context& io_context, const ServedModel& served,
+                             const ServerOptions& server_options)
+    : io(io_context),
+      model(served),
+      options(server_options),
+      metrics(served),
+      bodies(server_options.max_open_bytes),
+      places_(server_options.max_open_requests),
+      text_workers_(static_cast<size_t>(server_options.text_threads)) {}
+
+ServerContext::~ServerContext() { stop_text_workers(); }
+
+void ServerContext::stop_text_workers() {
+  text_workers_.stop();
+  text_workers_.join();
+}
+
+Place::Place(ServerContext& context) : context_(context) {
+  if (context.draining) {
+    context.metrics.refusals(Refusal::kDraining).Increment();
+    throw RequestError(503, "", "the server is shutting down");
+  }
+  auto lease = context.places_.try_lend(1);
+  if (!lease) {
+    context.metrics.refusals(Refusal::kQueue).Increment();
+    throw RequestError(429, "",
+                       fmt::format("{} requests are open, as many as allowed; try again later",
+                                   context.places_.lent()));
+  }
+  lease_ = std::move(*lease);
+}
+
+Place::~Place() { context_.backlog.request_ended(std::chrono::steady_clock::now()); }
+
+bool ServerContext::engine_alive() const {
+  const auto silent = std::chrono::steady_clock::now() - model.engine.heartbeat();
+  return silent < options.stalled_after;
+}
+
+}  // namespace octavo::server

@@ -1,0 +1,70 @@
+// server_context.h - what the endpoints of one server share. I/O thread only, but for the text
+// workers.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <set>
+#include <type_traits>
+
+#include "server/admission.h"
+#include "server/exchange.h"
+#include "server/metrics.h"
+#include "server/served_model.h"
+#include "server/server_options.h"
+
+namespace octavo::server {
+
+class AnswerStream;
+
+class ServerContext {
+ public:
+  ServerContext(boost::asio::io_context& io, const ServedModel& model, const ServerOptions& options);
+  ~ServerContext();
+  ServerContext(const ServerContext&) = delete;
+  ServerContext& operator=(const ServerContext&) = delete;
+
+  boost::asio::io_context& io;
+  const ServedModel& model;
+  const ServerOptions& options;
+  ServerMetrics metrics;
+  Allowance bodies;  // bytes
+  Backlog backlog;
+  bool draining = false;
+  int busy_exchanges = 0;  // whose request was read and whose answer is not all written
+  std::set<AnswerStream*> answering;
+
+  int64_t open_requests() const { return places_.lent(); }
+  bool queue_full() const { return places_.lent() >= places_.most(); }
+  // Whether the engine has made progress of late.
+  bool engine_alive() const;
+
+  // Waits for those at work; what waits behind them is dropped.
+  void stop_text_workers();
+  // Runs `work` on a text worker: what takes long must not hold up the streams.
+  template <typename Work>
+  Awaitable<std::invoke_result_t<Work>> on_text_worker(Work work);
+
+ private:
+  friend class Place;
+  Allowance places_;
+  boost::asio::thread_pool text_workers_;
+};
+
+// A place among the requests that are being answered, for as long as it lives.
+class Place {
+ public:
+  // Throws RequestError: 429 or 503.
+  explicit Place(ServerContext& context);
+  ~Place();
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+ private:
+  ServerContext& context_;
+  Allowance::Lease lease_;
+};
+
+}  // namespace octavo::server
+
+#include "server/text_worker.h"  // IWYU pragma: keep

@@ -138,6 +138,7 @@ void add_bench_command(CLI::App& app) {
   add_bench_model(*bench);
   add_bench_throughput(*bench);
   add_bench_lengths(*bench);
+  add_bench_serve(*bench);
 }
 
 }  // namespace octavo

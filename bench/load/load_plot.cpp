@@ -20,7 +20,8 @@ constexpr double kRight = 20;
 constexpr double kPanelHeight = 190;
 constexpr double kTtftTop = 50;
 constexpr double kOutputTop = 310;
-constexpr int kTicks = 5;  // about as many on each axis
+constexpr int kTimeTicks = 12;  // at most
+constexpr int kValueTicks = 5;
 
 constexpr auto kHead =
     R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" width="{0}" height="{1}" font-family="system-ui, sans-serif" font-size="13">
@@ -36,9 +37,9 @@ constexpr auto kHead =
 <rect class="back" width="{0}" height="{1}"/>
 )";
 
-// A round number near a part of the whole: 1, 2 or 5 times a power of ten.
-double tick_step(double whole) {
-  const double rough = whole / kTicks;
+// 1, 2 or 5 times a power of ten, so that at most `ticks` of them make the whole.
+double tick_step(double whole, int ticks) {
+  const double rough = whole / ticks;
   const double power = std::pow(10.0, std::floor(std::log10(rough)));
   for (const double factor : {1.0, 2.0, 5.0})
     if (rough <= factor * power) return factor * power;
@@ -47,8 +48,8 @@ double tick_step(double whole) {
 
 // Values from 0 to at least `most`, ending on a tick.
 struct Axis {
-  explicit Axis(double most)
-      : step(tick_step(std::max(most, 1e-3))),
+  Axis(double most, int most_ticks)
+      : step(tick_step(std::max(most, 1e-3), most_ticks)),
         end(step * std::max(1.0, std::ceil(most / step - 1e-9))) {}
   int ticks() const { return static_cast<int>(std::lround(end / step)); }
 
@@ -94,14 +95,16 @@ class Panel {
 
 void draw_ttft(std::string& svg, const LoadResult& result, const Axis& time) {
   double most = 0;
-  for (const RequestRecord& record : result.records)
+  bool failures = false;
+  for (const RequestRecord& record : result.records) {
     if (record.answered()) most = std::max(most, record.ttft());
+    failures = failures || !record.answered();
+  }
   const bool long_waits = most > 5;
   const double unit = long_waits ? 1 : 1e3;
-  Panel panel(svg, kTtftTop, time, Axis(most * unit));
-  panel.draw_axes(fmt::format(
-      "Time to first token ({}), by when the request was sent; crosses at the bottom failed",
-      long_waits ? "s" : "ms"));
+  Panel panel(svg, kTtftTop, time, Axis(most * unit, kValueTicks));
+  panel.draw_axes(fmt::format("Time to first token ({}), by when the request was sent{}",
+                              long_waits ? "s" : "ms", failures ? "; a cross failed" : ""));
   for (const RequestRecord& record : result.records) {
     const double x = panel.x(record.sent);
     if (record.answered()) {
@@ -117,7 +120,7 @@ void draw_ttft(std::string& svg, const LoadResult& result, const Axis& time) {
 void draw_output(std::string& svg, const LoadResult& result, const Axis& time) {
   const std::vector<double> counts = output_by_second(result);
   const double most = counts.empty() ? 0 : *std::ranges::max_element(counts);
-  Panel panel(svg, kOutputTop, time, Axis(std::max(most, 1.0)));
+  Panel panel(svg, kOutputTop, time, Axis(std::max(most, 1.0), kValueTicks));
   panel.draw_axes("Output tokens in each second");
   std::string steps = fmt::format("M{:.1f} {:.1f}", panel.x(0), panel.y(0));
   for (size_t second = 0; second < counts.size(); ++second) {
@@ -135,7 +138,7 @@ void draw_output(std::string& svg, const LoadResult& result, const Axis& time) {
 
 std::string load_plot(const LoadResult& result) {
   std::string svg = fmt::format(kHead, kWidth, kHeight);
-  const Axis time(result.seconds);
+  const Axis time(result.seconds, kTimeTicks);
   draw_ttft(svg, result, time);
   draw_output(svg, result, time);
   return svg + "</svg>\n";

@@ -1,7 +1,9 @@
 #include "bench/load/load_run.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -21,6 +23,15 @@ using Clock = std::chrono::steady_clock;
 
 void rethrow(const std::exception_ptr& failed) {
   if (failed) std::rethrow_exception(failed);
+}
+
+// Every open request is a socket, and the usual bound is 1024. Where it cannot be raised the
+// requests say so.
+void raise_open_file_bound() {
+  rlimit bound{};
+  if (::getrlimit(RLIMIT_NOFILE, &bound) != 0) return;
+  bound.rlim_cur = std::max(bound.rlim_cur, std::min<rlim_t>(bound.rlim_max, 65535));
+  ::setrlimit(RLIMIT_NOFILE, &bound);
 }
 
 class Run {
@@ -114,6 +125,7 @@ class Run {
 LoadResult run_load(const LoadOptions& options, const std::vector<LoadRequest>& requests,
                     const std::function<void(const LoadProgress&)>& on_progress) {
   OCTAVO_CHECK(options.arrivals.size() == requests.size());
+  raise_open_file_bound();
   return Run(options, requests, on_progress).run();
 }
 

@@ -53,8 +53,11 @@ void add_bench_serve(CLI::App& bench) {
   CLI::App* command = bench.add_subcommand(
       "serve",
       "Send requests to a running server that speaks OpenAI's HTTP API, and show throughput and\n"
-      "latencies as `vllm bench serve` does. Answers are streamed. Output tokens are those of the\n"
-      "server's usage. Ends with status 1 when every request failed.\n\n"
+      "latencies as `vllm bench serve` does. Answers are streamed. Input tokens are the "
+      "dataset's,\n"
+      "without what a chat template adds; output tokens are those of the server's usage. Ends "
+      "with\n"
+      "status 1 when every request failed.\n\n"
       "  octavo bench serve --num-prompts 20 --random-input-len 256 --random-output-len 64\n"
       "  octavo bench serve --dataset-name lengths --dataset-path mix.json --request-rate 10 \\\n"
       "    --max-concurrency 32 --goodput ttft:500 tpot:100\n"

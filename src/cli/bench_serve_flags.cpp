@@ -110,10 +110,12 @@ void add_report_flags(CLI::App& command, BenchServeFlags& flags) {
                   "Bounds in milliseconds a good request keeps: ttft:500 tpot:100 e2el:10000")
       ->group(option.heading);
   option("--plot", flags.plot, "Write an SVG of TTFT and output tokens over time");
-  command.add_flag("--json", flags.json, "Print all figures as one JSON object")
-      ->group(option.heading);
+  CLI::Option* json =
+      command.add_flag("--json", flags.json, "Print all figures as one JSON object")
+          ->group(option.heading);
   command.add_flag("--save-detailed", flags.save_detailed, "A row for each request in the JSON")
-      ->group(option.heading);
+      ->group(option.heading)
+      ->needs(json);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ constexpr std::string_view kStream =
     "data:second\r\n\r\n"
     "event: chunk\rdata: third\r\r"
     ":ping\n"
-    "data: line one\ndata:  line two\n\n"
+    "data: line one\r\ndata:  line two\r\n\r\n"
     "data:\n\n"
     "id: 7\n\n"
     "data: [DONE]\n\n"

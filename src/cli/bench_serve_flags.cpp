@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
 
 #include "base/error.h"
 #include "bench/load/id_requests.h"
@@ -133,10 +133,7 @@ bench::ServiceLevel BenchServeFlags::service_level() const {
     const std::string name = bound.substr(0, bound.find(':'));
     const std::string number = bound.substr(std::min(bound.size(), name.size() + 1));
     double milliseconds = 0;
-    const auto [end, error] =
-        std::from_chars(number.data(), number.data() + number.size(), milliseconds);
-    const bool is_number =
-        error == std::errc{} && end == number.data() + number.size() && milliseconds >= 0;
+    const bool is_number = CLI::detail::lexical_cast(number, milliseconds) && milliseconds >= 0;
     std::optional<double>* field = name == "ttft"   ? &level.ttft
                                    : name == "tpot" ? &level.tpot
                                    : name == "e2el" ? &level.e2el

@@ -11,7 +11,7 @@ import stub_server
 from stub_server import FIRST_SECONDS, GAP_SECONDS
 
 FIRST_MS, GAP_MS = FIRST_SECONDS * 1e3, GAP_SECONDS * 1e3
-LATE_MS = 45  # a busy machine's excuse; under half a gap, so that a figure cannot be a chunk late
+LATE_MS = 90  # a busy machine's excuse; under a gap, so that no figure can be a chunk late
 
 
 @pytest.fixture

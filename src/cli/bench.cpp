@@ -131,13 +131,15 @@ void add_bench_kernels(CLI::App& bench) {
 
 void add_bench_command(CLI::App& app) {
   CLI::App* bench = app.add_subcommand(
-      "bench", "Measure this machine, octavo's kernels and a model against its limits");
+      "bench",
+      "Measure this machine, octavo's kernels, a model against its limits, any server's load");
   bench->require_subcommand(1);
   add_bench_machine(*bench);
   add_bench_kernels(*bench);
   add_bench_model(*bench);
   add_bench_throughput(*bench);
   add_bench_lengths(*bench);
+  add_bench_serve(*bench);
 }
 
 }  // namespace octavo

@@ -1,0 +1,15 @@
+// http_ask.h - what is asked of a server. No MLX.
+#pragma once
+
+#include <string>
+
+namespace octavo::bench {
+
+struct HttpAsk {
+  std::string path = "/";
+  std::string json = {};  // sent as POST; empty: GET
+  std::string api_key = {};
+  double timeout_seconds = 600;  // for the whole exchange
+};
+
+}  // namespace octavo::bench

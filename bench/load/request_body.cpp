@@ -1,0 +1,29 @@
+#include "bench/load/request_body.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+
+namespace octavo::bench {
+
+std::string request_body(const LoadRequest& request, const BodyOptions& options) {
+  using Json = nlohmann::json;
+  Json body = {{"model", options.model},
+               {"max_tokens", request.max_tokens},
+               {"temperature", options.temperature},
+               {"stream", true},
+               {"stream_options", {{"include_usage", true}}}};
+  // Not OpenAI's own, so only sent when it is wanted.
+  if (options.ignore_eos) body["ignore_eos"] = true;
+  if (options.chat) {
+    const auto* text = std::get_if<std::string>(&request.prompt);
+    OCTAVO_CHECK(text != nullptr);
+    body["messages"] = Json::array({{{"role", "user"}, {"content", *text}}});
+  } else {
+    std::visit([&](const auto& prompt) { body["prompt"] = prompt; }, request.prompt);
+  }
+  // A text of a dataset may hold broken UTF-8; it is sent repaired rather than not at all.
+  return body.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace octavo::bench

@@ -1,0 +1,28 @@
+// sse_parser.h - server-sent events out of a byte stream that may be cut anywhere. No MLX.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace octavo::bench {
+
+// Lines may end in LF, CR LF or CR. Comments and fields other than data are skipped; the data lines
+// of one event are joined by LF. An event that no empty line ends is never reported.
+class SseParser {
+ public:
+  using OnData = std::function<void(std::string_view data)>;
+
+  // Calls on_data, which must not call feed, for each event that `bytes` completes.
+  void feed(std::string_view bytes, const OnData& on_data);
+
+ private:
+  void end_line(const OnData& on_data);
+
+  std::string line_;
+  std::string data_;
+  bool has_data_ = false;  // an event's data may be empty and still be an event
+  bool after_cr_ = false;  // a LF now belongs to the line that the CR ended
+};
+
+}  // namespace octavo::bench

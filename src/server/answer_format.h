@@ -9,7 +9,7 @@
 
 namespace octavo::server {
 
-// One per call. I/O thread only.
+// One per call; one thread at a time.
 class AnswerFormat {
  public:
   virtual ~AnswerFormat() = default;

@@ -81,16 +81,14 @@ void AnswerStream::check() {
 }
 
 Awaitable<std::vector<AnswerEvent>> AnswerStream::next(std::chrono::milliseconds silence) {
-  const auto deadline =
-      silence.count() == 0 ? Clock::time_point::max() : Clock::now() + silence;
+  const auto deadline = silence.count() == 0 ? Clock::time_point::max() : Clock::now() + silence;
   while (true) {
     check();
     std::vector<AnswerEvent> events = events_of(mailbox_->take());
     if (!events.empty() || Clock::now() >= deadline) co_return events;
     timer_.expires_at(deadline);
     boost::system::error_code cancelled;  // by a letter, or the client's leaving
-    co_await timer_.async_wait(
-        boost::asio::redirect_error(boost::asio::use_awaitable, cancelled));
+    co_await timer_.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, cancelled));
   }
 }
 
@@ -123,8 +121,7 @@ std::optional<AnswerEvent> AnswerStream::event_of(size_t prompt, Update update) 
     --open_choices_;
     choice.timer.ended(*delta.finish);
     if (*delta.finish == FinishReason::kError) throw RequestError(500, "", update.error);
-    if (!delta.stop_string.empty())
-      context_.model.engine.abort(requests_[prompt], update.choice);
+    if (!delta.stop_string.empty()) context_.model.engine.abort(requests_[prompt], update.choice);
   }
   return AnswerEvent{.index = static_cast<int>(index),
                      .text = std::move(delta.text),

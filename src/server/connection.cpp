@@ -38,7 +38,8 @@ HttpResponse preflight() {
   return {.status = 204,
           .content_type = "",
           .headers = {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
-                      {"Access-Control-Allow-Headers", "Authorization, Content-Type, x-api-key, X-Request-Id"},
+                      {"Access-Control-Allow-Headers",
+                       "Authorization, Content-Type, x-api-key, X-Request-Id"},
                       {"Access-Control-Max-Age", "600"}}};
 }
 
@@ -79,7 +80,8 @@ class Connection {
     socket_->stop_watching();
     const auto took = std::chrono::steady_clock::now() - began;
     const std::string_view route = router_.route_of(exchange.request());
-    if (exchange.status() != 0) context_.metrics.http_requests(route, exchange.status()).Increment();
+    if (exchange.status() != 0)
+      context_.metrics.http_requests(route, exchange.status()).Increment();
     if (context_.options.access_log) log_access(exchange, took, left);
     co_return !left && exchange.status() != 0 && exchange.keeps_alive();
   }
@@ -94,8 +96,8 @@ class Connection {
       co_await linger(*socket_);
       co_return;
     }
-    Allowance::Lease bytes = *context_.bodies.try_lend(0);
-    const bool whole = co_await reader_.read_body(exchange.mutable_request(), bytes);
+    exchange.body.bytes = *context_.bodies.try_lend(0);
+    const bool whole = co_await reader_.read_body(exchange.body);
     if (!whole) {
       co_await tell_failure(&exchange);
       co_return;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string_view>
 
+#include "server/admission.h"
 #include "server/http.h"
 
 namespace octavo::server {
@@ -15,11 +16,19 @@ using Awaitable = boost::asio::awaitable<T>;
 // The client has left: whoever works for it stops. Thrown by the writers below.
 struct ClientGone {};
 
+// A request's body and its share of the memory that bodies may take.
+struct HeldBody {
+  std::string text = {};
+  Allowance::Lease bytes = {};
+};
+
 class Exchange {
  public:
   virtual ~Exchange() = default;
 
   virtual const HttpRequest& request() const = 0;
+  // Once.
+  virtual HeldBody take_body() = 0;
 
   // Either send(), once, or start_stream() and any number of write()s. All throw ClientGone, a
   // write also when the client took nothing for too long.

@@ -15,7 +15,6 @@ struct HttpRequest {
   std::string path = {};   // without the query, percent-decoded
   std::string query = {};  // behind the question mark
   Headers headers = {};
-  std::string body = {};
   std::string id = {};  // X-Request-Id of the client, or one of ours
 
   // The first header of that name, in any case; empty when there is none.

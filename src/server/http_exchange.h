@@ -22,7 +22,7 @@ class HttpExchange : public Exchange {
   ~HttpExchange() override;
 
   const HttpRequest& request() const override { return request_; }
-  HttpRequest& mutable_request() { return request_; }
+  HeldBody take_body() override { return std::move(body); }
   Awaitable<void> send(HttpResponse response) override;
   Awaitable<void> start_stream(HttpResponse head) override;
   Awaitable<void> write(std::string_view bytes) override;
@@ -32,6 +32,8 @@ class HttpExchange : public Exchange {
     socket_->on_client_gone(std::move(callback));
   }
   void note(std::string_view name, std::string_view value) override;
+
+  HeldBody body;  // until it is taken
 
   // Ends the stream, if one was started.
   Awaitable<void> finish();

@@ -106,7 +106,7 @@ Awaitable<bool> HttpReader::answer_expectation() {
   co_return !error;
 }
 
-Awaitable<bool> HttpReader::read_body(HttpRequest& request, Allowance::Lease& bytes) {
+Awaitable<bool> HttpReader::read_body(HeldBody& body) {
   const HttpLimits& limits = context_.options.limits;
   auto& message = *parser_->message;
   if (!message.is_done()) {
@@ -121,7 +121,7 @@ Awaitable<bool> HttpReader::read_body(HttpRequest& request, Allowance::Lease& by
       co_await http::async_read_some(socket_->socket(), parser_->buffer, message,
                                      asio::redirect_error(asio::use_awaitable, error));
     }
-    if (!bytes.grow_to(static_cast<int64_t>(message.get().body().size()))) {
+    if (!body.bytes.grow_to(static_cast<int64_t>(message.get().body().size()))) {
       fail(429, "too many bytes of requests are open; try again later", Refusal::kBytes);
       co_return false;
     }
@@ -131,7 +131,7 @@ Awaitable<bool> HttpReader::read_body(HttpRequest& request, Allowance::Lease& by
     }
   }
   if (!error) {
-    request.body = std::move(message.get().body());
+    body.text = std::move(message.get().body());
     co_return true;
   }
   if (error == http::error::body_limit) {

@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 
-#include "server/admission.h"
 #include "server/client_socket.h"
 #include "server/http.h"
 #include "server/metrics.h"
@@ -27,8 +26,8 @@ class HttpReader {
 
   // The request's line and headers. Nothing: see failure().
   Awaitable<std::optional<HttpRequest>> read_head();
-  // Then its body, and how much of the server's memory it takes. False: see failure().
-  Awaitable<bool> read_body(HttpRequest& request, Allowance::Lease& bytes);
+  // Then its body. False: see failure().
+  Awaitable<bool> read_body(HeldBody& body);
 
   const ReadFailure& failure() const { return failure_; }
   bool keep_alive() const;

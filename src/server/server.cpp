@@ -42,10 +42,8 @@ void raise_descriptor_limit() {
 tcp::endpoint endpoint_of(asio::io_context& io, const std::string& host, uint16_t port) {
   error_code error;
   tcp::resolver resolver(io);
-  const auto found =
-      resolver.resolve(host, std::to_string(port), tcp::resolver::passive, error);
-  if (error || found.empty())
-    throw SetupError(fmt::format("--host {}: {}", host, error.message()));
+  const auto found = resolver.resolve(host, std::to_string(port), tcp::resolver::passive, error);
+  if (error || found.empty()) throw SetupError(fmt::format("--host {}: {}", host, error.message()));
   return found.begin()->endpoint();
 }
 
@@ -65,8 +63,8 @@ Listener::Listener(const std::string& host, uint16_t port) {
   if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
   if (!error) acceptor_.bind(endpoint, error);
   if (error) {
-    throw SetupError(fmt::format("cannot listen on {} port {}: {}; choose another with --port", host,
-                                 port, error.message()));
+    throw SetupError(fmt::format("cannot listen on {} port {}: {}; choose another with --port",
+                                 host, port, error.message()));
   }
   port_ = acceptor_.local_endpoint().port();
 }

@@ -5,19 +5,17 @@
 #include "server/chat_call.h"
 #include "server/chat_format.h"
 #include "server/endpoints/endpoints.h"
-#include "server/server_context.h"
+#include "server/json_request.h"
 
 namespace octavo::server {
 namespace {
 
 Awaitable<void> chat(ServerContext& context, Exchange& exchange) {
   const auto arrival = std::chrono::steady_clock::now();
-  const HttpRequest& request = exchange.request();
-  require_json(request);
   const Place place(context);
-  const auto prepare = [&] { return prepare_chat(parse_object(request.body), context.model); };
-  GenerationJob job = co_await context.on_text_worker(prepare);
-  if (job.id.empty()) job.id = request.id;
+  const auto prepare = [&](const Json& body) { return prepare_chat(body, context.model); };
+  GenerationJob job = co_await with_json_body(context, exchange, prepare);
+  if (job.id.empty()) job.id = exchange.request().id;
   ChatFormat format(context.model, job);
   co_await answer(context, exchange, job, format, arrival);
 }

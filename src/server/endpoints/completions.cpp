@@ -4,19 +4,17 @@
 #include "server/answer_schema.h"
 #include "server/completion_format.h"
 #include "server/endpoints/endpoints.h"
-#include "server/server_context.h"
+#include "server/json_request.h"
 
 namespace octavo::server {
 namespace {
 
 Awaitable<void> complete(ServerContext& context, Exchange& exchange) {
   const auto arrival = std::chrono::steady_clock::now();
-  const HttpRequest& request = exchange.request();
-  require_json(request);
   const Place place(context);
-  const auto prepare = [&] { return prepare_completion(parse_object(request.body), context.model); };
-  CompletionJob job = co_await context.on_text_worker(prepare);
-  if (job.id.empty()) job.id = request.id;
+  const auto prepare = [&](const Json& body) { return prepare_completion(body, context.model); };
+  CompletionJob job = co_await with_json_body(context, exchange, prepare);
+  if (job.id.empty()) job.id = exchange.request().id;
   CompletionFormat format(context.model, job);
   co_await answer(context, exchange, job, format, arrival);
 }

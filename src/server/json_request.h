@@ -1,0 +1,22 @@
+// json_request.h - a JSON body read and worked on away from the I/O thread.
+#pragma once
+
+#include <utility>
+
+#include "server/endpoint.h"
+#include "server/server_context.h"
+
+namespace octavo::server {
+
+// Parses the request's body and returns what `work` makes of it, both on a text worker. The body is
+// forgotten when that is done: what remains of a long one is its tokens.
+template <typename Work>
+Awaitable<std::invoke_result_t<Work, const Json&>> with_json_body(ServerContext& context,
+                                                                  Exchange& exchange, Work work) {
+  require_json(exchange.request());
+  const HeldBody body = exchange.take_body();
+  const auto on_worker = [&] { return work(parse_object(body.text)); };
+  co_return co_await context.on_text_worker(on_worker);
+}
+
+}  // namespace octavo::server

@@ -34,6 +34,12 @@ void append_quoted(std::string& out, std::string_view text) {
   out += '"';
 }
 
+// Digits only, and few enough to be a number everywhere.
+bool is_count(std::string_view text) {
+  const bool digits = text.find_first_not_of("0123456789") == std::string_view::npos;
+  return digits && !text.empty() && text.size() < 16 && (text == "0" || text.front() != '0');
+}
+
 // A value that could be taken for several is put in quotes.
 bool is_one_word(std::string_view text) {
   for (const char c : text) {
@@ -102,7 +108,11 @@ void log_event(spdlog::level::level_enum level, std::string_view message, const 
       line += ',';
       append_quoted(line, name);
       line += ':';
-      append_quoted(line, value);
+      if (is_count(value)) {
+        line += value;
+      } else {
+        append_quoted(line, value);
+      }
     }
   } else {
     line = message;

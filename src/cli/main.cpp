@@ -1,11 +1,15 @@
 // octavo - the command line. Parses, runs one command, and turns every error into one clear line.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/config_file.h"
 
 int main(int argc, char** argv) {
   CLI::App app{
@@ -20,7 +24,10 @@ int main(int argc, char** argv) {
   octavo::add_bench_command(app);
   try {
     octavo::init_logging();
-    app.parse(argc, argv);
+    std::vector<std::string> arguments =
+        octavo::with_config_file({argv + std::min(argc, 1), argv + argc});
+    std::ranges::reverse(arguments);  // as CLI11 wants them
+    app.parse(std::move(arguments));
     return 0;
   } catch (const CLI::ParseError& error) {
     return app.exit(error);

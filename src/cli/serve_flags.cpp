@@ -54,7 +54,9 @@ void ServeFlags::add_access_flags(CLI::App& command) {
       ->group(group);
   command
       .add_option("--served-model-name", served_model_name,
-                  "Names of the model in requests and answers (default: the file's or folder's)")
+                  "Name of the model in requests and answers; may be given several times (default: the "
+                  "file's or folder's)")
+      ->allow_extra_args(false)
       ->group(group);
 }
 
@@ -94,8 +96,12 @@ void ServeFlags::add_to(CLI::App& command) {
       ->group("Model and memory");
   add_access_flags(command);
   add_limit_flags(command);
-  command.set_config("--config", "",
-                     "A file with flags by their names, one a line: max-num-seqs = 32 (TOML)");
+  // Read by with_config_file() before the flags are; here for --help.
+  command
+      .add_option("--config", config,
+                  "A TOML file with flags by their names, one a line: max-num-seqs = 32. The command "
+                  "line comes first")
+      ->type_name("FILE");
 }
 
 void ServeFlags::finish() {

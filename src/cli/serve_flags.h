@@ -17,6 +17,7 @@ struct ServeFlags {
   std::string generation_config = "auto";
   std::string api_key_file;
   std::string log_format = "text";
+  std::string config;
   double sse_keepalive = 20;
   double drain_timeout = 30;
 

@@ -44,8 +44,10 @@ IgnoredFields read_fields(const Json& body, const FieldTable<Target>& table, Tar
   }
   for (const auto& [name, value] : body.items()) {
     const auto field = std::ranges::find(table, name, &Field<Target>::name);
-    if (value.is_null() || (field != table.end() && field->use == FieldUse::kHint)) {
-      if (field == table.end() || field->use == FieldUse::kHint) ignored.push_back(name);
+    if (field != table.end() && field->use == FieldUse::kHint) {
+      ignored.push_back(name);
+    } else if (value.is_null()) {
+      // Asks for nothing. A strange name is not repeated: it would be the client's own header.
     } else if (field == table.end()) {
       refuse(name, "is not a field octavo knows; it may change the answer, so it is not ignored");
     } else {
@@ -55,13 +57,18 @@ IgnoredFields read_fields(const Json& body, const FieldTable<Target>& table, Tar
   return ignored;
 }
 
-// {"type":"object","properties":...} of OpenAPI 3.1.
+// {"type":"object","properties":...} of OpenAPI 3.1; x-octavo-refused has the reasons of the
+// refused.
 template <typename Target>
 Json schema_of(const FieldTable<Target>& table) {
   Json properties = Json::object();
   Json required = Json::array();
+  Json refused = Json::object();
   for (const Field<Target>& field : table) {
-    if (field.use == FieldUse::kRefused) continue;
+    if (field.use == FieldUse::kRefused) {
+      refused[field.name] = field.about;
+      continue;
+    }
     Json schema = field.schema;
     if (field.required) {
       required.push_back(field.name);
@@ -74,8 +81,9 @@ Json schema_of(const FieldTable<Target>& table) {
   }
   Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
   if (!required.empty()) schema["required"] = std::move(required);
-  // Unknown fields are refused, as they may change the answer.
-  schema["additionalProperties"] = false;
+  // Other fields are refused, as they may change the answer; these are known and have a reason.
+  schema["additionalProperties"] = {{"type", "null"}};
+  if (!refused.empty()) schema["x-octavo-refused"] = std::move(refused);
   return schema;
 }
 

@@ -1,5 +1,7 @@
 #include "server/chat_call.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "server/chat_input.h"
 #include "server/field_kinds.h"
@@ -91,7 +93,8 @@ const FieldTable<ChatPromptCall>& chat_prompt_fields() {
       used<Prompt>("documents", {{"type", "array"}, {"items", {{"type", "object"}}}},
                    "Handed to the template",
                    [](const Json& v, Prompt& c) {
-                     if (!v.is_array()) refuse("documents", "must be a list of objects");
+                     if (!v.is_array() || !std::ranges::all_of(v, &Json::is_object))
+                       refuse("documents", "must be a list of objects");
                      c.render.documents = v;
                    }),
       used<Prompt>("reasoning_effort", string_schema(32), "Handed to the template",

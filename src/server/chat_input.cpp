@@ -81,7 +81,14 @@ Json messages_schema() {
       {"type", "object"},
       {"properties", {{"role", {{"type", "string"}, {"enum", kRoles}}}, {"content", content}}},
       {"required", {"role", "content"}}};
-  return {{"type", "array"}, {"items", message}, {"minItems", 1}, {"maxItems", kMaxMessages}};
+  // What the assistant said may have been tool calls alone.
+  const Json silent = {
+      {"type", "object"},
+      {"properties",
+       {{"role", {{"type", "string"}, {"enum", {"assistant"}}}}, {"content", {{"type", "null"}}}}},
+      {"required", Json::array({"role"})}};
+  const Json any = {{"anyOf", {message, silent}}};
+  return {{"type", "array"}, {"items", any}, {"minItems", 1}, {"maxItems", kMaxMessages}};
 }
 
 }  // namespace octavo::server

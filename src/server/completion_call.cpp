@@ -15,10 +15,10 @@ constexpr int kDefaultMaxTokens = 16;
 
 Json prompt_schema() {
   const Json text = string_schema(kMaxPromptBytes);
-  Json tokens = tokens_schema();
-  tokens["minItems"] = 1;
+  const Json tokens = filled_tokens_schema();
   const auto list_of = [](Json items) {
-    return Json{{"type", "array"}, {"items", std::move(items)}, {"minItems", 1}};
+    return Json{
+        {"type", "array"}, {"items", std::move(items)}, {"minItems", 1}, {"maxItems", kMaxPrompts}};
   };
   return {{"anyOf", {text, tokens, list_of(text), list_of(tokens)}}};
 }

@@ -14,8 +14,11 @@ inline Json boolean_schema() { return {{"type", "boolean"}}; }
 inline Json string_schema(size_t max_length) {
   return {{"type", "string"}, {"maxLength", max_length}};
 }
-inline Json strings_schema(size_t max_length, size_t max_items) {
-  return {{"type", "array"}, {"items", string_schema(max_length)}, {"maxItems", max_items}};
+inline Json filled_string_schema(size_t max_length) {
+  return {{"type", "string"}, {"minLength", 1}, {"maxLength", max_length}};
+}
+inline Json filled_strings_schema(size_t max_length, size_t max_items) {
+  return {{"type", "array"}, {"items", filled_string_schema(max_length)}, {"maxItems", max_items}};
 }
 inline Json integer_schema(int64_t low, int64_t high) {
   return {{"type", "integer"}, {"minimum", low}, {"maximum", high}};
@@ -24,6 +27,11 @@ inline Json number_schema(double low, double high) {
   return {{"type", "number"}, {"minimum", low}, {"maximum", high}};
 }
 inline Json tokens_schema() { return {{"type", "array"}, {"items", integer_schema(0, kMaxInt)}}; }
+inline Json filled_tokens_schema() {
+  Json schema = tokens_schema();
+  schema["minItems"] = 1;
+  return schema;
+}
 
 template <typename Target>
 Field<Target> used(std::string name, Json schema, std::string about,

@@ -86,7 +86,13 @@ void add_prompt(GenerationJob& job, PreparedPrompt prompt, const GenerationCall&
   // The rest is checked here, before any prompt of the call is submitted.
   Request probe = job.engine;
   probe.prompt = std::move(prompt.tokens);
-  validate(probe, {.max_model_len = model.max_model_len, .vocab = model.vocab});
+  try {
+    validate(probe, {.max_model_len = model.max_model_len, .vocab = model.vocab});
+  } catch (const RequestError& error) {
+    // The engine knows the prompt by its own name only, and begins the message with it.
+    if (error.param() != "prompt") throw;
+    refuse(field, std::string(error.what()).substr(std::string_view("prompt: ").size()));
+  }
   prompt.tokens = std::move(probe.prompt);
   job.prompts.push_back(std::move(prompt));
 }

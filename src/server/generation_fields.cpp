@@ -71,7 +71,7 @@ FieldTable<Call> sampling_fields() {
           "temperature", number_schema(0, 100),
           "0 takes the likeliest token; default: the model's own, or 1",
           [](const Json& v, Call& c) { c.temperature = to_number(v, "temperature", 0, 100); }),
-      used<Call>("top_p", number_schema(0, 1),
+      used<Call>("top_p", {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}},
                  "Keep the likeliest tokens that together reach this probability",
                  [](const Json& v, Call& c) { c.top_p = to_number(v, "top_p", 0, 1); }),
       used<Call>("top_k", integer_schema(-1, kMaxInt),
@@ -95,21 +95,23 @@ FieldTable<Call> sampling_fields() {
                  [](const Json& v, Call& c) {
                    c.engine.sampling.frequency_penalty = to_number(v, "frequency_penalty", -2, 2);
                  }),
-      used<Call>("seed", {{"type", "integer"}},
-                 "The same seed gives the same answer; without one each answer is drawn anew",
-                 [](const Json& v, Call& c) {
-                   c.seed = to_integer(v, "seed", std::numeric_limits<int64_t>::min(),
-                                       std::numeric_limits<int64_t>::max());
-                 }),
+      used<Call>(
+          "seed",
+          integer_schema(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()),
+          "The same seed gives the same answer; without one each answer is drawn anew",
+          [](const Json& v, Call& c) {
+            c.seed = to_integer(v, "seed", std::numeric_limits<int64_t>::min(),
+                                std::numeric_limits<int64_t>::max());
+          }),
       used<Call>("logit_bias",
                  {{"type", "object"},
                   {"additionalProperties", number_schema(-100, 100)},
                   {"propertyNames", {{"pattern", "^[0-9]{1,6}$"}}}},
                  "Added to the logits of tokens, by their id", read_logit_bias),
-      used<Call>("allowed_token_ids", tokens_schema(), "Only these tokens may be drawn",
+      used<Call>("allowed_token_ids", filled_tokens_schema(), "Only these tokens may be drawn",
                  read_allowed_tokens),
-      used<Call>("bad_words", strings_schema(kMaxStopBytes, 1024), "Words that may not be written",
-                 read_bad_words),
+      used<Call>("bad_words", filled_strings_schema(kMaxStopBytes, 1024),
+                 "Words that may not be written", read_bad_words),
   };
 }
 
@@ -124,10 +126,11 @@ FieldTable<Call> length_fields() {
                  [](const Json& v, Call& c) {
                    c.engine.min_tokens = to_int(v, "min_tokens", 0, kMaxInt);
                  }),
-      used<Call>(
-          "stop",
-          {{"anyOf", {string_schema(kMaxStopBytes), strings_schema(kMaxStopBytes, kMaxStops)}}},
-          "The answer ends before the first of these", read_stop),
+      used<Call>("stop",
+                 {{"anyOf",
+                   {filled_string_schema(kMaxStopBytes),
+                    filled_strings_schema(kMaxStopBytes, kMaxStops)}}},
+                 "The answer ends before the first of these", read_stop),
       used<Call>(
           "stop_token_ids", tokens_schema(), "The answer ends with the first of these",
           [](const Json& v, Call& c) { c.engine.stop_token_ids = to_tokens(v, "stop_token_ids"); }),
@@ -137,7 +140,8 @@ FieldTable<Call> length_fields() {
                  }),
       used<Call>("ignore_eos", boolean_schema(), "Go on after the model's own stop tokens",
                  [](const Json& v, Call& c) { c.engine.ignore_eos = to_bool(v, "ignore_eos"); }),
-      used<Call>("truncate_prompt_tokens", integer_schema(-1, kMaxInt),
+      used<Call>("truncate_prompt_tokens",
+                 {{"anyOf", {integer_schema(-1, -1), integer_schema(1, kMaxInt)}}},
                  "Keep only this many tokens at the prompt's end; -1: as many as fit",
                  [](const Json& v, Call& c) {
                    c.truncate_prompt_tokens = to_int(v, "truncate_prompt_tokens", -1, kMaxInt);
@@ -191,7 +195,7 @@ FieldTable<Call> form_fields() {
       used<Call>(
           "request_id", string_schema(kMaxNameBytes), "The id of the answer",
           [](const Json& v, Call& c) { c.request_id = to_string(v, "request_id", kMaxNameBytes); }),
-      used<Call>("cache_salt", string_schema(kMaxNameBytes),
+      used<Call>("cache_salt", filled_string_schema(kMaxNameBytes),
                  "Prompts with different salts share no cached prefix",
                  [](const Json& v, Call& c) {
                    c.engine.cache_salt = to_string(v, "cache_salt", kMaxNameBytes);

@@ -37,9 +37,10 @@ int64_t to_integer(const Json& value, const std::string& field, int64_t low, int
   if (!value.is_number()) wrong();
   if (value.is_number_float()) {
     const double number = value.get<double>();
-    // Both bounds of int64_t are exact, or rounded outwards, as doubles; 2^63 itself is too large.
+    // Both bounds of int64_t are exact, or rounded outwards, as doubles. 2^63 is too large, and
+    // what was read as -2^63 was less: that number itself is read as an integer.
     if (!(number >= static_cast<double>(low) && number <= static_cast<double>(high)) ||
-        number >= 0x1p63 || std::trunc(number) != number)
+        number >= 0x1p63 || number <= -0x1p63 || std::trunc(number) != number)
       wrong();
     return static_cast<int64_t>(number);
   }

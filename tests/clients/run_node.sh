@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# OpenAI's client for Node against a running server: run_node.sh URL   (OCTAVO_API_KEY if it wants a key)
+set -euo pipefail
+url=${1:?usage: run_node.sh URL}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work=$here/../../build/clients-node
+mkdir -p "$work"
+cp "$here"/node/package.json "$here"/node/smoke.mjs "$work"
+npm install --prefix "$work" --no-audit --no-fund --silent
+node "$work/smoke.mjs" "$url"

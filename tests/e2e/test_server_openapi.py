@@ -1,0 +1,180 @@
+"""/openapi.json against the code: what it lists is taken, what it says is refused is refused by name, and its bounds
+are the code's."""
+
+import http.client
+import json
+from urllib.parse import urlsplit
+
+import pytest
+import running_server
+
+MESSAGES = [{"role": "user", "content": "Hi"}]
+GENERATION = {
+    "model": "tiny", "n": 2, "stream": False, "stream_options": {"include_usage": True}, "skip_special_tokens": False,
+    "add_special_tokens": True, "prompt_logprobs": 2, "return_token_ids": True, "priority": -3, "request_id": "mine",
+    "cache_salt": "salt", "max_tokens": 2, "min_tokens": 1, "stop": ["x", "yy"], "stop_token_ids": [5],
+    "include_stop_str_in_output": True, "ignore_eos": True, "truncate_prompt_tokens": 4, "temperature": 0.5, "top_p": 0.5,
+    "top_k": 5, "min_p": 0.1, "repetition_penalty": 1.1, "presence_penalty": 0.5, "frequency_penalty": -0.5, "seed": -7,
+    "logit_bias": {"5": -1.5}, "allowed_token_ids": [5, 6], "bad_words": ["word"], "user": "me", "metadata": {"a": "b"},
+    "store": True, "service_tier": "auto", "safety_identifier": "x", "prompt_cache_key": "x",
+    "prompt_cache_retention": "24h", "cache_control": {}, "context_management": {}, "timeout": 3,
+}
+CHAT_PROMPT = {
+    "messages": MESSAGES, "add_generation_prompt": False, "continue_final_message": False,
+    "chat_template_kwargs": {"a": [1]}, "documents": [{"title": "a"}], "reasoning_effort": "low",
+}
+VALID = {
+    "/v1/completions": {"prompt": "Hi", "echo": True, "logprobs": 3} | GENERATION,
+    "/v1/chat/completions": {"max_completion_tokens": 2, "logprobs": True, "top_logprobs": 2, "parallel_tool_calls": True,
+                             "prediction": {}} | CHAT_PROMPT | GENERATION,
+    "/tokenize": {"model": "tiny", "prompt": "Hi", "add_special_tokens": False, "return_token_strs": True} | CHAT_PROMPT,
+    "/detokenize": {"model": "tiny", "tokens": [5, 6]},
+}
+LEAST = {
+    "/v1/completions": {"prompt": "Hi", "max_tokens": 2},
+    "/v1/chat/completions": {"messages": MESSAGES, "max_tokens": 2},
+    "/tokenize": {"messages": MESSAGES},
+    "/detokenize": {"tokens": [5]},
+}
+# A field that needs another one beside it, or the absence of one.
+BESIDE = {"stream_options": {"stream": True}, "top_logprobs": {"logprobs": True}, "prompt": {"messages": None}}
+
+
+@pytest.fixture(scope="module")
+def server(octavo, make_model):
+    flags = ("--max-model-len", 256, "--served-model-name", "tiny")
+    with running_server.running(octavo, make_model("llama"), *flags) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def ask(server):
+    """ask(path, body) returns status, headers and the answer; a body that is no dict is sent as it is."""
+    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=60)
+
+    def send(path: str, body=None):
+        data = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
+        connection.request("GET" if body is None else "POST", path, data, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        text = answer.read()
+        return answer.status, answer.headers, json.loads(text) if "json" in answer.headers["Content-Type"] else text
+
+    return send
+
+
+@pytest.fixture(scope="module")
+def document(ask):
+    return ask("/openapi.json")[2]
+
+
+def body_schema(document, path: str) -> dict:
+    return document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+
+
+def properties(document, path: str) -> dict[str, list[dict]]:
+    """Each field's alternatives, without null."""
+    found = {}
+    for name, schema in body_schema(document, path)["properties"].items():
+        kinds = schema.get("anyOf", [schema])
+        found[name] = [inner for kind in kinds for inner in kind.get("anyOf", [kind]) if kind != {"type": "null"}]
+    return found
+
+
+@pytest.mark.parametrize("path", VALID)
+def test_every_documented_field_is_taken(path, document, ask):
+    assert set(VALID[path]) == set(properties(document, path))
+    required = body_schema(document, path).get("required", [])
+    for name, value in VALID[path].items():
+        status, _, answer = ask(path, LEAST[path] | {name: value} | BESIDE.get(name, {}))
+        assert status == 200, (name, answer)
+        status, _, answer = ask(path, LEAST[path] | {name: None})
+        assert status == (400 if name in required else 200) or name in LEAST[path], (name, answer)
+
+
+@pytest.mark.parametrize("path", VALID)
+def test_everything_documented_at_once_is_taken(path, ask):
+    body = VALID[path] | {"stream_options": None} if "stream_options" in VALID[path] else dict(VALID[path])
+    if path == "/tokenize":
+        del body["prompt"]
+    assert ask(path, body)[0] == 200
+
+
+HARMFUL = {
+    "response_format": {"type": "json_object"}, "use_beam_search": True, "length_penalty": 2, "tool_choice": "required",
+    "function_call": {"name": "f"}, "return_tokens_as_token_ids": True, "spaces_between_special_tokens": False,
+    "detokenize": False, "echo": True, "best_of": 2, "suffix": "end", "verbosity": "high",
+}
+
+
+@pytest.mark.parametrize("path", ["/v1/completions", "/v1/chat/completions"])
+def test_every_refused_field_is_refused_by_name(path, document, ask):
+    refused = body_schema(document, path)["x-octavo-refused"]
+    assert len(refused) >= 15 and not set(refused) & set(properties(document, path))
+    for name, reason in refused.items():
+        status, _, answer = ask(path, LEAST[path] | {name: HARMFUL.get(name, ["something"])})
+        assert status == 400 and answer["error"]["param"] == name, (name, answer)
+        assert answer["error"]["message"] == f"{name}: {reason}"
+        assert ask(path, LEAST[path] | {name: None})[0] == 200
+
+
+def outside(schema: dict) -> list:
+    """Values just outside what a schema allows."""
+    kind = schema.get("type")
+    wrong = {"boolean": ["yes", 1], "string": [7, {}], "array": ["x", {}], "object": [[], "x"],
+             "integer": [1.5, "1", True], "number": ["1", True, {}]}.get(kind, [])
+    if kind in ("integer", "number"):
+        wrong += [schema[bound] + step for bound, step in (("minimum", -1), ("maximum", 1), ("exclusiveMinimum", 0))
+                  if bound in schema]
+    if "minLength" in schema:
+        wrong.append("")
+    if "maxLength" in schema and schema["maxLength"] < 10**5:
+        wrong.append("x" * (schema["maxLength"] + 1))
+    if "minItems" in schema:
+        wrong.append([])
+    if "items" in schema:
+        wrong += [[item] for item in outside(schema["items"])]
+        if schema.get("maxItems", 10**6) < 10**4:
+            wrong.append(["x"] * (schema["maxItems"] + 1))
+    return wrong
+
+
+@pytest.mark.parametrize("path", VALID)
+def test_bounds_of_the_document_are_those_of_the_code(path, document, ask):
+    tried = 0
+    for name, kinds in properties(document, path).items():
+        if len(kinds) > 1 or name == "messages":
+            continue  # what one form refuses another may take
+        for value in outside(kinds[0]):
+            status, _, answer = ask(path, LEAST[path] | {name: value} | BESIDE.get(name, {}))
+            assert status == 400 and answer["error"]["param"].split(".")[0].split("[")[0] == name, (name, value, answer)
+            tried += 1
+        for bound in ("minimum", "maximum"):
+            if bound in kinds[0] and name not in ("max_tokens", "min_tokens"):
+                status, _, answer = ask(path, LEAST[path] | {name: kinds[0][bound]} | BESIDE.get(name, {}))
+                assert status == 200, (name, kinds[0][bound], answer)
+    assert tried >= 5
+
+
+@pytest.mark.parametrize("path", VALID)
+def test_unknown_fields_are_refused_and_never_repeated_in_a_header(path, ask):
+    status, _, answer = ask(path, LEAST[path] | {"no such": 1})
+    assert status == 400 and answer["error"]["param"] == "no such"
+    # Asks for nothing, so it is let through; its name is whoever's.
+    status, headers, _ = ask(path, LEAST[path] | {"a\r\nSet-Cookie: b\r\n\r\n\0": None})
+    assert status == 200
+    assert "Set-Cookie" not in headers and "x-octavo-ignored" not in headers
+
+
+@pytest.mark.parametrize("body", [
+    '{"messages": [{"role": "user", "content": "NUL \\u0000 and half \\ud800 a pair"}], "max_tokens": 2}',
+    '{"messages": [{"role": "assistant"}], "max_tokens": 2}',
+    '{"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}], "max_tokens": 2}',
+])
+def test_odd_chats_have_a_plain_answer(body, ask):
+    assert ask("/v1/chat/completions", body)[0] in (200, 400)
+
+
+@pytest.mark.parametrize("documents", [["x"], [1], [None], {"a": 1}])
+def test_documents_are_objects(documents, ask):
+    status, _, answer = ask("/v1/chat/completions", LEAST["/v1/chat/completions"] | {"documents": documents})
+    assert status == 400 and answer["error"]["param"] == "documents"

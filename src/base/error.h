@@ -15,7 +15,9 @@ namespace octavo {
 class RequestError : public std::runtime_error {
  public:
   RequestError(int status, std::string param, const std::string& message)
-      : std::runtime_error(param.empty() ? message : param + ": " + message), status_(status), param_(std::move(param)) {}
+      : std::runtime_error(param.empty() ? message : param + ": " + message),
+        status_(status),
+        param_(std::move(param)) {}
   int status() const { return status_; }
   const std::string& param() const { return param_; }
 

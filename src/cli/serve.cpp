@@ -24,8 +24,8 @@ using Clock = std::chrono::steady_clock;
 void row(const char* name, const std::string& value) { fmt::print("  {:<12}{}\n", name, value); }
 
 void print_curl(const std::string& url, bool chat, bool key) {
-  fmt::print("\nTry it:\n  curl {}{} {}-H 'Content-Type: application/json' \\\n    -d '{}'\n\n", url,
-             chat ? "/v1/chat/completions" : "/v1/completions",
+  fmt::print("\nTry it:\n  curl {}{} {}-H 'Content-Type: application/json' \\\n    -d '{}'\n\n",
+             url, chat ? "/v1/chat/completions" : "/v1/completions",
              key ? "-H \"Authorization: Bearer $OCTAVO_API_KEY\" " : "",
              chat ? R"({"messages": [{"role": "user", "content": "Say hello."}]})"
                   : R"({"prompt": "Once upon a time", "max_tokens": 64})");
@@ -35,16 +35,17 @@ void print_summary(const Llm& llm, const server::ServedModel& served, const Serv
                    const std::string& url, double seconds) {
   const ModelDescription& model = llm.engine().model();
   fmt::print("octavo {}\n", OCTAVO_VERSION);
-  row("model", fmt::format("{}: {}, {} parameters, {} {}", served.name(), model.plan.family,
-                           format_count(model.parameters), format_bytes(model.file_bytes),
-                           model.container));
-  row("computes in", fmt::format("{}{}", name_of(model.dtype),
-                                 model.quantization.empty() ? "" : ", weights " + model.quantization));
-  row("device", fmt::format("CPU, {}, {} threads", name_of(cpu::active_isa()),
-                            compute_pool().threads()));
-  row("context", fmt::format("{} tokens; up to {} sequences at once, {} may be open",
-                             served.max_model_len, served.max_num_seqs,
-                             flags.server.max_open_requests));
+  row("model",
+      fmt::format("{}: {}, {} parameters, {} {}", served.name(), model.plan.family,
+                  format_count(model.parameters), format_bytes(model.file_bytes), model.container));
+  row("computes in",
+      fmt::format("{}{}", name_of(model.dtype),
+                  model.quantization.empty() ? "" : ", weights " + model.quantization));
+  row("device",
+      fmt::format("CPU, {}, {} threads", name_of(cpu::active_isa()), compute_pool().threads()));
+  row("context",
+      fmt::format("{} tokens; up to {} sequences at once, {} may be open", served.max_model_len,
+                  served.max_num_seqs, flags.server.max_open_requests));
   fmt::print("{}", llm.engine().memory().table());
   row("listening", fmt::format("{} (ready in {:.1f} s)", url, seconds));
   row("playground", url + "/");
@@ -65,8 +66,10 @@ void run(ServeFlags flags) {
   const auto llm = flags.model.load(options);
   const server::ServedModel served = make_served_model(*llm, flags, options);
   if (!server::is_loopback(flags.server.host))
-    spdlog::warn("listening on {}: keys and answers cross the network unencrypted unless a proxy "
-                 "with TLS stands in front", flags.server.host);
+    spdlog::warn(
+        "listening on {}: keys and answers cross the network unencrypted unless a proxy "
+        "with TLS stands in front",
+        flags.server.host);
   {
     server::Server server(std::move(listener), served, flags.server);
     print_summary(*llm, served, flags, url,
@@ -89,7 +92,8 @@ void add_serve_command(CLI::App& app) {
       "  octavo serve MODEL\n"
       "  octavo serve MODEL --port 9000 --max-num-seqs 32 --max-model-len 4096\n"
       "  octavo serve MODEL --config serve.toml\n\n"
-      "Without flags it listens on this machine only. The same request has the same answer, bit for\n"
+      "Without flags it listens on this machine only. The same request has the same answer, bit "
+      "for\n"
       "bit, whoever else is asking. SIGTERM lets open requests end first.");
   flags->add_to(*command);
   command->callback([flags] { run(*flags); });

@@ -39,9 +39,10 @@ void ServeFlags::add_access_flags(CLI::App& command) {
       ->capture_default_str()
       ->group(group);
   command
-      .add_option("--api-key", server.api_keys,
-                  "A key clients must send as Authorization: Bearer KEY; may be given several times. "
-                  "Better: --api-key-file, or OCTAVO_API_KEY in the environment")
+      .add_option(
+          "--api-key", server.api_keys,
+          "A key clients must send as Authorization: Bearer KEY; may be given several times. "
+          "Better: --api-key-file, or OCTAVO_API_KEY in the environment")
       ->allow_extra_args(false)
       ->group(group);
   command.add_option("--api-key-file", api_key_file, "A file with one key a line")->group(group);
@@ -75,8 +76,9 @@ void ServeFlags::add_limit_flags(CLI::App& command) {
       ->check(CLI::NonNegativeNumber);
   option("--log-format", log_format, "text, or json: one object a line")
       ->check(CLI::IsMember({"text", "json"}));
-  command.add_flag("--access-log,!--no-access-log", server.access_log,
-                   "A line for every request (on unless switched off)")
+  command
+      .add_flag("--access-log,!--no-access-log", server.access_log,
+                "A line for every request (on unless switched off)")
       ->group(group);
 }
 
@@ -104,9 +106,11 @@ void ServeFlags::finish() {
   server.drain_timeout = milliseconds(drain_timeout);
   server.version = OCTAVO_VERSION;
   if (!server::is_loopback(server.host) && server.api_keys.empty()) {
-    throw SetupError(fmt::format(
-        "--host {} lets other machines ask: give --api-key-file or set OCTAVO_API_KEY, or listen on "
-        "127.0.0.1", server.host));
+    throw SetupError(
+        fmt::format("--host {} lets other machines ask: give --api-key-file or set OCTAVO_API_KEY, "
+                    "or listen on "
+                    "127.0.0.1",
+                    server.host));
   }
 }
 

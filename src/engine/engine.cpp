@@ -7,9 +7,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/compute_pool.h"
 #include "base/error.h"
 #include "base/system_memory.h"
-#include "base/compute_pool.h"
 #include "engine/engine_loop.h"
 #include "engine/runner.h"
 

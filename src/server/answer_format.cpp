@@ -30,7 +30,8 @@ void merge(AnswerEvent& whole, AnswerEvent&& event) {
 HttpResponse head(const GenerationJob& job, const char* content_type) {
   HttpResponse response{.content_type = content_type};
   if (!job.ignored.empty())
-    response.headers.emplace_back("x-octavo-ignored", fmt::format("{}", fmt::join(job.ignored, ", ")));
+    response.headers.emplace_back("x-octavo-ignored",
+                                  fmt::format("{}", fmt::join(job.ignored, ", ")));
   return response;
 }
 
@@ -72,8 +73,8 @@ Awaitable<void> answer_streamed(ServerContext& context, Exchange& exchange,
   if (!last_words.empty()) co_await exchange.write(last_words);
 }
 
-Awaitable<void> answer_whole(Exchange& exchange, const GenerationJob& job, AnswerFormat& format,
-                             AnswerStream& answers) {
+Awaitable<void> answer_whole(ServerContext& context, Exchange& exchange, const GenerationJob& job,
+                             AnswerFormat& format, AnswerStream& answers) {
   std::vector<AnswerEvent> whole(job.prompts.size() * static_cast<size_t>(job.engine.n));
   for (size_t i = 0; i < whole.size(); ++i) whole[i].index = static_cast<int>(i);
   while (!answers.done()) {
@@ -82,7 +83,14 @@ Awaitable<void> answer_whole(Exchange& exchange, const GenerationJob& job, Answe
       merge(whole[static_cast<size_t>(event.index)], std::move(event));
   }
   HttpResponse response = head(job, "application/json");
-  response.body = format.whole(whole, answers.usage());
+  const auto write = [&] { return format.whole(whole, answers.usage()); };
+  const bool with_logprobs =
+      job.engine.sampling.logprobs >= 0 || job.engine.sampling.prompt_logprobs >= 0;
+  if (with_logprobs) {  // can be millions of tokens to spell
+    response.body = co_await context.on_text_worker(write);
+  } else {
+    response.body = write();
+  }
   co_await exchange.send(std::move(response));
 }
 
@@ -95,7 +103,7 @@ Awaitable<void> answer(ServerContext& context, Exchange& exchange, const Generat
   if (job.stream) {
     co_await answer_streamed(context, exchange, job, format, answers);
   } else {
-    co_await answer_whole(exchange, job, format, answers);
+    co_await answer_whole(context, exchange, job, format, answers);
   }
   note_usage(exchange, answers.usage());
 }

@@ -17,7 +17,9 @@ using Clock = std::chrono::steady_clock;
 AnswerStream::AnswerStream(ServerContext& context, Exchange& exchange, const GenerationJob& job,
                            Clock::time_point arrival)
     : context_(context), exchange_(exchange), job_(job), timer_(context.io) {
-  mailbox_ = std::make_shared<UpdateMailbox>(context.io.get_executor(), [this] { wake(); });
+  mailbox_ = std::make_shared<UpdateMailbox>(
+      context.io.get_executor(), [this] { wake(); },
+      job.stream ? kMailboxBytes : kUnboundedMailbox);
   for (const PreparedPrompt& prompt : job.prompts) {
     const auto length = static_cast<int>(prompt.tokens.size());
     usage_.prompt_tokens += length;
@@ -81,16 +83,14 @@ void AnswerStream::check() {
 }
 
 Awaitable<std::vector<AnswerEvent>> AnswerStream::next(std::chrono::milliseconds silence) {
-  const auto deadline =
-      silence.count() == 0 ? Clock::time_point::max() : Clock::now() + silence;
+  const auto deadline = silence.count() == 0 ? Clock::time_point::max() : Clock::now() + silence;
   while (true) {
     check();
     std::vector<AnswerEvent> events = events_of(mailbox_->take());
     if (!events.empty() || Clock::now() >= deadline) co_return events;
     timer_.expires_at(deadline);
     boost::system::error_code cancelled;  // by a letter, or the client's leaving
-    co_await timer_.async_wait(
-        boost::asio::redirect_error(boost::asio::use_awaitable, cancelled));
+    co_await timer_.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, cancelled));
   }
 }
 
@@ -123,8 +123,7 @@ std::optional<AnswerEvent> AnswerStream::event_of(size_t prompt, Update update) 
     --open_choices_;
     choice.timer.ended(*delta.finish);
     if (*delta.finish == FinishReason::kError) throw RequestError(500, "", update.error);
-    if (!delta.stop_string.empty())
-      context_.model.engine.abort(requests_[prompt], update.choice);
+    if (!delta.stop_string.empty()) context_.model.engine.abort(requests_[prompt], update.choice);
   }
   return AnswerEvent{.index = static_cast<int>(index),
                      .text = std::move(delta.text),

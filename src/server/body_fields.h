@@ -2,6 +2,7 @@
 // what the OpenAPI document says of them stand in one place.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -32,6 +33,8 @@ using FieldTable = std::vector<Field<Target>>;
 
 // Hints that were seen, for the header x-octavo-ignored.
 using IgnoredFields = std::vector<std::string>;
+// Unless there are too many, or the name is none that a header could hold.
+void add_ignored(IgnoredFields& ignored, const std::string& name);
 
 // Reads every field of `body` into `target`. Throws RequestError(400) for a required field that is
 // missing and for one that is not in the table.
@@ -45,7 +48,7 @@ IgnoredFields read_fields(const Json& body, const FieldTable<Target>& table, Tar
   for (const auto& [name, value] : body.items()) {
     const auto field = std::ranges::find(table, name, &Field<Target>::name);
     if (value.is_null() || (field != table.end() && field->use == FieldUse::kHint)) {
-      if (field == table.end() || field->use == FieldUse::kHint) ignored.push_back(name);
+      if (field == table.end() || field->use == FieldUse::kHint) add_ignored(ignored, name);
     } else if (field == table.end()) {
       refuse(name, "is not a field octavo knows; it may change the answer, so it is not ignored");
     } else {

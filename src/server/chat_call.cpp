@@ -21,7 +21,8 @@ void read_reasoning_effort(const Json& value, ChatPromptCall& call) {
 
 FieldTable<Call> logprob_fields() {
   return {
-      used<Call>("max_completion_tokens", integer_schema(1, kMaxInt), "OpenAI's name for max_tokens",
+      used<Call>("max_completion_tokens", integer_schema(1, kMaxInt),
+                 "OpenAI's name for max_tokens",
                  [](const Json& v, Call& c) {
                    c.max_tokens = to_int(v, "max_completion_tokens", 1, kMaxInt);
                  }),
@@ -50,14 +51,17 @@ FieldTable<Call> refused_chat_fields() {
       refused<Call>("web_search_options", "is not supported"),
       refused<Call>("verbosity", "is not supported", [](const Json& v) { return v == "medium"; }),
       refused<Call>("echo", "is not supported for chats", asks_false),
-      refused<Call>("chat_template", "a request's own template is not trusted; the model's is used"),
+      refused<Call>("chat_template",
+                    "a request's own template is not trusted; the model's is used"),
   };
 }
 
 FieldTable<Call> hint_chat_fields() {
   FieldTable<Call> fields;
   for (const auto* name : {"parallel_tool_calls", "prediction"})
-    fields.push_back({.name = name, .use = FieldUse::kHint, .schema = Json::object(),
+    fields.push_back({.name = name,
+                      .use = FieldUse::kHint,
+                      .schema = Json::object(),
                       .about = "Cannot change the answer"});
   return fields;
 }

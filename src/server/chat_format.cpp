@@ -19,7 +19,8 @@ void ChatFormat::append_content(std::string& out, const AnswerEvent& event) cons
   out += fmt::format(R"({{"index":{},"delta":{{"content":)", event.index);
   append_json_string(out, event.text);
   out += "},\"logprobs\":";
-  out += event.logprobs.empty() ? "null" : dump(chat_logprobs(*model_.text.tokenizer, event.logprobs));
+  out +=
+      event.logprobs.empty() ? "null" : dump(chat_logprobs(*model_.text.tokenizer, event.logprobs));
   out += fmt::format(R"(,"finish_reason":{},"stop_reason":{})", dump(finish_reason_of(event)),
                      dump(stop_reason_of(event)));
   if (job_.return_token_ids) out += ",\"token_ids\":" + dump(Json(event.tokens));
@@ -35,7 +36,8 @@ void ChatFormat::append_event(std::string& out, const AnswerEvent& event, const 
     choice = fmt::format(
         R"({{"index":{},"delta":{{"role":"assistant","content":""}},"logprobs":null,"finish_reason":null)",
         event.index);
-    if (job_.return_token_ids) choice += ",\"prompt_token_ids\":" + dump(Json(job_.prompts[0].tokens));
+    if (job_.return_token_ids)
+      choice += ",\"prompt_token_ids\":" + dump(Json(job_.prompts[0].tokens));
     choice += '}';
     envelope_.append_chunk(out, choice, usage);
   }
@@ -56,8 +58,9 @@ void ChatFormat::append_error(std::string& out, const RequestError& error) {
 }
 
 Json ChatFormat::choice_of(const AnswerEvent& answer) const {
-  Json choice = {{"index", answer.index},
-                 {"message", {{"role", "assistant"}, {"content", answer.text}, {"refusal", nullptr}}}};
+  Json choice = {
+      {"index", answer.index},
+      {"message", {{"role", "assistant"}, {"content", answer.text}, {"refusal", nullptr}}}};
   choice["logprobs"] = job_.engine.sampling.logprobs < 0
                            ? Json()
                            : chat_logprobs(*model_.text.tokenizer, answer.logprobs);

@@ -51,7 +51,8 @@ Json read_messages(const Json& messages) {
   if (!messages.is_array() || messages.empty())
     refuse("messages", "must be a list with at least one message");
   if (messages.size() > kMaxMessages)
-    refuse("messages", fmt::format("has {} messages; at most {} are allowed", messages.size(), kMaxMessages));
+    refuse("messages",
+           fmt::format("has {} messages; at most {} are allowed", messages.size(), kMaxMessages));
   Json read = Json::array();
   for (size_t i = 0; i < messages.size(); ++i) {
     const std::string field = fmt::format("messages[{}]", i);
@@ -76,10 +77,10 @@ Json messages_schema() {
                      {"required", {"type", "text"}}};
   const Json content = {
       {"anyOf", {string_schema(kMaxTextBytes), {{"type", "array"}, {"items", part}}}}};
-  const Json message = {{"type", "object"},
-                        {"properties",
-                         {{"role", {{"type", "string"}, {"enum", kRoles}}}, {"content", content}}},
-                        {"required", {"role", "content"}}};
+  const Json message = {
+      {"type", "object"},
+      {"properties", {{"role", {{"type", "string"}, {"enum", kRoles}}}, {"content", content}}},
+      {"required", {"role", "content"}}};
   return {{"type", "array"}, {"items", message}, {"minItems", 1}, {"maxItems", kMaxMessages}};
 }
 

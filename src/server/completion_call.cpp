@@ -34,7 +34,8 @@ void read_prompt(const Json& value, Call& call) {
     return;
   }
   if (value.size() > kMaxPrompts)
-    refuse("prompt", fmt::format("has {} prompts; at most {} are allowed", value.size(), kMaxPrompts));
+    refuse("prompt",
+           fmt::format("has {} prompts; at most {} are allowed", value.size(), kMaxPrompts));
   for (const Json& prompt : value) {
     if (value.front().is_array()) {
       call.tokens.push_back(to_tokens(prompt, "prompt"));

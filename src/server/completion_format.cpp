@@ -44,7 +44,8 @@ Json CompletionFormat::choice_of(const AnswerEvent& event) {
   Json json = {{"index", event.index}, {"text", std::move(text)}};
   json["logprobs"] = logprobs_of(event, with_prompt);
   // An answer of no tokens ends because of its length.
-  json["finish_reason"] = job_.prompt_only && event.finish ? Json("length") : finish_reason_of(event);
+  json["finish_reason"] =
+      job_.prompt_only && event.finish ? Json("length") : finish_reason_of(event);
   json["stop_reason"] = job_.prompt_only ? Json() : stop_reason_of(event);
   if (job_.return_token_ids) {
     json["token_ids"] = job_.prompt_only ? std::vector<TokenId>{} : event.tokens;
@@ -80,7 +81,8 @@ std::string CompletionFormat::whole(const std::vector<AnswerEvent>& answers, con
     choices_[static_cast<size_t>(answer.index)].prompt_logprobs = answer.prompt_logprobs;
     Json choice = choice_of(answer);
     if (job_.wants_prompt_logprobs)
-      choice["prompt_logprobs"] = prompt_logprobs_json(*model_.text.tokenizer, answer.prompt_logprobs);
+      choice["prompt_logprobs"] =
+          prompt_logprobs_json(*model_.text.tokenizer, answer.prompt_logprobs);
     choices.push_back(std::move(choice));
   }
   return dump(envelope_.whole(std::move(choices), counted(usage)));

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <utility>
 
@@ -16,29 +14,15 @@
 namespace octavo::server {
 namespace {
 
-namespace asio = boost::asio;
-using asio::ip::tcp;
-
-// A client may still be sending what nobody will read. Closing at once could take the answer from
-// it, so it gets a moment to read.
-Awaitable<void> linger(ClientSocket& socket) {
-  constexpr size_t kMostBytes = 16u << 20;
-  boost::system::error_code error;
-  socket.socket().shutdown(tcp::socket::shutdown_send, error);
-  const ClientSocket::TimeLimit limit(socket, std::chrono::milliseconds(1000));
-  std::array<char, 8192> waste;
-  for (size_t read = 0; !error && read < kMostBytes;) {
-    read += co_await socket.socket().async_read_some(
-        asio::buffer(waste), asio::redirect_error(asio::use_awaitable, error));
-  }
-}
+using boost::asio::ip::tcp;
 
 // The answer to OPTIONS, which a browser sends before a page of another origin may ask.
 HttpResponse preflight() {
   return {.status = 204,
           .content_type = "",
           .headers = {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
-                      {"Access-Control-Allow-Headers", "Authorization, Content-Type, x-api-key, X-Request-Id"},
+                      {"Access-Control-Allow-Headers",
+                       "Authorization, Content-Type, x-api-key, X-Request-Id"},
                       {"Access-Control-Max-Age", "600"}}};
 }
 
@@ -79,7 +63,8 @@ class Connection {
     socket_->stop_watching();
     const auto took = std::chrono::steady_clock::now() - began;
     const std::string_view route = router_.route_of(exchange.request());
-    if (exchange.status() != 0) context_.metrics.http_requests(route, exchange.status()).Increment();
+    if (exchange.status() != 0)
+      context_.metrics.http_requests(route, exchange.status()).Increment();
     if (context_.options.access_log) log_access(exchange, took, left);
     co_return !left && exchange.status() != 0 && exchange.keeps_alive();
   }
@@ -91,7 +76,7 @@ class Connection {
       // Its body, if it has one, is not read.
       exchange.close_after();
       co_await exchange.send(std::move(*refusal));
-      co_await linger(*socket_);
+      co_await socket_->linger();
       co_return;
     }
     Allowance::Lease bytes = *context_.bodies.try_lend(0);
@@ -127,7 +112,7 @@ class Connection {
     } catch (const ClientGone&) {
       co_return;
     }
-    co_await linger(*socket_);
+    co_await socket_->linger();
   }
 
   std::shared_ptr<ClientSocket> socket_;

@@ -33,9 +33,8 @@ Json operation(const char* summary, Json answer_schema) {
 
 Json json_operation(const char* summary, Json body_schema, Json answer_schema) {
   Json doc = operation(summary, std::move(answer_schema));
-  doc["requestBody"] = {
-      {"required", true},
-      {"content", {{"application/json", {{"schema", std::move(body_schema)}}}}}};
+  doc["requestBody"] = {{"required", true},
+                        {"content", {{"application/json", {{"schema", std::move(body_schema)}}}}}};
   return doc;
 }
 

@@ -16,7 +16,7 @@ using Handler = std::function<Awaitable<void>(ServerContext&, Exchange&)>;
 
 struct Endpoint {
   std::string method;
-  std::string path;      // a last part in braces takes the rest of the path: "/v1/models/{model}"
+  std::string path;       // a last part in braces takes the rest of the path: "/v1/models/{model}"
   bool needs_key = true;  // the few that do not tell nothing of anybody's requests
   Handler handler = nullptr;
   Json doc = nullptr;  // OpenAPI's operation; null: not in the document (pages for people)

@@ -23,9 +23,7 @@ inline Json integer_schema(int64_t low, int64_t high) {
 inline Json number_schema(double low, double high) {
   return {{"type", "number"}, {"minimum", low}, {"maximum", high}};
 }
-inline Json tokens_schema() {
-  return {{"type", "array"}, {"items", integer_schema(0, kMaxInt)}};
-}
+inline Json tokens_schema() { return {{"type", "array"}, {"items", integer_schema(0, kMaxInt)}}; }
 
 template <typename Target>
 Field<Target> used(std::string name, Json schema, std::string about,

@@ -48,15 +48,15 @@ SamplingParams sampling_of(const GenerationCall& call, const ServedModel& model)
 
 void check_model_name(const std::string& name, const ServedModel& model) {
   if (name.empty() || std::ranges::count(model.names, name) > 0) return;
-  throw RequestError(404, "model",
-                     fmt::format("`{}` does not exist here; this server has `{}`", name, model.name()));
+  throw RequestError(
+      404, "model",
+      fmt::format("`{}` does not exist here; this server has `{}`", name, model.name()));
 }
 
 GenerationJob prepare_job(const GenerationCall& call, const ServedModel& model,
                           int default_max_tokens) {
   check_model_name(call.model, model);
-  if (call.has_stream_options && !call.stream)
-    refuse("stream_options", "needs stream to be true");
+  if (call.has_stream_options && !call.stream) refuse("stream_options", "needs stream to be true");
   if (call.stream && call.engine.sampling.prompt_logprobs >= 0)
     refuse("prompt_logprobs", "is not available with stream; ask for the whole answer");
   GenerationJob job{.engine = call.engine,

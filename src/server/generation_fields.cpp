@@ -67,9 +67,10 @@ void read_allowed_tokens(const Json& value, Call& call) {
 
 FieldTable<Call> sampling_fields() {
   return {
-      used<Call>("temperature", number_schema(0, 100),
-                 "0 takes the likeliest token; default: the model's own, or 1",
-                 [](const Json& v, Call& c) { c.temperature = to_number(v, "temperature", 0, 100); }),
+      used<Call>(
+          "temperature", number_schema(0, 100),
+          "0 takes the likeliest token; default: the model's own, or 1",
+          [](const Json& v, Call& c) { c.temperature = to_number(v, "temperature", 0, 100); }),
       used<Call>("top_p", number_schema(0, 1),
                  "Keep the likeliest tokens that together reach this probability",
                  [](const Json& v, Call& c) { c.top_p = to_number(v, "top_p", 0, 1); }),
@@ -101,33 +102,35 @@ FieldTable<Call> sampling_fields() {
                                        std::numeric_limits<int64_t>::max());
                  }),
       used<Call>("logit_bias",
-                 {{"type", "object"}, {"additionalProperties", number_schema(-100, 100)},
+                 {{"type", "object"},
+                  {"additionalProperties", number_schema(-100, 100)},
                   {"propertyNames", {{"pattern", "^[0-9]{1,6}$"}}}},
                  "Added to the logits of tokens, by their id", read_logit_bias),
       used<Call>("allowed_token_ids", tokens_schema(), "Only these tokens may be drawn",
                  read_allowed_tokens),
-      used<Call>("bad_words", strings_schema(kMaxStopBytes, 1024),
-                 "Words that may not be written", read_bad_words),
+      used<Call>("bad_words", strings_schema(kMaxStopBytes, 1024), "Words that may not be written",
+                 read_bad_words),
   };
 }
 
 FieldTable<Call> length_fields() {
   return {
-      used<Call>("max_tokens", integer_schema(0, kMaxInt),
-                 "The longest answer in tokens; it ends earlier where the context does",
-                 [](const Json& v, Call& c) { c.max_tokens = to_int(v, "max_tokens", 0, kMaxInt); }),
+      used<Call>(
+          "max_tokens", integer_schema(0, kMaxInt),
+          "The longest answer in tokens; it ends earlier where the context does",
+          [](const Json& v, Call& c) { c.max_tokens = to_int(v, "max_tokens", 0, kMaxInt); }),
       used<Call>("min_tokens", integer_schema(0, kMaxInt),
                  "Stop tokens are held back until the answer has this many",
                  [](const Json& v, Call& c) {
                    c.engine.min_tokens = to_int(v, "min_tokens", 0, kMaxInt);
                  }),
-      used<Call>("stop",
-                 {{"anyOf", {string_schema(kMaxStopBytes), strings_schema(kMaxStopBytes, kMaxStops)}}},
-                 "The answer ends before the first of these", read_stop),
-      used<Call>("stop_token_ids", tokens_schema(), "The answer ends with the first of these",
-                 [](const Json& v, Call& c) {
-                   c.engine.stop_token_ids = to_tokens(v, "stop_token_ids");
-                 }),
+      used<Call>(
+          "stop",
+          {{"anyOf", {string_schema(kMaxStopBytes), strings_schema(kMaxStopBytes, kMaxStops)}}},
+          "The answer ends before the first of these", read_stop),
+      used<Call>(
+          "stop_token_ids", tokens_schema(), "The answer ends with the first of these",
+          [](const Json& v, Call& c) { c.engine.stop_token_ids = to_tokens(v, "stop_token_ids"); }),
       used<Call>("include_stop_str_in_output", boolean_schema(), "Keep what stopped the answer",
                  [](const Json& v, Call& c) {
                    c.text.include_stop_str_in_output = to_bool(v, "include_stop_str_in_output");
@@ -138,7 +141,8 @@ FieldTable<Call> length_fields() {
                  "Keep only this many tokens at the prompt's end; -1: as many as fit",
                  [](const Json& v, Call& c) {
                    c.truncate_prompt_tokens = to_int(v, "truncate_prompt_tokens", -1, kMaxInt);
-                   if (*c.truncate_prompt_tokens == 0) refuse("truncate_prompt_tokens", "must not be 0");
+                   if (*c.truncate_prompt_tokens == 0)
+                     refuse("truncate_prompt_tokens", "must not be 0");
                  }),
   };
 }
@@ -151,41 +155,42 @@ FieldTable<Call> form_fields() {
                  [](const Json& v, Call& c) { c.engine.n = to_int(v, "n", 1, 64); }),
       used<Call>("stream", boolean_schema(), "Send the answer as it comes, as server-sent events",
                  [](const Json& v, Call& c) { c.stream = to_bool(v, "stream"); }),
-      used<Call>("stream_options",
-                 {{"type", "object"},
-                  {"properties",
-                   {{"include_usage", boolean_schema()},
-                    {"continuous_usage_stats", boolean_schema()},
-                    {"include_obfuscation", boolean_schema()}}},
-                  {"additionalProperties", false}},
-                 "include_usage: one more chunk with the usage; continuous_usage_stats: usage in every "
-                 "chunk. Only with stream",
-                 read_stream_options),
+      used<Call>(
+          "stream_options",
+          {{"type", "object"},
+           {"properties",
+            {{"include_usage", boolean_schema()},
+             {"continuous_usage_stats", boolean_schema()},
+             {"include_obfuscation", boolean_schema()}}},
+           {"additionalProperties", false}},
+          "include_usage: one more chunk with the usage; continuous_usage_stats: usage in every "
+          "chunk. Only with stream",
+          read_stream_options),
       used<Call>("skip_special_tokens", boolean_schema(), "Leave special tokens out of the text",
                  [](const Json& v, Call& c) {
                    c.text.skip_special_tokens = to_bool(v, "skip_special_tokens");
                  }),
-      used<Call>("add_special_tokens", boolean_schema(),
-                 "Put the tokenizer's own special tokens around the prompt",
-                 [](const Json& v, Call& c) {
-                   c.add_special_tokens = to_bool(v, "add_special_tokens");
-                 }),
-      used<Call>("prompt_logprobs", integer_schema(0, kMaxLogprobs),
-                 "Log probabilities of the prompt's tokens, with so many alternatives. Not with stream",
-                 [](const Json& v, Call& c) {
-                   c.engine.sampling.prompt_logprobs = to_int(v, "prompt_logprobs", 0, kMaxLogprobs);
-                 }),
-      used<Call>("return_token_ids", boolean_schema(), "Add the token ids of prompt and answer",
-                 [](const Json& v, Call& c) { c.return_token_ids = to_bool(v, "return_token_ids"); }),
+      used<Call>(
+          "add_special_tokens", boolean_schema(),
+          "Put the tokenizer's own special tokens around the prompt",
+          [](const Json& v, Call& c) { c.add_special_tokens = to_bool(v, "add_special_tokens"); }),
+      used<Call>(
+          "prompt_logprobs", integer_schema(0, kMaxLogprobs),
+          "Log probabilities of the prompt's tokens, with so many alternatives. Not with stream",
+          [](const Json& v, Call& c) {
+            c.engine.sampling.prompt_logprobs = to_int(v, "prompt_logprobs", 0, kMaxLogprobs);
+          }),
+      used<Call>(
+          "return_token_ids", boolean_schema(), "Add the token ids of prompt and answer",
+          [](const Json& v, Call& c) { c.return_token_ids = to_bool(v, "return_token_ids"); }),
       used<Call>("priority", integer_schema(-kMaxInt, kMaxInt),
                  "Lower goes first, with --scheduling-policy priority",
                  [](const Json& v, Call& c) {
                    c.engine.priority = to_int(v, "priority", -kMaxInt, kMaxInt);
                  }),
-      used<Call>("request_id", string_schema(kMaxNameBytes), "The id of the answer",
-                 [](const Json& v, Call& c) {
-                   c.request_id = to_string(v, "request_id", kMaxNameBytes);
-                 }),
+      used<Call>(
+          "request_id", string_schema(kMaxNameBytes), "The id of the answer",
+          [](const Json& v, Call& c) { c.request_id = to_string(v, "request_id", kMaxNameBytes); }),
       used<Call>("cache_salt", string_schema(kMaxNameBytes),
                  "Prompts with different salts share no cached prefix",
                  [](const Json& v, Call& c) {
@@ -198,8 +203,9 @@ FieldTable<Call> form_fields() {
 FieldTable<Call> refused_fields() {
   const auto not_yet = "structured output is not supported yet";
   return {
-      refused<Call>("response_format", not_yet,
-                    [](const Json& v) { return v.is_object() && v.value("type", Json()) == "text"; }),
+      refused<Call>(
+          "response_format", not_yet,
+          [](const Json& v) { return v.is_object() && v.value("type", Json()) == "text"; }),
       refused<Call>("structured_outputs", not_yet),
       refused<Call>("guided_json", not_yet),
       refused<Call>("guided_regex", not_yet),
@@ -211,10 +217,12 @@ FieldTable<Call> refused_fields() {
       refused<Call>("logits_processors", "is not supported"),
       refused<Call>("kv_transfer_params", "is not supported"),
       refused<Call>("vllm_xargs", "is not supported"),
-      refused<Call>("return_tokens_as_token_ids", "is not supported; see return_token_ids", asks_false),
+      refused<Call>("return_tokens_as_token_ids", "is not supported; see return_token_ids",
+                    asks_false),
       refused<Call>("spaces_between_special_tokens", "false is not supported",
                     [](const Json& v) { return v == true; }),
-      refused<Call>("detokenize", "false is not supported", [](const Json& v) { return v == true; }),
+      refused<Call>("detokenize", "false is not supported",
+                    [](const Json& v) { return v == true; }),
   };
 }
 
@@ -223,7 +231,9 @@ FieldTable<Call> hint_fields() {
   for (const auto* name :
        {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
         "prompt_cache_retention", "cache_control", "context_management", "timeout"})
-    fields.push_back({.name = name, .use = FieldUse::kHint, .schema = Json::object(),
+    fields.push_back({.name = name,
+                      .use = FieldUse::kHint,
+                      .schema = Json::object(),
                       .about = "Cannot change the answer"});
   return fields;
 }

@@ -16,8 +16,8 @@ namespace asio = boost::asio;
 
 // "HTTP/1.1 200 OK" and the headers, up to and with the empty line.
 std::string head_text(const HttpResponse& response) {
-  const auto reason = boost::beast::http::obsolete_reason(
-      static_cast<boost::beast::http::status>(response.status));
+  const auto reason =
+      boost::beast::http::obsolete_reason(static_cast<boost::beast::http::status>(response.status));
   std::string text = fmt::format("HTTP/1.1 {} {}\r\n", response.status,
                                  std::string_view(reason.data(), reason.size()));
   if (!response.content_type.empty())

@@ -24,14 +24,15 @@ std::string shown(const Json& value) {
 }
 
 bool to_bool(const Json& value, const std::string& field) {
-  if (!value.is_boolean()) refuse(field, fmt::format("must be true or false, not {}", shown(value)));
+  if (!value.is_boolean())
+    refuse(field, fmt::format("must be true or false, not {}", shown(value)));
   return value.get<bool>();
 }
 
 int64_t to_integer(const Json& value, const std::string& field, int64_t low, int64_t high) {
   const auto wrong = [&] {
-    refuse(field, fmt::format("must be a whole number from {} to {}, not {}", low, high,
-                              shown(value)));
+    refuse(field,
+           fmt::format("must be a whole number from {} to {}, not {}", low, high, shown(value)));
   };
   if (!value.is_number()) wrong();
   if (value.is_number_float()) {
@@ -71,7 +72,8 @@ std::string to_string(const Json& value, const std::string& field, size_t max_by
 }
 
 std::vector<TokenId> to_tokens(const Json& value, const std::string& field) {
-  if (!value.is_array()) refuse(field, fmt::format("must be a list of token ids, not {}", shown(value)));
+  if (!value.is_array())
+    refuse(field, fmt::format("must be a list of token ids, not {}", shown(value)));
   std::vector<TokenId> tokens;
   tokens.reserve(value.size());
   for (const Json& token : value)

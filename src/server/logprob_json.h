@@ -35,7 +35,8 @@ class CompletionLogprobs {
 // Chat: {"content":[{"token","logprob","bytes","top_logprobs"}]}.
 Json chat_logprobs(const Tokenizer& tokenizer, std::span<const TokenLogprobs> tokens);
 
-// vLLM's prompt_logprobs: null for the first token, then {"<id>":{"logprob","rank","decoded_token"}}.
+// vLLM's prompt_logprobs: null for the first token, then
+// {"<id>":{"logprob","rank","decoded_token"}}.
 Json prompt_logprobs_json(const Tokenizer& tokenizer, std::span<const TokenLogprobs> tokens);
 
 }  // namespace octavo::server

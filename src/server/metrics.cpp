@@ -9,11 +9,11 @@ namespace {
 
 using Bounds = prometheus::Histogram::BucketBoundaries;
 
-const Bounds kFirstTokenSeconds = {.001, .005, .01, .02, .04, .06, .08, .1,  .25, .5,  .75,
+const Bounds kFirstTokenSeconds = {.001, .005, .01, .02, .04, .06, .08, .1, .25, .5,  .75,
                                    1,    2.5,  5,   7.5, 10,  20,  40,  80, 160, 640, 2560};
-const Bounds kTokenSeconds = {.01, .025, .05, .075, .1, .15, .2, .3, .4, .5,
-                              .75, 1,    2.5, 5,    7.5, 10, 20, 40, 80};
-const Bounds kRequestSeconds = {.3, .5, .8, 1,  1.5, 2,  2.5, 5,   10,  15,  20,
+const Bounds kTokenSeconds = {.01, .025, .05, .075, .1,  .15, .2, .3, .4, .5,
+                              .75, 1,    2.5, 5,    7.5, 10,  20, 40, 80};
+const Bounds kRequestSeconds = {.3, .5, .8, 1,  1.5, 2,   2.5, 5,   10,   15,  20,
                                 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680};
 
 // 1, 2, 5, 10, 20 and so on, up to `most`.
@@ -78,14 +78,15 @@ ServerMetrics::ServerMetrics(const ServedModel& model)
                                           one_two_five(model.max_model_len))),
       prompt_tokens(counter("vllm:prompt_tokens_total", "Tokens of prompts that were read")),
       slow_readers(counter("octavo:slow_readers_total", "Streams ended because nobody read them")) {
-  for (const auto reason : {FinishReason::kStop, FinishReason::kLength, FinishReason::kAbort,
-                            FinishReason::kError})
+  for (const auto reason :
+       {FinishReason::kStop, FinishReason::kLength, FinishReason::kAbort, FinishReason::kError})
     request_success(reason);  // so that a rate can be taken from the first on
 }
 
 prometheus::Histogram& ServerMetrics::histogram(const char* name, const char* help,
                                                 const Bounds& bounds) {
-  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry_).Add(labels_, bounds);
+  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry_).Add(labels_,
+                                                                                    bounds);
 }
 
 prometheus::Counter& ServerMetrics::counter(const std::string& name, const char* help,

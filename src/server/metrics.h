@@ -14,7 +14,15 @@
 namespace octavo::server {
 
 // Why a request was not taken.
-enum class Refusal : uint8_t { kQueue, kBytes, kConnections, kDraining, kKey, kTimeout, kBadRequest };
+enum class Refusal : uint8_t {
+  kQueue,
+  kBytes,
+  kConnections,
+  kDraining,
+  kKey,
+  kTimeout,
+  kBadRequest
+};
 
 class ServerMetrics {
  private:

@@ -19,9 +19,9 @@ Json error_schema() {
 }
 
 Json error_answer(int status) {
-  return {{"description", error_type(status)},
-          {"content",
-           {{"application/json", {{"schema", {{"$ref", "#/components/schemas/Error"}}}}}}}};
+  return {
+      {"description", error_type(status)},
+      {"content", {{"application/json", {{"schema", {{"$ref", "#/components/schemas/Error"}}}}}}}};
 }
 
 Json documented(const Endpoint& endpoint) {

@@ -31,7 +31,8 @@ std::string fresh_request_id() {
 
 std::string request_id_of(const HttpRequest& request) {
   const std::string_view sent = request.header("X-Request-Id");
-  const bool usable = !sent.empty() && sent.size() <= kLongest && std::ranges::all_of(sent, is_plain);
+  const bool usable =
+      !sent.empty() && sent.size() <= kLongest && std::ranges::all_of(sent, is_plain);
   return usable ? std::string(sent) : fresh_request_id();
 }
 

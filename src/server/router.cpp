@@ -35,7 +35,8 @@ Router::Router(std::vector<Endpoint> endpoints, ApiKeys keys)
 Router::Match Router::find(const HttpRequest& request) const {
   Match match;
   // Whoever can GET can look at the headers alone.
-  const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
+  const std::string_view method =
+      request.method == "HEAD" ? "GET" : std::string_view(request.method);
   for (const Endpoint& endpoint : endpoints_) {
     if (!matches(endpoint, request.path)) continue;
     if (endpoint.method == method) return {.endpoint = &endpoint};

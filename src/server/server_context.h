@@ -19,7 +19,8 @@ class AnswerStream;
 
 class ServerContext {
  public:
-  ServerContext(boost::asio::io_context& io, const ServedModel& model, const ServerOptions& options);
+  ServerContext(boost::asio::io_context& io, const ServedModel& model,
+                const ServerOptions& options);
   ~ServerContext();
   ServerContext(const ServerContext&) = delete;
   ServerContext& operator=(const ServerContext&) = delete;

@@ -10,13 +10,13 @@ namespace octavo::server {
 
 // What one client may take of time and memory.
 struct HttpLimits {
-  size_t header_bytes = 64u << 10;                   // more: 431
-  size_t body_bytes = 8u << 20;                      // more: 413
-  std::chrono::milliseconds header_timeout{10'000};  // for all headers of a request: 408
-  std::chrono::milliseconds body_timeout{60'000};    // between two reads of a body: 408
+  size_t header_bytes = 64u << 10;                        // more: 431
+  size_t body_bytes = 8u << 20;                           // more: 413
+  std::chrono::milliseconds header_timeout{10'000};       // for all headers of a request: 408
+  std::chrono::milliseconds body_timeout{60'000};         // between two reads of a body: 408
   std::chrono::milliseconds body_total_timeout{300'000};  // for a whole body: 408
-  std::chrono::milliseconds write_timeout{60'000};   // for a client to take what it was sent
-  std::chrono::milliseconds idle_timeout{75'000};    // between two requests of a connection
+  std::chrono::milliseconds write_timeout{60'000};        // for a client to take what it was sent
+  std::chrono::milliseconds idle_timeout{75'000};         // between two requests of a connection
 };
 
 struct CorsOptions {
@@ -29,9 +29,9 @@ struct ServerOptions {
   std::vector<std::string> api_keys = {};  // empty: no key is asked for
   CorsOptions cors = {};
   HttpLimits limits = {};
-  int max_connections = 4096;       // more: 503
-  int max_open_requests = 512;      // generating or waiting; more: 429
-  int64_t max_open_bytes = 256 << 20;  // of bodies being read or worked on; more: 429
+  int max_connections = 4096;                       // more: 503
+  int max_open_requests = 512;                      // generating or waiting; more: 429
+  int64_t max_open_bytes = 256 << 20;               // of bodies being read or worked on; more: 429
   std::chrono::milliseconds sse_keepalive{20'000};  // 0: none
   std::chrono::milliseconds drain_timeout{30'000};
   std::chrono::milliseconds stalled_after{8'000};  // without progress: /livez turns red

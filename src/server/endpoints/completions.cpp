@@ -14,7 +14,9 @@ Awaitable<void> complete(ServerContext& context, Exchange& exchange) {
   const HttpRequest& request = exchange.request();
   require_json(request);
   const Place place(context);
-  const auto prepare = [&] { return prepare_completion(parse_object(request.body), context.model); };
+  const auto prepare = [&] {
+    return prepare_completion(parse_object(request.body), context.model);
+  };
   CompletionJob job = co_await context.on_text_worker(prepare);
   if (job.id.empty()) job.id = request.id;
   CompletionFormat format(context.model, job);

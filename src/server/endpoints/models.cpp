@@ -45,18 +45,19 @@ HttpResponse one_model(ServerContext& context, const HttpRequest& request) {
 }  // namespace
 
 std::vector<Endpoint> model_endpoints() {
-  const Json list = {{"type", "object"},
-                     {"properties",
-                      {{"object", {{"type", "string"}}},
-                       {"data", {{"type", "array"}, {"items", card_schema()}}}}},
-                     {"required", {"object", "data"}}};
+  const Json list = {
+      {"type", "object"},
+      {"properties",
+       {{"object", {{"type", "string"}}}, {"data", {{"type", "array"}, {"items", card_schema()}}}}},
+      {"required", {"object", "data"}}};
   Json one = operation("One model", card_schema());
   one["parameters"] = Json::array({{{"name", "model"},
                                     {"in", "path"},
                                     {"required", true},
                                     {"schema", {{"type", "string"}, {"minLength", 1}}}}});
-  return {simple_endpoint("GET", "/v1/models", list_models, operation("The models there are", list)),
-          simple_endpoint("GET", "/v1/models/{model}", one_model, std::move(one))};
+  return {
+      simple_endpoint("GET", "/v1/models", list_models, operation("The models there are", list)),
+      simple_endpoint("GET", "/v1/models/{model}", one_model, std::move(one))};
 }
 
 }  // namespace octavo::server

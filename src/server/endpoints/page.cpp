@@ -8,9 +8,10 @@ namespace octavo::server {
 namespace {
 
 HttpResponse page_file(ServerContext&, const HttpRequest& request) {
-  const std::string_view name = request.path == "/"
-                                    ? std::string_view("index.html")
-                                    : std::string_view(request.path).substr(std::string_view("/page/").size());
+  const std::string_view name =
+      request.path == "/"
+          ? std::string_view("index.html")
+          : std::string_view(request.path).substr(std::string_view("/page/").size());
   for (const PageFile& file : page_files()) {
     if (file.name != name) continue;
     return {.content_type = std::string(file.content_type),

@@ -30,10 +30,9 @@ const FieldTable<TokenizeCall>& tokenize_fields() {
                    [](const Json& v, Call& c) {
                      c.add_special_tokens = to_bool(v, "add_special_tokens");
                    }),
-        used<Call>("return_token_strs", boolean_schema(), "Add the tokens as the vocabulary spells them",
-                   [](const Json& v, Call& c) {
-                     c.return_token_strs = to_bool(v, "return_token_strs");
-                   }),
+        used<Call>(
+            "return_token_strs", boolean_schema(), "Add the tokens as the vocabulary spells them",
+            [](const Json& v, Call& c) { c.return_token_strs = to_bool(v, "return_token_strs"); }),
     };
     for (const Field<ChatPromptCall>& field : chat_prompt_fields()) {
       fields.push_back({.name = field.name,
@@ -55,7 +54,8 @@ Json tokenized(const Json& body, const ServedModel& model) {
   if (chat == call.prompt.has_value()) refuse("prompt", "send either prompt or messages");
   const std::string text = chat ? render_chat(call.chat, model) : *call.prompt;
   const auto tokens = model.text.tokenizer->encode(text, call.add_special_tokens.value_or(!chat));
-  Json answer = {{"count", tokens.size()}, {"max_model_len", model.max_model_len}, {"tokens", tokens}};
+  Json answer = {
+      {"count", tokens.size()}, {"max_model_len", model.max_model_len}, {"tokens", tokens}};
   if (call.return_token_strs) {
     Json texts = Json::array();
     for (const TokenId token : tokens) texts.push_back(model.text.tokenizer->token_text(token));
@@ -129,14 +129,15 @@ std::vector<Endpoint> token_endpoints() {
   const Json text = {{"type", "object"},
                      {"properties", {{"prompt", {{"type", "string"}}}}},
                      {"required", {"prompt"}}};
-  return {{.method = "POST",
-           .path = "/tokenize",
-           .handler = tokenize,
-           .doc = json_operation("Text to token ids", schema_of(tokenize_fields()), tokens_answer())},
-          {.method = "POST",
-           .path = "/detokenize",
-           .handler = detokenize,
-           .doc = json_operation("Token ids to text", schema_of(detokenize_fields()), text)}};
+  return {
+      {.method = "POST",
+       .path = "/tokenize",
+       .handler = tokenize,
+       .doc = json_operation("Text to token ids", schema_of(tokenize_fields()), tokens_answer())},
+      {.method = "POST",
+       .path = "/detokenize",
+       .handler = detokenize,
+       .doc = json_operation("Token ids to text", schema_of(detokenize_fields()), text)}};
 }
 
 }  // namespace octavo::server

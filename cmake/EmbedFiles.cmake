@@ -2,7 +2,7 @@
 # octavo::server::page_files(). A changed file is embedded anew by the next build.
 function(octavo_embed_page target folder)
   file(GLOB files CONFIGURE_DEPENDS "${folder}/*.html" "${folder}/*.css" "${folder}/*.js" "${folder}/*.svg")
-  set(output "${CMAKE_BINARY_DIR}/generated/page_files.cpp")
+  set(output "${CMAKE_BINARY_DIR}/generated/${target}/page_files.cpp")
   add_custom_command(
     OUTPUT "${output}"
     COMMAND "${CMAKE_COMMAND}" "-DFILES=${files}" "-DOUTPUT=${output}" -P "${CMAKE_SOURCE_DIR}/cmake/WritePageFiles.cmake"

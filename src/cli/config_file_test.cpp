@@ -25,7 +25,8 @@ class ConfigFile : public testing::Test {
 };
 
 TEST_F(ConfigFile, BecomesFlags) {
-  const std::string path = write("# a comment\nport = 9000\nlog-format = \"json\"\naccess-log = false\n");
+  const std::string path =
+      write("# a comment\nport = 9000\nlog-format = \"json\"\naccess-log = false\n");
   EXPECT_THAT(with_config_file({"serve", "m", "--config", path}),
               ElementsAre("serve", "m", "--port=9000", "--log-format=json", "--access-log=false"));
 }

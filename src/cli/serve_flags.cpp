@@ -53,9 +53,10 @@ void ServeFlags::add_access_flags(CLI::App& command) {
       ->allow_extra_args(false)
       ->group(group);
   command
-      .add_option("--served-model-name", served_model_name,
-                  "Name of the model in requests and answers; may be given several times (default: the "
-                  "file's or folder's)")
+      .add_option(
+          "--served-model-name", served_model_name,
+          "Name of the model in requests and answers; may be given several times (default: the "
+          "file's or folder's)")
       ->allow_extra_args(false)
       ->group(group);
 }
@@ -98,9 +99,10 @@ void ServeFlags::add_to(CLI::App& command) {
   add_limit_flags(command);
   // Read by with_config_file() before the flags are; here for --help.
   command
-      .add_option("--config", config,
-                  "A TOML file with flags by their names, one a line: max-num-seqs = 32. The command "
-                  "line comes first")
+      .add_option(
+          "--config", config,
+          "A TOML file with flags by their names, one a line: max-num-seqs = 32. The command "
+          "line comes first")
       ->type_name("FILE");
 }
 

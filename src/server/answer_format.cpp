@@ -83,9 +83,14 @@ Awaitable<void> answer_whole(ServerContext& context, Exchange& exchange, const G
       merge(whole[static_cast<size_t>(event.index)], std::move(event));
   }
   HttpResponse response = head(job, "application/json");
-  // Probabilities of long texts take their time to write down.
-  const auto write_down = [&] { return format.whole(whole, answers.usage()); };
-  response.body = co_await context.on_text_worker(write_down);
+  const auto write = [&] { return format.whole(whole, answers.usage()); };
+  const bool with_logprobs =
+      job.engine.sampling.logprobs >= 0 || job.engine.sampling.prompt_logprobs >= 0;
+  if (with_logprobs) {  // can be millions of tokens to spell
+    response.body = co_await context.on_text_worker(write);
+  } else {
+    response.body = write();
+  }
   co_await exchange.send(std::move(response));
 }
 

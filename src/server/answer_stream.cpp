@@ -17,7 +17,9 @@ using Clock = std::chrono::steady_clock;
 AnswerStream::AnswerStream(ServerContext& context, Exchange& exchange, const GenerationJob& job,
                            Clock::time_point arrival)
     : context_(context), exchange_(exchange), job_(job), timer_(context.io) {
-  mailbox_ = std::make_shared<UpdateMailbox>(context.io.get_executor(), [this] { wake(); });
+  mailbox_ = std::make_shared<UpdateMailbox>(
+      context.io.get_executor(), [this] { wake(); },
+      job.stream ? kMailboxBytes : kUnboundedMailbox);
   for (const PreparedPrompt& prompt : job.prompts) {
     const auto length = static_cast<int>(prompt.tokens.size());
     usage_.prompt_tokens += length;

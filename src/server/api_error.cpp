@@ -36,6 +36,9 @@ std::string_view error_type(int status) {
 }
 
 std::string error_body(int status, std::string_view message, std::string_view param) {
+  // Names and values of the request may be in it, however long they are.
+  message = message.substr(0, 1000);
+  param = param.substr(0, 200);
   return fmt::format(R"({{"error":{{"message":{},"type":"{}","param":{},"code":{}}}}})",
                      json_string(message), error_type(status),
                      param.empty() ? "null" : json_string(param), status);

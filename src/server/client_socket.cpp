@@ -1,10 +1,11 @@
 #include "server/client_socket.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
@@ -15,13 +16,16 @@ namespace octavo::server {
 namespace asio = boost::asio;
 
 ClientSocket::ClientSocket(asio::ip::tcp::socket socket)
-    : socket_(std::move(socket)), timer_(socket_.get_executor()) {
+    : socket_(std::move(socket)),
+      timer_(socket_.get_executor()),
+      next_look_(socket_.get_executor()) {
   boost::system::error_code ignored;
   // Tokens go out as they come.
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
 }
 
 void ClientSocket::arm(std::chrono::milliseconds limit) {
+  timed_out_ = false;
   timer_.expires_after(limit);
   timer_.async_wait([self = shared_from_this()](const boost::system::error_code& cancelled) {
     // A timer that ran out just before it was moved on says nothing of the new limit.
@@ -32,18 +36,48 @@ void ClientSocket::arm(std::chrono::milliseconds limit) {
   });
 }
 
+void ClientSocket::disarm() { timer_.expires_at(std::chrono::steady_clock::time_point::max()); }
+
 void ClientSocket::watch() {
-  asio::co_spawn(socket_.get_executor(), watch_for_end(shared_from_this()),
-                 asio::bind_cancellation_slot(stop_watch_.slot(), asio::detached));
+  auto on_readable = [self = shared_from_this()](const boost::system::error_code& error) {
+    if (error) return;
+    if (self->at_end()) {
+      self->set_client_gone();
+    } else {
+      self->look_again();
+    }
+  };
+  socket_.async_wait(asio::ip::tcp::socket::wait_read,
+                     asio::bind_cancellation_slot(stop_watch_.slot(), std::move(on_readable)));
 }
 
-void ClientSocket::stop_watching() { stop_watch_.emit(asio::cancellation_type::terminal); }
+void ClientSocket::stop_watching() {
+  stop_watch_.emit(asio::cancellation_type::terminal);
+  next_look_.cancel();
+}
 
-Awaitable<void> ClientSocket::watch_for_end(std::shared_ptr<ClientSocket> self) {
-  boost::system::error_code error;
-  co_await self->socket_.async_wait(asio::ip::tcp::socket::wait_read,
-                                    asio::redirect_error(asio::use_awaitable, error));
-  if (!error && self->at_end()) self->set_client_gone();
+// The client's next request is here already, and stays readable until its turn: whether the client
+// hangs up behind it has to be asked.
+void ClientSocket::look_again() {
+  next_look_.expires_after(std::chrono::milliseconds(20));
+  next_look_.async_wait([self = shared_from_this()](const boost::system::error_code& cancelled) {
+    if (cancelled) return;
+    if (self->has_hung_up()) {
+      self->set_client_gone();
+    } else {
+      self->look_again();
+    }
+  });
+}
+
+bool ClientSocket::has_hung_up() {
+#ifdef POLLRDHUP
+  constexpr short kHalfClosed = POLLRDHUP;
+#else
+  constexpr short kHalfClosed = 0;
+#endif
+  pollfd state{.fd = socket_.native_handle(), .events = kHalfClosed, .revents = 0};
+  return ::poll(&state, 1, 0) > 0 && (state.revents & (kHalfClosed | POLLHUP | POLLERR)) != 0;
 }
 
 bool ClientSocket::at_end() {
@@ -55,6 +89,18 @@ bool ClientSocket::at_end() {
 void ClientSocket::set_client_gone() {
   client_gone_ = true;
   if (on_client_gone_) std::exchange(on_client_gone_, nullptr)();
+}
+
+Awaitable<void> ClientSocket::linger() {
+  constexpr size_t kMostBytes = 16u << 20;
+  boost::system::error_code error;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, error);
+  const TimeLimit limit(*this, std::chrono::milliseconds(1000));
+  std::array<char, 8192> waste;
+  for (size_t read = 0; !error && read < kMostBytes;) {
+    read += co_await socket_.async_read_some(asio::buffer(waste),
+                                             asio::redirect_error(asio::use_awaitable, error));
+  }
 }
 
 }  // namespace octavo::server

@@ -25,7 +25,7 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
     TimeLimit(ClientSocket& socket, std::chrono::milliseconds limit) : socket_(socket) {
       socket_.arm(limit);
     }
-    ~TimeLimit() { socket_.timer_.cancel(); }
+    ~TimeLimit() { socket_.disarm(); }
     TimeLimit(const TimeLimit&) = delete;
     TimeLimit& operator=(const TimeLimit&) = delete;
 
@@ -34,21 +34,27 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
   };
   bool timed_out() const { return timed_out_; }
 
-  // Between the two, a client that closes its end is noticed. One that sends its next request early
-  // is no longer watched: it is then noticed when it is written to.
+  // Between the two, a client that closes its end is noticed.
   void watch();
   void stop_watching();
   bool client_gone() const { return client_gone_; }
   void set_client_gone();
   void on_client_gone(std::function<void()> callback) { on_client_gone_ = std::move(callback); }
 
+  // Says that nothing more will come, and throws away what the client still sends: closing at once
+  // could take the answer from it before it has read it.
+  Awaitable<void> linger();
+
  private:
   void arm(std::chrono::milliseconds limit);
-  static Awaitable<void> watch_for_end(std::shared_ptr<ClientSocket> self);
+  void disarm();
+  void look_again();
   bool at_end();
+  bool has_hung_up();
 
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer timer_;
+  boost::asio::steady_timer next_look_;
   boost::asio::cancellation_signal stop_watch_;
   bool timed_out_ = false;
   bool client_gone_ = false;

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <utility>
 
@@ -16,22 +14,7 @@
 namespace octavo::server {
 namespace {
 
-namespace asio = boost::asio;
-using asio::ip::tcp;
-
-// A client may still be sending what nobody will read. Closing at once could take the answer from
-// it, so it gets a moment to read.
-Awaitable<void> linger(ClientSocket& socket) {
-  constexpr size_t kMostBytes = 16u << 20;
-  boost::system::error_code error;
-  socket.socket().shutdown(tcp::socket::shutdown_send, error);
-  const ClientSocket::TimeLimit limit(socket, std::chrono::milliseconds(1000));
-  std::array<char, 8192> waste;
-  for (size_t read = 0; !error && read < kMostBytes;) {
-    read += co_await socket.socket().async_read_some(
-        asio::buffer(waste), asio::redirect_error(asio::use_awaitable, error));
-  }
-}
+using boost::asio::ip::tcp;
 
 // The answer to OPTIONS, which a browser sends before a page of another origin may ask.
 HttpResponse preflight() {
@@ -93,7 +76,7 @@ class Connection {
       // Its body, if it has one, is not read.
       exchange.close_after();
       co_await exchange.send(std::move(*refusal));
-      co_await linger(*socket_);
+      co_await socket_->linger();
       co_return;
     }
     exchange.body.bytes = *context_.bodies.try_lend(0);
@@ -129,7 +112,7 @@ class Connection {
     } catch (const ClientGone&) {
       co_return;
     }
-    co_await linger(*socket_);
+    co_await socket_->linger();
   }
 
   std::shared_ptr<ClientSocket> socket_;

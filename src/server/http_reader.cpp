@@ -20,10 +20,33 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
 
+// "http://host/path", as a client may write it to anybody, to "/path".
+std::string_view without_authority(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (target.size() < scheme.size() ||
+        !equal_ignoring_case(target.substr(0, scheme.size()), scheme))
+      continue;
+    const size_t path = target.find_first_of("/?", scheme.size());
+    return path == std::string_view::npos ? "/" : target.substr(path);
+  }
+  return target;
+}
+
+// What the parser lets pass and whoever stands between client and server may read differently.
+const char* fault_of(const http::request<http::string_body>& message) {
+  const auto hosts = message.count(http::field::host);
+  if (hosts > 1 || (hosts == 0 && message.version() >= 11)) return "one header Host is needed";
+  const auto encodings = message.count(http::field::transfer_encoding);
+  if (encodings > 1 || (encodings == 1 && !message.chunked()))
+    return "the only Transfer-Encoding there is here is chunked";
+  return nullptr;
+}
+
 HttpRequest request_of(const http::request<http::string_body>& message) {
   HttpRequest request;
   request.method = std::string(message.method_string());
-  const std::string_view target(message.target().data(), message.target().size());
+  const std::string_view target =
+      without_authority({message.target().data(), message.target().size()});
   const size_t question = target.find('?');
   request.path = percent_decoded(target.substr(0, question));
   if (question != std::string_view::npos) request.query = std::string(target.substr(question + 1));
@@ -79,7 +102,12 @@ Awaitable<std::optional<HttpRequest>> HttpReader::read_head() {
     co_await http::async_read_header(socket_->socket(), parser_->buffer, *parser_->message,
                                      asio::redirect_error(asio::use_awaitable, error));
   }
-  if (!error) co_return request_of(parser_->message->get());
+  if (!error) {
+    const char* fault = fault_of(parser_->message->get());
+    if (fault == nullptr) co_return request_of(parser_->message->get());
+    fail(400, fault, Refusal::kBadRequest);
+    co_return std::nullopt;
+  }
   if (socket_->timed_out()) {
     fail(408, "the headers took too long", Refusal::kTimeout);
   } else if (error == http::error::header_limit || error == http::error::buffer_overflow) {

@@ -2,22 +2,53 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "base/error.h"
 #include "text/utf8.h"
 
 namespace octavo::server {
 
-Json parse_object(std::string_view body) {
-  const auto bounded = [](int depth, Json::parse_event_t, Json&) {
+namespace {
+
+// Watches a body being parsed.
+class Bounds {
+ public:
+  void see(int depth, Json::parse_event_t event) {
     if (depth > kJsonDepth)
       throw RequestError(400, "", fmt::format("the body nests deeper than {}", kJsonDepth));
+    const auto level = static_cast<size_t>(depth);
+    if (event == Json::parse_event_t::object_start) {
+      keys_[level + 1] = 0;
+    } else if (event == Json::parse_event_t::key) {
+      comparisons_ += keys_[level]++;
+      if (keys_[level] > kJsonKeys || comparisons_ > kJsonKeyComparisons)
+        throw RequestError(
+            400, "", fmt::format("the body has too many keys; an object may have {}", kJsonKeys));
+    }
+  }
+
+ private:
+  std::array<int, kJsonDepth + 2> keys_ = {};  // by depth, of the object open there
+  int64_t comparisons_ = 0;
+};
+
+}  // namespace
+
+Json parse_object(std::string_view body) {
+  Bounds bounds;
+  const auto bounded = [&](int depth, Json::parse_event_t event, Json&) {
+    bounds.see(depth, event);
     return true;
   };
   Json json;
   try {
     json = Json::parse(body, bounded);
   } catch (const Json::exception& error) {
-    throw RequestError(400, "", fmt::format("the body is no valid JSON: {}", error.what()));
+    // What the parser says repeats what it read, however long that was.
+    const std::string_view reason = error.what();
+    throw RequestError(400, "",
+                       fmt::format("the body is no valid JSON: {}", reason.substr(0, 200)));
   }
   if (!json.is_object()) throw RequestError(400, "", "the body must be a JSON object");
   return json;

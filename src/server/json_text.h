@@ -1,6 +1,7 @@
 // json_text.h - JSON read with bounds, and written by hand where a profile would see it.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -11,9 +12,11 @@ namespace octavo::server {
 using Json = nlohmann::ordered_json;
 
 inline constexpr int kJsonDepth = 128;
+// Keys are found one after the other, so that many of them cost their square.
+inline constexpr int kJsonKeys = 4096;                    // of one object
+inline constexpr int64_t kJsonKeyComparisons = 32 << 20;  // of all, at most
 
-// Throws RequestError(400) for anything but one JSON object in UTF-8 that nests no deeper than
-// kJsonDepth.
+// Throws RequestError(400) for anything but one JSON object in UTF-8 within the bounds above.
 Json parse_object(std::string_view body);
 
 // The string in quotes, escaped. Bytes that are not UTF-8 become U+FFFD.

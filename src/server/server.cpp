@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "server/answer_stream.h"
+#include "server/client_socket.h"
 #include "server/connection.h"
 #include "server/endpoints/endpoints.h"
 
@@ -154,18 +155,25 @@ Awaitable<void> Server::accept_connections() {
       pause.expires_after(std::chrono::milliseconds(50));
       co_await pause.async_wait(asio::use_awaitable);
     } else if (connections_ >= options_.max_connections) {
-      refuse_connection(std::move(socket));
+      asio::co_spawn(listener_->io_, refuse(std::move(socket)), asio::detached);
     } else {
       asio::co_spawn(listener_->io_, serve(std::move(socket)), asio::detached);
     }
   }
 }
 
-void Server::refuse_connection(tcp::socket socket) {
+Awaitable<void> Server::refuse(tcp::socket socket) {
+  // Those that come while so many are being told are closed without a word.
+  constexpr int kMostAtOnce = 256;
   context_->metrics.refusals(Refusal::kConnections).Increment();
+  if (refusing_ >= kMostAtOnce) co_return;
+  ++refusing_;
   error_code ignored;
   socket.non_blocking(true, ignored);
   socket.write_some(asio::buffer(kFull), ignored);
+  const auto client = std::make_shared<ClientSocket>(std::move(socket));
+  co_await client->linger();
+  --refusing_;
 }
 
 Awaitable<void> Server::serve(tcp::socket socket) {

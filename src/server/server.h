@@ -54,7 +54,7 @@ class Server {
   Awaitable<void> serve(boost::asio::ip::tcp::socket socket);
   Awaitable<void> drain_and_stop();
   Awaitable<void> wait_until_quiet(std::chrono::milliseconds limit);
-  void refuse_connection(boost::asio::ip::tcp::socket socket);
+  Awaitable<void> refuse(boost::asio::ip::tcp::socket socket);
   void wait_for_signal();
 
   std::unique_ptr<Listener> listener_;
@@ -63,6 +63,7 @@ class Server {
   Router router_;
   std::unique_ptr<boost::asio::signal_set> signals_;
   int connections_ = 0;
+  int refusing_ = 0;  // connections beyond those, being told so
 };
 
 }  // namespace octavo::server

@@ -17,15 +17,16 @@ size_t size_of(const Update& update) {
 
 }  // namespace
 
-UpdateMailbox::UpdateMailbox(boost::asio::any_io_executor io, std::function<void()> on_letter)
-    : io_(std::move(io)), on_letter_(std::move(on_letter)) {}
+UpdateMailbox::UpdateMailbox(boost::asio::any_io_executor io, std::function<void()> on_letter,
+                             size_t most_bytes)
+    : most_bytes_(most_bytes), io_(std::move(io)), on_letter_(std::move(on_letter)) {}
 
 void UpdateMailbox::put(size_t prompt, Update update) {
   const std::lock_guard lock(mutex_);
   if (closed_) return;
   const size_t bytes = size_of(update);
   // A single letter may be as large as it likes: prompt logprobs come in one piece.
-  if (!letters_.empty() && bytes_ + bytes > kMailboxBytes) {
+  if (!letters_.empty() && bytes_ + bytes > most_bytes_) {
     overflowed_ = true;
   } else {
     bytes_ += bytes;

@@ -3,6 +3,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -13,6 +14,8 @@ namespace octavo::server {
 
 // A reader that falls this far behind has lost its stream: the engine waits for nobody.
 inline constexpr size_t kMailboxBytes = 1u << 20;
+// For whole answers: they are kept until they are all there, and nobody's reading is slow.
+inline constexpr size_t kUnboundedMailbox = std::numeric_limits<size_t>::max();
 
 class UpdateMailbox : public std::enable_shared_from_this<UpdateMailbox> {
  public:
@@ -23,7 +26,8 @@ class UpdateMailbox : public std::enable_shared_from_this<UpdateMailbox> {
 
   // `on_letter` is called on `io` when there is something to take, at least once after each time it
   // was empty.
-  UpdateMailbox(boost::asio::any_io_executor io, std::function<void()> on_letter);
+  UpdateMailbox(boost::asio::any_io_executor io, std::function<void()> on_letter,
+                size_t most_bytes);
 
   // Any thread. Never blocks for long, never throws.
   void put(size_t prompt, Update update);
@@ -35,6 +39,7 @@ class UpdateMailbox : public std::enable_shared_from_this<UpdateMailbox> {
   void close();
 
  private:
+  const size_t most_bytes_;
   mutable std::mutex mutex_;
   std::vector<Letter> letters_;
   size_t bytes_ = 0;

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 REPO = Path(__file__).parents[2]
-sys.path.insert(0, str(REPO / "tools"))
+for folder in ("tools", "tests/support_py", "tests/battery"):
+    sys.path.insert(0, str(REPO / folder))
 
 import modelkit  # noqa: E402
 import smollm2_path  # noqa: E402

@@ -1,0 +1,27 @@
+"""The battery of tests/battery, short enough for every run."""
+
+import disconnects
+import sigterm
+from server_kit import Server
+
+
+def test_pages_come_home_from_cut_connections():
+    with Server.start(step_ms=20) as server:
+        figures = disconnects.run(server, 60, seed=1)
+    assert figures["while_running"] > 10
+    # Two, one that was queued when the cut came, and one of the looks.
+    assert figures["most_steps_until_free"] <= 4, figures
+
+
+def test_no_stream_is_cut_inside_the_drain_window():
+    for _ in range(3):
+        assert sigterm.inside_the_window()["left_after_streams_s"] < 1
+
+
+def test_streams_past_the_drain_window_are_told():
+    for _ in range(3):
+        sigterm.past_the_window()
+
+
+def test_a_second_signal_ends_at_once():
+    sigterm.twice()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-QUESTIONS = ("What is the capital of France?", "Give me a recipe for pancakes.")
+QUESTIONS = ("What is the capital of France?", "Why is the sky blue?")
 
 
 # A small model should look its best; its settings may be folded away.
@@ -30,7 +30,7 @@ def _shoot(browser, url: str, out: Path, scheme: str, width: int, height: int) -
     page.locator("#model-length:not(:empty)").wait_for()
     page.screenshot(path=out.with_stem(out.stem + "-empty"))
     page.evaluate(SET, ["temperature", "0"])
-    page.evaluate(SET, ["max_tokens", "160"])
+    page.evaluate(SET, ["max_tokens", "200"])
     for question in QUESTIONS:
         _ask(page, question)
     page.wait_for_timeout(2500)  # a few readings of the metrics
@@ -46,8 +46,8 @@ def main(url: str, folder: Path) -> None:
     with sync_playwright() as playwright:
         program = os.environ.get("CHROMIUM", "/usr/bin/chromium")
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        _shoot(browser, url, folder / "playground-light.png", "light", 1200, 800)
-        _shoot(browser, url, folder / "playground-dark.png", "dark", 1200, 800)
+        _shoot(browser, url, folder / "playground-light.png", "light", 1200, 740)
+        _shoot(browser, url, folder / "playground-dark.png", "dark", 1200, 740)
         _shoot(browser, url, folder / "playground-narrow.png", "light", 360, 740)
         browser.close()
 

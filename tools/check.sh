@@ -56,7 +56,7 @@ leftovers() {
 
 shell_syntax() {
   local script
-  for script in tools/*.sh .ci/run; do bash -n "$script"; done
+  for script in tools/*.sh tests/clients/*.sh .ci/run; do bash -n "$script"; done
 }
 
 now() { echo "${EPOCHREALTIME:-$(date +%s)}"; }  # the first is unknown to the bash of macOS

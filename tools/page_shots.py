@@ -9,7 +9,12 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-QUESTIONS = ("How does a cache know that a page is free?", "code of it, please")
+QUESTIONS = ("What is the capital of France?", "Why is the sky blue?")
+
+
+# A small model should look its best; its settings may be folded away.
+SET = "([id, value]) => { const field = document.getElementById(id); field.value = value;" \
+      " field.dispatchEvent(new Event('input', { bubbles: true })); field.dispatchEvent(new Event('change', { bubbles: true })); }"
 
 
 def _ask(page: Page, question: str) -> None:
@@ -19,11 +24,13 @@ def _ask(page: Page, question: str) -> None:
 
 
 def _shoot(browser, url: str, out: Path, scheme: str, width: int, height: int) -> None:
-    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": height}, device_scale_factor=2)
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": height}, device_scale_factor=1)
     page = context.new_page()
     page.goto(url)
     page.locator("#model-length:not(:empty)").wait_for()
     page.screenshot(path=out.with_stem(out.stem + "-empty"))
+    page.evaluate(SET, ["temperature", "0"])
+    page.evaluate(SET, ["max_tokens", "200"])
     for question in QUESTIONS:
         _ask(page, question)
     page.wait_for_timeout(2500)  # a few readings of the metrics
@@ -39,9 +46,9 @@ def main(url: str, folder: Path) -> None:
     with sync_playwright() as playwright:
         program = os.environ.get("CHROMIUM", "/usr/bin/chromium")
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        _shoot(browser, url, folder / "light.png", "light", 1280, 900)
-        _shoot(browser, url, folder / "dark.png", "dark", 1280, 900)
-        _shoot(browser, url, folder / "narrow.png", "light", 360, 740)
+        _shoot(browser, url, folder / "playground-light.png", "light", 1200, 740)
+        _shoot(browser, url, folder / "playground-dark.png", "dark", 1200, 740)
+        _shoot(browser, url, folder / "playground-narrow.png", "light", 360, 740)
         browser.close()
 
 

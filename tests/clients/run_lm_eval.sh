@@ -25,11 +25,17 @@ load() {
   done
 }
 
+drawn() { curl -fsS "$url/metrics" | awk '/^vllm:generation_tokens_total/ { printf "%d", $2 }'; }
+
 evaluate idle 1 1 True
 touch "$work/loading"
 load &
 trap 'rm -f "$work/loading" && wait' EXIT
 sleep 2
+before=$(drawn)
 evaluate loaded 4 4 True
 evaluate loaded_text 1 8 False
+beside=$(($(drawn) - before))
+echo "the server drew $beside tokens meanwhile"
+[ "$beside" -gt 1500 ] || { echo "that was no load" >&2 && exit 1; }
 .venv/bin/python tests/clients/same_scores.py "$work/idle" "$work/loaded" "$work/loaded_text"

@@ -14,7 +14,7 @@ def server(octavo, smollm2_gguf):
         yield running
 
 
-def curl(server, content: str, max_tokens: int = 48) -> subprocess.Popen:
+def curl(server, content: str, max_tokens: int = 24) -> subprocess.Popen:
     body = {"model": "SmolLM2", "messages": [{"role": "user", "content": content}], "max_tokens": max_tokens,
             "temperature": 0.8, "seed": 1}
     return subprocess.Popen(

@@ -268,7 +268,7 @@ def header_injection(server: Server) -> int:
     """A key comes back in a header: it must not be able to end it."""
     answer = server.complete(**{"max_tokens": 1, "x\r\nX-Evil: 1\r\n\r\nevil": None, "y" * 5000: None, "plain_name": None})
     assert "x-evil" not in answer.headers and b"evil" not in answer.body, answer
-    assert len(answer.headers["x-octavo-ignored"]) < 1000 and "plain_name" in answer.headers["x-octavo-ignored"]
+    assert "x-octavo-ignored" not in answer.headers  # only hints are named
     return answer.status
 
 

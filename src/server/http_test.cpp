@@ -1,0 +1,64 @@
+#include "server/http.h"
+
+#include <gtest/gtest.h>
+
+#include "server/api_error.h"
+#include "server/api_keys.h"
+#include "server/json_text.h"
+#include "server/request_id.h"
+
+namespace octavo::server {
+namespace {
+
+HttpRequest with_header(const char* name, const std::string& value) {
+  return {.headers = {{name, value}}};
+}
+
+TEST(Http, PercentEscapesAreDecodedAndOthersLeftAlone) {
+  EXPECT_EQ(percent_decoded("/a%2Fb%20c"), "/a/b c");
+  EXPECT_EQ(percent_decoded("%e2%82%ac"), "\xE2\x82\xAC");
+  EXPECT_EQ(percent_decoded("a%00b"), std::string("a\0b", 3));
+  for (const char* same : {"", "%", "%4", "%zz", "%+1", "%-1", "% 1", "100%"})
+    EXPECT_EQ(percent_decoded(same), same);
+  EXPECT_EQ(percent_decoded("%2541"), "%41");  // once
+}
+
+TEST(Http, HeadersAreFoundInAnyCase) {
+  const HttpRequest request{.headers = {{"X-One", "1"}, {"x-one", "2"}}};
+  EXPECT_EQ(request.header("x-ONE"), "1");
+  EXPECT_EQ(request.header("x-two"), "");
+}
+
+TEST(ApiKeys, WithoutKeysEverybodyMayAsk) { EXPECT_TRUE(ApiKeys({}).allow({})); }
+
+TEST(ApiKeys, OnlyAWholeKeyOpens) {
+  const ApiKeys keys({"one", "two"});
+  for (const char* value : {"Bearer one", "bearer two", "BEARER one"})
+    EXPECT_TRUE(keys.allow(with_header("Authorization", value))) << value;
+  for (const char* value :
+       {"", "one", "Bearer", "Bearer ", "Bearer on", "Bearer one ", "Bearer  one", "Basic one"})
+    EXPECT_FALSE(keys.allow(with_header("Authorization", value))) << value;
+  EXPECT_TRUE(keys.allow(with_header("x-api-key", "two")));
+  EXPECT_FALSE(keys.allow(with_header("x-api-key", "")));
+  EXPECT_FALSE(keys.allow({}));
+}
+
+TEST(RequestId, ThePlainOneOfTheClientIsKept) {
+  EXPECT_EQ(request_id_of(with_header("x-request-id", "a-B_1.2:3")), "a-B_1.2:3");
+  for (const std::string& odd : {std::string(), std::string("a b"), std::string("a\r\nb"),
+                                 std::string(129, 'x'), std::string("\xC3\xA9")})
+    EXPECT_EQ(request_id_of(with_header("X-Request-Id", odd)).size(), 32u) << odd;
+  EXPECT_NE(fresh_request_id(), fresh_request_id());
+}
+
+TEST(ApiError, HasTheFormClientsKnowAndRepeatsLittle) {
+  const Json error = Json::parse(error_body(400, "no \"such\" thing", "n"))["error"];
+  EXPECT_EQ(error.dump(),
+            R"({"message":"no \"such\" thing","type":"BadRequestError","param":"n","code":400})");
+  EXPECT_TRUE(Json::parse(error_body(404, "x"))["error"]["param"].is_null());
+  EXPECT_LT(error_body(400, std::string(100'000, 'x'), std::string(100'000, 'y')).size(), 2000u);
+  EXPECT_EQ(error_response(401, "x").headers.front().first, "WWW-Authenticate");
+}
+
+}  // namespace
+}  // namespace octavo::server

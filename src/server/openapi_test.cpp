@@ -1,0 +1,57 @@
+#include "server/openapi.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "server/chat_call.h"
+#include "server/completion_call.h"
+#include "server/endpoints/endpoints.h"
+
+namespace octavo::server {
+namespace {
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(c));
+  return text;
+}
+
+template <typename Call>
+void expect_fields(const Json& document, const char* path, const FieldTable<Call>& table) {
+  const Json& schema =
+      document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"];
+  std::set<std::string> names;
+  for (const auto& field : table) {
+    EXPECT_TRUE(names.insert(field.name).second)
+        << field.name << " stands twice in the table of " << path;
+    EXPECT_EQ(schema["properties"].contains(field.name), field.use != FieldUse::kRefused)
+        << field.name;
+  }
+}
+
+TEST(Openapi, HasEveryEndpointWithADescription) {
+  const auto endpoints = all_endpoints();
+  const Json document = openapi_document(endpoints);
+  size_t described = 0;
+  for (const Endpoint& endpoint : endpoints) {
+    const auto method = lower(endpoint.method);
+    const bool there = document["paths"].contains(endpoint.path) &&
+                       document["paths"][endpoint.path].contains(method);
+    EXPECT_EQ(there, !endpoint.doc.is_null()) << endpoint.method << " " << endpoint.path;
+    if (!there) continue;
+    ++described;
+    const Json& operation = document["paths"][endpoint.path][method];
+    EXPECT_EQ(operation.contains("security"), endpoint.needs_key) << endpoint.path;
+    EXPECT_TRUE(operation["responses"].contains("200")) << endpoint.path;
+  }
+  EXPECT_GE(described, 14u);
+}
+
+TEST(Openapi, HasTheFieldsThatAreTakenAndNotThoseThatAreRefused) {
+  const Json document = openapi_document(all_endpoints());
+  expect_fields(document, "/v1/completions", completion_fields());
+  expect_fields(document, "/v1/chat/completions", chat_fields());
+}
+
+}  // namespace
+}  // namespace octavo::server

@@ -14,6 +14,12 @@ namespace {
 
 namespace asio = boost::asio;
 
+// Whatever a value is made of, it ends no header.
+std::string on_one_line(std::string value) {
+  std::ranges::replace_if(value, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return value;
+}
+
 // "HTTP/1.1 200 OK" and the headers, up to and with the empty line.
 std::string head_text(const HttpResponse& response) {
   const auto reason =
@@ -22,7 +28,8 @@ std::string head_text(const HttpResponse& response) {
                                  std::string_view(reason.data(), reason.size()));
   if (!response.content_type.empty())
     text += fmt::format("Content-Type: {}\r\n", response.content_type);
-  for (const auto& [name, value] : response.headers) text += fmt::format("{}: {}\r\n", name, value);
+  for (const auto& [name, value] : response.headers)
+    text += fmt::format("{}: {}\r\n", name, on_one_line(value));
   return text + "\r\n";
 }
 

@@ -52,7 +52,7 @@ class Environment:
         extra = "[cpu]" if sys.platform == "linux" else ""
         lines = REQUIREMENTS.read_text().splitlines() + (REPO / "tools" / "requirements.txt").read_text().splitlines()
         pins = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-        skip = ("pytest", "clang-format")
+        skip = ("pytest", "clang-format", "openai")
         return "\n".join([f"mlx{extra}=={mlx}", *(pin for pin in pins if not pin.startswith(skip))])
 
     @property

@@ -1,6 +1,5 @@
 #include "server/body_fields.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"

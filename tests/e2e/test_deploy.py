@@ -6,14 +6,15 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from running_server import running
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 NAME = re.compile(r"(?:vllm|octavo):[a-z_0-9]+")
 
 
 @pytest.fixture(scope="module")
-def given(octavo_server) -> set[str]:
-    with urllib.request.urlopen(octavo_server.url + "/metrics") as response:
+def given(octavo, make_model) -> set[str]:
+    with running(octavo, make_model("llama")) as server, urllib.request.urlopen(server.url + "/metrics") as response:
         text = response.read().decode()
     return {re.split(r"[{ ]", line)[0] for line in text.splitlines() if line and not line.startswith("#")}
 

@@ -1,0 +1,86 @@
+"""What `octavo serve` says and refuses when it starts, and its config file and logs."""
+
+import json
+import subprocess
+import urllib.request
+
+import pytest
+from running_server import running
+
+
+@pytest.fixture(scope="module")
+def tiny(make_model):
+    return make_model("llama")
+
+
+def get(url: str) -> dict:
+    with urllib.request.urlopen(url) as response:
+        return json.load(response)
+
+
+def post(url: str, **body) -> dict:
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request) as response:
+        return json.load(response)
+
+
+def refused(octavo, *arguments) -> str:
+    done = subprocess.run([octavo, "serve", *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1, done
+    return done.stderr
+
+
+def test_start_names_model_memory_and_address(octavo, tiny):
+    with running(octavo, tiny) as server:
+        text = "".join(server.lines)
+        assert tiny.name in text and "pages" in text and "CPU" in text and server.url in text
+
+
+def test_config_file_has_the_flags_names(octavo, tiny, tmp_path):
+    config = tmp_path / "serve.toml"
+    config.write_text('max-model-len = 96\nserved-model-name = ["a", "b"]\nlog-format = "json"\n')
+    with running(octavo, tiny, "--config", config, "--max-num-seqs", 3) as server:
+        assert [model["id"] for model in get(server.url + "/v1/models")["data"]] == ["a", "b"]
+        assert get(server.url + "/v1/octavo/memory")["max_model_len"] == 96
+        assert any("up to 3 sequences" in line for line in server.lines)
+        answer = post(server.url + "/v1/completions", prompt=[5, 6, 7], max_tokens=2, model="b", request_id="mine")
+        assert answer["id"] == "cmpl-mine" and answer["model"] == "a"
+    logged = [json.loads(line) for line in server.lines if line.startswith("{")]
+    lines = [line for line in logged if line.get("path") == "/v1/completions"]
+    assert len(lines) == 1 and lines[0]["status"] == 200 and lines[0]["completion_tokens"] == 2
+
+
+def test_config_file_mistakes_are_named(octavo, tiny, tmp_path):
+    config = tmp_path / "serve.toml"
+    config.write_text("no-such-flag = 1\n")
+    done = subprocess.run([octavo, "serve", tiny, "--config", config], capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and "no-such-flag" in done.stderr + done.stdout
+    assert "cannot read" in refused(octavo, tiny, "--config", tmp_path / "none.toml")
+
+
+def test_other_machines_need_a_key(octavo, tiny):
+    assert "--api-key-file" in refused(octavo, tiny, "--host", "0.0.0.0")
+
+
+def test_a_taken_port_is_known_before_the_model_is_loaded(octavo, tiny):
+    with running(octavo, tiny) as server:
+        port = server.url.rsplit(":", 1)[1]
+        assert "--port" in refused(octavo, "/no/such/model", "--port", port)
+
+
+def test_defaults_come_from_the_models_own_config(octavo, tiny, tmp_path):
+    """top_k 1 makes every draw the likeliest token, whatever the temperature."""
+    own = tmp_path / "model"
+    own.mkdir()
+    for file in tiny.iterdir():
+        (own / file.name).symlink_to(file)
+    config = own / "generation_config.json"
+    kept = json.loads(config.read_text()) if config.exists() else {}
+    config.unlink(missing_ok=True)
+    config.write_text(json.dumps(kept | {"top_k": 1, "temperature": 2.0}))
+    ask = {"prompt": [5, 6, 7], "max_tokens": 16, "return_token_ids": True, "ignore_eos": True}
+    with running(octavo, own) as server:
+        url = server.url + "/v1/completions"
+        greedy = post(url, **ask, temperature=0)["choices"][0]["token_ids"]
+        assert post(url, **ask)["choices"][0]["token_ids"] == greedy
+        assert post(url, **ask, top_k=0)["choices"][0]["token_ids"] != greedy

@@ -1,6 +1,7 @@
 """The battery of tests/battery, short enough for every run."""
 
 import disconnects
+import overload
 import sigterm
 from server_kit import Server
 
@@ -25,3 +26,10 @@ def test_streams_past_the_drain_window_are_told():
 
 def test_a_second_signal_ends_at_once():
     sigterm.twice()
+
+
+def test_ten_times_too_much_loses_nothing():
+    with Server.start(step_ms=10, max_num_seqs=8, max_open_requests=16, pages=1024) as server:
+        figures = overload.run(server, seconds=5, connections=200, slow=20, seats=8, peak_seconds=2)
+    assert figures["lost"] == 0, figures
+    assert figures["open_after"] == 0 and figures["done"] > 20 and figures["refused"] > 20, figures

@@ -20,7 +20,7 @@ def start():
 
 @pytest.fixture(scope="module")
 def plain():
-    with Server.start(step_ms=1) as server:
+    with Server.start(step_ms=1, access_log=True) as server:
         yield server
 
 

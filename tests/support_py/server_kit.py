@@ -185,7 +185,8 @@ class Server:
         """start(step_ms=5, api_key="k") runs fake_server --step-ms 5 --api-key k."""
         command = [str(program or fake_server_path())]
         for name, value in flags.items():
-            command += [f"--{name.replace('_', '-')}", str(value)]
+            flag = f"--{name.replace('_', '-')}"
+            command += [flag] if value is True else [flag, str(value)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         line = process.stdout.readline().split()
         if line[:1] != ["listening"]:

@@ -84,9 +84,10 @@ Awaitable<void> answer_whole(ServerContext& context, Exchange& exchange, const G
   }
   HttpResponse response = head(job, "application/json");
   const auto write = [&] { return format.whole(whole, answers.usage()); };
-  const bool with_logprobs =
-      job.engine.sampling.logprobs >= 0 || job.engine.sampling.prompt_logprobs >= 0;
-  if (with_logprobs) {  // can be millions of tokens to spell
+  constexpr size_t kFew = 64;
+  const SamplingParams& sampling = job.engine.sampling;
+  const bool much = sampling.logprobs >= 0 || sampling.prompt_logprobs >= 0 || whole.size() > kFew;
+  if (much) {  // can be millions of tokens to spell
     response.body = co_await context.on_text_worker(write);
   } else {
     response.body = write();

@@ -23,6 +23,20 @@ void read_stop(const Json& value, Call& call) {
   for (const Json& stop : value) add(stop);
 }
 
+// The engine looks through them for every token of every answer.
+void read_stop_tokens(const Json& value, Call& call) {
+  call.engine.stop_token_ids = to_tokens(value, "stop_token_ids");
+  if (call.engine.stop_token_ids.size() > kMaxStopTokens)
+    refuse("stop_token_ids", fmt::format("has {} ids; at most {} are allowed",
+                                         call.engine.stop_token_ids.size(), kMaxStopTokens));
+}
+
+Json stop_tokens_schema() {
+  Json schema = tokens_schema();
+  schema["maxItems"] = kMaxStopTokens;
+  return schema;
+}
+
 void read_stream_options(const Json& value, Call& call) {
   if (!value.is_object()) refuse("stream_options", "must be an object");
   call.has_stream_options = true;
@@ -131,9 +145,8 @@ FieldTable<Call> length_fields() {
                    {filled_string_schema(kMaxStopBytes),
                     filled_strings_schema(kMaxStopBytes, kMaxStops)}}},
                  "The answer ends before the first of these", read_stop),
-      used<Call>(
-          "stop_token_ids", tokens_schema(), "The answer ends with the first of these",
-          [](const Json& v, Call& c) { c.engine.stop_token_ids = to_tokens(v, "stop_token_ids"); }),
+      used<Call>("stop_token_ids", stop_tokens_schema(), "The answer ends with the first of these",
+                 read_stop_tokens),
       used<Call>("include_stop_str_in_output", boolean_schema(), "Keep what stopped the answer",
                  [](const Json& v, Call& c) {
                    c.text.include_stop_str_in_output = to_bool(v, "include_stop_str_in_output");

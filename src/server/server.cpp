@@ -90,6 +90,10 @@ Server::Server(std::unique_ptr<Listener> listener, const ServedModel& model, Ser
     throw SetupError(fmt::format("cannot listen on port {}: {}; choose another with --port",
                                  listener_->port(), error.message()));
   }
+  // Before anybody is told that the server is there: whoever ends it at once must find it listening
+  // to that, too.
+  signals_ = std::make_unique<asio::signal_set>(listener_->io_, SIGINT, SIGTERM);
+  wait_for_signal();
 }
 
 Server::~Server() {
@@ -100,8 +104,6 @@ Server::~Server() {
 }
 
 void Server::run() {
-  signals_ = std::make_unique<asio::signal_set>(listener_->io_, SIGINT, SIGTERM);
-  wait_for_signal();
   asio::co_spawn(listener_->io_, accept_connections(), asio::detached);
   listener_->io_.run();
 }

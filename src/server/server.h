@@ -37,14 +37,15 @@ bool is_loopback(const std::string& host);
 
 class Server {
  public:
-  // `model` must outlive the server. Throws SetupError when the address cannot be listened on.
+  // `model` must outlive the server. From here on SIGTERM and SIGINT drain; a second one ends the
+  // process. Throws SetupError when the address cannot be listened on.
   Server(std::unique_ptr<Listener> listener, const ServedModel& model, ServerOptions options);
   // Cuts off whatever is still open.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Serves until a drain ends. SIGTERM and SIGINT drain; a second one ends the process.
+  // Serves until a drain ends.
   void run();
   // Any thread: no new requests; those that are open have drain_timeout to end.
   void drain();

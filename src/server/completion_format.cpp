@@ -60,7 +60,8 @@ void CompletionFormat::append_event(std::string& out, const AnswerEvent& event,
   choice.prompt_logprobs.insert(choice.prompt_logprobs.end(), event.prompt_logprobs.begin(),
                                 event.prompt_logprobs.end());
   const bool tells_tokens = job_.return_token_ids || job_.engine.sampling.logprobs >= 0;
-  const bool first = !choice.begun && job_.echo;
+  // The first token is told even when it has no text yet: clients take that chunk for its time.
+  const bool first = !choice.begun;
   if (event.tokens.empty() && !event.finish) return;
   if (event.text.empty() && !event.finish && !tells_tokens && !first) return;
   envelope_.append_chunk(out, dump(choice_of(event)), counted(usage));

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/json_quote.h"
+
 namespace octavo {
 namespace {
 
@@ -16,22 +18,6 @@ std::atomic<LogFormat> format_of_log = LogFormat::kText;
 spdlog::level::level_enum level_or(spdlog::level::level_enum fallback) {
   const char* level = std::getenv("OCTAVO_LOG");
   return level != nullptr ? spdlog::level::from_str(level) : fallback;
-}
-
-void append_quoted(std::string& out, std::string_view text) {
-  out += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\u{:04x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
 }
 
 // Digits only, and few enough to be a number everywhere.
@@ -58,7 +44,7 @@ class JsonMessage : public spdlog::custom_flag_formatter {
     if (payload.starts_with('\x01')) {
       text = payload.substr(1);
     } else {
-      append_quoted(text, payload);
+      append_json_quoted(text, payload);
     }
     out.append(text.data(), text.data() + text.size());
   }
@@ -103,15 +89,15 @@ void log_event(spdlog::level::level_enum level, std::string_view message, const 
   std::string line;
   if (format_of_log == LogFormat::kJson) {
     line = '\x01';
-    append_quoted(line, message);
+    append_json_quoted(line, message);
     for (const auto& [name, value] : fields) {
       line += ',';
-      append_quoted(line, name);
+      append_json_quoted(line, name);
       line += ':';
       if (is_count(value)) {
         line += value;
       } else {
-        append_quoted(line, value);
+        append_json_quoted(line, value);
       }
     }
   } else {
@@ -121,7 +107,7 @@ void log_event(spdlog::level::level_enum level, std::string_view message, const 
       if (is_one_word(value)) {
         line += value;
       } else {
-        append_quoted(line, value);
+        append_json_quoted(line, value);
       }
     }
   }

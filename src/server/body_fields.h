@@ -30,6 +30,24 @@ struct Field {
 template <typename Target>
 using FieldTable = std::vector<Field<Target>>;
 
+// Adds the fields of another table, which read the part of a call that `part_of` gives them.
+// `fields` outlives the table.
+template <typename Target, typename Part, typename PartOf>
+void add_fields(FieldTable<Target>& table, const FieldTable<Part>& fields, PartOf part_of) {
+  for (const Field<Part>& field : fields) {
+    Field<Target> added{.name = field.name,
+                        .use = field.use,
+                        .schema = field.schema,
+                        .about = field.about,
+                        .required = field.required};
+    if (field.read)
+      added.read = [&field, part_of](const Json& value, Target& target) {
+        field.read(value, part_of(target));
+      };
+    table.push_back(std::move(added));
+  }
+}
+
 // Hints that were seen, for the header x-octavo-ignored.
 using IgnoredFields = std::vector<std::string>;
 

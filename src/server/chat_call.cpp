@@ -58,16 +58,6 @@ FieldTable<Call> refused_chat_fields() {
   };
 }
 
-FieldTable<Call> hint_chat_fields() {
-  FieldTable<Call> fields;
-  for (const auto* name : {"parallel_tool_calls", "prediction"})
-    fields.push_back({.name = name,
-                      .use = FieldUse::kHint,
-                      .schema = Json::object(),
-                      .about = "Cannot change the answer"});
-  return fields;
-}
-
 }  // namespace
 
 const FieldTable<ChatPromptCall>& chat_prompt_fields() {
@@ -106,15 +96,9 @@ const FieldTable<ChatPromptCall>& chat_prompt_fields() {
 const FieldTable<ChatCall>& chat_fields() {
   static const FieldTable<Call> table = [] {
     FieldTable<Call> own;
-    for (const Field<ChatPromptCall>& field : chat_prompt_fields()) {
-      own.push_back({.name = field.name,
-                     .use = field.use,
-                     .schema = field.schema,
-                     .about = field.about,
-                     .read = [&field](const Json& v, Call& c) { field.read(v, c.chat); },
-                     .required = field.required});
-    }
-    for (const auto& part : {logprob_fields(), refused_chat_fields(), hint_chat_fields()})
+    add_fields(own, chat_prompt_fields(), [](Call& call) -> ChatPromptCall& { return call.chat; });
+    for (const auto& part : {logprob_fields(), refused_chat_fields(),
+                             hints<Call>({"parallel_tool_calls", "prediction"})})
       own.insert(own.end(), part.begin(), part.end());
     return with_generation_fields(std::move(own));
   }();

@@ -1,7 +1,5 @@
 #include "server/connection.h"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <utility>
 

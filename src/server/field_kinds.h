@@ -1,6 +1,7 @@
 // field_kinds.h - the kinds of field that tables are made of.
 #pragma once
 
+#include <initializer_list>
 #include <limits>
 #include <utility>
 
@@ -41,6 +42,18 @@ Field<Target> used(std::string name, Json schema, std::string about,
           .schema = std::move(schema),
           .about = std::move(about),
           .read = std::move(read)};
+}
+
+// Accepted and named in x-octavo-ignored.
+template <typename Target>
+FieldTable<Target> hints(std::initializer_list<const char*> names) {
+  FieldTable<Target> fields;
+  for (const char* name : names)
+    fields.push_back({.name = name,
+                      .use = FieldUse::kHint,
+                      .schema = Json::object(),
+                      .about = "Cannot change the answer"});
+  return fields;
 }
 
 inline bool asks_nothing(const Json& value) { return value.is_null() || value.empty(); }

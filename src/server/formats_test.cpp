@@ -64,6 +64,23 @@ TEST_F(FormatsTest, AWholeCompletion) {
   EXPECT_EQ(whole["usage"]["prompt_tokens_details"]["cached_tokens"], 1);
 }
 
+// Clients take the first chunk for the time of the first token.
+TEST_F(FormatsTest, TheFirstTokenHasItsChunkEvenWithoutText) {
+  CompletionJob asked = job("ab");
+  asked.stream = true;
+  CompletionFormat completion(*model_, asked);
+  ChatFormat chat(*model_, asked);
+  for (AnswerFormat* format :
+       {static_cast<AnswerFormat*>(&completion), static_cast<AnswerFormat*>(&chat)}) {
+    const AnswerEvent no_text{.index = 0, .tokens = {200}};
+    std::string out;
+    format->append_event(out, no_text, usage_);
+    EXPECT_EQ(events_of(out).size(), 1u);
+    format->append_event(out, no_text, usage_);
+    EXPECT_EQ(events_of(out).size(), 1u);
+  }
+}
+
 TEST_F(FormatsTest, AnEchoComesOnceAndFirst) {
   CompletionJob asked = job("ab", 2);
   asked.echo = asked.stream = true;

@@ -47,13 +47,7 @@ const FieldTable<GenerationCall>& generation_fields();
 // The table of an endpoint's own fields with those every endpoint has.
 template <typename Call>
 FieldTable<Call> with_generation_fields(FieldTable<Call> own) {
-  for (const Field<GenerationCall>& field : generation_fields()) {
-    own.push_back({.name = field.name,
-                   .use = field.use,
-                   .schema = field.schema,
-                   .about = field.about,
-                   .read = field.read});
-  }
+  add_fields(own, generation_fields(), [](Call& call) -> GenerationCall& { return call; });
   return own;
 }
 

@@ -244,15 +244,9 @@ FieldTable<Call> refused_fields() {
 }
 
 FieldTable<Call> hint_fields() {
-  FieldTable<Call> fields;
-  for (const auto* name :
-       {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
-        "prompt_cache_retention", "cache_control", "context_management", "timeout"})
-    fields.push_back({.name = name,
-                      .use = FieldUse::kHint,
-                      .schema = Json::object(),
-                      .about = "Cannot change the answer"});
-  return fields;
+  return hints<Call>({"user", "metadata", "store", "service_tier", "safety_identifier",
+                      "prompt_cache_key", "prompt_cache_retention", "cache_control",
+                      "context_management", "timeout"});
 }
 
 }  // namespace

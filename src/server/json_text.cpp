@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/json_quote.h"
 #include "text/utf8.h"
 
 namespace octavo::server {
@@ -55,29 +56,11 @@ Json parse_object(std::string_view body) {
 }
 
 void append_json_string(std::string& out, std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string replaced;
-  if (!is_valid_utf8(text)) {
-    replaced = replace_invalid_utf8(text);
-    text = replaced;
+  if (is_valid_utf8(text)) {
+    append_json_quoted(out, text);
+  } else {
+    append_json_quoted(out, replace_invalid_utf8(text));
   }
-  out += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (byte < 0x20) {
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
 }
 
 std::string json_string(std::string_view text) {

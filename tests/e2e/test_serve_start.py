@@ -84,15 +84,3 @@ def test_defaults_come_from_the_models_own_config(octavo, tiny, tmp_path):
         greedy = post(url, **ask, temperature=0)["choices"][0]["token_ids"]
         assert post(url, **ask)["choices"][0]["token_ids"] == greedy
         assert post(url, **ask, top_k=0)["choices"][0]["token_ids"] != greedy
-
-
-def test_the_first_token_has_its_chunk_even_without_text(octavo, make_model):
-    """A special token has no text; the time of the first token is still told."""
-    with running(octavo, make_model("llama")) as server:
-        body = {"prompt": [5, 6, 7], "max_tokens": 4, "stream": True, "ignore_eos": True, "bad_words": None,
-                "allowed_token_ids": [0], "skip_special_tokens": True}
-        request = urllib.request.Request(server.url + "/v1/completions", json.dumps(body).encode(), {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request) as response:
-            events = [line[6:] for line in response.read().decode().split("\n") if line.startswith("data: {")]
-    reasons = [json.loads(event)["choices"][0]["finish_reason"] for event in events]
-    assert len(reasons) >= 2 and reasons[0] is None and reasons[-1] == "length"

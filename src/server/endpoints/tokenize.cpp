@@ -34,13 +34,10 @@ const FieldTable<TokenizeCall>& tokenize_fields() {
             "return_token_strs", boolean_schema(), "Add the tokens as the vocabulary spells them",
             [](const Json& v, Call& c) { c.return_token_strs = to_bool(v, "return_token_strs"); }),
     };
-    for (const Field<ChatPromptCall>& field : chat_prompt_fields()) {
-      fields.push_back({.name = field.name,
-                        .use = field.use,
-                        .schema = field.schema,
-                        .about = field.about,
-                        .read = [&field](const Json& v, Call& c) { field.read(v, c.chat); }});
-    }
+    add_fields(fields, chat_prompt_fields(),
+               [](Call& call) -> ChatPromptCall& { return call.chat; });
+    // A prompt will do instead of messages.
+    for (Field<Call>& field : fields) field.required = false;
     return fields;
   }();
   return table;

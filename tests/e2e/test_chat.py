@@ -66,15 +66,18 @@ class Terminal:
     def prompt(self) -> None:
         """Waits for the prompt, and until keys go to it: libedit shows it just before it takes them over."""
         self.expect(PROMPT)
-        self._wait_for_mode(line_by_line=False)
+        self._wait_for_modes(lambda local, _: not local & termios.ICANON)
 
     def answering(self) -> None:
-        """Waits until Ctrl-C is a signal again."""
-        self._wait_for_mode(line_by_line=True)
+        """Waits until Ctrl-C is a signal again, which it is a moment after lines are: the key comes back last."""
+        self._wait_for_modes(lambda local, keys: local & termios.ICANON and keys[termios.VINTR] == b"\x03")
 
-    def _wait_for_mode(self, line_by_line: bool) -> None:
+    def _wait_for_modes(self, reached) -> None:
         end = time.monotonic() + 10
-        while bool(termios.tcgetattr(self.fd)[3] & termios.ICANON) != line_by_line:
+        while True:
+            modes = termios.tcgetattr(self.fd)
+            if reached(modes[3], modes[6]):
+                return
             assert time.monotonic() < end, "the terminal keeps its mode"
             time.sleep(0.005)
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/overloaded.h"
 #include "base/widen.h"
 
 namespace octavo {
@@ -32,7 +33,8 @@ uint64_t DecoderPlan::parameters() const {
 
 std::vector<uint64_t> DecoderPlan::row_elements() const {
   std::vector<uint64_t> elements;
-  const auto of = [](const auto& part) { return part.row_elements(); };
+  const Overloaded of{[](const auto& part) { return part.row_elements(); },
+                      [&](const MoePlan& part) { return part.row_elements(hidden); }};
   for (const auto& layer : layers) {
     // The two halves' results; a norm behind a half keeps what it takes.
     const int sums = 2 + !layer.mixer_half.norm_out.empty() + !layer.ffn_half.norm_out.empty();

@@ -9,6 +9,7 @@
 #include "models/plans/attention_plan.h"
 #include "models/plans/gated_delta_plan.h"
 #include "models/plans/mlp_plan.h"
+#include "models/plans/moe_plan.h"
 #include "models/rope_scaling.h"
 
 namespace octavo {
@@ -22,7 +23,7 @@ struct HalfPlan {
 
 struct LayerPlan {
   std::variant<AttentionPlan, GatedDeltaPlan> mixer = AttentionPlan{};
-  std::variant<MlpPlan> ffn = MlpPlan{};
+  std::variant<MlpPlan, MoePlan> ffn = MlpPlan{};
   std::string mixer_name = "self_attn";  // module names below the layer's prefix
   std::string ffn_name = "mlp";
   HalfPlan mixer_half = {"input_layernorm", ""};
@@ -33,6 +34,7 @@ struct LayerPlan {
   const AttentionPlan& attention() const { return std::get<AttentionPlan>(mixer); }
   MlpPlan& mlp() { return std::get<MlpPlan>(ffn); }
   const MlpPlan& mlp() const { return std::get<MlpPlan>(ffn); }
+  const MoePlan* moe() const { return std::get_if<MoePlan>(&ffn); }  // null: another kind
 };
 
 struct DecoderPlan {

@@ -26,5 +26,12 @@ CASES = {
     "mistral": Case("mistral", "mistral", "Mistral 7B", "a window in every layer",
                     oracle="mlx-lm's layers with our window mask (it ignores sliding_window)"),
     "qwen2": Case("qwen2", "qwen2", "Qwen2, Qwen2.5", "biases on q, k, v"),
+    "mixtral": Case("mixtral", "mixtral", "Mixtral 8x7B, 8x22B", "experts weighed by softmax over the chosen"),
+    "mixtral-mlx": Case("mixtral-mlx", "mixtral", "Mixtral", "experts stacked", {"format": "mlx", "group_size": 32}),
+    "qwen2_moe": Case("qwen2_moe", "qwen2_moe", "Qwen1.5-MoE, Qwen2-57B-A14B", "a gated shared expert"),
+    "qwen2_moe-mlx": Case("qwen2_moe-mlx", "qwen2_moe", "Qwen2 MoE", "experts stacked"),
+    "qwen3_moe": Case("qwen3_moe", "qwen3_moe", "Qwen3-30B-A3B, 235B-A22B", "experts, and layers without"),
+    "qwen3_moe-mlx": Case("qwen3_moe-mlx", "qwen3_moe", "Qwen3 MoE", "experts stacked, 4 bits",
+                          {"format": "mlx", "bits": 4, "group_size": 32}),
     "qwen3": Case("qwen3", "qwen3", "Qwen3 0.6B to 32B", "norms on q and k"),
 }

@@ -49,7 +49,7 @@ def quantization(recipe: Recipe) -> dict:
 
 def module_params(section: dict, tensor: Tensor) -> dict | None:
     """mx.quantize's arguments for one tensor, or None where it stays dense."""
-    if len(tensor.shape) != 2:
+    if not tensor.is_matrix:
         return None
     chosen = section.get(tensor.module, section)
     if chosen is False:
@@ -64,14 +64,14 @@ def entries(recipe: Recipe, source: ValueSource) -> Iterator[Entry]:
         if params is None:
             yield Entry(tensor.name, number, tensor.shape, source.pieces(tensor, dense.encoder(recipe.dtype)))
             continue
-        rows, columns = tensor.shape
+        *rows, columns = tensor.shape
         groups = columns // params["group_size"]
         if columns % params["group_size"]:
             raise ValueError(f"{tensor.name}: rows of {columns} do not divide into groups of {params['group_size']}")
         encoder = _encoder(params, recipe.dtype)
-        yield Entry(tensor.name, "U32", (rows, columns * params["bits"] // 32), source.pieces(tensor, encoder, 0))
+        yield Entry(tensor.name, "U32", (*rows, columns * params["bits"] // 32), source.pieces(tensor, encoder, 0))
         affine = params["mode"] == "affine"
-        yield Entry(f"{tensor.module}.scales", number if affine else "U8", (rows, groups),
+        yield Entry(f"{tensor.module}.scales", number if affine else "U8", (*rows, groups),
                     source.pieces(tensor, encoder, 1))
         if affine:
-            yield Entry(f"{tensor.module}.biases", number, (rows, groups), source.pieces(tensor, encoder, 2))
+            yield Entry(f"{tensor.module}.biases", number, (*rows, groups), source.pieces(tensor, encoder, 2))

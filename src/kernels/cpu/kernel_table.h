@@ -8,6 +8,8 @@
 #include "base/dtype.h"
 #include "kernels/activation_kind.h"
 #include "kernels/cpu/attention_item.h"
+#include "kernels/cpu/conv_job.h"
+#include "kernels/cpu/delta_job.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/qkv_job.h"
 #include "kernels/norm_kind.h"
@@ -125,6 +127,14 @@ struct KernelTable {
   // Folds the partials of the item's splits, from item.partials on, and writes its rows.
   void (*merge_partials)(const AttentionItem&, std::byte* scratch) = nullptr;
   void (*qkv_rows)(const QkvJob&, int64_t token_begin, int64_t token_end) = nullptr;
+
+  // scratch: of the size of the unit's state.
+  void (*conv_unit)(const ConvItem&, std::byte* scratch) = nullptr;
+  // Decay and strength of the rows, for all heads.
+  void (*delta_gates)(const DeltaJob&, int64_t row_begin, int64_t row_end) = nullptr;
+  // Bytes of scratch, aligned to 64, for delta_head.
+  int64_t (*delta_scratch)(const DeltaJob&) = nullptr;
+  void (*delta_head)(const DeltaItem&, std::byte* scratch) = nullptr;
 };
 
 const KernelTable& kernels_of(Isa isa);

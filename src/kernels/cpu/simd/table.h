@@ -6,6 +6,8 @@
 #include "kernels/cpu/simd/argmax.h"
 #include "kernels/cpu/simd/attention.h"
 #include "kernels/cpu/simd/attention_amx.h"
+#include "kernels/cpu/simd/causal_conv.h"
+#include "kernels/cpu/simd/gated_delta.h"
 #include "kernels/cpu/simd/linear_amx.h"
 #include "kernels/cpu/simd/linear_dot.h"
 #include "kernels/cpu/simd/logit_blocks.h"
@@ -96,6 +98,10 @@ const KernelTable& kernel_table() {
       .partial_floats = partial_floats,
       .merge_partials = merge_partials,
       .qkv_rows = qkv_rows,
+      .conv_unit = conv_unit,
+      .delta_gates = delta_gates,
+      .delta_scratch = delta_scratch,
+      .delta_head = delta_head,
   };
   return table;
 }

@@ -8,6 +8,7 @@
 #include "kernels/cpu/simd/attention_amx.h"
 #include "kernels/cpu/simd/causal_conv.h"
 #include "kernels/cpu/simd/gated_delta.h"
+#include "kernels/cpu/simd/expert_ops.h"
 #include "kernels/cpu/simd/linear_amx.h"
 #include "kernels/cpu/simd/linear_dot.h"
 #include "kernels/cpu/simd/logit_blocks.h"
@@ -82,6 +83,9 @@ const KernelTable& kernel_table() {
       .prepare = prepare,
       .linear_scratch = linear_scratch,
       .linear = linear,
+      .expert_scores = expert_scores,
+      .add_weighted = add_weighted,
+      .finish_sums = finish_sums,
       .norm_rows = norm_rows,
       .gated = gated,
       .argmax = argmax,

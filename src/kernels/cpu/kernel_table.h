@@ -9,6 +9,7 @@
 #include "kernels/activation_kind.h"
 #include "kernels/cpu/attention_item.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/latent_job.h"
 #include "kernels/cpu/qkv_job.h"
 #include "kernels/norm_kind.h"
 #include "kernels/packed_weight.h"
@@ -30,6 +31,7 @@ struct RowsJob {
   DType dtype = DType::kFloat32;
   int64_t rows = 0;
   int64_t cols = 0;
+  int64_t stride = 0;  // elements from one row of x to the next; 0: cols
   Norm norm = Norm::kNone;
   const void* norm_weight = nullptr;  // [cols]
   DType norm_dtype = DType::kFloat32;
@@ -37,6 +39,9 @@ struct RowsJob {
   float eps = 0;
   Arithmetic arithmetic = Arithmetic::kFloat32;
   std::byte* prepared = nullptr;  // prepared_bytes(rows, cols, arithmetic), aligned to 64
+
+  // Where row m begins in x, in elements.
+  int64_t begin_of(int64_t m) const { return m * (stride > 0 ? stride : cols); }
 };
 
 // y = x W^T, or activation(x W^T) * (x U^T), + residual.
@@ -125,6 +130,7 @@ struct KernelTable {
   // Folds the partials of the item's splits, from item.partials on, and writes its rows.
   void (*merge_partials)(const AttentionItem&, std::byte* scratch) = nullptr;
   void (*qkv_rows)(const QkvJob&, int64_t token_begin, int64_t token_end) = nullptr;
+  void (*latent_rows)(const LatentJob&, int64_t token_begin, int64_t token_end) = nullptr;
 };
 
 const KernelTable& kernels_of(Isa isa);

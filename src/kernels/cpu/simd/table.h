@@ -6,6 +6,7 @@
 #include "kernels/cpu/simd/argmax.h"
 #include "kernels/cpu/simd/attention.h"
 #include "kernels/cpu/simd/attention_amx.h"
+#include "kernels/cpu/simd/latent_rows.h"
 #include "kernels/cpu/simd/linear_amx.h"
 #include "kernels/cpu/simd/linear_dot.h"
 #include "kernels/cpu/simd/logit_blocks.h"
@@ -96,6 +97,7 @@ const KernelTable& kernel_table() {
       .partial_floats = partial_floats,
       .merge_partials = merge_partials,
       .qkv_rows = qkv_rows,
+      .latent_rows = latent_rows,
   };
   return table;
 }

@@ -85,7 +85,7 @@ class Round {
     window.window = draw(2, 30);  // a cell needs the one before it
     SoftmaxSpec narrow = window;  // pages of twice the tokens
     narrow.k_dim = narrow.v_dim = 4;
-    std::vector<SoftmaxSpec> layers = {full};
+    std::vector<CacheSpec> layers = {full};
     if (chance(40)) layers.push_back(window);
     if (chance(20)) layers.push_back(narrow);
     if (chance(20)) layers.erase(layers.begin());

@@ -11,6 +11,7 @@
 #include "kernels/cpu/conv_job.h"
 #include "kernels/cpu/delta_job.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/latent_job.h"
 #include "kernels/cpu/qkv_job.h"
 #include "kernels/expert_choice.h"
 #include "kernels/norm_kind.h"
@@ -34,6 +35,7 @@ struct RowsJob {
   DType dtype = DType::kFloat32;
   int64_t rows = 0;
   int64_t cols = 0;
+  int64_t stride = 0;  // elements from one row of x to the next; 0: cols
   Norm norm = Norm::kNone;
   const void* norm_weight = nullptr;  // [cols]
   DType norm_dtype = DType::kFloat32;
@@ -43,7 +45,9 @@ struct RowsJob {
   std::byte* prepared = nullptr;  // prepared_bytes(rows, cols, arithmetic), aligned to 64
 
   // Where row m begins in x, in elements.
-  int64_t begin_of(int64_t m) const { return (gathered != nullptr ? gathered[m] : m) * cols; }
+  int64_t begin_of(int64_t m) const {
+    return (gathered != nullptr ? gathered[m] : m) * (stride > 0 ? stride : cols);
+  }
 };
 
 // y = x W^T, or activation(x W^T) * (x U^T), + residual.
@@ -163,6 +167,7 @@ struct KernelTable {
   // Bytes of scratch, aligned to 64, for delta_head.
   int64_t (*delta_scratch)(const DeltaJob&) = nullptr;
   void (*delta_head)(const DeltaItem&, std::byte* scratch) = nullptr;
+  void (*latent_rows)(const LatentJob&, int64_t token_begin, int64_t token_end) = nullptr;
 };
 
 const KernelTable& kernels_of(Isa isa);

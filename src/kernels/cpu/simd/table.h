@@ -9,6 +9,7 @@
 #include "kernels/cpu/simd/causal_conv.h"
 #include "kernels/cpu/simd/gated_delta.h"
 #include "kernels/cpu/simd/expert_ops.h"
+#include "kernels/cpu/simd/latent_rows.h"
 #include "kernels/cpu/simd/linear_amx.h"
 #include "kernels/cpu/simd/linear_dot.h"
 #include "kernels/cpu/simd/logit_blocks.h"
@@ -106,6 +107,7 @@ const KernelTable& kernel_table() {
       .delta_gates = delta_gates,
       .delta_scratch = delta_scratch,
       .delta_head = delta_head,
+      .latent_rows = latent_rows,
   };
   return table;
 }

@@ -15,13 +15,17 @@ struct Family {
   DecoderPlan (*plan)(const Config&);
 };
 
-constexpr std::array kFamilies = {
-    Family{"gpt_oss", plan_gpt_oss}, Family{"llama", plan_llama},
-    Family{"mistral", plan_mistral}, Family{"mixtral", plan_mixtral},
-    Family{"qwen2", plan_qwen2},     Family{"qwen2_moe", plan_qwen2_moe},
-    Family{"qwen3", plan_qwen3},     Family{"qwen3_moe", plan_qwen3_moe},
-    Family{"smollm3", plan_smollm3},
-};
+constexpr auto kFamilies = std::to_array<Family>({
+    {"gpt_oss", plan_gpt_oss},
+    {"llama", plan_llama},
+    {"mistral", plan_mistral},
+    {"mixtral", plan_mixtral},
+    {"qwen2", plan_qwen2},
+    {"qwen2_moe", plan_qwen2_moe},
+    {"qwen3", plan_qwen3},
+    {"qwen3_moe", plan_qwen3_moe},
+    {"smollm3", plan_smollm3},
+});
 
 }  // namespace
 

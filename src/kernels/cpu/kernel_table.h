@@ -8,7 +8,10 @@
 #include "base/dtype.h"
 #include "kernels/activation_kind.h"
 #include "kernels/cpu/attention_item.h"
+#include "kernels/cpu/conv_job.h"
+#include "kernels/cpu/delta_job.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/latent_job.h"
 #include "kernels/cpu/qkv_job.h"
 #include "kernels/expert_choice.h"
 #include "kernels/norm_kind.h"
@@ -32,6 +35,7 @@ struct RowsJob {
   DType dtype = DType::kFloat32;
   int64_t rows = 0;
   int64_t cols = 0;
+  int64_t stride = 0;  // elements from one row of x to the next; 0: cols
   Norm norm = Norm::kNone;
   const void* norm_weight = nullptr;  // [cols]
   DType norm_dtype = DType::kFloat32;
@@ -41,7 +45,9 @@ struct RowsJob {
   std::byte* prepared = nullptr;  // prepared_bytes(rows, cols, arithmetic), aligned to 64
 
   // Where row m begins in x, in elements.
-  int64_t begin_of(int64_t m) const { return (gathered != nullptr ? gathered[m] : m) * cols; }
+  int64_t begin_of(int64_t m) const {
+    return (gathered != nullptr ? gathered[m] : m) * (stride > 0 ? stride : cols);
+  }
 };
 
 // y = x W^T, or activation(x W^T) * (x U^T), + residual.
@@ -153,6 +159,15 @@ struct KernelTable {
   // Folds the partials of the item's splits, from item.partials on, and writes its rows.
   void (*merge_partials)(const AttentionItem&, std::byte* scratch) = nullptr;
   void (*qkv_rows)(const QkvJob&, int64_t token_begin, int64_t token_end) = nullptr;
+
+  // scratch: of the size of the unit's state.
+  void (*conv_unit)(const ConvItem&, std::byte* scratch) = nullptr;
+  // Decay and strength of the rows, for all heads.
+  void (*delta_gates)(const DeltaJob&, int64_t row_begin, int64_t row_end) = nullptr;
+  // Bytes of scratch, aligned to 64, for delta_head.
+  int64_t (*delta_scratch)(const DeltaJob&) = nullptr;
+  void (*delta_head)(const DeltaItem&, std::byte* scratch) = nullptr;
+  void (*latent_rows)(const LatentJob&, int64_t token_begin, int64_t token_end) = nullptr;
 };
 
 const KernelTable& kernels_of(Isa isa);

@@ -14,8 +14,12 @@ enum class Scratch : uint8_t {
   kPartials,
   kLogits,
   kWeights,
+  kGates,
+  kDelta,
+  kConv,
   kInner,
-  kSums
+  kSums,
+  kCount,
 };
 
 // At least `bytes` bytes at an address divisible by 64, the calling thread's own until its next

@@ -175,6 +175,8 @@ BitsReport check_attention_bits(cpu::Isa isa) {
   }
   compare(make_subject(DType::kFloat16, KvFormat::kPlain, 64, 64, plain), report);
   compare(make_subject(DType::kBFloat16, KvFormat::kPlain, 72, 40, plain), report);
+  compare(make_subject(DType::kBFloat16, KvFormat::kPlain, 512, 512, plain), report);
+  compare(make_subject(DType::kBFloat16, KvFormat::kPlain, 256, 256, windowed), report);
   return report;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/simd/add_rows.h"
 #include "kernels/cpu/simd/argmax.h"
 #include "kernels/cpu/simd/attention.h"
 #include "kernels/cpu/simd/attention_amx.h"
@@ -81,6 +82,7 @@ const KernelTable& kernel_table() {
       .linear_scratch = linear_scratch,
       .linear = linear,
       .norm_rows = norm_rows,
+      .add_rows = add_rows,
       .gated = gated,
       .argmax = argmax,
       .block_maxima = block_maxima,

@@ -10,14 +10,14 @@ using testing::ElementsAre;
 
 TEST(BatchBuilder, LaysSequencesOneAfterTheOther) {
   const CachePlan plan =
-      plan_cache(std::vector<SoftmaxSpec>{{.kv_heads = 1, .k_dim = 8, .v_dim = 8}}, 8);
+      plan_cache(std::vector<CacheSpec>{SoftmaxSpec{.kv_heads = 1, .k_dim = 8, .v_dim = 8}}, 8);
   PagePool pool(8);
   SequencePages prefill(plan, pool);
   SequencePages decode(plan, pool);
   ASSERT_TRUE(prefill.grow_to(3));
   ASSERT_TRUE(decode.grow_to(10));
 
-  BatchBuilder builder(1);
+  BatchBuilder builder(plan);
   const int first = builder.add_sequence(std::vector<TokenId>{5, 6, 7}, 0, prefill);
   const int second = builder.add_sequence(std::vector<TokenId>{9}, 9, decode);
   builder.sample_row(first + 2, {});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -34,10 +35,11 @@ class FakeModel {
   const CachePlan& plan() const { return plan_; }
 
   // What the row behind `cells` (of all tokens up to and with its own) draws. A window sees only
-  // its last cells.
+  // its last cells. `state`: the last cell, as a layer with a state has it.
   template <typename CellOf>  // uint64_t(int group, int position)
-  TokenId draw(int length, const RowSampling& sampling, const CellOf& cell_of) const {
-    uint64_t seen = 0;
+  TokenId draw(int length, const RowSampling& sampling, uint64_t state,
+               const CellOf& cell_of) const {
+    uint64_t seen = plan_.state ? fake_mix(state, 5) : 0;
     for (int g = 0; g < static_cast<int>(plan_.groups.size()); ++g) {
       const int window = plan_.groups[static_cast<size_t>(g)].spec.window;
       for (int p = window > 0 ? std::max(0, length - window) : 0; p < length; ++p)
@@ -55,7 +57,7 @@ class FakeModel {
     std::vector<uint64_t> cells;
     for (TokenId token : tokens)
       cells.push_back(fake_cell(cells.empty() ? 0 : cells.back(), token));
-    return draw(static_cast<int>(tokens.size()), sampling,
+    return draw(static_cast<int>(tokens.size()), sampling, cells.back(),
                 [&](int, int p) { return cells[static_cast<size_t>(p)]; });
   }
 
@@ -79,6 +81,7 @@ class FakeRunner : public StepRunner {
       cells_.emplace_back(static_cast<size_t>(page_count) *
                           static_cast<size_t>(group.block_tokens));
     }
+    states_.resize(static_cast<size_t>(page_count));
   }
 
   bool queues_at_once(const Batch& batch) const override { return batch.rows() % 5 != 0; }
@@ -139,6 +142,9 @@ class FakeRunner : public StepRunner {
                  [static_cast<size_t>(page) * block + static_cast<size_t>(slot)];
   }
 
+  // What a state's page holds: the last cell of all tokens before.
+  uint64_t state(PageId page) const { return states_[static_cast<size_t>(page)]; }
+
   int fail_starts = 0;  // so many of the next steps fail, leaving garbage in the pages they write
 
  private:
@@ -171,12 +177,42 @@ class FakeRunner : public StepRunner {
         place(batch, sequence, g, p) = fake_cell(before, tokens[row]);
       }
     });
+    if (model_.plan().state) write_states(batch, tokens);
+  }
+
+  std::span<const PageId> state_pages(const Batch& batch, size_t sequence, bool target) const {
+    const BlockTable& table = batch.block_tables.back();
+    const auto pages = static_cast<size_t>(table.columns) / 2;
+    return std::span(table.pages).subspan((2 * sequence + (target ? 1 : 0)) * pages, pages);
+  }
+
+  // Kernels take sequences in any order: all sources are read before a target is written.
+  void write_states(const Batch& batch, const std::vector<TokenId>& tokens) {
+    row_states_.assign(tokens.size(), 0);
+    for (size_t s = 0; s < static_cast<size_t>(batch.sequences()); ++s) {
+      const auto sources = state_pages(batch, s, false);
+      uint64_t state = sources[0] == kNoPage ? 0 : states_[static_cast<size_t>(sources[0])];
+      for (PageId page : sources)
+        OCTAVO_CHECK(page == kNoPage ? state == 0 : this->state(page) == state);
+      for (int row = batch.cu_seqlens_q[s]; row < batch.cu_seqlens_q[s + 1]; ++row) {
+        state = fake_cell(state, tokens[static_cast<size_t>(row)]);
+        row_states_[static_cast<size_t>(row)] = state;
+      }
+    }
+    for (size_t s = 0; s < static_cast<size_t>(batch.sequences()); ++s) {
+      for (PageId page : state_pages(batch, s, true))
+        states_[static_cast<size_t>(page)] =
+            row_states_[static_cast<size_t>(batch.cu_seqlens_q[s + 1] - 1)];
+    }
   }
 
   void scribble(const Batch& batch) {
     each_row(batch, [&](size_t sequence, size_t row) {
       for (int g = 0; g < static_cast<int>(cells_.size()); ++g)
         place(batch, sequence, g, batch.positions[row]) = 0xdead;
+      if (!model_.plan().state) return;
+      for (PageId page : state_pages(batch, sequence, true))
+        states_[static_cast<size_t>(page)] = 0xdead;
     });
   }
 
@@ -185,12 +221,15 @@ class FakeRunner : public StepRunner {
         std::upper_bound(batch.cu_seqlens_q.begin(), batch.cu_seqlens_q.end(), row) - 1;
     const auto sequence = static_cast<size_t>(found - batch.cu_seqlens_q.begin());
     const int length = batch.positions[static_cast<size_t>(row)] + 1;
-    return model_.draw(length, sampling,
+    const uint64_t state = row_states_.empty() ? 0 : row_states_[static_cast<size_t>(row)];
+    return model_.draw(length, sampling, state,
                        [&](int g, int p) { return place(batch, sequence, g, p); });
   }
 
   const FakeModel& model_;
   std::vector<std::vector<uint64_t>> cells_;  // by group: [pages * block]
+  std::vector<uint64_t> states_;              // by page
+  std::vector<uint64_t> row_states_;          // behind each row of the newest step
   std::deque<Batch> batches_;
   std::deque<StepResult> results_;
   std::vector<TokenId> last_tokens_;

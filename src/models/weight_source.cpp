@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
@@ -205,6 +206,16 @@ mx::array WeightSource::vector(const std::string& name, int size) {
   std::memcpy(out.data<std::byte>(), view.bytes.data(), view.bytes.size());
   bytes_by_format_[std::string(name_of(dtype))] += view.bytes.size();
   done_with(view);
+  return out;
+}
+
+mx::array WeightSource::norm(const std::string& name, int size, float offset) {
+  mx::array stored = vector(name, size);
+  if (offset == 0) return stored;
+  mx::array sum = mx::add(mx::astype(stored, mx::float32), mx::array(offset));
+  mx::array out = make_device_buffer({size}, mx::float32);
+  sum.eval();
+  std::copy_n(sum.data<float>(), size, out.data<float>());
   return out;
 }
 

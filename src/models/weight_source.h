@@ -30,6 +30,8 @@ class WeightSource {
 
   // A vector of `size` floats in the file's own type.
   mx::array vector(const std::string& name, int size);
+  // A norm's weights, with `offset` added in float32.
+  mx::array norm(const std::string& name, int size, float offset);
   mx::array rope_vector(const std::string& name, int size, int head_dim);
 
   // Bytes loaded so far, by description of the format ("q4_k", "bfloat16").

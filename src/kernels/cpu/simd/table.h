@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/simd/add_rows.h"
 #include "kernels/cpu/simd/argmax.h"
 #include "kernels/cpu/simd/attention.h"
 #include "kernels/cpu/simd/attention_amx.h"
@@ -88,6 +89,7 @@ const KernelTable& kernel_table() {
       .add_weighted = add_weighted,
       .finish_sums = finish_sums,
       .norm_rows = norm_rows,
+      .add_rows = add_rows,
       .gated = gated,
       .argmax = argmax,
       .block_maxima = block_maxima,

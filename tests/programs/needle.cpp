@@ -8,8 +8,8 @@
 // trial runs a greedy and a sampled one together with random neighbours that arrive and are aborted
 // at random, on a random page size, chunk budget (16..2048 rows) and pool; small pools preempt,
 // also the needles; pages start full of NaN; neighbours that begin like a needle fill the prefix
-// cache to a random depth. With --pool-sequences every trial's pool holds that many sequences of full
-// length. Prints one JSON line; exit 1 on a mismatch.
+// cache to a random depth. With --pool-sequences every trial's pool holds that many sequences of
+// full length. Prints one JSON line; exit 1 on a mismatch.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>

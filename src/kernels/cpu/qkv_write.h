@@ -4,15 +4,15 @@
 #include <cstdint>
 
 #include "kernels/cpu/paged_attention.h"
+#include "kernels/cpu/token_rows.h"
 
 namespace octavo::cpu {
 
-// Rotation by positions[t] * inverse_frequencies[i], times magnitude.
-struct RopeJob {
-  const int32_t* positions = nullptr;          // [T]
-  const float* inverse_frequencies = nullptr;  // [pairs]
-  int64_t pairs = 0;                           // 0: no rotation
-  float magnitude = 1;
+// q times 1 + beta * log(1 + floor(position / period)).
+struct PositionScale {
+  const int32_t* positions = nullptr;  // [T]
+  float beta = 0;                      // 0: none
+  float period = 1;
 };
 
 // One matrix of rows, or three: strides are elements from one token to the next.
@@ -30,9 +30,12 @@ struct QkvWriteArgs {
   int64_t q_dim = 0;
   const void* q_norm = nullptr;
   const void* k_norm = nullptr;
+  bool norms_rows = false;
+  bool norms_values = false;
   DType norm_dtype = DType::kFloat32;
   float eps = 0;
   RopeJob rope;
+  PositionScale position_scale;
   void* q_out = nullptr;
 };
 void qkv_write(const QkvWriteArgs& args);

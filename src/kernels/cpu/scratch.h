@@ -17,6 +17,8 @@ enum class Scratch : uint8_t {
   kGates,
   kDelta,
   kConv,
+  kInner,
+  kSums,
   kCount,
 };
 

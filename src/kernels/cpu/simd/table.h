@@ -3,11 +3,14 @@
 #pragma once
 
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/simd/add_rows.h"
 #include "kernels/cpu/simd/argmax.h"
 #include "kernels/cpu/simd/attention.h"
 #include "kernels/cpu/simd/attention_amx.h"
 #include "kernels/cpu/simd/causal_conv.h"
 #include "kernels/cpu/simd/gated_delta.h"
+#include "kernels/cpu/simd/expert_ops.h"
+#include "kernels/cpu/simd/latent_rows.h"
 #include "kernels/cpu/simd/linear_amx.h"
 #include "kernels/cpu/simd/linear_dot.h"
 #include "kernels/cpu/simd/logit_blocks.h"
@@ -82,7 +85,11 @@ const KernelTable& kernel_table() {
       .prepare = prepare,
       .linear_scratch = linear_scratch,
       .linear = linear,
+      .expert_scores = expert_scores,
+      .add_weighted = add_weighted,
+      .finish_sums = finish_sums,
       .norm_rows = norm_rows,
+      .add_rows = add_rows,
       .gated = gated,
       .argmax = argmax,
       .block_maxima = block_maxima,
@@ -102,6 +109,7 @@ const KernelTable& kernel_table() {
       .delta_gates = delta_gates,
       .delta_scratch = delta_scratch,
       .delta_head = delta_head,
+      .latent_rows = latent_rows,
   };
   return table;
 }

@@ -172,8 +172,7 @@ struct KernelTable {
   void (*merge_partials)(const AttentionItem&, std::byte* scratch) = nullptr;
   void (*qkv_rows)(const QkvJob&, int64_t token_begin, int64_t token_end) = nullptr;
 
-  // scratch: of the size of the unit's state.
-  void (*conv_unit)(const ConvItem&, std::byte* scratch) = nullptr;
+  void (*conv_rows)(const ConvItem&) = nullptr;
   // Decay and strength of the rows, for all heads.
   void (*delta_gates)(const DeltaJob&, int64_t row_begin, int64_t row_end) = nullptr;
   // Bytes of scratch, aligned to 64, for delta_head.

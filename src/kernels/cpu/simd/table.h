@@ -105,7 +105,7 @@ const KernelTable& kernel_table() {
       .partial_floats = partial_floats,
       .merge_partials = merge_partials,
       .qkv_rows = qkv_rows,
-      .conv_unit = conv_unit,
+      .conv_rows = conv_rows,
       .delta_gates = delta_gates,
       .delta_scratch = delta_scratch,
       .delta_head = delta_head,

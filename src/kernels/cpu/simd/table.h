@@ -3,9 +3,13 @@
 #pragma once
 
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/simd/add_rows.h"
 #include "kernels/cpu/simd/argmax.h"
 #include "kernels/cpu/simd/attention.h"
 #include "kernels/cpu/simd/attention_amx.h"
+#include "kernels/cpu/simd/causal_conv.h"
+#include "kernels/cpu/simd/gated_delta.h"
+#include "kernels/cpu/simd/expert_ops.h"
 #include "kernels/cpu/simd/latent_rows.h"
 #include "kernels/cpu/simd/linear_amx.h"
 #include "kernels/cpu/simd/linear_dot.h"
@@ -81,7 +85,11 @@ const KernelTable& kernel_table() {
       .prepare = prepare,
       .linear_scratch = linear_scratch,
       .linear = linear,
+      .expert_scores = expert_scores,
+      .add_weighted = add_weighted,
+      .finish_sums = finish_sums,
       .norm_rows = norm_rows,
+      .add_rows = add_rows,
       .gated = gated,
       .argmax = argmax,
       .block_maxima = block_maxima,
@@ -97,6 +105,10 @@ const KernelTable& kernel_table() {
       .partial_floats = partial_floats,
       .merge_partials = merge_partials,
       .qkv_rows = qkv_rows,
+      .conv_rows = conv_rows,
+      .delta_gates = delta_gates,
+      .delta_scratch = delta_scratch,
+      .delta_head = delta_head,
       .latent_rows = latent_rows,
   };
   return table;

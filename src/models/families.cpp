@@ -18,6 +18,7 @@ struct Family {
 constexpr auto kFamilies = std::to_array<Family>({
     {"gpt_oss", plan_gpt_oss},
     {"llama", plan_llama},
+    {"minicpm3", plan_minicpm3},
     {"mistral", plan_mistral},
     {"mixtral", plan_mixtral},
     {"qwen2", plan_qwen2},

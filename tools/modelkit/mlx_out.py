@@ -57,6 +57,14 @@ def module_params(section: dict, tensor: Tensor) -> dict | None:
     return {"group_size": chosen["group_size"], "bits": chosen["bits"], "mode": chosen.get("mode", "affine")}
 
 
+def mxfp4_blocks(tensor: Tensor, source: ValueSource) -> Iterator[Entry]:
+    """As gpt-oss is published: 16 bytes for each group of 32 numbers, and a byte of scale."""
+    encoder = _encoder({"group_size": 32, "bits": 4, "mode": "mxfp4"}, "float32")
+    *rows, columns = tensor.shape
+    yield Entry(tensor.name, "U8", (*rows, columns // 32, 16), source.pieces(tensor, encoder, 0))
+    yield Entry(tensor.name.removesuffix("_blocks") + "_scales", "U8", (*rows, columns // 32), source.pieces(tensor, encoder, 1))
+
+
 def entries(recipe: Recipe, source: ValueSource) -> Iterator[Entry]:
     section, number = quantization(recipe), dense.SAFETENSORS_NAMES[recipe.dtype]
     for tensor in tensors(recipe):

@@ -18,7 +18,8 @@ class Tensor:
     @property
     def is_matrix(self) -> bool:
         """Or a stack of experts' matrices: what quantisation takes."""
-        return len(self.shape) == 2 or (len(self.shape) == 3 and self.module.endswith("_proj"))
+        stacked = len(self.shape) == 3 and self.module.endswith("_proj")
+        return self.name.endswith(".weight") and (len(self.shape) == 2 or stacked)
 
     @property
     def elements(self) -> int:
@@ -55,6 +56,10 @@ class TensorList(list[Tensor]):
         for expert in range(count):
             for each, (rows, columns, gain) in zip(names, shapes):
                 self.linear(f"{name}.experts.{expert}.{each}", rows, columns, gain=gain)
+
+    def mxfp4_blocks(self, name: str, shape: tuple[int, int, int], std: float) -> None:
+        """A stack of matrices that is written as gpt-oss's "_blocks" and "_scales"."""
+        self.append(Tensor(f"{name}_blocks", shape, 0.0, std))
 
     def values(self, name: str, shape: tuple[int, ...], mean: float = 0.0, std: float = 1.0) -> None:
         self.append(Tensor(name, shape, mean, std))

@@ -93,6 +93,22 @@ std::vector<int> Config::integers(const std::string& key) const {
   return numbers;
 }
 
+std::vector<std::string> Config::texts(const std::string& key) const {
+  if (!has(key)) return {};
+  std::vector<std::string> texts;
+  for (const auto& element : object_.at(key)) {
+    if (!object_.at(key).is_array() || !element.is_string()) fail(key, "is not a list of strings");
+    texts.push_back(element.get<std::string>());
+  }
+  return texts;
+}
+
+Config Config::with_defaults(const nlohmann::json& defaults) const {
+  nlohmann::json merged = defaults;
+  merged.update(object_);
+  return {std::move(merged), origin_};
+}
+
 std::optional<Config> Config::object(const std::string& key) const {
   if (!has(key)) return std::nullopt;
   if (!object_.at(key).is_object()) fail(key, "is not an object");

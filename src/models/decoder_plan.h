@@ -2,6 +2,7 @@
 // follow. No MLX.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "models/plans/attention_plan.h"
 #include "models/plans/gated_delta_plan.h"
 #include "models/plans/mlp_plan.h"
+#include "models/plans/per_layer_input_plan.h"
 #include "models/rope_scaling.h"
 
 namespace octavo {
@@ -27,6 +29,7 @@ struct LayerPlan {
   std::string ffn_name = "mlp";
   HalfPlan mixer_half = {"input_layernorm", ""};
   HalfPlan ffn_half = {"post_attention_layernorm", ""};
+  std::string scalar;  // name of a number that multiplies the layer's result; empty: none
 
   // For families all of whose layers are of this kind.
   AttentionPlan& attention() { return std::get<AttentionPlan>(mixer); }
@@ -51,12 +54,14 @@ struct DecoderPlan {
   std::string head_name = "lm_head";
   std::vector<RopePlan> ropes;
   std::vector<LayerPlan> layers;
+  std::optional<PerLayerInputPlan> per_layer_input;  // in every layer, behind its two halves
 
   // What each layer keeps in the cache.
   std::vector<CacheSpec> cache_specs(DType dtype, KvFormat format) const;
 
   uint64_t parameters() const;
-  // What each layer makes of a row, in elements.
+  // What each layer makes of a row, in elements, and last what is made for all of them, if
+  // anything.
   std::vector<uint64_t> row_elements() const;
   // The widest row that meets a matrix.
   uint64_t widest_input() const;

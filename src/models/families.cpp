@@ -15,13 +15,14 @@ struct Family {
   DecoderPlan (*plan)(const Config&);
 };
 
-constexpr std::array<Family, 5> kFamilies = {{
+constexpr auto kFamilies = std::to_array<Family>({
+    {"gemma2", plan_gemma2},
     {"llama", plan_llama},
     {"mistral", plan_mistral},
     {"qwen2", plan_qwen2},
     {"qwen3", plan_qwen3},
     {"smollm3", plan_smollm3},
-}};
+});
 
 }  // namespace
 

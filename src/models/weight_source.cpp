@@ -72,16 +72,29 @@ DType expect_float(const TensorView& tensor) {
   return *dtype;
 }
 
-// Entry r: which row of llama.cpp's file is row r of the original. There, row (head, pair, half)
-// stands where the original has (head, half, pair).
-std::vector<int> rope_row_order(int rows, int head_dim) {
+// Entry r: which row of an interleaved matrix is row r of one with the halves apart. There, row
+// (head, pair, half) stands where ours has (head, half, pair); what does not turn stays in place.
+std::vector<int> rope_row_order(int rows, int head_dim, int rope_dims) {
   std::vector<int> order(static_cast<size_t>(rows));
-  const int half = head_dim / 2;
+  const int half = rope_dims / 2;
   for (int row = 0; row < rows; ++row) {
     const int within = row % head_dim;
-    order[static_cast<size_t>(row)] = row - within + within % half * 2 + within / half;
+    order[static_cast<size_t>(row)] =
+        within < rope_dims ? row - within + within % half * 2 + within / half : row;
   }
   return order;
+}
+
+TensorView part_of(TensorView tensor, RowRange range, int rows) {
+  if (tensor.shape.empty() || tensor.shape[0] != range.of) {
+    throw SetupError(fmt::format("tensor \"{}\" has shape [{}], but the config asks for {} rows",
+                                 tensor.name, fmt::join(tensor.shape, ", "), range.of));
+  }
+  const size_t row_bytes = tensor.bytes.size() / static_cast<size_t>(range.of);
+  tensor.bytes = tensor.bytes.subspan(static_cast<size_t>(range.first) * row_bytes,
+                                      static_cast<size_t>(rows) * row_bytes);
+  tensor.shape[0] = rows;
+  return tensor;
 }
 
 // Whole groups of `cols` inputs in an MLX-quantised matrix, from the shapes themselves: what a
@@ -140,10 +153,10 @@ uint64_t WeightSource::loaded_bytes() const {
   return total;
 }
 
-Weight WeightSource::load_mlx_quantized(const std::string& module, int rows, int cols,
-                                        RowOrder row_order) {
-  const TensorView& packed = tensor(module + ".weight");
-  const TensorView& scales = tensor(module + ".scales");
+Weight WeightSource::load_mlx_quantized(const std::string& module, RowRange range, int rows,
+                                        int cols, RowOrder row_order) {
+  const TensorView packed = part_of(tensor(module + ".weight"), range, rows);
+  const TensorView scales = part_of(tensor(module + ".scales"), range, rows);
   if (packed.type != TensorType::U32) wrong_type(packed, "U32 beside scales");
   const QuantShape quant = quant_shape(packed, scales, rows, cols);
   if (scales.type == TensorType::U8) {
@@ -159,7 +172,7 @@ Weight WeightSource::load_mlx_quantized(const std::string& module, int rows, int
     done_with(scales);
     return weight;
   }
-  const TensorView& biases = tensor(module + ".biases");
+  const TensorView biases = part_of(tensor(module + ".biases"), range, rows);
   expect_shape(biases, scales.shape);
   if (biases.type != scales.type) wrong_type(biases, "the type of its scales");
   Weight weight = make_affine_weight(rows, cols,
@@ -174,12 +187,12 @@ Weight WeightSource::load_mlx_quantized(const std::string& module, int rows, int
   return weight;
 }
 
-Weight WeightSource::load_matrix(const std::string& module, int rows, int cols,
+Weight WeightSource::load_matrix(const std::string& module, RowRange range, int rows, int cols,
                                  RowOrder row_order) {
   if (!is_gguf_ && has(module + ".scales"))
-    return load_mlx_quantized(module, rows, cols, row_order);
-  const TensorView& view = tensor(module + ".weight");
-  expect_shape(view, {rows, cols});
+    return load_mlx_quantized(module, range, rows, cols, row_order);
+  expect_shape(tensor(module + ".weight"), {range.of, cols});
+  const TensorView view = part_of(tensor(module + ".weight"), range, rows);
   const auto blocks = gguf_format(view.type);
   Weight weight = blocks ? make_gguf_weight(rows, cols, *blocks, view.bytes, row_order)
                          : make_dense_weight(rows, cols, expect_float(view), view.bytes, row_order);
@@ -188,14 +201,27 @@ Weight WeightSource::load_matrix(const std::string& module, int rows, int cols,
 }
 
 Weight WeightSource::matrix(const std::string& module, int rows, int cols, RowOrder row_order) {
-  Weight weight = load_matrix(module, rows, cols, row_order);
+  Weight weight = load_matrix(module, {0, rows}, rows, cols, row_order);
   bytes_by_format_[weight.describe()] += weight.bytes();
   return weight;
 }
 
-Weight WeightSource::rope_matrix(const std::string& module, int rows, int cols, int head_dim) {
-  return permuted_ ? matrix(module, rows, cols, rope_row_order(rows, head_dim))
-                   : matrix(module, rows, cols);
+Weight WeightSource::matrix_part(const std::string& module, RowRange range, int rows, int cols) {
+  Weight weight = load_matrix(module, range, rows, cols, {});
+  bytes_by_format_[weight.describe()] += weight.bytes();
+  return weight;
+}
+
+// Empty: the rows stand as they should. llama.cpp interleaves whole heads.
+std::vector<int> WeightSource::order_of(int rows, const RopeRows& order) const {
+  if (permuted_) return rope_row_order(rows, order.head_dim, order.head_dim);
+  return order.interleaved ? rope_row_order(rows, order.head_dim, order.rope_dims)
+                           : std::vector<int>{};
+}
+
+Weight WeightSource::rope_matrix(const std::string& module, int rows, int cols,
+                                 const RopeRows& order) {
+  return matrix(module, rows, cols, order_of(rows, order));
 }
 
 mx::array WeightSource::vector(const std::string& name, int size) {
@@ -219,17 +245,21 @@ mx::array WeightSource::norm(const std::string& name, int size, float offset) {
   return out;
 }
 
-mx::array WeightSource::rope_vector(const std::string& name, int size, int head_dim) {
+mx::array WeightSource::rope_vector(const std::string& name, int size, const RopeRows& rows) {
   mx::array original = vector(name, size);
-  if (!permuted_) return original;
+  const auto order = order_of(size, rows);
+  if (order.empty()) return original;
   const size_t width = original.itemsize();
   mx::array out = make_device_buffer({size}, original.dtype());
-  const auto order = rope_row_order(size, head_dim);
   for (size_t i = 0; i < order.size(); ++i) {
     std::memcpy(out.data<std::byte>() + i * width,
                 original.data<std::byte>() + static_cast<size_t>(order[i]) * width, width);
   }
   return out;
+}
+
+float WeightSource::number(const std::string& name) {
+  return mx::astype(vector(name, 1), mx::float32).item<float>();
 }
 
 }  // namespace octavo

@@ -25,6 +25,8 @@ CASES = {
     "smollm3": Case("smollm3", "smollm3", "SmolLM3", "layers without rope"),
     "mistral": Case("mistral", "mistral", "Mistral 7B", "a window in every layer",
                     oracle="mlx-lm's layers with our window mask (it ignores sliding_window)"),
+    "gemma2": Case("gemma2", "gemma2", "Gemma 2 2B, 9B, 27B", "sandwich norms, soft caps, windows in every second layer",
+                   oracle="mlx-lm's layers with our window mask (it ignores sliding_window)"),
     "qwen2": Case("qwen2", "qwen2", "Qwen2, Qwen2.5", "biases on q, k, v"),
     "qwen3": Case("qwen3", "qwen3", "Qwen3 0.6B to 32B", "norms on q and k"),
 }

@@ -16,6 +16,7 @@ struct Family {
 };
 
 constexpr auto kFamilies = std::to_array<Family>({
+    {"gemma2", plan_gemma2},
     {"gpt_oss", plan_gpt_oss},
     {"llama", plan_llama},
     {"minicpm3", plan_minicpm3},

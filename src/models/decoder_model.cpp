@@ -10,6 +10,7 @@
 #include "models/layers/attention.h"
 #include "models/layers/mla.h"
 #include "models/layers/mlp.h"
+#include "models/layers/moe.h"
 
 namespace octavo {
 
@@ -65,13 +66,15 @@ std::unique_ptr<Sublayer> DecoderModel::load_mixer(int layer, const std::string&
 std::unique_ptr<Sublayer> DecoderModel::load_ffn(int layer, const std::string& prefix,
                                                  WeightSource& source) const {
   using Made = std::unique_ptr<Sublayer>;
-  return std::visit(
-      Overloaded{
-          [&](const MlpPlan& plan) -> Made {
-            return std::make_unique<Mlp>(plan, plan_.hidden, prefix, source);
-          },
-      },
-      plan_.layers[static_cast<size_t>(layer)].ffn);
+  return std::visit(Overloaded{
+                        [&](const MlpPlan& plan) -> Made {
+                          return std::make_unique<Mlp>(plan, plan_.hidden, prefix, source);
+                        },
+                        [&](const MoePlan& plan) -> Made {
+                          return std::make_unique<Moe>(plan, plan_.hidden, prefix, source);
+                        },
+                    },
+                    plan_.layers[static_cast<size_t>(layer)].ffn);
 }
 
 mx::array DecoderModel::embed(const mx::array& tokens, KernelPath path) const {

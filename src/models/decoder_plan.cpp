@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/overloaded.h"
 #include "base/widen.h"
 
 namespace octavo {
@@ -40,7 +41,8 @@ uint64_t DecoderPlan::decoded_bytes(DType dtype) const {
 
 std::vector<uint64_t> DecoderPlan::row_elements() const {
   std::vector<uint64_t> elements;
-  const auto of = [](const auto& part) { return part.row_elements(); };
+  const Overloaded of{[](const auto& part) { return part.row_elements(); },
+                      [&](const MoePlan& part) { return part.row_elements(hidden); }};
   for (const auto& layer : layers) {
     // The two halves' results; a norm behind a half keeps what it takes.
     const int sums = 2 + !layer.mixer_half.norm_out.empty() + !layer.ffn_half.norm_out.empty();

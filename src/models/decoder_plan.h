@@ -10,6 +10,7 @@
 #include "models/plans/gated_delta_plan.h"
 #include "models/plans/mla_plan.h"
 #include "models/plans/mlp_plan.h"
+#include "models/plans/moe_plan.h"
 #include "models/rope_scaling.h"
 
 namespace octavo {
@@ -23,7 +24,7 @@ struct HalfPlan {
 
 struct LayerPlan {
   std::variant<AttentionPlan, GatedDeltaPlan, MlaPlan> mixer = AttentionPlan{};
-  std::variant<MlpPlan> ffn = MlpPlan{};
+  std::variant<MlpPlan, MoePlan> ffn = MlpPlan{};
   std::string mixer_name = "self_attn";  // module names below the layer's prefix
   std::string ffn_name = "mlp";
   HalfPlan mixer_half = {"input_layernorm", ""};
@@ -34,6 +35,7 @@ struct LayerPlan {
   const AttentionPlan& attention() const { return std::get<AttentionPlan>(mixer); }
   MlpPlan& mlp() { return std::get<MlpPlan>(ffn); }
   const MlpPlan& mlp() const { return std::get<MlpPlan>(ffn); }
+  const MoePlan* moe() const { return std::get_if<MoePlan>(&ffn); }  // null: another kind
 };
 
 struct DecoderPlan {

@@ -47,8 +47,14 @@ void scale_yarn(std::vector<double>& period, const Config& scaling, double base,
   auto dimension_of = [&](double rotations) {
     return dims * std::log(original / (rotations * 2 * std::numbers::pi)) / (2 * std::log(base));
   };
-  const double low = std::max(0.0, std::floor(dimension_of(scaling.number_or("beta_fast", 32))));
-  double high = std::min(dims - 1.0, std::ceil(dimension_of(scaling.number_or("beta_slow", 1))));
+  double low = dimension_of(scaling.number_or("beta_fast", 32));
+  double high = dimension_of(scaling.number_or("beta_slow", 1));
+  if (scaling.boolean_or("truncate", true)) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(0.0, low);
+  high = std::min(dims - 1.0, high);
   if (low == high) high += 0.001;  // a ramp needs a width
   for (size_t i = 0; i < period.size(); ++i) {
     const double stretched = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);

@@ -4,10 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "kernels/expert_stack.h"
 #include "kernels/weight.h"
 #include "models/format/checkpoint.h"
+#include "models/weight_view.h"
 
 namespace octavo {
 
@@ -28,6 +32,19 @@ class WeightSource {
   // it.
   Weight rope_matrix(const std::string& module, int rows, int cols, int head_dim);
 
+  // Whether there is a matrix, or a stack of them, of this name: "<module>.weight", a tensor called
+  // just so, or the "<module>_blocks" and "_scales" of gpt-oss.
+  bool has_matrix(const std::string& module) const;
+  // The matrices of a stack [shape.count, shape.rows, shape.cols], once for every list of the rows
+  // to take; an empty list takes all.
+  std::vector<ExpertStack> expert_stacks(const std::string& module, const MatrixShape& shape,
+                                         std::span<const std::vector<int>> row_picks);
+  // The same from one module per expert.
+  ExpertStack expert_stack(std::span<const std::string> modules, int rows, int cols);
+  // Vectors [count, size], once for every list of entries to take, in the file's own type.
+  std::vector<mx::array> expert_vectors(const std::string& name, int count, int size,
+                                        std::span<const std::vector<int>> picks);
+
   // A vector of `size` floats in the file's own type.
   mx::array vector(const std::string& name, int size);
   // A norm's weights, with `offset` added in float32.
@@ -40,8 +57,7 @@ class WeightSource {
 
  private:
   const TensorView& tensor(const std::string& name) const;
-  Weight load_matrix(const std::string& module, int rows, int cols, RowOrder row_order);
-  Weight load_mlx_quantized(const std::string& module, int rows, int cols, RowOrder row_order);
+  MatrixTensors tensors_of(const std::string& module) const;
   void done_with(const TensorView& tensor);
 
   const Checkpoint& checkpoint_;

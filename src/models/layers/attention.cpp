@@ -35,6 +35,10 @@ Attention::Attention(const AttentionPlan& plan, const DecoderPlan& model, int la
     q_norm_ = source.norm(prefix + ".q_norm.weight", plan_.head_dim, model.norm_offset);
     k_norm_ = source.norm(prefix + ".k_norm.weight", plan_.head_dim, model.norm_offset);
   }
+  if (plan_.sinks) {
+    sinks_ = mx::astype(source.vector(prefix + ".sinks", plan_.heads), mx::float32);
+    sinks_->eval();
+  }
 }
 
 mx::array Attention::forward(const mx::array& x, const Surroundings& around,
@@ -55,9 +59,9 @@ mx::array Attention::forward(const mx::array& x, const Surroundings& around,
   if (plan_.rope) options.inverse_frequencies = context.ropes[static_cast<size_t>(*plan_.rope)];
   const auto [q, pages] = qkv_write(context.kv.layer(layer_), qkv, context.layout, table, options);
   context.kv.rebind(layer_, pages.bytes);
-  const mx::array attended =
-      paged_attention(q, pages, context.layout, table,
-                      {.scale = plan_.scale, .window = plan_.window, .soft_cap = plan_.soft_cap});
+  const mx::array attended = paged_attention(
+      q, pages, context.layout, table,
+      {.scale = plan_.scale, .window = plan_.window, .soft_cap = plan_.soft_cap, .sinks = sinks_});
   LinearOptions out;
   out.bias = output_.bias;
   if (around.add_input) out.residual = x;

@@ -20,6 +20,7 @@ uint64_t AttentionPlan::parameters(int hidden) const {
   if (qk_norm) count += 2 * widen(head_dim);
   if (qkv_bias) count += q + 2 * kv;
   if (output_bias) count += widen(hidden);
+  if (sinks) count += widen(heads);
   return count;
 }
 

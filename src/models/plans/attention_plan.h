@@ -19,6 +19,7 @@ struct AttentionPlan {
   bool qk_norm = false;  // RMS norm of q and k per head, before rope
   bool qkv_bias = false;
   bool output_bias = false;
+  bool sinks = false;       // a logit per query head that only the denominator sees
   std::optional<int> rope;  // index into DecoderPlan::ropes; none: no position in this layer
 
   std::string describe() const;  // for people

@@ -16,6 +16,9 @@ DecoderPlan plan_model(const Config& config);
 std::vector<std::string> known_model_types();
 
 // One per family file.
+DecoderPlan plan_deepseek_v2(const Config& config);
+DecoderPlan plan_deepseek_v3(const Config& config);
+DecoderPlan plan_glm4_moe_lite(const Config& config);
 DecoderPlan plan_gemma2(const Config& config);
 DecoderPlan plan_gpt_oss(const Config& config);
 DecoderPlan plan_llama(const Config& config);

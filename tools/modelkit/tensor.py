@@ -18,7 +18,7 @@ class Tensor:
     @property
     def is_matrix(self) -> bool:
         """Or a stack of experts' matrices: what quantisation takes."""
-        stacked = len(self.shape) == 3 and self.module.endswith("_proj")
+        stacked = len(self.shape) == 3 and self.module.endswith(("_proj", "embed_q", "unembed_out"))
         return self.name.endswith(".weight") and (len(self.shape) == 2 or stacked)
 
     @property

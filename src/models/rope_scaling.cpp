@@ -111,7 +111,7 @@ RopePlan make_rope(double base, int dims, const std::optional<Config>& scaling,
     for (double& p : period) p *= scaling->number("factor");
   } else if (type == "llama3") {
     scale_llama3(period, *scaling);
-  } else if (type == "yarn") {
+  } else if (type == "yarn" || type == "deepseek_yarn") {
     scale_yarn(period, *scaling, base, dims, plan);
   } else if (type == "longrope" || type == "su") {
     plan.magnitude = scale_longrope(period, *scaling, config);

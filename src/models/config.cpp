@@ -103,6 +103,13 @@ std::vector<std::string> Config::texts(const std::string& key) const {
   }
   return result;
 }
+
+Config Config::with_defaults(const nlohmann::json& defaults) const {
+  nlohmann::json merged = defaults;
+  merged.update(object_);
+  return {std::move(merged), origin_};
+}
+
 std::optional<Config> Config::object(const std::string& key) const {
   if (!has(key)) return std::nullopt;
   if (!object_.at(key).is_object()) fail(key, "is not an object");

@@ -35,6 +35,9 @@ class Config {
   // The object under `key`, or nothing.
   std::optional<Config> object(const std::string& key) const;
 
+  // The same with `defaults` for keys it does not have; a null stays one.
+  Config with_defaults(const nlohmann::json& defaults) const;
+
   [[noreturn]] void fail(const std::string& key, const std::string& problem) const;
 
  private:

@@ -2,6 +2,7 @@
 // follow. No MLX.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "models/plans/mla_plan.h"
 #include "models/plans/mlp_plan.h"
 #include "models/plans/moe_plan.h"
+#include "models/plans/per_layer_input_plan.h"
 #include "models/rope_scaling.h"
 
 namespace octavo {
@@ -29,6 +31,7 @@ struct LayerPlan {
   std::string ffn_name = "mlp";
   HalfPlan mixer_half = {"input_layernorm", ""};
   HalfPlan ffn_half = {"post_attention_layernorm", ""};
+  std::string scalar;  // name of a number that multiplies the layer's result; empty: none
 
   // For families all of whose layers are of this kind.
   AttentionPlan& attention() { return std::get<AttentionPlan>(mixer); }
@@ -54,6 +57,7 @@ struct DecoderPlan {
   std::string head_name = "lm_head";
   std::vector<RopePlan> ropes;
   std::vector<LayerPlan> layers;
+  std::optional<PerLayerInputPlan> per_layer_input;  // in every layer, behind its two halves
 
   // What each layer keeps in the cache.
   std::vector<CacheSpec> cache_specs(DType dtype, KvFormat format) const;
@@ -61,7 +65,8 @@ struct DecoderPlan {
   uint64_t parameters() const;
   // Memory for weights that are decoded at load, beside what the file's own formats take.
   uint64_t decoded_bytes(DType dtype) const;
-  // What each layer makes of a row, in elements.
+  // What each layer makes of a row, in elements, and last what is made for all of them, if
+  // anything.
   std::vector<uint64_t> row_elements() const;
   // The widest row that meets a matrix.
   uint64_t widest_input() const;

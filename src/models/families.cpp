@@ -18,6 +18,7 @@ struct Family {
 constexpr auto kFamilies = std::to_array<Family>({
     {"deepseek_v2", plan_deepseek_v2},
     {"deepseek_v3", plan_deepseek_v3},
+    {"gemma2", plan_gemma2},
     {"glm4_moe_lite", plan_glm4_moe_lite},
     {"gpt_oss", plan_gpt_oss},
     {"llama", plan_llama},

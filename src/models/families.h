@@ -19,6 +19,7 @@ std::vector<std::string> known_model_types();
 DecoderPlan plan_deepseek_v2(const Config& config);
 DecoderPlan plan_deepseek_v3(const Config& config);
 DecoderPlan plan_glm4_moe_lite(const Config& config);
+DecoderPlan plan_gemma2(const Config& config);
 DecoderPlan plan_gpt_oss(const Config& config);
 DecoderPlan plan_llama(const Config& config);
 DecoderPlan plan_minicpm3(const Config& config);

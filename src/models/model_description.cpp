@@ -10,18 +10,22 @@
 #include "kernels/cpu/linear.h"
 #include "models/config.h"
 #include "models/families.h"
+#include "models/tensor_prefix.h"
 
 namespace octavo {
 namespace {
 
 // GGUF files say nothing of the type they were trained in: bf16. Others say it in the config, or it
 // is that of their (never quantised) final norm.
-DType checkpoint_dtype(const Checkpoint& checkpoint, const Config& config) {
+DType checkpoint_dtype(const Checkpoint& checkpoint, const Config& config,
+                       const DecoderPlan& plan) {
   if (checkpoint.gguf() != nullptr) return DType::kBFloat16;
   for (const char* key : {"dtype", "torch_dtype"}) {
     if (config.has(key)) return parse_dtype(config.text(key), key);
+    const auto text = config.object("text_config");
+    if (text && text->has(key)) return parse_dtype(text->text(key), key);
   }
-  const TensorView* norm = checkpoint.find("model.norm.weight");
+  const TensorView* norm = checkpoint.find(plan.prefix + ".norm.weight");
   if (norm != nullptr && norm->type == TensorType::F32) return DType::kFloat32;
   if (norm != nullptr && norm->type == TensorType::F16) return DType::kFloat16;
   return DType::kBFloat16;
@@ -78,7 +82,8 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   const Config config = read_config(checkpoint);
   ModelDescription description;
   description.plan = plan_model(config);
-  description.dtype = dtype.value_or(checkpoint_dtype(checkpoint, config));
+  find_tensor_prefix(checkpoint, description.plan);
+  description.dtype = dtype.value_or(checkpoint_dtype(checkpoint, config, description.plan));
   description.stop_token_ids = stop_token_ids(checkpoint, config);
   description.parameters = description.plan.parameters();
   description.file_bytes = checkpoint.file_bytes();
@@ -86,7 +91,8 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   description.container = checkpoint.gguf() != nullptr ? "GGUF" : "safetensors";
   description.weights_bytes = description.plan.decoded_bytes(description.dtype);
   for (const auto& tensor : checkpoint.tensors()) {
-    description.weights_bytes += packed_size(tensor);
+    if (checkpoint.gguf() != nullptr || is_of_language_model(tensor, description.plan))
+      description.weights_bytes += packed_size(tensor);
     description.bytes_by_type[std::string(tensor_type_name(tensor.type))] += tensor.bytes.size();
   }
   return description;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -15,14 +16,15 @@
 namespace octavo {
 namespace {
 
-// Entry r: which row of llama.cpp's file is row r of the original. There, row (head, pair, half)
-// stands where the original has (head, half, pair).
-std::vector<int> rope_row_order(int rows, int head_dim) {
+// Entry r: which row of an interleaved matrix is row r of one with the halves apart. There, row
+// (head, pair, half) stands where ours has (head, half, pair); what does not turn stays in place.
+std::vector<int> rope_row_order(int rows, int head_dim, int rope_dims) {
   std::vector<int> order(static_cast<size_t>(rows));
-  const int half = head_dim / 2;
+  const int half = rope_dims / 2;
   for (int row = 0; row < rows; ++row) {
     const int within = row % head_dim;
-    order[static_cast<size_t>(row)] = row - within + within % half * 2 + within / half;
+    order[static_cast<size_t>(row)] =
+        within < rope_dims ? row - within + within % half * 2 + within / half : row;
   }
   return order;
 }
@@ -45,9 +47,9 @@ bool WeightSource::has(const std::string& name) const {
   return checkpoint_.find(is_gguf_ ? gguf_tensor_name(name) : name) != nullptr;
 }
 
-void WeightSource::done_with(const TensorView& view) {
+void WeightSource::done_with(const TensorView& view, double share) {
   checkpoint_.release(view);
-  read_bytes_ += view.bytes.size();
+  read_bytes_ += static_cast<uint64_t>(share * static_cast<double>(view.bytes.size()));
   if (progress_) progress_(read_bytes_, total_bytes_);
 }
 
@@ -78,9 +80,26 @@ Weight WeightSource::matrix(const std::string& module, int rows, int cols, RowOr
   return weight;
 }
 
-Weight WeightSource::rope_matrix(const std::string& module, int rows, int cols, int head_dim) {
-  return permuted_ ? matrix(module, rows, cols, rope_row_order(rows, head_dim))
-                   : matrix(module, rows, cols);
+Weight WeightSource::matrix_part(const std::string& module, RowRange range, int rows, int cols) {
+  const MatrixTensors tensors = tensors_of(module);
+  std::vector<int> picked(static_cast<size_t>(rows));
+  std::iota(picked.begin(), picked.end(), range.first);
+  Weight weight = make_weight(weight_view(tensors, {range.of, cols}), picked);
+  for (const TensorView* view : tensors.all()) done_with(*view, static_cast<double>(rows) / range.of);
+  bytes_by_format_[weight.describe()] += weight.bytes();
+  return weight;
+}
+
+// Empty: the rows stand as they should. llama.cpp interleaves whole heads.
+std::vector<int> WeightSource::order_of(int rows, const RopeRows& order) const {
+  if (permuted_) return rope_row_order(rows, order.head_dim, order.head_dim);
+  return order.interleaved ? rope_row_order(rows, order.head_dim, order.rope_dims)
+                           : std::vector<int>{};
+}
+
+Weight WeightSource::rope_matrix(const std::string& module, int rows, int cols,
+                                 const RopeRows& order) {
+  return matrix(module, rows, cols, order_of(rows, order));
 }
 
 std::vector<ExpertStack> WeightSource::expert_stacks(const std::string& module,
@@ -160,17 +179,21 @@ mx::array WeightSource::norm(const std::string& name, int size, float offset) {
   return out;
 }
 
-mx::array WeightSource::rope_vector(const std::string& name, int size, int head_dim) {
+mx::array WeightSource::rope_vector(const std::string& name, int size, const RopeRows& rows) {
   mx::array original = vector(name, size);
-  if (!permuted_) return original;
+  const auto order = order_of(size, rows);
+  if (order.empty()) return original;
   const size_t width = original.itemsize();
   mx::array out = make_device_buffer({size}, original.dtype());
-  const auto order = rope_row_order(size, head_dim);
   for (size_t i = 0; i < order.size(); ++i) {
     std::memcpy(out.data<std::byte>() + i * width,
                 original.data<std::byte>() + static_cast<size_t>(order[i]) * width, width);
   }
   return out;
+}
+
+float WeightSource::number(const std::string& name) {
+  return mx::astype(vector(name, 1), mx::float32).item<float>();
 }
 
 }  // namespace octavo

@@ -18,6 +18,19 @@ namespace octavo {
 // Called after each tensor with the file bytes read so far and in all.
 using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
 
+// Rows [first, first + rows) of a matrix that has `of`: several stand in one.
+struct RowRange {
+  int first = 0;
+  int of = 0;
+};
+
+// How a head's rows of q and k stand.
+struct RopeRows {
+  int head_dim = 0;
+  int rope_dims = 0;
+  bool interleaved = false;  // dimension 2i turns against 2i + 1, not against i + rope_dims / 2
+};
+
 // Reads each tensor once and releases its file pages. Errors are SetupErrors that name the tensor.
 class WeightSource {
  public:
@@ -28,9 +41,11 @@ class WeightSource {
   // "<module>.weight" as [rows, cols], dense, MLX-quantised (with .scales and .biases) or GGUF
   // blocks.
   Weight matrix(const std::string& module, int rows, int cols, RowOrder row_order = {});
-  // The same with each head's rows put back from llama.cpp's rope order, where the file has them in
-  // it.
-  Weight rope_matrix(const std::string& module, int rows, int cols, int head_dim);
+  // A part of one that stands for several.
+  Weight matrix_part(const std::string& module, RowRange range, int rows, int cols);
+  // The same with each head's rows in the order of rope.h, where the family or a GGUF has them in
+  // another.
+  Weight rope_matrix(const std::string& module, int rows, int cols, const RopeRows& order);
 
   // Whether there is a matrix, or a stack of them, of this name: "<module>.weight", a tensor called
   // just so, or the "<module>_blocks" and "_scales" of gpt-oss.
@@ -49,7 +64,9 @@ class WeightSource {
   mx::array vector(const std::string& name, int size);
   // A norm's weights, with `offset` added in float32.
   mx::array norm(const std::string& name, int size, float offset);
-  mx::array rope_vector(const std::string& name, int size, int head_dim);
+  mx::array rope_vector(const std::string& name, int size, const RopeRows& order);
+  // The one number of a tensor of shape [1].
+  float number(const std::string& name);
 
   // Bytes loaded so far, by description of the format ("q4_k", "bfloat16").
   const std::map<std::string, uint64_t>& bytes_by_format() const { return bytes_by_format_; }
@@ -58,7 +75,9 @@ class WeightSource {
  private:
   const TensorView& tensor(const std::string& name) const;
   MatrixTensors tensors_of(const std::string& module) const;
-  void done_with(const TensorView& tensor);
+  std::vector<int> order_of(int rows, const RopeRows& order) const;
+  // `share`: of the tensor, when others take the rest.
+  void done_with(const TensorView& tensor, double share = 1);
 
   const Checkpoint& checkpoint_;
   LoadProgress progress_;

@@ -43,6 +43,8 @@ CASES = {
     "glm4_moe_lite-mlx": Case("glm4_moe_lite-mlx", "glm4_moe_lite", "GLM-4.7-Flash", "embed_q and unembed_out, dense"),
     "mistral": Case("mistral", "mistral", "Mistral 7B", "a window in every layer",
                     oracle="mlx-lm's layers with our window mask (it ignores sliding_window)"),
+    "gemma2": Case("gemma2", "gemma2", "Gemma 2 2B, 9B, 27B", "sandwich norms, soft caps, windows in every second layer",
+                   oracle="mlx-lm's layers with our window mask (it ignores sliding_window)"),
     "qwen2": Case("qwen2", "qwen2", "Qwen2, Qwen2.5", "biases on q, k, v"),
     "gpt_oss": Case("gpt_oss", "gpt_oss", "gpt-oss-20b, gpt-oss-120b", "sinks, a window of 128, mxfp4 experts",
                     oracle="mlx-lm with yarn's ramp unrounded (it ignores truncate)"),

@@ -101,11 +101,33 @@ def _windowed(model: nn.Module, ids: mx.array, window: int) -> mx.array:
     return model.model.embed_tokens.as_linear(h) if model.args.tie_word_embeddings else model.lm_head(h)
 
 
+class _WindowedLayer:
+    """A layer of mlx-lm's under our own mask."""
+
+    def __init__(self, layer: nn.Module, window: int):
+        self.layer, self.window = layer, window
+
+    def __call__(self, h: mx.array, mask: mx.array | None, cache: object) -> mx.array:
+        query, key = np.arange(h.shape[1])[:, None], np.arange(h.shape[1])[None]
+        return self.layer(h, mx.array((key <= query) & (key > query - self.window)), cache)
+
+
+def _ignored_windows(config: dict) -> dict[int, int]:
+    """Windows by layer that mlx-lm's model of this config leaves out and transformers has."""
+    window, layers = config.get("sliding_window"), range(config.get("num_hidden_layers", 0))
+    if config["model_type"] == "gemma2":
+        return {layer: window for layer in layers if layer % 2 == 0}
+    return {}
+
+
 def folder_logits(folder: Path | str, prompts: list[list[int]]) -> list[np.ndarray]:
     """What a checkpoint folder should answer, window included."""
     config = json.loads((Path(folder) / "config.json").read_text())
     window = config.get("sliding_window") if config["model_type"] == "mistral" else None
-    return logits(load(config, folder_weights(folder)), prompts, window)
+    model = load(config, folder_weights(folder))
+    for layer, size in _ignored_windows(config).items():
+        model.model.layers[layer] = _WindowedLayer(model.model.layers[layer], size)
+    return logits(model, prompts, window)
 
 
 def gguf_logits(path: Path | str, config: dict, prompts: list[list[int]]) -> list[np.ndarray]:

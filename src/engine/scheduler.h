@@ -29,6 +29,7 @@ struct SchedulerOptions {
   int max_num_batched_tokens = 512;
   int max_model_len = 0;
   int vocab = 0;
+  bool draws = true;                         // false: the model has no logits, requests pool
   std::vector<TokenId> stop_token_ids = {};  // the model's own
   SchedulingPolicy policy = SchedulingPolicy::kFcfs;
   bool enable_prefix_caching = true;

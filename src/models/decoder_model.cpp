@@ -25,7 +25,7 @@ DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source)
         Mlp(plan_.layers[i].mlp, plan_.hidden, prefix + ".mlp", source),
     });
   }
-  if (!plan_.tied_embeddings) lm_head_ = source.matrix("lm_head", plan_.vocab, plan_.hidden);
+  if (!plan_.tied_embeddings && plan_.has_head) lm_head_ = source.matrix("lm_head", plan_.vocab, plan_.hidden);
 }
 
 mx::array DecoderModel::embed(const mx::array& tokens, KernelPath path) const {
@@ -51,6 +51,11 @@ mx::array DecoderModel::logits(const mx::array& hidden, KernelPath path) const {
   options.out_dtype = mx::float32;
   options.path = path;
   return linear(hidden, lm_head_ ? *lm_head_ : embeddings_, options);
+}
+
+mx::array DecoderModel::final_rows(const mx::array& hidden, KernelPath path) const {
+  // Wide before the norm, so that nothing is rounded behind it.
+  return norm(mx::astype(hidden, mx::float32), {final_norm_, plan_.norm_eps}, path);
 }
 
 }  // namespace octavo

@@ -34,6 +34,9 @@ class DecoderModel {
   // [R, vocab] float32.
   mx::array logits(const mx::array& hidden, KernelPath path) const;
 
+  // hidden: [R, hidden] of forward(), only the rows that are wanted. Returns them normed, float32.
+  mx::array final_rows(const mx::array& hidden, KernelPath path) const;
+
  private:
   struct Layer {
     mx::array attention_norm;
@@ -48,7 +51,7 @@ class DecoderModel {
   Weight embeddings_;
   std::vector<Layer> layers_;
   mx::array final_norm_;
-  std::optional<Weight> lm_head_;  // none: tied, the embeddings serve
+  std::optional<Weight> lm_head_;  // none: tied, the embeddings serve, or no logits are wanted
 };
 
 }  // namespace octavo

@@ -43,6 +43,7 @@ struct DecoderPlan {
   int max_context = 0;
   float norm_eps = 0;
   bool tied_embeddings = false;
+  bool has_head = true;  // false: no logits are wanted, the matrix behind the layers is not loaded
   std::vector<RopePlan> ropes;
   std::vector<LayerPlan> layers;
 

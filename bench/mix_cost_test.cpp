@@ -13,10 +13,10 @@ ModelDescription tiny() {
   model.plan.vocab = 100;
   model.plan.hidden = 8;
   LayerPlan layer;
-  layer.attention.heads = 4;
-  layer.attention.kv_heads = 2;
-  layer.attention.head_dim = 16;
-  layer.mlp.intermediate = 32;
+  layer.attention().heads = 4;
+  layer.attention().kv_heads = 2;
+  layer.attention().head_dim = 16;
+  layer.mlp().intermediate = 32;
   model.plan.layers = {layer};
   return model;
 }

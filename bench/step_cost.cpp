@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/overloaded.h"
+#include "base/widen.h"
+
 namespace octavo::bench {
 namespace {
 
@@ -12,21 +15,38 @@ struct Rows {
   uint64_t logit_rows;  // over all sequences
 };
 
-uint64_t u64(int value) { return static_cast<uint64_t>(value); }
-
-// Multiplications of one row with all matrices of a layer.
-uint64_t layer_products(const LayerPlan& layer, int hidden) {
-  const AttentionPlan& a = layer.attention;
-  const uint64_t attention = u64(2 * a.heads + 2 * a.kv_heads) * u64(a.head_dim);
-  return u64(hidden) * (attention + 3 * u64(layer.mlp.intermediate));
-}
+// What a mixer adds to a step.
+struct Work {
+  uint64_t products = 0;
+  uint64_t cache_bytes = 0;
+};
 
 // Positions that rows [start, start + rows) see in all, themselves included.
 uint64_t visible(const Rows& rows, int window) {
   uint64_t seen = 0;
   for (uint64_t position = rows.start; position < rows.start + rows.rows; ++position)
-    seen += window > 0 ? std::min(position + 1, u64(window)) : position + 1;
+    seen += window > 0 ? std::min(position + 1, widen(window)) : position + 1;
   return seen;
+}
+
+Work attention_work(const AttentionPlan& a, const SoftmaxSpec& spec, int hidden, const Rows& rows) {
+  const uint64_t matrices = widen(hidden) * widen(2 * a.heads + 2 * a.kv_heads) * widen(a.head_dim);
+  // Each query head meets each visible position twice: q k and p v.
+  const uint64_t scores = visible(rows, a.window) * 2 * widen(a.heads) * widen(a.head_dim);
+  // The first row sees the farthest back.
+  const uint64_t reach = a.window > 0 ? std::min(rows.start, widen(a.window) - 1) : rows.start;
+  return {rows.sequences * (rows.rows * matrices + scores),
+          rows.sequences * (reach + rows.rows) * spec.bytes_per_token()};
+}
+
+Work delta_work(const GatedDeltaPlan& d, const StateSpec& spec, int hidden, const Rows& rows) {
+  const uint64_t values = widen(d.value_heads) * widen(d.v_dim);
+  const uint64_t matrices =
+      widen(hidden) * (widen(d.conv_channels()) + 2 * values + 2 * widen(d.value_heads));
+  // Decay, S k, the update and S q: seven operations on each element of a state.
+  const uint64_t state = widen(d.value_heads) * widen(d.k_dim) * widen(d.v_dim) * 7 / 2;
+  // A state is read and written, however many rows there are.
+  return {rows.sequences * rows.rows * (matrices + state), 2 * rows.sequences * spec.bytes()};
 }
 
 StepCost step_cost(const ModelDescription& model, uint64_t weight_bytes, const Rows& rows,
@@ -34,15 +54,23 @@ StepCost step_cost(const ModelDescription& model, uint64_t weight_bytes, const R
   const DecoderPlan& plan = model.plan;
   const auto specs = plan.cache_specs(model.dtype, kv_format);
   StepCost cost{.weight_bytes = weight_bytes};
-  uint64_t products = rows.logit_rows * u64(plan.vocab) * u64(plan.hidden);
+  uint64_t products = rows.logit_rows * widen(plan.vocab) * widen(plan.hidden);
   for (size_t i = 0; i < plan.layers.size(); ++i) {
-    const AttentionPlan& a = plan.layers[i].attention;
-    products += rows.sequences * rows.rows * layer_products(plan.layers[i], plan.hidden);
-    // Each query head meets each visible position twice: q k and p v.
-    products += rows.sequences * visible(rows, a.window) * 2 * u64(a.heads) * u64(a.head_dim);
-    // The first row sees the farthest back.
-    const uint64_t reach = a.window > 0 ? std::min(rows.start, u64(a.window) - 1) : rows.start;
-    cost.kv_bytes += rows.sequences * (reach + rows.rows) * specs[i].bytes_per_token();
+    const Work work = std::visit(
+        Overloaded{
+            [&](const AttentionPlan& a) {
+              return attention_work(a, std::get<SoftmaxSpec>(specs[i]), plan.hidden, rows);
+            },
+            [&](const GatedDeltaPlan& d) {
+              return delta_work(d, std::get<StateSpec>(specs[i]), plan.hidden, rows);
+            },
+        },
+        plan.layers[i].mixer);
+    products += work.products;
+    cost.kv_bytes += work.cache_bytes;
+    products += rows.sequences * rows.rows *
+                std::visit([&](const auto& ffn) { return ffn.parameters(plan.hidden); },
+                           plan.layers[i].ffn);
   }
   cost.flops = 2 * products;
   return cost;
@@ -78,10 +106,10 @@ uint64_t step_weight_bytes(const Checkpoint& checkpoint, const DecoderPlan& plan
 StepCost decode_cost(const ModelDescription& model, uint64_t weight_bytes, int sequences,
                      int context, KvFormat kv_format) {
   return step_cost(model, weight_bytes,
-                   {.sequences = u64(sequences),
+                   {.sequences = widen(sequences),
                     .rows = 1,
-                    .start = u64(context - 1),
-                    .logit_rows = u64(sequences)},
+                    .start = widen(context - 1),
+                    .logit_rows = widen(sequences)},
                    kv_format);
 }
 
@@ -89,9 +117,9 @@ StepCost prefill_cost(const ModelDescription& model, uint64_t weight_bytes, int 
                       bool with_logits, KvFormat kv_format) {
   return step_cost(model, weight_bytes,
                    {.sequences = 1,
-                    .rows = u64(rows),
-                    .start = u64(start),
-                    .logit_rows = u64(with_logits ? 1 : 0)},
+                    .rows = widen(rows),
+                    .start = widen(start),
+                    .logit_rows = widen(with_logits ? 1 : 0)},
                    kv_format);
 }
 

@@ -12,11 +12,11 @@ ModelDescription tiny(int window) {
   model.plan.vocab = 100;
   model.plan.hidden = 8;
   LayerPlan layer;
-  layer.attention.heads = 4;
-  layer.attention.kv_heads = 2;
-  layer.attention.head_dim = 16;
-  layer.attention.window = window;
-  layer.mlp.intermediate = 32;
+  layer.attention().heads = 4;
+  layer.attention().kv_heads = 2;
+  layer.attention().head_dim = 16;
+  layer.attention().window = window;
+  layer.mlp().intermediate = 32;
   model.plan.layers = {layer};
   return model;
 }

@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from modelkit import FAMILIES, GGUF_TYPES, SHAPES, Recipe, make
+from modelkit import FAMILIES, GGUF_TYPES, SHAPES, Recipe, make, recipes
 from modelkit.recipe import COMMON_SHAPES
 from modelkit.values import tensors
 
@@ -27,8 +27,8 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("out", nargs="?", help="folder to write; with --format gguf also a name ending in .gguf")
     add("--list", action="store_true", help="print families and shapes")
-    add("--family", choices=FAMILIES, help="default: the shape's own, or llama")
-    add("--shape", choices=[*COMMON_SHAPES, *SHAPES], default="tiny", help="default: tiny", metavar="SHAPE")
+    add("--family", choices=[*FAMILIES, *recipes.FAMILIES], help="default: the shape's own, or llama")
+    add("--shape", choices=[*COMMON_SHAPES, *SHAPES, *recipes.SHAPES], default="tiny", help="default: tiny", metavar="SHAPE")
     add("--dtype", choices=["float32", "bfloat16", "float16"], default="float32",
         help="of dense tensors, and of an MLX checkpoint's scales")
     add("--format", choices=["safetensors", "mlx", "gguf"], default="safetensors")
@@ -54,6 +54,8 @@ def print_list() -> None:
     print("families")
     for name, family in FAMILIES.items():
         print(f"  {name:16} {family.about}")
+    for name, custom in recipes.FAMILIES.items():
+        print(f"  {name:16} {custom.about}")
     print("shapes of every family")
     for name, size in COMMON_SHAPES.items():
         print(f"  {name:16} {size.layers} layers, hidden {size.hidden}, ffn {size.ffn}, vocab {size.vocab}")
@@ -61,6 +63,9 @@ def print_list() -> None:
     for name, (family, size) in SHAPES.items():
         count = sum(t.elements for t in tensors(Recipe(shape=name)))
         print(f"  {name:16} {family:11} {count / 1e6:8,.0f} M parameters, {size.layers} layers, hidden {size.hidden}")
+    for name, family in recipes.SHAPES.items():
+        count = sum(t.elements for t in tensors(Recipe(shape=name)))
+        print(f"  {name:16} {family:11} {count / 1e6:8,.0f} M parameters")
 
 
 def main(argv: list[str] | None = None) -> int:

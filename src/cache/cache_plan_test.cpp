@@ -14,7 +14,7 @@ SoftmaxSpec sliding() {
 }
 
 TEST(CachePlan, AUniformModelIsOneGroupWithABufferPerLayer) {
-  const CachePlan plan = plan_cache(std::vector<SoftmaxSpec>(28, full()), 16);
+  const CachePlan plan = plan_cache(std::vector<CacheSpec>(28, full()), 16);
   EXPECT_EQ(plan.slots, 28);
   ASSERT_EQ(plan.groups.size(), 1u);
   EXPECT_EQ(plan.page_bytes, 16u * 8 * 128 * 2 * 2);
@@ -24,7 +24,7 @@ TEST(CachePlan, AUniformModelIsOneGroupWithABufferPerLayer) {
 }
 
 TEST(CachePlan, TwoKindsShareBuffersInEqualGroups) {
-  std::vector<SoftmaxSpec> layers;
+  std::vector<CacheSpec> layers;
   for (int i = 0; i < 24; ++i) layers.push_back(i % 4 == 3 ? full() : sliding());
   const CachePlan plan = plan_cache(layers, 16);
   EXPECT_EQ(plan.slots, 6);  // 18 and 6: four groups of six, nothing wasted
@@ -33,12 +33,12 @@ TEST(CachePlan, TwoKindsShareBuffersInEqualGroups) {
     const LayerPlace place = plan.places[layer];
     EXPECT_EQ(plan.groups[static_cast<size_t>(place.group)].layers[static_cast<size_t>(place.slot)],
               static_cast<int>(layer));
-    EXPECT_EQ(plan.groups[static_cast<size_t>(place.group)].spec, layers[layer]);
+    EXPECT_EQ(CacheSpec(plan.groups[static_cast<size_t>(place.group)].spec), layers[layer]);
   }
 }
 
 TEST(CachePlan, AnUnevenSplitWastesAsLittleAsPossible) {
-  std::vector<SoftmaxSpec> layers(22, sliding());  // Gemma 3 1B: 22 sliding, 4 full
+  std::vector<CacheSpec> layers(22, sliding());  // Gemma 3 1B: 22 sliding, 4 full
   layers.insert(layers.end(), 4, full());
   const CachePlan plan = plan_cache(layers, 16);
   int waste = -26;
@@ -55,7 +55,7 @@ TEST(CachePlan, AnUnevenSplitWastesAsLittleAsPossible) {
 TEST(CachePlan, ANarrowerKindFitsMoreTokensIntoAPage) {
   SoftmaxSpec wide{.kv_heads = 4, .k_dim = 512, .v_dim = 512};
   SoftmaxSpec narrow{.kv_heads = 4, .k_dim = 256, .v_dim = 256, .window = 512};
-  const CachePlan plan = plan_cache(std::vector<SoftmaxSpec>{wide, narrow}, 16);
+  const CachePlan plan = plan_cache(std::vector<CacheSpec>{wide, narrow}, 16);
   EXPECT_EQ(plan.groups[0].block_tokens, 16);
   EXPECT_EQ(plan.groups[1].block_tokens, 32);
   for (const auto& group : plan.groups) EXPECT_EQ(group.geometry().page_bytes(), plan.page_bytes);

@@ -26,9 +26,15 @@ KvPages KvStore::layer(int layer) const {
   return {buffers_[static_cast<size_t>(place.slot)], group.geometry(), path_};
 }
 
-void KvStore::rebind(int layer, const KvPages& written) {
+StatePages KvStore::state(int layer) const {
   const LayerPlace place = plan_.places.at(static_cast<size_t>(layer));
-  buffers_[static_cast<size_t>(place.slot)] = written.bytes;
+  return {buffers_[static_cast<size_t>(place.slot)], plan_.state.value().geometry(place.row),
+          path_};
+}
+
+void KvStore::rebind(int layer, const mx::array& written) {
+  const LayerPlace place = plan_.places.at(static_cast<size_t>(layer));
+  buffers_[static_cast<size_t>(place.slot)] = written;
 }
 
 }  // namespace octavo

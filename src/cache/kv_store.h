@@ -5,6 +5,7 @@
 
 #include "cache/cache_plan.h"
 #include "kernels/paged_attention.h"
+#include "kernels/state_pages.h"
 
 namespace octavo {
 
@@ -17,8 +18,9 @@ class KvStore {
 
   // The pages of a layer as its kernels take them.
   KvPages layer(int layer) const;
-  // Binds the layer to what kv_write returned, so that later reads wait for the write.
-  void rebind(int layer, const KvPages& written);
+  StatePages state(int layer) const;
+  // Binds the layer to the buffer that a write returned, so that later reads wait for the write.
+  void rebind(int layer, const mx::array& written);
 
   // Forgets what is queued: every layer is bound to its memory as it is.
   void rebind_to_memory() { buffers_ = memory_; }

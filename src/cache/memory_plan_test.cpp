@@ -11,7 +11,8 @@ namespace {
 using testing::HasSubstr;
 
 CachePlan small_cache() {  // 16 tokens of one layer: 1 KiB of K and V per token
-  return plan_cache(std::vector<SoftmaxSpec>(1, {.kv_heads = 2, .k_dim = 128, .v_dim = 128}), 16);
+  return plan_cache(
+      std::vector<CacheSpec>(1, SoftmaxSpec{.kv_heads = 2, .k_dim = 128, .v_dim = 128}), 16);
 }
 
 MemoryRequest machine(uint64_t mebibytes) {

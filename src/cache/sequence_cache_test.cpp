@@ -16,7 +16,7 @@ Tokens numbers(int first, int count) {
 }
 
 CachePlan one_group() {
-  return plan_cache(std::vector<SoftmaxSpec>{{.kv_heads = 1, .k_dim = 8, .v_dim = 8}}, 8);
+  return plan_cache(std::vector<CacheSpec>{SoftmaxSpec{.kv_heads = 1, .k_dim = 8, .v_dim = 8}}, 8);
 }
 
 // Blocks of 8; a full group and one with a window of 16.
@@ -24,7 +24,7 @@ CachePlan full_and_window() {
   const SoftmaxSpec full{.kv_heads = 1, .k_dim = 8, .v_dim = 8};
   SoftmaxSpec window = full;
   window.window = 16;
-  return plan_cache(std::vector<SoftmaxSpec>{full, window}, 8);
+  return plan_cache(std::vector<CacheSpec>{full, window}, 8);
 }
 
 struct Fixture {

@@ -9,7 +9,7 @@ CachePlan two_groups() {
   SoftmaxSpec full{.kv_heads = 1, .k_dim = 8, .v_dim = 8};
   SoftmaxSpec sliding = full;
   sliding.window = 16;
-  return plan_cache(std::vector<SoftmaxSpec>{full, sliding}, 8);
+  return plan_cache(std::vector<CacheSpec>{full, sliding}, 8);
 }
 
 TEST(SequencePages, EveryGroupGetsItsOwnPages) {

@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/compute_pool.h"
@@ -17,9 +20,24 @@ namespace {
 
 void row(const char* name, const std::string& value) { fmt::print("  {:<22}{}\n", name, value); }
 
-std::string heads_of(const AttentionPlan& attention) {
-  return fmt::format("{} query, {} KV, of {} dimensions", attention.heads, attention.kv_heads,
-                     attention.head_dim);
+// The parts of the layers, each once, with how many layers have it.
+void print_layers(const DecoderPlan& plan) {
+  std::vector<std::pair<std::string, int>> parts;
+  const auto count = [&](const std::string& part) {
+    const auto found = std::ranges::find(parts, part, &std::pair<std::string, int>::first);
+    if (found == parts.end()) {
+      parts.emplace_back(part, 1);
+    } else {
+      ++found->second;
+    }
+  };
+  const auto describe = [](const auto& part) { return part.describe(); };
+  for (const auto& layer : plan.layers) {
+    count(std::visit(describe, layer.mixer));
+    count(std::visit(describe, layer.ffn));
+  }
+  row("layers", fmt::format("{} of width {}", plan.layers.size(), plan.hidden));
+  for (const auto& [part, layers] : parts) row("", fmt::format("{} x {}", layers, part));
 }
 
 void print_model(const Checkpoint& checkpoint, const ModelDescription& model) {
@@ -35,8 +53,7 @@ void print_model(const Checkpoint& checkpoint, const ModelDescription& model) {
   row("stored as", types);
   if (!model.quantization.empty()) row("quantised", model.quantization);
   row("computes in", std::string(name_of(model.dtype)));
-  row("layers", fmt::format("{} of width {}", plan.layers.size(), plan.hidden));
-  row("heads", heads_of(plan.layers.front().attention));
+  print_layers(plan);
   row("vocabulary",
       fmt::format("{}{}", plan.vocab, plan.tied_embeddings ? ", tied embeddings" : ""));
   row("context", fmt::format("{} tokens", plan.max_context));
@@ -45,10 +62,16 @@ void print_model(const Checkpoint& checkpoint, const ModelDescription& model) {
 void print_cache(const ModelDescription& model, const EngineOptions& options) {
   const CachePlan cache = plan_engine_cache(model, options);
   row("KV per token", format_bytes(static_cast<uint64_t>(cache.bytes_per_token())));
-  row("KV page",
-      fmt::format("{} tokens, {} in each of {} buffers, {} group{}",
-                  cache.groups.front().block_tokens, format_bytes(cache.page_bytes), cache.slots,
-                  cache.groups.size(), cache.groups.size() == 1 ? "" : "s"));
+  if (!cache.groups.empty()) {
+    row("KV page",
+        fmt::format("{} tokens, {} in each of {} buffers, {} group{}",
+                    cache.groups.front().block_tokens, format_bytes(cache.page_bytes), cache.slots,
+                    cache.groups.size(), cache.groups.size() == 1 ? "" : "s"));
+  }
+  if (cache.state) {
+    row("state", fmt::format("{} per sequence, in {} pages", format_bytes(cache.bytes_per_state()),
+                             cache.state_pages()));
+  }
 }
 
 void print_cpu() {

@@ -11,10 +11,11 @@ void PoolingFlags::add_to(CLI::App& command) {
       ->capture_default_str()
       ->group(group);
   command
-      .add_option("--pooler-config", pooler_config,
-                  R"(How rows become a vector, as in {"pooling_type": "MEAN"}: pooling_type (LAST, )"
-                  "MEAN), use_activation (whether vectors get length 1), dimensions (default: "
-                  "what the model's files say, or LAST and true)")
+      .add_option(
+          "--pooler-config", pooler_config,
+          R"(How rows become a vector, as in {"pooling_type": "MEAN"}: pooling_type (LAST, )"
+          "MEAN), use_activation (whether vectors get length 1), dimensions (default: "
+          "what the model's files say, or LAST and true)")
       ->type_name("JSON")
       ->group(group);
   command

@@ -31,8 +31,7 @@ struct Example {
 Example example_for(const Llm& llm) {
   if (llm.engine().model().pooling) return {"/v1/embeddings", R"({"input": "Once upon a time"})"};
   if (llm.can_chat())
-    return {"/v1/chat/completions",
-            R"({"messages": [{"role": "user", "content": "Say hello."}]})"};
+    return {"/v1/chat/completions", R"({"messages": [{"role": "user", "content": "Say hello."}]})"};
   return {"/v1/completions", R"({"prompt": "Once upon a time", "max_tokens": 64})"};
 }
 

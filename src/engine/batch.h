@@ -39,7 +39,7 @@ struct Batch {
   std::vector<RowSampling> sampling = {};     // one per logit row
   std::vector<PromptLogprobRow> prompt_logprobs = {};
   std::vector<int32_t> hidden_rows = {};  // rows wanted as they are behind the final norm
-  bool waits_for_previous = false;  // some token_sources or history.pending is set
+  bool waits_for_previous = false;        // some token_sources or history.pending is set
 
   int rows() const { return static_cast<int>(tokens.size()); }
   int sequences() const { return static_cast<int>(context_lens.size()); }

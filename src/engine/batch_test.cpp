@@ -10,7 +10,7 @@ using testing::ElementsAre;
 
 TEST(BatchBuilder, LaysSequencesOneAfterTheOther) {
   const CachePlan plan =
-      plan_cache(std::vector<SoftmaxSpec>{{.kv_heads = 1, .k_dim = 8, .v_dim = 8}}, 8);
+      plan_cache(std::vector<CacheSpec>{SoftmaxSpec{.kv_heads = 1, .k_dim = 8, .v_dim = 8}}, 8);
   PagePool pool(8);
   SequencePages prefill(plan, pool);
   SequencePages decode(plan, pool);

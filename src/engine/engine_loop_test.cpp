@@ -44,7 +44,7 @@ class EngineLoopTest : public testing::Test {
   static constexpr int kPages = 40;
 
   CachePlan plan_ =
-      plan_cache(std::vector<SoftmaxSpec>{{.kv_heads = 1, .k_dim = 8, .v_dim = 8}}, 8);
+      plan_cache(std::vector<CacheSpec>{SoftmaxSpec{.kv_heads = 1, .k_dim = 8, .v_dim = 8}}, 8);
   PagePool pool_{kPages};
   PrefixCache prefixes_{plan_, pool_};
   Scheduler scheduler_{

@@ -44,8 +44,8 @@ struct Request {
   bool hash_logits = false;                  // a hash of the full logits with every token
   // The host must see each token before the next is drawn (a grammar): not pipelined.
   bool needs_host = false;
-  // Other than kNone: no token is drawn; the answer is Update::embedding. Sampling, lengths and stops
-  // have no meaning then, and n is 1.
+  // Other than kNone: no token is drawn; the answer is Update::embedding. Sampling, lengths and
+  // stops have no meaning then, and n is 1.
   Pooling pooling = Pooling::kNone;
 };
 

@@ -109,8 +109,7 @@ class Scheduler {
   void requeue(Sequence& sequence);
 
   void take_results(const Entry& entry, const StepResult& result, Taken& taken, Update& update);
-  void take_hidden_rows(Sequence& sequence, std::span<const float> rows, int count,
-                        Update& update);
+  void take_hidden_rows(Sequence& sequence, std::span<const float> rows, int count, Update& update);
   void take_drawn_token(Sequence& sequence, TokenId token, Update& update);
   void end(Sequence& sequence, FinishReason reason, Update& update);
   // After a step or an end: lets go of what the sequence need not hold.

@@ -28,8 +28,9 @@ class SchedulerTest : public testing::Test {
 
   void make(SchedulerOptions options, int pages, int window = 0) {
     options.vocab = kVocab;
-    plan_ = plan_cache(
-        std::vector<SoftmaxSpec>{{.kv_heads = 1, .k_dim = 8, .v_dim = 8, .window = window}}, 8);
+    plan_ = plan_cache(std::vector<CacheSpec>{SoftmaxSpec{
+                           .kv_heads = 1, .k_dim = 8, .v_dim = 8, .window = window}},
+                       8);
     pool_ = std::make_unique<PagePool>(pages);
     prefixes_ = std::make_unique<PrefixCache>(plan_, *pool_);
     scheduler_ = std::make_unique<Scheduler>(options, *prefixes_);

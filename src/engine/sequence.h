@@ -64,7 +64,8 @@ class Sequence {
   void publish();
   // This many more prompt logprobs have been read; rows computed again do not ask for them again.
   void take_prompt_logprobs(int count) { prompt_logprobs_ += count; }
-  // The next `count` hidden rows of a sequence that pools. Returns the vector with the last of them.
+  // The next `count` hidden rows of a sequence that pools. Returns the vector with the last of
+  // them.
   std::optional<std::vector<float>> take_hidden(std::span<const float> rows, int count);
 
   // Forgets all that was computed. The tokens stay.

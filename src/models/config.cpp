@@ -13,7 +13,9 @@ namespace {
 
 constexpr size_t kMaxConfigBytes = 16u << 20;
 
-Config read_json_file(const std::filesystem::path& path) { return {read_json(path), path.string()}; }
+Config read_json_file(const std::filesystem::path& path) {
+  return {read_json(path), path.string()};
+}
 
 }  // namespace
 

@@ -49,9 +49,9 @@ TEST(Families, ALlamaConfigBecomesAPlan) {
   const DecoderPlan plan = plan_model(Config(llama_json(), "config.json"));
   EXPECT_EQ(plan.family, "llama");
   ASSERT_EQ(plan.layers.size(), 2u);
-  EXPECT_EQ(plan.layers[0].attention.head_dim, 16);
-  EXPECT_FLOAT_EQ(plan.layers[0].attention.scale, 0.25f);
-  EXPECT_FALSE(plan.layers[0].attention.qkv_bias);
+  EXPECT_EQ(plan.layers[0].attention().head_dim, 16);
+  EXPECT_FLOAT_EQ(plan.layers[0].attention().scale, 0.25f);
+  EXPECT_FALSE(plan.layers[0].attention().qkv_bias);
 }
 
 // A config comes from a stranger: every number is checked before it sizes anything.
@@ -83,20 +83,20 @@ TEST(Families, SwitchesOfEachFamilyAreRead) {
   Json json = llama_json();
   json["model_type"] = "mistral";
   json["sliding_window"] = 64;
-  EXPECT_EQ(plan_model(Config(json, "c")).layers[1].attention.window, 64);
+  EXPECT_EQ(plan_model(Config(json, "c")).layers[1].attention().window, 64);
   json["model_type"] = "qwen2";
-  EXPECT_TRUE(plan_model(Config(json, "c")).layers[0].attention.qkv_bias);
-  EXPECT_EQ(plan_model(Config(json, "c")).layers[1].attention.window, 0);
+  EXPECT_TRUE(plan_model(Config(json, "c")).layers[0].attention().qkv_bias);
+  EXPECT_EQ(plan_model(Config(json, "c")).layers[1].attention().window, 0);
   json["use_sliding_window"] = true;
   json["max_window_layers"] = 1;
-  EXPECT_EQ(plan_model(Config(json, "c")).layers[0].attention.window, 0);
-  EXPECT_EQ(plan_model(Config(json, "c")).layers[1].attention.window, 64);
+  EXPECT_EQ(plan_model(Config(json, "c")).layers[0].attention().window, 0);
+  EXPECT_EQ(plan_model(Config(json, "c")).layers[1].attention().window, 64);
   json["model_type"] = "qwen3";
-  EXPECT_TRUE(plan_model(Config(json, "c")).layers[0].attention.qk_norm);
+  EXPECT_TRUE(plan_model(Config(json, "c")).layers[0].attention().qk_norm);
   json["model_type"] = "smollm3";
   json["no_rope_layers"] = {1, 0};
-  EXPECT_TRUE(plan_model(Config(json, "c")).layers[0].attention.rope.has_value());
-  EXPECT_FALSE(plan_model(Config(json, "c")).layers[1].attention.rope.has_value());
+  EXPECT_TRUE(plan_model(Config(json, "c")).layers[0].attention().rope.has_value());
+  EXPECT_FALSE(plan_model(Config(json, "c")).layers[1].attention().rope.has_value());
 }
 
 TEST(RopeScaling, EachKindStretchesAsItShould) {

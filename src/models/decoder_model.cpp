@@ -4,32 +4,77 @@
 
 #include <utility>
 
+#include "base/error.h"
+#include "base/overloaded.h"
+#include "kernels/linear.h"
+#include "models/layers/attention.h"
+#include "models/layers/mlp.h"
+
 namespace octavo {
 
 DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source)
     : plan_(std::move(plan)),
       dtype_(dtype),
-      embeddings_(source.matrix("model.embed_tokens", plan_.vocab, plan_.hidden)),
-      final_norm_(source.vector("model.norm.weight", plan_.hidden)) {
+      embeddings_(source.matrix(plan_.prefix + ".embed_tokens", plan_.vocab, plan_.hidden)),
+      final_norm_{source.norm(plan_.prefix + ".norm.weight", plan_.hidden, plan_.norm_offset),
+                  plan_.norm_eps} {
   for (const auto& rope : plan_.ropes) {
     const auto pairs = static_cast<int>(rope.inverse_frequencies.size());
     ropes_.emplace_back(rope.inverse_frequencies.begin(), mx::Shape{pairs}, mx::float32);
   }
-  layers_.reserve(plan_.layers.size());
-  for (size_t i = 0; i < plan_.layers.size(); ++i) {
-    const std::string prefix = fmt::format("model.layers.{}", i);
-    layers_.push_back({
-        source.vector(prefix + ".input_layernorm.weight", plan_.hidden),
-        Attention(plan_, static_cast<int>(i), prefix + ".self_attn", source),
-        source.vector(prefix + ".post_attention_layernorm.weight", plan_.hidden),
-        Mlp(plan_.layers[i].mlp, plan_.hidden, prefix + ".mlp", source),
-    });
+  for (int i = 0; i < static_cast<int>(plan_.layers.size()); ++i) {
+    const LayerPlan& layer = plan_.layers[static_cast<size_t>(i)];
+    const std::string at = fmt::format("{}.layers.{}.", plan_.prefix, i);
+    halves_.push_back(
+        load_half(layer.mixer_half, at, load_mixer(i, at + layer.mixer_name, source), source));
+    halves_.push_back(
+        load_half(layer.ffn_half, at, load_ffn(i, at + layer.ffn_name, source), source));
   }
-  if (!plan_.tied_embeddings && plan_.has_head) lm_head_ = source.matrix("lm_head", plan_.vocab, plan_.hidden);
+  if (!plan_.tied_embeddings && !plan_.head_name.empty())
+    lm_head_ = source.matrix(plan_.head_name, plan_.vocab, plan_.hidden);
+}
+
+DecoderModel::Half DecoderModel::load_half(const HalfPlan& names, const std::string& layer,
+                                           std::unique_ptr<Sublayer> work,
+                                           WeightSource& source) const {
+  const auto norm = [&](const std::string& name) -> std::optional<NormSpec> {
+    if (name.empty()) return std::nullopt;
+    return NormSpec{source.norm(layer + name + ".weight", plan_.hidden, plan_.norm_offset),
+                    plan_.norm_eps};
+  };
+  return {norm(names.norm_in), std::move(work), norm(names.norm_out)};
+}
+
+std::unique_ptr<Sublayer> DecoderModel::load_mixer(int layer, const std::string& prefix,
+                                                   WeightSource& source) const {
+  using Made = std::unique_ptr<Sublayer>;
+  return std::visit(Overloaded{
+                        [&](const AttentionPlan& plan) -> Made {
+                          return std::make_unique<Attention>(plan, plan_, layer, prefix, source);
+                        },
+                        [&](const GatedDeltaPlan&) -> Made {
+                          throw SetupError("gated delta layers are not there yet");
+                        },
+                    },
+                    plan_.layers[static_cast<size_t>(layer)].mixer);
+}
+
+std::unique_ptr<Sublayer> DecoderModel::load_ffn(int layer, const std::string& prefix,
+                                                 WeightSource& source) const {
+  using Made = std::unique_ptr<Sublayer>;
+  return std::visit(
+      Overloaded{
+          [&](const MlpPlan& plan) -> Made {
+            return std::make_unique<Mlp>(plan, plan_.hidden, prefix, source);
+          },
+      },
+      plan_.layers[static_cast<size_t>(layer)].ffn);
 }
 
 mx::array DecoderModel::embed(const mx::array& tokens, KernelPath path) const {
-  return octavo::embed(embeddings_, tokens, mlx_dtype(dtype_), path);
+  const mx::array rows = octavo::embed(embeddings_, tokens, mlx_dtype(dtype_), path);
+  if (plan_.embedding_scale == 1) return rows;
+  return mx::multiply(rows, mx::array(plan_.embedding_scale, rows.dtype()));
 }
 
 mx::array DecoderModel::forward(const mx::array& embedded, const BatchLayout& layout,
@@ -38,24 +83,36 @@ mx::array DecoderModel::forward(const mx::array& embedded, const BatchLayout& la
   ForwardContext context{
       .layout = layout, .block_tables = block_tables, .ropes = ropes_, .kv = kv, .path = path};
   mx::array x = embedded;
-  for (const auto& layer : layers_) {
-    x = layer.attention.forward(x, {layer.attention_norm, plan_.norm_eps}, context);
-    x = layer.mlp.forward(x, {layer.mlp_norm, plan_.norm_eps}, path);
-  }
+  for (const auto& half : halves_) x = run_half(half, x, context);
   return x;
+}
+
+mx::array DecoderModel::run_half(const Half& half, const mx::array& x,
+                                 ForwardContext& context) const {
+  const bool add_input = !half.norm_out && plan_.residual_scale == 1;
+  const mx::array y = half.work->forward(x, {half.norm_in, add_input}, context);
+  if (add_input) return y;
+  const mx::array added = half.norm_out ? norm(y, *half.norm_out, context.path) : y;
+  return mx::add(x, mx::multiply(added, mx::array(plan_.residual_scale, x.dtype())));
 }
 
 mx::array DecoderModel::logits(const mx::array& hidden, KernelPath path) const {
   LinearOptions options;
-  options.norm = NormSpec{final_norm_, plan_.norm_eps};
+  options.norm = final_norm_;
   options.out_dtype = mx::float32;
   options.path = path;
-  return linear(hidden, lm_head_ ? *lm_head_ : embeddings_, options);
+  mx::array logits = linear(hidden, lm_head_ ? *lm_head_ : embeddings_, options);
+  if (plan_.logit_scale != 1) logits = mx::multiply(logits, mx::array(plan_.logit_scale));
+  if (plan_.final_soft_cap > 0) {
+    const mx::array cap(plan_.final_soft_cap);
+    logits = mx::multiply(mx::tanh(mx::divide(logits, cap)), cap);
+  }
+  return logits;
 }
 
 mx::array DecoderModel::final_rows(const mx::array& hidden, KernelPath path) const {
   // Wide before the norm, so that nothing is rounded behind it.
-  return norm(mx::astype(hidden, mx::float32), {final_norm_, plan_.norm_eps}, path);
+  return norm(mx::astype(hidden, mx::float32), final_norm_, path);
 }
 
 }  // namespace octavo

@@ -1,15 +1,15 @@
 // decoder_model.h - a decoder that follows its plan. Engine thread only.
 #pragma once
 
-#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "models/decoder_plan.h"
-#include "models/layers/attention.h"
-#include "models/layers/mlp.h"
+#include "models/layers/sublayer.h"
+#include "models/weight_source.h"
 
 namespace octavo {
 
@@ -26,7 +26,7 @@ class DecoderModel {
   mx::array embed(const mx::array& tokens, KernelPath path) const;
 
   // Runs the layers over one flat batch, writes its K and V, and returns the hidden rows [T,
-  // hidden], before the final norm.
+  // hidden], before the final norm. block_tables: by cache group, the states' last.
   mx::array forward(const mx::array& embedded, const BatchLayout& layout,
                     std::span<const mx::array> block_tables, KvStore& kv, KernelPath path) const;
 
@@ -38,19 +38,27 @@ class DecoderModel {
   mx::array final_rows(const mx::array& hidden, KernelPath path) const;
 
  private:
-  struct Layer {
-    mx::array attention_norm;
-    Attention attention;
-    mx::array mlp_norm;
-    Mlp mlp;
+  // One step on the residual stream (HalfPlan).
+  struct Half {
+    std::optional<NormSpec> norm_in;
+    std::unique_ptr<Sublayer> work;
+    std::optional<NormSpec> norm_out;
   };
+
+  Half load_half(const HalfPlan& names, const std::string& layer, std::unique_ptr<Sublayer> work,
+                 WeightSource& source) const;
+  std::unique_ptr<Sublayer> load_mixer(int layer, const std::string& prefix,
+                                       WeightSource& source) const;
+  std::unique_ptr<Sublayer> load_ffn(int layer, const std::string& prefix,
+                                     WeightSource& source) const;
+  mx::array run_half(const Half& half, const mx::array& x, ForwardContext& context) const;
 
   DecoderPlan plan_;
   DType dtype_;
   std::vector<mx::array> ropes_;  // [pairs] float32 each
   Weight embeddings_;
-  std::vector<Layer> layers_;
-  mx::array final_norm_;
+  std::vector<Half> halves_;  // mixer and feed-forward of each layer in turn
+  NormSpec final_norm_;
   std::optional<Weight> lm_head_;  // none: tied, the embeddings serve, or no logits are wanted
 };
 

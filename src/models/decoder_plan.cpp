@@ -1,19 +1,54 @@
 #include "models/decoder_plan.h"
 
-namespace octavo {
+#include <algorithm>
 
-std::vector<SoftmaxSpec> DecoderPlan::cache_specs(DType dtype, KvFormat format) const {
-  std::vector<SoftmaxSpec> specs;
+#include "base/widen.h"
+
+namespace octavo {
+namespace {
+
+int norms_of(const HalfPlan& half) { return !half.norm_in.empty() + !half.norm_out.empty(); }
+
+}  // namespace
+
+std::vector<CacheSpec> DecoderPlan::cache_specs(DType dtype, KvFormat format) const {
+  std::vector<CacheSpec> specs;
   for (const auto& layer : layers) {
-    const AttentionPlan& a = layer.attention;
-    specs.push_back({.kv_heads = a.kv_heads,
-                     .k_dim = a.head_dim,
-                     .v_dim = a.head_dim,
-                     .dtype = dtype,
-                     .window = a.window,
-                     .format = format});
+    specs.push_back(std::visit([&](const auto& mixer) { return mixer.cache_spec(dtype, format); },
+                               layer.mixer));
   }
   return specs;
+}
+
+uint64_t DecoderPlan::parameters() const {
+  const bool has_head = !tied_embeddings && !head_name.empty();
+  uint64_t count = widen(vocab) * widen(hidden) * (has_head ? 2 : 1) + widen(hidden);
+  const auto of = [&](const auto& part) { return part.parameters(hidden); };
+  for (const auto& layer : layers) {
+    count += std::visit(of, layer.mixer) + std::visit(of, layer.ffn) +
+             widen(hidden) * widen(norms_of(layer.mixer_half) + norms_of(layer.ffn_half));
+  }
+  return count;
+}
+
+std::vector<uint64_t> DecoderPlan::row_elements() const {
+  std::vector<uint64_t> elements;
+  const auto of = [](const auto& part) { return part.row_elements(); };
+  for (const auto& layer : layers) {
+    // The two halves' results; a norm behind a half keeps what it takes.
+    const int sums = 2 + !layer.mixer_half.norm_out.empty() + !layer.ffn_half.norm_out.empty();
+    elements.push_back(widen(sums) * widen(hidden) + std::visit(of, layer.mixer) +
+                       std::visit(of, layer.ffn));
+  }
+  return elements;
+}
+
+uint64_t DecoderPlan::widest_input() const {
+  uint64_t widest = widen(hidden);
+  const auto of = [&](const auto& part) { return part.widest_input(hidden); };
+  for (const auto& layer : layers)
+    widest = std::max({widest, std::visit(of, layer.mixer), std::visit(of, layer.ffn)});
+  return widest;
 }
 
 }  // namespace octavo

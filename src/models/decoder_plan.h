@@ -2,38 +2,37 @@
 // follow. No MLX.
 #pragma once
 
-#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include "cache/softmax_spec.h"
-#include "kernels/activation_kind.h"
+#include "models/plans/attention_plan.h"
+#include "models/plans/gated_delta_plan.h"
+#include "models/plans/mlp_plan.h"
 #include "models/rope_scaling.h"
 
 namespace octavo {
 
-struct AttentionPlan {
-  int heads = 0;
-  int kv_heads = 0;
-  int head_dim = 0;
-  float scale = 0;       // on the scores; usually head_dim^-0.5
-  int window = 0;        // > 0: a token sees its last `window` positions
-  float soft_cap = 0;    // > 0: scores are capped
-  bool qk_norm = false;  // RMS norm of q and k per head, before rope
-  bool qkv_bias = false;
-  bool output_bias = false;
-  std::optional<int> rope;  // index into DecoderPlan::ropes; none: no position in this layer
-};
-
-struct MlpPlan {
-  int intermediate = 0;
-  Activation activation = Activation::kSilu;
-  bool bias = false;
+// How one half of a layer, the mixer or the feed-forward, stands on the residual stream:
+// x + scale * norm_out(f(norm_in(x))). A norm without a name is not there.
+struct HalfPlan {
+  std::string norm_in;  // below the layer's prefix: "input_layernorm"
+  std::string norm_out;
 };
 
 struct LayerPlan {
-  AttentionPlan attention;
-  MlpPlan mlp;
+  std::variant<AttentionPlan, GatedDeltaPlan> mixer = AttentionPlan{};
+  std::variant<MlpPlan> ffn = MlpPlan{};
+  std::string mixer_name = "self_attn";  // module names below the layer's prefix
+  std::string ffn_name = "mlp";
+  HalfPlan mixer_half = {"input_layernorm", ""};
+  HalfPlan ffn_half = {"post_attention_layernorm", ""};
+
+  // For families all of whose layers are of this kind.
+  AttentionPlan& attention() { return std::get<AttentionPlan>(mixer); }
+  const AttentionPlan& attention() const { return std::get<AttentionPlan>(mixer); }
+  MlpPlan& mlp() { return std::get<MlpPlan>(ffn); }
+  const MlpPlan& mlp() const { return std::get<MlpPlan>(ffn); }
 };
 
 struct DecoderPlan {
@@ -42,13 +41,25 @@ struct DecoderPlan {
   int hidden = 0;
   int max_context = 0;
   float norm_eps = 0;
+  float norm_offset = 0;  // added to every norm's weights: 1 where a checkpoint stores w of (1 + w)
   bool tied_embeddings = false;
-  bool has_head = true;  // false: no logits are wanted, the matrix behind the layers is not loaded
+  float embedding_scale = 1;
+  float residual_scale = 1;  // on what each half of a layer adds
+  float logit_scale = 1;
+  float final_soft_cap = 0;           // > 0: logits are capped
+  std::string prefix = "model";       // of the tensors' names
+  std::string head_name = "lm_head";  // empty: no logits are wanted
   std::vector<RopePlan> ropes;
   std::vector<LayerPlan> layers;
 
   // What each layer keeps in the cache.
-  std::vector<SoftmaxSpec> cache_specs(DType dtype, KvFormat format) const;
+  std::vector<CacheSpec> cache_specs(DType dtype, KvFormat format) const;
+
+  uint64_t parameters() const;
+  // What each layer makes of a row, in elements.
+  std::vector<uint64_t> row_elements() const;
+  // The widest row that meets a matrix.
+  uint64_t widest_input() const;
 };
 
 }  // namespace octavo

@@ -9,9 +9,9 @@ DecoderPlan plan_llama(const Config& config) {
   const bool attention_bias = config.boolean_or("attention_bias", false);
   const bool mlp_bias = config.boolean_or("mlp_bias", false);
   for (auto& layer : plan.layers) {
-    layer.attention.qkv_bias = attention_bias;
-    layer.attention.output_bias = attention_bias;
-    layer.mlp.bias = mlp_bias;
+    layer.attention().qkv_bias = attention_bias;
+    layer.attention().output_bias = attention_bias;
+    layer.mlp().bias = mlp_bias;
   }
   return plan;
 }

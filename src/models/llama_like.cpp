@@ -42,9 +42,9 @@ DecoderPlan plan_llama_like(const Config& config, const char* family) {
     config.fail("hidden_act", fmt::format("is \"{}\"; only silu is known for this family", act));
   }
   LayerPlan layer;
-  layer.attention = plan_attention(config, plan.hidden);
-  layer.mlp.intermediate = config.integer("intermediate_size", 8, 1 << 22);
-  plan.ropes = {plan_rope(config, layer.attention.head_dim)};
+  layer.attention() = plan_attention(config, plan.hidden);
+  layer.mlp().intermediate = config.integer("intermediate_size", 8, 1 << 22);
+  plan.ropes = {plan_rope(config, layer.attention().head_dim)};
   const int layers = config.integer("num_hidden_layers", 1, 4096);
   plan.layers.assign(static_cast<size_t>(layers), layer);
   return plan;

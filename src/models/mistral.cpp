@@ -7,7 +7,7 @@ namespace octavo {
 DecoderPlan plan_mistral(const Config& config) {
   DecoderPlan plan = plan_llama_like(config, "mistral");
   const int window = config.integer_or("sliding_window", 0);
-  for (auto& layer : plan.layers) layer.attention.window = window;
+  for (auto& layer : plan.layers) layer.attention().window = window;
   return plan;
 }
 

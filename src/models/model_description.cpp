@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/compute_pool.h"
 #include "base/error.h"
@@ -24,24 +25,6 @@ DType checkpoint_dtype(const Checkpoint& checkpoint, const Config& config) {
   if (norm != nullptr && norm->type == TensorType::F32) return DType::kFloat32;
   if (norm != nullptr && norm->type == TensorType::F16) return DType::kFloat16;
   return DType::kBFloat16;
-}
-
-uint64_t count_parameters(const DecoderPlan& plan) {
-  const auto hidden = static_cast<uint64_t>(plan.hidden);
-  uint64_t count =
-      static_cast<uint64_t>(plan.vocab) * hidden * (plan.tied_embeddings ? 1 : 2) + hidden;
-  for (const auto& layer : plan.layers) {
-    const AttentionPlan& a = layer.attention;
-    const auto q = static_cast<uint64_t>(a.heads) * static_cast<uint64_t>(a.head_dim);
-    const auto kv = static_cast<uint64_t>(a.kv_heads) * static_cast<uint64_t>(a.head_dim);
-    const auto ffn = static_cast<uint64_t>(layer.mlp.intermediate);
-    count += 2 * hidden + hidden * (2 * q + 2 * kv) + 3 * hidden * ffn;
-    if (a.qk_norm) count += 2 * static_cast<uint64_t>(a.head_dim);
-    if (a.qkv_bias) count += q + 2 * kv;
-    if (a.output_bias) count += hidden;
-    if (layer.mlp.bias) count += 2 * ffn + hidden;
-  }
-  return count;
 }
 
 // What an MLX checkpoint says of most of its layers. The loader itself goes by the tensors' shapes.
@@ -68,16 +51,6 @@ uint64_t packed_size(const TensorView& tensor) {
   return row_bytes * ((rows + kStripRows - 1) / kStripRows * kStripRows);
 }
 
-// All that one layer makes of a row: q, k and v as projected, q as rotated, and what attention
-// returns; the gated product; two sums.
-uint64_t layer_row_elements(const DecoderPlan& plan, const LayerPlan& layer) {
-  const AttentionPlan& a = layer.attention;
-  const int heads = 3 * a.heads + 2 * a.kv_heads;
-  return 2 * static_cast<uint64_t>(plan.hidden) +
-         static_cast<uint64_t>(heads) * static_cast<uint64_t>(a.head_dim) +
-         static_cast<uint64_t>(layer.mlp.intermediate);
-}
-
 }  // namespace
 
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype) {
@@ -86,7 +59,7 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   description.plan = plan_model(config);
   description.dtype = dtype.value_or(checkpoint_dtype(checkpoint, config));
   description.stop_token_ids = stop_token_ids(checkpoint, config);
-  description.parameters = count_parameters(description.plan);
+  description.parameters = description.plan.parameters();
   description.file_bytes = checkpoint.file_bytes();
   description.quantization = quantization_of(config);
   description.container = checkpoint.gguf() != nullptr ? "GGUF" : "safetensors";
@@ -103,10 +76,8 @@ ModelDescription without_head(ModelDescription model, PoolingPlan pooling) {
     throw SetupError(fmt::format("--pooler-config: dimensions is {}; vectors have {}",
                                  *pooling.dimensions, plan.hidden));
   plan.max_context = std::min(plan.max_context, pooling.max_tokens.value_or(plan.max_context));
-  if (!plan.tied_embeddings) {
-    plan.has_head = false;
-    model.parameters -= static_cast<uint64_t>(plan.vocab) * static_cast<uint64_t>(plan.hidden);
-  }
+  plan.head_name.clear();
+  model.parameters = plan.parameters();
   model.pooling = std::move(pooling);
   return model;
 }
@@ -115,25 +86,19 @@ uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows) {
   // MLX allocates results as it queues them, ahead of the kernels. The engine caps what it holds at
   // half of this, at which point MLX waits for some ten operations, less than a layer, at a time.
   constexpr uint64_t kLayersInFlight = 4;
-  uint64_t widest = 0;
-  uint64_t most_inputs = static_cast<uint64_t>(model.plan.hidden);
-  for (const auto& layer : model.plan.layers) {
-    widest = std::max(widest, layer_row_elements(model.plan, layer));
-    const AttentionPlan& a = layer.attention;
-    most_inputs = std::max({most_inputs, static_cast<uint64_t>(layer.mlp.intermediate),
-                            static_cast<uint64_t>(a.heads) * static_cast<uint64_t>(a.head_dim)});
-  }
+  const std::vector<uint64_t> elements = model.plan.row_elements();
+  const uint64_t widest = *std::ranges::max_element(elements);
   const auto rows = static_cast<uint64_t>(tokens);
   const auto scratch = static_cast<uint64_t>(cpu::linear_scratch_bytes(
-      tokens, static_cast<int64_t>(most_inputs), compute_pool().threads()));
+      tokens, static_cast<int64_t>(model.plan.widest_input()), compute_pool().threads()));
   const uint64_t logits =
       static_cast<uint64_t>(logit_rows) * static_cast<uint64_t>(model.plan.vocab) * sizeof(float);
   return kLayersInFlight * rows * widest * size_of(model.dtype) + scratch + 2 * logits;
 }
 
 uint64_t row_bytes(const ModelDescription& model) {
-  uint64_t elements = 0;
-  for (const auto& layer : model.plan.layers) elements += layer_row_elements(model.plan, layer);
+  const std::vector<uint64_t> by_layer = model.plan.row_elements();
+  const uint64_t elements = std::accumulate(by_layer.begin(), by_layer.end(), uint64_t{0});
   return elements * size_of(model.dtype);
 }
 

@@ -49,8 +49,8 @@ Pooling read_pooling(const std::filesystem::path& path) {
   return kind;
 }
 
-// What sentence-transformers would do behind the model; only whether it normalises, when it is known
-// already how to pool.
+// What sentence-transformers would do behind the model; only whether it normalises, when it is
+// known already how to pool.
 PoolingPlan read_modules(const std::filesystem::path& file, const Json& modules, bool known) {
   std::optional<Pooling> kind;
   bool normalize = false;
@@ -86,8 +86,8 @@ std::optional<PoolingPlan> from_gguf(const Gguf& gguf, bool known) {
       gguf.find_u32(std::string(gguf.get_string("general.architecture")) + ".pooling_type");
   if (!type || *type == 0) return std::nullopt;
   if (*type != 1 && *type != 3)
-    throw SetupError(fmt::format("pooling_type {} of the GGUF file is not known; {}", *type,
-                                 kOverride));
+    throw SetupError(
+        fmt::format("pooling_type {} of the GGUF file is not known; {}", *type, kOverride));
   return PoolingPlan{.kind = *type == 1 ? Pooling::kMean : Pooling::kLast};
 }
 
@@ -106,8 +106,7 @@ void refuse_bidirectional(const Config& config) {
   if (!config.boolean_or("is_causal", true))
     config.fail("is_causal", "is false; attention to later tokens is not known");
   if (config.boolean_or("use_bidirectional_attention", false))
-    config.fail("use_bidirectional_attention",
-                "is true; attention to later tokens is not known");
+    config.fail("use_bidirectional_attention", "is true; attention to later tokens is not known");
 }
 
 Config flag(const std::string& name, const std::string& text) {
@@ -152,9 +151,8 @@ std::string PoolingPlan::describe() const {
 
 std::optional<PoolingPlan> find_pooling(const Checkpoint& checkpoint,
                                         std::optional<Pooling> known) {
-  auto plan = checkpoint.gguf() != nullptr
-                  ? from_gguf(*checkpoint.gguf(), known.has_value())
-                  : from_folder(checkpoint.folder(), known.has_value());
+  auto plan = checkpoint.gguf() != nullptr ? from_gguf(*checkpoint.gguf(), known.has_value())
+                                           : from_folder(checkpoint.folder(), known.has_value());
   if (known && !plan) plan.emplace();
   if (known) plan->kind = *known;
   return plan;

@@ -43,8 +43,8 @@ struct PoolingOptions {
 std::optional<PoolingPlan> find_pooling(const Checkpoint& checkpoint,
                                         std::optional<Pooling> known = {});
 
-// How to pool as the flags ask, or nothing: tokens are drawn. Flags come before the checkpoint's own
-// word, which comes before vLLM's default: the last token, normalised. Throws SetupError.
+// How to pool as the flags ask, or nothing: tokens are drawn. Flags come before the checkpoint's
+// own word, which comes before vLLM's default: the last token, normalised. Throws SetupError.
 std::optional<PoolingPlan> plan_pooling(const Checkpoint& checkpoint,
                                         const PoolingOptions& options);
 

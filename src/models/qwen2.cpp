@@ -9,9 +9,9 @@ DecoderPlan plan_qwen2(const Config& config) {
   const bool windowed = config.boolean_or("use_sliding_window", false);
   const auto first_windowed = static_cast<size_t>(config.integer_or("max_window_layers", 28));
   for (size_t i = 0; i < plan.layers.size(); ++i) {
-    plan.layers[i].attention.qkv_bias = true;
+    plan.layers[i].attention().qkv_bias = true;
     if (windowed && i >= first_windowed)
-      plan.layers[i].attention.window = config.integer_or("sliding_window", 0);
+      plan.layers[i].attention().window = config.integer_or("sliding_window", 0);
   }
   return plan;
 }

@@ -8,9 +8,9 @@ DecoderPlan plan_qwen3(const Config& config) {
   DecoderPlan plan = plan_llama_like(config, "qwen3");
   const bool bias = config.boolean_or("attention_bias", false);
   for (auto& layer : plan.layers) {
-    layer.attention.qk_norm = true;
-    layer.attention.qkv_bias = bias;
-    layer.attention.output_bias = bias;
+    layer.attention().qk_norm = true;
+    layer.attention().qkv_bias = bias;
+    layer.attention().output_bias = bias;
   }
   return plan;
 }

@@ -14,7 +14,7 @@ DecoderPlan plan_smollm3(const Config& config) {
   }
   for (size_t i = 0; i < plan.layers.size(); ++i) {
     const bool rope = with_rope.empty() ? (i + 1) % interval != 0 : with_rope[i] != 0;
-    if (!rope) plan.layers[i].attention.rope = std::nullopt;
+    if (!rope) plan.layers[i].attention().rope = std::nullopt;
   }
   return plan;
 }

@@ -30,6 +30,8 @@ class WeightSource {
 
   // A vector of `size` floats in the file's own type.
   mx::array vector(const std::string& name, int size);
+  // A norm's weights, with `offset` added in float32.
+  mx::array norm(const std::string& name, int size, float offset);
   mx::array rope_vector(const std::string& name, int size, int head_dim);
 
   // Bytes loaded so far, by description of the format ("q4_k", "bfloat16").
@@ -37,6 +39,7 @@ class WeightSource {
   uint64_t loaded_bytes() const;
 
  private:
+  std::string name_in_file(const std::string& name) const;
   const TensorView& tensor(const std::string& name) const;
   Weight load_matrix(const std::string& module, int rows, int cols, RowOrder row_order);
   Weight load_mlx_quantized(const std::string& module, int rows, int cols, RowOrder row_order);
@@ -45,6 +48,7 @@ class WeightSource {
   const Checkpoint& checkpoint_;
   LoadProgress progress_;
   bool is_gguf_;
+  bool flat_;  // saved without its head, and so without "model." before the names
   bool permuted_;
   uint64_t total_bytes_ = 0;
   uint64_t read_bytes_ = 0;

@@ -111,9 +111,8 @@ Awaitable<void> answer(ServerContext& context, Exchange& exchange, const Generat
   note_usage(exchange, answers.usage());
 }
 
-Awaitable<void> answer_at_once(ServerContext& context, Exchange& exchange,
-                               const GenerationJob& job, WholeFormat& format,
-                               std::chrono::steady_clock::time_point arrival) {
+Awaitable<void> answer_at_once(ServerContext& context, Exchange& exchange, const GenerationJob& job,
+                               WholeFormat& format, std::chrono::steady_clock::time_point arrival) {
   if (exchange.client_gone()) throw ClientGone();
   AnswerStream answers(context, exchange, job, arrival);
   co_await answer_whole(context, exchange, job, format, answers);

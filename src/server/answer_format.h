@@ -32,8 +32,7 @@ class AnswerFormat : public WholeFormat {
 Awaitable<void> answer(ServerContext& context, Exchange& exchange, const GenerationJob& job,
                        AnswerFormat& format, std::chrono::steady_clock::time_point arrival);
 // The same for a job that is never streamed.
-Awaitable<void> answer_at_once(ServerContext& context, Exchange& exchange,
-                               const GenerationJob& job, WholeFormat& format,
-                               std::chrono::steady_clock::time_point arrival);
+Awaitable<void> answer_at_once(ServerContext& context, Exchange& exchange, const GenerationJob& job,
+                               WholeFormat& format, std::chrono::steady_clock::time_point arrival);
 
 }  // namespace octavo::server

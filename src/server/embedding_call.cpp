@@ -43,9 +43,10 @@ FieldTable<Call> vector_fields() {
                  [](const Json& v, Call& c) {
                    c.base64 = to_choice(v, "encoding_format", "float", "base64");
                  }),
-      used<Call>("dimensions", integer_schema(1, kMaxInt),
-                 "Keep so many numbers of each vector, where the model is made for that",
-                 [](const Json& v, Call& c) { c.dimensions = to_int(v, "dimensions", 1, kMaxInt); }),
+      used<Call>(
+          "dimensions", integer_schema(1, kMaxInt),
+          "Keep so many numbers of each vector, where the model is made for that",
+          [](const Json& v, Call& c) { c.dimensions = to_int(v, "dimensions", 1, kMaxInt); }),
       used<Call>("use_activation", boolean_schema(),
                  "Bring vectors to length 1; default: as the model's files say",
                  [](const Json& v, Call& c) { c.use_activation = to_bool(v, "use_activation"); }),
@@ -117,8 +118,8 @@ int dimensions_of(const Call& call, const ServedModel& model) {
            "this model's config does not say that shorter vectors are of use "
            R"((--hf-overrides '{"is_matryoshka": true}' says so))");
   if (!allowed.empty() && std::ranges::count(allowed, asked) == 0)
-    refuse("dimensions", fmt::format("is {}; this model is made for {}", asked,
-                                     fmt::join(allowed, ", ")));
+    refuse("dimensions",
+           fmt::format("is {}; this model is made for {}", asked, fmt::join(allowed, ", ")));
   return asked;
 }
 

@@ -37,17 +37,16 @@ void append_vector(std::string& out, std::span<const float> vector, bool base64)
 
 std::string EmbeddingFormat::whole(const std::vector<AnswerEvent>& answers, const Usage& usage) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const Json head = {
-      {"id", "embd-" + job_.id},
-      {"object", "list"},
-      {"created", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
-      {"model", model_.name()},
-      {"system_fingerprint", model_.fingerprint},
-      {"usage",
-       {{"prompt_tokens", usage.prompt_tokens},
-        {"total_tokens", usage.prompt_tokens},
-        {"completion_tokens", 0},
-        {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}}}};
+  const Json head = {{"id", "embd-" + job_.id},
+                     {"object", "list"},
+                     {"created", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
+                     {"model", model_.name()},
+                     {"system_fingerprint", model_.fingerprint},
+                     {"usage",
+                      {{"prompt_tokens", usage.prompt_tokens},
+                       {"total_tokens", usage.prompt_tokens},
+                       {"completion_tokens", 0},
+                       {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}}}};
   std::string out = dump(head);
   out.back() = ',';  // there is more to come
   out += "\"data\":[";

@@ -54,7 +54,8 @@ TEST_F(EmbeddingTest, TheInputMayBeTextsOrTokens) {
   EXPECT_THAT(tokens(R"({"input": ["ab", "c"]})"),
               ElementsAre(ElementsAre('a', 'b'), ElementsAre('c')));
   EXPECT_THAT(tokens(R"({"input": [5, 6]})"), ElementsAre(ElementsAre(5, 6)));
-  EXPECT_THAT(tokens(R"({"input": [[5], [6, 7]]})"), ElementsAre(ElementsAre(5), ElementsAre(6, 7)));
+  EXPECT_THAT(tokens(R"({"input": [[5], [6, 7]]})"),
+              ElementsAre(ElementsAre(5), ElementsAre(6, 7)));
 }
 
 TEST_F(EmbeddingTest, AsksTheEngineToPool) {
@@ -74,8 +75,7 @@ TEST_F(EmbeddingTest, AsksTheEngineToPool) {
 TEST_F(EmbeddingTest, TheContextMayBeFilledAndNotMore) {
   model_->max_model_len = 3;
   EXPECT_EQ(refusal(R"({"input": "abc"})"), "taken");
-  EXPECT_EQ(refusal(R"({"input": "abcd"})"),
-            "400 input: has 4 tokens; at most 3 fit the context");
+  EXPECT_EQ(refusal(R"({"input": "abcd"})"), "400 input: has 4 tokens; at most 3 fit the context");
   EXPECT_THAT(refusal(R"({"input": ""})"), HasSubstr("400 input: is empty"));
   EXPECT_THAT(refusal(R"({"input": []})"), HasSubstr("400 input: is an empty list"));
   EXPECT_THAT(refusal(R"({"input": [260]})"), HasSubstr("400 input: token id 260"));
@@ -153,11 +153,11 @@ TEST_F(EmbeddingTest, AServerEitherEmbedsOrGenerates) {
   };
   EXPECT_THAT(message([&] { prepare_completion(Json::parse(R"({"prompt": "a"})"), *model_); }),
               HasSubstr("--runner generate"));
-  EXPECT_THAT(
-      message([&] {
-        prepare_chat(Json::parse(R"({"messages": [{"role": "user", "content": "a"}]})"), *model_);
-      }),
-      HasSubstr("/v1/embeddings"));
+  EXPECT_THAT(message([&] {
+                prepare_chat(Json::parse(R"({"messages": [{"role": "user", "content": "a"}]})"),
+                             *model_);
+              }),
+              HasSubstr("/v1/embeddings"));
   model_->pooling.reset();
   EXPECT_THAT(refusal(R"({"input": "a"})"), HasSubstr("--runner pooling"));
 }

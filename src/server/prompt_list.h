@@ -1,4 +1,5 @@
-// prompt_list.h - what may stand where a prompt is expected: a text, token ids, or a list of either.
+// prompt_list.h - what may stand where a prompt is expected: a text, token ids, or a list of
+// either.
 #pragma once
 
 #include <string>

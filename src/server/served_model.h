@@ -43,7 +43,7 @@ struct ServedModel {
   SamplingDefaults defaults = {};
   std::optional<PoolingPlan> pooling = {};  // none: it generates; else it only embeds
   int hidden = 0;                           // numbers of a vector
-  std::vector<MemoryRow> memory = {};  // the plan's rows
+  std::vector<MemoryRow> memory = {};       // the plan's rows
 
   const std::string& name() const { return names.front(); }
 };

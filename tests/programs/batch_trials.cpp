@@ -117,7 +117,7 @@ class Trials {
     return results;
   }
 
-  std::vector<SoftmaxSpec> specs_;
+  std::vector<CacheSpec> specs_;
   const DecoderModel& model_;
   std::mt19937 random_;
   std::vector<Prompt> prompts_;

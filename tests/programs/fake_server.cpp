@@ -69,7 +69,7 @@ class SlowRunner : public StepRunner {
 class FakeEngine {
  public:
   explicit FakeEngine(const Options& options, int vocab)
-      : plan_(plan_cache(std::vector<SoftmaxSpec>{{.kv_heads = 1, .k_dim = 8, .v_dim = 8}},
+      : plan_(plan_cache(std::vector<CacheSpec>{SoftmaxSpec{.kv_heads = 1, .k_dim = 8, .v_dim = 8}},
                          options.block_tokens)),
         pool_(options.pages),
         scheduler_({.max_num_seqs = options.max_num_seqs,

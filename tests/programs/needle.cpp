@@ -50,7 +50,7 @@ struct Totals {
 // A scheduler and a cache of their own over the loaded model, driven step by step, one ahead.
 class Session {
  public:
-  Session(const DecoderModel& model, const std::vector<SoftmaxSpec>& specs, int block_tokens,
+  Session(const DecoderModel& model, const std::vector<CacheSpec>& specs, int block_tokens,
           int page_count, SchedulerOptions options)
       : kv_(plan_cache(specs, block_tokens), page_count, KernelPath::kNative),
         pool_(page_count),
@@ -168,7 +168,7 @@ class Trials {
 
   Options options_;
   int vocab_;
-  std::vector<SoftmaxSpec> specs_;
+  std::vector<CacheSpec> specs_;
   const DecoderModel& model_;
   std::mt19937 random_;
   std::vector<Request> needles_;

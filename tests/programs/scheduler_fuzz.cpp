@@ -27,7 +27,8 @@ struct Options {
 };
 
 struct Totals {
-  int64_t operations = 0, requests = 0, finished = 0, aborted = 0, errors = 0, tokens = 0, pooled = 0;
+  int64_t operations = 0, requests = 0, finished = 0, aborted = 0, errors = 0, tokens = 0,
+          pooled = 0;
   uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0;
 };
 
@@ -85,7 +86,7 @@ class Round {
     window.window = draw(2, 30);  // a cell needs the one before it
     SoftmaxSpec narrow = window;  // pages of twice the tokens
     narrow.k_dim = narrow.v_dim = 4;
-    std::vector<SoftmaxSpec> layers = {full};
+    std::vector<CacheSpec> layers = {full};
     if (chance(40)) layers.push_back(window);
     if (chance(20)) layers.push_back(narrow);
     if (chance(20)) layers.erase(layers.begin());

@@ -1,6 +1,7 @@
 """Makes checkpoints with random weights in every form Octavo reads. Used by tools/make_model.py and the tests."""
 
+from . import recipes
 from .build import make
 from .recipe import FAMILIES, GGUF_TYPES, SHAPES, Recipe
 
-__all__ = ["FAMILIES", "GGUF_TYPES", "SHAPES", "Recipe", "make"]
+__all__ = ["FAMILIES", "GGUF_TYPES", "SHAPES", "Recipe", "make", "recipes"]

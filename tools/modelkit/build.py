@@ -20,7 +20,7 @@ def make(out: Path | str, recipe: Recipe) -> Path:
     """Writes the checkpoint and returns what to load: a folder, or a .gguf file. `out` is a folder, or for GGUF also
     a file name ending in .gguf."""
     out = Path(out)
-    if recipe.biases and recipe.kind.model_type != "llama":
+    if recipe.biases and not recipe.custom and recipe.kind.model_type != "llama":
         raise ValueError(f"{recipe.family_name} has no attention_bias/mlp_bias switch")
     source = ValueSource(recipe.seed)
     if recipe.format == "gguf":

@@ -11,7 +11,8 @@ from gguf import GGMLQuantizationType as T
 from . import gguf_names, kquants, tokenizer
 from .progress import Progress
 from .recipe import BOS_ID, EOS_ID, Recipe, hf_config
-from .values import Tensor, ValueSource, tensors
+from .tensor import Tensor
+from .values import ValueSource, tensors
 
 _FILE_TYPES = {"f32": "ALL_F32", "q4_k": "MOSTLY_Q4_K_S", "q5_k": "MOSTLY_Q5_K_S", "q4_k_m": "MOSTLY_Q4_K_M"}
 # llama.cpp's substitutes where a row is no multiple of 256.

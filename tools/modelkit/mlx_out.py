@@ -8,7 +8,8 @@ import numpy as np
 from . import dense
 from .recipe import Recipe
 from .safetensors_out import Entry
-from .values import Encoder, Tensor, ValueSource, tensors
+from .tensor import Tensor
+from .values import Encoder, ValueSource, tensors
 
 _MLX_DTYPES = {"float32": mx.float32, "float16": mx.float16, "bfloat16": mx.bfloat16}
 

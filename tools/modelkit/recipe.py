@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from . import recipes
+
 BOS_ID, EOS_ID = 0, 2  # the local tokenizer's <|endoftext|> and <|im_end|>
 
 
@@ -117,10 +119,18 @@ class Recipe:
     head_dim: int | None = None
     window: int | None = None
     no_rope_list: bool = True  # smollm3: name the layers, or only the interval
+    overrides: tuple[tuple[str, object], ...] = ()  # custom families: keys of config.json
 
     @property
     def family_name(self) -> str:
-        return self.family or (SHAPES[self.shape][0] if self.shape in SHAPES else "llama")
+        if self.family or self.shape in recipes.SHAPES:
+            return self.family or recipes.SHAPES[self.shape]
+        return SHAPES[self.shape][0] if self.shape in SHAPES else "llama"
+
+    @property
+    def custom(self) -> recipes.CustomFamily | None:
+        """The family, when it has a file of its own in recipes/."""
+        return recipes.FAMILIES.get(self.family_name)
 
     @property
     def kind(self) -> Family:
@@ -133,6 +143,14 @@ class Recipe:
         if self.shape == "tiny" and self.family_name in TINY:
             return TINY[self.family_name]
         return COMMON_SHAPES[self.shape]
+
+    @property
+    def pre_tokenizer(self) -> str:
+        return self.custom.pre if self.custom else self.kind.gguf_pre
+
+    @property
+    def adds_bos(self) -> bool:
+        return not self.custom and self.kind.adds_bos
 
     @property
     def is_tied(self) -> bool:
@@ -164,6 +182,8 @@ def rope_scaling(recipe: Recipe) -> dict | None:
 
 def hf_config(recipe: Recipe) -> dict:
     """config.json as the family's own checkpoints write it, without a quantization section."""
+    if recipe.custom:
+        return recipes.config_of(recipe.family_name, recipe.shape, recipe.dtype, dict(recipe.overrides))
     family, size = recipe.kind, recipe.size
     config = {
         "architectures": [family.architecture],

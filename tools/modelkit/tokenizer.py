@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from .recipe import BOS_ID, EOS_ID, Recipe
+from .recipe import BOS_ID, EOS_ID, Recipe, hf_config
 
 VOCAB = 480  # below the tiny models' 512: real vocabularies are padded too
 SPECIALS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
@@ -67,16 +67,15 @@ def build(pre: str, adds_bos: bool) -> Tokenizer:
 
 def write(folder: Path, recipe: Recipe) -> None:
     """tokenizer.json, tokenizer_config.json and generation_config.json."""
-    family = recipe.kind
-    build(family.gguf_pre, family.adds_bos).save(str(folder / "tokenizer.json"))
+    build(recipe.pre_tokenizer, recipe.adds_bos).save(str(folder / "tokenizer.json"))
     tokenizer_config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "add_bos_token": family.adds_bos,
+        "add_bos_token": recipe.adds_bos,
         "bos_token": SPECIALS[BOS_ID],
         "eos_token": SPECIALS[EOS_ID],
         "pad_token": SPECIALS[EOS_ID],
         "clean_up_tokenization_spaces": False,
-        "model_max_length": recipe.size.context,
+        "model_max_length": hf_config(recipe).get("max_position_embeddings", 2048),
         "chat_template": CHAT_TEMPLATE,
         "added_tokens_decoder": {
             str(i): {"content": text, "special": True, "normalized": False, "lstrip": False, "rstrip": False,

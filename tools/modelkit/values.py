@@ -4,71 +4,48 @@ Small tensors are drawn element by element. A large one repeats a pool of alread
 prime, so that neighbouring rows differ and writing runs at the speed of the disk.
 """
 
-import math
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from .recipe import Recipe
+from .recipe import Recipe, hf_config
+from .tensor import Tensor, TensorList
 
 DRAWN_ELEMENTS = 1 << 18  # a larger tensor takes its values from a pool
 POOL_ELEMENTS = 1 << 22
 PRIMES = (4194301, 1048573, 262139, 131071, 65521, 32749, 16381, 8191)  # pool sizes in blocks
 
 
-@dataclass(frozen=True)
-class Tensor:
-    name: str  # as in HF checkpoints
-    shape: tuple[int, ...]
-    mean: float
-    std: float
-
-    @property
-    def module(self) -> str:
-        return self.name.rpartition(".")[0]
-
-    @property
-    def elements(self) -> int:
-        return math.prod(self.shape)
-
-
 def tensors(recipe: Recipe) -> list[Tensor]:
     """Every tensor in file order. Spreads are chosen so that logits have a spread of about one, and
     layers add little enough to the residual for quantisation to leave the answer recognisable."""
+    if recipe.custom:
+        return recipe.custom.tensors(hf_config(recipe))
     size, family = recipe.size, recipe.kind
     q_rows, kv_rows = size.heads * recipe.head_size, size.kv_heads * recipe.head_size
-    found: list[Tensor] = []
-
-    def linear(name: str, rows: int, columns: int, bias: float = 0.0, gain: float = 1.0) -> None:
-        found.append(Tensor(f"{name}.weight", (rows, columns), 0.0, gain / math.sqrt(columns)))
-        if bias:
-            found.append(Tensor(f"{name}.bias", (rows,), 0.0, bias))
-
-    def norm(name: str, width: int) -> None:
-        found.append(Tensor(f"{name}.weight", (width,), 1.0, 0.2))
-
+    found = TensorList()
     qkv_bias = 0.5 if family.qkv_bias or recipe.biases else 0.0
     other_bias = 0.2 if recipe.biases else 0.0
-    linear("model.embed_tokens", size.vocab, size.hidden)
+    found.linear("model.embed_tokens", size.vocab, size.hidden)
     for layer in range(size.layers):
         at = f"model.layers.{layer}"
-        norm(f"{at}.input_layernorm", size.hidden)
-        linear(f"{at}.self_attn.q_proj", q_rows, size.hidden, qkv_bias)
-        linear(f"{at}.self_attn.k_proj", kv_rows, size.hidden, qkv_bias)
-        linear(f"{at}.self_attn.v_proj", kv_rows, size.hidden, qkv_bias)
+        found.norm(f"{at}.input_layernorm", size.hidden)
+        found.linear(f"{at}.self_attn.q_proj", q_rows, size.hidden, qkv_bias)
+        found.linear(f"{at}.self_attn.k_proj", kv_rows, size.hidden, qkv_bias)
+        found.linear(f"{at}.self_attn.v_proj", kv_rows, size.hidden, qkv_bias)
         if family.qk_norm:
-            norm(f"{at}.self_attn.q_norm", recipe.head_size)
-            norm(f"{at}.self_attn.k_norm", recipe.head_size)
-        linear(f"{at}.self_attn.o_proj", size.hidden, q_rows, other_bias, 0.2)
-        norm(f"{at}.post_attention_layernorm", size.hidden)
-        linear(f"{at}.mlp.gate_proj", size.ffn, size.hidden, other_bias)
-        linear(f"{at}.mlp.up_proj", size.ffn, size.hidden, other_bias)
-        linear(f"{at}.mlp.down_proj", size.hidden, size.ffn, other_bias, 0.2)
-    norm("model.norm", size.hidden)
+            found.norm(f"{at}.self_attn.q_norm", recipe.head_size)
+            found.norm(f"{at}.self_attn.k_norm", recipe.head_size)
+        found.linear(f"{at}.self_attn.o_proj", size.hidden, q_rows, other_bias, 0.2)
+        found.norm(f"{at}.post_attention_layernorm", size.hidden)
+        found.linear(f"{at}.mlp.gate_proj", size.ffn, size.hidden, other_bias)
+        found.linear(f"{at}.mlp.up_proj", size.ffn, size.hidden, other_bias)
+        found.linear(f"{at}.mlp.down_proj", size.hidden, size.ffn, other_bias, 0.2)
+    found.norm("model.norm", size.hidden)
     if not recipe.is_tied:
-        linear("lm_head", size.vocab, size.hidden)
+        found.linear("lm_head", size.vocab, size.hidden)
     return found
 
 

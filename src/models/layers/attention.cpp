@@ -22,9 +22,9 @@ std::vector<Projection> load_qkv(const DecoderPlan& model, const AttentionPlan& 
 
 }  // namespace
 
-Attention::Attention(const DecoderPlan& model, int layer, const std::string& prefix,
-                     WeightSource& source)
-    : plan_(model.layers[static_cast<size_t>(layer)].attention),
+Attention::Attention(const AttentionPlan& plan, const DecoderPlan& model, int layer,
+                     const std::string& prefix, WeightSource& source)
+    : plan_(plan),
       norm_eps_(model.norm_eps),
       layer_(layer),
       qkv_(load_qkv(model, plan_, prefix, source)),
@@ -32,16 +32,16 @@ Attention::Attention(const DecoderPlan& model, int layer, const std::string& pre
                               plan_.heads * plan_.head_dim, plan_.output_bias)) {
   if (plan_.rope) rope_magnitude_ = model.ropes[static_cast<size_t>(*plan_.rope)].magnitude;
   if (plan_.qk_norm) {
-    q_norm_ = source.vector(prefix + ".q_norm.weight", plan_.head_dim);
-    k_norm_ = source.vector(prefix + ".k_norm.weight", plan_.head_dim);
+    q_norm_ = source.norm(prefix + ".q_norm.weight", plan_.head_dim, model.norm_offset);
+    k_norm_ = source.norm(prefix + ".k_norm.weight", plan_.head_dim, model.norm_offset);
   }
 }
 
-mx::array Attention::forward(const mx::array& x, const NormSpec& norm,
+mx::array Attention::forward(const mx::array& x, const Surroundings& around,
                              ForwardContext& context) const {
   const int tokens = x.shape(0);
   LinearOptions into;
-  into.norm = norm;
+  into.norm = around.norm;
   into.path = context.path;
   const mx::array qkv = joined_linear(x, qkv_, into);
 
@@ -54,13 +54,13 @@ mx::array Attention::forward(const mx::array& x, const NormSpec& norm,
                      .rope_magnitude = rope_magnitude_};
   if (plan_.rope) options.inverse_frequencies = context.ropes[static_cast<size_t>(*plan_.rope)];
   const auto [q, pages] = qkv_write(context.kv.layer(layer_), qkv, context.layout, table, options);
-  context.kv.rebind(layer_, pages);
+  context.kv.rebind(layer_, pages.bytes);
   const mx::array attended =
       paged_attention(q, pages, context.layout, table,
                       {.scale = plan_.scale, .window = plan_.window, .soft_cap = plan_.soft_cap});
   LinearOptions out;
   out.bias = output_.bias;
-  out.residual = x;
+  if (around.add_input) out.residual = x;
   out.path = context.path;
   return linear(mx::reshape(attended, {tokens, plan_.heads * plan_.head_dim}), output_.weight, out);
 }

@@ -6,18 +6,20 @@
 #include <vector>
 
 #include "models/decoder_plan.h"
-#include "models/layers/forward_context.h"
 #include "models/layers/projection.h"
+#include "models/layers/sublayer.h"
 
 namespace octavo {
 
-class Attention {
+class Attention : public Sublayer {
  public:
   // `prefix`: the module's name in the checkpoint, "model.layers.3.self_attn".
-  Attention(const DecoderPlan& model, int layer, const std::string& prefix, WeightSource& source);
+  Attention(const AttentionPlan& plan, const DecoderPlan& model, int layer,
+            const std::string& prefix, WeightSource& source);
 
-  // x: [T, hidden]. Writes the layer's pages, returns x + attention(norm(x)).
-  mx::array forward(const mx::array& x, const NormSpec& norm, ForwardContext& context) const;
+  // Writes the layer's pages.
+  mx::array forward(const mx::array& x, const Surroundings& around,
+                    ForwardContext& context) const override;
 
  private:
   AttentionPlan plan_;

@@ -8,14 +8,15 @@ Mlp::Mlp(const MlpPlan& plan, int hidden, const std::string& prefix, WeightSourc
       up_(load_projection(source, prefix + ".up_proj", plan.intermediate, hidden, plan.bias)),
       down_(load_projection(source, prefix + ".down_proj", hidden, plan.intermediate, plan.bias)) {}
 
-mx::array Mlp::forward(const mx::array& x, const NormSpec& norm, KernelPath path) const {
+mx::array Mlp::forward(const mx::array& x, const Surroundings& around,
+                       ForwardContext& context) const {
   LinearOptions first;
-  first.norm = norm;
-  first.path = path;
+  first.norm = around.norm;
+  first.path = context.path;
   LinearOptions second;
   second.bias = down_.bias;
-  second.residual = x;
-  second.path = path;
+  if (around.add_input) second.residual = x;
+  second.path = context.path;
   return linear(gated_linear(x, gate_, up_, activation_, first), down_.weight, second);
 }
 

@@ -5,16 +5,17 @@
 
 #include "models/decoder_plan.h"
 #include "models/layers/projection.h"
+#include "models/layers/sublayer.h"
 
 namespace octavo {
 
-class Mlp {
+class Mlp : public Sublayer {
  public:
   // `prefix`: "model.layers.3.mlp".
   Mlp(const MlpPlan& plan, int hidden, const std::string& prefix, WeightSource& source);
 
-  // x: [T, hidden]. Returns x + mlp(norm(x)).
-  mx::array forward(const mx::array& x, const NormSpec& norm, KernelPath path) const;
+  mx::array forward(const mx::array& x, const Surroundings& around,
+                    ForwardContext& context) const override;
 
  private:
   Activation activation_;

@@ -1,0 +1,13 @@
+// overloaded.h - one function object out of several, for std::visit.
+#pragma once
+
+namespace octavo {
+
+template <typename... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <typename... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
+}  // namespace octavo

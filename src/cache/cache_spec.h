@@ -1,0 +1,20 @@
+// cache_spec.h - what one layer keeps in the cache. No MLX.
+#pragma once
+
+#include <variant>
+
+#include "cache/softmax_spec.h"
+#include "cache/state_spec.h"
+
+namespace octavo {
+
+// Reads the pages of an earlier layer and has none of its own.
+struct SharedSpec {
+  int layer = 0;
+
+  bool operator==(const SharedSpec&) const = default;
+};
+
+using CacheSpec = std::variant<SoftmaxSpec, StateSpec, SharedSpec>;
+
+}  // namespace octavo

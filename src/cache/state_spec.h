@@ -1,0 +1,37 @@
+// state_spec.h - the cache of a layer that keeps a state of fixed size instead of every token: a
+// recurrent state per head in float32, and the last rows of a causal convolution. No MLX.
+#pragma once
+
+#include <cstddef>
+
+#include "base/dtype.h"
+#include "base/widen.h"
+
+namespace octavo {
+
+struct StateSpec {
+  int heads = 0;  // 0: a convolution only
+  int k_dim = 0;
+  int v_dim = 0;
+  int conv_rows = 0;  // 0: no convolution
+  int conv_channels = 0;
+  DType conv_dtype = DType::kFloat32;  // of the rows that go into the convolution
+
+  bool operator==(const StateSpec&) const = default;
+
+  size_t head_bytes() const { return widen(k_dim) * widen(v_dim) * sizeof(float); }
+  // Channels that stay together in a page: few enough to fill pages to the brim.
+  int unit_channels() const {
+    for (int channels = 128; channels > 8; channels -= 8)
+      if (conv_channels % channels == 0) return channels;
+    return conv_channels % 8 == 0 ? 8 : conv_channels;
+  }
+  int conv_units() const { return conv_rows == 0 ? 0 : conv_channels / unit_channels(); }
+  size_t unit_bytes() const {
+    return widen(conv_rows) * widen(unit_channels()) * size_of(conv_dtype);
+  }
+  // Of one layer and sequence, without padding.
+  size_t bytes() const { return widen(heads) * head_bytes() + widen(conv_units()) * unit_bytes(); }
+};
+
+}  // namespace octavo

@@ -1,0 +1,44 @@
+#include "models/plans/attention_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/widen.h"
+
+namespace octavo {
+
+std::string AttentionPlan::describe() const {
+  return fmt::format("attention, {} query and {} KV heads of {}{}", heads, kv_heads, head_dim,
+                     window > 0 ? fmt::format(", window {}", window) : "");
+}
+
+uint64_t AttentionPlan::parameters(int hidden) const {
+  const uint64_t q = widen(heads) * widen(head_dim);
+  const uint64_t kv = widen(kv_heads) * widen(head_dim);
+  uint64_t count = widen(hidden) * (2 * q + 2 * kv);
+  if (qk_norm) count += 2 * widen(head_dim);
+  if (qkv_bias) count += q + 2 * kv;
+  if (output_bias) count += widen(hidden);
+  return count;
+}
+
+uint64_t AttentionPlan::row_elements() const {
+  // q, k and v as projected, q as rotated, and what attention returns.
+  return (3 * widen(heads) + 2 * widen(kv_heads)) * widen(head_dim);
+}
+
+uint64_t AttentionPlan::widest_input(int hidden) const {
+  return std::max(widen(hidden), widen(heads) * widen(head_dim));
+}
+
+CacheSpec AttentionPlan::cache_spec(DType dtype, KvFormat format) const {
+  return SoftmaxSpec{.kv_heads = kv_heads,
+                     .k_dim = head_dim,
+                     .v_dim = head_dim,
+                     .dtype = dtype,
+                     .window = window,
+                     .format = format};
+}
+
+}  // namespace octavo

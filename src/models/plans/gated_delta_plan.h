@@ -1,0 +1,28 @@
+// gated_delta_plan.h - linear attention with a gated delta rule (Qwen3-Next, Qwen3.5) as data. No
+// MLX.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cache/cache_spec.h"
+
+namespace octavo {
+
+struct GatedDeltaPlan {
+  int key_heads = 0;    // of q and k
+  int value_heads = 0;  // a multiple of key_heads: value head h uses key head h / (value / key)
+  int k_dim = 0;
+  int v_dim = 0;
+  int conv_kernel = 4;  // taps of the causal convolution over q, k and v
+
+  int conv_channels() const { return 2 * key_heads * k_dim + value_heads * v_dim; }
+
+  std::string describe() const;  // for people
+  uint64_t parameters(int hidden) const;
+  uint64_t row_elements() const;
+  uint64_t widest_input(int hidden) const;
+  CacheSpec cache_spec(DType dtype, KvFormat format) const;
+};
+
+}  // namespace octavo

@@ -1,0 +1,22 @@
+// mlp_plan.h - the gated dense MLP as data. No MLX.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/activation_kind.h"
+
+namespace octavo {
+
+struct MlpPlan {
+  int intermediate = 0;
+  Activation activation = Activation::kSilu;
+  bool bias = false;
+
+  std::string describe() const;  // for people
+  uint64_t parameters(int hidden) const;
+  uint64_t row_elements() const;
+  uint64_t widest_input(int hidden) const;
+};
+
+}  // namespace octavo

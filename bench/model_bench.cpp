@@ -49,7 +49,7 @@ class Stopwatch {
 class Sequences {
  public:
   Sequences(int count, Runner& runner, const CachePlan& plan, PagePool& pool)
-      : runner_(runner), groups_(static_cast<int>(plan.groups.size())) {
+      : runner_(runner), plan_(plan) {
     for (int i = 0; i < count; ++i) pages_.emplace_back(plan, pool);
     last_.resize(pages_.size());
   }
@@ -65,7 +65,7 @@ class Sequences {
     for (int first = 0; first < count; first += whole) {
       for (int start = 0; start < tokens; start += kStepRows) {
         const int rows = std::min(kStepRows, tokens - start);
-        BatchBuilder builder(groups_);
+        BatchBuilder builder(plan_);
         for (int i = first; i < std::min(first + whole, count); ++i) {
           const auto& prompt = prompts[static_cast<size_t>(i)];
           add(builder, i,
@@ -83,7 +83,7 @@ class Sequences {
 
   // One token more for every sequence, the likeliest.
   void decode() {
-    BatchBuilder builder(groups_);
+    BatchBuilder builder(plan_);
     for (size_t i = 0; i < pages_.size(); ++i)
       add(builder, static_cast<int>(i), std::span(&last_[i], 1), length_, true);
     last_ = run(builder);
@@ -108,6 +108,7 @@ class Sequences {
     const int end = start + static_cast<int>(tokens.size());
     OCTAVO_CHECK(pages.grow_to(end));
     const int first = builder.add_sequence(tokens, start, pages);
+    pages.state().advance(start);
     if (sampled) {
       builder.sample_row(first + static_cast<int>(tokens.size()) - 1,
                          {.position = static_cast<uint32_t>(end)});
@@ -115,7 +116,7 @@ class Sequences {
   }
 
   Runner& runner_;
-  int groups_;
+  const CachePlan& plan_;
   std::vector<SequencePages> pages_;
   std::vector<TokenId> last_;  // by sequence: the token drawn last, input of the next step
   int length_ = 0;

@@ -12,6 +12,17 @@ int common_block(const CachePlan& plan) {
   return block;
 }
 
+// A power of two of common pages, at least as long as a sequence whose pages cost what its state
+// does.
+int snapshot_interval(const CachePlan& plan) {
+  if (!plan.state) return 0;
+  const double per_token = plan.bytes_per_token();
+  const auto bytes = static_cast<double>(plan.bytes_per_state());
+  int tokens = plan.common_tokens();
+  while (per_token > 0 && tokens * per_token < bytes && tokens < (1 << 20)) tokens *= 2;
+  return tokens;
+}
+
 // The pages of one group along a path, and how far back they reach from each edge.
 struct GroupPath {
   const CacheGroup* group;
@@ -37,9 +48,14 @@ PrefixCache::PrefixCache(const CachePlan& plan, PagePool& pool, int hash_bits)
     : plan_(plan),
       pool_(pool),
       index_(pool, static_cast<int>(plan.groups.size()), hash_bits),
-      hash_block_tokens_(common_block(plan)) {}
+      hash_block_tokens_(common_block(plan)),
+      snapshot_tokens_(snapshot_interval(plan)) {}
 
-PrefixHit PrefixCache::longest_hit(std::span<const NodeId> path) const {
+int PrefixCache::most_snapshots() const {
+  return plan_.state ? pool_.page_count() / 2 / plan_.state_pages() : 0;
+}
+
+PrefixHit PrefixCache::longest_hit(std::span<const NodeId> path) {
   std::vector<GroupPath> groups;
   for (size_t g = 0; g < plan_.groups.size(); ++g) {
     GroupPath along{&plan_.groups[g], {}, {}};
@@ -56,8 +72,15 @@ PrefixHit PrefixCache::longest_hit(std::span<const NodeId> path) const {
   PrefixHit hit{0, std::vector<std::vector<PageId>>(groups.size())};
   for (int tokens = static_cast<int>(path.size()) * hash_block_tokens_; tokens > 0;
        tokens -= hash_block_tokens_) {
+    const NodeId node = path[static_cast<size_t>(tokens / hash_block_tokens_ - 1)];
+    if (plan_.state && index_.snapshot(node).empty()) continue;
     if (!std::ranges::all_of(groups, [&](const auto& g) { return g.serves(tokens); })) continue;
     hit.tokens = tokens;
+    if (plan_.state) {
+      const auto snapshot = index_.snapshot(node);
+      hit.state.assign(snapshot.begin(), snapshot.end());
+      index_.touch_snapshot(node);
+    }
     for (size_t g = 0; g < groups.size(); ++g) {
       const int count = tokens / groups[g].group->block_tokens;
       auto& pages = groups[g].pages;

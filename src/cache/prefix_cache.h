@@ -14,6 +14,7 @@ namespace octavo {
 struct PrefixHit {
   int tokens = 0;
   std::vector<std::vector<PageId>> pages;  // by group; kNoPage where a window has passed
+  std::vector<PageId> state = {};          // a snapshot behind them, where layers have a state
 };
 
 class PrefixCache {
@@ -28,15 +29,22 @@ class PrefixCache {
   // Blocks are hashed in this many tokens: every group's block is a multiple of it.
   int hash_block_tokens() const { return hash_block_tokens_; }
 
-  // path[b]: the node of the b-th block. The longest beginning of whole pages in every group, of at
-  // most `path.size()` blocks.
-  PrefixHit longest_hit(std::span<const NodeId> path) const;
+  // path[b]: the node of the b-th block. The longest beginning of whole pages in every group, with
+  // a snapshot behind it where layers have a state, of at most `path.size()` blocks.
+  PrefixHit longest_hit(std::span<const NodeId> path);
+
+  // Layers with a state can begin at a snapshot only. One is made every so many tokens: as many as
+  // cost in pages what the snapshot itself costs. 0: there is no state.
+  int snapshot_tokens() const { return snapshot_tokens_; }
+  // The most that are kept: half of the pool.
+  int most_snapshots() const;
 
  private:
   const CachePlan& plan_;
   PagePool& pool_;
   PrefixIndex index_;
   int hash_block_tokens_;
+  int snapshot_tokens_;
 };
 
 }  // namespace octavo

@@ -66,6 +66,37 @@ void PrefixIndex::forget_page(PageId page) {
   pool_.forget(page);
 }
 
+bool PrefixIndex::set_snapshot(NodeId node, std::span<const PageId> pages, int most) {
+  if (!at(node).snapshot.empty()) return false;
+  while (snapshots() >= most && !snapshots_.empty()) drop_snapshot(snapshots_.front(), kNoPage);
+  if (snapshots() >= most) return false;
+  at(node).snapshot.assign(pages.begin(), pages.end());
+  ++at(node).page_count;
+  snapshots_.push_back(node);
+  for (PageId page : pages) {
+    OCTAVO_CHECK(node_of(page) == kNoNode);
+    places_[static_cast<size_t>(page)] = {node, kSnapshot};
+    pool_.keep(page);
+  }
+  return true;
+}
+
+void PrefixIndex::touch_snapshot(NodeId node) {
+  const auto found = std::ranges::find(snapshots_, node);
+  OCTAVO_CHECK(found != snapshots_.end());
+  std::rotate(found, found + 1, snapshots_.end());
+}
+
+void PrefixIndex::drop_snapshot(NodeId node, PageId except) {
+  std::erase(snapshots_, node);
+  for (PageId page : std::exchange(at(node).snapshot, {})) {
+    places_[static_cast<size_t>(page)] = Place{};
+    if (page != except) pool_.forget(page);
+  }
+  --at(node).page_count;
+  prune(node);
+}
+
 void PrefixIndex::clear() {
   for (PageId page = 0; page < pool_.page_count(); ++page) forget_page(page);
 }
@@ -116,6 +147,10 @@ void PrefixIndex::prune(NodeId id) {
 }
 
 void PrefixIndex::unname(PageId page) {
+  if (places_[static_cast<size_t>(page)].group == kSnapshot) {
+    drop_snapshot(places_[static_cast<size_t>(page)].node, page);
+    return;
+  }
   const Place place = std::exchange(places_[static_cast<size_t>(page)], Place{});
   OCTAVO_CHECK(place.node != kNoNode);
   Node& node = at(place.node);

@@ -43,13 +43,23 @@ class PrefixIndex {
   // Names the page's content, and keeps it in the pool. False when the node already has a page for
   // this group: the caller's stays its own.
   bool set_page(NodeId node, int group, PageId page);
-  // The page's content is not to be found again; harmless when it has no name.
+  // The page's content is not to be found again; harmless when it has no name. A snapshot is
+  // forgotten whole.
   void forget_page(PageId page);
+
+  // The pages of the state behind this block, or none.
+  std::span<const PageId> snapshot(NodeId node) const { return at(node).snapshot; }
+  // Names them, and keeps them in the pool. False when the node already has one. More than
+  // `most` snapshots are not kept: the ones used longest ago go.
+  bool set_snapshot(NodeId node, std::span<const PageId> pages, int most);
+  // It was used: others go before it.
+  void touch_snapshot(NodeId node);
+  int snapshots() const { return static_cast<int>(snapshots_.size()); }
   // Forgets every page.
   void clear();
 
   int nodes() const { return static_cast<int>(nodes_.size() - unused_.size()); }
-  // For checks: the node and the group whose page this is, or kNoNode.
+  // For checks: the node and the group whose page this is (-1: the snapshots'), or kNoNode.
   NodeId node_of(PageId page) const { return places_[static_cast<size_t>(page)].node; }
   int group_of(PageId page) const { return places_[static_cast<size_t>(page)].group; }
   NodeId parent(NodeId node) const { return at(node).parent; }
@@ -65,7 +75,9 @@ class PrefixIndex {
     std::vector<TokenId> tokens = {};
     ExtraKeys extra = {};
     std::vector<PageId> pages = {};  // by group
+    std::vector<PageId> snapshot = {};
   };
+  static constexpr int32_t kSnapshot = -1;  // in place of a group
   struct Place {
     NodeId node = kNoNode;
     int32_t group = 0;
@@ -78,6 +90,9 @@ class PrefixIndex {
   // Removes the node if nothing needs it, then its parent, and so on.
   void prune(NodeId node);
   void unname(PageId page);
+  // Takes the names of the node's snapshot; all its pages but `except` become free when nobody
+  // holds them.
+  void drop_snapshot(NodeId node, PageId except);
 
   PagePool& pool_;
   int groups_;
@@ -85,7 +100,8 @@ class PrefixIndex {
   std::vector<Node> nodes_;
   std::vector<NodeId> unused_;
   std::unordered_multimap<uint64_t, NodeId> by_hash_;
-  std::vector<Place> places_;  // by page
+  std::vector<Place> places_;      // by page
+  std::vector<NodeId> snapshots_;  // nodes that have one, the one used longest ago first
 };
 
 }  // namespace octavo

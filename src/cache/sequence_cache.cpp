@@ -1,5 +1,6 @@
 #include "cache/sequence_cache.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -39,7 +40,7 @@ int SequenceCache::reuse(std::span<const TokenId> tokens, int limit) {
   }
   const PrefixHit hit = shared_.longest_hit(path);
   if (hit.tokens == 0) return 0;
-  pages_.adopt(hit.pages);
+  pages_.adopt(hit.pages, hit.state);
   published_ = static_cast<size_t>(hit.tokens / shared_.hash_block_tokens());
   const NodeId tip = path[published_ - 1];
   shared_.index().pin(tip);
@@ -47,7 +48,28 @@ int SequenceCache::reuse(std::span<const TokenId> tokens, int limit) {
   return hit.tokens;
 }
 
-void SequenceCache::publish(std::span<const TokenId> tokens) {
+int SequenceCache::rows_before_snapshot(int start, int rows, std::span<const int> edges) const {
+  const int every = shared_.snapshot_tokens();
+  if (every == 0) return rows;
+  int end = start / every * every + every;
+  const auto edge = std::ranges::upper_bound(edges, start);
+  if (edge != edges.end()) end = std::min(end, *edge);
+  return std::min(rows, end - start);
+}
+
+void SequenceCache::advance(int start, int end, std::span<const int> edges) {
+  pages_.state().advance(start);
+  const int every = shared_.snapshot_tokens();
+  if (every == 0) return;
+  const bool at_edge = end % every == 0 || std::ranges::binary_search(edges, end);
+  // What keeping it costs is another copy for the next rows. Nobody is sent back for a snapshot.
+  const int spare = shared_.pool().available_pages();
+  if (!at_edge || spare < 2 * shared_.plan().state_pages()) return;
+  const auto pages = pages_.state().keep();
+  snapshots_.push_back({end, {pages.begin(), pages.end()}});
+}
+
+void SequenceCache::publish(std::span<const TokenId> tokens, int snapshot_end) {
   const auto size = static_cast<size_t>(shared_.hash_block_tokens());
   for (; (published_ + 1) * size <= tokens.size(); ++published_) {
     const NodeId node = shared_.index().pin_child(tip_, block_key(tokens, published_));
@@ -60,9 +82,24 @@ void SequenceCache::publish(std::span<const TokenId> tokens) {
       if (page != kNoPage) shared_.index().set_page(node, static_cast<int>(g), page);
     }
   }
+  const auto known = static_cast<int>(published_ * size);
+  for (const Snapshot& snapshot : snapshots_) {
+    if (snapshot.tokens > std::min(known, snapshot_end)) continue;
+    NodeId node = tip_;
+    for (int end = known; end > snapshot.tokens; end -= static_cast<int>(size))
+      node = shared_.index().parent(node);
+    shared_.index().set_snapshot(node, snapshot.pages, shared_.most_snapshots());
+  }
+  std::erase_if(snapshots_, [&](const Snapshot& snapshot) {
+    return snapshot.tokens <= std::min(known, snapshot_end);
+  });
 }
 
 void SequenceCache::retract(int from) {
+  snapshots_.clear();
+  for (const auto copy : pages_.state().written_from(from)) {
+    if (!copy.empty()) shared_.index().forget_page(copy.front());
+  }
   for (size_t g = 0; g < shared_.plan().groups.size(); ++g) {
     const auto table = pages_.table(static_cast<int>(g));
     const auto first = static_cast<size_t>(from / shared_.plan().groups[g].block_tokens);
@@ -74,6 +111,7 @@ void SequenceCache::retract(int from) {
 
 void SequenceCache::release() {
   pages_.release();
+  snapshots_.clear();
   shared_.index().unpin(std::exchange(tip_, kRootNode));
   shared_.index().pin(kRootNode);
   published_ = 0;

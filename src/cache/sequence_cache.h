@@ -2,6 +2,7 @@
 // Engine thread only.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -27,14 +28,24 @@ class SequenceCache {
 
   const SequencePages& pages() const { return pages_; }
 
+  // Rows up to the state's next snapshot, of `rows` rows from `start` on, which is all of them when
+  // there is none to come. `edges`: positions, rising, at which one is wanted besides the regular
+  // ones.
+  int rows_before_snapshot(int start, int rows, std::span<const int> edges) const;
+
   // Takes a share in the pages of the longest known beginning of `tokens`, of at most `limit`
   // tokens, and returns its length. Only while it holds nothing.
   int reuse(std::span<const TokenId> tokens, int limit);
   // Makes room for `tokens` tokens. False, with nothing taken, when the pool has too few pages.
   bool grow_to(int tokens) { return pages_.grow_to(tokens); }
+  // Rows [start, end) have been added to a step. At the end of what rows_before_snapshot() allowed
+  // the state is kept, if the pool can spare the pages.
+  void advance(int start, int end, std::span<const int> edges);
   // K and V of `tokens`, from the sequence's first on, are written by the steps queued so far:
-  // their full pages can be found from now on.
-  void publish(std::span<const TokenId> tokens);
+  // their full pages can be found from now on. So can snapshots of at most `snapshot_end` tokens: a
+  // step that reads one comes behind the step that writes it.
+  void publish(std::span<const TokenId> tokens, int snapshot_end = kAllSnapshots);
+  static constexpr int kAllSnapshots = std::numeric_limits<int>::max();
   // The pages that hold tokens from `from` on cannot be found any more: their step failed.
   void retract(int from);
   // Gives back the pages that no row from `position` on looks at.
@@ -52,6 +63,11 @@ class SequenceCache {
   std::vector<BlockHash> hashes_;  // of the blocks named so far; tokens never change
   NodeId tip_ = kRootNode;         // of the last published block; pinned
   size_t published_ = 0;           // blocks
+  struct Snapshot {
+    int tokens;
+    std::vector<PageId> pages;
+  };
+  std::vector<Snapshot> snapshots_;  // kept, not published yet; the sequence holds their pages
 };
 
 }  // namespace octavo

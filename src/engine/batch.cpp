@@ -17,6 +17,10 @@ int BatchBuilder::add_sequence(std::span<const TokenId> tokens, int start,
   batch_.cu_seqlens_q.push_back(first + count);
   batch_.context_lens.push_back(start + count);
   sequences_.push_back(&pages);
+  if (state_.columns > 0) {
+    const std::vector<PageId> table = pages.state().table();
+    state_.pages.insert(state_.pages.end(), table.begin(), table.end());
+  }
   return first;
 }
 
@@ -45,6 +49,7 @@ Batch BatchBuilder::build() {
     }
     batch_.block_tables.push_back(std::move(flat));
   }
+  if (state_.columns > 0) batch_.block_tables.push_back(std::move(state_));
   return std::move(batch_);
 }
 

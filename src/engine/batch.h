@@ -34,7 +34,7 @@ struct Batch {
   std::vector<int32_t> positions = {};  // [T]
   std::vector<int32_t> cu_seqlens_q = {0};    // [S + 1]
   std::vector<int32_t> context_lens = {};     // [S]
-  std::vector<BlockTable> block_tables = {};  // by cache group
+  std::vector<BlockTable> block_tables = {};  // by cache group; the state's, if any, comes last
   std::vector<int32_t> logit_rows = {};       // rows whose logits are wanted
   std::vector<RowSampling> sampling = {};     // one per logit row
   std::vector<PromptLogprobRow> prompt_logprobs = {};
@@ -48,11 +48,12 @@ struct Batch {
 // Collects the rows of a step.
 class BatchBuilder {
  public:
-  explicit BatchBuilder(int groups) : groups_(groups) {}
+  explicit BatchBuilder(const CachePlan& plan)
+      : groups_(static_cast<int>(plan.groups.size())), state_{2 * plan.state_pages(), {}} {}
 
   // Rows for `tokens`, which stand at [start, start + tokens.size()) of their sequence and whose
-  // pages `pages` already has. Returns the index of the first of them. `pages` stays as it is until
-  // build().
+  // pages `pages` already has. Returns the index of the first of them. But for its state `pages`
+  // stays as it is until build().
   int add_sequence(std::span<const TokenId> tokens, int start, const SequencePages& pages);
   // The row's token is still in flight: this entry of the step before's drawn tokens.
   void take_token(int row, int source);
@@ -69,6 +70,7 @@ class BatchBuilder {
 
  private:
   int groups_;
+  BlockTable state_;
   Batch batch_;
   std::vector<const SequencePages*> sequences_;
 };

@@ -17,7 +17,7 @@ TEST(BatchBuilder, LaysSequencesOneAfterTheOther) {
   ASSERT_TRUE(prefill.grow_to(3));
   ASSERT_TRUE(decode.grow_to(10));
 
-  BatchBuilder builder(1);
+  BatchBuilder builder(plan);
   const int first = builder.add_sequence(std::vector<TokenId>{5, 6, 7}, 0, prefill);
   const int second = builder.add_sequence(std::vector<TokenId>{9}, 9, decode);
   builder.sample_row(first + 2, {});

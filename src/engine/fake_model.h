@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -37,10 +38,11 @@ class FakeModel {
   const CachePlan& plan() const { return plan_; }
 
   // What the row behind `cells` (of all tokens up to and with its own) draws. A window sees only
-  // its last cells.
+  // its last cells. `state`: the last cell, as a layer with a state has it.
   template <typename CellOf>  // uint64_t(int group, int position)
-  TokenId draw(int length, const RowSampling& sampling, const CellOf& cell_of) const {
-    const uint64_t seen = seen_by(length, cell_of);
+  TokenId draw(int length, const RowSampling& sampling, uint64_t state,
+               const CellOf& cell_of) const {
+    const uint64_t seen = seen_by(length, state, cell_of);
     const uint64_t seed = fake_mix(sampling.seed, sampling.choice);
     const uint64_t random = sampling.temperature > 0 ? fake_mix(seed, sampling.position) : 0;
     auto token = static_cast<TokenId>(fake_mix(seen, random) % static_cast<uint64_t>(vocab_));
@@ -50,8 +52,8 @@ class FakeModel {
 
   // The row itself, behind the final norm: numbers whose sum depends on the order.
   template <typename CellOf>
-  std::vector<float> hidden(int length, const CellOf& cell_of) const {
-    const uint64_t seen = seen_by(length, cell_of);
+  std::vector<float> hidden(int length, uint64_t state, const CellOf& cell_of) const {
+    const uint64_t seen = seen_by(length, state, cell_of);
     std::vector<float> row;
     for (uint64_t i = 0; i < kFakeWidth; ++i)
       row.push_back(static_cast<float>(fake_mix(seen, i) % 1000003) / 1000.0F - 500.0F);
@@ -61,7 +63,7 @@ class FakeModel {
   // The answer of one sequence by itself, from its tokens alone.
   TokenId next_token(const std::vector<TokenId>& tokens, const RowSampling& sampling) const {
     const std::vector<uint64_t> cells = cells_of(tokens);
-    return draw(static_cast<int>(tokens.size()), sampling,
+    return draw(static_cast<int>(tokens.size()), sampling, cells.back(),
                 [&](int, int p) { return cells[static_cast<size_t>(p)]; });
   }
 
@@ -69,7 +71,7 @@ class FakeModel {
   std::vector<float> embedding(const std::vector<TokenId>& tokens, Pooling pooling) const {
     const std::vector<uint64_t> cells = cells_of(tokens);
     const auto row = [&](size_t position) {
-      return hidden(static_cast<int>(position) + 1,
+      return hidden(static_cast<int>(position) + 1, cells[position],
                     [&](int, int p) { return cells[static_cast<size_t>(p)]; });
     };
     if (pooling == Pooling::kLast) return row(tokens.size() - 1);
@@ -90,10 +92,10 @@ class FakeModel {
     return cells;
   }
 
-  // All the cells that the last of `length` rows can see.
+  // All that the last of `length` rows can see.
   template <typename CellOf>
-  uint64_t seen_by(int length, const CellOf& cell_of) const {
-    uint64_t seen = 0;
+  uint64_t seen_by(int length, uint64_t state, const CellOf& cell_of) const {
+    uint64_t seen = plan_.state ? fake_mix(state, 5) : 0;
     for (int g = 0; g < static_cast<int>(plan_.groups.size()); ++g) {
       const int window = plan_.groups[static_cast<size_t>(g)].spec.window;
       for (int p = window > 0 ? std::max(0, length - window) : 0; p < length; ++p)
@@ -121,6 +123,7 @@ class FakeRunner : public StepRunner {
       cells_.emplace_back(static_cast<size_t>(page_count) *
                           static_cast<size_t>(group.block_tokens));
     }
+    states_.resize(static_cast<size_t>(page_count));
   }
 
   bool queues_at_once(const Batch& batch) const override { return batch.rows() % 5 != 0; }
@@ -186,6 +189,9 @@ class FakeRunner : public StepRunner {
                  [static_cast<size_t>(page) * block + static_cast<size_t>(slot)];
   }
 
+  // What a state's page holds: the last cell of all tokens before.
+  uint64_t state(PageId page) const { return states_[static_cast<size_t>(page)]; }
+
   int fail_starts = 0;  // so many of the next steps fail, leaving garbage in the pages they write
 
  private:
@@ -218,12 +224,42 @@ class FakeRunner : public StepRunner {
         place(batch, sequence, g, p) = fake_cell(before, tokens[row]);
       }
     });
+    if (model_.plan().state) write_states(batch, tokens);
+  }
+
+  std::span<const PageId> state_pages(const Batch& batch, size_t sequence, bool target) const {
+    const BlockTable& table = batch.block_tables.back();
+    const auto pages = static_cast<size_t>(table.columns) / 2;
+    return std::span(table.pages).subspan((2 * sequence + (target ? 1 : 0)) * pages, pages);
+  }
+
+  // Kernels take sequences in any order: all sources are read before a target is written.
+  void write_states(const Batch& batch, const std::vector<TokenId>& tokens) {
+    row_states_.assign(tokens.size(), 0);
+    for (size_t s = 0; s < static_cast<size_t>(batch.sequences()); ++s) {
+      const auto sources = state_pages(batch, s, false);
+      uint64_t state = sources[0] == kNoPage ? 0 : states_[static_cast<size_t>(sources[0])];
+      for (PageId page : sources)
+        OCTAVO_CHECK(page == kNoPage ? state == 0 : this->state(page) == state);
+      for (int row = batch.cu_seqlens_q[s]; row < batch.cu_seqlens_q[s + 1]; ++row) {
+        state = fake_cell(state, tokens[static_cast<size_t>(row)]);
+        row_states_[static_cast<size_t>(row)] = state;
+      }
+    }
+    for (size_t s = 0; s < static_cast<size_t>(batch.sequences()); ++s) {
+      for (PageId page : state_pages(batch, s, true))
+        states_[static_cast<size_t>(page)] =
+            row_states_[static_cast<size_t>(batch.cu_seqlens_q[s + 1] - 1)];
+    }
   }
 
   void scribble(const Batch& batch) {
     each_row(batch, [&](size_t sequence, size_t row) {
       for (int g = 0; g < static_cast<int>(cells_.size()); ++g)
         place(batch, sequence, g, batch.positions[row]) = 0xdead;
+      if (!model_.plan().state) return;
+      for (PageId page : state_pages(batch, sequence, true))
+        states_[static_cast<size_t>(page)] = 0xdead;
     });
   }
 
@@ -232,22 +268,28 @@ class FakeRunner : public StepRunner {
         std::upper_bound(batch.cu_seqlens_q.begin(), batch.cu_seqlens_q.end(), row) - 1;
     return static_cast<size_t>(found - batch.cu_seqlens_q.begin());
   }
+  uint64_t row_state(int row) const {
+    return row_states_.empty() ? 0 : row_states_[static_cast<size_t>(row)];
+  }
 
   TokenId draw(const Batch& batch, int row, const RowSampling& sampling) {
     const size_t sequence = sequence_of(batch, row);
     const int length = batch.positions[static_cast<size_t>(row)] + 1;
-    return model_.draw(length, sampling,
+    return model_.draw(length, sampling, row_state(row),
                        [&](int g, int p) { return place(batch, sequence, g, p); });
   }
 
   std::vector<float> hidden(const Batch& batch, int row) {
     const size_t sequence = sequence_of(batch, row);
     const int length = batch.positions[static_cast<size_t>(row)] + 1;
-    return model_.hidden(length, [&](int g, int p) { return place(batch, sequence, g, p); });
+    return model_.hidden(length, row_state(row),
+                         [&](int g, int p) { return place(batch, sequence, g, p); });
   }
 
   const FakeModel& model_;
   std::vector<std::vector<uint64_t>> cells_;  // by group: [pages * block]
+  std::vector<uint64_t> states_;              // by page
+  std::vector<uint64_t> row_states_;          // behind each row of the newest step
   std::deque<Batch> batches_;
   std::deque<StepResult> results_;
   std::vector<TokenId> last_tokens_;

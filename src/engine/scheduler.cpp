@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/snapshot_edges.h"
 
 namespace octavo {
 namespace {
@@ -71,6 +72,7 @@ std::shared_ptr<const RequestShared> Scheduler::share(RequestId id, Request requ
   // Without a prefix cache only the choices of one request share their prompt.
   if (!options_.enable_prefix_caching)
     shared->keys.first_block.push_back(fmt::format("request {}", id));
+  shared->snapshot_edges = snapshot_edges(r.prompt, options_.stop_token_ids, prefixes_.plan());
   const auto prompt = static_cast<int64_t>(r.prompt.size());
   shared->max_length =
       static_cast<int>(std::min<int64_t>(prompt + r.max_tokens, options_.max_model_len));
@@ -106,9 +108,7 @@ std::vector<Update> Scheduler::abort(RequestId id, std::optional<int> only_choic
 
 std::optional<Batch> Scheduler::next() {
   OCTAVO_CHECK(steps_.size() <= 1);
-  Plan plan{BatchBuilder(static_cast<int>(prefixes_.plan().groups.size())),
-            {},
-            options_.max_num_batched_tokens};
+  Plan plan{BatchBuilder(prefixes_.plan()), {}, options_.max_num_batched_tokens};
   if (suspects_.empty()) {
     plan_running(plan);
     plan_waiting(plan);
@@ -162,6 +162,8 @@ bool Scheduler::admit(Sequence& sequence) {
     pages += std::max(0, prefixes_.plan().groups[g].pages_held(known, step) - held);
     pages += static_cast<int>(running_.size());
   }
+  // Its state, and what the step behind may write.
+  pages += 2 * prefixes_.plan().state_pages();
   const bool careful = !running_.empty() && suspects_.empty();
   if (careful && pages > prefixes_.pool().available_pages()) {
     sequence.restart();
@@ -180,7 +182,7 @@ bool Scheduler::admit(Sequence& sequence) {
 }
 
 void Scheduler::plan_rows(Sequence& sequence, Plan& plan) {
-  const int rows = std::min(sequence.rows_left(), plan.budget);
+  const int rows = sequence.rows_of_one_step(std::min(sequence.rows_left(), plan.budget));
   if (rows <= 0 || !make_room(sequence, sequence.computed() + rows)) return;
   const bool decoding = sequence.is_decoding();
   const int start = sequence.computed();
@@ -192,7 +194,7 @@ void Scheduler::plan_rows(Sequence& sequence, Plan& plan) {
   plan.budget -= rows;
   // Steps run in order, and every row's K and V are written before any row reads: others may share
   // these pages from this very step on.
-  sequence.publish();
+  sequence.publish(/*in_step=*/true);
   (decoding ? stats_.decode_tokens : stats_.prompt_tokens) += static_cast<uint64_t>(rows);
 }
 
@@ -310,7 +312,7 @@ void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
 }
 
 void Scheduler::settle(Sequence& sequence) {
-  sequence.publish();
+  sequence.publish(/*in_step=*/false);
   if (sequence.steps_in_flight > 1) return;
   if (sequence.steps_in_flight == 1) {
     sequence.cache().release_behind(sequence.newest_rows_start);

@@ -35,6 +35,7 @@ int Sequence::add_rows(BatchBuilder& batch, int rows) {
   std::vector<TokenId> ids(static_cast<size_t>(rows), 0);
   std::copy_n(tokens().begin() + start, known_rows, ids.begin());
   const int first = batch.add_sequence(ids, start, cache_.pages());
+  cache_.advance(start, start + rows, shared_->snapshot_edges);
   if (known_rows < rows) batch.take_token(first + rows - 1, newest_entry_);
   ask_prompt_logprobs(batch, first, rows);
   ask_hidden(batch, first, rows);
@@ -100,8 +101,9 @@ void Sequence::take_token(TokenId token) {
   log_->append(token);
 }
 
-void Sequence::publish() {
-  cache_.publish(tokens().first(static_cast<size_t>(std::min(computed_, known()))));
+void Sequence::publish(bool in_step) {
+  cache_.publish(tokens().first(static_cast<size_t>(std::min(computed_, known()))),
+                 in_step ? newest_rows_start : computed_);
 }
 
 void Sequence::restart() {

@@ -24,6 +24,8 @@ struct RequestShared {
   std::shared_ptr<const LogitRules> rules = nullptr;
   SequenceKeys keys = {};
   int max_length = 0;  // tokens of prompt and answer
+  // Where others may go on from this prompt: its message borders and its end, at full pages.
+  std::vector<int> snapshot_edges = {};
 };
 
 // Tokens [0, known) have been read; those behind them are in flight: drawn by steps that are
@@ -54,14 +56,19 @@ class Sequence {
 
   // Before its first row: takes what the prefix cache knows. Returns tokens that need no row.
   int reuse_prefix();
+  // How many of the next `rows` rows one step may take.
+  int rows_of_one_step(int rows) const {
+    return cache_.rows_before_snapshot(computed_, rows, shared_->snapshot_edges);
+  }
   // Adds the next `rows` rows, for which there are pages, and draws a token behind the last known
   // one. Returns the entry among the drawn tokens, or -1 when it has not come so far or none is
   // drawn.
   int add_rows(BatchBuilder& batch, int rows);
   // The oldest token in flight has been read.
   void take_token(TokenId token);
-  // K and V up to `computed` can be found by others, as far as the tokens are known.
-  void publish();
+  // K and V up to `computed` can be found by others, as far as the tokens are known. While a step
+  // is put together its own snapshots cannot.
+  void publish(bool in_step);
   // This many more prompt logprobs have been read; rows computed again do not ask for them again.
   void take_prompt_logprobs(int count) { prompt_logprobs_ += count; }
   // The next `count` hidden rows of a sequence that pools. Returns the vector with the last of

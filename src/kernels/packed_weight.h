@@ -68,8 +68,8 @@ struct PackedView {
   const std::byte* strip(int64_t index) const { return data + index * layout.strip_bytes(); }
 };
 
-// Writes all of `source` to `out` (layout.bytes() bytes) with every thread. Row r of the result is
-// row row_order[r] of the source; an empty order keeps the rows as they are.
+// Writes `source` to `out` (layout.bytes() bytes) with every thread. Row r of the layout.rows rows
+// is row row_order[r] of the source; an empty order keeps all rows as they are.
 void pack_weight(const WeightView& source, const PackedLayout& layout,
                  std::span<const int> row_order, std::byte* out);
 

@@ -75,6 +75,7 @@ class QkvWrite : public KernelPrimitive {
 };
 
 void check_options(const PageGeometry& g, const QkvOptions& options) {
+  OCTAVO_CHECK(!g.values_in_keys);
   OCTAVO_CHECK(options.q_heads > 0 && options.q_heads % g.kv_heads == 0);
   OCTAVO_CHECK(options.q_norm.has_value() == options.k_norm.has_value());
   if (options.q_norm) {

@@ -44,7 +44,8 @@ TEST(Rope, EqualsTheReferenceAndLeavesTheRestAlone) {
 TEST(GatedActivation, EqualsTheReference) {
   std::mt19937 random(3);
   for (mx::Dtype dtype : kDtypes) {
-    for (Activation activation : {Activation::kSilu, Activation::kGeluTanh}) {
+    for (Activation activation :
+         {Activation::kSilu, Activation::kGeluTanh, Activation::kBoundedSilu}) {
       const mx::array gate = random_array(random, {3, 333}, dtype);
       const mx::array up = random_array(random, {3, 333}, dtype);
       EXPECT_LT(largest_difference(gated_activation(gate, up, activation),

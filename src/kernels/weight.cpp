@@ -12,11 +12,13 @@ namespace octavo {
 namespace {
 
 Weight pack(const WeightView& source, RowOrder row_order) {
-  const PackedLayout layout = packed_layout(source);
+  WeightView chosen = source;
+  if (!row_order.empty()) chosen.rows = static_cast<int64_t>(row_order.size());
+  const PackedLayout layout = packed_layout(chosen);
   mx::array packed = make_device_buffer(
       {static_cast<int>(layout.strips()), static_cast<int>(layout.strip_bytes())}, mx::uint8);
   pack_weight(source, layout, row_order, packed.data<std::byte>());
-  return {static_cast<int>(source.rows), static_cast<int>(source.cols), layout, std::move(packed)};
+  return {static_cast<int>(chosen.rows), static_cast<int>(source.cols), layout, std::move(packed)};
 }
 
 void expect_bytes(std::span<const std::byte> data, int64_t bytes) {

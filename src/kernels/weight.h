@@ -27,7 +27,8 @@ struct Weight {
 
 // The makers pack the numbers into memory of ours with every thread, so that the file they came
 // from can be released. All spans must have exactly the size the shape asks for; the loader has
-// checked the file before. With a row order, row r of the result is row row_order[r] of the data.
+// checked the file before. With a row order, row r of the result is row row_order[r] of the data,
+// and there are as many rows as the order has.
 using RowOrder = std::span<const int>;
 Weight make_dense_weight(int rows, int cols, DType dtype, std::span<const std::byte> data,
                          RowOrder row_order = {});

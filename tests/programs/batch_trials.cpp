@@ -89,7 +89,7 @@ class Trials {
     std::vector<size_t> done(which.size(), 0);
     for (bool more = true; more;) {
       more = false;
-      BatchBuilder builder(static_cast<int>(plan.groups.size()));
+      BatchBuilder builder(plan);
       std::vector<size_t> finished;
       for (size_t i = 0; i < which.size(); ++i) {
         const Prompt& prompt = prompts_[which[i]];
@@ -99,6 +99,7 @@ class Trials {
           throw std::runtime_error("pool too small");
         const int first = builder.add_sequence(std::span(prompt).subspan(done[i], rows),
                                                static_cast<int>(done[i]), pages[i]);
+        pages[i].state().advance(static_cast<int>(done[i]));
         done[i] += rows;
         if (done[i] == prompt.size()) {
           builder.want_logits(first + static_cast<int>(rows) - 1);

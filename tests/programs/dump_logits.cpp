@@ -70,7 +70,7 @@ class Dumper {
     for (size_t i = 0; i < which.size(); ++i) pages.emplace_back(kv_.plan(), pool_);
     for (bool more = true; more;) {
       more = false;
-      BatchBuilder builder(static_cast<int>(plan_.groups.size()));
+      BatchBuilder builder(plan_);
       std::vector<std::pair<size_t, size_t>> order;  // (prompt, rows) as they stand in the batch
       for (size_t i = 0; i < which.size(); ++i) {
         const Prompt& prompt = prompts_[which[i]];
@@ -81,6 +81,7 @@ class Dumper {
           throw std::runtime_error("pool too small");
         const int first = builder.add_sequence(std::span(prompt).subspan(done[i], rows),
                                                static_cast<int>(done[i]), pages[i]);
+        pages[i].state().advance(static_cast<int>(done[i]));
         for (size_t row = 0; row < rows; ++row) builder.want_logits(first + static_cast<int>(row));
         order.emplace_back(which[i], rows);
         done[i] += rows;

@@ -91,6 +91,9 @@ class Round {
     if (chance(20)) layers.push_back(narrow);
     if (chance(20)) layers.erase(layers.begin());
     if (layers.empty()) layers = {window};
+    const StateSpec state{
+        .heads = draw(1, 3), .k_dim = 8, .v_dim = 8, .conv_rows = 3, .conv_channels = 24};
+    if (chance(40)) layers.insert(layers.end(), static_cast<size_t>(draw(1, 4)), state);
     return plan_cache(layers, 8);
   }
 

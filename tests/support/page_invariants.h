@@ -47,8 +47,8 @@ class PageInvariants {
   void check_in_flight() {
     std::set<PageId> written, filled;
     for (const Batch& batch : runner_.in_flight()) {
-      for (size_t g = 0; g < batch.block_tables.size(); ++g)
-        check_tables(batch, g, written, filled);
+      for (size_t g = 0; g < plan_.groups.size(); ++g) check_tables(batch, g, written, filled);
+      if (plan_.state) check_state_table(batch);
     }
     for (PageId page : written) OCTAVO_CHECK(pool_.references(page) == 1 || filled.contains(page));
   }
@@ -75,6 +75,33 @@ class PageInvariants {
     }
   }
 
+  // Every state's page is held. One that a sequence writes is neither read nor written by another
+  // of the same step, and nobody else holds it, unless it is the newest of its sequence and kept.
+  void check_state_table(const Batch& batch) {
+    const BlockTable& table = batch.block_tables.back();
+    const auto half = static_cast<size_t>(table.columns) / 2;
+    std::map<PageId, size_t> writers;
+    for (size_t s = 0; s < static_cast<size_t>(batch.sequences()); ++s) {
+      for (size_t i = half; i < 2 * half; ++i) {
+        const PageId page = table.pages[s * 2 * half + i];
+        OCTAVO_CHECK(page >= 0 && pool_.references(page) > 0);
+        OCTAVO_CHECK(writers.emplace(page, s).second);
+      }
+    }
+    for (size_t s = 0; s < static_cast<size_t>(batch.sequences()); ++s) {
+      const int rows = batch.cu_seqlens_q[s + 1] - batch.cu_seqlens_q[s];
+      const bool first = batch.context_lens[s] == rows;
+      for (size_t i = 0; i < half; ++i) {
+        const PageId page = table.pages[s * 2 * half + i];
+        OCTAVO_CHECK((page == kNoPage) == first);
+        if (first) continue;
+        OCTAVO_CHECK(pool_.references(page) > 0);
+        const auto writer = writers.find(page);
+        OCTAVO_CHECK(writer == writers.end() || writer->second == s);
+      }
+    }
+  }
+
   // What the index promises is what the pages hold: every cell is that of its tokens' whole past.
   void check_index() {
     if (runner_.in_flight().empty() || ++index_checks_ % 8 == 0) {
@@ -83,6 +110,11 @@ class PageInvariants {
         const NodeId node = prefixes_.index().node_of(page);
         if (node == kNoNode || is_written(page)) continue;
         const int group = prefixes_.index().group_of(page);
+        if (group < 0) {
+          OCTAVO_CHECK(std::ranges::count(prefixes_.index().snapshot(node), page) == 1);
+          OCTAVO_CHECK(runner_.state(page) == cells_of(node, cells).back());
+          continue;
+        }
         const int block = plan_.groups[static_cast<size_t>(group)].block_tokens;
         const auto& end_cells = cells_of(node, cells);
         for (int i = 0; i < static_cast<int>(end_cells.size()); ++i) {

@@ -39,6 +39,13 @@ mx::array rope(const mx::array& x, const mx::array& positions, const mx::array& 
 mx::array gated_activation(const mx::array& gate, const mx::array& up, Activation activation) {
   count_launch("gated_activation.reference");
   const mx::array g = mx::astype(gate, mx::float32);
+  if (activation == Activation::kBoundedSilu) {
+    const mx::array limit(7.0f);
+    const mx::array low = mx::minimum(g, limit);
+    const mx::array u = mx::clip(mx::astype(up, mx::float32), mx::array(-7.0f), limit);
+    const mx::array active = mx::multiply(low, mx::sigmoid(mx::multiply(mx::array(1.702f), low)));
+    return mx::astype(mx::multiply(active, mx::add(u, mx::array(1.0f))), gate.dtype());
+  }
   mx::array active = mx::multiply(g, mx::sigmoid(g));
   if (activation == Activation::kGeluTanh) {
     const mx::array cube = mx::multiply(mx::multiply(g, g), g);

@@ -125,6 +125,7 @@ static void qkv_rows(const QkvJob& job, int64_t token_begin, int64_t token_end) 
       std::byte* head = job.slots[t].page + h * l.head_bytes;
       prepare_head(job, job.k, t * job.k_stride + h * l.k_dim, l.k_dim, job.k_norm, t, row);
       write_k(l, head, job.slots[t].slot, row);
+      if (l.values_in_keys) continue;
       widen(job.v, job.dtype, t * job.v_stride + h * l.v_dim, l.v_dim, row);
       write_v(l, head, job.slots[t].slot, row);
     }

@@ -6,6 +6,10 @@
 #include "kernels/cpu/simd/argmax.h"
 #include "kernels/cpu/simd/attention.h"
 #include "kernels/cpu/simd/attention_amx.h"
+#include "kernels/cpu/simd/causal_conv.h"
+#include "kernels/cpu/simd/gated_delta.h"
+#include "kernels/cpu/simd/expert_ops.h"
+#include "kernels/cpu/simd/latent_rows.h"
 #include "kernels/cpu/simd/linear_amx.h"
 #include "kernels/cpu/simd/linear_dot.h"
 #include "kernels/cpu/simd/logit_blocks.h"
@@ -80,6 +84,9 @@ const KernelTable& kernel_table() {
       .prepare = prepare,
       .linear_scratch = linear_scratch,
       .linear = linear,
+      .expert_scores = expert_scores,
+      .add_weighted = add_weighted,
+      .finish_sums = finish_sums,
       .norm_rows = norm_rows,
       .gated = gated,
       .argmax = argmax,
@@ -96,6 +103,11 @@ const KernelTable& kernel_table() {
       .partial_floats = partial_floats,
       .merge_partials = merge_partials,
       .qkv_rows = qkv_rows,
+      .conv_unit = conv_unit,
+      .delta_gates = delta_gates,
+      .delta_scratch = delta_scratch,
+      .delta_head = delta_head,
+      .latent_rows = latent_rows,
   };
   return table;
 }

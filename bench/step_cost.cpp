@@ -39,6 +39,13 @@ Work attention_work(const AttentionPlan& a, const SoftmaxSpec& spec, int hidden,
           rows.sequences * (reach + rows.rows) * spec.bytes_per_token()};
 }
 
+Work mla_work(const MlaPlan& a, const SoftmaxSpec& spec, int hidden, const Rows& rows) {
+  // Each query head meets each visible row twice: all of it, and its latent.
+  const uint64_t scores = visible(rows, 0) * widen(a.heads) * widen(a.latent_dim() + a.kv_rank);
+  return {rows.sequences * (rows.rows * a.parameters(hidden) + scores),
+          rows.sequences * (rows.start + rows.rows) * spec.bytes_per_token()};
+}
+
 Work delta_work(const GatedDeltaPlan& d, const StateSpec& spec, int hidden, const Rows& rows) {
   const uint64_t values = widen(d.value_heads) * widen(d.v_dim);
   const uint64_t matrices =
@@ -60,6 +67,9 @@ StepCost step_cost(const ModelDescription& model, uint64_t weight_bytes, const R
         Overloaded{
             [&](const AttentionPlan& a) {
               return attention_work(a, std::get<SoftmaxSpec>(specs[i]), plan.hidden, rows);
+            },
+            [&](const MlaPlan& a) {
+              return mla_work(a, std::get<SoftmaxSpec>(specs[i]), plan.hidden, rows);
             },
             [&](const GatedDeltaPlan& d) {
               return delta_work(d, std::get<StateSpec>(specs[i]), plan.hidden, rows);

@@ -4,28 +4,33 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernels/cpu/convert.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/primitive.h"
 
 namespace octavo {
 namespace {
 
-// inputs: gate, up.
+// inputs: gate, up, of which the columns from `first` on are taken.
 class GatedActivation : public KernelPrimitive {
  public:
-  GatedActivation(mx::Stream stream, Activation activation)
-      : KernelPrimitive(stream), activation_(activation) {}
+  GatedActivation(mx::Stream stream, Activation activation, int first)
+      : KernelPrimitive(stream), activation_(activation), first_(first) {}
 
   void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("gated_activation.cpu");
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);
+    const mx::array& gate = inputs[0];
+    const mx::array& up = inputs[1];
     const cpu::GatedArgs args{
-        .gate = inputs[0].data<void>(),
-        .up = inputs[1].data<void>(),
+        .gate = gate.data<void>(),
+        .up = cpu::at(up.data<void>(), dtype_of(up), first_),
         .out = outputs[0].data<void>(),
-        .dtype = dtype_of(inputs[0]),
-        .count = static_cast<int64_t>(inputs[0].size()),
+        .dtype = dtype_of(gate),
+        .rows = static_cast<int64_t>(gate.size()) / gate.shape(-1),
+        .cols = gate.shape(-1),
+        .up_stride = up.shape(-1),
         .activation = activation_,
     };
     run_on_cpu(*this, [args] { cpu::gated_activation(args); });
@@ -34,6 +39,7 @@ class GatedActivation : public KernelPrimitive {
 
  private:
   Activation activation_;
+  int first_;
 };
 
 }  // namespace
@@ -43,7 +49,21 @@ mx::array gated_activation(const mx::array& gate, const mx::array& up, Activatio
   OCTAVO_CHECK(gate.shape() == up.shape() && gate.dtype() == up.dtype());
   if (path == KernelPath::kReference) return reference::gated_activation(gate, up, activation);
   return mx::array(gate.shape(), gate.dtype(),
-                   std::make_shared<GatedActivation>(kernel_stream(), activation), {gate, up});
+                   std::make_shared<GatedActivation>(kernel_stream(), activation, 0), {gate, up});
+}
+
+mx::array gated_activation(const mx::array& gate, const mx::array& up, int first,
+                           Activation activation, KernelPath path) {
+  OCTAVO_CHECK(gate.ndim() == 2 && up.ndim() == 2 && gate.shape(0) == up.shape(0));
+  OCTAVO_CHECK(gate.dtype() == up.dtype());
+  OCTAVO_CHECK(first >= 0 && first + gate.shape(1) <= up.shape(1));
+  if (path == KernelPath::kReference) {
+    const mx::array part = mx::slice(up, {0, first}, {up.shape(0), first + gate.shape(1)});
+    return reference::gated_activation(gate, part, activation);
+  }
+  return mx::array(gate.shape(), gate.dtype(),
+                   std::make_shared<GatedActivation>(kernel_stream(), activation, first),
+                   {gate, up});
 }
 
 }  // namespace octavo

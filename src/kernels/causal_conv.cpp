@@ -29,10 +29,10 @@ class CausalConv : public KernelPrimitive {
     const auto width = static_cast<int64_t>(size_of(geometry_.conv_dtype));
     const cpu::ConvJob job{
         .x = x.data<std::byte>() + options_.first_column * width,
-        .x_stride = x.shape(1),
+        .x_stride = x.shape(1) * width,
         .dtype = geometry_.conv_dtype,
         .channels = geometry_.channels(),
-        .state_rows = geometry_.conv_rows,
+        .past_rows = geometry_.conv_rows,
         .taps = taps.data<void>(),
         .bias = biased ? inputs[kStateInputs + 2].data<void>() : nullptr,
         .weight_dtype = dtype_of(taps),

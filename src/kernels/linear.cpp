@@ -23,6 +23,8 @@ struct LinearShape {
   float eps = 0;
   bool has_norm_bias = false;
   bool has_residual = false;
+  float scale = 1;
+  float soft_cap = 0;
 };
 
 // inputs: x, then per layer its weight and its bias if it has one, norm weight, norm bias,
@@ -46,6 +48,8 @@ class Linear : public KernelPrimitive {
         .part_count = shape_.layouts.size(),
         .is_gated = shape_.is_gated,
         .activation = shape_.activation,
+        .scale = shape_.scale,
+        .soft_cap = shape_.soft_cap,
         .out = out.data<void>(),
         .out_dtype = dtype_of(out),
         .out_stride = out.shape(-1),
@@ -73,10 +77,18 @@ class Linear : public KernelPrimitive {
   LinearShape shape_;
 };
 
+float rounded(float value, DType dtype) {
+  std::byte bytes[sizeof(float)];
+  cpu::store_floats(&value, 1, dtype, bytes);
+  cpu::load_floats(bytes, dtype, 1, &value);
+  return value;
+}
+
 // inputs: tokens, the table.
 class Embed : public KernelPrimitive {
  public:
-  Embed(mx::Stream stream, const PackedLayout& table) : KernelPrimitive(stream), table_(table) {}
+  Embed(mx::Stream stream, const PackedLayout& table, float scale)
+      : KernelPrimitive(stream), table_(table), scale_(scale) {}
 
   void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("embed.cpu");
@@ -85,13 +97,17 @@ class Embed : public KernelPrimitive {
     allocate(out);
     const PackedView table{table_, inputs[1].data<std::byte>()};
     run_on_cpu(*this, [table, tokens = inputs[0].data<int32_t>(), count = inputs[0].size(),
-                       target = out.data<void>(), dtype = dtype_of(out)] {
+                       target = out.data<void>(), dtype = dtype_of(out),
+                       scale = rounded(scale_, dtype_of(out))] {
       compute_pool().parallel_for(static_cast<int64_t>(count), 16, [&](int64_t begin, int64_t end) {
         const int64_t cols = table.layout.cols;
         std::vector<float> row(static_cast<size_t>(cols));
         for (int64_t i = begin; i < end; ++i) {
           OCTAVO_CHECK(tokens[i] >= 0 && tokens[i] < table.layout.rows);
           unpack_row(table, tokens[i], row.data());
+          if (scale != 1) {
+            for (float& value : row) value *= scale;
+          }
           cpu::store_floats(row.data(), cols, dtype, cpu::at(target, dtype, i * cols));
         }
       });
@@ -101,6 +117,7 @@ class Embed : public KernelPrimitive {
 
  private:
   PackedLayout table_;
+  float scale_;
 };
 
 void add_layer(const Projection& layer, LinearShape& shape, std::vector<mx::array>& inputs) {
@@ -119,11 +136,14 @@ mx::array launch(const mx::array& x, int outputs, LinearShape shape, std::vector
     inputs.push_back(options.norm->weight);
     if (shape.has_norm_bias) inputs.push_back(*options.norm->bias);
   }
+  shape.scale = options.scale;
+  shape.soft_cap = options.soft_cap;
   mx::Shape out_shape = x.shape();
   out_shape.back() = outputs;
   const mx::Dtype dtype = options.out_dtype.value_or(x.dtype());
   if (options.residual) {
     OCTAVO_CHECK(options.residual->shape() == out_shape && options.residual->dtype() == dtype);
+    OCTAVO_CHECK(options.soft_cap <= 0);
     shape.has_residual = true;
     inputs.push_back(*options.residual);
   }
@@ -159,6 +179,7 @@ mx::array gated_linear(const mx::array& x, const Projection& gate, const Project
   OCTAVO_CHECK(x.ndim() >= 1 && x.shape(-1) == gate.weight.cols);
   OCTAVO_CHECK(gate.weight.rows == up.weight.rows && gate.weight.cols == up.weight.cols);
   OCTAVO_CHECK(gate.bias.has_value() == up.bias.has_value());
+  OCTAVO_CHECK(options.scale == 1 && options.soft_cap <= 0);
   if (options.path == KernelPath::kReference)
     return reference::gated_linear(x, gate, up, activation, options);
   LinearShape shape;
@@ -170,11 +191,13 @@ mx::array gated_linear(const mx::array& x, const Projection& gate, const Project
   return launch(x, gate.weight.rows, std::move(shape), std::move(inputs), options);
 }
 
-mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype, KernelPath path) {
+mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype, KernelPath path,
+                float scale) {
   OCTAVO_CHECK(tokens.ndim() == 1 && tokens.dtype() == mx::int32);
-  if (path == KernelPath::kReference) return reference::embed(table, tokens, dtype);
+  if (path == KernelPath::kReference) return reference::embed(table, tokens, dtype, scale);
   return mx::array({tokens.shape(0), table.cols}, dtype,
-                   std::make_shared<Embed>(kernel_stream(), table.layout), {tokens, table.packed});
+                   std::make_shared<Embed>(kernel_stream(), table.layout, scale),
+                   {tokens, table.packed});
 }
 
 }  // namespace octavo

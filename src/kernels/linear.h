@@ -18,9 +18,11 @@ struct Projection {
 };
 
 struct LinearOptions {
-  std::optional<mx::array> bias;       // [weight.rows]; of linear() only
-  std::optional<NormSpec> norm;        // applied to x first, rounded to x's dtype
-  std::optional<mx::array> residual;   // added last; the output's shape and dtype
+  std::optional<mx::array> bias;      // [weight.rows]; of linear() only
+  std::optional<NormSpec> norm;       // applied to x first, rounded to x's dtype
+  std::optional<mx::array> residual;  // added last; the output's shape and dtype
+  float scale = 1;                    // on the product and its bias; not of gated_linear()
+  float soft_cap = 0;  // > 0: y becomes soft_cap * tanh(y / soft_cap); without gate and residual
   std::optional<mx::Dtype> out_dtype;  // default: x's
   KernelPath path = KernelPath::kNative;
 };
@@ -37,17 +39,18 @@ mx::array joined_linear(const mx::array& x, std::span<const Projection> layers,
 mx::array gated_linear(const mx::array& x, const Projection& gate, const Projection& up,
                        Activation activation, const LinearOptions& options = {});
 
-// Rows of an embedding table. tokens: [T] int32, each below table.rows. Returns [T, table.cols] in
+// Rows of an embedding table, times `scale`, which is rounded to `dtype` first: so were the models
+// trained that have one. tokens: [T] int32, each below table.rows. Returns [T, table.cols] in
 // `dtype`.
 mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype,
-                KernelPath path = KernelPath::kNative);
+                KernelPath path = KernelPath::kNative, float scale = 1);
 
 namespace reference {
 mx::array joined_linear(const mx::array& x, std::span<const Projection> layers,
                         const LinearOptions& options);
 mx::array gated_linear(const mx::array& x, const Projection& gate, const Projection& up,
                        Activation activation, const LinearOptions& options);
-mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype);
+mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype, float scale);
 }  // namespace reference
 
 }  // namespace octavo

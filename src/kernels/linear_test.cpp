@@ -1,5 +1,6 @@
 #include "kernels/linear.h"
 
+#include "kernels/isa_scope.h"
 #include "kernels/test_support.h"
 #include "kernels/test_weights.h"
 
@@ -13,6 +14,13 @@ LinearOptions options(const mx::array& bias, KernelPath path) {
   return result;
 }
 
+// At least one.
+float largest_of(const mx::array& numbers) {
+  float largest = 1;
+  for (float value : floats_of(numbers)) largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
 TEST(Linear, EveryFormatEqualsTheReference) {
   std::mt19937 random(1);
   for (const Weight& weight : every_format(random, 37, 256)) {
@@ -22,12 +30,41 @@ TEST(Linear, EveryFormatEqualsTheReference) {
     auto before = launch_counts();
     const mx::array expected = linear(x, weight, options(bias, KernelPath::kReference));
     const mx::array actual = linear(x, weight, options(bias, KernelPath::kNative));
-    float scale = 1;
-    for (float value : floats_of(expected)) scale = std::max(scale, std::abs(value));
-    EXPECT_LT(largest_difference(expected, actual), 1e-5f * scale);
+    EXPECT_LT(largest_difference(expected, actual), 1e-5f * largest_of(expected));
     auto after = launch_counts();
     EXPECT_EQ(after["linear.cpu"], before["linear.cpu"] + 1);
     EXPECT_EQ(after["linear.reference"], before["linear.reference"] + 1);
+  }
+}
+
+TEST(Linear, ScaleResidualAndSoftCapEqualTheReferenceOnEverySet) {
+  std::mt19937 random(6);
+  for (const Weight& weight : every_format(random, 37, 256)) {
+    for (const mx::Dtype dtype : {mx::float32, mx::bfloat16}) {
+      const mx::array x = random_array(random, {19, 256}, dtype);
+      const mx::array residual = random_array(random, {19, 37}, dtype);
+      LinearOptions scaled = options(random_array(random, {37}), KernelPath::kReference);
+      scaled.scale = 0.0625f;
+      LinearOptions added = scaled;
+      added.residual = residual;
+      LinearOptions capped = scaled;
+      capped.soft_cap = 3;
+      capped.out_dtype = mx::float32;
+      // Of the largest number: bfloat16 products round quantised weights and results to eight bits.
+      const float tolerance =
+          (dtype == mx::float32 ? 1e-5f : 2e-2f) * largest_of(linear(x, weight, scaled));
+      for (LinearOptions choice : {scaled, added, capped}) {
+        choice.path = KernelPath::kReference;
+        const mx::array expected = linear(x, weight, choice);
+        choice.path = KernelPath::kNative;
+        for (const cpu::Isa isa : cpu::available_isas()) {
+          const IsaScope scope(isa);
+          SCOPED_TRACE(weight.describe() + " " + std::string(cpu::name_of(isa)));
+          EXPECT_LT(largest_difference(expected, linear(x, weight, choice)), tolerance);
+        }
+      }
+      for (float value : floats_of(linear(x, weight, capped))) EXPECT_LE(std::abs(value), 3);
+    }
   }
 }
 
@@ -86,6 +123,17 @@ TEST(Embed, RowsOfEveryFormatEqualTheReference) {
     EXPECT_EQ(largest_difference(embed(table, tokens, mx::bfloat16),
                                  embed(table, tokens, mx::bfloat16, KernelPath::kReference)),
               0);
+    for (const mx::Dtype dtype : {mx::float32, mx::bfloat16}) {
+      const float scale = std::sqrt(1152.0f);  // 33.941: 34 in bfloat16
+      const mx::array scaled = embed(table, tokens, dtype, KernelPath::kNative, scale);
+      EXPECT_EQ(
+          largest_difference(scaled, embed(table, tokens, dtype, KernelPath::kReference, scale)),
+          0);
+      const float factor = dtype == mx::bfloat16 ? 34 : scale;
+      EXPECT_EQ(floats_of(mx::astype(
+                    mx::multiply(embed(table, tokens, mx::float32), mx::array(factor)), dtype)),
+                floats_of(scaled));
+    }
   }
 }
 

@@ -124,6 +124,31 @@ TEST(PagedAttention, EveryHeadSizeEqualsTheReference) {
   }
 }
 
+// Heads of the models that have windows and caps, over contexts longer than the window.
+TEST(PagedAttention, LongWindowsOfLargeHeadsEqualTheReference) {
+  struct Shape {
+    int dim, window;
+    float soft_cap;
+  };
+  for (const auto& [dim, window, soft_cap] :
+       {Shape{512, 0, 0}, Shape{512, 512, 0}, Shape{256, 512, 50}, Shape{256, 1024, 0},
+        Shape{128, 1024, 50}, Shape{96, 512, 0}, Shape{80, 512, 50}}) {
+    for (const auto& numbers : kNumbers) {
+      SCOPED_TRACE(testing::Message() << dim << " window " << window << " cap " << soft_cap << " "
+                                      << text_of(numbers));
+      PagedCase c = mixed_case(32, numbers.dtype);
+      c.sequences = {{1100, 1}, {0, 3}, {505, 10}};
+      c.geometry.kv_heads = 1;
+      c.q_heads = 2;
+      c.geometry.k_dim = c.geometry.v_dim = dim;
+      c.geometry.format = numbers.format;
+      c.options = {
+          .scale = 1 / std::sqrt(static_cast<float>(dim)), .window = window, .soft_cap = soft_cap};
+      expect_all_sets_agree(c);
+    }
+  }
+}
+
 TEST(PagedAttention, EveryGroupSizeEqualsTheReference) {
   for (const auto& [q_heads, kv_heads] :
        {std::pair(1, 1), std::pair(5, 5), std::pair(8, 1), std::pair(28, 4), std::pair(40, 1)}) {

@@ -12,82 +12,153 @@
 namespace octavo {
 namespace {
 
-// inputs: page_inputs(), qkv, then q_norm and k_norm if there are norms, then positions and inverse
-// frequencies if there is a rotation. outputs: q, and the pages' own buffer.
+// The options without their arrays, which are inputs of the primitive in this order: q_norm if
+// there is one, k_norm if there are pages too, positions if anything asks for them, inverse
+// frequencies if there is a rotation.
+struct QkvSwitches {
+  int q_heads;
+  bool normed, norms_rows, norms_values;
+  float eps;
+  bool rotated;
+  float magnitude;
+  float beta, period;
+  bool values_are_keys;
+
+  QkvSwitches(const QkvOptions& options, int head_dim)
+      : q_heads(options.q_heads),
+        normed(options.q_norm.has_value()),
+        norms_rows(normed && options.q_norm->shape(0) != head_dim),
+        norms_values(options.v_norm),
+        eps(options.norm_eps),
+        rotated(options.inverse_frequencies.has_value()),
+        magnitude(options.rope_magnitude),
+        beta(options.position_beta),
+        period(options.position_period),
+        values_are_keys(options.values_are_keys) {}
+
+  bool needs_positions() const { return rotated || beta != 0; }
+
+  // Everything but the rows and the pages. `next`: the first of the inputs above.
+  cpu::QkvWriteArgs args(const std::vector<mx::array>& inputs, size_t next, bool with_keys) const {
+    cpu::QkvWriteArgs args;
+    args.q_heads = q_heads;
+    args.norms_rows = norms_rows;
+    args.norms_values = norms_values;
+    args.eps = eps;
+    if (normed) {
+      args.norm_dtype = dtype_of(inputs[next]);
+      args.q_norm = inputs[next++].data<void>();
+      if (with_keys) args.k_norm = inputs[next++].data<void>();
+    }
+    if (!needs_positions()) return args;
+    const auto* positions = inputs[next++].data<int32_t>();
+    if (beta != 0) args.position_scale = {positions, beta, period};
+    if (rotated) {
+      args.rope = {.positions = positions,
+                   .inverse_frequencies = inputs[next].data<float>(),
+                   .pairs = inputs[next].shape(0),
+                   .magnitude = magnitude};
+    }
+    return args;
+  }
+};
+
+void add_inputs(const QkvOptions& options, const BatchLayout& layout, bool with_keys,
+                std::vector<mx::array>& inputs) {
+  if (options.q_norm) inputs.push_back(*options.q_norm);
+  if (options.k_norm && with_keys) inputs.push_back(*options.k_norm);
+  if (options.inverse_frequencies || options.position_beta != 0) inputs.push_back(layout.positions);
+  if (options.inverse_frequencies) inputs.push_back(*options.inverse_frequencies);
+}
+
+// inputs: page_inputs(), qkv, then add_inputs(). outputs: q, and the pages' own buffer.
 class QkvWrite : public KernelPrimitive {
  public:
   QkvWrite(mx::Stream stream, const PageGeometry& geometry, const QkvOptions& options)
-      : KernelPrimitive(stream),
-        geometry_(geometry),
-        q_heads_(options.q_heads),
-        normed_(options.q_norm.has_value()),
-        eps_(options.norm_eps),
-        rotated_(options.inverse_frequencies.has_value()),
-        magnitude_(options.rope_magnitude) {}
+      : KernelPrimitive(stream), geometry_(geometry), switches_(options, geometry.k_dim) {}
 
   void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("qkv_write.cpu");
     allocate(outputs[0]);
     outputs[1].copy_shared_buffer(inputs[0]);
-    size_t next = kPageInputs;
-    cpu::QkvWriteArgs args = args_of(inputs[next++]);
+    cpu::QkvWriteArgs args = switches_.args(inputs, kPageInputs + 1, true);
+    place_rows(inputs[kPageInputs], args);
     args.batch = page_batch(inputs, geometry_);
     args.q_out = outputs[0].data<void>();
-    if (normed_) {
-      args.norm_dtype = dtype_of(inputs[next]);
-      args.q_norm = inputs[next++].data<void>();
-      args.k_norm = inputs[next++].data<void>();
-    }
-    if (rotated_) {
-      args.rope = {.positions = inputs[next].data<int32_t>(),
-                   .inverse_frequencies = inputs[next + 1].data<float>(),
-                   .pairs = inputs[next + 1].shape(0),
-                   .magnitude = magnitude_};
-    }
     run_on_cpu(*this, [args] { cpu::qkv_write(args); });
   }
   const char* name() const override { return "QkvWrite"; }
 
  private:
-  // The rows, as three matrices side by side.
-  cpu::QkvWriteArgs args_of(const mx::array& qkv) const {
-    cpu::QkvWriteArgs args;
+  // The rows, as matrices side by side.
+  void place_rows(const mx::array& qkv, cpu::QkvWriteArgs& args) const {
     args.tokens = qkv.shape(0);
     args.dtype = geometry_.dtype;
-    args.q_heads = q_heads_;
     args.q_dim = geometry_.k_dim;
-    args.eps = eps_;
     args.q_stride = args.k_stride = args.v_stride = qkv.shape(1);
     const auto width = static_cast<int64_t>(size_of(geometry_.dtype));
     const auto* first = qkv.data<std::byte>();
     args.q = first;
-    args.k = first + q_heads_ * geometry_.k_dim * width;
-    args.v = first + (q_heads_ + geometry_.kv_heads) * geometry_.k_dim * width;
-    return args;
+    args.k = first + switches_.q_heads * geometry_.k_dim * width;
+    args.v = switches_.values_are_keys
+                 ? args.k
+                 : first + (switches_.q_heads + geometry_.kv_heads) * geometry_.k_dim * width;
   }
 
   PageGeometry geometry_;
-  int q_heads_;
-  bool normed_;
-  float eps_;
-  bool rotated_;
-  float magnitude_;
+  QkvSwitches switches_;
 };
+
+// inputs: q, then add_inputs().
+class PrepareQueries : public KernelPrimitive {
+ public:
+  PrepareQueries(mx::Stream stream, const QkvOptions& options, int head_dim)
+      : KernelPrimitive(stream), switches_(options, head_dim), head_dim_(head_dim) {}
+
+  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+    count_launch("prepare_queries.cpu");
+    for (const auto& input : inputs) require_contiguous(input);
+    const mx::array& q = inputs[0];
+    allocate(outputs[0]);
+    cpu::QkvWriteArgs args = switches_.args(inputs, 1, false);
+    args.tokens = q.shape(0);
+    args.dtype = dtype_of(q);
+    args.q = q.data<void>();
+    args.q_stride = q.shape(1);
+    args.q_dim = head_dim_;
+    args.q_out = outputs[0].data<void>();
+    run_on_cpu(*this, [args] { cpu::qkv_write(args); });
+  }
+  const char* name() const override { return "PrepareQueries"; }
+
+ private:
+  QkvSwitches switches_;
+  int head_dim_;
+};
+
+void check_norm(const mx::array& norm, int heads, int dim, bool rows) {
+  OCTAVO_CHECK(norm.shape() == mx::Shape{rows ? heads * dim : dim});
+}
+
+void check_rotation(const QkvOptions& options, int head_dim) {
+  if (!options.inverse_frequencies) return;
+  const mx::array& frequencies = *options.inverse_frequencies;
+  OCTAVO_CHECK(frequencies.dtype() == mx::float32 && frequencies.ndim() == 1);
+  OCTAVO_CHECK(2 * frequencies.shape(0) <= head_dim);
+}
 
 void check_options(const PageGeometry& g, const QkvOptions& options) {
   OCTAVO_CHECK(!g.values_in_keys);
   OCTAVO_CHECK(options.q_heads > 0 && options.q_heads % g.kv_heads == 0);
   OCTAVO_CHECK(options.q_norm.has_value() == options.k_norm.has_value());
+  OCTAVO_CHECK(!options.values_are_keys || g.k_dim == g.v_dim);
   if (options.q_norm) {
     OCTAVO_CHECK(options.q_norm->dtype() == options.k_norm->dtype());
-    for (const auto* norm : {&*options.q_norm, &*options.k_norm})
-      OCTAVO_CHECK(norm->shape() == mx::Shape{g.k_dim});
+    const bool rows = options.q_norm->shape(0) != g.k_dim;
+    check_norm(*options.q_norm, options.q_heads, g.k_dim, rows);
+    check_norm(*options.k_norm, g.kv_heads, g.k_dim, rows);
   }
-  if (options.inverse_frequencies) {
-    const mx::array& frequencies = *options.inverse_frequencies;
-    OCTAVO_CHECK(frequencies.dtype() == mx::float32 && frequencies.ndim() == 1);
-    OCTAVO_CHECK(2 * frequencies.shape(0) <= g.k_dim);
-  }
+  check_rotation(options, g.k_dim);
 }
 
 }  // namespace
@@ -97,25 +168,36 @@ QkvWritten qkv_write(const KvPages& pages, const mx::array& qkv, const BatchLayo
   const PageGeometry& g = pages.geometry;
   check_layout(pages, layout, block_tables);
   check_options(g, options);
-  const int width = options.q_heads * g.k_dim + g.kv_heads * (g.k_dim + g.v_dim);
+  const int v_width = options.values_are_keys ? 0 : g.v_dim;
+  const int width = options.q_heads * g.k_dim + g.kv_heads * (g.k_dim + v_width);
   OCTAVO_CHECK((qkv.shape() == mx::Shape{layout.tokens(), width}) && dtype_of(qkv) == g.dtype);
   if (pages.path == KernelPath::kReference) {
     return reference::qkv_write(pages, qkv, layout, block_tables, options);
   }
   std::vector<mx::array> inputs = page_inputs(pages, layout, block_tables);
   inputs.push_back(qkv);
-  if (options.q_norm) {
-    inputs.push_back(*options.q_norm);
-    inputs.push_back(*options.k_norm);
-  }
-  if (options.inverse_frequencies) {
-    inputs.push_back(layout.positions);
-    inputs.push_back(*options.inverse_frequencies);
-  }
+  add_inputs(options, layout, true, inputs);
   auto outputs = mx::array::make_arrays(
       {{layout.tokens(), options.q_heads, g.k_dim}, pages.bytes.shape()}, {qkv.dtype(), mx::uint8},
       std::make_shared<QkvWrite>(kernel_stream(), g, options), inputs);
   return {outputs[0], {outputs[1], g, pages.path}};
+}
+
+mx::array prepare_queries(const mx::array& q, const BatchLayout& layout, const QkvOptions& options,
+                          KernelPath path) {
+  OCTAVO_CHECK(q.ndim() == 2 && q.shape(0) == layout.tokens());
+  OCTAVO_CHECK(options.q_heads > 0 && q.shape(1) % options.q_heads == 0);
+  const int head_dim = q.shape(1) / options.q_heads;
+  if (options.q_norm) {
+    check_norm(*options.q_norm, options.q_heads, head_dim, options.q_norm->shape(0) != head_dim);
+  }
+  check_rotation(options, head_dim);
+  if (path == KernelPath::kReference) return reference::prepare_queries(q, layout, options);
+  std::vector<mx::array> inputs = {q};
+  add_inputs(options, layout, false, inputs);
+  return mx::array({q.shape(0), options.q_heads, head_dim}, q.dtype(),
+                   std::make_shared<PrepareQueries>(kernel_stream(), options, head_dim),
+                   std::move(inputs));
 }
 
 }  // namespace octavo

@@ -9,11 +9,17 @@ namespace octavo {
 
 struct QkvOptions {
   int q_heads = 0;
-  std::optional<mx::array> q_norm = {};  // [k_dim]: RMS norm of each head, before the rotation
-  std::optional<mx::array> k_norm = {};  // [k_dim], given when q_norm is, of the same type
+  // RMS norm before the rotation: [k_dim] of each head, or [heads * k_dim] of all heads together.
+  std::optional<mx::array> q_norm = {};
+  std::optional<mx::array> k_norm = {};  // given when q_norm is, of the same type and kind
+  bool v_norm = false;                   // RMS norm of each v head, without a weight
   float norm_eps = 1e-6f;
   std::optional<mx::array> inverse_frequencies = {};  // [R] float32, 2 R <= k_dim: rope.h
   float rope_magnitude = 1;
+  // q is multiplied by 1 + beta * log(1 + floor(position / period)) after the rotation.
+  float position_beta = 0;
+  float position_period = 1;
+  bool values_are_keys = false;  // there are no v columns: v is k as it came, v_dim = k_dim
 };
 
 struct QkvWritten {
@@ -22,15 +28,21 @@ struct QkvWritten {
 };
 
 // Norms and rotates q and k, and writes k and v into the pages in place. Values are rounded to
-// qkv's type after the norm and after the rotation.
+// qkv's type after each operation.
 // qkv: [T, q_heads * k_dim + kv_heads * (k_dim + v_dim)] of the geometry's dtype: the q heads, then
-// the k heads, then the v heads
+// the k heads, then the v heads, if they are not the keys
 QkvWritten qkv_write(const KvPages& pages, const mx::array& qkv, const BatchLayout& layout,
                      const mx::array& block_tables, const QkvOptions& options);
 
+// The same for q alone, of a layer that reads what another one writes. q: [T, q_heads * head_dim].
+// Returns [T, q_heads, head_dim].
+mx::array prepare_queries(const mx::array& q, const BatchLayout& layout, const QkvOptions& options,
+                          KernelPath path = KernelPath::kNative);
+
 namespace reference {
+mx::array prepare_queries(const mx::array& q, const BatchLayout& layout, const QkvOptions& options);
 QkvWritten qkv_write(const KvPages& pages, const mx::array& qkv, const BatchLayout& layout,
                      const mx::array& block_tables, const QkvOptions& options);
-}
+}  // namespace reference
 
 }  // namespace octavo

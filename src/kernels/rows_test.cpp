@@ -55,6 +55,25 @@ TEST(GatedActivation, EqualsTheReference) {
   }
 }
 
+TEST(GatedActivation, TakesColumnsOfAWiderMatrix) {
+  std::mt19937 random(4);
+  for (mx::Dtype dtype : kDtypes) {
+    const mx::array gate = random_array(random, {70, 250}, dtype);
+    const mx::array up = random_array(random, {70, 1000}, dtype);
+    for (int first : {0, 250, 333, 750}) {
+      const mx::array columns =
+          mx::contiguous(mx::slice(up, {0, first}, {70, first + gate.shape(1)}));
+      const auto taken = floats_of(gated_activation(gate, up, first, Activation::kGeluTanh));
+      EXPECT_TRUE(
+          same_bits(taken, floats_of(gated_activation(gate, columns, Activation::kGeluTanh))));
+      EXPECT_LT(largest_difference(gated_activation(gate, up, first, Activation::kGeluTanh),
+                                   gated_activation(gate, up, first, Activation::kGeluTanh,
+                                                    KernelPath::kReference)),
+                tolerance_of(dtype));
+    }
+  }
+}
+
 TEST(Rows, BothPathsOfEveryRowOperationAreTaken) {
   auto before = launch_counts();
   const mx::array x = mx::ones({2, 1, 8});

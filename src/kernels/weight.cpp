@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <utility>
 
 #include "base/compute_pool.h"
@@ -88,6 +89,22 @@ Weight make_gguf_weight(int rows, int cols, WeightFormat format, std::span<const
   const WeightView source{.format = format, .rows = rows, .cols = cols, .data = blocks.data()};
   expect_bytes(blocks, rows * source.row_bytes());
   return pack(source, row_order);
+}
+
+Weight take_strips(const Weight& weight, std::span<const int> strips) {
+  OCTAVO_CHECK(weight.rows % kStripRows == 0);
+  const auto count = static_cast<int>(strips.size());
+  PackedLayout layout = weight.layout;
+  layout.rows = int64_t{count} * kStripRows;
+  const int64_t bytes = layout.strip_bytes();
+  mx::array packed = make_device_buffer({count, static_cast<int>(bytes)}, mx::uint8);
+  auto* to = packed.data<std::byte>();
+  for (int strip : strips) {
+    OCTAVO_CHECK(strip >= 0 && strip < weight.layout.strips());
+    std::memcpy(to, weight.view().strip(strip), static_cast<size_t>(bytes));
+    to += bytes;
+  }
+  return {count * kStripRows, weight.cols, layout, std::move(packed)};
 }
 
 mx::array dequantize(const Weight& weight) {

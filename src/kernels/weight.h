@@ -47,6 +47,10 @@ Weight make_mxfp4_weight(int rows, int cols, std::span<const std::byte> packed,
 Weight make_gguf_weight(int rows, int cols, WeightFormat format, std::span<const std::byte> blocks,
                         RowOrder row_order = {});
 
+// Strips (kStripRows rows each) of a matrix of whole strips one below the other, packed as they
+// are.
+Weight take_strips(const Weight& weight, std::span<const int> strips);
+
 // What a weight of this shape will take once packed.
 size_t packed_bytes(const WeightView& source);
 

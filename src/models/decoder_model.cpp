@@ -8,6 +8,7 @@
 #include "base/overloaded.h"
 #include "kernels/linear.h"
 #include "models/layers/attention.h"
+#include "models/layers/mla.h"
 #include "models/layers/mlp.h"
 
 namespace octavo {
@@ -54,6 +55,9 @@ std::unique_ptr<Sublayer> DecoderModel::load_mixer(int layer, const std::string&
                         },
                         [&](const GatedDeltaPlan&) -> Made {
                           throw SetupError("gated delta layers are not there yet");
+                        },
+                        [&](const MlaPlan& plan) -> Made {
+                          return std::make_unique<Mla>(plan, plan_, layer, dtype_, prefix, source);
                         },
                     },
                     plan_.layers[static_cast<size_t>(layer)].mixer);

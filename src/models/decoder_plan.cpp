@@ -31,6 +31,14 @@ uint64_t DecoderPlan::parameters() const {
   return count;
 }
 
+uint64_t DecoderPlan::decoded_bytes(DType dtype) const {
+  uint64_t bytes = 0;
+  for (const auto& layer : layers) {
+    if (const auto* mla = std::get_if<MlaPlan>(&layer.mixer)) bytes += mla->decoded_bytes(dtype);
+  }
+  return bytes;
+}
+
 std::vector<uint64_t> DecoderPlan::row_elements() const {
   std::vector<uint64_t> elements;
   const auto of = [](const auto& part) { return part.row_elements(); };

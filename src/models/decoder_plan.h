@@ -8,6 +8,7 @@
 
 #include "models/plans/attention_plan.h"
 #include "models/plans/gated_delta_plan.h"
+#include "models/plans/mla_plan.h"
 #include "models/plans/mlp_plan.h"
 #include "models/rope_scaling.h"
 
@@ -21,7 +22,7 @@ struct HalfPlan {
 };
 
 struct LayerPlan {
-  std::variant<AttentionPlan, GatedDeltaPlan> mixer = AttentionPlan{};
+  std::variant<AttentionPlan, GatedDeltaPlan, MlaPlan> mixer = AttentionPlan{};
   std::variant<MlpPlan> ffn = MlpPlan{};
   std::string mixer_name = "self_attn";  // module names below the layer's prefix
   std::string ffn_name = "mlp";
@@ -56,6 +57,8 @@ struct DecoderPlan {
   std::vector<CacheSpec> cache_specs(DType dtype, KvFormat format) const;
 
   uint64_t parameters() const;
+  // Memory for weights that are decoded at load, beside what the file's own formats take.
+  uint64_t decoded_bytes(DType dtype) const;
   // What each layer makes of a row, in elements.
   std::vector<uint64_t> row_elements() const;
   // The widest row that meets a matrix.

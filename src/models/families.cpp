@@ -15,8 +15,9 @@ struct Family {
   DecoderPlan (*plan)(const Config&);
 };
 
-constexpr std::array<Family, 5> kFamilies = {{
+constexpr std::array<Family, 6> kFamilies = {{
     {"llama", plan_llama},
+    {"minicpm3", plan_minicpm3},
     {"mistral", plan_mistral},
     {"qwen2", plan_qwen2},
     {"qwen3", plan_qwen3},

@@ -17,6 +17,7 @@ std::vector<std::string> known_model_types();
 
 // One per family file.
 DecoderPlan plan_llama(const Config& config);
+DecoderPlan plan_minicpm3(const Config& config);
 DecoderPlan plan_mistral(const Config& config);
 DecoderPlan plan_qwen2(const Config& config);
 DecoderPlan plan_qwen3(const Config& config);

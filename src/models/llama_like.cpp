@@ -30,7 +30,7 @@ AttentionPlan plan_attention(const Config& config, int hidden) {
 
 }  // namespace
 
-DecoderPlan plan_llama_like(const Config& config, const char* family) {
+DecoderPlan plan_frame(const Config& config, const char* family) {
   DecoderPlan plan;
   plan.family = family;
   plan.vocab = config.integer("vocab_size");
@@ -42,11 +42,17 @@ DecoderPlan plan_llama_like(const Config& config, const char* family) {
     config.fail("hidden_act", fmt::format("is \"{}\"; only silu is known for this family", act));
   }
   LayerPlan layer;
-  layer.attention() = plan_attention(config, plan.hidden);
   layer.mlp().intermediate = config.integer("intermediate_size", 8, 1 << 22);
-  plan.ropes = {plan_rope(config, layer.attention().head_dim)};
   const int layers = config.integer("num_hidden_layers", 1, 4096);
   plan.layers.assign(static_cast<size_t>(layers), layer);
+  return plan;
+}
+
+DecoderPlan plan_llama_like(const Config& config, const char* family) {
+  DecoderPlan plan = plan_frame(config, family);
+  const AttentionPlan attention = plan_attention(config, plan.hidden);
+  for (auto& layer : plan.layers) layer.attention() = attention;
+  plan.ropes = {plan_rope(config, attention.head_dim)};
   return plan;
 }
 

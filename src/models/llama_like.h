@@ -6,6 +6,9 @@
 
 namespace octavo {
 
+// What stands around the layers, and layers of which only the MLP is planned.
+DecoderPlan plan_frame(const Config& config, const char* family);
+
 // Pre-norm decoder, grouped-query attention with rope in every layer, gated SiLU MLP, no biases.
 DecoderPlan plan_llama_like(const Config& config, const char* family);
 

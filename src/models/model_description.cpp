@@ -63,6 +63,7 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   description.file_bytes = checkpoint.file_bytes();
   description.quantization = quantization_of(config);
   description.container = checkpoint.gguf() != nullptr ? "GGUF" : "safetensors";
+  description.weights_bytes = description.plan.decoded_bytes(description.dtype);
   for (const auto& tensor : checkpoint.tensors()) {
     description.weights_bytes += packed_size(tensor);
     description.bytes_by_type[std::string(tensor_type_name(tensor.type))] += tensor.bytes.size();

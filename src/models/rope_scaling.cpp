@@ -60,13 +60,37 @@ float scale_yarn(std::vector<double>& period, const Config& scaling, double base
                             yarn_magnitude(factor, scaling.number_or("mscale_all_dim", 0)));
 }
 
-void divide_by_factors(std::vector<double>& period, const Config& scaling) {
-  const auto& factors = scaling.json().at("factors");
-  if (factors.size() != period.size()) {
-    scaling.fail("factors",
-                 fmt::format("has {} entries, expected {}", factors.size(), period.size()));
+// The list under `key`, one factor for each period.
+std::vector<double> factors_of(const Config& scaling, const char* key, size_t count) {
+  std::vector<double> factors;
+  if (scaling.has(key) && scaling.json().at(key).is_array()) {
+    for (const auto& factor : scaling.json().at(key)) {
+      if (!factor.is_number()) scaling.fail(key, "holds something that is no number");
+      factors.push_back(factor.get<double>());
+    }
   }
-  for (size_t i = 0; i < period.size(); ++i) period[i] *= factors[i].get<double>();
+  if (factors.size() != count)
+    scaling.fail(key, fmt::format("has {} entries, expected {}", factors.size(), count));
+  return factors;
+}
+
+void multiply(std::vector<double>& period, const std::vector<double>& factors) {
+  for (size_t i = 0; i < period.size(); ++i) period[i] *= factors[i];
+}
+
+// LongRoPE has factors for short and for long contexts. A context that outgrows the original one
+// would change the angles of all its earlier tokens, so only one set of factors can be honoured.
+float scale_longrope(std::vector<double>& period, const Config& scaling, double max_context) {
+  const auto factors = factors_of(scaling, "long_factor", period.size());
+  if (factors_of(scaling, "short_factor", period.size()) != factors) {
+    scaling.fail("short_factor",
+                 "differs from long_factor; factors that change with the length of the context are "
+                 "not supported");
+  }
+  multiply(period, factors);
+  const double original = scaling.number_or("original_max_position_embeddings", 4096);
+  const double growth = max_context / original;
+  return growth <= 1 ? 1 : static_cast<float>(std::sqrt(1 + std::log(growth) / std::log(original)));
 }
 
 }  // namespace
@@ -88,10 +112,14 @@ RopePlan plan_rope(const Config& config, int dims) {
     } else if (type == "yarn") {
       plan.magnitude = scale_yarn(period, *scaling, base, dims);
     } else if (type == "factors") {
-      divide_by_factors(period, *scaling);
+      multiply(period, factors_of(*scaling, "factors", period.size()));
+    } else if (type == "longrope") {
+      plan.magnitude =
+          scale_longrope(period, *scaling, config.number_or("max_position_embeddings", 2048));
     } else if (type != "default") {
-      scaling->fail("rope_type",
-                    fmt::format("is \"{}\"; known are default, linear, llama3, yarn", type));
+      scaling->fail(
+          "rope_type",
+          fmt::format("is \"{}\"; known are default, linear, llama3, longrope, yarn", type));
     }
   }
   for (double p : period) plan.inverse_frequencies.push_back(static_cast<float>(1 / p));

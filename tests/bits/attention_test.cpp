@@ -192,6 +192,8 @@ BitsReport check_attention_bits(cpu::Isa isa) {
     compare(make_latent_subject(dtype, 288, 256, 5), report);
     compare(make_latent_subject(dtype, 72, 40, 70), report);
   }
+  compare(make_subject(DType::kBFloat16, KvFormat::kPlain, 512, 512, plain), report);
+  compare(make_subject(DType::kBFloat16, KvFormat::kPlain, 256, 256, windowed), report);
   return report;
 }
 

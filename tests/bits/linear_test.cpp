@@ -151,7 +151,17 @@ TEST_P(BitsLinear, FusedFormsInEveryBatch) {
         [&](const mx::array& x) {
           LinearOptions with_residual;
           with_residual.residual = mx::contiguous(mx::slice(x, {0, 0}, {x.shape(0), 37}));
+          with_residual.scale = 0.22f;
           return linear(x, weights[1], with_residual);
+        },
+        mx::bfloat16, random);
+    cases += compare_batches(
+        [&](const mx::array& x) {
+          LinearOptions capped;
+          capped.scale = 0.5f;
+          capped.soft_cap = 30;
+          capped.out_dtype = mx::float32;
+          return linear(x, weights[1], capped);
         },
         mx::bfloat16, random);
     if (HasFailure()) return;

@@ -23,6 +23,8 @@ CASES = {
     "llama-tied": Case("llama-tied", "llama", "Llama 3.2", "tied embeddings"),
     "smollm2": Case("smollm2", "llama", "SmolLM2", "9 heads, 3 KV heads"),
     "smollm3": Case("smollm3", "smollm3", "SmolLM3", "layers without rope"),
+    "minicpm3": Case("minicpm3", "minicpm3", "MiniCPM3 4B", "latent attention; scales on embeddings, layers, logits"),
+    "minicpm3-biases": Case("minicpm3", "minicpm3", "MiniCPM3", "biases", {"overrides": (("attention_bias", True),)}),
     "mistral": Case("mistral", "mistral", "Mistral 7B", "a window in every layer",
                     oracle="mlx-lm's layers with our window mask (it ignores sliding_window)"),
     "qwen2": Case("qwen2", "qwen2", "Qwen2, Qwen2.5", "biases on q, k, v"),

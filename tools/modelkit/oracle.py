@@ -22,7 +22,8 @@ def load(config: dict, weights: dict[str, mx.array]) -> nn.Module:
     model_class, args_class = _get_classes(config=dense)
     model = model_class(args_class.from_dict(dense))
     weights = {name: mx.array(value).astype(mx.float32) for name, value in weights.items()}
-    model.load_weights(list(model.sanitize(weights).items()))
+    sanitize = getattr(model, "sanitize", lambda as_they_are: as_they_are)
+    model.load_weights(list(sanitize(weights).items()))
     model.eval()
     mx.eval(model.parameters())
     return model

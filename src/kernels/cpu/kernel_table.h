@@ -50,7 +50,16 @@ struct RowsJob {
   }
 };
 
-// y = x W^T, or activation(x W^T) * (x U^T), + residual.
+// out = (x + scale * norm(y)) * out_scale; x and out are laid out as y is.
+struct AddRowsJob {
+  const void* x = nullptr;
+  RowsJob y = {};  // its arithmetic and prepared are not used
+  float scale = 1;
+  float out_scale = 1;
+  void* out = nullptr;
+};
+
+// y = scale * x W^T, or activation(x W^T) * (x U^T), + residual, capped.
 struct LinearJob {
   const std::byte* prepared = nullptr;
   Arithmetic arithmetic = Arithmetic::kFloat32;
@@ -62,6 +71,8 @@ struct LinearJob {
   DType bias_dtype = DType::kFloat32;
   Activation activation = Activation::kSilu;
   const void* residual = nullptr;  // laid out as the output
+  float scale = 1;                 // on the product and its bias; of one that is not gated
+  float soft_cap = 0;   // > 0: y becomes soft_cap * tanh(y / soft_cap); without gate and residual
   void* out = nullptr;  // row m at m * out_stride; this matrix's outputs from out_first on
   DType out_dtype = DType::kFloat32;
   int64_t out_stride = 0;
@@ -127,6 +138,7 @@ struct KernelTable {
 
   // y = norm(x) row by row, `out` like x.
   void (*norm_rows)(const RowsJob&, void* out, int64_t row_begin, int64_t row_end) = nullptr;
+  void (*add_rows)(const AddRowsJob&, int64_t row_begin, int64_t row_end) = nullptr;
   // activation(gate) * up over `count` elements of `dtype`.
   void (*gated)(const void* gate, const void* up, void* out, DType dtype, Activation activation,
                 int64_t count) = nullptr;
@@ -160,8 +172,7 @@ struct KernelTable {
   void (*merge_partials)(const AttentionItem&, std::byte* scratch) = nullptr;
   void (*qkv_rows)(const QkvJob&, int64_t token_begin, int64_t token_end) = nullptr;
 
-  // scratch: of the size of the unit's state.
-  void (*conv_unit)(const ConvItem&, std::byte* scratch) = nullptr;
+  void (*conv_rows)(const ConvItem&) = nullptr;
   // Decay and strength of the rows, for all heads.
   void (*delta_gates)(const DeltaJob&, int64_t row_begin, int64_t row_end) = nullptr;
   // Bytes of scratch, aligned to 64, for delta_head.

@@ -33,6 +33,8 @@ std::vector<LinearJob> jobs_of(const LinearArgs& args, const RowsJob& x) {
         .bias_dtype = args.bias_dtype,
         .activation = args.activation,
         .residual = args.residual,
+        .scale = args.scale,
+        .soft_cap = args.soft_cap,
         .out = args.out,
         .out_dtype = args.out_dtype,
         .out_stride = args.out_stride,

@@ -25,6 +25,8 @@ struct LinearArgs {
   Activation activation = Activation::kSilu;
   DType bias_dtype = DType::kFloat32;
   const void* residual = nullptr;
+  float scale = 1;
+  float soft_cap = 0;
   void* out = nullptr;
   DType out_dtype = DType::kFloat32;
   int64_t out_stride = 0;

@@ -21,7 +21,7 @@ struct TokenSlot {
 struct QkvJob {
   const void* q = nullptr;
   const void* k = nullptr;
-  const void* v = nullptr;
+  const void* v = nullptr;  // may be k itself
   int64_t q_stride = 0;
   int64_t k_stride = 0;
   int64_t v_stride = 0;
@@ -30,11 +30,14 @@ struct QkvJob {
   int64_t q_dim = 0;
   const void* q_norm = nullptr;  // [q_dim], or no norm
   const void* k_norm = nullptr;  // [k_dim], or no norm
+  bool norms_rows = false;       // the norms are over all heads of a token together: [heads * dim]
+  bool norms_values = false;     // RMS norm of each v head, without a weight
   DType norm_dtype = DType::kFloat32;
   float eps = 0;
   const float* cosine = nullptr;  // [T, pairs], or no rotation
   const float* sine = nullptr;
   int64_t pairs = 0;
+  const float* q_scale = nullptr;    // [T], or none: on q, last
   void* q_out = nullptr;             // [T, q_heads, q_dim]
   const TokenSlot* slots = nullptr;  // [T], or no k and v
   PageLayout layout;

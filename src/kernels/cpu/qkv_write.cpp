@@ -1,6 +1,7 @@
 #include "kernels/cpu/qkv_write.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/compute_pool.h"
@@ -11,6 +12,16 @@ namespace octavo::cpu {
 namespace {
 
 constexpr int64_t kPieceElements = 16384;  // below this a second thread costs more than it brings
+
+std::vector<float> scales_of(const PositionScale& scale, int64_t tokens) {
+  std::vector<float> scales;
+  scales.reserve(static_cast<size_t>(tokens));
+  for (int64_t t = 0; t < tokens; ++t) {
+    const float turns = std::floor(static_cast<float>(scale.positions[t]) / scale.period);
+    scales.push_back(1 + scale.beta * std::log(1 + turns));
+  }
+  return scales;
+}
 
 QkvJob job_of(const QkvWriteArgs& args) {
   QkvJob job;
@@ -25,6 +36,8 @@ QkvJob job_of(const QkvWriteArgs& args) {
   job.q_dim = args.q_dim;
   job.q_norm = args.q_norm;
   job.k_norm = args.k_norm;
+  job.norms_rows = args.norms_rows;
+  job.norms_values = args.norms_values;
   job.norm_dtype = args.norm_dtype;
   job.eps = args.eps;
   job.q_out = args.q_out;
@@ -40,6 +53,11 @@ void qkv_write(const QkvWriteArgs& args) {
   if (args.batch.pages != nullptr) {
     slots = token_slots(args.batch, args.tokens);
     job.slots = slots.data();
+  }
+  std::vector<float> scales;
+  if (args.position_scale.beta != 0) {
+    scales = scales_of(args.position_scale, args.tokens);
+    job.q_scale = scales.data();
   }
   const PageGeometry& g = args.batch.geometry;
   OCTAVO_CHECK(args.q_dim <= kLargestHead && g.k_dim <= kLargestHead && g.v_dim <= kLargestHead);

@@ -8,6 +8,13 @@
 
 namespace octavo::cpu {
 
+// q times 1 + beta * log(1 + floor(position / period)).
+struct PositionScale {
+  const int32_t* positions = nullptr;  // [T]
+  float beta = 0;                      // 0: none
+  float period = 1;
+};
+
 // One matrix of rows, or three: strides are elements from one token to the next.
 struct QkvWriteArgs {
   PagedBatch batch;  // without pages: only q
@@ -23,9 +30,12 @@ struct QkvWriteArgs {
   int64_t q_dim = 0;
   const void* q_norm = nullptr;
   const void* k_norm = nullptr;
+  bool norms_rows = false;
+  bool norms_values = false;
   DType norm_dtype = DType::kFloat32;
   float eps = 0;
   RopeJob rope;
+  PositionScale position_scale;
   void* q_out = nullptr;
 };
 void qkv_write(const QkvWriteArgs& args);

@@ -26,13 +26,35 @@ void norm_rows(const RowsJob& job, void* out) {
   });
 }
 
+void add_rows(const AddRowsJob& job) {
+  const KernelTable& table = kernels();
+  compute_pool().parallel_for(job.y.rows, rows_per_piece(job.y.cols),
+                              [&](int64_t begin, int64_t end) {
+                                prepare_thread();
+                                table.add_rows(job, begin, end);
+                              });
+}
+
 void gated_activation(const GatedArgs& args) {
   const KernelTable& table = kernels();
-  compute_pool().parallel_for(args.count, kPieceElements, [&](int64_t begin, int64_t end) {
-    prepare_thread();
-    table.gated(at(args.gate, args.dtype, begin), at(args.up, args.dtype, begin),
-                at(args.out, args.dtype, begin), args.dtype, args.activation, end - begin);
-  });
+  const auto run = [&](int64_t from, int64_t up_from, int64_t count) {
+    table.gated(at(args.gate, args.dtype, from), at(args.up, args.dtype, up_from),
+                at(args.out, args.dtype, from), args.dtype, args.activation, count);
+  };
+  if (args.up_stride == args.cols) {
+    compute_pool().parallel_for(args.rows * args.cols, kPieceElements,
+                                [&](int64_t begin, int64_t end) {
+                                  prepare_thread();
+                                  run(begin, begin, end - begin);
+                                });
+    return;
+  }
+  compute_pool().parallel_for(args.rows, rows_per_piece(args.cols),
+                              [&](int64_t begin, int64_t end) {
+                                prepare_thread();
+                                for (int64_t row = begin; row < end; ++row)
+                                  run(row * args.cols, row * args.up_stride, args.cols);
+                              });
 }
 
 }  // namespace octavo::cpu

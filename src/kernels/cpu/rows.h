@@ -1,4 +1,4 @@
-// rows.h (cpu) - the operations that treat each row on its own: norm, gated activation.
+// rows.h (cpu) - the operations that treat each row on its own: norm, sum, gated activation.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,17 @@ namespace octavo::cpu {
 // out = norm(job.x), laid out as x is.
 void norm_rows(const RowsJob& job, void* out);
 
+void add_rows(const AddRowsJob& job);
+
+// gate and out: [rows, cols]   up: row r at r * up_stride
 struct GatedArgs {
   const void* gate;
   const void* up;
   void* out;
   DType dtype;
-  int64_t count;
+  int64_t rows;
+  int64_t cols;
+  int64_t up_stride;
   Activation activation;
 };
 void gated_activation(const GatedArgs& args);

@@ -13,8 +13,13 @@ mx::array product(const mx::array& x, const Projection& layer) {
   return layer.bias ? mx::add(y, mx::astype(*layer.bias, mx::float32)) : y;
 }
 
-mx::array finish(const mx::array& y, const mx::array& x, const LinearOptions& options) {
+mx::array finish(mx::array y, const mx::array& x, const LinearOptions& options) {
   const mx::Dtype dtype = options.out_dtype.value_or(x.dtype());
+  y = mx::multiply(y, mx::array(options.scale));
+  if (options.soft_cap > 0) {
+    const mx::array cap(options.soft_cap);
+    y = mx::multiply(cap, mx::tanh(mx::divide(y, cap)));
+  }
   if (!options.residual) return mx::astype(y, dtype);
   return mx::astype(mx::add(mx::astype(*options.residual, mx::float32), y), dtype);
 }
@@ -38,9 +43,10 @@ mx::array gated_linear(const mx::array& x, const Projection& gate, const Project
                 x, options);
 }
 
-mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype) {
+mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype, float scale) {
   count_launch("embed.reference");
-  return mx::astype(mx::take(dequantize(table), tokens, 0), dtype);
+  const mx::array factor = mx::astype(mx::array(scale, dtype), mx::float32);
+  return mx::astype(mx::multiply(mx::take(dequantize(table), tokens, 0), factor), dtype);
 }
 
 }  // namespace octavo::reference

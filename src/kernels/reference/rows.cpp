@@ -1,19 +1,38 @@
 // The oracles of the row-wise operations, in plain MLX.
 #include "kernels/activation.h"
+#include "kernels/add_rows.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
 
 namespace octavo::reference {
 
-mx::array norm(const mx::array& x, const NormSpec& spec) {
-  count_launch("norm.reference");
+namespace {
+
+// In float32, not yet rounded.
+mx::array norm_wide(const mx::array& x, const NormSpec& spec) {
   mx::array wide = mx::astype(x, mx::float32);
   if (spec.kind == Norm::kLayer) wide = mx::subtract(wide, mx::mean(wide, -1, true));
   const mx::array mean = mx::mean(mx::square(wide), -1, true);
   mx::array y = mx::multiply(wide, mx::rsqrt(mx::add(mean, mx::array(spec.eps))));
   y = mx::multiply(y, mx::astype(spec.weight, mx::float32));
   if (spec.bias) y = mx::add(y, mx::astype(*spec.bias, mx::float32));
-  return mx::astype(y, x.dtype());
+  return y;
+}
+
+}  // namespace
+
+mx::array norm(const mx::array& x, const NormSpec& spec) {
+  count_launch("norm.reference");
+  return mx::astype(norm_wide(x, spec), x.dtype());
+}
+
+mx::array add_rows(const mx::array& x, const mx::array& y, const AddRowsOptions& options) {
+  count_launch("add_rows.reference");
+  const mx::array rows = options.norm ? norm_wide(y, *options.norm) : mx::astype(y, mx::float32);
+  mx::array sum = mx::add(mx::astype(x, mx::float32), mx::multiply(rows, mx::array(options.scale)));
+  sum = mx::multiply(sum, mx::array(options.out_scale));
+  if (x.dtype() == mx::float16) sum = mx::clip(sum, mx::array(-65504.0f), mx::array(65504.0f));
+  return mx::astype(sum, x.dtype());
 }
 
 mx::array rope(const mx::array& x, const mx::array& positions, const mx::array& inverse_frequencies,

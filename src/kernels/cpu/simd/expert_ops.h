@@ -9,8 +9,6 @@
 
 namespace octavo::cpu::OCTAVO_ISA {
 
-OCTAVO_INLINE Vec sigmoid(Vec x) { return div(set1(1), add(set1(1), exp(sub(zero(), x)))); }
-
 // Up to sixteen numbers; the lanes past them are minus infinity.
 OCTAVO_INLINE Vec load_logits(const float* from, int64_t count) {
   if (count >= kLanes) return load(from);

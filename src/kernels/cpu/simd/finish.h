@@ -1,4 +1,4 @@
-// finish.h - what follows a product: bias, gate, residual, rounding. No MLX.
+// finish.h - what follows a product: bias, gate, scale, residual, cap, rounding. No MLX.
 #pragma once
 
 #include "kernels/cpu/kernel_table.h"
@@ -18,6 +18,15 @@ OCTAVO_INLINE Vec gate_up(Activation activation, Vec gate, Vec up) {
   return mul(activation == Activation::kGeluTanh ? gelu_tanh(gate) : silu(gate), up);
 }
 
+// What plain products may have around them.
+OCTAVO_INLINE Vec scaled(const LinearJob& job, Vec v) {
+  return job.scale == 1 ? v : mul(v, set1(job.scale));
+}
+OCTAVO_INLINE Vec capped(const LinearJob& job, Vec v) {
+  if (job.soft_cap <= 0) return v;
+  return mul(set1(job.soft_cap), tanh(mul(v, set1(1 / job.soft_cap))));
+}
+
 template <bool Whole>
 OCTAVO_INLINE void finish_lanes(const LinearJob& job, int64_t row, int64_t n, int64_t count, Vec v,
                                 Vec up) {
@@ -28,9 +37,15 @@ OCTAVO_INLINE void finish_lanes(const LinearJob& job, int64_t row, int64_t n, in
   if (job.up.data != nullptr) {
     if (job.up_bias != nullptr) up = add(up, fetch(job.up_bias, job.bias_dtype, n));
     v = gate_up(job.activation, v, up);
+  } else {
+    v = scaled(job, v);
   }
   const int64_t index = row * job.out_stride + job.out_first + n;
-  if (job.residual != nullptr) v = add(fetch(job.residual, job.out_dtype, index), v);
+  if (job.residual != nullptr) {
+    v = add(fetch(job.residual, job.out_dtype, index), v);
+  } else {
+    v = capped(job, v);
+  }
   if constexpr (Whole) {
     store_as(job.out, job.out_dtype, index, v);
   } else {

@@ -46,7 +46,10 @@ OCTAVO_INLINE void finish_block(const LinearJob& job, int64_t strip, int64_t fir
       Vec up{{ups[m]}};
       if (job.up_bias != nullptr) up = add(up, up_bias);
       v = gate_up(job.activation, v, up);
+    } else {
+      v = scaled(job, v);
     }
+    if constexpr (!Gated && !Residual) v = capped(job, v);
     if constexpr (sizeof(Out) == 4) {
       if constexpr (Residual) v = add(load(static_cast<const float*>(job.residual) + at), v);
       store(static_cast<float*>(job.out) + at, v);

@@ -25,7 +25,7 @@ static void latent_rows(const LatentJob& job, int64_t token_begin, int64_t token
   for (int64_t t = token_begin; t < token_end; ++t) {
     std::byte* key = job.slots[t].page + job.slots[t].slot * l.k_row_bytes;
     widen(job.latent, job.dtype, t * l.k_dim, rank, row);
-    norm_head(row, rank, job.norm, job.norm_dtype, job.eps);
+    scale_head(row, rank, norm_factor(row, rank, job.eps), job.norm, job.norm_dtype, 0);
     narrow(row, job.dtype, rank, key, 0);
     move_rotated(job, job.latent, t * l.k_dim + rank, t, key, rank);
     for (int64_t h = t * job.heads; h < (t + 1) * job.heads; ++h)

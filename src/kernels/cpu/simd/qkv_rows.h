@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/qkv_job.h"
 #include "kernels/cpu/simd/attention.h"
+#include "kernels/cpu/simd/norm.h"
 
 namespace octavo::cpu::OCTAVO_ISA {
 
@@ -13,16 +14,33 @@ OCTAVO_INLINE void round_row(float* row, int64_t dim, DType dtype) {
   for (int64_t d = 0; d < dim; d += kLanes) store(row + d, round_to(dtype, load(row + d)));
 }
 
-// row / sqrt(mean(row^2) + eps) * weight; zeros after the row's end stay zeros.
-OCTAVO_INLINE void norm_head(float* row, int64_t dim, const void* weight, DType dtype, float eps) {
+// 1 / sqrt(mean(row^2) + eps) of a padded row.
+OCTAVO_INLINE float norm_factor(const float* row, int64_t dim, float eps) {
   Vec squares = zero();
   for (int64_t d = 0; d < dim; d += kLanes) squares = fma(load(row + d), load(row + d), squares);
-  const float mean = sum(squares) / static_cast<float>(dim);
-  const Vec scale = set1(1 / __builtin_sqrtf(mean + eps));
+  return 1 / __builtin_sqrtf(sum(squares) / static_cast<float>(dim) + eps);
+}
+
+// The same of `count` numbers where they stand.
+OCTAVO_INLINE float norm_factor_of(const void* from, DType dtype, int64_t index, int64_t count,
+                                   float eps) {
+  Vec squares = zero();
+  for (int64_t i = 0; i < count; i += kLanes) {
+    const Vec v = load_upto16(from, dtype, index + i, count - i);
+    squares = fma(v, v, squares);
+  }
+  return 1 / __builtin_sqrtf(sum(squares) / static_cast<float>(count) + eps);
+}
+
+// row * factor * weight, the weight from element `first` on, or none; zeros after the row's end
+// stay zeros.
+OCTAVO_INLINE void scale_head(float* row, int64_t dim, float factor, const void* weight,
+                              DType dtype, int64_t first) {
+  const Vec scale = set1(factor);
   for (int64_t d = 0; d < dim; d += kLanes) {
-    const Vec w =
-        d + kLanes <= dim ? load_as(weight, dtype, d) : load_part(weight, dtype, d, dim - d);
-    store(row + d, mul(mul(load(row + d), scale), w));
+    Vec v = mul(load(row + d), scale);
+    if (weight != nullptr) v = mul(v, load_upto16(weight, dtype, first + d, dim - d));
+    store(row + d, v);
   }
 }
 
@@ -98,35 +116,67 @@ static void write_v(const PageLayout& l, std::byte* head, int64_t slot, const fl
   }
 }
 
-// Loads a head and brings it to the form attention reads, rounded after each operation.
-OCTAVO_INLINE void prepare_head(const QkvJob& job, const void* from, int64_t index, int64_t dim,
-                                const void* norm, int64_t token, float* row) {
-  widen(from, job.dtype, index, dim, row);
-  if (norm != nullptr) {
-    norm_head(row, dim, norm, job.norm_dtype, job.eps);
-    round_row(row, dim, job.dtype);
+// The heads of one token's q or k.
+struct HeadRows {
+  const void* from;
+  int64_t first;  // element of the first head
+  int64_t heads;
+  int64_t dim;
+  const void* norm;  // weights, or none
+  float row_factor;  // of a norm over all heads
+};
+
+OCTAVO_INLINE HeadRows heads_of(const QkvJob& job, const void* from, int64_t first, int64_t heads,
+                                int64_t dim, const void* norm) {
+  HeadRows rows{from, first, heads, dim, norm, 0};
+  if (norm != nullptr && job.norms_rows)
+    rows.row_factor = norm_factor_of(from, job.dtype, first, heads * dim, job.eps);
+  return rows;
+}
+
+// Loads head `h` and brings it to the form attention reads, rounded after each operation.
+OCTAVO_INLINE void prepare_head(const QkvJob& job, const HeadRows& rows, int64_t h, int64_t token,
+                                float* row) {
+  widen(rows.from, job.dtype, rows.first + h * rows.dim, rows.dim, row);
+  if (rows.norm != nullptr) {
+    const float factor = job.norms_rows ? rows.row_factor : norm_factor(row, rows.dim, job.eps);
+    scale_head(row, rows.dim, factor, rows.norm, job.norm_dtype, job.norms_rows ? h * rows.dim : 0);
+    round_row(row, rows.dim, job.dtype);
   }
   if (job.cosine != nullptr) {
     rotate_head(row, job.pairs, job.cosine + token * job.pairs, job.sine + token * job.pairs);
-    round_row(row, dim, job.dtype);
+    round_row(row, rows.dim, job.dtype);
   }
+}
+
+OCTAVO_INLINE void prepare_value(const QkvJob& job, int64_t index, float* row) {
+  const int64_t dim = job.layout.v_dim;
+  widen(job.v, job.dtype, index, dim, row);
+  if (!job.norms_values) return;
+  scale_head(row, dim, norm_factor(row, dim, job.eps), nullptr, job.dtype, 0);
+  round_row(row, dim, job.dtype);
 }
 
 static void qkv_rows(const QkvJob& job, int64_t token_begin, int64_t token_end) {
   alignas(64) float row[kLargestHead + kLanes];
   const PageLayout& l = job.layout;
   for (int64_t t = token_begin; t < token_end; ++t) {
+    const HeadRows q = heads_of(job, job.q, t * job.q_stride, job.q_heads, job.q_dim, job.q_norm);
     for (int64_t h = 0; h < job.q_heads; ++h) {
-      prepare_head(job, job.q, t * job.q_stride + h * job.q_dim, job.q_dim, job.q_norm, t, row);
+      prepare_head(job, q, h, t, row);
+      if (job.q_scale != nullptr) {
+        scale_head(row, job.q_dim, job.q_scale[t], nullptr, job.dtype, 0);
+      }
       narrow(row, job.dtype, job.q_dim, job.q_out, (t * job.q_heads + h) * job.q_dim);
     }
     if (job.slots == nullptr) continue;
+    const HeadRows k = heads_of(job, job.k, t * job.k_stride, l.kv_heads, l.k_dim, job.k_norm);
     for (int64_t h = 0; h < l.kv_heads; ++h) {
       std::byte* head = job.slots[t].page + h * l.head_bytes;
-      prepare_head(job, job.k, t * job.k_stride + h * l.k_dim, l.k_dim, job.k_norm, t, row);
+      prepare_head(job, k, h, t, row);
       write_k(l, head, job.slots[t].slot, row);
       if (l.values_in_keys) continue;
-      widen(job.v, job.dtype, t * job.v_stride + h * l.v_dim, l.v_dim, row);
+      prepare_value(job, t * job.v_stride + h * l.v_dim, row);
       write_v(l, head, job.slots[t].slot, row);
     }
   }

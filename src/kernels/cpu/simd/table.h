@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/simd/add_rows.h"
 #include "kernels/cpu/simd/argmax.h"
 #include "kernels/cpu/simd/attention.h"
 #include "kernels/cpu/simd/attention_amx.h"
@@ -88,6 +89,7 @@ const KernelTable& kernel_table() {
       .add_weighted = add_weighted,
       .finish_sums = finish_sums,
       .norm_rows = norm_rows,
+      .add_rows = add_rows,
       .gated = gated,
       .argmax = argmax,
       .block_maxima = block_maxima,
@@ -103,7 +105,7 @@ const KernelTable& kernel_table() {
       .partial_floats = partial_floats,
       .merge_partials = merge_partials,
       .qkv_rows = qkv_rows,
-      .conv_unit = conv_unit,
+      .conv_rows = conv_rows,
       .delta_gates = delta_gates,
       .delta_scratch = delta_scratch,
       .delta_head = delta_head,

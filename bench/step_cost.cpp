@@ -56,6 +56,18 @@ Work delta_work(const GatedDeltaPlan& d, const StateSpec& spec, int hidden, cons
   return {rows.sequences * rows.rows * (matrices + state), 2 * rows.sequences * spec.bytes()};
 }
 
+// One expert's, or all of a layer's in one tensor.
+bool is_expert(const std::string& name) {
+  for (const char* part : {".experts.", ".switch_mlp.", "_exps."})
+    if (name.find(part) != std::string::npos) return true;
+  return false;
+}
+
+uint64_t ffn_products(const LayerPlan& layer, int hidden) {
+  if (layer.moe() != nullptr) return layer.moe()->active_parameters(hidden);
+  return std::visit([&](const auto& ffn) { return ffn.parameters(hidden); }, layer.ffn);
+}
+
 StepCost step_cost(const ModelDescription& model, uint64_t weight_bytes, const Rows& rows,
                    KvFormat kv_format) {
   const DecoderPlan& plan = model.plan;
@@ -78,9 +90,7 @@ StepCost step_cost(const ModelDescription& model, uint64_t weight_bytes, const R
         plan.layers[i].mixer);
     products += work.products;
     cost.kv_bytes += work.cache_bytes;
-    products += rows.sequences * rows.rows *
-                std::visit([&](const auto& ffn) { return ffn.parameters(plan.hidden); },
-                           plan.layers[i].ffn);
+    products += rows.sequences * rows.rows * ffn_products(plan.layers[i], plan.hidden);
   }
   cost.flops = 2 * products;
   return cost;
@@ -101,16 +111,23 @@ StepCost& StepCost::operator+=(const StepCost& other) {
   return *this;
 }
 
-uint64_t step_weight_bytes(const Checkpoint& checkpoint, const DecoderPlan& plan) {
-  uint64_t bytes = 0;
+uint64_t StepWeights::read_by(uint64_t tokens) const {
+  if (!moe) return always;
+  return always + static_cast<uint64_t>(static_cast<double>(experts) * moe->expected_share(tokens));
+}
+
+StepWeights step_weights(const Checkpoint& checkpoint, const DecoderPlan& plan) {
+  StepWeights weights;
+  for (const auto& layer : plan.layers)
+    if (layer.moe() != nullptr) weights.moe = *layer.moe();
   for (const TensorView& tensor : checkpoint.tensors()) {
     const bool embedding =
         tensor.name.starts_with("model.embed_tokens.") || tensor.name == "token_embd.weight";
     const bool head = tensor.name.starts_with("lm_head.") || tensor.name == "output.weight";
     if (plan.tied_embeddings ? head : embedding) continue;
-    bytes += tensor.bytes.size();
+    (is_expert(tensor.name) ? weights.experts : weights.always) += tensor.bytes.size();
   }
-  return bytes;
+  return weights;
 }
 
 StepCost decode_cost(const ModelDescription& model, uint64_t weight_bytes, int sequences,

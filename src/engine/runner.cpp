@@ -45,7 +45,7 @@ mx::array Runner::queue_layers(const Batch& batch) {
     OCTAVO_CHECK(last_drawn_.has_value());
     tokens = place_tokens(tokens, int_array(batch.token_sources), *last_drawn_);
   }
-  const mx::array embedded = model_.embed(tokens, options_.path);
+  const Embedded embedded = model_.embed(tokens, options_.path);
   mx::array hidden = model_.forward(embedded, layout, tables, kv_, options_.path);
   if (options_.fails && options_.fails(batch)) hidden = fail_when_run(hidden);
   return hidden;

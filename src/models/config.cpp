@@ -97,6 +97,23 @@ std::vector<int> Config::integers(const std::string& key) const {
   return numbers;
 }
 
+std::vector<std::string> Config::texts(const std::string& key) const {
+  std::vector<std::string> result;
+  if (!has(key)) return result;
+  if (!object_.at(key).is_array()) fail(key, "is not a list");
+  for (const auto& value : object_.at(key)) {
+    if (!value.is_string()) fail(key, "is not a list of texts");
+    result.push_back(value.get<std::string>());
+  }
+  return result;
+}
+
+Config Config::with_defaults(const nlohmann::json& defaults) const {
+  nlohmann::json merged = defaults;
+  merged.update(object_);
+  return {std::move(merged), origin_};
+}
+
 std::optional<Config> Config::object(const std::string& key) const {
   if (!has(key)) return std::nullopt;
   if (!object_.at(key).is_object()) fail(key, "is not an object");

@@ -30,8 +30,13 @@ class Config {
   std::string text_or(const std::string& key, const std::string& fallback) const;
   // A number or a list of numbers; empty when absent.
   std::vector<int> integers(const std::string& key) const;
+  // A list of texts; empty when absent.
+  std::vector<std::string> texts(const std::string& key) const;
   // The object under `key`, or nothing.
   std::optional<Config> object(const std::string& key) const;
+
+  // The same with `defaults` for keys it does not have; a null stays one.
+  Config with_defaults(const nlohmann::json& defaults) const;
 
   [[noreturn]] void fail(const std::string& key, const std::string& problem) const;
 

@@ -2,6 +2,7 @@
 // follow. No MLX.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "models/plans/gated_delta_plan.h"
 #include "models/plans/mla_plan.h"
 #include "models/plans/mlp_plan.h"
+#include "models/plans/moe_plan.h"
+#include "models/plans/per_layer_input_plan.h"
 #include "models/rope_scaling.h"
 
 namespace octavo {
@@ -23,17 +26,19 @@ struct HalfPlan {
 
 struct LayerPlan {
   std::variant<AttentionPlan, GatedDeltaPlan, MlaPlan> mixer = AttentionPlan{};
-  std::variant<MlpPlan> ffn = MlpPlan{};
+  std::variant<MlpPlan, MoePlan> ffn = MlpPlan{};
   std::string mixer_name = "self_attn";  // module names below the layer's prefix
   std::string ffn_name = "mlp";
   HalfPlan mixer_half = {"input_layernorm", ""};
   HalfPlan ffn_half = {"post_attention_layernorm", ""};
+  std::string scalar;  // name of a number that multiplies the layer's result; empty: none
 
   // For families all of whose layers are of this kind.
   AttentionPlan& attention() { return std::get<AttentionPlan>(mixer); }
   const AttentionPlan& attention() const { return std::get<AttentionPlan>(mixer); }
   MlpPlan& mlp() { return std::get<MlpPlan>(ffn); }
   const MlpPlan& mlp() const { return std::get<MlpPlan>(ffn); }
+  const MoePlan* moe() const { return std::get_if<MoePlan>(&ffn); }  // null: another kind
 };
 
 struct DecoderPlan {
@@ -52,6 +57,7 @@ struct DecoderPlan {
   std::string head_name = "lm_head";  // empty: no logits are wanted
   std::vector<RopePlan> ropes;
   std::vector<LayerPlan> layers;
+  std::optional<PerLayerInputPlan> per_layer_input;  // in every layer, behind its two halves
 
   // What each layer keeps in the cache.
   std::vector<CacheSpec> cache_specs(DType dtype, KvFormat format) const;
@@ -59,7 +65,8 @@ struct DecoderPlan {
   uint64_t parameters() const;
   // Memory for weights that are decoded at load, beside what the file's own formats take.
   uint64_t decoded_bytes(DType dtype) const;
-  // What each layer makes of a row, in elements.
+  // What each layer makes of a row, in elements, and last what is made for all of them, if
+  // anything.
   std::vector<uint64_t> row_elements() const;
   // The widest row that meets a matrix.
   uint64_t widest_input() const;

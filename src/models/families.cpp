@@ -15,14 +15,22 @@ struct Family {
   DecoderPlan (*plan)(const Config&);
 };
 
-constexpr std::array<Family, 6> kFamilies = {{
+constexpr auto kFamilies = std::to_array<Family>({
+    {"deepseek_v2", plan_deepseek_v2},
+    {"deepseek_v3", plan_deepseek_v3},
+    {"gemma2", plan_gemma2},
+    {"glm4_moe_lite", plan_glm4_moe_lite},
+    {"gpt_oss", plan_gpt_oss},
     {"llama", plan_llama},
     {"minicpm3", plan_minicpm3},
     {"mistral", plan_mistral},
+    {"mixtral", plan_mixtral},
     {"qwen2", plan_qwen2},
+    {"qwen2_moe", plan_qwen2_moe},
     {"qwen3", plan_qwen3},
+    {"qwen3_moe", plan_qwen3_moe},
     {"smollm3", plan_smollm3},
-}};
+});
 
 }  // namespace
 

@@ -56,10 +56,23 @@ std::vector<int> strips_of_heads(int heads, int height, int first, int count) {
   return strips;
 }
 
+// A matrix for each head, as mlx-lm converts them: [heads, rows, cols], rows in whole strips.
+Weight load_stack(const std::string& module, int heads, int rows, int cols, WeightSource& source) {
+  const std::vector<std::vector<int>> all_rows(1);
+  ExpertStack stack = std::move(source.expert_stacks(module, {rows, cols, heads}, all_rows)[0]);
+  PackedLayout layout = stack.layout;
+  layout.rows *= heads;
+  return {heads * rows, cols, layout, std::move(stack.packed)};
+}
+
 }  // namespace
 
 Mla::LatentWeights Mla::load_latent(const MlaPlan& plan, DType dtype, const std::string& prefix,
                                     WeightSource& source) {
+  if (source.has_matrix(prefix + ".embed_q")) {
+    return {load_stack(prefix + ".embed_q", plan.heads, plan.kv_rank, plan.nope_dim, source),
+            load_stack(prefix + ".unembed_out", plan.heads, plan.v_dim, plan.kv_rank, source)};
+  }
   const int height = plan.nope_dim + plan.v_dim;
   const Weight both = source.matrix(prefix + ".kv_b_proj", plan.heads * height, plan.kv_rank);
   const auto part = [&](int first, int count) {

@@ -4,8 +4,8 @@ from ..tensor import TensorList
 from . import CustomFamily
 
 
-def attention(found: TensorList, at: str, config: dict, v_dim: int) -> None:
-    """self_attn of one layer; a bias goes where attention_bias puts it."""
+def attention(found: TensorList, at: str, config: dict, v_dim: int, split: bool = False) -> None:
+    """self_attn of one layer; a bias goes where attention_bias puts it. `split`: as mlx-lm converts V3."""
     hidden, heads, q_rank, kv_rank = (
         config[key] for key in ("hidden_size", "num_attention_heads", "q_lora_rank", "kv_lora_rank"))
     nope, rope = config["qk_nope_head_dim"], config["qk_rope_head_dim"]
@@ -18,7 +18,11 @@ def attention(found: TensorList, at: str, config: dict, v_dim: int) -> None:
         found.linear(f"{at}.q_proj", heads * (nope + rope), hidden)
     found.linear(f"{at}.kv_a_proj_with_mqa", kv_rank + rope, hidden, bias)
     found.norm(f"{at}.kv_a_layernorm", kv_rank)
-    found.linear(f"{at}.kv_b_proj", heads * (nope + v_dim), kv_rank)
+    if split:
+        found.values(f"{at}.embed_q.weight", (heads, kv_rank, nope), std=kv_rank ** -0.5)
+        found.values(f"{at}.unembed_out.weight", (heads, v_dim, kv_rank), std=kv_rank ** -0.5)
+    else:
+        found.linear(f"{at}.kv_b_proj", heads * (nope + v_dim), kv_rank)
     found.linear(f"{at}.o_proj", hidden, heads * v_dim, 0.2 if bias else 0.0, 0.2)
 
 

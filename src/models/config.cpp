@@ -14,12 +14,16 @@ namespace {
 constexpr size_t kMaxConfigBytes = 16u << 20;
 
 Config read_json_file(const std::filesystem::path& path) {
-  auto json = nlohmann::json::parse(read_text_file(path, kMaxConfigBytes), nullptr, false);
-  if (json.is_discarded()) throw SetupError(path.string() + ": not valid JSON");
-  return {std::move(json), path.string()};
+  return {read_json(path), path.string()};
 }
 
 }  // namespace
+
+nlohmann::json read_json(const std::filesystem::path& path) {
+  auto json = nlohmann::json::parse(read_text_file(path, kMaxConfigBytes), nullptr, false);
+  if (json.is_discarded()) throw SetupError(path.string() + ": not valid JSON");
+  return json;
+}
 
 Config::Config(nlohmann::json object, std::string origin)
     : object_(std::move(object)), origin_(std::move(origin)) {

@@ -45,6 +45,9 @@ class Config {
   std::string origin_;
 };
 
+// Of any kind, from a file of at most 16 MiB. Throws SetupError.
+nlohmann::json read_json(const std::filesystem::path& path);
+
 // config.json beside the weights, or what a GGUF's metadata says in the same names.
 Config read_config(const Checkpoint& checkpoint);
 

@@ -27,7 +27,8 @@ DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source)
   }
   if (plan_.per_layer_input) per_layer_rows_.emplace(*plan_.per_layer_input, plan_, source);
   for (int i = 0; i < static_cast<int>(plan_.layers.size()); ++i) load_layer(i, source);
-  if (!plan_.tied_embeddings) lm_head_ = source.matrix(plan_.head_name, plan_.vocab, plan_.hidden);
+  if (!plan_.tied_embeddings && !plan_.head_name.empty())
+    lm_head_ = source.matrix(plan_.head_name, plan_.vocab, plan_.hidden);
 }
 
 void DecoderModel::load_layer(int i, WeightSource& source) {
@@ -128,6 +129,11 @@ mx::array DecoderModel::logits(const mx::array& hidden, KernelPath path) const {
   options.soft_cap = plan_.final_soft_cap;
   options.path = path;
   return linear(hidden, lm_head_ ? *lm_head_ : embeddings_, options);
+}
+
+mx::array DecoderModel::final_rows(const mx::array& hidden, KernelPath path) const {
+  // Wide before the norm, so that nothing is rounded behind it.
+  return norm(mx::astype(hidden, mx::float32), final_norm_, path);
 }
 
 }  // namespace octavo

@@ -52,9 +52,9 @@ struct DecoderPlan {
   float embedding_scale = 1;
   float residual_scale = 1;  // on what each half of a layer adds
   float logit_scale = 1;
-  float final_soft_cap = 0;      // > 0: logits are capped
-  std::string prefix = "model";  // of the tensors' names
-  std::string head_name = "lm_head";
+  float final_soft_cap = 0;           // > 0: logits are capped
+  std::string prefix = "model";       // of the tensors' names
+  std::string head_name = "lm_head";  // empty: no logits are wanted
   std::vector<RopePlan> ropes;
   std::vector<LayerPlan> layers;
   std::optional<PerLayerInputPlan> per_layer_input;  // in every layer, behind its two halves

@@ -9,6 +9,8 @@ namespace octavo {
 
 DecoderPlan plan_minicpm3(const Config& config) {
   DecoderPlan plan = plan_frame(config, "minicpm3");
+  // As its own configuration class does where a config says nothing.
+  plan.tied_embeddings = config.boolean_or("tie_word_embeddings", true);
   const MlaPlan attention =
       plan_mla(config, plan.hidden / config.integer("num_attention_heads", 1, 4096));
   for (auto& layer : plan.layers) layer.mixer = attention;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/compute_pool.h"
+#include "base/error.h"
 #include "kernels/cpu/expert_mlp.h"
 #include "kernels/cpu/linear.h"
 #include "models/config.h"
@@ -96,6 +97,18 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
     description.bytes_by_type[std::string(tensor_type_name(tensor.type))] += tensor.bytes.size();
   }
   return description;
+}
+
+ModelDescription without_head(ModelDescription model, PoolingPlan pooling) {
+  DecoderPlan& plan = model.plan;
+  if (pooling.dimensions.value_or(0) > plan.hidden)
+    throw SetupError(fmt::format("--pooler-config: dimensions is {}; vectors have {}",
+                                 *pooling.dimensions, plan.hidden));
+  plan.max_context = std::min(plan.max_context, pooling.max_tokens.value_or(plan.max_context));
+  plan.head_name.clear();
+  model.parameters = plan.parameters();
+  model.pooling = std::move(pooling);
+  return model;
 }
 
 uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows) {

@@ -35,16 +35,23 @@ WeightSource::WeightSource(const Checkpoint& checkpoint, LoadProgress progress)
     : checkpoint_(checkpoint),
       progress_(std::move(progress)),
       is_gguf_(checkpoint.gguf() != nullptr),
+      flat_(!is_gguf_ && checkpoint.find("embed_tokens.weight") != nullptr),
       permuted_(gguf_permutes_rope(checkpoint)) {
   for (const auto& view : checkpoint.tensors()) total_bytes_ += view.bytes.size();
 }
 
+std::string WeightSource::name_in_file(const std::string& name) const {
+  constexpr std::string_view kBase = "model.";
+  if (is_gguf_) return gguf_tensor_name(name);
+  return flat_ && name.starts_with(kBase) ? name.substr(kBase.size()) : name;
+}
+
 const TensorView& WeightSource::tensor(const std::string& name) const {
-  return checkpoint_.at(is_gguf_ ? gguf_tensor_name(name) : name);
+  return checkpoint_.at(name_in_file(name));
 }
 
 bool WeightSource::has(const std::string& name) const {
-  return checkpoint_.find(is_gguf_ ? gguf_tensor_name(name) : name) != nullptr;
+  return checkpoint_.find(name_in_file(name)) != nullptr;
 }
 
 void WeightSource::done_with(const TensorView& view, double share) {

@@ -73,6 +73,7 @@ class WeightSource {
   uint64_t loaded_bytes() const;
 
  private:
+  std::string name_in_file(const std::string& name) const;
   const TensorView& tensor(const std::string& name) const;
   MatrixTensors tensors_of(const std::string& module) const;
   std::vector<int> order_of(int rows, const RopeRows& order) const;
@@ -82,6 +83,7 @@ class WeightSource {
   const Checkpoint& checkpoint_;
   LoadProgress progress_;
   bool is_gguf_;
+  bool flat_;  // saved without its head, and so without "model." before the names
   bool permuted_;
   uint64_t total_bytes_ = 0;
   uint64_t read_bytes_ = 0;

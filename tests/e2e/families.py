@@ -25,6 +25,9 @@ CASES = {
     "smollm3": Case("smollm3", "smollm3", "SmolLM3", "layers without rope"),
     "minicpm3": Case("minicpm3", "minicpm3", "MiniCPM3 4B", "latent attention; scales on embeddings, layers, logits"),
     "minicpm3-biases": Case("minicpm3", "minicpm3", "MiniCPM3", "biases", {"overrides": (("attention_bias", True),)}),
+    # mlx-lm scales no logits of tied embeddings, unlike the model's own code: here the scale is one.
+    "minicpm3-tied": Case("minicpm3", "minicpm3", "MiniCPM3", "tied embeddings",
+                          {"overrides": (("tie_word_embeddings", True), ("dim_model_base", 160))}),
     "minicpm3-4bit": Case("minicpm3", "minicpm3", "MiniCPM3", "4 bits: W_k is decoded for the absorbed form",
                           {"format": "mlx", "bits": 4, "group_size": 32,
                            "overrides": (("q_lora_rank", 64), ("intermediate_size", 416))}),

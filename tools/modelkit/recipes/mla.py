@@ -38,7 +38,8 @@ def _minicpm3(config: dict) -> TensorList:
         found.norm(f"{at}.post_attention_layernorm", hidden)
         found.mlp(f"{at}.mlp", hidden, config["intermediate_size"])
     found.norm("model.norm", hidden)
-    found.linear("lm_head", config["vocab_size"], hidden, gain=hidden / config["dim_model_base"])
+    if not config["tie_word_embeddings"]:
+        found.linear("lm_head", config["vocab_size"], hidden, gain=hidden / config["dim_model_base"])
     return found
 
 
@@ -56,7 +57,8 @@ FAMILIES = {
             "intermediate_size": 400, "num_hidden_layers": 4, "num_attention_heads": 5, "num_key_value_heads": 5,
             "q_lora_rank": 48, "kv_lora_rank": 32, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "scale_emb": 12,
             "scale_depth": 1.4, "dim_model_base": 16, "rms_norm_eps": 1e-5, "vocab_size": 512, "hidden_act": "silu",
-            "max_position_embeddings": 2048, "attention_bias": False, "tie_word_embeddings": False,
+            "max_position_embeddings": 2048, "rope_theta": 10000.0, "attention_bias": False,
+            "tie_word_embeddings": False,
             # The real one's context is the original one; here it is longer, so that its scale counts.
             "rope_scaling": _longrope(8, 1024),
         },

@@ -92,7 +92,8 @@ Weight WeightSource::matrix_part(const std::string& module, RowRange range, int 
   std::vector<int> picked(static_cast<size_t>(rows));
   std::iota(picked.begin(), picked.end(), range.first);
   Weight weight = make_weight(weight_view(tensors, {range.of, cols}), picked);
-  for (const TensorView* view : tensors.all()) done_with(*view, static_cast<double>(rows) / range.of);
+  for (const TensorView* view : tensors.all())
+    done_with(*view, static_cast<double>(rows) / range.of);
   bytes_by_format_[weight.describe()] += weight.bytes();
   return weight;
 }

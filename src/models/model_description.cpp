@@ -56,6 +56,7 @@ uint64_t packed_size(const TensorView& tensor) {
   uint64_t row_bytes = tensor.bytes.size() / (matrices * rows);
   const bool dense = tensor.type == TensorType::F32 || tensor.type == TensorType::F16 ||
                      tensor.type == TensorType::BF16;
+  if (blocks) row_bytes = (row_bytes + kUnitCols / 2 - 1) / (kUnitCols / 2) * (kUnitCols / 2);
   if (dense) row_bytes = row_bytes / cols * ((cols + kUnitCols - 1) / kUnitCols * kUnitCols);
   return matrices * row_bytes * ((rows + kStripRows - 1) / kStripRows * kStripRows);
 }

@@ -53,6 +53,8 @@ uint64_t packed_size(const TensorView& tensor) {
   for (size_t i = 0; i < at; ++i) matrices *= static_cast<uint64_t>(tensor.shape[i]);
   const auto rows = static_cast<uint64_t>(tensor.shape[at]);
   const auto cols = static_cast<uint64_t>(tensor.shape.back());
+  constexpr uint64_t kMostTaps = 7;  // a convolution's are no stack of matrices
+  if (at > 0 && (rows <= kMostTaps || cols <= kMostTaps)) return tensor.bytes.size();
   uint64_t row_bytes = tensor.bytes.size() / (matrices * rows);
   const bool dense = tensor.type == TensorType::F32 || tensor.type == TensorType::F16 ||
                      tensor.type == TensorType::BF16;

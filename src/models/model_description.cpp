@@ -56,8 +56,11 @@ uint64_t packed_size(const TensorView& tensor) {
   constexpr uint64_t kMostTaps = 7;  // a convolution's are no stack of matrices
   if (at > 0 && (rows <= kMostTaps || cols <= kMostTaps)) return tensor.bytes.size();
   uint64_t row_bytes = tensor.bytes.size() / (matrices * rows);
-  const bool dense = tensor.type == TensorType::F32 || tensor.type == TensorType::F16 ||
-                     tensor.type == TensorType::BF16;
+  // Scales and biases of a quantised matrix have one per group of its inputs, and no units.
+  const bool grouped = tensor.name.ends_with(".scales") || tensor.name.ends_with(".biases");
+  const bool dense =
+      !grouped && (tensor.type == TensorType::F32 || tensor.type == TensorType::F16 ||
+                   tensor.type == TensorType::BF16);
   if (blocks) row_bytes = (row_bytes + kUnitCols / 2 - 1) / (kUnitCols / 2) * (kUnitCols / 2);
   if (dense) row_bytes = row_bytes / cols * ((cols + kUnitCols - 1) / kUnitCols * kUnitCols);
   return matrices * row_bytes * ((rows + kStripRows - 1) / kStripRows * kStripRows);

@@ -4,10 +4,10 @@
 
 #include <utility>
 
-#include "base/error.h"
 #include "base/overloaded.h"
 #include "kernels/linear.h"
 #include "models/layers/attention.h"
+#include "models/layers/gated_delta.h"
 #include "models/layers/mlp.h"
 
 namespace octavo {
@@ -51,8 +51,9 @@ std::unique_ptr<Sublayer> DecoderModel::load_mixer(int layer, const std::string&
                         [&](const AttentionPlan& plan) -> Made {
                           return std::make_unique<Attention>(plan, plan_, layer, prefix, source);
                         },
-                        [&](const GatedDeltaPlan&) -> Made {
-                          throw SetupError("gated delta layers are not there yet");
+                        [&](const GatedDeltaPlan& plan) -> Made {
+                          return std::make_unique<GatedDeltaNet>(plan, plan_, layer, prefix,
+                                                                 source);
                         },
                     },
                     plan_.layers[static_cast<size_t>(layer)].mixer);

@@ -15,11 +15,14 @@ struct Family {
   DecoderPlan (*plan)(const Config&);
 };
 
-constexpr std::array<Family, 5> kFamilies = {{
+constexpr std::array<Family, 8> kFamilies = {{
     {"llama", plan_llama},
     {"mistral", plan_mistral},
     {"qwen2", plan_qwen2},
     {"qwen3", plan_qwen3},
+    {"qwen3_5", plan_qwen3_5},
+    {"qwen3_5_text", plan_qwen3_5},
+    {"qwen3_next", plan_qwen3_next},
     {"smollm3", plan_smollm3},
 }};
 

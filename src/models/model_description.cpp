@@ -7,6 +7,7 @@
 
 #include "base/compute_pool.h"
 #include "kernels/cpu/linear.h"
+#include "models/checkpoint_fit.h"
 #include "models/config.h"
 #include "models/families.h"
 
@@ -15,12 +16,13 @@ namespace {
 
 // GGUF files say nothing of the type they were trained in: bf16. Others say it in the config, or it
 // is that of their (never quantised) final norm.
-DType checkpoint_dtype(const Checkpoint& checkpoint, const Config& config) {
+DType checkpoint_dtype(const Checkpoint& checkpoint, const Config& config,
+                       const DecoderPlan& plan) {
   if (checkpoint.gguf() != nullptr) return DType::kBFloat16;
   for (const char* key : {"dtype", "torch_dtype"}) {
     if (config.has(key)) return parse_dtype(config.text(key), key);
   }
-  const TensorView* norm = checkpoint.find("model.norm.weight");
+  const TensorView* norm = checkpoint.find(plan.prefix + ".norm.weight");
   if (norm != nullptr && norm->type == TensorType::F32) return DType::kFloat32;
   if (norm != nullptr && norm->type == TensorType::F16) return DType::kFloat16;
   return DType::kBFloat16;
@@ -56,13 +58,15 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   const Config config = read_config(checkpoint);
   ModelDescription description;
   description.plan = plan_model(config);
-  description.dtype = dtype.value_or(checkpoint_dtype(checkpoint, config));
+  fit_to_checkpoint(description.plan, checkpoint);
+  description.dtype = dtype.value_or(checkpoint_dtype(checkpoint, config, description.plan));
   description.stop_token_ids = stop_token_ids(checkpoint, config);
   description.parameters = description.plan.parameters();
   description.file_bytes = checkpoint.file_bytes();
   description.quantization = quantization_of(config);
   description.container = checkpoint.gguf() != nullptr ? "GGUF" : "safetensors";
   for (const auto& tensor : checkpoint.tensors()) {
+    if (!reads_tensor(description.plan, checkpoint, tensor.name)) continue;
     description.weights_bytes += packed_size(tensor);
     description.bytes_by_type[std::string(tensor_type_name(tensor.type))] += tensor.bytes.size();
   }

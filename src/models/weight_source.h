@@ -30,8 +30,13 @@ class WeightSource {
 
   // A vector of `size` floats in the file's own type.
   mx::array vector(const std::string& name, int size);
+  // The same in float32.
+  mx::array float_vector(const std::string& name, int size);
   // A norm's weights, with `offset` added in float32.
   mx::array norm(const std::string& name, int size, float offset);
+  // The weights of a depthwise convolution, [channels, 1, taps] in the file or [channels, taps, 1]
+  // as mlx-lm's converter turns them. Returns [taps, channels].
+  mx::array conv_taps(const std::string& name, int channels, int taps);
   mx::array rope_vector(const std::string& name, int size, int head_dim);
 
   // Bytes loaded so far, by description of the format ("q4_k", "bfloat16").

@@ -19,7 +19,8 @@ struct AttentionPlan {
   bool qk_norm = false;  // RMS norm of q and k per head, before rope
   bool qkv_bias = false;
   bool output_bias = false;
-  std::optional<int> rope;  // index into DecoderPlan::ropes; none: no position in this layer
+  bool output_gate = false;  // q_proj gives each head a gate behind its q; results * sigmoid(gate)
+  std::optional<int> rope;   // index into DecoderPlan::ropes; none: no position in this layer
 
   std::string describe() const;  // for people
   uint64_t parameters(int hidden) const;

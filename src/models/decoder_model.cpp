@@ -4,11 +4,11 @@
 
 #include <utility>
 
-#include "base/error.h"
 #include "base/overloaded.h"
 #include "kernels/add_rows.h"
 #include "kernels/linear.h"
 #include "models/layers/attention.h"
+#include "models/layers/gated_delta.h"
 #include "models/layers/mla.h"
 #include "models/layers/mlp.h"
 #include "models/layers/moe.h"
@@ -64,8 +64,9 @@ std::unique_ptr<Sublayer> DecoderModel::load_mixer(int layer, const std::string&
                         [&](const AttentionPlan& plan) -> Made {
                           return std::make_unique<Attention>(plan, plan_, layer, prefix, source);
                         },
-                        [&](const GatedDeltaPlan&) -> Made {
-                          throw SetupError("gated delta layers are not there yet");
+                        [&](const GatedDeltaPlan& plan) -> Made {
+                          return std::make_unique<GatedDeltaNet>(plan, plan_, layer, prefix,
+                                                                 source);
                         },
                         [&](const MlaPlan& plan) -> Made {
                           return std::make_unique<Mla>(plan, plan_, layer, dtype_, prefix, source);

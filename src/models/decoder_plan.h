@@ -48,6 +48,9 @@ struct DecoderPlan {
   int max_context = 0;
   float norm_eps = 0;
   float norm_offset = 0;  // added to every norm's weights: 1 where a checkpoint stores w of (1 + w)
+  // mlx-lm's converter adds the offset to the weights it writes. Its checkpoints are known by their
+  // convolutions, whose weights it turns to [channels, taps, 1].
+  bool mlx_adds_norm_offset = false;
   bool tied_embeddings = false;
   float embedding_scale = 1;
   float residual_scale = 1;  // on what each half of a layer adds

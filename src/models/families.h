@@ -29,6 +29,8 @@ DecoderPlan plan_qwen2(const Config& config);
 DecoderPlan plan_qwen2_moe(const Config& config);
 DecoderPlan plan_qwen3(const Config& config);
 DecoderPlan plan_qwen3_moe(const Config& config);
+DecoderPlan plan_qwen3_5(const Config& config);
+DecoderPlan plan_qwen3_next(const Config& config);
 DecoderPlan plan_smollm3(const Config& config);
 
 }  // namespace octavo

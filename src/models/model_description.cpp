@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "kernels/cpu/expert_mlp.h"
 #include "kernels/cpu/linear.h"
+#include "models/checkpoint_fit.h"
 #include "models/config.h"
 #include "models/families.h"
-#include "models/tensor_prefix.h"
 
 namespace octavo {
 namespace {
@@ -89,7 +89,7 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   const Config config = read_config(checkpoint);
   ModelDescription description;
   description.plan = plan_model(config);
-  find_tensor_prefix(checkpoint, description.plan);
+  fit_to_checkpoint(description.plan, checkpoint);
   description.dtype = dtype.value_or(checkpoint_dtype(checkpoint, config, description.plan));
   description.stop_token_ids = stop_token_ids(checkpoint, config);
   description.parameters = description.plan.parameters();
@@ -98,8 +98,8 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   description.container = checkpoint.gguf() != nullptr ? "GGUF" : "safetensors";
   description.weights_bytes = description.plan.decoded_bytes(description.dtype);
   for (const auto& tensor : checkpoint.tensors()) {
-    if (checkpoint.gguf() != nullptr || is_of_language_model(tensor, description.plan))
-      description.weights_bytes += packed_size(tensor);
+    if (!reads_tensor(description.plan, checkpoint, tensor.name)) continue;
+    description.weights_bytes += packed_size(tensor);
     description.bytes_by_type[std::string(tensor_type_name(tensor.type))] += tensor.bytes.size();
   }
   return description;

@@ -187,6 +187,26 @@ mx::array WeightSource::norm(const std::string& name, int size, float offset) {
   return out;
 }
 
+mx::array WeightSource::float_vector(const std::string& name, int size) {
+  mx::array wide = mx::astype(vector(name, size), mx::float32);
+  wide.eval();
+  return wide;
+}
+
+mx::array WeightSource::conv_taps(const std::string& name, int channels, int taps) {
+  const TensorView& view = tensor(name);
+  if (view.shape != std::vector<int64_t>{channels, taps, 1})
+    expect_shape(view, {channels, 1, taps});
+  const DType dtype = expect_float(view);
+  mx::array stored = make_device_buffer({channels, taps}, mlx_dtype(dtype));
+  std::memcpy(stored.data<std::byte>(), view.bytes.data(), view.bytes.size());
+  mx::array turned = mx::contiguous(mx::transpose(stored));
+  turned.eval();
+  bytes_by_format_[std::string(name_of(dtype))] += view.bytes.size();
+  done_with(view);
+  return turned;
+}
+
 mx::array WeightSource::rope_vector(const std::string& name, int size, const RopeRows& rows) {
   mx::array original = vector(name, size);
   const auto order = order_of(size, rows);

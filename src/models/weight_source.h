@@ -62,11 +62,16 @@ class WeightSource {
 
   // A vector of `size` floats in the file's own type.
   mx::array vector(const std::string& name, int size);
+  // The same in float32.
+  mx::array float_vector(const std::string& name, int size);
   // A norm's weights, with `offset` added in float32.
   mx::array norm(const std::string& name, int size, float offset);
   mx::array rope_vector(const std::string& name, int size, const RopeRows& order);
   // The one number of a tensor of shape [1].
   float number(const std::string& name);
+  // The weights of a depthwise convolution, [channels, 1, taps] in the file or [channels, taps, 1]
+  // as mlx-lm's converter turns them. Returns [taps, channels].
+  mx::array conv_taps(const std::string& name, int channels, int taps);
 
   // Bytes loaded so far, by description of the format ("q4_k", "bfloat16").
   const std::map<std::string, uint64_t>& bytes_by_format() const { return bytes_by_format_; }

@@ -11,6 +11,8 @@
 #include "models/plans/mla_plan.h"
 #include "models/plans/mlp_plan.h"
 #include "models/plans/moe_plan.h"
+#include "models/plans/short_conv_plan.h"
+#include "models/rename.h"
 #include "models/rope_scaling.h"
 
 namespace octavo {
@@ -23,7 +25,7 @@ struct HalfPlan {
 };
 
 struct LayerPlan {
-  std::variant<AttentionPlan, GatedDeltaPlan, MlaPlan> mixer = AttentionPlan{};
+  std::variant<AttentionPlan, GatedDeltaPlan, MlaPlan, ShortConvPlan> mixer = AttentionPlan{};
   std::variant<MlpPlan, MoePlan> ffn = MlpPlan{};
   std::string mixer_name = "self_attn";  // module names below the layer's prefix
   std::string ffn_name = "mlp";
@@ -52,6 +54,7 @@ struct DecoderPlan {
   float final_soft_cap = 0;      // > 0: logits are capped
   std::string prefix = "model";  // of the tensors' names
   std::string head_name = "lm_head";
+  std::vector<Rename> renames;  // where a checkpoint's names are not Llama's
   std::vector<RopePlan> ropes;
   std::vector<LayerPlan> layers;
 

@@ -17,6 +17,7 @@ struct Family {
 
 constexpr auto kFamilies = std::to_array<Family>({
     {"gpt_oss", plan_gpt_oss},
+    {"lfm2", plan_lfm2},
     {"llama", plan_llama},
     {"minicpm3", plan_minicpm3},
     {"mistral", plan_mistral},

@@ -17,6 +17,7 @@ std::vector<std::string> known_model_types();
 
 // One per family file.
 DecoderPlan plan_gpt_oss(const Config& config);
+DecoderPlan plan_lfm2(const Config& config);
 DecoderPlan plan_llama(const Config& config);
 DecoderPlan plan_minicpm3(const Config& config);
 DecoderPlan plan_mistral(const Config& config);

@@ -37,12 +37,21 @@ WeightSource::WeightSource(const Checkpoint& checkpoint, LoadProgress progress)
   for (const auto& view : checkpoint.tensors()) total_bytes_ += view.bytes.size();
 }
 
+std::string WeightSource::name_in_file(std::string name) const {
+  if (is_gguf_) return gguf_tensor_name(name);
+  for (const Rename& rename : renames_) {
+    const size_t at = name.find(rename.ours);
+    if (at != std::string::npos) name.replace(at, rename.ours.size(), rename.theirs);
+  }
+  return name;
+}
+
 const TensorView& WeightSource::tensor(const std::string& name) const {
-  return checkpoint_.at(is_gguf_ ? gguf_tensor_name(name) : name);
+  return checkpoint_.at(name_in_file(name));
 }
 
 bool WeightSource::has(const std::string& name) const {
-  return checkpoint_.find(is_gguf_ ? gguf_tensor_name(name) : name) != nullptr;
+  return checkpoint_.find(name_in_file(name)) != nullptr;
 }
 
 void WeightSource::done_with(const TensorView& view) {
@@ -59,7 +68,7 @@ uint64_t WeightSource::loaded_bytes() const {
 
 MatrixTensors WeightSource::tensors_of(const std::string& module) const {
   const auto find = [&](const char* suffix) {
-    return checkpoint_.find(is_gguf_ ? gguf_tensor_name(module + suffix) : module + suffix);
+    return checkpoint_.find(name_in_file(module + suffix));
   };
   if (const TensorView* blocks = find("_blocks")) return {blocks, &tensor(module + "_scales")};
   if (const TensorView* alone = find("")) return {alone};

@@ -6,11 +6,13 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/expert_stack.h"
 #include "kernels/weight.h"
 #include "models/format/checkpoint.h"
+#include "models/rename.h"
 #include "models/weight_view.h"
 
 namespace octavo {
@@ -22,6 +24,9 @@ using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
 class WeightSource {
  public:
   WeightSource(const Checkpoint& checkpoint, LoadProgress progress);
+
+  // From now on these parts of names are looked up as the checkpoint spells them.
+  void set_renames(std::vector<Rename> renames) { renames_ = std::move(renames); }
 
   bool has(const std::string& name) const;
 
@@ -56,12 +61,14 @@ class WeightSource {
   uint64_t loaded_bytes() const;
 
  private:
+  std::string name_in_file(std::string name) const;
   const TensorView& tensor(const std::string& name) const;
   MatrixTensors tensors_of(const std::string& module) const;
   void done_with(const TensorView& tensor);
 
   const Checkpoint& checkpoint_;
   LoadProgress progress_;
+  std::vector<Rename> renames_;
   bool is_gguf_;
   bool permuted_;
   uint64_t total_bytes_ = 0;

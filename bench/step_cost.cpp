@@ -58,6 +58,10 @@ Work delta_work(const GatedDeltaPlan& d, const StateSpec& spec, int hidden, cons
   return {rows.sequences * rows.rows * (matrices + state), 2 * rows.sequences * spec.bytes()};
 }
 
+Work conv_work(const ShortConvPlan& c, const StateSpec& spec, int hidden, const Rows& rows) {
+  return {rows.sequences * rows.rows * c.parameters(hidden), 2 * rows.sequences * spec.bytes()};
+}
+
 // One expert's, or all of a layer's in one tensor.
 bool is_expert(const std::string& name) {
   for (const char* part : {".experts.", ".switch_mlp.", "_exps."})
@@ -84,6 +88,9 @@ StepCost step_cost(const ModelDescription& model, uint64_t weight_bytes, const R
             },
             [&](const MlaPlan& a) {
               return mla_work(a, std::get<SoftmaxSpec>(specs[i]), plan.hidden, rows);
+            },
+            [&](const ShortConvPlan& c) {
+              return conv_work(c, std::get<StateSpec>(specs[i]), plan.hidden, rows);
             },
             [&](const GatedDeltaPlan& d) {
               return delta_work(d, std::get<StateSpec>(specs[i]), plan.hidden, rows);

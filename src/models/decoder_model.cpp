@@ -12,13 +12,23 @@
 #include "models/layers/mla.h"
 #include "models/layers/mlp.h"
 #include "models/layers/moe.h"
+#include "models/layers/short_conv.h"
 
 namespace octavo {
+namespace {
+
+WeightSource& with_names_of(const DecoderPlan& plan, WeightSource& source) {
+  source.set_renames(plan.renames);
+  return source;
+}
+
+}  // namespace
 
 DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source)
     : plan_(std::move(plan)),
       dtype_(dtype),
-      embeddings_(source.matrix(plan_.prefix + ".embed_tokens", plan_.vocab, plan_.hidden)),
+      embeddings_(with_names_of(plan_, source)
+                      .matrix(plan_.prefix + ".embed_tokens", plan_.vocab, plan_.hidden)),
       final_norm_{source.norm(plan_.prefix + ".norm.weight", plan_.hidden, plan_.norm_offset),
                   plan_.norm_eps} {
   for (const auto& rope : plan_.ropes) {
@@ -67,6 +77,10 @@ std::unique_ptr<Sublayer> DecoderModel::load_mixer(int layer, const std::string&
                         [&](const GatedDeltaPlan& plan) -> Made {
                           return std::make_unique<GatedDeltaNet>(plan, plan_, layer, prefix,
                                                                  source);
+                        },
+                        [&](const ShortConvPlan& plan) -> Made {
+                          return std::make_unique<ShortConv>(plan, plan_.hidden, layer, prefix,
+                                                             source);
                         },
                         [&](const MlaPlan& plan) -> Made {
                           return std::make_unique<Mla>(plan, plan_, layer, dtype_, prefix, source);

@@ -13,6 +13,8 @@
 #include "models/plans/mlp_plan.h"
 #include "models/plans/moe_plan.h"
 #include "models/plans/per_layer_input_plan.h"
+#include "models/plans/short_conv_plan.h"
+#include "models/rename.h"
 #include "models/rope_scaling.h"
 
 namespace octavo {
@@ -25,7 +27,7 @@ struct HalfPlan {
 };
 
 struct LayerPlan {
-  std::variant<AttentionPlan, GatedDeltaPlan, MlaPlan> mixer = AttentionPlan{};
+  std::variant<AttentionPlan, GatedDeltaPlan, MlaPlan, ShortConvPlan> mixer = AttentionPlan{};
   std::variant<MlpPlan, MoePlan> ffn = MlpPlan{};
   std::string mixer_name = "self_attn";  // module names below the layer's prefix
   std::string ffn_name = "mlp";
@@ -58,6 +60,7 @@ struct DecoderPlan {
   float final_soft_cap = 0;           // > 0: logits are capped
   std::string prefix = "model";       // of the tensors' names
   std::string head_name = "lm_head";  // empty: no logits are wanted
+  std::vector<Rename> renames;        // where a checkpoint's names are not Llama's
   std::vector<RopePlan> ropes;
   std::vector<LayerPlan> layers;
   std::optional<PerLayerInputPlan> per_layer_input;  // in every layer, behind its two halves

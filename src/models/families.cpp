@@ -21,6 +21,7 @@ constexpr auto kFamilies = std::to_array<Family>({
     {"gemma2", plan_gemma2},
     {"glm4_moe_lite", plan_glm4_moe_lite},
     {"gpt_oss", plan_gpt_oss},
+    {"lfm2", plan_lfm2},
     {"llama", plan_llama},
     {"minicpm3", plan_minicpm3},
     {"mistral", plan_mistral},

@@ -40,9 +40,13 @@ WeightSource::WeightSource(const Checkpoint& checkpoint, LoadProgress progress)
   for (const auto& view : checkpoint.tensors()) total_bytes_ += view.bytes.size();
 }
 
-std::string WeightSource::name_in_file(const std::string& name) const {
+std::string WeightSource::name_in_file(std::string name) const {
   constexpr std::string_view kBase = "model.";
   if (is_gguf_) return gguf_tensor_name(name);
+  for (const Rename& rename : renames_) {
+    const size_t at = name.find(rename.ours);
+    if (at != std::string::npos) name.replace(at, rename.ours.size(), rename.theirs);
+  }
   return flat_ && name.starts_with(kBase) ? name.substr(kBase.size()) : name;
 }
 
@@ -68,7 +72,7 @@ uint64_t WeightSource::loaded_bytes() const {
 
 MatrixTensors WeightSource::tensors_of(const std::string& module) const {
   const auto find = [&](const char* suffix) {
-    return checkpoint_.find(is_gguf_ ? gguf_tensor_name(module + suffix) : module + suffix);
+    return checkpoint_.find(name_in_file(module + suffix));
   };
   if (const TensorView* blocks = find("_blocks")) return {blocks, &tensor(module + "_scales")};
   if (const TensorView* alone = find("")) return {alone};

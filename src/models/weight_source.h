@@ -6,11 +6,13 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/expert_stack.h"
 #include "kernels/weight.h"
 #include "models/format/checkpoint.h"
+#include "models/rename.h"
 #include "models/weight_view.h"
 
 namespace octavo {
@@ -35,6 +37,9 @@ struct RopeRows {
 class WeightSource {
  public:
   WeightSource(const Checkpoint& checkpoint, LoadProgress progress);
+
+  // From now on these parts of names are looked up as the checkpoint spells them.
+  void set_renames(std::vector<Rename> renames) { renames_ = std::move(renames); }
 
   bool has(const std::string& name) const;
 
@@ -78,7 +83,7 @@ class WeightSource {
   uint64_t loaded_bytes() const;
 
  private:
-  std::string name_in_file(const std::string& name) const;
+  std::string name_in_file(std::string name) const;
   const TensorView& tensor(const std::string& name) const;
   MatrixTensors tensors_of(const std::string& module) const;
   std::vector<int> order_of(int rows, const RopeRows& order) const;
@@ -87,6 +92,7 @@ class WeightSource {
 
   const Checkpoint& checkpoint_;
   LoadProgress progress_;
+  std::vector<Rename> renames_;
   bool is_gguf_;
   bool flat_;  // saved without its head, and so without "model." before the names
   bool permuted_;

@@ -18,6 +18,7 @@ class Case:
 
 
 CASES = {
+    "lfm2": Case("lfm2", "lfm2", "LFM2", "short convolutions, attention in some layers"),
     "llama": Case("llama", "llama", "Llama 2, 3, 3.1", "llama3 rope scaling"),
     "llama-biases": Case("llama", "llama", "Llama", "biases", {"biases": True}),
     "llama-tied": Case("llama-tied", "llama", "Llama 3.2", "tied embeddings"),

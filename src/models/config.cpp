@@ -115,6 +115,16 @@ std::optional<Config> Config::object(const std::string& key) const {
   return Config(object_.at(key), fmt::format("{}: {}", origin_, key));
 }
 
+Config text_part(const Config& config) {
+  const std::optional<Config> text = config.object("text_config");
+  if (!text) config.fail("text_config", "is missing");
+  nlohmann::json shared = nlohmann::json::object();
+  for (const char* key : {"vocab_size", "tie_word_embeddings"}) {
+    if (config.has(key)) shared[key] = config.json().at(key);
+  }
+  return text->with_defaults(shared);
+}
+
 Config read_config(const Checkpoint& checkpoint) {
   if (checkpoint.gguf() != nullptr) return config_from_gguf(checkpoint);
   return read_json_file(checkpoint.folder() / "config.json");

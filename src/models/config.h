@@ -45,6 +45,10 @@ class Config {
   std::string origin_;
 };
 
+// The language model's part of a multimodal config. Values that stand beside the parts (the
+// vocabulary, tied embeddings) are taken from there where it has none.
+Config text_part(const Config& config);
+
 // config.json beside the weights, or what a GGUF's metadata says in the same names.
 Config read_config(const Checkpoint& checkpoint);
 

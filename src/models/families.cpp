@@ -17,6 +17,8 @@ struct Family {
 
 constexpr auto kFamilies = std::to_array<Family>({
     {"gemma2", plan_gemma2},
+    {"gemma3", plan_gemma3},
+    {"gemma3_text", plan_gemma3_text},
     {"llama", plan_llama},
     {"mistral", plan_mistral},
     {"qwen2", plan_qwen2},

@@ -17,6 +17,8 @@ std::vector<std::string> known_model_types();
 
 // One per family file.
 DecoderPlan plan_gemma2(const Config& config);
+DecoderPlan plan_gemma3(const Config& config);
+DecoderPlan plan_gemma3_text(const Config& config);
 DecoderPlan plan_llama(const Config& config);
 DecoderPlan plan_mistral(const Config& config);
 DecoderPlan plan_qwen2(const Config& config);

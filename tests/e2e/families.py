@@ -27,6 +27,9 @@ CASES = {
                     oracle="mlx-lm's layers with our window mask (it ignores sliding_window)"),
     "gemma2": Case("gemma2", "gemma2", "Gemma 2 2B, 9B, 27B", "sandwich norms, soft caps, windows in every second layer",
                    oracle="mlx-lm's layers with our window mask (it ignores sliding_window)"),
+    "gemma3": Case("gemma3-text", "gemma3_text", "Gemma 3 1B", "norms on q and k, two ropes, windows in five of six layers"),
+    "gemma3-multimodal": Case("gemma3", "gemma3", "Gemma 3 4B, 12B, 27B",
+                              "the text part of a multimodal checkpoint, linear rope scaling on full layers"),
     "qwen2": Case("qwen2", "qwen2", "Qwen2, Qwen2.5", "biases on q, k, v"),
     "qwen3": Case("qwen3", "qwen3", "Qwen3 0.6B to 32B", "norms on q and k"),
 }

@@ -10,11 +10,12 @@ std::vector<KernelResult> bench_kernels(const KernelOptions& options) {
   CaseRunner runner(options);
   bench_linear(runner);
   bench_attention(runner);
+  bench_experts(runner);
   bench_small_ops(runner);
   if (runner.results().empty()) {
     throw SetupError("--filter " + options.filter +
-                     ": no such case; words are of the kind linear, paged_attention, rms_norm, "
-                     "sample, 1024x3072, M=32, bfloat16, 4-bit");
+                     ": no such case; words are of the kind linear, paged_attention, experts, "
+                     "rms_norm, sample, 1024x3072, M=32, bfloat16, 4-bit");
   }
   return runner.results();
 }

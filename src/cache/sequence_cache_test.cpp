@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace octavo {
@@ -136,6 +137,101 @@ TEST(SequenceCache, NothingIsLeftBehindAfterAClear) {
   running.release();
   EXPECT_EQ(f.pool.free_pages(), 64);
   EXPECT_EQ(f.shared.index().nodes(), 1);
+}
+
+// Blocks of 8 and a state of two pages; a snapshot every 16 tokens.
+CachePlan with_state() {
+  const SoftmaxSpec full{.kv_heads = 1, .k_dim = 8, .v_dim = 8};
+  return plan_cache(std::vector<CacheSpec>{full, StateSpec{.heads = 2, .k_dim = 8, .v_dim = 8}}, 8);
+}
+
+struct StateFixture : Fixture {
+  explicit StateFixture(int pages = 64) : Fixture(with_state(), pages) {}
+
+  // Adds the rows of `tokens` that are not there yet, each up to the next snapshot.
+  void run(SequenceCache& sequence, const Tokens& tokens, int start,
+           const std::vector<int>& edges = {}) {
+    for (const auto count = static_cast<int>(tokens.size()); start < count;) {
+      const int rows = sequence.rows_before_snapshot(start, count - start, edges);
+      ASSERT_TRUE(sequence.grow_to(start + rows));
+      sequence.advance(start, start + rows, edges);
+      start += rows;
+      sequence.publish(std::span(tokens).first(static_cast<size_t>(start)));
+      sequence.release_behind(start);
+    }
+  }
+};
+
+TEST(SequenceCacheState, IsHitAtSnapshotsOnly) {
+  StateFixture f;
+  ASSERT_EQ(f.shared.snapshot_tokens(), 16);
+  {
+    SequenceCache sequence(f.shared, {});
+    f.run(sequence, numbers(0, 45), 0, {24});
+  }
+  EXPECT_EQ(f.shared.index().snapshots(), 3);  // 16, 24, 32
+  EXPECT_EQ(f.hit(numbers(0, 45), 44), 32);
+  EXPECT_EQ(f.hit(numbers(0, 31), 30), 24);
+  EXPECT_EQ(f.hit(numbers(0, 23), 22), 16);
+  EXPECT_EQ(f.hit(numbers(0, 15), 14), 0);
+}
+
+TEST(SequenceCacheState, AHitReadsTheSnapshotAndWritesElsewhere) {
+  StateFixture f;
+  SequenceCache first(f.shared, {});
+  f.run(first, numbers(0, 20), 0);
+  SequenceCache second(f.shared, {});
+  ASSERT_EQ(second.reuse(numbers(0, 30), 29), 16);
+  ASSERT_TRUE(second.grow_to(30));
+  const auto table = second.pages().state().table();
+  const auto snapshot = f.shared.index().snapshot(f.shared.index().node_of(table[0]));
+  EXPECT_TRUE(std::equal(snapshot.begin(), snapshot.end(), table.begin()));
+  EXPECT_EQ(std::find(snapshot.begin(), snapshot.end(), table[2]), snapshot.end());
+}
+
+TEST(SequenceCacheState, AnEvictedPageTakesItsSnapshotAlong) {
+  StateFixture f(16);
+  {
+    SequenceCache sequence(f.shared, {});
+    f.run(sequence, numbers(0, 20), 0);
+  }
+  ASSERT_EQ(f.shared.index().snapshots(), 1);
+  const int cached = f.pool.cached_pages();
+  ASSERT_GT(cached, 2);
+  const auto lease = f.pool.try_lease(f.pool.free_pages() + 1);  // evicts one page
+  ASSERT_TRUE(lease.has_value());
+  EXPECT_EQ(f.shared.index().snapshots(), 0);
+  EXPECT_EQ(f.hit(numbers(0, 20), 19), 0);
+  EXPECT_EQ(f.pool.referenced_pages() + f.pool.cached_pages() + f.pool.free_pages(), 16);
+}
+
+TEST(SequenceCacheState, SnapshotsTakeHalfOfThePoolAtMost) {
+  StateFixture f(24);
+  EXPECT_EQ(f.shared.most_snapshots(), 6);
+  for (int i = 0; i < 12; ++i) {
+    SequenceCache sequence(f.shared, {});
+    f.run(sequence, numbers(100 * i, 17), 0);
+    EXPECT_LE(f.shared.index().snapshots(), 6);
+  }
+  EXPECT_EQ(f.hit(numbers(1100, 17), 16), 16);
+}
+
+TEST(SequenceCacheState, IsNotKeptWhenThePoolIsShort) {
+  StateFixture f(7);
+  SequenceCache sequence(f.shared, {});
+  f.run(sequence, numbers(0, 20), 0);
+  EXPECT_EQ(f.shared.index().snapshots(), 0);
+}
+
+TEST(SequenceCacheState, ARetractedSnapshotIsNotFound) {
+  StateFixture f;
+  SequenceCache sequence(f.shared, {});
+  const Tokens tokens = numbers(0, 20);
+  f.run(sequence, numbers(0, 16), 0);
+  ASSERT_EQ(f.shared.index().snapshots(), 1);
+  sequence.retract(0);
+  EXPECT_EQ(f.shared.index().snapshots(), 0);
+  EXPECT_EQ(f.hit(tokens, 19), 0);
 }
 
 }  // namespace

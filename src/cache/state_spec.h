@@ -22,9 +22,9 @@ struct StateSpec {
   size_t head_bytes() const { return widen(k_dim) * widen(v_dim) * sizeof(float); }
   // Channels that stay together in a page: few enough to fill pages to the brim.
   int unit_channels() const {
-    for (int channels = 128; channels > 8; channels -= 8)
+    for (int channels = 128; channels > 16; channels -= 16)
       if (conv_channels % channels == 0) return channels;
-    return conv_channels % 8 == 0 ? 8 : conv_channels;
+    return conv_channels % 16 == 0 ? 16 : conv_channels;
   }
   int conv_units() const { return conv_rows == 0 ? 0 : conv_channels / unit_channels(); }
   size_t unit_bytes() const {

@@ -98,14 +98,15 @@ TEST_F(EngineLoopTest, ABadRequestATooManyAndAClosedDoorAreRefused) {
 }
 
 TEST_F(EngineLoopTest, TheHeartbeatStopsWithAStuckStep) {
-  EXPECT_LT(std::chrono::steady_clock::now() - loop_.heartbeat(), 50ms);
+  const auto silence = [&] { return std::chrono::steady_clock::now() - loop_.heartbeat(); };
+  EXPECT_LT(silence(), 1s);
   runner_.held = true;
   loop_.submit({.prompt = {1}, .max_tokens = 3}, [](Update) {});
-  std::this_thread::sleep_for(100ms);
-  EXPECT_GT(std::chrono::steady_clock::now() - loop_.heartbeat(), 80ms);
+  for (int i = 0; i < 100 && silence() < 1s; ++i) std::this_thread::sleep_for(50ms);
+  EXPECT_GE(silence(), 1s);
   runner_.held = false;
   ASSERT_TRUE(loop_.wait_until_idle(10s));
-  EXPECT_LT(std::chrono::steady_clock::now() - loop_.heartbeat(), 50ms);
+  EXPECT_LT(silence(), 1s);
 }
 
 // Every request ends exactly once, whoever aborts what and when.

@@ -5,6 +5,11 @@
 
 namespace octavo {
 
-enum class Activation : uint8_t { kSilu, kGeluTanh };
+// Each makes one number of a gate and an up number.
+enum class Activation : uint8_t {
+  kSilu,         // silu(gate) * up
+  kGeluTanh,     // gelu(gate) * up, gelu by tanh
+  kBoundedSilu,  // gpt-oss: gate * sigmoid(1.702 gate) * (up + 1), gate <= 7 and |up| <= 7
+};
 
 }  // namespace octavo

@@ -1,5 +1,7 @@
 #include "kernels/packed_weight.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -387,6 +389,12 @@ int64_t PackedLayout::strip_bytes() const {
   return scale_bytes() + padded_cols / kUnitCols * (low_bytes() + high_bytes());
 }
 
+std::string PackedLayout::describe() const {
+  if (format == WeightFormat::kDense) return std::string(name_of(dtype));
+  if (format == WeightFormat::kAffine) return fmt::format("affine {}-bit/{}", bits, group_size);
+  return std::string(name_of(format));
+}
+
 PackedLayout packed_layout(const WeightView& source) {
   const FormatCodes codes = codes_of(source);
   if (codes.bits > 0) OCTAVO_CHECK(source.cols % codes.group_size == 0);
@@ -403,13 +411,14 @@ PackedLayout packed_layout(const WeightView& source) {
 
 void pack_weight(const WeightView& source, const PackedLayout& layout,
                  std::span<const int> row_order, std::byte* out) {
-  OCTAVO_CHECK(row_order.empty() || static_cast<int64_t>(row_order.size()) == source.rows);
+  OCTAVO_CHECK(row_order.empty() || static_cast<int64_t>(row_order.size()) == layout.rows);
+  OCTAVO_CHECK(!row_order.empty() || layout.rows == source.rows);
   compute_pool().parallel_for(layout.strips(), 4, [&](int64_t begin, int64_t end) {
     std::vector<uint8_t> codes(static_cast<size_t>(layout.bits > 0 ? layout.padded_cols : 0));
     for (int64_t s = begin; s < end; ++s) {
       std::byte* strip = out + s * layout.strip_bytes();
       std::memset(strip, 0, static_cast<size_t>(layout.strip_bytes()));
-      for (int lane = 0; lane < kStripRows && s * kStripRows + lane < source.rows; ++lane) {
+      for (int lane = 0; lane < kStripRows && s * kStripRows + lane < layout.rows; ++lane) {
         const int64_t place = s * kStripRows + lane;
         const int64_t row = row_order.empty() ? place : row_order[static_cast<size_t>(place)];
         if (layout.bits == 0) {

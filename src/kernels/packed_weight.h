@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "kernels/weight_format.h"
 
@@ -57,6 +58,9 @@ struct PackedLayout {
   int64_t high_bytes() const;   // and its high plane
   int64_t strip_bytes() const;
   int64_t bytes() const { return strips() * strip_bytes(); }
+  std::string describe() const;  // "bfloat16", "affine 4-bit/64", "q4_k"
+
+  bool operator==(const PackedLayout&) const = default;
 };
 
 PackedLayout packed_layout(const WeightView& source);
@@ -68,8 +72,8 @@ struct PackedView {
   const std::byte* strip(int64_t index) const { return data + index * layout.strip_bytes(); }
 };
 
-// Writes all of `source` to `out` (layout.bytes() bytes) with every thread. Row r of the result is
-// row row_order[r] of the source; an empty order keeps the rows as they are.
+// Writes `source` to `out` (layout.bytes() bytes) with every thread. Row r of the layout.rows rows
+// is row row_order[r] of the source; an empty order keeps all rows as they are.
 void pack_weight(const WeightView& source, const PackedLayout& layout,
                  std::span<const int> row_order, std::byte* out);
 

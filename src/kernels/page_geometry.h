@@ -15,6 +15,9 @@ enum class KvFormat : uint8_t {
 };
 
 // K and V of block_tokens tokens. Only kernels rely on the order inside a page.
+//
+// Values in keys: V of a token is the first v_dim numbers of its K and takes no bytes of its own. A
+// latent page is that with one head: [latent | rotated key], read by every query head.
 struct PageGeometry {
   int block_tokens = 16;  // a multiple of 8
   int kv_heads = 0;
@@ -22,10 +25,11 @@ struct PageGeometry {
   int v_dim = 0;
   DType dtype = DType::kFloat32;  // of the rows that are written, and of plain pages
   KvFormat format = KvFormat::kPlain;
+  bool values_in_keys = false;  // plain pages only, v_dim <= k_dim
 
   size_t element_bytes() const { return format == KvFormat::kInt8 ? 1 : size_of(dtype); }
   size_t k_bytes() const { return part_bytes(k_dim); }
-  size_t v_bytes() const { return part_bytes(v_dim); }
+  size_t v_bytes() const { return values_in_keys ? 0 : part_bytes(v_dim); }
   size_t scale_bytes() const {  // of K; as many again for V
     return format == KvFormat::kInt8 ? rows() * sizeof(float) : 0;
   }

@@ -7,6 +7,8 @@ namespace octavo {
 
 void check_layout(const KvPages& pages, const BatchLayout& layout, const mx::array& block_tables) {
   OCTAVO_CHECK(pages.geometry.block_tokens > 0 && pages.geometry.block_tokens % 8 == 0);
+  OCTAVO_CHECK(!pages.geometry.values_in_keys || (pages.geometry.format == KvFormat::kPlain &&
+                                                  pages.geometry.v_dim <= pages.geometry.k_dim));
   OCTAVO_CHECK(pages.bytes.ndim() == 2 && pages.bytes.dtype() == mx::uint8);
   OCTAVO_CHECK(static_cast<size_t>(pages.bytes.shape(1)) >= pages.geometry.page_bytes());
   OCTAVO_CHECK(layout.cu_seqlens_q.shape(0) == layout.sequences() + 1);

@@ -32,6 +32,7 @@ struct StateGeometry {
   int first_unit = 0;
   int units_per_page = 1;
 
+  int channels() const { return conv_units * unit_channels; }
   size_t head_bytes() const {
     return static_cast<size_t>(k_dim) * static_cast<size_t>(v_dim) * sizeof(float);
   }
@@ -42,5 +43,10 @@ struct StateGeometry {
 
   bool operator==(const StateGeometry&) const = default;
 };
+
+// What the kernels can do; a model beyond it is refused when it is loaded.
+inline constexpr int kStateDimStep = 16;      // divides k_dim, v_dim and unit_channels
+inline constexpr int kLargestStateDim = 256;  // of k_dim and v_dim
+inline constexpr int kLargestConvRows = 7;
 
 }  // namespace octavo

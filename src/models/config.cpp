@@ -14,12 +14,29 @@ namespace {
 constexpr size_t kMaxConfigBytes = 16u << 20;
 
 Config read_json_file(const std::filesystem::path& path) {
-  auto json = nlohmann::json::parse(read_text_file(path, kMaxConfigBytes), nullptr, false);
-  if (json.is_discarded()) throw SetupError(path.string() + ": not valid JSON");
-  return {std::move(json), path.string()};
+  return {read_json(path), path.string()};
+}
+
+// A checkpoint of several parts (text, images) describes its language model under text_config; what
+// stands above it holds too where it does not say otherwise. The model_type remains the whole's.
+Config language_part(const Config& whole) {
+  const auto text = whole.object("text_config");
+  if (!text) return whole;
+  nlohmann::json merged = whole.json();
+  for (const char* part : {"text_config", "vision_config", "audio_config"}) merged.erase(part);
+  for (const auto& [key, value] : text->json().items()) {
+    if (key != "model_type" && !value.is_null()) merged[key] = value;
+  }
+  return {std::move(merged), whole.origin()};
 }
 
 }  // namespace
+
+nlohmann::json read_json(const std::filesystem::path& path) {
+  auto json = nlohmann::json::parse(read_text_file(path, kMaxConfigBytes), nullptr, false);
+  if (json.is_discarded()) throw SetupError(path.string() + ": not valid JSON");
+  return json;
+}
 
 Config::Config(nlohmann::json object, std::string origin)
     : object_(std::move(object)), origin_(std::move(origin)) {
@@ -94,13 +111,14 @@ std::vector<int> Config::integers(const std::string& key) const {
 }
 
 std::vector<std::string> Config::texts(const std::string& key) const {
-  if (!has(key)) return {};
-  std::vector<std::string> texts;
-  for (const auto& element : object_.at(key)) {
-    if (!object_.at(key).is_array() || !element.is_string()) fail(key, "is not a list of strings");
-    texts.push_back(element.get<std::string>());
+  std::vector<std::string> result;
+  if (!has(key)) return result;
+  if (!object_.at(key).is_array()) fail(key, "is not a list");
+  for (const auto& value : object_.at(key)) {
+    if (!value.is_string()) fail(key, "is not a list of texts");
+    result.push_back(value.get<std::string>());
   }
-  return texts;
+  return result;
 }
 
 Config Config::with_defaults(const nlohmann::json& defaults) const {
@@ -115,19 +133,9 @@ std::optional<Config> Config::object(const std::string& key) const {
   return Config(object_.at(key), fmt::format("{}: {}", origin_, key));
 }
 
-Config text_part(const Config& config) {
-  const std::optional<Config> text = config.object("text_config");
-  if (!text) config.fail("text_config", "is missing");
-  nlohmann::json shared = nlohmann::json::object();
-  for (const char* key : {"vocab_size", "tie_word_embeddings"}) {
-    if (config.has(key)) shared[key] = config.json().at(key);
-  }
-  return text->with_defaults(shared);
-}
-
 Config read_config(const Checkpoint& checkpoint) {
   if (checkpoint.gguf() != nullptr) return config_from_gguf(checkpoint);
-  return read_json_file(checkpoint.folder() / "config.json");
+  return language_part(read_json_file(checkpoint.folder() / "config.json"));
 }
 
 std::vector<int> stop_token_ids(const Checkpoint& checkpoint, const Config& config) {

@@ -30,7 +30,7 @@ class Config {
   std::string text_or(const std::string& key, const std::string& fallback) const;
   // A number or a list of numbers; empty when absent.
   std::vector<int> integers(const std::string& key) const;
-  // A list of strings; empty when absent.
+  // A list of texts; empty when absent.
   std::vector<std::string> texts(const std::string& key) const;
   // The object under `key`, or nothing.
   std::optional<Config> object(const std::string& key) const;
@@ -45,11 +45,11 @@ class Config {
   std::string origin_;
 };
 
-// The language model's part of a multimodal config. Values that stand beside the parts (the
-// vocabulary, tied embeddings) are taken from there where it has none.
-Config text_part(const Config& config);
+// Of any kind, from a file of at most 16 MiB. Throws SetupError.
+nlohmann::json read_json(const std::filesystem::path& path);
 
-// config.json beside the weights, or what a GGUF's metadata says in the same names.
+// config.json beside the weights, or what a GGUF's metadata says in the same names. Of a model of
+// several parts, what is said of its language model.
 Config read_config(const Checkpoint& checkpoint);
 
 // generation_config.json's stop tokens if there is one, else the config's. May be empty.

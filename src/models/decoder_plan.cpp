@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/overloaded.h"
 #include "base/widen.h"
 
 namespace octavo {
@@ -21,7 +22,8 @@ std::vector<CacheSpec> DecoderPlan::cache_specs(DType dtype, KvFormat format) co
 }
 
 uint64_t DecoderPlan::parameters() const {
-  uint64_t count = widen(vocab) * widen(hidden) * (tied_embeddings ? 1 : 2) + widen(hidden);
+  const bool has_head = !tied_embeddings && !head_name.empty();
+  uint64_t count = widen(vocab) * widen(hidden) * (has_head ? 2 : 1) + widen(hidden);
   const auto of = [&](const auto& part) { return part.parameters(hidden); };
   for (const auto& layer : layers) {
     count += std::visit(of, layer.mixer) + std::visit(of, layer.ffn) +
@@ -32,9 +34,18 @@ uint64_t DecoderPlan::parameters() const {
   return count;
 }
 
+uint64_t DecoderPlan::decoded_bytes(DType dtype) const {
+  uint64_t bytes = 0;
+  for (const auto& layer : layers) {
+    if (const auto* mla = std::get_if<MlaPlan>(&layer.mixer)) bytes += mla->decoded_bytes(dtype);
+  }
+  return bytes;
+}
+
 std::vector<uint64_t> DecoderPlan::row_elements() const {
   std::vector<uint64_t> elements;
-  const auto of = [](const auto& part) { return part.row_elements(); };
+  const Overloaded of{[](const auto& part) { return part.row_elements(); },
+                      [&](const MoePlan& part) { return part.row_elements(hidden); }};
   for (const auto& layer : layers) {
     // The two halves' results; a norm or a scale behind a half keeps what it takes.
     const auto kept = [&](const HalfPlan& half) {

@@ -8,7 +8,7 @@
 
 namespace octavo {
 
-DecoderPlan plan_gemma3_text(const Config& given) {
+DecoderPlan plan_gemma3(const Config& given) {
   const Config config = given.with_defaults({{"vocab_size", 262208},
                                              {"hidden_size", 2304},
                                              {"num_hidden_layers", 26},
@@ -47,7 +47,5 @@ DecoderPlan plan_gemma3_text(const Config& given) {
   }
   return plan;
 }
-
-DecoderPlan plan_gemma3(const Config& config) { return plan_gemma3_text(text_part(config)); }
 
 }  // namespace octavo

@@ -30,8 +30,8 @@ AttentionPlan plan_attention(const Config& config, int hidden) {
 
 }  // namespace
 
-DecoderPlan plan_llama_like(const Config& config, const char* family,
-                            const KnownActivation& activation) {
+DecoderPlan plan_frame(const Config& config, const char* family,
+                       const KnownActivation& activation) {
   DecoderPlan plan;
   plan.family = family;
   plan.vocab = config.integer("vocab_size");
@@ -45,12 +45,19 @@ DecoderPlan plan_llama_like(const Config& config, const char* family,
                 fmt::format("is \"{}\"; only {} is known for this family", act, activation.name));
   }
   LayerPlan layer;
-  layer.attention() = plan_attention(config, plan.hidden);
   layer.mlp().activation = activation.kind;
   layer.mlp().intermediate = config.integer("intermediate_size", 8, 1 << 22);
-  plan.ropes = {plan_rope(config, layer.attention().head_dim)};
   const int layers = config.integer("num_hidden_layers", 1, 4096);
   plan.layers.assign(static_cast<size_t>(layers), layer);
+  return plan;
+}
+
+DecoderPlan plan_llama_like(const Config& config, const char* family,
+                            const KnownActivation& activation) {
+  DecoderPlan plan = plan_frame(config, family, activation);
+  const AttentionPlan attention = plan_attention(config, plan.hidden);
+  for (auto& layer : plan.layers) layer.attention() = attention;
+  plan.ropes = {plan_rope(config, attention.head_dim)};
   return plan;
 }
 

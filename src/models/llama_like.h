@@ -13,6 +13,10 @@ struct KnownActivation {
   Activation kind = Activation::kSilu;
 };
 
+// What stands around the layers, and layers of which only the MLP is planned.
+DecoderPlan plan_frame(const Config& config, const char* family,
+                       const KnownActivation& activation = {});
+
 // Pre-norm decoder, grouped-query attention with rope in every layer, gated MLP, no biases.
 DecoderPlan plan_llama_like(const Config& config, const char* family,
                             const KnownActivation& activation = {});

@@ -40,24 +40,31 @@ double yarn_magnitude(double factor, double mscale) {
   return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
 }
 
-float scale_yarn(std::vector<double>& period, const Config& scaling, double base, int dims) {
+void scale_yarn(std::vector<double>& period, const Config& scaling, double base, int dims,
+                RopePlan& plan) {
   const double factor = scaling.number("factor");
   const double original = scaling.number_or("original_max_position_embeddings", 4096);
   auto dimension_of = [&](double rotations) {
     return dims * std::log(original / (rotations * 2 * std::numbers::pi)) / (2 * std::log(base));
   };
-  const double low = std::max(0.0, std::floor(dimension_of(scaling.number_or("beta_fast", 32))));
-  double high = std::min(dims - 1.0, std::ceil(dimension_of(scaling.number_or("beta_slow", 1))));
+  double low = dimension_of(scaling.number_or("beta_fast", 32));
+  double high = dimension_of(scaling.number_or("beta_slow", 1));
+  if (scaling.boolean_or("truncate", true)) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(0.0, low);
+  high = std::min(dims - 1.0, high);
   if (low == high) high += 0.001;  // a ramp needs a width
   for (size_t i = 0; i < period.size(); ++i) {
     const double stretched = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
     const double frequency = (1 - stretched) / period[i] + stretched / (period[i] * factor);
     period[i] = 1 / frequency;
   }
-  if (scaling.has("attention_factor"))
-    return static_cast<float>(scaling.number("attention_factor"));
-  return static_cast<float>(yarn_magnitude(factor, scaling.number_or("mscale", 1)) /
-                            yarn_magnitude(factor, scaling.number_or("mscale_all_dim", 0)));
+  const double of_all = yarn_magnitude(factor, scaling.number_or("mscale_all_dim", 0));
+  plan.magnitude = static_cast<float>(scaling.number_or(
+      "attention_factor", yarn_magnitude(factor, scaling.number_or("mscale", 1)) / of_all));
+  plan.score_scale = static_cast<float>(of_all * of_all);
 }
 
 void divide_by_factors(std::vector<double>& period, const Config& scaling, const char* key) {
@@ -104,8 +111,8 @@ RopePlan make_rope(double base, int dims, const std::optional<Config>& scaling,
     for (double& p : period) p *= scaling->number("factor");
   } else if (type == "llama3") {
     scale_llama3(period, *scaling);
-  } else if (type == "yarn") {
-    plan.magnitude = scale_yarn(period, *scaling, base, dims);
+  } else if (type == "yarn" || type == "deepseek_yarn") {
+    scale_yarn(period, *scaling, base, dims, plan);
   } else if (type == "longrope" || type == "su") {
     plan.magnitude = scale_longrope(period, *scaling, config);
   } else if (type == "proportional") {

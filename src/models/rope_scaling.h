@@ -13,6 +13,7 @@ namespace octavo {
 struct RopePlan {
   std::vector<float> inverse_frequencies;  // one per rotated pair
   float magnitude = 1;                     // factor on the rotated dimensions (yarn)
+  float score_scale = 1;  // yarn's mscale_all_dim, for families that put it on all scores
 
   bool operator==(const RopePlan&) const = default;
 };

@@ -52,6 +52,19 @@ Subject make_subject(DType dtype, KvFormat format, int k_dim, int v_dim,
           options};
 }
 
+// One latent row per token for all the query heads, more of them than one piece of work takes.
+Subject make_latent_subject(DType dtype, int k_dim, int v_dim, int heads) {
+  std::mt19937 random(12);
+  const mx::Dtype type = mlx_dtype(dtype);
+  const mx::array k = random_array(random, {kTokens, 1, k_dim}, type);
+  return {fmt::format("{} latent {}/{} {} heads", name_of(dtype), k_dim, v_dim, heads),
+          {.kv_heads = 1, .k_dim = k_dim, .v_dim = v_dim, .dtype = dtype, .values_in_keys = true},
+          random_array(random, {kTokens, heads, k_dim}, type),
+          k,
+          mx::contiguous(mx::slice(k, {0, 0, 0}, {kTokens, 1, v_dim})),
+          {.scale = 1 / std::sqrt(static_cast<float>(k_dim))}};
+}
+
 mx::array rows_of(const mx::array& a, int begin, int end) {
   return mx::contiguous(mx::slice(a, {begin, 0, 0}, {end, a.shape(1), a.shape(2)}));
 }
@@ -175,6 +188,10 @@ BitsReport check_attention_bits(cpu::Isa isa) {
   }
   compare(make_subject(DType::kFloat16, KvFormat::kPlain, 64, 64, plain), report);
   compare(make_subject(DType::kBFloat16, KvFormat::kPlain, 72, 40, plain), report);
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+    compare(make_latent_subject(dtype, 288, 256, 5), report);
+    compare(make_latent_subject(dtype, 72, 40, 70), report);
+  }
   compare(make_subject(DType::kBFloat16, KvFormat::kPlain, 512, 512, plain), report);
   compare(make_subject(DType::kBFloat16, KvFormat::kPlain, 256, 256, windowed), report);
   return report;

@@ -6,9 +6,12 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/half.h"
+#include "kernels/cpu/expert_mlp.h"
+#include "kernels/cpu/expert_routing.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/cpu/logprobs.h"
 #include "kernels/cpu/qkv_write.h"
@@ -170,6 +173,52 @@ void hash_attention(Random& random, DType dtype, KvFormat format, int k_dim, int
              out);
 }
 
+void hash_experts(Random& random, DType dtype, ExpertScore score) {
+  constexpr int kExperts = 12, kTopK = 3;
+  constexpr int64_t kTokens = 45, kHidden = 75, kInner = 41;
+  std::vector<float> logits(static_cast<size_t>(kTokens * kExperts));
+  for (auto& logit : logits) logit = random.number();
+  std::vector<int32_t> ids(static_cast<size_t>(kTokens * kTopK));
+  std::vector<float> weights(ids.size());
+  cpu::route_experts({.logits = logits.data(),
+                      .tokens = kTokens,
+                      .choice = {.experts = kExperts,
+                                 .top_k = kTopK,
+                                 .score = score,
+                                 .groups = 4,
+                                 .top_groups = 2,
+                                 .renormalize = true},
+                      .ids = ids.data(),
+                      .weights = weights.data()});
+  const auto stack = [&](int64_t rows, int64_t cols) {
+    const auto all = numbers(random, static_cast<size_t>(kExperts * rows * cols), dtype);
+    WeightView source{.rows = rows, .cols = cols, .dtype = dtype, .data = all.data()};
+    const PackedLayout layout = packed_layout(source);
+    std::vector<std::byte> packed(static_cast<size_t>(kExperts * layout.bytes()));
+    for (int64_t e = 0; e < kExperts; ++e, source.data += rows * source.row_bytes())
+      pack_weight(source, layout, {}, packed.data() + e * layout.bytes());
+    return std::pair(layout, std::move(packed));
+  };
+  const auto gate = stack(kInner, kHidden), up = stack(kInner, kHidden);
+  const auto down = stack(kHidden, kInner);
+  const auto x = numbers(random, static_cast<size_t>(kTokens * kHidden), dtype);
+  std::vector<std::byte> out(x.size());
+  cpu::expert_mlp({.x = x.data(),
+                   .dtype = dtype,
+                   .tokens = kTokens,
+                   .experts = kExperts,
+                   .top_k = kTopK,
+                   .ids = ids.data(),
+                   .weights = weights.data(),
+                   .gate = {.layout = gate.first, .data = gate.second.data()},
+                   .up = {.layout = up.first, .data = up.second.data()},
+                   .down = {.layout = down.first, .data = down.second.data()},
+                   .activation = Activation::kBoundedSilu,
+                   .residual = x.data(),
+                   .out = out.data()});
+  print_hash(fmt::format("experts {} {}", name_of(dtype), static_cast<int>(score)), out);
+}
+
 void hash_sampling(Random& random, size_t vocab) {
   constexpr uint32_t kDraws = 50;
   std::vector<float> logits(vocab);
@@ -205,6 +254,8 @@ void run() {
                         WeightFormat::kQ5_0, WeightFormat::kQ5_1, WeightFormat::kQ8_0,
                         WeightFormat::kQ4_K, WeightFormat::kQ5_K, WeightFormat::kQ6_K})
       hash_linear(random, format, 0, DType::kFloat32, dtype);
+    for (auto score : {ExpertScore::kSoftmax, ExpertScore::kSigmoid, ExpertScore::kSoftmaxOfChosen})
+      hash_experts(random, dtype, score);
     for (KvFormat format : {KvFormat::kPlain, KvFormat::kInt8}) {
       hash_attention(random, dtype, format, 64, 64, 0, 0);
       hash_attention(random, dtype, format, 72, 40, 128, 50);

@@ -2,13 +2,14 @@
 // bits alone and in company.
 //
 // usage: needle MODEL [--trials 200] [--tokens 128] [--neighbours 63] [--longest 200] [--seed 1]
-//               [--dtype bfloat16] [--kv-dtype int8]
+//               [--dtype bfloat16] [--kv-dtype int8] [--pool-sequences 6]
 //
 // Eight needles, greedy and at temperature 0.8 with a seed in turn, are answered alone first. Each
 // trial runs a greedy and a sampled one together with random neighbours that arrive and are aborted
 // at random, on a random page size, chunk budget (16..2048 rows) and pool; small pools preempt,
 // also the needles; pages start full of NaN; neighbours that begin like a needle fill the prefix
-// cache to a random depth. Prints one JSON line; exit 1 on a mismatch.
+// cache to a random depth. With --pool-sequences every trial's pool holds that many sequences of
+// full length. Prints one JSON line; exit 1 on a mismatch.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
@@ -31,6 +32,7 @@ struct Options {
   int tokens = 128;
   int neighbours = 63;
   int longest = 200;
+  int pool_sequences = 0;  // 0: random
   unsigned seed = 1;
   std::string dtype = "auto";
   std::string kv_dtype = "auto";
@@ -187,7 +189,10 @@ void Trials::trial(Totals& totals) {
   const int block = kBlocks[draw(0, 3)];
   const CachePlan plan = plan_cache(specs_, block);
   const int least = plan.pages_held(context(), budget);
-  const int pages = least * (chance(60) ? draw(100, 160) : draw(160, 2000)) / 100;
+  const int random_pages = least * (chance(60) ? draw(100, 160) : draw(160, 2000)) / 100;
+  const int pages = options_.pool_sequences == 0
+                        ? random_pages
+                        : std::max(least, options_.pool_sequences * plan.pages_for(context()));
   Session session(model_, specs_, block, pages,
                   {.max_num_seqs = draw(4, 64),
                    .max_num_batched_tokens = budget,
@@ -267,6 +272,7 @@ int main(int argc, char** argv) {
   app.add_option("--tokens", options.tokens);
   app.add_option("--neighbours", options.neighbours);
   app.add_option("--longest", options.longest);
+  app.add_option("--pool-sequences", options.pool_sequences);
   app.add_option("--seed", options.seed);
   app.add_option("--dtype", options.dtype);
   app.add_option("--kv-dtype", options.kv_dtype);

@@ -26,8 +26,9 @@ struct AttentionJob {
   int64_t page_stride = 0;
 };
 
-// Some rows of one sequence against one KV head, with all the query heads that share it. A column
-// is one (row, query head) pair, the heads of a row side by side.
+// Some rows of one sequence against one KV head, with query heads that share it: all of them, or
+// some where they are many. A column is one (row, query head) pair, the heads of a row side by
+// side.
 struct AttentionItem {
   const AttentionJob* job = nullptr;
   const int32_t* table = nullptr;  // the sequence's pages
@@ -35,6 +36,8 @@ struct AttentionItem {
   int64_t row_end = 0;
   int64_t position = 0;  // of row_begin in its sequence
   int64_t kv_head = 0;
+  int64_t head_begin = 0;  // query heads [head_begin, head_begin + heads)
+  int64_t heads = 0;
   int64_t split_begin = 0;  // the splits this piece takes
   int64_t split_end = 0;
   float* partials = nullptr;  // where split_begin's partial goes, or none: fold them all, write out

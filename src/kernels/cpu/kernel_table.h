@@ -8,8 +8,12 @@
 #include "base/dtype.h"
 #include "kernels/activation_kind.h"
 #include "kernels/cpu/attention_item.h"
+#include "kernels/cpu/conv_job.h"
+#include "kernels/cpu/delta_job.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/latent_job.h"
 #include "kernels/cpu/qkv_job.h"
+#include "kernels/expert_choice.h"
 #include "kernels/norm_kind.h"
 #include "kernels/packed_weight.h"
 
@@ -26,10 +30,12 @@ enum class Arithmetic : uint8_t {
 // Rows on their way into a product: normed where asked, rounded to their own type, and laid out as
 // the product reads them.
 struct RowsJob {
-  const void* x = nullptr;  // [rows, cols]
+  const void* x = nullptr;            // [rows, cols]
+  const int32_t* gathered = nullptr;  // [rows]: row m is row gathered[m] of x; null: row m
   DType dtype = DType::kFloat32;
   int64_t rows = 0;
   int64_t cols = 0;
+  int64_t stride = 0;  // elements from one row of x to the next; 0: cols
   Norm norm = Norm::kNone;
   const void* norm_weight = nullptr;  // [cols]
   DType norm_dtype = DType::kFloat32;
@@ -37,6 +43,11 @@ struct RowsJob {
   float eps = 0;
   Arithmetic arithmetic = Arithmetic::kFloat32;
   std::byte* prepared = nullptr;  // prepared_bytes(rows, cols, arithmetic), aligned to 64
+
+  // Where row m begins in x, in elements.
+  int64_t begin_of(int64_t m) const {
+    return (gathered != nullptr ? gathered[m] : m) * (stride > 0 ? stride : cols);
+  }
 };
 
 // out = (x + scale * norm(y)) * out_scale; x and out are laid out as y is.
@@ -66,6 +77,34 @@ struct LinearJob {
   DType out_dtype = DType::kFloat32;
   int64_t out_stride = 0;
   int64_t out_first = 0;
+};
+
+// What a token's experts gave, summed, on its way out: residual + (sums + gate * shared), where
+// gate is sigmoid(shared_gate) or 1.
+struct ExpertSums {
+  const float* sums = nullptr;  // row t at t * sums_stride, in whole vectors of 16
+  int64_t sums_stride = 0;
+  int64_t count = 0;             // outputs of a row
+  const void* shared = nullptr;  // laid out as the output, as is the residual; each may be null
+  const float* shared_gate = nullptr;  // [tokens], or null
+  const void* residual = nullptr;
+  void* out = nullptr;  // row t at t * out_stride + out_first
+  DType dtype = DType::kFloat32;
+  int64_t out_stride = 0;
+  int64_t out_first = 0;
+};
+
+// out = x * gate, or x * sigmoid(gate). Strides are elements from one row to the next.
+struct GateJob {
+  const void* x = nullptr;  // the first column taken of row 0, as is
+  const void* gate = nullptr;
+  int64_t x_stride = 0;
+  int64_t gate_stride = 0;
+  DType dtype = DType::kFloat32;
+  bool sigmoid = false;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  void* out = nullptr;  // [rows, cols]
 };
 
 // Logits whose largest and whose sum of weights are kept together.
@@ -102,12 +141,21 @@ struct KernelTable {
   void (*linear)(const LinearJob&, int64_t strip_begin, int64_t strip_end,
                  std::byte* scratch) = nullptr;
 
+  // One token's logits as kSoftmax or kSigmoid scores; `scores` may be `logits`.
+  void (*expert_scores)(const float* logits, int64_t count, ExpertScore kind,
+                        float* scores) = nullptr;
+  // sums += weight * product, in whole vectors of 16.
+  void (*add_weighted)(float* sums, const float* product, float weight, int64_t count) = nullptr;
+  // Of one token.
+  void (*finish_sums)(const ExpertSums&, int64_t token) = nullptr;
+
   // y = norm(x) row by row, `out` like x.
   void (*norm_rows)(const RowsJob&, void* out, int64_t row_begin, int64_t row_end) = nullptr;
   void (*add_rows)(const AddRowsJob&, int64_t row_begin, int64_t row_end) = nullptr;
   // activation(gate) * up over `count` elements of `dtype`.
   void (*gated)(const void* gate, const void* up, void* out, DType dtype, Activation activation,
                 int64_t count) = nullptr;
+  void (*gate_rows)(const GateJob&, int64_t row_begin, int64_t row_end) = nullptr;
   // The first index of the largest number; NaN counts as minus infinity.
   int64_t (*argmax)(const float* values, int64_t count) = nullptr;
 
@@ -137,6 +185,14 @@ struct KernelTable {
   // Folds the partials of the item's splits, from item.partials on, and writes its rows.
   void (*merge_partials)(const AttentionItem&, std::byte* scratch) = nullptr;
   void (*qkv_rows)(const QkvJob&, int64_t token_begin, int64_t token_end) = nullptr;
+
+  void (*conv_rows)(const ConvItem&) = nullptr;
+  // Decay and strength of the rows, for all heads.
+  void (*delta_gates)(const DeltaJob&, int64_t row_begin, int64_t row_end) = nullptr;
+  // Bytes of scratch, aligned to 64, for delta_head.
+  int64_t (*delta_scratch)(const DeltaJob&) = nullptr;
+  void (*delta_head)(const DeltaItem&, std::byte* scratch) = nullptr;
+  void (*latent_rows)(const LatentJob&, int64_t token_begin, int64_t token_end) = nullptr;
 };
 
 const KernelTable& kernels_of(Isa isa);

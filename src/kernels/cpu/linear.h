@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <initializer_list>
+#include <span>
 
 #include "kernels/cpu/kernel_table.h"
 
@@ -33,6 +35,12 @@ struct LinearArgs {
 // Threads claim strips of weight rows; the sum over inputs has one order per weight, whatever the
 // number of rows.
 void linear(const LinearArgs& args);
+
+// What a product of rows of `x` with weights of these layouts is computed in.
+Arithmetic arithmetic_of(DType x, std::initializer_list<const PackedLayout*> weights);
+
+// All jobs' outputs; threads claim strips across them.
+void run_products(std::span<const LinearJob> jobs);
 
 // The most that linear() keeps beside its inputs and outputs: prepared rows and decoded strips.
 int64_t linear_scratch_bytes(int64_t rows, int64_t cols, int threads);

@@ -8,17 +8,26 @@ PageLayout page_layout(const PageGeometry& geometry) {
   PageLayout layout;
   layout.dtype = geometry.dtype;
   layout.int8 = geometry.format == KvFormat::kInt8;
-  layout.paired_values =
-      kernels().pairs_bf16_values && !layout.int8 && geometry.dtype == DType::kBFloat16;
+  layout.values_in_keys = geometry.values_in_keys;
+  layout.paired_values = kernels().pairs_bf16_values && !layout.int8 && !layout.values_in_keys &&
+                         geometry.dtype == DType::kBFloat16;
   layout.block_tokens = geometry.block_tokens;
   layout.kv_heads = geometry.kv_heads;
   layout.k_dim = geometry.k_dim;
   layout.v_dim = geometry.v_dim;
   const auto width = static_cast<int64_t>(geometry.element_bytes());
   layout.k_row_bytes = geometry.k_dim * width;
-  layout.v_row_bytes = geometry.v_dim * width;
-  layout.v_first = layout.block_tokens * layout.k_row_bytes;
-  layout.k_scales = layout.v_first + layout.block_tokens * layout.v_row_bytes;
+  const int64_t k_bytes = layout.block_tokens * layout.k_row_bytes;
+  int64_t v_bytes = 0;
+  if (layout.values_in_keys) {
+    layout.v_row_bytes = layout.k_row_bytes;
+    layout.v_first = 0;
+  } else {
+    layout.v_row_bytes = geometry.v_dim * width;
+    layout.v_first = k_bytes;
+    v_bytes = layout.block_tokens * layout.v_row_bytes;
+  }
+  layout.k_scales = k_bytes + v_bytes;
   const int64_t scales =
       layout.int8 ? layout.block_tokens * static_cast<int64_t>(sizeof(float)) : 0;
   layout.v_scales = layout.k_scales + scales;

@@ -10,11 +10,13 @@ namespace octavo::cpu {
 // Head after head, so that one head's rows are one run of memory:
 //   K [block_tokens][k_dim], V [block_tokens][v_dim], and for int8 the scales of K and of V, each
 //   [block_tokens] float32.
+// Values in keys are read where K stands: v_first is 0 and V's rows are K's, seen v_dim wide.
 // Paired values stand as the matrix unit multiplies them: [block_tokens / 2][v_dim][2 tokens].
 struct PageLayout {
   DType dtype = DType::kFloat32;  // of the numbers, unless int8
   bool int8 = false;
   bool paired_values = false;
+  bool values_in_keys = false;
   int64_t block_tokens = 0;
   int64_t kv_heads = 0;
   int64_t k_dim = 0;

@@ -14,6 +14,8 @@ namespace {
 
 // Columns (row, query head) that share one reading of a split's K and V.
 constexpr int64_t kItemColumns = 512;
+// Query heads of one piece when whole groups are too few pieces for the threads.
+constexpr int64_t kHeadBlock = 32;
 
 AttentionJob job_of(const AttentionArgs& args) {
   OCTAVO_CHECK(args.scale > 0);
@@ -42,9 +44,22 @@ void check_pages(const PagedBatch& batch, int64_t sequence, int64_t from, int64_
   }
 }
 
-// The rows of one sequence in blocks, once per KV head, the ones with most to read first.
+// The item once per KV head and per block of up to `heads` query heads that share it.
+void add_heads(const AttentionJob& job, AttentionItem item, int64_t heads,
+               std::vector<AttentionItem>& items) {
+  const int64_t group = job.q_heads / job.layout.kv_heads;
+  for (item.kv_head = 0; item.kv_head < job.layout.kv_heads; ++item.kv_head) {
+    for (int64_t first = 0; first < group; first += heads) {
+      item.head_begin = item.kv_head * group + first;
+      item.heads = std::min(heads, group - first);
+      items.push_back(item);
+    }
+  }
+}
+
+// The rows of one sequence in blocks, the ones with most to read first.
 void list_sequence(const AttentionJob& job, const PagedBatch& batch, int64_t sequence,
-                   std::vector<AttentionItem>& items) {
+                   int64_t heads, std::vector<AttentionItem>& items) {
   const int64_t begin = batch.cu_seqlens_q[sequence];
   const int64_t end = batch.cu_seqlens_q[sequence + 1];
   if (begin == end) return;
@@ -54,7 +69,7 @@ void list_sequence(const AttentionJob& job, const PagedBatch& batch, int64_t seq
     return job.window > 0 ? std::max<int64_t>(0, position - job.window + 1) : 0;
   };
   check_pages(batch, sequence, first_visible(start), context);
-  const int64_t rows = std::max<int64_t>(1, kItemColumns / (job.q_heads / job.layout.kv_heads));
+  const int64_t rows = std::max<int64_t>(1, kItemColumns / heads);
   const int64_t blocks = (end - begin + rows - 1) / rows;
   for (int64_t block = blocks - 1; block >= 0; --block) {
     AttentionItem item;
@@ -66,9 +81,16 @@ void list_sequence(const AttentionJob& job, const PagedBatch& batch, int64_t seq
     const int64_t last = item.position + (item.row_end - item.row_begin) - 1;
     item.split_begin = first_visible(item.position) / kSplitTokens;
     item.split_end = last / kSplitTokens + 1;
-    for (item.kv_head = 0; item.kv_head < job.layout.kv_heads; ++item.kv_head)
-      items.push_back(item);
+    add_heads(job, item, heads, items);
   }
+}
+
+// With up to `heads` query heads to an item.
+std::vector<AttentionItem> list_items(const AttentionJob& job, const PagedBatch& batch,
+                                      int64_t heads) {
+  std::vector<AttentionItem> items;
+  for (int64_t s = 0; s < batch.sequences; ++s) list_sequence(job, batch, s, heads, items);
+  return items;
 }
 
 void attend_all(std::vector<AttentionItem>& items, bool merge) {
@@ -121,10 +143,13 @@ void attend_in_pieces(std::vector<AttentionItem> items, int64_t wanted) {
 
 void paged_attention(const AttentionArgs& args) {
   const AttentionJob job = job_of(args);
-  std::vector<AttentionItem> items;
-  for (int64_t s = 0; s < args.batch.sequences; ++s) list_sequence(job, args.batch, s, items);
-  if (items.empty()) return;
   const int64_t wanted = compute_pool().threads() > 1 ? 2 * compute_pool().threads() : 1;
+  const int64_t group = job.q_heads / job.layout.kv_heads;
+  std::vector<AttentionItem> items = list_items(job, args.batch, group);
+  if (items.empty()) return;
+  // Reading K and V again for other heads is cheaper than keeping many heads' partials.
+  if (static_cast<int64_t>(items.size()) < wanted && group > kHeadBlock)
+    items = list_items(job, args.batch, kHeadBlock);
   const bool long_enough = std::any_of(items.begin(), items.end(), [](const AttentionItem& item) {
     return item.split_end - item.split_begin > 1;
   });

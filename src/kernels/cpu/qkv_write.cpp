@@ -13,46 +13,6 @@ namespace {
 
 constexpr int64_t kPieceElements = 16384;  // below this a second thread costs more than it brings
 
-std::vector<TokenSlot> slots_of(const PagedBatch& batch, int64_t tokens) {
-  const int64_t block = batch.geometry.block_tokens;
-  std::vector<TokenSlot> slots;
-  slots.reserve(static_cast<size_t>(tokens));
-  for (int64_t s = 0; s < batch.sequences; ++s) {
-    const int64_t count = batch.cu_seqlens_q[s + 1] - batch.cu_seqlens_q[s];
-    const int64_t start = batch.context_lens[s] - count;
-    OCTAVO_CHECK(start >= 0);
-    for (int64_t position = start; position < start + count; ++position) {
-      const int64_t column = position / block;
-      OCTAVO_CHECK(column < batch.table_columns);
-      const int64_t page = batch.block_tables[s * batch.table_columns + column];
-      OCTAVO_CHECK(page >= 0 && page < batch.page_count);
-      slots.push_back({batch.pages + page * batch.page_stride, position - column * block});
-    }
-  }
-  OCTAVO_CHECK(static_cast<int64_t>(slots.size()) == tokens);
-  return slots;
-}
-
-// Cosines and sines of a run of tokens: [tokens, pairs] each.
-struct Rotations {
-  std::vector<float> cosine;
-  std::vector<float> sine;
-
-  void fill(const RopeJob& rope, int64_t begin, int64_t end) {
-    const auto count = static_cast<size_t>((end - begin) * rope.pairs);
-    cosine.resize(count);
-    sine.resize(count);
-    size_t at = 0;
-    for (int64_t t = begin; t < end; ++t) {
-      for (int64_t i = 0; i < rope.pairs; ++i, ++at) {
-        const float angle = static_cast<float>(rope.positions[t]) * rope.inverse_frequencies[i];
-        cosine[at] = std::cos(angle) * rope.magnitude;
-        sine[at] = std::sin(angle) * rope.magnitude;
-      }
-    }
-  }
-};
-
 std::vector<float> scales_of(const PositionScale& scale, int64_t tokens) {
   std::vector<float> scales;
   scales.reserve(static_cast<size_t>(tokens));
@@ -91,7 +51,7 @@ void qkv_write(const QkvWriteArgs& args) {
   QkvJob job = job_of(args);
   std::vector<TokenSlot> slots;
   if (args.batch.pages != nullptr) {
-    slots = slots_of(args.batch, args.tokens);
+    slots = token_slots(args.batch, args.tokens);
     job.slots = slots.data();
   }
   std::vector<float> scales;

@@ -4,16 +4,9 @@
 #include <cstdint>
 
 #include "kernels/cpu/paged_attention.h"
+#include "kernels/cpu/token_rows.h"
 
 namespace octavo::cpu {
-
-// Rotation by positions[t] * inverse_frequencies[i], times magnitude.
-struct RopeJob {
-  const int32_t* positions = nullptr;          // [T]
-  const float* inverse_frequencies = nullptr;  // [pairs]
-  int64_t pairs = 0;                           // 0: no rotation
-  float magnitude = 1;
-};
 
 // q times 1 + beta * log(1 + floor(position / period)).
 struct PositionScale {

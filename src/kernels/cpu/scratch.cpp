@@ -21,7 +21,7 @@ struct Buffer {
 
 std::byte* scratch(Scratch use, int64_t bytes) {
   constexpr int64_t kAlign = 64;
-  thread_local std::array<Buffer, 6> buffers;
+  thread_local std::array<Buffer, static_cast<size_t>(Scratch::kCount)> buffers;
   Buffer& buffer = buffers[static_cast<size_t>(use)];
   if (bytes > buffer.bytes) {
     const int64_t rounded = (bytes + kAlign - 1) / kAlign * kAlign;

@@ -73,6 +73,10 @@ mx::array read_part(const mx::array& raw, const PageGeometry& g, Part part, mx::
 mx::array gather(const KvPages& pages, const mx::array& table, int context, bool values) {
   const PageGeometry& g = pages.geometry;
   const int blocks = (context + g.block_tokens - 1) / g.block_tokens;
+  if (values && g.values_in_keys) {
+    return mx::slice(gather(pages, table, context, false), {0, 0, 0},
+                     {context, g.kv_heads, g.v_dim});
+  }
   const int dim = values ? g.v_dim : g.k_dim;
   const mx::array raw = mx::take(pages.bytes, slice_rows(table, 0, blocks), 0);
   const Part part = numbers_part(g, values);
@@ -161,6 +165,7 @@ KvPages kv_write(const KvPages& pages, const mx::array& k, const mx::array& v,
     bytes = mx::scatter(bytes, {page, place}, mx::expand_dims(flat, 1), {0, 1});
   };
   for (const bool values : {false, true}) {
+    if (values && g.values_in_keys) continue;
     const mx::array& rows = values ? v : k;
     if (g.format == KvFormat::kPlain) {
       put(rows, numbers_part(g, values));

@@ -32,6 +32,7 @@ class Attention : public Sublayer {
   std::vector<Projection> qkv_;
   Projection output_;
   std::optional<mx::array> q_norm_, k_norm_;
+  std::optional<mx::array> sinks_;  // [heads] float32
 };
 
 }  // namespace octavo

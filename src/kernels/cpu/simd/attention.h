@@ -21,18 +21,24 @@ struct AttentionScratch {
   AttentionResult part;
   float* q;         // [padded_columns][k_pad]
   float* k;         // [kSplitTokens][k_pad]
-  float* v;         // [kSplitTokens][v_pad]
+  float* v;         // [kSplitTokens][v_stride]: k itself where values stand in keys
   float* k_scales;  // [kSplitTokens], int8 only
   float* v_scales;  // [kSplitTokens]
   float* weights;   // [kColumnBlock][kSplitTokens]
   int64_t k_pad;
+  int64_t v_stride;
 };
+
+// Floats of a row of V in a place of its own.
+OCTAVO_INLINE int64_t own_v_stride(const AttentionItem& item, const AttentionShape& s) {
+  return item.job->layout.values_in_keys ? 0 : s.v_pad;
+}
 
 OCTAVO_INLINE int64_t generic_scratch_floats(const AttentionItem& item) {
   const AttentionShape s = attention_shape(item);
   const int64_t k_pad = round_up(item.job->layout.k_dim, kLanes);
   return 2 * result_floats(s) + s.padded_columns * k_pad +
-         kSplitTokens * (k_pad + s.v_pad + 2 + kColumnBlock);
+         kSplitTokens * (k_pad + own_v_stride(item, s) + 2 + kColumnBlock);
 }
 
 OCTAVO_INLINE AttentionScratch generic_scratch(const AttentionItem& item, const AttentionShape& s,
@@ -43,8 +49,11 @@ OCTAVO_INLINE AttentionScratch generic_scratch(const AttentionItem& item, const 
   x.part = result_at(memory + result_floats(s), s);
   x.q = memory + 2 * result_floats(s);
   x.k = x.q + s.padded_columns * x.k_pad;
-  x.v = x.k + kSplitTokens * x.k_pad;
-  x.k_scales = x.v + kSplitTokens * s.v_pad;
+  const bool shared = item.job->layout.values_in_keys;
+  float* after_k = x.k + kSplitTokens * x.k_pad;
+  x.v = shared ? x.k : after_k;
+  x.v_stride = shared ? x.k_pad : s.v_pad;
+  x.k_scales = after_k + kSplitTokens * own_v_stride(item, s);
   x.v_scales = x.k_scales + kSplitTokens;
   x.weights = x.v_scales + kSplitTokens;
   return x;
@@ -70,22 +79,22 @@ static void load_queries(const AttentionItem& item, const AttentionShape& s,
   const AttentionJob& job = *item.job;
   for (int64_t c = 0; c < s.columns; ++c) {
     const int64_t row = item.row_begin + c / s.group;
-    const int64_t head = item.kv_head * s.group + c % s.group;
+    const int64_t head = item.head_begin + c % s.group;
     widen(job.q, job.dtype, (row * job.q_heads + head) * job.layout.k_dim, job.layout.k_dim,
           x.q + c * x.k_pad);
   }
 }
 
 // K and V of `keys`; position `base` is row 0.
-static void load_keys(const AttentionItem& item, const AttentionShape& s, const AttentionScratch& x,
-                      KeyRange keys, int64_t base) {
+static void load_keys(const AttentionItem& item, const AttentionScratch& x, KeyRange keys,
+                      int64_t base) {
   const PageLayout& l = item.job->layout;
   for (int64_t p = keys.from; p < keys.to; ++p) {
     const PageSlot at = slot_of(item, p);
     const std::byte* k = at.head + at.slot * l.k_row_bytes;
     const std::byte* v = at.head + l.v_first + at.slot * l.v_row_bytes;
     float* k_out = x.k + (p - base) * x.k_pad;
-    float* v_out = x.v + (p - base) * s.v_pad;
+    float* v_out = x.v + (p - base) * x.v_stride;
     if (l.int8) {
       widen_int8(reinterpret_cast<const int8_t*>(k), l.k_dim, k_out);
       widen_int8(reinterpret_cast<const int8_t*>(v), l.v_dim, v_out);
@@ -93,7 +102,7 @@ static void load_keys(const AttentionItem& item, const AttentionShape& s, const 
       std::memcpy(x.v_scales + (p - base), at.head + l.v_scales + at.slot * 4, 4);
     } else {
       widen(k, l.dtype, 0, l.k_dim, k_out);
-      widen(v, l.dtype, 0, l.v_dim, v_out);
+      if (!l.values_in_keys) widen(v, l.dtype, 0, l.v_dim, v_out);
     }
   }
 }
@@ -171,21 +180,21 @@ static void soften(const AttentionItem& item, const AttentionScratch& x, float* 
 
 // values[c][d] = sum over `rows` of weights[c][j] v[j][d], for kWidth sixteens of d.
 template <int kColumns, int kWidth>
-OCTAVO_INLINE void value_block(const float* weights, const float* v, int64_t pad, KeyRange rows,
-                               float* values) {
+OCTAVO_INLINE void value_block(const float* weights, const float* v, int64_t v_stride,
+                               KeyRange rows, float* values, int64_t values_stride) {
   Vec sums[kColumns][kWidth];
   for (int c = 0; c < kColumns; ++c)
     for (int w = 0; w < kWidth; ++w) sums[c][w] = zero();
   for (int64_t j = rows.from; j < rows.to; ++j) {
     Vec value[kWidth];
-    for (int w = 0; w < kWidth; ++w) value[w] = load(v + j * pad + w * kLanes);
+    for (int w = 0; w < kWidth; ++w) value[w] = load(v + j * v_stride + w * kLanes);
     for (int c = 0; c < kColumns; ++c) {
       const Vec weight = set1(weights[c * kSplitTokens + j]);
       for (int w = 0; w < kWidth; ++w) sums[c][w] = fma(weight, value[w], sums[c][w]);
     }
   }
   for (int c = 0; c < kColumns; ++c)
-    for (int w = 0; w < kWidth; ++w) store(values + c * pad + w * kLanes, sums[c][w]);
+    for (int w = 0; w < kWidth; ++w) store(values + c * values_stride + w * kLanes, sums[c][w]);
 }
 
 // The partial of columns [column, column + kColumns).
@@ -213,9 +222,9 @@ static void attend_columns(const AttentionItem& item, const AttentionShape& s,
   }
   int64_t d = 0;
   for (; d + kValueBlock * kLanes <= s.v_pad; d += kValueBlock * kLanes)
-    value_block<kColumns, kValueBlock>(x.weights, x.v + d, s.v_pad, rows, values + d);
+    value_block<kColumns, kValueBlock>(x.weights, x.v + d, x.v_stride, rows, values + d, s.v_pad);
   for (; d < s.v_pad; d += kLanes)
-    value_block<kColumns, 1>(x.weights, x.v + d, s.v_pad, rows, values + d);
+    value_block<kColumns, 1>(x.weights, x.v + d, x.v_stride, rows, values + d, s.v_pad);
 }
 
 // The partial of columns [begin, end), at most sixteen.
@@ -242,7 +251,7 @@ static void generic_attend(const AttentionItem& item, std::byte* scratch) {
   if (fold) clear_result(x.total, s, 0, s.columns);
   for (int64_t split = item.split_begin; split < item.split_end; ++split) {
     if (!fold) x.part = result_at(item.partials + (split - item.split_begin) * result_floats(s), s);
-    load_keys(item, s, x, keys_of(item, s, split, 0, s.columns), split * kSplitTokens);
+    load_keys(item, x, keys_of(item, s, split, 0, s.columns), split * kSplitTokens);
     for (int64_t c = 0; c < s.columns; c += kLanes) {
       const int64_t end = c + kLanes < s.columns ? c + kLanes : s.columns;
       const KeyRange keys = keys_of(item, s, split, c, end);

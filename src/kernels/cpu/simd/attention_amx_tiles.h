@@ -92,7 +92,7 @@ static void pack_queries(const AttentionItem& item, const AttentionShape& s, con
         rows[c] = _mm512_setzero_ps();
         if (column >= s.columns) continue;
         const int64_t row = item.row_begin + column / s.group;
-        const int64_t head = item.kv_head * s.group + column % s.group;
+        const int64_t head = item.head_begin + column % s.group;
         rows[c] = _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(
             first_of_32(dim - d), q + (row * job.q_heads + head) * dim + d));
       }
@@ -157,6 +157,14 @@ OCTAVO_INLINE __m512i load_v(const PageLayout& l, PageSlot at, int64_t d) {
   return _mm512_and_si512(both, _mm512_set1_epi32(0xffff));
 }
 
+// Sixteen numbers of two bfloat16 rows, taken by turns.
+OCTAVO_INLINE __m512i paired(const std::byte* even, const std::byte* odd) {
+  const auto numbers = [](const std::byte* row) OCTAVO_INLINE_LAMBDA {
+    return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row)));
+  };
+  return _mm512_or_si512(numbers(even), _mm512_slli_epi32(numbers(odd), 16));
+}
+
 // Numbers [d_begin, d_end) of V of positions [first, first + 8) as rows of pairs.
 static void gather_v_run(const AttentionItem& item, KeyRange keys, int64_t first, int64_t d_begin,
                          int64_t d_end, std::byte* to, int64_t row, int64_t next) {
@@ -165,10 +173,16 @@ static void gather_v_run(const AttentionItem& item, KeyRange keys, int64_t first
   const bool whole = first >= keys.from && first + kRun <= keys.to;
   for (int64_t i = 0; i < kRun; i += 2, to += row) {
     std::byte* tile = to;
+    const std::byte* pair = at.head + l.v_first + (at.slot + i) * l.v_row_bytes;
     if (whole && l.paired_values && d_end <= l.v_dim) {
-      const std::byte* pair = at.head + l.v_first + (at.slot + i) * l.v_row_bytes;
       for (int64_t d = d_begin; d < d_end; d += kLanes, tile += next)
         _mm512_store_si512(tile, _mm512_loadu_si512(pair + d * 4));
+      continue;
+    }
+    if (whole && l.values_in_keys && d_end <= l.v_dim) {
+      const std::byte* odd = pair + l.v_row_bytes;
+      for (int64_t d = d_begin; d < d_end; d += kLanes, tile += next)
+        _mm512_store_si512(tile, paired(pair + d * 2, odd + d * 2));
       continue;
     }
     auto seen = [&](int64_t p) { return p >= keys.from && p < keys.to; };

@@ -33,14 +33,14 @@ OCTAVO_INLINE int64_t round_up(int64_t value, int64_t unit) {
 
 // Sizes of an item, worked out once.
 struct AttentionShape {
-  int64_t group;           // query heads of a KV head
+  int64_t group;           // query heads of the item
   int64_t columns;         // rows x group
   int64_t padded_columns;  // to 16
   int64_t v_pad;           // v_dim to 16
 };
 OCTAVO_INLINE AttentionShape attention_shape(const AttentionItem& item) {
   AttentionShape s;
-  s.group = item.job->q_heads / item.job->layout.kv_heads;
+  s.group = item.heads;
   s.columns = (item.row_end - item.row_begin) * s.group;
   s.padded_columns = round_up(s.columns, kLanes);
   s.v_pad = round_up(item.job->layout.v_dim, kLanes);
@@ -113,7 +113,7 @@ OCTAVO_INLINE Vec final_scale(const AttentionItem& item, const AttentionResult& 
   if (sinks == nullptr) return div(set1(1), sum);
   alignas(64) float sink[kLanes];
   for (int64_t c = 0; c < kLanes; ++c) {
-    sink[c] = sinks[item.kv_head * s.group + (first + c) % s.group] * kLog2E;
+    sink[c] = sinks[item.head_begin + (first + c) % s.group] * kLog2E;
   }
   const Vec old_max = load(r.max + first);
   const Vec new_max = max(old_max, load(sink));
@@ -129,7 +129,7 @@ static void write_out(const AttentionItem& item, const AttentionResult& r,
   for (int64_t c = 0; c < s.columns; ++c) {
     if (c % kLanes == 0) store(scale, final_scale(item, r, s, c));
     const int64_t row = item.row_begin + c / s.group;
-    const int64_t head = item.kv_head * s.group + c % s.group;
+    const int64_t head = item.head_begin + c % s.group;
     const int64_t first = (row * job.q_heads + head) * dim;
     const Vec by = set1(scale[c % kLanes]);
     const float* values = r.values + c * s.v_pad;

@@ -6,8 +6,16 @@
 
 namespace octavo::cpu::OCTAVO_ISA {
 
-OCTAVO_INLINE Vec activate(Activation activation, Vec v) {
-  return activation == Activation::kGeluTanh ? gelu_tanh(v) : silu(v);
+// What a gated pair gives.
+OCTAVO_INLINE Vec gate_up(Activation activation, Vec gate, Vec up) {
+  if (activation == Activation::kBoundedSilu) {
+    const Vec limit = set1(7);
+    const Vec g = min(limit, gate);
+    const Vec u = max(set1(-7), min(limit, up));
+    const Vec active = div(g, add(set1(1), exp(mul(set1(-1.702f), g))));
+    return mul(active, add(u, set1(1)));
+  }
+  return mul(activation == Activation::kGeluTanh ? gelu_tanh(gate) : silu(gate), up);
 }
 
 // What plain products may have around them.
@@ -28,7 +36,7 @@ OCTAVO_INLINE void finish_lanes(const LinearJob& job, int64_t row, int64_t n, in
   if (job.bias != nullptr) v = add(v, fetch(job.bias, job.bias_dtype, n));
   if (job.up.data != nullptr) {
     if (job.up_bias != nullptr) up = add(up, fetch(job.up_bias, job.bias_dtype, n));
-    v = mul(activate(job.activation, v), up);
+    v = gate_up(job.activation, v, up);
   } else {
     v = scaled(job, v);
   }
@@ -60,13 +68,12 @@ static void gated(const void* gate, const void* up, void* out, DType dtype, Acti
                   int64_t count) {
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    store_as(out, dtype, i,
-             mul(activate(activation, load_as(gate, dtype, i)), load_as(up, dtype, i)));
+    store_as(out, dtype, i, gate_up(activation, load_as(gate, dtype, i), load_as(up, dtype, i)));
   }
   if (i < count) {
     const Vec g = load_part(gate, dtype, i, count - i);
     const Vec u = load_part(up, dtype, i, count - i);
-    store_part(out, dtype, i, count - i, mul(activate(activation, g), u));
+    store_part(out, dtype, i, count - i, gate_up(activation, g, u));
   }
 }
 

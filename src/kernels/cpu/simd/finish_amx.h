@@ -45,7 +45,7 @@ OCTAVO_INLINE void finish_block(const LinearJob& job, int64_t strip, int64_t fir
     if constexpr (Gated) {
       Vec up{{ups[m]}};
       if (job.up_bias != nullptr) up = add(up, up_bias);
-      v = mul(activate(job.activation, v), up);
+      v = gate_up(job.activation, v, up);
     } else {
       v = scaled(job, v);
     }

@@ -42,6 +42,26 @@ OCTAVO_INLINE Vec tanh(Vec x) {
   return if_less(magnitude, set1(0.625f), narrow, signed_wide);
 }
 
+OCTAVO_INLINE Vec sigmoid(Vec x) { return div(set1(1), add(set1(1), exp(sub(zero(), x)))); }
+
+// log(1 + exp(x)).
+OCTAVO_INLINE Vec softplus(Vec x) {
+  const Vec u = exp(min(x, sub(zero(), x)));
+  // log(1 + u) = 2 atanh(u / (2 + u)); the quotient is at most a third, so the series is short.
+  const Vec s = div(u, add(set1(2), u));
+  const Vec z = mul(s, s);
+  Vec p = set1(1.0f / 17);
+  p = fma(p, z, set1(1.0f / 15));
+  p = fma(p, z, set1(1.0f / 13));
+  p = fma(p, z, set1(1.0f / 11));
+  p = fma(p, z, set1(1.0f / 9));
+  p = fma(p, z, set1(1.0f / 7));
+  p = fma(p, z, set1(1.0f / 5));
+  p = fma(p, z, set1(1.0f / 3));
+  p = fma(p, z, set1(1));
+  return fma(add(s, s), p, max(zero(), x));
+}
+
 OCTAVO_INLINE Vec silu(Vec x) { return div(x, add(set1(1), exp(sub(zero(), x)))); }
 
 OCTAVO_INLINE Vec gelu_tanh(Vec x) {

@@ -23,14 +23,14 @@ OCTAVO_INLINE RowNorm row_norm(const RowsJob& job, int64_t row) {
   if (job.norm == Norm::kLayer) {
     Vec total = zero();
     for (int64_t k = 0; k < job.cols; k += kLanes)
-      total = add(total, load_upto16(job.x, job.dtype, row * job.cols + k, job.cols - k));
+      total = add(total, load_upto16(job.x, job.dtype, job.begin_of(row) + k, job.cols - k));
     result.mean = sum(total) / count;
   }
   Vec squares = zero();
   const Vec mean = set1(result.mean);
   for (int64_t k = 0; k < job.cols; k += kLanes) {
     const int64_t left = job.cols - k;
-    Vec v = sub(load_upto16(job.x, job.dtype, row * job.cols + k, left), mean);
+    Vec v = sub(load_upto16(job.x, job.dtype, job.begin_of(row) + k, left), mean);
     if (left < kLanes && job.norm == Norm::kLayer) {
       // Lanes past the row hold minus the mean now.
       alignas(64) float lanes[kLanes];
@@ -48,7 +48,7 @@ OCTAVO_INLINE RowNorm row_norm(const RowsJob& job, int64_t row) {
 OCTAVO_INLINE Vec normed16(const RowsJob& job, int64_t row, RowNorm norm, int64_t k) {
   const int64_t left = job.cols - k;
   if (left <= 0) return zero();
-  const Vec x = load_upto16(job.x, job.dtype, row * job.cols + k, left);
+  const Vec x = load_upto16(job.x, job.dtype, job.begin_of(row) + k, left);
   if (job.norm == Norm::kNone) return x;
   const Vec weight = load_upto16(job.norm_weight, job.norm_dtype, k, left);
   const Vec y = mul(mul(sub(x, set1(norm.mean)), set1(norm.factor)), weight);

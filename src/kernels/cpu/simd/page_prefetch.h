@@ -29,7 +29,7 @@ OCTAVO_INLINE PagePrefetch prefetch_after(const AttentionItem& item, int64_t spl
   const PageLayout& l = p.item->job->layout;
   p.position = keys.from;
   p.end = keys.to;
-  const int64_t bytes = (keys.to - keys.from) * (l.k_row_bytes + l.v_row_bytes);
+  const int64_t bytes = (keys.to - keys.from) * (l.head_bytes / l.block_tokens);
   p.share = bytes / kLineBytes / calls + 1;
   return p;
 }

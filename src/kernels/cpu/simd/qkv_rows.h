@@ -175,6 +175,7 @@ static void qkv_rows(const QkvJob& job, int64_t token_begin, int64_t token_end) 
       std::byte* head = job.slots[t].page + h * l.head_bytes;
       prepare_head(job, k, h, t, row);
       write_k(l, head, job.slots[t].slot, row);
+      if (l.values_in_keys) continue;
       prepare_value(job, t * job.v_stride + h * l.v_dim, row);
       write_v(l, head, job.slots[t].slot, row);
     }

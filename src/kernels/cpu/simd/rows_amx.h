@@ -67,12 +67,12 @@ static void amx_prepare(const RowsJob& job, int64_t row_begin, int64_t row_end) 
       __m512i lines[kRowBlock];
       if (whole && job.norm == Norm::kNone) {
         for (int64_t m = 0; m < rows; ++m)
-          lines[m] = _mm512_loadu_si512(x + (first + m) * job.cols + k);
+          lines[m] = _mm512_loadu_si512(x + job.begin_of(first + m) + k);
       } else if (whole && job.norm == Norm::kRms) {
         const Vec low = load_as(job.norm_weight, job.norm_dtype, k);
         const Vec high = load_as(job.norm_weight, job.norm_dtype, k + 16);
         for (int64_t m = 0; m < rows; ++m)
-          lines[m] = normed32(x + (first + m) * job.cols + k, norms[m].factor, low, high);
+          lines[m] = normed32(x + job.begin_of(first + m) + k, norms[m].factor, low, high);
       } else {
         for (int64_t m = 0; m < rows; ++m) lines[m] = prepared32(job, first + m, norms[m], k);
       }

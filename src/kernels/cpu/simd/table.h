@@ -7,6 +7,11 @@
 #include "kernels/cpu/simd/argmax.h"
 #include "kernels/cpu/simd/attention.h"
 #include "kernels/cpu/simd/attention_amx.h"
+#include "kernels/cpu/simd/causal_conv.h"
+#include "kernels/cpu/simd/expert_ops.h"
+#include "kernels/cpu/simd/gate_rows.h"
+#include "kernels/cpu/simd/gated_delta.h"
+#include "kernels/cpu/simd/latent_rows.h"
 #include "kernels/cpu/simd/linear_amx.h"
 #include "kernels/cpu/simd/linear_dot.h"
 #include "kernels/cpu/simd/logit_blocks.h"
@@ -81,9 +86,13 @@ const KernelTable& kernel_table() {
       .prepare = prepare,
       .linear_scratch = linear_scratch,
       .linear = linear,
+      .expert_scores = expert_scores,
+      .add_weighted = add_weighted,
+      .finish_sums = finish_sums,
       .norm_rows = norm_rows,
       .add_rows = add_rows,
       .gated = gated,
+      .gate_rows = gate_rows,
       .argmax = argmax,
       .block_maxima = block_maxima,
       .weigh = weigh,
@@ -98,6 +107,11 @@ const KernelTable& kernel_table() {
       .partial_floats = partial_floats,
       .merge_partials = merge_partials,
       .qkv_rows = qkv_rows,
+      .conv_rows = conv_rows,
+      .delta_gates = delta_gates,
+      .delta_scratch = delta_scratch,
+      .delta_head = delta_head,
+      .latent_rows = latent_rows,
   };
   return table;
 }

@@ -1,0 +1,189 @@
+#include "kernels/cpu/expert_mlp.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "base/compute_pool.h"
+#include "kernels/cpu/convert.h"
+#include "kernels/cpu/expert_rows.h"
+#include "kernels/cpu/linear.h"
+#include "kernels/cpu/scratch.h"
+#include "kernels/cpu/strip_claims.h"
+
+namespace octavo::cpu {
+namespace {
+
+// Sums a thread keeps while one expert after the other adds to them: 16 numbers per token and
+// strip, half a megabyte in all.
+constexpr int64_t kSumRuns = 8192;
+
+// All gathered rows made ready for a product. Groups begin at whole blocks of rows, and a block
+// takes as many bytes wherever it stands, so a group's rows are a product's by themselves.
+class PreparedRows {
+ public:
+  PreparedRows(RowsJob job, const ExpertRows& rows) {
+    const KernelTable& table = kernels();
+    const auto bytes = [&](int64_t count) {
+      return table.prepared_bytes(count, job.cols, job.arithmetic);
+    };
+    row_bytes_ = (bytes(2 * kRowBlock) - bytes(kRowBlock)) / kRowBlock;
+    job.rows = rows.padded_rows;
+    job.prepared = scratch(Scratch::kRows, bytes(rows.padded_rows));
+    data_ = job.prepared;
+    const auto prepare = [&](int64_t begin, int64_t end) {
+      prepare_thread();
+      for (int64_t i = begin; i < end; ++i) {
+        const ExpertGroup& group = rows.groups[static_cast<size_t>(i)];
+        table.prepare(job, group.begin, group.begin + group.rows);
+      }
+    };
+    const auto groups = static_cast<int64_t>(rows.groups.size());
+    // For a few rows a second thread costs more than it brings.
+    const int64_t grain = rows.most_rows <= kRowBlock ? 8 : 1;
+    compute_pool().parallel_for(groups, grain, prepare);
+  }
+
+  const std::byte* of(const ExpertGroup& group) const { return data_ + group.begin * row_bytes_; }
+
+ private:
+  const std::byte* data_ = nullptr;
+  int64_t row_bytes_ = 0;
+};
+
+const void* bias_of(const ExpertMatrix& matrix, const ExpertGroup& group, DType dtype) {
+  if (matrix.bias == nullptr) return nullptr;
+  return at(matrix.bias, dtype, group.expert * matrix.layout.rows);
+}
+
+// activation(gate(x)) * up(x) of every gathered row, to inner [padded rows, inner size].
+void run_gate_and_up(const ExpertMlpArgs& args, const ExpertRows& rows, void* inner) {
+  const Arithmetic arithmetic = arithmetic_of(args.dtype, {&args.gate.layout, &args.up.layout});
+  const PreparedRows x({.x = args.x,
+                        .gathered = rows.tokens.data(),
+                        .dtype = args.dtype,
+                        .cols = args.gate.layout.cols,
+                        .arithmetic = arithmetic},
+                       rows);
+  std::vector<LinearJob> jobs;
+  for (const ExpertGroup& group : rows.groups) {
+    jobs.push_back({
+        .prepared = x.of(group),
+        .arithmetic = arithmetic,
+        .rows = group.rows,
+        .weight = args.gate.view(group.expert),
+        .up = args.up.view(group.expert),
+        .bias = bias_of(args.gate, group, args.bias_dtype),
+        .up_bias = bias_of(args.up, group, args.bias_dtype),
+        .bias_dtype = args.bias_dtype,
+        .activation = args.activation,
+        .out = at(inner, args.dtype, group.begin * args.gate.layout.rows),
+        .out_dtype = args.dtype,
+        .out_stride = args.gate.layout.rows,
+    });
+  }
+  run_products(jobs);
+}
+
+// Strips of `down`, of all experts: each thread's outputs are summed over the experts in order.
+class DownSums {
+ public:
+  DownSums(const ExpertMlpArgs& args, const ExpertRows& rows, const void* inner)
+      : args_(args),
+        rows_(rows),
+        arithmetic_(arithmetic_of(args.dtype, {&args.down.layout})),
+        inner_({.x = inner,
+                .dtype = args.dtype,
+                .cols = args.down.layout.cols,
+                .arithmetic = arithmetic_},
+               rows) {}
+
+  void run() const {
+    int64_t longest = longest_claim(rows_.most_rows);
+    longest = std::min(longest, std::max(int64_t{8}, kSumRuns / args_.tokens));
+    const std::array runs = {StripRun{args_.down.layout.strips(), longest}};
+    const auto claims = strip_claims(runs, compute_pool().threads());
+    compute_pool().parallel_for(static_cast<int64_t>(claims.size()), 1,
+                                [&](int64_t begin, int64_t end) {
+                                  prepare_thread();
+                                  for (int64_t i = begin; i < end; ++i)
+                                    run_claim(claims[static_cast<size_t>(i)]);
+                                });
+  }
+
+ private:
+  void run_claim(const StripClaim& claim) const {
+    const KernelTable& table = kernels();
+    const int64_t width = (claim.end - claim.begin) * kStripRows;
+    const int64_t first = claim.begin * kStripRows;
+    const int64_t floats = (args_.tokens + rows_.most_rows) * width;
+    auto* sums = reinterpret_cast<float*>(scratch(Scratch::kSums, floats * 4));
+    float* products = sums + args_.tokens * width;
+    std::memset(sums, 0, static_cast<size_t>(args_.tokens * width) * sizeof(float));
+    for (const ExpertGroup& group : rows_.groups) {
+      const LinearJob job{
+          .prepared = inner_.of(group),
+          .arithmetic = arithmetic_,
+          .rows = group.rows,
+          .weight = args_.down.view(group.expert),
+          .bias = bias_of(args_.down, group, args_.bias_dtype),
+          .bias_dtype = args_.bias_dtype,
+          .out = products,
+          .out_stride = width,
+          .out_first = -first,
+      };
+      table.linear(job, claim.begin, claim.end,
+                   scratch(Scratch::kPanels, table.linear_scratch(job, claim.end - claim.begin)));
+      for (int64_t m = 0; m < group.rows; ++m) {
+        const auto row = static_cast<size_t>(group.begin + m);
+        table.add_weighted(sums + rows_.tokens[row] * width, products + m * width,
+                           rows_.weights[row], width);
+      }
+    }
+    const int64_t hidden = args_.down.layout.rows;
+    const ExpertSums done{
+        .sums = sums,
+        .sums_stride = width,
+        .count = std::min(width, hidden - first),
+        .shared = args_.shared,
+        .shared_gate = args_.shared_gate,
+        .residual = args_.residual,
+        .out = args_.out,
+        .dtype = args_.dtype,
+        .out_stride = hidden,
+        .out_first = first,
+    };
+    for (int64_t token = 0; token < args_.tokens; ++token) table.finish_sums(done, token);
+  }
+
+  const ExpertMlpArgs& args_;
+  const ExpertRows& rows_;
+  Arithmetic arithmetic_;
+  PreparedRows inner_;
+};
+
+}  // namespace
+
+void expert_mlp(const ExpertMlpArgs& args) {
+  if (args.tokens == 0) return;
+  const auto pairs = static_cast<size_t>(args.tokens * args.top_k);
+  const ExpertRows rows =
+      gather_by_expert({args.ids, pairs}, {args.weights, pairs}, args.top_k, args.experts);
+  const int64_t inner_size = args.gate.layout.rows;
+  void* inner = scratch(Scratch::kInner,
+                        rows.padded_rows * inner_size * static_cast<int64_t>(size_of(args.dtype)));
+  run_gate_and_up(args, rows, inner);
+  DownSums(args, rows, inner).run();
+}
+
+int64_t expert_mlp_scratch_bytes(const ExpertMlpShape& shape, int64_t tokens, int threads) {
+  const int64_t pairs = tokens * shape.top_k;
+  const int64_t rows = pairs + std::min(pairs, shape.experts) * (kRowBlock - 1);
+  const int64_t products = std::max(linear_scratch_bytes(rows, shape.hidden, threads),
+                                    linear_scratch_bytes(rows, shape.inner, threads));
+  const int64_t sums = 2 * std::max(kSumRuns, 8 * tokens) * kStripRows * 4;
+  return products + rows * shape.inner * 4 + threads * sums;
+}
+
+}  // namespace octavo::cpu

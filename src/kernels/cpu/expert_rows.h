@@ -1,0 +1,30 @@
+// expert_rows.h (cpu) - the tokens of a batch gathered by expert. No MLX.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace octavo::cpu {
+
+// One expert's tokens: rows [begin, begin + rows) of the gathered order.
+struct ExpertGroup {
+  int64_t expert;
+  int64_t begin;  // a multiple of kRowBlock
+  int64_t rows;
+};
+
+struct ExpertRows {
+  std::vector<ExpertGroup> groups;  // of the experts that have tokens, rising
+  int64_t padded_rows = 0;          // where the last group's last block of rows ends
+  int64_t most_rows = 0;            // of one group
+  // By gathered row; the places between groups hold 0.
+  std::vector<int32_t> tokens;  // rising within a group
+  std::vector<float> weights;
+};
+
+// ids, weights: [tokens, top_k].
+ExpertRows gather_by_expert(std::span<const int32_t> ids, std::span<const float> weights,
+                            int64_t top_k, int64_t experts);
+
+}  // namespace octavo::cpu

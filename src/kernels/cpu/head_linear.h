@@ -1,0 +1,28 @@
+// head_linear.h (cpu) - one product per head with packed weights over raw memory. No MLX.
+#pragma once
+
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "kernels/packed_weight.h"
+
+namespace octavo::cpu {
+
+// out[t, h] = W[h] x[t, h]. Heads of a token stand side by side; strides are elements from one head
+// to the next.
+struct HeadLinearArgs {
+  const void* x = nullptr;
+  DType dtype = DType::kFloat32;  // of x and of the output
+  int64_t rows = 0;               // tokens
+  int64_t heads = 0;
+  int64_t x_stride = 0;  // >= weight cols, which are a head's first numbers
+  // The heads' matrices one below the other, each of a multiple of kStripRows rows.
+  PackedView weight = {};
+  void* out = nullptr;
+  int64_t out_stride = 0;  // >= outputs of a head
+};
+
+// Sums as in linear(): one order per weight, whatever the number of rows.
+void head_linear(const HeadLinearArgs& args);
+
+}  // namespace octavo::cpu

@@ -1,0 +1,32 @@
+// token_rows.h (cpu) - what every kernel that writes tokens into pages needs: where each goes, and
+// by which angles its heads turn. No MLX.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/cpu/paged_attention.h"
+#include "kernels/cpu/qkv_job.h"
+
+namespace octavo::cpu {
+
+// Rotation by positions[t] * inverse_frequencies[i], times magnitude.
+struct RopeJob {
+  const int32_t* positions = nullptr;          // [T]
+  const float* inverse_frequencies = nullptr;  // [pairs]
+  int64_t pairs = 0;                           // 0: no rotation
+  float magnitude = 1;
+};
+
+// Cosines and sines of a run of tokens: [tokens, pairs] each.
+struct Rotations {
+  std::vector<float> cosine;
+  std::vector<float> sine;
+
+  void fill(const RopeJob& rope, int64_t begin, int64_t end);
+};
+
+// Where each of the batch's `tokens` rows stands in the pages.
+std::vector<TokenSlot> token_slots(const PagedBatch& batch, int64_t tokens);
+
+}  // namespace octavo::cpu

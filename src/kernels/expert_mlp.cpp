@@ -1,0 +1,124 @@
+#include "kernels/expert_mlp.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/cpu/expert_mlp.h"
+#include "kernels/primitive.h"
+
+namespace octavo {
+namespace {
+
+// What an Experts primitive is made of besides its inputs.
+struct ExpertsShape {
+  PackedLayout gate, up, down;  // of one expert
+  int experts = 0;
+  Activation activation = Activation::kSilu;
+  bool has_bias = false;
+  bool has_shared = false;
+  bool has_shared_gate = false;
+  bool has_residual = false;
+};
+
+// inputs: x, ids, weights; gate, up and down, each with its bias if there are biases; then shared,
+// shared gate and residual where there are any.
+class Experts : public KernelPrimitive {
+ public:
+  Experts(mx::Stream stream, const ExpertsShape& shape) : KernelPrimitive(stream), shape_(shape) {}
+
+  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+    count_launch("expert_mlp.cpu");
+    for (const auto& input : inputs) require_contiguous(input);
+    allocate(outputs[0]);
+    cpu::ExpertMlpArgs args{
+        .x = inputs[0].data<void>(),
+        .dtype = dtype_of(inputs[0]),
+        .tokens = inputs[0].shape(0),
+        .experts = shape_.experts,
+        .top_k = inputs[1].shape(1),
+        .ids = inputs[1].data<int32_t>(),
+        .weights = inputs[2].data<float>(),
+        .activation = shape_.activation,
+        .out = outputs[0].data<void>(),
+    };
+    size_t next = 3;
+    const auto matrix = [&](const PackedLayout& layout) {
+      cpu::ExpertMatrix result{.layout = layout, .data = inputs[next++].data<std::byte>()};
+      if (!shape_.has_bias) return result;
+      args.bias_dtype = dtype_of(inputs[next]);
+      result.bias = inputs[next++].data<void>();
+      return result;
+    };
+    args.gate = matrix(shape_.gate);
+    args.up = matrix(shape_.up);
+    args.down = matrix(shape_.down);
+    if (shape_.has_shared) args.shared = inputs[next++].data<void>();
+    if (shape_.has_shared_gate) args.shared_gate = inputs[next++].data<float>();
+    if (shape_.has_residual) args.residual = inputs[next].data<void>();
+    run_on_cpu(*this, [args] { cpu::expert_mlp(args); });
+  }
+  const char* name() const override { return "Experts"; }
+
+ private:
+  ExpertsShape shape_;
+};
+
+void check_matrix(const ExpertProjection& p, const ExpertMlp& experts, int rows, int cols) {
+  OCTAVO_CHECK(p.weight.count == experts.gate.weight.count);
+  OCTAVO_CHECK(p.weight.rows == rows && p.weight.cols == cols);
+  OCTAVO_CHECK(p.bias.has_value() == experts.gate.bias.has_value());
+  if (!p.bias) return;
+  OCTAVO_CHECK(p.bias->shape() == (mx::Shape{p.weight.count, rows}));
+  OCTAVO_CHECK(p.bias->dtype() == experts.gate.bias->dtype());
+}
+
+void check(const mx::array& x, const Routing& routing, const ExpertMlp& experts,
+           const ExpertOptions& options) {
+  OCTAVO_CHECK(x.ndim() == 2 && routing.ids.ndim() == 2);
+  OCTAVO_CHECK(routing.ids.dtype() == mx::int32 && routing.weights.dtype() == mx::float32);
+  OCTAVO_CHECK(routing.ids.shape(0) == x.shape(0));
+  OCTAVO_CHECK(routing.ids.shape() == routing.weights.shape());
+  const int hidden = x.shape(1);
+  const int inner = experts.gate.weight.rows;
+  check_matrix(experts.gate, experts, inner, hidden);
+  check_matrix(experts.up, experts, inner, hidden);
+  check_matrix(experts.down, experts, hidden, inner);
+  for (const auto& each : {options.shared, options.residual})
+    OCTAVO_CHECK(!each || (each->shape() == x.shape() && each->dtype() == x.dtype()));
+  OCTAVO_CHECK(!options.shared_gate ||
+               (options.shared && options.shared_gate->dtype() == mx::float32 &&
+                options.shared_gate->shape() == (mx::Shape{x.shape(0), 1})));
+}
+
+}  // namespace
+
+mx::array expert_mlp(const mx::array& x, const Routing& routing, const ExpertMlp& experts,
+                     const ExpertOptions& options) {
+  check(x, routing, experts, options);
+  if (options.path == KernelPath::kReference)
+    return reference::expert_mlp(x, routing, experts, options);
+  std::vector<mx::array> inputs = {x, routing.ids, routing.weights};
+  for (const ExpertProjection* projection : {&experts.gate, &experts.up, &experts.down}) {
+    inputs.push_back(projection->weight.packed);
+    if (projection->bias) inputs.push_back(*projection->bias);
+  }
+  for (const auto& each : {options.shared, options.shared_gate, options.residual})
+    if (each) inputs.push_back(*each);
+  const ExpertsShape shape{
+      .gate = experts.gate.weight.layout,
+      .up = experts.up.weight.layout,
+      .down = experts.down.weight.layout,
+      .experts = experts.gate.weight.count,
+      .activation = experts.activation,
+      .has_bias = experts.gate.bias.has_value(),
+      .has_shared = options.shared.has_value(),
+      .has_shared_gate = options.shared_gate.has_value(),
+      .has_residual = options.residual.has_value(),
+  };
+  return mx::array(x.shape(), x.dtype(), std::make_shared<Experts>(kernel_stream(), shape),
+                   std::move(inputs));
+}
+
+}  // namespace octavo

@@ -1,0 +1,44 @@
+// expert_mlp.h - the gated MLPs of a mixture of experts, each token through its own few.
+#pragma once
+
+#include <optional>
+
+#include "kernels/activation_kind.h"
+#include "kernels/expert_routing.h"
+#include "kernels/expert_stack.h"
+
+namespace octavo {
+
+// One linear layer of each expert.
+struct ExpertProjection {
+  ExpertStack weight;
+  std::optional<mx::array> bias;  // [experts, weight.rows]
+};
+
+struct ExpertMlp {
+  ExpertProjection gate;  // [experts, inner, hidden]
+  ExpertProjection up;    // like the gate; of all biases there are none or each, of one dtype
+  ExpertProjection down;  // [experts, hidden, inner]
+  Activation activation = Activation::kSilu;
+};
+
+struct ExpertOptions {
+  std::optional<mx::array> shared;       // [T, hidden] of x's dtype: what all tokens' experts gave
+  std::optional<mx::array> shared_gate;  // [T, 1] float32: shared counts sigmoid of this; else once
+  std::optional<mx::array> residual;     // [T, hidden] of x's dtype, added last
+  KernelPath path = KernelPath::kNative;
+};
+
+// x: [T, hidden] contiguous. Returns [T, hidden] of x's dtype: residual + (the sum, in the order of
+// experts, of weight * down(activation(gate(x)) * up(x)), + shared). Sums are float32 and rounded
+// once at the end; what goes into `down` is rounded to x's dtype. A token's bits do not depend on
+// the tokens beside it, nor does what an expert gives depend on the other experts.
+mx::array expert_mlp(const mx::array& x, const Routing& routing, const ExpertMlp& experts,
+                     const ExpertOptions& options = {});
+
+namespace reference {
+mx::array expert_mlp(const mx::array& x, const Routing& routing, const ExpertMlp& experts,
+                     const ExpertOptions& options);
+}
+
+}  // namespace octavo

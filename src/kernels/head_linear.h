@@ -1,0 +1,23 @@
+// head_linear.h - a matrix for each head.
+#pragma once
+
+#include "kernels/kernel_path.h"
+#include "kernels/weight.h"
+
+namespace octavo {
+
+// y[t, h] = W[h] x[t, h]; bits of a row as in linear().
+// x: [T, heads, weight.cols] contiguous   weight: [heads * outputs, cols], the heads' matrices one
+// below the other, outputs a multiple of 16   returns [T, heads, outputs] of x's dtype
+mx::array head_linear(const mx::array& x, const Weight& weight,
+                      KernelPath path = KernelPath::kNative);
+
+// Each head's matrix [rows / heads, cols] turned round: [heads * cols, rows / heads], dense in
+// `dtype`. What was quantised is decoded: its groups run along the wrong axis now.
+Weight transposed_heads(const Weight& weight, int heads, DType dtype);
+
+namespace reference {
+mx::array head_linear(const mx::array& x, const Weight& weight);
+}
+
+}  // namespace octavo

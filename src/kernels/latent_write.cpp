@@ -1,0 +1,97 @@
+#include "kernels/latent_write.h"
+
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/cpu/latent_write.h"
+#include "kernels/page_inputs.h"
+#include "kernels/primitive.h"
+
+namespace octavo {
+namespace {
+
+// inputs: page_inputs(), q, latent, absorbed, norm, positions, inverse frequencies. outputs: q, and
+// the pages' own buffer.
+class LatentWrite : public KernelPrimitive {
+ public:
+  LatentWrite(mx::Stream stream, const PageGeometry& geometry, const PackedLayout& absorbed,
+              const LatentOptions& options)
+      : KernelPrimitive(stream),
+        geometry_(geometry),
+        absorbed_(absorbed),
+        eps_(options.norm_eps),
+        magnitude_(options.rope_magnitude) {}
+
+  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+    count_launch("latent_write.cpu");
+    allocate(outputs[0]);
+    outputs[1].copy_shared_buffer(inputs[0]);
+    const auto input = [&](size_t i) -> const mx::array& { return inputs[kPageInputs + i]; };
+    const cpu::LatentWriteArgs args{
+        .batch = page_batch(inputs, geometry_),
+        .tokens = input(0).shape(0),
+        .latent = input(1).data<void>(),
+        .norm = input(3).data<void>(),
+        .norm_dtype = dtype_of(input(3)),
+        .eps = eps_,
+        .q = input(0).data<void>(),
+        .heads = input(0).shape(1),
+        .q_dim = input(0).shape(2),
+        .absorbed = {absorbed_, input(2).data<std::byte>()},
+        .rope = {.positions = input(4).data<int32_t>(),
+                 .inverse_frequencies = input(5).data<float>(),
+                 .pairs = input(5).shape(0),
+                 .magnitude = magnitude_},
+        .q_out = outputs[0].data<void>(),
+    };
+    run_on_cpu(*this, [args] { cpu::latent_write(args); });
+  }
+  const char* name() const override { return "LatentWrite"; }
+
+ private:
+  PageGeometry geometry_;
+  PackedLayout absorbed_;
+  float eps_;
+  float magnitude_;
+};
+
+void check_rows(const PageGeometry& g, const LatentRows& rows, const Weight& absorbed, int tokens) {
+  OCTAVO_CHECK(g.values_in_keys && g.kv_heads == 1);
+  const int rope_dims = g.k_dim - g.v_dim;
+  OCTAVO_CHECK(rows.q.ndim() == 3 && rows.q.shape(0) == tokens && rows.q.shape(2) > rope_dims);
+  OCTAVO_CHECK((rows.latent.shape() == mx::Shape{tokens, g.k_dim}));
+  OCTAVO_CHECK(dtype_of(rows.q) == g.dtype && dtype_of(rows.latent) == g.dtype);
+  OCTAVO_CHECK(absorbed.rows == rows.q.shape(1) * g.v_dim && g.v_dim % kStripRows == 0);
+  OCTAVO_CHECK(absorbed.cols == rows.q.shape(2) - rope_dims);
+}
+
+void check_options(const PageGeometry& g, const LatentOptions& options) {
+  OCTAVO_CHECK(options.norm.shape() == mx::Shape{g.v_dim});
+  OCTAVO_CHECK(options.inverse_frequencies.shape() == mx::Shape{(g.k_dim - g.v_dim) / 2});
+  OCTAVO_CHECK(options.inverse_frequencies.dtype() == mx::float32);
+}
+
+}  // namespace
+
+QkvWritten latent_write(const KvPages& pages, const LatentRows& rows, const Weight& absorbed,
+                        const BatchLayout& layout, const mx::array& block_tables,
+                        const LatentOptions& options) {
+  const PageGeometry& g = pages.geometry;
+  check_layout(pages, layout, block_tables);
+  check_rows(g, rows, absorbed, layout.tokens());
+  check_options(g, options);
+  if (pages.path == KernelPath::kReference)
+    return reference::latent_write(pages, rows, absorbed, layout, block_tables, options);
+  std::vector<mx::array> inputs = page_inputs(pages, layout, block_tables);
+  for (const auto& input : {rows.q, rows.latent, absorbed.packed, options.norm, layout.positions,
+                            options.inverse_frequencies})
+    inputs.push_back(input);
+  auto outputs = mx::array::make_arrays(
+      {{layout.tokens(), rows.q.shape(1), g.k_dim}, pages.bytes.shape()},
+      {rows.q.dtype(), mx::uint8},
+      std::make_shared<LatentWrite>(kernel_stream(), g, absorbed.layout, options), inputs);
+  return {outputs[0], {outputs[1], g, pages.path}};
+}
+
+}  // namespace octavo

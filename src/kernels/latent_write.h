@@ -1,0 +1,41 @@
+// latent_write.h - everything between the projections of multi-head latent attention and the
+// attention itself, in one operation.
+//
+// Absorbed form: a head's keys are W_k[h] c for the latent row c of a token, so instead of making
+// them, the query is taken to the latents' space once, q' = W_k[h]^T q. What attention then returns
+// are weighted latents, which head_linear() with W_v takes to values.
+#pragma once
+
+#include "kernels/qkv_write.h"
+#include "kernels/weight.h"
+
+namespace octavo {
+
+// The pages hold one row [rank | rope dims] per token, rank = v_dim, with values in keys.
+struct LatentOptions {
+  mx::array norm;  // [rank]: RMS norm of the latent
+  float norm_eps = 1e-6f;
+  mx::array inverse_frequencies;  // [rope dims / 2] float32: rope.h
+  float rope_magnitude = 1;
+};
+
+// A step's rows as the projections leave them, of the pages' dtype.
+struct LatentRows {
+  mx::array q;       // [T, heads, q_dim]: numbers without rotation first, then the rope dims
+  mx::array latent;  // [T, rank + rope dims]
+};
+
+// Norms and rotates the latent rows and writes them into the pages in place; brings q to
+// [T, heads, rank + rope dims], ready for paged_attention.
+// absorbed: [heads * rank, q_dim - rope dims], W_k[h]^T one below the other; rank a multiple of 16
+QkvWritten latent_write(const KvPages& pages, const LatentRows& rows, const Weight& absorbed,
+                        const BatchLayout& layout, const mx::array& block_tables,
+                        const LatentOptions& options);
+
+namespace reference {
+QkvWritten latent_write(const KvPages& pages, const LatentRows& rows, const Weight& absorbed,
+                        const BatchLayout& layout, const mx::array& block_tables,
+                        const LatentOptions& options);
+}
+
+}  // namespace octavo

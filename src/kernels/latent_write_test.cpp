@@ -1,0 +1,139 @@
+#include "kernels/latent_write.h"
+
+#include "kernels/head_linear.h"
+#include "kernels/isa_scope.h"
+#include "kernels/norm.h"
+#include "kernels/paged_fixture.h"
+#include "kernels/rope.h"
+#include "kernels/test_weights.h"
+
+namespace octavo {
+namespace {
+
+struct LatentShape {
+  int rank;
+  int rope;
+  int nope;
+  int heads;
+};
+
+PagedCase case_of(const LatentShape& shape, DType dtype) {
+  return {.sequences = {{0, 9}, {40, 1}, {15, 20}, {300, 1}},
+          .geometry = {.block_tokens = 16,
+                       .kv_heads = 1,
+                       .k_dim = shape.rank + shape.rope,
+                       .v_dim = shape.rank,
+                       .dtype = dtype,
+                       .values_in_keys = true},
+          .q_heads = shape.heads,
+          .options = {.scale = 0.02f}};
+}
+
+struct Inputs {
+  LatentRows rows;
+  Weight absorbed;
+  LatentOptions options;
+};
+
+Inputs inputs_of(const LatentShape& shape, DType dtype, int tokens) {
+  std::mt19937 random(8);
+  const mx::Dtype type = mlx_dtype(dtype);
+  const auto array = [&](const mx::Shape& s) { return random_array(random, s, type); };
+  const mx::array frequencies = mx::exp(
+      mx::multiply(mx::arange(shape.rope / 2), mx::array(-8.0f / static_cast<float>(shape.rope))));
+  const mx::array matrices = mx::multiply(array({shape.heads * shape.rank, shape.nope}),
+                                          mx::astype(mx::array(0.1f), type));
+  mx::eval(frequencies, matrices);
+  return {{array({tokens, shape.heads, shape.nope + shape.rope}),
+           array({tokens, shape.rank + shape.rope})},
+          make_dense_weight(shape.heads * shape.rank, shape.nope, dtype, bytes_of(matrices)),
+          {.norm = array({shape.rank}),
+           .norm_eps = 1e-6f,
+           .inverse_frequencies = frequencies,
+           .rope_magnitude = 1.1f}};
+}
+
+// q, and what attention makes of it over the written pages.
+std::vector<mx::array> run(const PagedCase& c, const Inputs& in, KernelPath path) {
+  PagedFixture fixture(c, path, 2);
+  const QkvWritten written = latent_write(fixture.pages(), in.rows, in.absorbed, fixture.layout(),
+                                          fixture.tables(), in.options);
+  const mx::array out =
+      paged_attention(written.q, written.pages, fixture.layout(), fixture.tables(), c.options);
+  mx::eval(written.q, out);
+  return {written.q, out};
+}
+
+TEST(LatentWrite, EqualsTheReferenceOnEverySetAndType) {
+  auto before = launch_counts();
+  int64_t runs = 0;
+  for (const auto& shape :
+       {LatentShape{512, 64, 128, 16}, {256, 32, 64, 10}, {48, 24, 40, 3}, {512, 64, 192, 20}}) {
+    for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+      const PagedCase c = case_of(shape, dtype);
+      const Inputs in = inputs_of(shape, dtype, 31);
+      const auto expected = run(c, in, KernelPath::kReference);
+      // Numbers up to about 5, each rounded to its type a few times.
+      const float tolerance = dtype == DType::kFloat32   ? 2e-5f
+                              : dtype == DType::kFloat16 ? 1e-2f
+                                                         : 6.4e-2f;
+      for (const cpu::Isa isa : cpu::available_isas()) {
+        const IsaScope scope(isa);
+        SCOPED_TRACE(testing::Message()
+                     << shape.rank << " " << name_of(dtype) << " " << cpu::name_of(isa));
+        const auto actual = run(c, in, KernelPath::kNative);
+        EXPECT_LT(largest_difference(expected[0], actual[0]), tolerance);
+        EXPECT_LT(largest_difference(expected[1], actual[1]), tolerance);
+        ++runs;
+      }
+    }
+  }
+  EXPECT_EQ(launch_counts()["latent_write.cpu"], before["latent_write.cpu"] + runs);
+}
+
+// The same kernels stand behind the separate operations, so not a bit may differ.
+TEST(LatentWrite, HasTheBitsOfTheSeparateOperations) {
+  const LatentShape shape{256, 32, 64, 10};
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+    const PagedCase c = case_of(shape, dtype);
+    const Inputs in = inputs_of(shape, dtype, 31);
+    for (const cpu::Isa isa : cpu::available_isas()) {
+      SCOPED_TRACE(testing::Message() << name_of(dtype) << " " << cpu::name_of(isa));
+      const IsaScope scope(isa);
+      const auto fused = run(c, in, KernelPath::kNative);
+
+      PagedFixture apart(c, KernelPath::kNative, 2);
+      const BatchLayout layout = apart.layout();
+      const auto part = [](const mx::array& x, int first, int last) {
+        return mx::contiguous(mx::slice(x, {0, 0, first}, {x.shape(0), x.shape(1), last}));
+      };
+      const auto rotated = [&](const mx::array& x) {
+        return rope(x, layout.positions, in.options.inverse_frequencies, in.options.rope_magnitude);
+      };
+      const mx::array latent = mx::reshape(in.rows.latent, {31, 1, 288});
+      // qkv_write's norm of a head is the one the latent gets.
+      const QkvOptions norm_only{
+          .q_heads = 1, .q_norm = in.options.norm, .k_norm = in.options.norm, .norm_eps = 1e-6f};
+      PagedCase plain = c;
+      plain.geometry.k_dim = plain.geometry.v_dim = 256;
+      plain.geometry.values_in_keys = false;
+      plain.q_heads = 1;
+      PagedFixture norms(plain, KernelPath::kNative, 2);
+      const mx::array c_row = mx::reshape(part(latent, 0, 256), {31, 256});
+      const mx::array normed =
+          norms.run_fused(norm_only, mx::contiguous(mx::concatenate({c_row, c_row, c_row}, 1)))[0];
+      const mx::array key =
+          mx::contiguous(mx::concatenate({normed, rotated(part(latent, 256, 288))}, -1));
+      apart.rebind(kv_write(apart.pages(), key, normed, layout, apart.tables()));
+      const mx::array q = mx::contiguous(mx::concatenate(
+          {head_linear(part(in.rows.q, 0, 64), in.absorbed), rotated(part(in.rows.q, 64, 96))},
+          -1));
+      const mx::array out = paged_attention(q, apart.pages(), layout, apart.tables(), c.options);
+      EXPECT_TRUE(same_bits(floats_of(q), floats_of(fused[0])));
+      EXPECT_TRUE(same_bits(floats_of(out), floats_of(fused[1])));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace octavo

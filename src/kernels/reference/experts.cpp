@@ -1,0 +1,78 @@
+// The oracles of the mixture of experts, in plain MLX.
+#include "kernels/activation.h"
+#include "kernels/expert_mlp.h"
+#include "kernels/expert_routing.h"
+
+namespace octavo::reference {
+namespace {
+
+// The indices of the `count` largest along the last axis, rising.
+mx::array largest(const mx::array& keys, int count) {
+  mx::array order = mx::argsort(mx::negative(keys), -1);
+  mx::Shape stop = order.shape();
+  stop.back() = count;
+  return mx::sort(mx::slice(order, mx::Shape(stop.size(), 0), stop), -1);
+}
+
+// 0 for every expert outside the best groups.
+mx::array best_groups_only(const mx::array& keys, const ExpertChoice& choice) {
+  const int tokens = keys.shape(0);
+  const int size = choice.experts / choice.groups;
+  const mx::array grouped = mx::reshape(keys, {tokens, choice.groups, size});
+  const mx::array worth = choice.group_score == GroupScore::kBest
+                              ? mx::max(grouped, -1)
+                              : mx::sum(mx::topk(grouped, 2, -1), -1);
+  const mx::array kept = largest(worth, choice.top_groups);
+  const mx::array mask =
+      mx::put_along_axis(mx::zeros({tokens, choice.groups}), kept, mx::ones(kept.shape()), -1);
+  return mx::reshape(mx::multiply(grouped, mx::expand_dims(mask, -1)), keys.shape());
+}
+
+// x: [T, K, cols] or [T, 1, cols], each token's experts: [T, K]. Returns [T, K, rows] in float32.
+mx::array product(const mx::array& x, const ExpertProjection& layer, const mx::array& ids) {
+  const mx::array weight = mx::take(dequantize(layer.weight), ids, 0);
+  const mx::array column = mx::expand_dims(mx::astype(x, mx::float32), -1);
+  const mx::array y = mx::squeeze(mx::matmul(weight, column), -1);
+  return layer.bias ? mx::add(y, mx::astype(mx::take(*layer.bias, ids, 0), mx::float32)) : y;
+}
+
+}  // namespace
+
+Routing route_experts(const mx::array& logits, const ExpertChoice& choice,
+                      const RoutingOptions& options) {
+  count_launch("route_experts.reference");
+  mx::array scores = logits;
+  if (choice.score == ExpertScore::kSoftmax) scores = mx::softmax(logits, -1);
+  if (choice.score == ExpertScore::kSigmoid) scores = mx::sigmoid(logits);
+  mx::array keys = options.bias ? mx::add(scores, *options.bias) : scores;
+  if (choice.top_groups < choice.groups) keys = best_groups_only(keys, choice);
+  const mx::array ids = largest(keys, choice.top_k);
+  mx::array weights = mx::take_along_axis(scores, ids, -1);
+  if (choice.score == ExpertScore::kSoftmaxOfChosen) weights = mx::softmax(weights, -1);
+  if (choice.renormalize) weights = mx::divide(weights, mx::sum(weights, -1, true));
+  weights = mx::multiply(weights, mx::array(choice.scale));
+  if (options.expert_scales)
+    weights = mx::multiply(weights, mx::take(*options.expert_scales, ids, 0));
+  return {mx::contiguous(mx::astype(ids, mx::int32)), mx::contiguous(weights)};
+}
+
+mx::array expert_mlp(const mx::array& x, const Routing& routing, const ExpertMlp& experts,
+                     const ExpertOptions& options) {
+  count_launch("expert_mlp.reference");
+  const mx::array row = mx::expand_dims(x, 1);
+  const mx::array gate = product(row, experts.gate, routing.ids);
+  const mx::array up = product(row, experts.up, routing.ids);
+  const mx::array inner =
+      mx::astype(reference::gated_activation(gate, up, experts.activation), x.dtype());
+  const mx::array given = product(inner, experts.down, routing.ids);
+  mx::array y = mx::sum(mx::multiply(given, mx::expand_dims(routing.weights, -1)), 1);
+  if (options.shared) {
+    mx::array shared = mx::astype(*options.shared, mx::float32);
+    if (options.shared_gate) shared = mx::multiply(shared, mx::sigmoid(*options.shared_gate));
+    y = mx::add(y, shared);
+  }
+  if (options.residual) y = mx::add(mx::astype(*options.residual, mx::float32), y);
+  return mx::astype(y, x.dtype());
+}
+
+}  // namespace octavo::reference

@@ -1,0 +1,30 @@
+// state_blocks.h (reference) - reads and writes the blocks of state of one sequence with plain MLX
+// operations.
+#pragma once
+
+#include <vector>
+
+#include "kernels/batch_layout.h"
+#include "kernels/state_pages.h"
+
+namespace octavo::reference {
+
+// What a block of state holds, heads or units.
+enum class StatePart : uint8_t { kRecurrent, kConvolution };
+
+// Rows [begin, end) of the batch and the sequence's row of the table, read on the host.
+struct StateRows {
+  int begin, end;
+  std::vector<int> table;
+};
+std::vector<StateRows> state_rows(const BatchLayout& layout, const mx::array& table);
+
+// [heads, v_dim, k_dim] float32, or [units, conv_rows, unit_channels] of the conv_dtype; zeros
+// where the table names no source.
+mx::array read_state(const StatePages& pages, const StateRows& rows, StatePart part);
+
+// The pages with the sequence's state, of the same shape, in their destination.
+StatePages write_state(const StatePages& pages, const StateRows& rows, StatePart part,
+                       const mx::array& state);
+
+}  // namespace octavo::reference

@@ -19,6 +19,8 @@ constexpr auto kFamilies = std::to_array<Family>({
     {"deepseek_v2", plan_deepseek_v2},
     {"deepseek_v3", plan_deepseek_v3},
     {"gemma2", plan_gemma2},
+    {"gemma3", plan_gemma3},
+    {"gemma3_text", plan_gemma3},
     {"glm4_moe_lite", plan_glm4_moe_lite},
     {"gpt_oss", plan_gpt_oss},
     {"lfm2", plan_lfm2},

@@ -20,6 +20,7 @@ DecoderPlan plan_deepseek_v2(const Config& config);
 DecoderPlan plan_deepseek_v3(const Config& config);
 DecoderPlan plan_glm4_moe_lite(const Config& config);
 DecoderPlan plan_gemma2(const Config& config);
+DecoderPlan plan_gemma3(const Config& config);
 DecoderPlan plan_gpt_oss(const Config& config);
 DecoderPlan plan_lfm2(const Config& config);
 DecoderPlan plan_llama(const Config& config);

@@ -4,21 +4,31 @@
 
 #include <utility>
 
-#include "base/error.h"
 #include "base/overloaded.h"
 #include "kernels/add_rows.h"
 #include "kernels/linear.h"
 #include "models/layers/attention.h"
+#include "models/layers/gated_delta.h"
 #include "models/layers/mla.h"
 #include "models/layers/mlp.h"
 #include "models/layers/moe.h"
+#include "models/layers/short_conv.h"
 
 namespace octavo {
+namespace {
+
+WeightSource& with_names_of(const DecoderPlan& plan, WeightSource& source) {
+  source.set_renames(plan.renames);
+  return source;
+}
+
+}  // namespace
 
 DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source)
     : plan_(std::move(plan)),
       dtype_(dtype),
-      embeddings_(source.matrix(plan_.prefix + ".embed_tokens", plan_.vocab, plan_.hidden)),
+      embeddings_(with_names_of(plan_, source)
+                      .matrix(plan_.prefix + ".embed_tokens", plan_.vocab, plan_.hidden)),
       final_norm_{source.norm(plan_.prefix + ".norm.weight", plan_.hidden, plan_.norm_offset),
                   plan_.norm_eps} {
   for (const auto& rope : plan_.ropes) {
@@ -27,7 +37,8 @@ DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source)
   }
   if (plan_.per_layer_input) per_layer_rows_.emplace(*plan_.per_layer_input, plan_, source);
   for (int i = 0; i < static_cast<int>(plan_.layers.size()); ++i) load_layer(i, source);
-  if (!plan_.tied_embeddings) lm_head_ = source.matrix(plan_.head_name, plan_.vocab, plan_.hidden);
+  if (!plan_.tied_embeddings && !plan_.head_name.empty())
+    lm_head_ = source.matrix(plan_.head_name, plan_.vocab, plan_.hidden);
 }
 
 void DecoderModel::load_layer(int i, WeightSource& source) {
@@ -63,8 +74,13 @@ std::unique_ptr<Sublayer> DecoderModel::load_mixer(int layer, const std::string&
                         [&](const AttentionPlan& plan) -> Made {
                           return std::make_unique<Attention>(plan, plan_, layer, prefix, source);
                         },
-                        [&](const GatedDeltaPlan&) -> Made {
-                          throw SetupError("gated delta layers are not there yet");
+                        [&](const GatedDeltaPlan& plan) -> Made {
+                          return std::make_unique<GatedDeltaNet>(plan, plan_, layer, prefix,
+                                                                 source);
+                        },
+                        [&](const ShortConvPlan& plan) -> Made {
+                          return std::make_unique<ShortConv>(plan, plan_.hidden, layer, prefix,
+                                                             source);
                         },
                         [&](const MlaPlan& plan) -> Made {
                           return std::make_unique<Mla>(plan, plan_, layer, dtype_, prefix, source);
@@ -128,6 +144,11 @@ mx::array DecoderModel::logits(const mx::array& hidden, KernelPath path) const {
   options.soft_cap = plan_.final_soft_cap;
   options.path = path;
   return linear(hidden, lm_head_ ? *lm_head_ : embeddings_, options);
+}
+
+mx::array DecoderModel::final_rows(const mx::array& hidden, KernelPath path) const {
+  // Wide before the norm, so that nothing is rounded behind it.
+  return norm(mx::astype(hidden, mx::float32), final_norm_, path);
 }
 
 }  // namespace octavo

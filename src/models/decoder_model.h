@@ -40,6 +40,9 @@ class DecoderModel {
   // [R, vocab] float32.
   mx::array logits(const mx::array& hidden, KernelPath path) const;
 
+  // hidden: [R, hidden] of forward(), only the rows that are wanted. Returns them normed, float32.
+  mx::array final_rows(const mx::array& hidden, KernelPath path) const;
+
  private:
   // One step on the residual stream (HalfPlan).
   struct Half {
@@ -66,7 +69,7 @@ class DecoderModel {
   std::optional<PerLayerRows> per_layer_rows_;
   std::vector<Half> halves_;  // of each layer in turn: mixer, feed-forward, per-layer input
   NormSpec final_norm_;
-  std::optional<Weight> lm_head_;  // none: tied, the embeddings serve
+  std::optional<Weight> lm_head_;  // none: tied, the embeddings serve, or no logits are wanted
 };
 
 }  // namespace octavo

@@ -22,7 +22,8 @@ std::vector<CacheSpec> DecoderPlan::cache_specs(DType dtype, KvFormat format) co
 }
 
 uint64_t DecoderPlan::parameters() const {
-  uint64_t count = widen(vocab) * widen(hidden) * (tied_embeddings ? 1 : 2) + widen(hidden);
+  const bool has_head = !tied_embeddings && !head_name.empty();
+  uint64_t count = widen(vocab) * widen(hidden) * (has_head ? 2 : 1) + widen(hidden);
   const auto of = [&](const auto& part) { return part.parameters(hidden); };
   for (const auto& layer : layers) {
     count += std::visit(of, layer.mixer) + std::visit(of, layer.ffn) +

@@ -6,11 +6,12 @@
 #include <numeric>
 
 #include "base/compute_pool.h"
+#include "base/error.h"
 #include "kernels/cpu/expert_mlp.h"
 #include "kernels/cpu/linear.h"
+#include "models/checkpoint_fit.h"
 #include "models/config.h"
 #include "models/families.h"
-#include "models/tensor_prefix.h"
 
 namespace octavo {
 namespace {
@@ -52,9 +53,15 @@ uint64_t packed_size(const TensorView& tensor) {
   for (size_t i = 0; i < at; ++i) matrices *= static_cast<uint64_t>(tensor.shape[i]);
   const auto rows = static_cast<uint64_t>(tensor.shape[at]);
   const auto cols = static_cast<uint64_t>(tensor.shape.back());
+  constexpr uint64_t kMostTaps = 7;  // a convolution's are no stack of matrices
+  if (at > 0 && (rows <= kMostTaps || cols <= kMostTaps)) return tensor.bytes.size();
   uint64_t row_bytes = tensor.bytes.size() / (matrices * rows);
-  const bool dense = tensor.type == TensorType::F32 || tensor.type == TensorType::F16 ||
-                     tensor.type == TensorType::BF16;
+  // Scales and biases of a quantised matrix have one per group of its inputs, and no units.
+  const bool grouped = tensor.name.ends_with(".scales") || tensor.name.ends_with(".biases");
+  const bool dense =
+      !grouped && (tensor.type == TensorType::F32 || tensor.type == TensorType::F16 ||
+                   tensor.type == TensorType::BF16);
+  if (blocks) row_bytes = (row_bytes + kUnitCols / 2 - 1) / (kUnitCols / 2) * (kUnitCols / 2);
   if (dense) row_bytes = row_bytes / cols * ((cols + kUnitCols - 1) / kUnitCols * kUnitCols);
   return matrices * row_bytes * ((rows + kStripRows - 1) / kStripRows * kStripRows);
 }
@@ -82,7 +89,7 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   const Config config = read_config(checkpoint);
   ModelDescription description;
   description.plan = plan_model(config);
-  find_tensor_prefix(checkpoint, description.plan);
+  fit_to_checkpoint(description.plan, checkpoint);
   description.dtype = dtype.value_or(checkpoint_dtype(checkpoint, config, description.plan));
   description.stop_token_ids = stop_token_ids(checkpoint, config);
   description.parameters = description.plan.parameters();
@@ -91,11 +98,23 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   description.container = checkpoint.gguf() != nullptr ? "GGUF" : "safetensors";
   description.weights_bytes = description.plan.decoded_bytes(description.dtype);
   for (const auto& tensor : checkpoint.tensors()) {
-    if (checkpoint.gguf() != nullptr || is_of_language_model(tensor, description.plan))
-      description.weights_bytes += packed_size(tensor);
+    if (!reads_tensor(description.plan, checkpoint, tensor.name)) continue;
+    description.weights_bytes += packed_size(tensor);
     description.bytes_by_type[std::string(tensor_type_name(tensor.type))] += tensor.bytes.size();
   }
   return description;
+}
+
+ModelDescription without_head(ModelDescription model, PoolingPlan pooling) {
+  DecoderPlan& plan = model.plan;
+  if (pooling.dimensions.value_or(0) > plan.hidden)
+    throw SetupError(fmt::format("--pooler-config: dimensions is {}; vectors have {}",
+                                 *pooling.dimensions, plan.hidden));
+  plan.max_context = std::min(plan.max_context, pooling.max_tokens.value_or(plan.max_context));
+  plan.head_name.clear();
+  model.parameters = plan.parameters();
+  model.pooling = std::move(pooling);
+  return model;
 }
 
 uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows) {

@@ -35,16 +35,27 @@ WeightSource::WeightSource(const Checkpoint& checkpoint, LoadProgress progress)
     : checkpoint_(checkpoint),
       progress_(std::move(progress)),
       is_gguf_(checkpoint.gguf() != nullptr),
+      flat_(!is_gguf_ && checkpoint.find("embed_tokens.weight") != nullptr),
       permuted_(gguf_permutes_rope(checkpoint)) {
   for (const auto& view : checkpoint.tensors()) total_bytes_ += view.bytes.size();
 }
 
+std::string WeightSource::name_in_file(std::string name) const {
+  constexpr std::string_view kBase = "model.";
+  if (is_gguf_) return gguf_tensor_name(name);
+  for (const Rename& rename : renames_) {
+    const size_t at = name.find(rename.ours);
+    if (at != std::string::npos) name.replace(at, rename.ours.size(), rename.theirs);
+  }
+  return flat_ && name.starts_with(kBase) ? name.substr(kBase.size()) : name;
+}
+
 const TensorView& WeightSource::tensor(const std::string& name) const {
-  return checkpoint_.at(is_gguf_ ? gguf_tensor_name(name) : name);
+  return checkpoint_.at(name_in_file(name));
 }
 
 bool WeightSource::has(const std::string& name) const {
-  return checkpoint_.find(is_gguf_ ? gguf_tensor_name(name) : name) != nullptr;
+  return checkpoint_.find(name_in_file(name)) != nullptr;
 }
 
 void WeightSource::done_with(const TensorView& view, double share) {
@@ -61,7 +72,7 @@ uint64_t WeightSource::loaded_bytes() const {
 
 MatrixTensors WeightSource::tensors_of(const std::string& module) const {
   const auto find = [&](const char* suffix) {
-    return checkpoint_.find(is_gguf_ ? gguf_tensor_name(module + suffix) : module + suffix);
+    return checkpoint_.find(name_in_file(module + suffix));
   };
   if (const TensorView* blocks = find("_blocks")) return {blocks, &tensor(module + "_scales")};
   if (const TensorView* alone = find("")) return {alone};
@@ -85,7 +96,8 @@ Weight WeightSource::matrix_part(const std::string& module, RowRange range, int 
   std::vector<int> picked(static_cast<size_t>(rows));
   std::iota(picked.begin(), picked.end(), range.first);
   Weight weight = make_weight(weight_view(tensors, {range.of, cols}), picked);
-  for (const TensorView* view : tensors.all()) done_with(*view, static_cast<double>(rows) / range.of);
+  for (const TensorView* view : tensors.all())
+    done_with(*view, static_cast<double>(rows) / range.of);
   bytes_by_format_[weight.describe()] += weight.bytes();
   return weight;
 }
@@ -177,6 +189,26 @@ mx::array WeightSource::norm(const std::string& name, int size, float offset) {
   sum.eval();
   std::copy_n(sum.data<float>(), size, out.data<float>());
   return out;
+}
+
+mx::array WeightSource::float_vector(const std::string& name, int size) {
+  mx::array wide = mx::astype(vector(name, size), mx::float32);
+  wide.eval();
+  return wide;
+}
+
+mx::array WeightSource::conv_taps(const std::string& name, int channels, int taps) {
+  const TensorView& view = tensor(name);
+  if (view.shape != std::vector<int64_t>{channels, taps, 1})
+    expect_shape(view, {channels, 1, taps});
+  const DType dtype = expect_float(view);
+  mx::array stored = make_device_buffer({channels, taps}, mlx_dtype(dtype));
+  std::memcpy(stored.data<std::byte>(), view.bytes.data(), view.bytes.size());
+  mx::array turned = mx::contiguous(mx::transpose(stored));
+  turned.eval();
+  bytes_by_format_[std::string(name_of(dtype))] += view.bytes.size();
+  done_with(view);
+  return turned;
 }
 
 mx::array WeightSource::rope_vector(const std::string& name, int size, const RopeRows& rows) {

@@ -70,7 +70,7 @@ class Replay {
 
 }  // namespace
 
-MixCost mix_cost(const ModelDescription& model, uint64_t weight_bytes,
+MixCost mix_cost(const ModelDescription& model, const StepWeights& weights,
                  std::span<const MixRequest> requests, const MixOptions& options,
                  const StepLimits& machine) {
   OCTAVO_CHECK(options.max_num_seqs >= 1 && options.max_num_batched_tokens >= 1);
@@ -78,8 +78,10 @@ MixCost mix_cost(const ModelDescription& model, uint64_t weight_bytes,
     OCTAVO_CHECK(request.prompt_tokens >= 1 && request.output_tokens >= 1);
   MixCost mix;
   for (Replay replay(model, requests, options); !replay.done();) {
-    StepCost step{.weight_bytes = weight_bytes};
-    mix.rows += static_cast<uint64_t>(replay.step(step));
+    StepCost step;
+    const auto rows = static_cast<uint64_t>(replay.step(step));
+    step.weight_bytes = weights.read_by(rows);
+    mix.rows += rows;
     mix.total += step;
     mix.limit_seconds += step.limit_seconds(machine);
     ++mix.steps;

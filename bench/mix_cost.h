@@ -30,7 +30,7 @@ struct MixCost {
 // All requests are there from the start. A step has a row for each sequence that decodes, then
 // chunks of prompts as far as the rows go, first come, first served; a sequence that ends makes
 // room in the next step. Pages never run out, and no prompts share a beginning.
-MixCost mix_cost(const ModelDescription& model, uint64_t weight_bytes,
+MixCost mix_cost(const ModelDescription& model, const StepWeights& weights,
                  std::span<const MixRequest> requests, const MixOptions& options,
                  const StepLimits& machine);
 

@@ -26,7 +26,7 @@ constexpr StepLimits kMachine = {.read_gbps = 1, .matrix_tflops = 1e9};  // byte
 
 MixCost cost_of(const std::vector<MixRequest>& requests, const MixOptions& options,
                 const StepLimits& machine = kMachine) {
-  return mix_cost(tiny(), kWeights, requests, options, machine);
+  return mix_cost(tiny(), {.always = kWeights}, requests, options, machine);
 }
 
 TEST(MixCost, OneRequestIsAPromptAndThenOneStepPerTokenButTheFirst) {

@@ -8,6 +8,7 @@
 
 #include "base/compute_pool.h"
 #include "base/error.h"
+#include "base/widen.h"
 #include "engine/runner.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/kernel_time.h"
@@ -127,7 +128,7 @@ class Bench {
   Bench(const Checkpoint& checkpoint, const ModelBenchOptions& options, const LoadProgress& loading)
       : options_(options),
         description_(describe_model(checkpoint, options.dtype)),
-        weight_bytes_(step_weight_bytes(checkpoint, description_.plan)),
+        weights_(step_weights(checkpoint, description_.plan)),
         source_(checkpoint, loading),
         model_(description_.plan, description_.dtype, source_),
         kv_(plan_cache(description_.plan.cache_specs(description_.dtype, KvFormat::kPlain),
@@ -158,10 +159,11 @@ class Bench {
       steps.insert(steps.end(), run.begin(), run.end());
     }
     const int middle = options_.context + (options_.output_len + 1) / 2;
-    return {.median_seconds = median(steps),
-            .tokens_per_second = median(rates),
-            .cost = decode_cost(description_, weight_bytes_, batch_size, middle),
-            .outside_kernels = outside / sum(steps)};
+    return {
+        .median_seconds = median(steps),
+        .tokens_per_second = median(rates),
+        .cost = decode_cost(description_, weights_.read_by(widen(batch_size)), batch_size, middle),
+        .outside_kernels = outside / sum(steps)};
   }
 
   StepTimes prefill() {
@@ -180,7 +182,7 @@ class Bench {
     StepCost cost;
     for (int start = 0; start < options_.prefill_len; start += kStepRows) {
       const int rows = std::min(kStepRows, options_.prefill_len - start);
-      cost += prefill_cost(description_, weight_bytes_, start, rows,
+      cost += prefill_cost(description_, weights_.read_by(widen(rows)), start, rows,
                            start + rows == options_.prefill_len);
     }
     return {.median_seconds = median(times),
@@ -221,7 +223,7 @@ class Bench {
 
   const ModelBenchOptions& options_;
   ModelDescription description_;
-  uint64_t weight_bytes_;
+  StepWeights weights_;
   WeightSource source_;
   DecoderModel model_;
   KvStore kv_;

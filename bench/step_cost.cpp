@@ -41,6 +41,13 @@ Work attention_work(const AttentionPlan& a, const SoftmaxSpec& spec, int hidden,
           rows.sequences * (reach + rows.rows) * spec.bytes_per_token()};
 }
 
+Work mla_work(const MlaPlan& a, const SoftmaxSpec& spec, int hidden, const Rows& rows) {
+  // Each query head meets each visible row twice: all of it, and its latent.
+  const uint64_t scores = visible(rows, 0) * widen(a.heads) * widen(a.latent_dim() + a.kv_rank);
+  return {rows.sequences * (rows.rows * a.parameters(hidden) + scores),
+          rows.sequences * (rows.start + rows.rows) * spec.bytes_per_token()};
+}
+
 Work delta_work(const GatedDeltaPlan& d, const StateSpec& spec, int hidden, const Rows& rows) {
   const uint64_t values = widen(d.value_heads) * widen(d.v_dim);
   const uint64_t matrices =
@@ -49,6 +56,22 @@ Work delta_work(const GatedDeltaPlan& d, const StateSpec& spec, int hidden, cons
   const uint64_t state = widen(d.value_heads) * widen(d.k_dim) * widen(d.v_dim) * 7 / 2;
   // A state is read and written, however many rows there are.
   return {rows.sequences * rows.rows * (matrices + state), 2 * rows.sequences * spec.bytes()};
+}
+
+Work conv_work(const ShortConvPlan& c, const StateSpec& spec, int hidden, const Rows& rows) {
+  return {rows.sequences * rows.rows * c.parameters(hidden), 2 * rows.sequences * spec.bytes()};
+}
+
+// One expert's, or all of a layer's in one tensor.
+bool is_expert(const std::string& name) {
+  for (const char* part : {".experts.", ".switch_mlp.", "_exps."})
+    if (name.find(part) != std::string::npos) return true;
+  return false;
+}
+
+uint64_t ffn_products(const LayerPlan& layer, int hidden) {
+  if (layer.moe() != nullptr) return layer.moe()->active_parameters(hidden);
+  return std::visit([&](const auto& ffn) { return ffn.parameters(hidden); }, layer.ffn);
 }
 
 StepCost step_cost(const ModelDescription& model, uint64_t weight_bytes, const Rows& rows,
@@ -63,6 +86,12 @@ StepCost step_cost(const ModelDescription& model, uint64_t weight_bytes, const R
             [&](const AttentionPlan& a) {
               return attention_work(a, std::get<SoftmaxSpec>(specs[i]), plan.hidden, rows);
             },
+            [&](const MlaPlan& a) {
+              return mla_work(a, std::get<SoftmaxSpec>(specs[i]), plan.hidden, rows);
+            },
+            [&](const ShortConvPlan& c) {
+              return conv_work(c, std::get<StateSpec>(specs[i]), plan.hidden, rows);
+            },
             [&](const GatedDeltaPlan& d) {
               return delta_work(d, std::get<StateSpec>(specs[i]), plan.hidden, rows);
             },
@@ -70,9 +99,7 @@ StepCost step_cost(const ModelDescription& model, uint64_t weight_bytes, const R
         plan.layers[i].mixer);
     products += work.products;
     cost.kv_bytes += work.cache_bytes;
-    products += rows.sequences * rows.rows *
-                std::visit([&](const auto& ffn) { return ffn.parameters(plan.hidden); },
-                           plan.layers[i].ffn);
+    products += rows.sequences * rows.rows * ffn_products(plan.layers[i], plan.hidden);
   }
   cost.flops = 2 * products;
   return cost;
@@ -93,8 +120,15 @@ StepCost& StepCost::operator+=(const StepCost& other) {
   return *this;
 }
 
-uint64_t step_weight_bytes(const Checkpoint& checkpoint, const DecoderPlan& plan) {
-  uint64_t bytes = 0;
+uint64_t StepWeights::read_by(uint64_t tokens) const {
+  if (!moe) return always;
+  return always + static_cast<uint64_t>(static_cast<double>(experts) * moe->expected_share(tokens));
+}
+
+StepWeights step_weights(const Checkpoint& checkpoint, const DecoderPlan& plan) {
+  StepWeights weights;
+  for (const auto& layer : plan.layers)
+    if (layer.moe() != nullptr) weights.moe = *layer.moe();
   for (const TensorView& tensor : checkpoint.tensors()) {
     if (!reads_tensor(plan, checkpoint, tensor.name)) continue;
     const bool embedding = tensor.name.starts_with(plan.prefix + ".embed_tokens.") ||
@@ -102,9 +136,9 @@ uint64_t step_weight_bytes(const Checkpoint& checkpoint, const DecoderPlan& plan
     const bool head =
         tensor.name.starts_with(plan.head_name + ".") || tensor.name == "output.weight";
     if (plan.tied_embeddings ? head : embedding) continue;
-    bytes += tensor.bytes.size();
+    (is_expert(tensor.name) ? weights.experts : weights.always) += tensor.bytes.size();
   }
-  return bytes;
+  return weights;
 }
 
 StepCost decode_cost(const ModelDescription& model, uint64_t weight_bytes, int sequences,

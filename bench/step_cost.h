@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "models/model_description.h"
 
@@ -15,7 +16,7 @@ struct StepLimits {
 };
 
 struct StepCost {
-  uint64_t weight_bytes = 0;  // every matrix once, as the file stores it
+  uint64_t weight_bytes = 0;  // every matrix it meets once, as the file stores it
   uint64_t kv_bytes = 0;      // keys and values of all contexts read once, new ones written
   uint64_t flops = 0;
 
@@ -26,8 +27,17 @@ struct StepCost {
   StepCost& operator+=(const StepCost& other);
 };
 
-// Bytes of the weights a step reads: all but an embedding table that is looked up and no more.
-uint64_t step_weight_bytes(const Checkpoint& checkpoint, const DecoderPlan& plan);
+// Bytes of a model's weights that steps read: all but an embedding table that is looked up and no
+// more.
+struct StepWeights {
+  uint64_t always = 0;
+  uint64_t experts = 0;             // all of them
+  std::optional<MoePlan> moe = {};  // how tokens pick them
+
+  // What a step of so many tokens is expected to read, each picking experts by chance.
+  uint64_t read_by(uint64_t tokens) const;
+};
+StepWeights step_weights(const Checkpoint& checkpoint, const DecoderPlan& plan);
 
 // One new token for each of `sequences`, each with `context` tokens in the cache when the step
 // ends.

@@ -44,6 +44,25 @@ TEST(StepCost, AWindowBoundsWhatIsReadAndComputed) {
   EXPECT_EQ(cost.flops, 2 * (2 * kLayerProducts + (4 + 4) * 2 * 4 * 16));
 }
 
+TEST(StepCost, ATokenMeetsItsExpertsOnlyAndAStepThoseOfAllItsTokens) {
+  ModelDescription model = tiny(0);
+  MoePlan moe;
+  moe.choice.experts = 16;
+  moe.choice.top_k = 4;
+  moe.intermediate = 32;
+  moe.shared_intermediate = 24;
+  model.plan.layers[0].ffn = moe;
+  const uint64_t mixer = kLayerProducts - 3 * 8 * 32;
+  const uint64_t ffn = 8 * 16 + 4 * 3 * 8 * 32 + 3 * 8 * 24;
+  EXPECT_EQ(prefill_cost(model, 0, 0, 1, false).flops, 2 * (mixer + ffn + 2 * 4 * 16));
+
+  const StepWeights weights{.always = 100, .experts = 1600, .moe = moe};
+  EXPECT_EQ(weights.read_by(1), 100u + 400u);
+  EXPECT_EQ(weights.read_by(2), 100u + 700u);
+  EXPECT_EQ(weights.read_by(1000), 100u + 1600u);
+  EXPECT_EQ((StepWeights{.always = 100}.read_by(7)), 100u);
+}
+
 TEST(StepCost, TheLimitIsTheLongerOfBytesAndSums) {
   const StepCost cost{.weight_bytes = 3'000'000'000, .kv_bytes = 1'000'000'000, .flops = 1};
   EXPECT_DOUBLE_EQ(cost.limit_seconds({.read_gbps = 2, .matrix_tflops = 1}), 2.0);

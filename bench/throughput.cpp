@@ -183,7 +183,7 @@ ThroughputResult bench_throughput(const Checkpoint& checkpoint, const Throughput
   run.warm_up();
   ThroughputResult result = run.measure();
   result.model = model;
-  result.weight_bytes = step_weight_bytes(checkpoint, model.plan);
+  result.weights = step_weights(checkpoint, model.plan);
   return result;
 }
 

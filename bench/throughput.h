@@ -28,8 +28,8 @@ struct Spread {
 struct ThroughputResult {
   ModelDescription model = {};
   MemoryPlan memory = {};
-  uint64_t weight_bytes = 0;  // a step reads
-  double seconds = 0;         // from the first question to the last answer
+  StepWeights weights = {};
+  double seconds = 0;  // from the first question to the last answer
   uint64_t prompt_tokens = 0;
   uint64_t output_tokens = 0;
   SchedulerStats scheduler = {};  // of the run

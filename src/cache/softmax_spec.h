@@ -15,6 +15,7 @@ struct SoftmaxSpec {
   DType dtype = DType::kBFloat16;
   int window = 0;  // > 0: only the last `window` tokens are ever read
   KvFormat format = KvFormat::kPlain;
+  bool values_in_keys = false;  // page_geometry.h
 
   bool operator==(const SoftmaxSpec&) const = default;
 
@@ -24,7 +25,8 @@ struct SoftmaxSpec {
             .k_dim = k_dim,
             .v_dim = v_dim,
             .dtype = dtype,
-            .format = format};
+            .format = format,
+            .values_in_keys = values_in_keys};
   }
   size_t bytes_per_token() const { return geometry(8).page_bytes() / 8; }
   // Pages that hold `tokens` tokens from the first on.

@@ -196,7 +196,7 @@ void run(const BenchThroughputFlags& flags) {
       .flags = flags,
       .result = result,
       .machine = machine,
-      .mix = bench::mix_cost(result.model, result.weight_bytes, options.requests, mix, machine),
+      .mix = bench::mix_cost(result.model, result.weights, options.requests, mix, machine),
       .requests = options.requests.size()};
   flags.json ? print_json(report) : print_table(report);
 }

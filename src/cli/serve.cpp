@@ -23,12 +23,22 @@ using Clock = std::chrono::steady_clock;
 
 void row(const char* name, const std::string& value) { fmt::print("  {:<12}{}\n", name, value); }
 
-void print_curl(const std::string& url, bool chat, bool key) {
+struct Example {
+  const char* path;
+  const char* body;
+};
+
+Example example_for(const Llm& llm) {
+  if (llm.engine().model().pooling) return {"/v1/embeddings", R"({"input": "Once upon a time"})"};
+  if (llm.can_chat())
+    return {"/v1/chat/completions", R"({"messages": [{"role": "user", "content": "Say hello."}]})"};
+  return {"/v1/completions", R"({"prompt": "Once upon a time", "max_tokens": 64})"};
+}
+
+void print_curl(const std::string& url, const Example& example, bool key) {
   fmt::print("\nTry it:\n  curl {}{} {}-H 'Content-Type: application/json' \\\n    -d '{}'\n\n",
-             url, chat ? "/v1/chat/completions" : "/v1/completions",
-             key ? "-H \"Authorization: Bearer $OCTAVO_API_KEY\" " : "",
-             chat ? R"({"messages": [{"role": "user", "content": "Say hello."}]})"
-                  : R"({"prompt": "Once upon a time", "max_tokens": 64})");
+             url, example.path, key ? "-H \"Authorization: Bearer $OCTAVO_API_KEY\" " : "",
+             example.body);
 }
 
 void print_summary(const Llm& llm, const server::ServedModel& served, const ServeFlags& flags,
@@ -41,6 +51,7 @@ void print_summary(const Llm& llm, const server::ServedModel& served, const Serv
   row("computes in",
       fmt::format("{}{}", name_of(model.dtype),
                   model.quantization.empty() ? "" : ", weights " + model.quantization));
+  if (model.pooling) row("embeds", model.pooling->describe());
   row("device",
       fmt::format("CPU, {}, {} threads", name_of(cpu::active_isa()), compute_pool().threads()));
   row("context",
@@ -50,7 +61,7 @@ void print_summary(const Llm& llm, const server::ServedModel& served, const Serv
   row("listening", fmt::format("{} (ready in {:.1f} s)", url, seconds));
   row("playground", url + "/");
   row("metrics", url + "/metrics");
-  print_curl(url, llm.can_chat(), !flags.server.api_keys.empty());
+  print_curl(url, example_for(llm), !flags.server.api_keys.empty());
   std::fflush(stdout);
 }
 
@@ -61,6 +72,7 @@ void run(ServeFlags flags) {
   auto listener = std::make_unique<server::Listener>(flags.server.host, flags.server.port);
   const std::string url = listener->url();
   EngineOptions options = flags.model.engine_options();
+  options.pooling = flags.pooling.options();
   // A request with several prompts is several of the engine's.
   options.max_open_requests = std::max(options.max_open_requests, flags.server.max_open_requests);
   const auto llm = flags.model.load(options);

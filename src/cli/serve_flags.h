@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/model_flags.h"
+#include "cli/pooling_flags.h"
 #include "server/server_options.h"
 
 namespace octavo {
@@ -20,6 +21,7 @@ struct ServeFlags {
   std::string config;
   double sse_keepalive = 20;
   double drain_timeout = 30;
+  PoolingFlags pooling;
 
   void add_to(CLI::App& command);
   // Reads keys and fills in what follows from other flags. Throws SetupError, for one when others

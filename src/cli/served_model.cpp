@@ -64,6 +64,8 @@ void append_sample(const fs::path& path, std::string& out) {
 std::string fingerprint_of(const ServeFlags& flags, const Llm& llm) {
   std::string facts = fmt::format("{} {} {} {}\n", OCTAVO_VERSION, cpu::name_of(cpu::active_isa()),
                                   name_of(llm.engine().model().dtype), flags.model.kv_cache_dtype);
+  // Its files stand in folders of their own.
+  if (const auto& pooling = llm.engine().model().pooling) facts += pooling->describe() + "\n";
   const fs::path path = flags.model.model;
   if (fs::is_directory(path)) {
     std::vector<fs::path> files;
@@ -101,6 +103,8 @@ server::ServedModel make_served_model(Llm& llm, const ServeFlags& flags,
           .enable_prefix_caching = options.enable_prefix_caching,
           .fingerprint = fingerprint_of(flags, llm),
           .defaults = defaults_of(flags),
+          .pooling = llm.engine().model().pooling,
+          .hidden = llm.engine().model().plan.hidden,
           .memory = {{"device", plan.device_bytes},
                      {"budget", plan.budget_bytes},
                      {"weights", plan.weights_bytes},

@@ -38,7 +38,8 @@ struct Batch {
   std::vector<int32_t> logit_rows = {};       // rows whose logits are wanted
   std::vector<RowSampling> sampling = {};     // one per logit row
   std::vector<PromptLogprobRow> prompt_logprobs = {};
-  bool waits_for_previous = false;  // some token_sources or history.pending is set
+  std::vector<int32_t> hidden_rows = {};  // rows wanted as they are behind the final norm
+  bool waits_for_previous = false;        // some token_sources or history.pending is set
 
   int rows() const { return static_cast<int>(tokens.size()); }
   int sequences() const { return static_cast<int>(context_lens.size()); }
@@ -61,8 +62,10 @@ class BatchBuilder {
   // Only the row's logits are wanted.
   void want_logits(int row) { batch_.logit_rows.push_back(row); }
   void want_prompt_logprobs(PromptLogprobRow row) { batch_.prompt_logprobs.push_back(row); }
+  void want_hidden(int row) { batch_.hidden_rows.push_back(row); }
 
   int prompt_logprob_rows() const { return static_cast<int>(batch_.prompt_logprobs.size()); }
+  int hidden_rows() const { return static_cast<int>(batch_.hidden_rows.size()); }
   Batch build();
 
  private:

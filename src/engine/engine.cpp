@@ -27,6 +27,7 @@ SchedulerOptions scheduler_options(const EngineOptions& options, const ModelDesc
           .max_num_batched_tokens = options.max_num_batched_tokens,
           .max_model_len = plan.max_model_len,
           .vocab = model.plan.vocab,
+          .draws = !model.pooling.has_value(),
           .stop_token_ids = {model.stop_token_ids.begin(), model.stop_token_ids.end()},
           .policy = options.scheduling_policy,
           .enable_prefix_caching = options.enable_prefix_caching};
@@ -42,6 +43,12 @@ uint64_t bytes_ahead(const ModelDescription& model, const EngineOptions& options
 }
 
 }  // namespace
+
+ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOptions& options) {
+  ModelDescription model = describe_model(checkpoint, options.dtype);
+  auto pooling = plan_pooling(checkpoint, options.pooling);
+  return pooling ? without_head(std::move(model), std::move(*pooling)) : model;
+}
 
 CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options) {
   const int block = options.block_tokens;
@@ -76,7 +83,7 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
 // Made, used and destroyed by the engine thread.
 struct Engine::Loaded {
   Loaded(const Checkpoint& checkpoint, const EngineOptions& options, Progress progress)
-      : description(describe_model(checkpoint, options.dtype)),
+      : description(describe_model(checkpoint, options)),
         plan(plan_engine_memory(description, options)),
         source(checkpoint, std::move(progress)),
         model(description.plan, description.dtype, source),

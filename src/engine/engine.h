@@ -14,6 +14,7 @@
 #include "engine/scheduler.h"
 #include "models/format/checkpoint.h"
 #include "models/model_description.h"
+#include "models/pooling_plan.h"
 
 namespace octavo {
 
@@ -28,12 +29,15 @@ struct EngineOptions {
   int max_num_batched_tokens = 512;       // --max-num-batched-tokens: rows of the largest step
   SchedulingPolicy scheduling_policy = SchedulingPolicy::kFcfs;  // --scheduling-policy
   bool enable_prefix_caching = true;                             // --enable-prefix-caching
+  PoolingOptions pooling = {};  // --runner, --pooler-config, --hf-overrides
   int max_open_requests = 4096;
   bool touch_pages = true;  // at start-up; a single answer does without
   // For tests: true makes the step fail on the device.
   std::function<bool(const Batch&)> fails = nullptr;
 };
 
+// describe_model as the options ask. Throws SetupError.
+ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOptions& options);
 // The two plans, before anything is loaded. Both throw SetupError naming the flag to change.
 CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options);
 MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions& options);

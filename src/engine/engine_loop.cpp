@@ -31,7 +31,8 @@ EngineLoop::EngineLoop(LoopOptions options, PrefixCache& prefixes, Scheduler& sc
                        StepRunner& runner)
     : options_(options),
       limits_{.max_model_len = scheduler.options().max_model_len,
-              .vocab = scheduler.options().vocab},
+              .vocab = scheduler.options().vocab,
+              .draws = scheduler.options().draws},
       prefixes_(prefixes),
       scheduler_(scheduler),
       runner_(runner) {

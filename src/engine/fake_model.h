@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "cache/cache_plan.h"
 #include "engine/step_runner.h"
+#include "models/pooling_kind.h"
 
 namespace octavo {
 
@@ -28,6 +29,8 @@ inline uint64_t fake_cell(uint64_t previous_cell, TokenId token) {
   return fake_mix(previous_cell, static_cast<uint64_t>(token) + 1);
 }
 
+inline constexpr int kFakeWidth = 3;  // of hidden rows
+
 class FakeModel {
  public:
   FakeModel(const CachePlan& plan, int vocab) : plan_(plan), vocab_(vocab) {}
@@ -39,12 +42,7 @@ class FakeModel {
   template <typename CellOf>  // uint64_t(int group, int position)
   TokenId draw(int length, const RowSampling& sampling, uint64_t state,
                const CellOf& cell_of) const {
-    uint64_t seen = plan_.state ? fake_mix(state, 5) : 0;
-    for (int g = 0; g < static_cast<int>(plan_.groups.size()); ++g) {
-      const int window = plan_.groups[static_cast<size_t>(g)].spec.window;
-      for (int p = window > 0 ? std::max(0, length - window) : 0; p < length; ++p)
-        seen = fake_mix(seen, cell_of(g, p));
-    }
+    const uint64_t seen = seen_by(length, state, cell_of);
     const uint64_t seed = fake_mix(sampling.seed, sampling.choice);
     const uint64_t random = sampling.temperature > 0 ? fake_mix(seed, sampling.position) : 0;
     auto token = static_cast<TokenId>(fake_mix(seen, random) % static_cast<uint64_t>(vocab_));
@@ -52,16 +50,60 @@ class FakeModel {
     return token;
   }
 
+  // The row itself, behind the final norm: numbers whose sum depends on the order.
+  template <typename CellOf>
+  std::vector<float> hidden(int length, uint64_t state, const CellOf& cell_of) const {
+    const uint64_t seen = seen_by(length, state, cell_of);
+    std::vector<float> row;
+    for (uint64_t i = 0; i < kFakeWidth; ++i)
+      row.push_back(static_cast<float>(fake_mix(seen, i) % 1000003) / 1000.0F - 500.0F);
+    return row;
+  }
+
   // The answer of one sequence by itself, from its tokens alone.
   TokenId next_token(const std::vector<TokenId>& tokens, const RowSampling& sampling) const {
-    std::vector<uint64_t> cells;
-    for (TokenId token : tokens)
-      cells.push_back(fake_cell(cells.empty() ? 0 : cells.back(), token));
+    const std::vector<uint64_t> cells = cells_of(tokens);
     return draw(static_cast<int>(tokens.size()), sampling, cells.back(),
                 [&](int, int p) { return cells[static_cast<size_t>(p)]; });
   }
 
+  // The same of a text that is pooled.
+  std::vector<float> embedding(const std::vector<TokenId>& tokens, Pooling pooling) const {
+    const std::vector<uint64_t> cells = cells_of(tokens);
+    const auto row = [&](size_t position) {
+      return hidden(static_cast<int>(position) + 1, cells[position],
+                    [&](int, int p) { return cells[static_cast<size_t>(p)]; });
+    };
+    if (pooling == Pooling::kLast) return row(tokens.size() - 1);
+    std::vector<float> sum = row(0);
+    for (size_t position = 1; position < tokens.size(); ++position) {
+      const std::vector<float> next = row(position);
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += next[i];
+    }
+    for (float& value : sum) value /= static_cast<float>(tokens.size());
+    return sum;
+  }
+
  private:
+  static std::vector<uint64_t> cells_of(const std::vector<TokenId>& tokens) {
+    std::vector<uint64_t> cells;
+    for (TokenId token : tokens)
+      cells.push_back(fake_cell(cells.empty() ? 0 : cells.back(), token));
+    return cells;
+  }
+
+  // All that the last of `length` rows can see.
+  template <typename CellOf>
+  uint64_t seen_by(int length, uint64_t state, const CellOf& cell_of) const {
+    uint64_t seen = plan_.state ? fake_mix(state, 5) : 0;
+    for (int g = 0; g < static_cast<int>(plan_.groups.size()); ++g) {
+      const int window = plan_.groups[static_cast<size_t>(g)].spec.window;
+      for (int p = window > 0 ? std::max(0, length - window) : 0; p < length; ++p)
+        seen = fake_mix(seen, cell_of(g, p));
+    }
+    return seen;
+  }
+
   static bool is_held_back(TokenId token, const RowSampling& sampling) {
     if (sampling.rules == nullptr) return false;
     const auto answer = static_cast<int>(sampling.position) - sampling.history.prompt;
@@ -113,6 +155,11 @@ class FakeRunner : public StepRunner {
       result.prompt_logprobs.push_back({.token = row.target,
                                         .logprob = -1,
                                         .rank = batch.positions[static_cast<size_t>(row.row)]});
+    }
+    result.hidden.width = kFakeWidth;
+    for (const int row : batch.hidden_rows) {
+      const auto values = hidden(batch, row);
+      result.hidden.values.insert(result.hidden.values.end(), values.begin(), values.end());
     }
     batches_.push_back(batch);
     results_.push_back(std::move(result));
@@ -216,14 +263,27 @@ class FakeRunner : public StepRunner {
     });
   }
 
-  TokenId draw(const Batch& batch, int row, const RowSampling& sampling) {
+  static size_t sequence_of(const Batch& batch, int row) {
     const auto found =
         std::upper_bound(batch.cu_seqlens_q.begin(), batch.cu_seqlens_q.end(), row) - 1;
-    const auto sequence = static_cast<size_t>(found - batch.cu_seqlens_q.begin());
+    return static_cast<size_t>(found - batch.cu_seqlens_q.begin());
+  }
+  uint64_t row_state(int row) const {
+    return row_states_.empty() ? 0 : row_states_[static_cast<size_t>(row)];
+  }
+
+  TokenId draw(const Batch& batch, int row, const RowSampling& sampling) {
+    const size_t sequence = sequence_of(batch, row);
     const int length = batch.positions[static_cast<size_t>(row)] + 1;
-    const uint64_t state = row_states_.empty() ? 0 : row_states_[static_cast<size_t>(row)];
-    return model_.draw(length, sampling, state,
+    return model_.draw(length, sampling, row_state(row),
                        [&](int g, int p) { return place(batch, sequence, g, p); });
+  }
+
+  std::vector<float> hidden(const Batch& batch, int row) {
+    const size_t sequence = sequence_of(batch, row);
+    const int length = batch.positions[static_cast<size_t>(row)] + 1;
+    return model_.hidden(length, row_state(row),
+                         [&](int g, int p) { return place(batch, sequence, g, p); });
   }
 
   const FakeModel& model_;

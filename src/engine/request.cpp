@@ -56,6 +56,15 @@ void validate_sampling(const SamplingParams& sampling, const RequestLimits& limi
   validate_rules(sampling, limits.vocab);
 }
 
+// What draws no token needs no room for one.
+void validate_pooling(const Request& request, const RequestLimits& limits) {
+  require(request.n == 1, "n", "must be 1 where no token is drawn");
+  const auto length = static_cast<int64_t>(request.prompt.size());
+  require(length <= limits.max_model_len, "prompt",
+          fmt::format("has {} tokens; at most {} fit the context", length, limits.max_model_len));
+  require_tokens(request.prompt, limits.vocab, "prompt");
+}
+
 }  // namespace
 
 bool SamplingParams::has_rules() const {
@@ -65,6 +74,8 @@ bool SamplingParams::has_rules() const {
 
 void validate(const Request& request, const RequestLimits& limits) {
   require(!request.prompt.empty(), "prompt", "is empty");
+  if (request.pooling != Pooling::kNone) return validate_pooling(request, limits);
+  require(limits.draws, "", "this model was loaded for embeddings and draws no tokens");
   require(request.max_tokens >= 1, "max_tokens", "must be at least 1");
   require(request.min_tokens >= 0 && request.min_tokens <= request.max_tokens, "min_tokens",
           "must be between 0 and max_tokens");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/token_id.h"
+#include "models/pooling_kind.h"
 
 namespace octavo {
 
@@ -43,6 +44,9 @@ struct Request {
   bool hash_logits = false;                  // a hash of the full logits with every token
   // The host must see each token before the next is drawn (a grammar): not pipelined.
   bool needs_host = false;
+  // Other than kNone: no token is drawn; the answer is Update::embedding. Sampling, lengths and
+  // stops have no meaning then, and n is 1.
+  Pooling pooling = Pooling::kNone;
 };
 
 struct RequestLimits {
@@ -50,6 +54,7 @@ struct RequestLimits {
   int vocab = 0;
   int max_choices = 64;
   int max_logprobs = 20;
+  bool draws = true;  // false: the engine has no vocabulary to draw from and only pools
 };
 
 // Throws RequestError (400) naming the parameter and what would be right.

@@ -54,5 +54,22 @@ TEST(Request, EachBadParameterIsNamed) {
   EXPECT_EQ(rejected_param({.prompt = {1}, .stop_token_ids = {100}}), "stop_token_ids");
 }
 
+TEST(Request, WhatDrawsNoTokenMayFillTheContext) {
+  const auto pooling = [](std::vector<TokenId> prompt) {
+    return Request{.prompt = std::move(prompt), .pooling = Pooling::kLast};
+  };
+  EXPECT_EQ(rejected_param(pooling(std::vector<TokenId>(16, 1))), "");
+  EXPECT_EQ(rejected_param(pooling(std::vector<TokenId>(17, 1))), "prompt");
+  EXPECT_EQ(rejected_param(pooling({100})), "prompt");
+  EXPECT_EQ(rejected_param(pooling({})), "prompt");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .n = 2, .pooling = Pooling::kMean}), "n");
+}
+
+TEST(Request, WithoutAVocabularyThereIsOnlyPooling) {
+  const RequestLimits limits{.max_model_len = 16, .vocab = 100, .draws = false};
+  EXPECT_THROW(validate({.prompt = {1}}, limits), RequestError);
+  EXPECT_NO_THROW(validate({.prompt = {1}, .pooling = Pooling::kMean}, limits));
+}
+
 }  // namespace
 }  // namespace octavo

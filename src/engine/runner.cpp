@@ -45,7 +45,7 @@ mx::array Runner::queue_layers(const Batch& batch) {
     OCTAVO_CHECK(last_drawn_.has_value());
     tokens = place_tokens(tokens, int_array(batch.token_sources), *last_drawn_);
   }
-  const mx::array embedded = model_.embed(tokens, options_.path);
+  const Embedded embedded = model_.embed(tokens, options_.path);
   mx::array hidden = model_.forward(embedded, layout, tables, kv_, options_.path);
   if (options_.fails && options_.fails(batch)) hidden = fail_when_run(hidden);
   return hidden;
@@ -89,6 +89,12 @@ void Runner::queue_prompt_logprobs(const Batch& batch, const mx::array& hidden,
   }
 }
 
+void Runner::queue_hidden(const Batch& batch, const mx::array& hidden, Queued& queued) const {
+  if (batch.hidden_rows.empty()) return;
+  queued.hidden =
+      model_.final_rows(mx::take(hidden, int_array(batch.hidden_rows), 0), options_.path);
+}
+
 // All that must be computed. The pages are among them: a step may draw nothing.
 std::vector<mx::array> Runner::results_of(const Queued& queued) const {
   std::vector<mx::array> results = kv_.buffers();
@@ -101,6 +107,7 @@ std::vector<mx::array> Runner::results_of(const Queued& queued) const {
     if (drawn.hashes) results.push_back(*drawn.hashes);
   }
   for (const auto& slice : queued.prompt_logprobs) add(slice);
+  if (queued.hidden) results.push_back(*queued.hidden);
   return results;
 }
 
@@ -110,6 +117,7 @@ void Runner::start(const Batch& batch) {
   const mx::array hidden = queue_layers(batch);
   queue_draws(batch, hidden, queued);
   queue_prompt_logprobs(batch, hidden, queued);
+  queue_hidden(batch, hidden, queued);
   queued.results = results_of(queued);
   const QueueAtOnce at_once(queues_at_once(batch));
   mx::async_eval(queued.results);
@@ -145,6 +153,11 @@ StepResult Runner::finish() {
   for (const auto& slice : queued.prompt_logprobs) {
     for (int i = 0; i < slice.ranks.shape(0); ++i, ++row)
       result.prompt_logprobs.push_back(read_logprobs(slice, i, queued.prompt_logprob_counts[row]));
+  }
+  if (queued.hidden) {
+    const mx::array& hidden = *queued.hidden;
+    result.hidden = {.width = hidden.shape(1),
+                     .values = {hidden.data<float>(), hidden.data<float>() + hidden.size()}};
   }
   return result;
 }

@@ -44,6 +44,7 @@ class Runner : public StepRunner {
     std::vector<Logprobs> prompt_logprobs = {};
     std::vector<int> logprob_counts = {};         // by sampled row, -1: none
     std::vector<int> prompt_logprob_counts = {};  // by row
+    std::optional<mx::array> hidden = {};         // [hidden rows, width] float32
     std::vector<mx::array> results = {};  // all that must be computed, the written pages included
   };
 
@@ -52,6 +53,7 @@ class Runner : public StepRunner {
   mx::array logits_of(const mx::array& hidden, std::span<const int32_t> rows) const;
   void queue_draws(const Batch& batch, const mx::array& hidden, Queued& queued) const;
   void queue_prompt_logprobs(const Batch& batch, const mx::array& hidden, Queued& queued) const;
+  void queue_hidden(const Batch& batch, const mx::array& hidden, Queued& queued) const;
   std::vector<mx::array> results_of(const Queued& queued) const;
 
   const DecoderModel& model_;

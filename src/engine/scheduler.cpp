@@ -76,6 +76,8 @@ std::shared_ptr<const RequestShared> Scheduler::share(RequestId id, Request requ
   const auto prompt = static_cast<int64_t>(r.prompt.size());
   shared->max_length =
       static_cast<int>(std::min<int64_t>(prompt + r.max_tokens, options_.max_model_len));
+  // A prompt that fills the context has no place for a token, and needs none.
+  if (r.pooling != Pooling::kNone) shared->max_length = static_cast<int>(prompt) + 1;
   return shared;
 }
 
@@ -185,8 +187,10 @@ void Scheduler::plan_rows(Sequence& sequence, Plan& plan) {
   const bool decoding = sequence.is_decoding();
   const int start = sequence.computed();
   const int asked = plan.batch.prompt_logprob_rows();
+  const int hidden = plan.batch.hidden_rows();
   const int drawn = sequence.add_rows(plan.batch, rows);
-  plan.step.entries.push_back({&sequence, start, drawn, plan.batch.prompt_logprob_rows() - asked});
+  plan.step.entries.push_back({&sequence, start, drawn, plan.batch.prompt_logprob_rows() - asked,
+                               plan.batch.hidden_rows() - hidden});
   plan.budget -= rows;
   // Steps run in order, and every row's K and V are written before any row reads: others may share
   // these pages from this very step on.
@@ -231,31 +235,47 @@ std::vector<Update> Scheduler::commit(const StepResult& result) {
   const Step step = std::move(steps_.front());
   steps_.pop_front();
   std::vector<Update> updates;
-  size_t prompt_logprob = 0;
+  Taken taken;
   for (const Entry& entry : step.entries) {
     --entry.sequence->steps_in_flight;
     Update update = update_of(*entry.sequence);
-    take_results(entry, result, prompt_logprob, update);
+    take_results(entry, result, taken, update);
     if (says_something(update)) updates.push_back(std::move(update));
     settle(*entry.sequence);
   }
   return updates;
 }
 
-void Scheduler::take_results(const Entry& entry, const StepResult& result, size_t& prompt_logprob,
+void Scheduler::take_results(const Entry& entry, const StepResult& result, Taken& taken,
                              Update& update) {
   Sequence& sequence = *entry.sequence;
-  const size_t first =
-      std::exchange(prompt_logprob, prompt_logprob + static_cast<size_t>(entry.prompt_logprobs));
+  const Taken before = taken;
+  taken.prompt_logprobs += static_cast<size_t>(entry.prompt_logprobs);
+  taken.hidden_rows += static_cast<size_t>(entry.hidden_rows);
   if (sequence.finished) return;
-  for (size_t i = first; i < prompt_logprob; ++i)
+  for (size_t i = before.prompt_logprobs; i < taken.prompt_logprobs; ++i)
     update.prompt_logprobs.push_back(result.prompt_logprobs[i]);
   sequence.take_prompt_logprobs(entry.prompt_logprobs);
+  if (entry.hidden_rows > 0) {
+    const auto count = static_cast<size_t>(entry.hidden_rows);
+    take_hidden_rows(sequence, result.hidden.rows(before.hidden_rows, count), entry.hidden_rows,
+                     update);
+  }
   if (entry.drawn < 0) return;
   const auto drawn = static_cast<size_t>(entry.drawn);
   if (sequence.request().sampling.logprobs >= 0) update.logprobs.push_back(result.logprobs[drawn]);
   if (sequence.request().hash_logits) update.hashes.push_back(result.hashes[drawn]);
   take_drawn_token(sequence, result.tokens[drawn], update);
+}
+
+void Scheduler::take_hidden_rows(Sequence& sequence, std::span<const float> rows, int count,
+                                 Update& update) {
+  auto pooled = sequence.take_hidden(rows, count);
+  if (!pooled) return;
+  update.embedding = std::move(*pooled);
+  update.cached_tokens = sequence.cached_tokens;
+  update.scheduled = sequence.scheduled;
+  end(sequence, FinishReason::kStop, update);
 }
 
 void Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& update) {

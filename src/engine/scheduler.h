@@ -29,6 +29,7 @@ struct SchedulerOptions {
   int max_num_batched_tokens = 512;
   int max_model_len = 0;
   int vocab = 0;
+  bool draws = true;                         // false: the model has no logits, requests pool
   std::vector<TokenId> stop_token_ids = {};  // the model's own
   SchedulingPolicy policy = SchedulingPolicy::kFcfs;
   bool enable_prefix_caching = true;
@@ -75,6 +76,12 @@ class Scheduler {
     int start;  // position of its first row
     int drawn;  // entry among the drawn tokens, or -1
     int prompt_logprobs;
+    int hidden_rows;
+  };
+  // How far a step's results have been handed out.
+  struct Taken {
+    size_t prompt_logprobs = 0;
+    size_t hidden_rows = 0;
   };
   struct Step {
     std::vector<Entry> entries;
@@ -101,8 +108,8 @@ class Scheduler {
   void preempt(Sequence& sequence);
   void requeue(Sequence& sequence);
 
-  void take_results(const Entry& entry, const StepResult& result, size_t& prompt_logprob,
-                    Update& update);
+  void take_results(const Entry& entry, const StepResult& result, Taken& taken, Update& update);
+  void take_hidden_rows(Sequence& sequence, std::span<const float> rows, int count, Update& update);
   void take_drawn_token(Sequence& sequence, TokenId token, Update& update);
   void end(Sequence& sequence, FinishReason reason, Update& update);
   // After a step or an end: lets go of what the sequence need not hold.

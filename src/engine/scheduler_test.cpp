@@ -27,10 +27,17 @@ class SchedulerTest : public testing::Test {
   using Key = std::pair<RequestId, int>;
 
   void make(SchedulerOptions options, int pages, int window = 0) {
+    make_of({SoftmaxSpec{.kv_heads = 1, .k_dim = 8, .v_dim = 8, .window = window}}, options, pages);
+  }
+  // Attention, and three layers whose states take three pages a sequence.
+  void make_hybrid(SchedulerOptions options, int pages) {
+    const StateSpec state{.heads = 2, .k_dim = 8, .v_dim = 4};
+    make_of({SoftmaxSpec{.kv_heads = 1, .k_dim = 8, .v_dim = 8}, state, state, state}, options,
+            pages);
+  }
+  void make_of(const std::vector<CacheSpec>& layers, SchedulerOptions options, int pages) {
     options.vocab = kVocab;
-    plan_ = plan_cache(std::vector<CacheSpec>{SoftmaxSpec{
-                           .kv_heads = 1, .k_dim = 8, .v_dim = 8, .window = window}},
-                       8);
+    plan_ = plan_cache(layers, 8);
     pool_ = std::make_unique<PagePool>(pages);
     prefixes_ = std::make_unique<PrefixCache>(plan_, *pool_);
     scheduler_ = std::make_unique<Scheduler>(options, *prefixes_);
@@ -312,6 +319,48 @@ TEST_F(SchedulerTest, TheOneThatFailsAgainIsEndedAndTheOthersGoOn) {
   answers_.erase(Key(1, 0));
   EXPECT_EQ(answers_.size(), 2u);
   expect_right_answers(12);
+}
+
+TEST_F(SchedulerTest, AStateIsTakenUpAtTheLastFullPageOfTheSamePrompt) {
+  make_hybrid({.max_num_batched_tokens = 64, .max_model_len = 100}, 200);
+  add({.prompt = numbers(0, 30), .max_tokens = 3});
+  EXPECT_THAT(start().context_lens, ElementsAre(24));  // the chunk ends where the state is kept
+  run_all();
+  add({.prompt = numbers(0, 30), .n = 2, .max_tokens = 3});
+  run_all();
+  EXPECT_EQ((cached_[{2, 0}]), 24);
+  EXPECT_EQ((cached_[{2, 1}]), 24);
+  expect_right_answers(3);
+}
+
+TEST_F(SchedulerTest, AStateIsTakenUpBehindASharedMessage) {
+  make_hybrid({.max_num_batched_tokens = 64, .max_model_len = 100, .stop_token_ids = {49}}, 200);
+  for (int i = 0; i < 3; ++i) {
+    std::vector<TokenId> prompt = numbers(0, 20);
+    prompt.push_back(49);  // ends the system message
+    for (int j = 0; j < 20; ++j) prompt.push_back(5 + i + j);
+    add({.prompt = std::move(prompt), .max_tokens = 3, .ignore_eos = true});
+    run_all();
+    EXPECT_EQ((cached_[{static_cast<RequestId>(i) + 1, 0}]), i == 0 ? 0 : 16);
+  }
+  expect_right_answers(3);
+}
+
+TEST_F(SchedulerTest, StatesAreNotReadInTheStepThatWritesThem) {
+  make_hybrid({.max_num_batched_tokens = 200, .max_model_len = 100}, 200);
+  add({.prompt = numbers(0, 30), .max_tokens = 8});
+  add({.prompt = numbers(0, 30), .max_tokens = 8});
+  EXPECT_EQ(start().sequences(), 2);
+  run_all();
+  expect_right_answers(8);
+}
+
+TEST_F(SchedulerTest, ShortOfPagesStatesAreComputedAgain) {
+  make_hybrid({.max_num_seqs = 8, .max_num_batched_tokens = 32, .max_model_len = 60}, 28);
+  for (int i = 0; i < 6; ++i) add({.prompt = numbers(i, 4), .max_tokens = 50});
+  run_all();
+  EXPECT_GT(scheduler_->stats().preemptions, 0u);
+  expect_right_answers(50);
 }
 
 }  // namespace

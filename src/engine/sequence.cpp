@@ -8,7 +8,9 @@
 namespace octavo {
 
 Sequence::Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes)
-    : shared_(std::move(shared)), choice_(choice), cache_(prefixes, shared_->keys) {}
+    : shared_(std::move(shared)), choice_(choice), cache_(prefixes, shared_->keys) {
+  if (request().pooling != Pooling::kNone) pooled_.emplace(request().pooling, prompt_length());
+}
 
 int Sequence::reuse_prefix() {
   OCTAVO_CHECK(computed_ == 0);
@@ -21,6 +23,7 @@ int Sequence::reuse_prefix() {
   // Every prompt row must run until its logprobs have been read. Other choices do without.
   if (choice_ == 0 && request().sampling.prompt_logprobs >= 0)
     limit = prompt_logprobs_ >= prompt_length() - 1 ? limit : prompt_logprobs_;
+  if (pooled_) limit = pooled_->droppable();
   computed_ = cache_.reuse(tokens(), limit);
   return computed_;
 }
@@ -35,10 +38,11 @@ int Sequence::add_rows(BatchBuilder& batch, int rows) {
   cache_.advance(start, start + rows, shared_->snapshot_edges);
   if (known_rows < rows) batch.take_token(first + rows - 1, newest_entry_);
   ask_prompt_logprobs(batch, first, rows);
+  ask_hidden(batch, first, rows);
   computed_ += rows;
   newest_rows_start = start;
   ++steps_in_flight;
-  if (computed_ < length()) return -1;
+  if (computed_ < length() || pooled_) return -1;
   newest_entry_ = batch.sample_row(first + rows - 1, row_sampling());
   ++tokens_in_flight_;
   return newest_entry_;
@@ -46,7 +50,7 @@ int Sequence::add_rows(BatchBuilder& batch, int rows) {
 
 void Sequence::ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows) {
   const int count = request().sampling.prompt_logprobs;
-  if (count < 0 || choice_ != 0) return;
+  if (count < 0 || choice_ != 0 || pooled_) return;
   // The row at position p tells of the token at p + 1.
   const int end = std::min(computed_ + rows, prompt_length() - 1);
   for (int p = std::max(computed_, prompt_logprobs_asked_); p < end; ++p) {
@@ -55,6 +59,19 @@ void Sequence::ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows)
                                 .count = count});
   }
   prompt_logprobs_asked_ = std::max(prompt_logprobs_asked_, end);
+}
+
+void Sequence::ask_hidden(BatchBuilder& batch, int first_row, int rows) {
+  if (!pooled_) return;
+  const int end = computed_ + rows;
+  for (int p = pooled_->ask(computed_, end); p < end; ++p)
+    batch.want_hidden(first_row + p - computed_);
+}
+
+std::optional<std::vector<float>> Sequence::take_hidden(std::span<const float> rows, int count) {
+  pooled_->take(rows, count);
+  if (!pooled_->done()) return std::nullopt;
+  return pooled_->result();
 }
 
 RowSampling Sequence::row_sampling() const {
@@ -95,6 +112,7 @@ void Sequence::restart() {
   computed_ = 0;
   tokens_in_flight_ = 0;
   prompt_logprobs_asked_ = prompt_logprobs_;
+  if (pooled_) pooled_->ask_again();
   preempted = false;
 }
 

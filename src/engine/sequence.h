@@ -8,6 +8,7 @@
 
 #include "cache/sequence_cache.h"
 #include "engine/batch.h"
+#include "engine/pooled_rows.h"
 #include "engine/request.h"
 #include "engine/update.h"
 #include "kernels/row_sampling.h"
@@ -60,7 +61,8 @@ class Sequence {
     return cache_.rows_before_snapshot(computed_, rows, shared_->snapshot_edges);
   }
   // Adds the next `rows` rows, for which there are pages, and draws a token behind the last known
-  // one. Returns the entry among the drawn tokens, or -1 when it has not come so far.
+  // one. Returns the entry among the drawn tokens, or -1 when it has not come so far or none is
+  // drawn.
   int add_rows(BatchBuilder& batch, int rows);
   // The oldest token in flight has been read.
   void take_token(TokenId token);
@@ -69,6 +71,9 @@ class Sequence {
   void publish(bool in_step);
   // This many more prompt logprobs have been read; rows computed again do not ask for them again.
   void take_prompt_logprobs(int count) { prompt_logprobs_ += count; }
+  // The next `count` hidden rows of a sequence that pools. Returns the vector with the last of
+  // them.
+  std::optional<std::vector<float>> take_hidden(std::span<const float> rows, int count);
 
   // Forgets all that was computed. The tokens stay.
   void restart();
@@ -86,6 +91,7 @@ class Sequence {
  private:
   RowSampling row_sampling() const;
   void ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows);
+  void ask_hidden(BatchBuilder& batch, int first_row, int rows);
 
   std::shared_ptr<const RequestShared> shared_;
   int choice_;
@@ -96,6 +102,7 @@ class Sequence {
   int newest_entry_ = -1;    // of the newest one among the drawn tokens of its step
   int prompt_logprobs_ = 0;  // read
   int prompt_logprobs_asked_ = 0;
+  std::optional<PooledRows> pooled_;  // none: tokens are drawn
 };
 
 }  // namespace octavo

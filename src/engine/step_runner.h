@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/batch.h"
@@ -10,11 +11,23 @@
 
 namespace octavo {
 
+// Rows of floats, one behind the other.
+struct HiddenRows {
+  int width = 0;
+  std::vector<float> values = {};
+
+  std::span<const float> rows(size_t first, size_t count) const {
+    const auto each = static_cast<size_t>(width);
+    return std::span(values).subspan(first * each, count * each);
+  }
+};
+
 struct StepResult {
   std::vector<TokenId> tokens = {};                 // one per Batch::sampling
   std::vector<TokenLogprobs> logprobs = {};         // one per token, or none when no row asked
   std::vector<uint64_t> hashes = {};                // one per token, or none when no row asked
   std::vector<TokenLogprobs> prompt_logprobs = {};  // one per Batch::prompt_logprobs
+  HiddenRows hidden = {};                           // one per Batch::hidden_rows
 };
 
 class StepRunner {

@@ -32,9 +32,11 @@ struct Update {
   std::vector<TokenId> tokens = {};          // new ones; a stop token included
   std::vector<TokenLogprobs> logprobs = {};  // one per new token, when asked for
   std::vector<uint64_t> hashes = {};         // one per new token, when asked for
-  std::optional<int> cached_tokens = {};     // with a choice's first token: from the prefix cache
+  // With a choice's first token, or its embedding: from the prefix cache.
+  std::optional<int> cached_tokens = {};
   std::chrono::steady_clock::time_point scheduled = {};  // with it: when the choice began to run
   std::vector<TokenLogprobs> prompt_logprobs = {};  // of prompt tokens from the second on, in order
+  std::vector<float> embedding = {};  // of a request that pools, with its `finish`; not normalised
   std::optional<FinishReason> finish = {};
   std::optional<TokenId> stop_token = {};  // that ended it, unless it was the model's own
   std::string error = {};                  // with FinishReason::kError

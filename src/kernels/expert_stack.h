@@ -17,10 +17,11 @@ struct ExpertStack {
     return {layout, packed.data<std::byte>() + expert * layout.bytes()};
   }
   size_t bytes() const { return packed.nbytes(); }
+  std::string describe() const { return layout.describe(); }
 };
 
-// Room for `count` matrices like `source` (whose numbers are not read); with `rows`, for so many
-// rows of it each. pack_expert fills it.
+// Room for `rows` rows of each of `count` matrices like `source`, whose numbers are not read.
+// pack_expert fills it.
 ExpertStack make_expert_stack(int count, const WeightView& source, int rows);
 
 // Packs `source`, of the shape and format the stack was made for, as matrix `expert`. With a row

@@ -121,19 +121,5 @@ TEST(HeadLinear, TransposedHeadsTurnEachMatrixRound) {
   }
 }
 
-TEST(Weight, ARowOrderMayChooseSomeRows) {
-  std::mt19937 random(7);
-  const mx::array values = random_array(random, {40, 64});
-  const std::vector<int> chosen = {39, 0, 17};
-  const Weight some = make_dense_weight(40, 64, DType::kFloat32, bytes_of(values), chosen);
-  EXPECT_EQ(some.rows, 3);
-  const auto all = floats_of(values);
-  const auto got = floats_of(dequantize(some));
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    for (size_t col = 0; col < 64; ++col)
-      ASSERT_EQ(got[i * 64 + col], all[static_cast<size_t>(chosen[i]) * 64 + col]);
-  }
-}
-
 }  // namespace
 }  // namespace octavo

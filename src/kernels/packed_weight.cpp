@@ -1,5 +1,7 @@
 #include "kernels/packed_weight.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -385,6 +387,12 @@ int64_t PackedLayout::high_bytes() const {
 int64_t PackedLayout::strip_bytes() const {
   if (bits == 0) return kStripRows * padded_cols * static_cast<int64_t>(size_of(dtype));
   return scale_bytes() + padded_cols / kUnitCols * (low_bytes() + high_bytes());
+}
+
+std::string PackedLayout::describe() const {
+  if (format == WeightFormat::kDense) return std::string(name_of(dtype));
+  if (format == WeightFormat::kAffine) return fmt::format("affine {}-bit/{}", bits, group_size);
+  return std::string(name_of(format));
 }
 
 PackedLayout packed_layout(const WeightView& source) {

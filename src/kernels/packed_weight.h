@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "kernels/weight_format.h"
 
@@ -57,6 +58,9 @@ struct PackedLayout {
   int64_t high_bytes() const;   // and its high plane
   int64_t strip_bytes() const;
   int64_t bytes() const { return strips() * strip_bytes(); }
+  std::string describe() const;  // "bfloat16", "affine 4-bit/64", "q4_k"
+
+  bool operator==(const PackedLayout&) const = default;
 };
 
 PackedLayout packed_layout(const WeightView& source);

@@ -1,7 +1,6 @@
 #include "kernels/weight.h"
 
-#include <fmt/format.h>
-
+#include <cstring>
 #include <utility>
 
 #include "base/compute_pool.h"
@@ -11,7 +10,15 @@
 namespace octavo {
 namespace {
 
-Weight pack(const WeightView& source, RowOrder row_order) {
+void expect_bytes(std::span<const std::byte> data, int64_t bytes) {
+  OCTAVO_CHECK(static_cast<int64_t>(data.size()) == bytes);
+}
+
+}  // namespace
+
+std::string Weight::describe() const { return layout.describe(); }
+
+Weight make_weight(const WeightView& source, RowOrder row_order) {
   WeightView chosen = source;
   if (!row_order.empty()) chosen.rows = static_cast<int64_t>(row_order.size());
   const PackedLayout layout = packed_layout(chosen);
@@ -19,19 +26,6 @@ Weight pack(const WeightView& source, RowOrder row_order) {
       {static_cast<int>(layout.strips()), static_cast<int>(layout.strip_bytes())}, mx::uint8);
   pack_weight(source, layout, row_order, packed.data<std::byte>());
   return {static_cast<int>(chosen.rows), static_cast<int>(source.cols), layout, std::move(packed)};
-}
-
-void expect_bytes(std::span<const std::byte> data, int64_t bytes) {
-  OCTAVO_CHECK(static_cast<int64_t>(data.size()) == bytes);
-}
-
-}  // namespace
-
-std::string Weight::describe() const {
-  if (layout.format == WeightFormat::kDense) return std::string(name_of(layout.dtype));
-  if (layout.format == WeightFormat::kAffine)
-    return fmt::format("affine {}-bit/{}", layout.bits, layout.group_size);
-  return std::string(name_of(layout.format));
 }
 
 size_t packed_bytes(const WeightView& source) {
@@ -46,7 +40,7 @@ Weight make_dense_weight(int rows, int cols, DType dtype, std::span<const std::b
                           .dtype = dtype,
                           .data = data.data()};
   expect_bytes(data, rows * source.row_bytes());
-  return pack(source, row_order);
+  return make_weight(source, row_order);
 }
 
 Weight make_affine_weight(int rows, int cols, const AffineParts& parts, RowOrder row_order) {
@@ -63,7 +57,7 @@ Weight make_affine_weight(int rows, int cols, const AffineParts& parts, RowOrder
   expect_bytes(parts.packed, rows * source.row_bytes());
   expect_bytes(parts.scales, groups * static_cast<int64_t>(size_of(parts.scale_dtype)));
   expect_bytes(parts.biases, groups * static_cast<int64_t>(size_of(parts.scale_dtype)));
-  return pack(source, row_order);
+  return make_weight(source, row_order);
 }
 
 Weight make_mxfp4_weight(int rows, int cols, std::span<const std::byte> packed,
@@ -78,7 +72,7 @@ Weight make_mxfp4_weight(int rows, int cols, std::span<const std::byte> packed,
                           .scales = scales.data()};
   expect_bytes(packed, rows * source.row_bytes());
   expect_bytes(scales, int64_t{rows} * (cols / kGroup));
-  return pack(source, row_order);
+  return make_weight(source, row_order);
 }
 
 Weight make_gguf_weight(int rows, int cols, WeightFormat format, std::span<const std::byte> blocks,
@@ -87,7 +81,23 @@ Weight make_gguf_weight(int rows, int cols, WeightFormat format, std::span<const
   OCTAVO_CHECK(block.elements > 0 && cols % block.elements == 0);
   const WeightView source{.format = format, .rows = rows, .cols = cols, .data = blocks.data()};
   expect_bytes(blocks, rows * source.row_bytes());
-  return pack(source, row_order);
+  return make_weight(source, row_order);
+}
+
+Weight take_strips(const Weight& weight, std::span<const int> strips) {
+  OCTAVO_CHECK(weight.rows % kStripRows == 0);
+  const auto count = static_cast<int>(strips.size());
+  PackedLayout layout = weight.layout;
+  layout.rows = int64_t{count} * kStripRows;
+  const int64_t bytes = layout.strip_bytes();
+  mx::array packed = make_device_buffer({count, static_cast<int>(bytes)}, mx::uint8);
+  auto* to = packed.data<std::byte>();
+  for (int strip : strips) {
+    OCTAVO_CHECK(strip >= 0 && strip < weight.layout.strips());
+    std::memcpy(to, weight.view().strip(strip), static_cast<size_t>(bytes));
+    to += bytes;
+  }
+  return {count * kStripRows, weight.cols, layout, std::move(packed)};
 }
 
 mx::array dequantize(const Weight& weight) {

@@ -22,7 +22,7 @@ struct Weight {
 
   PackedView view() const { return {layout, packed.data<std::byte>()}; }
   size_t bytes() const { return packed.nbytes(); }
-  std::string describe() const;  // "bfloat16", "affine 4-bit/64", "q4_k"
+  std::string describe() const;
 };
 
 // The makers pack the numbers into memory of ours with every thread, so that the file they came
@@ -30,6 +30,7 @@ struct Weight {
 // checked the file before. With a row order, row r of the result is row row_order[r] of the data,
 // and there are as many rows as the order has.
 using RowOrder = std::span<const int>;
+Weight make_weight(const WeightView& source, RowOrder row_order = {});
 Weight make_dense_weight(int rows, int cols, DType dtype, std::span<const std::byte> data,
                          RowOrder row_order = {});
 
@@ -46,6 +47,10 @@ Weight make_mxfp4_weight(int rows, int cols, std::span<const std::byte> packed,
                          std::span<const std::byte> scales, RowOrder row_order = {});
 Weight make_gguf_weight(int rows, int cols, WeightFormat format, std::span<const std::byte> blocks,
                         RowOrder row_order = {});
+
+// Strips (kStripRows rows each) of a matrix of whole strips one below the other, packed as they
+// are.
+Weight take_strips(const Weight& weight, std::span<const int> strips);
 
 // What a weight of this shape will take once packed.
 size_t packed_bytes(const WeightView& source);

@@ -39,8 +39,9 @@ void fit_to_checkpoint(DecoderPlan& plan, const Checkpoint& checkpoint) {
 }
 
 bool reads_tensor(const DecoderPlan& plan, const Checkpoint& checkpoint, std::string_view name) {
-  return checkpoint.gguf() != nullptr || name.starts_with(plan.prefix + ".") ||
-         name.starts_with(plan.head_name + ".");
+  // Saved without its head a model is all there is, and has no prefix.
+  if (checkpoint.gguf() != nullptr || !has_model_at(checkpoint, plan.prefix)) return true;
+  return name.starts_with(plan.prefix + ".") || name.starts_with(plan.head_name + ".");
 }
 
 }  // namespace octavo

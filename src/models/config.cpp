@@ -14,9 +14,7 @@ namespace {
 constexpr size_t kMaxConfigBytes = 16u << 20;
 
 Config read_json_file(const std::filesystem::path& path) {
-  auto json = nlohmann::json::parse(read_text_file(path, kMaxConfigBytes), nullptr, false);
-  if (json.is_discarded()) throw SetupError(path.string() + ": not valid JSON");
-  return {std::move(json), path.string()};
+  return {read_json(path), path.string()};
 }
 
 // A checkpoint of several parts (text, images) describes its language model under text_config; what
@@ -33,6 +31,12 @@ Config language_part(const Config& whole) {
 }
 
 }  // namespace
+
+nlohmann::json read_json(const std::filesystem::path& path) {
+  auto json = nlohmann::json::parse(read_text_file(path, kMaxConfigBytes), nullptr, false);
+  if (json.is_discarded()) throw SetupError(path.string() + ": not valid JSON");
+  return json;
+}
 
 Config::Config(nlohmann::json object, std::string origin)
     : object_(std::move(object)), origin_(std::move(origin)) {
@@ -104,6 +108,23 @@ std::vector<int> Config::integers(const std::string& key) const {
     numbers.push_back(element.get<int>());
   }
   return numbers;
+}
+
+std::vector<std::string> Config::texts(const std::string& key) const {
+  std::vector<std::string> result;
+  if (!has(key)) return result;
+  if (!object_.at(key).is_array()) fail(key, "is not a list");
+  for (const auto& value : object_.at(key)) {
+    if (!value.is_string()) fail(key, "is not a list of texts");
+    result.push_back(value.get<std::string>());
+  }
+  return result;
+}
+
+Config Config::with_defaults(const nlohmann::json& defaults) const {
+  nlohmann::json merged = defaults;
+  merged.update(object_);
+  return {std::move(merged), origin_};
 }
 
 std::optional<Config> Config::object(const std::string& key) const {

@@ -30,8 +30,13 @@ class Config {
   std::string text_or(const std::string& key, const std::string& fallback) const;
   // A number or a list of numbers; empty when absent.
   std::vector<int> integers(const std::string& key) const;
+  // A list of texts; empty when absent.
+  std::vector<std::string> texts(const std::string& key) const;
   // The object under `key`, or nothing.
   std::optional<Config> object(const std::string& key) const;
+
+  // The same with `defaults` for keys it does not have; a null stays one.
+  Config with_defaults(const nlohmann::json& defaults) const;
 
   [[noreturn]] void fail(const std::string& key, const std::string& problem) const;
 
@@ -39,6 +44,9 @@ class Config {
   nlohmann::json object_;
   std::string origin_;
 };
+
+// Of any kind, from a file of at most 16 MiB. Throws SetupError.
+nlohmann::json read_json(const std::filesystem::path& path);
 
 // config.json beside the weights, or what a GGUF's metadata says in the same names. Of a model of
 // several parts, what is said of its language model.

@@ -5,32 +5,55 @@
 #include <utility>
 
 #include "base/overloaded.h"
+#include "kernels/add_rows.h"
 #include "kernels/linear.h"
 #include "models/layers/attention.h"
 #include "models/layers/gated_delta.h"
+#include "models/layers/mla.h"
 #include "models/layers/mlp.h"
+#include "models/layers/moe.h"
+#include "models/layers/short_conv.h"
 
 namespace octavo {
+namespace {
+
+WeightSource& with_names_of(const DecoderPlan& plan, WeightSource& source) {
+  source.set_renames(plan.renames);
+  return source;
+}
+
+}  // namespace
 
 DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source)
     : plan_(std::move(plan)),
       dtype_(dtype),
-      embeddings_(source.matrix(plan_.prefix + ".embed_tokens", plan_.vocab, plan_.hidden)),
+      embeddings_(with_names_of(plan_, source)
+                      .matrix(plan_.prefix + ".embed_tokens", plan_.vocab, plan_.hidden)),
       final_norm_{source.norm(plan_.prefix + ".norm.weight", plan_.hidden, plan_.norm_offset),
                   plan_.norm_eps} {
   for (const auto& rope : plan_.ropes) {
     const auto pairs = static_cast<int>(rope.inverse_frequencies.size());
     ropes_.emplace_back(rope.inverse_frequencies.begin(), mx::Shape{pairs}, mx::float32);
   }
-  for (int i = 0; i < static_cast<int>(plan_.layers.size()); ++i) {
-    const LayerPlan& layer = plan_.layers[static_cast<size_t>(i)];
-    const std::string at = fmt::format("{}.layers.{}.", plan_.prefix, i);
-    halves_.push_back(
-        load_half(layer.mixer_half, at, load_mixer(i, at + layer.mixer_name, source), source));
-    halves_.push_back(
-        load_half(layer.ffn_half, at, load_ffn(i, at + layer.ffn_name, source), source));
+  if (plan_.per_layer_input) per_layer_rows_.emplace(*plan_.per_layer_input, plan_, source);
+  for (int i = 0; i < static_cast<int>(plan_.layers.size()); ++i) load_layer(i, source);
+  if (!plan_.tied_embeddings && !plan_.head_name.empty())
+    lm_head_ = source.matrix(plan_.head_name, plan_.vocab, plan_.hidden);
+}
+
+void DecoderModel::load_layer(int i, WeightSource& source) {
+  const LayerPlan& layer = plan_.layers[static_cast<size_t>(i)];
+  const std::string at = fmt::format("{}.layers.{}.", plan_.prefix, i);
+  halves_.push_back(
+      load_half(layer.mixer_half, at, load_mixer(i, at + layer.mixer_name, source), source));
+  halves_.push_back(
+      load_half(layer.ffn_half, at, load_ffn(i, at + layer.ffn_name, source), source));
+  if (plan_.per_layer_input) {
+    auto work =
+        std::make_unique<PerLayerInput>(*plan_.per_layer_input, plan_.hidden, i, at, source);
+    halves_.push_back(load_half({"", "post_per_layer_input_norm"}, at, std::move(work), source));
   }
-  if (!plan_.tied_embeddings) lm_head_ = source.matrix(plan_.head_name, plan_.vocab, plan_.hidden);
+  if (!layer.scalar.empty()) halves_.back().out_scale = source.number(at + layer.scalar);
 }
 
 DecoderModel::Half DecoderModel::load_half(const HalfPlan& names, const std::string& layer,
@@ -55,6 +78,13 @@ std::unique_ptr<Sublayer> DecoderModel::load_mixer(int layer, const std::string&
                           return std::make_unique<GatedDeltaNet>(plan, plan_, layer, prefix,
                                                                  source);
                         },
+                        [&](const ShortConvPlan& plan) -> Made {
+                          return std::make_unique<ShortConv>(plan, plan_.hidden, layer, prefix,
+                                                             source);
+                        },
+                        [&](const MlaPlan& plan) -> Made {
+                          return std::make_unique<Mla>(plan, plan_, layer, dtype_, prefix, source);
+                        },
                     },
                     plan_.layers[static_cast<size_t>(layer)].mixer);
 }
@@ -62,52 +92,63 @@ std::unique_ptr<Sublayer> DecoderModel::load_mixer(int layer, const std::string&
 std::unique_ptr<Sublayer> DecoderModel::load_ffn(int layer, const std::string& prefix,
                                                  WeightSource& source) const {
   using Made = std::unique_ptr<Sublayer>;
-  return std::visit(
-      Overloaded{
-          [&](const MlpPlan& plan) -> Made {
-            return std::make_unique<Mlp>(plan, plan_.hidden, prefix, source);
-          },
-      },
-      plan_.layers[static_cast<size_t>(layer)].ffn);
+  return std::visit(Overloaded{
+                        [&](const MlpPlan& plan) -> Made {
+                          return std::make_unique<Mlp>(plan, plan_.hidden, prefix, source);
+                        },
+                        [&](const MoePlan& plan) -> Made {
+                          return std::make_unique<Moe>(plan, plan_.hidden, prefix, source);
+                        },
+                    },
+                    plan_.layers[static_cast<size_t>(layer)].ffn);
 }
 
-mx::array DecoderModel::embed(const mx::array& tokens, KernelPath path) const {
-  const mx::array rows = octavo::embed(embeddings_, tokens, mlx_dtype(dtype_), path);
-  if (plan_.embedding_scale == 1) return rows;
-  return mx::multiply(rows, mx::array(plan_.embedding_scale, rows.dtype()));
+Embedded DecoderModel::embed(const mx::array& tokens, KernelPath path) const {
+  const mx::array rows =
+      octavo::embed(embeddings_, tokens, mlx_dtype(dtype_), path, plan_.embedding_scale);
+  if (!per_layer_rows_) return {rows, std::nullopt};
+  return {rows, per_layer_rows_->rows(tokens, rows, path)};
 }
 
-mx::array DecoderModel::forward(const mx::array& embedded, const BatchLayout& layout,
+mx::array DecoderModel::forward(const Embedded& embedded, const BatchLayout& layout,
                                 std::span<const mx::array> block_tables, KvStore& kv,
                                 KernelPath path) const {
-  ForwardContext context{
-      .layout = layout, .block_tables = block_tables, .ropes = ropes_, .kv = kv, .path = path};
-  mx::array x = embedded;
+  ForwardContext context{.layout = layout,
+                         .block_tables = block_tables,
+                         .ropes = ropes_,
+                         .per_layer = embedded.per_layer,
+                         .kv = kv,
+                         .path = path};
+  mx::array x = embedded.rows;
   for (const auto& half : halves_) x = run_half(half, x, context);
   return x;
 }
 
 mx::array DecoderModel::run_half(const Half& half, const mx::array& x,
                                  ForwardContext& context) const {
-  const bool add_input = !half.norm_out && plan_.residual_scale == 1;
+  const bool add_input = !half.norm_out && plan_.residual_scale == 1 && half.out_scale == 1;
   const mx::array y = half.work->forward(x, {half.norm_in, add_input}, context);
   if (add_input) return y;
-  const mx::array added = half.norm_out ? norm(y, *half.norm_out, context.path) : y;
-  return mx::add(x, mx::multiply(added, mx::array(plan_.residual_scale, x.dtype())));
+  return add_rows(x, y,
+                  {.norm = half.norm_out,
+                   .scale = plan_.residual_scale,
+                   .out_scale = half.out_scale,
+                   .path = context.path});
 }
 
 mx::array DecoderModel::logits(const mx::array& hidden, KernelPath path) const {
   LinearOptions options;
   options.norm = final_norm_;
   options.out_dtype = mx::float32;
+  options.scale = plan_.logit_scale;
+  options.soft_cap = plan_.final_soft_cap;
   options.path = path;
-  mx::array logits = linear(hidden, lm_head_ ? *lm_head_ : embeddings_, options);
-  if (plan_.logit_scale != 1) logits = mx::multiply(logits, mx::array(plan_.logit_scale));
-  if (plan_.final_soft_cap > 0) {
-    const mx::array cap(plan_.final_soft_cap);
-    logits = mx::multiply(mx::tanh(mx::divide(logits, cap)), cap);
-  }
-  return logits;
+  return linear(hidden, lm_head_ ? *lm_head_ : embeddings_, options);
+}
+
+mx::array DecoderModel::final_rows(const mx::array& hidden, KernelPath path) const {
+  // Wide before the norm, so that nothing is rounded behind it.
+  return norm(mx::astype(hidden, mx::float32), final_norm_, path);
 }
 
 }  // namespace octavo

@@ -8,10 +8,17 @@
 #include <vector>
 
 #include "models/decoder_plan.h"
+#include "models/layers/per_layer_input.h"
 #include "models/layers/sublayer.h"
 #include "models/weight_source.h"
 
 namespace octavo {
+
+// What goes into the layers.
+struct Embedded {
+  mx::array rows;                      // [T, hidden] in the model's dtype
+  std::optional<mx::array> per_layer;  // ForwardContext::per_layer
+};
 
 class DecoderModel {
  public:
@@ -21,18 +28,20 @@ class DecoderModel {
   const DecoderPlan& plan() const { return plan_; }
   DType dtype() const { return dtype_; }
 
-  // tokens: [T] int32. Returns [T, hidden] in the model's dtype; rows of other origin (images,
-  // adapters' soft prompts) may stand in for them.
-  mx::array embed(const mx::array& tokens, KernelPath path) const;
+  // tokens: [T] int32. Rows of other origin (images, adapters' soft prompts) may stand in for them.
+  Embedded embed(const mx::array& tokens, KernelPath path) const;
 
   // Runs the layers over one flat batch, writes its K and V, and returns the hidden rows [T,
   // hidden], before the final norm. block_tables: by cache group, the states' last.
-  mx::array forward(const mx::array& embedded, const BatchLayout& layout,
+  mx::array forward(const Embedded& embedded, const BatchLayout& layout,
                     std::span<const mx::array> block_tables, KvStore& kv, KernelPath path) const;
 
   // hidden: [R, hidden] of forward(), only the rows whose logits are wanted. Normed here. Returns
   // [R, vocab] float32.
   mx::array logits(const mx::array& hidden, KernelPath path) const;
+
+  // hidden: [R, hidden] of forward(), only the rows that are wanted. Returns them normed, float32.
+  mx::array final_rows(const mx::array& hidden, KernelPath path) const;
 
  private:
   // One step on the residual stream (HalfPlan).
@@ -40,7 +49,10 @@ class DecoderModel {
     std::optional<NormSpec> norm_in;
     std::unique_ptr<Sublayer> work;
     std::optional<NormSpec> norm_out;
+    float out_scale = 1;
   };
+
+  void load_layer(int layer, WeightSource& source);
 
   Half load_half(const HalfPlan& names, const std::string& layer, std::unique_ptr<Sublayer> work,
                  WeightSource& source) const;
@@ -54,9 +66,10 @@ class DecoderModel {
   DType dtype_;
   std::vector<mx::array> ropes_;  // [pairs] float32 each
   Weight embeddings_;
-  std::vector<Half> halves_;  // mixer and feed-forward of each layer in turn
+  std::optional<PerLayerRows> per_layer_rows_;
+  std::vector<Half> halves_;  // of each layer in turn: mixer, feed-forward, per-layer input
   NormSpec final_norm_;
-  std::optional<Weight> lm_head_;  // none: tied, the embeddings serve
+  std::optional<Weight> lm_head_;  // none: tied, the embeddings serve, or no logits are wanted
 };
 
 }  // namespace octavo

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/overloaded.h"
 #include "base/widen.h"
 
 namespace octavo {
@@ -21,24 +22,41 @@ std::vector<CacheSpec> DecoderPlan::cache_specs(DType dtype, KvFormat format) co
 }
 
 uint64_t DecoderPlan::parameters() const {
-  uint64_t count = widen(vocab) * widen(hidden) * (tied_embeddings ? 1 : 2) + widen(hidden);
+  const bool has_head = !tied_embeddings && !head_name.empty();
+  uint64_t count = widen(vocab) * widen(hidden) * (has_head ? 2 : 1) + widen(hidden);
   const auto of = [&](const auto& part) { return part.parameters(hidden); };
   for (const auto& layer : layers) {
     count += std::visit(of, layer.mixer) + std::visit(of, layer.ffn) +
-             widen(hidden) * widen(norms_of(layer.mixer_half) + norms_of(layer.ffn_half));
+             widen(hidden) * widen(norms_of(layer.mixer_half) + norms_of(layer.ffn_half)) +
+             (layer.scalar.empty() ? 0 : 1);
   }
+  if (per_layer_input) count += per_layer_input->parameters(hidden, layers.size());
   return count;
+}
+
+uint64_t DecoderPlan::decoded_bytes(DType dtype) const {
+  uint64_t bytes = 0;
+  for (const auto& layer : layers) {
+    if (const auto* mla = std::get_if<MlaPlan>(&layer.mixer)) bytes += mla->decoded_bytes(dtype);
+  }
+  return bytes;
 }
 
 std::vector<uint64_t> DecoderPlan::row_elements() const {
   std::vector<uint64_t> elements;
-  const auto of = [](const auto& part) { return part.row_elements(); };
+  const Overloaded of{[](const auto& part) { return part.row_elements(); },
+                      [&](const MoePlan& part) { return part.row_elements(hidden); }};
   for (const auto& layer : layers) {
-    // The two halves' results; a norm behind a half keeps what it takes.
-    const int sums = 2 + !layer.mixer_half.norm_out.empty() + !layer.ffn_half.norm_out.empty();
+    // The two halves' results; a norm or a scale behind a half keeps what it takes.
+    const auto kept = [&](const HalfPlan& half) {
+      return residual_scale != 1 || !half.norm_out.empty();
+    };
+    const int sums = 2 + kept(layer.mixer_half) + kept(layer.ffn_half);
     elements.push_back(widen(sums) * widen(hidden) + std::visit(of, layer.mixer) +
                        std::visit(of, layer.ffn));
+    if (per_layer_input) elements.back() += per_layer_input->row_elements(hidden);
   }
+  if (per_layer_input) elements.push_back(per_layer_input->shared_row_elements(layers.size()));
   return elements;
 }
 

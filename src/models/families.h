@@ -16,10 +16,21 @@ DecoderPlan plan_model(const Config& config);
 std::vector<std::string> known_model_types();
 
 // One per family file.
+DecoderPlan plan_deepseek_v2(const Config& config);
+DecoderPlan plan_deepseek_v3(const Config& config);
+DecoderPlan plan_glm4_moe_lite(const Config& config);
+DecoderPlan plan_gemma2(const Config& config);
+DecoderPlan plan_gemma3(const Config& config);
+DecoderPlan plan_gpt_oss(const Config& config);
+DecoderPlan plan_lfm2(const Config& config);
 DecoderPlan plan_llama(const Config& config);
+DecoderPlan plan_minicpm3(const Config& config);
 DecoderPlan plan_mistral(const Config& config);
+DecoderPlan plan_mixtral(const Config& config);
 DecoderPlan plan_qwen2(const Config& config);
+DecoderPlan plan_qwen2_moe(const Config& config);
 DecoderPlan plan_qwen3(const Config& config);
+DecoderPlan plan_qwen3_moe(const Config& config);
 DecoderPlan plan_qwen3_5(const Config& config);
 DecoderPlan plan_qwen3_next(const Config& config);
 DecoderPlan plan_smollm3(const Config& config);

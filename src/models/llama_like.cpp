@@ -30,7 +30,8 @@ AttentionPlan plan_attention(const Config& config, int hidden) {
 
 }  // namespace
 
-DecoderPlan plan_llama_like(const Config& config, const char* family) {
+DecoderPlan plan_frame(const Config& config, const char* family,
+                       const KnownActivation& activation) {
   DecoderPlan plan;
   plan.family = family;
   plan.vocab = config.integer("vocab_size");
@@ -38,16 +39,52 @@ DecoderPlan plan_llama_like(const Config& config, const char* family) {
   plan.max_context = config.integer_or("max_position_embeddings", 2048, 1, 1 << 28);
   plan.norm_eps = static_cast<float>(config.number_or("rms_norm_eps", 1e-6));
   plan.tied_embeddings = config.boolean_or("tie_word_embeddings", false);
-  if (const std::string act = config.text_or("hidden_act", "silu"); act != "silu") {
-    config.fail("hidden_act", fmt::format("is \"{}\"; only silu is known for this family", act));
+  if (const std::string act = config.text_or(activation.key, activation.name);
+      act != activation.name) {
+    config.fail(activation.key,
+                fmt::format("is \"{}\"; only {} is known for this family", act, activation.name));
   }
   LayerPlan layer;
-  layer.attention() = plan_attention(config, plan.hidden);
+  layer.mlp().activation = activation.kind;
   layer.mlp().intermediate = config.integer("intermediate_size", 8, 1 << 22);
-  plan.ropes = {plan_rope(config, layer.attention().head_dim)};
   const int layers = config.integer("num_hidden_layers", 1, 4096);
   plan.layers.assign(static_cast<size_t>(layers), layer);
   return plan;
+}
+
+DecoderPlan plan_llama_like(const Config& config, const char* family,
+                            const KnownActivation& activation) {
+  DecoderPlan plan = plan_frame(config, family, activation);
+  const AttentionPlan attention = plan_attention(config, plan.hidden);
+  for (auto& layer : plan.layers) layer.attention() = attention;
+  plan.ropes = {plan_rope(config, attention.head_dim)};
+  return plan;
+}
+
+void set_sandwich_norms(DecoderPlan& plan) {
+  for (auto& layer : plan.layers) {
+    layer.mixer_half = {"input_layernorm", "post_attention_layernorm"};
+    layer.ffn_half = {"pre_feedforward_layernorm", "post_feedforward_layernorm"};
+  }
+}
+
+std::vector<bool> sliding_layers(const Config& config, size_t layers, int pattern) {
+  const std::vector<std::string> types = config.texts("layer_types");
+  if (!types.empty() && types.size() != layers)
+    config.fail("layer_types", "does not have one entry per layer");
+  const auto every =
+      static_cast<size_t>(config.integer_or("sliding_window_pattern", pattern, 0, 1 << 20));
+  std::vector<bool> sliding;
+  for (size_t i = 0; i < layers; ++i) {
+    if (types.empty()) {
+      sliding.push_back(every == 0 || (i + 1) % every != 0);
+    } else if (types[i] == "sliding_attention" || types[i] == "full_attention") {
+      sliding.push_back(types[i] == "sliding_attention");
+    } else {
+      config.fail("layer_types", fmt::format("has a layer of the unknown kind \"{}\"", types[i]));
+    }
+  }
+  return sliding;
 }
 
 }  // namespace octavo

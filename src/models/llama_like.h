@@ -6,7 +6,27 @@
 
 namespace octavo {
 
-// Pre-norm decoder, grouped-query attention with rope in every layer, gated SiLU MLP, no biases.
-DecoderPlan plan_llama_like(const Config& config, const char* family);
+// The one activation that a family knows, and where its configs name it.
+struct KnownActivation {
+  const char* key = "hidden_act";
+  const char* name = "silu";
+  Activation kind = Activation::kSilu;
+};
+
+// What stands around the layers, and layers of which only the MLP is planned.
+DecoderPlan plan_frame(const Config& config, const char* family,
+                       const KnownActivation& activation = {});
+
+// Pre-norm decoder, grouped-query attention with rope in every layer, gated MLP, no biases.
+DecoderPlan plan_llama_like(const Config& config, const char* family,
+                            const KnownActivation& activation = {});
+
+// Norms before and behind both halves of every layer, as Gemma names them.
+void set_sandwich_norms(DecoderPlan& plan);
+
+// The windows of a model of which some layers have one: those that layer_types calls
+// "sliding_attention", or without it all but every `pattern`-th (sliding_window_pattern, if the
+// config has it). 0: every layer.
+std::vector<bool> sliding_layers(const Config& config, size_t layers, int pattern);
 
 }  // namespace octavo

@@ -6,6 +6,8 @@
 #include <numeric>
 
 #include "base/compute_pool.h"
+#include "base/error.h"
+#include "kernels/cpu/expert_mlp.h"
 #include "kernels/cpu/linear.h"
 #include "models/checkpoint_fit.h"
 #include "models/config.h"
@@ -21,6 +23,8 @@ DType checkpoint_dtype(const Checkpoint& checkpoint, const Config& config,
   if (checkpoint.gguf() != nullptr) return DType::kBFloat16;
   for (const char* key : {"dtype", "torch_dtype"}) {
     if (config.has(key)) return parse_dtype(config.text(key), key);
+    const auto text = config.object("text_config");
+    if (text && text->has(key)) return parse_dtype(text->text(key), key);
   }
   const TensorView* norm = checkpoint.find(plan.prefix + ".norm.weight");
   if (norm != nullptr && norm->type == TensorType::F32) return DType::kFloat32;
@@ -38,18 +42,45 @@ std::string quantization_of(const Config& config) {
 }
 
 // What a tensor takes in memory: matrices are packed in strips of 16 rows and units of 64 inputs
-// (kernels/packed_weight.h), the last of each filled with zeros. The inputs of an MLX-quantised
-// matrix are not seen here; at most half a unit a row is missed.
+// (kernels/packed_weight.h), the last of each filled with zeros. Experts may be stacked on axes in
+// front. The inputs of a quantised matrix are not seen here; at most half a unit a row is missed.
 uint64_t packed_size(const TensorView& tensor) {
-  if (tensor.shape.size() != 2) return tensor.bytes.size();
-  const auto rows = static_cast<uint64_t>(tensor.shape[0]);
-  const auto cols = static_cast<uint64_t>(tensor.shape[1]);
-  if (rows == 0 || cols == 0) return 0;
-  uint64_t row_bytes = tensor.bytes.size() / rows;
-  const bool dense = tensor.type == TensorType::F32 || tensor.type == TensorType::F16 ||
-                     tensor.type == TensorType::BF16;
+  if (tensor.shape.size() < 2 || tensor.bytes.empty()) return tensor.bytes.size();
+  // gpt-oss's blocks [experts, rows, groups, 16] are rows of groups * 16 bytes.
+  const bool blocks = tensor.type == TensorType::U8 && tensor.shape.size() == 4;
+  const size_t at = tensor.shape.size() - (blocks ? 3 : 2);
+  uint64_t matrices = 1;
+  for (size_t i = 0; i < at; ++i) matrices *= static_cast<uint64_t>(tensor.shape[i]);
+  const auto rows = static_cast<uint64_t>(tensor.shape[at]);
+  const auto cols = static_cast<uint64_t>(tensor.shape.back());
+  constexpr uint64_t kMostTaps = 7;  // a convolution's are no stack of matrices
+  if (at > 0 && (rows <= kMostTaps || cols <= kMostTaps)) return tensor.bytes.size();
+  uint64_t row_bytes = tensor.bytes.size() / (matrices * rows);
+  // Scales and biases of a quantised matrix have one per group of its inputs, and no units.
+  const bool grouped = tensor.name.ends_with(".scales") || tensor.name.ends_with(".biases");
+  const bool dense =
+      !grouped && (tensor.type == TensorType::F32 || tensor.type == TensorType::F16 ||
+                   tensor.type == TensorType::BF16);
+  if (blocks) row_bytes = (row_bytes + kUnitCols / 2 - 1) / (kUnitCols / 2) * (kUnitCols / 2);
   if (dense) row_bytes = row_bytes / cols * ((cols + kUnitCols - 1) / kUnitCols * kUnitCols);
-  return row_bytes * ((rows + kStripRows - 1) / kStripRows * kStripRows);
+  return matrices * row_bytes * ((rows + kStripRows - 1) / kStripRows * kStripRows);
+}
+
+// The most that the kernels of one step keep beside their inputs and outputs.
+uint64_t scratch_bytes(const DecoderPlan& plan, int tokens) {
+  const int threads = compute_pool().threads();
+  int64_t most =
+      cpu::linear_scratch_bytes(tokens, static_cast<int64_t>(plan.widest_input()), threads);
+  for (const auto& layer : plan.layers) {
+    const MoePlan* moe = layer.moe();
+    if (moe == nullptr) continue;
+    const cpu::ExpertMlpShape shape{.experts = moe->choice.experts,
+                                    .top_k = moe->choice.top_k,
+                                    .hidden = plan.hidden,
+                                    .inner = moe->intermediate};
+    most = std::max(most, cpu::expert_mlp_scratch_bytes(shape, tokens, threads));
+  }
+  return static_cast<uint64_t>(most);
 }
 
 }  // namespace
@@ -65,12 +96,25 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   description.file_bytes = checkpoint.file_bytes();
   description.quantization = quantization_of(config);
   description.container = checkpoint.gguf() != nullptr ? "GGUF" : "safetensors";
+  description.weights_bytes = description.plan.decoded_bytes(description.dtype);
   for (const auto& tensor : checkpoint.tensors()) {
     if (!reads_tensor(description.plan, checkpoint, tensor.name)) continue;
     description.weights_bytes += packed_size(tensor);
     description.bytes_by_type[std::string(tensor_type_name(tensor.type))] += tensor.bytes.size();
   }
   return description;
+}
+
+ModelDescription without_head(ModelDescription model, PoolingPlan pooling) {
+  DecoderPlan& plan = model.plan;
+  if (pooling.dimensions.value_or(0) > plan.hidden)
+    throw SetupError(fmt::format("--pooler-config: dimensions is {}; vectors have {}",
+                                 *pooling.dimensions, plan.hidden));
+  plan.max_context = std::min(plan.max_context, pooling.max_tokens.value_or(plan.max_context));
+  plan.head_name.clear();
+  model.parameters = plan.parameters();
+  model.pooling = std::move(pooling);
+  return model;
 }
 
 uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows) {
@@ -80,11 +124,10 @@ uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows) {
   const std::vector<uint64_t> elements = model.plan.row_elements();
   const uint64_t widest = *std::ranges::max_element(elements);
   const auto rows = static_cast<uint64_t>(tokens);
-  const auto scratch = static_cast<uint64_t>(cpu::linear_scratch_bytes(
-      tokens, static_cast<int64_t>(model.plan.widest_input()), compute_pool().threads()));
   const uint64_t logits =
       static_cast<uint64_t>(logit_rows) * static_cast<uint64_t>(model.plan.vocab) * sizeof(float);
-  return kLayersInFlight * rows * widest * size_of(model.dtype) + scratch + 2 * logits;
+  return kLayersInFlight * rows * widest * size_of(model.dtype) +
+         scratch_bytes(model.plan, tokens) + 2 * logits;
 }
 
 uint64_t row_bytes(const ModelDescription& model) {

@@ -9,6 +9,7 @@
 
 #include "models/decoder_plan.h"
 #include "models/format/checkpoint.h"
+#include "models/pooling_plan.h"
 
 namespace octavo {
 
@@ -22,11 +23,15 @@ struct ModelDescription {
   std::map<std::string, uint64_t> bytes_by_type;  // as stored: "Q4_K" -> bytes
   std::string quantization;  // of an MLX checkpoint: "affine 4-bit in groups of 64"; else empty
   std::string container;     // "GGUF" or "safetensors"
+  std::optional<PoolingPlan> pooling = {};  // none: it draws tokens
 };
 
 // Reads the config and the tensors' headers. `dtype` overrides the checkpoint's own. Throws
 // SetupError when the model is not supported.
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype);
+
+// The description of the same model when no logits are wanted of it, as `pooling` says.
+ModelDescription without_head(ModelDescription model, PoolingPlan pooling);
 
 // Rows that meet the vocabulary at once; more take turns.
 inline constexpr int kLogitRows = 64;

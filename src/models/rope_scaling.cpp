@@ -40,33 +40,93 @@ double yarn_magnitude(double factor, double mscale) {
   return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
 }
 
-float scale_yarn(std::vector<double>& period, const Config& scaling, double base, int dims) {
+void scale_yarn(std::vector<double>& period, const Config& scaling, double base, int dims,
+                RopePlan& plan) {
   const double factor = scaling.number("factor");
   const double original = scaling.number_or("original_max_position_embeddings", 4096);
   auto dimension_of = [&](double rotations) {
     return dims * std::log(original / (rotations * 2 * std::numbers::pi)) / (2 * std::log(base));
   };
-  const double low = std::max(0.0, std::floor(dimension_of(scaling.number_or("beta_fast", 32))));
-  double high = std::min(dims - 1.0, std::ceil(dimension_of(scaling.number_or("beta_slow", 1))));
+  double low = dimension_of(scaling.number_or("beta_fast", 32));
+  double high = dimension_of(scaling.number_or("beta_slow", 1));
+  if (scaling.boolean_or("truncate", true)) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(0.0, low);
+  high = std::min(dims - 1.0, high);
   if (low == high) high += 0.001;  // a ramp needs a width
   for (size_t i = 0; i < period.size(); ++i) {
     const double stretched = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
     const double frequency = (1 - stretched) / period[i] + stretched / (period[i] * factor);
     period[i] = 1 / frequency;
   }
-  if (scaling.has("attention_factor"))
-    return static_cast<float>(scaling.number("attention_factor"));
-  return static_cast<float>(yarn_magnitude(factor, scaling.number_or("mscale", 1)) /
-                            yarn_magnitude(factor, scaling.number_or("mscale_all_dim", 0)));
+  const double of_all = yarn_magnitude(factor, scaling.number_or("mscale_all_dim", 0));
+  plan.magnitude = static_cast<float>(scaling.number_or(
+      "attention_factor", yarn_magnitude(factor, scaling.number_or("mscale", 1)) / of_all));
+  plan.score_scale = static_cast<float>(of_all * of_all);
 }
 
-void divide_by_factors(std::vector<double>& period, const Config& scaling) {
-  const auto& factors = scaling.json().at("factors");
-  if (factors.size() != period.size()) {
-    scaling.fail("factors",
-                 fmt::format("has {} entries, expected {}", factors.size(), period.size()));
+void divide_by_factors(std::vector<double>& period, const Config& scaling, const char* key) {
+  const auto factors = scaling.json().find(key);
+  if (factors == scaling.json().end() || !factors->is_array() || factors->size() != period.size())
+    scaling.fail(key, fmt::format("is not a list of {} numbers", period.size()));
+  for (size_t i = 0; i < period.size(); ++i) {
+    if (!(*factors)[i].is_number()) scaling.fail(key, "is not a list of numbers");
+    period[i] *= (*factors)[i].get<double>();
   }
-  for (size_t i = 0; i < period.size(); ++i) period[i] *= factors[i].get<double>();
+}
+
+// The long factors whatever the length, as in mlx-lm: keys in pages cannot be turned again when a
+// sequence grows past the original context.
+float scale_longrope(std::vector<double>& period, const Config& scaling, const Config& config) {
+  divide_by_factors(period, scaling, "long_factor");
+  if (scaling.has("attention_factor"))
+    return static_cast<float>(scaling.number("attention_factor"));
+  constexpr const char* kOriginal = "original_max_position_embeddings";
+  const double original =
+      scaling.has(kOriginal) ? scaling.number(kOriginal) : config.number_or(kOriginal, 4096);
+  if (original <= 1) config.fail(kOriginal, "must be above 1");
+  const double factor = config.number_or("max_position_embeddings", 131072) / original;
+  return factor <= 1 ? 1 : static_cast<float>(std::sqrt(1 + std::log(factor) / std::log(original)));
+}
+
+// Only the first pairs turn, at the speeds of a whole head; the others stand still.
+void scale_proportional(std::vector<double>& period, const Config& scaling, int dims) {
+  const double part = scaling.number_or("partial_rotary_factor", 1);
+  if (part <= 0 || part > 1) scaling.fail("partial_rotary_factor", "is not between 0 and 1");
+  const auto turning = static_cast<size_t>(static_cast<int>(dims * part) / 2);
+  for (size_t i = 0; i < period.size(); ++i)
+    period[i] = i < turning ? period[i] * scaling.number_or("factor", 1) : HUGE_VAL;
+}
+
+RopePlan make_rope(double base, int dims, const std::optional<Config>& scaling,
+                   const Config& config) {
+  if (base <= 1) config.fail("rope_theta", "must be above 1");
+  std::vector<double> period = periods(base, dims);
+  RopePlan plan;
+  const std::string type =
+      scaling ? scaling->text_or("rope_type", scaling->text_or("type", "default")) : "default";
+  if (type == "linear") {
+    for (double& p : period) p *= scaling->number("factor");
+  } else if (type == "llama3") {
+    scale_llama3(period, *scaling);
+  } else if (type == "yarn" || type == "deepseek_yarn") {
+    scale_yarn(period, *scaling, base, dims, plan);
+  } else if (type == "longrope" || type == "su") {
+    plan.magnitude = scale_longrope(period, *scaling, config);
+  } else if (type == "proportional") {
+    scale_proportional(period, *scaling, dims);
+  } else if (type == "factors") {
+    divide_by_factors(period, *scaling, "factors");
+  } else if (type != "default") {
+    scaling->fail("rope_type",
+                  fmt::format("is \"{}\"; known are default, linear, llama3, yarn, longrope, "
+                              "proportional",
+                              type));
+  }
+  for (double p : period) plan.inverse_frequencies.push_back(static_cast<float>(1 / p));
+  return plan;
 }
 
 }  // namespace
@@ -75,27 +135,16 @@ RopePlan plan_rope(const Config& config, int dims) {
   std::optional<Config> scaling = config.object("rope_parameters");
   const double base = scaling && scaling->has("rope_theta") ? scaling->number("rope_theta")
                                                             : config.number_or("rope_theta", 10000);
-  if (base <= 1) config.fail("rope_theta", "must be above 1");
   if (!scaling) scaling = config.object("rope_scaling");
-  std::vector<double> period = periods(base, dims);
-  RopePlan plan;
-  if (scaling) {
-    const std::string type = scaling->text_or("rope_type", scaling->text_or("type", "default"));
-    if (type == "linear") {
-      for (double& p : period) p *= scaling->number("factor");
-    } else if (type == "llama3") {
-      scale_llama3(period, *scaling);
-    } else if (type == "yarn") {
-      plan.magnitude = scale_yarn(period, *scaling, base, dims);
-    } else if (type == "factors") {
-      divide_by_factors(period, *scaling);
-    } else if (type != "default") {
-      scaling->fail("rope_type",
-                    fmt::format("is \"{}\"; known are default, linear, llama3, yarn", type));
-    }
-  }
-  for (double p : period) plan.inverse_frequencies.push_back(static_cast<float>(1 / p));
-  return plan;
+  return make_rope(base, dims, scaling, config);
+}
+
+RopePlan plan_rope_of(const Config& config, const std::string& kind, int dims,
+                      const RopeFallback& fallback) {
+  const std::optional<Config> by_kind = config.object("rope_parameters");
+  const std::optional<Config> own = by_kind ? by_kind->object(kind) : std::nullopt;
+  if (!own) return make_rope(fallback.theta, dims, fallback.scaling, config);
+  return make_rope(own->number_or("rope_theta", fallback.theta), dims, own, config);
 }
 
 }  // namespace octavo

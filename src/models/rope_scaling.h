@@ -2,6 +2,8 @@
 // for. No MLX.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "models/config.h"
@@ -11,12 +13,22 @@ namespace octavo {
 struct RopePlan {
   std::vector<float> inverse_frequencies;  // one per rotated pair
   float magnitude = 1;                     // factor on the rotated dimensions (yarn)
+  float score_scale = 1;  // yarn's mscale_all_dim, for families that put it on all scores
 
   bool operator==(const RopePlan&) const = default;
 };
 
 // Reads rope_theta and rope_scaling (or rope_parameters) of `config`: default, linear, llama3,
-// yarn. `dims` is the number of rotated dimensions of a head.
+// yarn, longrope, proportional. `dims` is the number of rotated dimensions of a head.
 RopePlan plan_rope(const Config& config, int dims);
+
+// The rope of one kind of layer ("full_attention", "sliding_attention"), in models with several:
+// from rope_parameters where it has one for the kind, else with the base `theta` and `scaling`.
+struct RopeFallback {
+  double theta = 10000;
+  std::optional<Config> scaling = {};
+};
+RopePlan plan_rope_of(const Config& config, const std::string& kind, int dims,
+                      const RopeFallback& fallback);
 
 }  // namespace octavo

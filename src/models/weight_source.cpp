@@ -1,11 +1,10 @@
 #include "models/weight_source.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -17,97 +16,17 @@
 namespace octavo {
 namespace {
 
-std::optional<DType> float_type(TensorType type) {
-  switch (type) {
-    case TensorType::F32:
-      return DType::kFloat32;
-    case TensorType::F16:
-      return DType::kFloat16;
-    case TensorType::BF16:
-      return DType::kBFloat16;
-    default:
-      return std::nullopt;
-  }
-}
-
-std::optional<WeightFormat> gguf_format(TensorType type) {
-  switch (type) {
-    case TensorType::Q4_0:
-      return WeightFormat::kQ4_0;
-    case TensorType::Q4_1:
-      return WeightFormat::kQ4_1;
-    case TensorType::Q5_0:
-      return WeightFormat::kQ5_0;
-    case TensorType::Q5_1:
-      return WeightFormat::kQ5_1;
-    case TensorType::Q8_0:
-      return WeightFormat::kQ8_0;
-    case TensorType::Q4_K:
-      return WeightFormat::kQ4_K;
-    case TensorType::Q5_K:
-      return WeightFormat::kQ5_K;
-    case TensorType::Q6_K:
-      return WeightFormat::kQ6_K;
-    default:
-      return std::nullopt;
-  }
-}
-
-void expect_shape(const TensorView& tensor, const std::vector<int64_t>& shape) {
-  if (tensor.shape != shape) {
-    throw SetupError(fmt::format("tensor \"{}\" has shape [{}], but the config asks for [{}]",
-                                 tensor.name, fmt::join(tensor.shape, ", "),
-                                 fmt::join(shape, ", ")));
-  }
-}
-
-[[noreturn]] void wrong_type(const TensorView& tensor, const char* expected) {
-  throw SetupError(fmt::format("tensor \"{}\" has type {}, expected {}", tensor.name,
-                               tensor_type_name(tensor.type), expected));
-}
-
-DType expect_float(const TensorView& tensor) {
-  const auto dtype = float_type(tensor.type);
-  if (!dtype) wrong_type(tensor, "F32, F16 or BF16");
-  return *dtype;
-}
-
-// Entry r: which row of llama.cpp's file is row r of the original. There, row (head, pair, half)
-// stands where the original has (head, half, pair).
-std::vector<int> rope_row_order(int rows, int head_dim) {
+// Entry r: which row of an interleaved matrix is row r of one with the halves apart. There, row
+// (head, pair, half) stands where ours has (head, half, pair); what does not turn stays in place.
+std::vector<int> rope_row_order(int rows, int head_dim, int rope_dims) {
   std::vector<int> order(static_cast<size_t>(rows));
-  const int half = head_dim / 2;
+  const int half = rope_dims / 2;
   for (int row = 0; row < rows; ++row) {
     const int within = row % head_dim;
-    order[static_cast<size_t>(row)] = row - within + within % half * 2 + within / half;
+    order[static_cast<size_t>(row)] =
+        within < rope_dims ? row - within + within % half * 2 + within / half : row;
   }
   return order;
-}
-
-// Whole groups of `cols` inputs in an MLX-quantised matrix, from the shapes themselves: what a
-// config says of a layer's bits is always also in its shapes.
-struct QuantShape {
-  int bits;
-  int group_size;
-};
-
-QuantShape quant_shape(const TensorView& packed, const TensorView& scales, int rows, int cols) {
-  constexpr std::array kBits = {2, 3, 4, 5, 6, 8};
-  constexpr std::array kGroups = {32, 64, 128};
-  for (int bits : kBits) {
-    for (int group : kGroups) {
-      if (cols % group == 0 &&
-          packed.shape == std::vector<int64_t>{rows, int64_t{cols} * bits / 32} &&
-          scales.shape == std::vector<int64_t>{rows, cols / group}) {
-        return {bits, group};
-      }
-    }
-  }
-  throw SetupError(fmt::format(
-      "tensor \"{}\" of shape [{}] with scales [{}] is no {} x {} matrix of 2, 3, 4, 5, 6 or 8 "
-      "bits in groups of 32, 64 "
-      "or 128",
-      packed.name, fmt::join(packed.shape, ", "), fmt::join(scales.shape, ", "), rows, cols));
 }
 
 }  // namespace
@@ -116,21 +35,32 @@ WeightSource::WeightSource(const Checkpoint& checkpoint, LoadProgress progress)
     : checkpoint_(checkpoint),
       progress_(std::move(progress)),
       is_gguf_(checkpoint.gguf() != nullptr),
+      flat_(!is_gguf_ && checkpoint.find("embed_tokens.weight") != nullptr),
       permuted_(gguf_permutes_rope(checkpoint)) {
   for (const auto& view : checkpoint.tensors()) total_bytes_ += view.bytes.size();
 }
 
+std::string WeightSource::name_in_file(std::string name) const {
+  constexpr std::string_view kBase = "model.";
+  if (is_gguf_) return gguf_tensor_name(name);
+  for (const Rename& rename : renames_) {
+    const size_t at = name.find(rename.ours);
+    if (at != std::string::npos) name.replace(at, rename.ours.size(), rename.theirs);
+  }
+  return flat_ && name.starts_with(kBase) ? name.substr(kBase.size()) : name;
+}
+
 const TensorView& WeightSource::tensor(const std::string& name) const {
-  return checkpoint_.at(is_gguf_ ? gguf_tensor_name(name) : name);
+  return checkpoint_.at(name_in_file(name));
 }
 
 bool WeightSource::has(const std::string& name) const {
-  return checkpoint_.find(is_gguf_ ? gguf_tensor_name(name) : name) != nullptr;
+  return checkpoint_.find(name_in_file(name)) != nullptr;
 }
 
-void WeightSource::done_with(const TensorView& view) {
+void WeightSource::done_with(const TensorView& view, double share) {
   checkpoint_.release(view);
-  read_bytes_ += view.bytes.size();
+  read_bytes_ += static_cast<uint64_t>(share * static_cast<double>(view.bytes.size()));
   if (progress_) progress_(read_bytes_, total_bytes_);
 }
 
@@ -140,62 +70,104 @@ uint64_t WeightSource::loaded_bytes() const {
   return total;
 }
 
-Weight WeightSource::load_mlx_quantized(const std::string& module, int rows, int cols,
-                                        RowOrder row_order) {
-  const TensorView& packed = tensor(module + ".weight");
-  const TensorView& scales = tensor(module + ".scales");
-  if (packed.type != TensorType::U32) wrong_type(packed, "U32 beside scales");
-  const QuantShape quant = quant_shape(packed, scales, rows, cols);
-  if (scales.type == TensorType::U8) {
-    if (quant.bits != 4 || quant.group_size != 32) {
-      throw SetupError(
-          fmt::format("tensor \"{}\": byte scales are known for mxfp4 only (4 bits, groups of 32), "
-                      "not {} bits in "
-                      "groups of {}",
-                      packed.name, quant.bits, quant.group_size));
-    }
-    Weight weight = make_mxfp4_weight(rows, cols, packed.bytes, scales.bytes, row_order);
-    done_with(packed);
-    done_with(scales);
-    return weight;
-  }
-  const TensorView& biases = tensor(module + ".biases");
-  expect_shape(biases, scales.shape);
-  if (biases.type != scales.type) wrong_type(biases, "the type of its scales");
-  Weight weight = make_affine_weight(rows, cols,
-                                     {.bits = quant.bits,
-                                      .group_size = quant.group_size,
-                                      .scale_dtype = expect_float(scales),
-                                      .packed = packed.bytes,
-                                      .scales = scales.bytes,
-                                      .biases = biases.bytes},
-                                     row_order);
-  for (const auto* view : {&packed, &scales, &biases}) done_with(*view);
-  return weight;
+MatrixTensors WeightSource::tensors_of(const std::string& module) const {
+  const auto find = [&](const char* suffix) {
+    return checkpoint_.find(name_in_file(module + suffix));
+  };
+  if (const TensorView* blocks = find("_blocks")) return {blocks, &tensor(module + "_scales")};
+  if (const TensorView* alone = find("")) return {alone};
+  return {&tensor(module + ".weight"), find(".scales"), find(".biases")};
 }
 
-Weight WeightSource::load_matrix(const std::string& module, int rows, int cols,
-                                 RowOrder row_order) {
-  if (!is_gguf_ && has(module + ".scales"))
-    return load_mlx_quantized(module, rows, cols, row_order);
-  const TensorView& view = tensor(module + ".weight");
-  expect_shape(view, {rows, cols});
-  const auto blocks = gguf_format(view.type);
-  Weight weight = blocks ? make_gguf_weight(rows, cols, *blocks, view.bytes, row_order)
-                         : make_dense_weight(rows, cols, expect_float(view), view.bytes, row_order);
-  done_with(view);
-  return weight;
+bool WeightSource::has_matrix(const std::string& module) const {
+  return has(module + ".weight") || has(module + "_blocks") || has(module);
 }
 
 Weight WeightSource::matrix(const std::string& module, int rows, int cols, RowOrder row_order) {
-  Weight weight = load_matrix(module, rows, cols, row_order);
+  const MatrixTensors tensors = tensors_of(module);
+  Weight weight = make_weight(weight_view(tensors, {rows, cols}), row_order);
+  for (const TensorView* view : tensors.all()) done_with(*view);
   bytes_by_format_[weight.describe()] += weight.bytes();
   return weight;
 }
 
-Weight WeightSource::rope_matrix(const std::string& module, int rows, int cols, int head_dim) {
-  return permuted_ ? matrix(module, rows, cols, rope_row_order(rows, head_dim))
-                   : matrix(module, rows, cols);
+Weight WeightSource::matrix_part(const std::string& module, RowRange range, int rows, int cols) {
+  const MatrixTensors tensors = tensors_of(module);
+  std::vector<int> picked(static_cast<size_t>(rows));
+  std::iota(picked.begin(), picked.end(), range.first);
+  Weight weight = make_weight(weight_view(tensors, {range.of, cols}), picked);
+  for (const TensorView* view : tensors.all())
+    done_with(*view, static_cast<double>(rows) / range.of);
+  bytes_by_format_[weight.describe()] += weight.bytes();
+  return weight;
+}
+
+// Empty: the rows stand as they should. llama.cpp interleaves whole heads.
+std::vector<int> WeightSource::order_of(int rows, const RopeRows& order) const {
+  if (permuted_) return rope_row_order(rows, order.head_dim, order.head_dim);
+  return order.interleaved ? rope_row_order(rows, order.head_dim, order.rope_dims)
+                           : std::vector<int>{};
+}
+
+Weight WeightSource::rope_matrix(const std::string& module, int rows, int cols,
+                                 const RopeRows& order) {
+  return matrix(module, rows, cols, order_of(rows, order));
+}
+
+std::vector<ExpertStack> WeightSource::expert_stacks(const std::string& module,
+                                                     const MatrixShape& shape,
+                                                     std::span<const std::vector<int>> row_picks) {
+  const MatrixTensors tensors = tensors_of(module);
+  const WeightView first = weight_view(tensors, shape);
+  std::vector<ExpertStack> stacks;
+  for (const auto& rows : row_picks) {
+    const size_t count = rows.empty() ? static_cast<size_t>(shape.rows) : rows.size();
+    stacks.push_back(make_expert_stack(shape.count, first, static_cast<int>(count)));
+    for (int e = 0; e < shape.count; ++e) pack_expert(stacks.back(), e, stacked(first, e), rows);
+    bytes_by_format_[stacks.back().describe()] += stacks.back().bytes();
+  }
+  for (const TensorView* view : tensors.all()) done_with(*view);
+  return stacks;
+}
+
+ExpertStack WeightSource::expert_stack(std::span<const std::string> modules, int rows, int cols) {
+  std::optional<ExpertStack> stack;
+  for (size_t e = 0; e < modules.size(); ++e) {
+    const MatrixTensors tensors = tensors_of(modules[e]);
+    const WeightView view = weight_view(tensors, {rows, cols});
+    if (!stack) stack = make_expert_stack(static_cast<int>(modules.size()), view, rows);
+    if (packed_layout(view) != stack->layout) {
+      throw SetupError(fmt::format("tensor \"{}\": another format than the expert's before it",
+                                   tensors.numbers->name));
+    }
+    pack_expert(*stack, static_cast<int>(e), view);
+    for (const TensorView* tensor : tensors.all()) done_with(*tensor);
+  }
+  bytes_by_format_[stack->describe()] += stack->bytes();
+  return *std::move(stack);
+}
+
+std::vector<mx::array> WeightSource::expert_vectors(const std::string& name, int count, int size,
+                                                    std::span<const std::vector<int>> picks) {
+  const TensorView& view = tensor(name);
+  expect_shape(view, {count, size});
+  const DType dtype = expect_float(view);
+  const size_t width = size_of(dtype);
+  std::vector<mx::array> out;
+  for (const auto& picked : picks) {
+    const size_t taken = picked.empty() ? static_cast<size_t>(size) : picked.size();
+    mx::array each = make_device_buffer({count, static_cast<int>(taken)}, mlx_dtype(dtype));
+    auto* to = each.data<std::byte>();
+    for (size_t i = 0; i < static_cast<size_t>(count) * taken; ++i) {
+      const size_t from = picked.empty() ? i % taken : static_cast<size_t>(picked[i % taken]);
+      const size_t row = i / taken * static_cast<size_t>(size);
+      std::memcpy(to + i * width, view.bytes.data() + (row + from) * width, width);
+    }
+    bytes_by_format_[std::string(name_of(dtype))] += each.nbytes();
+    out.push_back(std::move(each));
+  }
+  done_with(view);
+  return out;
 }
 
 mx::array WeightSource::vector(const std::string& name, int size) {
@@ -239,17 +211,21 @@ mx::array WeightSource::conv_taps(const std::string& name, int channels, int tap
   return turned;
 }
 
-mx::array WeightSource::rope_vector(const std::string& name, int size, int head_dim) {
+mx::array WeightSource::rope_vector(const std::string& name, int size, const RopeRows& rows) {
   mx::array original = vector(name, size);
-  if (!permuted_) return original;
+  const auto order = order_of(size, rows);
+  if (order.empty()) return original;
   const size_t width = original.itemsize();
   mx::array out = make_device_buffer({size}, original.dtype());
-  const auto order = rope_row_order(size, head_dim);
   for (size_t i = 0; i < order.size(); ++i) {
     std::memcpy(out.data<std::byte>() + i * width,
                 original.data<std::byte>() + static_cast<size_t>(order[i]) * width, width);
   }
   return out;
+}
+
+float WeightSource::number(const std::string& name) {
+  return mx::astype(vector(name, 1), mx::float32).item<float>();
 }
 
 }  // namespace octavo

@@ -4,29 +4,66 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "kernels/expert_stack.h"
 #include "kernels/weight.h"
 #include "models/format/checkpoint.h"
+#include "models/rename.h"
+#include "models/weight_view.h"
 
 namespace octavo {
 
 // Called after each tensor with the file bytes read so far and in all.
 using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
 
+// Rows [first, first + rows) of a matrix that has `of`: several stand in one.
+struct RowRange {
+  int first = 0;
+  int of = 0;
+};
+
+// How a head's rows of q and k stand.
+struct RopeRows {
+  int head_dim = 0;
+  int rope_dims = 0;
+  bool interleaved = false;  // dimension 2i turns against 2i + 1, not against i + rope_dims / 2
+};
+
 // Reads each tensor once and releases its file pages. Errors are SetupErrors that name the tensor.
 class WeightSource {
  public:
   WeightSource(const Checkpoint& checkpoint, LoadProgress progress);
+
+  // From now on these parts of names are looked up as the checkpoint spells them.
+  void set_renames(std::vector<Rename> renames) { renames_ = std::move(renames); }
 
   bool has(const std::string& name) const;
 
   // "<module>.weight" as [rows, cols], dense, MLX-quantised (with .scales and .biases) or GGUF
   // blocks.
   Weight matrix(const std::string& module, int rows, int cols, RowOrder row_order = {});
-  // The same with each head's rows put back from llama.cpp's rope order, where the file has them in
-  // it.
-  Weight rope_matrix(const std::string& module, int rows, int cols, int head_dim);
+  // A part of one that stands for several.
+  Weight matrix_part(const std::string& module, RowRange range, int rows, int cols);
+  // The same with each head's rows in the order of rope.h, where the family or a GGUF has them in
+  // another.
+  Weight rope_matrix(const std::string& module, int rows, int cols, const RopeRows& order);
+
+  // Whether there is a matrix, or a stack of them, of this name: "<module>.weight", a tensor called
+  // just so, or the "<module>_blocks" and "_scales" of gpt-oss.
+  bool has_matrix(const std::string& module) const;
+  // The matrices of a stack [shape.count, shape.rows, shape.cols], once for every list of the rows
+  // to take; an empty list takes all.
+  std::vector<ExpertStack> expert_stacks(const std::string& module, const MatrixShape& shape,
+                                         std::span<const std::vector<int>> row_picks);
+  // The same from one module per expert.
+  ExpertStack expert_stack(std::span<const std::string> modules, int rows, int cols);
+  // Vectors [count, size], once for every list of entries to take, in the file's own type.
+  std::vector<mx::array> expert_vectors(const std::string& name, int count, int size,
+                                        std::span<const std::vector<int>> picks);
 
   // A vector of `size` floats in the file's own type.
   mx::array vector(const std::string& name, int size);
@@ -34,24 +71,30 @@ class WeightSource {
   mx::array float_vector(const std::string& name, int size);
   // A norm's weights, with `offset` added in float32.
   mx::array norm(const std::string& name, int size, float offset);
+  mx::array rope_vector(const std::string& name, int size, const RopeRows& order);
+  // The one number of a tensor of shape [1].
+  float number(const std::string& name);
   // The weights of a depthwise convolution, [channels, 1, taps] in the file or [channels, taps, 1]
   // as mlx-lm's converter turns them. Returns [taps, channels].
   mx::array conv_taps(const std::string& name, int channels, int taps);
-  mx::array rope_vector(const std::string& name, int size, int head_dim);
 
   // Bytes loaded so far, by description of the format ("q4_k", "bfloat16").
   const std::map<std::string, uint64_t>& bytes_by_format() const { return bytes_by_format_; }
   uint64_t loaded_bytes() const;
 
  private:
+  std::string name_in_file(std::string name) const;
   const TensorView& tensor(const std::string& name) const;
-  Weight load_matrix(const std::string& module, int rows, int cols, RowOrder row_order);
-  Weight load_mlx_quantized(const std::string& module, int rows, int cols, RowOrder row_order);
-  void done_with(const TensorView& tensor);
+  MatrixTensors tensors_of(const std::string& module) const;
+  std::vector<int> order_of(int rows, const RopeRows& order) const;
+  // `share`: of the tensor, when others take the rest.
+  void done_with(const TensorView& tensor, double share = 1);
 
   const Checkpoint& checkpoint_;
   LoadProgress progress_;
+  std::vector<Rename> renames_;
   bool is_gguf_;
+  bool flat_;  // saved without its head, and so without "model." before the names
   bool permuted_;
   uint64_t total_bytes_ = 0;
   uint64_t read_bytes_ = 0;

@@ -21,6 +21,7 @@ void merge(AnswerEvent& whole, AnswerEvent&& event) {
   append(whole.tokens, std::move(event.tokens));
   append(whole.logprobs, std::move(event.logprobs));
   append(whole.prompt_logprobs, std::move(event.prompt_logprobs));
+  append(whole.embedding, std::move(event.embedding));
   if (!event.finish) return;
   whole.finish = event.finish;
   whole.stop_string = std::move(event.stop_string);
@@ -74,7 +75,7 @@ Awaitable<void> answer_streamed(ServerContext& context, Exchange& exchange,
 }
 
 Awaitable<void> answer_whole(ServerContext& context, Exchange& exchange, const GenerationJob& job,
-                             AnswerFormat& format, AnswerStream& answers) {
+                             WholeFormat& format, AnswerStream& answers) {
   std::vector<AnswerEvent> whole(job.prompts.size() * static_cast<size_t>(job.engine.n));
   for (size_t i = 0; i < whole.size(); ++i) whole[i].index = static_cast<int>(i);
   while (!answers.done()) {
@@ -86,8 +87,9 @@ Awaitable<void> answer_whole(ServerContext& context, Exchange& exchange, const G
   const auto write = [&] { return format.whole(whole, answers.usage()); };
   constexpr size_t kFew = 64;
   const SamplingParams& sampling = job.engine.sampling;
-  const bool much = sampling.logprobs >= 0 || sampling.prompt_logprobs >= 0 || whole.size() > kFew;
-  if (much) {  // can be millions of tokens to spell
+  const bool much = sampling.logprobs >= 0 || sampling.prompt_logprobs >= 0 ||
+                    whole.size() > kFew || job.engine.pooling != Pooling::kNone;
+  if (much) {  // can be millions of tokens or numbers to spell
     response.body = co_await context.on_text_worker(write);
   } else {
     response.body = write();
@@ -106,6 +108,14 @@ Awaitable<void> answer(ServerContext& context, Exchange& exchange, const Generat
   } else {
     co_await answer_whole(context, exchange, job, format, answers);
   }
+  note_usage(exchange, answers.usage());
+}
+
+Awaitable<void> answer_at_once(ServerContext& context, Exchange& exchange, const GenerationJob& job,
+                               WholeFormat& format, std::chrono::steady_clock::time_point arrival) {
+  if (exchange.client_gone()) throw ClientGone();
+  AnswerStream answers(context, exchange, job, arrival);
+  co_await answer_whole(context, exchange, job, format, answers);
   note_usage(exchange, answers.usage());
 }
 

@@ -10,23 +10,29 @@
 namespace octavo::server {
 
 // One per call; one thread at a time.
-class AnswerFormat {
+class WholeFormat {
  public:
-  virtual ~AnswerFormat() = default;
+  virtual ~WholeFormat() = default;
 
+  // The body of a whole answer: `answers` holds every choice, all its events in one.
+  virtual std::string whole(const std::vector<AnswerEvent>& answers, const Usage& usage) = 0;
+};
+
+class AnswerFormat : public WholeFormat {
+ public:
   // Server-sent events, appended to `out`: what an event has to say, if anything, and the stream's
   // end.
   virtual void append_event(std::string& out, const AnswerEvent& event, const Usage& usage) = 0;
   virtual void append_end(std::string& out, const Usage& usage) = 0;
   // In place of the end, when the stream cannot go on.
   virtual void append_error(std::string& out, const RequestError& error) = 0;
-
-  // The body of a whole answer: `answers` holds every choice, all its events in one.
-  virtual std::string whole(const std::vector<AnswerEvent>& answers, const Usage& usage) = 0;
 };
 
 // Answers the job in that format: streamed or whole, with keep-alive comments in long silences.
 Awaitable<void> answer(ServerContext& context, Exchange& exchange, const GenerationJob& job,
                        AnswerFormat& format, std::chrono::steady_clock::time_point arrival);
+// The same for a job that is never streamed.
+Awaitable<void> answer_at_once(ServerContext& context, Exchange& exchange, const GenerationJob& job,
+                               WholeFormat& format, std::chrono::steady_clock::time_point arrival);
 
 }  // namespace octavo::server

@@ -110,6 +110,7 @@ std::optional<AnswerEvent> AnswerStream::event_of(size_t prompt, Update update) 
   if (choice.done) return std::nullopt;  // behind a stop string
   AnswerText::Delta delta = choice.text.take(update);
   choice.timer.tokens_came(static_cast<int>(delta.tokens), update.scheduled);
+  if (!update.embedding.empty()) choice.timer.embedding_came(update.scheduled);
   if (update.cached_tokens && update.choice == 0) {
     usage_.cached_tokens += *update.cached_tokens;
     context_.metrics.prompt_tokens.Increment(
@@ -130,6 +131,7 @@ std::optional<AnswerEvent> AnswerStream::event_of(size_t prompt, Update update) 
                      .tokens = std::move(update.tokens),
                      .logprobs = std::move(update.logprobs),
                      .prompt_logprobs = std::move(update.prompt_logprobs),
+                     .embedding = std::move(update.embedding),
                      .finish = delta.finish,
                      .stop_string = delta.stop_string,
                      .stop_token = delta.stop_string.empty() ? update.stop_token : std::nullopt};

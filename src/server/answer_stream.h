@@ -26,6 +26,7 @@ struct AnswerEvent {
   std::vector<TokenId> tokens = {};
   std::vector<TokenLogprobs> logprobs = {};         // one per token, when asked for
   std::vector<TokenLogprobs> prompt_logprobs = {};  // from the prompt's second token on
+  std::vector<float> embedding = {};                // of a request that pools
   std::optional<FinishReason> finish = {};          // the choice's last event
   std::string stop_string = {};                     // that ended it, if one did
   std::optional<TokenId> stop_token = {};           // or the one of stop_token_ids

@@ -121,7 +121,8 @@ GenerationJob prepare_chat(const Json& body, const ServedModel& model) {
   // The template writes special tokens itself.
   auto tokens = model.text.tokenizer->encode(render_chat(call.chat, model),
                                              call.add_special_tokens.value_or(false));
-  add_prompt(job, {.tokens = std::move(tokens)}, call, model, "messages");
+  truncate(tokens, call, model);
+  add_prompt(job, {.tokens = std::move(tokens)}, model, "messages");
   return job;
 }
 

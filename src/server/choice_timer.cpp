@@ -23,6 +23,13 @@ void ChoiceTimer::tokens_came(int count, Clock::time_point scheduled) {
   }
   tokens_ += count;
   last_token_ = now;
+  answered_ = true;
+}
+
+void ChoiceTimer::embedding_came(Clock::time_point scheduled) {
+  scheduled_ = scheduled;
+  first_token_ = last_token_ = Clock::now();
+  answered_ = true;
 }
 
 void ChoiceTimer::ended(FinishReason reason) {
@@ -31,7 +38,7 @@ void ChoiceTimer::ended(FinishReason reason) {
   metrics_->e2e_request_latency.Observe(seconds(now - arrival_));
   metrics_->request_prompt_tokens.Observe(prompt_tokens_);
   metrics_->request_generation_tokens.Observe(tokens_);
-  if (tokens_ == 0) return;
+  if (!answered_) return;
   metrics_->request_queue_time.Observe(seconds(scheduled_ - arrival_));
   metrics_->request_prefill_time.Observe(seconds(first_token_ - scheduled_));
   metrics_->request_decode_time.Observe(seconds(last_token_ - first_token_));

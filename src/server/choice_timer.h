@@ -18,6 +18,8 @@ class ChoiceTimer {
 
   // `scheduled`: with the first tokens, when the choice began to run.
   void tokens_came(int count, Clock::time_point scheduled);
+  // In place of tokens.
+  void embedding_came(Clock::time_point scheduled);
   void ended(FinishReason reason);
 
  private:
@@ -25,6 +27,7 @@ class ChoiceTimer {
   Clock::time_point arrival_;
   int prompt_tokens_;
   int tokens_ = 0;
+  bool answered_ = false;  // something came
   Clock::time_point scheduled_ = {};
   Clock::time_point first_token_ = {};
   Clock::time_point last_token_ = {};

@@ -1,7 +1,5 @@
 #include "server/completion_call.h"
 
-#include <fmt/format.h>
-
 #include "server/field_kinds.h"
 
 namespace octavo::server {
@@ -10,40 +8,7 @@ namespace {
 using Call = CompletionCall;
 
 constexpr size_t kMaxPrompts = 1024;
-constexpr size_t kMaxPromptBytes = 8u << 20;
 constexpr int kDefaultMaxTokens = 16;
-
-Json prompt_schema() {
-  const Json text = string_schema(kMaxPromptBytes);
-  const Json tokens = filled_tokens_schema();
-  const auto list_of = [](Json items) {
-    return Json{
-        {"type", "array"}, {"items", std::move(items)}, {"minItems", 1}, {"maxItems", kMaxPrompts}};
-  };
-  return {{"anyOf", {text, tokens, list_of(text), list_of(tokens)}}};
-}
-
-void read_prompt(const Json& value, Call& call) {
-  const auto add_text = [&](const Json& text) {
-    call.texts.push_back(to_string(text, "prompt", kMaxPromptBytes));
-  };
-  if (!value.is_array()) return add_text(value);
-  if (value.empty()) refuse("prompt", "is an empty list");
-  if (value.front().is_number()) {
-    call.tokens.push_back(to_tokens(value, "prompt"));
-    return;
-  }
-  if (value.size() > kMaxPrompts)
-    refuse("prompt",
-           fmt::format("has {} prompts; at most {} are allowed", value.size(), kMaxPrompts));
-  for (const Json& prompt : value) {
-    if (value.front().is_array()) {
-      call.tokens.push_back(to_tokens(prompt, "prompt"));
-    } else {
-      add_text(prompt);
-    }
-  }
-}
 
 }  // namespace
 
@@ -51,9 +16,9 @@ const FieldTable<CompletionCall>& completion_fields() {
   static const FieldTable<Call> table = with_generation_fields<Call>({
       {.name = "prompt",
        .use = FieldUse::kUsed,
-       .schema = prompt_schema(),
+       .schema = prompt_list_schema(kMaxPrompts),
        .about = "Text, a list of texts, a list of token ids or a list of such lists",
-       .read = read_prompt,
+       .read = [](const Json& v, Call& c) { c.prompts = to_prompts(v, "prompt", kMaxPrompts); },
        .required = true},
       used<Call>("echo", boolean_schema(), "Put the prompt before the answer",
                  [](const Json& v, Call& c) { c.echo = to_bool(v, "echo"); }),
@@ -85,15 +50,18 @@ CompletionJob prepare_completion(const Json& body, const ServedModel& model) {
   if (call.echo && job.engine.sampling.logprobs >= 0)
     job.engine.sampling.prompt_logprobs =
         std::max(job.engine.sampling.prompt_logprobs, job.engine.sampling.logprobs);
-  for (std::string& text : call.texts) {
+  for (std::string& text : call.prompts.texts) {
     auto tokens = model.text.tokenizer->encode(text, call.add_special_tokens.value_or(true));
-    add_prompt(job, {.tokens = std::move(tokens), .text = std::move(text)}, call, model, "prompt");
+    truncate(tokens, call, model);
+    add_prompt(job, {.tokens = std::move(tokens), .text = std::move(text)}, model, "prompt");
   }
-  for (auto& tokens : call.tokens)
-    add_prompt(job, {.tokens = std::move(tokens)}, call, model, "prompt");
+  for (auto& tokens : call.prompts.tokens) {
+    truncate(tokens, call, model);
+    add_prompt(job, {.tokens = std::move(tokens)}, model, "prompt");
+  }
   if (call.echo) {
     for (PreparedPrompt& prompt : job.prompts) {
-      if (call.texts.empty() || call.truncate_prompt_tokens)
+      if (call.prompts.texts.empty() || call.truncate_prompt_tokens)
         prompt.text = model.text.tokenizer->decode(prompt.tokens, job.text.skip_special_tokens);
     }
   }

@@ -2,13 +2,12 @@
 #pragma once
 
 #include "server/generation_call.h"
+#include "server/prompt_list.h"
 
 namespace octavo::server {
 
 struct CompletionCall : GenerationCall {
-  // One of the two has an entry per prompt.
-  std::vector<std::string> texts = {};
-  std::vector<std::vector<TokenId>> tokens = {};
+  PromptList prompts = {};
   bool echo = false;
 };
 

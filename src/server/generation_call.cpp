@@ -56,6 +56,10 @@ void check_model_name(const std::string& name, const ServedModel& model) {
 GenerationJob prepare_job(const GenerationCall& call, const ServedModel& model,
                           int default_max_tokens) {
   check_model_name(call.model, model);
+  if (model.pooling)
+    refuse("model",
+           "this server embeds texts at /v1/embeddings; `octavo serve --runner generate` makes one "
+           "that generates");
   if (call.has_stream_options && !call.stream) refuse("stream_options", "needs stream to be true");
   if (call.stream && call.engine.sampling.prompt_logprobs >= 0)
     refuse("prompt_logprobs", "is not available with stream; ask for the whole answer");
@@ -74,15 +78,17 @@ GenerationJob prepare_job(const GenerationCall& call, const ServedModel& model,
   return job;
 }
 
-void add_prompt(GenerationJob& job, PreparedPrompt prompt, const GenerationCall& call,
-                const ServedModel& model, const std::string& field) {
+void truncate(std::vector<TokenId>& prompt, const GenerationCall& call, const ServedModel& model) {
+  if (!call.truncate_prompt_tokens) return;
+  const int keep =
+      *call.truncate_prompt_tokens < 0 ? model.max_model_len - 1 : *call.truncate_prompt_tokens;
+  const auto length = static_cast<ptrdiff_t>(prompt.size());
+  if (length > keep) prompt.erase(prompt.begin(), prompt.end() - keep);
+}
+
+void add_prompt(GenerationJob& job, PreparedPrompt prompt, const ServedModel& model,
+                const std::string& field) {
   if (prompt.tokens.empty()) refuse(field, "is empty; send at least one token");
-  if (call.truncate_prompt_tokens) {
-    const int keep =
-        *call.truncate_prompt_tokens < 0 ? model.max_model_len - 1 : *call.truncate_prompt_tokens;
-    const auto length = static_cast<ptrdiff_t>(prompt.tokens.size());
-    if (length > keep) prompt.tokens.erase(prompt.tokens.begin(), prompt.tokens.end() - keep);
-  }
   // The rest is checked here, before any prompt of the call is submitted.
   Request probe = job.engine;
   probe.prompt = std::move(prompt.tokens);

@@ -71,14 +71,15 @@ struct GenerationJob {
 };
 
 // Defaults filled in: the call's own, then the model's, then OpenAI's. Throws RequestError: 404 for
-// another model's name, 400 for fields that do not go together.
+// another model's name, 400 for fields that do not go together or a model that only embeds.
 GenerationJob prepare_job(const GenerationCall& call, const ServedModel& model,
                           int default_max_tokens);
 
-// Cuts the prompt as truncate_prompt_tokens says and adds it to the job. Throws RequestError(400)
-// naming `field` for one that is empty or too long.
-void add_prompt(GenerationJob& job, PreparedPrompt prompt, const GenerationCall& call,
-                const ServedModel& model, const std::string& field);
+// Cuts the prompt as truncate_prompt_tokens says.
+void truncate(std::vector<TokenId>& prompt, const GenerationCall& call, const ServedModel& model);
+// Throws RequestError(400) naming `field` for one that is empty or too long.
+void add_prompt(GenerationJob& job, PreparedPrompt prompt, const ServedModel& model,
+                const std::string& field);
 
 // Throws RequestError(404) unless `name` is empty or one of the model's.
 void check_model_name(const std::string& name, const ServedModel& model);

@@ -6,6 +6,7 @@
 
 #include "server/chat_call.h"
 #include "server/completion_call.h"
+#include "server/embedding_call.h"
 #include "server/endpoints/endpoints.h"
 
 namespace octavo::server {
@@ -44,13 +45,14 @@ TEST(Openapi, HasEveryEndpointWithADescription) {
     EXPECT_EQ(operation.contains("security"), endpoint.needs_key) << endpoint.path;
     EXPECT_TRUE(operation["responses"].contains("200")) << endpoint.path;
   }
-  EXPECT_GE(described, 14u);
+  EXPECT_GE(described, 15u);
 }
 
 TEST(Openapi, HasTheFieldsThatAreTakenAndNotThoseThatAreRefused) {
   const Json document = openapi_document(all_endpoints());
   expect_fields(document, "/v1/completions", completion_fields());
   expect_fields(document, "/v1/chat/completions", chat_fields());
+  expect_fields(document, "/v1/embeddings", embedding_fields());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "engine/engine_client.h"
 #include "llm/model_text.h"
+#include "models/pooling_plan.h"
 
 namespace octavo::server {
 
@@ -40,7 +41,9 @@ struct ServedModel {
   // Changes when an answer's bits may: the model's files, types, kernels.
   std::string fingerprint;
   SamplingDefaults defaults = {};
-  std::vector<MemoryRow> memory = {};  // the plan's rows
+  std::optional<PoolingPlan> pooling = {};  // none: it generates; else it only embeds
+  int hidden = 0;                           // numbers of a vector
+  std::vector<MemoryRow> memory = {};       // the plan's rows
 
   const std::string& name() const { return names.front(); }
 };

@@ -7,7 +7,8 @@ namespace octavo::server {
 namespace {
 
 size_t size_of(const Update& update) {
-  size_t bytes = sizeof(Update) + update.tokens.size() * sizeof(TokenId);
+  size_t bytes = sizeof(Update) + update.tokens.size() * sizeof(TokenId) +
+                 update.embedding.size() * sizeof(float);
   for (const auto* part : {&update.logprobs, &update.prompt_logprobs}) {
     for (const TokenLogprobs& token : *part)
       bytes += sizeof(token) + token.top.size() * sizeof(token.top.front());

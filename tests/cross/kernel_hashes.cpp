@@ -15,6 +15,7 @@
 #include "kernels/cpu/expert_mlp.h"
 #include "kernels/cpu/expert_routing.h"
 #include "kernels/cpu/gated_delta.h"
+#include "kernels/cpu/latent_write.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/cpu/logprobs.h"
 #include "kernels/cpu/qkv_write.h"
@@ -112,31 +113,45 @@ void hash_linear(Random& random, WeightFormat format, int bits, DType weight_dty
   }
 }
 
+constexpr int kTokens = 300;
+
+// One sequence of kTokens tokens in pages of 24, the last one's first.
+class OneSequence {
+ public:
+  explicit OneSequence(PageGeometry geometry) : geometry_(geometry) {
+    geometry_.block_tokens = kBlock;
+    memory_.assign(geometry_.page_bytes() * kPages, std::byte{0xff});
+    for (int32_t i = 0; i < kPages; ++i) table_.push_back(kPages - 1 - i);
+  }
+  cpu::PagedBatch batch() {
+    return {.cu_seqlens_q = starts_.data(),
+            .context_lens = context_.data(),
+            .block_tables = table_.data(),
+            .table_columns = kPages,
+            .sequences = 1,
+            .pages = memory_.data(),
+            .page_count = kPages,
+            .page_stride = static_cast<int64_t>(geometry_.page_bytes()),
+            .geometry = geometry_};
+  }
+
+ private:
+  static constexpr int kBlock = 24;
+  static constexpr int kPages = (kTokens + kBlock - 1) / kBlock;
+
+  PageGeometry geometry_;
+  std::vector<std::byte> memory_;
+  std::vector<int32_t> table_;
+  std::vector<int32_t> starts_ = {0, kTokens};
+  std::vector<int32_t> context_ = {kTokens};
+};
+
 void hash_attention(Random& random, DType dtype, KvFormat format, int k_dim, int v_dim, int window,
                     float soft_cap) {
-  constexpr int kTokens = 300, kQueryHeads = 6, kKvHeads = 2;
-  const PageGeometry geometry{.block_tokens = 24,
-                              .kv_heads = kKvHeads,
-                              .k_dim = k_dim,
-                              .v_dim = v_dim,
-                              .dtype = dtype,
-                              .format = format};
-  const int pages = (kTokens + 23) / 24;
-  std::vector<std::byte> memory(geometry.page_bytes() * static_cast<size_t>(pages),
-                                std::byte{0xff});
-  std::vector<int32_t> table(static_cast<size_t>(pages)), positions(kTokens);
-  for (int i = 0; i < pages; ++i) table[static_cast<size_t>(i)] = pages - 1 - i;
-  for (int i = 0; i < kTokens; ++i) positions[static_cast<size_t>(i)] = i;
-  const std::vector<int32_t> cu = {0, kTokens}, context = {kTokens};
-  const cpu::PagedBatch batch{.cu_seqlens_q = cu.data(),
-                              .context_lens = context.data(),
-                              .block_tables = table.data(),
-                              .table_columns = pages,
-                              .sequences = 1,
-                              .pages = memory.data(),
-                              .page_count = pages,
-                              .page_stride = static_cast<int64_t>(geometry.page_bytes()),
-                              .geometry = geometry};
+  constexpr int kQueryHeads = 6, kKvHeads = 2;
+  OneSequence sequence(
+      {.kv_heads = kKvHeads, .k_dim = k_dim, .v_dim = v_dim, .dtype = dtype, .format = format});
+  const cpu::PagedBatch batch = sequence.batch();
   const auto q = numbers(random, static_cast<size_t>(kTokens * kQueryHeads * k_dim), dtype);
   const auto k = numbers(random, static_cast<size_t>(kTokens * kKvHeads * k_dim), dtype);
   const auto v = numbers(random, static_cast<size_t>(kTokens * kKvHeads * v_dim), dtype);
@@ -298,6 +313,53 @@ void hash_states(Random& random, DType dtype, int k_dim, int v_dim) {
   print_hash(fmt::format("gated delta {} {}x{}", name_of(dtype), k_dim, v_dim), out);
 }
 
+void hash_latent(Random& random, DType dtype) {
+  constexpr int kHeads = 6, kRank = 48, kRope = 16, kPlain = 40;
+  OneSequence sequence({.kv_heads = 1,
+                        .k_dim = kRank + kRope,
+                        .v_dim = kRank,
+                        .dtype = dtype,
+                        .values_in_keys = true});
+  const auto matrices = numbers(random, kHeads * kRank * kPlain, dtype);
+  const WeightView source{.format = WeightFormat::kDense,
+                          .rows = kHeads * kRank,
+                          .cols = kPlain,
+                          .dtype = dtype,
+                          .data = matrices.data()};
+  const PackedLayout layout = packed_layout(source);
+  std::vector<std::byte> packed(static_cast<size_t>(layout.bytes()));
+  pack_weight(source, layout, {}, packed.data());
+  const auto latent = numbers(random, kTokens * (kRank + kRope), dtype);
+  const auto q = numbers(random, kTokens * kHeads * (kPlain + kRope), dtype);
+  const auto norm = numbers(random, kRank, DType::kFloat32);
+  // All at position 0: other angles come from the C library, which may differ in the last digit.
+  const std::vector<int32_t> positions(kTokens, 0);
+  const std::vector<float> frequencies(kRope / 2, 1.0f);
+  std::vector<std::byte> q_out(static_cast<size_t>(kTokens * kHeads * (kRank + kRope)) *
+                               size_of(dtype));
+  cpu::latent_write({.batch = sequence.batch(),
+                     .tokens = kTokens,
+                     .latent = latent.data(),
+                     .norm = norm.data(),
+                     .eps = 1e-6f,
+                     .q = q.data(),
+                     .heads = kHeads,
+                     .q_dim = kPlain + kRope,
+                     .absorbed = {layout, packed.data()},
+                     .rope = {.positions = positions.data(),
+                              .inverse_frequencies = frequencies.data(),
+                              .pairs = kRope / 2},
+                     .q_out = q_out.data()});
+  std::vector<std::byte> out(static_cast<size_t>(kTokens * kHeads * kRank) * size_of(dtype));
+  cpu::paged_attention({.batch = sequence.batch(),
+                        .q = q_out.data(),
+                        .out = out.data(),
+                        .dtype = dtype,
+                        .q_heads = kHeads,
+                        .scale = 0.02f});
+  print_hash(fmt::format("latent attention {}", name_of(dtype)), out);
+}
+
 void hash_sampling(Random& random, size_t vocab) {
   constexpr uint32_t kDraws = 50;
   std::vector<float> logits(vocab);
@@ -341,6 +403,7 @@ void run() {
       hash_attention(random, dtype, format, 64, 64, 0, 0);
       hash_attention(random, dtype, format, 72, 40, 128, 50);
     }
+    hash_latent(random, dtype);
   }
 }
 

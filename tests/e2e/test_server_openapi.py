@@ -29,30 +29,40 @@ VALID = {
                              "prediction": {}} | CHAT_PROMPT | GENERATION,
     "/tokenize": {"model": "tiny", "prompt": "Hi", "add_special_tokens": False, "return_token_strs": True} | CHAT_PROMPT,
     "/detokenize": {"model": "tiny", "tokens": [5, 6]},
+    "/v1/embeddings": {"model": "tiny", "input": ["Hi", "there"], "encoding_format": "base64", "dimensions": 16,
+                       "use_activation": False, "truncate_prompt_tokens": 2, "truncation_side": "left",
+                       "add_special_tokens": False, "priority": -3, "request_id": "mine", "cache_salt": "salt",
+                       "user": "me", "metadata": {"a": "b"}, "store": True, "service_tier": "auto", "timeout": 3},
 }
 LEAST = {
     "/v1/completions": {"prompt": "Hi", "max_tokens": 2},
     "/v1/chat/completions": {"messages": MESSAGES, "max_tokens": 2},
     "/tokenize": {"messages": MESSAGES},
     "/detokenize": {"tokens": [5]},
+    "/v1/embeddings": {"input": "Hi"},
 }
 # A field that needs another one beside it, or the absence of one.
 BESIDE = {"stream_options": {"stream": True}, "top_logprobs": {"logprobs": True}, "prompt": {"messages": None}}
 
 
 @pytest.fixture(scope="module")
-def server(octavo, make_model):
+def servers(octavo, make_model):
+    """One that generates, and one that embeds."""
     flags = ("--max-model-len", 256, "--served-model-name", "tiny")
-    with running_server.running(octavo, make_model("llama"), *flags) as running:
-        yield running
+    embeds = ("--runner", "pooling", "--hf-overrides", '{"is_matryoshka": true}')
+    model = make_model("llama")
+    with running_server.running(octavo, model, *flags) as generating, \
+            running_server.running(octavo, model, *flags, *embeds) as embedding:
+        yield generating, embedding
 
 
 @pytest.fixture(scope="module")
-def ask(server):
+def ask(servers):
     """ask(path, body) returns status, headers and the answer; a body that is no dict is sent as it is."""
-    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=60)
+    connections = [http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=60) for server in servers]
 
     def send(path: str, body=None):
+        connection = connections[path == "/v1/embeddings"]
         data = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
         connection.request("GET" if body is None else "POST", path, data, {"Content-Type": "application/json"})
         answer = connection.getresponse()
@@ -102,14 +112,14 @@ def test_everything_documented_at_once_is_taken(path, ask):
 HARMFUL = {
     "response_format": {"type": "json_object"}, "use_beam_search": True, "length_penalty": 2, "tool_choice": "required",
     "function_call": {"name": "f"}, "return_tokens_as_token_ids": True, "spaces_between_special_tokens": False,
-    "detokenize": False, "echo": True, "best_of": 2, "suffix": "end", "verbosity": "high",
+    "detokenize": False, "echo": True, "best_of": 2, "suffix": "end", "verbosity": "high", "padding": "max_length",
 }
 
 
-@pytest.mark.parametrize("path", ["/v1/completions", "/v1/chat/completions"])
+@pytest.mark.parametrize("path", ["/v1/completions", "/v1/chat/completions", "/v1/embeddings"])
 def test_every_refused_field_is_refused_by_name(path, document, ask):
     refused = body_schema(document, path)["x-octavo-refused"]
-    assert len(refused) >= 15 and not set(refused) & set(properties(document, path))
+    assert len(refused) >= (6 if path == "/v1/embeddings" else 15) and not set(refused) & set(properties(document, path))
     for name, reason in refused.items():
         status, _, answer = ask(path, LEAST[path] | {name: HARMFUL.get(name, ["something"])})
         assert status == 400 and answer["error"]["param"] == name, (name, answer)
@@ -149,7 +159,7 @@ def test_bounds_of_the_document_are_those_of_the_code(path, document, ask):
             assert status == 400 and answer["error"]["param"].split(".")[0].split("[")[0] == name, (name, value, answer)
             tried += 1
         for bound in ("minimum", "maximum"):
-            if bound in kinds[0] and name not in ("max_tokens", "min_tokens"):
+            if bound in kinds[0] and name not in ("max_tokens", "min_tokens", "dimensions"):
                 status, _, answer = ask(path, LEAST[path] | {name: kinds[0][bound]} | BESIDE.get(name, {}))
                 assert status == 200, (name, kinds[0][bound], answer)
     assert tried >= 5

@@ -39,6 +39,7 @@ struct Options {
   int max_model_len = 1024;
   int pages = 512;
   int block_tokens = 16;
+  std::string pooling;  // "last" or "mean": embeds and does not generate
 };
 
 // Takes its time, and hangs where it is told to.
@@ -75,6 +76,7 @@ class FakeEngine {
                     .max_num_batched_tokens = options.max_num_batched_tokens,
                     .max_model_len = options.max_model_len,
                     .vocab = vocab,
+                    .draws = options.pooling.empty(),
                     .stop_token_ids = {kEnd}},
                    prefixes_),
         fake_(model_, options.pages),
@@ -106,6 +108,11 @@ std::shared_ptr<const ChatTemplate> chat_template() {
                  "{% if add_generation_prompt %}assistant: {% endif %}"});
 }
 
+std::optional<PoolingPlan> pooling_of(const Options& options) {
+  if (options.pooling.empty()) return std::nullopt;
+  return PoolingPlan{.kind = options.pooling == "mean" ? Pooling::kMean : Pooling::kLast};
+}
+
 void serve(const Options& options) {
   init_server_logging(LogFormat::kText);
   auto listener = std::make_unique<server::Listener>(options.server.host, options.server.port);
@@ -121,7 +128,9 @@ void serve(const Options& options) {
                                   .vocab = tokenizer->vocab_size(),
                                   .max_num_seqs = options.max_num_seqs,
                                   .block_tokens = options.block_tokens,
-                                  .fingerprint = "fp_fake"};
+                                  .fingerprint = "fp_fake",
+                                  .pooling = pooling_of(options),
+                                  .hidden = kFakeWidth};
   server::Server server(std::move(listener), model, options.server);
   fmt::print("listening {}\n", port);
   std::fflush(stdout);
@@ -163,6 +172,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--max-model-len", options.max_model_len);
   app.add_option("--pages", options.pages);
   app.add_option("--block-tokens", options.block_tokens);
+  app.add_option("--pooling", options.pooling, "Embed: last or mean");
   app.add_flag("--access-log", server.access_log);
   add_times(app, server);
 }

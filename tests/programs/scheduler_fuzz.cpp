@@ -27,7 +27,8 @@ struct Options {
 };
 
 struct Totals {
-  int64_t operations = 0, requests = 0, finished = 0, aborted = 0, errors = 0, tokens = 0;
+  int64_t operations = 0, requests = 0, finished = 0, aborted = 0, errors = 0, tokens = 0,
+          pooled = 0;
   uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0;
 };
 
@@ -145,6 +146,8 @@ class Round {
     if (chance(50)) request.sampling.temperature = 1;
     request.sampling.seed = random_();
     if (chance(10)) request.sampling.prompt_logprobs = 0;
+    if (request.n == 1 && chance(20))
+      request.pooling = chance(50) ? Pooling::kMean : Pooling::kLast;
     const RequestId id = next_id_++;
     Asked& asked = asked_[id];
     asked.request = request;
@@ -246,6 +249,7 @@ class Round {
   void end(const Update& update, Asked& asked, Answer& answer) {
     answer.ended = true;
     const Request& request = asked.request;
+    if (request.pooling != Pooling::kNone) return end_pooled(update, asked);
     const auto produced = static_cast<int>(answer.tokens.size() - request.prompt.size());
     const bool whole =
         *update.finish == FinishReason::kStop || *update.finish == FinishReason::kLength;
@@ -263,6 +267,18 @@ class Round {
     totals_.aborted += *update.finish == FinishReason::kAbort;
     totals_.errors += *update.finish == FinishReason::kError;
     if (std::ranges::all_of(asked.answers, &Answer::ended)) asked_.erase(update.request);
+  }
+
+  void end_pooled(const Update& update, const Asked& asked) {
+    OCTAVO_CHECK(update.tokens.empty() && asked.prompt_logprobs == 0);
+    if (*update.finish == FinishReason::kStop) {
+      OCTAVO_CHECK(update.embedding ==
+                   model_.embedding(asked.request.prompt, asked.request.pooling));
+      ++totals_.pooled;
+    }
+    totals_.aborted += *update.finish == FinishReason::kAbort;
+    totals_.errors += *update.finish == FinishReason::kError;
+    asked_.erase(update.request);
   }
 
   void check() {
@@ -297,6 +313,7 @@ int run(const Options& options) {
                               {"aborted", totals.aborted},
                               {"ended_with_error", totals.errors},
                               {"tokens", totals.tokens},
+                              {"pooled", totals.pooled},
                               {"steps", totals.steps},
                               {"preemptions", totals.preemptions},
                               {"prefix_hit_tokens", totals.hits},

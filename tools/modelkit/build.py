@@ -12,6 +12,11 @@ from .values import ValueSource, tensors
 
 def _dense_entries(recipe: Recipe, source: ValueSource) -> Iterator[Entry]:
     for tensor in tensors(recipe):
+        if tensor.name.endswith("_blocks"):
+            from . import mlx_out
+
+            yield from mlx_out.mxfp4_blocks(tensor, source)
+            continue
         yield Entry(tensor.name, dense.SAFETENSORS_NAMES[recipe.dtype], tensor.shape,
                     source.pieces(tensor, dense.encoder(recipe.dtype)))
 

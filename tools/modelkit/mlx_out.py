@@ -49,12 +49,20 @@ def quantization(recipe: Recipe) -> dict:
 
 def module_params(section: dict, tensor: Tensor) -> dict | None:
     """mx.quantize's arguments for one tensor, or None where it stays dense."""
-    if len(tensor.shape) != 2:
+    if not tensor.is_matrix:
         return None
     chosen = section.get(tensor.module, section)
     if chosen is False:
         return None
     return {"group_size": chosen["group_size"], "bits": chosen["bits"], "mode": chosen.get("mode", "affine")}
+
+
+def mxfp4_blocks(tensor: Tensor, source: ValueSource) -> Iterator[Entry]:
+    """As gpt-oss is published: 16 bytes for each group of 32 numbers, and a byte of scale."""
+    encoder = _encoder({"group_size": 32, "bits": 4, "mode": "mxfp4"}, "float32")
+    *rows, columns = tensor.shape
+    yield Entry(tensor.name, "U8", (*rows, columns // 32, 16), source.pieces(tensor, encoder, 0))
+    yield Entry(tensor.name.removesuffix("_blocks") + "_scales", "U8", (*rows, columns // 32), source.pieces(tensor, encoder, 1))
 
 
 def entries(recipe: Recipe, source: ValueSource) -> Iterator[Entry]:
@@ -64,14 +72,14 @@ def entries(recipe: Recipe, source: ValueSource) -> Iterator[Entry]:
         if params is None:
             yield Entry(tensor.name, number, tensor.shape, source.pieces(tensor, dense.encoder(recipe.dtype)))
             continue
-        rows, columns = tensor.shape
+        *rows, columns = tensor.shape
         groups = columns // params["group_size"]
         if columns % params["group_size"]:
             raise ValueError(f"{tensor.name}: rows of {columns} do not divide into groups of {params['group_size']}")
         encoder = _encoder(params, recipe.dtype)
-        yield Entry(tensor.name, "U32", (rows, columns * params["bits"] // 32), source.pieces(tensor, encoder, 0))
+        yield Entry(tensor.name, "U32", (*rows, columns * params["bits"] // 32), source.pieces(tensor, encoder, 0))
         affine = params["mode"] == "affine"
-        yield Entry(f"{tensor.module}.scales", number if affine else "U8", (rows, groups),
+        yield Entry(f"{tensor.module}.scales", number if affine else "U8", (*rows, groups),
                     source.pieces(tensor, encoder, 1))
         if affine:
-            yield Entry(f"{tensor.module}.biases", number, (rows, groups), source.pieces(tensor, encoder, 2))
+            yield Entry(f"{tensor.module}.biases", number, (*rows, groups), source.pieces(tensor, encoder, 2))

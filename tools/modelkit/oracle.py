@@ -15,6 +15,8 @@ from mlx_lm.utils import _get_classes, load_config
 
 mx.set_default_device(mx.cpu)
 
+MXFP4 = {"group_size": 32, "bits": 4, "mode": "mxfp4"}
+
 
 def load(config: dict, weights: dict[str, mx.array]) -> nn.Module:
     """mlx-lm's model of a config, in float32."""
@@ -22,10 +24,29 @@ def load(config: dict, weights: dict[str, mx.array]) -> nn.Module:
     model_class, args_class = _get_classes(config=dense)
     model = model_class(args_class.from_dict(dense))
     weights = {name: mx.array(value).astype(mx.float32) for name, value in weights.items()}
-    model.load_weights(list(model.sanitize(weights).items()))
+    sanitize = getattr(model, "sanitize", lambda as_they_are: as_they_are)
+    model.load_weights(list(sanitize(weights).items()))
+    if (config.get("rope_scaling") or {}).get("truncate") is False:
+        _leave_yarn_unrounded(model, config)
     model.eval()
     mx.eval(model.parameters())
     return model
+
+
+def _leave_yarn_unrounded(model: nn.Module, config: dict) -> None:
+    """gpt-oss says truncate: false, and transformers follows; mlx-lm 0.32.2 rounds yarn's ramp all the same."""
+    scaling, dims, base = config["rope_scaling"], config["head_dim"], config["rope_theta"]
+
+    def dimension(rotations: float) -> float:
+        turns = scaling["original_max_position_embeddings"] / (rotations * 2 * np.pi)
+        return dims * np.log(turns) / (2 * np.log(base))
+
+    low, high = max(dimension(scaling["beta_fast"]), 0), min(dimension(scaling["beta_slow"]), dims - 1)
+    periods = base ** (np.arange(0, dims, 2) / dims)
+    stretched = np.clip((np.arange(dims // 2) - low) / (high - low), 0, 1)
+    frequencies = (1 - stretched) / periods + stretched / (periods * scaling["factor"])
+    for layer in model.layers:
+        layer.self_attn.rope._freqs = mx.array((1 / frequencies).astype(np.float32))
 
 
 def folder_weights(folder: Path | str) -> dict[str, mx.array]:
@@ -38,7 +59,12 @@ def folder_weights(folder: Path | str) -> dict[str, mx.array]:
     found = {}
     for name, value in raw.items():
         module, _, leaf = name.rpartition(".")
-        if leaf in ("scales", "biases"):
+        if leaf in ("scales", "biases") or name.endswith("_scales"):
+            continue
+        if name.endswith("_blocks"):  # gpt-oss's mxfp4
+            stem = name.removesuffix("_blocks")
+            packed = value.view(mx.uint32).flatten(-2)
+            found[f"{stem}.weight"] = _dequantized(packed, raw[f"{stem}_scales"], None, MXFP4)
             continue
         if f"{module}.scales" in raw and leaf == "weight":
             chosen = section.get(module, section)
@@ -75,11 +101,33 @@ def _windowed(model: nn.Module, ids: mx.array, window: int) -> mx.array:
     return model.model.embed_tokens.as_linear(h) if model.args.tie_word_embeddings else model.lm_head(h)
 
 
+class _WindowedLayer:
+    """A layer of mlx-lm's under our own mask."""
+
+    def __init__(self, layer: nn.Module, window: int):
+        self.layer, self.window = layer, window
+
+    def __call__(self, h: mx.array, mask: mx.array | None, cache: object) -> mx.array:
+        query, key = np.arange(h.shape[1])[:, None], np.arange(h.shape[1])[None]
+        return self.layer(h, mx.array((key <= query) & (key > query - self.window)), cache)
+
+
+def _ignored_windows(config: dict) -> dict[int, int]:
+    """Windows by layer that mlx-lm's model of this config leaves out and transformers has."""
+    window, layers = config.get("sliding_window"), range(config.get("num_hidden_layers", 0))
+    if config["model_type"] == "gemma2":
+        return {layer: window for layer in layers if layer % 2 == 0}
+    return {}
+
+
 def folder_logits(folder: Path | str, prompts: list[list[int]]) -> list[np.ndarray]:
     """What a checkpoint folder should answer, window included."""
     config = json.loads((Path(folder) / "config.json").read_text())
     window = config.get("sliding_window") if config["model_type"] == "mistral" else None
-    return logits(load(config, folder_weights(folder)), prompts, window)
+    model = load(config, folder_weights(folder))
+    for layer, size in _ignored_windows(config).items():
+        model.model.layers[layer] = _WindowedLayer(model.model.layers[layer], size)
+    return logits(model, prompts, window)
 
 
 def gguf_logits(path: Path | str, config: dict, prompts: list[list[int]]) -> list[np.ndarray]:

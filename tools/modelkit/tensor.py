@@ -16,6 +16,12 @@ class Tensor:
         return self.name.rpartition(".")[0]
 
     @property
+    def is_matrix(self) -> bool:
+        """Or a stack of experts' matrices: what quantisation takes."""
+        stacked = len(self.shape) == 3 and self.module.endswith(("_proj", "embed_q", "unembed_out"))
+        return self.name.endswith(".weight") and (len(self.shape) == 2 or stacked)
+
+    @property
     def elements(self) -> int:
         return math.prod(self.shape)
 
@@ -38,6 +44,22 @@ class TensorList(list[Tensor]):
         self.linear(f"{name}.gate_proj", ffn, hidden)
         self.linear(f"{name}.up_proj", ffn, hidden)
         self.linear(f"{name}.down_proj", hidden, ffn, gain=0.2)
+
+    def experts(self, name: str, count: int, hidden: int, ffn: int, stacked: bool,
+                names: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")) -> None:
+        """`count` gated MLPs: a module each, or, as mlx-lm converts them, one tensor for each of the three."""
+        shapes = ((ffn, hidden, 1.0), (ffn, hidden, 1.0), (hidden, ffn, 0.2))
+        if stacked:
+            for each, (rows, columns, gain) in zip(("gate_proj", "up_proj", "down_proj"), shapes):
+                self.append(Tensor(f"{name}.switch_mlp.{each}.weight", (count, rows, columns), 0.0, gain / math.sqrt(columns)))
+            return
+        for expert in range(count):
+            for each, (rows, columns, gain) in zip(names, shapes):
+                self.linear(f"{name}.experts.{expert}.{each}", rows, columns, gain=gain)
+
+    def mxfp4_blocks(self, name: str, shape: tuple[int, int, int], std: float) -> None:
+        """A stack of matrices that is written as gpt-oss's "_blocks" and "_scales"."""
+        self.append(Tensor(f"{name}_blocks", shape, 0.0, std))
 
     def values(self, name: str, shape: tuple[int, ...], mean: float = 0.0, std: float = 1.0) -> None:
         self.append(Tensor(name, shape, mean, std))

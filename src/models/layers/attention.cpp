@@ -1,5 +1,6 @@
 #include "models/layers/attention.h"
 
+#include "base/error.h"
 #include "kernels/gate_rows.h"
 #include "kernels/qkv_write.h"
 
@@ -18,22 +19,33 @@ std::vector<int> gates_first(const AttentionPlan& plan) {
   return order;
 }
 
-// The gates if there are any, then the three in the order qkv_write takes them.
+// The gates if there are any, then those there are in the order qkv_write takes them.
 std::vector<Projection> load_qkv(const DecoderPlan& model, const AttentionPlan& plan,
                                  const std::string& prefix, WeightSource& source) {
   const int q = plan.heads * plan.head_dim;
   const int kv = plan.kv_heads * plan.head_dim;
+  const bool bias = plan.qkv_bias;
   std::vector<Projection> layers;
-  if (plan.output_gate) {
-    layers.push_back(load_projection(source, prefix + ".q_proj", 2 * q, model.hidden, plan.qkv_bias,
-                                     gates_first(plan)));
-  } else {
-    layers.push_back(load_rope_projection(source, prefix + ".q_proj", q, model.hidden,
-                                          plan.head_dim, plan.qkv_bias));
+  if (plan.fused_qkv) {
+    layers.push_back(load_projection(source, prefix + ".qkv_proj", q + 2 * kv, model.hidden, bias));
+    return layers;
   }
-  layers.push_back(load_rope_projection(source, prefix + ".k_proj", kv, model.hidden, plan.head_dim,
-                                        plan.qkv_bias));
-  layers.push_back(load_projection(source, prefix + ".v_proj", kv, model.hidden, plan.qkv_bias));
+  RopeRows order{plan.head_dim, 0, plan.interleaved_rope};
+  if (plan.rope) {
+    const RopePlan& rope = model.ropes[static_cast<size_t>(*plan.rope)];
+    order.rope_dims = 2 * static_cast<int>(rope.inverse_frequencies.size());
+  }
+  if (plan.output_gate) {
+    layers.push_back(
+        load_projection(source, prefix + ".q_proj", 2 * q, model.hidden, bias, gates_first(plan)));
+  } else {
+    layers.push_back(
+        load_rope_projection(source, prefix + ".q_proj", q, model.hidden, order, bias));
+  }
+  if (plan.shares_layer) return layers;
+  layers.push_back(load_rope_projection(source, prefix + ".k_proj", kv, model.hidden, order, bias));
+  if (plan.values_are_keys) return layers;
+  layers.push_back(load_projection(source, prefix + ".v_proj", kv, model.hidden, bias));
   return layers;
 }
 
@@ -48,10 +60,33 @@ Attention::Attention(const AttentionPlan& plan, const DecoderPlan& model, int la
       output_(load_projection(source, prefix + ".o_proj", model.hidden,
                               plan_.heads * plan_.head_dim, plan_.output_bias)) {
   if (plan_.rope) rope_magnitude_ = model.ropes[static_cast<size_t>(*plan_.rope)].magnitude;
-  if (plan_.qk_norm) {
-    q_norm_ = source.norm(prefix + ".q_norm.weight", plan_.head_dim, model.norm_offset);
-    k_norm_ = source.norm(prefix + ".k_norm.weight", plan_.head_dim, model.norm_offset);
+  if (plan_.sinks) {
+    sinks_ = mx::astype(source.vector(prefix + ".sinks", plan_.heads), mx::float32);
+    sinks_->eval();
   }
+  if (!plan_.qk_norm) return;
+  OCTAVO_CHECK(!plan_.interleaved_rope);  // the weights would have to be put in order, too
+  const auto load = [&](const char* name, int heads) {
+    const int size = plan_.norms_rows ? heads * plan_.head_dim : plan_.head_dim;
+    return source.norm(prefix + name, size, model.norm_offset);
+  };
+  q_norm_ = load(".q_norm.weight", plan_.heads);
+  if (!plan_.shares_layer) k_norm_ = load(".k_norm.weight", plan_.kv_heads);
+}
+
+QkvOptions Attention::qkv_options(const ForwardContext& context) const {
+  QkvOptions options{.q_heads = plan_.heads,
+                     .first_column = plan_.output_gate ? plan_.heads * plan_.head_dim : 0,
+                     .q_norm = q_norm_,
+                     .k_norm = k_norm_,
+                     .v_norm = plan_.v_norm,
+                     .norm_eps = norm_eps_,
+                     .rope_magnitude = rope_magnitude_,
+                     .position_beta = plan_.position_beta,
+                     .position_period = plan_.position_period,
+                     .values_are_keys = plan_.values_are_keys};
+  if (plan_.rope) options.inverse_frequencies = context.ropes[static_cast<size_t>(*plan_.rope)];
+  return options;
 }
 
 mx::array Attention::forward(const mx::array& x, const Surroundings& around,
@@ -64,19 +99,26 @@ mx::array Attention::forward(const mx::array& x, const Surroundings& around,
 
   const int group = context.kv.plan().places[static_cast<size_t>(layer_)].group;
   const mx::array& table = context.block_tables[static_cast<size_t>(group)];
-  QkvOptions options{.q_heads = plan_.heads,
-                     .first_column = plan_.output_gate ? width : 0,
-                     .q_norm = q_norm_,
-                     .k_norm = k_norm_,
-                     .norm_eps = norm_eps_,
-                     .rope_magnitude = rope_magnitude_};
-  if (plan_.rope) options.inverse_frequencies = context.ropes[static_cast<size_t>(*plan_.rope)];
-  const auto [q, pages] = qkv_write(context.kv.layer(layer_), qkv, context.layout, table, options);
-  context.kv.rebind(layer_, pages.bytes);
+  const auto attend = [&](const mx::array& q, const KvPages& pages) {
+    const mx::array attended =
+        paged_attention(q, pages, context.layout, table,
+                        {.scale = plan_.scale,
+                         .window = plan_.window,
+                         .soft_cap = plan_.soft_cap,
+                         .sinks = sinks_});
+    return mx::reshape(attended, {x.shape(0), width});
+  };
+  const auto write_and_attend = [&] {
+    const auto [q, pages] =
+        qkv_write(context.kv.layer(layer_), qkv, context.layout, table, qkv_options(context));
+    context.kv.rebind(layer_, pages.bytes);
+    return attend(q, pages);
+  };
   mx::array attended =
-      paged_attention(q, pages, context.layout, table,
-                      {.scale = plan_.scale, .window = plan_.window, .soft_cap = plan_.soft_cap});
-  attended = mx::reshape(attended, {x.shape(0), width});
+      plan_.shares_layer
+          ? attend(prepare_queries(qkv, context.layout, qkv_options(context), context.path),
+                   context.kv.layer(layer_))
+          : write_and_attend();
   if (plan_.output_gate)
     attended = gate_rows({attended}, {qkv}, width, Gate::kSigmoid, context.path);
   LinearOptions out;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/qkv_write.h"
 #include "models/decoder_plan.h"
 #include "models/layers/projection.h"
 #include "models/layers/sublayer.h"
@@ -17,11 +18,13 @@ class Attention : public Sublayer {
   Attention(const AttentionPlan& plan, const DecoderPlan& model, int layer,
             const std::string& prefix, WeightSource& source);
 
-  // Writes the layer's pages.
+  // Writes the layer's pages, if they are its own.
   mx::array forward(const mx::array& x, const Surroundings& around,
                     ForwardContext& context) const override;
 
  private:
+  QkvOptions qkv_options(const ForwardContext& context) const;
+
   AttentionPlan plan_;
   float norm_eps_;
   float rope_magnitude_ = 1;
@@ -29,6 +32,7 @@ class Attention : public Sublayer {
   std::vector<Projection> qkv_;
   Projection output_;
   std::optional<mx::array> q_norm_, k_norm_;
+  std::optional<mx::array> sinks_;  // [heads] float32
 };
 
 }  // namespace octavo

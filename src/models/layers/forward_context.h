@@ -1,6 +1,7 @@
 // forward_context.h - what every layer of one step needs besides its input.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "cache/kv_store.h"
@@ -12,6 +13,7 @@ struct ForwardContext {
   const BatchLayout& layout;
   std::span<const mx::array> block_tables;  // by cache group: [S, columns] int32
   std::span<const mx::array> ropes;         // by DecoderPlan::ropes: [pairs] float32
+  std::optional<mx::array> per_layer;       // [T, layers * width], PerLayerInputPlan
   KvStore& kv;
   KernelPath path;
 };

@@ -1,11 +1,30 @@
 #include "models/layers/mlp.h"
 
+#include "base/error.h"
+
 namespace octavo {
+
+namespace {
+
+// Of gate and up, which may stand one upon the other in one matrix.
+Projection load_first(const MlpPlan& plan, int hidden, const std::string& prefix, bool is_up,
+                      WeightSource& source) {
+  const int rows = plan.intermediate;
+  if (!plan.fused) {
+    return load_projection(source, prefix + (is_up ? ".up_proj" : ".gate_proj"), rows, hidden,
+                           plan.bias);
+  }
+  OCTAVO_CHECK(!plan.bias);
+  return {source.matrix_part(prefix + ".gate_up_proj", {is_up ? rows : 0, 2 * rows}, rows, hidden),
+          std::nullopt};
+}
+
+}  // namespace
 
 Mlp::Mlp(const MlpPlan& plan, int hidden, const std::string& prefix, WeightSource& source)
     : activation_(plan.activation),
-      gate_(load_projection(source, prefix + ".gate_proj", plan.intermediate, hidden, plan.bias)),
-      up_(load_projection(source, prefix + ".up_proj", plan.intermediate, hidden, plan.bias)),
+      gate_(load_first(plan, hidden, prefix, false, source)),
+      up_(load_first(plan, hidden, prefix, true, source)),
       down_(load_projection(source, prefix + ".down_proj", hidden, plan.intermediate, plan.bias)) {}
 
 mx::array Mlp::forward(const mx::array& x, const Surroundings& around,

@@ -23,12 +23,12 @@ inline Projection load_projection(WeightSource& source, const std::string& name,
   return {std::move(weight), std::move(bias)};
 }
 
-// The same for q and k, whose rows a GGUF may hold in another order.
+// The same for q and k, whose rows may stand in another order.
 inline Projection load_rope_projection(WeightSource& source, const std::string& name, int rows,
-                                       int cols, int head_dim, bool biased) {
-  Weight weight = source.rope_matrix(name, rows, cols, head_dim);
+                                       int cols, const RopeRows& order, bool biased) {
+  Weight weight = source.rope_matrix(name, rows, cols, order);
   std::optional<mx::array> bias;
-  if (biased) bias = source.rope_vector(name + ".bias", rows, head_dim);
+  if (biased) bias = source.rope_vector(name + ".bias", rows, order);
   return {std::move(weight), std::move(bias)};
 }
 

@@ -9,18 +9,22 @@
 namespace octavo {
 
 std::string AttentionPlan::describe() const {
-  return fmt::format("attention, {} query and {} KV heads of {}{}{}", heads, kv_heads, head_dim,
+  return fmt::format("attention, {} query and {} KV heads of {}{}{}{}", heads, kv_heads, head_dim,
                      window > 0 ? fmt::format(", window {}", window) : "",
-                     output_gate ? ", gated" : "");
+                     output_gate ? ", gated" : "",
+                     shares_layer ? ", an earlier layer's cache" : "");
 }
 
 uint64_t AttentionPlan::parameters(int hidden) const {
   const uint64_t q = widen(heads) * widen(head_dim);
   const uint64_t kv = widen(kv_heads) * widen(head_dim);
-  uint64_t count = widen(hidden) * (2 * q + 2 * kv);
-  if (qk_norm) count += 2 * widen(head_dim);
-  if (qkv_bias) count += q + 2 * kv;
+  const uint64_t projected = shares_layer ? 0 : values_are_keys ? kv : 2 * kv;
+  uint64_t count = widen(hidden) * (2 * q + projected);
+  if (qk_norm) count += norms_rows ? q : widen(head_dim);
+  if (qk_norm && !shares_layer) count += norms_rows ? kv : widen(head_dim);
+  if (qkv_bias) count += q + projected;
   if (output_bias) count += widen(hidden);
+  if (sinks) count += widen(heads);
   if (output_gate) count += widen(hidden) * q + (qkv_bias ? q : 0);
   return count;
 }
@@ -37,6 +41,7 @@ uint64_t AttentionPlan::widest_input(int hidden) const {
 }
 
 CacheSpec AttentionPlan::cache_spec(DType dtype, KvFormat format) const {
+  if (shares_layer) return SharedSpec{*shares_layer};
   return SoftmaxSpec{.kv_heads = kv_heads,
                      .k_dim = head_dim,
                      .v_dim = head_dim,

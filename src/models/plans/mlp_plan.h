@@ -12,6 +12,7 @@ struct MlpPlan {
   int intermediate = 0;
   Activation activation = Activation::kSilu;
   bool bias = false;
+  bool fused = false;  // gate and up are one matrix, "gate_up_proj"
 
   std::string describe() const;  // for people
   uint64_t parameters(int hidden) const;

@@ -9,6 +9,7 @@ namespace octavo::server {
 
 std::vector<Endpoint> completion_endpoints();  // completions.cpp
 std::vector<Endpoint> chat_endpoints();        // chat.cpp
+std::vector<Endpoint> embedding_endpoints();   // embeddings.cpp
 std::vector<Endpoint> model_endpoints();       // models.cpp
 std::vector<Endpoint> token_endpoints();       // tokenize.cpp
 std::vector<Endpoint> health_endpoints();      // health.cpp

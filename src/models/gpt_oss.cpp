@@ -1,0 +1,61 @@
+// gpt-oss: biases everywhere, a sink per query head, every other layer with a window, and experts
+// with a bounded activation.
+#include <fmt/format.h>
+
+#include "models/families.h"
+#include "models/llama_like.h"
+
+namespace octavo {
+namespace {
+
+MoePlan plan_experts(const Config& config) {
+  MoePlan plan;
+  plan.choice.experts = config.integer("num_local_experts", 1, 1 << 16);
+  plan.choice.top_k = config.integer_or("num_experts_per_tok", 4, 1, plan.choice.experts);
+  plan.choice.score = ExpertScore::kSoftmaxOfChosen;
+  plan.intermediate = config.integer("intermediate_size", 8, 1 << 22);
+  plan.activation = Activation::kBoundedSilu;
+  if (config.number_or("swiglu_limit", 7) != 7) config.fail("swiglu_limit", "must be 7");
+  plan.expert_bias = true;
+  plan.router_bias = true;
+  plan.interleaves_gate_up = true;
+  plan.names.router = "router";
+  plan.names.stack = "experts";
+  return plan;
+}
+
+// By layer; without layer_types every other one, from the first on.
+std::vector<bool> windowed_layers(const Config& config, size_t layers) {
+  std::vector<bool> windowed(layers);
+  const std::vector<std::string> types = config.texts("layer_types");
+  if (!types.empty() && types.size() != layers)
+    config.fail("layer_types", "does not have one entry per layer");
+  for (size_t i = 0; i < layers; ++i) {
+    const std::string type = !types.empty() ? types[i]
+                             : i % 2 == 0   ? "sliding_attention"
+                                            : "full_attention";
+    if (type != "sliding_attention" && type != "full_attention")
+      config.fail("layer_types", fmt::format("has \"{}\", which is not known", type));
+    windowed[i] = type == "sliding_attention";
+  }
+  return windowed;
+}
+
+}  // namespace
+
+DecoderPlan plan_gpt_oss(const Config& config) {
+  DecoderPlan plan = plan_llama_like(config, "gpt_oss");
+  const MoePlan experts = plan_experts(config);
+  const bool bias = config.boolean_or("attention_bias", true);
+  const std::vector<bool> windowed = windowed_layers(config, plan.layers.size());
+  for (size_t i = 0; i < plan.layers.size(); ++i) {
+    AttentionPlan& attention = plan.layers[i].attention();
+    attention.qkv_bias = attention.output_bias = bias;
+    attention.sinks = true;
+    if (windowed[i]) attention.window = config.integer_or("sliding_window", 128, 1);
+    plan.layers[i].ffn = experts;
+  }
+  return plan;
+}
+
+}  // namespace octavo

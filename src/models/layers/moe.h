@@ -1,0 +1,35 @@
+// moe.h - a mixture of experts: a router, experts, and one that all tokens share.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "kernels/expert_mlp.h"
+#include "models/decoder_plan.h"
+#include "models/layers/mlp.h"
+#include "models/layers/projection.h"
+#include "models/layers/sublayer.h"
+
+namespace octavo {
+
+class Moe : public Sublayer {
+ public:
+  // `prefix`: "model.layers.3.mlp".
+  Moe(const MoePlan& plan, int hidden, const std::string& prefix, WeightSource& source);
+
+  mx::array forward(const mx::array& x, const Surroundings& around,
+                    ForwardContext& context) const override;
+
+ private:
+  // x: normed rows. In float32, whatever the model's dtype.
+  Routing route(const mx::array& x, KernelPath path) const;
+
+  ExpertChoice choice_;
+  Projection router_;
+  std::optional<mx::array> choice_bias_;  // [experts] float32
+  ExpertMlp experts_;
+  std::optional<Mlp> shared_;
+  std::optional<Weight> shared_gate_;  // [1, hidden]
+};
+
+}  // namespace octavo

@@ -1,0 +1,52 @@
+#include "models/plans/moe_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/widen.h"
+
+namespace octavo {
+
+std::string MoePlan::describe() const {
+  const std::string shared =
+      shared_intermediate > 0 ? fmt::format(" and a shared one of {}", shared_intermediate) : "";
+  return fmt::format("{} of {} experts of {}{}", choice.top_k, choice.experts, intermediate,
+                     shared);
+}
+
+uint64_t MoePlan::expert_parameters(int hidden) const {
+  const uint64_t biases = expert_bias ? 2 * widen(intermediate) + widen(hidden) : 0;
+  return 3 * widen(hidden) * widen(intermediate) + biases;
+}
+
+uint64_t MoePlan::parameters(int hidden) const {
+  const int unused = choice.experts - choice.top_k;
+  return active_parameters(hidden) + widen(unused) * expert_parameters(hidden);
+}
+
+uint64_t MoePlan::active_parameters(int hidden) const {
+  const uint64_t biases = widen(router_bias + choice_bias) * widen(choice.experts);
+  const uint64_t router = widen(hidden) * widen(choice.experts) + biases;
+  const uint64_t shared = 3 * widen(hidden) * widen(shared_intermediate);
+  return router + shared + (shared_gate ? widen(hidden) : 0) +
+         widen(choice.top_k) * expert_parameters(hidden);
+}
+
+double MoePlan::expected_share(uint64_t tokens) const {
+  const double missed = 1 - static_cast<double>(choice.top_k) / choice.experts;
+  return 1 - std::pow(missed, static_cast<double>(tokens));
+}
+
+// The normed row; logits, ids and weights in 32 bits; what the shared one makes and gives.
+uint64_t MoePlan::row_elements(int hidden) const {
+  const uint64_t shared = shared_intermediate > 0 ? widen(shared_intermediate + hidden) : 0;
+  return widen(hidden) + 2 * widen(choice.experts + 2 * choice.top_k + 1) + shared;
+}
+
+uint64_t MoePlan::widest_input(int hidden) const {
+  return widen(std::max({hidden, intermediate, shared_intermediate}));
+}
+
+}  // namespace octavo

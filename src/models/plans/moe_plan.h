@@ -1,0 +1,51 @@
+// moe_plan.h - a mixture of gated experts as data. No MLX.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/activation_kind.h"
+#include "kernels/expert_choice.h"
+
+namespace octavo {
+
+// What the parts are called in a checkpoint, below the feed-forward's own name. Experts may stand
+// in one tensor per matrix ("switch_mlp.gate_proj"), in one that holds gate and up
+// ("experts.gate_up_proj"), or in a module each ("experts.7.gate_proj").
+struct MoeNames {
+  std::string router = "gate";
+  std::string choice_bias = "gate.e_score_correction_bias";
+  std::string stack = "switch_mlp";  // as mlx-lm converts: gate_proj, up_proj, down_proj below it
+  std::string experts = "experts";   // as published: gate_up_proj and down_proj, or a number, below
+  std::string expert_gate = "gate_proj";  // below that number
+  std::string expert_up = "up_proj";
+  std::string expert_down = "down_proj";
+  std::string shared = "shared_experts";
+  std::string shared_gate = "shared_expert_gate";
+};
+
+struct MoePlan {
+  ExpertChoice choice = {};
+  int intermediate = 0;  // of each expert
+  Activation activation = Activation::kSilu;
+  bool expert_bias = false;     // on each expert's three products
+  bool router_bias = false;     // on the logits
+  bool choice_bias = false;     // on the scores experts are picked by
+  int shared_intermediate = 0;  // > 0: an MLP that every token meets beside its experts
+  bool shared_gate = false;     // and which counts sigmoid of a projection
+  bool interleaves_gate_up =
+      false;  // in a joined tensor: row by row, else the one behind the other
+  MoeNames names = {};
+
+  std::string describe() const;  // for people
+  uint64_t parameters(int hidden) const;
+  // Of those, what one token meets.
+  uint64_t active_parameters(int hidden) const;
+  uint64_t expert_parameters(int hidden) const;  // of one expert
+  // The share of the experts that a step of so many tokens is expected to read.
+  double expected_share(uint64_t tokens) const;
+  uint64_t row_elements(int hidden) const;
+  uint64_t widest_input(int hidden) const;
+};
+
+}  // namespace octavo

@@ -1,0 +1,37 @@
+// weight_view.h - a checkpoint's tensors as the matrices they hold. No MLX.
+#pragma once
+
+#include <vector>
+
+#include "kernels/weight_format.h"
+#include "models/format/tensor_view.h"
+
+namespace octavo {
+
+// The tensors of one matrix, or of a stack of matrices.
+struct MatrixTensors {
+  const TensorView* numbers = nullptr;
+  const TensorView* scales = nullptr;  // MLX quantisation
+  const TensorView* biases = nullptr;  // affine only
+
+  // Those that are there.
+  std::vector<const TensorView*> all() const;
+};
+
+struct MatrixShape {
+  int rows;
+  int cols;
+  int count = 0;  // > 0: so many, the tensors have one more axis in front
+};
+
+// The matrix, or the first of the stack. Throws SetupError where types or shapes do not fit.
+WeightView weight_view(const MatrixTensors& tensors, const MatrixShape& shape);
+
+// Matrix `index` of the stack that `first` begins.
+WeightView stacked(const WeightView& first, int64_t index);
+
+// A tensor of plain floats, of exactly this shape.
+void expect_shape(const TensorView& tensor, const std::vector<int64_t>& shape);
+DType expect_float(const TensorView& tensor);
+
+}  // namespace octavo

@@ -1,0 +1,23 @@
+// embedding_format.h - answers of /v1/embeddings, as OpenAI writes them.
+#pragma once
+
+#include "server/answer_format.h"
+#include "server/embedding_call.h"
+
+namespace octavo::server {
+
+class EmbeddingFormat : public WholeFormat {
+ public:
+  EmbeddingFormat(const ServedModel& model, const EmbeddingJob& job) : model_(model), job_(job) {}
+
+  // Throws RequestError(500) when a vector is not finite.
+  std::string whole(const std::vector<AnswerEvent>& answers, const Usage& usage) override;
+
+ private:
+  const ServedModel& model_;
+  const EmbeddingJob& job_;
+};
+
+Json embedding_schema();
+
+}  // namespace octavo::server

@@ -1,0 +1,31 @@
+// POST /v1/embeddings
+#include <chrono>
+
+#include "server/embedding_format.h"
+#include "server/endpoints/endpoints.h"
+#include "server/json_request.h"
+
+namespace octavo::server {
+namespace {
+
+Awaitable<void> embed(ServerContext& context, Exchange& exchange) {
+  const auto arrival = std::chrono::steady_clock::now();
+  const Place place(context);
+  const auto prepare = [&](const Json& body) { return prepare_embedding(body, context.model); };
+  EmbeddingJob job = co_await with_json_body(context, exchange, prepare);
+  if (job.id.empty()) job.id = exchange.request().id;
+  EmbeddingFormat format(context.model, job);
+  co_await answer_at_once(context, exchange, job, format, arrival);
+}
+
+}  // namespace
+
+std::vector<Endpoint> embedding_endpoints() {
+  return {{.method = "POST",
+           .path = "/v1/embeddings",
+           .handler = embed,
+           .doc = json_operation("Vectors of texts", schema_of(embedding_fields()),
+                                 embedding_schema())}};
+}
+
+}  // namespace octavo::server

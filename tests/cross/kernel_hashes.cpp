@@ -3,6 +3,7 @@
 // OCTAVO_ISA=avx2. Links no MLX: tools/test_neon.sh cross-compiles it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <string>
@@ -10,8 +11,10 @@
 #include <vector>
 
 #include "base/half.h"
+#include "kernels/cpu/causal_conv.h"
 #include "kernels/cpu/expert_mlp.h"
 #include "kernels/cpu/expert_routing.h"
+#include "kernels/cpu/gated_delta.h"
 #include "kernels/cpu/latent_write.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/cpu/logprobs.h"
@@ -234,6 +237,82 @@ void hash_experts(Random& random, DType dtype, ExpertScore score) {
   print_hash(fmt::format("experts {} {}", name_of(dtype), static_cast<int>(score)), out);
 }
 
+// A convolution and the delta rule behind it: two sequences, of which one begins.
+void hash_states(Random& random, DType dtype, int k_dim, int v_dim) {
+  constexpr int64_t kTokens = 75, kKeyHeads = 2, kHeads = 6;
+  constexpr int64_t kSequences = 2;
+  const int64_t channels = 2 * kKeyHeads * k_dim + kHeads * v_dim;
+  const int64_t width = channels + kHeads * v_dim + 2 * kHeads;
+  cpu::StateBatch batch;
+  batch.geometry = {.columns = kHeads + 1,
+                    .heads = kHeads,
+                    .k_dim = k_dim,
+                    .v_dim = v_dim,
+                    .conv_rows = 3,
+                    .conv_units = static_cast<int>(channels / 16),
+                    .unit_channels = 16,
+                    .conv_dtype = dtype,
+                    .conv_column = kHeads,
+                    .units_per_page = static_cast<int>(channels / 16)};
+  const std::vector<int32_t> starts = {0, 70, kTokens};
+  // The first begins, in pages 0 to 6; the second goes on in the pages behind them.
+  std::vector<int32_t> table(7, -1);
+  for (int32_t page : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 7, 8, 9, 10, 11, 12, 13})
+    table.push_back(page);
+  batch.cu_seqlens_q = starts.data();
+  batch.table = table.data();
+  batch.sequences = kSequences;
+  batch.page_count = kSequences * batch.geometry.columns;
+  batch.page_stride = static_cast<int64_t>(
+      std::max(batch.geometry.head_bytes(),
+               batch.geometry.unit_bytes() * static_cast<size_t>(channels / 16)));
+  std::vector<std::byte> pages(static_cast<size_t>(batch.page_count * batch.page_stride));
+  batch.pages = pages.data();
+  for (int64_t page = 7; page < batch.page_count; ++page) {
+    const DType kept = page < 13 ? DType::kFloat32 : dtype;
+    const auto values =
+        numbers(random, static_cast<size_t>(batch.page_stride) / size_of(kept), kept);
+    std::copy(values.begin(), values.end(), batch.pages + page * batch.page_stride);
+  }
+  const auto joined = numbers(random, static_cast<size_t>(kTokens * width), dtype);
+  const auto taps = numbers(random, static_cast<size_t>(4 * channels), dtype);
+  std::vector<std::byte> qkv(static_cast<size_t>(kTokens * channels) * size_of(dtype));
+  cpu::causal_conv(batch, {.x = joined.data(),
+                           .x_stride = width * static_cast<int64_t>(size_of(dtype)),
+                           .dtype = dtype,
+                           .channels = channels,
+                           .past_rows = 3,
+                           .taps = taps.data(),
+                           .weight_dtype = dtype,
+                           .silu = true,
+                           .out = qkv.data()});
+  std::vector<float> rates(kHeads), steps(kHeads);
+  for (auto& rate : rates) rate = random.number() - 2;
+  for (auto& step : steps) step = random.number();
+  const auto norm = numbers(random, static_cast<size_t>(v_dim), dtype);
+  std::vector<std::byte> out(static_cast<size_t>(kTokens * kHeads * v_dim) * size_of(dtype));
+  cpu::gated_delta(batch, {.qkv = qkv.data(),
+                           .qkv_stride = channels,
+                           .gates = joined.data(),
+                           .gates_stride = width,
+                           .z_column = channels,
+                           .a_column = channels + kHeads * v_dim + kHeads,
+                           .b_column = channels + kHeads * v_dim,
+                           .dtype = dtype,
+                           .key_heads = kKeyHeads,
+                           .value_heads = kHeads,
+                           .k_dim = k_dim,
+                           .v_dim = v_dim,
+                           .a_log = rates.data(),
+                           .dt_bias = steps.data(),
+                           .norm = norm.data(),
+                           .norm_dtype = dtype,
+                           .norm_eps = 1e-6f,
+                           .out = out.data()});
+  print_hash(fmt::format("convolution {} {}", name_of(dtype), channels), qkv);
+  print_hash(fmt::format("gated delta {} {}x{}", name_of(dtype), k_dim, v_dim), out);
+}
+
 void hash_latent(Random& random, DType dtype) {
   constexpr int kHeads = 6, kRank = 48, kRope = 16, kPlain = 40;
   OneSequence sequence({.kv_heads = 1,
@@ -318,6 +397,8 @@ void run() {
       hash_linear(random, format, 0, DType::kFloat32, dtype);
     for (auto score : {ExpertScore::kSoftmax, ExpertScore::kSigmoid, ExpertScore::kSoftmaxOfChosen})
       hash_experts(random, dtype, score);
+    hash_states(random, dtype, 64, 80);
+    hash_states(random, dtype, 256, 48);
     for (KvFormat format : {KvFormat::kPlain, KvFormat::kInt8}) {
       hash_attention(random, dtype, format, 64, 64, 0, 0);
       hash_attention(random, dtype, format, 72, 40, 128, 50);

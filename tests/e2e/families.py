@@ -68,5 +68,7 @@ CASES = {
     "qwen3.5": Case("qwen3.5", "qwen3_5", "Qwen3.5 0.8B to 27B", "a text part beside others, tied"),
     "qwen3.5-text": Case("qwen3.5-text", "qwen3_5", "Qwen3.5, text only", "biases on attention, output not tied"),
     "qwen3.5-mlx": Case("qwen3.5-mlx", "qwen3_5", "Qwen3.5, converted by mlx-lm", "turned convolutions, norms with one"),
+    "qwen3.5-mlx-4bit": Case("qwen3.5-mlx", "qwen3_5", "Qwen3.5, quantised by mlx-lm", "4 bits in groups of 32",
+                             {"format": "mlx", "group_size": 32}),
     "qwen3-next-dense": Case("qwen3-next-dense-mlx", "qwen3_next", "Qwen3-Next", "projections joined by key head"),
 }

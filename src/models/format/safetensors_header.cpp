@@ -58,6 +58,13 @@ class HeaderReader : public JsonEvents {
     return true;
   }
 
+  // MLX writes this where it has nothing to say.
+  bool null() override {
+    if (place_ != Place::kMetadataValue) unexpected("null");
+    place_ = Place::kTop;
+    return true;
+  }
+
   bool string(string_t& text) override {
     if (place_ == Place::kMetadata) {
       header_.metadata.emplace(metadata_key_, text);

@@ -52,6 +52,11 @@ TEST(Safetensors, ReadsTensorsInTheOrderOfTheirData) {
   EXPECT_EQ(parsed.metadata.at("format"), "pt");
 }
 
+TEST(Safetensors, MetadataMayBeNull) {  // as MLX writes it
+  const auto file = exact(safetensors_file(R"({"__metadata__":null})", 0));
+  EXPECT_TRUE(parse_safetensors(file, "m").metadata.empty());
+}
+
 TEST(Safetensors, AFileWithoutTensorsIsValid) {
   const auto file = exact(safetensors_file("{}", 0));
   EXPECT_TRUE(parse_safetensors(file, "m").tensors.empty());
@@ -226,6 +231,7 @@ const CorruptFile kEntries[] = {
          R"("b":{"dtype":"U8","shape":[4],"data_offsets":[5,9]}})",
          9),
      "a hole"},
+    {"TensorIsNull", raw(R"({"a":null})"), "tensor \"a\": null is not allowed"},
     {"MetadataIsAString", raw(R"({"__metadata__":"pt"})"), "__metadata__: a string is not allowed"},
     {"MetadataValueIsANumber", raw(R"({"__metadata__":{"a":1}})"),
      "__metadata__: a number is not allowed"},

@@ -14,15 +14,31 @@
 namespace octavo::bench {
 namespace {
 
-constexpr int kQHeads = 16;
-constexpr int kKvHeads = 8;
-constexpr int kHeadDim = 128;
-const AttentionOptions kOptions = {.scale = 1 / std::sqrt(static_cast<float>(kHeadDim))};
+struct Heads {
+  int q;
+  int kv;
+  int k_dim;
+  int v_dim;
+  bool values_in_keys = false;
+
+  AttentionOptions options() const { return {.scale = 1 / std::sqrt(static_cast<float>(k_dim))}; }
+  // What a token adds to the cache, in bytes.
+  int token_bytes() const { return 2 * kv * (values_in_keys ? k_dim : k_dim + v_dim); }
+  std::string text() const {
+    return values_in_keys ? fmt::format("latent {}/{}x{}", q, k_dim, v_dim)
+                          : fmt::format("{}/{}x{}", q, kv, k_dim);
+  }
+};
+constexpr Heads kGrouped{.q = 16, .kv = 8, .k_dim = 128, .v_dim = 128};
+// DeepSeek-V2-Lite and V3.
+constexpr Heads kLatent{.q = 16, .kv = 1, .k_dim = 576, .v_dim = 512, .values_in_keys = true};
+constexpr Heads kManyLatent{.q = 128, .kv = 1, .k_dim = 576, .v_dim = 512, .values_in_keys = true};
 
 struct Shape {
   int sequences;
   int context;  // tokens of each sequence
   int rows;     // of each sequence in the batch, its last ones
+  Heads heads = kGrouped;
 };
 
 mx::array ints(const std::vector<int>& values, const mx::Shape& shape) {
@@ -46,12 +62,15 @@ BatchLayout layout_of(const Shape& shape, int rows) {
 class PagedLayers {
  public:
   PagedLayers(const Shape& shape, const mx::array& k, const mx::array& v, int layers)
-      : layout_(layout_of(shape, shape.rows)), tables_(make_tables(shape)) {
+      : options_(shape.heads.options()),
+        layout_(layout_of(shape, shape.rows)),
+        tables_(make_tables(shape)) {
     const PageGeometry geometry{.block_tokens = kBlockTokens,
-                                .kv_heads = kKvHeads,
-                                .k_dim = kHeadDim,
-                                .v_dim = kHeadDim,
-                                .dtype = DType::kBFloat16};
+                                .kv_heads = shape.heads.kv,
+                                .k_dim = shape.heads.k_dim,
+                                .v_dim = shape.heads.v_dim,
+                                .dtype = DType::kBFloat16,
+                                .values_in_keys = shape.heads.values_in_keys};
     const BatchLayout whole = layout_of(shape, shape.context);
     for (int i = 0; i < layers; ++i) {
       KvPages pages{make_device_buffer(
@@ -65,7 +84,7 @@ class PagedLayers {
 
   mx::array attend(const mx::array& q) {
     const KvPages& layer = layers_[next_++ % layers_.size()];
-    return paged_attention(q, layer, layout_, tables_, kOptions);
+    return paged_attention(q, layer, layout_, tables_, options_);
   }
 
  private:
@@ -79,6 +98,7 @@ class PagedLayers {
     return ints(ids, {shape.sequences, columns});
   }
 
+  AttentionOptions options_;
   BatchLayout layout_;
   mx::array tables_;
   std::vector<KvPages> layers_;
@@ -92,18 +112,20 @@ Contender mlx_attention(const Shape& shape, const mx::array& q, const mx::array&
   // [sequences * rows, heads, dim] to one [1, heads, rows, dim] per sequence
   auto split = [&](const mx::array& all, int heads, int rows) {
     const mx::array by_head =
-        mx::transpose(mx::reshape(all, {shape.sequences, rows, heads, kHeadDim}), {0, 2, 1, 3});
+        mx::transpose(mx::reshape(all, {shape.sequences, rows, heads, all.shape(2)}), {0, 2, 1, 3});
     std::vector<mx::array> out = mx::split(mx::contiguous(by_head), shape.sequences, 0);
     for (auto& part : out) part = mx::contiguous(part);
     mx::eval(out);
     return out;
   };
-  return [qs = split(q, kQHeads, shape.rows), ks = split(k, kKvHeads, shape.context),
-          vs = split(v, kKvHeads, shape.context), causal = shape.rows > 1](int calls) {
+  const Heads& heads = shape.heads;
+  return [qs = split(q, heads.q, shape.rows), ks = split(k, heads.kv, shape.context),
+          vs = split(v, heads.kv, shape.context), causal = shape.rows > 1,
+          scale = heads.options().scale](int calls) {
     std::vector<mx::array> outs;
     for (int i = 0; i < calls; ++i) {
       for (size_t s = 0; s < qs.size(); ++s) {
-        outs.push_back(mx::fast::scaled_dot_product_attention(qs[s], ks[s], vs[s], kOptions.scale,
+        outs.push_back(mx::fast::scaled_dot_product_attention(qs[s], ks[s], vs[s], scale,
                                                               causal ? "causal" : ""));
       }
     }
@@ -114,21 +136,24 @@ Contender mlx_attention(const Shape& shape, const mx::array& q, const mx::array&
 // K and V of every token once; two products of each row with the tokens it sees.
 Work work_of(const Shape& shape) {
   const double seen = shape.rows * (shape.context - (shape.rows - 1) / 2.0);
-  return {.bytes = 2.0 * 2 * shape.sequences * shape.context * kKvHeads * kHeadDim,
-          .flops = 4.0 * shape.sequences * kQHeads * kHeadDim * seen};
+  const Heads& heads = shape.heads;
+  return {.bytes = 1.0 * shape.sequences * shape.context * heads.token_bytes(),
+          .flops = 2.0 * shape.sequences * heads.q * (heads.k_dim + heads.v_dim) * seen};
 }
 
 void bench_shape(CaseRunner& runner, const char* kind, const Shape& shape) {
-  const CaseName name{"paged_attention",
-                      fmt::format("{} {}x{} {}/{}x{}", kind, shape.sequences, shape.context,
-                                  kQHeads, kKvHeads, kHeadDim),
-                      "bfloat16"};
+  const CaseName name{
+      "paged_attention",
+      fmt::format("{} {}x{} {}", kind, shape.sequences, shape.context, shape.heads.text()),
+      "bfloat16"};
   if (!runner.wants(name)) return;
   const Work work = work_of(shape);
   const int tokens = shape.sequences * shape.context;
-  const mx::array k = spread_array({tokens, kKvHeads, kHeadDim}, mx::bfloat16);
-  const mx::array v = spread_array({tokens, kKvHeads, kHeadDim}, mx::bfloat16);
-  const mx::array q = spread_array({shape.sequences * shape.rows, kQHeads, kHeadDim}, mx::bfloat16);
+  const Heads& heads = shape.heads;
+  const mx::array k = spread_array({tokens, heads.kv, heads.k_dim}, mx::bfloat16);
+  const mx::array v = spread_array({tokens, heads.kv, heads.v_dim}, mx::bfloat16);
+  const mx::array q =
+      spread_array({shape.sequences * shape.rows, heads.q, heads.k_dim}, mx::bfloat16);
   auto layers = std::make_shared<PagedLayers>(shape, k, v, runner.cold_copies(work.bytes));
   Case c{.name = name,
          .work = work,
@@ -151,6 +176,12 @@ void bench_attention(CaseRunner& runner) {
   } else {
     bench_shape(runner, "decode", {.sequences = 32, .context = 1024, .rows = 1});
     bench_shape(runner, "prefill", {.sequences = 1, .context = 4096, .rows = 4096});
+    for (const Heads& heads : {kLatent, kManyLatent}) {
+      bench_shape(runner, "decode", {.sequences = 32, .context = 1024, .rows = 1, .heads = heads});
+      bench_shape(runner, "decode", {.sequences = 1, .context = 4096, .rows = 1, .heads = heads});
+    }
+    bench_shape(runner, "prefill",
+                {.sequences = 1, .context = 2048, .rows = 2048, .heads = kLatent});
   }
 }
 

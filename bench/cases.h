@@ -11,6 +11,7 @@ namespace octavo::bench {
 void bench_linear(CaseRunner& runner);
 void bench_attention(CaseRunner& runner);
 void bench_experts(CaseRunner& runner);
+void bench_states(CaseRunner& runner);
 void bench_small_ops(CaseRunner& runner);
 
 // Evenly spread in [-1, 1), evaluated; the same numbers for the same shape.

@@ -11,6 +11,7 @@ std::vector<KernelResult> bench_kernels(const KernelOptions& options) {
   bench_linear(runner);
   bench_attention(runner);
   bench_experts(runner);
+  bench_states(runner);
   bench_small_ops(runner);
   if (runner.results().empty()) {
     throw SetupError("--filter " + options.filter +

@@ -4,6 +4,7 @@
 
 #include "base/overloaded.h"
 #include "base/widen.h"
+#include "models/checkpoint_fit.h"
 
 namespace octavo::bench {
 namespace {
@@ -30,7 +31,8 @@ uint64_t visible(const Rows& rows, int window) {
 }
 
 Work attention_work(const AttentionPlan& a, const SoftmaxSpec& spec, int hidden, const Rows& rows) {
-  const uint64_t matrices = widen(hidden) * widen(2 * a.heads + 2 * a.kv_heads) * widen(a.head_dim);
+  const int columns = (a.output_gate ? 3 : 2) * a.heads + 2 * a.kv_heads;
+  const uint64_t matrices = widen(hidden) * widen(columns) * widen(a.head_dim);
   // Each query head meets each visible position twice: q k and p v.
   const uint64_t scores = visible(rows, a.window) * 2 * widen(a.heads) * widen(a.head_dim);
   // The first row sees the farthest back.
@@ -54,6 +56,10 @@ Work delta_work(const GatedDeltaPlan& d, const StateSpec& spec, int hidden, cons
   const uint64_t state = widen(d.value_heads) * widen(d.k_dim) * widen(d.v_dim) * 7 / 2;
   // A state is read and written, however many rows there are.
   return {rows.sequences * rows.rows * (matrices + state), 2 * rows.sequences * spec.bytes()};
+}
+
+Work conv_work(const ShortConvPlan& c, const StateSpec& spec, int hidden, const Rows& rows) {
+  return {rows.sequences * rows.rows * c.parameters(hidden), 2 * rows.sequences * spec.bytes()};
 }
 
 // One expert's, or all of a layer's in one tensor.
@@ -82,6 +88,9 @@ StepCost step_cost(const ModelDescription& model, uint64_t weight_bytes, const R
             },
             [&](const MlaPlan& a) {
               return mla_work(a, std::get<SoftmaxSpec>(specs[i]), plan.hidden, rows);
+            },
+            [&](const ShortConvPlan& c) {
+              return conv_work(c, std::get<StateSpec>(specs[i]), plan.hidden, rows);
             },
             [&](const GatedDeltaPlan& d) {
               return delta_work(d, std::get<StateSpec>(specs[i]), plan.hidden, rows);
@@ -121,9 +130,11 @@ StepWeights step_weights(const Checkpoint& checkpoint, const DecoderPlan& plan) 
   for (const auto& layer : plan.layers)
     if (layer.moe() != nullptr) weights.moe = *layer.moe();
   for (const TensorView& tensor : checkpoint.tensors()) {
+    if (!reads_tensor(plan, checkpoint, tensor.name)) continue;
     const bool embedding =
-        tensor.name.starts_with("model.embed_tokens.") || tensor.name == "token_embd.weight";
-    const bool head = tensor.name.starts_with("lm_head.") || tensor.name == "output.weight";
+        tensor.name.starts_with(plan.tensor("embed_tokens.")) || tensor.name == "token_embd.weight";
+    const bool head =
+        tensor.name.starts_with(plan.head_name + ".") || tensor.name == "output.weight";
     if (plan.tied_embeddings ? head : embedding) continue;
     (is_expert(tensor.name) ? weights.experts : weights.always) += tensor.bytes.size();
   }

@@ -14,8 +14,10 @@ work=build/neon
 mkdir -p "$work"
 sources=(tests/cross/kernel_hashes.cpp src/base/{compute_pool,error,dtype}.cpp
   src/kernels/{packed_weight,weight_format,gguf_blocks}.cpp
-  src/kernels/cpu/{isa,linear,scratch,convert,page_layout,paged_attention,qkv_write}.cpp
+  src/kernels/cpu/{isa,linear,scratch,convert,page_layout,paged_attention,qkv_write,token_rows}.cpp
+  src/kernels/cpu/{head_linear,latent_write}.cpp
   src/kernels/cpu/{expert_mlp,expert_routing,expert_rows,strip_claims}.cpp
+  src/kernels/cpu/{causal_conv,gated_delta,state_batch}.cpp
   src/kernels/cpu/{cut,logit_rules,sample,logprobs}.cpp
   src/kernels/cpu/simd/isa_scalar.cpp)
 flags=(-std=c++20 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -Isrc -pthread

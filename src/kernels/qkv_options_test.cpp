@@ -1,5 +1,5 @@
 // What qkv_write can do beside the norm of each head: norms over whole rows, values normed or taken
-// from the keys, a scale by position, and queries without keys.
+// from the keys, a scale by position, columns before the q heads, and queries without keys.
 #include "base/compute_pool.h"
 #include "kernels/isa_scope.h"
 #include "kernels/paged_fixture.h"
@@ -59,6 +59,12 @@ std::vector<Variant> variants(std::mt19937& random, int dim, mx::Dtype dtype) {
         .rope_magnitude = 1.1f,
         .position_beta = 0.1f,
         .position_period = 8}},
+      {"behind other columns",
+       {.q_heads = kQHeads,
+        .first_column = 24,
+        .q_norm = weights(dim),
+        .k_norm = weights(dim),
+        .inverse_frequencies = frequencies}},
       {"scale by position alone",
        {.q_heads = kQHeads, .position_beta = 0.5f, .position_period = 3}},
   };
@@ -68,8 +74,8 @@ mx::array random_rows(std::mt19937& random, const PagedCase& c, const QkvOptions
                       int rows) {
   const PageGeometry& g = c.geometry;
   const int kv_width = options.values_are_keys ? g.k_dim : g.k_dim + g.v_dim;
-  return random_array(random, {rows, kQHeads * g.k_dim + g.kv_heads * kv_width},
-                      mlx_dtype(g.dtype));
+  const int width = options.first_column + kQHeads * g.k_dim + g.kv_heads * kv_width;
+  return random_array(random, {rows, width}, mlx_dtype(g.dtype));
 }
 
 float tolerance_of(DType dtype) {

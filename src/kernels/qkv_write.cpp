@@ -17,6 +17,7 @@ namespace {
 // frequencies if there is a rotation.
 struct QkvSwitches {
   int q_heads;
+  int first_column;
   bool normed, norms_rows, norms_values;
   float eps;
   bool rotated;
@@ -26,6 +27,7 @@ struct QkvSwitches {
 
   QkvSwitches(const QkvOptions& options, int head_dim)
       : q_heads(options.q_heads),
+        first_column(options.first_column),
         normed(options.q_norm.has_value()),
         norms_rows(normed && options.q_norm->shape(0) != head_dim),
         norms_values(options.v_norm),
@@ -97,7 +99,7 @@ class QkvWrite : public KernelPrimitive {
     args.q_dim = geometry_.k_dim;
     args.q_stride = args.k_stride = args.v_stride = qkv.shape(1);
     const auto width = static_cast<int64_t>(size_of(geometry_.dtype));
-    const auto* first = qkv.data<std::byte>();
+    const auto* first = qkv.data<std::byte>() + switches_.first_column * width;
     args.q = first;
     args.k = first + switches_.q_heads * geometry_.k_dim * width;
     args.v = switches_.values_are_keys
@@ -170,7 +172,8 @@ QkvWritten qkv_write(const KvPages& pages, const mx::array& qkv, const BatchLayo
   check_options(g, options);
   const int v_width = options.values_are_keys ? 0 : g.v_dim;
   const int width = options.q_heads * g.k_dim + g.kv_heads * (g.k_dim + v_width);
-  OCTAVO_CHECK((qkv.shape() == mx::Shape{layout.tokens(), width}) && dtype_of(qkv) == g.dtype);
+  OCTAVO_CHECK((qkv.shape() == mx::Shape{layout.tokens(), options.first_column + width}));
+  OCTAVO_CHECK(options.first_column >= 0 && dtype_of(qkv) == g.dtype);
   if (pages.path == KernelPath::kReference) {
     return reference::qkv_write(pages, qkv, layout, block_tables, options);
   }

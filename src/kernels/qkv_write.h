@@ -9,6 +9,7 @@ namespace octavo {
 
 struct QkvOptions {
   int q_heads = 0;
+  int first_column = 0;  // of qkv's rows, where the q heads begin
   // RMS norm before the rotation: [k_dim] of each head, or [heads * k_dim] of all heads together.
   std::optional<mx::array> q_norm = {};
   std::optional<mx::array> k_norm = {};  // given when q_norm is, of the same type and kind
@@ -29,8 +30,8 @@ struct QkvWritten {
 
 // Norms and rotates q and k, and writes k and v into the pages in place. Values are rounded to
 // qkv's type after each operation.
-// qkv: [T, q_heads * k_dim + kv_heads * (k_dim + v_dim)] of the geometry's dtype: the q heads, then
-// the k heads, then the v heads, if they are not the keys
+// qkv: [T, first_column + q_heads * k_dim + kv_heads * (k_dim + v_dim)] of the geometry's dtype:
+// the q heads, then the k heads, then the v heads, if they are not the keys
 QkvWritten qkv_write(const KvPages& pages, const mx::array& qkv, const BatchLayout& layout,
                      const mx::array& block_tables, const QkvOptions& options);
 

@@ -1,4 +1,5 @@
 #include "kernels/activation.h"
+#include "kernels/gate_rows.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
 #include "kernels/test_support.h"
@@ -39,6 +40,21 @@ TEST(Rope, EqualsTheReferenceAndLeavesTheRestAlone) {
                                  mx::slice(x, {0, 0, 8}, {5, 3, 12})),
               0);
   }
+}
+
+TEST(GateRows, EqualsTheReferenceOnColumnsOfWiderMatrices) {
+  std::mt19937 random(6);
+  auto before = launch_counts();
+  for (mx::Dtype dtype : kDtypes) {
+    for (Gate kind : {Gate::kPlain, Gate::kSigmoid}) {
+      const Columns x{random_array(random, {5, 360}, dtype), 9};
+      const Columns gate{random_array(random, {5, 351}, dtype), 18};
+      EXPECT_LT(largest_difference(gate_rows(x, gate, 333, kind),
+                                   gate_rows(x, gate, 333, kind, KernelPath::kReference)),
+                tolerance_of(dtype));
+    }
+  }
+  EXPECT_EQ(launch_counts()["gate_rows.cpu"], before["gate_rows.cpu"] + 6);
 }
 
 TEST(GatedActivation, EqualsTheReference) {

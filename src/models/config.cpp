@@ -17,6 +17,19 @@ Config read_json_file(const std::filesystem::path& path) {
   return {read_json(path), path.string()};
 }
 
+// A checkpoint of several parts (text, images) describes its language model under text_config; what
+// stands above it holds too where it does not say otherwise. The model_type remains the whole's.
+Config language_part(const Config& whole) {
+  const auto text = whole.object("text_config");
+  if (!text) return whole;
+  nlohmann::json merged = whole.json();
+  for (const char* part : {"text_config", "vision_config", "audio_config"}) merged.erase(part);
+  for (const auto& [key, value] : text->json().items()) {
+    if (key != "model_type" && !value.is_null()) merged[key] = value;
+  }
+  return {std::move(merged), whole.origin()};
+}
+
 }  // namespace
 
 nlohmann::json read_json(const std::filesystem::path& path) {
@@ -122,7 +135,7 @@ std::optional<Config> Config::object(const std::string& key) const {
 
 Config read_config(const Checkpoint& checkpoint) {
   if (checkpoint.gguf() != nullptr) return config_from_gguf(checkpoint);
-  return read_json_file(checkpoint.folder() / "config.json");
+  return language_part(read_json_file(checkpoint.folder() / "config.json"));
 }
 
 std::vector<int> stop_token_ids(const Checkpoint& checkpoint, const Config& config) {

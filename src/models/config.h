@@ -48,7 +48,8 @@ class Config {
 // Of any kind, from a file of at most 16 MiB. Throws SetupError.
 nlohmann::json read_json(const std::filesystem::path& path);
 
-// config.json beside the weights, or what a GGUF's metadata says in the same names.
+// config.json beside the weights, or what a GGUF's metadata says in the same names. Of a model of
+// several parts, what is said of its language model.
 Config read_config(const Checkpoint& checkpoint);
 
 // generation_config.json's stop tokens if there is one, else the config's. May be empty.

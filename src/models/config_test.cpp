@@ -99,6 +99,55 @@ TEST(Families, SwitchesOfEachFamilyAreRead) {
   EXPECT_FALSE(plan_model(Config(json, "c")).layers[1].attention().rope.has_value());
 }
 
+Json hybrid_json() {
+  Json json = llama_json();
+  json.update({{"model_type", "qwen3_5"},
+               {"num_hidden_layers", 8},
+               {"head_dim", 64},
+               {"linear_num_key_heads", 2},
+               {"linear_num_value_heads", 6},
+               {"linear_key_head_dim", 32},
+               {"linear_value_head_dim", 48},
+               {"linear_conv_kernel_dim", 4},
+               {"rope_parameters", {{"rope_theta", 1e7}, {"partial_rotary_factor", 0.25}}}});
+  return json;
+}
+
+TEST(Families, AHybridHasAttentionInEveryFourthLayer) {
+  Json json = hybrid_json();
+  DecoderPlan plan = plan_model(Config(json, "c"));
+  for (size_t i = 0; i < plan.layers.size(); ++i)
+    EXPECT_EQ(std::holds_alternative<AttentionPlan>(plan.layers[i].mixer), i % 4 == 3) << i;
+  EXPECT_EQ(plan.ropes.at(0).inverse_frequencies.size(), 8u);  // a quarter of 64, in pairs
+  EXPECT_TRUE(plan.layers[3].attention().output_gate);
+  EXPECT_EQ(std::get<GatedDeltaPlan>(plan.layers[0].mixer).conv_channels(), 2 * 64 + 288);
+  json["layer_types"] = Json::array();
+  for (int i = 0; i < 8; ++i)
+    json["layer_types"].push_back(i < 4 ? "full_attention" : "linear_attention");
+  plan = plan_model(Config(json, "c"));
+  EXPECT_TRUE(std::holds_alternative<AttentionPlan>(plan.layers[0].mixer));
+  EXPECT_TRUE(std::holds_alternative<GatedDeltaPlan>(plan.layers[7].mixer));
+}
+
+TEST(Families, AHybridRefusesWhatItCannotCompute) {
+  const std::vector<std::pair<Json, const char*>> bad = {
+      {{{"linear_key_head_dim", 512}}, "linear_key_head_dim"},
+      {{{"linear_value_head_dim", 24}}, "linear_value_head_dim"},
+      {{{"linear_num_value_heads", 5}}, "linear_num_key_heads"},
+      {{{"linear_conv_kernel_dim", 9}}, "linear_conv_kernel_dim"},
+      {{{"layer_types", {"full_attention"}}}, "layer_types"},
+      {{{"layer_types", Json(8, "sliding_attention")}}, "layer_types"},
+      {{{"output_gate_type", "sigmoid"}}, "output_gate_type"},
+      {{{"mamba_ssm_dtype", "bfloat16"}}, "mamba_ssm_dtype"},
+      {{{"rope_parameters", {{"partial_rotary_factor", 1.5}}}}, "partial_rotary_factor"},
+  };
+  for (const auto& [change, fragment] : bad) {
+    Json json = hybrid_json();
+    json.update(change);
+    EXPECT_THAT(error_of(json), HasSubstr(fragment)) << change;
+  }
+}
+
 TEST(RopeScaling, EachKindStretchesAsItShould) {
   Json json = llama_json();
   const auto plain = plan_rope(Config(json, "c"), 16);

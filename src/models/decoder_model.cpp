@@ -4,21 +4,31 @@
 
 #include <utility>
 
-#include "base/error.h"
 #include "base/overloaded.h"
 #include "kernels/add_rows.h"
 #include "kernels/linear.h"
 #include "models/layers/attention.h"
+#include "models/layers/gated_delta.h"
 #include "models/layers/mla.h"
 #include "models/layers/mlp.h"
 #include "models/layers/moe.h"
+#include "models/layers/short_conv.h"
 
 namespace octavo {
+namespace {
+
+WeightSource& with_names_of(const DecoderPlan& plan, WeightSource& source) {
+  source.set_renames(plan.renames);
+  return source;
+}
+
+}  // namespace
 
 DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source)
     : plan_(std::move(plan)),
       dtype_(dtype),
-      embeddings_(source.matrix(plan_.tensor("embed_tokens"), plan_.vocab, plan_.hidden)),
+      embeddings_(with_names_of(plan_, source)
+                      .matrix(plan_.tensor("embed_tokens"), plan_.vocab, plan_.hidden)),
       final_norm_{source.norm(plan_.tensor("norm.weight"), plan_.hidden, plan_.norm_offset),
                   plan_.norm_eps} {
   for (const auto& rope : plan_.ropes) {
@@ -61,18 +71,22 @@ DecoderModel::Half DecoderModel::load_half(const HalfPlan& names, const std::str
 std::unique_ptr<Sublayer> DecoderModel::load_mixer(int layer, const std::string& prefix,
                                                    WeightSource& source) const {
   using Made = std::unique_ptr<Sublayer>;
-  return std::visit(Overloaded{
-                        [&](const AttentionPlan& plan) -> Made {
-                          return std::make_unique<Attention>(plan, plan_, layer, prefix, source);
-                        },
-                        [&](const GatedDeltaPlan&) -> Made {
-                          throw SetupError("gated delta layers are not there yet");
-                        },
-                        [&](const MlaPlan& plan) -> Made {
-                          return std::make_unique<Mla>(plan, plan_, layer, dtype_, prefix, source);
-                        },
-                    },
-                    plan_.layers[static_cast<size_t>(layer)].mixer);
+  return std::visit(
+      Overloaded{
+          [&](const AttentionPlan& plan) -> Made {
+            return std::make_unique<Attention>(plan, plan_, layer, prefix, source);
+          },
+          [&](const GatedDeltaPlan& plan) -> Made {
+            return std::make_unique<GatedDeltaNet>(plan, plan_, layer, prefix, source);
+          },
+          [&](const ShortConvPlan& plan) -> Made {
+            return std::make_unique<ShortConv>(plan, plan_.hidden, layer, prefix, source);
+          },
+          [&](const MlaPlan& plan) -> Made {
+            return std::make_unique<Mla>(plan, plan_, layer, dtype_, prefix, source);
+          },
+      },
+      plan_.layers[static_cast<size_t>(layer)].mixer);
 }
 
 std::unique_ptr<Sublayer> DecoderModel::load_ffn(int layer, const std::string& prefix,

@@ -13,6 +13,8 @@
 #include "models/plans/mlp_plan.h"
 #include "models/plans/moe_plan.h"
 #include "models/plans/per_layer_input_plan.h"
+#include "models/plans/short_conv_plan.h"
+#include "models/rename.h"
 #include "models/rope_scaling.h"
 
 namespace octavo {
@@ -25,7 +27,7 @@ struct HalfPlan {
 };
 
 struct LayerPlan {
-  std::variant<AttentionPlan, GatedDeltaPlan, MlaPlan> mixer = AttentionPlan{};
+  std::variant<AttentionPlan, GatedDeltaPlan, MlaPlan, ShortConvPlan> mixer = AttentionPlan{};
   std::variant<MlpPlan, MoePlan> ffn = MlpPlan{};
   std::string mixer_name = "self_attn";  // module names below the layer's prefix
   std::string ffn_name = "mlp";
@@ -48,6 +50,9 @@ struct DecoderPlan {
   int max_context = 0;
   float norm_eps = 0;
   float norm_offset = 0;  // added to every norm's weights: 1 where a checkpoint stores w of (1 + w)
+  // mlx-lm's converter adds the offset to the weights it writes. Its checkpoints are known by their
+  // convolutions, whose weights it turns to [channels, taps, 1].
+  bool mlx_adds_norm_offset = false;
   bool tied_embeddings = false;
   float embedding_scale = 1;
   float residual_scale = 1;  // on what each half of a layer adds
@@ -55,6 +60,7 @@ struct DecoderPlan {
   float final_soft_cap = 0;           // > 0: logits are capped
   std::string prefix = "model";       // of the tensors' names; empty: none
   std::string head_name = "lm_head";  // empty: no logits are wanted
+  std::vector<Rename> renames;        // where a checkpoint's names are not Llama's
   std::vector<RopePlan> ropes;
   std::vector<LayerPlan> layers;
   std::optional<PerLayerInputPlan> per_layer_input;  // in every layer, behind its two halves

@@ -20,8 +20,11 @@ constexpr auto kFamilies = std::to_array<Family>({
     {"deepseek_v2", plan_deepseek_v2},
     {"deepseek_v3", plan_deepseek_v3},
     {"gemma2", plan_gemma2},
+    {"gemma3", plan_gemma3},
+    {"gemma3_text", plan_gemma3},
     {"glm4_moe_lite", plan_glm4_moe_lite},
     {"gpt_oss", plan_gpt_oss},
+    {"lfm2", plan_lfm2},
     {"llama", plan_llama},
     {"minicpm3", plan_minicpm3},
     {"mistral", plan_mistral},
@@ -29,7 +32,10 @@ constexpr auto kFamilies = std::to_array<Family>({
     {"qwen2", plan_qwen2},
     {"qwen2_moe", plan_qwen2_moe},
     {"qwen3", plan_qwen3},
+    {"qwen3_5", plan_qwen3_5},
+    {"qwen3_5_text", plan_qwen3_5},
     {"qwen3_moe", plan_qwen3_moe},
+    {"qwen3_next", plan_qwen3_next},
     {"smollm3", plan_smollm3},
 });
 

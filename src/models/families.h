@@ -20,7 +20,9 @@ DecoderPlan plan_deepseek_v2(const Config& config);
 DecoderPlan plan_deepseek_v3(const Config& config);
 DecoderPlan plan_glm4_moe_lite(const Config& config);
 DecoderPlan plan_gemma2(const Config& config);
+DecoderPlan plan_gemma3(const Config& config);
 DecoderPlan plan_gpt_oss(const Config& config);
+DecoderPlan plan_lfm2(const Config& config);
 DecoderPlan plan_llama(const Config& config);
 DecoderPlan plan_minicpm3(const Config& config);
 DecoderPlan plan_mistral(const Config& config);
@@ -29,6 +31,8 @@ DecoderPlan plan_qwen2(const Config& config);
 DecoderPlan plan_qwen2_moe(const Config& config);
 DecoderPlan plan_qwen3(const Config& config);
 DecoderPlan plan_qwen3_moe(const Config& config);
+DecoderPlan plan_qwen3_5(const Config& config);
+DecoderPlan plan_qwen3_next(const Config& config);
 DecoderPlan plan_smollm3(const Config& config);
 
 }  // namespace octavo

@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::json;
 
 // GGUF key behind "<architecture>." and the Hugging Face name it answers to.
-constexpr std::array<std::pair<const char*, const char*>, 8> kIntegerKeys = {{
+constexpr auto kIntegerKeys = std::to_array<std::pair<const char*, const char*>>({
     {"block_count", "num_hidden_layers"},
     {"embedding_length", "hidden_size"},
     {"feed_forward_length", "intermediate_size"},
@@ -23,10 +23,13 @@ constexpr std::array<std::pair<const char*, const char*>, 8> kIntegerKeys = {{
     {"attention.key_length", "head_dim"},
     {"context_length", "max_position_embeddings"},
     {"attention.sliding_window", "sliding_window"},
-}};
+    {"expert_count", "num_experts"},
+    {"expert_used_count", "num_experts_per_tok"},
+    {"expert_feed_forward_length", "moe_intermediate_size"},
+});
 
 // Parts of a tensor's name, Hugging Face first.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kNameParts = {{
+constexpr auto kNameParts = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"model.embed_tokens.", "token_embd."},
     {"model.norm.", "output_norm."},
     {"lm_head.", "output."},
@@ -41,7 +44,15 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kNamePar
     {"mlp.gate_proj.", "ffn_gate."},
     {"mlp.up_proj.", "ffn_up."},
     {"mlp.down_proj.", "ffn_down."},
-}};
+    {"mlp.gate.", "ffn_gate_inp."},
+    {"mlp.switch_mlp.gate_proj.", "ffn_gate_exps."},
+    {"mlp.switch_mlp.up_proj.", "ffn_up_exps."},
+    {"mlp.switch_mlp.down_proj.", "ffn_down_exps."},
+    {"block_sparse_moe.gate.", "ffn_gate_inp."},
+    {"block_sparse_moe.switch_mlp.gate_proj.", "ffn_gate_exps."},
+    {"block_sparse_moe.switch_mlp.up_proj.", "ffn_up_exps."},
+    {"block_sparse_moe.switch_mlp.down_proj.", "ffn_down_exps."},
+});
 
 // rope_freqs.weight: what each frequency is divided by (llama.cpp's form of llama3 scaling).
 Json rope_factors(const TensorView& tensor) {
@@ -95,9 +106,17 @@ Config config_from_gguf(const Checkpoint& checkpoint) {
     if (id && std::find(stops.begin(), stops.end(), Json(*id)) == stops.end()) stops.push_back(*id);
   }
   config["eos_token_id"] = stops;
-  // llama.cpp files Mistral under llama; the window tells them apart.
+  // llama.cpp files Mistral and Mixtral under llama; the window and the experts tell them apart.
   if (architecture == "llama" && config.contains("sliding_window"))
     config["model_type"] = "mistral";
+  if (architecture == "llama" && config.value("num_experts", 0) > 0) {
+    config["model_type"] = "mixtral";
+    config["num_local_experts"] = config["num_experts"];
+  }
+  if (architecture == "qwen3moe") {
+    config["model_type"] = "qwen3_moe";
+    config["norm_topk_prob"] = true;  // always so there, and not in the file
+  }
   return {std::move(config), gguf.file_name()};
 }
 

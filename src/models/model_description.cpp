@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "kernels/cpu/expert_mlp.h"
 #include "kernels/cpu/linear.h"
+#include "models/checkpoint_fit.h"
 #include "models/config.h"
 #include "models/families.h"
-#include "models/tensor_prefix.h"
 
 namespace octavo {
 namespace {
@@ -53,9 +53,15 @@ uint64_t packed_size(const TensorView& tensor) {
   for (size_t i = 0; i < at; ++i) matrices *= static_cast<uint64_t>(tensor.shape[i]);
   const auto rows = static_cast<uint64_t>(tensor.shape[at]);
   const auto cols = static_cast<uint64_t>(tensor.shape.back());
+  constexpr uint64_t kMostTaps = 7;  // a convolution's are no stack of matrices
+  if (at > 0 && (rows <= kMostTaps || cols <= kMostTaps)) return tensor.bytes.size();
   uint64_t row_bytes = tensor.bytes.size() / (matrices * rows);
-  const bool dense = tensor.type == TensorType::F32 || tensor.type == TensorType::F16 ||
-                     tensor.type == TensorType::BF16;
+  // Scales and biases of a quantised matrix have one per group of its inputs, and no units.
+  const bool grouped = tensor.name.ends_with(".scales") || tensor.name.ends_with(".biases");
+  const bool dense =
+      !grouped && (tensor.type == TensorType::F32 || tensor.type == TensorType::F16 ||
+                   tensor.type == TensorType::BF16);
+  if (blocks) row_bytes = (row_bytes + kUnitCols / 2 - 1) / (kUnitCols / 2) * (kUnitCols / 2);
   if (dense) row_bytes = row_bytes / cols * ((cols + kUnitCols - 1) / kUnitCols * kUnitCols);
   return matrices * row_bytes * ((rows + kStripRows - 1) / kStripRows * kStripRows);
 }
@@ -93,7 +99,7 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   const Config config = read_config(checkpoint);
   ModelDescription description;
   description.plan = plan_model(config);
-  find_tensor_prefix(checkpoint, description.plan);
+  fit_to_checkpoint(description.plan, checkpoint);
   if (pooling) follow(*pooling, description.plan);
   description.pooling = std::move(pooling);
   description.dtype = dtype.value_or(checkpoint_dtype(checkpoint, config, description.plan));
@@ -104,7 +110,7 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   description.container = checkpoint.gguf() != nullptr ? "GGUF" : "safetensors";
   description.weights_bytes = description.plan.decoded_bytes(description.dtype);
   for (const auto& tensor : checkpoint.tensors()) {
-    if (checkpoint.gguf() != nullptr || is_of_language_model(tensor, description.plan))
+    if (reads_tensor(description.plan, checkpoint, tensor.name))
       description.weights_bytes += packed_size(tensor);
   }
   return description;

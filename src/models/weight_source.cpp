@@ -40,8 +40,13 @@ WeightSource::WeightSource(const Checkpoint& checkpoint, LoadProgress progress, 
   for (const auto& view : checkpoint.tensors()) total_bytes_ += view.bytes.size();
 }
 
-std::string WeightSource::name_in_file(const std::string& name) const {
-  return is_gguf_ ? gguf_tensor_name(name) : name;
+std::string WeightSource::name_in_file(std::string name) const {
+  if (is_gguf_) return gguf_tensor_name(name);
+  for (const Rename& rename : renames_) {
+    const size_t at = name.find(rename.ours);
+    if (at != std::string::npos) name.replace(at, rename.ours.size(), rename.theirs);
+  }
+  return name;
 }
 
 const TensorView& WeightSource::tensor(const std::string& name) const {
@@ -53,14 +58,11 @@ bool WeightSource::has(const std::string& name) const {
 }
 
 bool WeightSource::attempt(const std::function<void()>& work) {
-  if (!only_checks()) {
-    work();
-    return true;
-  }
   try {
     work();
     return true;
   } catch (const SetupError& error) {
+    if (!only_checks()) throw;
     problems_.emplace_back(error.what());
     return false;
   }
@@ -223,6 +225,28 @@ mx::array WeightSource::norm(const std::string& name, int size, float offset) {
   sum.eval();
   std::copy_n(sum.data<float>(), size, out.data<float>());
   return out;
+}
+
+mx::array WeightSource::float_vector(const std::string& name, int size) {
+  mx::array wide = mx::astype(vector(name, size), mx::float32);
+  wide.eval();
+  return wide;
+}
+
+mx::array WeightSource::conv_taps(const std::string& name, int channels, int taps) {
+  const bool turned_before =
+      has(name) && tensor(name).shape == std::vector<int64_t>{channels, taps, 1};
+  const TensorView* view = turned_before ? find_floats(name, {channels, taps, 1})
+                                         : find_floats(name, {channels, 1, taps});
+  if (view == nullptr) return make_device_buffer({taps, channels}, mx::float32);
+  const DType dtype = expect_float(*view);
+  mx::array stored = make_device_buffer({channels, taps}, mlx_dtype(dtype));
+  std::memcpy(stored.data<std::byte>(), view->bytes.data(), view->bytes.size());
+  mx::array turned = mx::contiguous(mx::transpose(stored));
+  turned.eval();
+  bytes_by_format_[std::string(name_of(dtype))] += view->bytes.size();
+  done_with(*view);
+  return turned;
 }
 
 mx::array WeightSource::rope_vector(const std::string& name, int size, const RopeRows& rows) {

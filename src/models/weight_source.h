@@ -6,11 +6,13 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/expert_stack.h"
 #include "kernels/weight.h"
 #include "models/format/checkpoint.h"
+#include "models/rename.h"
 #include "models/weight_view.h"
 
 namespace octavo {
@@ -44,6 +46,9 @@ class WeightSource {
   WeightSource(const Checkpoint& checkpoint, LoadProgress progress,
                WeightUse use = WeightUse::kLoad);
 
+  // From now on these parts of names are looked up as the checkpoint spells them.
+  void set_renames(std::vector<Rename> renames) { renames_ = std::move(renames); }
+
   bool has(const std::string& name) const;
 
   // "<module>.weight" as [rows, cols], dense, MLX-quantised (with .scales and .biases) or GGUF
@@ -70,11 +75,16 @@ class WeightSource {
 
   // A vector of `size` floats in the file's own type.
   mx::array vector(const std::string& name, int size);
+  // The same in float32.
+  mx::array float_vector(const std::string& name, int size);
   // A norm's weights, with `offset` added in float32.
   mx::array norm(const std::string& name, int size, float offset);
   mx::array rope_vector(const std::string& name, int size, const RopeRows& order);
   // The one number of a tensor of shape [1].
   float number(const std::string& name);
+  // The weights of a depthwise convolution, [channels, 1, taps] in the file or [channels, taps, 1]
+  // as mlx-lm's converter turns them. Returns [taps, channels].
+  mx::array conv_taps(const std::string& name, int channels, int taps);
 
   // Bytes loaded so far, by description of the format ("q4_k", "bfloat16").
   const std::map<std::string, uint64_t>& bytes_by_format() const { return bytes_by_format_; }
@@ -85,7 +95,7 @@ class WeightSource {
   const std::vector<std::string>& problems() const { return problems_; }
 
  private:
-  std::string name_in_file(const std::string& name) const;
+  std::string name_in_file(std::string name) const;
   const TensorView& tensor(const std::string& name) const;
   MatrixTensors tensors_of(const std::string& module) const;
   // Both of a matrix or a stack; with kCheck a view without data.
@@ -103,6 +113,7 @@ class WeightSource {
   LoadProgress progress_;
   WeightUse use_;
   std::vector<std::string> problems_;
+  std::vector<Rename> renames_;
   bool is_gguf_;
   bool permuted_;
   uint64_t total_bytes_ = 0;

@@ -3,6 +3,7 @@
 // OCTAVO_ISA=avx2. Links no MLX: tools/test_neon.sh cross-compiles it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <string>
@@ -10,8 +11,11 @@
 #include <vector>
 
 #include "base/half.h"
+#include "kernels/cpu/causal_conv.h"
 #include "kernels/cpu/expert_mlp.h"
 #include "kernels/cpu/expert_routing.h"
+#include "kernels/cpu/gated_delta.h"
+#include "kernels/cpu/latent_write.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/cpu/logprobs.h"
 #include "kernels/cpu/qkv_write.h"
@@ -109,31 +113,45 @@ void hash_linear(Random& random, WeightFormat format, int bits, DType weight_dty
   }
 }
 
+constexpr int kTokens = 300;
+
+// One sequence of kTokens tokens in pages of 24, the last one's first.
+class OneSequence {
+ public:
+  explicit OneSequence(PageGeometry geometry) : geometry_(geometry) {
+    geometry_.block_tokens = kBlock;
+    memory_.assign(geometry_.page_bytes() * kPages, std::byte{0xff});
+    for (int32_t i = 0; i < kPages; ++i) table_.push_back(kPages - 1 - i);
+  }
+  cpu::PagedBatch batch() {
+    return {.cu_seqlens_q = starts_.data(),
+            .context_lens = context_.data(),
+            .block_tables = table_.data(),
+            .table_columns = kPages,
+            .sequences = 1,
+            .pages = memory_.data(),
+            .page_count = kPages,
+            .page_stride = static_cast<int64_t>(geometry_.page_bytes()),
+            .geometry = geometry_};
+  }
+
+ private:
+  static constexpr int kBlock = 24;
+  static constexpr int kPages = (kTokens + kBlock - 1) / kBlock;
+
+  PageGeometry geometry_;
+  std::vector<std::byte> memory_;
+  std::vector<int32_t> table_;
+  std::vector<int32_t> starts_ = {0, kTokens};
+  std::vector<int32_t> context_ = {kTokens};
+};
+
 void hash_attention(Random& random, DType dtype, KvFormat format, int k_dim, int v_dim, int window,
                     float soft_cap) {
-  constexpr int kTokens = 300, kQueryHeads = 6, kKvHeads = 2;
-  const PageGeometry geometry{.block_tokens = 24,
-                              .kv_heads = kKvHeads,
-                              .k_dim = k_dim,
-                              .v_dim = v_dim,
-                              .dtype = dtype,
-                              .format = format};
-  const int pages = (kTokens + 23) / 24;
-  std::vector<std::byte> memory(geometry.page_bytes() * static_cast<size_t>(pages),
-                                std::byte{0xff});
-  std::vector<int32_t> table(static_cast<size_t>(pages)), positions(kTokens);
-  for (int i = 0; i < pages; ++i) table[static_cast<size_t>(i)] = pages - 1 - i;
-  for (int i = 0; i < kTokens; ++i) positions[static_cast<size_t>(i)] = i;
-  const std::vector<int32_t> cu = {0, kTokens}, context = {kTokens};
-  const cpu::PagedBatch batch{.cu_seqlens_q = cu.data(),
-                              .context_lens = context.data(),
-                              .block_tables = table.data(),
-                              .table_columns = pages,
-                              .sequences = 1,
-                              .pages = memory.data(),
-                              .page_count = pages,
-                              .page_stride = static_cast<int64_t>(geometry.page_bytes()),
-                              .geometry = geometry};
+  constexpr int kQueryHeads = 6, kKvHeads = 2;
+  OneSequence sequence(
+      {.kv_heads = kKvHeads, .k_dim = k_dim, .v_dim = v_dim, .dtype = dtype, .format = format});
+  const cpu::PagedBatch batch = sequence.batch();
   const auto q = numbers(random, static_cast<size_t>(kTokens * kQueryHeads * k_dim), dtype);
   const auto k = numbers(random, static_cast<size_t>(kTokens * kKvHeads * k_dim), dtype);
   const auto v = numbers(random, static_cast<size_t>(kTokens * kKvHeads * v_dim), dtype);
@@ -219,6 +237,129 @@ void hash_experts(Random& random, DType dtype, ExpertScore score) {
   print_hash(fmt::format("experts {} {}", name_of(dtype), static_cast<int>(score)), out);
 }
 
+// A convolution and the delta rule behind it: two sequences, of which one begins.
+void hash_states(Random& random, DType dtype, int k_dim, int v_dim) {
+  constexpr int64_t kTokens = 75, kKeyHeads = 2, kHeads = 6;
+  constexpr int64_t kSequences = 2;
+  const int64_t channels = 2 * kKeyHeads * k_dim + kHeads * v_dim;
+  const int64_t width = channels + kHeads * v_dim + 2 * kHeads;
+  cpu::StateBatch batch;
+  batch.geometry = {.columns = kHeads + 1,
+                    .heads = kHeads,
+                    .k_dim = k_dim,
+                    .v_dim = v_dim,
+                    .conv_rows = 3,
+                    .conv_units = static_cast<int>(channels / 16),
+                    .unit_channels = 16,
+                    .conv_dtype = dtype,
+                    .conv_column = kHeads,
+                    .units_per_page = static_cast<int>(channels / 16)};
+  const std::vector<int32_t> starts = {0, 70, kTokens};
+  // The first begins, in pages 0 to 6; the second goes on in the pages behind them.
+  std::vector<int32_t> table(7, -1);
+  for (int32_t page : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 7, 8, 9, 10, 11, 12, 13})
+    table.push_back(page);
+  batch.cu_seqlens_q = starts.data();
+  batch.table = table.data();
+  batch.sequences = kSequences;
+  batch.page_count = kSequences * batch.geometry.columns;
+  batch.page_stride = static_cast<int64_t>(
+      std::max(batch.geometry.head_bytes(),
+               batch.geometry.unit_bytes() * static_cast<size_t>(channels / 16)));
+  std::vector<std::byte> pages(static_cast<size_t>(batch.page_count * batch.page_stride));
+  batch.pages = pages.data();
+  for (int64_t page = 7; page < batch.page_count; ++page) {
+    const DType kept = page < 13 ? DType::kFloat32 : dtype;
+    const auto values =
+        numbers(random, static_cast<size_t>(batch.page_stride) / size_of(kept), kept);
+    std::copy(values.begin(), values.end(), batch.pages + page * batch.page_stride);
+  }
+  const auto joined = numbers(random, static_cast<size_t>(kTokens * width), dtype);
+  const auto taps = numbers(random, static_cast<size_t>(4 * channels), dtype);
+  std::vector<std::byte> qkv(static_cast<size_t>(kTokens * channels) * size_of(dtype));
+  cpu::causal_conv(batch, {.x = joined.data(),
+                           .x_stride = width * static_cast<int64_t>(size_of(dtype)),
+                           .dtype = dtype,
+                           .channels = channels,
+                           .past_rows = 3,
+                           .taps = taps.data(),
+                           .weight_dtype = dtype,
+                           .silu = true,
+                           .out = qkv.data()});
+  std::vector<float> rates(kHeads), steps(kHeads);
+  for (auto& rate : rates) rate = random.number() - 2;
+  for (auto& step : steps) step = random.number();
+  const auto norm = numbers(random, static_cast<size_t>(v_dim), dtype);
+  std::vector<std::byte> out(static_cast<size_t>(kTokens * kHeads * v_dim) * size_of(dtype));
+  cpu::gated_delta(batch, {.qkv = qkv.data(),
+                           .qkv_stride = channels,
+                           .gates = joined.data(),
+                           .gates_stride = width,
+                           .z_column = channels,
+                           .a_column = channels + kHeads * v_dim + kHeads,
+                           .b_column = channels + kHeads * v_dim,
+                           .dtype = dtype,
+                           .key_heads = kKeyHeads,
+                           .value_heads = kHeads,
+                           .k_dim = k_dim,
+                           .v_dim = v_dim,
+                           .a_log = rates.data(),
+                           .dt_bias = steps.data(),
+                           .norm = norm.data(),
+                           .norm_dtype = dtype,
+                           .norm_eps = 1e-6f,
+                           .out = out.data()});
+  print_hash(fmt::format("convolution {} {}", name_of(dtype), channels), qkv);
+  print_hash(fmt::format("gated delta {} {}x{}", name_of(dtype), k_dim, v_dim), out);
+}
+
+void hash_latent(Random& random, DType dtype) {
+  constexpr int kHeads = 6, kRank = 48, kRope = 16, kPlain = 40;
+  OneSequence sequence({.kv_heads = 1,
+                        .k_dim = kRank + kRope,
+                        .v_dim = kRank,
+                        .dtype = dtype,
+                        .values_in_keys = true});
+  const auto matrices = numbers(random, kHeads * kRank * kPlain, dtype);
+  const WeightView source{.format = WeightFormat::kDense,
+                          .rows = kHeads * kRank,
+                          .cols = kPlain,
+                          .dtype = dtype,
+                          .data = matrices.data()};
+  const PackedLayout layout = packed_layout(source);
+  std::vector<std::byte> packed(static_cast<size_t>(layout.bytes()));
+  pack_weight(source, layout, {}, packed.data());
+  const auto latent = numbers(random, kTokens * (kRank + kRope), dtype);
+  const auto q = numbers(random, kTokens * kHeads * (kPlain + kRope), dtype);
+  const auto norm = numbers(random, kRank, DType::kFloat32);
+  // All at position 0: other angles come from the C library, which may differ in the last digit.
+  const std::vector<int32_t> positions(kTokens, 0);
+  const std::vector<float> frequencies(kRope / 2, 1.0f);
+  std::vector<std::byte> q_out(static_cast<size_t>(kTokens * kHeads * (kRank + kRope)) *
+                               size_of(dtype));
+  cpu::latent_write({.batch = sequence.batch(),
+                     .tokens = kTokens,
+                     .latent = latent.data(),
+                     .norm = norm.data(),
+                     .eps = 1e-6f,
+                     .q = q.data(),
+                     .heads = kHeads,
+                     .q_dim = kPlain + kRope,
+                     .absorbed = {layout, packed.data()},
+                     .rope = {.positions = positions.data(),
+                              .inverse_frequencies = frequencies.data(),
+                              .pairs = kRope / 2},
+                     .q_out = q_out.data()});
+  std::vector<std::byte> out(static_cast<size_t>(kTokens * kHeads * kRank) * size_of(dtype));
+  cpu::paged_attention({.batch = sequence.batch(),
+                        .q = q_out.data(),
+                        .out = out.data(),
+                        .dtype = dtype,
+                        .q_heads = kHeads,
+                        .scale = 0.02f});
+  print_hash(fmt::format("latent attention {}", name_of(dtype)), out);
+}
+
 void hash_sampling(Random& random, size_t vocab) {
   constexpr uint32_t kDraws = 50;
   std::vector<float> logits(vocab);
@@ -256,10 +397,13 @@ void run() {
       hash_linear(random, format, 0, DType::kFloat32, dtype);
     for (auto score : {ExpertScore::kSoftmax, ExpertScore::kSigmoid, ExpertScore::kSoftmaxOfChosen})
       hash_experts(random, dtype, score);
+    hash_states(random, dtype, 64, 80);
+    hash_states(random, dtype, 256, 48);
     for (KvFormat format : {KvFormat::kPlain, KvFormat::kInt8}) {
       hash_attention(random, dtype, format, 64, 64, 0, 0);
       hash_attention(random, dtype, format, 72, 40, 128, 50);
     }
+    hash_latent(random, dtype);
   }
 }
 

@@ -18,6 +18,7 @@ class Case:
 
 
 CASES = {
+    "lfm2": Case("lfm2", "lfm2", "LFM2", "short convolutions, attention in some layers"),
     "llama": Case("llama", "llama", "Llama 2, 3, 3.1", "llama3 rope scaling"),
     "llama-biases": Case("llama", "llama", "Llama", "biases", {"biases": True}),
     "llama-tied": Case("llama-tied", "llama", "Llama 3.2", "tied embeddings"),
@@ -45,6 +46,9 @@ CASES = {
                     oracle="mlx-lm's layers with our window mask (it ignores sliding_window)"),
     "gemma2": Case("gemma2", "gemma2", "Gemma 2 2B, 9B, 27B", "sandwich norms, soft caps, windows in every second layer",
                    oracle="mlx-lm's layers with our window mask (it ignores sliding_window)"),
+    "gemma3": Case("gemma3-text", "gemma3_text", "Gemma 3 1B", "norms on q and k, two ropes, windows in five of six layers"),
+    "gemma3-multimodal": Case("gemma3", "gemma3", "Gemma 3 4B, 12B, 27B",
+                              "the text part of a multimodal checkpoint, linear rope scaling on full layers"),
     "qwen2": Case("qwen2", "qwen2", "Qwen2, Qwen2.5", "biases on q, k, v"),
     "gpt_oss": Case("gpt_oss", "gpt_oss", "gpt-oss-20b, gpt-oss-120b", "sinks, a window of 128, mxfp4 experts",
                     oracle="mlx-lm with yarn's ramp unrounded (it ignores truncate)"),
@@ -61,4 +65,10 @@ CASES = {
     "qwen3_moe-mlx": Case("qwen3_moe-mlx", "qwen3_moe", "Qwen3 MoE", "experts stacked, 4 bits",
                           {"format": "mlx", "bits": 4, "group_size": 32}),
     "qwen3": Case("qwen3", "qwen3", "Qwen3 0.6B to 32B", "norms on q and k"),
+    "qwen3.5": Case("qwen3.5", "qwen3_5", "Qwen3.5 0.8B to 27B", "a text part beside others, tied"),
+    "qwen3.5-text": Case("qwen3.5-text", "qwen3_5_text", "Qwen3.5, text only", "biases on attention, output not tied"),
+    "qwen3.5-mlx": Case("qwen3.5-mlx", "qwen3_5", "Qwen3.5, converted by mlx-lm", "turned convolutions, norms with one"),
+    "qwen3.5-mlx-4bit": Case("qwen3.5-mlx", "qwen3_5", "Qwen3.5, quantised by mlx-lm", "4 bits in groups of 32",
+                             {"format": "mlx", "group_size": 32}),
+    "qwen3-next-dense": Case("qwen3-next-dense-mlx", "qwen3_next", "Qwen3-Next", "projections joined by key head"),
 }

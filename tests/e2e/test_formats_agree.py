@@ -107,6 +107,15 @@ def test_step_peak_is_inside_the_plan(rows, make_model, octavo):
     assert 0 < memory["step_peak_bytes"] <= memory["plan"]["step_bytes"]
 
 
+@pytest.mark.parametrize("family, form", [("qwen3_moe", {}), ("qwen3_moe-mlx", {"format": "mlx", "group_size": 32}),
+                                          ("mixtral-mlx", {}), ("gpt_oss", {}), ("gpt_oss-mlx", {})])
+def test_experts_take_what_the_plan_says(family, form, make_model, octavo):
+    """Stacked, in blocks or in a module each: packed strips and units are counted."""
+    model = make_model(family, **form)
+    memory = run_json([octavo, "generate", model, "-p", "The sea", "--max-tokens", "1", "--json"])["memory"]
+    assert memory["weights_bytes"] == pytest.approx(memory["plan"]["weights_bytes"], rel=0.01)
+
+
 def test_resident_memory(make_model, octavo):
     """Loading a quantised file costs the file and what the plan says, not a dequantised copy (which would be seven
     times as much)."""

@@ -150,13 +150,16 @@ class Trials {
 
   Request neighbour(const Request& greedy, const Request& sampled) {
     Request request;
-    if (chance(30)) {  // begins like a needle
+    const bool same = chance(10);  // prompts: states are found at the ends of prompts
+    if (same || chance(30)) {      // begins like a needle
       const auto& prompt = chance(50) ? greedy.prompt : sampled.prompt;
       const auto depth = static_cast<std::ptrdiff_t>(draw(1, static_cast<int>(prompt.size())));
-      request.prompt.assign(prompt.begin(), prompt.begin() + depth);
+      request.prompt.assign(prompt.begin(), same ? prompt.end() : prompt.begin() + depth);
     }
-    const auto tail = random_tokens(draw(1, options_.longest));
-    request.prompt.insert(request.prompt.end(), tail.begin(), tail.end());
+    if (!same) {
+      const auto tail = random_tokens(draw(1, options_.longest));
+      request.prompt.insert(request.prompt.end(), tail.begin(), tail.end());
+    }
     request.prompt.resize(
         std::min<size_t>(request.prompt.size(), static_cast<size_t>(options_.longest)));
     request.max_tokens = draw(1, options_.tokens);

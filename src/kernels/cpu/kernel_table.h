@@ -94,6 +94,19 @@ struct ExpertSums {
   int64_t out_first = 0;
 };
 
+// out = x * gate, or x * sigmoid(gate). Strides are elements from one row to the next.
+struct GateJob {
+  const void* x = nullptr;  // the first column taken of row 0, as is
+  const void* gate = nullptr;
+  int64_t x_stride = 0;
+  int64_t gate_stride = 0;
+  DType dtype = DType::kFloat32;
+  bool sigmoid = false;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  void* out = nullptr;  // [rows, cols]
+};
+
 // Logits whose largest and whose sum of weights are kept together.
 inline constexpr int64_t kLogitBlock = 256;
 inline constexpr float kLog2E = 1.44269504f;
@@ -142,6 +155,7 @@ struct KernelTable {
   // activation(gate) * up over `count` elements of `dtype`.
   void (*gated)(const void* gate, const void* up, void* out, DType dtype, Activation activation,
                 int64_t count) = nullptr;
+  void (*gate_rows)(const GateJob&, int64_t row_begin, int64_t row_end) = nullptr;
   // The first index of the largest number; NaN counts as minus infinity.
   int64_t (*argmax)(const float* values, int64_t count) = nullptr;
 

@@ -57,4 +57,12 @@ void gated_activation(const GatedArgs& args) {
                               });
 }
 
+void gate_rows(const GateJob& job) {
+  const KernelTable& table = kernels();
+  compute_pool().parallel_for(job.rows, rows_per_piece(job.cols), [&](int64_t begin, int64_t end) {
+    prepare_thread();
+    table.gate_rows(job, begin, end);
+  });
+}
+
 }  // namespace octavo::cpu

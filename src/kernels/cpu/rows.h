@@ -26,4 +26,6 @@ struct GatedArgs {
 };
 void gated_activation(const GatedArgs& args);
 
+void gate_rows(const GateJob& job);
+
 }  // namespace octavo::cpu

@@ -54,10 +54,11 @@ QkvWritten qkv_write(const KvPages& pages, const mx::array& qkv, const BatchLayo
                      const mx::array& block_tables, const QkvOptions& options) {
   count_launch("qkv_write.reference");
   const PageGeometry& g = pages.geometry;
-  const int k_first = options.q_heads * g.k_dim;
+  const int q_first = options.first_column;
+  const int k_first = q_first + options.q_heads * g.k_dim;
   const int v_first = options.values_are_keys ? k_first : k_first + g.kv_heads * g.k_dim;
   const mx::array q =
-      prepare(heads_at(qkv, 0, options.q_heads, g.k_dim), options.q_norm, layout, options);
+      prepare(heads_at(qkv, q_first, options.q_heads, g.k_dim), options.q_norm, layout, options);
   const mx::array k =
       prepare(heads_at(qkv, k_first, g.kv_heads, g.k_dim), options.k_norm, layout, options);
   mx::array v = heads_at(qkv, v_first, g.kv_heads, g.v_dim);

@@ -1,6 +1,7 @@
 // The oracles of the row-wise operations, in plain MLX.
 #include "kernels/activation.h"
 #include "kernels/add_rows.h"
+#include "kernels/gate_rows.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
 
@@ -74,6 +75,18 @@ mx::array gated_activation(const mx::array& gate, const mx::array& up, Activatio
         mx::multiply(mx::multiply(mx::array(0.5f), g), mx::add(mx::array(1.0f), mx::tanh(inner)));
   }
   return mx::astype(mx::multiply(active, mx::astype(up, mx::float32)), gate.dtype());
+}
+
+mx::array gate_rows(const Columns& x, const Columns& gate, int count, Gate kind) {
+  count_launch("gate_rows.reference");
+  const auto wide = [&](const Columns& columns) {
+    const mx::array part =
+        mx::slice(columns.rows, {0, columns.first}, {columns.rows.shape(0), columns.first + count});
+    return mx::astype(part, mx::float32);
+  };
+  const mx::array g = wide(gate);
+  const mx::array y = mx::multiply(wide(x), kind == Gate::kSigmoid ? mx::sigmoid(g) : g);
+  return mx::astype(y, x.rows.dtype());
 }
 
 }  // namespace octavo::reference

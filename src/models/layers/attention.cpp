@@ -1,12 +1,25 @@
 #include "models/layers/attention.h"
 
 #include "base/error.h"
+#include "kernels/gate_rows.h"
+#include "kernels/qkv_write.h"
 
 namespace octavo {
 
 namespace {
 
-// Those there are, in the order qkv_write takes them.
+// Of a q_proj whose heads have a gate behind their q: all gates, then all q.
+std::vector<int> gates_first(const AttentionPlan& plan) {
+  std::vector<int> order;
+  for (const int part : {plan.head_dim, 0}) {
+    for (int head = 0; head < plan.heads; ++head)
+      for (int row = 0; row < plan.head_dim; ++row)
+        order.push_back(2 * head * plan.head_dim + part + row);
+  }
+  return order;
+}
+
+// The gates if there are any, then those there are in the order qkv_write takes them.
 std::vector<Projection> load_qkv(const DecoderPlan& model, const AttentionPlan& plan,
                                  const std::string& prefix, WeightSource& source) {
   const int q = plan.heads * plan.head_dim;
@@ -22,7 +35,13 @@ std::vector<Projection> load_qkv(const DecoderPlan& model, const AttentionPlan& 
     const RopePlan& rope = model.ropes[static_cast<size_t>(*plan.rope)];
     order.rope_dims = 2 * static_cast<int>(rope.inverse_frequencies.size());
   }
-  layers.push_back(load_rope_projection(source, prefix + ".q_proj", q, model.hidden, order, bias));
+  if (plan.output_gate) {
+    layers.push_back(
+        load_projection(source, prefix + ".q_proj", 2 * q, model.hidden, bias, gates_first(plan)));
+  } else {
+    layers.push_back(
+        load_rope_projection(source, prefix + ".q_proj", q, model.hidden, order, bias));
+  }
   if (plan.shares_layer) return layers;
   layers.push_back(load_rope_projection(source, prefix + ".k_proj", kv, model.hidden, order, bias));
   if (plan.values_are_keys) return layers;
@@ -57,6 +76,7 @@ Attention::Attention(const AttentionPlan& plan, const DecoderPlan& model, int la
 
 QkvOptions Attention::qkv_options(const ForwardContext& context) const {
   QkvOptions options{.q_heads = plan_.heads,
+                     .first_column = plan_.output_gate ? plan_.heads * plan_.head_dim : 0,
                      .q_norm = q_norm_,
                      .k_norm = k_norm_,
                      .v_norm = plan_.v_norm,
@@ -71,7 +91,7 @@ QkvOptions Attention::qkv_options(const ForwardContext& context) const {
 
 mx::array Attention::forward(const mx::array& x, const Surroundings& around,
                              ForwardContext& context) const {
-  const int tokens = x.shape(0);
+  const int width = plan_.heads * plan_.head_dim;
   LinearOptions into;
   into.norm = around.norm;
   into.path = context.path;
@@ -86,7 +106,7 @@ mx::array Attention::forward(const mx::array& x, const Surroundings& around,
                          .window = plan_.window,
                          .soft_cap = plan_.soft_cap,
                          .sinks = sinks_});
-    return mx::reshape(attended, {tokens, plan_.heads * plan_.head_dim});
+    return mx::reshape(attended, {x.shape(0), width});
   };
   const auto write_and_attend = [&] {
     const auto [q, pages] =
@@ -94,11 +114,13 @@ mx::array Attention::forward(const mx::array& x, const Surroundings& around,
     context.kv.rebind(layer_, pages.bytes);
     return attend(q, pages);
   };
-  const mx::array attended =
+  mx::array attended =
       plan_.shares_layer
           ? attend(prepare_queries(qkv, context.layout, qkv_options(context), context.path),
                    context.kv.layer(layer_))
           : write_and_attend();
+  if (plan_.output_gate)
+    attended = gate_rows({attended}, {qkv}, width, Gate::kSigmoid, context.path);
   LinearOptions out;
   out.bias = output_.bias;
   if (around.add_input) out.residual = x;

@@ -9,12 +9,17 @@
 
 namespace octavo {
 
-// The projection of module `name`: [rows, cols], and [rows] of bias if `biased`.
+// The projection of module `name`: [rows, cols], and [rows] of bias if `biased`. With a row order,
+// row r of both is row row_order[r] of the file's.
 inline Projection load_projection(WeightSource& source, const std::string& name, int rows, int cols,
-                                  bool biased) {
-  Weight weight = source.matrix(name, rows, cols);
+                                  bool biased, RowOrder row_order = {}) {
+  Weight weight = source.matrix(name, rows, cols, row_order);
   std::optional<mx::array> bias;
   if (biased) bias = source.vector(name + ".bias", rows);
+  if (biased && !row_order.empty()) {
+    bias = mx::take(*bias, mx::array(row_order.begin(), mx::Shape{rows}, mx::int32), 0);
+    bias->eval();
+  }
   return {std::move(weight), std::move(bias)};
 }
 

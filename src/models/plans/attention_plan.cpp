@@ -9,8 +9,9 @@
 namespace octavo {
 
 std::string AttentionPlan::describe() const {
-  return fmt::format("attention, {} query and {} KV heads of {}{}{}", heads, kv_heads, head_dim,
+  return fmt::format("attention, {} query and {} KV heads of {}{}{}{}", heads, kv_heads, head_dim,
                      window > 0 ? fmt::format(", window {}", window) : "",
+                     output_gate ? ", gated" : "",
                      shares_layer ? ", an earlier layer's cache" : "");
 }
 
@@ -24,12 +25,15 @@ uint64_t AttentionPlan::parameters(int hidden) const {
   if (qkv_bias) count += q + projected;
   if (output_bias) count += widen(hidden);
   if (sinks) count += widen(heads);
+  if (output_gate) count += widen(hidden) * q + (qkv_bias ? q : 0);
   return count;
 }
 
 uint64_t AttentionPlan::row_elements() const {
   // q, k and v as projected, q as rotated, and what attention returns.
-  return (3 * widen(heads) + 2 * widen(kv_heads)) * widen(head_dim);
+  // A gate is projected, and makes a result of its own.
+  const uint64_t gates = output_gate ? 2 * widen(heads) : 0;
+  return (3 * widen(heads) + 2 * widen(kv_heads) + gates) * widen(head_dim);
 }
 
 uint64_t AttentionPlan::widest_input(int hidden) const {

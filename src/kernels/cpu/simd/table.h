@@ -8,8 +8,9 @@
 #include "kernels/cpu/simd/attention.h"
 #include "kernels/cpu/simd/attention_amx.h"
 #include "kernels/cpu/simd/causal_conv.h"
-#include "kernels/cpu/simd/gated_delta.h"
 #include "kernels/cpu/simd/expert_ops.h"
+#include "kernels/cpu/simd/gate_rows.h"
+#include "kernels/cpu/simd/gated_delta.h"
 #include "kernels/cpu/simd/latent_rows.h"
 #include "kernels/cpu/simd/linear_amx.h"
 #include "kernels/cpu/simd/linear_dot.h"
@@ -91,6 +92,7 @@ const KernelTable& kernel_table() {
       .norm_rows = norm_rows,
       .add_rows = add_rows,
       .gated = gated,
+      .gate_rows = gate_rows,
       .argmax = argmax,
       .block_maxima = block_maxima,
       .weigh = weigh,

@@ -1,0 +1,113 @@
+#include "models/qwen_hybrid.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "kernels/state_geometry.h"
+#include "models/llama_like.h"
+
+namespace octavo {
+namespace {
+
+int state_dim(const Config& config, const char* key) {
+  const int dim = config.integer(key);
+  if (dim % kStateDimStep != 0 || dim > kLargestStateDim) {
+    config.fail(key, fmt::format("is {}; heads of a gated delta rule must be a multiple of {}, at "
+                                 "most {}",
+                                 dim, kStateDimStep, kLargestStateDim));
+  }
+  return dim;
+}
+
+GatedDeltaPlan plan_delta(const Config& config) {
+  GatedDeltaPlan plan;
+  plan.key_heads = config.integer("linear_num_key_heads", 1, 4096);
+  plan.value_heads = config.integer("linear_num_value_heads", 1, 4096);
+  if (plan.value_heads % plan.key_heads != 0) {
+    config.fail("linear_num_key_heads", fmt::format("is {}, which does not divide {} value heads",
+                                                    plan.key_heads, plan.value_heads));
+  }
+  plan.k_dim = state_dim(config, "linear_key_head_dim");
+  plan.v_dim = state_dim(config, "linear_value_head_dim");
+  plan.conv_kernel = config.integer("linear_conv_kernel_dim", 2, kLargestConvRows + 1);
+  return plan;
+}
+
+// Per layer: whether it attends to all tokens.
+std::vector<bool> attention_layers(const Config& config, size_t layers) {
+  std::vector<bool> full;
+  if (!config.has("layer_types")) {
+    const auto interval = static_cast<size_t>(config.integer_or("full_attention_interval", 4, 1));
+    for (size_t i = 0; i < layers; ++i) full.push_back((i + 1) % interval == 0);
+    return full;
+  }
+  const auto& types = config.json().at("layer_types");
+  if (!types.is_array() || types.size() != layers)
+    config.fail("layer_types", "is not a list with one entry per layer");
+  for (const auto& type : types) {
+    const std::string name = type.is_string() ? type.get<std::string>() : type.dump();
+    if (name != "full_attention" && name != "linear_attention") {
+      config.fail("layer_types",
+                  fmt::format("has {}; known are full_attention and linear_attention", name));
+    }
+    full.push_back(name == "full_attention");
+  }
+  return full;
+}
+
+// The part of a head that is rotated. Sections of it turn by the places of a picture's patches;
+// those of text are the same in all.
+RopePlan plan_partial_rope(const Config& config, int head_dim) {
+  const auto parameters = config.object("rope_parameters");
+  const Config& holder =
+      parameters && parameters->has("partial_rotary_factor") ? *parameters : config;
+  const double factor = holder.number_or("partial_rotary_factor", 0.25);
+  const int dims = static_cast<int>(head_dim * factor);
+  if (factor > 1 || dims < 2 || dims % 2 != 0) {
+    holder.fail("partial_rotary_factor",
+                fmt::format("is {}, which gives no even part of {} dimensions", factor, head_dim));
+  }
+  return plan_rope(config, dims);
+}
+
+void refuse_unknown(const Config& config) {
+  if (const auto type = config.text_or("output_gate_type", "swish"); type != "swish") {
+    config.fail("output_gate_type", fmt::format("is \"{}\"; only swish is known", type));
+  }
+  if (const auto type = config.text_or("mamba_ssm_dtype", "float32"); type != "float32") {
+    config.fail("mamba_ssm_dtype", fmt::format("is \"{}\"; states are kept in float32", type));
+  }
+  if (config.integer_or("num_experts", 0) > 0)
+    config.fail("num_experts", "is above 0; only dense layers are known for this family");
+}
+
+}  // namespace
+
+DecoderPlan plan_qwen_hybrid(const Config& config, const char* family) {
+  refuse_unknown(config);
+  DecoderPlan plan = plan_llama_like(config, family);
+  plan.norm_offset = 1;
+  plan.mlx_adds_norm_offset = true;
+  plan.ropes = {plan_partial_rope(config, plan.layers.front().attention().head_dim)};
+  const bool bias = config.boolean_or("attention_bias", false);
+  const GatedDeltaPlan delta = plan_delta(config);
+  const std::vector<bool> full = attention_layers(config, plan.layers.size());
+  for (size_t i = 0; i < plan.layers.size(); ++i) {
+    LayerPlan& layer = plan.layers[i];
+    if (!full[i]) {
+      layer.mixer = delta;
+      layer.mixer_name = "linear_attn";
+      continue;
+    }
+    AttentionPlan& attention = layer.attention();
+    attention.qk_norm = true;
+    attention.qkv_bias = bias;
+    attention.output_bias = bias;
+    attention.output_gate = config.boolean_or("attn_output_gate", true);
+  }
+  return plan;
+}
+
+}  // namespace octavo

@@ -1,0 +1,13 @@
+// rename.h - a part of tensor names that a family's checkpoints spell in their own way. No MLX.
+#pragma once
+
+#include <string>
+
+namespace octavo {
+
+struct Rename {
+  std::string ours;    // "mlp.gate_proj"
+  std::string theirs;  // "feed_forward.w1"
+};
+
+}  // namespace octavo

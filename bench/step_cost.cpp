@@ -131,8 +131,8 @@ StepWeights step_weights(const Checkpoint& checkpoint, const DecoderPlan& plan) 
     if (layer.moe() != nullptr) weights.moe = *layer.moe();
   for (const TensorView& tensor : checkpoint.tensors()) {
     if (!reads_tensor(plan, checkpoint, tensor.name)) continue;
-    const bool embedding = tensor.name.starts_with(plan.prefix + ".embed_tokens.") ||
-                           tensor.name == "token_embd.weight";
+    const bool embedding =
+        tensor.name.starts_with(plan.tensor("embed_tokens.")) || tensor.name == "token_embd.weight";
     const bool head =
         tensor.name.starts_with(plan.head_name + ".") || tensor.name == "output.weight";
     if (plan.tied_embeddings ? head : embedding) continue;

@@ -35,7 +35,7 @@ real weights were only there for SmolLM2-135M ([testing.md](testing.md)).
 
 def known_model_types(source: str) -> list[str]:
     """The first column of kFamilies."""
-    table = re.search(r"kFamilies\b.*?\{\{(.*?)\}\};", source, re.DOTALL)
+    table = re.search(r"\bkFamilies = (.*?);", source, re.DOTALL)
     return re.findall(r'\{\s*"([^"]+)"', table[1]) if table else []
 
 

@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,10 +12,13 @@
 #include <vector>
 
 #include "base/compute_pool.h"
+#include "base/error.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/model_flags.h"
 #include "kernels/cpu/isa.h"
+#include "llm/model_text.h"
+#include "models/tensor_check.h"
 
 namespace octavo {
 namespace {
@@ -40,17 +45,53 @@ void print_layers(const DecoderPlan& plan) {
   for (const auto& [part, layers] : parts) row("", fmt::format("{} x {}", layers, part));
 }
 
-void print_model(const Checkpoint& checkpoint, const ModelDescription& model) {
-  const DecoderPlan& plan = model.plan;
+// What can be said of any checkpoint, known or not.
+void print_files(const Checkpoint& checkpoint) {
   fmt::print("{}\n", checkpoint.path().filename().string());
+  row("file", fmt::format("{}, {}, {} tensors", format_bytes(checkpoint.file_bytes()),
+                          checkpoint.gguf() != nullptr ? "GGUF" : "safetensors",
+                          checkpoint.tensors().size()));
+  std::map<std::string_view, uint64_t> bytes_by_type;
+  for (const TensorView& tensor : checkpoint.tensors())
+    bytes_by_type[tensor_type_name(tensor.type)] += tensor.bytes.size();
+  std::string types;
+  for (const auto& [type, bytes] : bytes_by_type)
+    types += fmt::format("{}{} {}", types.empty() ? "" : ", ", type, format_bytes(bytes));
+  row("stored as", types);
+  row("model_type", read_config(checkpoint).text_or("model_type", "not said"));
+}
+
+// Throws SetupError, naming a few, when tensors are missing or not as the config has them.
+void check_tensors(const Checkpoint& checkpoint, const ModelDescription& model) {
+  constexpr size_t kShown = 3;
+  const std::vector<std::string> problems = tensor_problems(checkpoint, model);
+  if (problems.empty()) return;
+  std::string text = problems.front();
+  for (size_t i = 1; i < std::min(kShown, problems.size()); ++i) text += "; " + problems[i];
+  if (problems.size() > kShown) text += fmt::format("; and {} more", problems.size() - kShown);
+  throw SetupError(text);
+}
+
+// Why a model cannot be served is told by the error; that it cannot, here.
+ModelDescription check_support(const Checkpoint& checkpoint, const EngineOptions& options) {
+  try {
+    ModelDescription model = describe_model(checkpoint, options);
+    check_tensors(checkpoint, model);
+    load_model_text(checkpoint);
+    row("supported", "yes");
+    return model;
+  } catch (const SetupError&) {
+    row("supported", "no");
+    std::fflush(stdout);
+    throw;
+  }
+}
+
+void print_model(const ModelDescription& model) {
+  const DecoderPlan& plan = model.plan;
   row("family", plan.family);
   row("parameters", format_count(model.parameters));
-  row("file", fmt::format("{}, {}", format_bytes(model.file_bytes), model.container));
-  std::string types;
-  for (const auto& [type, bytes] : model.bytes_by_type) {
-    types += fmt::format("{}{} {}", types.empty() ? "" : ", ", type, format_bytes(bytes));
-  }
-  row("stored as", types);
+  if (model.pooling) row("embeds", model.pooling->describe());
   if (!model.quantization.empty()) row("quantised", model.quantization);
   row("computes in", std::string(name_of(model.dtype)));
   print_layers(plan);
@@ -83,10 +124,12 @@ void print_cpu() {
 }
 
 void run(const ModelFlags& flags) {
-  const EngineOptions options = flags.engine_options();
+  EngineOptions options = flags.engine_options();
+  options.pooling.runner = RunnerKind::kAuto;
   const Checkpoint checkpoint = Checkpoint::open(flags.model);
-  const ModelDescription model = describe_model(checkpoint, options.dtype);
-  print_model(checkpoint, model);
+  print_files(checkpoint);
+  const ModelDescription model = check_support(checkpoint, options);
+  print_model(model);
   print_cache(model, options);
   print_cpu();
   fmt::print("Memory plan on this machine for up to {} sequences at once\n{}", options.max_num_seqs,
@@ -98,7 +141,9 @@ void run(const ModelFlags& flags) {
 void add_info_command(CLI::App& app) {
   auto flags = std::make_shared<ModelFlags>();
   CLI::App* command = app.add_subcommand(
-      "info", "Show what a model is and the memory plan for this machine, without loading it");
+      "info",
+      "Show what a model is, whether it is supported and the memory plan for this machine, without "
+      "loading it");
   flags->add_to(*command);
   flags->add_batch_flags_to(*command);
   command->callback([flags] { run(*flags); });

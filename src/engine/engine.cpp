@@ -45,9 +45,7 @@ uint64_t bytes_ahead(const ModelDescription& model, const EngineOptions& options
 }  // namespace
 
 ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOptions& options) {
-  ModelDescription model = describe_model(checkpoint, options.dtype);
-  auto pooling = plan_pooling(checkpoint, options.pooling);
-  return pooling ? without_head(std::move(model), std::move(*pooling)) : model;
+  return describe_model(checkpoint, options.dtype, plan_pooling(checkpoint, options.pooling));
 }
 
 CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options) {

@@ -413,6 +413,7 @@ void pack_weight(const WeightView& source, const PackedLayout& layout,
                  std::span<const int> row_order, std::byte* out) {
   OCTAVO_CHECK(row_order.empty() || static_cast<int64_t>(row_order.size()) == layout.rows);
   OCTAVO_CHECK(!row_order.empty() || layout.rows == source.rows);
+  if (source.data == nullptr) return;
   compute_pool().parallel_for(layout.strips(), 4, [&](int64_t begin, int64_t end) {
     std::vector<uint8_t> codes(static_cast<size_t>(layout.bits > 0 ? layout.padded_cols : 0));
     for (int64_t s = begin; s < end; ++s) {

@@ -73,7 +73,8 @@ struct PackedView {
 };
 
 // Writes `source` to `out` (layout.bytes() bytes) with every thread. Row r of the layout.rows rows
-// is row row_order[r] of the source; an empty order keeps all rows as they are.
+// is row row_order[r] of the source; an empty order keeps all rows as they are. Of a source without
+// data nothing is written: only its shape is of interest.
 void pack_weight(const WeightView& source, const PackedLayout& layout,
                  std::span<const int> row_order, std::byte* out);
 

@@ -6,18 +6,22 @@
 namespace octavo {
 namespace {
 
-// As transformers and as mlx-lm write the language model beside other parts.
-constexpr const char* kNestedPrefixes[] = {"model.language_model", "language_model.model"};
+// As transformers and as mlx-lm write the language model beside other parts; and without any
+// prefix, as a model saved without its head.
+constexpr const char* kOtherPrefixes[] = {"model.language_model", "language_model.model", ""};
 constexpr const char* kNestedHead = "language_model.lm_head";
 
-bool has_model_at(const Checkpoint& checkpoint, const std::string& prefix) {
-  return checkpoint.find(prefix + ".embed_tokens.weight") != nullptr;
+bool has_model(const DecoderPlan& plan, const Checkpoint& checkpoint) {
+  return checkpoint.find(plan.tensor("embed_tokens.weight")) != nullptr;
 }
 
 void fit_names(DecoderPlan& plan, const Checkpoint& checkpoint) {
-  if (has_model_at(checkpoint, plan.prefix)) return;
-  for (const char* prefix : kNestedPrefixes) {
-    if (has_model_at(checkpoint, prefix)) plan.prefix = prefix;
+  if (has_model(plan, checkpoint)) return;
+  const std::string usual = plan.prefix;
+  for (const char* prefix : kOtherPrefixes) {
+    plan.prefix = prefix;
+    if (has_model(plan, checkpoint)) break;
+    plan.prefix = usual;
   }
   if (checkpoint.find(std::string(kNestedHead) + ".weight") != nullptr)
     plan.head_name = kNestedHead;
@@ -39,9 +43,10 @@ void fit_to_checkpoint(DecoderPlan& plan, const Checkpoint& checkpoint) {
 }
 
 bool reads_tensor(const DecoderPlan& plan, const Checkpoint& checkpoint, std::string_view name) {
-  // Saved without its head a model is all there is, and has no prefix.
-  if (checkpoint.gguf() != nullptr || !has_model_at(checkpoint, plan.prefix)) return true;
-  return name.starts_with(plan.prefix + ".") || name.starts_with(plan.head_name + ".");
+  // Without a prefix it is all there is.
+  if (checkpoint.gguf() != nullptr || plan.prefix.empty()) return true;
+  const bool of_head = !plan.head_name.empty() && name.starts_with(plan.head_name + ".");
+  return of_head || name.starts_with(plan.prefix + ".");
 }
 
 }  // namespace octavo

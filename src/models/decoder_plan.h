@@ -58,12 +58,17 @@ struct DecoderPlan {
   float residual_scale = 1;  // on what each half of a layer adds
   float logit_scale = 1;
   float final_soft_cap = 0;           // > 0: logits are capped
-  std::string prefix = "model";       // of the tensors' names
+  std::string prefix = "model";       // of the tensors' names; empty: none
   std::string head_name = "lm_head";  // empty: no logits are wanted
   std::vector<Rename> renames;        // where a checkpoint's names are not Llama's
   std::vector<RopePlan> ropes;
   std::vector<LayerPlan> layers;
   std::optional<PerLayerInputPlan> per_layer_input;  // in every layer, behind its two halves
+
+  // The whole name: "model.norm.weight".
+  std::string tensor(const std::string& name) const {
+    return prefix.empty() ? name : prefix + "." + name;
+  }
 
   // What each layer keeps in the cache.
   std::vector<CacheSpec> cache_specs(DType dtype, KvFormat format) const;

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "models/format/nearest_names.h"
 
 namespace octavo {
 namespace {
@@ -51,10 +52,11 @@ DecoderPlan plan_model(const Config& config) {
   for (const auto& family : kFamilies) {
     if (type == family.model_type) return family.plan(config);
   }
-  throw SetupError(
-      fmt::format("{}: model_type \"{}\" is not supported yet; known are {}. "
-                  "docs/adding-a-model.md shows how to add one.",
-                  config.origin(), type, fmt::join(known_model_types(), ", ")));
+  const auto known = known_model_types();
+  throw SetupError(fmt::format(
+      "{}: model_type \"{}\" is not supported; known are, nearest first, {}. "
+      "docs/adding-a-model.md shows how to add one.",
+      config.origin(), type, fmt::join(nearest_names(type, known, known.size()), ", ")));
 }
 
 }  // namespace octavo

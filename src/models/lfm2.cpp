@@ -13,8 +13,8 @@ int ffn_width(const Config& config) {
                                                 : config.integer("intermediate_size");
   if (!config.boolean_or("block_auto_adjust_ff_dim", false)) return stated;
   const int multiple = config.integer("block_multiple_of");
-  const double scaled = config.number_or("block_ffn_dim_multiplier", 1) *
-                        std::floor(2.0 * stated / 3);
+  const double scaled =
+      config.number_or("block_ffn_dim_multiplier", 1) * std::floor(2.0 * stated / 3);
   return (static_cast<int>(scaled) + multiple - 1) / multiple * multiple;
 }
 

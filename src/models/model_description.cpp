@@ -26,7 +26,7 @@ DType checkpoint_dtype(const Checkpoint& checkpoint, const Config& config,
     const auto text = config.object("text_config");
     if (text && text->has(key)) return parse_dtype(text->text(key), key);
   }
-  const TensorView* norm = checkpoint.find(plan.prefix + ".norm.weight");
+  const TensorView* norm = checkpoint.find(plan.tensor("norm.weight"));
   if (norm != nullptr && norm->type == TensorType::F32) return DType::kFloat32;
   if (norm != nullptr && norm->type == TensorType::F16) return DType::kFloat16;
   return DType::kBFloat16;
@@ -83,13 +83,25 @@ uint64_t scratch_bytes(const DecoderPlan& plan, int tokens) {
   return static_cast<uint64_t>(most);
 }
 
+// Texts no longer than they may be, and no logits.
+void follow(const PoolingPlan& pooling, DecoderPlan& plan) {
+  if (pooling.dimensions.value_or(0) > plan.hidden)
+    throw SetupError(fmt::format("--pooler-config: dimensions is {}; vectors have {}",
+                                 *pooling.dimensions, plan.hidden));
+  plan.max_context = std::min(plan.max_context, pooling.max_tokens.value_or(plan.max_context));
+  plan.head_name.clear();
+}
+
 }  // namespace
 
-ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype) {
+ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype,
+                                std::optional<PoolingPlan> pooling) {
   const Config config = read_config(checkpoint);
   ModelDescription description;
   description.plan = plan_model(config);
   fit_to_checkpoint(description.plan, checkpoint);
+  if (pooling) follow(*pooling, description.plan);
+  description.pooling = std::move(pooling);
   description.dtype = dtype.value_or(checkpoint_dtype(checkpoint, config, description.plan));
   description.stop_token_ids = stop_token_ids(checkpoint, config);
   description.parameters = description.plan.parameters();
@@ -98,23 +110,10 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   description.container = checkpoint.gguf() != nullptr ? "GGUF" : "safetensors";
   description.weights_bytes = description.plan.decoded_bytes(description.dtype);
   for (const auto& tensor : checkpoint.tensors()) {
-    if (!reads_tensor(description.plan, checkpoint, tensor.name)) continue;
-    description.weights_bytes += packed_size(tensor);
-    description.bytes_by_type[std::string(tensor_type_name(tensor.type))] += tensor.bytes.size();
+    if (reads_tensor(description.plan, checkpoint, tensor.name))
+      description.weights_bytes += packed_size(tensor);
   }
   return description;
-}
-
-ModelDescription without_head(ModelDescription model, PoolingPlan pooling) {
-  DecoderPlan& plan = model.plan;
-  if (pooling.dimensions.value_or(0) > plan.hidden)
-    throw SetupError(fmt::format("--pooler-config: dimensions is {}; vectors have {}",
-                                 *pooling.dimensions, plan.hidden));
-  plan.max_context = std::min(plan.max_context, pooling.max_tokens.value_or(plan.max_context));
-  plan.head_name.clear();
-  model.parameters = plan.parameters();
-  model.pooling = std::move(pooling);
-  return model;
 }
 
 uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows) {

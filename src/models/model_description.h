@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,18 +19,15 @@ struct ModelDescription {
   uint64_t parameters = 0;     // of the model, however they are stored
   uint64_t weights_bytes = 0;  // in memory, packed for the kernels
   uint64_t file_bytes = 0;
-  std::map<std::string, uint64_t> bytes_by_type;  // as stored: "Q4_K" -> bytes
   std::string quantization;  // of an MLX checkpoint: "affine 4-bit in groups of 64"; else empty
   std::string container;     // "GGUF" or "safetensors"
   std::optional<PoolingPlan> pooling = {};  // none: it draws tokens
 };
 
-// Reads the config and the tensors' headers. `dtype` overrides the checkpoint's own. Throws
-// SetupError when the model is not supported.
-ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype);
-
-// The description of the same model when no logits are wanted of it, as `pooling` says.
-ModelDescription without_head(ModelDescription model, PoolingPlan pooling);
+// Reads the config and the tensors' headers. `dtype` overrides the checkpoint's own. With `pooling`
+// no logits are wanted of it. Throws SetupError when the model is not supported.
+ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype,
+                                std::optional<PoolingPlan> pooling = std::nullopt);
 
 // Rows that meet the vocabulary at once; more take turns.
 inline constexpr int kLogitRows = 64;

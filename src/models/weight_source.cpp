@@ -31,23 +31,22 @@ std::vector<int> rope_row_order(int rows, int head_dim, int rope_dims) {
 
 }  // namespace
 
-WeightSource::WeightSource(const Checkpoint& checkpoint, LoadProgress progress)
+WeightSource::WeightSource(const Checkpoint& checkpoint, LoadProgress progress, WeightUse use)
     : checkpoint_(checkpoint),
       progress_(std::move(progress)),
+      use_(use),
       is_gguf_(checkpoint.gguf() != nullptr),
-      flat_(!is_gguf_ && checkpoint.find("embed_tokens.weight") != nullptr),
       permuted_(gguf_permutes_rope(checkpoint)) {
   for (const auto& view : checkpoint.tensors()) total_bytes_ += view.bytes.size();
 }
 
 std::string WeightSource::name_in_file(std::string name) const {
-  constexpr std::string_view kBase = "model.";
   if (is_gguf_) return gguf_tensor_name(name);
   for (const Rename& rename : renames_) {
     const size_t at = name.find(rename.ours);
     if (at != std::string::npos) name.replace(at, rename.ours.size(), rename.theirs);
   }
-  return flat_ && name.starts_with(kBase) ? name.substr(kBase.size()) : name;
+  return name;
 }
 
 const TensorView& WeightSource::tensor(const std::string& name) const {
@@ -58,7 +57,19 @@ bool WeightSource::has(const std::string& name) const {
   return checkpoint_.find(name_in_file(name)) != nullptr;
 }
 
+bool WeightSource::attempt(const std::function<void()>& work) {
+  try {
+    work();
+    return true;
+  } catch (const SetupError& error) {
+    if (!only_checks()) throw;
+    problems_.emplace_back(error.what());
+    return false;
+  }
+}
+
 void WeightSource::done_with(const TensorView& view, double share) {
+  if (only_checks()) return;
   checkpoint_.release(view);
   read_bytes_ += static_cast<uint64_t>(share * static_cast<double>(view.bytes.size()));
   if (progress_) progress_(read_bytes_, total_bytes_);
@@ -83,19 +94,44 @@ bool WeightSource::has_matrix(const std::string& module) const {
   return has(module + ".weight") || has(module + "_blocks") || has(module);
 }
 
+MatrixTensors WeightSource::find_matrix(const std::string& module) {
+  MatrixTensors tensors;
+  attempt([&] { tensors = tensors_of(module); });
+  return tensors;
+}
+
+WeightView WeightSource::view_of(const MatrixTensors& tensors, const MatrixShape& shape) {
+  if (!only_checks()) return weight_view(tensors, shape);
+  WeightView view{.format = WeightFormat::kDense, .rows = shape.rows, .cols = shape.cols};
+  if (tensors.numbers != nullptr) attempt([&] { view = weight_view(tensors, shape); });
+  view.data = nullptr;
+  return view;
+}
+
+const TensorView* WeightSource::find_floats(const std::string& name,
+                                            const std::vector<int64_t>& shape) {
+  const TensorView* found = nullptr;
+  const bool good = attempt([&] {
+    found = &tensor(name);
+    expect_shape(*found, shape);
+    expect_float(*found);
+  });
+  return good ? found : nullptr;
+}
+
 Weight WeightSource::matrix(const std::string& module, int rows, int cols, RowOrder row_order) {
-  const MatrixTensors tensors = tensors_of(module);
-  Weight weight = make_weight(weight_view(tensors, {rows, cols}), row_order);
+  const MatrixTensors tensors = find_matrix(module);
+  Weight weight = make_weight(view_of(tensors, {rows, cols}), row_order);
   for (const TensorView* view : tensors.all()) done_with(*view);
   bytes_by_format_[weight.describe()] += weight.bytes();
   return weight;
 }
 
 Weight WeightSource::matrix_part(const std::string& module, RowRange range, int rows, int cols) {
-  const MatrixTensors tensors = tensors_of(module);
+  const MatrixTensors tensors = find_matrix(module);
   std::vector<int> picked(static_cast<size_t>(rows));
   std::iota(picked.begin(), picked.end(), range.first);
-  Weight weight = make_weight(weight_view(tensors, {range.of, cols}), picked);
+  Weight weight = make_weight(view_of(tensors, {range.of, cols}), picked);
   for (const TensorView* view : tensors.all())
     done_with(*view, static_cast<double>(rows) / range.of);
   bytes_by_format_[weight.describe()] += weight.bytes();
@@ -117,8 +153,8 @@ Weight WeightSource::rope_matrix(const std::string& module, int rows, int cols,
 std::vector<ExpertStack> WeightSource::expert_stacks(const std::string& module,
                                                      const MatrixShape& shape,
                                                      std::span<const std::vector<int>> row_picks) {
-  const MatrixTensors tensors = tensors_of(module);
-  const WeightView first = weight_view(tensors, shape);
+  const MatrixTensors tensors = find_matrix(module);
+  const WeightView first = view_of(tensors, shape);
   std::vector<ExpertStack> stacks;
   for (const auto& rows : row_picks) {
     const size_t count = rows.empty() ? static_cast<size_t>(shape.rows) : rows.size();
@@ -133,9 +169,10 @@ std::vector<ExpertStack> WeightSource::expert_stacks(const std::string& module,
 ExpertStack WeightSource::expert_stack(std::span<const std::string> modules, int rows, int cols) {
   std::optional<ExpertStack> stack;
   for (size_t e = 0; e < modules.size(); ++e) {
-    const MatrixTensors tensors = tensors_of(modules[e]);
-    const WeightView view = weight_view(tensors, {rows, cols});
+    const MatrixTensors tensors = find_matrix(modules[e]);
+    const WeightView view = view_of(tensors, {rows, cols});
     if (!stack) stack = make_expert_stack(static_cast<int>(modules.size()), view, rows);
+    if (only_checks()) continue;
     if (packed_layout(view) != stack->layout) {
       throw SetupError(fmt::format("tensor \"{}\": another format than the expert's before it",
                                    tensors.numbers->name));
@@ -149,35 +186,34 @@ ExpertStack WeightSource::expert_stack(std::span<const std::string> modules, int
 
 std::vector<mx::array> WeightSource::expert_vectors(const std::string& name, int count, int size,
                                                     std::span<const std::vector<int>> picks) {
-  const TensorView& view = tensor(name);
-  expect_shape(view, {count, size});
-  const DType dtype = expect_float(view);
+  const TensorView* view = find_floats(name, {count, size});
+  const DType dtype = view != nullptr ? expect_float(*view) : DType::kFloat32;
   const size_t width = size_of(dtype);
   std::vector<mx::array> out;
   for (const auto& picked : picks) {
     const size_t taken = picked.empty() ? static_cast<size_t>(size) : picked.size();
     mx::array each = make_device_buffer({count, static_cast<int>(taken)}, mlx_dtype(dtype));
     auto* to = each.data<std::byte>();
-    for (size_t i = 0; i < static_cast<size_t>(count) * taken; ++i) {
+    for (size_t i = 0; view != nullptr && i < static_cast<size_t>(count) * taken; ++i) {
       const size_t from = picked.empty() ? i % taken : static_cast<size_t>(picked[i % taken]);
       const size_t row = i / taken * static_cast<size_t>(size);
-      std::memcpy(to + i * width, view.bytes.data() + (row + from) * width, width);
+      std::memcpy(to + i * width, view->bytes.data() + (row + from) * width, width);
     }
     bytes_by_format_[std::string(name_of(dtype))] += each.nbytes();
     out.push_back(std::move(each));
   }
-  done_with(view);
+  if (view != nullptr) done_with(*view);
   return out;
 }
 
 mx::array WeightSource::vector(const std::string& name, int size) {
-  const TensorView& view = tensor(name);
-  expect_shape(view, {size});
-  const DType dtype = expect_float(view);
+  const TensorView* view = find_floats(name, {size});
+  if (view == nullptr) return make_device_buffer({size}, mx::float32);
+  const DType dtype = expect_float(*view);
   mx::array out = make_device_buffer({size}, mlx_dtype(dtype));
-  std::memcpy(out.data<std::byte>(), view.bytes.data(), view.bytes.size());
-  bytes_by_format_[std::string(name_of(dtype))] += view.bytes.size();
-  done_with(view);
+  std::memcpy(out.data<std::byte>(), view->bytes.data(), view->bytes.size());
+  bytes_by_format_[std::string(name_of(dtype))] += view->bytes.size();
+  done_with(*view);
   return out;
 }
 
@@ -198,16 +234,18 @@ mx::array WeightSource::float_vector(const std::string& name, int size) {
 }
 
 mx::array WeightSource::conv_taps(const std::string& name, int channels, int taps) {
-  const TensorView& view = tensor(name);
-  if (view.shape != std::vector<int64_t>{channels, taps, 1})
-    expect_shape(view, {channels, 1, taps});
-  const DType dtype = expect_float(view);
+  const bool turned_before =
+      has(name) && tensor(name).shape == std::vector<int64_t>{channels, taps, 1};
+  const TensorView* view = turned_before ? find_floats(name, {channels, taps, 1})
+                                         : find_floats(name, {channels, 1, taps});
+  if (view == nullptr) return make_device_buffer({taps, channels}, mx::float32);
+  const DType dtype = expect_float(*view);
   mx::array stored = make_device_buffer({channels, taps}, mlx_dtype(dtype));
-  std::memcpy(stored.data<std::byte>(), view.bytes.data(), view.bytes.size());
+  std::memcpy(stored.data<std::byte>(), view->bytes.data(), view->bytes.size());
   mx::array turned = mx::contiguous(mx::transpose(stored));
   turned.eval();
-  bytes_by_format_[std::string(name_of(dtype))] += view.bytes.size();
-  done_with(view);
+  bytes_by_format_[std::string(name_of(dtype))] += view->bytes.size();
+  done_with(*view);
   return turned;
 }
 

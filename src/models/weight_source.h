@@ -20,6 +20,13 @@ namespace octavo {
 // Called after each tensor with the file bytes read so far and in all.
 using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
 
+enum class WeightUse : uint8_t {
+  kLoad,
+  // Headers only: matrices have their shapes and no numbers, and what is wrong is noted, not
+  // thrown.
+  kCheck,
+};
+
 // Rows [first, first + rows) of a matrix that has `of`: several stand in one.
 struct RowRange {
   int first = 0;
@@ -36,7 +43,8 @@ struct RopeRows {
 // Reads each tensor once and releases its file pages. Errors are SetupErrors that name the tensor.
 class WeightSource {
  public:
-  WeightSource(const Checkpoint& checkpoint, LoadProgress progress);
+  WeightSource(const Checkpoint& checkpoint, LoadProgress progress,
+               WeightUse use = WeightUse::kLoad);
 
   // From now on these parts of names are looked up as the checkpoint spells them.
   void set_renames(std::vector<Rename> renames) { renames_ = std::move(renames); }
@@ -82,19 +90,31 @@ class WeightSource {
   const std::map<std::string, uint64_t>& bytes_by_format() const { return bytes_by_format_; }
   uint64_t loaded_bytes() const;
 
+  bool only_checks() const { return use_ == WeightUse::kCheck; }
+  // With kCheck: each tensor that is missing, or not as it was asked for.
+  const std::vector<std::string>& problems() const { return problems_; }
+
  private:
   std::string name_in_file(std::string name) const;
   const TensorView& tensor(const std::string& name) const;
   MatrixTensors tensors_of(const std::string& module) const;
+  // Both of a matrix or a stack; with kCheck a view without data.
+  MatrixTensors find_matrix(const std::string& module);
+  WeightView view_of(const MatrixTensors& tensors, const MatrixShape& shape);
+  // A tensor of floats of this shape; null when it is not there and that was noted.
+  const TensorView* find_floats(const std::string& name, const std::vector<int64_t>& shape);
+  // Runs `work`; with kCheck a SetupError is noted, and false returned.
+  bool attempt(const std::function<void()>& work);
   std::vector<int> order_of(int rows, const RopeRows& order) const;
   // `share`: of the tensor, when others take the rest.
   void done_with(const TensorView& tensor, double share = 1);
 
   const Checkpoint& checkpoint_;
   LoadProgress progress_;
+  WeightUse use_;
+  std::vector<std::string> problems_;
   std::vector<Rename> renames_;
   bool is_gguf_;
-  bool flat_;  // saved without its head, and so without "model." before the names
   bool permuted_;
   uint64_t total_bytes_ = 0;
   uint64_t read_bytes_ = 0;

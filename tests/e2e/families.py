@@ -66,7 +66,7 @@ CASES = {
                           {"format": "mlx", "bits": 4, "group_size": 32}),
     "qwen3": Case("qwen3", "qwen3", "Qwen3 0.6B to 32B", "norms on q and k"),
     "qwen3.5": Case("qwen3.5", "qwen3_5", "Qwen3.5 0.8B to 27B", "a text part beside others, tied"),
-    "qwen3.5-text": Case("qwen3.5-text", "qwen3_5", "Qwen3.5, text only", "biases on attention, output not tied"),
+    "qwen3.5-text": Case("qwen3.5-text", "qwen3_5_text", "Qwen3.5, text only", "biases on attention, output not tied"),
     "qwen3.5-mlx": Case("qwen3.5-mlx", "qwen3_5", "Qwen3.5, converted by mlx-lm", "turned convolutions, norms with one"),
     "qwen3.5-mlx-4bit": Case("qwen3.5-mlx", "qwen3_5", "Qwen3.5, quantised by mlx-lm", "4 bits in groups of 32",
                              {"format": "mlx", "group_size": 32}),

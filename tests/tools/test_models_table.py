@@ -18,10 +18,11 @@ class Case:
 
 
 SOURCE = """
-constexpr std::array<Family, 2> kFamilies = {{
+constexpr auto kFamilies = std::to_array<Family>({
     {"llama", plan_llama},
     {"qwen3_5", plan_qwen3_5},
-}};
+});
+const char* other = "gemma";
 """
 
 

@@ -16,11 +16,13 @@ from mlx_lm.utils import _get_classes, load_config
 mx.set_default_device(mx.cpu)
 
 MXFP4 = {"group_size": 32, "bits": 4, "mode": "mxfp4"}
+MLX_LM_NAMES = {"qwen3_5_text": "qwen3_5"}  # model types that mlx-lm has under another's name
 
 
 def load(config: dict, weights: dict[str, mx.array]) -> nn.Module:
     """mlx-lm's model of a config, in float32."""
     dense = {k: v for k, v in config.items() if not k.startswith("quantization")}
+    dense["model_type"] = MLX_LM_NAMES.get(dense["model_type"], dense["model_type"])
     model_class, args_class = _get_classes(config=dense)
     model = model_class(args_class.from_dict(dense))
     weights = {name: mx.array(value).astype(mx.float32) for name, value in weights.items()}

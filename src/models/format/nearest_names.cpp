@@ -26,21 +26,31 @@ size_t edits_between(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-}  // namespace
-
-std::vector<std::string_view> nearest_names(std::string_view name,
-                                            std::span<const TensorView> tensors, size_t count) {
+std::vector<std::string_view> nearest(std::string_view name,
+                                      std::span<const std::string_view> known, size_t count) {
   std::vector<std::pair<size_t, std::string_view>> ranked;
-  ranked.reserve(tensors.size());
-  for (const TensorView& tensor : tensors) {
-    ranked.emplace_back(edits_between(name, tensor.name), tensor.name);
-  }
+  ranked.reserve(known.size());
+  for (const std::string_view other : known) ranked.emplace_back(edits_between(name, other), other);
   count = std::min(count, ranked.size());
   std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count),
                     ranked.end());
   std::vector<std::string_view> nearest;
   for (size_t i = 0; i < count; ++i) nearest.push_back(ranked[i].second);
   return nearest;
+}
+
+}  // namespace
+
+std::vector<std::string_view> nearest_names(std::string_view name,
+                                            std::span<const std::string> known, size_t count) {
+  return nearest(name, std::vector<std::string_view>(known.begin(), known.end()), count);
+}
+
+std::vector<std::string_view> nearest_names(std::string_view name,
+                                            std::span<const TensorView> tensors, size_t count) {
+  std::vector<std::string_view> names;
+  for (const TensorView& tensor : tensors) names.push_back(tensor.name);
+  return nearest(name, names, count);
 }
 
 }  // namespace octavo

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,7 +10,10 @@
 
 namespace octavo {
 
-// The up to `count` tensor names with the fewest edits from `name`, nearest first.
+// The up to `count` names with the fewest edits from `name`, nearest first; of equally near ones
+// the first in the alphabet.
+std::vector<std::string_view> nearest_names(std::string_view name,
+                                            std::span<const std::string> known, size_t count);
 std::vector<std::string_view> nearest_names(std::string_view name,
                                             std::span<const TensorView> tensors, size_t count);
 

@@ -18,11 +18,11 @@ int total_width(const PerLayerInputPlan& plan, const DecoderPlan& model) {
 PerLayerRows::PerLayerRows(const PerLayerInputPlan& plan, const DecoderPlan& model,
                            WeightSource& source)
     : plan_(plan),
-      table_(source.matrix(model.prefix + ".embed_tokens_per_layer", plan.vocab,
+      table_(source.matrix(model.tensor("embed_tokens_per_layer"), plan.vocab,
                            total_width(plan, model))),
-      projection_(source.matrix(model.prefix + ".per_layer_model_projection",
+      projection_(source.matrix(model.tensor("per_layer_model_projection"),
                                 total_width(plan, model), model.hidden)),
-      norm_{source.norm(model.prefix + ".per_layer_projection_norm.weight", plan.width,
+      norm_{source.norm(model.tensor("per_layer_projection_norm.weight"), plan.width,
                         model.norm_offset),
             model.norm_eps} {}
 

@@ -126,7 +126,7 @@ FAMILIES = {
         _wrapper(TINY), lambda c: _tensors(c, "model.language_model", "lm_head", False), SHAPES),
     "qwen3.5-text": CustomFamily(
         "Qwen3.5 without its vision tower, output not tied, biases on attention",
-        TINY | {"model_type": "qwen3_5", "tie_word_embeddings": False, "attention_bias": True},
+        TINY | {"tie_word_embeddings": False, "attention_bias": True},
         lambda c: _tensors(c, "model", "lm_head", False)),
     "qwen3.5-mlx": CustomFamily(
         "Qwen3.5 as mlx-lm converts it: norms with their one added, convolutions turned",

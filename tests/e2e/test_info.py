@@ -1,0 +1,101 @@
+"""`octavo info` says before anything is loaded whether a checkpoint is supported, and why not."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import embedders
+import mlx.core as mx
+import pytest
+from families import CASES
+
+
+@pytest.fixture
+def info(octavo):
+    def run(model):
+        done = subprocess.run([octavo, "info", model], capture_output=True, text=True, timeout=120)
+        fact = re.search(r"^  supported +(\w+)$", done.stdout, re.MULTILINE)
+        assert (done.returncode == 0) == (fact is not None and fact[1] == "yes"), done
+        return done
+
+    return run
+
+
+@pytest.fixture
+def copy(make_model, tmp_path):
+    """A checkpoint's folder to be spoiled."""
+
+    def make(family: str = "llama", **fields):
+        return shutil.copytree(make_model(family, **fields), tmp_path / "model")
+
+    return make
+
+
+def change_config(folder, **values) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def change_tensors(folder, change) -> None:
+    path = folder / "model.safetensors"
+    tensors = change(mx.load(str(path)))
+    mx.eval(tensors)
+    mx.save_safetensors(str(path), tensors)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_family_is_supported(name, info, make_model):
+    case = CASES[name]
+    done = info(make_model(case.family, **case.recipe))
+    assert done.returncode == 0, done.stderr
+    assert re.search(rf"^  model_type +{case.model_type}$", done.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("wrong, nearest", [("lamma", "llama"), ("qwen4", "qwen2, qwen3"), ("mistral3", "mistral")])
+def test_an_unknown_family_names_the_nearest(wrong, nearest, info, copy):
+    folder = copy()
+    change_config(folder, model_type=wrong)
+    done = info(folder)
+    assert done.returncode == 1
+    # What is known is told anyway.
+    for fact in (rf"model_type +{wrong}", r"file +[\d.]+ \w+, safetensors, \d+ tensors", r"stored as +F32 [\d.]+ \w+"):
+        assert re.search(fact, done.stdout), fact
+    assert f'model_type "{wrong}" is not supported; known are, nearest first, {nearest}' in done.stderr
+    assert "docs/adding-a-model.md" in done.stderr
+
+
+def test_missing_tensors_are_listed(info, copy):
+    folder = copy()
+    change_tensors(folder, lambda tensors: {k: v for k, v in tensors.items() if ".layers.2." not in k})
+    done = info(folder)
+    assert done.returncode == 1
+    assert "model.layers.2.self_attn.q_proj.weight" in done.stderr
+    assert re.search(r"; and 6 more$", done.stderr.strip()), done.stderr  # 9 in all, 3 of them by name
+
+
+def test_a_tensor_of_another_shape_is_named(info, copy):
+    folder = copy("qwen3")
+    change_tensors(folder, lambda tensors: tensors | {"model.norm.weight": mx.ones(64)})
+    assert 'tensor "model.norm.weight" has shape [64]' in info(folder).stderr
+
+
+def test_a_value_the_family_cannot_honour_is_named(info, copy):
+    folder = copy()
+    change_config(folder, hidden_act="relu")
+    done = info(folder)
+    assert done.returncode == 1 and "hidden_act" in done.stderr
+
+
+def test_without_a_tokenizer_nothing_can_be_served(info, copy):
+    folder = copy()
+    (folder / "tokenizer.json").unlink()
+    assert "tokenizer.json" in info(folder).stderr
+
+
+def test_an_embedding_model_is_told_as_such(info, make_model, tmp_path):
+    folder = embedders.dress(make_model("qwen3", tied=False), tmp_path / "embedder", flat=True, headless=True)
+    done = info(folder)
+    assert re.search(r"embeds +the last token, normalised", done.stdout), done
+    bad = embedders.dress(make_model("qwen3"), tmp_path / "cls", "cls_token")
+    assert "pooling_mode_cls_token" in info(bad).stderr

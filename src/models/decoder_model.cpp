@@ -8,6 +8,7 @@
 #include "kernels/add_rows.h"
 #include "kernels/linear.h"
 #include "models/layers/attention.h"
+#include "models/layers/dense_and_experts.h"
 #include "models/layers/gated_delta.h"
 #include "models/layers/mla.h"
 #include "models/layers/mlp.h"
@@ -70,23 +71,22 @@ DecoderModel::Half DecoderModel::load_half(const HalfPlan& names, const std::str
 std::unique_ptr<Sublayer> DecoderModel::load_mixer(int layer, const std::string& prefix,
                                                    WeightSource& source) const {
   using Made = std::unique_ptr<Sublayer>;
-  return std::visit(Overloaded{
-                        [&](const AttentionPlan& plan) -> Made {
-                          return std::make_unique<Attention>(plan, plan_, layer, prefix, source);
-                        },
-                        [&](const GatedDeltaPlan& plan) -> Made {
-                          return std::make_unique<GatedDeltaNet>(plan, plan_, layer, prefix,
-                                                                 source);
-                        },
-                        [&](const ShortConvPlan& plan) -> Made {
-                          return std::make_unique<ShortConv>(plan, plan_.hidden, layer, prefix,
-                                                             source);
-                        },
-                        [&](const MlaPlan& plan) -> Made {
-                          return std::make_unique<Mla>(plan, plan_, layer, dtype_, prefix, source);
-                        },
-                    },
-                    plan_.layers[static_cast<size_t>(layer)].mixer);
+  return std::visit(
+      Overloaded{
+          [&](const AttentionPlan& plan) -> Made {
+            return std::make_unique<Attention>(plan, plan_, layer, prefix, source);
+          },
+          [&](const GatedDeltaPlan& plan) -> Made {
+            return std::make_unique<GatedDeltaNet>(plan, plan_, layer, prefix, source);
+          },
+          [&](const ShortConvPlan& plan) -> Made {
+            return std::make_unique<ShortConv>(plan, plan_.hidden, layer, prefix, source);
+          },
+          [&](const MlaPlan& plan) -> Made {
+            return std::make_unique<Mla>(plan, plan_, layer, dtype_, prefix, source);
+          },
+      },
+      plan_.layers[static_cast<size_t>(layer)].mixer);
 }
 
 std::unique_ptr<Sublayer> DecoderModel::load_ffn(int layer, const std::string& prefix,
@@ -98,6 +98,11 @@ std::unique_ptr<Sublayer> DecoderModel::load_ffn(int layer, const std::string& p
                         },
                         [&](const MoePlan& plan) -> Made {
                           return std::make_unique<Moe>(plan, plan_.hidden, prefix, source);
+                        },
+                        [&](const DenseAndExpertsPlan& plan) -> Made {
+                          // Its parts stand in the layer itself, whose name ends with a dot.
+                          return std::make_unique<DenseAndExperts>(
+                              plan, plan_, prefix.substr(0, prefix.rfind('.')), source);
                         },
                     },
                     plan_.layers[static_cast<size_t>(layer)].ffn);

@@ -70,6 +70,8 @@ bool is_expert(const std::string& name) {
 }
 
 uint64_t ffn_products(const LayerPlan& layer, int hidden) {
+  if (const auto* both = std::get_if<DenseAndExpertsPlan>(&layer.ffn))
+    return both->active_parameters(hidden);
   if (layer.moe() != nullptr) return layer.moe()->active_parameters(hidden);
   return std::visit([&](const auto& ffn) { return ffn.parameters(hidden); }, layer.ffn);
 }
@@ -84,7 +86,8 @@ StepCost step_cost(const ModelDescription& model, uint64_t weight_bytes, const R
     const Work work = std::visit(
         Overloaded{
             [&](const AttentionPlan& a) {
-              return attention_work(a, std::get<SoftmaxSpec>(specs[i]), plan.hidden, rows);
+              const size_t owner = a.shares_layer ? static_cast<size_t>(*a.shares_layer) : i;
+              return attention_work(a, std::get<SoftmaxSpec>(specs[owner]), plan.hidden, rows);
             },
             [&](const MlaPlan& a) {
               return mla_work(a, std::get<SoftmaxSpec>(specs[i]), plan.hidden, rows);

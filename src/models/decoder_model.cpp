@@ -8,6 +8,7 @@
 #include "kernels/add_rows.h"
 #include "kernels/linear.h"
 #include "models/layers/attention.h"
+#include "models/layers/dense_and_experts.h"
 #include "models/layers/gated_delta.h"
 #include "models/layers/mla.h"
 #include "models/layers/mlp.h"
@@ -98,6 +99,11 @@ std::unique_ptr<Sublayer> DecoderModel::load_ffn(int layer, const std::string& p
                         },
                         [&](const MoePlan& plan) -> Made {
                           return std::make_unique<Moe>(plan, plan_.hidden, prefix, source);
+                        },
+                        [&](const DenseAndExpertsPlan& plan) -> Made {
+                          // Its parts stand in the layer itself, whose name ends with a dot.
+                          return std::make_unique<DenseAndExperts>(
+                              plan, plan_, prefix.substr(0, prefix.rfind('.')), source);
                         },
                     },
                     plan_.layers[static_cast<size_t>(layer)].ffn);

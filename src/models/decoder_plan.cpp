@@ -12,6 +12,11 @@ int norms_of(const HalfPlan& half) { return !half.norm_in.empty() + !half.norm_o
 
 }  // namespace
 
+const MoePlan* LayerPlan::moe() const {
+  if (const auto* both = std::get_if<DenseAndExpertsPlan>(&ffn)) return &both->experts;
+  return std::get_if<MoePlan>(&ffn);
+}
+
 std::vector<CacheSpec> DecoderPlan::cache_specs(DType dtype, KvFormat format) const {
   std::vector<CacheSpec> specs;
   for (const auto& layer : layers) {
@@ -45,7 +50,8 @@ uint64_t DecoderPlan::decoded_bytes(DType dtype) const {
 std::vector<uint64_t> DecoderPlan::row_elements() const {
   std::vector<uint64_t> elements;
   const Overloaded of{[](const auto& part) { return part.row_elements(); },
-                      [&](const MoePlan& part) { return part.row_elements(hidden); }};
+                      [&](const MoePlan& part) { return part.row_elements(hidden); },
+                      [&](const DenseAndExpertsPlan& part) { return part.row_elements(hidden); }};
   for (const auto& layer : layers) {
     // The two halves' results; a norm or a scale behind a half keeps what it takes.
     const auto kept = [&](const HalfPlan& half) {

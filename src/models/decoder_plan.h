@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/plans/attention_plan.h"
+#include "models/plans/dense_and_experts_plan.h"
 #include "models/plans/gated_delta_plan.h"
 #include "models/plans/mla_plan.h"
 #include "models/plans/mlp_plan.h"
@@ -28,7 +29,7 @@ struct HalfPlan {
 
 struct LayerPlan {
   std::variant<AttentionPlan, GatedDeltaPlan, MlaPlan, ShortConvPlan> mixer = AttentionPlan{};
-  std::variant<MlpPlan, MoePlan> ffn = MlpPlan{};
+  std::variant<MlpPlan, MoePlan, DenseAndExpertsPlan> ffn = MlpPlan{};
   std::string mixer_name = "self_attn";  // module names below the layer's prefix
   std::string ffn_name = "mlp";
   HalfPlan mixer_half = {"input_layernorm", ""};
@@ -40,7 +41,7 @@ struct LayerPlan {
   const AttentionPlan& attention() const { return std::get<AttentionPlan>(mixer); }
   MlpPlan& mlp() { return std::get<MlpPlan>(ffn); }
   const MlpPlan& mlp() const { return std::get<MlpPlan>(ffn); }
-  const MoePlan* moe() const { return std::get_if<MoePlan>(&ffn); }  // null: another kind
+  const MoePlan* moe() const;  // the experts, or null: there are none
 };
 
 struct DecoderPlan {

@@ -61,6 +61,16 @@ DecoderPlan plan_llama_like(const Config& config, const char* family,
   return plan;
 }
 
+int rotated_dims(const Config& config, int head_dim, double part) {
+  const auto rope = config.object("rope_parameters");
+  const char* key = "partial_rotary_factor";
+  const double factor = rope && rope->has(key) ? rope->number(key) : config.number_or(key, part);
+  const int dims = static_cast<int>(head_dim * factor);
+  if (factor > 1 || dims < 2 || dims % 2 != 0)
+    config.fail(key, fmt::format("is {}, which turns {} of {} dimensions", factor, dims, head_dim));
+  return dims;
+}
+
 void set_sandwich_norms(DecoderPlan& plan) {
   for (auto& layer : plan.layers) {
     layer.mixer_half = {"input_layernorm", "post_attention_layernorm"};

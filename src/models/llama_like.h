@@ -21,6 +21,9 @@ DecoderPlan plan_frame(const Config& config, const char* family,
 DecoderPlan plan_llama_like(const Config& config, const char* family,
                             const KnownActivation& activation = {});
 
+// How many dimensions of a head turn: partial_rotary_factor of them, or `part` without it.
+int rotated_dims(const Config& config, int head_dim, double part = 1);
+
 // Norms before and behind both halves of every layer, as Gemma names them.
 void set_sandwich_norms(DecoderPlan& plan);
 

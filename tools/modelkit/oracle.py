@@ -119,13 +119,15 @@ def _ignored_windows(config: dict) -> dict[int, int]:
     window, layers = config.get("sliding_window"), range(config.get("num_hidden_layers", 0))
     if config["model_type"] == "gemma2":
         return {layer: window for layer in layers if layer % 2 == 0}
+    if config["model_type"] == "phi3" and window:
+        return {layer: window for layer in layers}
     return {}
 
 
 def folder_logits(folder: Path | str, prompts: list[list[int]]) -> list[np.ndarray]:
     """What a checkpoint folder should answer, window included."""
     config = json.loads((Path(folder) / "config.json").read_text())
-    window = config.get("sliding_window") if config["model_type"] == "mistral" else None
+    window = config.get("sliding_window") if config["model_type"] == "mistral" and "layer_types" not in config else None
     model = load(config, folder_weights(folder))
     for layer, size in _ignored_windows(config).items():
         model.model.layers[layer] = _WindowedLayer(model.model.layers[layer], size)

@@ -1,0 +1,64 @@
+#include "models/layers/dense_and_experts.h"
+
+#include <cmath>
+
+#include "kernels/add_rows.h"
+#include "kernels/linear.h"
+#include "models/layers/experts.h"
+
+namespace octavo {
+namespace {
+
+NormSpec load_norm(const DecoderPlan& model, const std::string& name, WeightSource& source) {
+  return {source.norm(name + ".weight", model.hidden, model.norm_offset), model.norm_eps};
+}
+
+// A vector times a number, in float32.
+mx::array load_scaled(const std::string& name, int size, float scale, WeightSource& source) {
+  mx::array scaled =
+      mx::multiply(mx::astype(source.vector(name, size), mx::float32), mx::array(scale));
+  scaled.eval();
+  return scaled;
+}
+
+}  // namespace
+
+DenseAndExperts::DenseAndExperts(const DenseAndExpertsPlan& plan, const DecoderPlan& model,
+                                 const std::string& layer, WeightSource& source)
+    : choice_(plan.experts.choice),
+      dense_(plan.dense, model.hidden, layer + ".mlp", source),
+      experts_(load_experts(plan.experts, model.hidden, layer, source)),
+      router_(source.matrix(layer + ".router.proj", choice_.experts, model.hidden)),
+      router_norm_{load_scaled(layer + ".router.scale", model.hidden,
+                               1 / std::sqrt(static_cast<float>(model.hidden)), source),
+                   model.norm_eps},
+      expert_scales_(load_scaled(layer + ".router.per_expert_scale", choice_.experts, 1, source)),
+      dense_norm_out_(load_norm(model, layer + ".post_feedforward_layernorm_1", source)),
+      experts_norm_in_(load_norm(model, layer + ".pre_feedforward_layernorm_2", source)),
+      experts_norm_out_(load_norm(model, layer + ".post_feedforward_layernorm_2", source)) {}
+
+Routing DenseAndExperts::route(const mx::array& x, KernelPath path) const {
+  LinearOptions into;
+  into.norm = router_norm_;
+  into.out_dtype = mx::float32;
+  into.path = path;
+  RoutingOptions options;
+  options.expert_scales = expert_scales_;
+  options.path = path;
+  return route_experts(linear(x, router_, into), choice_, options);
+}
+
+mx::array DenseAndExperts::forward(const mx::array& x, const Surroundings& around,
+                                   ForwardContext& context) const {
+  const KernelPath path = context.path;
+  const mx::array dense = dense_.forward(x, {.norm = around.norm, .add_input = false}, context);
+  ExpertOptions options;
+  options.path = path;
+  const mx::array chosen =
+      expert_mlp(norm(x, experts_norm_in_, path), route(x, path), experts_, options);
+  const mx::array sum = add_rows(norm(dense, dense_norm_out_, path), chosen,
+                                 {.norm = experts_norm_out_, .path = path});
+  return around.add_input ? add_rows(x, sum, {.path = path}) : sum;
+}
+
+}  // namespace octavo

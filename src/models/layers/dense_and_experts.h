@@ -1,0 +1,34 @@
+// dense_and_experts.h - a dense MLP and a mixture of experts side by side.
+#pragma once
+
+#include <string>
+
+#include "kernels/expert_mlp.h"
+#include "models/decoder_plan.h"
+#include "models/layers/mlp.h"
+#include "models/layers/sublayer.h"
+
+namespace octavo {
+
+class DenseAndExperts : public Sublayer {
+ public:
+  // `layer`: the layer's name, "model.layers.3".
+  DenseAndExperts(const DenseAndExpertsPlan& plan, const DecoderPlan& model,
+                  const std::string& layer, WeightSource& source);
+
+  mx::array forward(const mx::array& x, const Surroundings& around,
+                    ForwardContext& context) const override;
+
+ private:
+  Routing route(const mx::array& x, KernelPath path) const;
+
+  ExpertChoice choice_;
+  Mlp dense_;
+  ExpertMlp experts_;
+  Weight router_;
+  NormSpec router_norm_;
+  mx::array expert_scales_;  // [experts] float32
+  NormSpec dense_norm_out_, experts_norm_in_, experts_norm_out_;
+};
+
+}  // namespace octavo

@@ -57,7 +57,7 @@ DecoderPlan plan_llama_like(const Config& config, const char* family,
   DecoderPlan plan = plan_frame(config, family, activation);
   const AttentionPlan attention = plan_attention(config, plan.hidden);
   for (auto& layer : plan.layers) layer.attention() = attention;
-  plan.ropes = {plan_rope(config, attention.head_dim)};
+  plan.ropes = {plan_rope(config, rotated_dims(config, attention.head_dim))};
   return plan;
 }
 

@@ -7,7 +7,6 @@ namespace octavo {
 
 DecoderPlan plan_phi3(const Config& config) {
   DecoderPlan plan = plan_llama_like(config, "phi3");
-  plan.ropes = {plan_rope(config, rotated_dims(config, plan.layers[0].attention().head_dim))};
   const int window = config.integer_or("sliding_window", 0);
   for (auto& layer : plan.layers) {
     layer.attention().fused_qkv = true;

@@ -410,7 +410,7 @@ def test_other_errors_have_their_own_types(client, server, chat, complete):
     assert missing.value.param == "model" and "gpt-4" in missing.value.body["message"]
     with pytest.raises(openai.NotFoundError):
         client.models.retrieve("gpt-4")
-    with pytest.raises(openai.NotFoundError):
+    with pytest.raises(openai.BadRequestError, match="--runner pooling"):
         client.embeddings.create(model="x", input="y")
     for key in ("wrong", KEY + "x", KEY[:-1]):
         with pytest.raises(openai.AuthenticationError):

@@ -100,12 +100,11 @@ mx::array Attention::forward(const mx::array& x, const Surroundings& around,
   const int group = context.kv.plan().places[static_cast<size_t>(layer_)].group;
   const mx::array& table = context.block_tables[static_cast<size_t>(group)];
   const auto attend = [&](const mx::array& q, const KvPages& pages) {
-    const mx::array attended =
-        paged_attention(q, pages, context.layout, table,
-                        {.scale = plan_.scale,
-                         .window = plan_.window,
-                         .soft_cap = plan_.soft_cap,
-                         .sinks = sinks_});
+    const mx::array attended = paged_attention(q, pages, context.layout, table,
+                                               {.scale = plan_.scale,
+                                                .window = plan_.window,
+                                                .soft_cap = plan_.soft_cap,
+                                                .sinks = sinks_});
     return mx::reshape(attended, {x.shape(0), width});
   };
   const auto write_and_attend = [&] {

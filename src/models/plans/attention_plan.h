@@ -23,9 +23,9 @@ struct AttentionPlan {
   bool fused_qkv = false;        // one matrix, "qkv_proj"
   bool qkv_bias = false;
   bool output_bias = false;
-  bool sinks = false;             // a logit per query head that only the denominator sees
+  bool sinks = false;        // a logit per query head that only the denominator sees
   bool output_gate = false;  // q_proj gives each head a gate behind its q; results * sigmoid(gate)
-  std::optional<int> rope;        // index into DecoderPlan::ropes; none: no position in this layer
+  std::optional<int> rope;   // index into DecoderPlan::ropes; none: no position in this layer
   bool interleaved_rope = false;  // dimension 2i turns against 2i + 1; put in order at load
   // q is multiplied by 1 + beta * log(1 + floor(position / period)).
   float position_beta = 0;

@@ -42,6 +42,8 @@ constexpr auto kFamilies = std::to_array<Family>({
     {"qwen2_moe", plan_qwen2_moe},
     {"qwen3", plan_qwen3},
     {"qwen3_5", plan_qwen3_5},
+    {"qwen3_5_moe", plan_qwen3_5},
+    {"qwen3_5_moe_text", plan_qwen3_5},
     {"qwen3_5_text", plan_qwen3_5},
     {"qwen3_moe", plan_qwen3_moe},
     {"qwen3_next", plan_qwen3_next},

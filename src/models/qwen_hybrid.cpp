@@ -7,6 +7,7 @@
 
 #include "kernels/state_geometry.h"
 #include "models/llama_like.h"
+#include "models/qwen_experts.h"
 
 namespace octavo {
 namespace {
@@ -38,21 +39,20 @@ GatedDeltaPlan plan_delta(const Config& config) {
 // Per layer: whether it attends to all tokens.
 std::vector<bool> attention_layers(const Config& config, size_t layers) {
   std::vector<bool> full;
-  if (!config.has("layer_types")) {
+  const std::vector<std::string> types = config.texts("layer_types");
+  if (types.empty()) {
     const auto interval = static_cast<size_t>(config.integer_or("full_attention_interval", 4, 1));
     for (size_t i = 0; i < layers; ++i) full.push_back((i + 1) % interval == 0);
     return full;
   }
-  const auto& types = config.json().at("layer_types");
-  if (!types.is_array() || types.size() != layers)
-    config.fail("layer_types", "is not a list with one entry per layer");
+  if (types.size() != layers) config.fail("layer_types", "does not have one entry per layer");
   for (const auto& type : types) {
-    const std::string name = type.is_string() ? type.get<std::string>() : type.dump();
-    if (name != "full_attention" && name != "linear_attention") {
-      config.fail("layer_types",
-                  fmt::format("has {}; known are full_attention and linear_attention", name));
+    if (type != "full_attention" && type != "linear_attention") {
+      config.fail("layer_types", fmt::format("has \"{}\"; known are full_attention and "
+                                             "linear_attention",
+                                             type));
     }
-    full.push_back(name == "full_attention");
+    full.push_back(type == "full_attention");
   }
   return full;
 }
@@ -79,8 +79,19 @@ void refuse_unknown(const Config& config) {
   if (const auto type = config.text_or("mamba_ssm_dtype", "float32"); type != "float32") {
     config.fail("mamba_ssm_dtype", fmt::format("is \"{}\"; states are kept in float32", type));
   }
-  if (config.integer_or("num_experts", 0) > 0)
-    config.fail("num_experts", "is above 0; only dense layers are known for this family");
+}
+
+// The config of a mixture may name no width of dense layers; then there may be none.
+void place_experts(const Config& config, DecoderPlan& plan) {
+  if (config.integer_or("num_experts", 0) > 0) {
+    MoePlan experts = plan_qwen_experts(config);
+    experts.choice.renormalize = config.boolean_or("norm_topk_prob", true);
+    place_qwen_experts(config, experts, plan);
+  }
+  for (const auto& layer : plan.layers) {
+    if (layer.moe() == nullptr && layer.mlp().intermediate == 0)
+      config.fail("intermediate_size", "is missing");
+  }
 }
 
 }  // namespace
@@ -107,6 +118,7 @@ DecoderPlan plan_qwen_hybrid(const Config& config, const char* family) {
     attention.output_bias = bias;
     attention.output_gate = config.boolean_or("attn_output_gate", true);
   }
+  place_experts(config, plan);
   return plan;
 }
 

@@ -1,4 +1,4 @@
-"""Qwen3.5 and Qwen3-Next: three layers of a gated delta rule to one of gated attention."""
+"""Qwen3.5 and Qwen3-Next: three layers of a gated delta rule to one of gated attention; dense, or with experts."""
 
 import math
 
@@ -42,6 +42,15 @@ SHAPES = {
     "qwen3.5-9b": qwen3_5(32, 4096, 16, 4, 12288, 32, False),
     "qwen3.5-27b": qwen3_5(64, 5120, 24, 4, 17408, 48, False),
 }
+MOE = {"architectures": ["Qwen3_5MoeForCausalLM"], "model_type": "qwen3_5_moe_text", "intermediate_size": None,
+       "num_experts": 16, "num_experts_per_tok": 4, "moe_intermediate_size": 64, "shared_expert_intermediate_size": 96,
+       "output_router_logits": False, "router_aux_loss_coef": 0.001}
+QWEN3_5_MOE = {k: v for k, v in (TINY | MOE | {"tie_word_embeddings": False}).items() if v is not None}
+MOE_SHAPES = {
+    "qwen3.5-35b-a3b": qwen3_5(40, 2048, 16, 2, 0, 32, False) | MOE | {
+        "num_experts": 256, "num_experts_per_tok": 8, "moe_intermediate_size": 512,
+        "shared_expert_intermediate_size": 512},
+}
 QWEN3_NEXT = {
     "architectures": ["Qwen3NextForCausalLM"], "model_type": "qwen3_next", "hidden_size": 128, "num_hidden_layers": 8,
     "intermediate_size": 192, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64,
@@ -50,8 +59,9 @@ QWEN3_NEXT = {
     "hidden_act": "silu", "vocab_size": 512, "max_position_embeddings": 2048, "tie_word_embeddings": False,
     "rope_theta": 10000000.0, "rope_scaling": None, "partial_rotary_factor": 0.25, "num_experts": 0,
     "num_experts_per_tok": 10, "decoder_sparse_step": 1, "mlp_only_layers": [], "norm_topk_prob": True,
-    "moe_intermediate_size": 64, "shared_expert_intermediate_size": 64,
+    "moe_intermediate_size": 64, "shared_expert_intermediate_size": 96,
 }
+QWEN3_NEXT_MOE = QWEN3_NEXT | {"num_experts": 16, "num_experts_per_tok": 4, "mlp_only_layers": [1]}
 
 
 def _delta(found: TensorList, at: str, config: dict, turned: bool) -> None:
@@ -87,6 +97,18 @@ def _attention(found: TensorList, at: str, config: dict, norm_mean: float) -> No
     found.linear(f"{at}.o_proj", hidden, q, bias, 0.2)
 
 
+def _experts(found: TensorList, at: str, config: dict, turned: bool) -> None:
+    hidden, inner, count = config["hidden_size"], config["moe_intermediate_size"], config["num_experts"]
+    found.linear(f"{at}.gate", count, hidden)
+    if turned or config["model_type"] == "qwen3_next":
+        found.experts(at, count, hidden, inner, turned)
+    else:
+        found.values(f"{at}.experts.gate_up_proj", (count, 2 * inner, hidden), 0.0, 1 / math.sqrt(hidden))
+        found.values(f"{at}.experts.down_proj", (count, hidden, inner), 0.0, 0.2 / math.sqrt(inner))
+    found.mlp(f"{at}.shared_expert", hidden, config["shared_expert_intermediate_size"])
+    found.linear(f"{at}.shared_expert_gate", 1, hidden)
+
+
 def _tensors(whole: dict, prefix: str, head: str, turned: bool) -> TensorList:
     """`turned`: as mlx-lm's converter writes them, with the norms' one added and the convolutions turned."""
     config = text_config(whole)
@@ -102,7 +124,10 @@ def _tensors(whole: dict, prefix: str, head: str, turned: bool) -> TensorList:
         else:
             _delta(found, f"{at}.linear_attn", config, turned)
         found.norm(f"{at}.post_attention_layernorm", hidden, norm_mean)
-        found.mlp(f"{at}.mlp", hidden, config["intermediate_size"])
+        if config.get("num_experts") and layer not in config.get("mlp_only_layers", []):
+            _experts(found, f"{at}.mlp", config, turned)
+        else:
+            found.mlp(f"{at}.mlp", hidden, config["intermediate_size"])
     found.norm(f"{prefix}.norm", hidden, norm_mean)
     if not config["tie_word_embeddings"]:
         found.linear(head, config["vocab_size"], hidden)
@@ -115,7 +140,8 @@ def _tensors(whole: dict, prefix: str, head: str, turned: bool) -> TensorList:
 
 
 def _wrapper(text: dict) -> dict:
-    return {"architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": "qwen3_5", "text_config": text,
+    kind = text["model_type"].removesuffix("_text")
+    return {"architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": kind, "text_config": text,
             "vision_config": {"model_type": "qwen3_5", "depth": 1, "hidden_size": 64}, "image_token_id": 3,
             "tie_word_embeddings": text["tie_word_embeddings"]}
 
@@ -132,6 +158,15 @@ FAMILIES = {
         "Qwen3.5 as mlx-lm converts it: norms with their one added, convolutions turned",
         _wrapper(TINY | {"tie_word_embeddings": False}),
         lambda c: _tensors(c, "language_model.model", "language_model.lm_head", True)),
+    "qwen3.5-moe": CustomFamily(
+        "Qwen3.5 with experts, a gated shared one among them, as published", _wrapper(QWEN3_5_MOE),
+        lambda c: _tensors(c, "model.language_model", "lm_head", False), MOE_SHAPES),
+    "qwen3.5-moe-mlx": CustomFamily(
+        "Qwen3.5 with experts, as mlx-lm converts it", _wrapper(QWEN3_5_MOE),
+        lambda c: _tensors(c, "language_model.model", "language_model.lm_head", True)),
+    "qwen3-next": CustomFamily(
+        "Qwen3-Next: projections joined by key head, experts", QWEN3_NEXT_MOE,
+        lambda c: _tensors(c, "model", "lm_head", False)),
     "qwen3-next-dense-mlx": CustomFamily(
         "Qwen3-Next without experts, as mlx-lm converts it: projections joined by key head",
         QWEN3_NEXT, lambda c: _tensors(c, "model", "lm_head", True)),

@@ -92,6 +92,7 @@ CASES = {
     "qwen3.5-mlx-4bit": Case("qwen3.5-mlx", "qwen3_5", "Qwen3.5, quantised by mlx-lm", "4 bits in groups of 32",
                              {"format": "mlx", "group_size": 32}),
     "qwen3.5-moe": Case("qwen3.5-moe", "qwen3_5_moe", "Qwen3.5-35B-A3B, 122B-A10B", "experts beside a gated shared one"),
+    "qwen3.5-moe-text": Case("qwen3.5-moe-text", "qwen3_5_moe_text", "Qwen3.5 with experts, text only"),
     "qwen3.5-moe-mlx": Case("qwen3.5-moe-mlx", "qwen3_5_moe", "Qwen3.5 with experts, converted by mlx-lm",
                             "experts stacked, 4 bits", {"format": "mlx", "group_size": 32}),
     "qwen3-next": Case("qwen3-next", "qwen3_next", "Qwen3-Next-80B-A3B", "projections joined by key head, experts"),

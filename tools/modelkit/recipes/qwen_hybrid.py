@@ -161,6 +161,9 @@ FAMILIES = {
     "qwen3.5-moe": CustomFamily(
         "Qwen3.5 with experts, a gated shared one among them, as published", _wrapper(QWEN3_5_MOE),
         lambda c: _tensors(c, "model.language_model", "lm_head", False), MOE_SHAPES),
+    "qwen3.5-moe-text": CustomFamily(
+        "Qwen3.5 with experts, without its vision tower", QWEN3_5_MOE,
+        lambda c: _tensors(c, "model", "lm_head", False)),
     "qwen3.5-moe-mlx": CustomFamily(
         "Qwen3.5 with experts, as mlx-lm converts it", _wrapper(QWEN3_5_MOE),
         lambda c: _tensors(c, "language_model.model", "language_model.lm_head", True)),

@@ -16,7 +16,8 @@ from mlx_lm.utils import _get_classes, load_config
 mx.set_default_device(mx.cpu)
 
 MXFP4 = {"group_size": 32, "bits": 4, "mode": "mxfp4"}
-MLX_LM_NAMES = {"qwen3_5_text": "qwen3_5", "qwen3_5_moe_text": "qwen3_5_moe"}  # model types that mlx-lm has under another's name
+# Model types that mlx-lm has under another's name.
+MLX_LM_NAMES = {"qwen3_5_text": "qwen3_5", "qwen3_5_moe_text": "qwen3_5_moe"}
 
 
 def load(config: dict, weights: dict[str, mx.array]) -> nn.Module:

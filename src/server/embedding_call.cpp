@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "server/field_kinds.h"
+#include "server/request_fields.h"
 
 namespace octavo::server {
 namespace {
@@ -72,20 +73,6 @@ FieldTable<Call> text_fields() {
           "add_special_tokens", boolean_schema(),
           "Put the tokenizer's own special tokens around texts; on unless switched off",
           [](const Json& v, Call& c) { c.add_special_tokens = to_bool(v, "add_special_tokens"); }),
-      used<Call>("priority", integer_schema(-kMaxInt, kMaxInt),
-                 "Lower goes first, with --scheduling-policy priority",
-                 [](const Json& v, Call& c) {
-                   c.engine.priority = to_int(v, "priority", -kMaxInt, kMaxInt);
-                 }),
-      used<Call>(
-          "request_id", string_schema(kMaxNameBytes), "The id of the answer",
-          [](const Json& v, Call& c) { c.request_id = to_string(v, "request_id", kMaxNameBytes); }),
-      used<Call>("cache_salt", filled_string_schema(kMaxNameBytes),
-                 "Texts with different salts share no cached prefix",
-                 [](const Json& v, Call& c) {
-                   c.engine.cache_salt = to_string(v, "cache_salt", kMaxNameBytes);
-                   if (c.engine.cache_salt.empty()) refuse("cache_salt", "is empty");
-                 }),
   };
 }
 
@@ -152,7 +139,7 @@ void cut(std::vector<TokenId>& tokens, size_t keep, bool keep_end) {
 const FieldTable<EmbeddingCall>& embedding_fields() {
   static const FieldTable<Call> table = [] {
     FieldTable<Call> all = vector_fields();
-    for (const auto& part : {text_fields(), refused_fields(),
+    for (const auto& part : {text_fields(), request_fields<Call>(), refused_fields(),
                              hints<Call>({"user", "metadata", "store", "service_tier", "timeout"})})
       all.insert(all.end(), part.begin(), part.end());
     return all;

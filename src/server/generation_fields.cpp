@@ -6,6 +6,7 @@
 
 #include "server/field_kinds.h"
 #include "server/generation_call.h"
+#include "server/request_fields.h"
 
 namespace octavo::server {
 namespace {
@@ -200,20 +201,6 @@ FieldTable<Call> form_fields() {
       used<Call>(
           "return_token_ids", boolean_schema(), "Add the token ids of prompt and answer",
           [](const Json& v, Call& c) { c.return_token_ids = to_bool(v, "return_token_ids"); }),
-      used<Call>("priority", integer_schema(-kMaxInt, kMaxInt),
-                 "Lower goes first, with --scheduling-policy priority",
-                 [](const Json& v, Call& c) {
-                   c.engine.priority = to_int(v, "priority", -kMaxInt, kMaxInt);
-                 }),
-      used<Call>(
-          "request_id", string_schema(kMaxNameBytes), "The id of the answer",
-          [](const Json& v, Call& c) { c.request_id = to_string(v, "request_id", kMaxNameBytes); }),
-      used<Call>("cache_salt", filled_string_schema(kMaxNameBytes),
-                 "Prompts with different salts share no cached prefix",
-                 [](const Json& v, Call& c) {
-                   c.engine.cache_salt = to_string(v, "cache_salt", kMaxNameBytes);
-                   if (c.engine.cache_salt.empty()) refuse("cache_salt", "is empty");
-                 }),
   };
 }
 
@@ -254,7 +241,8 @@ FieldTable<Call> hint_fields() {
 const FieldTable<GenerationCall>& generation_fields() {
   static const FieldTable<GenerationCall> table = [] {
     FieldTable<Call> all = form_fields();
-    for (const auto& part : {length_fields(), sampling_fields(), refused_fields(), hint_fields()})
+    for (const auto& part : {length_fields(), sampling_fields(), request_fields<Call>(),
+                             refused_fields(), hint_fields()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

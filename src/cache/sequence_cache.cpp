@@ -64,7 +64,8 @@ void SequenceCache::advance(int start, int end, std::span<const int> edges) {
   const bool at_edge = end % every == 0 || std::ranges::binary_search(edges, end);
   // What keeping it costs is another copy for the next rows. Nobody is sent back for a snapshot.
   const int spare = shared_.pool().available_pages();
-  if (!at_edge || spare < 2 * shared_.plan().state_pages()) return;
+  const bool affordable = shared_.most_snapshots() > 0 && spare >= 2 * shared_.plan().state_pages();
+  if (!at_edge || !affordable) return;
   const auto pages = pages_.state().keep();
   snapshots_.push_back({end, {pages.begin(), pages.end()}});
 }

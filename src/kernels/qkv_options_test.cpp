@@ -179,7 +179,9 @@ TEST(PrepareQueries, HasTheBitsOfQkvWriteAndEqualsTheReference) {
         PagedFixture fixture(c, KernelPath::kNative, 2);
         const BatchLayout layout = fixture.layout();
         const mx::array qkv = random_rows(random, c, variant.options, layout.tokens());
-        const mx::array q = mx::contiguous(mx::slice(qkv, {0, 0}, {layout.tokens(), kQHeads * 64}));
+        const int first = variant.options.first_column;
+        const mx::array q =
+            mx::contiguous(mx::slice(qkv, {0, first}, {layout.tokens(), first + kQHeads * 64}));
         auto before = launch_counts();
         const mx::array alone = prepare_queries(q, layout, variant.options);
         EXPECT_TRUE(

@@ -4,17 +4,21 @@
 #include <bit>
 #include <charconv>
 #include <chrono>
+#include <string_view>
 
 #include "server/base64.h"
 
 namespace octavo::server {
 namespace {
 
-// The shortest decimal that reads back as the same float.
+// The shortest decimal that reads back as the same float, and is a float to readers who tell 0 from
+// 0.0.
 void append_number(std::string& out, float value) {
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
-  out.append(digits.data(), end.ptr);
+  const std::string_view number(digits.data(), end.ptr);
+  out += number;
+  if (number.find_first_of(".e") == std::string_view::npos) out += ".0";
 }
 
 void append_vector(std::string& out, std::span<const float> vector, bool base64) {

@@ -159,6 +159,7 @@ std::vector<ExpertStack> WeightSource::expert_stacks(const std::string& module,
   for (const auto& rows : row_picks) {
     const size_t count = rows.empty() ? static_cast<size_t>(shape.rows) : rows.size();
     stacks.push_back(make_expert_stack(shape.count, first, static_cast<int>(count)));
+    if (only_checks()) continue;
     for (int e = 0; e < shape.count; ++e) pack_expert(stacks.back(), e, stacked(first, e), rows);
     bytes_by_format_[stacks.back().describe()] += stacks.back().bytes();
   }

@@ -52,7 +52,7 @@ def test_every_family_is_supported(name, info, make_model):
     assert re.search(rf"^  model_type +{case.model_type}$", done.stdout, re.MULTILINE)
 
 
-@pytest.mark.parametrize("wrong, nearest", [("lamma", "llama"), ("qwen4", "qwen2, qwen3"), ("mistral3", "mistral")])
+@pytest.mark.parametrize("wrong, nearest", [("lamma", "llama"), ("qwen4", "qwen2, qwen3"), ("mistrall", "mistral")])
 def test_an_unknown_family_names_the_nearest(wrong, nearest, info, copy):
     folder = copy()
     change_config(folder, model_type=wrong)

@@ -129,6 +129,9 @@ TEST(DenseFamilies, WhatTheyCannotHonourNamesItsField) {
       {with(small("mistral3"), {{"kv_lora_rank", 32}}), "kv_lora_rank"},
       {with(small("glm4"), {{"partial_rotary_factor", 0.7}}), "partial_rotary_factor"},
       {with(small("granite"), {{"logits_scaling", 0}}), "logits_scaling"},
+      {with(small("lfm2"), {{"norm_eps", 1e-5}, {"conv_L_cache", 64}}), "conv_L_cache"},
+      {with(small("lfm2"), {{"norm_eps", 1e-5}, {"hidden_size", 72}, {"conv_L_cache", 3}}),
+       "hidden_size"},
       {with(small("phi3"), {{"rope_scaling", {{"type", "longrope"}, {"long_factor", {1.0, 2.0}}}}}),
        "long_factor"},
   };

@@ -1,6 +1,7 @@
 // LFM2: gated short convolutions, with attention in some layers.
 #include <cmath>
 
+#include "kernels/state_geometry.h"
 #include "models/families.h"
 #include "models/llama_like.h"
 
@@ -48,8 +49,10 @@ std::vector<bool> attention_layers(const Config& config, size_t layers) {
 
 DecoderPlan plan_lfm2(const Config& config) {
   DecoderPlan plan = plan_llama_like(in_llamas_names(config), "lfm2");
+  if (plan.hidden % kStateDimStep != 0)
+    config.fail("hidden_size", "must be a multiple of 16 where it is convolved");
   const ShortConvPlan conv{.channels = plan.hidden,
-                           .kernel = config.integer("conv_L_cache", 2, 64),
+                           .kernel = config.integer("conv_L_cache", 2, kLargestConvRows + 1),
                            .bias = config.boolean_or("conv_bias", false)};
   const std::vector<bool> attends = attention_layers(config, plan.layers.size());
   for (size_t i = 0; i < plan.layers.size(); ++i) {

@@ -10,6 +10,8 @@
 
 namespace octavo::server {
 
+inline constexpr size_t kMaxNameBytes = 1024;  // model names, request ids, salts
+
 enum class FieldUse : uint8_t {
   kUsed,
   kHint,     // cannot change the answer: accepted, and named in x-octavo-ignored

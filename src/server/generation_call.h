@@ -16,7 +16,6 @@ namespace octavo::server {
 inline constexpr size_t kMaxStops = 16;
 inline constexpr size_t kMaxStopBytes = 1024;
 inline constexpr size_t kMaxStopTokens = 1024;
-inline constexpr size_t kMaxNameBytes = 1024;  // model names, request ids, salts
 inline constexpr int kMaxLogprobs = 20;
 
 // Fields as they were sent; those that have a default elsewhere stay empty.

@@ -101,7 +101,7 @@ class FreeProduct : public KernelPrimitive {
   FreeProduct(mx::Stream stream, Split split, std::shared_ptr<Scratch> scratch)
       : KernelPrimitive(stream), split_(split), scratch_(std::move(scratch)) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     allocate(outputs[0]);
     const int rows = inputs[0].shape(0);
     const FreeJob job{.x = inputs[0].data<uint16_t>(),

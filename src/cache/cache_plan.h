@@ -59,8 +59,6 @@ struct CachePlan {
   std::optional<StateGroup> state = {};
   std::vector<LayerPlace> places;  // by layer
 
-  // Tables of a batch: one per group, then the state's.
-  int tables() const { return static_cast<int>(groups.size()) + (state ? 1 : 0); }
   int state_pages() const { return state ? state->pages : 0; }
   // Full pages of every group end together at multiples of this many tokens.
   int common_tokens() const;

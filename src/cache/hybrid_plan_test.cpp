@@ -6,6 +6,7 @@
 
 #include "cache/cache_plan.h"
 #include "cache/hybrid_shapes.h"
+#include "cache/prefix_cache.h"
 
 namespace octavo {
 namespace {
@@ -76,7 +77,6 @@ TEST(HybridPlanCase, AModelWithoutStateHasNone) {
   const CachePlan plan = plan_cache(std::vector<CacheSpec>(4, small().attention()), 16);
   EXPECT_FALSE(plan.state.has_value());
   EXPECT_EQ(plan.state_pages(), 0);
-  EXPECT_EQ(plan.tables(), 1);
 }
 
 TEST(HybridPlanCase, TheStateIsCountedInFloat32WhateverTheModelComputesIn) {
@@ -126,7 +126,8 @@ TEST(HybridPlanCase, AWindowBesideAState) {
   window.window = 512;
   specs[3] = window;
   const CachePlan plan = plan_cache(specs, 16);
-  EXPECT_EQ(plan.tables(), static_cast<int>(plan.groups.size()) + 1);
+  EXPECT_EQ(plan.groups[static_cast<size_t>(plan.places[3].group)].spec.window, 512);
+  EXPECT_EQ(plan.groups[static_cast<size_t>(plan.places[7].group)].spec.window, 0);
   expect_no_overlap(plan);
 }
 
@@ -157,6 +158,13 @@ TEST(HybridPlanCase, ALayerThatSharesACacheHasTheSamePlace) {
   EXPECT_EQ(plan.slots, 3);
   EXPECT_EQ(plan.places[3].slot, plan.places[1].slot);
   EXPECT_EQ(plan.places[3].group, plan.places[1].group);
+}
+
+// As long as a sequence whose pages cost what its state does, at least.
+TEST(HybridPlanCase, SnapshotsStandWhereTheyCostNoMoreThanTheTokensBetween) {
+  const CachePlan plan = plan_cache(small().specs(), 16);
+  PagePool pool(100);
+  EXPECT_EQ(PrefixCache(plan, pool).snapshot_tokens(), 2048);
 }
 
 TEST(HybridPlanCase, ASequenceCanHoldThreeCopiesOfItsState) {

@@ -2,7 +2,6 @@
 // for attention and whole states (vLLM's unification) would cost. No MLX.
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -5,9 +5,8 @@
 
 #include <map>
 
-#include "engine/fake_model.h"
 #include "engine/pooled_rows.h"
-#include "engine/scheduler.h"
+#include "engine/scheduler_fixture.h"
 
 namespace octavo {
 namespace {
@@ -57,60 +56,12 @@ TEST(PooledRows, TheSumIsInTheOrderOfTokens) {
   EXPECT_EQ(results[0], results[2]);
 }
 
-constexpr int kVocab = 50;
-
-std::vector<TokenId> numbers(int first, int count) {
-  std::vector<TokenId> tokens(static_cast<size_t>(count));
-  for (int i = 0; i < count; ++i) tokens[static_cast<size_t>(i)] = (first + i) % kVocab;
-  return tokens;
-}
-
-// Blocks of 8 tokens.
-class PoolingTest : public testing::Test {
+class PoolingTest : public SchedulerFixture {
  protected:
-  void make(SchedulerOptions options, int pages, int window = 0) {
-    options.vocab = kVocab;
-    plan_ = plan_cache(std::vector<CacheSpec>{SoftmaxSpec{
-                           .kv_heads = 1, .k_dim = 8, .v_dim = 8, .window = window}},
-                       8);
-    pool_ = std::make_unique<PagePool>(pages);
-    prefixes_ = std::make_unique<PrefixCache>(plan_, *pool_);
-    scheduler_ = std::make_unique<Scheduler>(options, *prefixes_);
-    model_ = std::make_unique<FakeModel>(plan_, kVocab);
-    runner_ = std::make_unique<FakeRunner>(*model_, pages);
-  }
   RequestId pool(std::vector<TokenId> prompt, Pooling kind) {
     return add({.prompt = std::move(prompt), .pooling = kind});
   }
-  RequestId add(Request request) {
-    requests_[next_id_] = request;
-    scheduler_->add(next_id_, std::move(request));
-    return next_id_++;
-  }
-  Batch start() {
-    auto batch = scheduler_->next();
-    EXPECT_TRUE(batch.has_value());
-    runner_->start(*batch);
-    return *batch;
-  }
-  void finish() {
-    try {
-      take(scheduler_->commit(runner_->finish()));
-    } catch (const std::runtime_error& error) {
-      runner_->drop();
-      take(scheduler_->fail(error.what()));
-    }
-  }
-  void run_all() {
-    for (int steps = 0; !scheduler_->idle(); ++steps) {
-      ASSERT_LT(steps, 100000);
-      if (runner_->in_flight().size() < 2) {
-        if (auto batch = scheduler_->next()) runner_->start(*batch);
-      }
-      if (!runner_->in_flight().empty() && steps % 3 != 0) finish();
-    }
-  }
-  void take(std::vector<Update> updates) {
+  void take(std::vector<Update> updates) override {
     for (Update& update : updates) {
       if (!update.finish) continue;
       EXPECT_FALSE(ends_.contains(update.request));
@@ -129,15 +80,7 @@ class PoolingTest : public testing::Test {
     }
   }
 
-  CachePlan plan_;
-  std::unique_ptr<PagePool> pool_;
-  std::unique_ptr<PrefixCache> prefixes_;
-  std::unique_ptr<Scheduler> scheduler_;
-  std::unique_ptr<FakeModel> model_;
-  std::unique_ptr<FakeRunner> runner_;
-  std::map<RequestId, Request> requests_;
   std::map<RequestId, Update> ends_;
-  RequestId next_id_ = 1;
 };
 
 TEST_F(PoolingTest, NothingIsDrawnAndOnlyTheRowsThatCountAreWanted) {

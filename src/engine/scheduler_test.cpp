@@ -6,76 +6,24 @@
 #include <map>
 #include <numeric>
 
-#include "engine/fake_model.h"
+#include "engine/scheduler_fixture.h"
 
 namespace octavo {
 namespace {
 
 using testing::ElementsAre;
 
-constexpr int kVocab = 50;
-
-std::vector<TokenId> numbers(int first, int count) {
-  std::vector<TokenId> tokens(static_cast<size_t>(count));
-  for (int i = 0; i < count; ++i) tokens[static_cast<size_t>(i)] = (first + i) % kVocab;
-  return tokens;
-}
-
-// A scheduler over the fake model; blocks of 8 tokens.
-class SchedulerTest : public testing::Test {
+class SchedulerTest : public SchedulerFixture {
  protected:
   using Key = std::pair<RequestId, int>;
 
-  void make(SchedulerOptions options, int pages, int window = 0) {
-    make_of({SoftmaxSpec{.kv_heads = 1, .k_dim = 8, .v_dim = 8, .window = window}}, options, pages);
-  }
   // Attention, and three layers whose states take three pages a sequence.
   void make_hybrid(SchedulerOptions options, int pages) {
     const StateSpec state{.heads = 2, .k_dim = 8, .v_dim = 4};
     make_of({SoftmaxSpec{.kv_heads = 1, .k_dim = 8, .v_dim = 8}, state, state, state}, options,
             pages);
   }
-  void make_of(const std::vector<CacheSpec>& layers, SchedulerOptions options, int pages) {
-    options.vocab = kVocab;
-    plan_ = plan_cache(layers, 8);
-    pool_ = std::make_unique<PagePool>(pages);
-    prefixes_ = std::make_unique<PrefixCache>(plan_, *pool_);
-    scheduler_ = std::make_unique<Scheduler>(options, *prefixes_);
-    model_ = std::make_unique<FakeModel>(plan_, kVocab);
-    runner_ = std::make_unique<FakeRunner>(*model_, pages);
-  }
-
-  RequestId add(Request request) {
-    requests_[next_id_] = request;
-    scheduler_->add(next_id_, std::move(request));
-    return next_id_++;
-  }
-
-  // Plans and starts a step; its batch.
-  Batch start() {
-    auto batch = scheduler_->next();
-    EXPECT_TRUE(batch.has_value());
-    runner_->start(*batch);
-    return *batch;
-  }
-  void finish() {
-    try {
-      take(scheduler_->commit(runner_->finish()));
-    } catch (const std::runtime_error& error) {
-      runner_->drop();
-      take(scheduler_->fail(error.what()));
-    }
-  }
-  void run_all() {
-    for (int steps = 0; !scheduler_->idle(); ++steps) {
-      ASSERT_LT(steps, 100000);
-      if (runner_->in_flight().size() < 2) {
-        if (auto batch = scheduler_->next()) runner_->start(*batch);
-      }
-      if (!runner_->in_flight().empty() && steps % 3 != 0) finish();
-    }
-  }
-  void take(const std::vector<Update>& updates) {
+  void take(std::vector<Update> updates) override {
     for (const Update& update : updates) {
       const Key key{update.request, update.choice};
       auto& answer = answers_[key];
@@ -103,17 +51,9 @@ class SchedulerTest : public testing::Test {
       EXPECT_EQ(answer, expected(key.first, key.second, count)) << key.first;
   }
 
-  CachePlan plan_;
-  std::unique_ptr<PagePool> pool_;
-  std::unique_ptr<PrefixCache> prefixes_;
-  std::unique_ptr<Scheduler> scheduler_;
-  std::unique_ptr<FakeModel> model_;
-  std::unique_ptr<FakeRunner> runner_;
-  std::map<RequestId, Request> requests_;
   std::map<Key, std::vector<TokenId>> answers_;
   std::map<Key, int> cached_, prompt_logprobs_;
   std::map<Key, FinishReason> ends_;
-  RequestId next_id_ = 1;
 };
 
 TEST_F(SchedulerTest, DecodeRowsComeFirstAndChunksFillTheBudget) {

@@ -17,7 +17,7 @@ class GatedActivation : public KernelPrimitive {
   GatedActivation(mx::Stream stream, Activation activation, int first)
       : KernelPrimitive(stream), activation_(activation), first_(first) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("gated_activation.cpu");
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);

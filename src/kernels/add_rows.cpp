@@ -21,7 +21,7 @@ class AddRows : public KernelPrimitive {
         scale_(options.scale),
         out_scale_(options.out_scale) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("add_rows.cpu");
     for (const auto& input : inputs) require_contiguous(input);
     const mx::array& y = inputs[1];

@@ -18,7 +18,7 @@ class CausalConv : public KernelPrimitive {
   CausalConv(mx::Stream stream, const StateGeometry& geometry, const ConvOptions& options)
       : KernelPrimitive(stream), geometry_(geometry), options_(options) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("causal_conv.cpu");
     allocate(outputs[0]);
     outputs[1].copy_shared_buffer(inputs[0]);

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "base/compute_pool.h"
 #include "kernels/isa_scope.h"
 #include "kernels/state_fixture.h"
 
@@ -57,7 +56,7 @@ std::vector<mx::array> two_steps(const Subject& s, KernelPath path) {
                         const std::vector<std::pair<int, int>>& sets) {
     const BatchLayout layout = state_layout(rows);
     const mx::array x = rows_between(s.x, begin, begin + layout.tokens());
-    const auto [y, pages] = causal_conv(fixture.pages(), x, s.weights, s.options, layout,
+    auto [y, pages] = causal_conv(fixture.pages(), x, s.weights, s.options, layout,
                                         fixture.table({0, 1, 2}, sets));
     fixture.rebind(pages);
     outs.push_back(y);
@@ -95,55 +94,29 @@ TEST(CausalConv, EqualsTheReference) {
 
 constexpr int kTokens = 150;
 
-// All rows of one sequence, in chunks, with so many neighbours of one row before it.
-std::vector<float> in_chunks(const Subject& s, int chunk, int neighbours, bool moving) {
-  StateFixture fixture(s.geometry, KernelPath::kNative, page_bytes_of(s.geometry), neighbours + 1);
-  std::vector<float> out;
-  int set = -1;
-  for (int begin = 0; begin < kTokens; begin += chunk) {
-    const int count = std::min(chunk, kTokens - begin);
-    std::vector<int> rows(static_cast<size_t>(neighbours), 1), sequences = {};
-    std::vector<std::pair<int, int>> sets(static_cast<size_t>(neighbours), {-1, 1});
-    for (int i = 0; i <= neighbours; ++i) sequences.push_back(i);
-    rows.push_back(count);
-    const int to = moving && set == 0 ? 1 : 0;
-    sets.emplace_back(set, to);
-    mx::array x = rows_between(s.x, begin, begin + count);
-    if (neighbours > 0) x = mx::concatenate({rows_between(s.x, 3, 3 + neighbours), x}, 0);
-    const auto before = set < 0 ? std::vector<uint8_t>{} : fixture.bytes_of(neighbours, set);
-    const auto [y, pages] = causal_conv(fixture.pages(), x, s.weights, s.options,
-                                        state_layout(rows), fixture.table(sequences, sets));
-    const auto values = floats_of(y);
-    fixture.rebind(pages);
-    if (set >= 0 && set != to) {
-      EXPECT_EQ(before, fixture.bytes_of(neighbours, set));
-    }
-    out.insert(out.end(), values.begin() + neighbours * s.geometry.channels(), values.end());
-    set = to;
-  }
-  return out;
-}
-
 TEST(CausalConv, RowsHaveTheirBitsInEveryBatchAndChunk) {
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
     const Subject s = make_subject(dtype, 3, false, ConvActivation::kSilu, kTokens);
     for (const cpu::Isa isa : cpu::available_isas()) {
       const IsaScope scope(isa);
-      const auto whole = in_chunks(s, kTokens, 0, false);
-      for (int chunk : {1, 2, 16, 64, kTokens}) {
-        for (int neighbours : {0, 3}) {
-          for (int threads : {1, 2}) {
-            SCOPED_TRACE(testing::Message() << name_of(dtype) << " " << cpu::name_of(isa) << " "
-                                            << chunk << " " << neighbours << " " << threads);
-            compute_pool().limit_threads(threads);
-            EXPECT_TRUE(same_bits(whole, in_chunks(s, chunk, neighbours, false)));
-            EXPECT_TRUE(same_bits(whole, in_chunks(s, chunk, neighbours, true)));
-          }
-        }
-      }
+      SCOPED_TRACE(testing::Message() << name_of(dtype) << " " << cpu::name_of(isa));
+      expect_bits_in_every_batch_and_chunk(kTokens, [&](const StateSteps& how) {
+        return run_in_steps(StateFixture(s.geometry, KernelPath::kNative, page_bytes_of(s.geometry),
+                                         how.neighbours + 1),
+                            kTokens, how,
+                            [&](StateFixture& fixture, int begin, int count,
+                                const BatchLayout& layout, const mx::array& table) {
+                              const mx::array x =
+                                  behind_neighbours(s.x, how.neighbours, begin, count);
+                              auto [y, pages] = causal_conv(fixture.pages(), x, s.weights,
+                                                                  s.options, layout, table);
+                              y.eval();
+                              fixture.rebind(pages);
+                              return y;
+                            });
+      });
     }
   }
-  compute_pool().limit_threads(compute_pool().threads());
 }
 
 // Nothing but the layer's own units is written, and a sequence without rows keeps what it has.

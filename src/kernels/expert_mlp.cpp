@@ -28,7 +28,7 @@ class Experts : public KernelPrimitive {
  public:
   Experts(mx::Stream stream, const ExpertsShape& shape) : KernelPrimitive(stream), shape_(shape) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("expert_mlp.cpu");
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);

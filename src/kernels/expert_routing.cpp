@@ -17,7 +17,7 @@ class RouteExperts : public KernelPrimitive {
   RouteExperts(mx::Stream stream, const ExpertChoice& choice, bool has_bias, bool has_scales)
       : KernelPrimitive(stream), choice_(choice), has_bias_(has_bias), has_scales_(has_scales) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("route_experts.cpu");
     for (const auto& input : inputs) require_contiguous(input);
     for (auto& output : outputs) allocate(output);

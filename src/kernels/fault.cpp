@@ -15,7 +15,7 @@ namespace {
 class Fault : public KernelPrimitive {
  public:
   using KernelPrimitive::KernelPrimitive;
-  void eval_cpu(const std::vector<mx::array>&, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>&, std::vector<mx::array>& outputs) override {
     allocate(outputs[0]);
     run_on_cpu(*this, [] { throw std::runtime_error("a kernel failed, as a test asked"); });
   }

@@ -17,7 +17,7 @@ class GateRows : public KernelPrimitive {
   GateRows(mx::Stream stream, int x_first, int gate_first, Gate kind)
       : KernelPrimitive(stream), x_first_(x_first), gate_first_(gate_first), kind_(kind) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("gate_rows.cpu");
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);

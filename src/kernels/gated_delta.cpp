@@ -20,7 +20,7 @@ class GatedDeltaRule : public KernelPrimitive {
   GatedDeltaRule(mx::Stream stream, const StateGeometry& geometry, const cpu::DeltaJob& job)
       : KernelPrimitive(stream), geometry_(geometry), job_(job) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("gated_delta.cpu");
     allocate(outputs[0]);
     outputs[1].copy_shared_buffer(inputs[0]);

@@ -1,6 +1,5 @@
 #include "kernels/gated_delta.h"
 
-#include "base/compute_pool.h"
 #include "kernels/isa_scope.h"
 #include "kernels/state_fixture.h"
 
@@ -124,39 +123,22 @@ TEST(GatedDelta, EqualsTheReferenceWhereGatesSaturate) {
 
 constexpr int kTokens = 150;
 
-// All rows of one sequence, in chunks, with so many neighbours of one row before it. `moving`: each
-// step writes to other pages than it reads.
-std::vector<float> in_chunks(const Subject& s, int chunk, int neighbours, bool moving) {
-  StateFixture fixture(s.geometry, KernelPath::kNative, page_bytes_of(s.geometry), neighbours + 1);
-  std::vector<float> out;
-  int set = -1;
-  for (int begin = 0; begin < kTokens; begin += chunk) {
-    const int count = std::min(chunk, kTokens - begin);
-    std::vector<int> counts(static_cast<size_t>(neighbours), 1), sequences = {};
-    std::vector<std::pair<int, int>> sets(static_cast<size_t>(neighbours), {-1, 1});
-    for (int i = 0; i <= neighbours; ++i) sequences.push_back(i);
-    counts.push_back(count);
-    const int to = moving && set == 0 ? 1 : 0;
-    sets.emplace_back(set, to);
-    GatedDeltaRows rows = rows_of(s.rows, begin, begin + count);
-    if (neighbours > 0) {
-      const GatedDeltaRows others = rows_of(s.rows, 3, 3 + neighbours);
-      rows.qkv = mx::concatenate({others.qkv, rows.qkv}, 0);
-      rows.gates = mx::concatenate({others.gates, rows.gates}, 0);
-    }
-    const auto before = set < 0 ? std::vector<uint8_t>{} : fixture.bytes_of(neighbours, set);
-    const auto [y, pages] = gated_delta(fixture.pages(), rows, s.weights, s.options,
-                                        state_layout(counts), fixture.table(sequences, sets));
-    const auto values = floats_of(y);
-    fixture.rebind(pages);
-    if (set >= 0 && set != to) {
-      EXPECT_EQ(before, fixture.bytes_of(neighbours, set));
-    }
-    out.insert(out.end(), values.begin() + neighbours * s.geometry.heads * s.geometry.v_dim,
-               values.end());
-    set = to;
-  }
-  return out;
+// All rows of one sequence.
+std::vector<float> run(const Subject& s, const StateSteps& how) {
+  return run_in_steps(
+      StateFixture(s.geometry, KernelPath::kNative, page_bytes_of(s.geometry), how.neighbours + 1),
+      kTokens, how,
+      [&](StateFixture& fixture, int begin, int count, const BatchLayout& layout,
+          const mx::array& table) {
+        GatedDeltaRows rows = s.rows;
+        rows.qkv = behind_neighbours(s.rows.qkv, how.neighbours, begin, count);
+        rows.gates = behind_neighbours(s.rows.gates, how.neighbours, begin, count);
+        auto [y, pages] =
+            gated_delta(fixture.pages(), rows, s.weights, s.options, layout, table);
+        y.eval();
+        fixture.rebind(pages);
+        return y;
+      });
 }
 
 TEST(GatedDelta, RowsHaveTheirBitsInEveryBatchAndChunk) {
@@ -165,23 +147,12 @@ TEST(GatedDelta, RowsHaveTheirBitsInEveryBatchAndChunk) {
       const Subject s = make_subject(dtype, shape, kTokens);
       for (const cpu::Isa isa : cpu::available_isas()) {
         const IsaScope scope(isa);
-        compute_pool().limit_threads(1);
-        const auto whole = in_chunks(s, kTokens, 0, false);
-        for (int chunk : {1, 16, 64, kTokens}) {
-          for (int neighbours : {0, 3}) {
-            for (int threads : {1, 2}) {
-              SCOPED_TRACE(testing::Message() << name_of(dtype) << " " << cpu::name_of(isa) << " "
-                                              << chunk << " " << neighbours << " " << threads);
-              compute_pool().limit_threads(threads);
-              EXPECT_TRUE(same_bits(whole, in_chunks(s, chunk, neighbours, false)));
-              EXPECT_TRUE(same_bits(whole, in_chunks(s, chunk, neighbours, true)));
-            }
-          }
-        }
+        SCOPED_TRACE(testing::Message() << name_of(dtype) << " " << cpu::name_of(isa));
+        expect_bits_in_every_batch_and_chunk(kTokens,
+                                             [&](const StateSteps& how) { return run(s, how); });
       }
     }
   }
-  compute_pool().limit_threads(compute_pool().threads());
 }
 
 // Sets with a fused multiply-add sum in one order, whatever the width of their registers.
@@ -191,7 +162,7 @@ TEST(GatedDelta, HasTheSameBitsOnEverySetWithFusedMultiplyAdd) {
   for (const cpu::Isa isa : cpu::available_isas()) {
     if (isa == cpu::Isa::kScalar) continue;
     const IsaScope scope(isa);
-    const auto values = in_chunks(s, kTokens, 0, false);
+    const auto values = run(s, {.chunk = kTokens});
     if (first.empty()) first = values;
     EXPECT_TRUE(same_bits(first, values)) << cpu::name_of(isa);
   }
@@ -201,7 +172,7 @@ TEST(GatedDelta, HasTheSameBitsOnEverySetWithFusedMultiplyAdd) {
 TEST(GatedDelta, LeavesTheRestOfThePagesAlone) {
   const Subject s = make_subject(DType::kFloat32, {2, 4, 16, 16}, 8);
   StateFixture fixture(s.geometry, KernelPath::kNative, page_bytes_of(s.geometry), 2);
-  const auto [y, pages] =
+  auto [y, pages] =
       gated_delta(fixture.pages(), s.rows, s.weights, s.options, state_layout({8, 0}),
                   fixture.table({0, 1}, {{-1, 0}, {-1, 0}}));
   fixture.rebind(pages);

@@ -16,7 +16,7 @@ class HeadLinear : public KernelPrimitive {
   HeadLinear(mx::Stream stream, const PackedLayout& layout)
       : KernelPrimitive(stream), layout_(layout) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("head_linear.cpu");
     const mx::array& x = inputs[0];
     mx::array& out = outputs[0];

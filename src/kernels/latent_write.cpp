@@ -23,7 +23,7 @@ class LatentWrite : public KernelPrimitive {
         eps_(options.norm_eps),
         magnitude_(options.rope_magnitude) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("latent_write.cpu");
     allocate(outputs[0]);
     outputs[1].copy_shared_buffer(inputs[0]);

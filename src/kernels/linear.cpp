@@ -34,7 +34,7 @@ class Linear : public KernelPrimitive {
   Linear(mx::Stream stream, LinearShape shape)
       : KernelPrimitive(stream), shape_(std::move(shape)) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("linear.cpu");
     for (const auto& input : inputs) require_contiguous(input);
     const mx::array& x = inputs[0];
@@ -90,7 +90,7 @@ class Embed : public KernelPrimitive {
   Embed(mx::Stream stream, const PackedLayout& table, float scale)
       : KernelPrimitive(stream), table_(table), scale_(scale) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("embed.cpu");
     require_contiguous(inputs[0]);
     mx::array& out = outputs[0];

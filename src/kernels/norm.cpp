@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/metal/norm_params.h"
 #include "kernels/primitive.h"
 
 namespace octavo {
@@ -16,7 +17,7 @@ class NormRows : public KernelPrimitive {
   NormRows(mx::Stream stream, Norm kind, float eps)
       : KernelPrimitive(stream), kind_(kind), eps_(eps) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("norm.cpu");
     for (const auto& input : inputs) require_contiguous(input);
     const mx::array& x = inputs[0];
@@ -33,6 +34,25 @@ class NormRows : public KernelPrimitive {
         .eps = eps_,
     };
     run_on_cpu(*this, [job, out = outputs[0].data<void>()] { cpu::norm_rows(job, out); });
+  }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    for (const auto& input : inputs) require_contiguous(input);
+    const mx::array& x = inputs[0];
+    allocate(outputs[0]);
+    const bool has_bias = inputs.size() > 2;
+    metal::Launch launch("norm_rows",
+                         {metal::msl_type(dtype_of(x)), metal::msl_type(dtype_of(inputs[1]))});
+    launch.constant("kIsLayer", kind_ == Norm::kLayer)
+        .constant("kHasBias", has_bias)
+        .input("x", x)
+        .input("weight", inputs[1])
+        .optional_input("bias", has_bias ? std::optional(inputs[2]) : std::nullopt)
+        .output("out", outputs[0])
+        .bytes("params", metal::NormParams{.cols = x.shape(-1), .eps = eps_})
+        .grid({static_cast<uint32_t>(x.size()) / static_cast<uint32_t>(x.shape(-1))},
+              {metal::kNormThreads});
+    encoder.run(launch);
   }
   const char* name() const override { return "Norm"; }
 

@@ -19,7 +19,7 @@ class KvWrite : public KernelPrimitive {
   KvWrite(mx::Stream stream, const PageGeometry& geometry)
       : KernelPrimitive(stream), geometry_(geometry) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("kv_write.cpu");
     outputs[0].copy_shared_buffer(inputs[0]);
     const mx::array& k = inputs[kPageInputs];
@@ -49,7 +49,7 @@ class PagedAttention : public KernelPrimitive {
         window_(options.window),
         soft_cap_(options.soft_cap) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("paged_attention.cpu");
     mx::array& out = outputs[0];
     allocate(out);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "kernels/kernel_time.h"
+#include "kernels/metal/simulator.h"
 
 namespace octavo {
 namespace {
@@ -22,7 +23,20 @@ void add_kernel_time(std::chrono::steady_clock::duration time) {
   kernel_time.fetch_add(spent.count(), std::memory_order_relaxed);
 }
 
-void KernelPrimitive::eval_gpu(const std::vector<mx::array>&, std::vector<mx::array>&) {
+void KernelPrimitive::eval_cpu(const std::vector<mx::array>& inputs,
+                               std::vector<mx::array>& outputs) {
+  if (metal::simulator() == nullptr) return run_cpu(inputs, outputs);
+  eval_gpu(inputs, outputs);
+}
+
+void KernelPrimitive::eval_gpu(const std::vector<mx::array>& inputs,
+                               std::vector<mx::array>& outputs) {
+  metal::Encoder encoder(stream());
+  run_metal(inputs, outputs, encoder);
+}
+
+void KernelPrimitive::run_metal(const std::vector<mx::array>&, std::vector<mx::array>&,
+                                metal::Encoder&) {
   throw SetupError(fmt::format("{}: no Metal kernel yet; run on the CPU device", name()));
 }
 

@@ -1,5 +1,4 @@
-// primitive.h - what our MLX primitives share. A primitive picks the kernel for its device:
-// eval_cpu here on Linux, eval_gpu for Metal.
+// primitive.h - what our MLX primitives share.
 #pragma once
 
 #include <mlx/backend/cpu/encoder.h>
@@ -9,17 +8,29 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/metal/encoder.h"
 #include "kernels/mlx.h"
 
 namespace octavo {
 
+// A primitive brings a kernel for each device: the CPU's stand in kernels/cpu/, Metal's in
+// kernels/metal/.
 class KernelPrimitive : public mx::Primitive {
  public:
   using mx::Primitive::Primitive;
   // Two launches are never merged: a cache write must happen each time it is asked for.
   bool is_equivalent(const mx::Primitive&) const override { return false; }
-  // Metal kernels stand in kernels/metal/; an operation without one says so.
-  void eval_gpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override;
+
+  // On the CPU device a simulator of Metal, if there is one, takes the place of the CPU's kernels
+  // (kernels/metal/simulator.h).
+  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) final;
+  void eval_gpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) final;
+
+ protected:
+  virtual void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) = 0;
+  // An operation without a Metal kernel says so.
+  virtual void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                         metal::Encoder& encoder);
 };
 
 // The stream the calling thread's kernels run on.

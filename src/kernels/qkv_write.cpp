@@ -79,7 +79,7 @@ class QkvWrite : public KernelPrimitive {
   QkvWrite(mx::Stream stream, const PageGeometry& geometry, const QkvOptions& options)
       : KernelPrimitive(stream), geometry_(geometry), switches_(options, geometry.k_dim) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("qkv_write.cpu");
     allocate(outputs[0]);
     outputs[1].copy_shared_buffer(inputs[0]);
@@ -117,7 +117,7 @@ class PrepareQueries : public KernelPrimitive {
   PrepareQueries(mx::Stream stream, const QkvOptions& options, int head_dim)
       : KernelPrimitive(stream), switches_(options, head_dim), head_dim_(head_dim) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("prepare_queries.cpu");
     for (const auto& input : inputs) require_contiguous(input);
     const mx::array& q = inputs[0];

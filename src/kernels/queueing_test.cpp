@@ -18,7 +18,7 @@ constexpr int kOperations = 400;
 class Slow : public KernelPrimitive {
  public:
   Slow(mx::Stream stream, std::atomic<int>& done) : KernelPrimitive(stream), done_(done) {}
-  void eval_cpu(const std::vector<mx::array>&, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>&, std::vector<mx::array>& outputs) override {
     allocate(outputs[0]);
     run_on_cpu(*this, [&done = done_] {
       std::this_thread::sleep_for(std::chrono::microseconds(200));

@@ -15,7 +15,7 @@ class Rope : public KernelPrimitive {
  public:
   Rope(mx::Stream stream, float magnitude) : KernelPrimitive(stream), magnitude_(magnitude) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("rope.cpu");
     for (const auto& input : inputs) require_contiguous(input);
     const mx::array& x = inputs[0];

@@ -111,7 +111,7 @@ class Sample : public KernelPrimitive {
         logprobs_(logprobs),
         hashes_(hashes) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("sample.cpu");
     SampleJob job{.rows = rows_, .logits = logits_of(inputs[0]), .previous = {}, .logprobs = {}};
     if (inputs.size() > 1) {
@@ -145,7 +145,7 @@ class LogprobsOf : public KernelPrimitive {
         tokens_(std::make_shared<const std::vector<TokenId>>(tokens.begin(), tokens.end())),
         count_(count) {}
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("logprobs_of.cpu");
     run_on_cpu(*this, [tokens = tokens_, count = count_, logits = logits_of(inputs[0]),
                        out = allocate_logprobs(outputs, 0)] {
@@ -167,7 +167,7 @@ class PlaceTokens : public KernelPrimitive {
  public:
   using KernelPrimitive::KernelPrimitive;
 
-  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+  void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("place_tokens.cpu");
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);

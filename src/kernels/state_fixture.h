@@ -1,6 +1,8 @@
 // state_fixture.h - for tests: pages of states and the tables of a batch.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -8,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/compute_pool.h"
 #include "kernels/batch_layout.h"
 #include "kernels/state_pages.h"
 #include "kernels/test_support.h"
@@ -92,5 +95,65 @@ class StateFixture {
   std::vector<int> ids_;
   std::vector<StatePages> pages_;  // one element; StatePages has no default
 };
+
+// Rows [begin, begin + count) behind those of so many neighbours, one each.
+inline mx::array behind_neighbours(const mx::array& array, int neighbours, int begin, int count) {
+  const mx::array rows = rows_between(array, begin, begin + count);
+  if (neighbours == 0) return rows;
+  return mx::concatenate({rows_between(array, 3, 3 + neighbours), rows}, 0);
+}
+
+// How the rows of a sequence are run.
+struct StateSteps {
+  int chunk;
+  int neighbours = 0;   // sequences of one row before it
+  bool moving = false;  // each step writes to other pages than it reads
+};
+
+// All `tokens` rows of one sequence. step(fixture, begin, count, layout, table) runs rows [begin,
+// begin + count) behind_neighbours(), rebinds the pages and returns the result [T, width].
+template <typename Step>
+std::vector<float> run_in_steps(StateFixture fixture, int tokens, const StateSteps& how,
+                                const Step& step) {
+  std::vector<float> out;
+  int set = -1;
+  for (int begin = 0; begin < tokens; begin += how.chunk) {
+    const int count = std::min(how.chunk, tokens - begin);
+    std::vector<int> rows(static_cast<size_t>(how.neighbours), 1), sequences = {};
+    std::vector<std::pair<int, int>> sets(static_cast<size_t>(how.neighbours), {-1, 1});
+    for (int i = 0; i <= how.neighbours; ++i) sequences.push_back(i);
+    rows.push_back(count);
+    const int to = how.moving && set == 0 ? 1 : 0;
+    sets.emplace_back(set, to);
+    const auto before = set < 0 ? std::vector<uint8_t>{} : fixture.bytes_of(how.neighbours, set);
+    const mx::array y =
+        step(fixture, begin, count, state_layout(rows), fixture.table(sequences, sets));
+    if (set >= 0 && set != to) {
+      EXPECT_EQ(before, fixture.bytes_of(how.neighbours, set));
+    }
+    const auto values = floats_of(y);
+    out.insert(out.end(), values.begin() + how.neighbours * y.shape(1), values.end());
+    set = to;
+  }
+  return out;
+}
+
+// run(how) gives the same bits however `tokens` rows are run.
+template <typename Run>
+void expect_bits_in_every_batch_and_chunk(int tokens, const Run& run) {
+  compute_pool().limit_threads(1);
+  const auto whole = run(StateSteps{.chunk = tokens});
+  for (int chunk : {1, 2, 16, 64, tokens}) {
+    for (int neighbours : {0, 3}) {
+      for (int threads : {1, 2}) {
+        SCOPED_TRACE(testing::Message() << chunk << " " << neighbours << " " << threads);
+        compute_pool().limit_threads(threads);
+        for (const bool moving : {false, true})
+          EXPECT_TRUE(same_bits(whole, run(StateSteps{chunk, neighbours, moving})));
+      }
+    }
+  }
+  compute_pool().limit_threads(compute_pool().threads());
+}
 
 }  // namespace octavo

@@ -47,8 +47,7 @@ void DecoderModel::load_layer(int i, WeightSource& source) {
   const std::string at = plan_.tensor(fmt::format("layers.{}.", i));
   halves_.push_back(
       load_half(layer.mixer_half, at, load_mixer(i, at + layer.mixer_name, source), source));
-  halves_.push_back(
-      load_half(layer.ffn_half, at, load_ffn(i, at + layer.ffn_name, source), source));
+  halves_.push_back(load_half(layer.ffn_half, at, load_ffn(layer, at, source), source));
   if (plan_.per_layer_input) {
     auto work =
         std::make_unique<PerLayerInput>(*plan_.per_layer_input, plan_.hidden, i, at, source);
@@ -90,8 +89,9 @@ std::unique_ptr<Sublayer> DecoderModel::load_mixer(int layer, const std::string&
       plan_.layers[static_cast<size_t>(layer)].mixer);
 }
 
-std::unique_ptr<Sublayer> DecoderModel::load_ffn(int layer, const std::string& prefix,
+std::unique_ptr<Sublayer> DecoderModel::load_ffn(const LayerPlan& layer, const std::string& at,
                                                  WeightSource& source) const {
+  const std::string prefix = at + layer.ffn_name;
   using Made = std::unique_ptr<Sublayer>;
   return std::visit(Overloaded{
                         [&](const MlpPlan& plan) -> Made {
@@ -101,12 +101,10 @@ std::unique_ptr<Sublayer> DecoderModel::load_ffn(int layer, const std::string& p
                           return std::make_unique<Moe>(plan, plan_.hidden, prefix, source);
                         },
                         [&](const DenseAndExpertsPlan& plan) -> Made {
-                          // Its parts stand in the layer itself, whose name ends with a dot.
-                          return std::make_unique<DenseAndExperts>(
-                              plan, plan_, prefix.substr(0, prefix.rfind('.')), source);
+                          return std::make_unique<DenseAndExperts>(plan, plan_, at, source);
                         },
                     },
-                    plan_.layers[static_cast<size_t>(layer)].ffn);
+                    layer.ffn);
 }
 
 Embedded DecoderModel::embed(const mx::array& tokens, KernelPath path) const {

@@ -58,7 +58,8 @@ class DecoderModel {
                  WeightSource& source) const;
   std::unique_ptr<Sublayer> load_mixer(int layer, const std::string& prefix,
                                        WeightSource& source) const;
-  std::unique_ptr<Sublayer> load_ffn(int layer, const std::string& prefix,
+  // `at`: the layer's name with a dot, "model.layers.3."
+  std::unique_ptr<Sublayer> load_ffn(const LayerPlan& layer, const std::string& at,
                                      WeightSource& source) const;
   mx::array run_half(const Half& half, const mx::array& x, ForwardContext& context) const;
 

@@ -79,10 +79,8 @@ void plan_layers(const Config& config, DecoderPlan& plan) {
     attention.rope = 1;
     if (!sliding[i]) make_full(config, attention);
     layer.scalar = "layer_scalar";
-    if (config.boolean_or("enable_moe_block", false)) {
+    if (config.boolean_or("enable_moe_block", false))
       layer.ffn = DenseAndExpertsPlan{layer.mlp(), plan_experts(config)};
-      layer.ffn_name = "";  // the parts stand in the layer itself
-    }
     if (i < first_shared) {
       last_of_kind[sliding[i]] = static_cast<int>(i);
       continue;

@@ -1,7 +1,5 @@
 // gpt-oss: biases everywhere, a sink per query head, every other layer with a window, and experts
 // with a bounded activation.
-#include <fmt/format.h>
-
 #include "models/families.h"
 #include "models/llama_like.h"
 
@@ -24,30 +22,13 @@ MoePlan plan_experts(const Config& config) {
   return plan;
 }
 
-// By layer; without layer_types every other one, from the first on.
-std::vector<bool> windowed_layers(const Config& config, size_t layers) {
-  std::vector<bool> windowed(layers);
-  const std::vector<std::string> types = config.texts("layer_types");
-  if (!types.empty() && types.size() != layers)
-    config.fail("layer_types", "does not have one entry per layer");
-  for (size_t i = 0; i < layers; ++i) {
-    const std::string type = !types.empty() ? types[i]
-                             : i % 2 == 0   ? "sliding_attention"
-                                            : "full_attention";
-    if (type != "sliding_attention" && type != "full_attention")
-      config.fail("layer_types", fmt::format("has \"{}\", which is not known", type));
-    windowed[i] = type == "sliding_attention";
-  }
-  return windowed;
-}
-
 }  // namespace
 
 DecoderPlan plan_gpt_oss(const Config& config) {
   DecoderPlan plan = plan_llama_like(config, "gpt_oss");
   const MoePlan experts = plan_experts(config);
   const bool bias = config.boolean_or("attention_bias", true);
-  const std::vector<bool> windowed = windowed_layers(config, plan.layers.size());
+  const std::vector<bool> windowed = sliding_layers(config, plan.layers.size(), 2);
   for (size_t i = 0; i < plan.layers.size(); ++i) {
     AttentionPlan& attention = plan.layers[i].attention();
     attention.qkv_bias = attention.output_bias = bias;

@@ -30,13 +30,9 @@ Config in_llamas_names(const Config& config) {
 }
 
 std::vector<bool> attention_layers(const Config& config, size_t layers) {
-  std::vector<bool> attends(layers, false);
-  if (config.has("layer_types")) {
-    const auto& types = config.json().at("layer_types");
-    if (types.size() != layers) config.fail("layer_types", "does not have one entry per layer");
-    for (size_t i = 0; i < layers; ++i) attends[i] = types[i] == "full_attention";
-    return attends;
-  }
+  std::vector<bool> attends = layers_of_type(config, layers, "full_attention", "conv");
+  if (!attends.empty()) return attends;
+  attends.resize(layers);
   for (int layer : config.integers("full_attn_idxs")) {
     if (layer < 0 || static_cast<size_t>(layer) >= layers)
       config.fail("full_attn_idxs", "names a layer that is not there");

@@ -80,22 +80,29 @@ void set_sandwich_norms(DecoderPlan& plan) {
   }
 }
 
-std::vector<bool> sliding_layers(const Config& config, size_t layers, int pattern) {
+std::vector<bool> layers_of_type(const Config& config, size_t layers, const char* type,
+                                 const char* other) {
   const std::vector<std::string> types = config.texts("layer_types");
   if (!types.empty() && types.size() != layers)
     config.fail("layer_types", "does not have one entry per layer");
+  std::vector<bool> found;
+  for (const auto& each : types) {
+    if (each != type && each != other) {
+      config.fail("layer_types", fmt::format("has a layer of the unknown kind \"{}\"; known are {} "
+                                             "and {}",
+                                             each, type, other));
+    }
+    found.push_back(each == type);
+  }
+  return found;
+}
+
+std::vector<bool> sliding_layers(const Config& config, size_t layers, int pattern) {
+  std::vector<bool> sliding = layers_of_type(config, layers, "sliding_attention", "full_attention");
+  if (!sliding.empty()) return sliding;
   const auto every =
       static_cast<size_t>(config.integer_or("sliding_window_pattern", pattern, 0, 1 << 20));
-  std::vector<bool> sliding;
-  for (size_t i = 0; i < layers; ++i) {
-    if (types.empty()) {
-      sliding.push_back(every == 0 || (i + 1) % every != 0);
-    } else if (types[i] == "sliding_attention" || types[i] == "full_attention") {
-      sliding.push_back(types[i] == "sliding_attention");
-    } else {
-      config.fail("layer_types", fmt::format("has a layer of the unknown kind \"{}\"", types[i]));
-    }
-  }
+  for (size_t i = 0; i < layers; ++i) sliding.push_back(every == 0 || (i + 1) % every != 0);
   return sliding;
 }
 

@@ -27,6 +27,11 @@ int rotated_dims(const Config& config, int head_dim, double part = 1);
 // Norms before and behind both halves of every layer, as Gemma names them.
 void set_sandwich_norms(DecoderPlan& plan);
 
+// By layer: whether layer_types calls it `type`; the others must be `other`. Empty without
+// layer_types.
+std::vector<bool> layers_of_type(const Config& config, size_t layers, const char* type,
+                                 const char* other);
+
 // The windows of a model of which some layers have one: those that layer_types calls
 // "sliding_attention", or without it all but every `pattern`-th (sliding_window_pattern, if the
 // config has it). 0: every layer.

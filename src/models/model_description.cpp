@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "kernels/cpu/expert_mlp.h"
 #include "kernels/cpu/linear.h"
+#include "kernels/state_geometry.h"
 #include "models/checkpoint_fit.h"
 #include "models/config.h"
 #include "models/families.h"
@@ -23,8 +24,6 @@ DType checkpoint_dtype(const Checkpoint& checkpoint, const Config& config,
   if (checkpoint.gguf() != nullptr) return DType::kBFloat16;
   for (const char* key : {"dtype", "torch_dtype"}) {
     if (config.has(key)) return parse_dtype(config.text(key), key);
-    const auto text = config.object("text_config");
-    if (text && text->has(key)) return parse_dtype(text->text(key), key);
   }
   const TensorView* norm = checkpoint.find(plan.tensor("norm.weight"));
   if (norm != nullptr && norm->type == TensorType::F32) return DType::kFloat32;
@@ -53,7 +52,7 @@ uint64_t packed_size(const TensorView& tensor) {
   for (size_t i = 0; i < at; ++i) matrices *= static_cast<uint64_t>(tensor.shape[i]);
   const auto rows = static_cast<uint64_t>(tensor.shape[at]);
   const auto cols = static_cast<uint64_t>(tensor.shape.back());
-  constexpr uint64_t kMostTaps = 7;  // a convolution's are no stack of matrices
+  constexpr uint64_t kMostTaps = kLargestConvRows + 1;  // a convolution's are no stack of matrices
   if (at > 0 && (rows <= kMostTaps || cols <= kMostTaps)) return tensor.bytes.size();
   uint64_t row_bytes = tensor.bytes.size() / (matrices * rows);
   // Scales and biases of a quantised matrix have one per group of its inputs, and no units.

@@ -36,40 +36,13 @@ GatedDeltaPlan plan_delta(const Config& config) {
   return plan;
 }
 
-// Per layer: whether it attends to all tokens.
+// By layer: whether it attends to all tokens.
 std::vector<bool> attention_layers(const Config& config, size_t layers) {
-  std::vector<bool> full;
-  const std::vector<std::string> types = config.texts("layer_types");
-  if (types.empty()) {
-    const auto interval = static_cast<size_t>(config.integer_or("full_attention_interval", 4, 1));
-    for (size_t i = 0; i < layers; ++i) full.push_back((i + 1) % interval == 0);
-    return full;
-  }
-  if (types.size() != layers) config.fail("layer_types", "does not have one entry per layer");
-  for (const auto& type : types) {
-    if (type != "full_attention" && type != "linear_attention") {
-      config.fail("layer_types", fmt::format("has \"{}\"; known are full_attention and "
-                                             "linear_attention",
-                                             type));
-    }
-    full.push_back(type == "full_attention");
-  }
+  std::vector<bool> full = layers_of_type(config, layers, "full_attention", "linear_attention");
+  if (!full.empty()) return full;
+  const auto interval = static_cast<size_t>(config.integer_or("full_attention_interval", 4, 1));
+  for (size_t i = 0; i < layers; ++i) full.push_back((i + 1) % interval == 0);
   return full;
-}
-
-// The part of a head that is rotated. Sections of it turn by the places of a picture's patches;
-// those of text are the same in all.
-RopePlan plan_partial_rope(const Config& config, int head_dim) {
-  const auto parameters = config.object("rope_parameters");
-  const Config& holder =
-      parameters && parameters->has("partial_rotary_factor") ? *parameters : config;
-  const double factor = holder.number_or("partial_rotary_factor", 0.25);
-  const int dims = static_cast<int>(head_dim * factor);
-  if (factor > 1 || dims < 2 || dims % 2 != 0) {
-    holder.fail("partial_rotary_factor",
-                fmt::format("is {}, which gives no even part of {} dimensions", factor, head_dim));
-  }
-  return plan_rope(config, dims);
 }
 
 void refuse_unknown(const Config& config) {
@@ -101,7 +74,10 @@ DecoderPlan plan_qwen_hybrid(const Config& config, const char* family) {
   DecoderPlan plan = plan_llama_like(config, family);
   plan.norm_offset = 1;
   plan.mlx_adds_norm_offset = true;
-  plan.ropes = {plan_partial_rope(config, plan.layers.front().attention().head_dim)};
+  // Sections of what is rotated turn by the places of a picture's patches; those of text are the
+  // same in all.
+  const int head_dim = plan.layers.front().attention().head_dim;
+  plan.ropes = {plan_rope(config, rotated_dims(config, head_dim, 0.25))};
   const bool bias = config.boolean_or("attention_bias", false);
   const GatedDeltaPlan delta = plan_delta(config);
   const std::vector<bool> full = attention_layers(config, plan.layers.size());

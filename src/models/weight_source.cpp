@@ -207,12 +207,17 @@ std::vector<mx::array> WeightSource::expert_vectors(const std::string& name, int
   return out;
 }
 
-mx::array WeightSource::vector(const std::string& name, int size) {
+mx::array WeightSource::vector(const std::string& name, int size, RowOrder order) {
   const TensorView* view = find_floats(name, {size});
   if (view == nullptr) return make_device_buffer({size}, mx::float32);
   const DType dtype = expect_float(*view);
   mx::array out = make_device_buffer({size}, mlx_dtype(dtype));
-  std::memcpy(out.data<std::byte>(), view->bytes.data(), view->bytes.size());
+  if (order.empty()) std::memcpy(out.data<std::byte>(), view->bytes.data(), view->bytes.size());
+  const size_t width = size_of(dtype);
+  for (size_t i = 0; i < order.size(); ++i) {
+    std::memcpy(out.data<std::byte>() + i * width,
+                view->bytes.data() + static_cast<size_t>(order[i]) * width, width);
+  }
   bytes_by_format_[std::string(name_of(dtype))] += view->bytes.size();
   done_with(*view);
   return out;
@@ -250,17 +255,8 @@ mx::array WeightSource::conv_taps(const std::string& name, int channels, int tap
   return turned;
 }
 
-mx::array WeightSource::rope_vector(const std::string& name, int size, const RopeRows& rows) {
-  mx::array original = vector(name, size);
-  const auto order = order_of(size, rows);
-  if (order.empty()) return original;
-  const size_t width = original.itemsize();
-  mx::array out = make_device_buffer({size}, original.dtype());
-  for (size_t i = 0; i < order.size(); ++i) {
-    std::memcpy(out.data<std::byte>() + i * width,
-                original.data<std::byte>() + static_cast<size_t>(order[i]) * width, width);
-  }
-  return out;
+mx::array WeightSource::rope_vector(const std::string& name, int size, const RopeRows& order) {
+  return vector(name, size, order_of(size, order));
 }
 
 float WeightSource::number(const std::string& name) {

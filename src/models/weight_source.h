@@ -73,8 +73,9 @@ class WeightSource {
   std::vector<mx::array> expert_vectors(const std::string& name, int count, int size,
                                         std::span<const std::vector<int>> picks);
 
-  // A vector of `size` floats in the file's own type.
-  mx::array vector(const std::string& name, int size);
+  // A vector of `size` floats in the file's own type. With an order, entry i of the result is
+  // order[i] of the file's.
+  mx::array vector(const std::string& name, int size, RowOrder order = {});
   // The same in float32.
   mx::array float_vector(const std::string& name, int size);
   // A norm's weights, with `offset` added in float32.

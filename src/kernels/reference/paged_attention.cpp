@@ -6,19 +6,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernels/reference/host_ints.h"
 
 namespace octavo::reference {
 namespace {
-
-std::vector<int> host_ints(const mx::array& array) {
-  mx::array copy = mx::contiguous(array);
-  copy.eval();
-  return {copy.data<int32_t>(), copy.data<int32_t>() + copy.size()};
-}
-
-mx::array host_array(const std::vector<int>& values) {
-  return mx::array(values.begin(), {static_cast<int>(values.size())}, mx::int32);
-}
 
 // The rows of one sequence, read on the host.
 struct Rows {

@@ -60,10 +60,7 @@ Attention::Attention(const AttentionPlan& plan, const DecoderPlan& model, int la
       output_(load_projection(source, prefix + ".o_proj", model.hidden,
                               plan_.heads * plan_.head_dim, plan_.output_bias)) {
   if (plan_.rope) rope_magnitude_ = model.ropes[static_cast<size_t>(*plan_.rope)].magnitude;
-  if (plan_.sinks) {
-    sinks_ = mx::astype(source.vector(prefix + ".sinks", plan_.heads), mx::float32);
-    sinks_->eval();
-  }
+  if (plan_.sinks) sinks_ = source.float_vector(prefix + ".sinks", plan_.heads);
   if (!plan_.qk_norm) return;
   OCTAVO_CHECK(!plan_.interleaved_rope);  // the weights would have to be put in order, too
   const auto load = [&](const char* name, int heads) {
@@ -97,8 +94,7 @@ mx::array Attention::forward(const mx::array& x, const Surroundings& around,
   into.path = context.path;
   const mx::array qkv = joined_linear(x, qkv_, into);
 
-  const int group = context.kv.plan().places[static_cast<size_t>(layer_)].group;
-  const mx::array& table = context.block_tables[static_cast<size_t>(group)];
+  const mx::array& table = context.table(layer_);
   const auto attend = [&](const mx::array& q, const KvPages& pages) {
     const mx::array attended = paged_attention(q, pages, context.layout, table,
                                                {.scale = plan_.scale,

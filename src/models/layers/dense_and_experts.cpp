@@ -13,29 +13,27 @@ NormSpec load_norm(const DecoderPlan& model, const std::string& name, WeightSour
   return {source.norm(name + ".weight", model.hidden, model.norm_offset), model.norm_eps};
 }
 
-// A vector times a number, in float32.
-mx::array load_scaled(const std::string& name, int size, float scale, WeightSource& source) {
-  mx::array scaled =
-      mx::multiply(mx::astype(source.vector(name, size), mx::float32), mx::array(scale));
-  scaled.eval();
-  return scaled;
+// The router norms without weights, and scales by these and by hidden^-0.5.
+NormSpec load_router_norm(const DecoderPlan& model, const std::string& name, WeightSource& source) {
+  const float scale = 1 / std::sqrt(static_cast<float>(model.hidden));
+  mx::array weights = mx::multiply(source.float_vector(name, model.hidden), mx::array(scale));
+  weights.eval();
+  return {weights, model.norm_eps};
 }
 
 }  // namespace
 
 DenseAndExperts::DenseAndExperts(const DenseAndExpertsPlan& plan, const DecoderPlan& model,
-                                 const std::string& layer, WeightSource& source)
+                                 const std::string& at, WeightSource& source)
     : choice_(plan.experts.choice),
-      dense_(plan.dense, model.hidden, layer + ".mlp", source),
-      experts_(load_experts(plan.experts, model.hidden, layer, source)),
-      router_(source.matrix(layer + ".router.proj", choice_.experts, model.hidden)),
-      router_norm_{load_scaled(layer + ".router.scale", model.hidden,
-                               1 / std::sqrt(static_cast<float>(model.hidden)), source),
-                   model.norm_eps},
-      expert_scales_(load_scaled(layer + ".router.per_expert_scale", choice_.experts, 1, source)),
-      dense_norm_out_(load_norm(model, layer + ".post_feedforward_layernorm_1", source)),
-      experts_norm_in_(load_norm(model, layer + ".pre_feedforward_layernorm_2", source)),
-      experts_norm_out_(load_norm(model, layer + ".post_feedforward_layernorm_2", source)) {}
+      dense_(plan.dense, model.hidden, at + "mlp", source),
+      experts_(load_experts(plan.experts, model.hidden, at.substr(0, at.size() - 1), source)),
+      router_(source.matrix(at + "router.proj", choice_.experts, model.hidden)),
+      router_norm_(load_router_norm(model, at + "router.scale", source)),
+      expert_scales_(source.float_vector(at + "router.per_expert_scale", choice_.experts)),
+      dense_norm_out_(load_norm(model, at + "post_feedforward_layernorm_1", source)),
+      experts_norm_in_(load_norm(model, at + "pre_feedforward_layernorm_2", source)),
+      experts_norm_out_(load_norm(model, at + "post_feedforward_layernorm_2", source)) {}
 
 Routing DenseAndExperts::route(const mx::array& x, KernelPath path) const {
   LinearOptions into;

@@ -12,9 +12,9 @@ namespace octavo {
 
 class DenseAndExperts : public Sublayer {
  public:
-  // `layer`: the layer's name, "model.layers.3".
-  DenseAndExperts(const DenseAndExpertsPlan& plan, const DecoderPlan& model,
-                  const std::string& layer, WeightSource& source);
+  // Its parts stand in the layer itself. `at`: the layer's name with a dot, "model.layers.3."
+  DenseAndExperts(const DenseAndExpertsPlan& plan, const DecoderPlan& model, const std::string& at,
+                  WeightSource& source);
 
   mx::array forward(const mx::array& x, const Surroundings& around,
                     ForwardContext& context) const override;

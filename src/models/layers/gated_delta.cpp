@@ -64,8 +64,7 @@ mx::array GatedDeltaNet::forward(const mx::array& x, const Surroundings& around,
   into.path = context.path;
   const mx::array joined = joined_linear(x, inputs_, into);
 
-  const int group = context.kv.plan().places[static_cast<size_t>(layer_)].group;
-  const mx::array& table = context.block_tables[static_cast<size_t>(group)];
+  const mx::array& table = context.table(layer_);
   const auto [qkv, convolved] =
       causal_conv(context.kv.state(layer_), joined, conv_, {.activation = ConvActivation::kSilu},
                   context.layout, table);

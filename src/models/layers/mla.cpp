@@ -27,16 +27,9 @@ std::vector<int> halves_order(int heads, int plain, int rope) {
 Projection load_heads(const MlaPlan& plan, int heads, int plain, int cols, bool biased,
                       const std::string& name, WeightSource& source) {
   const int rows = heads * (plain + plan.rope_dim);
-  if (!plan.rope_in_pairs) return load_projection(source, name, rows, cols, biased);
-  const std::vector<int> order = halves_order(heads, plain, plan.rope_dim);
-  Weight weight = source.matrix(name, rows, cols, order);
-  std::optional<mx::array> bias;
-  if (biased) {
-    bias =
-        mx::take(source.vector(name + ".bias", rows), mx::array(order.begin(), {rows}, mx::int32));
-    bias->eval();
-  }
-  return {std::move(weight), std::move(bias)};
+  std::vector<int> order;
+  if (plan.rope_in_pairs) order = halves_order(heads, plain, plan.rope_dim);
+  return load_projection(source, name, rows, cols, biased, order);
 }
 
 Projection load_queries(const MlaPlan& plan, int hidden, const std::string& prefix,
@@ -123,8 +116,7 @@ mx::array Mla::forward(const mx::array& x, const Surroundings& around,
   into.path = context.path;
   const LatentRows rows{queries(x, around, context.path), linear(x, latent_.weight, into)};
 
-  const int group = context.kv.plan().places[static_cast<size_t>(layer_)].group;
-  const mx::array& table = context.block_tables[static_cast<size_t>(group)];
+  const mx::array& table = context.table(layer_);
   const LatentOptions options{.norm = latent_norm_,
                               .norm_eps = plan_.rank_eps,
                               .inverse_frequencies = context.ropes[static_cast<size_t>(plan_.rope)],

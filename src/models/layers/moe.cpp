@@ -10,9 +10,7 @@ Moe::Moe(const MoePlan& plan, int hidden, const std::string& prefix, WeightSourc
                               plan.router_bias)),
       experts_(load_experts(plan, hidden, prefix, source)) {
   if (plan.choice_bias) {
-    choice_bias_ = mx::astype(source.vector(prefix + "." + plan.names.choice_bias, choice_.experts),
-                              mx::float32);
-    choice_bias_->eval();
+    choice_bias_ = source.float_vector(prefix + "." + plan.names.choice_bias, choice_.experts);
   }
   if (plan.shared_intermediate > 0) {
     const MlpPlan shared{.intermediate = plan.shared_intermediate, .activation = plan.activation};

@@ -15,11 +15,7 @@ inline Projection load_projection(WeightSource& source, const std::string& name,
                                   bool biased, RowOrder row_order = {}) {
   Weight weight = source.matrix(name, rows, cols, row_order);
   std::optional<mx::array> bias;
-  if (biased) bias = source.vector(name + ".bias", rows);
-  if (biased && !row_order.empty()) {
-    bias = mx::take(*bias, mx::array(row_order.begin(), mx::Shape{rows}, mx::int32), 0);
-    bias->eval();
-  }
+  if (biased) bias = source.vector(name + ".bias", rows, row_order);
   return {std::move(weight), std::move(bias)};
 }
 

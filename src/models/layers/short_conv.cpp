@@ -1,5 +1,7 @@
 #include "models/layers/short_conv.h"
 
+#include "kernels/gate_rows.h"
+
 namespace octavo {
 namespace {
 
@@ -7,10 +9,6 @@ ConvWeights load_conv(const ShortConvPlan& plan, const std::string& name, Weight
   ConvWeights weights{source.conv_taps(name + ".weight", plan.channels, plan.kernel)};
   if (plan.bias) weights.bias = source.vector(name + ".bias", plan.channels);
   return weights;
-}
-
-mx::array columns(const mx::array& rows, int first, int count) {
-  return mx::slice(rows, {0, first}, {rows.shape(0), first + count});
 }
 
 }  // namespace
@@ -30,19 +28,20 @@ mx::array ShortConv::forward(const mx::array& x, const Surroundings& around,
   into.bias = input_.bias;
   into.path = context.path;
   const mx::array rows = linear(x, input_.weight, into);
-  const mx::array b = columns(rows, 0, plan_.channels);
-  const mx::array c = columns(rows, plan_.channels, plan_.channels);
-  const mx::array gated = mx::multiply(b, columns(rows, 2 * plan_.channels, plan_.channels));
+  const int channels = plan_.channels;
+  const mx::array gated =
+      gate_rows({rows, 2 * channels}, {rows, 0}, channels, Gate::kPlain, context.path);
 
   const auto [y, pages] = causal_conv(context.kv.state(layer_), gated, conv_, {}, context.layout,
-                                      context.block_tables.back());
+                                      context.table(layer_));
   context.kv.rebind(layer_, pages.bytes);
 
   LinearOptions out;
   out.bias = output_.bias;
   if (around.add_input) out.residual = x;
   out.path = context.path;
-  return linear(mx::multiply(c, y), output_.weight, out);
+  return linear(gate_rows({y}, {rows, channels}, channels, Gate::kPlain, context.path),
+                output_.weight, out);
 }
 
 }  // namespace octavo

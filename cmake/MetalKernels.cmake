@@ -1,0 +1,21 @@
+# src/kernels/metal/*.metal go into the binary as text, with a table of their signatures; MLX compiles them on the user's
+# Mac. Elsewhere the same host code drives the tests' simulator.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+file(GLOB metal_kernels CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/kernels/metal/*.metal")
+file(GLOB metal_headers CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/kernels/metal/*.msl" "${CMAKE_SOURCE_DIR}/src/kernels/metal/*.h")
+set(metal_table "${CMAKE_BINARY_DIR}/generated/metal_kernels.cpp")
+add_custom_command(
+  OUTPUT "${metal_table}"
+  COMMAND Python3::Interpreter "${CMAKE_SOURCE_DIR}/tools/embed_metal.py" "${metal_table}" ${metal_kernels}
+  DEPENDS ${metal_kernels} ${metal_headers} "${CMAKE_SOURCE_DIR}/tools/embed_metal.py"
+  COMMENT "Embedding the Metal kernels"
+  VERBATIM)
+target_sources(octavo_kernels PRIVATE "${metal_table}")
+
+if(APPLE)
+  set(other_encoder simulated)
+else()
+  set(other_encoder mlx)
+endif()
+set_source_files_properties("${CMAKE_SOURCE_DIR}/src/kernels/metal/encoder_${other_encoder}.cpp"
+  PROPERTIES HEADER_FILE_ONLY ON)

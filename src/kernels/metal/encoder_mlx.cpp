@@ -1,0 +1,85 @@
+// On macOS: launches go through MLX's own command encoder, on its queue.
+#include <mlx/backend/metal/device.h>
+
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/error.h"
+#include "kernels/kernel_path.h"
+#include "kernels/metal/encoder.h"
+#include "kernels/metal/simulator.h"
+#include "kernels/primitive.h"
+
+namespace octavo::metal {
+namespace {
+
+MTL::DataType data_type(std::string_view type) {
+  if (type == "bool") return MTL::DataTypeBool;
+  if (type == "int") return MTL::DataTypeInt;
+  OCTAVO_CHECK(type == "float");
+  return MTL::DataTypeFloat;
+}
+
+// Compiled by the first launch that needs it, and kept by MLX.
+MTL::ComputePipelineState* pipeline(mx::metal::Device& device, const Launch& launch) {
+  const KernelSource& kernel = launch.kernel();
+  const std::string instance = instance_name(kernel.name, launch.types());
+  MTL::Library* library = device.get_library("octavo_" + instance,
+                                             [&] { return instance_text(kernel, launch.types()); });
+  mx::metal::MTLFCList constants;
+  for (const ConstantValue& value : launch.constants()) {
+    for (const FunctionConstant& wanted : kernel.constants) {
+      if (wanted.name != value.name) continue;
+      constants.emplace_back(&value.bits, data_type(wanted.type),
+                             static_cast<NS::UInteger>(wanted.index));
+    }
+  }
+  return device.get_kernel(instance, library, launch.pipeline_name(), constants);
+}
+
+void set_argument(mx::metal::CommandEncoder& encoder, const Argument& argument, int index) {
+  switch (argument.kind) {
+    case ParameterKind::kInput:
+      if (argument.array) encoder.set_input_array(*argument.array, index);
+      return;
+    case ParameterKind::kOutput: {
+      mx::array array = *argument.array;  // the same buffer
+      encoder.set_output_array(array, index);
+      return;
+    }
+    case ParameterKind::kBytes:
+      encoder.set_bytes(argument.bytes.data(), static_cast<int>(argument.bytes.size()), index);
+      return;
+    case ParameterKind::kThreadgroup:
+      encoder.set_threadgroup_memory_length(argument.threadgroup_bytes, index);
+      return;
+  }
+}
+
+MTL::Size size_of(Size3 size) { return MTL::Size(size.x, size.y, size.z); }
+
+}  // namespace
+
+// Nothing simulates Metal where it is.
+void set_simulator(Simulator* simulator) { OCTAVO_CHECK(simulator == nullptr); }
+Simulator* simulator() { return nullptr; }
+
+mx::array Encoder::temporary(mx::Shape shape, mx::Dtype dtype) {
+  mx::array array(std::move(shape), dtype, nullptr, {});
+  array.set_data(mx::allocator::malloc(array.nbytes()));
+  mx::metal::get_command_encoder(stream_).add_temporary(array);
+  return array;
+}
+
+void Encoder::run(const Launch& launch) {
+  launch.check();
+  count_launch((std::string(launch.kernel().name) + ".metal").c_str());
+  mx::metal::CommandEncoder& encoder = mx::metal::get_command_encoder(stream_);
+  encoder.set_compute_pipeline_state(pipeline(mx::metal::device(stream_.device), launch));
+  for (size_t i = 0; i < launch.arguments().size(); ++i)
+    set_argument(encoder, launch.arguments()[i], launch.kernel().parameters[i].index);
+  encoder.dispatch_threadgroups(size_of(launch.groups()), size_of(launch.threads()));
+}
+
+}  // namespace octavo::metal

@@ -1,0 +1,17 @@
+// norm_params.h - shared by norm.metal and its host code. No MLX.
+#pragma once
+
+#include "kernels/metal/shared_types.h"
+
+namespace octavo {
+namespace metal {
+
+METAL_CONSTANT int kNormThreads = 256;  // of a row
+
+struct NormParams {
+  int32_t cols;
+  float eps;
+};
+
+}  // namespace metal
+}  // namespace octavo

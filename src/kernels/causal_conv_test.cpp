@@ -57,7 +57,7 @@ std::vector<mx::array> two_steps(const Subject& s, KernelPath path) {
     const BatchLayout layout = state_layout(rows);
     const mx::array x = rows_between(s.x, begin, begin + layout.tokens());
     auto [y, pages] = causal_conv(fixture.pages(), x, s.weights, s.options, layout,
-                                        fixture.table({0, 1, 2}, sets));
+                                  fixture.table({0, 1, 2}, sets));
     fixture.rebind(pages);
     outs.push_back(y);
   };
@@ -109,7 +109,7 @@ TEST(CausalConv, RowsHaveTheirBitsInEveryBatchAndChunk) {
                               const mx::array x =
                                   behind_neighbours(s.x, how.neighbours, begin, count);
                               auto [y, pages] = causal_conv(fixture.pages(), x, s.weights,
-                                                                  s.options, layout, table);
+                                                            s.options, layout, table);
                               y.eval();
                               fixture.rebind(pages);
                               return y;

@@ -133,8 +133,7 @@ std::vector<float> run(const Subject& s, const StateSteps& how) {
         GatedDeltaRows rows = s.rows;
         rows.qkv = behind_neighbours(s.rows.qkv, how.neighbours, begin, count);
         rows.gates = behind_neighbours(s.rows.gates, how.neighbours, begin, count);
-        auto [y, pages] =
-            gated_delta(fixture.pages(), rows, s.weights, s.options, layout, table);
+        auto [y, pages] = gated_delta(fixture.pages(), rows, s.weights, s.options, layout, table);
         y.eval();
         fixture.rebind(pages);
         return y;
@@ -172,9 +171,8 @@ TEST(GatedDelta, HasTheSameBitsOnEverySetWithFusedMultiplyAdd) {
 TEST(GatedDelta, LeavesTheRestOfThePagesAlone) {
   const Subject s = make_subject(DType::kFloat32, {2, 4, 16, 16}, 8);
   StateFixture fixture(s.geometry, KernelPath::kNative, page_bytes_of(s.geometry), 2);
-  auto [y, pages] =
-      gated_delta(fixture.pages(), s.rows, s.weights, s.options, state_layout({8, 0}),
-                  fixture.table({0, 1}, {{-1, 0}, {-1, 0}}));
+  auto [y, pages] = gated_delta(fixture.pages(), s.rows, s.weights, s.options, state_layout({8, 0}),
+                                fixture.table({0, 1}, {{-1, 0}, {-1, 0}}));
   fixture.rebind(pages);
   const auto page = static_cast<size_t>(page_bytes_of(s.geometry));
   const size_t head = s.geometry.head_bytes();

@@ -41,4 +41,13 @@ cpu::PagedBatch page_batch(const std::vector<mx::array>& inputs, const PageGeome
   };
 }
 
+metal::PageTargets page_targets(const std::vector<mx::array>& inputs, const mx::array& pages,
+                                const PageGeometry& geometry) {
+  return {.geometry = geometry,
+          .pages = pages,
+          .cu_seqlens_q = inputs[1],
+          .context_lens = inputs[2],
+          .block_tables = inputs[3]};
+}
+
 }  // namespace octavo

@@ -5,6 +5,7 @@
 
 #include "kernels/batch_layout.h"
 #include "kernels/cpu/paged_attention.h"
+#include "kernels/metal/qkv_write.h"
 #include "kernels/paged_attention.h"
 
 namespace octavo {
@@ -19,5 +20,9 @@ std::vector<mx::array> page_inputs(const KvPages& pages, const BatchLayout& layo
 // `inputs` begin with page_inputs().
 cpu::PagedBatch page_batch(const std::vector<mx::array>& inputs, const PageGeometry& geometry);
 inline constexpr size_t kPageInputs = 4;
+
+// The same for a Metal kernel that writes `pages`, the output that shares the input's buffer.
+metal::PageTargets page_targets(const std::vector<mx::array>& inputs, const mx::array& pages,
+                                const PageGeometry& geometry);
 
 }  // namespace octavo

@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "kernels/cpu/paged_attention.h"
 #include "kernels/cpu/qkv_write.h"
+#include "kernels/metal/paged_attention.h"
+#include "kernels/metal/qkv_write.h"
 #include "kernels/page_inputs.h"
 #include "kernels/primitive.h"
 
@@ -32,6 +34,21 @@ class KvWrite : public KernelPrimitive {
     args.v_stride = geometry_.kv_heads * geometry_.v_dim;
     args.dtype = geometry_.dtype;
     run_on_cpu(*this, [args] { cpu::qkv_write(args); });
+  }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    for (const auto& input : inputs) require_contiguous(input);
+    outputs[0].copy_shared_buffer(inputs[0]);
+    const mx::array& k = inputs[kPageInputs];
+    const mx::array& v = inputs[kPageInputs + 1];
+    metal::QkvArgs args;
+    args.tokens = k.shape(0);
+    args.dtype = geometry_.dtype;
+    args.targets = page_targets(inputs, outputs[0], geometry_);
+    args.k = {k, {.first = 0, .stride = geometry_.kv_heads * geometry_.k_dim}};
+    args.v = {v, {.first = 0, .stride = geometry_.kv_heads * geometry_.v_dim}};
+    args.k_dim = geometry_.k_dim;
+    metal::qkv_write(encoder, args);
   }
   const char* name() const override { return "KvWrite"; }
 
@@ -67,6 +84,23 @@ class PagedAttention : public KernelPrimitive {
         .sinks = sinks ? inputs[kPageInputs + 1].data<float>() : nullptr,
     };
     run_on_cpu(*this, [args] { cpu::paged_attention(args); });
+  }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    for (const auto& input : inputs) require_contiguous(input);
+    allocate(outputs[0]);
+    const bool sinks = inputs.size() > kPageInputs + 1;
+    metal::paged_attention(encoder, geometry_,
+                           {.pages = inputs[0],
+                            .cu_seqlens_q = inputs[1],
+                            .context_lens = inputs[2],
+                            .block_tables = inputs[3],
+                            .q = inputs[kPageInputs],
+                            .sinks = sinks ? std::optional(inputs[kPageInputs + 1]) : std::nullopt,
+                            .out = outputs[0],
+                            .scale = scale_,
+                            .window = window_,
+                            .soft_cap = soft_cap_});
   }
   const char* name() const override { return "PagedAttention"; }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/cpu/qkv_write.h"
+#include "kernels/metal/qkv_write.h"
 #include "kernels/page_inputs.h"
 #include "kernels/primitive.h"
 
@@ -63,6 +64,23 @@ struct QkvSwitches {
     }
     return args;
   }
+
+  metal::QkvArgs metal_args(const std::vector<mx::array>& inputs, size_t next,
+                            bool with_keys) const {
+    metal::QkvArgs args;
+    args.q_heads = q_heads;
+    args.norms_rows = norms_rows;
+    args.norms_values = norms_values;
+    args.eps = eps;
+    args.magnitude = magnitude;
+    args.beta = beta;
+    args.period = period;
+    if (normed) args.q_norm = inputs[next++];
+    if (normed && with_keys) args.k_norm = inputs[next++];
+    if (needs_positions()) args.positions = inputs[next++];
+    if (rotated) args.inverse_frequencies = inputs[next];
+    return args;
+  }
 };
 
 void add_inputs(const QkvOptions& options, const BatchLayout& layout, bool with_keys,
@@ -88,6 +106,27 @@ class QkvWrite : public KernelPrimitive {
     args.batch = page_batch(inputs, geometry_);
     args.q_out = outputs[0].data<void>();
     run_on_cpu(*this, [args] { cpu::qkv_write(args); });
+  }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    for (const auto& input : inputs) require_contiguous(input);
+    allocate(outputs[0]);
+    outputs[1].copy_shared_buffer(inputs[0]);
+    metal::QkvArgs args = switches_.metal_args(inputs, kPageInputs + 1, true);
+    const mx::array& qkv = inputs[kPageInputs];
+    const int q_first = switches_.first_column;
+    const int k_first = q_first + switches_.q_heads * geometry_.k_dim;
+    const int v_first =
+        switches_.values_are_keys ? k_first : k_first + geometry_.kv_heads * geometry_.k_dim;
+    args.tokens = qkv.shape(0);
+    args.dtype = geometry_.dtype;
+    args.targets = page_targets(inputs, outputs[1], geometry_);
+    args.q = {qkv, {.first = q_first, .stride = qkv.shape(1)}};
+    args.k = {qkv, {.first = k_first, .stride = qkv.shape(1)}};
+    args.v = {qkv, {.first = v_first, .stride = qkv.shape(1)}};
+    args.k_dim = geometry_.k_dim;
+    args.q_out = outputs[0];
+    metal::qkv_write(encoder, args);
   }
   const char* name() const override { return "QkvWrite"; }
 
@@ -130,6 +169,19 @@ class PrepareQueries : public KernelPrimitive {
     args.q_dim = head_dim_;
     args.q_out = outputs[0].data<void>();
     run_on_cpu(*this, [args] { cpu::qkv_write(args); });
+  }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    for (const auto& input : inputs) require_contiguous(input);
+    allocate(outputs[0]);
+    const mx::array& q = inputs[0];
+    metal::QkvArgs args = switches_.metal_args(inputs, 1, false);
+    args.tokens = q.shape(0);
+    args.dtype = dtype_of(q);
+    args.q = {q, {.first = 0, .stride = q.shape(1)}};
+    args.k_dim = head_dim_;
+    args.q_out = outputs[0];
+    metal::qkv_write(encoder, args);
   }
   const char* name() const override { return "PrepareQueries"; }
 

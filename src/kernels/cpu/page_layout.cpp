@@ -5,12 +5,17 @@
 namespace octavo::cpu {
 
 PageLayout page_layout(const PageGeometry& geometry) {
+  PageLayout layout = plain_page_layout(geometry);
+  layout.paired_values = kernels().pairs_bf16_values && !layout.int8 && !layout.values_in_keys &&
+                         geometry.dtype == DType::kBFloat16;
+  return layout;
+}
+
+PageLayout plain_page_layout(const PageGeometry& geometry) {
   PageLayout layout;
   layout.dtype = geometry.dtype;
   layout.int8 = geometry.format == KvFormat::kInt8;
   layout.values_in_keys = geometry.values_in_keys;
-  layout.paired_values = kernels().pairs_bf16_values && !layout.int8 && !layout.values_in_keys &&
-                         geometry.dtype == DType::kBFloat16;
   layout.block_tokens = geometry.block_tokens;
   layout.kv_heads = geometry.kv_heads;
   layout.k_dim = geometry.k_dim;

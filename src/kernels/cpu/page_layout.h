@@ -32,4 +32,7 @@ struct PageLayout {
 // As the active instruction set reads it.
 PageLayout page_layout(const PageGeometry& geometry);
 
+// Without paired values: as every instruction set but one, and Metal, read it.
+PageLayout plain_page_layout(const PageGeometry& geometry);
+
 }  // namespace octavo::cpu

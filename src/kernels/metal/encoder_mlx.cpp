@@ -44,6 +44,7 @@ void set_argument(mx::metal::CommandEncoder& encoder, const Argument& argument, 
       if (argument.array) encoder.set_input_array(*argument.array, index);
       return;
     case ParameterKind::kOutput: {
+      if (!argument.array) return;
       mx::array array = *argument.array;  // the same buffer
       encoder.set_output_array(array, index);
       return;

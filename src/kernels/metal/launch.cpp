@@ -87,6 +87,10 @@ Launch& Launch::output(std::string_view name, const mx::array& array) {
   add(name, ParameterKind::kOutput).array = array;
   return *this;
 }
+Launch& Launch::optional_output(std::string_view name, const std::optional<mx::array>& array) {
+  add(name, ParameterKind::kOutput).array = array;
+  return *this;
+}
 Launch& Launch::threadgroup(std::string_view name, size_t bytes) {
   add(name, ParameterKind::kThreadgroup).threadgroup_bytes = bytes;
   return *this;

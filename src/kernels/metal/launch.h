@@ -50,6 +50,7 @@ class Launch {
   Launch& optional_input(std::string_view name, const std::optional<mx::array>& array);
   // Of an array that the primitive writes, its own or one that shares its buffer.
   Launch& output(std::string_view name, const mx::array& array);
+  Launch& optional_output(std::string_view name, const std::optional<mx::array>& array);
   template <typename Struct>
   Launch& bytes(std::string_view name, const Struct& value) {
     Argument& argument = add(name, ParameterKind::kBytes);

@@ -1,0 +1,48 @@
+// qkv_params.h - shared by qkv_write.metal, latent_write.metal and their host code. No MLX.
+#pragma once
+
+#include "kernels/metal/page_params.h"
+
+namespace octavo {
+namespace metal {
+
+METAL_CONSTANT int kRowSimdgroups = 4;  // of a token's threadgroup
+
+// Where a matrix of rows stands in an argument, in numbers.
+struct RowsAt {
+  int32_t first;
+  int32_t stride;  // from one token to the next
+};
+
+struct RotationParams {
+  int32_t pairs;
+  float magnitude;
+};
+
+// Heads of a token stand side by side.
+struct QkvParams {
+  PageParams pages;
+  RotationParams rotation;
+  RowsAt q, k, v;
+  int32_t sequences;
+  int32_t q_heads;   // 0: no q
+  int32_t kv_heads;  // 0: only q
+  int32_t k_dim;     // of q, too
+  int32_t v_dim;
+  float eps;
+  float position_beta;
+  float position_period;
+};
+
+struct LatentParams {
+  PageParams pages;
+  RotationParams rotation;
+  int32_t sequences;
+  int32_t heads;
+  int32_t q_dim;
+  int32_t rank;
+  float eps;
+};
+
+}  // namespace metal
+}  // namespace octavo

@@ -1,0 +1,286 @@
+// Metal's attention against plain MLX and against the CPU's, row by row against itself, and what it
+// reads.
+#include "kernels/paged_attention.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "kernels/paged_fixture.h"
+#include "metal_sim/simulator.h"
+
+namespace octavo {
+namespace {
+
+using metal_sim::SimulatedMetal;
+
+// Against the other paths, relative to numbers above one: both round to the type at the end, so two
+// units in the last place; 16-bit weights another half.
+float tolerance_of(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return 1e-5f;
+    case DType::kFloat16:
+      return 2e-3f;
+    case DType::kBFloat16:
+      return 1.6e-2f;
+  }
+  return 0;
+}
+
+float largest_error(const mx::array& expected, const mx::array& actual) {
+  const auto x = floats_of(expected);
+  const auto y = floats_of(actual);
+  EXPECT_EQ(x.size(), y.size());
+  float largest = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const float error = std::abs(x[i] - y[i]) / std::max(1.0f, std::abs(x[i]));
+    if (!(error <= largest)) largest = error;  // NaN is the largest of all
+  }
+  return largest;
+}
+
+std::string text_of(const PagedCase& c) {
+  const PageGeometry& g = c.geometry;
+  return fmt::format("{}{} {}/{} block {} heads {}/{} window {} cap {}{}", name_of(g.dtype),
+                     g.format == KvFormat::kInt8 ? " int8" : "", g.k_dim, g.v_dim, g.block_tokens,
+                     c.q_heads, g.kv_heads, c.options.window, c.options.soft_cap,
+                     c.options.sinks ? " sinks" : "");
+}
+
+void expect_triangle(const PagedCase& c, uint32_t seed) {
+  SCOPED_TRACE(text_of(c));
+  const float tolerance = tolerance_of(c.geometry.dtype);
+  const mx::array expected = PagedFixture(c, KernelPath::kReference, seed).run();
+  const mx::array on_cpu = PagedFixture(c, KernelPath::kNative, seed).run();
+  auto before = launch_counts();
+  SimulatedMetal metal;
+  const mx::array on_metal = PagedFixture(c, KernelPath::kNative, seed).run();
+  EXPECT_LT(largest_error(expected, on_metal), tolerance);
+  EXPECT_LT(largest_error(on_cpu, on_metal), tolerance);
+  EXPECT_GT(launch_counts()["paged_attention.metal"], before["paged_attention.metal"]);
+}
+
+// Lists to draw cases from; few enough pairs of types and heads to compile quickly.
+struct Heads {
+  DType dtype;
+  KvFormat format;
+  int k_dim, v_dim;
+};
+const std::vector<Heads> kHeads = {
+    {DType::kFloat32, KvFormat::kPlain, 64, 64},    {DType::kFloat16, KvFormat::kPlain, 64, 64},
+    {DType::kBFloat16, KvFormat::kPlain, 64, 64},   {DType::kFloat16, KvFormat::kPlain, 128, 128},
+    {DType::kBFloat16, KvFormat::kPlain, 128, 128}, {DType::kFloat32, KvFormat::kInt8, 64, 64},
+    {DType::kBFloat16, KvFormat::kInt8, 64, 64},    {DType::kBFloat16, KvFormat::kPlain, 80, 80},
+    {DType::kFloat16, KvFormat::kPlain, 256, 256},  {DType::kFloat32, KvFormat::kPlain, 72, 40}};
+const std::vector<std::vector<PagedSequence>> kMixes = {{{0, 1}},
+                                                        {{127, 1}, {128, 1}, {129, 1}},
+                                                        {{0, 9}},
+                                                        {{40, 1}, {0, 20}, {250, 1}},
+                                                        {{255, 2}, {0, 5}, {7, 1}},
+                                                        {{130, 17}},
+                                                        {{0, 33}, {300, 1}}};
+
+PagedCase random_case(std::mt19937& random) {
+  const auto one_of = [&](const auto& list) { return list[random() % list.size()]; };
+  const Heads heads = one_of(kHeads);
+  const int group = 1 + static_cast<int>(random() % 8);
+  const int kv_heads = 1 + static_cast<int>(random() % 2);
+  PagedCase c{.sequences = one_of(kMixes),
+              .geometry = {.block_tokens = one_of(std::vector<int>{8, 16, 32, 160}),
+                           .kv_heads = kv_heads,
+                           .k_dim = heads.k_dim,
+                           .v_dim = heads.v_dim,
+                           .dtype = heads.dtype,
+                           .format = heads.format},
+              .q_heads = group * kv_heads,
+              .options = {.scale = 1 / std::sqrt(static_cast<float>(heads.k_dim)),
+                          .window = one_of(std::vector<int>{0, 0, 128, 30})}};
+  if (random() % 3 == 0) {
+    c.options.soft_cap = 50;
+    c.options.scale = 1;  // scores large enough for the cap to matter
+  }
+  if (random() % 3 == 0) c.options.sinks = random_array(random, {c.q_heads});
+  return c;
+}
+
+constexpr int kShards = 7;
+constexpr int kCasesPerShard = 30;
+
+class MetalAttentionTriangle : public testing::TestWithParam<int> {};
+
+TEST_P(MetalAttentionTriangle, ReferenceCpuAndMetalAgree) {
+  std::mt19937 random(static_cast<uint32_t>(100 + GetParam()));
+  for (int i = 0; i < kCasesPerShard; ++i)
+    expect_triangle(random_case(random), static_cast<uint32_t>(i));
+}
+INSTANTIATE_TEST_SUITE_P(Shards, MetalAttentionTriangle, testing::Range(0, kShards));
+
+// One latent row per token, read by every query head: more of them than one item is wide.
+TEST(MetalAttention, LatentPagesEqualTheReference) {
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32}) {
+    for (const int heads : {3, 16, 20}) {
+      PagedCase c{.sequences = {{140, 1}, {3, 2}},
+                  .geometry = {.kv_heads = 1,
+                               .k_dim = 576,
+                               .v_dim = 512,
+                               .dtype = dtype,
+                               .values_in_keys = true},
+                  .q_heads = heads,
+                  .options = {.scale = 1 / std::sqrt(576.0f)}};
+      expect_triangle(c, 3);
+    }
+  }
+}
+
+// --- bits
+
+constexpr int kTokens = 290;  // two whole splits and the start of a third
+
+struct Way {
+  std::string name;
+  int block_tokens;
+  std::vector<int> chunks;
+  int neighbours;  // one-row sequences in front of it
+};
+
+struct Subject {
+  PageGeometry geometry;
+  mx::array q, k, v;
+  AttentionOptions options;
+};
+
+Subject make_subject(const Heads& heads, int q_heads, const AttentionOptions& options) {
+  std::mt19937 random(11);
+  const mx::Dtype type = mlx_dtype(heads.dtype);
+  return {{.kv_heads = 2,
+           .k_dim = heads.k_dim,
+           .v_dim = heads.v_dim,
+           .dtype = heads.dtype,
+           .format = heads.format},
+          random_array(random, {kTokens, q_heads, heads.k_dim}, type),
+          random_array(random, {kTokens, 2, heads.k_dim}, type),
+          random_array(random, {kTokens, 2, heads.v_dim}, type),
+          options};
+}
+
+mx::array rows_of(const mx::array& a, int begin, int end) {
+  return mx::contiguous(mx::slice(a, {begin, 0, 0}, {end, a.shape(1), a.shape(2)}));
+}
+
+// Rows of the subject, in chunks, the last sequence of its batches. Rows from `first` on are asked
+// for, those before are written only.
+std::vector<float> attend(const Subject& subject, const Way& way, int first) {
+  PageGeometry geometry = subject.geometry;
+  geometry.block_tokens = way.block_tokens;
+  const int blocks = (kTokens + way.block_tokens - 1) / way.block_tokens;
+  const int n = way.neighbours;
+  mx::array bytes =
+      make_device_buffer({blocks + n, static_cast<int>(geometry.page_bytes())}, mx::uint8);
+  std::memset(bytes.data<void>(), 0xff, bytes.nbytes());
+  KvPages pages{bytes, geometry};
+  std::vector<int> table(static_cast<size_t>((n + 1) * blocks), -1);
+  for (int i = 0; i < n; ++i) table[static_cast<size_t>(i * blocks)] = i;
+  for (int i = 0; i < blocks; ++i) table[static_cast<size_t>(n * blocks + i)] = n + blocks - 1 - i;
+  const mx::array tables(table.begin(), {n + 1, blocks}, mx::int32);
+
+  std::vector<float> all;
+  int done = 0;
+  for (const int chunk : way.chunks) {
+    std::vector<int> positions(static_cast<size_t>(n), 0), cu, context(static_cast<size_t>(n), 1);
+    for (int i = 0; i <= n; ++i) cu.push_back(i);
+    for (int i = 0; i < chunk; ++i) positions.push_back(done + i);
+    cu.push_back(n + chunk);
+    context.push_back(done + chunk);
+    const BatchLayout layout{int_array(positions), int_array(cu), int_array(context)};
+    const auto batch = [&](const mx::array& a) {
+      if (n == 0) return rows_of(a, done, done + chunk);
+      return mx::concatenate({rows_of(a, 0, n), rows_of(a, done, done + chunk)}, 0);
+    };
+    pages = kv_write(pages, batch(subject.k), batch(subject.v), layout, tables);
+    done += chunk;
+    if (done <= first) {
+      pages.bytes.eval();
+      continue;
+    }
+    const mx::array out = paged_attention(batch(subject.q), pages, layout, tables, subject.options);
+    const auto values = floats_of(rows_of(out, n, n + chunk));
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+void expect_same_rows(const Subject& subject, const std::vector<Way>& ways) {
+  constexpr int kFirst = kTokens - 10;
+  SimulatedMetal metal;
+  const auto expected = attend(subject, {"whole", 16, {kTokens}, 0}, 0);
+  const size_t row = expected.size() / kTokens;
+  for (const Way& way : ways) {
+    const auto actual = attend(subject, way, kFirst);
+    ASSERT_GE(actual.size(), 10 * row);
+    EXPECT_EQ(std::memcmp(&expected[kFirst * row], &actual[actual.size() - 10 * row],
+                          10 * row * sizeof(float)),
+              0)
+        << way.name;
+  }
+}
+
+std::vector<int> then_single(int first) {
+  std::vector<int> chunks = {first};
+  for (int i = first; i < kTokens; ++i) chunks.push_back(1);
+  return chunks;
+}
+
+TEST(MetalAttention, ARowIsAFunctionOfItsOwnSequence) {
+  const std::vector<Way> ways = {{"decode", 16, then_single(kTokens - 10), 0},
+                                 {"decode beside 3, block 24", 24, then_single(kTokens - 10), 3},
+                                 {"uneven chunks, block 160", 160, {100, 29, 129, 32}, 2},
+                                 {"whole items, not cut", 8, {kTokens - 10, 10}, 130}};
+  const AttentionOptions plain{.scale = 0.125f};
+  const AttentionOptions windowed{.scale = 0.125f,
+                                  .window = 128,
+                                  .soft_cap = 50,
+                                  .sinks = mx::array({0.0f, 1.0f, -3.0f, 2.5f, -1.0f, 0.5f})};
+  for (const AttentionOptions& options : {plain, windowed}) {
+    expect_same_rows(make_subject(kHeads[0], 6, options), ways);
+    expect_same_rows(make_subject(kHeads[1], 6, options), ways);
+    expect_same_rows(make_subject(kHeads[2], 6, options), ways);
+    expect_same_rows(make_subject(kHeads[6], 6, options), ways);
+  }
+}
+
+// --- what it reads
+
+TEST(MetalAttention, DecodeReadsEachKeyAndValueOncePerKvHead) {
+  for (const int group : {1, 4, 8, 16}) {
+    SCOPED_TRACE(group);
+    PagedCase c{.sequences = {{300, 1}, {0, 1}, {127, 1}},
+                .geometry = {.kv_heads = 2, .k_dim = 64, .v_dim = 64, .dtype = DType::kFloat16},
+                .q_heads = 2 * group,
+                .options = {.scale = 0.125f}};
+    SimulatedMetal metal;
+    PagedFixture fixture(c, KernelPath::kNative, 1);
+    metal.reset();
+    fixture.run();
+    const uint64_t tokens = 301 + 1 + 128;
+    const uint64_t bytes = tokens * (64 + 64) * 2 * 2;  // numbers, KV heads, bytes
+    EXPECT_EQ(metal.counts()["paged_attention"].arguments["pages"].load_bytes, bytes);
+  }
+}
+
+TEST(MetalAttention, PagesBeforeTheWindowAreNotRead) {
+  PagedCase c{.sequences = {{600, 1}},
+              .geometry = {.kv_heads = 1, .k_dim = 64, .v_dim = 64, .dtype = DType::kFloat16},
+              .q_heads = 4,
+              .options = {.scale = 0.125f, .window = 100}};
+  SimulatedMetal metal;
+  PagedFixture fixture(c, KernelPath::kNative, 1);
+  metal.reset();
+  fixture.run();
+  // Whole tiles of eight keys: positions 496 to 600, of which the window is 501 to 600.
+  const uint64_t bytes = (601 - 496) * (64 + 64) * 2;
+  EXPECT_EQ(metal.counts()["paged_attention"].arguments["pages"].load_bytes, bytes);
+}
+
+}  // namespace
+}  // namespace octavo

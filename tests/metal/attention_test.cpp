@@ -19,7 +19,7 @@ using metal_sim::SimulatedMetal;
 float tolerance_of(DType dtype) {
   switch (dtype) {
     case DType::kFloat32:
-      return 1e-5f;
+      return 2e-5f;  // scores of up to 50 are 4e-6 apart
     case DType::kFloat16:
       return 2e-3f;
     case DType::kBFloat16:
@@ -198,12 +198,13 @@ std::vector<float> attend(const Subject& subject, const Way& way, int first) {
       return mx::concatenate({rows_of(a, 0, n), rows_of(a, done, done + chunk)}, 0);
     };
     pages = kv_write(pages, batch(subject.k), batch(subject.v), layout, tables);
+    const mx::array q = batch(subject.q);
     done += chunk;
     if (done <= first) {
       pages.bytes.eval();
       continue;
     }
-    const mx::array out = paged_attention(batch(subject.q), pages, layout, tables, subject.options);
+    const mx::array out = paged_attention(q, pages, layout, tables, subject.options);
     const auto values = floats_of(rows_of(out, n, n + chunk));
     all.insert(all.end(), values.begin(), values.end());
   }

@@ -1,0 +1,279 @@
+// Faults put into the kernels' text on purpose: each must be found, by the simulator or by the
+// numbers. What is listed here is what the tests of these kernels are worth.
+#include <fmt/format.h>
+
+#include <functional>
+#include <string>
+
+#include "kernels/metal/attention_params.h"
+#include "kernels/metal/simulator.h"
+#include "kernels/paged_fixture.h"
+#include "metal_sim/simulator.h"
+
+namespace octavo {
+namespace {
+
+struct Fault {
+  const char* name;
+  const char* kernel;
+  const char* from;  // text of the kernel, its includes put in...
+  const char* to;    // ...and what stands there instead
+  int which = 0;     // of several such places
+};
+
+// Runs one kernel with a fault in it. What the simulator finds is kept.
+class FaultySimulator : public metal::Simulator {
+ public:
+  explicit FaultySimulator(const Fault& fault) : fault_(fault) { metal::set_simulator(this); }
+  ~FaultySimulator() override { metal::set_simulator(nullptr); }
+
+  void run(const metal::BoundLaunch& launch) override {
+    metal::KernelSource source = *launch.kernel;
+    std::string text(source.text);
+    if (source.name == fault_.kernel) {
+      size_t at = text.find(fault_.from);
+      for (int i = 0; i < fault_.which && at != std::string::npos; ++i)
+        at = text.find(fault_.from, at + 1);
+      if (at != std::string::npos) {
+        text.replace(at, std::strlen(fault_.from), fault_.to);
+        was_put_in_ = true;
+      }
+    }
+    source.text = text;
+    metal::BoundLaunch changed = launch;
+    changed.kernel = &source;
+    try {
+      simulator_.run(changed);
+    } catch (const std::runtime_error& error) {
+      if (found_.empty()) found_ = error.what();
+    }
+  }
+
+  bool was_put_in() const { return was_put_in_; }
+  const std::string& found() const { return found_; }
+
+ private:
+  const Fault& fault_;
+  metal_sim::MetalSimulator simulator_;
+  bool was_put_in_ = false;
+  std::string found_;
+};
+
+// What the fault shows itself in.
+enum class Scenario : uint8_t {
+  kFew,   // sequences, so that long ones are cut along their splits
+  kMany,  // so that nothing is cut
+  kInt8,
+  kFloat16,
+};
+
+PagedCase attention_case(Scenario scenario) {
+  const KvFormat format = scenario == Scenario::kInt8 ? KvFormat::kInt8 : KvFormat::kPlain;
+  std::vector<PagedSequence> sequences = {{150, 1}, {0, 20}, {130, 3}};
+  if (scenario == Scenario::kMany) sequences.resize(130, {0, 1});
+  return {.sequences = sequences,
+          .geometry = {.block_tokens = 16,
+                       .kv_heads = 2,
+                       .k_dim = 64,
+                       .v_dim = 64,
+                       .dtype = scenario == Scenario::kFloat16 ? DType::kFloat16 : DType::kFloat32,
+                       .format = format},
+          .q_heads = 8,
+          .options = {.scale = 0.125f,
+                      .window = scenario == Scenario::kMany ? 0 : 100,
+                      .soft_cap = 50,
+                      .sinks = mx::array({0.0f, 1.0f, -3.0f, 2.5f, -1.0f, 0.5f, 2.0f, 1.0f})}};
+}
+
+// The fault's effect on attention: found by the simulator, or visible in the numbers.
+void expect_found(const Fault& fault, Scenario scenario = Scenario::kFew) {
+  SCOPED_TRACE(fault.name);
+  const PagedCase c = attention_case(scenario);
+  const mx::array expected = PagedFixture(c, KernelPath::kReference, 5).run();
+  std::string how;
+  {
+    FaultySimulator simulator(fault);
+    const mx::array actual = PagedFixture(c, KernelPath::kNative, 5).run();
+    EXPECT_TRUE(simulator.was_put_in());
+    how = simulator.found();
+    const float tolerance = scenario == Scenario::kFloat16 ? 2e-3f : 2e-5f;
+    const float difference = largest_difference(expected, actual);
+    if (how.empty() && difference > tolerance)
+      how = fmt::format("numbers differ by {:.2g}", difference);
+  }
+  EXPECT_NE(how, "");
+  std::printf("%-48s %s\n", fault.name, how.substr(0, how.find('\n')).c_str());
+}
+
+constexpr const char* kBarrier = "threadgroup_barrier(mem_flags::mem_threadgroup);";
+constexpr const char* kLaneBarrier = "simdgroup_barrier(mem_flags::mem_threadgroup);";
+
+TEST(MetalFaults, WithoutAFaultNothingIsFound) {
+  const Fault none{"no fault", "paged_attention", "kNothing", "kNothing"};
+  const PagedCase c = attention_case(Scenario::kFew);
+  const mx::array expected = PagedFixture(c, KernelPath::kReference, 5).run();
+  FaultySimulator simulator(none);
+  const mx::array actual = PagedFixture(c, KernelPath::kNative, 5).run();
+  EXPECT_EQ(simulator.found(), "");
+  EXPECT_LT(largest_difference(expected, actual), 2e-5f);
+}
+
+TEST(MetalFaults, MissingBarriersAreFound) {
+  for (const Fault& fault :
+       {Fault{"attention: queries read before they are there", "paged_attention", kBarrier, "", 0},
+        Fault{"attention: scores read before they are there", "paged_attention", kBarrier, "", 1},
+        Fault{"attention: weights read before they are there", "paged_attention", kBarrier, "", 2},
+        Fault{"attention: staging read before it is there", "paged_attention", kLaneBarrier, "", 0},
+        Fault{"attention: staging overwritten too early", "paged_attention", kLaneBarrier, "", 1},
+        Fault{"attention: a barrier for the wrong memory", "paged_attention", kBarrier,
+              "threadgroup_barrier(mem_flags::mem_device);", 1},
+        Fault{"attention: a barrier that some lanes pass by", "paged_attention", kBarrier,
+              "if (lane < 16) threadgroup_barrier(mem_flags::mem_threadgroup);", 1}})
+    expect_found(fault);
+  expect_found({"attention: scores overwritten too early", "paged_attention", kBarrier, "", 3},
+               Scenario::kMany);
+  expect_found(
+      {"attention: weights written over unread scores", "paged_attention",
+       "simdgroup_barrier(mem_flags::mem_threadgroup);  // all have read", "// all have read"},
+      Scenario::kFloat16);
+}
+
+// A head is normed by all lanes, then rotated by others than those that wrote it.
+TEST(MetalFaults, AMissingBarrierOfARotationIsFound) {
+  const Fault fault{"write: a head rotated before it is there", "qkv_write", kLaneBarrier, "", 0};
+  SCOPED_TRACE(fault.name);
+  std::mt19937 random(3);
+  const PagedCase c = attention_case(Scenario::kFew);
+  const QkvOptions options{.q_heads = 8,
+                           .inverse_frequencies = mx::exp(random_array(random, {16}))};
+  FaultySimulator simulator(fault);
+  PagedFixture fixture(c, KernelPath::kNative, 5);
+  fixture.run_fused(options, random_array(random, {fixture.new_rows(), (8 + 2 + 2) * 64}));
+  EXPECT_NE(simulator.found(), "");
+}
+
+TEST(MetalFaults, WrongPlacesAreFound) {
+  for (const Fault& fault :
+       {Fault{"attention: the next page", "paged_attention", "table[position / pages.block_tokens]",
+              "table[position / pages.block_tokens + 1]"},
+        Fault{"attention: the next sequence's table", "paged_attention",
+              "block_tables + item.sequence *", "block_tables + (item.sequence + 1) *"},
+        Fault{"attention: keys past the context count", "paged_attention", "if (key < tile.keys)",
+              "if (key < 8)"},
+        Fault{"attention: values where the keys stand", "paged_attention",
+              "head + params.pages.v_first + slot", "head + slot"},
+        Fault{"attention: the wrong key of a tile", "paged_attention", "k * 8, ulong(kSplitKeys)",
+              "k * 8 + 1, ulong(kSplitKeys)"},
+        Fault{"attention: a row of the next sequence written", "paged_attention",
+              "if (column >= columns) continue;", ""},
+        Fault{"merge: partials one tile further", "merge_partials",
+              "ulong(item.partial) * kTileColumns", "ulong(item.partial + 1) * kTileColumns"},
+        Fault{"merge: one partial too few", "merge_partials", "p < item.partials",
+              "p < item.partials - 1"},
+        Fault{"write: one token further", "qkv_write", "const int slot = place %",
+              "const int slot = (place + 1) %"},
+        Fault{"write: the sequence before", "qkv_write", "cu_seqlens_q[middle] <= row",
+              "cu_seqlens_q[middle] < row"}})
+    expect_found(fault);
+}
+
+TEST(MetalFaults, WrongConstantsAreFound) {
+  for (const Fault& fault :
+       {Fault{"attention: log2 e to three digits", "paged_attention", "kLog2E = 1.44269504f",
+              "kLog2E = 1.443f"},
+        Fault{"attention: the window a position too long", "paged_attention",
+              "position - window + 1", "position - window"},
+        Fault{"attention: a look at the next position", "paged_attention", "at > visible.last",
+              "at > visible.last + 1"},
+        Fault{"attention: splits of the wrong length", "paged_attention", "split * kSplitKeys;",
+              "split * (kSplitKeys - 8);"},
+        Fault{"attention: no sinks", "paged_attention", "sum, keep, precise::exp2(logit - new_max)",
+              "sum, keep, 0.0f"},
+        Fault{"attention: no cap", "paged_attention",
+              "params.soft_cap * precise::tanh(value / params.soft_cap)", "value * 1.5f"}})
+    expect_found(fault);
+  for (const char* kernel : {"paged_attention", "merge_partials"})
+    expect_found({"a fold that forgets", kernel, "fma(part, factors.take, old * factors.keep)",
+                  "fma(part, factors.take, old)"},
+                 kernel == std::string("paged_attention") ? Scenario::kMany : Scenario::kFew);
+  expect_found({"attention: int8 keys without their scale", "paged_attention",
+                "value *= scales[at % params.pages.block_tokens];", ""},
+               Scenario::kInt8);
+  expect_found({"write: int8 of 128", "qkv_write", "127.0f / largest", "128.0f / largest"},
+               Scenario::kInt8);
+}
+
+// --- the host's side: a launch that does not fit the signature
+
+mx::array floats(int count) { return mx::zeros({count}); }
+
+metal::Launch good_merge() {
+  metal::Launch launch("merge_partials", {"float", "64"});
+  launch.constant("kHasSinks", false);
+  return launch;
+}
+
+TEST(MetalLaunches, ArgumentsMustStandAsInTheSignature) {
+  const mx::array items = mx::zeros({6}, mx::int32);
+  const metal::AttentionParams params{};
+  const auto with = [&](const std::function<void(metal::Launch&)>& arguments) {
+    metal::Launch launch = good_merge();
+    arguments(launch);
+    launch.grid({1}, {32});
+    launch.check();
+  };
+  EXPECT_NO_THROW(with([&](metal::Launch& l) {
+    l.input("partials", floats(8)).input("items", items).optional_input("sinks", std::nullopt);
+    l.output("out", floats(8)).bytes("params", params);
+  }));
+  EXPECT_THROW(with([&](metal::Launch& l) {  // two swapped
+                 l.input("items", items).input("partials", floats(8));
+                 l.optional_input("sinks", std::nullopt);
+                 l.output("out", floats(8)).bytes("params", params);
+               }),
+               std::logic_error);
+  EXPECT_THROW(with([&](metal::Launch& l) {  // one missing
+                 l.input("partials", floats(8)).input("items", items);
+                 l.output("out", floats(8)).bytes("params", params);
+               }),
+               std::logic_error);
+  EXPECT_THROW(with([&](metal::Launch& l) {  // an output as an input
+                 l.input("partials", floats(8)).input("items", items);
+                 l.optional_input("sinks", std::nullopt);
+                 l.input("out", floats(8)).bytes("params", params);
+               }),
+               std::logic_error);
+  EXPECT_THROW(with([&](metal::Launch& l) {  // numbers of another type
+                 l.input("partials", floats(8)).input("items", floats(6));
+                 l.optional_input("sinks", std::nullopt);
+                 l.output("out", floats(8)).bytes("params", params);
+               }),
+               std::logic_error);
+}
+
+TEST(MetalLaunches, ConstantsMustBeTheKernels) {
+  EXPECT_THROW(metal::Launch("merge_partials", {"float", "64"}).constant("kHasSink", true),
+               std::logic_error);
+  EXPECT_THROW(metal::Launch("merge_partials", {"float", "64"}).constant("kHasSinks", 1.0f),
+               std::logic_error);
+  metal::Launch launch("merge_partials", {"float"});
+  EXPECT_THROW(launch.check(), std::logic_error);
+}
+
+TEST(MetalLaunches, EveryConstantIsInThePipelinesName) {
+  for (const metal::KernelSource& kernel : metal::kernel_sources()) {
+    metal::Launch none(kernel.name);
+    for (const metal::FunctionConstant& constant : kernel.constants)
+      if (constant.type == "bool") none.constant(constant.name, false);
+    for (const metal::FunctionConstant& changed : kernel.constants) {
+      if (changed.type != "bool") continue;
+      metal::Launch other(kernel.name);
+      for (const metal::FunctionConstant& constant : kernel.constants)
+        if (constant.type == "bool") other.constant(constant.name, constant.name == changed.name);
+      EXPECT_NE(none.pipeline_name(), other.pipeline_name()) << kernel.name << changed.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace octavo

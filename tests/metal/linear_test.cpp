@@ -1,0 +1,176 @@
+#include "kernels/linear.h"
+
+#include "metal/linear_support.h"
+
+namespace octavo {
+namespace {
+
+constexpr auto kReference = KernelPath::kReference;
+
+// The reference, the CPU and the simulated Metal agree.
+void expect_triangle(const mx::array& x, std::span<const Projection> layers, LinearOptions options,
+                     int launches = 1) {
+  options.path = kReference;
+  const mx::array expected = joined_linear(x, layers, options);
+  options.path = KernelPath::kNative;
+  const float tolerance = tolerance_of(dtype_of(x));
+  expect_close(expected, joined_linear(x, layers, options), tolerance);
+  expect_close(expected,
+               on_metal("linear_rows", launches, [&] { return joined_linear(x, layers, options); }),
+               tolerance);
+}
+
+void expect_triangle(const mx::array& x, const Weight& weight, const LinearOptions& options = {}) {
+  const Projection layer{weight, options.bias};
+  expect_triangle(x, {&layer, 1}, options);
+}
+
+void expect_gated_triangle(const mx::array& x, const Projection& gate, const Projection& up,
+                           Activation activation, LinearOptions options, int launches = 1) {
+  options.path = kReference;
+  const mx::array expected = gated_linear(x, gate, up, activation, options);
+  options.path = KernelPath::kNative;
+  // The product of two sums: of their errors too.
+  const float tolerance = 2 * tolerance_of(dtype_of(x));
+  expect_close(expected, gated_linear(x, gate, up, activation, options), tolerance);
+  expect_close(expected,
+               on_metal("linear_rows", launches,
+                        [&] { return gated_linear(x, gate, up, activation, options); }),
+               tolerance);
+}
+
+const auto kDtypes = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};
+
+TEST(MetalLinear, EveryFormatOfWeightAgrees) {
+  std::mt19937 random(1);
+  for (const Weight& weight : every_format(random, 21, 256)) {
+    for (DType dtype : kDtypes) {
+      for (int rows : {2, 9}) {
+        SCOPED_TRACE(testing::Message()
+                     << weight.describe() << " " << name_of(dtype) << " " << rows);
+        expect_triangle(random_array(random, {rows, 256}, mlx_dtype(dtype)), weight);
+      }
+    }
+  }
+}
+
+TEST(MetalLinear, SizesThatFillNoTileAgree) {
+  std::mt19937 random(2);
+  for (DType dtype : kDtypes) {
+    std::vector<Weight> weights = {random_dense(random, 40, 75, dtype),
+                                   random_dense(random, 17, 200, dtype),
+                                   random_dense(random, 16, 64, DType::kFloat16),
+                                   random_affine(random, 33, 96, 4, 32, DType::kFloat16),
+                                   random_affine(random, 16, 160, 3, 32, DType::kFloat32),
+                                   random_mxfp4(random, 18, 32),
+                                   random_gguf(random, 35, 416, WeightFormat::kQ8_0)};
+    for (const Weight& weight : weights) {
+      for (int rows : {1, 7, 8, 33}) {
+        SCOPED_TRACE(testing::Message() << weight.describe() << " " << weight.cols << " "
+                                        << name_of(dtype) << " " << rows);
+        expect_triangle(random_array(random, {rows, weight.cols}, mlx_dtype(dtype)), weight);
+      }
+    }
+  }
+}
+
+TEST(MetalLinear, WhatStandsAroundAProductAgrees) {
+  std::mt19937 random(3);
+  for (DType dtype : kDtypes) {
+    const mx::Dtype type = mlx_dtype(dtype);
+    const Weight weight = random_affine(random, 37, 128, 4, 64, DType::kBFloat16);
+    const mx::array x = random_array(random, {9, 128}, type);
+    LinearOptions biased{.bias = random_array(random, {37})};
+    biased.scale = 0.0625f;
+    LinearOptions added = biased;
+    added.residual = random_array(random, {9, 37}, type);
+    LinearOptions capped = biased;
+    capped.soft_cap = 3;
+    capped.out_dtype = mx::float32;
+    LinearOptions normed{.norm =
+                             NormSpec{.weight = random_array(random, {128}, type), .eps = 1e-5f}};
+    LinearOptions layer_normed{.norm = NormSpec{.weight = random_array(random, {128}, type),
+                                                .eps = 1e-5f,
+                                                .kind = Norm::kLayer,
+                                                .bias = random_array(random, {128}, type)}};
+    layer_normed.residual = added.residual;
+    int index = 0;
+    for (const LinearOptions& options : {biased, added, capped, normed, layer_normed}) {
+      SCOPED_TRACE(testing::Message() << name_of(dtype) << " options " << index++);
+      expect_triangle(x, weight, options);
+    }
+  }
+}
+
+TEST(MetalLinear, LayersSideBySideAgree) {
+  std::mt19937 random(4);
+  for (DType dtype : kDtypes) {
+    SCOPED_TRACE(name_of(dtype));
+    const mx::array x = random_array(random, {3, 128}, mlx_dtype(dtype));
+    const auto affine = [&](int rows, int bits) {
+      return random_affine(random, rows, 128, bits, 64, DType::kFloat32);
+    };
+    const std::vector<Projection> same = {{affine(33, 4), random_array(random, {33})},
+                                          {affine(16, 4), std::nullopt},
+                                          {affine(5, 4), random_array(random, {5})}};
+    expect_triangle(x, same, {}, 1);
+    const std::vector<Projection> mixed = {{affine(33, 4), std::nullopt},
+                                           {affine(16, 4), std::nullopt},
+                                           {affine(20, 6), std::nullopt},
+                                           {random_dense(random, 17, 128, dtype), std::nullopt}};
+    LinearOptions options;
+    options.residual = random_array(random, {3, 86}, mlx_dtype(dtype));
+    expect_triangle(x, mixed, options, 3);
+  }
+}
+
+TEST(MetalLinear, GatedPairsAgree) {
+  std::mt19937 random(5);
+  for (DType dtype : kDtypes) {
+    const mx::array x = random_array(random, {9, 96}, mlx_dtype(dtype));
+    const auto biased = [&](Weight weight) {
+      return Projection{std::move(weight), random_array(random, {40})};
+    };
+    const Projection gate = biased(random_affine(random, 40, 96, 5, 32, DType::kFloat32));
+    const Projection up = biased(random_affine(random, 40, 96, 5, 32, DType::kFloat32));
+    const Projection other = biased(random_dense(random, 40, 96, dtype));
+    LinearOptions options;
+    options.residual = random_array(random, {9, 40}, mlx_dtype(dtype));
+    for (auto activation : {Activation::kSilu, Activation::kGeluTanh, Activation::kBoundedSilu}) {
+      SCOPED_TRACE(testing::Message() << name_of(dtype) << " " << static_cast<int>(activation));
+      expect_gated_triangle(x, gate, up, activation, {});
+      expect_gated_triangle(x, gate, other, activation, options, 2);
+    }
+  }
+}
+
+TEST(MetalLinear, ARowHasTheSameBitsInEveryBatch) {
+  std::mt19937 random(6);
+  for (DType dtype : kDtypes) {
+    for (const Weight& weight :
+         {random_dense(random, 16, 200, dtype), random_dense(random, 16, 288, DType::kFloat32),
+          random_affine(random, 16, 320, 4, 64, DType::kBFloat16)}) {
+      SCOPED_TRACE(testing::Message() << weight.describe() << " " << name_of(dtype));
+      const mx::array x = random_array(random, {33, weight.cols}, mlx_dtype(dtype));
+      expect_same_bits_in_every_batch(x, [&](const mx::array& rows) {
+        return on_metal("linear_rows", 1, [&] { return linear(rows, weight); });
+      });
+    }
+  }
+}
+
+TEST(MetalLinear, AGatedRowHasTheSameBitsInEveryBatch) {
+  std::mt19937 random(7);
+  const Projection gate{random_gguf(random, 16, 256, WeightFormat::kQ4_K), std::nullopt};
+  const Projection up{random_gguf(random, 16, 256, WeightFormat::kQ4_K), std::nullopt};
+  LinearOptions options;
+  options.norm = NormSpec{.weight = random_array(random, {256}), .eps = 1e-5f};
+  const mx::array x = random_array(random, {33, 256}, mx::bfloat16);
+  expect_same_bits_in_every_batch(x, [&](const mx::array& rows) {
+    return on_metal("linear_rows", 1,
+                    [&] { return gated_linear(rows, gate, up, Activation::kSilu, options); });
+  });
+}
+
+}  // namespace
+}  // namespace octavo

@@ -20,6 +20,7 @@ template <typename U>
   const Strip strip = {table + strip_at, params.cols, params.padded_cols, params.scale_bytes};
   const Share share = decode_share(strip, unit, token % kUnitRows, side);
   device U* row = out + ulong(place.y) * params.cols;
+  UNROLL
   for (int i = 0; i < 8; ++i) {
     const int input = unit * kUnitInputs + 16 * (i / 2) + 8 * side + 4 * (i % 2);
     for (int j = 0; j < 4; ++j) {

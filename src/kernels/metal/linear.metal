@@ -38,19 +38,24 @@ inline ThreadSums<RowTiles> full_product(RowsOf<T> rows, thread const Strip& str
   const ushort lane = thread_index % kSimdWidth;
   Workspace<C> workspace = {(threadgroup C*)(memory + part * pitch), staged + part * 8 * kTileInputs};
   TileSums<RowTiles> sums;
+  UNROLL
   for (int t = 0; t < RowTiles; ++t) {
+    UNROLL
     for (int h = 0; h < 2; ++h) sums.of[t][h] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   }
   add_product(rows, strip, part, lane, workspace, sums);
   // The decoded weights have been used: their memory takes the sums.
   simdgroup_barrier(mem_flags::mem_threadgroup);
   threadgroup float* own = (threadgroup float*)(memory + part * pitch);
+  UNROLL
   for (int t = 0; t < RowTiles; ++t) {
+    UNROLL
     for (int h = 0; h < 2; ++h)
       simdgroup_store(sums.of[t][h], own + 8 * t * kUnitRows + 8 * h, kUnitRows);
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   ThreadSums<RowTiles> added;
+  UNROLL
   for (int i = 0; i < RowTiles; ++i) {
     const int at = thread_index + i * kThreads;
     float sum = ((threadgroup float*)memory)[at];
@@ -119,11 +124,11 @@ template <typename T, typename C, typename U, typename B, int RowTiles>
 
   const int n = strip_index * kUnitRows + int(thread_index) % kUnitRows;
   if (n >= outputs) return;
+  UNROLL
   for (int i = 0; i < RowTiles; ++i) {
-    // Row r of tile t, which begins earlier than 8 t where it would pass the last row.
-    const int tile = i, r = int(thread_index) / kUnitRows;
-    const int row = max(min(8 * tile, count - 8), 0) + r;
-    if (row < 8 * tile || row >= count) continue;
+    // Tile i begins before row 8 i where it would pass the last row.
+    const int row = max(min(8 * i, count - 8), 0) + int(thread_index) / kUnitRows;
+    if (row < 8 * i || row >= count) continue;
     const ulong at = ulong(first + row) * params.out_stride + params.parts[part].out_first + n;
     float value = sums.of[i];
     if (kHasBias) {

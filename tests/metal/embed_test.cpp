@@ -1,7 +1,7 @@
 #include "kernels/linear.h"
 #include "metal/linear_support.h"
 
-namespace octavo {
+namespace octavo::metal_linear {
 namespace {
 
 // Decoding is the same arithmetic everywhere: the results are equal, not just close.
@@ -10,7 +10,7 @@ void expect_equal_rows(const Weight& table, const mx::array& tokens, mx::Dtype d
   EXPECT_EQ(largest_difference(expected, embed(table, tokens, dtype, KernelPath::kNative, scale)),
             0);
   const mx::array actual = on_metal(
-      "embed_rows", 1, [&] { return embed(table, tokens, dtype, KernelPath::kNative, scale); });
+      {{"embed_rows", 1}}, [&] { return embed(table, tokens, dtype, KernelPath::kNative, scale); });
   EXPECT_EQ(largest_difference(expected, actual), 0);
 }
 
@@ -39,4 +39,4 @@ TEST(MetalEmbed, RowsThatFillNoUnitEqualTheReference) {
 }
 
 }  // namespace
-}  // namespace octavo
+}  // namespace octavo::metal_linear

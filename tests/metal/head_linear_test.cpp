@@ -3,7 +3,7 @@
 #include "kernels/linear.h"
 #include "metal/linear_support.h"
 
-namespace octavo {
+namespace octavo::metal_linear {
 namespace {
 
 constexpr int kHeads = 3;
@@ -27,7 +27,7 @@ TEST(MetalHeadLinear, EveryDtypeAgrees) {
         const mx::array x = random_array(random, {rows, kHeads, weight.cols}, mlx_dtype(dtype));
         const mx::array expected = head_linear(x, weight, KernelPath::kReference);
         expect_close(expected, head_linear(x, weight), tolerance_of(dtype));
-        expect_close(expected, on_metal("linear_rows", 1, [&] { return head_linear(x, weight); }),
+        expect_close(expected, on_metal([&] { return head_linear(x, weight); }),
                      tolerance_of(dtype));
       }
     }
@@ -39,15 +39,15 @@ TEST(MetalHeadLinear, HasTheBitsOfOneLinearPerHead) {
   const mx::array matrices = random_array(random, {kHeads * kOutputs, 72}, mx::bfloat16);
   const Weight all = make_dense_weight(kHeads * kOutputs, 72, DType::kBFloat16, bytes_of(matrices));
   const mx::array x = random_array(random, {10, kHeads, 72}, mx::bfloat16);
-  const mx::array whole = on_metal("linear_rows", 1, [&] { return head_linear(x, all); });
+  const mx::array whole = on_metal([&] { return head_linear(x, all); });
   for (int head = 0; head < kHeads; ++head) {
     const mx::array own = rows_of(matrices, head * kOutputs, (head + 1) * kOutputs);
     const Weight weight = make_dense_weight(kOutputs, 72, DType::kBFloat16, bytes_of(own));
     const mx::array rows = head_of(x, head);
-    const mx::array alone = on_metal("linear_rows", 1, [&] { return linear(rows, weight); });
+    const mx::array alone = on_metal([&] { return linear(rows, weight); });
     EXPECT_TRUE(same_bits(floats_of(alone), floats_of(head_of(whole, head)))) << head;
   }
 }
 
 }  // namespace
-}  // namespace octavo
+}  // namespace octavo::metal_linear

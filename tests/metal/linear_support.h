@@ -1,25 +1,33 @@
 // linear_support.h - what the tests of products on the simulated Metal share.
 #pragma once
 
+#include <map>
 #include <string>
+#include <vector>
 
-#include "kernels/kernel_path.h"
 #include "kernels/test_weights.h"
 #include "metal_sim/simulator.h"
 
-namespace octavo {
+namespace octavo::metal_linear {
 
-// What `make` gives when its kernels run on the simulated Metal, as `launches` launches of
-// `kernel`.
+using metal_sim::SimulatedMetal;
+
+// What `make` gives when its kernels run on the simulated Metal, in so many launches of each
+// kernel.
 template <typename Make>
-mx::array on_metal(const std::string& kernel, int launches, Make&& make) {
-  const std::string counter = kernel + ".metal";
-  const int64_t before = launch_counts()[counter];
+mx::array on_metal(const std::map<std::string, uint64_t>& launches, Make&& make) {
   const SimulatedMetal metal;
   mx::array result = make();
   result.eval();
-  EXPECT_EQ(launch_counts()[counter] - before, launches) << kernel;
+  auto counts = metal.counts();
+  for (const auto& [kernel, count] : launches) EXPECT_EQ(counts[kernel].launches, count) << kernel;
   return result;
+}
+
+// In one launch of linear.metal.
+template <typename Make>
+mx::array on_metal(Make&& make) {
+  return on_metal({{"linear_rows", 1}}, make);
 }
 
 // Of the largest output: float32 differs by the order of a sum alone, float16 and bfloat16 by the
@@ -68,4 +76,4 @@ void expect_same_bits_in_every_batch(const mx::array& x, Compute&& compute) {
   }
 }
 
-}  // namespace octavo
+}  // namespace octavo::metal_linear

@@ -2,22 +2,23 @@
 
 #include "metal/linear_support.h"
 
-namespace octavo {
+namespace octavo::metal_linear {
 namespace {
 
 constexpr auto kReference = KernelPath::kReference;
 
 // The reference, the CPU and the simulated Metal agree.
 void expect_triangle(const mx::array& x, std::span<const Projection> layers, LinearOptions options,
-                     int launches = 1) {
+                     uint64_t launches = 1) {
   options.path = kReference;
   const mx::array expected = joined_linear(x, layers, options);
   options.path = KernelPath::kNative;
   const float tolerance = tolerance_of(dtype_of(x));
   expect_close(expected, joined_linear(x, layers, options), tolerance);
-  expect_close(expected,
-               on_metal("linear_rows", launches, [&] { return joined_linear(x, layers, options); }),
-               tolerance);
+  expect_close(
+      expected,
+      on_metal({{"linear_rows", launches}}, [&] { return joined_linear(x, layers, options); }),
+      tolerance);
 }
 
 void expect_triangle(const mx::array& x, const Weight& weight, const LinearOptions& options = {}) {
@@ -26,7 +27,7 @@ void expect_triangle(const mx::array& x, const Weight& weight, const LinearOptio
 }
 
 void expect_gated_triangle(const mx::array& x, const Projection& gate, const Projection& up,
-                           Activation activation, LinearOptions options, int launches = 1) {
+                           Activation activation, LinearOptions options, uint64_t launches = 1) {
   options.path = kReference;
   const mx::array expected = gated_linear(x, gate, up, activation, options);
   options.path = KernelPath::kNative;
@@ -34,7 +35,7 @@ void expect_gated_triangle(const mx::array& x, const Projection& gate, const Pro
   const float tolerance = 2 * tolerance_of(dtype_of(x));
   expect_close(expected, gated_linear(x, gate, up, activation, options), tolerance);
   expect_close(expected,
-               on_metal("linear_rows", launches,
+               on_metal({{"linear_rows", launches}},
                         [&] { return gated_linear(x, gate, up, activation, options); }),
                tolerance);
 }
@@ -80,19 +81,21 @@ TEST(MetalLinear, WhatStandsAroundAProductAgrees) {
     const mx::Dtype type = mlx_dtype(dtype);
     const Weight weight = random_affine(random, 37, 128, 4, 64, DType::kBFloat16);
     const mx::array x = random_array(random, {9, 128}, type);
-    LinearOptions biased{.bias = random_array(random, {37})};
+    LinearOptions biased;
+    biased.bias = random_array(random, {37});
     biased.scale = 0.0625f;
     LinearOptions added = biased;
     added.residual = random_array(random, {9, 37}, type);
     LinearOptions capped = biased;
     capped.soft_cap = 3;
     capped.out_dtype = mx::float32;
-    LinearOptions normed{.norm =
-                             NormSpec{.weight = random_array(random, {128}, type), .eps = 1e-5f}};
-    LinearOptions layer_normed{.norm = NormSpec{.weight = random_array(random, {128}, type),
-                                                .eps = 1e-5f,
-                                                .kind = Norm::kLayer,
-                                                .bias = random_array(random, {128}, type)}};
+    LinearOptions normed;
+    normed.norm = NormSpec{.weight = random_array(random, {128}, type), .eps = 1e-5f};
+    LinearOptions layer_normed;
+    layer_normed.norm = NormSpec{.weight = random_array(random, {128}, type),
+                                 .eps = 1e-5f,
+                                 .kind = Norm::kLayer,
+                                 .bias = random_array(random, {128}, type)};
     layer_normed.residual = added.residual;
     int index = 0;
     for (const LinearOptions& options : {biased, added, capped, normed, layer_normed}) {
@@ -152,9 +155,8 @@ TEST(MetalLinear, ARowHasTheSameBitsInEveryBatch) {
           random_affine(random, 16, 320, 4, 64, DType::kBFloat16)}) {
       SCOPED_TRACE(testing::Message() << weight.describe() << " " << name_of(dtype));
       const mx::array x = random_array(random, {33, weight.cols}, mlx_dtype(dtype));
-      expect_same_bits_in_every_batch(x, [&](const mx::array& rows) {
-        return on_metal("linear_rows", 1, [&] { return linear(rows, weight); });
-      });
+      expect_same_bits_in_every_batch(
+          x, [&](const mx::array& rows) { return on_metal([&] { return linear(rows, weight); }); });
     }
   }
 }
@@ -167,10 +169,37 @@ TEST(MetalLinear, AGatedRowHasTheSameBitsInEveryBatch) {
   options.norm = NormSpec{.weight = random_array(random, {256}), .eps = 1e-5f};
   const mx::array x = random_array(random, {33, 256}, mx::bfloat16);
   expect_same_bits_in_every_batch(x, [&](const mx::array& rows) {
-    return on_metal("linear_rows", 1,
-                    [&] { return gated_linear(rows, gate, up, Activation::kSilu, options); });
+    return on_metal([&] { return gated_linear(rows, gate, up, Activation::kSilu, options); });
   });
 }
 
+// Bytes that a launch over `rows` rows reads of its weight and of x.
+std::pair<uint64_t, uint64_t> bytes_read(const Weight& weight, int rows, mx::Dtype dtype) {
+  std::mt19937 random(8);
+  const mx::array x = random_array(random, {rows, weight.cols}, dtype);
+  const SimulatedMetal metal;
+  linear(x, weight).eval();
+  auto arguments = metal.counts()["linear_rows"].arguments;
+  return {arguments["weight0"].load_bytes, arguments["x"].load_bytes};
+}
+
+TEST(MetalLinear, AWeightIsReadOncePerTileOfRowsAndARowOncePerStrip) {
+  std::mt19937 random(8);
+  const std::vector<Weight> weights = {random_dense(random, 48, 256, DType::kFloat16),
+                                       random_affine(random, 48, 256, 4, 64, DType::kFloat16),
+                                       random_gguf(random, 48, 256, WeightFormat::kQ5_0)};
+  for (const Weight& weight : weights) {
+    SCOPED_TRACE(weight.describe());
+    const auto codes = static_cast<uint64_t>(weight.layout.bytes());
+    const auto scales = static_cast<uint64_t>(3 * weight.layout.scale_bytes());
+    const uint64_t again = 2 * scales;  // both lanes of a row read its scales, from the cache
+    for (auto [rows, tiles] : {std::pair{1, 1}, {8, 1}, {32, 1}, {40, 2}}) {
+      const auto [of_weight, of_x] = bytes_read(weight, rows, mx::float16);
+      EXPECT_EQ(of_weight, static_cast<uint64_t>(tiles) * (codes - scales + again)) << rows;
+      EXPECT_EQ(of_x, 3u * static_cast<uint64_t>(rows) * 256 * 2) << rows;
+    }
+  }
+}
+
 }  // namespace
-}  // namespace octavo
+}  // namespace octavo::metal_linear

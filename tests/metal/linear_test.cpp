@@ -113,10 +113,11 @@ TEST(MetalLinear, LayersSideBySideAgree) {
     const auto affine = [&](int rows, int bits) {
       return random_affine(random, rows, 128, bits, 64, DType::kFloat32);
     };
-    const std::vector<Projection> same = {{affine(33, 4), random_array(random, {33})},
-                                          {affine(16, 4), std::nullopt},
+    const std::vector<Projection> same = {{affine(16, 4), std::nullopt},
+                                          {affine(33, 4), random_array(random, {33})},
                                           {affine(5, 4), random_array(random, {5})}};
     expect_triangle(x, same, {}, 1);
+    expect_triangle(random_array(random, {11, 128}, mlx_dtype(dtype)), same, {}, 1);
     const std::vector<Projection> mixed = {{affine(33, 4), std::nullopt},
                                            {affine(16, 4), std::nullopt},
                                            {affine(20, 6), std::nullopt},
@@ -141,7 +142,7 @@ TEST(MetalLinear, GatedPairsAgree) {
     options.residual = random_array(random, {9, 40}, mlx_dtype(dtype));
     for (auto activation : {Activation::kSilu, Activation::kGeluTanh, Activation::kBoundedSilu}) {
       SCOPED_TRACE(testing::Message() << name_of(dtype) << " " << static_cast<int>(activation));
-      expect_gated_triangle(x, gate, up, activation, {});
+      expect_gated_triangle(x, gate, up, activation, {}, dtype == DType::kFloat32 ? 2 : 1);
       expect_gated_triangle(x, gate, other, activation, options, 2);
     }
   }
@@ -183,20 +184,21 @@ std::pair<uint64_t, uint64_t> bytes_read(const Weight& weight, int rows, mx::Dty
   return {arguments["weight0"].load_bytes, arguments["x"].load_bytes};
 }
 
-TEST(MetalLinear, AWeightIsReadOncePerTileOfRowsAndARowOncePerStrip) {
+TEST(MetalLinear, AWeightIsReadOncePerTileOfRowsAndARowOncePerGroupOfStrips) {
   std::mt19937 random(8);
   const std::vector<Weight> weights = {random_dense(random, 48, 256, DType::kFloat16),
                                        random_affine(random, 48, 256, 4, 64, DType::kFloat16),
                                        random_gguf(random, 48, 256, WeightFormat::kQ5_0)};
   for (const Weight& weight : weights) {
     SCOPED_TRACE(weight.describe());
-    const auto codes = static_cast<uint64_t>(weight.layout.bytes());
-    const auto scales = static_cast<uint64_t>(3 * weight.layout.scale_bytes());
-    const uint64_t again = 2 * scales;  // both lanes of a row read its scales, from the cache
-    for (auto [rows, tiles] : {std::pair{1, 1}, {8, 1}, {32, 1}, {40, 2}}) {
+    const auto all = static_cast<uint64_t>(weight.layout.bytes());
+    // Both lanes of a row read its scales, the second time from the cache.
+    const auto again = static_cast<uint64_t>(3 * weight.layout.scale_bytes());
+    for (int rows : {1, 8, 32, 40}) {
+      const uint64_t tiles = rows > 32 ? 2 : 1, groups = rows > 8 ? 2 : 3;
       const auto [of_weight, of_x] = bytes_read(weight, rows, mx::float16);
-      EXPECT_EQ(of_weight, static_cast<uint64_t>(tiles) * (codes - scales + again)) << rows;
-      EXPECT_EQ(of_x, 3u * static_cast<uint64_t>(rows) * 256 * 2) << rows;
+      EXPECT_EQ(of_weight, tiles * (all + again)) << rows;
+      EXPECT_EQ(of_x, groups * static_cast<uint64_t>(rows) * 256 * 2) << rows;
     }
   }
 }

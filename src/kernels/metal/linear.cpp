@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -42,7 +43,7 @@ std::vector<LayerRun> runs_of(std::span<const LinearLayer> layers) {
   return runs;
 }
 
-// What one launch has besides the call: a gated call of two formats takes two.
+// What one launch has besides the call: a gated call may take two.
 struct Around {
   int gate = kNoGate;
   std::optional<mx::array> up = {};
@@ -51,49 +52,65 @@ struct Around {
 
 LinearParams params_of(const LinearCall& call, const LayerRun& run, const mx::array& out) {
   const PackedLayout& layout = run.layers[0].layout;
-  LinearParams params{
+  // One head: all strips of all parts read x from its first column on.
+  const int32_t strips_per_head = call.heads == 1
+                                      ? std::numeric_limits<int32_t>::max()
+                                      : static_cast<int32_t>(layout.strips()) / call.heads;
+  return {
       .rows = call.rows,
       .cols = static_cast<int32_t>(layout.cols),
       .padded_cols = static_cast<int32_t>(layout.padded_cols),
       .strip_bytes = static_cast<int32_t>(layout.strip_bytes()),
       .scale_bytes = static_cast<int32_t>(layout.scale_bytes()),
       .x_stride = static_cast<int32_t>(layout.cols) * call.heads,
-      .strips_per_head = static_cast<int32_t>(layout.strips()) / call.heads,
+      .strips_per_head = strips_per_head,
       .out_stride = out.shape(-1) * call.heads,
       .part_count = static_cast<int32_t>(run.layers.size()),
       .scale = call.scale,
       .soft_cap = call.soft_cap,
       .parts = {},
   };
-  return params;
 }
 
-// Fills in the parts; returns their strips.
-int add_parts(const LayerRun& run, LinearParams& params) {
-  int strips = 0, out_first = run.out_first;
+// Fills in the parts; returns their groups of strips.
+int add_parts(const LayerRun& run, int strips_of_group, LinearParams& params) {
+  int groups = 0, out_first = run.out_first;
   for (size_t i = 0; i < run.layers.size(); ++i) {
     const LinearLayer& layer = run.layers[i];
     const auto outputs = static_cast<int>(layer.layout.rows);
-    params.parts[i] = {strips, outputs, out_first, layer.bias ? 1 : 0};
-    strips += static_cast<int>(layer.layout.strips());
+    params.parts[i] = {groups, outputs, out_first, layer.bias ? 1 : 0};
+    groups += (static_cast<int>(layer.layout.strips()) + strips_of_group - 1) / strips_of_group;
     out_first += outputs;
   }
-  return strips;
+  return groups;
+}
+
+// Whether a threadgroup of `layout`'s products has the memory for two strips.
+bool fits_two_strips(DType x, const PackedLayout& layout) {
+  return product_type(x, layout) != DType::kFloat32;
+}
+
+// Two strips share what is read of x: worth it for a gate and its partner, which are needed
+// together, and for many rows; few rows need more threadgroups rather than larger ones.
+int strips_of_group(const LinearCall& call, const LayerRun& run, int gate, int tile_rows) {
+  if (gate == kGateAndUp) return 2;
+  const bool is_even = run.layers[0].layout.strips() / call.heads % 2 == 0;
+  if (call.heads > 1 && !is_even) return 1;  // they would read different columns
+  return tile_rows > 8 && fits_two_strips(dtype_of(call.x), run.layers[0].layout) ? 2 : 1;
 }
 
 void launch_run(const LinearCall& call, const LayerRun& run, const Around& around,
                 const mx::array& out, Encoder& encoder) {
-  LinearParams params = params_of(call, run, out);
-  int strips = add_parts(run, params);
-  if (around.gate == kGateAndUp) {
-    strips /= 2;
-    params.part_count = 1;
-  } else if (call.heads == 1) {
-    params.strips_per_head = strips;
-  }
   const int tile_rows = call.experts ? call.experts->tile_rows : call.rows <= 8 ? 8 : kManyRows;
   const int tiles =
       call.experts ? call.experts->most_tiles : (call.rows + tile_rows - 1) / tile_rows;
+  const int strips = strips_of_group(call, run, around.gate, tile_rows);
+  LinearParams params = params_of(call, run, out);
+  int groups = add_parts(run, strips, params);
+  if (around.gate == kGateAndUp) {
+    groups = static_cast<int>(run.layers[0].layout.strips());
+    params.part_count = 1;
+  }
   const auto layer = [&](size_t i) -> const LinearLayer& {
     return run.layers[i < run.layers.size() ? i : 0];
   };
@@ -106,7 +123,7 @@ void launch_run(const LinearCall& call, const LayerRun& run, const Around& aroun
   Launch launch("linear_rows",
                 {msl_type(dtype), msl_type(product_type(dtype, run.layers[0].layout)),
                  msl_type(dtype_of(out)), any_bias ? msl_type(dtype_of(*any_bias)) : "float",
-                 std::to_string(tile_rows / 8)});
+                 std::to_string(tile_rows / 8), std::to_string(strips)});
   set_format(launch, run.layers[0].layout);
   launch.constant("kIsListed", call.experts && call.experts->list)
       .constant("kGate", around.gate)
@@ -126,7 +143,7 @@ void launch_run(const LinearCall& call, const LayerRun& run, const Around& aroun
       .optional_input("list", call.experts ? call.experts->list : std::nullopt)
       .output("out", out)
       .bytes("params", params)
-      .grid({static_cast<uint32_t>(strips), static_cast<uint32_t>(tiles)}, {kKParts * 32});
+      .grid({static_cast<uint32_t>(groups), static_cast<uint32_t>(tiles)}, {kKParts * 32});
   encoder.run(launch);
 }
 
@@ -141,13 +158,15 @@ void run_linear(const LinearCall& call, const mx::array& out, Encoder& encoder) 
       launch_run(call, run, {.residual = call.residual}, out, encoder);
     return;
   }
-  if (runs.size() == 1) {
+  if (runs.size() == 1 && fits_two_strips(dtype_of(call.x), call.layers[0].layout)) {
     launch_run(call, runs[0], {.gate = kGateAndUp, .residual = call.residual}, out, encoder);
     return;
   }
   const mx::array up = encoder.temporary(out.shape(), mx::float32);
-  launch_run(call, {runs[1].layers}, {}, up, encoder);
-  launch_run(call, runs[0], {.gate = kUpGiven, .up = up, .residual = call.residual}, out, encoder);
+  const std::span layers(call.layers);
+  launch_run(call, {layers.subspan(1)}, {}, up, encoder);
+  launch_run(call, {layers.first(1)}, {.gate = kUpGiven, .up = up, .residual = call.residual}, out,
+             encoder);
 }
 
 }  // namespace octavo::metal

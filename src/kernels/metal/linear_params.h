@@ -11,11 +11,11 @@ METAL_CONSTANT int kMostJoined = 4;  // layers of a launch
 
 // kGate
 METAL_CONSTANT int kNoGate = 0;
-METAL_CONSTANT int kGateAndUp = 1;  // layer 0 is the gate, layer 1 its partner
+METAL_CONSTANT int kGateAndUp = 1;  // layer 0 is the gate, layer 1 its partner; of two strips
 METAL_CONSTANT int kUpGiven = 2;    // the partner's product stands in memory
 
 struct LinearPart {
-  int32_t first_strip;  // in the grid
+  int32_t first_group;  // of strips, in the grid
   int32_t outputs;
   int32_t out_first;  // column of its first output
   int32_t has_bias;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/cpu/expert_mlp.h"
+#include "kernels/metal/experts.h"
 #include "kernels/primitive.h"
 
 namespace octavo {
@@ -58,6 +59,29 @@ class Experts : public KernelPrimitive {
     if (shape_.has_shared_gate) args.shared_gate = inputs[next++].data<float>();
     if (shape_.has_residual) args.residual = inputs[next].data<void>();
     run_on_cpu(*this, [args] { cpu::expert_mlp(args); });
+  }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    for (const auto& input : inputs) require_contiguous(input);
+    allocate(outputs[0]);
+    size_t next = 3;
+    const auto layer = [&](const PackedLayout& layout) {
+      metal::LinearLayer result{layout, inputs[next++], std::nullopt};
+      if (shape_.has_bias) result.bias = inputs[next++];
+      return result;
+    };
+    metal::ExpertsCall call{.x = inputs[0],
+                            .ids = inputs[1],
+                            .weights = inputs[2],
+                            .experts = shape_.experts,
+                            .gate = layer(shape_.gate),
+                            .up = layer(shape_.up),
+                            .down = layer(shape_.down),
+                            .activation = shape_.activation};
+    if (shape_.has_shared) call.shared = inputs[next++];
+    if (shape_.has_shared_gate) call.shared_gate = inputs[next++];
+    if (shape_.has_residual) call.residual = inputs[next];
+    metal::run_experts(call, outputs[0], encoder);
   }
   const char* name() const override { return "Experts"; }
 

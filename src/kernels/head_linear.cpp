@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "kernels/cpu/head_linear.h"
+#include "kernels/metal/linear.h"
 #include "kernels/primitive.h"
 
 namespace octavo {
@@ -33,6 +34,17 @@ class HeadLinear : public KernelPrimitive {
         .out_stride = out.shape(2),
     };
     run_on_cpu(*this, [args] { cpu::head_linear(args); });
+  }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    const mx::array& x = inputs[0];
+    require_contiguous(x);
+    allocate(outputs[0]);
+    metal::run_linear({.x = x,
+                       .rows = x.shape(0),
+                       .heads = x.shape(1),
+                       .layers = {{layout_, inputs[1], std::nullopt}}},
+                      outputs[0], encoder);
   }
   const char* name() const override { return "HeadLinear"; }
 

@@ -8,6 +8,9 @@
 #include "base/error.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/linear.h"
+#include "kernels/metal/embed.h"
+#include "kernels/metal/linear.h"
+#include "kernels/metal/norm.h"
 #include "kernels/primitive.h"
 
 namespace octavo {
@@ -71,6 +74,32 @@ class Linear : public KernelPrimitive {
     if (shape_.has_residual) args.residual = inputs[next++].data<void>();
     run_on_cpu(*this, [args] { cpu::linear(args); });
   }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    for (const auto& input : inputs) require_contiguous(input);
+    allocate(outputs[0]);
+    metal::LinearCall call{
+        .x = inputs[0],
+        .rows = static_cast<int>(inputs[0].size()) / inputs[0].shape(-1),
+        .is_gated = shape_.is_gated,
+        .activation = shape_.activation,
+        .scale = shape_.scale,
+        .soft_cap = shape_.soft_cap,
+    };
+    size_t next = 1;
+    for (size_t i = 0; i < shape_.layouts.size(); ++i) {
+      call.layers.push_back({shape_.layouts[i], inputs[next++], std::nullopt});
+      if (shape_.has_bias[i]) call.layers.back().bias = inputs[next++];
+    }
+    if (shape_.norm != Norm::kNone) {
+      metal::NormCall norm{inputs[0], inputs[next++], std::nullopt, shape_.norm, shape_.eps};
+      if (shape_.has_norm_bias) norm.bias = inputs[next++];
+      call.x = encoder.temporary(inputs[0].shape(), inputs[0].dtype());
+      metal::run_norm(norm, call.x, encoder);
+    }
+    if (shape_.has_residual) call.residual = inputs[next++];
+    metal::run_linear(call, outputs[0], encoder);
+  }
   const char* name() const override { return "Linear"; }
 
  private:
@@ -112,6 +141,13 @@ class Embed : public KernelPrimitive {
         }
       });
     });
+  }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    require_contiguous(inputs[0]);
+    allocate(outputs[0]);
+    metal::run_embed(inputs[0], table_, inputs[1], rounded(scale_, dtype_of(outputs[0])),
+                     outputs[0], encoder);
   }
   const char* name() const override { return "Embed"; }
 

@@ -1,11 +1,12 @@
 #include "kernels/norm.h"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
 #include "kernels/cpu/rows.h"
-#include "kernels/metal/norm_params.h"
+#include "kernels/metal/norm.h"
 #include "kernels/primitive.h"
 
 namespace octavo {
@@ -38,21 +39,13 @@ class NormRows : public KernelPrimitive {
   void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
                  metal::Encoder& encoder) override {
     for (const auto& input : inputs) require_contiguous(input);
-    const mx::array& x = inputs[0];
     allocate(outputs[0]);
-    const bool has_bias = inputs.size() > 2;
-    metal::Launch launch("norm_rows",
-                         {metal::msl_type(dtype_of(x)), metal::msl_type(dtype_of(inputs[1]))});
-    launch.constant("kIsLayer", kind_ == Norm::kLayer)
-        .constant("kHasBias", has_bias)
-        .input("x", x)
-        .input("weight", inputs[1])
-        .optional_input("bias", has_bias ? std::optional(inputs[2]) : std::nullopt)
-        .output("out", outputs[0])
-        .bytes("params", metal::NormParams{.cols = x.shape(-1), .eps = eps_})
-        .grid({static_cast<uint32_t>(x.size()) / static_cast<uint32_t>(x.shape(-1))},
-              {metal::kNormThreads});
-    encoder.run(launch);
+    metal::run_norm({.x = inputs[0],
+                     .weight = inputs[1],
+                     .bias = inputs.size() > 2 ? std::optional(inputs[2]) : std::nullopt,
+                     .kind = kind_,
+                     .eps = eps_},
+                    outputs[0], encoder);
   }
   const char* name() const override { return "Norm"; }
 

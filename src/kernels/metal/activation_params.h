@@ -1,0 +1,14 @@
+// activation_params.h - the activations' numbers, as Activation counts them. No MLX.
+#pragma once
+
+#include "kernels/metal/shared_types.h"
+
+namespace octavo {
+namespace metal {
+
+METAL_CONSTANT int kActivationSilu = 0;
+METAL_CONSTANT int kActivationGeluTanh = 1;
+METAL_CONSTANT int kActivationBoundedSilu = 2;
+
+}  // namespace metal
+}  // namespace octavo

@@ -1,0 +1,83 @@
+#include "kernels/metal/experts.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "kernels/metal/experts_params.h"
+#include "kernels/metal/linear_params.h"
+
+namespace octavo::metal {
+namespace {
+
+// The pairs in the order of their experts.
+struct SortedPairs {
+  ExpertTiles tiles;
+  mx::array places;  // [pairs]
+};
+
+SortedPairs sort_pairs(const ExpertsCall& call, Encoder& encoder) {
+  OCTAVO_CHECK(call.experts <= kMostExperts);
+  const auto pairs = static_cast<int>(call.ids.size());
+  // Tiles of many rows pay once an expert has more than a small one's on average.
+  const int tile_rows = pairs > 8 * call.experts ? kManyRows : 8;
+  const int most_tiles = pairs / tile_rows + std::min(pairs, call.experts);
+  const mx::array tiles = encoder.temporary({1 + most_tiles * kTileWords}, mx::int32);
+  const mx::array tokens = encoder.temporary({pairs}, mx::int32);
+  const mx::array places = encoder.temporary({pairs}, mx::int32);
+  Launch launch("expert_order");
+  launch.input("ids", call.ids)
+      .output("tokens", tokens)
+      .output("places", places)
+      .output("tiles", tiles)
+      .bytes("params", ExpertOrderParams{.pairs = pairs,
+                                         .top_k = call.ids.shape(1),
+                                         .experts = call.experts,
+                                         .tile_rows = tile_rows})
+      .grid({1}, {kOrderThreads});
+  encoder.run(launch);
+  return {{tiles, tokens, most_tiles, tile_rows}, places};
+}
+
+void sum_products(const ExpertsCall& call, const mx::array& products, const mx::array& places,
+                  const mx::array& out, Encoder& encoder) {
+  const int hidden = out.shape(1);
+  Launch launch("expert_sum", {msl_type(dtype_of(out))});
+  launch.constant("kHasShared", call.shared.has_value())
+      .constant("kHasSharedGate", call.shared_gate.has_value())
+      .constant("kHasResidual", call.residual.has_value())
+      .input("products", products)
+      .input("places", places)
+      .input("weights", call.weights)
+      .optional_input("shared", call.shared)
+      .optional_input("shared_gate", call.shared_gate)
+      .optional_input("residual", call.residual)
+      .output("out", out)
+      .bytes("params", ExpertSumParams{.top_k = call.ids.shape(1), .hidden = hidden})
+      .grid({static_cast<uint32_t>((hidden + kSumThreads - 1) / kSumThreads),
+             static_cast<uint32_t>(out.shape(0))},
+            {kSumThreads});
+  encoder.run(launch);
+}
+
+}  // namespace
+
+void run_experts(const ExpertsCall& call, const mx::array& out, Encoder& encoder) {
+  if (out.size() == 0) return;
+  const auto pairs = static_cast<int>(call.ids.size());
+  const SortedPairs sorted = sort_pairs(call, encoder);
+  const mx::array inner =
+      encoder.temporary({pairs, static_cast<int>(call.gate.layout.rows)}, call.x.dtype());
+  run_linear({.x = call.x,
+              .layers = {call.gate, call.up},
+              .is_gated = true,
+              .activation = call.activation,
+              .experts = sorted.tiles},
+             inner, encoder);
+  ExpertTiles in_order = sorted.tiles;
+  in_order.list = std::nullopt;  // inner stands in the order of the tiles
+  const mx::array products = encoder.temporary({pairs, out.shape(1)}, mx::float32);
+  run_linear({.x = inner, .layers = {call.down}, .experts = in_order}, products, encoder);
+  sum_products(call, products, sorted.places, out, encoder);
+}
+
+}  // namespace octavo::metal

@@ -1,0 +1,26 @@
+// experts_params.h - shared by experts.metal and its host code. No MLX.
+#pragma once
+
+#include "kernels/metal/shared_types.h"
+
+namespace octavo {
+namespace metal {
+
+METAL_CONSTANT int kOrderThreads = 256;
+METAL_CONSTANT int kMostExperts = 1024;
+METAL_CONSTANT int kSumThreads = 128;
+
+struct ExpertOrderParams {
+  int32_t pairs;  // tokens * top_k
+  int32_t top_k;
+  int32_t experts;
+  int32_t tile_rows;  // most rows of a tile
+};
+
+struct ExpertSumParams {
+  int32_t top_k;
+  int32_t hidden;
+};
+
+}  // namespace metal
+}  // namespace octavo

@@ -1,0 +1,46 @@
+// linear.h (metal) - launches linear.metal: products of rows with packed weights.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "kernels/activation_kind.h"
+#include "kernels/metal/encoder.h"
+#include "kernels/packed_weight.h"
+
+namespace octavo::metal {
+
+struct LinearLayer {
+  PackedLayout layout;  // of one expert's matrix, if there are experts
+  mx::array weight;     // packed
+  std::optional<mx::array> bias;
+};
+
+// Which rows meet which expert: made on the device by expert_order.metal.
+struct ExpertTiles {
+  mx::array tiles;                // int32
+  std::optional<mx::array> list;  // int32: row r of the tiles is row list[r] of x
+  int most_tiles = 0;
+  int tile_rows = 0;  // 8 or kManyRows
+};
+
+inline constexpr int kManyRows = 32;  // of a tile, where there are more than 8
+
+// Up to four products of one x, side by side in the output, or one gated pair.
+struct LinearCall {
+  mx::array x;    // [..., cols of the layers]
+  int rows = 0;   // of x, without experts
+  int heads = 1;  // layer 0's outputs in equal shares, each reading its own columns of x
+  std::vector<LinearLayer> layers = {};
+  bool is_gated = false;  // layers[0] is the gate, layers[1] the other
+  Activation activation = Activation::kSilu;
+  std::optional<mx::array> residual = {};
+  float scale = 1;
+  float soft_cap = 0;
+  std::optional<ExpertTiles> experts = {};
+};
+
+// out: [rows, outputs], allocated. As many launches as there are formats among the layers.
+void run_linear(const LinearCall& call, const mx::array& out, Encoder& encoder);
+
+}  // namespace octavo::metal

@@ -1,0 +1,22 @@
+#include "kernels/metal/norm.h"
+
+#include "kernels/metal/norm_params.h"
+
+namespace octavo::metal {
+
+void run_norm(const NormCall& call, const mx::array& out, Encoder& encoder) {
+  const int cols = call.x.shape(-1);
+  if (call.x.size() == 0) return;
+  Launch launch("norm_rows", {msl_type(dtype_of(call.x)), msl_type(dtype_of(call.weight))});
+  launch.constant("kIsLayer", call.kind == Norm::kLayer)
+      .constant("kHasBias", call.bias.has_value())
+      .input("x", call.x)
+      .input("weight", call.weight)
+      .optional_input("bias", call.bias)
+      .output("out", out)
+      .bytes("params", NormParams{.cols = cols, .eps = call.eps})
+      .grid({static_cast<uint32_t>(call.x.size()) / static_cast<uint32_t>(cols)}, {kNormThreads});
+  encoder.run(launch);
+}
+
+}  // namespace octavo::metal

@@ -1,0 +1,22 @@
+// norm.h (metal) - launches norm.metal.
+#pragma once
+
+#include <optional>
+
+#include "kernels/metal/encoder.h"
+#include "kernels/norm_kind.h"
+
+namespace octavo::metal {
+
+struct NormCall {
+  mx::array x;                    // [..., D]
+  mx::array weight;               // [D]
+  std::optional<mx::array> bias;  // [D] of the weight's type
+  Norm kind = Norm::kRms;
+  float eps = 0;
+};
+
+// out: of x's shape and dtype, allocated.
+void run_norm(const NormCall& call, const mx::array& out, Encoder& encoder);
+
+}  // namespace octavo::metal

@@ -1,0 +1,39 @@
+#include "kernels/metal/weights.h"
+
+#include "kernels/metal/weight_params.h"
+
+namespace octavo::metal {
+namespace {
+
+static_assert(kUnitRows == kStripRows && kUnitInputs == kUnitCols);
+static_assert(kScalePairF32 == static_cast<int>(ScaleKind::kPairF32));
+static_assert(kScalePairF16 == static_cast<int>(ScaleKind::kPairF16));
+static_assert(kScalePairBF16 == static_cast<int>(ScaleKind::kPairBF16));
+static_assert(kScaleF16 == static_cast<int>(ScaleKind::kF16));
+static_assert(kScaleSuper == static_cast<int>(ScaleKind::kSuper));
+static_assert(kScaleSuperSigned == static_cast<int>(ScaleKind::kSuperSigned));
+static_assert(kScaleE8M0 == static_cast<int>(ScaleKind::kE8M0));
+
+int dense_type(DType dtype) {
+  return dtype == DType::kFloat32   ? kDenseFloat
+         : dtype == DType::kFloat16 ? kDenseHalf
+                                    : kDenseBfloat;
+}
+
+}  // namespace
+
+void set_format(Launch& launch, const PackedLayout& layout) {
+  const bool is_dense = layout.bits == 0;
+  launch.constant("kBits", layout.bits)
+      .constant("kDenseType", is_dense ? dense_type(layout.dtype) : kDenseFloat)
+      .constant("kScaleKind", static_cast<int>(layout.scale_kind))
+      .constant("kGroupSize", is_dense ? 1 : layout.group_size)
+      .constant("kZero", layout.zero);
+}
+
+bool have_one_format(const PackedLayout& a, const PackedLayout& b) {
+  return a.bits == b.bits && (a.bits != 0 || a.dtype == b.dtype) && a.scale_kind == b.scale_kind &&
+         a.group_size == b.group_size && a.zero == b.zero;
+}
+
+}  // namespace octavo::metal

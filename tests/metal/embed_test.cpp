@@ -1,0 +1,42 @@
+#include "kernels/linear.h"
+#include "metal/linear_support.h"
+
+namespace octavo::metal_linear {
+namespace {
+
+// Decoding is the same arithmetic everywhere: the results are equal, not just close.
+void expect_equal_rows(const Weight& table, const mx::array& tokens, mx::Dtype dtype, float scale) {
+  const mx::array expected = embed(table, tokens, dtype, KernelPath::kReference, scale);
+  EXPECT_EQ(largest_difference(expected, embed(table, tokens, dtype, KernelPath::kNative, scale)),
+            0);
+  const mx::array actual = on_metal(
+      {{"embed_rows", 1}}, [&] { return embed(table, tokens, dtype, KernelPath::kNative, scale); });
+  EXPECT_EQ(largest_difference(expected, actual), 0);
+}
+
+TEST(MetalEmbed, RowsOfEveryFormatEqualTheReference) {
+  std::mt19937 random(1);
+  const mx::array tokens({3, 0, 36, 3, 15, 16});
+  for (const Weight& table : every_format(random, 37, 256)) {
+    for (const mx::Dtype dtype : {mx::float32, mx::float16, mx::bfloat16}) {
+      SCOPED_TRACE(table.describe());
+      expect_equal_rows(table, tokens, dtype, 1);
+    }
+    expect_equal_rows(table, tokens, mx::bfloat16, std::sqrt(1152.0f));  // 33.941: 34 in bfloat16
+  }
+}
+
+TEST(MetalEmbed, RowsThatFillNoUnitEqualTheReference) {
+  std::mt19937 random(2);
+  const mx::array tokens({19, 7});
+  for (const Weight& table : {random_dense(random, 20, 75, DType::kBFloat16),
+                              random_dense(random, 20, 33, DType::kFloat32),
+                              random_affine(random, 20, 96, 6, 32, DType::kBFloat16),
+                              random_affine(random, 20, 4160, 4, 64, DType::kFloat16)}) {
+    SCOPED_TRACE(table.describe());
+    expect_equal_rows(table, tokens, mx::float16, 1);
+  }
+}
+
+}  // namespace
+}  // namespace octavo::metal_linear

@@ -1,0 +1,149 @@
+#include "kernels/expert_mlp.h"
+
+#include <functional>
+
+#include "kernels/linear.h"
+#include "kernels/test_experts.h"
+#include "metal/linear_support.h"
+
+namespace octavo::metal_linear {
+namespace {
+
+mx::array metal_experts(const mx::array& x, const Routing& routing, const ExpertMlp& mlp,
+                        const ExpertOptions& options = {}, uint64_t products = 2) {
+  return on_metal({{"expert_order", 1}, {"linear_rows", products}, {"expert_sum", 1}},
+                  [&] { return expert_mlp(x, routing, mlp, options); });
+}
+
+void expect_triangle(const mx::array& x, const Routing& routing, const ExpertMlp& mlp,
+                     ExpertOptions options = {}, uint64_t products = 2) {
+  options.path = KernelPath::kReference;
+  const mx::array expected = expert_mlp(x, routing, mlp, options);
+  options.path = KernelPath::kNative;
+  const float tolerance = 2 * tolerance_of(dtype_of(x));
+  expect_close(expected, expert_mlp(x, routing, mlp, options), tolerance);
+  expect_close(expected, metal_experts(x, routing, mlp, options, products), tolerance);
+}
+
+// Experts of one type, with sizes that fill neither the last strip nor the last unit.
+ExpertMlp odd_experts(std::mt19937& random, int count, DType dtype, Activation activation,
+                      bool biased) {
+  std::vector<Weight> gate, up, down;
+  for (int e = 0; e < count; ++e) {
+    gate.push_back(random_dense(random, 41, 75, dtype));
+    up.push_back(random_dense(random, 41, 75, dtype));
+    down.push_back(random_dense(random, 75, 41, dtype));
+  }
+  return {random_projection(random, gate, biased), random_projection(random, up, biased),
+          random_projection(random, down, biased), activation};
+}
+
+// The formats themselves are linear_test's business: here each way of packing finds its experts.
+TEST(MetalExpertMlp, DenseAndQuantisedExpertsAgree) {
+  std::mt19937 random(1);
+  constexpr int kHidden = 256, kInner = 256, kExperts = 4;
+  const std::vector<std::function<Weight()>> makers = {
+      [&] { return random_dense(random, kInner, kHidden, DType::kBFloat16); },
+      [&] { return random_affine(random, kInner, kHidden, 4, 64, DType::kBFloat16); },
+      [&] { return random_mxfp4(random, kInner, kHidden); },
+      [&] { return random_gguf(random, kInner, kHidden, WeightFormat::kQ6_K); }};
+  for (const auto& make : makers) {
+    const auto projection = [&] {
+      std::vector<Weight> weights;
+      for (int e = 0; e < kExperts; ++e) weights.push_back(make());
+      return random_projection(random, weights, false);
+    };
+    const ExpertMlp mlp{projection(), projection(), projection()};
+    SCOPED_TRACE(mlp.gate.weight.describe());
+    const Routing routing = random_routing(random, 3, 2, kExperts);
+    expect_triangle(random_array(random, {3, kHidden}, mx::bfloat16), routing, mlp);
+  }
+}
+
+TEST(MetalExpertMlp, EveryActivationWithAllThatIsAddedAgrees) {
+  std::mt19937 random(2);
+  for (DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    for (auto activation : {Activation::kSilu, Activation::kGeluTanh, Activation::kBoundedSilu}) {
+      SCOPED_TRACE(testing::Message() << name_of(dtype) << " " << static_cast<int>(activation));
+      const ExpertMlp mlp = odd_experts(random, 5, dtype, activation, true);
+      const mx::array x = random_array(random, {7, 75}, mlx_dtype(dtype));
+      const Routing routing = random_routing(random, 7, 2, 5);
+      const uint64_t products = dtype == DType::kFloat32 ? 3 : 2;  // gate and up apart, or not
+      ExpertOptions options;
+      options.shared = random_array(random, {7, 75}, mlx_dtype(dtype));
+      options.residual = random_array(random, {7, 75}, mlx_dtype(dtype));
+      expect_triangle(x, routing, mlp, options, products);
+      options.shared_gate = random_array(random, {7, 1});
+      expect_triangle(x, routing, mlp, options, products);
+    }
+  }
+}
+
+// Groups of more than 8 and more than 32 rows: tiles of many rows, and gate and up of two formats.
+TEST(MetalExpertMlp, ManyTokensAgree) {
+  std::mt19937 random(3);
+  ExpertMlp mlp = odd_experts(random, 3, DType::kBFloat16, Activation::kSilu, false);
+  const mx::array x = random_array(random, {50, 75}, mx::bfloat16);
+  const Routing routing = random_routing(random, 50, 2, 3);
+  expect_triangle(x, routing, mlp);
+  std::vector<Weight> other;
+  for (int e = 0; e < 3; ++e) other.push_back(random_dense(random, 41, 75, DType::kFloat16));
+  mlp.up = random_projection(random, other, false);
+  expect_triangle(x, routing, mlp, {}, 3);
+}
+
+TEST(MetalExpertMlp, OneExpertHasTheBitsOfTheLinearKernels) {
+  std::mt19937 random(4);
+  std::vector<Weight> gate, up, down;
+  for (int e = 0; e < 3; ++e) {
+    gate.push_back(random_affine(random, 64, 96, 4, 32, DType::kBFloat16));
+    up.push_back(random_affine(random, 64, 96, 4, 32, DType::kBFloat16));
+    down.push_back(random_affine(random, 96, 64, 4, 32, DType::kBFloat16));
+  }
+  const ExpertMlp mlp{
+      {stack_of(gate), std::nullopt}, {stack_of(up), std::nullopt}, {stack_of(down), std::nullopt}};
+  const mx::array x = random_array(random, {3, 96}, mx::bfloat16);
+  for (int e : {0, 2}) {
+    mx::array ids = mx::full({3, 1}, e, mx::int32), ones = mx::ones({3, 1});
+    mx::eval(ids, ones);
+    const auto i = static_cast<size_t>(e);
+    const mx::array inner = on_metal([&] {
+      return gated_linear(x, {gate[i], std::nullopt}, {up[i], std::nullopt}, Activation::kSilu);
+    });
+    const mx::array expected = on_metal([&] { return linear(inner, down[i]); });
+    EXPECT_TRUE(same_bits(floats_of(expected), floats_of(metal_experts(x, {ids, ones}, mlp))));
+  }
+}
+
+TEST(MetalExpertMlp, ATokenHasTheSameBitsInEveryBatch) {
+  std::mt19937 random(5);
+  const ExpertMlp mlp = odd_experts(random, 3, DType::kFloat16, Activation::kSilu, false);
+  const mx::array x = random_array(random, {33, 75}, mx::float16);
+  const Routing routing = random_routing(random, 33, 2, 3);
+  const auto of_rows = [&](int begin, int end) {
+    return floats_of(metal_experts(
+        rows_of(x, begin, end),
+        {rows_of(routing.ids, begin, end), rows_of(routing.weights, begin, end)}, mlp));
+  };
+  const auto whole = of_rows(0, 33);
+  for (int count : {1, 2, 9, 20}) {
+    for (int begin : {0, 13, 33 - count}) {
+      const auto part = of_rows(begin, begin + count);
+      const auto at = whole.begin() + begin * 75;
+      EXPECT_TRUE(same_bits(part, {at, at + count * 75})) << begin << " " << count;
+    }
+  }
+}
+
+TEST(MetalExpertMlp, TheSumIsInTheOrderOfExpertsWhateverTheOrderOfIds) {
+  std::mt19937 random(6);
+  const ExpertMlp mlp = odd_experts(random, 5, DType::kFloat32, Activation::kSilu, false);
+  const mx::array x = random_array(random, {1, 75});
+  const Routing rising{mx::array({0, 2, 4}, {1, 3}), mx::array({0.5f, 0.3f, 0.2f}, {1, 3})};
+  const Routing mixed{mx::array({4, 0, 2}, {1, 3}), mx::array({0.2f, 0.5f, 0.3f}, {1, 3})};
+  EXPECT_TRUE(same_bits(floats_of(metal_experts(x, rising, mlp, {}, 3)),
+                        floats_of(metal_experts(x, mixed, mlp, {}, 3))));
+}
+
+}  // namespace
+}  // namespace octavo::metal_linear

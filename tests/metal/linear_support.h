@@ -1,0 +1,79 @@
+// linear_support.h - what the tests of products on the simulated Metal share.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/test_weights.h"
+#include "metal_sim/simulator.h"
+
+namespace octavo::metal_linear {
+
+using metal_sim::SimulatedMetal;
+
+// What `make` gives when its kernels run on the simulated Metal, in so many launches of each
+// kernel.
+template <typename Make>
+mx::array on_metal(const std::map<std::string, uint64_t>& launches, Make&& make) {
+  const SimulatedMetal metal;
+  mx::array result = make();
+  result.eval();
+  auto counts = metal.counts();
+  for (const auto& [kernel, count] : launches) EXPECT_EQ(counts[kernel].launches, count) << kernel;
+  return result;
+}
+
+// In one launch of linear.metal.
+template <typename Make>
+mx::array on_metal(Make&& make) {
+  return on_metal({{"linear_rows", 1}}, make);
+}
+
+// Of the largest output: float32 differs by the order of a sum alone, float16 and bfloat16 by the
+// rounding of decoded weights and of the result.
+inline float tolerance_of(DType dtype) {
+  return dtype == DType::kFloat32 ? 1e-5f : dtype == DType::kFloat16 ? 2e-3f : 2e-2f;
+}
+
+inline void expect_close(const mx::array& expected, const mx::array& actual, float tolerance) {
+  float largest = 1;
+  for (float value : floats_of(expected)) largest = std::max(largest, std::abs(value));
+  EXPECT_EQ(expected.dtype(), actual.dtype());
+  EXPECT_LT(largest_difference(expected, actual), tolerance * largest);
+}
+
+inline mx::array rows_of(const mx::array& x, int begin, int end) {
+  mx::Shape first(x.ndim(), 0), last = x.shape();
+  first[0] = begin;
+  last[0] = end;
+  mx::array rows = mx::contiguous(mx::slice(x, first, last));
+  rows.eval();
+  return rows;
+}
+
+// `compute` of rows of x: a row alone, and at every place of batches of 2 to 33 rows, has one
+// result.
+template <typename Compute>
+void expect_same_bits_in_every_batch(const mx::array& x, Compute&& compute) {
+  const int most = x.shape(0);
+  std::vector<std::vector<float>> alone;
+  for (int row = 0; row < most; ++row)
+    alone.push_back(floats_of(compute(rows_of(x, row, row + 1))));
+  for (int count : {2, 7, 8, 9, 16, 25, 32, 33}) {
+    for (int begin : {0, most - count}) {
+      const auto batch = floats_of(compute(rows_of(x, begin, begin + count)));
+      const size_t width = alone[0].size();
+      for (int row = 0; row < count; ++row) {
+        const auto at =
+            batch.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(row) * width);
+        EXPECT_TRUE(same_bits(alone[static_cast<size_t>(begin + row)],
+                              {at, at + static_cast<std::ptrdiff_t>(width)}))
+            << "row " << row << " of " << count;
+      }
+      if (count == most) break;
+    }
+  }
+}
+
+}  // namespace octavo::metal_linear

@@ -1,0 +1,207 @@
+#include "kernels/linear.h"
+
+#include "metal/linear_support.h"
+
+namespace octavo::metal_linear {
+namespace {
+
+constexpr auto kReference = KernelPath::kReference;
+
+// The reference, the CPU and the simulated Metal agree.
+void expect_triangle(const mx::array& x, std::span<const Projection> layers, LinearOptions options,
+                     uint64_t launches = 1) {
+  options.path = kReference;
+  const mx::array expected = joined_linear(x, layers, options);
+  options.path = KernelPath::kNative;
+  const float tolerance = tolerance_of(dtype_of(x));
+  expect_close(expected, joined_linear(x, layers, options), tolerance);
+  expect_close(
+      expected,
+      on_metal({{"linear_rows", launches}}, [&] { return joined_linear(x, layers, options); }),
+      tolerance);
+}
+
+void expect_triangle(const mx::array& x, const Weight& weight, const LinearOptions& options = {}) {
+  const Projection layer{weight, options.bias};
+  expect_triangle(x, {&layer, 1}, options);
+}
+
+void expect_gated_triangle(const mx::array& x, const Projection& gate, const Projection& up,
+                           Activation activation, LinearOptions options, uint64_t launches = 1) {
+  options.path = kReference;
+  const mx::array expected = gated_linear(x, gate, up, activation, options);
+  options.path = KernelPath::kNative;
+  // The product of two sums: of their errors too.
+  const float tolerance = 2 * tolerance_of(dtype_of(x));
+  expect_close(expected, gated_linear(x, gate, up, activation, options), tolerance);
+  expect_close(expected,
+               on_metal({{"linear_rows", launches}},
+                        [&] { return gated_linear(x, gate, up, activation, options); }),
+               tolerance);
+}
+
+const auto kDtypes = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};
+
+TEST(MetalLinear, EveryFormatOfWeightAgrees) {
+  std::mt19937 random(1);
+  for (const Weight& weight : every_format(random, 21, 256)) {
+    for (DType dtype : kDtypes) {
+      for (int rows : {2, 9}) {
+        SCOPED_TRACE(testing::Message()
+                     << weight.describe() << " " << name_of(dtype) << " " << rows);
+        expect_triangle(random_array(random, {rows, 256}, mlx_dtype(dtype)), weight);
+      }
+    }
+  }
+}
+
+TEST(MetalLinear, SizesThatFillNoTileAgree) {
+  std::mt19937 random(2);
+  for (DType dtype : kDtypes) {
+    std::vector<Weight> weights = {random_dense(random, 40, 75, dtype),
+                                   random_dense(random, 17, 200, dtype),
+                                   random_dense(random, 16, 64, DType::kFloat16),
+                                   random_affine(random, 33, 96, 4, 32, DType::kFloat16),
+                                   random_affine(random, 16, 160, 3, 32, DType::kFloat32),
+                                   random_mxfp4(random, 18, 32),
+                                   random_gguf(random, 35, 416, WeightFormat::kQ8_0)};
+    for (const Weight& weight : weights) {
+      for (int rows : {1, 7, 8, 33}) {
+        SCOPED_TRACE(testing::Message() << weight.describe() << " " << weight.cols << " "
+                                        << name_of(dtype) << " " << rows);
+        expect_triangle(random_array(random, {rows, weight.cols}, mlx_dtype(dtype)), weight);
+      }
+    }
+  }
+}
+
+TEST(MetalLinear, WhatStandsAroundAProductAgrees) {
+  std::mt19937 random(3);
+  for (DType dtype : kDtypes) {
+    const mx::Dtype type = mlx_dtype(dtype);
+    const Weight weight = random_affine(random, 37, 128, 4, 64, DType::kBFloat16);
+    const mx::array x = random_array(random, {9, 128}, type);
+    LinearOptions biased;
+    biased.bias = random_array(random, {37});
+    biased.scale = 0.0625f;
+    LinearOptions added = biased;
+    added.residual = random_array(random, {9, 37}, type);
+    LinearOptions capped = biased;
+    capped.soft_cap = 3;
+    capped.out_dtype = mx::float32;
+    LinearOptions normed;
+    normed.norm = NormSpec{.weight = random_array(random, {128}, type), .eps = 1e-5f};
+    LinearOptions layer_normed;
+    layer_normed.norm = NormSpec{.weight = random_array(random, {128}, type),
+                                 .eps = 1e-5f,
+                                 .kind = Norm::kLayer,
+                                 .bias = random_array(random, {128}, type)};
+    layer_normed.residual = added.residual;
+    int index = 0;
+    for (const LinearOptions& options : {biased, added, capped, normed, layer_normed}) {
+      SCOPED_TRACE(testing::Message() << name_of(dtype) << " options " << index++);
+      expect_triangle(x, weight, options);
+    }
+  }
+}
+
+TEST(MetalLinear, LayersSideBySideAgree) {
+  std::mt19937 random(4);
+  for (DType dtype : kDtypes) {
+    SCOPED_TRACE(name_of(dtype));
+    const mx::array x = random_array(random, {3, 128}, mlx_dtype(dtype));
+    const auto affine = [&](int rows, int bits) {
+      return random_affine(random, rows, 128, bits, 64, DType::kFloat32);
+    };
+    const std::vector<Projection> same = {{affine(16, 4), std::nullopt},
+                                          {affine(33, 4), random_array(random, {33})},
+                                          {affine(5, 4), random_array(random, {5})}};
+    expect_triangle(x, same, {}, 1);
+    expect_triangle(random_array(random, {11, 128}, mlx_dtype(dtype)), same, {}, 1);
+    const std::vector<Projection> mixed = {{affine(33, 4), std::nullopt},
+                                           {affine(16, 4), std::nullopt},
+                                           {affine(20, 6), std::nullopt},
+                                           {random_dense(random, 17, 128, dtype), std::nullopt}};
+    LinearOptions options;
+    options.residual = random_array(random, {3, 86}, mlx_dtype(dtype));
+    expect_triangle(x, mixed, options, 3);
+  }
+}
+
+TEST(MetalLinear, GatedPairsAgree) {
+  std::mt19937 random(5);
+  for (DType dtype : kDtypes) {
+    const mx::array x = random_array(random, {9, 96}, mlx_dtype(dtype));
+    const auto biased = [&](Weight weight) {
+      return Projection{std::move(weight), random_array(random, {40})};
+    };
+    const Projection gate = biased(random_affine(random, 40, 96, 5, 32, DType::kFloat32));
+    const Projection up = biased(random_affine(random, 40, 96, 5, 32, DType::kFloat32));
+    const Projection other = biased(random_dense(random, 40, 96, dtype));
+    LinearOptions options;
+    options.residual = random_array(random, {9, 40}, mlx_dtype(dtype));
+    for (auto activation : {Activation::kSilu, Activation::kGeluTanh, Activation::kBoundedSilu}) {
+      SCOPED_TRACE(testing::Message() << name_of(dtype) << " " << static_cast<int>(activation));
+      expect_gated_triangle(x, gate, up, activation, {}, dtype == DType::kFloat32 ? 2 : 1);
+      expect_gated_triangle(x, gate, other, activation, options, 2);
+    }
+  }
+}
+
+TEST(MetalLinear, ARowHasTheSameBitsInEveryBatch) {
+  std::mt19937 random(6);
+  for (DType dtype : kDtypes) {
+    for (const Weight& weight :
+         {random_dense(random, 16, 200, dtype), random_dense(random, 16, 288, DType::kFloat32),
+          random_affine(random, 16, 320, 4, 64, DType::kBFloat16)}) {
+      SCOPED_TRACE(testing::Message() << weight.describe() << " " << name_of(dtype));
+      const mx::array x = random_array(random, {33, weight.cols}, mlx_dtype(dtype));
+      expect_same_bits_in_every_batch(
+          x, [&](const mx::array& rows) { return on_metal([&] { return linear(rows, weight); }); });
+    }
+  }
+}
+
+TEST(MetalLinear, AGatedRowHasTheSameBitsInEveryBatch) {
+  std::mt19937 random(7);
+  const Projection gate{random_gguf(random, 16, 256, WeightFormat::kQ4_K), std::nullopt};
+  const Projection up{random_gguf(random, 16, 256, WeightFormat::kQ4_K), std::nullopt};
+  LinearOptions options;
+  options.norm = NormSpec{.weight = random_array(random, {256}), .eps = 1e-5f};
+  const mx::array x = random_array(random, {33, 256}, mx::bfloat16);
+  expect_same_bits_in_every_batch(x, [&](const mx::array& rows) {
+    return on_metal([&] { return gated_linear(rows, gate, up, Activation::kSilu, options); });
+  });
+}
+
+// Bytes that a launch over `rows` rows reads of its weight and of x.
+std::pair<uint64_t, uint64_t> bytes_read(const Weight& weight, int rows, mx::Dtype dtype) {
+  std::mt19937 random(8);
+  const mx::array x = random_array(random, {rows, weight.cols}, dtype);
+  const SimulatedMetal metal;
+  linear(x, weight).eval();
+  auto arguments = metal.counts()["linear_rows"].arguments;
+  return {arguments["weight0"].load_bytes, arguments["x"].load_bytes};
+}
+
+TEST(MetalLinear, AWeightIsReadOncePerTileOfRowsAndARowOncePerGroupOfStrips) {
+  std::mt19937 random(8);
+  const std::vector<Weight> weights = {random_dense(random, 48, 256, DType::kFloat16),
+                                       random_affine(random, 48, 256, 4, 64, DType::kFloat16),
+                                       random_gguf(random, 48, 256, WeightFormat::kQ5_0)};
+  for (const Weight& weight : weights) {
+    SCOPED_TRACE(weight.describe());
+    const auto all = static_cast<uint64_t>(weight.layout.bytes());
+    // Both lanes of a row read its scales, the second time from the cache.
+    const auto again = static_cast<uint64_t>(3 * weight.layout.scale_bytes());
+    for (int rows : {1, 8, 32, 40}) {
+      const uint64_t tiles = rows > 32 ? 2 : 1, groups = rows > 8 ? 2 : 3;
+      const auto [of_weight, of_x] = bytes_read(weight, rows, mx::float16);
+      EXPECT_EQ(of_weight, tiles * (all + again)) << rows;
+      EXPECT_EQ(of_x, groups * static_cast<uint64_t>(rows) * 256 * 2) << rows;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace octavo::metal_linear

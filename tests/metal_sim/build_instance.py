@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Compiles one Metal kernel file for this machine's CPU.
+
+usage: build_instance.py KERNEL.metal OUTPUT.so WORK   (exit 1 and "file:line: error: message" lines when it is not valid)
+
+WORK holds what compilations share: the shim compiled ahead. OCTAVO_METAL_CXX names the compiler, which must be clang 19.
+With --lint-only nothing is compiled and OUTPUT.so not written."""
+
+import hashlib
+import os
+import platform
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import lint
+from rewrite import Rewriter
+
+HERE = Path(__file__).resolve().parent
+SHIM = HERE / "shim"
+CXX = os.environ.get("OCTAVO_METAL_CXX") or "clang++-19"
+
+PREPROCESS = ["-E", "-x", "c++", "-nostdinc", "-undef", "-D__METAL__=1", "-D__METAL_VERSION__=310", "-D__HAVE_BFLOAT__=1"]
+# C++17: the shim's own need. Literals are float; a product and a sum are two roundings; half and bfloat round each time.
+COMMON = [
+    "-std=c++17", f"-I{SHIM}", "-ffp-contract=off", "-fsigned-char", "-fno-exceptions", "-fno-rtti", "-fPIC",
+    "-Xclang", "-cl-single-precision-constant",
+    "-Xclang", "-ffloat16-excess-precision=none", "-Xclang", "-fbfloat16-excess-precision=none",
+    "-Wno-user-defined-literals", "-Wno-reserved-user-defined-literal", "-Wno-unknown-pragmas", "-Wno-undefined-inline",
+    "-Wno-duplicate-decl-specifier", "-Wno-ignored-qualifiers", "-Wno-unknown-attributes",
+]  # fmt: skip
+# The thread sanitizer's hooks are the simulator's own: every access of the kernel's asks it.
+CHECKED = [
+    "-O1", "-g1", "-gdwarf-4", "-fno-vectorize", "-fno-slp-vectorize", "-fno-math-errno",
+    "-fsanitize=thread,alignment,bounds,shift,integer-divide-by-zero,signed-integer-overflow",
+    "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-read-before-write=1",
+]  # fmt: skip
+if platform.machine() == "x86_64":
+    COMMON += ["-mf16c", "-mfma"]
+
+
+def run(command: list[str]) -> str:
+    """Returns the complaints of a command that failed."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    return "" if done.returncode == 0 else done.stderr or f"error: {command[0]} ended with {done.returncode}\n"
+
+
+def compiled_ahead(flags: list[str], work: Path) -> Path:
+    """The shim as a precompiled header for these flags."""
+    key = hashlib.sha256(repr([CXX, flags]).encode())
+    for header in sorted(SHIM.glob("*.h")):
+        key.update(header.read_bytes())
+    path = work / f"msl_{key.hexdigest()[:16]}.pch"
+    if not path.exists():
+        made = path.with_suffix(f".{os.getpid()}")
+        complaints = run([CXX, *flags, "-x", "c++-header", str(SHIM / "msl.h"), "-o", str(made)])
+        if complaints:
+            sys.exit(complaints)
+        made.rename(path)  # at once: another process may be waiting for it
+    return path
+
+
+def rewritten(source: str, for_lint: bool, path: Path) -> list[str]:
+    rewriter = Rewriter(source, for_lint)
+    path.write_text(rewriter.run(), encoding="utf-8")
+    return rewriter.errors
+
+
+def check(source: str, stem: Path, work: Path) -> list[str]:
+    path = Path(f"{stem}.lint.cpp")
+    errors = rewritten(source, True, path)
+    ahead = compiled_ahead([*COMMON, "-DMSL_LINT"], work)
+    return errors or lint.lint([CXX, *COMMON, "-include-pch", str(ahead)], str(path))
+
+
+def build(source: str, stem: Path, output: Path, work: Path) -> list[str]:
+    path, made = Path(f"{stem}.cpp"), Path(f"{stem}.o")
+    if rewritten(source, False, path):
+        return []  # check says so
+    ahead = compiled_ahead([*COMMON, *CHECKED], work)
+    complaints = run([CXX, *COMMON, *CHECKED, "-include-pch", str(ahead), "-c", str(path), "-o", str(made)])
+    complaints = complaints or run([CXX, "-shared", str(made), "-o", str(output), "-lm"])
+    return [complaints] if complaints else []
+
+
+def main(argv: list[str]) -> int:
+    lint_only = "--lint-only" in argv
+    kernel, output, work = map(Path, [argument for argument in argv[1:] if argument != "--lint-only"])
+    work.mkdir(parents=True, exist_ok=True)
+    stem = output.with_suffix("")
+    done = subprocess.run([CXX, *PREPROCESS, "-I", str(HERE / "metal_headers"), kernel.name], cwd=kernel.parent, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    with ThreadPoolExecutor(2) as pool:
+        linted = pool.submit(check, done.stdout, stem, work)
+        built = pool.submit(list if lint_only else lambda: build(done.stdout, stem, output, work))
+        errors = linted.result() or built.result()
+    for path in (Path(f"{stem}.lint.cpp"), Path(f"{stem}.cpp"), Path(f"{stem}.o")):
+        path.unlink(missing_ok=True)
+    print("\n".join(errors), file=sys.stderr, end="\n" if errors else "")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,190 @@
+#include "metal_sim/library.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <link.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <vector>
+
+#include "base/sha256.h"
+#include "metal_sim/callbacks.h"
+
+namespace octavo::metal_sim {
+namespace {
+namespace fs = std::filesystem;
+
+std::string environment(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr || *value == 0 ? otherwise : value;
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string hex_digest(const std::string& text) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  std::string hex;
+  for (const uint8_t byte : sha256({bytes, text.size()})) hex += fmt::format("{:02x}", byte);
+  return hex.substr(0, 24);
+}
+
+// Everything but the text that decides what is compiled.
+const std::string& tools_digest() {
+  static const std::string digest = [] {
+    std::vector<fs::path> files;
+    for (const char* folder : {METAL_SIM_FOLDER, METAL_SIM_FOLDER "/shim"})
+      for (const auto& entry : fs::directory_iterator(folder))
+        if (entry.path().extension() == ".py" || entry.path().parent_path().filename() == "shim")
+          files.push_back(entry.path());
+    std::ranges::sort(files);
+    std::string all = environment("OCTAVO_METAL_CXX", METAL_SIM_CXX);
+    for (const auto& file : files) all += read_file(file);
+    return hex_digest(all);
+  }();
+  return digest;
+}
+
+// Output of a command, and whether it ended well.
+std::pair<std::string, bool> output_of(const std::string& command) {
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) throw std::runtime_error("metal_sim: cannot start " + command);
+  std::string output;
+  std::array<char, 4096> part;
+  size_t count = 0;
+  while ((count = fread(part.data(), 1, part.size(), pipe)) > 0) output.append(part.data(), count);
+  return {output, pclose(pipe) == 0};
+}
+
+// One process compiles a text, the others wait for it.
+class FileLock {
+ public:
+  explicit FileLock(const fs::path& path)
+      : file_(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666)) {
+    if (file_ < 0 || flock(file_, LOCK_EX) != 0)
+      throw std::runtime_error("metal_sim: cannot lock " + path.string());
+  }
+  ~FileLock() { close(file_); }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  int file_;
+};
+
+void write_at_once(const fs::path& path, const std::string& text) {
+  const fs::path made = path.string() + fmt::format(".{}", getpid());
+  std::ofstream(made, std::ios::binary) << text;
+  fs::rename(made, path);
+}
+
+// Another copy in memory each time: initialisers, which read the function constants, run once for
+// each.
+void* open_copy(const fs::path& library) {
+  const std::string code = read_file(library);
+  const int file = memfd_create(library.stem().c_str(), MFD_CLOEXEC);
+  if (file < 0 || write(file, code.data(), code.size()) != static_cast<ssize_t>(code.size()))
+    throw std::runtime_error("metal_sim: cannot copy " + library.string());
+  void* handle = dlopen(fmt::format("/proc/self/fd/{}", file).c_str(), RTLD_NOW | RTLD_LOCAL);
+  // The file stays open: another one under its number would be taken for the same library.
+  if (handle == nullptr) throw std::runtime_error(fmt::format("metal_sim: {}", dlerror()));
+  return handle;
+}
+
+}  // namespace
+
+CompiledText compile(const std::string& name, const std::string& text) {
+  const fs::path cache = environment("OCTAVO_METAL_CACHE", METAL_SIM_CACHE);
+  const fs::path folder = cache / hex_digest(tools_digest() + name + "\n" + text);
+  CompiledText compiled{.library = folder / "kernel.so", .source = folder / (name + ".metal")};
+  if (fs::exists(compiled.library)) return compiled;
+  fs::create_directories(folder);
+  const FileLock lock(folder / "lock");
+  if (fs::exists(compiled.library)) return compiled;
+  write_at_once(compiled.source, text);
+  const fs::path made = folder / fmt::format("kernel_{}.so", getpid());
+  const auto [complaints, ok] = output_of(
+      fmt::format("OCTAVO_METAL_CXX='{}' '{}' '{}/build_instance.py' '{}' '{}' '{}' 2>&1",
+                  environment("OCTAVO_METAL_CXX", METAL_SIM_CXX), METAL_SIM_PYTHON,
+                  METAL_SIM_FOLDER, compiled.source.string(), made.string(), cache.string()));
+  if (!ok)
+    throw std::runtime_error(fmt::format("Metal source {} is not valid:\n{}", name, complaints));
+  fs::rename(made, compiled.library);
+  return compiled;
+}
+
+LoadedLibrary::LoadedLibrary(CompiledText compiled, const std::map<int, uint32_t>& constants)
+    : compiled_(std::move(compiled)) {
+  Loading loading{.constants = constants};
+  {
+    const LoadingScope scope(loading);
+    open_copy(compiled_.library);
+  }
+  if (!loading.missing_constant.empty())
+    throw std::runtime_error("function constant " + loading.missing_constant + " has no value");
+  kernels_ = std::move(loading.kernels);
+  if (kernels_.empty()) throw std::runtime_error("no kernel in " + compiled_.source.string());
+  Dl_info info{};
+  dladdr(reinterpret_cast<void*>(kernels_.begin()->second), &info);
+  begin_ = reinterpret_cast<uintptr_t>(info.dli_fbase);
+  dl_iterate_phdr(
+      [](dl_phdr_info* module, size_t, void* data) {
+        auto& self = *static_cast<LoadedLibrary*>(data);
+        if (module->dlpi_addr != self.begin_) return 0;
+        for (int i = 0; i < module->dlpi_phnum; ++i) {
+          const auto& part = module->dlpi_phdr[i];
+          if (part.p_type == PT_LOAD)
+            self.end_ = std::max(self.end_, self.begin_ + part.p_vaddr + part.p_memsz);
+        }
+        return 1;
+      },
+      this);
+}
+
+void (*LoadedLibrary::kernel(const std::string& name) const)() {
+  const auto found = kernels_.find(name);
+  if (found == kernels_.end()) throw std::runtime_error("no kernel named " + name);
+  return found->second;
+}
+
+std::string LoadedLibrary::place_of(const void* instruction) const {
+  const auto address = reinterpret_cast<uintptr_t>(instruction);
+  if (address < begin_ || address >= end_) return {};
+  // A return address: the call is before it. Inlined functions come from the innermost outwards.
+  const auto [frames, ok] =
+      output_of(fmt::format("addr2line -i -s -e '{}' {:#x} 2>/dev/null", compiled_.library.string(),
+                            address - begin_ - 1));
+  for (size_t at = 0; at < frames.size();) {
+    const size_t end = std::min(frames.find('\n', at), frames.size());
+    std::string frame = frames.substr(at, end - at);
+    frame = frame.substr(0, frame.find(' '));  // " (discriminator 2)"
+    if (frame.starts_with(compiled_.source.filename().string())) return frame;
+    at = end + 1;
+  }
+  return {};
+}
+
+std::string LoadedLibrary::source_line(const std::string& place) const {
+  const size_t colon = place.rfind(':');
+  if (colon == std::string::npos || place.substr(0, colon) != compiled_.source.filename().string())
+    return {};
+  std::ifstream file(compiled_.source);
+  std::string line;
+  for (int wanted = std::atoi(place.c_str() + colon + 1); wanted > 0 && std::getline(file, line);)
+    --wanted;
+  return line.substr(std::min(line.find_first_not_of(' '), line.size()));
+}
+
+}  // namespace octavo::metal_sim

@@ -1,0 +1,46 @@
+// library.h (metal_sim) - Metal source made into code of this machine.
+//
+// OCTAVO_METAL_CXX      the compiler, clang 19 (default clang++-19)
+// OCTAVO_METAL_CACHE    folder of compiled kernels (default: in the build folder); processes share
+// it
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace octavo::metal_sim {
+
+// A kernel's library on disk.
+struct CompiledText {
+  std::filesystem::path library;
+  std::filesystem::path source;  // the text, for messages
+};
+
+// `name` is for messages. Throws std::runtime_error with the compiler's or the lint's complaints.
+CompiledText compile(const std::string& name, const std::string& text);
+
+// A library in this process, with values for its function constants. Never unloaded.
+class LoadedLibrary {
+ public:
+  LoadedLibrary(CompiledText compiled, const std::map<int, uint32_t>& constants);
+
+  // The function that runs one thread of it.
+  void (*kernel(const std::string& name) const)();
+  uintptr_t begin() const { return begin_; }
+  uintptr_t end() const { return end_; }
+
+  // "file:line" of an instruction, in the kernel's text rather than in the shim.
+  std::string place_of(const void* instruction) const;
+  // The line of source at "file:line", or nothing.
+  std::string source_line(const std::string& place) const;
+
+ private:
+  CompiledText compiled_;
+  std::map<std::string, void (*)()> kernels_;
+  uintptr_t begin_ = 0;
+  uintptr_t end_ = 0;
+};
+
+}  // namespace octavo::metal_sim

@@ -1,0 +1,56 @@
+"""Type-checks rewritten MSL with real address spaces, and makes clang's complaints those of MSL."""
+
+import re
+import subprocess
+
+FLAGS = [
+    "-DMSL_LINT", "-fsyntax-only", "-ferror-limit=0", "-fno-caret-diagnostics",
+    "-Wconversion", "-Wno-sign-conversion", "-Wno-shorten-64-to-32", "-Wno-implicit-int-conversion",
+    "-Wno-implicit-int-float-conversion", "-Wdouble-promotion", "-Werror=missing-variable-declarations",
+]  # fmt: skip
+COMPLAINT = re.compile(r".*: (fatal error|error|warning): ")
+# Conversions that clang makes silently and MSL refuses.
+NARROWING = re.compile(r"'float'.* to '(const )?bfloat'|bfloat' .*to 'half'|half' .*to 'bfloat'")
+
+
+def blocks_of(text: str) -> list[list[str]]:
+    """Each complaint with its notes."""
+    blocks: list[list[str]] = []
+    for line in text.splitlines():
+        if COMPLAINT.match(line):
+            blocks.append([line])
+        elif blocks:
+            blocks[-1].append(line)
+    return blocks
+
+
+def is_struct_copy(block: list[str]) -> bool:
+    """MSL copies a plain struct from one address space to another; C++ constructors do not."""
+    head, whole = block[0], "\n".join(block)
+    if "no matching constructor" in head and "address_space(3)" in head:
+        return True
+    crosses = "implicit copy" in whole and "address space" in whole
+    return crosses and ("no matching constructor" in head or "no viable overloaded '='" in head)
+
+
+def errors_of(diagnostics: str) -> list[str]:
+    found = []
+    for block in blocks_of(diagnostics):
+        head = block[0]
+        if is_struct_copy(block):
+            continue
+        if ": warning: " in head:
+            if not NARROWING.search(head):
+                continue
+            head = head.replace(": warning: ", ": error: in MSL: ")
+        found.append(head)
+    return found
+
+
+def lint(command: list[str], source: str) -> list[str]:
+    """command: the compiler with the flags every compilation has."""
+    done = subprocess.run([*command, *FLAGS, source], capture_output=True, text=True)
+    found = errors_of(done.stderr)
+    if done.returncode < 0 or (done.returncode != 0 and not blocks_of(done.stderr)):
+        found.append(f"error: the compiler failed: {done.stderr.strip()}")
+    return found

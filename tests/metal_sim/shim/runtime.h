@@ -1,0 +1,68 @@
+// runtime.h (metal_sim) - what a compiled kernel and the simulator ask of each other. Both sides
+// include it: the kernel's side is C++17 of clang's, so plain types only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace msl {
+
+constexpr int kSimdLanes = 32;
+constexpr int kMostValueBytes = 64;  // of one lane's value in a simd operation
+
+// Where a kernel's parameter gets its value.
+enum class Source : int {
+  kBuffer,
+  kThreadgroupMemory,
+  kThreadInThreadgroup,
+  kThreadgroupInGrid,
+  kThreadInGrid,
+  kThreadsPerThreadgroup,
+  kThreadgroupsPerGrid,
+  kThreadsPerGrid,
+  kThreadIndex,
+  kSimdgroupIndex,
+  kLane,
+  kSimdgroupsPerThreadgroup,
+  kSimdWidth,
+};
+
+struct ParameterSource {
+  Source source;
+  int index;  // [[buffer(index)]] or [[threadgroup(index)]]
+  const char* name;
+};
+
+// What the lanes of a simdgroup gave to one simd operation.
+struct Exchange {
+  uint32_t active;  // the lanes that take part
+  bool reduced;     // `result` is made: by the first lane that goes on
+  alignas(16) unsigned char result[kMostValueBytes];
+  alignas(16) unsigned char values[kSimdLanes][kMostValueBytes];
+};
+
+// mem_flags, as bits
+constexpr int kOrdersDevice = 1;
+constexpr int kOrdersThreadgroup = 2;
+
+}  // namespace msl
+
+extern "C" {
+// Waits until every lane of the simdgroup stands at the same place, then shows what each one
+// brought.
+msl::Exchange* msl_exchange(const void* value, unsigned size, const char* operation,
+                            const char* file, int line);
+void msl_barrier(bool of_simdgroup, int flags, const char* file, int line);
+void* msl_threadgroup_variable(int id, size_t size, size_t alignment, const char* name);
+void* msl_argument(msl::Source source, int index, const char* name);
+void msl_position(msl::Source source, uint32_t* xyz);
+uint32_t msl_lane();
+void msl_limit_threads(int most);
+[[noreturn]] void msl_fail(const char* format, ...);
+void msl_atomic_access(const volatile void* address, unsigned size);
+// While a library is being loaded:
+void msl_register_kernel(const char* name, void (*run_thread)());
+void msl_function_constant(int index, const char* name, void* value, unsigned size);
+// Multiply-adds that a kernel wrote as such; counted by the shim.
+extern uint64_t msl_multiply_adds;
+}

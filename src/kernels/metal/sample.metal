@@ -87,7 +87,8 @@ inline Cut nucleus(LogitRow row, Weighing weighing, constant SampleParams& param
   // All tokens lighter than this together do not outweigh what may be left out, so the cut is not
   // among them.
   const float light = float(total - target + 1) / kUnit / float(params.vocab);
-  const float distance = float(ilogb(light)) * 0.693148f * draw.temperature;
+  const int exponent = int(as_type<uint>(light) >> 23) - 127;
+  const float distance = float(exponent) * 0.693148f * draw.temperature;
   const float lowest = max(max(weighing.largest + distance, lightest), within.logit);
   return find_cut<Measure::kWeights>(row, weighing, within, target, lowest, sums, space, me);
 }

@@ -23,8 +23,10 @@ using namespace octavo::metal;
   const device float* row = logits + ulong(group.y) * params.vocab;
   const int end = min((block + 1) * kLogitBlock, params.vocab);
   float best = -INFINITY;
-  for (int i = block * kLogitBlock + int(lane); i < end; i += kSimdWidth)
-    best = row[i] > best ? row[i] : best;  // not so for NaN
+  for (int i = block * kLogitBlock + int(lane); i < end; i += kSimdWidth) {
+    const float logit = row[i];
+    best = logit > best ? logit : best;  // not so for NaN
+  }
   best = lanes_max(best);
   if (lane == 0) maxima[ulong(group.y) * params.blocks + block] = best;
 }

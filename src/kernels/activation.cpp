@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/metal/row_tiles.h"
 #include "kernels/primitive.h"
 
 namespace octavo {
@@ -34,6 +35,22 @@ class GatedActivation : public KernelPrimitive {
         .activation = activation_,
     };
     run_on_cpu(*this, [args] { cpu::gated_activation(args); });
+  }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    for (const auto& input : inputs) require_contiguous(input);
+    allocate(outputs[0]);
+    const mx::array& gate = inputs[0];
+    const mx::array& up = inputs[1];
+    metal::Launch launch("gated_activation", {metal::msl_type(dtype_of(gate))});
+    launch.constant("kActivation", static_cast<int>(activation_))
+        .input("gate", gate)
+        .input("up", up)
+        .output("out", outputs[0])
+        .bytes("params",
+               metal::GatedActivationParams{
+                   .cols = gate.shape(-1), .up_first = first_, .up_stride = up.shape(-1)});
+    encoder.run(metal::over_row_tiles(launch, outputs[0]));
   }
   const char* name() const override { return "GatedActivation"; }
 

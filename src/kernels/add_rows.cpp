@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/metal/norm_params.h"
+#include "kernels/metal/row_tiles.h"
 #include "kernels/primitive.h"
 
 namespace octavo {
@@ -44,6 +46,33 @@ class AddRows : public KernelPrimitive {
       job.y.norm_bias = inputs.size() > 3 ? inputs[3].data<void>() : nullptr;
     }
     run_on_cpu(*this, [job] { cpu::add_rows(job); });
+  }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    for (const auto& input : inputs) require_contiguous(input);
+    allocate(outputs[0]);
+    const mx::array& x = inputs[0];
+    const std::string type = metal::msl_type(dtype_of(x));
+    const metal::AddRowsParams params{
+        .cols = x.shape(-1), .scale = scale_, .out_scale = out_scale_, .eps = eps_};
+    if (norm_ == Norm::kNone) {
+      metal::Launch launch("add_rows", {type});
+      launch.input("x", x).input("y", inputs[1]).output("out", outputs[0]).bytes("params", params);
+      return encoder.run(metal::over_row_tiles(launch, outputs[0]));
+    }
+    const bool has_bias = inputs.size() > 3;
+    metal::Launch launch("add_normed_rows", {type, metal::msl_type(dtype_of(inputs[2]))});
+    launch.constant("kIsLayer", norm_ == Norm::kLayer)
+        .constant("kHasBias", has_bias)
+        .input("x", x)
+        .input("y", inputs[1])
+        .input("weight", inputs[2])
+        .optional_input("bias", has_bias ? std::optional(inputs[3]) : std::nullopt)
+        .output("out", outputs[0])
+        .bytes("params", params)
+        .grid({static_cast<uint32_t>(x.size()) / static_cast<uint32_t>(x.shape(-1))},
+              {metal::kNormThreads});
+    encoder.run(launch);
   }
   const char* name() const override { return "AddRows"; }
 

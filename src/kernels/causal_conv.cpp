@@ -1,11 +1,14 @@
 #include "kernels/causal_conv.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "kernels/cpu/causal_conv.h"
+#include "kernels/metal/row_tiles.h"
+#include "kernels/metal/state_places.h"
 #include "kernels/primitive.h"
 #include "kernels/state_inputs.h"
 
@@ -40,6 +43,39 @@ class CausalConv : public KernelPrimitive {
         .out = outputs[0].data<void>(),
     };
     run_on_cpu(*this, [batch, job] { cpu::causal_conv(batch, job); });
+  }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    for (const auto& input : inputs) require_contiguous(input);
+    allocate(outputs[0]);
+    outputs[1].copy_shared_buffer(inputs[0]);
+    const mx::array& table = inputs[2];
+    const mx::array& x = inputs[kStateInputs];
+    const mx::array& taps = inputs[kStateInputs + 1];
+    const bool biased = inputs.size() > kStateInputs + 2;
+    const metal::ConvParams params{.places = metal::unit_places(geometry_, inputs[0].shape(1)),
+                                   .sequences = table.shape(0),
+                                   .channels = geometry_.channels(),
+                                   .unit_channels = geometry_.unit_channels,
+                                   .x_stride = x.shape(1),
+                                   .x_first = options_.first_column};
+    metal::Launch launch("causal_conv",
+                         {metal::msl_type(geometry_.conv_dtype), metal::msl_type(dtype_of(taps)),
+                          std::to_string(taps.shape(0))});
+    launch.constant("kSilu", options_.activation == ConvActivation::kSilu)
+        .constant("kHasBias", biased)
+        .output("pages", outputs[1])
+        .input("cu_seqlens", inputs[1])
+        .input("table", table)
+        .input("x", x)
+        .input("taps", taps)
+        .optional_input("bias", biased ? std::optional(inputs[kStateInputs + 2]) : std::nullopt)
+        .output("out", outputs[0])
+        .bytes("params", params)
+        .grid({metal::groups_of(params.channels, metal::kConvThreads),
+               static_cast<uint32_t>(x.shape(0) / metal::kConvRows + params.sequences)},
+              {metal::kConvThreads});
+    encoder.run(launch);
   }
   const char* name() const override { return "CausalConv"; }
 

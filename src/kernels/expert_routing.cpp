@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/cpu/expert_routing.h"
+#include "kernels/metal/route_experts.h"
 #include "kernels/primitive.h"
 
 namespace octavo {
@@ -32,6 +33,16 @@ class RouteExperts : public KernelPrimitive {
     if (has_bias_) args.bias = inputs[next++].data<float>();
     if (has_scales_) args.expert_scales = inputs[next].data<float>();
     run_on_cpu(*this, [args] { cpu::route_experts(args); });
+  }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    for (const auto& input : inputs) require_contiguous(input);
+    for (auto& output : outputs) allocate(output);
+    metal::RoutingArrays arrays{.logits = inputs[0], .ids = outputs[0], .weights = outputs[1]};
+    size_t next = 1;
+    if (has_bias_) arrays.bias = inputs[next++];
+    if (has_scales_) arrays.expert_scales = inputs[next];
+    metal::route_experts(arrays, choice_, encoder);
   }
   const char* name() const override { return "RouteExperts"; }
 

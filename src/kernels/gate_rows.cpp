@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/metal/row_tiles.h"
 #include "kernels/primitive.h"
 
 namespace octavo {
@@ -36,6 +37,22 @@ class GateRows : public KernelPrimitive {
         .out = outputs[0].data<void>(),
     };
     run_on_cpu(*this, [job] { cpu::gate_rows(job); });
+  }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    for (const auto& input : inputs) require_contiguous(input);
+    allocate(outputs[0]);
+    metal::Launch launch("gate_rows", {metal::msl_type(dtype_of(inputs[0]))});
+    launch.constant("kSigmoid", kind_ == Gate::kSigmoid)
+        .input("x", inputs[0])
+        .input("gate", inputs[1])
+        .output("out", outputs[0])
+        .bytes("params", metal::GateRowsParams{.cols = outputs[0].shape(1),
+                                               .x_first = x_first_,
+                                               .x_stride = inputs[0].shape(1),
+                                               .gate_first = gate_first_,
+                                               .gate_stride = inputs[1].shape(1)});
+    encoder.run(metal::over_row_tiles(launch, outputs[0]));
   }
   const char* name() const override { return "GateRows"; }
 

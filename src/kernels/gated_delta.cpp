@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/cpu/gated_delta.h"
+#include "kernels/metal/gated_delta.h"
 #include "kernels/primitive.h"
 #include "kernels/state_inputs.h"
 
@@ -34,6 +35,13 @@ class GatedDeltaRule : public KernelPrimitive {
     job.norm = input[4].data<void>();
     job.out = outputs[0].data<void>();
     run_on_cpu(*this, [batch, job] { cpu::gated_delta(batch, job); });
+  }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    for (const auto& input : inputs) require_contiguous(input);
+    allocate(outputs[0]);
+    outputs[1].copy_shared_buffer(inputs[0]);
+    metal::gated_delta(geometry_, job_, inputs, outputs, encoder);
   }
   const char* name() const override { return "GatedDelta"; }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "kernels/cpu/qkv_write.h"
+#include "kernels/metal/row_tiles.h"
 #include "kernels/primitive.h"
 
 namespace octavo {
@@ -33,6 +34,27 @@ class Rope : public KernelPrimitive {
                  .magnitude = magnitude_};
     args.q_out = outputs[0].data<void>();
     run_on_cpu(*this, [args] { cpu::qkv_write(args); });
+  }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    for (const auto& input : inputs) require_contiguous(input);
+    allocate(outputs[0]);
+    const mx::array& x = inputs[0];
+    const metal::RopeParams params{.heads = x.shape(1),
+                                   .dim = x.shape(2),
+                                   .pairs = inputs[2].shape(0),
+                                   .magnitude = magnitude_};
+    metal::Launch launch("rope_rows", {metal::msl_type(dtype_of(x))});
+    launch.input("x", x)
+        .input("positions", inputs[1])
+        .input("inverse_frequencies", inputs[2])
+        .output("out", outputs[0])
+        .bytes("params", params)
+        .grid(
+            {metal::groups_of(params.dim - params.pairs, metal::kRopeThreads),
+             metal::groups_of(params.heads, metal::kRopeHeads), static_cast<uint32_t>(x.shape(0))},
+            {metal::kRopeThreads});
+    encoder.run(launch);
   }
   const char* name() const override { return "Rope"; }
 

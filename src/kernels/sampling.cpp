@@ -11,6 +11,7 @@
 #include "kernels/cpu/logprobs.h"
 #include "kernels/cpu/sample.h"
 #include "kernels/kernel_path.h"
+#include "kernels/metal/sample.h"
 #include "kernels/primitive.h"
 
 namespace octavo {
@@ -101,6 +102,15 @@ struct SampleJob {
   }
 };
 
+// Rules, logprobs and hashes are the CPU's: they look at a history, or at all of a row, in ways
+// that a GPU is no better at, and its memory is the GPU's too.
+bool drawn_on_device(std::span<const RowSampling> rows, int vocab) {
+  return vocab <= metal::kMostLogits && std::ranges::none_of(rows, [](const RowSampling& row) {
+           return row.rules != nullptr || row.logprobs >= 0 || row.hash_logits;
+         });
+}
+mx::Stream cpu_stream() { return mx::default_stream(mx::Device::cpu); }
+
 // inputs: logits, then the previous step's tokens if there are any. outputs: tokens, then logprobs
 // and hashes if a row asks.
 class Sample : public KernelPrimitive {
@@ -129,6 +139,15 @@ class Sample : public KernelPrimitive {
       for_each_row(job.logits.rows, [&](int64_t row) { job.run(row); });
     });
   }
+  // What only the CPU's kernels do was put on a CPU stream (sample): a simulator of Metal has to
+  // leave it there.
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    if (!drawn_on_device(*rows_, inputs[0].shape(1))) return run_cpu(inputs, outputs);
+    require_contiguous(inputs[0]);
+    allocate(outputs[0]);
+    metal::sample(inputs[0], *rows_, outputs[0], encoder);
+  }
   const char* name() const override { return "Sample"; }
 
  private:
@@ -155,6 +174,11 @@ class LogprobsOf : public KernelPrimitive {
       });
     });
   }
+  // Always on a CPU stream, as above.
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder&) override {
+    run_cpu(inputs, outputs);
+  }
   const char* name() const override { return "LogprobsOf"; }
 
  private:
@@ -176,6 +200,12 @@ class PlaceTokens : public KernelPrimitive {
                        out = outputs[0].data<int32_t>()] {
       for (size_t i = 0; i < count; ++i) out[i] = sources[i] < 0 ? tokens[i] : previous[sources[i]];
     });
+  }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    for (const auto& input : inputs) require_contiguous(input);
+    allocate(outputs[0]);
+    metal::place_tokens(inputs[0], inputs[1], inputs[2], outputs[0], encoder);
   }
   const char* name() const override { return "PlaceTokens"; }
 };
@@ -214,9 +244,11 @@ Drawn sample(const mx::array& logits, std::vector<RowSampling> rows,
   if (hashed) made.add({logits.shape(0)}, mx::uint64);
   std::vector<mx::array> inputs = {logits};
   if (previous) inputs.push_back(*previous);
+  const bool on_device = drawn_on_device(rows, logits.shape(1));
+  const mx::Stream stream = on_device ? kernel_stream() : cpu_stream();
   const auto outputs = mx::array::make_arrays(
       std::move(made.shapes), made.dtypes,
-      std::make_shared<Sample>(kernel_stream(), std::move(rows), with_logprobs, hashed), inputs);
+      std::make_shared<Sample>(stream, std::move(rows), with_logprobs, hashed), inputs);
   return {.tokens = outputs[0],
           .logprobs = with_logprobs ? std::optional(logprobs_at(outputs, 1)) : std::nullopt,
           .hashes = hashed ? std::optional(outputs.back()) : std::nullopt};
@@ -229,10 +261,10 @@ Logprobs logprobs_of(const mx::array& logits, std::span<const TokenId> tokens, i
   for (TokenId token : tokens) OCTAVO_CHECK(0 <= token && token < logits.shape(1));
   Outputs made;
   made.add_logprobs(logits.shape(0), count);
-  return logprobs_at(mx::array::make_arrays(
-                         std::move(made.shapes), made.dtypes,
-                         std::make_shared<LogprobsOf>(kernel_stream(), tokens, count), {logits}),
-                     0);
+  return logprobs_at(
+      mx::array::make_arrays(std::move(made.shapes), made.dtypes,
+                             std::make_shared<LogprobsOf>(cpu_stream(), tokens, count), {logits}),
+      0);
 }
 
 mx::array place_tokens(const mx::array& tokens, const mx::array& sources,

@@ -148,9 +148,9 @@ template <typename T, typename C, typename U, typename B, int RowTiles, int Stri
       if (is_pair) {
         float partner = sums.of[Strips - 1][t];
         if (kHasBias) partner += float(bias1[of_expert]);
-        value = gate_up(kActivation, value, partner);
+        value = activate(kActivation, value, partner);
       } else if (kHasUp) {
-        value = gate_up(kActivation, value, up[ulong(first + row) * layer.outputs + n]);
+        value = activate(kActivation, value, up[ulong(first + row) * layer.outputs + n]);
       } else {
         value *= params.scale;
       }

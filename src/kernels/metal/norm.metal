@@ -4,24 +4,13 @@
 // the threads' sums are added as a tree in each simdgroup, then simdgroup after simdgroup. Two
 // passes over the row (three for layer norm), which stays in the cache.
 // Memory: 128 bytes of threadgroup memory. Limit: bandwidth, 2 * cols * sizeof(T) per row.
-#include "kernels/metal/numbers.msl"
 #include "kernels/metal/norm_params.h"
+#include "kernels/metal/threads.msl"
 
 using namespace octavo::metal;
 
 constant bool kIsLayer [[function_constant(0)]];
 constant bool kHasBias [[function_constant(1)]];
-
-// Sum over the threadgroup; every thread gets it. `parts`: one float per simdgroup.
-inline float threads_sum(float value, threadgroup float* parts, uint thread_index) {
-  const float of_lanes = lanes_sum(value);
-  if (thread_index % kSimdWidth == 0) parts[thread_index / kSimdWidth] = of_lanes;
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  float sum = 0;
-  for (int i = 0; i < kNormThreads / kSimdWidth; ++i) sum += parts[i];
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  return sum;
-}
 
 template <typename T, typename W>
 [[kernel]] void norm_rows(
@@ -40,14 +29,14 @@ template <typename T, typename W>
   if (kIsLayer) {
     float sum = 0;
     for (int i = thread_index; i < cols; i += kNormThreads) sum += float(x[i]);
-    mean = threads_sum(sum, parts, thread_index) / float(cols);
+    mean = threads_sum<kNormThreads>(sum, parts, thread_index) / float(cols);
   }
   float squares = 0;
   for (int i = thread_index; i < cols; i += kNormThreads) {
     const float value = float(x[i]) - mean;
     squares = fma(value, value, squares);
   }
-  const float variance = threads_sum(squares, parts, thread_index) / float(cols);
+  const float variance = threads_sum<kNormThreads>(squares, parts, thread_index) / float(cols);
   const float factor = 1.0f / precise::sqrt(variance + params.eps);
   for (int i = thread_index; i < cols; i += kNormThreads) {
     float value = (float(x[i]) - mean) * factor * float(weight[i]);

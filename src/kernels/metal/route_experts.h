@@ -1,0 +1,22 @@
+// route_experts.h (metal) - dispatch of the routing to experts.
+#pragma once
+
+#include <optional>
+
+#include "kernels/expert_choice.h"
+#include "kernels/metal/encoder.h"
+
+namespace octavo::metal {
+
+struct RoutingArrays {
+  mx::array logits;
+  std::optional<mx::array> bias = {};
+  std::optional<mx::array> expert_scales = {};
+  mx::array ids;
+  mx::array weights;
+};
+
+// Throws SetupError for more experts than the kernel can do.
+void route_experts(const RoutingArrays& arrays, const ExpertChoice& choice, Encoder& encoder);
+
+}  // namespace octavo::metal

@@ -1,0 +1,20 @@
+// routing_params.h - shared by route_experts.metal and its host code. No MLX.
+#pragma once
+
+#include "kernels/metal/shared_types.h"
+
+namespace octavo {
+namespace metal {
+
+METAL_CONSTANT int kMostExperts = 1024;  // a lane marks its experts in one word
+
+struct RoutingParams {
+  int32_t experts;
+  int32_t top_k;
+  int32_t groups;
+  int32_t top_groups;
+  float scale;
+};
+
+}  // namespace metal
+}  // namespace octavo

@@ -1,0 +1,22 @@
+// row_tiles.h (metal) - grids of the kernels that treat rows on their own.
+#pragma once
+
+#include "kernels/metal/launch.h"
+#include "kernels/metal/row_params.h"
+
+namespace octavo::metal {
+
+// Threadgroups for `count` items, `each` per group.
+inline uint32_t groups_of(int count, int each) {
+  return static_cast<uint32_t>((count + each - 1) / each);
+}
+
+// The grid of row_params.h over an output [..., D].
+inline Launch& over_row_tiles(Launch& launch, const mx::array& out) {
+  const int cols = out.shape(-1);
+  return launch.grid({groups_of(cols, kTileColumns),
+                      static_cast<uint32_t>(out.size() / static_cast<size_t>(cols))},
+                     {kTileThreads});
+}
+
+}  // namespace octavo::metal

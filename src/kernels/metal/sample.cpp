@@ -1,0 +1,93 @@
+#include "kernels/metal/sample.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "base/philox.h"
+#include "kernels/metal/row_tiles.h"
+
+namespace octavo::metal {
+namespace {
+
+constexpr float kLog2E = 1.44269504f;
+// Above 2^-126, the smallest weight that is computed; below what a draw could notice.
+constexpr float kSmallestWeight = 2e-38f;
+
+// `part` in [0, 1) as a fraction of 2^64; exact for a float and for the generator's 53 bits.
+uint64_t fraction(double part) { return static_cast<uint64_t>(part * 0x1.0p64); }
+
+uint32_t high(uint64_t number) { return static_cast<uint32_t>(number >> 32); }
+uint32_t low(uint64_t number) { return static_cast<uint32_t>(number); }
+
+RowDraw draw_of(const RowSampling& row, int vocab) {
+  RowDraw draw = {};
+  if (!(row.temperature > 0)) return draw;
+  const uint64_t uniform = fraction(token_uniform(row.seed, row.choice, row.position));
+  draw.temperature = row.temperature;
+  draw.scale = std::min(kLog2E / row.temperature, std::numeric_limits<float>::max());
+  draw.floor = std::max(std::min(row.min_p, 1.0f), kSmallestWeight);
+  draw.top_k = row.top_k < vocab ? std::max(row.top_k, 0) : 0;
+  draw.has_top_p = row.top_p < 1 ? 1 : 0;
+  const uint64_t top_p =
+      draw.has_top_p != 0 ? fraction(static_cast<double>(std::max(row.top_p, 0.0f))) : 0;
+  draw.top_p_high = high(top_p);
+  draw.top_p_low = low(top_p);
+  draw.uniform_high = high(uniform);
+  draw.uniform_low = low(uniform);
+  return draw;
+}
+
+mx::array draws_of(std::span<const RowSampling> rows, int vocab, Encoder& encoder) {
+  constexpr size_t kWords = sizeof(RowDraw) / sizeof(uint32_t);
+  std::vector<uint32_t> words(rows.size() * kWords);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const RowDraw draw = draw_of(rows[i], vocab);
+    std::memcpy(&words[i * kWords], &draw, sizeof(draw));
+  }
+  return encoder.temporary(words, mx::uint32);
+}
+
+}  // namespace
+
+void sample(const mx::array& logits, std::span<const RowSampling> rows, const mx::array& tokens,
+            Encoder& encoder) {
+  if (rows.empty()) return;
+  const int vocab = logits.shape(1);
+  const SampleParams params{.vocab = vocab, .blocks = (vocab + kLogitBlock - 1) / kLogitBlock};
+  const mx::Shape shape = {logits.shape(0), params.blocks};
+  const auto count = static_cast<uint32_t>(logits.shape(0));
+  const mx::array maxima = encoder.temporary(shape, mx::float32);
+  Launch blocks("logit_maxima");
+  blocks.input("logits", logits)
+      .output("maxima", maxima)
+      .bytes("params", params)
+      .grid({groups_of(params.blocks, kMaximaThreads / 32), count}, {kMaximaThreads});
+  encoder.run(blocks);
+  Launch draw("sample_rows");
+  draw.input("logits", logits)
+      .input("maxima", maxima)
+      .input("draws", draws_of(rows, vocab, encoder))
+      .output("sums", encoder.temporary(shape, mx::float32))
+      .output("tokens", tokens)
+      .bytes("params", params)
+      .grid({count}, {kSampleThreads});
+  encoder.run(draw);
+}
+
+void place_tokens(const mx::array& tokens, const mx::array& sources, const mx::array& previous,
+                  const mx::array& out, Encoder& encoder) {
+  const auto count = static_cast<int>(tokens.size());
+  if (count == 0) return;
+  Launch launch("place_tokens");
+  launch.input("tokens", tokens)
+      .input("sources", sources)
+      .input("previous", previous)
+      .output("out", out)
+      .bytes("count", static_cast<int32_t>(count))
+      .grid({groups_of(count, kPlaceThreads)}, {kPlaceThreads});
+  encoder.run(launch);
+}
+
+}  // namespace octavo::metal

@@ -1,0 +1,55 @@
+// state_params.h - shared by the kernels over states in pages and their host code. No MLX.
+#pragma once
+
+#include "kernels/metal/shared_types.h"
+
+namespace octavo {
+namespace metal {
+
+// Where blocks of state stand (state_geometry.h): block b of the layer is block first + b of the
+// pages' own count.
+struct StatePlaces {
+  int32_t columns;  // of the table: as many sources, then as many destinations
+  int32_t column;   // of the first block's page
+  int32_t first;
+  int32_t per_page;
+  uint32_t block_bytes;
+  uint32_t page_bytes;
+};
+
+// The causal convolution: a threadgroup takes kConvThreads channels of up to kConvRows rows of one
+// sequence.
+METAL_CONSTANT int kConvThreads = 128;
+METAL_CONSTANT int kConvRows = 32;
+
+struct ConvParams {
+  StatePlaces places;
+  int32_t sequences;
+  int32_t channels;
+  int32_t unit_channels;
+  int32_t x_stride;
+  int32_t x_first;
+};
+
+// The gated delta rule: a simdgroup keeps kDeltaRows rows of a head's state.
+METAL_CONSTANT int kDeltaRows = 8;
+METAL_CONSTANT int kDeltaSimdgroups = 4;  // of a threadgroup
+METAL_CONSTANT int kDeltaLargestDim = 256;
+
+struct DeltaParams {
+  StatePlaces places;
+  int32_t qkv_stride;
+  int32_t gates_stride;
+  int32_t z_column;
+  int32_t a_column;
+  int32_t b_column;
+  int32_t key_heads;
+  int32_t value_heads;
+  int32_t k_dim;
+  int32_t v_dim;
+  float q_scale;
+  float norm_eps;
+};
+
+}  // namespace metal
+}  // namespace octavo

@@ -1,0 +1,27 @@
+// state_places.h (metal) - where a layer's blocks of state stand, as its kernels are told. No MLX.
+#pragma once
+
+#include "kernels/metal/state_params.h"
+#include "kernels/state_geometry.h"
+
+namespace octavo::metal {
+
+inline StatePlaces head_places(const StateGeometry& g, int page_bytes) {
+  return {.columns = g.columns,
+          .column = 0,
+          .first = g.first_head,
+          .per_page = g.heads_per_page,
+          .block_bytes = static_cast<uint32_t>(g.head_bytes()),
+          .page_bytes = static_cast<uint32_t>(page_bytes)};
+}
+
+inline StatePlaces unit_places(const StateGeometry& g, int page_bytes) {
+  return {.columns = g.columns,
+          .column = g.conv_column,
+          .first = g.first_unit,
+          .per_page = g.units_per_page,
+          .block_bytes = static_cast<uint32_t>(g.unit_bytes()),
+          .page_bytes = static_cast<uint32_t>(page_bytes)};
+}
+
+}  // namespace octavo::metal

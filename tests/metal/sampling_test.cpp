@@ -1,0 +1,212 @@
+#include "kernels/sampling.h"
+
+#include <limits>
+
+#include "kernels/kernel_path.h"
+#include "kernels/random_logits.h"
+#include "kernels/test_support.h"
+#include "metal_sim/simulator.h"
+
+namespace octavo {
+namespace {
+
+using metal_sim::SimulatedMetal;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+std::vector<int32_t> ints_of(mx::array array) {
+  array.eval();
+  return {array.data<int32_t>(), array.data<int32_t>() + array.size()};
+}
+
+struct Rows {
+  int vocab = 0;
+  std::vector<float> logits = {};
+  std::vector<RowSampling> sampling = {};
+
+  void add(const std::vector<float>& row, const RowSampling& how) {
+    logits.insert(logits.end(), row.begin(), row.end());
+    sampling.push_back(how);
+  }
+  int count() const { return static_cast<int>(sampling.size()); }
+  mx::array all() const { return mx::array(logits.begin(), {count(), vocab}, mx::float32); }
+  mx::array only(int row) const {
+    return mx::array(logits.begin() + int64_t{row} * vocab, {1, vocab}, mx::float32);
+  }
+};
+
+std::vector<int32_t> drawn(const Rows& rows) {
+  return ints_of(sample(rows.all(), rows.sampling).tokens);
+}
+
+// Tokens of the CPU's kernels and of Metal's.
+struct BothDrawn {
+  std::vector<int32_t> cpu, metal;
+
+  int differing() const {
+    int count = 0;
+    for (size_t i = 0; i < cpu.size(); ++i) count += cpu[i] != metal[i] ? 1 : 0;
+    return count;
+  }
+};
+
+BothDrawn draw_both(const Rows& rows, metal_sim::MachineOptions options = {}) {
+  BothDrawn both;
+  both.cpu = drawn(rows);
+  SimulatedMetal metal(options);
+  auto before = launch_counts();
+  both.metal = drawn(rows);
+  EXPECT_EQ(metal.counts()["sample_rows"].launches, 1u);
+  EXPECT_EQ(launch_counts()["sample.cpu"], before["sample.cpu"]);
+  return both;
+}
+
+RowSampling random_sampling(std::mt19937& random, size_t vocab) {
+  const auto chance = [&] { return random() % 2 == 0; };
+  RowSampling s{.temperature = 0.3f + static_cast<float>(random() % 20) / 10,
+                .seed = random(),
+                .choice = static_cast<uint32_t>(random() % 4),
+                .position = static_cast<uint32_t>(random() % 1000)};
+  if (chance()) s.top_p = static_cast<float>(random() % 1000) / 1000;
+  if (chance()) s.min_p = static_cast<float>(random() % 100) / 300;
+  if (chance()) s.top_k = 1 + static_cast<int32_t>(random() % (vocab + 5));
+  return s;
+}
+
+TEST(MetalSampling, TheLikeliestIsTheCpus) {
+  std::mt19937 random(1);
+  for (const int vocab : {1, 255, 256, 3000}) {
+    Rows rows{.vocab = vocab};
+    for (int shape = 0; shape < kLogitShapes; ++shape)
+      rows.add(random_logits(random, static_cast<size_t>(vocab), static_cast<LogitShape>(shape)),
+               {});
+    std::vector<float> none(static_cast<size_t>(vocab), NAN);
+    rows.add(none, {});
+    none.back() = -kInfinity;
+    rows.add(none, {});
+    none.back() = kInfinity;
+    rows.add(none, {});
+    const BothDrawn both = draw_both(rows);
+    EXPECT_EQ(both.cpu, both.metal) << vocab;
+  }
+}
+
+TEST(MetalSampling, DrawsAreTheCpus) {
+  std::mt19937 random(2);
+  int differing = 0, draws = 0;
+  for (const int vocab : {40, 700}) {
+    Rows rows{.vocab = vocab};
+    for (int i = 0; i < 150; ++i) {
+      rows.add(random_logits(random, static_cast<size_t>(vocab), random_shape(random)),
+               random_sampling(random, static_cast<size_t>(vocab)));
+    }
+    differing += draw_both(rows, {.finds_races = false}).differing();
+    draws += rows.count();
+  }
+  EXPECT_LE(differing * 1000, draws) << draws;
+}
+
+// A vocabulary as models have it: blocks enough for each simdgroup to have several.
+TEST(MetalSampling, DrawsFromManyTokensAreTheCpus) {
+  std::mt19937 random(3);
+  Rows rows{.vocab = 9000};
+  for (const LogitShape shape : {LogitShape::kFlat, LogitShape::kPeaked, LogitShape::kEqual}) {
+    const auto logits = random_logits(random, 9000, shape);
+    rows.add(logits, {.temperature = 1, .seed = 5, .position = 8});
+    rows.add(logits, {.temperature = 0.7f, .top_p = 0.95f, .seed = 6, .position = 9});
+    rows.add(logits, {.temperature = 0.7f, .top_p = 0.9f, .top_k = 20, .seed = 7});
+    rows.add(logits, {.temperature = 1, .min_p = 0.05f, .top_k = 5000, .seed = 8});
+  }
+  const BothDrawn both = draw_both(rows);
+  EXPECT_EQ(both.cpu, both.metal);
+}
+
+// What cannot be drawn from: no number at all, infinities, extreme temperatures.
+TEST(MetalSampling, OddRowsAreTheCpus) {
+  Rows rows{.vocab = 300};
+  std::vector<float> row(300, -kInfinity);
+  const RowSampling drawn_row{.temperature = 1, .top_p = 0.5f, .top_k = 7, .seed = 3};
+  rows.add(row, drawn_row);
+  row[200] = NAN;
+  row[299] = -3;
+  rows.add(row, drawn_row);
+  row[17] = kInfinity;
+  rows.add(row, drawn_row);
+  for (size_t i = 0; i < row.size(); ++i) row[i] = static_cast<float>(i % 50) * 0.1f - 2.5f;
+  rows.add(row, {.temperature = 1e-30f, .seed = 4});
+  rows.add(row, {.temperature = 1e30f, .top_p = 0.5f, .top_k = 60, .seed = 4});
+  rows.add(row, {.temperature = 1, .top_p = 0, .seed = 4});
+  rows.add(row, {.temperature = 1, .top_k = 1, .seed = 4});
+  rows.add(row, {.temperature = 1, .min_p = 1, .seed = 4});
+  row[0] = -0.0f;
+  row[5] = 0.0f;
+  rows.add(row, {.temperature = 1, .top_k = 147, .seed = 9});
+  const BothDrawn both = draw_both(rows);
+  EXPECT_EQ(both.cpu, both.metal);
+}
+
+TEST(MetalSampling, ARowsTokenDoesNotDependOnTheRowsBesideIt) {
+  std::mt19937 random(4);
+  Rows rows{.vocab = 600};
+  for (int i = 0; i < 6; ++i)
+    rows.add(random_logits(random, 600, random_shape(random)),
+             i == 0 ? RowSampling{} : random_sampling(random, 600));
+  const SimulatedMetal metal;
+  const auto together = drawn(rows);
+  for (int i = 0; i < rows.count(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    EXPECT_EQ(ints_of(sample(rows.only(i), {rows.sampling[at]}).tokens)[0], together[at]);
+  }
+}
+
+TEST(MetalSampling, RulesLogprobsAndHashesAreLeftToTheCpu) {
+  std::mt19937 random(5);
+  const auto logits = random_logits(random, 500, LogitShape::kPeaked);
+  const RowSampling plain{.temperature = 1, .seed = 11};
+  RowSampling ruled = plain, told = plain, hashed = plain;
+  ruled.rules = std::make_shared<LogitRules>(LogitRules{.logit_bias = {{3, 100.0f}}});
+  told.logprobs = 2;
+  hashed.hash_logits = true;
+  for (const RowSampling& special : {ruled, told, hashed}) {
+    Rows rows{.vocab = 500};
+    rows.add(logits, plain);
+    rows.add(logits, special);
+    const auto on_cpu = drawn(rows);
+    SimulatedMetal metal;
+    auto before = launch_counts();
+    EXPECT_EQ(drawn(rows), on_cpu);
+    EXPECT_EQ(launch_counts()["sample.cpu"], before["sample.cpu"] + 1);
+    EXPECT_TRUE(metal.counts().empty());
+  }
+}
+
+TEST(MetalSampling, LogprobsAreLeftToTheCpu) {
+  const mx::array logits = mx::array({0.0f, 1.0f, 2.0f}, {1, 3});
+  const std::vector<TokenId> tokens = {1};
+  const auto expected = floats_of(logprobs_of(logits, tokens, 2).values);
+  SimulatedMetal metal;
+  EXPECT_TRUE(same_bits(expected, floats_of(logprobs_of(logits, tokens, 2).values)));
+  EXPECT_TRUE(metal.counts().empty());
+}
+
+TEST(MetalSampling, TokensInFlightArePlaced) {
+  SimulatedMetal metal;
+  const mx::array placed =
+      place_tokens(mx::array({7, 8, 9}), mx::array({-1, 1, 0}), mx::array({100, 200}));
+  EXPECT_EQ(ints_of(placed), (std::vector<int32_t>{7, 200, 100}));
+  EXPECT_EQ(metal.counts()["place_tokens"].launches, 1u);
+}
+
+// The likeliest token costs one pass over the row and one block of it.
+TEST(MetalSampling, TheLikeliestReadsTheRowOnce) {
+  std::mt19937 random(6);
+  Rows rows{.vocab = 5000};
+  rows.add(random_logits(random, 5000, LogitShape::kFlat), {});
+  SimulatedMetal metal;
+  drawn(rows);
+  EXPECT_EQ(metal.counts()["logit_maxima"].arguments["logits"].load_bytes, 4u * 5000);
+  EXPECT_LE(metal.counts()["sample_rows"].arguments["logits"].load_bytes, 4u * 256);
+}
+
+}  // namespace
+}  // namespace octavo

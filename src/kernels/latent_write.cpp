@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "kernels/cpu/latent_write.h"
+#include "kernels/metal/linear.h"
+#include "kernels/metal/qkv_write.h"
 #include "kernels/page_inputs.h"
 #include "kernels/primitive.h"
 
@@ -46,6 +48,30 @@ class LatentWrite : public KernelPrimitive {
         .q_out = outputs[0].data<void>(),
     };
     run_on_cpu(*this, [args] { cpu::latent_write(args); });
+  }
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder& encoder) override {
+    for (const auto& input : inputs) require_contiguous(input);
+    allocate(outputs[0]);
+    outputs[1].copy_shared_buffer(inputs[0]);
+    const auto input = [&](size_t i) -> const mx::array& { return inputs[kPageInputs + i]; };
+    const mx::array& q = input(0);
+    metal::LinearCall product{.x = q};
+    product.rows = q.shape(0);
+    product.heads = q.shape(1);
+    product.x_head = q.shape(2);
+    product.out_head = geometry_.k_dim;
+    product.layers.push_back({absorbed_, input(2), std::nullopt});
+    metal::run_linear(product, outputs[0], encoder);
+    metal::latent_write(encoder, {.targets = page_targets(inputs, outputs[1], geometry_),
+                                  .q = q,
+                                  .latent = input(1),
+                                  .norm = input(3),
+                                  .positions = input(4),
+                                  .inverse_frequencies = input(5),
+                                  .eps = eps_,
+                                  .magnitude = magnitude_,
+                                  .q_out = outputs[0]});
   }
   const char* name() const override { return "LatentWrite"; }
 

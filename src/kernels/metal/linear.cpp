@@ -56,14 +56,19 @@ LinearParams params_of(const LinearCall& call, const LayerRun& run, const mx::ar
   const int32_t strips_per_head = call.heads == 1
                                       ? std::numeric_limits<int32_t>::max()
                                       : static_cast<int32_t>(layout.strips()) / call.heads;
+  const auto head_outputs = static_cast<int32_t>(layout.rows) / call.heads;
+  const int32_t x_head = call.x_head > 0 ? call.x_head : static_cast<int32_t>(layout.cols);
+  const int32_t out_head = call.out_head > 0 ? call.out_head : head_outputs;
   return {
       .rows = call.rows,
       .cols = static_cast<int32_t>(layout.cols),
       .padded_cols = static_cast<int32_t>(layout.padded_cols),
       .strip_bytes = static_cast<int32_t>(layout.strip_bytes()),
       .scale_bytes = static_cast<int32_t>(layout.scale_bytes()),
-      .x_stride = static_cast<int32_t>(layout.cols) * call.heads,
+      .x_stride = x_head * call.heads,
       .strips_per_head = strips_per_head,
+      .x_head_stride = x_head,
+      .out_head_gap = call.heads == 1 ? 0 : out_head - head_outputs,
       .out_stride = out.shape(-1) * call.heads,
       .part_count = static_cast<int32_t>(run.layers.size()),
       .scale = call.scale,

@@ -28,9 +28,11 @@ inline constexpr int kManyRows = 32;  // of a tile, where there are more than 8
 
 // Up to four products of one x, side by side in the output, or one gated pair.
 struct LinearCall {
-  mx::array x;    // [..., cols of the layers]
-  int rows = 0;   // of x, without experts
-  int heads = 1;  // layer 0's outputs in equal shares, each reading its own columns of x
+  mx::array x;       // [..., cols of the layers]
+  int rows = 0;      // of x, without experts
+  int heads = 1;     // layer 0's outputs in equal shares, each reading its own columns of x
+  int x_head = 0;    // columns of x from one head to the next, 0: as many as it reads
+  int out_head = 0;  // columns of out from one head to the next, 0: as many as it writes
   std::vector<LinearLayer> layers = {};
   bool is_gated = false;  // layers[0] is the gate, layers[1] the other
   Activation activation = Activation::kSilu;

@@ -124,7 +124,8 @@ template <typename T, typename C, typename U, typename B, int RowTiles, int Stri
                                                  : weight + at_strip + ulong(s) * params.strip_bytes;
     strips.of[s] = {data, params.cols, params.padded_cols, params.scale_bytes};
   }
-  const device T* x_of_head = x + first_strip / params.strips_per_head * params.cols;
+  const int head = first_strip / params.strips_per_head;
+  const device T* x_of_head = x + head * params.x_head_stride;
   const RowsOf<T> rows = {x_of_head, ulong(params.x_stride), kIsListed ? list : nullptr, first, count};
   ThreadSums<RowTiles, Strips> sums;
   full_product(rows, strips, memory, kPitch, staged, thread_index, sums);
@@ -139,7 +140,8 @@ template <typename T, typename C, typename U, typename B, int RowTiles, int Stri
       // Tile t begins before row 8 t where it would pass the last row.
       const int row = max(min(8 * t, count - 8), 0) + int(thread_index) / kUnitRows;
       if (row < 8 * t || row >= count) continue;
-      const ulong at = ulong(first + row) * params.out_stride + layer.out_first + n;
+      const ulong at = ulong(first + row) * params.out_stride + layer.out_first + n +
+                       head * params.out_head_gap;
       float value = sums.of[s][t];
       if (kHasBias) {
         const device B* bias = part == 0 ? bias0 : part == 1 ? bias1 : part == 2 ? bias2 : bias3;

@@ -28,7 +28,9 @@ struct LinearParams {
   int32_t strip_bytes;
   int32_t scale_bytes;
   int32_t x_stride;         // elements from one row of x to the next
-  int32_t strips_per_head;  // strips that read the same columns of x; the next ones read the next
+  int32_t strips_per_head;  // strips that read the same columns of x...
+  int32_t x_head_stride;    // ...from which the next ones' are this far
+  int32_t out_head_gap;     // columns of out between one head's and the next one's
   int32_t out_stride;
   int32_t part_count;
   float scale;

@@ -75,4 +75,34 @@ void qkv_write(Encoder& encoder, const QkvArgs& args) {
   encoder.run(launch);
 }
 
+void latent_write(Encoder& encoder, const LatentArgs& args) {
+  const PageGeometry& geometry = args.targets.geometry;
+  const auto tokens = static_cast<uint32_t>(args.q.shape(0));
+  if (tokens == 0) return;
+  const LatentParams params{
+      .pages = page_params(geometry, args.targets.pages, args.targets.block_tables),
+      .rotation = {.pairs = args.inverse_frequencies.shape(0), .magnitude = args.magnitude},
+      .sequences = args.targets.block_tables.shape(0),
+      .heads = args.q.shape(1),
+      .q_dim = args.q.shape(2),
+      .rank = geometry.v_dim,
+      .eps = args.eps};
+  const auto row_floats = static_cast<size_t>(std::max(params.rank, 2 * params.rotation.pairs));
+  Launch launch("latent_write", {msl_type(geometry.dtype), msl_type(dtype_of(args.norm))});
+  launch.input("q", args.q)
+      .input("latent", args.latent)
+      .input("norm", args.norm)
+      .input("positions", args.positions)
+      .input("inverse_frequencies", args.inverse_frequencies)
+      .input("cu_seqlens_q", args.targets.cu_seqlens_q)
+      .input("context_lens", args.targets.context_lens)
+      .input("block_tables", args.targets.block_tables)
+      .output("q_out", args.q_out)
+      .output("pages", args.targets.pages)
+      .bytes("params", params)
+      .threadgroup("rows", kRowSimdgroups * row_floats * sizeof(float))
+      .grid({tokens}, {kRowSimdgroups * 32});
+  encoder.run(launch);
+}
+
 }  // namespace octavo::metal

@@ -45,4 +45,18 @@ struct QkvArgs {
 };
 void qkv_write(Encoder& encoder, const QkvArgs& args);
 
+// latent_write.h of the operation has the meanings.
+struct LatentArgs {
+  PageTargets targets;
+  mx::array q;       // [T, heads, q_dim]
+  mx::array latent;  // [T, rank + rope dims]
+  mx::array norm;
+  mx::array positions;
+  mx::array inverse_frequencies;
+  float eps;
+  float magnitude;
+  mx::array q_out;  // [T, heads, rank + rope dims]: only the ends are written
+};
+void latent_write(Encoder& encoder, const LatentArgs& args);
+
 }  // namespace octavo::metal

@@ -1,7 +1,7 @@
 // Prints a model's logits for given token ids, so that Python can hold them against an oracle.
 //
-// stdin: {"model": path, "dtype": name or null, "block_tokens": n, "kernels": "native" or
-// "reference",
+// stdin: {"model": path, "dtype": name or null, "block_tokens": n, "kernels": "native",
+// "reference" or "metal" (simulated),
 //         "chunk": 0 or rows per step, "prompts": [[ids], ...], "batch": all prompts in one flat
 //         batch, "out": path}
 // out: float32 logits of every position, prompts one after the other ([tokens, vocab] each)
@@ -14,6 +14,7 @@
 
 #include "engine/runner.h"
 #include "models/model_description.h"
+#include "support/simulated_device.h"
 
 namespace octavo {
 namespace {
@@ -119,12 +120,14 @@ void dump(const Json& request) {
   const ModelDescription description = describe_model(checkpoint, dtype);
   WeightSource source(checkpoint, nullptr);
   const DecoderModel model(description.plan, description.dtype, source);
+  SimulatedDevice device(request.at("kernels") == "metal");
   std::ofstream out(request.at("out").get<std::string>(), std::ios::binary);
   for (const auto& logits :
        Dumper(request, description, model).run(request.value("batch", false))) {
     out.write(reinterpret_cast<const char*>(logits.data()),
               static_cast<std::streamsize>(logits.size() * sizeof(float)));
   }
+  device.finish();
   std::cout << Json{{"vocab", description.plan.vocab}, {"launches", launch_counts()}} << "\n";
 }
 

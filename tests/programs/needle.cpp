@@ -22,6 +22,7 @@
 #include "engine/scheduler.h"
 #include "kernels/cpu/isa.h"
 #include "support/loaded_model.h"
+#include "support/simulated_device.h"
 
 namespace octavo {
 namespace {
@@ -279,5 +280,12 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed);
   app.add_option("--dtype", options.dtype);
   app.add_option("--kv-dtype", options.kv_dtype);
-  return octavo::run_program(app, argc, argv, [&] { return octavo::run(options); });
+  bool metal = false;
+  app.add_flag("--metal", metal, "kernels as on Metal, in the simulator");
+  return octavo::run_program(app, argc, argv, [&] {
+    octavo::SimulatedDevice device(metal);
+    const int status = octavo::run(options);
+    device.finish();
+    return status;
+  });
 }

@@ -64,7 +64,9 @@ TEST(MetalLinear, SizesThatFillNoTileAgree) {
                                    random_affine(random, 33, 96, 4, 32, DType::kFloat16),
                                    random_affine(random, 16, 160, 3, 32, DType::kFloat32),
                                    random_mxfp4(random, 18, 32),
-                                   random_gguf(random, 35, 416, WeightFormat::kQ8_0)};
+                                   random_gguf(random, 35, 416, WeightFormat::kQ8_0),
+                                   random_gguf(random, 20, 512, WeightFormat::kQ4_K),
+                                   random_gguf(random, 20, 512, WeightFormat::kQ6_K)};
     for (const Weight& weight : weights) {
       for (int rows : {1, 7, 8, 33}) {
         SCOPED_TRACE(testing::Message() << weight.describe() << " " << weight.cols << " "

@@ -1,17 +1,17 @@
 // linear.metal - out = x W^T with what stands around it, for every weight format, one or many rows.
 //
-// A threadgroup of 4 simdgroups makes 8 * RowTiles rows of Strips strips (16 outputs each): neighbours,
-// or a gate's and its partner's. Simdgroup p adds up the units (64 inputs) p, p + 4, p + 8, ...; their
-// sums are added in order 0..3, then comes what LinearOptions asks for. Grid: x groups of strips of
-// all parts, y tiles of rows. A number's bits depend neither on RowTiles nor on Strips, nor on the rows
-// beside it.
+// A threadgroup of 4 simdgroups makes 8 * RowTiles rows of Strips strips (16 outputs each):
+// neighbours, or a gate's and its partner's. Simdgroup p adds up the units (64 inputs) p, p + 4, p
+// + 8, ...; their sums are added in order 0..3, then comes what LinearOptions asks for. Grid: x
+// groups of strips of all parts, y tiles of rows. A number's bits depend neither on RowTiles nor on
+// Strips, nor on the rows beside it.
 //
-// T: x; C: what is multiplied, T or float (weights decoded and rounded to it once); U: out; B: bias.
-// Memory, per simdgroup: Strips units of C, and 8 x 32 of C. In all 10 or 18 KiB for 16-bit C, 20 KiB
-// for float, which takes one strip only.
-// Limit: few rows: bandwidth, each weight is read once; for codes below 6 bits the matrix units too,
-// because 8 rows are computed: 16 operations per weight. Many rows: the matrix units, fed from the
-// cache: x is read once per group of strips, the weight once per 8 * RowTiles rows.
+// T: x; C: what is multiplied, T or float (weights decoded and rounded to it once); U: out; B:
+// bias. Memory, per simdgroup: Strips units of C, and 8 x 32 of C. In all 10 or 18 KiB for 16-bit
+// C, 20 KiB for float, which takes one strip only. Limit: few rows: bandwidth, each weight is read
+// once; for codes below 6 bits the matrix units too, because 8 rows are computed: 16 operations per
+// weight. Many rows: the matrix units, fed from the cache: x is read once per group of strips, the
+// weight once per 8 * RowTiles rows.
 #include "kernels/metal/activations.msl"
 #include "kernels/metal/product.msl"
 
@@ -24,7 +24,8 @@ constant bool kHasUp = kGate == kUpGiven;
 
 constant constexpr int kThreads = kKParts * kSimdWidth;
 
-// A thread's numbers: of[s][t] is of strip s, tile t of 8 rows, row thread / 16, output thread % 16.
+// A thread's numbers: of[s][t] is of strip s, tile t of 8 rows, row thread / 16, output thread
+// % 16.
 template <int RowTiles, int Strips>
 struct ThreadSums {
   float of[Strips][RowTiles];
@@ -37,7 +38,8 @@ inline void full_product(RowsOf<T> rows, thread const StripsOf<Strips>& strips,
                          uint thread_index, thread ThreadSums<RowTiles, Strips>& added) {
   const int part = thread_index / kSimdWidth;
   const ushort lane = thread_index % kSimdWidth;
-  Workspace<C> workspace = {(threadgroup C*)(memory + part * pitch), staged + part * 8 * kTileInputs};
+  Workspace<C> workspace = {(threadgroup C*)(memory + part * pitch),
+                            staged + part * 8 * kTileInputs};
   TileSums<RowTiles, Strips> sums;
   UNROLL
   for (int t = 0; t < RowTiles; ++t) {
@@ -120,8 +122,8 @@ template <typename T, typename C, typename U, typename B, int RowTiles, int Stri
   strips.count = is_pair ? 2 : min(Strips, strip_count - first_strip);
   UNROLL
   for (int s = 0; s < Strips; ++s) {
-    const device uchar* data = is_pair && s == 1 ? weight1 + at_strip
-                                                 : weight + at_strip + ulong(s) * params.strip_bytes;
+    const device uchar* data =
+        is_pair && s == 1 ? weight1 + at_strip : weight + at_strip + ulong(s) * params.strip_bytes;
     strips.of[s] = {data, params.cols, params.padded_cols, params.scale_bytes};
   }
   const int head = first_strip / params.strips_per_head;

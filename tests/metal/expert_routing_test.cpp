@@ -55,7 +55,7 @@ TEST(MetalExpertRouting, EveryKindAgreesWithTheReferenceAndTheCpu) {
       const mx::array logits = random_array(random, {5, choice.experts});
       const Routing on_cpu = route_experts(logits, choice, options);
       mx::eval(on_cpu.ids, on_cpu.weights);
-      SimulatedMetal metal;
+      SimulatedMetal metal({.order = metal_sim::ThreadOrder::kShuffled});
       const Routing on_metal = route_experts(logits, choice, options);
       mx::eval(on_metal.ids, on_metal.weights);
       EXPECT_EQ(metal.counts()["route_experts"].launches, 1u);

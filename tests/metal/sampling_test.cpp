@@ -117,8 +117,10 @@ TEST(MetalSampling, DrawsFromManyTokensAreTheCpus) {
     rows.add(logits, {.temperature = 0.7f, .top_p = 0.9f, .top_k = 20, .seed = 7});
     rows.add(logits, {.temperature = 1, .min_p = 0.05f, .top_k = 5000, .seed = 8});
   }
-  const BothDrawn both = draw_both(rows);
-  EXPECT_EQ(both.cpu, both.metal);
+  for (const auto order : {metal_sim::ThreadOrder::kBackward, metal_sim::ThreadOrder::kShuffled}) {
+    const BothDrawn both = draw_both(rows, {.order = order});
+    EXPECT_EQ(both.cpu, both.metal);
+  }
 }
 
 // What cannot be drawn from: no number at all, infinities, extreme temperatures.

@@ -9,6 +9,7 @@ With --lint-only nothing is compiled and OUTPUT.so not written."""
 import hashlib
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +34,7 @@ COMMON = [
 # The thread sanitizer's hooks are the simulator's own: every access of the kernel's asks it.
 CHECKED = [
     "-O1", "-g1", "-gdwarf-4", "-fno-vectorize", "-fno-slp-vectorize", "-fno-math-errno",
+    "-fstack-clash-protection",  # a stack that is too small is met at its guard page
     "-fsanitize=thread,alignment,bounds,shift,integer-divide-by-zero,signed-integer-overflow",
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-read-before-write=1",
 ]  # fmt: skip
@@ -48,13 +50,14 @@ def run(command: list[str]) -> str:
 
 def compiled_ahead(flags: list[str], work: Path) -> Path:
     """The shim as a precompiled header for these flags."""
-    key = hashlib.sha256(repr([CXX, flags]).encode())
+    compiler = Path(shutil.which(CXX) or CXX).resolve()
+    key = hashlib.sha256(repr([str(compiler), compiler.stat().st_mtime, str(SHIM), flags]).encode())
     for header in sorted(SHIM.glob("*.h")):
         key.update(header.read_bytes())
     path = work / f"msl_{key.hexdigest()[:16]}.pch"
     if not path.exists():
         made = path.with_suffix(f".{os.getpid()}")
-        complaints = run([CXX, *flags, "-x", "c++-header", str(SHIM / "msl.h"), "-o", str(made)])
+        complaints = run([CXX, *flags, "-Xclang", "-fno-pch-timestamp", "-x", "c++-header", str(SHIM / "msl.h"), "-o", str(made)])
         if complaints:
             sys.exit(complaints)
         made.rename(path)  # at once: another process may be waiting for it

@@ -224,7 +224,8 @@ TEST(MetalFaults, WritesToAnInput) {
 
 TEST(MetalFaults, WildAccesses) {
   EXPECT_THAT(fault_of("device float* p = nullptr; p[t] = 1;"), HasSubstr("undefined behaviour"));
-  EXPECT_THAT(fault_of("device float* p = (device float*)ulong(8 * t); p[t] = 1;"), HasSubstr("wild write at 0x0"));
+  EXPECT_THAT(fault_of("device float* p = (device float*)ulong(8 * t); p[t] = 1;"),
+              HasSubstr("wild write at 0x0"));
   // Another thread's variable.
   EXPECT_THAT(fault_of("threadgroup ulong place[1]; int mine[4]; mine[t % 4] = t;\nif (t == 0) "
                        "place[0] = ulong(&mine[0]);\n"

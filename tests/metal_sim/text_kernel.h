@@ -1,11 +1,11 @@
 // text_kernel.h (metal_sim) - small Metal kernels as text, for the simulator's own tests.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <list>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "metal_sim/simulator.h"
@@ -16,11 +16,18 @@ namespace octavo::metal_sim {
 // are given.
 class TextKernel {
  public:
-  explicit TextKernel(const std::string& text) {
-    launch_.kernel = launch_.instance = "k";
-    launch_.text = "#include <metal_stdlib>\nusing namespace metal;\n" + text;
-  }
+  explicit TextKernel(const std::string& text)
+      : launch_{
+            .kernel = "k",
+            .instance = "k",
+            .text = fmt::format("#include <metal_stdlib>\nusing namespace metal;\n{}", text),
+        } {}
 
+  // A word of the text stands for another.
+  TextKernel& define(const std::string& word, const std::string& meaning) {
+    launch_.text = fmt::format("#define {} {}\n{}", word, meaning, launch_.text);
+    return *this;
+  }
   template <typename Number>
   TextKernel& input(const std::string& name, const std::vector<Number>& numbers) {
     // The simulator copies inputs and never writes to them.
@@ -36,6 +43,11 @@ class TextKernel {
   template <typename Struct>
   TextKernel& bytes(const std::string& name, const Struct& value) {
     return add(name, metal::ParameterKind::kBytes, const_cast<Struct*>(&value), sizeof value);
+  }
+  // An output that nobody looks at.
+  TextKernel& scratch(const std::string& name, size_t size) {
+    scratch_.emplace_back(size);
+    return output(name, scratch_.back());
   }
   TextKernel& left_out(const std::string& name) {
     return add(name, metal::ParameterKind::kInput, nullptr, 0);
@@ -76,6 +88,7 @@ class TextKernel {
   }
 
   TextLaunch launch_;
+  std::list<std::vector<std::byte>> scratch_;
   int next_index_ = 0;
 };
 

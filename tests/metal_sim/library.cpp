@@ -45,10 +45,9 @@ std::string hex_digest(const std::string& text) {
 const std::string& tools_digest() {
   static const std::string digest = [] {
     std::vector<fs::path> files;
-    for (const char* folder : {METAL_SIM_FOLDER, METAL_SIM_FOLDER "/shim"})
+    for (const char* folder : {METAL_SIM_FOLDER "/compile", METAL_SIM_FOLDER "/shim"})
       for (const auto& entry : fs::directory_iterator(folder))
-        if (entry.path().extension() == ".py" || entry.path().parent_path().filename() == "shim")
-          files.push_back(entry.path());
+        if (entry.is_regular_file()) files.push_back(entry.path());
     std::ranges::sort(files);
     std::string all = environment("OCTAVO_METAL_CXX", METAL_SIM_CXX);
     for (const auto& file : files) all += read_file(file);
@@ -115,10 +114,10 @@ CompiledText compile(const std::string& name, const std::string& text) {
   if (fs::exists(compiled.library)) return compiled;
   write_at_once(compiled.source, text);
   const fs::path made = folder / fmt::format("kernel_{}.so", getpid());
-  const auto [complaints, ok] = output_of(
-      fmt::format("OCTAVO_METAL_CXX='{}' '{}' '{}/build_instance.py' '{}' '{}' '{}' 2>&1",
-                  environment("OCTAVO_METAL_CXX", METAL_SIM_CXX), METAL_SIM_PYTHON,
-                  METAL_SIM_FOLDER, compiled.source.string(), made.string(), cache.string()));
+  const auto [complaints, ok] = output_of(fmt::format(
+      "OCTAVO_METAL_CXX='{}' '{}' -S -E '{}/compile/build_instance.py' '{}' '{}' '{}' 2>&1",
+      environment("OCTAVO_METAL_CXX", METAL_SIM_CXX), METAL_SIM_PYTHON, METAL_SIM_FOLDER,
+      compiled.source.string(), made.string(), cache.string()));
   if (!ok)
     throw std::runtime_error(fmt::format("Metal source {} is not valid:\n{}", name, complaints));
   fs::rename(made, compiled.library);

@@ -31,12 +31,10 @@ class SignalHandlers {
     struct sigaction action {};
     action.sa_sigaction = handler;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    sigaction(SIGSEGV, &action, &old_segv_);
-    sigaction(SIGBUS, &action, &old_bus_);
+    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &old_actions_[i]);
   }
   ~SignalHandlers() {
-    sigaction(SIGSEGV, &old_segv_, nullptr);
-    sigaction(SIGBUS, &old_bus_, nullptr);
+    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &old_actions_[i], nullptr);
     sigaltstack(&old_stack_, nullptr);
   }
   SignalHandlers(const SignalHandlers&) = delete;
@@ -44,8 +42,8 @@ class SignalHandlers {
 
  private:
   stack_t old_stack_{};
-  struct sigaction old_segv_ {};
-  struct sigaction old_bus_ {};
+  static constexpr std::array kSignals = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+  std::array<struct sigaction, kSignals.size()> old_actions_{};
 };
 
 }  // namespace
@@ -260,8 +258,9 @@ void Machine::on_signal(int signal, siginfo_t* info, void*) {
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   const std::byte* stack = self.stack_of(self.current_);
   const bool overflow = address - reinterpret_cast<uintptr_t>(stack) < kPage;
-  self.record(overflow ? "stack overflow" : fmt::format("wild access at {:#x}", address), "",
-              nullptr, self.current_);
+  std::string what = overflow ? "stack overflow" : fmt::format("wild access at {:#x}", address);
+  if (signal == SIGILL || signal == SIGFPE) what = "undefined behaviour";
+  self.record(what, "", nullptr, self.current_);
   siglongjmp(self.after_signal_, 1);
 }
 

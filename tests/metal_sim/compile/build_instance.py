@@ -1,27 +1,27 @@
 #!/usr/bin/env python3
 """Compiles one Metal kernel file for this machine's CPU.
 
-usage: build_instance.py KERNEL.metal OUTPUT.so WORK   (exit 1 and "file:line: error: message" lines when it is not valid)
+usage: build_instance.py [--lint-only] KERNEL.metal OUTPUT.so WORK   (exit 1 and "file:line: error: message" lines when it is not valid)
 
 WORK holds what compilations share: the shim compiled ahead. OCTAVO_METAL_CXX names the compiler, which must be clang 19.
 With --lint-only nothing is compiled and OUTPUT.so not written."""
 
 import hashlib
 import os
-import platform
+import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import lint
 from rewrite import Rewriter
 
 HERE = Path(__file__).resolve().parent
-SHIM = HERE / "shim"
+SHIM = HERE.parent / "shim"
 CXX = os.environ.get("OCTAVO_METAL_CXX") or "clang++-19"
 
-PREPROCESS = ["-E", "-x", "c++", "-nostdinc", "-undef", "-D__METAL__=1", "-D__METAL_VERSION__=310", "-D__HAVE_BFLOAT__=1"]
+PREPROCESS = ["-E", "-x", "c++", "-nostdinc", "-undef", "-D__METAL__=1", "-D__METAL_VERSION__=310", "-D__HAVE_BFLOAT__=1",
+              "-I", str(HERE / "metal_headers")]  # fmt: skip
 # C++17: the shim's own need. Literals are float; a product and a sum are two roundings; half and bfloat round each time.
 COMMON = [
     "-std=c++17", f"-I{SHIM}", "-ffp-contract=off", "-fsigned-char", "-fno-exceptions", "-fno-rtti", "-fPIC",
@@ -33,10 +33,11 @@ COMMON = [
 # The thread sanitizer's hooks are the simulator's own: every access of the kernel's asks it.
 CHECKED = [
     "-O1", "-g1", "-gdwarf-4", "-fno-vectorize", "-fno-slp-vectorize", "-fno-math-errno",
+    "-fstack-clash-protection",  # a stack that is too small is met at its guard page
     "-fsanitize=thread,alignment,bounds,shift,integer-divide-by-zero,signed-integer-overflow",
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-read-before-write=1",
 ]  # fmt: skip
-if platform.machine() == "x86_64":
+if os.uname().machine == "x86_64":
     COMMON += ["-mf16c", "-mfma"]
 
 
@@ -48,13 +49,14 @@ def run(command: list[str]) -> str:
 
 def compiled_ahead(flags: list[str], work: Path) -> Path:
     """The shim as a precompiled header for these flags."""
-    key = hashlib.sha256(repr([CXX, flags]).encode())
+    compiler = Path(shutil.which(CXX) or CXX).resolve()
+    key = hashlib.sha256(repr([str(compiler), compiler.stat().st_mtime, str(SHIM), flags]).encode())
     for header in sorted(SHIM.glob("*.h")):
         key.update(header.read_bytes())
     path = work / f"msl_{key.hexdigest()[:16]}.pch"
     if not path.exists():
         made = path.with_suffix(f".{os.getpid()}")
-        complaints = run([CXX, *flags, "-x", "c++-header", str(SHIM / "msl.h"), "-o", str(made)])
+        complaints = run([CXX, *flags, "-Xclang", "-fno-pch-timestamp", "-x", "c++-header", str(SHIM / "msl.h"), "-o", str(made)])
         if complaints:
             sys.exit(complaints)
         made.rename(path)  # at once: another process may be waiting for it
@@ -62,43 +64,47 @@ def compiled_ahead(flags: list[str], work: Path) -> Path:
 
 
 def rewritten(source: str, for_lint: bool, path: Path) -> list[str]:
+    """Writes the C++; returns what the rewriter finds wrong."""
     rewriter = Rewriter(source, for_lint)
     path.write_text(rewriter.run(), encoding="utf-8")
     return rewriter.errors
 
 
-def check(source: str, stem: Path, work: Path) -> list[str]:
-    path = Path(f"{stem}.lint.cpp")
-    errors = rewritten(source, True, path)
-    ahead = compiled_ahead([*COMMON, "-DMSL_LINT"], work)
-    return errors or lint.lint([CXX, *COMMON, "-include-pch", str(ahead)], str(path))
-
-
-def build(source: str, stem: Path, output: Path, work: Path) -> list[str]:
-    path, made = Path(f"{stem}.cpp"), Path(f"{stem}.o")
-    if rewritten(source, False, path):
-        return []  # check says so
+def build(source: Path, made: Path, output: Path, work: Path) -> list[str]:
     ahead = compiled_ahead([*COMMON, *CHECKED], work)
-    complaints = run([CXX, *COMMON, *CHECKED, "-include-pch", str(ahead), "-c", str(path), "-o", str(made)])
+    complaints = run([CXX, *COMMON, *CHECKED, "-include-pch", str(ahead), "-c", str(source), "-o", str(made)])
     complaints = complaints or run([CXX, "-shared", str(made), "-o", str(output), "-lm"])
-    return [complaints] if complaints else []
+    return [complaints.strip()] if complaints else []
+
+
+def lint_and_build(source: str, output: Path, work: Path, lint_only: bool) -> list[str]:
+    """Both at once. The lint's complaints are MSL's own, so they go first."""
+    linted, built, made = (Path(f"{output.with_suffix('')}{end}") for end in (".lint.cpp", ".cpp", ".o"))
+    try:
+        errors = rewritten(source, True, linted) or rewritten(source, False, built)
+        if errors:
+            return errors
+        ahead = compiled_ahead([*COMMON, "-DMSL_LINT"], work)
+        command = [CXX, *COMMON, *lint.FLAGS, "-include-pch", str(ahead), str(linted)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+            errors = [] if lint_only else build(built, made, output, work)
+            return lint.complaints(command, running) or errors
+    finally:
+        for path in (linted, built, made):
+            path.unlink(missing_ok=True)
 
 
 def main(argv: list[str]) -> int:
     lint_only = "--lint-only" in argv
     kernel, output, work = map(Path, [argument for argument in argv[1:] if argument != "--lint-only"])
     work.mkdir(parents=True, exist_ok=True)
-    stem = output.with_suffix("")
-    done = subprocess.run([CXX, *PREPROCESS, "-I", str(HERE / "metal_headers"), kernel.name], cwd=kernel.parent, capture_output=True, text=True)
+    # By its name alone, so that messages have no folder.
+    done = subprocess.run([CXX, *PREPROCESS, kernel.name], cwd=kernel.parent, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(done.stderr)
-    with ThreadPoolExecutor(2) as pool:
-        linted = pool.submit(check, done.stdout, stem, work)
-        built = pool.submit(list if lint_only else lambda: build(done.stdout, stem, output, work))
-        errors = linted.result() or built.result()
-    for path in (Path(f"{stem}.lint.cpp"), Path(f"{stem}.cpp"), Path(f"{stem}.o")):
-        path.unlink(missing_ok=True)
-    print("\n".join(errors), file=sys.stderr, end="\n" if errors else "")
+    errors = lint_and_build(done.stdout, output.resolve(), work.resolve(), lint_only)
+    if errors:
+        print("\n".join(errors), file=sys.stderr)
     return 1 if errors else 0
 
 

@@ -1,7 +1,6 @@
 """Tokens of preprocessed MSL, and walking among them."""
 
 import re
-from dataclasses import dataclass
 
 TOKEN = re.compile(
     r"""(?P<marker>^\#[^\n]*\n)"""  # of the preprocessor: # line "file"
@@ -17,12 +16,11 @@ OPENING = {"(", "[", "{"}
 CLOSING = {")", "]", "}"}
 
 
-@dataclass(slots=True)
 class Token:
-    kind: str
-    text: str
-    file: str
-    line: int
+    __slots__ = ("kind", "text", "file", "line")
+
+    def __init__(self, kind: str, text: str, file: str, line: int):
+        self.kind, self.text, self.file, self.line = kind, text, file, line
 
 
 def tokenize(source: str) -> list[Token]:

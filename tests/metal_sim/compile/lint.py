@@ -33,10 +33,21 @@ def is_struct_copy(block: list[str]) -> bool:
     return crosses and ("no matching constructor" in head or "no viable overloaded '='" in head)
 
 
+def in_kernel(block: list[str]) -> str:
+    """A complaint about the shim is one about the line of the kernel that led there, which a note names."""
+    head = block[0]
+    if not head.startswith("/"):
+        return head
+    note = next((line for line in block[1:] if ": note: " in line and not line.startswith("/")), None)
+    if note is None:
+        return head
+    return note.split(": note: ")[0] + ": error: " + head.split(": error: ")[-1]
+
+
 def errors_of(diagnostics: str) -> list[str]:
     found = []
     for block in blocks_of(diagnostics):
-        head = block[0]
+        head = in_kernel(block)
         if is_struct_copy(block):
             continue
         if ": warning: " in head:
@@ -47,10 +58,10 @@ def errors_of(diagnostics: str) -> list[str]:
     return found
 
 
-def lint(command: list[str], source: str) -> list[str]:
-    """command: the compiler with the flags every compilation has."""
-    done = subprocess.run([*command, *FLAGS, source], capture_output=True, text=True)
-    found = errors_of(done.stderr)
-    if done.returncode < 0 or (done.returncode != 0 and not blocks_of(done.stderr)):
-        found.append(f"error: the compiler failed: {done.stderr.strip()}")
+def complaints(command: list[str], done: subprocess.Popen) -> list[str]:
+    """Of a compiler started with FLAGS."""
+    diagnostics = done.communicate()[1]
+    found = errors_of(diagnostics)
+    if done.returncode != 0 and not blocks_of(diagnostics):
+        found.append(f"error: {command[0]} ended with {done.returncode}: {diagnostics.strip()}")
     return found

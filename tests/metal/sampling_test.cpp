@@ -143,6 +143,10 @@ TEST(MetalSampling, OddRowsAreTheCpus) {
   row[0] = -0.0f;
   row[5] = 0.0f;
   rows.add(row, {.temperature = 1, .top_k = 147, .seed = 9});
+  // Both cuts among equals: 99 of the first 100 are kept.
+  const std::vector<float> equal(300, 0.25f);
+  for (uint32_t i = 0; i < 8; ++i)
+    rows.add(equal, {.temperature = 1, .top_p = 0.985f, .top_k = 100, .seed = 10, .position = i});
   const BothDrawn both = draw_both(rows);
   EXPECT_EQ(both.cpu, both.metal);
 }

@@ -4,7 +4,8 @@
 // row in registers; grid (runs of kConvThreads channels, items of rows). Rows do not wait for each
 // other: the first item of a sequence reads the state and, when it is through, writes the new one,
 // so nobody else touches it. No threadgroup memory, no barriers.
-// Limit: bandwidth, 2 * sizeof(T) per element and (kTaps - 1) / kConvRows more for what items share.
+// Limit: bandwidth, 2 * sizeof(T) per element and (kTaps - 1) / kConvRows more for what items
+// share.
 #include "kernels/metal/state_blocks.msl"
 
 using namespace octavo::metal;

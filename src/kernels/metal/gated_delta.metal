@@ -1,12 +1,13 @@
 // gated_delta.metal - the gated delta rule, one token after the other in prefill as in decode.
 //
-// gated_delta: a simdgroup keeps kDeltaRows rows (value dimensions) of one head's state in registers
-// while it walks its sequence's rows; lanes run along the key dimension, kPerLane numbers each. Rows
-// of the state never meet, so simdgroups do not wait for each other: grid (slices of a head, heads,
-// sequences), kDeltaSimdgroups per threadgroup, no threadgroup memory, no barriers. Each simdgroup
-// norms q and k for itself: a few shuffles are cheaper than meeting at a barrier for every row, and
-// slices spread one sequence's prefill over the GPU. That is also why the norm of the output, which
-// needs all rows of a head, is a kernel of its own: gated_delta_norm, a simdgroup per row and head.
+// gated_delta: a simdgroup keeps kDeltaRows rows (value dimensions) of one head's state in
+// registers while it walks its sequence's rows; lanes run along the key dimension, kPerLane numbers
+// each. Rows of the state never meet, so simdgroups do not wait for each other: grid (slices of a
+// head, heads, sequences), kDeltaSimdgroups per threadgroup, no threadgroup memory, no barriers.
+// Each simdgroup norms q and k for itself: a few shuffles are cheaper than meeting at a barrier for
+// every row, and slices spread one sequence's prefill over the GPU. That is also why the norm of
+// the output, which needs all rows of a head, is a kernel of its own: gated_delta_norm, a simdgroup
+// per row and head.
 // The state's order in a block is [v_dim][k_dim].
 // Registers: kDeltaRows * kPerLane + 4 * kPerLane floats a lane (48 for k_dim 128).
 // Limit: decode, bandwidth: 8 bytes per number of state. Prefill: latency of the row's two trees.

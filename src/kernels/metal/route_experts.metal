@@ -40,8 +40,8 @@ inline void softmax(threadgroup float* numbers, int count, uint lane) {
   for (int i = lane; i < count; i += kSimdWidth) numbers[i] /= total;
 }
 
-// Which of the lane's numbers (bit i: number lane + 32 * i) are among the `wanted` largest; of equal
-// ones the lower index.
+// Which of the lane's numbers (bit i: number lane + 32 * i) are among the `wanted` largest; of
+// equal ones the lower index.
 inline uint pick_largest(const threadgroup float* numbers, int count, int wanted, uint lane) {
   uint taken = 0;
   float own_best = 0;

@@ -1,10 +1,10 @@
 // sample.metal - draws tokens: the likeliest, or by temperature, min_p, top_k and top_p.
 //
-// logit_maxima: a simdgroup per block of kLogitBlock logits finds its largest; grid (runs of blocks,
-// rows). sample_rows: a threadgroup of kSampleThreads per row. It reads whole blocks only where the
-// largest says that something in them counts: for the likeliest token one block, for a draw each
-// block once, for a cut the blocks that reach it, a few times. Nothing is sorted: a cut is found by
-// sums over 16 thresholds at a time.
+// logit_maxima: a simdgroup per block of kLogitBlock logits finds its largest; grid (runs of
+// blocks, rows). sample_rows: a threadgroup of kSampleThreads per row. It reads whole blocks only
+// where the largest says that something in them counts: for the likeliest token one block, for a
+// draw each block once, for a cut the blocks that reach it, a few times. Nothing is sorted: a cut
+// is found by sums over 16 thresholds at a time.
 // Memory: 3.2 KiB of threadgroup memory. Limit: bandwidth, 4 * vocab bytes (twice that for a draw);
 // one row's draw runs on one core.
 #include "kernels/metal/logit_row.msl"
@@ -74,7 +74,8 @@ inline Cut top_k_cut(LogitRow row, Weighing weighing, int top_k, int blocks, flo
     range.low = key_of(lightest);
     range.high = key_of(weighing.largest) + 1;
     range.above = 0;
-    range = narrow<Measure::kCount, false>(tops, weighing, all, target, range, kEvenRounds, space, me);
+    range = narrow<Measure::kCount, false>(tops, weighing, all, target, range, kEvenRounds, space,
+                                           me);
     lowest = of_key(range.low);
   }
   return find_cut<Measure::kCount>(row, weighing, all, target, lowest, sums, space, me);

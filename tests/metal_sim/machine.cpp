@@ -48,11 +48,6 @@ class SignalHandlers {
 
 }  // namespace
 
-Machine& machine() {
-  static Machine one;
-  return one;
-}
-
 bool Machine::Site::operator==(const Site& other) const {
   return line == other.line && flags == other.flags &&
          (operation == other.operation || std::strcmp(operation, other.operation) == 0) &&
@@ -70,6 +65,14 @@ Machine::Machine() : signal_stack_(64 << 10), fibers_(kMostThreads), simdgroups_
   if (stacks == MAP_FAILED) throw std::runtime_error("metal_sim: no memory for stacks");
   stacks_ = static_cast<std::byte*>(stacks);
   for (int i = 0; i < kMostThreads; ++i) mprotect(stack_of(i), kPage, PROT_NONE);
+}
+
+// Not all at one place of their pages: the tops, which are always in use, would share a few sets of
+// the cache.
+std::byte* Machine::stack_top(int thread) const {
+  constexpr int kSteps = 64;
+  constexpr size_t kStep = 7 * 64;
+  return stack_of(thread) + kStackBytes - static_cast<size_t>(thread % kSteps) * kStep;
 }
 
 Machine::~Machine() { munmap(stacks_, kMostThreads * kStackBytes); }
@@ -119,8 +122,7 @@ void Machine::run_group() {
   threadgroup_.start_group();
   for (int i = 0; i < thread_count_; ++i) {
     Fiber& fiber = fibers_[static_cast<size_t>(i)];
-    fiber.context =
-        fibers::make_fcontext(stack_of(i) + kStackBytes, kStackBytes - kPage, &Machine::fiber_main);
+    fiber.context = fibers::make_fcontext(stack_top(i), kStackBytes / 2, &Machine::fiber_main);
     fiber.state = State::kRunning;
     fiber.parity = 0;
   }

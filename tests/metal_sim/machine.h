@@ -147,7 +147,9 @@ class Machine {
     return stacks_ + static_cast<size_t>(thread) * kStackBytes;
   }
 
-  static constexpr size_t kStackBytes = 64 << 10;
+  std::byte* stack_top(int thread) const;
+
+  static constexpr size_t kStackBytes = 128 << 10;
 
   ThreadgroupMemory threadgroup_;
   RaceDetector races_;
@@ -170,6 +172,9 @@ class Machine {
   std::unique_ptr<Fault> fault_;
 };
 
-Machine& machine();
+inline Machine& machine() {
+  static Machine one;
+  return one;
+}
 
 }  // namespace octavo::metal_sim

@@ -170,6 +170,7 @@ SimulatedMetal::SimulatedMetal(MachineOptions options) : simulator_(options) {
 
 SimulatedMetal::~SimulatedMetal() {
   metal::set_simulator(nullptr);
+  mx::synchronize();  // launches that wait in MLX's queue know this object
   if (fault_) ADD_FAILURE() << *fault_;
 }
 

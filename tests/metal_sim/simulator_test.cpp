@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "kernels/norm.h"
+#include "kernels/primitive.h"
 #include "metal_sim/text_kernel.h"
 
 namespace octavo::metal_sim {
@@ -125,6 +126,14 @@ TEST(SimulatedMetal, TakesThePlaceOfTheCpuWhileItLives) {
   mx::array y = rms_norm(x, mx::ones({8}), 1e-5f);
   y.eval();
   EXPECT_EQ(launch_counts()["norm.cpu"], before["norm.cpu"] + 1);
+}
+
+TEST(SimulatedMetal, NewOutputsAreNaN) {
+  SimulatedMetal metal;
+  mx::array out({4}, mx::float16, nullptr, {});
+  allocate(out);
+  const auto* bits = reinterpret_cast<const uint16_t*>(out.data<mx::float16_t>());
+  EXPECT_THAT(std::vector<uint16_t>(bits, bits + 4), testing::Each(0xFFFF));
 }
 
 TEST(SimulatedMetal, AFaultIsKeptUntilItIsTaken) {

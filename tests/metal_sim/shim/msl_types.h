@@ -8,7 +8,7 @@ typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long ulong;
 
-inline half operator""h(long double value) { return (half)value; }
+inline constexpr half operator""h(long double value) { return (half)value; }
 inline bfloat operator"" bf(long double value) { return (bfloat)value; }
 
 #define MSL_VECTORS_OF(T)                             \

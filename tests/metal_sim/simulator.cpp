@@ -148,6 +148,7 @@ void MetalSimulator::run_text(const TextLaunch& launch) {
   const BoundMemory memory(launch, counts, run);
   try {
     add(counts, machine().run(run, options_));
+    counts.threadgroups += uint64_t{launch.groups.x} * launch.groups.y * launch.groups.z;
   } catch (const KernelFault& fault) {
     throw std::runtime_error(message_of(fault, launch, library));
   }

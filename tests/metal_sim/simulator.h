@@ -28,6 +28,7 @@ namespace octavo::metal_sim {
 // Of all launches of one kernel.
 struct KernelCounts {
   uint64_t launches = 0;
+  uint64_t threadgroups = 0;
   uint64_t threads = 0;
   uint64_t barriers = 0;         // of threadgroups
   uint64_t simd_operations = 0;  // of simdgroups: shuffles, matrix products, ...

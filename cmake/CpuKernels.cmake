@@ -6,7 +6,9 @@ function(octavo_isa_flags name)
 endfunction()
 
 # gcc 12 takes the deliberately undefined lanes of its own AVX-512 headers for our mistake.
-set(isa_common -O3 -fno-math-errno -fno-trapping-math -Wno-uninitialized -Wno-maybe-uninitialized
+set(OCTAVO_KERNEL_LEVEL -O3 CACHE STRING "How far the kernels are optimised")
+set(isa_common ${OCTAVO_KERNEL_LEVEL} -fno-math-errno -fno-trapping-math -Wno-uninitialized
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
   -Wno-ignored-attributes -Wno-unused-function)
 set(isa_avx2 ${isa_common} -mavx2 -mfma -mf16c)
 set(isa_avx512 ${isa_avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512)

@@ -1,6 +1,6 @@
 # What find_package gives in the preset macos-cross: the headers of this machine's packages, gathered by tools/cross_macos.sh in
-# OCTAVO_MACOS_HEADERS. They are the same for every system; their libraries are not, so those with a header-only form take it
-# and the symbols of the others stay undefined.
+# OCTAVO_MACOS_HEADERS. They are the same for every system; their libraries are not, so their symbols stay undefined. (fmt's and
+# spdlog's header-only forms would double the time of the build.)
 function(octavo_header_package target)
   if(TARGET ${target})
     return()
@@ -18,9 +18,9 @@ endfunction()
 macro(octavo_provide method name)
   set(octavo_found TRUE)
   if("${name}" STREQUAL "fmt")
-    octavo_header_package(fmt::fmt FMT_HEADER_ONLY)
+    octavo_header_package(fmt::fmt)
   elseif("${name}" STREQUAL "spdlog")
-    octavo_header_package(spdlog::spdlog FMT_HEADER_ONLY SPDLOG_FMT_EXTERNAL)
+    octavo_header_package(spdlog::spdlog SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL)
   elseif("${name}" STREQUAL "nlohmann_json")
     octavo_header_package(nlohmann_json::nlohmann_json)
   elseif("${name}" STREQUAL "CLI11")

@@ -22,6 +22,8 @@ PLATFORM_MACOS = 1
 OF_MLX = re.compile(r"3mlx4core|N3MTL|N2NS7Private")
 # Whose the other open symbols are, for people to read.
 OWNERS = (
+    ("fmt", re.compile(r"3fmt2v")),
+    ("spdlog", re.compile(r"6spdlog")),
     ("prometheus-cpp", re.compile(r"10prometheus")),
     ("the Rust library", re.compile(r"^_octavo_")),
     ("libedit", re.compile(r"^_(el_|history|tok_)")),

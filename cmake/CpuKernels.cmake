@@ -6,12 +6,13 @@ function(octavo_isa_flags name)
 endfunction()
 
 # Under a sanitizer optimising costs minutes per file and shows nothing more.
-set(isa_level -O3)
 if(OCTAVO_SANITIZE)
-  set(isa_level -O1)
+  set(OCTAVO_KERNEL_LEVEL -O1)
 endif()
+set(OCTAVO_KERNEL_LEVEL -O3 CACHE STRING "How far the kernels are optimised")
 # gcc 12 takes the deliberately undefined lanes of its own AVX-512 headers for our mistake.
-set(isa_common ${isa_level} -fno-math-errno -fno-trapping-math -Wno-uninitialized -Wno-maybe-uninitialized
+set(isa_common ${OCTAVO_KERNEL_LEVEL} -fno-math-errno -fno-trapping-math -Wno-uninitialized
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
   -Wno-ignored-attributes -Wno-unused-function)
 set(isa_avx2 ${isa_common} -mavx2 -mfma -mf16c)
 set(isa_avx512 ${isa_avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512)

@@ -21,6 +21,12 @@ if(NOT MLX_VERSION VERSION_EQUAL OCTAVO_MLX_VERSION)
 endif()
 message(STATUS "MLX ${MLX_VERSION} at ${MLX_ROOT}")
 
+# The macOS package names frameworks by the paths of the machine that built it. The dynamic library brings its own; what our
+# code calls of Metal's is in it too (tools/cross_macos.sh checks that).
+if(APPLE)
+  set_target_properties(mlx PROPERTIES INTERFACE_LINK_LIBRARIES "")
+endif()
+
 # Its headers are not ours to warn about.
 get_target_property(octavo_mlx_includes mlx INTERFACE_INCLUDE_DIRECTORIES)
 set_target_properties(mlx PROPERTIES

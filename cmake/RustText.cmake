@@ -2,6 +2,14 @@
 #
 # Cargo works in one folder for all presets (CARGO_TARGET_DIR, or build/rust), so that the crates are compiled once; each
 # build folder links its own copy of the library.
+set(OCTAVO_RUST_TARGET "" CACHE STRING
+  "Cargo's target when it is not this machine; none: no library, its symbols stay undefined")
+add_library(octavo_rust INTERFACE)
+target_include_directories(octavo_rust INTERFACE "${CMAKE_SOURCE_DIR}/rust/include")
+if(OCTAVO_RUST_TARGET STREQUAL "none")
+  return()
+endif()
+
 find_program(CARGO_PROGRAM cargo HINTS "$ENV{HOME}/.cargo/bin" REQUIRED)
 set(octavo_rust_target_dir "${CMAKE_SOURCE_DIR}/build/rust")
 if(DEFINED ENV{CARGO_TARGET_DIR})
@@ -9,21 +17,25 @@ if(DEFINED ENV{CARGO_TARGET_DIR})
     BASE_DIR "${CMAKE_SOURCE_DIR}")
 endif()
 set(octavo_rust_library "${CMAKE_BINARY_DIR}/liboctavo_rust.a")
+set(octavo_rust_profile_dir "${octavo_rust_target_dir}/release")
+set(octavo_rust_flags "")
+if(OCTAVO_RUST_TARGET)
+  set(octavo_rust_profile_dir "${octavo_rust_target_dir}/${OCTAVO_RUST_TARGET}/release")
+  set(octavo_rust_flags --target "${OCTAVO_RUST_TARGET}")
+endif()
 file(GLOB_RECURSE octavo_rust_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/rust/src/*.rs")
 
 add_custom_command(
   OUTPUT "${octavo_rust_library}"
   COMMAND "${CMAKE_COMMAND}" -E env "CARGO_TARGET_DIR=${octavo_rust_target_dir}"
-    "${CARGO_PROGRAM}" build --release --locked --quiet
+    "${CARGO_PROGRAM}" build --release --locked --quiet ${octavo_rust_flags}
     --manifest-path "${CMAKE_SOURCE_DIR}/rust/Cargo.toml"
-  COMMAND "${CMAKE_COMMAND}" -E copy "${octavo_rust_target_dir}/release/liboctavo_rust.a"
+  COMMAND "${CMAKE_COMMAND}" -E copy "${octavo_rust_profile_dir}/liboctavo_rust.a"
     "${octavo_rust_library}"
   DEPENDS ${octavo_rust_sources} "${CMAKE_SOURCE_DIR}/rust/Cargo.toml"
     "${CMAKE_SOURCE_DIR}/rust/Cargo.lock"
   COMMENT "Building the Rust library (cargo)" VERBATIM USES_TERMINAL)
 add_custom_target(octavo_rust_build DEPENDS "${octavo_rust_library}")
 
-add_library(octavo_rust INTERFACE)
 add_dependencies(octavo_rust octavo_rust_build)
-target_include_directories(octavo_rust INTERFACE "${CMAKE_SOURCE_DIR}/rust/include")
 target_link_libraries(octavo_rust INTERFACE "${octavo_rust_library}" ${CMAKE_DL_LIBS})

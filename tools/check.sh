@@ -62,6 +62,15 @@ shell_syntax() {
   for script in tools/*.sh tests/clients/*.sh .ci/run; do bash -n "$script"; done
 }
 
+# Lists of instances and workflows, which only a Mac uses.
+metal_instances() { .venv/bin/python tools/metal_instances.py check; }
+
+yaml_files() {
+  .venv/bin/python -c 'import yaml' 2>/dev/null || { echo "no pyyaml: not checked" && return; }
+  files '*.yml' '*.yaml' | tr '\n' '\0' |
+    xargs -0 .venv/bin/python -c 'import sys, yaml; [list(yaml.safe_load_all(open(name))) for name in sys.argv[1:]]'
+}
+
 now() { echo "${EPOCHREALTIME:-$(date +%s)}"; }  # the first is unknown to the bash of macOS
 
 failed=()
@@ -88,6 +97,8 @@ step "lone headers" headers
 step leftovers leftovers
 step "models table" models_table
 step "shell syntax" shell_syntax
+step "metal instances" metal_instances
+step yaml yaml_files
 if [ ${#failed[@]} -gt 0 ]; then
   printf 'check: FAILED: %s\n' "$(printf '%s, ' "${failed[@]}" | sed 's/, $//')"
   exit 1

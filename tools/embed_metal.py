@@ -111,6 +111,8 @@ def literal(text: str) -> str:
 def table_of(path: Path) -> tuple[str, list[str]]:
     """C++ for one file: its arrays, and its entries of the table."""
     text = with_includes(path, set())
+    if not text.isascii():
+        raise ValueError("only ASCII can be given to Metal's compiler through MLX")
     unit = path.stem
     constants = CONSTANT.findall(COMMENT.sub("", text))
     lines = [f"constexpr std::string_view {unit}_text =\n{literal(text)};"]

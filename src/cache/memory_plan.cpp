@@ -28,7 +28,20 @@ int context_that_fits(uint64_t bytes, const CachePlan& cache, int step_tokens) {
   return low;
 }
 
-uint64_t room_for_pages(const MemoryRequest& request, const MemoryPlan& plan) {
+// What the pages take at most when no layer's buffer is longer than `buffer_bytes`.
+uint64_t bytes_in_buffers(uint64_t buffer_bytes, const CachePlan& cache) {
+  return buffer_bytes / cache.page_bytes * cache.bytes_per_page_id();
+}
+
+// Why there is no more room, when it is the length of a buffer.
+std::string buffer_note(const MemoryRequest& request, const CachePlan& cache, uint64_t room) {
+  if (!request.buffer_bytes || bytes_in_buffers(*request.buffer_bytes, cache) > room) return "";
+  return fmt::format(" ({} buffers, none longer than the {} this device allows)", cache.slots,
+                     format_bytes(*request.buffer_bytes));
+}
+
+uint64_t room_for_pages(const MemoryRequest& request, const CachePlan& cache,
+                        const MemoryPlan& plan) {
   const uint64_t taken = plan.weights_bytes + plan.step_bytes + plan.reserve_bytes;
   if (taken >= plan.budget_bytes) {
     const double needed = static_cast<double>(taken) / static_cast<double>(plan.device_bytes);
@@ -42,11 +55,13 @@ uint64_t room_for_pages(const MemoryRequest& request, const MemoryPlan& plan) {
         format_bytes(taken), format_bytes(plan.budget_bytes), request.memory_fraction * 100,
         format_bytes(plan.device_bytes), advice));
   }
-  const uint64_t room = plan.budget_bytes - taken;
+  uint64_t room = plan.budget_bytes - taken;
+  if (request.buffer_bytes) room = std::min(room, bytes_in_buffers(*request.buffer_bytes, cache));
   if (request.kv_bytes && *request.kv_bytes > room) {
     throw SetupError(
-        fmt::format("--kv-memory {} does not fit: {} is left; use --kv-memory {}MiB or less",
-                    format_bytes(*request.kv_bytes), format_bytes(room), room >> 20));
+        fmt::format("--kv-memory {} does not fit: {} is left{}; use --kv-memory {}MiB or less",
+                    format_bytes(*request.kv_bytes), format_bytes(room),
+                    buffer_note(request, cache, room), room >> 20));
   }
   return request.kv_bytes.value_or(room);
 }
@@ -59,29 +74,31 @@ MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache) {
   }
   MemoryPlan plan;
   plan.device_bytes = request.device_bytes;
+  plan.device_note = request.device_note;
   plan.budget_bytes =
       static_cast<uint64_t>(static_cast<double>(request.device_bytes) * request.memory_fraction);
   plan.weights_bytes = request.weights_bytes;
   plan.step_bytes = request.step_bytes;
   plan.reserve_bytes = kReserveBytes;
 
-  const uint64_t room = room_for_pages(request, plan);
+  const uint64_t room = room_for_pages(request, cache, plan);
   const int fits = context_that_fits(room, cache, request.step_tokens);
   if (fits == 0) {
-    throw SetupError(fmt::format(
-        "{} left for pages, but one sequence needs at least {}: raise --kv-memory or "
-        "--memory-fraction, or "
-        "lower --block-size",
-        format_bytes(room), format_bytes(cache.groups.size() * cache.bytes_per_page_id())));
+    throw SetupError(
+        fmt::format("{} left for pages{}, but one sequence needs at least {}: raise --kv-memory or "
+                    "--memory-fraction, or "
+                    "lower --block-size",
+                    format_bytes(room), buffer_note(request, cache, room),
+                    format_bytes(cache.groups.size() * cache.bytes_per_page_id())));
   }
   if (request.max_model_len && *request.max_model_len > fits) {
     throw SetupError(fmt::format(
-        "--max-model-len {} needs {} of pages and {} is left; use --max-model-len {} or less",
+        "--max-model-len {} needs {} of pages and {} is left{}; use --max-model-len {} or less",
         *request.max_model_len,
         format_bytes(
             static_cast<uint64_t>(cache.pages_held(*request.max_model_len, request.step_tokens)) *
             cache.bytes_per_page_id()),
-        format_bytes(room), fits));
+        format_bytes(room), buffer_note(request, cache, room), fits));
   }
   plan.max_model_len = request.max_model_len.value_or(std::min(request.model_context, fits));
   const int64_t usual =
@@ -101,7 +118,7 @@ std::string MemoryPlan::table() const {
   auto row = [](const char* name, uint64_t bytes, const std::string& note) {
     return fmt::format("  {:<22}{:>10}  {}\n", name, format_bytes(bytes), note);
   };
-  return row("machine", device_bytes, "memory, or the cgroup's limit") +
+  return row("machine", device_bytes, device_note) +
          row("budget", budget_bytes, "--memory-fraction of it") +
          row("weights", weights_bytes, "") +
          row("steps", step_bytes, "activations and logits of the largest, and one queued ahead") +

@@ -10,8 +10,10 @@
 namespace octavo {
 
 struct MemoryRequest {
-  uint64_t device_bytes = 0;     // what the machine or the cgroup allows
-  double memory_fraction = 0.9;  // --memory-fraction
+  uint64_t device_bytes = 0;  // what the machine, the cgroup or the GPU allows
+  std::string device_note = "memory, or the cgroup's limit";
+  std::optional<uint64_t> buffer_bytes = {};  // the longest buffer of the device, if it has a limit
+  double memory_fraction = 0.9;               // --memory-fraction
   uint64_t weights_bytes = 0;
   uint64_t step_bytes = 0;                // peak of one largest step, and of one queued behind it
   int model_context = 0;                  // what the model was made for
@@ -26,6 +28,7 @@ struct MemoryRequest {
 
 struct MemoryPlan {
   uint64_t device_bytes = 0;
+  std::string device_note = {};
   uint64_t budget_bytes = 0;
   uint64_t weights_bytes = 0;
   uint64_t step_bytes = 0;

@@ -60,6 +60,23 @@ TEST(MemoryPlan, WhatDoesNotFitNamesTheFlagAndTheValueThatWorks) {
   EXPECT_EQ(plan_memory(request, small_cache()).kv_bytes, 2u << 20);
 }
 
+TEST(MemoryPlan, NoLayersBufferIsLongerThanTheDeviceAllows) {
+  MemoryRequest request = machine(1024);
+  request.buffer_bytes = (1 << 20) + 100;  // 64 pages of 16 KiB, and a part of one
+  EXPECT_EQ(plan_memory(request, small_cache()).max_model_len, 1024);
+  EXPECT_EQ(plan_memory(request, small_cache()).kv_bytes, 1u << 20);
+
+  request.max_model_len = 2048;
+  EXPECT_THAT(error_of(request), HasSubstr("1 buffers, none longer than the 1.00 MiB"));
+  EXPECT_THAT(error_of(request), HasSubstr("--max-model-len 1024"));
+
+  request.max_model_len = std::nullopt;
+  request.kv_bytes = 64 << 20;
+  EXPECT_THAT(error_of(request), HasSubstr("--kv-memory 1MiB"));
+  request.buffer_bytes = 1ull << 30;
+  EXPECT_EQ(plan_memory(request, small_cache()).kv_bytes, 64u << 20);
+}
+
 TEST(MemoryPlan, AModelLargerThanTheBudgetSaysWhatWouldHelp) {
   MemoryRequest request = machine(1024);
   request.weights_bytes = 500 << 20;

@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/model_flags.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/device.h"
 #include "llm/model_text.h"
 #include "models/tensor_check.h"
 
@@ -123,6 +124,16 @@ void print_cpu() {
              threads, threads == 1 ? "" : "s");
 }
 
+// What computes, and what is known of it.
+void print_device(const DeviceFacts& device, DType dtype) {
+  if (device.kind == DeviceKind::kMetal) {
+    fmt::print("metal: {}\n", describe(device));
+    if (const auto advice = dtype_advice(device, dtype)) fmt::print("advice: {}\n", *advice);
+  }
+  print_cpu();
+  fmt::print("bits: {}\n", invariance_note(device.kind));
+}
+
 void run(const ModelFlags& flags) {
   EngineOptions options = flags.engine_options();
   options.pooling.runner = RunnerKind::kAuto;
@@ -131,7 +142,7 @@ void run(const ModelFlags& flags) {
   const ModelDescription model = check_support(checkpoint, options);
   print_model(model);
   print_cache(model, options);
-  print_cpu();
+  print_device(device_facts(), model.dtype);
   fmt::print("Memory plan on this machine for up to {} sequences at once\n{}", options.max_num_seqs,
              plan_engine_memory(model, options).table());
 }

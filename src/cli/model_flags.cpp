@@ -5,6 +5,7 @@
 #include "base/compute_pool.h"
 #include "base/units.h"
 #include "cli/progress_bar.h"
+#include "kernels/device.h"
 
 namespace octavo {
 
@@ -12,6 +13,12 @@ void ModelFlags::add_to(CLI::App& command) {
   command.add_option("MODEL", model, "A .gguf file, or a folder with config.json and safetensors")
       ->required();
   const std::string group = "Model and memory";
+  command
+      .add_option("--device", device,
+                  "What computes: auto (the GPU of a Mac, else the CPU), cpu or metal")
+      ->check(CLI::IsMember({"auto", "cpu", "metal"}))
+      ->capture_default_str()
+      ->group(group);
   command
       .add_option("--dtype", dtype,
                   "Compute and KV type: auto (the checkpoint's own; GGUF: bfloat16), float32, "
@@ -40,6 +47,11 @@ void ModelFlags::add_to(CLI::App& command) {
       .add_option("--memory-fraction", memory_fraction,
                   "Share of this machine's memory octavo may use")
       ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--wired-limit", wired_limit,
+                  "On Metal: keep up to this much memory from being paged out, like 20GiB. Off by "
+                  "default: with many requests at once it has brought whole machines down")
       ->group(group);
   command.add_option("--block-size", block_size, "Tokens per KV page, a multiple of 8")
       ->capture_default_str()
@@ -78,6 +90,7 @@ void ModelFlags::add_batch_flags_to(CLI::App& command) {
 }
 
 EngineOptions ModelFlags::engine_options() const {
+  use_device(device);
   set_compute_options({.threads = threads, .pinned = pin_threads});
   EngineOptions options;
   if (dtype != "auto") options.dtype = parse_dtype(dtype, "--dtype");
@@ -86,6 +99,7 @@ EngineOptions ModelFlags::engine_options() const {
   if (max_model_len > 0) options.max_model_len = max_model_len;
   if (!kv_memory.empty()) options.kv_bytes = parse_bytes(kv_memory, "--kv-memory");
   options.memory_fraction = memory_fraction;
+  if (!wired_limit.empty()) options.wired_bytes = parse_bytes(wired_limit, "--wired-limit");
   options.max_num_batched_tokens = max_num_batched_tokens;
   options.max_num_seqs = max_num_seqs;
   if (scheduling_policy == "priority") options.scheduling_policy = SchedulingPolicy::kPriority;

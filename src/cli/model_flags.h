@@ -11,12 +11,14 @@ namespace octavo {
 
 struct ModelFlags {
   std::string model;
+  std::string device = "auto";
   std::string dtype = "auto";
   std::string kv_cache_dtype = "auto";
   int block_size = 32;
   int max_model_len = 0;  // 0: the largest that fits
   std::string kv_memory;
   double memory_fraction = 0.9;
+  std::string wired_limit;
   int max_num_batched_tokens = 512;
   int max_num_seqs = 64;
   std::string scheduling_policy = "fcfs";

@@ -14,6 +14,7 @@
 #include "cli/serve_flags.h"
 #include "cli/served_model.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/device.h"
 #include "server/server.h"
 
 namespace octavo {
@@ -41,6 +42,16 @@ void print_curl(const std::string& url, const Example& example, bool key) {
              example.body);
 }
 
+void print_device(const DeviceFacts& device, DType dtype) {
+  if (device.kind == DeviceKind::kCpu) {
+    row("device",
+        fmt::format("CPU, {}, {} threads", name_of(cpu::active_isa()), compute_pool().threads()));
+    return;
+  }
+  row("device", describe(device));
+  if (const auto advice = dtype_advice(device, dtype)) row("advice", *advice);
+}
+
 void print_summary(const Llm& llm, const server::ServedModel& served, const ServeFlags& flags,
                    const std::string& url, double seconds) {
   const ModelDescription& model = llm.engine().model();
@@ -52,8 +63,7 @@ void print_summary(const Llm& llm, const server::ServedModel& served, const Serv
       fmt::format("{}{}", name_of(model.dtype),
                   model.quantization.empty() ? "" : ", weights " + model.quantization));
   if (model.pooling) row("embeds", model.pooling->describe());
-  row("device",
-      fmt::format("CPU, {}, {} threads", name_of(cpu::active_isa()), compute_pool().threads()));
+  print_device(device_facts(), model.dtype);
   row("context",
       fmt::format("{} tokens; up to {} sequences at once, {} may be open", served.max_model_len,
                   served.max_num_seqs, flags.server.max_open_requests));

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/sha256.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/device.h"
 
 namespace octavo {
 namespace {
@@ -62,7 +63,11 @@ void append_sample(const fs::path& path, std::string& out) {
 }
 
 std::string fingerprint_of(const ServeFlags& flags, const Llm& llm) {
-  std::string facts = fmt::format("{} {} {} {}\n", OCTAVO_VERSION, cpu::name_of(cpu::active_isa()),
+  const DeviceFacts device = device_facts();
+  const std::string computes = device.kind == DeviceKind::kMetal
+                                   ? device.architecture
+                                   : std::string(cpu::name_of(cpu::active_isa()));
+  std::string facts = fmt::format("{} {} {} {}\n", OCTAVO_VERSION, computes,
                                   name_of(llm.engine().model().dtype), flags.model.kv_cache_dtype);
   // Its files stand in folders of their own.
   if (const auto& pooling = llm.engine().model().pooling) facts += pooling->describe() + "\n";

@@ -12,6 +12,8 @@
 #include "base/system_memory.h"
 #include "engine/engine_loop.h"
 #include "engine/runner.h"
+#include "kernels/device.h"
+#include "kernels/device_buffer.h"
 
 namespace octavo {
 namespace {
@@ -61,9 +63,12 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
     throw SetupError("--max-num-batched-tokens: must be at least 1");
   }
   if (options.max_num_seqs < 1) throw SetupError("--max-num-seqs: must be at least 1");
+  const DeviceFacts device = device_facts();
+  if (options.wired_bytes) check_wired_limit(device, *options.wired_bytes);
+  const bool on_gpu = device.kind == DeviceKind::kMetal;
   const int logit_rows = std::min(options.max_num_batched_tokens, kLogitRows);
-  const MemoryRequest request{
-      .device_bytes = usable_memory_bytes(),
+  MemoryRequest request{
+      .device_bytes = device_memory(device, usable_memory_bytes()),
       .memory_fraction = options.memory_fraction,
       .weights_bytes = model.weights_bytes,
       .step_bytes = step_bytes(model, options.max_num_batched_tokens, logit_rows) +
@@ -75,6 +80,10 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
       .usual_sequences = std::min(options.max_num_seqs, kUsualSequences),
       .usual_tokens = kUsualTokens,
   };
+  if (on_gpu) {
+    request.device_note = "of it Metal recommends to use at most this";
+    request.buffer_bytes = device.buffer_bytes;
+  }
   return plan_memory(request, plan_engine_cache(model, options));
 }
 
@@ -91,11 +100,18 @@ struct Engine::Loaded {
         prefixes(kv.plan(), pool),
         scheduler(scheduler_options(options, description, plan), prefixes),
         loop({.max_open_requests = options.max_open_requests}, prefixes, scheduler, runner) {
+    if (options.wired_bytes) wire_memory(*options.wired_bytes);
     if (options.touch_pages) kv.touch();
-    // Weights and pages are ours and not counted by MLX; what it allocates is the step. It queues
-    // no further while it holds more than this (see step_bytes).
-    mx::set_memory_limit((plan.step_bytes - bytes_ahead(description, options)) / 2);
+    // Weights and pages are ours; what MLX allocates is the step. It queues no further while it
+    // holds more than this (see step_bytes).
+    mx::set_memory_limit(counted_bytes() +
+                         (plan.step_bytes - bytes_ahead(description, options)) / 2);
     mx::set_cache_limit(plan.step_bytes);
+  }
+
+  // What MLX counts beside steps.
+  uint64_t counted_bytes() const {
+    return kMlxCountsDeviceBuffers ? source.loaded_bytes() + plan.kv_bytes : 0;
   }
 
   ModelDescription description;
@@ -156,7 +172,10 @@ Engine::~Engine() = default;
 const ModelDescription& Engine::model() const { return thread_->loaded().description; }
 const MemoryPlan& Engine::memory() const { return thread_->loaded().plan; }
 uint64_t Engine::weights_bytes() const { return thread_->loaded().source.loaded_bytes(); }
-uint64_t Engine::step_peak_bytes() const { return mx::get_peak_memory(); }
+uint64_t Engine::step_peak_bytes() const {
+  const uint64_t peak = mx::get_peak_memory();
+  return peak - std::min(peak, thread_->loaded().counted_bytes());
+}
 
 RequestId Engine::submit(Request request, UpdateSink sink) {
   return thread_->loaded().loop.submit(std::move(request), std::move(sink));

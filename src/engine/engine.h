@@ -19,14 +19,15 @@
 namespace octavo {
 
 struct EngineOptions {
-  std::optional<DType> dtype = {};        // --dtype; default: the checkpoint's own
-  KvFormat kv_format = KvFormat::kPlain;  // --kv-cache-dtype
-  int block_tokens = 32;                  // --block-size
-  std::optional<int> max_model_len = {};  // --max-model-len
-  std::optional<uint64_t> kv_bytes = {};  // --kv-memory
-  double memory_fraction = 0.9;           // --memory-fraction
-  int max_num_seqs = 64;                  // --max-num-seqs: sequences of the largest step
-  int max_num_batched_tokens = 512;       // --max-num-batched-tokens: rows of the largest step
+  std::optional<DType> dtype = {};           // --dtype; default: the checkpoint's own
+  KvFormat kv_format = KvFormat::kPlain;     // --kv-cache-dtype
+  int block_tokens = 32;                     // --block-size
+  std::optional<int> max_model_len = {};     // --max-model-len
+  std::optional<uint64_t> kv_bytes = {};     // --kv-memory
+  double memory_fraction = 0.9;              // --memory-fraction
+  std::optional<uint64_t> wired_bytes = {};  // --wired-limit; default: nothing is wired
+  int max_num_seqs = 64;                     // --max-num-seqs: sequences of the largest step
+  int max_num_batched_tokens = 512;          // --max-num-batched-tokens: rows of the largest step
   SchedulingPolicy scheduling_policy = SchedulingPolicy::kFcfs;  // --scheduling-policy
   bool enable_prefix_caching = true;                             // --enable-prefix-caching
   PoolingOptions pooling = {};  // --runner, --pooler-config, --hf-overrides

@@ -156,6 +156,8 @@ void EngineLoop::step() {
     if (batch && !queue_first) start(*batch);
   } catch (const std::exception& error) {
     recover(error.what());
+  } catch (...) {
+    recover("the device failed");  // Metal's own exceptions are Objective-C's
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
 #include <utility>
 
 #include "base/compute_pool.h"
@@ -24,10 +25,19 @@ size_t bytes_of(const mx::Shape& shape, mx::Dtype dtype) {
 
 #ifdef __APPLE__
 
-// Metal kernels need memory from MLX's allocator, which is page-aligned there already.
+// Metal kernels need memory from MLX's allocator, which is page-aligned there already. Given back
+// by a function of ours it counts as foreign, and MLX donates no foreign memory.
 mx::array make_device_buffer(mx::Shape shape, mx::Dtype dtype) {
   const size_t bytes = bytes_of(shape, dtype);
-  return mx::array(mx::allocator::malloc(bytes), std::move(shape), dtype);
+  mx::allocator::Allocator& allocator = mx::allocator::allocator();
+  try {
+    const mx::allocator::Buffer buffer = allocator.malloc(bytes);
+    auto give_back = [&allocator](mx::allocator::Buffer memory) { allocator.free(memory); };
+    return mx::array(mx::allocator::Data(buffer, std::move(give_back)), std::move(shape), dtype);
+  } catch (const std::runtime_error& error) {
+    throw SetupError(fmt::format("cannot reserve {} of memory for weights or pages: {}",
+                                 format_bytes(bytes), error.what()));
+  }
 }
 
 #else

@@ -8,8 +8,16 @@
 
 namespace octavo {
 
-// An uninitialised array whose memory is page-aligned, never moves, is never donated to another
-// operation and is not counted by MLX's memory limit. On the CPU its pages become resident when
+// Whether MLX's memory limit and peak count arrays of make_device_buffer: its Metal allocator,
+// which a Mac's CPU device uses too, does.
+#ifdef __APPLE__
+inline constexpr bool kMlxCountsDeviceBuffers = true;
+#else
+inline constexpr bool kMlxCountsDeviceBuffers = false;
+#endif
+
+// An uninitialised array whose memory is page-aligned, never moves and is never donated to another
+// operation. On the CPU its pages become resident when
 // touched. Throws SetupError when the machine has no room.
 mx::array make_device_buffer(mx::Shape shape, mx::Dtype dtype);
 

@@ -77,6 +77,8 @@ BAD_CALLS = {
     "unreadable size": (["info", "MODEL", "--kv-memory", "lots"], "4GiB"),
     "block size": (["info", "MODEL", "--block-size", "12"], "multiple of 8"),
     "dtype": (["info", "MODEL", "--dtype", "int8"], "bfloat16"),
+    "unknown device": (["info", "MODEL", "--device", "tpu"], "--device"),
+    "wired without Metal": (["info", "MODEL", "--device", "cpu", "--wired-limit", "1GiB"], "--wired-limit"),
     "memory fraction": (["info", "MODEL", "--memory-fraction", "1.5"], "--memory-fraction"),
     "negative temperature": (["generate", "MODEL", "-p", "x", "--temperature", "-1"], "temperature"),
     "top_p of zero": (["generate", "MODEL", "-p", "x", "--top-p", "0"], "top_p"),

@@ -125,7 +125,7 @@ int64_t index_at(double uniform, std::span<const float> weights, std::span<const
     left -= static_cast<double>(sums[block]);
   }
   const size_t begin = heavy * kLogitBlock;
-  const size_t end = std::min(begin + kLogitBlock, weights.size());
+  const size_t end = std::min<size_t>(begin + kLogitBlock, weights.size());
   size_t found = begin;
   for (size_t i = begin; i < end; ++i) {
     if (weights[i] <= 0) continue;

@@ -1,6 +1,8 @@
 // On macOS: launches go through MLX's own command encoder, on its queue.
+#include <fmt/format.h>
 #include <mlx/backend/metal/device.h>
 
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -21,7 +23,8 @@ MTL::DataType data_type(std::string_view type) {
   return MTL::DataTypeFloat;
 }
 
-// Compiled by the first launch that needs it, and kept by MLX.
+// Compiled by the first launch that needs it, and kept by MLX. Its default options are what we
+// want: safe math; functions that must not be the fast ones are called as precise:: in the kernels.
 MTL::ComputePipelineState* pipeline(mx::metal::Device& device, const Launch& launch) {
   const KernelSource& kernel = launch.kernel();
   const std::string instance = instance_name(kernel.name, launch.types());
@@ -52,10 +55,25 @@ void set_argument(mx::metal::CommandEncoder& encoder, const Argument& argument, 
     case ParameterKind::kBytes:
       encoder.set_bytes(argument.bytes.data(), static_cast<int>(argument.bytes.size()), index);
       return;
-    case ParameterKind::kThreadgroup:
-      encoder.set_threadgroup_memory_length(argument.threadgroup_bytes, index);
+    case ParameterKind::kThreadgroup: {
+      constexpr size_t kUnit = 16;  // Metal takes multiples of it
+      encoder.set_threadgroup_memory_length(
+          (argument.threadgroup_bytes + kUnit - 1) / kUnit * kUnit, index);
       return;
+    }
   }
+}
+
+// A kernel that needs many registers runs in smaller threadgroups than the 1024 of Launch::check,
+// and only the compiled pipeline knows. Without its validation layer Metal drops a larger launch
+// and says nothing.
+void check_threads(const Launch& launch, MTL::ComputePipelineState* pipeline) {
+  const Size3 threads = launch.threads();
+  const uint64_t wanted = uint64_t{threads.x} * threads.y * threads.z;
+  const uint64_t most = pipeline->maxTotalThreadsPerThreadgroup();
+  if (wanted <= most) return;
+  throw std::runtime_error(fmt::format("metal kernel {}: threadgroups of {} on a GPU that takes {}",
+                                       launch.pipeline_name(), wanted, most));
 }
 
 MTL::Size size_of(Size3 size) { return MTL::Size(size.x, size.y, size.z); }
@@ -76,8 +94,10 @@ mx::array Encoder::temporary(mx::Shape shape, mx::Dtype dtype) {
 void Encoder::run(const Launch& launch) {
   launch.check();
   count_launch((std::string(launch.kernel().name) + ".metal").c_str());
+  MTL::ComputePipelineState* compiled = pipeline(mx::metal::device(stream_.device), launch);
+  check_threads(launch, compiled);
   mx::metal::CommandEncoder& encoder = mx::metal::get_command_encoder(stream_);
-  encoder.set_compute_pipeline_state(pipeline(mx::metal::device(stream_.device), launch));
+  encoder.set_compute_pipeline_state(compiled);
   for (size_t i = 0; i < launch.arguments().size(); ++i)
     set_argument(encoder, launch.arguments()[i], launch.kernel().parameters[i].index);
   encoder.dispatch_threadgroups(size_of(launch.groups()), size_of(launch.threads()));

@@ -14,6 +14,8 @@ namespace {
 
 constexpr uint32_t kMostThreads = 1024;             // of a threadgroup, on every Apple GPU
 constexpr size_t kMostThreadgroupBytes = 32 << 10;  // likewise
+constexpr size_t kMostBytes = 4096;                 // of a struct: setBytes takes no more
+constexpr int kBuffers = 31;                        // of a kernel
 
 // What MSL calls an array's elements.
 std::string_view element_type(const mx::array& array) {
@@ -118,6 +120,9 @@ void Launch::check() const {
     const Parameter& wanted = kernel_->parameters[i];
     require(given.name == wanted.name && given.kind == wanted.kind, *this,
             fmt::format("argument {} is {}, the signature has {}", i, given.name, wanted.name));
+    require(0 <= wanted.index && wanted.index < kBuffers, *this,
+            fmt::format("{} has index {}", given.name, wanted.index));
+    require(given.bytes.size() <= kMostBytes, *this, fmt::format("{} is too large", given.name));
     threadgroup_bytes += given.threadgroup_bytes;
     if (given.kind == ParameterKind::kBytes || given.kind == ParameterKind::kThreadgroup) continue;
     require(given.array || wanted.optional, *this, fmt::format("{} is missing", given.name));

@@ -1,0 +1,39 @@
+# Builds octavo from a clone, for Homebrew on Apple silicon. Homebrew takes formulas from taps only:
+#   brew tap-new local/octavo
+#   cp deploy/homebrew/octavo.rb "$(brew --repository local/octavo)/Formula/"
+#   HOMEBREW_OCTAVO_GIT="file://$PWD" brew install --HEAD local/octavo/octavo
+class Octavo < Formula
+  desc "LLM server on MLX whose answers do not depend on who else is asking"
+  license "Apache-2.0"
+  head ENV.fetch("HOMEBREW_OCTAVO_GIT", "file://#{Dir.pwd}"), using: :git, branch: ENV.fetch("HOMEBREW_OCTAVO_BRANCH", "main")
+
+  depends_on "cli11" => :build
+  depends_on "cmake" => :build
+  depends_on "ninja" => :build
+  depends_on "nlohmann-json" => :build
+  depends_on "pkgconf" => :build
+  depends_on "rust" => :build
+  depends_on arch: :arm64
+  depends_on "boost"
+  depends_on "fmt"
+  depends_on "libedit"
+  depends_on macos: :sonoma
+  depends_on "mlx"
+  depends_on "prometheus-cpp"
+  depends_on "spdlog"
+
+  def install
+    pinned = (buildpath/"cmake/mlx_version.txt").read.strip
+    found = Formula["mlx"].version.to_s
+    odie "octavo is built against mlx #{pinned}, Homebrew has #{found}: build with tools/bootstrap.sh instead" if found != pinned
+
+    args = ["-G", "Ninja", "-DMLX_ROOT=#{Formula["mlx"].opt_prefix}", "-DOCTAVO_TESTS=OFF", "-DOCTAVO_BENCH_ONEDNN=OFF"]
+    system "cmake", "-S", ".", "-B", "build", *args, *std_cmake_args
+    system "cmake", "--build", "build", "--target", "octavo"
+    bin.install "build/src/cli/octavo"
+  end
+
+  test do
+    assert_match "octavo", shell_output("#{bin}/octavo --version")
+  end
+end

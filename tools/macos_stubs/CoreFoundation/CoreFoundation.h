@@ -1,0 +1,8 @@
+// The names of Apple's CoreFoundation that metal-cpp mentions. For the cross build, which has no SDK.
+#pragma once
+
+typedef long CFIndex;
+typedef double CFTimeInterval;
+typedef unsigned long CFTypeID;
+typedef const void* CFTypeRef;
+typedef const struct OctavoCFString* CFStringRef;

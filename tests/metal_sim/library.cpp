@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <link.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -89,17 +88,16 @@ void write_at_once(const fs::path& path, const std::string& text) {
   fs::rename(made, path);
 }
 
-// Another copy in memory each time: initialisers, which read the function constants, run once for
-// each.
-void* open_copy(const fs::path& library) {
-  const std::string code = read_file(library);
-  const int file = memfd_create(library.stem().c_str(), MFD_CLOEXEC);
-  if (file < 0 || write(file, code.data(), code.size()) != static_cast<ssize_t>(code.size()))
-    throw std::runtime_error("metal_sim: cannot copy " + library.string());
-  void* handle = dlopen(fmt::format("/proc/self/fd/{}", file).c_str(), RTLD_NOW | RTLD_LOCAL);
-  // The file stays open: another one under its number would be taken for the same library.
-  if (handle == nullptr) throw std::runtime_error(fmt::format("metal_sim: {}", dlerror()));
-  return handle;
+// A copy each time, which the loader takes for another library: initialisers, which read the
+// function constants, run once for each.
+void open_copy(const fs::path& library) {
+  static int copies = 0;
+  const fs::path copy = library.parent_path() / fmt::format("copy_{}_{}.so", getpid(), copies++);
+  fs::copy_file(library, copy, fs::copy_options::overwrite_existing);
+  const void* handle = dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const std::string complaint = handle == nullptr ? dlerror() : "";
+  fs::remove(copy);
+  if (handle == nullptr) throw std::runtime_error("metal_sim: " + complaint);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "kernels/cpu/sample.h"
 #include "kernels/kernel_path.h"
 #include "kernels/metal/sample.h"
+#include "kernels/metal/simulator.h"
 #include "kernels/primitive.h"
 
 namespace octavo {
@@ -79,6 +80,21 @@ void for_each_row(int64_t rows, const Body& body) {
   });
 }
 
+// Rules, logprobs and hashes are the CPU's: they look at a history, or at all of a row, in ways
+// that a GPU is no better at, and its memory is the GPU's too. Other rows are drawn where the
+// logits are. Only what the row's own request asks for decides, so that no neighbour does.
+bool is_drawn_on_device(const RowSampling& row) {
+  return row.rules == nullptr && row.logprobs < 0 && !row.hash_logits;
+}
+
+// Which rows of a batch a primitive draws.
+struct RowShare {
+  bool on_device = true;  // those that can be
+  bool on_cpu = true;     // and the rest
+
+  bool has(const RowSampling& row) const { return is_drawn_on_device(row) ? on_device : on_cpu; }
+};
+
 struct SampleJob {
   std::shared_ptr<const std::vector<RowSampling>> rows;
   Logits logits;
@@ -86,9 +102,11 @@ struct SampleJob {
   int32_t* tokens = nullptr;
   LogprobsOut logprobs;
   uint64_t* hashes = nullptr;  // null: not asked for
+  RowShare share;
 
   void run(int64_t row) const {
     const RowSampling& sampling = (*rows)[static_cast<size_t>(row)];
+    if (!share.has(sampling)) return leave_out(row);
     const std::span<const float> of_row = logits.row(row);
     tokens[row] = cpu::sample_row(of_row, sampling, previous);
     if (logprobs.values != nullptr) {
@@ -100,30 +118,36 @@ struct SampleJob {
     }
     if (hashes != nullptr) hashes[row] = sampling.hash_logits ? xxh64(std::as_bytes(of_row)) : 0;
   }
+
+ private:
+  void leave_out(int64_t row) const {
+    tokens[row] = 0;
+    if (logprobs.values != nullptr) cpu::write_no_logprobs(logprobs.row(row));
+    if (hashes != nullptr) hashes[row] = 0;
+  }
 };
 
-// Rules, logprobs and hashes are the CPU's: they look at a history, or at all of a row, in ways
-// that a GPU is no better at, and its memory is the GPU's too.
-bool drawn_on_device(std::span<const RowSampling> rows, int vocab) {
-  return vocab <= metal::kMostLogits && std::ranges::none_of(rows, [](const RowSampling& row) {
-           return row.rules != nullptr || row.logprobs >= 0 || row.hash_logits;
-         });
-}
 mx::Stream cpu_stream() { return mx::default_stream(mx::Device::cpu); }
 
 // inputs: logits, then the previous step's tokens if there are any. outputs: tokens, then logprobs
 // and hashes if a row asks.
 class Sample : public KernelPrimitive {
  public:
-  Sample(mx::Stream stream, std::vector<RowSampling> rows, bool logprobs, bool hashes)
+  Sample(mx::Stream stream, std::shared_ptr<const std::vector<RowSampling>> rows, RowShare share,
+         bool logprobs, bool hashes)
       : KernelPrimitive(stream),
-        rows_(std::make_shared<const std::vector<RowSampling>>(std::move(rows))),
+        rows_(std::move(rows)),
+        share_(share),
         logprobs_(logprobs),
         hashes_(hashes) {}
 
   void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("sample.cpu");
-    SampleJob job{.rows = rows_, .logits = logits_of(inputs[0]), .previous = {}, .logprobs = {}};
+    SampleJob job{.rows = rows_,
+                  .logits = logits_of(inputs[0]),
+                  .previous = {},
+                  .logprobs = {},
+                  .share = share_};
     if (inputs.size() > 1) {
       require_contiguous(inputs[1]);
       job.previous = {inputs[1].data<int32_t>(), inputs[1].size()};
@@ -143,15 +167,18 @@ class Sample : public KernelPrimitive {
   // leave it there.
   void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
                  metal::Encoder& encoder) override {
-    if (!drawn_on_device(*rows_, inputs[0].shape(1))) return run_cpu(inputs, outputs);
+    if (share_.on_cpu) return run_cpu(inputs, outputs);
     require_contiguous(inputs[0]);
     allocate(outputs[0]);
-    metal::sample(inputs[0], *rows_, outputs[0], encoder);
+    std::vector<bool> drawn;
+    for (const RowSampling& row : *rows_) drawn.push_back(share_.has(row));
+    metal::sample(inputs[0], *rows_, drawn, outputs[0], encoder);
   }
   const char* name() const override { return "Sample"; }
 
  private:
   std::shared_ptr<const std::vector<RowSampling>> rows_;
+  RowShare share_;
   bool logprobs_;
   bool hashes_;
 };
@@ -223,6 +250,43 @@ Logprobs logprobs_at(const std::vector<mx::array>& outputs, size_t first) {
   return {.values = outputs[first], .ids = outputs[first + 1], .ranks = outputs[first + 2]};
 }
 
+// Whether kernels go Metal's way, on a Mac or in the simulator.
+bool has_metal() {
+  return mx::default_device() == mx::Device::gpu || metal::simulator() != nullptr;
+}
+
+// A batch to draw from, as primitives share it.
+struct Draws {
+  const mx::array& logits;
+  std::shared_ptr<const std::vector<RowSampling>> rows;
+  const std::optional<mx::array>& previous;
+
+  // logprobs: the most that a row asks for, -1: none.
+  Drawn make(RowShare share, mx::Stream stream, int logprobs, bool hashed) const {
+    const bool with_logprobs = logprobs >= 0;
+    Outputs made;
+    made.add({logits.shape(0)}, mx::int32);
+    if (with_logprobs) made.add_logprobs(logits.shape(0), logprobs);
+    if (hashed) made.add({logits.shape(0)}, mx::uint64);
+    std::vector<mx::array> inputs = {logits};
+    if (previous) inputs.push_back(*previous);
+    const auto outputs = mx::array::make_arrays(
+        std::move(made.shapes), made.dtypes,
+        std::make_shared<Sample>(stream, rows, share, with_logprobs, hashed), inputs);
+    return {.tokens = outputs[0],
+            .logprobs = with_logprobs ? std::optional(logprobs_at(outputs, 1)) : std::nullopt,
+            .hashes = hashed ? std::optional(outputs.back()) : std::nullopt};
+  }
+
+  // [R] int32: the row itself if the CPU draws it, else -1.
+  mx::array cpu_rows() const {
+    std::vector<int> sources;
+    for (size_t i = 0; i < rows->size(); ++i)
+      sources.push_back(is_drawn_on_device((*rows)[i]) ? -1 : static_cast<int>(i));
+    return mx::array(sources.begin(), {static_cast<int>(sources.size())}, mx::int32);
+  }
+};
+
 }  // namespace
 
 Drawn sample(const mx::array& logits, std::vector<RowSampling> rows,
@@ -237,21 +301,16 @@ Drawn sample(const mx::array& logits, std::vector<RowSampling> rows,
     count = std::max(count, row.logprobs);
     hashed = hashed || row.hash_logits;
   }
-  const bool with_logprobs = count >= 0;
-  Outputs made;
-  made.add({logits.shape(0)}, mx::int32);
-  if (with_logprobs) made.add_logprobs(logits.shape(0), count);
-  if (hashed) made.add({logits.shape(0)}, mx::uint64);
-  std::vector<mx::array> inputs = {logits};
-  if (previous) inputs.push_back(*previous);
-  const bool on_device = drawn_on_device(rows, logits.shape(1));
-  const mx::Stream stream = on_device ? kernel_stream() : cpu_stream();
-  const auto outputs = mx::array::make_arrays(
-      std::move(made.shapes), made.dtypes,
-      std::make_shared<Sample>(stream, std::move(rows), with_logprobs, hashed), inputs);
-  return {.tokens = outputs[0],
-          .logprobs = with_logprobs ? std::optional(logprobs_at(outputs, 1)) : std::nullopt,
-          .hashes = hashed ? std::optional(outputs.back()) : std::nullopt};
+  const auto shared = std::make_shared<const std::vector<RowSampling>>(std::move(rows));
+  const Draws draws{.logits = logits, .rows = shared, .previous = previous};
+  const bool splits = has_metal() && logits.shape(1) <= metal::kMostLogits;
+  const bool any_on_device = splits && std::ranges::any_of(*shared, is_drawn_on_device);
+  if (!any_on_device) return draws.make({}, cpu_stream(), count, hashed);
+  const Drawn on_device = draws.make({.on_cpu = false}, kernel_stream(), -1, false);
+  if (std::ranges::all_of(*shared, is_drawn_on_device)) return on_device;
+  Drawn on_cpu = draws.make({.on_device = false}, cpu_stream(), count, hashed);
+  on_cpu.tokens = place_tokens(on_device.tokens, draws.cpu_rows(), on_cpu.tokens);
+  return on_cpu;
 }
 
 Logprobs logprobs_of(const mx::array& logits, std::span<const TokenId> tokens, int count) {

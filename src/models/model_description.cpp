@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "kernels/cpu/expert_mlp.h"
 #include "kernels/cpu/linear.h"
+#include "kernels/device.h"
+#include "kernels/metal/attention_plan.h"
 #include "kernels/state_geometry.h"
 #include "models/checkpoint_fit.h"
 #include "models/config.h"
@@ -124,8 +126,13 @@ uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows) {
   const auto rows = static_cast<uint64_t>(tokens);
   const uint64_t logits =
       static_cast<uint64_t>(logit_rows) * static_cast<uint64_t>(model.plan.vocab) * sizeof(float);
-  return kLayersInFlight * rows * widest * size_of(model.dtype) +
-         scratch_bytes(model.plan, tokens) + 2 * logits;
+  const uint64_t results = kLayersInFlight * rows * widest;
+  // What Metal's kernels leave each other: at most as many float32 numbers, and attention's
+  // partials.
+  const uint64_t scratch = device_facts().kind == DeviceKind::kMetal
+                               ? results * sizeof(float) + metal::kMostPartialBytes
+                               : scratch_bytes(model.plan, tokens);
+  return results * size_of(model.dtype) + scratch + 2 * logits;
 }
 
 uint64_t row_bytes(const ModelDescription& model) {

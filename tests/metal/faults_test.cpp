@@ -5,7 +5,6 @@
 #include <functional>
 #include <string>
 
-#include "kernels/metal/attention_params.h"
 #include "kernels/metal/simulator.h"
 #include "kernels/paged_fixture.h"
 #include "metal_sim/simulator.h"
@@ -201,78 +200,6 @@ TEST(MetalFaults, WrongConstantsAreFound) {
                Scenario::kInt8);
   expect_found({"write: int8 of 128", "qkv_write", "127.0f / largest", "128.0f / largest"},
                Scenario::kInt8);
-}
-
-// --- the host's side: a launch that does not fit the signature
-
-mx::array floats(int count) { return mx::zeros({count}); }
-
-metal::Launch good_merge() {
-  metal::Launch launch("merge_partials", {"float", "64"});
-  launch.constant("kHasSinks", false);
-  return launch;
-}
-
-TEST(MetalLaunches, ArgumentsMustStandAsInTheSignature) {
-  const mx::array items = mx::zeros({6}, mx::int32);
-  const metal::AttentionParams params{};
-  const auto with = [&](const std::function<void(metal::Launch&)>& arguments) {
-    metal::Launch launch = good_merge();
-    arguments(launch);
-    launch.grid({1}, {32});
-    launch.check();
-  };
-  EXPECT_NO_THROW(with([&](metal::Launch& l) {
-    l.input("partials", floats(8)).input("items", items).optional_input("sinks", std::nullopt);
-    l.output("out", floats(8)).bytes("params", params);
-  }));
-  EXPECT_THROW(with([&](metal::Launch& l) {  // two swapped
-                 l.input("items", items).input("partials", floats(8));
-                 l.optional_input("sinks", std::nullopt);
-                 l.output("out", floats(8)).bytes("params", params);
-               }),
-               std::logic_error);
-  EXPECT_THROW(with([&](metal::Launch& l) {  // one missing
-                 l.input("partials", floats(8)).input("items", items);
-                 l.output("out", floats(8)).bytes("params", params);
-               }),
-               std::logic_error);
-  EXPECT_THROW(with([&](metal::Launch& l) {  // an output as an input
-                 l.input("partials", floats(8)).input("items", items);
-                 l.optional_input("sinks", std::nullopt);
-                 l.input("out", floats(8)).bytes("params", params);
-               }),
-               std::logic_error);
-  EXPECT_THROW(with([&](metal::Launch& l) {  // numbers of another type
-                 l.input("partials", floats(8)).input("items", floats(6));
-                 l.optional_input("sinks", std::nullopt);
-                 l.output("out", floats(8)).bytes("params", params);
-               }),
-               std::logic_error);
-}
-
-TEST(MetalLaunches, ConstantsMustBeTheKernels) {
-  EXPECT_THROW(metal::Launch("merge_partials", {"float", "64"}).constant("kHasSink", true),
-               std::logic_error);
-  EXPECT_THROW(metal::Launch("merge_partials", {"float", "64"}).constant("kHasSinks", 1.0f),
-               std::logic_error);
-  metal::Launch launch("merge_partials", {"float"});
-  EXPECT_THROW(launch.check(), std::logic_error);
-}
-
-TEST(MetalLaunches, EveryConstantIsInThePipelinesName) {
-  for (const metal::KernelSource& kernel : metal::kernel_sources()) {
-    metal::Launch none(kernel.name);
-    for (const metal::FunctionConstant& constant : kernel.constants)
-      if (constant.type == "bool") none.constant(constant.name, false);
-    for (const metal::FunctionConstant& changed : kernel.constants) {
-      if (changed.type != "bool") continue;
-      metal::Launch other(kernel.name);
-      for (const metal::FunctionConstant& constant : kernel.constants)
-        if (constant.type == "bool") other.constant(constant.name, constant.name == changed.name);
-      EXPECT_NE(none.pipeline_name(), other.pipeline_name()) << kernel.name << changed.name;
-    }
-  }
 }
 
 }  // namespace

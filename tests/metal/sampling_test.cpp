@@ -214,5 +214,33 @@ TEST(MetalSampling, TheLikeliestReadsTheRowOnce) {
   EXPECT_LE(metal.counts()["sample_rows"].arguments["logits"].load_bytes, 4u * 256);
 }
 
+// Rows that only the CPU can draw leave the others where they are drawn.
+TEST(MetalSampling, ADrawDoesNotDependOnWhatNeighboursAskFor) {
+  std::mt19937 random(9);
+  Rows rows{.vocab = 300};
+  for (int i = 0; i < 12; ++i)
+    rows.add(random_logits(random, 300, random_shape(random)), random_sampling(random, 300));
+  Rows mixed = rows;
+  for (size_t i : {1u, 4u, 11u}) mixed.sampling[i].logprobs = 2;
+  mixed.sampling[7].hash_logits = true;
+  SimulatedMetal metal;
+  const auto alone = drawn(rows);
+  auto before = launch_counts();
+  const Drawn both = sample(mixed.all(), mixed.sampling);
+  const auto tokens = ints_of(both.tokens);
+  EXPECT_EQ(launch_counts()["sample_rows.metal"], before["sample_rows.metal"] + 1);
+  EXPECT_EQ(launch_counts()["sample.cpu"], before["sample.cpu"] + 1);
+  const auto ids = ints_of(both.logprobs->ids);
+  mx::array hashes = *both.hashes;
+  hashes.eval();
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    EXPECT_EQ(tokens[i], alone[i])
+        << i;  // the CPU's rows too: 300 draws show how seldom they differ
+    const bool asked = mixed.sampling[i].logprobs >= 0;
+    EXPECT_EQ(ids[i * 3], asked ? tokens[i] : -1) << i;
+    EXPECT_EQ(hashes.data<uint64_t>()[i] != 0, i == 7) << i;
+  }
+}
+
 }  // namespace
 }  // namespace octavo

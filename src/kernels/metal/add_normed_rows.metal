@@ -14,7 +14,7 @@ constant bool kIsLayer [[function_constant(0)]];
 constant bool kHasBias [[function_constant(1)]];
 
 template <typename T, typename W>
-[[kernel]] void add_normed_rows(
+[[kernel, max_total_threads_per_threadgroup(kNormThreads)]] void add_normed_rows(
     const device T* x [[buffer(0)]],
     const device T* y [[buffer(1)]],
     const device W* weight [[buffer(2)]],

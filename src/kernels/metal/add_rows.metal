@@ -16,8 +16,8 @@ template <typename T>
     uint2 tile [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]]) {
   const ulong row = ulong(tile.y) * params.cols;
-  const int first = tile.x * kTileColumns;
-  const int end = min(first + kTileColumns, params.cols);
+  const int first = tile.x * kRowColumns;
+  const int end = min(first + kRowColumns, params.cols);
   for (int i = first + int(thread_index); i < end; i += kTileThreads) {
     const float sum = fma(float(y[row + i]), params.scale, float(x[row + i]));
     out[row + i] = rounded_sum<T>(sum * params.out_scale);

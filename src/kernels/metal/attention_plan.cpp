@@ -1,5 +1,7 @@
 #include "kernels/metal/attention_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -10,7 +12,8 @@ namespace {
 
 // Fewer threadgroups than this leave a large GPU idle: 40 cores with room for several each.
 constexpr int64_t kWantedGroups = 256;
-// An item through more splits than this would be waited for by the rest of its batch.
+// A sequence's only item through more splits than this would be waited for by the rest of its
+// batch.
 constexpr int32_t kMostSplits = 32;
 constexpr int32_t kThreadgroupBytes = 32 << 10;
 constexpr std::array<int32_t, 3> kWidths = {1, 2, 4};
@@ -83,7 +86,29 @@ void cut(const AttentionItem& item, int32_t tiles, AttentionPlan& plan,
   }
 }
 
+// Whether more threadgroups than the batch has would help.
+bool is_worth_cutting(const AttentionBatch& batch, const AttentionItem& item, int64_t groups) {
+  const int32_t splits = item.split_end - item.split_begin;
+  if (groups < kWantedGroups) return splits > 1;
+  const auto s = static_cast<size_t>(item.sequence);
+  const int32_t columns = (batch.cu_seqlens_q[s + 1] - batch.cu_seqlens_q[s]) * batch.group;
+  return splits > kMostSplits && item.columns == columns;
+}
+
+int64_t floats_of(int64_t tiles, int32_t v_dim) { return tiles * kTileColumns * (v_dim + 2); }
+
+bool has_room(const AttentionBatch& batch, const AttentionPlan& plan, const AttentionItem& item,
+              int32_t tiles) {
+  const int64_t more = int64_t{item.split_end - item.split_begin} * tiles;
+  const int64_t floats = floats_of(plan.partial_tiles + more, batch.v_dim) * batch.kv_heads;
+  return floats * static_cast<int64_t>(sizeof(float)) <= kMostPartialBytes;
+}
+
 }  // namespace
+
+int64_t partial_floats(const AttentionPlan& plan, int32_t v_dim) {
+  return floats_of(plan.partial_tiles, v_dim);
+}
 
 int32_t widest_item(int32_t k_dim, int32_t element_bytes) {
   constexpr int32_t kFixed = kAttentionSimdgroups * 64 * 2 * static_cast<int32_t>(sizeof(float));
@@ -93,7 +118,9 @@ int32_t widest_item(int32_t k_dim, int32_t element_bytes) {
     const int32_t column = kPerColumn + k_dim * element_bytes;
     if (kFixed + tiles * kTileColumns * column <= kThreadgroupBytes) widest = tiles;
   }
-  OCTAVO_CHECK(widest > 0);
+  if (widest == 0)
+    throw SetupError(
+        fmt::format("heads of {} numbers are too large for Metal's kernels: --device cpu", k_dim));
   return widest;
 }
 
@@ -110,8 +137,7 @@ AttentionPlan plan_attention(const AttentionBatch& batch) {
   for (AttentionWave& wave : plan.waves) {
     std::vector<AttentionItem> pieces;
     for (const AttentionItem& item : wave.items) {
-      const int32_t splits = item.split_end - item.split_begin;
-      if (splits > kMostSplits || (groups < kWantedGroups && splits > 1)) {
+      if (is_worth_cutting(batch, item, groups) && has_room(batch, plan, item, wave.tiles)) {
         cut(item, wave.tiles, plan, pieces);
       } else {
         pieces.push_back(item);

@@ -17,6 +17,7 @@ struct AttentionBatch {
   int32_t kv_heads;
   int32_t window;      // 0: none
   int32_t most_tiles;  // of an item: 1, 2 or 4
+  int32_t v_dim;
 };
 
 // Items of one width go into one launch.
@@ -24,6 +25,9 @@ struct AttentionWave {
   int32_t tiles;
   std::vector<AttentionItem> items;
 };
+
+// The most that the partials of a launch take; items that would need more are not cut.
+inline constexpr int64_t kMostPartialBytes = int64_t{128} << 20;
 
 struct AttentionPlan {
   std::vector<AttentionWave> waves;
@@ -35,7 +39,11 @@ struct AttentionPlan {
 // are read.
 AttentionPlan plan_attention(const AttentionBatch& batch);
 
-// The widest item whose threadgroup memory suffices for heads of k_dim numbers.
+// Floats of one KV head's partials.
+int64_t partial_floats(const AttentionPlan& plan, int32_t v_dim);
+
+// The widest item whose threadgroup memory suffices for heads of k_dim numbers. Throws SetupError
+// when there is none.
 int32_t widest_item(int32_t k_dim, int32_t element_bytes);
 
 }  // namespace octavo::metal

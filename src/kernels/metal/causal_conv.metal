@@ -33,6 +33,7 @@ template <typename T, typename W, int kTaps>
   out += channel;
 
   float weights[kTaps];
+  UNROLL
   for (int j = 0; j < kTaps; ++j) weights[j] = float(taps[ulong(j) * params.channels + channel]);
   const float start = kHasBias ? float(bias[channel]) : 0.0f;
 
@@ -44,26 +45,32 @@ template <typename T, typename W, int kTaps>
   if (keeps_state) {
     block = state_block(params.places, table, rows.sequence, unit);
     const device T* from = (const device T*)(pages + block.from) + in_unit;
+    UNROLL
     for (int j = 0; j < kPast; ++j)
       past[j] = block.fresh ? 0.0f : float(from[j * params.unit_channels]);
   } else {
+    UNROLL
     for (int j = 0; j < kPast; ++j)
       past[j] = float(x[ulong(rows.begin - kPast + j) * params.x_stride]);
   }
   for (int row = rows.begin; row < rows.end; ++row) {
     const float input = float(x[ulong(row) * params.x_stride]);
     float sum = start;
+    UNROLL
     for (int j = 0; j < kPast; ++j) sum = fma(weights[j], past[j], sum);
     sum = fma(weights[kPast], input, sum);
     out[ulong(row) * params.channels] = T(kSilu ? silu_of(sum) : sum);
+    UNROLL
     for (int j = 0; j + 1 < kPast; ++j) past[j] = past[j + 1];
     past[kPast - 1] = input;
   }
   if (!keeps_state) return;
   const int end = cu_seqlens[rows.sequence + 1];
   if (rows.end < end) {  // other items do the last rows
+    UNROLL
     for (int j = 0; j < kPast; ++j) past[j] = float(x[ulong(end - kPast + j) * params.x_stride]);
   }
   device T* to = (device T*)(pages + block.to) + in_unit;
+  UNROLL
   for (int j = 0; j < kPast; ++j) to[j * params.unit_channels] = T(past[j]);
 }

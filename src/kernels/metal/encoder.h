@@ -21,6 +21,7 @@ class Encoder {
     return array;
   }
 
+  // A launch of no threadgroups, of a batch without rows, does nothing.
   void run(const Launch& launch);
 
  private:

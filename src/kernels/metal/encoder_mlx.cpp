@@ -93,6 +93,7 @@ mx::array Encoder::temporary(mx::Shape shape, mx::Dtype dtype) {
 
 void Encoder::run(const Launch& launch) {
   launch.check();
+  if (launch.is_empty()) return;
   count_launch((std::string(launch.kernel().name) + ".metal").c_str());
   MTL::ComputePipelineState* compiled = pipeline(mx::metal::device(stream_.device), launch);
   check_threads(launch, compiled);

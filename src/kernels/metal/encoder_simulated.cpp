@@ -57,6 +57,7 @@ mx::array Encoder::temporary(mx::Shape shape, mx::Dtype dtype) {
 
 void Encoder::run(const Launch& launch) {
   launch.check();
+  if (launch.is_empty()) return;
   Simulator* target = simulator();
   if (target == nullptr) throw SetupError("this build has no Metal: run on the CPU device");
   count_launch((std::string(launch.kernel().name) + ".metal").c_str());

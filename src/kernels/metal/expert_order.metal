@@ -12,7 +12,7 @@ using namespace octavo::metal;
 
 // ids: [pairs]; tokens: [pairs], the token of each sorted row; places: [pairs], each pair's sorted
 // row; tiles: as linear_params.h says.
-[[kernel]] void expert_order(
+[[kernel, max_total_threads_per_threadgroup(kOrderThreads)]] void expert_order(
     const device int* ids [[buffer(0)]],
     device int* tokens [[buffer(1)]],
     device int* places [[buffer(2)]],

@@ -1,13 +1,12 @@
-// experts_params.h - shared by experts.metal and its host code. No MLX.
+// experts_params.h - shared by expert_order.metal, expert_sum.metal and their host code. No MLX.
 #pragma once
 
-#include "kernels/metal/shared_types.h"
+#include "kernels/metal/routing_params.h"
 
 namespace octavo {
 namespace metal {
 
 METAL_CONSTANT int kOrderThreads = 256;
-METAL_CONSTANT int kMostExperts = 1024;
 METAL_CONSTANT int kSumThreads = 128;
 
 struct ExpertOrderParams {

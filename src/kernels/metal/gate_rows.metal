@@ -20,8 +20,8 @@ template <typename T>
   x += ulong(tile.y) * params.x_stride + params.x_first;
   gate += ulong(tile.y) * params.gate_stride + params.gate_first;
   out += ulong(tile.y) * params.cols;
-  const int first = tile.x * kTileColumns;
-  const int end = min(first + kTileColumns, params.cols);
+  const int first = tile.x * kRowColumns;
+  const int end = min(first + kRowColumns, params.cols);
   for (int i = first + int(thread_index); i < end; i += kTileThreads) {
     const float factor = float(gate[i]);
     out[i] = T(float(x[i]) * (kSigmoid ? sigmoid_of(factor) : factor));

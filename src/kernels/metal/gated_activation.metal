@@ -20,8 +20,8 @@ template <typename T>
   gate += ulong(tile.y) * params.cols;
   up += ulong(tile.y) * params.up_stride + params.up_first;
   out += ulong(tile.y) * params.cols;
-  const int first = tile.x * kTileColumns;
-  const int end = min(first + kTileColumns, params.cols);
+  const int first = tile.x * kRowColumns;
+  const int end = min(first + kRowColumns, params.cols);
   for (int i = first + int(thread_index); i < end; i += kTileThreads)
     out[i] = T(activate(kActivation, float(gate[i]), float(up[i])));
 }

@@ -21,13 +21,16 @@ using namespace octavo::metal;
 template <int kPerLane>
 inline void unit_head(thread float (&head)[kPerLane], float scale) {
   float squares = 0;
+  UNROLL
   for (int i = 0; i < kPerLane; ++i) squares = fma(head[i], head[i], squares);
   const float factor = scale / precise::sqrt(lanes_sum(squares) + 1e-6f);
+  UNROLL
   for (int i = 0; i < kPerLane; ++i) head[i] *= factor;
 }
 
 template <typename T, int kPerLane>
 inline void load_head(const device T* from, int dim, uint lane, thread float (&head)[kPerLane]) {
+  UNROLL
   for (int i = 0; i < kPerLane; ++i) {
     const int at = i * kSimdWidth + int(lane);
     head[i] = at < dim ? float(from[at]) : 0.0f;
@@ -35,7 +38,7 @@ inline void load_head(const device T* from, int dim, uint lane, thread float (&h
 }
 
 template <typename T, int kPerLane>
-[[kernel]] void gated_delta(
+[[kernel, max_total_threads_per_threadgroup(kDeltaSimdgroups * 32)]] void gated_delta(
     device uchar* pages [[buffer(0)]],
     const device int* cu_seqlens [[buffer(1)]],
     const device int* table [[buffer(2)]],
@@ -59,8 +62,10 @@ template <typename T, int kPerLane>
   const StateBlock block = state_block(params.places, table, sequence, head);
   const device float* from = (const device float*)(pages + block.from) + first * k_dim;
   float state[kDeltaRows][kPerLane];
+  UNROLL
   for (int r = 0; r < kDeltaRows; ++r) {
     if (block.fresh) {
+      UNROLL
       for (int i = 0; i < kPerLane; ++i) state[r][i] = 0;
     } else {
       load_head(from + r * k_dim, k_dim, lane, state[r]);
@@ -85,15 +90,19 @@ template <typename T, int kPerLane>
     const float beta = sigmoid_of(float(gate[params.b_column]));
 
     float sums[kDeltaRows];
+    UNROLL
     for (int r = 0; r < kDeltaRows; ++r) {
       sums[r] = 0;
+      UNROLL
       for (int i = 0; i < kPerLane; ++i) sums[r] = fma(state[r][i], k[i], sums[r]);
     }
     const float memory = rows_sum(sums, lane);
     const float own_change = beta * fma(-decay, memory, float(v_heads[value]));
+    UNROLL
     for (int r = 0; r < kDeltaRows; ++r) {
       const float change = simd_shuffle(own_change, ushort(r * kSimdWidth / kDeltaRows));
       sums[r] = 0;
+      UNROLL
       for (int i = 0; i < kPerLane; ++i) {
         state[r][i] = fma(change, k[i], state[r][i] * decay);
         sums[r] = fma(state[r][i], q[i], sums[r]);
@@ -104,7 +113,9 @@ template <typename T, int kPerLane>
       y[ulong(row) * (params.value_heads * params.v_dim) + value] = result;
   }
   device float* to = (device float*)(pages + block.to) + first * k_dim;
+  UNROLL
   for (int r = 0; r < kDeltaRows; ++r) {
+    UNROLL
     for (int i = 0; i < kPerLane; ++i) {
       const int at = i * kSimdWidth + int(lane);
       if (at < k_dim) to[r * k_dim + at] = state[r][i];
@@ -114,7 +125,7 @@ template <typename T, int kPerLane>
 
 // out = rms_norm(y) * norm * silu(z); grid (runs of kDeltaSimdgroups heads, rows).
 template <typename T, typename W>
-[[kernel]] void gated_delta_norm(
+[[kernel, max_total_threads_per_threadgroup(kDeltaSimdgroups * 32)]] void gated_delta_norm(
     const device float* y [[buffer(0)]],
     const device T* gates [[buffer(1)]],
     const device W* norm [[buffer(2)]],
@@ -132,10 +143,12 @@ template <typename T, typename W>
   float numbers[kDeltaLargestDim / kSimdWidth];
   load_head(y + at, v_dim, lane, numbers);
   float squares = 0;
+  UNROLL
   for (int i = 0; i < kDeltaLargestDim / kSimdWidth; ++i)
     squares = fma(numbers[i], numbers[i], squares);
   const float mean = lanes_sum(squares) / float(v_dim);
   const float factor = 1.0f / precise::sqrt(mean + params.norm_eps);
+  UNROLL
   for (int i = 0; i < kDeltaLargestDim / kSimdWidth; ++i) {
     const int d = i * kSimdWidth + int(lane);
     if (d < v_dim) out[at + d] = T(numbers[i] * factor * float(norm[d]) * silu_of(float(z[d])));

@@ -11,7 +11,7 @@
 using namespace octavo::metal;
 
 template <typename T, typename W>
-[[kernel]] void latent_write(
+[[kernel, max_total_threads_per_threadgroup(kRowSimdgroups * 32)]] void latent_write(
     const device T* q [[buffer(0)]],       // [T, heads, q_dim]
     const device T* latent [[buffer(1)]],  // [T, rank + 2 * pairs]
     const device W* norm [[buffer(2)]],    // [rank]

@@ -58,6 +58,8 @@ Launch& Launch::add_constant(std::string_view name, std::string_view type, uint3
   const auto found = std::ranges::find(kernel_->constants, name, &FunctionConstant::name);
   require(found != kernel_->constants.end(), *this, fmt::format("no constant {}", name));
   require(found->type == type, *this, fmt::format("constant {} is no {}", name, type));
+  require(std::ranges::find(constants_, name, &ConstantValue::name) == constants_.end(), *this,
+          fmt::format("constant {} has two values", name));
   constants_.push_back({name, bits});
   return *this;
 }
@@ -106,7 +108,10 @@ Launch& Launch::grid(Size3 groups, Size3 threads) {
 
 std::string Launch::pipeline_name() const {
   std::string name = instance_name(kernel_->name, types_);
-  for (const ConstantValue& value : constants_) name += fmt::format("_{:x}", value.bits);
+  for (const FunctionConstant& constant : kernel_->constants) {
+    const auto value = std::ranges::find(constants_, constant.name, &ConstantValue::name);
+    if (value != constants_.end()) name += fmt::format("_{:x}", value->bits);
+  }
   return name;
 }
 
@@ -138,7 +143,6 @@ void Launch::check() const {
   require(threadgroup_bytes <= kMostThreadgroupBytes, *this, "too much threadgroup memory");
   const uint64_t threads = uint64_t{threads_.x} * threads_.y * threads_.z;
   require(0 < threads && threads <= kMostThreads, *this, "bad threadgroup size");
-  require(groups_.x > 0 && groups_.y > 0 && groups_.z > 0, *this, "empty grid");
 }
 
 }  // namespace octavo::metal

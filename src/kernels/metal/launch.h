@@ -68,6 +68,7 @@ class Launch {
   const std::vector<ConstantValue>& constants() const { return constants_; }
   const std::vector<Argument>& arguments() const { return arguments_; }
   Size3 groups() const { return groups_; }
+  bool is_empty() const { return groups_.x == 0 || groups_.y == 0 || groups_.z == 0; }
   Size3 threads() const { return threads_; }
 
   // Name of the pipeline: the instance and every function constant's value.

@@ -73,7 +73,7 @@ inline void full_product(RowsOf<T> rows, thread const StripsOf<Strips>& strips,
 }
 
 template <typename T, typename C, typename U, typename B, int RowTiles, int Strips>
-[[kernel]] void linear_rows(
+[[kernel, max_total_threads_per_threadgroup(kKParts * 32)]] void linear_rows(
     const device T* x [[buffer(0)]],
     const device uchar* weight0 [[buffer(1)]],
     const device uchar* weight1 [[buffer(2)]],

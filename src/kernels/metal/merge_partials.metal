@@ -11,7 +11,7 @@ using namespace octavo::metal;
 constant bool kHasSinks [[function_constant(0)]];
 
 template <typename T, int kValueDim>
-[[kernel]] void merge_partials(
+[[kernel, max_total_threads_per_threadgroup(kAttentionSimdgroups * 32)]] void merge_partials(
     const device float* partials [[buffer(0)]],
     const device int* items [[buffer(1)]],  // MergeItem each
     const device float* sinks [[buffer(2), function_constant(kHasSinks)]],
@@ -31,11 +31,13 @@ template <typename T, int kValueDim>
     float highest = kNothing;
     float sum = 0;
     float values[kLaneValues];
+    UNROLL
     for (int i = 0; i < kLaneValues; ++i) values[i] = 0;
     for (int p = 0; p < item.partials; ++p) {
       const FoldFactors factors = fold_factors(highest, partial[kValueDim]);
       highest = factors.new_max;
       sum = fold(sum, partial[kValueDim + 1], factors);
+      UNROLL
       for (int i = 0; i < kLaneValues; ++i) {
         const int d = i * kSimdWidth + lane;
         if (d < kValueDim) values[i] = fold(values[i], partial[d], factors);
@@ -47,6 +49,7 @@ template <typename T, int kValueDim>
     const float factor = kHasSinks ? final_factor(highest, sum, sinks[head])
                                    : final_factor(sum);
     device T* target = out + (ulong(item.first_row + at / group) * params.q_heads + head) * kValueDim;
+    UNROLL
     for (int i = 0; i < kLaneValues; ++i) {
       const int d = i * kSimdWidth + lane;
       if (d < kValueDim) target[d] = T(values[i] * factor);

@@ -3,7 +3,7 @@
 // A threadgroup of kNormThreads per row. Thread t sums columns t, t + kNormThreads, ... in order;
 // the threads' sums are added as a tree in each simdgroup, then simdgroup after simdgroup. Two
 // passes over the row (three for layer norm), which stays in the cache.
-// Memory: 128 bytes of threadgroup memory. Limit: bandwidth, 2 * cols * sizeof(T) per row.
+// Memory: 32 bytes of threadgroup memory. Limit: bandwidth, 2 * cols * sizeof(T) per row.
 #include "kernels/metal/norm_params.h"
 #include "kernels/metal/threads.msl"
 
@@ -13,7 +13,7 @@ constant bool kIsLayer [[function_constant(0)]];
 constant bool kHasBias [[function_constant(1)]];
 
 template <typename T, typename W>
-[[kernel]] void norm_rows(
+[[kernel, max_total_threads_per_threadgroup(kNormThreads)]] void norm_rows(
     const device T* x [[buffer(0)]],
     const device W* weight [[buffer(1)]],
     const device W* bias [[buffer(2), function_constant(kHasBias)]],

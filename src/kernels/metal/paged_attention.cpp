@@ -52,17 +52,19 @@ void paged_attention(Encoder& encoder, const PageGeometry& geometry, const Atten
                       .kv_heads = geometry.kv_heads,
                       .window = args.window,
                       .most_tiles = widest_item(
-                          geometry.k_dim, static_cast<int32_t>(octavo::size_of(geometry.dtype)))});
-  const int32_t partial_floats = plan.partial_tiles * kTileColumns * (geometry.v_dim + 2);
+                          geometry.k_dim, static_cast<int32_t>(octavo::size_of(geometry.dtype))),
+                      .v_dim = geometry.v_dim});
+  // Bounded by kMostPartialBytes.
+  const auto partial_stride = static_cast<int32_t>(partial_floats(plan, geometry.v_dim));
   const mx::array partials =
-      encoder.temporary({std::max(1, partial_floats * geometry.kv_heads)}, mx::float32);
+      encoder.temporary({std::max(1, partial_stride * geometry.kv_heads)}, mx::float32);
   const AttentionParams params{.pages = page_params(geometry, args.pages, args.block_tables),
                                .q_heads = q_heads,
                                .kv_heads = geometry.kv_heads,
                                .window = args.window,
                                .scale = args.scale,
                                .soft_cap = args.soft_cap,
-                               .partial_stride = partial_floats};
+                               .partial_stride = partial_stride};
   for (const AttentionWave& wave : plan.waves) {
     Launch launch("paged_attention", {type, std::to_string(geometry.k_dim),
                                       std::to_string(geometry.v_dim), std::to_string(wave.tiles)});

@@ -42,14 +42,15 @@ struct KeyTile {
 
 // Columns [column, column + 8) of the tile's numbers as an 8 x 8 matrix, keys down, or turned. What
 // is int8 or not whole goes through `staging` (64 numbers of this simdgroup's own).
-template <typename T>
+template <bool kTurned, typename T>
 inline void load_tile(thread simdgroup_matrix<T, 8, 8>& matrix, KeyTile<T> tile, int column,
-                      bool turned, threadgroup T* staging, ushort lane) {
+                      threadgroup T* staging, ushort lane) {
   if (!kInt8 && tile.keys == 8) {
     const device T* numbers = (const device T*)tile.rows + column;
-    simdgroup_load(matrix, numbers, ulong(tile.stride), ulong2(0, 0), turned);
+    simdgroup_load(matrix, numbers, ulong(tile.stride), ulong2(0, 0), kTurned);
     return;
   }
+  UNROLL
   for (int i = lane; i < 64; i += kSimdWidth) {
     const int key = i / 8;
     const int at = key * tile.stride + column + i % 8;
@@ -61,7 +62,7 @@ inline void load_tile(thread simdgroup_matrix<T, 8, 8>& matrix, KeyTile<T> tile,
     staging[i] = number;
   }
   simdgroup_barrier(mem_flags::mem_threadgroup);
-  simdgroup_load(matrix, staging, ulong(8), ulong2(0, 0), turned);
+  simdgroup_load(matrix, staging, ulong(8), ulong2(0, 0), kTurned);
   simdgroup_barrier(mem_flags::mem_threadgroup);
 }
 
@@ -78,7 +79,7 @@ inline Visible visible_to(int position, int window) {
 }
 
 template <typename T, int kKeyDim, int kValueDim, int kTiles>
-[[kernel]] void paged_attention(
+[[kernel, max_total_threads_per_threadgroup(kAttentionSimdgroups * 32)]] void paged_attention(
     const device T* q [[buffer(0)]],               // [rows, q_heads, kKeyDim]
     const device uchar* pages [[buffer(1)]],
     const device int* block_tables [[buffer(2)]],  // [sequences, table_columns]
@@ -133,8 +134,11 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
     state_sum[i] = 0;
   }
   float state[kTiles][kOwnTiles][2];
-  for (int t = 0; t < kTiles; ++t)
+  UNROLL
+  for (int t = 0; t < kTiles; ++t) {
+    UNROLL
     for (int v = 0; v < kOwnTiles; ++v) state[t][v][0] = state[t][v][1] = 0;
+  }
 
   // What the item's first column begins with, and its last one ends with.
   const int last_position = item.position + (first_column + columns - 1) / group;
@@ -156,16 +160,19 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
       keys.keys = min(8, last_position + 1 - position);
       keys.rows = head + slot * kKeyDim * (kInt8 ? 1 : int(sizeof(T)));
       simdgroup_float8x8 sums[kTiles];
+      UNROLL
       for (int t = 0; t < kTiles; ++t) sums[t] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
       for (int d = 0; d < kKeyDim; d += 8) {
         simdgroup_matrix<T, 8, 8> key;
-        load_tile(key, keys, d, true, own_staging, lane);
+        load_tile<true>(key, keys, d, own_staging, lane);
+        UNROLL
         for (int t = 0; t < kTiles; ++t) {
           simdgroup_matrix<T, 8, 8> query;
           simdgroup_load(query, queries + t * 8 * kKeyDim + d, ulong(kKeyDim));
           simdgroup_multiply_accumulate(sums[t], query, key, sums[t]);
         }
       }
+      UNROLL
       for (int t = 0; t < kTiles; ++t)
         simdgroup_store(sums[t], scores + t * 8 * kSplitKeys + k * 8, ulong(kSplitKeys));
     }
@@ -178,6 +185,7 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
       const Visible visible = visible_to(position, params.window);
       float score[kLaneKeys];
       float highest = kNothing;
+      UNROLL
       for (int i = 0; i < kLaneKeys; ++i) {
         const int key = i * kRowLanes + row_lane;
         const int at = base + key;
@@ -198,6 +206,7 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
         highest = max(highest, simd_shuffle_xor(highest, distance));
       float sum = 0;
       simdgroup_barrier(mem_flags::mem_threadgroup);  // all have read what the weights overwrite
+      UNROLL
       for (int i = 0; i < kLaneKeys; ++i) {
         const int key = i * kRowLanes + row_lane;
         const int at = base + key;
@@ -223,9 +232,12 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
     simdgroup_float8x8 values[kTiles][kOwnTiles];
-    for (int t = 0; t < kTiles; ++t)
+    UNROLL
+    for (int t = 0; t < kTiles; ++t) {
+      UNROLL
       for (int v = 0; v < kOwnTiles; ++v)
         values[t][v] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    }
     for (int k = tile_begin; k < tile_end; ++k) {
       const int position = base + k * 8;
       const device uchar* head = pages + head_offset(table, params.pages, position, kv_head);
@@ -235,25 +247,32 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
       rows.keys = min(8, last_position + 1 - position);
       rows.rows = head + params.pages.v_first + slot * rows.stride * (kInt8 ? 1 : int(sizeof(T)));
       simdgroup_matrix<T, 8, 8> weight[kTiles];
+      UNROLL
       for (int t = 0; t < kTiles; ++t)
         simdgroup_load(weight[t], weights + t * 8 * kWeightStride + k * 8, ulong(kWeightStride));
+      UNROLL
       for (int v = 0; v < kOwnTiles; ++v) {
         const int tile = v * kAttentionSimdgroups + simdgroup_index;
-        if (tile >= kValueTiles) break;
-        simdgroup_matrix<T, 8, 8> value;
-        load_tile(value, rows, tile * 8, false, own_staging, lane);
-        for (int t = 0; t < kTiles; ++t)
-          simdgroup_multiply_accumulate(values[t][v], weight[t], value, values[t][v]);
+        if (tile < kValueTiles) {
+          simdgroup_matrix<T, 8, 8> value;
+          load_tile<false>(value, rows, tile * 8, own_staging, lane);
+          UNROLL
+          for (int t = 0; t < kTiles; ++t)
+            simdgroup_multiply_accumulate(values[t][v], weight[t], value, values[t][v]);
+        }
       }
     }
+    UNROLL
     for (int t = 0; t < kTiles; ++t) {
       const int column = t * 8 + lane / 4;
       FoldFactors factors;
       factors.keep = keep[column];
       factors.take = take[column];
+      UNROLL
       for (int v = 0; v < kOwnTiles; ++v) {
         simdgroup_store(values[t][v], own_product, ulong(8));
         simdgroup_barrier(mem_flags::mem_threadgroup);
+        UNROLL
         for (int i = 0; i < 2; ++i)
           state[t][v][i] = fold(state[t][v][i], own_product[lane * 2 + i], factors);
         simdgroup_barrier(mem_flags::mem_threadgroup);
@@ -263,6 +282,7 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
   }
 
   const int first_dim = lane % 4 * 2;
+  UNROLL
   for (int t = 0; t < kTiles; ++t) {
     const int column = t * 8 + lane / 4;
     if (column >= columns) continue;
@@ -276,14 +296,15 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
       factor = kHasSinks ? final_factor(state_max[column], state_sum[column], sinks[head])
                          : final_factor(state_sum[column]);
     }
+    UNROLL
     for (int v = 0; v < kOwnTiles; ++v) {
       const int tile = v * kAttentionSimdgroups + simdgroup_index;
-      if (tile >= kValueTiles) break;
+      UNROLL
       for (int i = 0; i < 2; ++i) {
         const int d = tile * 8 + first_dim + i;
-        if (item.partial < 0) {
+        if (tile < kValueTiles && item.partial < 0) {
           target[d] = T(state[t][v][i] * factor);
-        } else {
+        } else if (tile < kValueTiles) {
           partial[d] = state[t][v][i];
         }
       }

@@ -24,7 +24,7 @@ constant bool kInt8 [[function_constant(9)]];
 constant bool kValuesInKeys [[function_constant(10)]];
 
 template <typename T, typename W>
-[[kernel]] void qkv_write(
+[[kernel, max_total_threads_per_threadgroup(kRowSimdgroups * 32)]] void qkv_write(
     const device T* q [[buffer(0), function_constant(kHasQueries)]],
     const device T* k [[buffer(1), function_constant(kHasPages)]],
     const device T* v [[buffer(2), function_constant(kHasPages)]],

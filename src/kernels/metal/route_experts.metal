@@ -91,7 +91,7 @@ inline float group_key(const threadgroup float* numbers, int count) {
   return kBestOfGroup ? first : first + second;
 }
 
-[[kernel]] void route_experts(
+[[kernel, max_total_threads_per_threadgroup(32)]] void route_experts(
     const device float* logits [[buffer(0)]],
     const device float* bias [[buffer(1), function_constant(kHasBias)]],
     const device float* expert_scales [[buffer(2), function_constant(kHasScales)]],

@@ -1,7 +1,7 @@
 // row_params.h - shared by the kernels that treat each element of a row on its own and their host
 // code. No MLX.
 //
-// A threadgroup takes a tile of kTileColumns columns of one row; a thread takes columns a
+// A threadgroup takes a tile of kRowColumns columns of one row; a thread takes columns a
 // threadgroup apart, so that lanes read neighbours whatever the row's alignment.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace octavo {
 namespace metal {
 
 METAL_CONSTANT int kTileThreads = 128;
-METAL_CONSTANT int kTileColumns = 512;
+METAL_CONSTANT int kRowColumns = 512;
 
 struct GatedActivationParams {
   int32_t cols;

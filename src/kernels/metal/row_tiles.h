@@ -14,9 +14,9 @@ inline uint32_t groups_of(int count, int each) {
 // The grid of row_params.h over an output [..., D].
 inline Launch& over_row_tiles(Launch& launch, const mx::array& out) {
   const int cols = out.shape(-1);
-  return launch.grid({groups_of(cols, kTileColumns),
-                      static_cast<uint32_t>(out.size() / static_cast<size_t>(cols))},
-                     {kTileThreads});
+  return launch.grid(
+      {groups_of(cols, kRowColumns), static_cast<uint32_t>(out.size() / static_cast<size_t>(cols))},
+      {kTileThreads});
 }
 
 }  // namespace octavo::metal

@@ -39,11 +39,13 @@ RowDraw draw_of(const RowSampling& row, int vocab) {
   return draw;
 }
 
-mx::array draws_of(std::span<const RowSampling> rows, int vocab, Encoder& encoder) {
+mx::array draws_of(std::span<const RowSampling> rows, const std::vector<bool>& drawn, int vocab,
+                   Encoder& encoder) {
   constexpr size_t kWords = sizeof(RowDraw) / sizeof(uint32_t);
   std::vector<uint32_t> words(rows.size() * kWords);
   for (size_t i = 0; i < rows.size(); ++i) {
-    const RowDraw draw = draw_of(rows[i], vocab);
+    RowDraw draw = draw_of(rows[i], vocab);
+    draw.is_drawn = drawn[i] ? 1 : 0;
     std::memcpy(&words[i * kWords], &draw, sizeof(draw));
   }
   return encoder.temporary(words, mx::uint32);
@@ -51,8 +53,8 @@ mx::array draws_of(std::span<const RowSampling> rows, int vocab, Encoder& encode
 
 }  // namespace
 
-void sample(const mx::array& logits, std::span<const RowSampling> rows, const mx::array& tokens,
-            Encoder& encoder) {
+void sample(const mx::array& logits, std::span<const RowSampling> rows,
+            const std::vector<bool>& drawn, const mx::array& tokens, Encoder& encoder) {
   if (rows.empty()) return;
   const int vocab = logits.shape(1);
   const SampleParams params{.vocab = vocab, .blocks = (vocab + kLogitBlock - 1) / kLogitBlock};
@@ -68,7 +70,7 @@ void sample(const mx::array& logits, std::span<const RowSampling> rows, const mx
   Launch draw("sample_rows");
   draw.input("logits", logits)
       .input("maxima", maxima)
-      .input("draws", draws_of(rows, vocab, encoder))
+      .input("draws", draws_of(rows, drawn, vocab, encoder))
       .output("sums", encoder.temporary(shape, mx::float32))
       .output("tokens", tokens)
       .bytes("params", params)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "kernels/metal/encoder.h"
 #include "kernels/metal/sample_params.h"
@@ -10,10 +11,10 @@
 
 namespace octavo::metal {
 
-// Rows without rules, logprobs and hashes. logits: [R, vocab] float32, vocab <= kMostLogits
-// tokens: [R] int32, allocated
-void sample(const mx::array& logits, std::span<const RowSampling> rows, const mx::array& tokens,
-            Encoder& encoder);
+// Rows without rules, logprobs and hashes; of the others, where `drawn` is false, nothing is
+// written. logits: [R, vocab] float32, vocab <= kMostLogits   tokens: [R] int32, allocated
+void sample(const mx::array& logits, std::span<const RowSampling> rows,
+            const std::vector<bool>& drawn, const mx::array& tokens, Encoder& encoder);
 
 // out: [T] int32, allocated
 void place_tokens(const mx::array& tokens, const mx::array& sources, const mx::array& previous,

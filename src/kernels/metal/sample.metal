@@ -11,7 +11,7 @@
 
 using namespace octavo::metal;
 
-[[kernel]] void logit_maxima(
+[[kernel, max_total_threads_per_threadgroup(kMaximaThreads)]] void logit_maxima(
     const device float* logits [[buffer(0)]],
     device float* maxima [[buffer(1)]],
     constant SampleParams& params [[buffer(2)]],
@@ -96,7 +96,7 @@ inline Cut nucleus(LogitRow row, Weighing weighing, constant SampleParams& param
   return find_cut<Measure::kWeights>(row, weighing, within, target, lowest, sums, space, me);
 }
 
-[[kernel]] void sample_rows(
+[[kernel, max_total_threads_per_threadgroup(kSampleThreads)]] void sample_rows(
     const device float* logits [[buffer(0)]],
     const device float* maxima [[buffer(1)]],
     const device uint* draws [[buffer(2)]],
@@ -125,6 +125,7 @@ inline Cut nucleus(LogitRow row, Weighing weighing, constant SampleParams& param
   row.count = params.vocab;
   sums += ulong(row_index) * params.blocks;
   const RowDraw draw = ((const device RowDraw*)draws)[row_index];
+  if (draw.is_drawn == 0) return;  // all threads of the row alike
 
   Weighing weighing;
   weighing.largest = largest_of(row, params.blocks, weights, me);

@@ -20,6 +20,7 @@ struct SampleParams {
 
 // How one row is drawn. A 64-bit number is a fraction of 2^64 in two words.
 struct RowDraw {
+  int32_t is_drawn;   // 0: by somebody else
   float temperature;  // 0: the likeliest token
   float scale;        // of the distance to the largest logit: log2(e) / temperature
   float floor;        // lighter tokens are not drawn

@@ -4,6 +4,7 @@
 #pragma once
 
 #ifdef __METAL_VERSION__
+#include <metal_stdlib>
 #define METAL_CONSTANT constant constexpr
 #else
 #include <cstdint>

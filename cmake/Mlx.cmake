@@ -21,10 +21,14 @@ if(NOT MLX_VERSION VERSION_EQUAL OCTAVO_MLX_VERSION)
 endif()
 message(STATUS "MLX ${MLX_VERSION} at ${MLX_ROOT}")
 
-# The macOS package names frameworks by the paths of the machine that built it. The dynamic library brings its own; what our
-# code calls of Metal's is in it too (tools/cross_macos.sh checks that).
+# The macOS package names frameworks by the paths of the machine that built it. Of theirs our code calls objc_msgSend only: the rest
+# of metal-cpp is in MLX's library (tools/cross_macos.sh checks that; its compiler has no frameworks).
 if(APPLE)
-  set_target_properties(mlx PROPERTIES INTERFACE_LINK_LIBRARIES "")
+  set(octavo_frameworks "-framework Metal" "-framework Foundation")
+  if(CMAKE_CROSSCOMPILING)
+    set(octavo_frameworks "")
+  endif()
+  set_target_properties(mlx PROPERTIES INTERFACE_LINK_LIBRARIES "${octavo_frameworks}")
 endif()
 
 # Its headers are not ours to warn about.

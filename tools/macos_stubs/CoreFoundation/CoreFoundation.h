@@ -1,4 +1,5 @@
-// The names of Apple's CoreFoundation that metal-cpp mentions. For the cross build, which has no SDK.
+// The names of Apple's CoreFoundation that metal-cpp mentions. For the cross build, which has no
+// SDK.
 #pragma once
 
 typedef long CFIndex;

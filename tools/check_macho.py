@@ -26,6 +26,7 @@ OWNERS = (
     ("spdlog", re.compile(r"6spdlog")),
     ("prometheus-cpp", re.compile(r"10prometheus")),
     ("the Rust library", re.compile(r"^_octavo_")),
+    ("GoogleTest", re.compile(r"7testing")),
     ("libedit", re.compile(r"^_(el_|history|tok_)")),
     ("our own code", re.compile(r"6octavo")),
 )

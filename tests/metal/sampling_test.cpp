@@ -205,6 +205,7 @@ TEST(MetalSampling, TokensInFlightArePlaced) {
 
 // The likeliest token costs one pass over the row and one block of it.
 TEST(MetalSampling, TheLikeliestReadsTheRowOnce) {
+  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts what is read";
   std::mt19937 random(6);
   Rows rows{.vocab = 5000};
   rows.add(random_logits(random, 5000, LogitShape::kFlat), {});

@@ -21,10 +21,19 @@ function(octavo_layer name)
     target_link_libraries(octavo_${name} INTERFACE octavo_flags)
   endif()
 
+  # Whether MLX is among what it links.
+  set(test_main GTest::gmock GTest::gtest_main)
+  foreach(link IN LISTS ARG_LINKS)
+    get_target_property(has_mlx ${link} OCTAVO_HAS_MLX)
+    if(link STREQUAL "mlx" OR has_mlx)
+      set_target_properties(octavo_${name} PROPERTIES OCTAVO_HAS_MLX ON)
+      set(test_main octavo_test_main)
+    endif()
+  endforeach()
+
   if(OCTAVO_TESTS AND tests)
     add_executable(octavo_${name}_test ${tests})
-    target_link_libraries(octavo_${name}_test PRIVATE
-      octavo_${name} octavo_flags GTest::gmock GTest::gtest_main)
+    target_link_libraries(octavo_${name}_test PRIVATE octavo_${name} octavo_flags ${test_main})
     gtest_discover_tests(octavo_${name}_test DISCOVERY_MODE PRE_TEST
       PROPERTIES TIMEOUT 300 LABELS unit)
   endif()

@@ -1,6 +1,6 @@
 # src/kernels/metal/*.metal go into the binary as text, with a table of their signatures; MLX compiles them on the user's
 # Mac. Elsewhere the same host code drives the tests' simulator.
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
+find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)  # as tools/bootstrap.sh
 file(GLOB metal_kernels CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/kernels/metal/*.metal")
 file(GLOB metal_headers CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/kernels/metal/*.msl" "${CMAKE_SOURCE_DIR}/src/kernels/metal/*.h")
 set(metal_table "${CMAKE_BINARY_DIR}/generated/metal_kernels.cpp")

@@ -27,6 +27,7 @@ OWNERS = (
     ("prometheus-cpp", re.compile(r"10prometheus")),
     ("the Rust library", re.compile(r"^_octavo_")),
     ("Objective-C", re.compile(r"^_objc_")),
+    ("GoogleTest", re.compile(r"7testing")),
     ("libedit", re.compile(r"^_(el_|history|tok_)")),
     ("our own code", re.compile(r"6octavo")),
 )

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Compiles all C++ of src/ and bench/ for arm64 macOS on Linux and links it against the macOS package of MLX, then checks
-# build/macos/octavo with tools/check_macho.py. The result shows that the code is right for macOS; it is not meant to be run:
-# Apple's headers come with the compiler (zig), other libraries are headers only and left undefined.
+# Compiles all C++ of src/ and bench/ for arm64 macOS on Linux, and the tests of the kernels (src/kernels, and tests/metal as for a
+# Mac's GPU), links it against the macOS package of MLX and checks the programs with tools/check_macho.py. The result shows that
+# the code is right for macOS; it is not meant to be run: Apple's headers come with the compiler (zig), other libraries are
+# headers only and left undefined.
 #
 # The Rust library is part of it when rustup can give the standard library of aarch64-apple-darwin, else left undefined too.
 # OCTAVO_CACHE_DIR (default ~/.cache/octavo) keeps the compiler, the package and what was compiled.
@@ -11,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly zig_version=0.17.0
 readonly target=aarch64-macos.15.0
 readonly rust_target=aarch64-apple-darwin
-readonly system_headers=(CLI boost fmt nlohmann prometheus spdlog histedit.h)
+readonly system_headers=(CLI boost fmt nlohmann prometheus spdlog histedit.h gtest gmock)
 
 cache=${OCTAVO_CACHE_DIR:-$HOME/.cache/octavo}
 mlx_version=$(cat cmake/mlx_version.txt)
@@ -91,4 +92,6 @@ cmake --preset macos-cross -DMLX_ROOT="$mlx/mlx" -DOCTAVO_RUST_TARGET=$rust
 cmake --build --preset macos-cross
 cp "$work/src/cli/octavo" "$work/octavo"
 if [ $rust = none ]; then say "no $rust_target standard library for Rust here: its symbols are undefined"; fi
-"$python" tools/check_macho.py "$work/octavo" "$mlx/mlx/lib/libmlx.dylib"
+for program in octavo octavo_kernels_test tests/octavo_metal_test; do
+  "$python" tools/check_macho.py "$work/$program" "$mlx/mlx/lib/libmlx.dylib"
+done

@@ -62,10 +62,14 @@ def collect(cache: Path) -> None:
     known = kernels()
     found = set()
     for path in cache.rglob("*.metal"):
-        match = INSTANCE.search(path.read_text(encoding="utf-8"))
-        instance = (match[1], *(part.strip() for part in match[2].split(","))) if match else (path.stem,)
-        if instance[0] in known and len(instance) - 1 == known[instance[0]][1]:
-            found.add(instance)
+        text = path.read_text(encoding="utf-8")
+        match = INSTANCE.search(text)
+        if match and match[1] in known:
+            arguments = [part.strip() for part in match[2].split(",")]
+            if len(arguments) == known[match[1]][1]:
+                found.add((match[1], *arguments))
+        elif not match:  # kernels that are no templates: a file of them is compiled once
+            found |= {(name,) for name, (_, count) in known.items() if count == 0 and f"void {name}(" in text}
     lines = "\n".join(" ".join(instance) for instance in sorted(found))
     TABLE.write_text(f"# Written by tools/metal_instances.py collect.\n{lines}\n", encoding="utf-8")
     print(f"{len(found)} instances in {TABLE.name}")

@@ -12,6 +12,7 @@ class Octavo < Formula
   depends_on "ninja" => :build
   depends_on "nlohmann-json" => :build
   depends_on "pkgconf" => :build
+  depends_on "python" => :build
   depends_on "rust" => :build
   depends_on arch: :arm64
   depends_on "boost"

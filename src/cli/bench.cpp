@@ -13,6 +13,7 @@
 #include "bench/report.h"
 #include "cli/bench_commands.h"
 #include "cli/commands.h"
+#include "kernels/device.h"
 
 namespace octavo {
 namespace {
@@ -69,6 +70,7 @@ void run_machine(const MachineFlags& flags) {
 }
 
 void run_kernels(KernelFlags flags) {
+  use_device(DeviceChoice::kAuto);
   bench::MachineLimits machine;
   std::vector<bench::KernelResult> results;
   {

@@ -8,6 +8,7 @@
 #include "bench/model_bench.h"
 #include "cli/bench_commands.h"
 #include "cli/progress_bar.h"
+#include "kernels/device.h"
 
 namespace octavo {
 namespace {
@@ -99,6 +100,7 @@ void print_table(const BenchModelFlags& flags, const bench::ModelBenchResult& re
 }
 
 void run(BenchModelFlags& flags) {
+  use_device(DeviceChoice::kAuto);
   if (flags.dtype != "auto") flags.options.dtype = parse_dtype(flags.dtype, "--dtype");
   const Checkpoint checkpoint = Checkpoint::open(flags.model);
   bench::ModelBenchResult result;

@@ -137,6 +137,7 @@ void print_device(const DeviceFacts& device, DType dtype) {
 void run(const ModelFlags& flags) {
   EngineOptions options = flags.engine_options();
   options.pooling.runner = RunnerKind::kAuto;
+  use_device(options.device);
   const Checkpoint checkpoint = Checkpoint::open(flags.model);
   print_files(checkpoint);
   const ModelDescription model = check_support(checkpoint, options);

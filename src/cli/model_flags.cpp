@@ -90,9 +90,9 @@ void ModelFlags::add_batch_flags_to(CLI::App& command) {
 }
 
 EngineOptions ModelFlags::engine_options() const {
-  use_device(device);
   set_compute_options({.threads = threads, .pinned = pin_threads});
   EngineOptions options;
+  options.device = parse_device(device, "--device");
   if (dtype != "auto") options.dtype = parse_dtype(dtype, "--dtype");
   if (kv_cache_dtype == "int8") options.kv_format = KvFormat::kInt8;
   options.block_tokens = block_size;

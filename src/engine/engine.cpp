@@ -164,8 +164,10 @@ class Engine::Thread {
   Loaded* loaded_ = nullptr;  // the thread's own; lives as long as it
 };
 
-Engine::Engine(const Checkpoint& checkpoint, const EngineOptions& options, Progress progress)
-    : thread_(std::make_unique<Thread>(checkpoint, options, std::move(progress))) {}
+Engine::Engine(const Checkpoint& checkpoint, const EngineOptions& options, Progress progress) {
+  use_device(options.device);
+  thread_ = std::make_unique<Thread>(checkpoint, options, std::move(progress));
+}
 
 Engine::~Engine() = default;
 

@@ -12,6 +12,7 @@
 #include "cache/memory_plan.h"
 #include "engine/engine_client.h"
 #include "engine/scheduler.h"
+#include "kernels/device.h"
 #include "models/format/checkpoint.h"
 #include "models/model_description.h"
 #include "models/pooling_plan.h"
@@ -19,15 +20,16 @@
 namespace octavo {
 
 struct EngineOptions {
-  std::optional<DType> dtype = {};           // --dtype; default: the checkpoint's own
-  KvFormat kv_format = KvFormat::kPlain;     // --kv-cache-dtype
-  int block_tokens = 32;                     // --block-size
-  std::optional<int> max_model_len = {};     // --max-model-len
-  std::optional<uint64_t> kv_bytes = {};     // --kv-memory
-  double memory_fraction = 0.9;              // --memory-fraction
-  std::optional<uint64_t> wired_bytes = {};  // --wired-limit; default: nothing is wired
-  int max_num_seqs = 64;                     // --max-num-seqs: sequences of the largest step
-  int max_num_batched_tokens = 512;          // --max-num-batched-tokens: rows of the largest step
+  DeviceChoice device = DeviceChoice::kAuto;  // --device
+  std::optional<DType> dtype = {};            // --dtype; default: the checkpoint's own
+  KvFormat kv_format = KvFormat::kPlain;      // --kv-cache-dtype
+  int block_tokens = 32;                      // --block-size
+  std::optional<int> max_model_len = {};      // --max-model-len
+  std::optional<uint64_t> kv_bytes = {};      // --kv-memory
+  double memory_fraction = 0.9;               // --memory-fraction
+  std::optional<uint64_t> wired_bytes = {};   // --wired-limit; default: nothing is wired
+  int max_num_seqs = 64;                      // --max-num-seqs: sequences of the largest step
+  int max_num_batched_tokens = 512;           // --max-num-batched-tokens: rows of the largest step
   SchedulingPolicy scheduling_policy = SchedulingPolicy::kFcfs;  // --scheduling-policy
   bool enable_prefix_caching = true;                             // --enable-prefix-caching
   PoolingOptions pooling = {};  // --runner, --pooler-config, --hf-overrides
@@ -39,7 +41,8 @@ struct EngineOptions {
 
 // describe_model as the options ask. Throws SetupError.
 ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOptions& options);
-// The two plans, before anything is loaded. Both throw SetupError naming the flag to change.
+// The two plans, before anything is loaded; memory on the device in use. Both throw SetupError
+// naming the flag to change.
 CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options);
 MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions& options);
 
@@ -48,8 +51,8 @@ class Engine : public EngineClient {
   // Called on the engine thread with the file bytes read so far and in all.
   using Progress = std::function<void(uint64_t done, uint64_t total)>;
 
-  // Plans memory, loads, and starts the loop. Throws SetupError when it does not fit or a file is
-  // damaged.
+  // Takes the device, plans memory, loads, and starts the loop. Throws SetupError when there is no
+  // such device, it does not fit or a file is damaged.
   Engine(const Checkpoint& checkpoint, const EngineOptions& options, Progress progress);
   // Ends every open request.
   ~Engine() override;

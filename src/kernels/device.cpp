@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <variant>
 
 #include "base/error.h"
@@ -26,11 +27,27 @@ T fact(const char* name) {
   return found == facts.end() ? T{} : std::get<T>(found->second);
 }
 
+// MLX ends a command buffer once its operations have seen 40 to 50 million elements of distinct
+// arrays. It means to bound what a buffer keeps alive, but weights and pages are bytes that stay
+// anyway, and one layer's of a large model are hundreds of millions: each operation would get a
+// buffer of its own. With this many (times 2^20) the other limit, 40 to 50 operations, is reached
+// first. MLX reads the variable when it makes its Metal device, once.
+constexpr const char* kBufferLimit = "MLX_MAX_MB_PER_BUFFER";
+constexpr const char* kBufferElements = "4096";
+
 }  // namespace
 
-void use_device(std::string_view wanted) {
+DeviceChoice parse_device(std::string_view text, std::string_view flag) {
+  if (text == "auto") return DeviceChoice::kAuto;
+  if (text == "cpu") return DeviceChoice::kCpu;
+  if (text == "metal") return DeviceChoice::kMetal;
+  throw SetupError(fmt::format("{}: \"{}\" is not one of auto, cpu, metal", flag, text));
+}
+
+void use_device(DeviceChoice wanted) {
+  setenv(kBufferLimit, kBufferElements, 0);  // the user's own value stays
   const bool has_metal = mx::is_available(mx::Device(mx::Device::gpu));
-  if (wanted == "metal" && !has_metal) {
+  if (wanted == DeviceChoice::kMetal && !has_metal) {
 #ifdef __APPLE__
     throw SetupError(
         "--device metal: no GPU can be reached (in a virtual machine or a sandbox there may be "
@@ -39,8 +56,8 @@ void use_device(std::string_view wanted) {
     throw SetupError("--device metal: this build has no Metal; use --device cpu, or run on a Mac");
 #endif
   }
-  OCTAVO_CHECK(wanted == "auto" || wanted == "cpu" || wanted == "metal");
-  mx::set_default_device(has_metal && wanted != "cpu" ? mx::Device::gpu : mx::Device::cpu);
+  const bool on_gpu = has_metal && wanted != DeviceChoice::kCpu;
+  mx::set_default_device(on_gpu ? mx::Device::gpu : mx::Device::cpu);
 }
 
 DeviceFacts device_facts() {

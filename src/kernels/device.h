@@ -15,6 +15,12 @@ namespace octavo {
 
 enum class DeviceKind : uint8_t { kCpu, kMetal };
 
+// What is asked for; kAuto is Metal where there is one.
+enum class DeviceChoice : uint8_t { kAuto, kCpu, kMetal };
+
+// Reads auto, cpu, metal. Throws SetupError naming `flag`.
+DeviceChoice parse_device(std::string_view text, std::string_view flag);
+
 // Of Metal, as it reports them; all empty for the CPU.
 struct DeviceFacts {
   DeviceKind kind = DeviceKind::kCpu;
@@ -25,9 +31,9 @@ struct DeviceFacts {
   uint64_t buffer_bytes = 0;       // the longest one
 };
 
-// `wanted` is --device: "auto" (Metal where there is one), "cpu" or "metal". Before anything is
-// computed. Throws SetupError when this build or machine has no such device.
-void use_device(std::string_view wanted);
+// For the whole process. The first call comes before anything else of MLX, which reads its settings
+// when it first looks at the GPU. Throws SetupError when this build or machine has no such device.
+void use_device(DeviceChoice wanted);
 
 // Of the device in use.
 DeviceFacts device_facts();

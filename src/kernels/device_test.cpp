@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "base/error.h"
 
 namespace octavo {
@@ -76,14 +78,33 @@ TEST(Device, DescriptionNamesWhatTheDeviceAllows) {
   EXPECT_THAT(std::string(invariance_note(DeviceKind::kMetal)), HasSubstr("not yet proven"));
 }
 
+TEST(Device, ItsNamesAreRead) {
+  EXPECT_EQ(parse_device("auto", "--device"), DeviceChoice::kAuto);
+  EXPECT_EQ(parse_device("cpu", "--device"), DeviceChoice::kCpu);
+  EXPECT_EQ(parse_device("metal", "--device"), DeviceChoice::kMetal);
+  EXPECT_THROW(parse_device("cuda", "--device"), SetupError);
+}
+
 #ifndef __APPLE__
 TEST(Device, WithoutMetalTheDeviceIsTheCpu) {
-  use_device("auto");
+  use_device(DeviceChoice::kAuto);
   EXPECT_EQ(device_facts().kind, DeviceKind::kCpu);
-  use_device("cpu");
+  use_device(DeviceChoice::kCpu);
   EXPECT_EQ(device_facts().kind, DeviceKind::kCpu);
-  EXPECT_THROW(use_device("metal"), SetupError);
+  EXPECT_THROW(use_device(DeviceChoice::kMetal), SetupError);
   EXPECT_THROW(wire_memory(1 << 20), SetupError);
+}
+
+TEST(Device, TheLimitOfCommandBuffersIsSetUnlessTheUserHas) {
+  constexpr const char* kName = "MLX_MAX_MB_PER_BUFFER";
+  const auto after = [&](const char* before) {
+    before == nullptr ? unsetenv(kName) : setenv(kName, before, 1);
+    use_device(DeviceChoice::kAuto);
+    return std::string(std::getenv(kName));
+  };
+  EXPECT_EQ(after(nullptr), "4096");
+  EXPECT_EQ(after("77"), "77");
+  unsetenv(kName);
 }
 #endif
 

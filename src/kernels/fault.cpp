@@ -26,22 +26,37 @@ class Fault : public KernelPrimitive {
 
 }  // namespace
 
-// Metal's errors belong to the arrays: waiting for one throws. The CPU's belong to the stream.
-void check_kernels() {
-  const mx::Stream stream = kernel_stream();
-  if (stream.device == mx::Device::cpu) mx::scheduler::check_error(stream);
+std::vector<mx::Stream> kernel_streams() {
+  const mx::Stream own = kernel_stream();
+  const mx::Stream cpu = mx::default_stream(mx::Device::cpu);
+  if (own == cpu) return {own};
+  return {own, cpu};
 }
 
-void wait_for_kernels() noexcept {
+// Errors stay with the stream they came about on until somebody asks it. Waiting for an array asks
+// too, but not always: MLX returns at once when the array's event is signalled, and it signals
+// those of a failed command buffer by hand.
+void check_kernels(const std::vector<mx::Stream>& streams) {
+  for (const mx::Stream stream : streams) {
+    if (stream.device == mx::Device::cpu) {
+      mx::scheduler::check_error(stream);
+    } else {
+      metal::check_stream(stream);
+    }
+  }
+}
+
+void wait_for_kernels(const std::vector<mx::Stream>& streams) noexcept {
   // Each failure is told once, so two are plenty; a GPU that is gone fails for ever.
   constexpr int kMostFailures = 8;
-  for (int failures = 0; failures < kMostFailures; ++failures) {
-    try {
-      mx::synchronize(kernel_stream());
-      check_kernels();
-      return;
-    } catch (...) {
-      // Reported already; what matters is that nothing runs any more.
+  for (const mx::Stream stream : streams) {
+    for (int failures = 0; failures < kMostFailures; ++failures) {
+      try {
+        mx::synchronize(stream);  // throws what check_kernels would
+        break;
+      } catch (...) {
+        // Reported already; what matters is that nothing runs any more.
+      }
     }
   }
 }

@@ -175,7 +175,7 @@ TEST(MetalSampling, RulesLogprobsAndHashesAreLeftToTheCpu) {
   hashed.hash_logits = true;
   for (const RowSampling& special : {ruled, told, hashed}) {
     Rows rows{.vocab = 500};
-    rows.add(logits, plain);
+    rows.add(logits, special);
     rows.add(logits, special);
     const auto on_cpu = drawn(rows);
     SimulatedMetal metal;
@@ -205,6 +205,7 @@ TEST(MetalSampling, TokensInFlightArePlaced) {
 
 // The likeliest token costs one pass over the row and one block of it.
 TEST(MetalSampling, TheLikeliestReadsTheRowOnce) {
+  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts what is read";
   std::mt19937 random(6);
   Rows rows{.vocab = 5000};
   rows.add(random_logits(random, 5000, LogitShape::kFlat), {});

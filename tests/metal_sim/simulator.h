@@ -25,6 +25,10 @@
 
 namespace octavo::metal_sim {
 
+// On a Mac the same tests run on the GPU (tests/metal_gpu), where this is false: launches are known
+// there, and nothing else of KernelCounts.
+inline constexpr bool kCountsAccesses = true;
+
 // Of all launches of one kernel.
 struct KernelCounts {
   uint64_t launches = 0;

@@ -28,4 +28,7 @@ class Encoder {
   mx::Stream stream_;
 };
 
+// Throws what launches on this GPU stream have failed with, as far as is known: waits for nothing.
+void check_stream(mx::Stream stream);
+
 }  // namespace octavo::metal

@@ -104,4 +104,14 @@ void Encoder::run(const Launch& launch) {
   encoder.dispatch_threadgroups(size_of(launch.groups()), size_of(launch.threads()));
 }
 
+// MLX looks for a stored error when it opens a compute encoder, and at no other time that does not
+// wait for all that is queued. So one is opened, with a barrier that orders nothing.
+void check_stream(mx::Stream stream) {
+  const auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
+  mx::metal::CommandEncoder& encoder = mx::metal::get_command_encoder(stream);
+  encoder.end_encoding();  // one that is open has been looked at
+  encoder.barrier();
+  encoder.end_encoding();
+}
+
 }  // namespace octavo::metal

@@ -66,4 +66,6 @@ void Encoder::run(const Launch& launch) {
   mx::cpu::get_command_encoder(stream_).dispatch([target, bound] { target->run(*bound); });
 }
 
+void check_stream(mx::Stream) { OCTAVO_CHECK(false); }  // there are CPU streams only
+
 }  // namespace octavo::metal

@@ -1,0 +1,72 @@
+// simulator.h (metal_gpu) - on a Mac in the place of metal_sim/simulator.h: the tests of
+// tests/metal run on the GPU. What only a simulator knows is not counted (kCountsAccesses); threads
+// run in the order the GPU likes.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <string>
+
+#include "kernels/kernel_path.h"
+#include "kernels/mlx.h"
+
+namespace octavo::metal_sim {
+
+inline constexpr bool kCountsAccesses = false;
+
+enum class ThreadOrder : uint8_t { kForward, kBackward, kShuffled };
+struct MachineOptions {
+  ThreadOrder order = ThreadOrder::kForward;
+};
+
+struct AccessCounts {
+  uint64_t load_bytes = 0;
+  uint64_t store_bytes = 0;
+};
+struct KernelCounts {
+  uint64_t launches = 0;
+  uint64_t barriers = 0;                               // not counted
+  std::map<std::string, AccessCounts> arguments = {};  // not counted
+};
+
+// While it lives, the GPU is the default device.
+class SimulatedMetal {
+ public:
+  explicit SimulatedMetal(MachineOptions = {}) {
+    mx::set_default_device(mx::Device::gpu);
+    reset();
+  }
+  ~SimulatedMetal() {
+    try {
+      mx::synchronize();
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+    mx::set_default_device(mx::Device::cpu);
+  }
+  SimulatedMetal(const SimulatedMetal&) = delete;
+  SimulatedMetal& operator=(const SimulatedMetal&) = delete;
+
+  // Since it was made or reset.
+  std::map<std::string, KernelCounts> counts() const {
+    static const std::string kEnding = ".metal";
+    std::map<std::string, KernelCounts> counts;
+    for (const auto& [name, launches] : launch_counts()) {
+      const auto found = before_.find(name);
+      const int64_t since = launches - (found == before_.end() ? 0 : found->second);
+      if (since > 0 && name.ends_with(kEnding))
+        counts[name.substr(0, name.size() - kEnding.size())].launches =
+            static_cast<uint64_t>(since);
+    }
+    return counts;
+  }
+  void reset() { before_ = launch_counts(); }
+
+ private:
+  std::map<std::string, int64_t> before_;
+};
+
+}  // namespace octavo::metal_sim

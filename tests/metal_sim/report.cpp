@@ -103,10 +103,48 @@ void report_rows(Report& report, std::mt19937& random, int rows) {
   report.row("norm", shape, {n, 2 * n + 2 * kCols, 2 * n, 2 * n},
              [&] { eval(rms_norm(x, weight, 1e-6f)); });
   report.row("add_rows", shape, {n, 4 * n, 2 * n, n}, [&] { eval(add_rows(x, y)); });
+  const NormSpec norm{.weight = weight, .eps = 1e-6f};
+  report.row("add_rows, normed", shape, {n, 4 * n + 2 * kCols, 2 * n, 3 * n},
+             [&] { eval(add_rows(x, y, {.norm = norm})); });
   report.row("gated_activation", shape, {n, 4 * n, 2 * n},
              [&] { eval(gated_activation(x, y, Activation::kSilu)); });
   report.row("gate_rows", shape, {n, 4 * n, 2 * n},
              [&] { eval(gate_rows({x}, {y}, kCols, Gate::kSigmoid)); });
+}
+
+void report_rope(Report& report, std::mt19937& random, int rows) {
+  const mx::array x = random_array(random, {rows, 8, 128}, kType);
+  const mx::array positions = int_array(std::vector<int>(static_cast<size_t>(rows), 7));
+  const mx::array frequencies = random_array(random, {64});
+  const double n = 8.0 * 128 * rows;
+  report.row("rope", fmt::format("{} x 8 heads of 128", rows), {n, 2 * n + 4.0 * 64, 2 * n, 2 * n},
+             [&] { eval(rope(x, positions, frequencies)); });
+}
+
+void report_latent_write(Report& report, int rows) {
+  const latent_fixture::LatentShape shape{256, 32, 64, 8};
+  PagedCase c = latent_fixture::case_of(shape, kDType);
+  c.sequences = {{40, rows}};
+  const auto in = latent_fixture::inputs_of(shape, kDType, rows);
+  PagedFixture fixture(c, KernelPath::kNative, 1);
+  const double n = (8.0 + 1) * (256 + 32) * rows;  // queries and latent rows
+  const double loads =
+      static_cast<double>(in.absorbed.bytes()) + 2.0 * rows * (8 * (64 + 32) + 256 + 32);
+  report.row("latent_write", fmt::format("{} rows, 8 heads, rank 256 + 32", rows),
+             {n, loads, 2 * n, 8.0 * rows * 256 * 64}, [&] {
+               const QkvWritten written =
+                   latent_write(fixture.pages(), in.rows, in.absorbed, fixture.layout(),
+                                fixture.tables(), in.options);
+               mx::eval(written.q, written.pages.bytes);
+             });
+}
+
+void report_place_tokens(Report& report, int rows) {
+  const mx::array tokens = int_array(std::vector<int>(static_cast<size_t>(rows), 1));
+  const mx::array sources = int_array(std::vector<int>(static_cast<size_t>(rows), 0));
+  report.row("place_tokens", fmt::format("{} rows", rows),
+             {static_cast<double>(rows), 0, 4.0 * rows},
+             [&] { eval(place_tokens(tokens, sources, int_array({5}))); });
 }
 
 void report_qkv(Report& report, std::mt19937& random, int rows) {
@@ -321,6 +359,9 @@ void run() {
     report_embed(report, random, rows);
     report_experts(report, random, rows);
     report_qkv(report, random, rows);
+    report_latent_write(report, rows);
+    report_rope(report, random, rows);
+    report_place_tokens(report, rows);
     report_states(report, random, rows);
     report_rows(report, random, rows);
   }

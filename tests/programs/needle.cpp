@@ -260,6 +260,7 @@ int run(const Options& options) {
                                       {"needles_with_prefix_hit", totals.needles_with_hit},
                                       {"steps", totals.steps},
                                       {"rows", totals.rows},
+                                      {"launches", launch_counts()},
                                       {"isa", std::string(cpu::name_of(cpu::active_isa()))}}
             << "\n";
   return totals.mismatches == 0 ? 0 : 1;

@@ -41,9 +41,11 @@ TEST(Fault, AnErrorOnEitherStreamIsToldOnce) {
 TEST(Fault, WaitingIsForBothStreamsAndForgets) {
   const auto streams = two_streams();
   std::atomic<int> ran = 0;
+  std::chrono::milliseconds time(0);
   for (const mx::Stream stream : streams) {
-    mx::scheduler::enqueue(stream, [&ran] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    time += std::chrono::milliseconds(60);  // the other is still at it when the first is done
+    mx::scheduler::enqueue(stream, [&ran, time] {
+      std::this_thread::sleep_for(time);
       ++ran;
       throw std::runtime_error("on purpose");
     });

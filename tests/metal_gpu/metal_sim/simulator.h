@@ -20,6 +20,8 @@ inline constexpr bool kCountsAccesses = false;
 enum class ThreadOrder : uint8_t { kForward, kBackward, kShuffled };
 struct MachineOptions {
   ThreadOrder order = ThreadOrder::kForward;
+  uint32_t seed = 1;
+  bool finds_races = true;
 };
 
 struct AccessCounts {

@@ -92,6 +92,6 @@ cmake --preset macos-cross -DMLX_ROOT="$mlx/mlx" -DOCTAVO_RUST_TARGET=$rust
 cmake --build --preset macos-cross
 cp "$work/src/cli/octavo" "$work/octavo"
 if [ $rust = none ]; then say "no $rust_target standard library for Rust here: its symbols are undefined"; fi
-for program in octavo octavo_kernels_test tests/octavo_metal_test; do
+for program in octavo tests/octavo_metal_test; do
   "$python" tools/check_macho.py "$work/$program" "$mlx/mlx/lib/libmlx.dylib"
 done

@@ -100,11 +100,11 @@ void report_rows(Report& report, std::mt19937& random, int rows) {
   const mx::array y = random_array(random, {rows, kCols}, kType);
   const mx::array weight = random_array(random, {kCols}, kType);
   const std::string shape = fmt::format("{} x {}", rows, kCols);
-  report.row("norm", shape, {n, 2 * n + 2 * kCols, 2 * n, 2 * n},
+  report.row("norm", shape, {n, 2 * n + 2 * kCols, 2 * n, n},
              [&] { eval(rms_norm(x, weight, 1e-6f)); });
   report.row("add_rows", shape, {n, 4 * n, 2 * n, n}, [&] { eval(add_rows(x, y)); });
   const NormSpec norm{.weight = weight, .eps = 1e-6f};
-  report.row("add_rows, normed", shape, {n, 4 * n + 2 * kCols, 2 * n, 3 * n},
+  report.row("add_rows, normed", shape, {n, 4 * n + 2 * kCols, 2 * n, 2 * n},
              [&] { eval(add_rows(x, y, {.norm = norm})); });
   report.row("gated_activation", shape, {n, 4 * n, 2 * n},
              [&] { eval(gated_activation(x, y, Activation::kSilu)); });
@@ -117,7 +117,7 @@ void report_rope(Report& report, std::mt19937& random, int rows) {
   const mx::array positions = int_array(std::vector<int>(static_cast<size_t>(rows), 7));
   const mx::array frequencies = random_array(random, {64});
   const double n = 8.0 * 128 * rows;
-  report.row("rope", fmt::format("{} x 8 heads of 128", rows), {n, 2 * n + 4.0 * 64, 2 * n, 2 * n},
+  report.row("rope", fmt::format("{} x 8 heads of 128", rows), {n, 2 * n + 4.0 * 64, 2 * n},
              [&] { eval(rope(x, positions, frequencies)); });
 }
 
@@ -157,8 +157,8 @@ void report_qkv(Report& report, std::mt19937& random, int rows) {
   const double n = double{4 + 2 + 2} * 128 * rows;
   const mx::array qkv = qkv_variants::random_rows(random, c, options, rows);
   PagedFixture fixture(c, KernelPath::kNative, 1);
-  report.row("qkv_write", fmt::format("{} rows, 4 + 2 + 2 heads of 128", rows),
-             {n, 2 * n, 2 * n, n}, [&] {
+  report.row("qkv_write", fmt::format("{} rows, 4 + 2 + 2 heads of 128", rows), {n, 2 * n, 2 * n},
+             [&] {
                const QkvWritten written =
                    qkv_write(fixture.pages(), qkv, fixture.layout(), fixture.tables(), options);
                mx::eval(written.q, written.pages.bytes);
@@ -301,7 +301,7 @@ void report_states(Report& report, std::mt19937& random, int rows) {
     const double state = 2.0 * static_cast<double>(g.head_bytes());
     report.row("gated_delta", fmt::format("{} rows, 2 heads of 128 x 128", rows),
                {n, state + 2.0 * rows * (2 * kKeyHeads + 2 * kHeads) * kDim, state + 2 * n,
-                4.0 * n * kDim},
+                3.0 * n * kDim},
                [&] {
                  const GatedDelta made = gated_delta(fixture.pages(), in, weights,
                                                      {.key_heads = kKeyHeads}, layout, table);

@@ -5,10 +5,6 @@ function(octavo_isa_flags name)
     PROPERTIES COMPILE_OPTIONS "${ARGN}")
 endfunction()
 
-# Under a sanitizer optimising costs minutes per file and shows nothing more.
-if(OCTAVO_SANITIZE)
-  set(OCTAVO_KERNEL_LEVEL -O1)
-endif()
 set(OCTAVO_KERNEL_LEVEL -O3 CACHE STRING "How far the kernels are optimised")
 # gcc 12 takes the deliberately undefined lanes of its own AVX-512 headers for our mistake.
 set(isa_common ${OCTAVO_KERNEL_LEVEL} -fno-math-errno -fno-trapping-math -Wno-uninitialized

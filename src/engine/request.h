@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/token_id.h"
+#include "engine/constraint.h"
 #include "models/pooling_kind.h"
 
 namespace octavo {
@@ -42,8 +44,9 @@ struct Request {
   int priority = 0;                          // lower first, with --scheduling-policy priority
   std::string cache_salt = {};               // requests with different salts share no cached prefix
   bool hash_logits = false;                  // a hash of the full logits with every token
-  // The host must see each token before the next is drawn (a grammar): not pipelined.
+  // The host must see each token before the next is drawn: not pipelined.
   bool needs_host = false;
+  std::shared_ptr<const Constraint> constraint = nullptr;  // none: it may say anything
   // Other than kNone: no token is drawn; the answer is Update::embedding. Sampling, lengths and
   // stops have no meaning then, and n is 1.
   Pooling pooling = Pooling::kNone;

@@ -8,6 +8,7 @@
 
 #include "base/token_id.h"
 #include "kernels/token_log.h"
+#include "kernels/token_mask.h"
 
 namespace octavo {
 
@@ -47,6 +48,7 @@ struct RowSampling {
   bool hash_logits = false;
   std::shared_ptr<const LogitRules> rules = nullptr;  // none: the logits as they are
   RowHistory history = {};                            // read only with rules
+  std::shared_ptr<const TokenMask> mask = nullptr;    // none: every token may be drawn
 };
 
 }  // namespace octavo

@@ -14,6 +14,7 @@
 #include "server/exchange.h"
 #include "server/generation_call.h"
 #include "server/update_mailbox.h"
+#include "text/answer_part.h"
 
 namespace octavo::server {
 
@@ -21,8 +22,10 @@ class ServerContext;
 
 // What one choice has to say.
 struct AnswerEvent {
-  int index = 0;  // prompt * n + choice
-  std::string text = {};
+  int index = 0;          // prompt * n + choice
+  std::string text = {};  // as the model wrote it, calls and reasoning included
+  std::vector<AnswerPart> parts =
+      {};  // of a chat: the same, told apart; one per kind and call in a row
   std::vector<TokenId> tokens = {};
   std::vector<TokenLogprobs> logprobs = {};         // one per token, when asked for
   std::vector<TokenLogprobs> prompt_logprobs = {};  // from the prompt's second token on

@@ -38,11 +38,16 @@ class FakeModel {
   const CachePlan& plan() const { return plan_; }
 
   // What the row behind `cells` (of all tokens up to and with its own) draws. A window sees only
-  // its last cells. `state`: the last cell, as a layer with a state has it.
+  // its last cells. `state`: the last cell, as a layer with a state has it. `history`: the tokens
+  // as the row's rules see them.
   template <typename CellOf>  // uint64_t(int group, int position)
   TokenId draw(int length, const RowSampling& sampling, uint64_t state,
-               const CellOf& cell_of) const {
-    const uint64_t seen = seen_by(length, state, cell_of);
+               std::span<const TokenId> history, const CellOf& cell_of) const {
+    uint64_t seen = seen_by(length, state, cell_of);
+    if (sampling.rules != nullptr && sampling.rules->repetition_penalty != 1) {
+      for (TokenId token : history.last(std::min<size_t>(history.size(), 12)))
+        seen = fake_mix(seen, static_cast<uint64_t>(token));
+    }
     const uint64_t seed = fake_mix(sampling.seed, sampling.choice);
     const uint64_t random = sampling.temperature > 0 ? fake_mix(seed, sampling.position) : 0;
     auto token = static_cast<TokenId>(fake_mix(seen, random) % static_cast<uint64_t>(vocab_));
@@ -63,7 +68,7 @@ class FakeModel {
   // The answer of one sequence by itself, from its tokens alone.
   TokenId next_token(const std::vector<TokenId>& tokens, const RowSampling& sampling) const {
     const std::vector<uint64_t> cells = cells_of(tokens);
-    return draw(static_cast<int>(tokens.size()), sampling, cells.back(),
+    return draw(static_cast<int>(tokens.size()), sampling, cells.back(), tokens,
                 [&](int, int p) { return cells[static_cast<size_t>(p)]; });
   }
 
@@ -147,7 +152,7 @@ class FakeRunner : public StepRunner {
     write(batch, tokens);
     for (size_t i = 0; i < batch.sampling.size(); ++i) {
       const int row = batch.logit_rows[i];
-      result.tokens.push_back(draw(batch, row, batch.sampling[i]));
+      result.tokens.push_back(draw(batch, row, batch.sampling[i], previous));
       result.hashes.push_back(fake_mix(static_cast<uint64_t>(result.tokens.back()), 1));
       result.logprobs.push_back({.token = result.tokens.back(), .logprob = -1, .rank = 1});
     }
@@ -272,10 +277,22 @@ class FakeRunner : public StepRunner {
     return row_states_.empty() ? 0 : row_states_[static_cast<size_t>(row)];
   }
 
-  TokenId draw(const Batch& batch, int row, const RowSampling& sampling) {
+  static std::vector<TokenId> history_of(const RowHistory& history,
+                                         const std::vector<TokenId>& previous) {
+    if (history.log == nullptr) return {};
+    const auto known = history.log->first(history.known);
+    std::vector<TokenId> tokens(known.begin(), known.end());
+    if (history.pending >= 0) tokens.push_back(previous.at(static_cast<size_t>(history.pending)));
+    for (int i = 0; i < history.assumed_count; ++i)
+      tokens.push_back(history.assumed->at(static_cast<size_t>(i)));
+    return tokens;
+  }
+
+  TokenId draw(const Batch& batch, int row, const RowSampling& sampling,
+               const std::vector<TokenId>& previous) {
     const size_t sequence = sequence_of(batch, row);
     const int length = batch.positions[static_cast<size_t>(row)] + 1;
-    return model_.draw(length, sampling, row_state(row),
+    return model_.draw(length, sampling, row_state(row), history_of(sampling.history, previous),
                        [&](int g, int p) { return place(batch, sequence, g, p); });
   }
 

@@ -42,12 +42,16 @@ bool says_something(const Update& update) {
 
 }  // namespace
 
-Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes)
-    : options_(std::move(options)), prefixes_(prefixes) {
+Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes,
+                     std::unique_ptr<Drafter> drafter)
+    : options_(std::move(options)),
+      prefixes_(prefixes),
+      speculator_(options_.speculation, std::move(drafter)) {
   OCTAVO_CHECK(options_.max_num_seqs >= 1 && options_.max_num_batched_tokens >= 1);
   const int most =
       prefixes.plan().pages_held(options_.max_model_len, options_.max_num_batched_tokens);
   OCTAVO_CHECK(most <= prefixes.pool().page_count());
+  OCTAVO_CHECK(!speculator_.drafts() || !prefixes.plan().state);
 }
 
 Scheduler::~Scheduler() = default;
@@ -110,6 +114,14 @@ std::optional<Batch> Scheduler::next() {
   OCTAVO_CHECK(steps_.size() <= 1);
   Plan plan{BatchBuilder(prefixes_.plan()), {}, options_.max_num_batched_tokens};
   if (suspects_.empty()) {
+    const auto sequences = decoding();
+    // Whoever drafts goes on where its drafts turn out wrong, and the others keep step with it:
+    // apart, each step would read the weights for some of them only.
+    if (steps_.empty()) {
+      plan.drafts = speculator_.drafts_for(sequences);
+    } else if (steps_.back().has_drafts || speculator_.is_worth_waiting(sequences)) {
+      return std::nullopt;
+    }
     plan_running(plan);
     plan_waiting(plan);
   } else {
@@ -119,6 +131,14 @@ std::optional<Batch> Scheduler::next() {
   steps_.push_back(std::move(plan.step));
   ++stats_.steps;
   return plan.batch.build();
+}
+
+std::vector<Sequence*> Scheduler::decoding() const {
+  std::vector<Sequence*> found;
+  for (const auto& [rank, sequence] : running_) {
+    if (sequence->is_decoding() && !sequence->preempted) found.push_back(sequence);
+  }
+  return found;
 }
 
 void Scheduler::plan_running(Plan& plan) {
@@ -181,7 +201,25 @@ bool Scheduler::admit(Sequence& sequence) {
   return true;
 }
 
+bool Scheduler::plan_drafts(Sequence& sequence, Plan& plan) {
+  const auto found = plan.drafts.find(&sequence);
+  if (found == plan.drafts.end()) return false;
+  std::vector<TokenId> drafts = std::move(found->second);
+  const auto count = static_cast<int>(drafts.size());
+  // Nobody gives up pages for a guess.
+  if (1 + count > plan.budget || !sequence.cache().grow_to(sequence.known() + count)) return false;
+  const int start = sequence.computed();
+  const int drawn = sequence.add_drafts(plan.batch, std::move(drafts));
+  plan.step.entries.push_back({&sequence, start, drawn, 0, 0, count});
+  plan.step.has_drafts = true;
+  plan.budget -= 1 + count;
+  sequence.publish(/*in_step=*/true);
+  stats_.decode_tokens += static_cast<uint64_t>(1 + count);
+  return true;
+}
+
 void Scheduler::plan_rows(Sequence& sequence, Plan& plan) {
+  if (plan_drafts(sequence, plan)) return;
   const int rows = sequence.rows_of_one_step(std::min(sequence.rows_left(), plan.budget));
   if (rows <= 0 || !make_room(sequence, sequence.computed() + rows)) return;
   const bool decoding = sequence.is_decoding();
@@ -261,11 +299,19 @@ void Scheduler::take_results(const Entry& entry, const StepResult& result, Taken
     take_hidden_rows(sequence, result.hidden.rows(before.hidden_rows, count), entry.hidden_rows,
                      update);
   }
-  if (entry.drawn < 0) return;
-  const auto drawn = static_cast<size_t>(entry.drawn);
-  if (sequence.request().sampling.logprobs >= 0) update.logprobs.push_back(result.logprobs[drawn]);
-  if (sequence.request().hash_logits) update.hashes.push_back(result.hashes[drawn]);
-  take_drawn_token(sequence, result.tokens[drawn], update);
+  if (entry.drawn >= 0) take_draws(entry, result, update);
+}
+
+void Scheduler::take_draws(const Entry& entry, const StepResult& result, Update& update) {
+  Sequence& sequence = *entry.sequence;
+  const Request& request = sequence.request();
+  int right = 0;
+  for (auto drawn = static_cast<size_t>(entry.drawn);; ++drawn, ++right) {
+    if (request.sampling.logprobs >= 0) update.logprobs.push_back(result.logprobs[drawn]);
+    if (request.hash_logits) update.hashes.push_back(result.hashes[drawn]);
+    if (!take_drawn_token(sequence, result.tokens[drawn], update)) break;
+  }
+  if (entry.drafts > 0) speculator_.observe(sequence, entry.drafts, right, stats_);
 }
 
 void Scheduler::take_hidden_rows(Sequence& sequence, std::span<const float> rows, int count,
@@ -278,13 +324,13 @@ void Scheduler::take_hidden_rows(Sequence& sequence, std::span<const float> rows
   end(sequence, FinishReason::kStop, update);
 }
 
-void Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& update) {
+bool Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& update) {
   const RequestShared& shared = sequence.shared();
   if (sequence.known() == sequence.prompt_length()) {
     update.cached_tokens = sequence.cached_tokens;
     update.scheduled = sequence.scheduled;
   }
-  sequence.take_token(token);
+  const bool goes_on = sequence.take_token(token);
   update.tokens.push_back(token);
   ++stats_.generated_tokens;
   if (sequence.failed_before) {
@@ -299,11 +345,13 @@ void Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& upda
   } else if (sequence.known() >= shared.max_length) {
     end(sequence, FinishReason::kLength, update);
   }
+  return goes_on && !sequence.finished;
 }
 
 void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
   update.finish = reason;
   sequence.finished = true;
+  speculator_.forget(sequence);
   const Rank rank = rank_of(sequence);
   running_.erase(rank);
   waiting_.erase(rank);

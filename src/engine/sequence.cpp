@@ -48,6 +48,25 @@ int Sequence::add_rows(BatchBuilder& batch, int rows) {
   return newest_entry_;
 }
 
+int Sequence::add_drafts(BatchBuilder& batch, std::vector<TokenId> drafts) {
+  OCTAVO_CHECK(tokens_in_flight_ == 0 && computed_ + 1 == known() && !drafts.empty());
+  std::vector<TokenId> ids = {tokens().back()};
+  ids.insert(ids.end(), drafts.begin(), drafts.end());
+  const int count = static_cast<int>(drafts.size());
+  drafts_ = std::make_shared<const std::vector<TokenId>>(std::move(drafts));
+  drafts_taken_ = 0;
+  const int first = batch.add_sequence(ids, computed_, cache_.pages());
+  int entry = -1;
+  for (int i = 0; i <= count; ++i) {
+    const int drawn = batch.sample_row(first + i, row_sampling(i));
+    if (i == 0) entry = drawn;
+  }
+  newest_rows_start = computed_++;
+  ++steps_in_flight;
+  ++tokens_in_flight_;
+  return entry;
+}
+
 void Sequence::ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows) {
   const int count = request().sampling.prompt_logprobs;
   if (count < 0 || choice_ != 0 || pooled_) return;
@@ -74,7 +93,7 @@ std::optional<std::vector<float>> Sequence::take_hidden(std::span<const float> r
   return pooled_->result();
 }
 
-RowSampling Sequence::row_sampling() const {
+RowSampling Sequence::row_sampling(int drafted) const {
   const SamplingParams& params = request().sampling;
   RowSampling row{.temperature = params.temperature,
                   .top_p = params.top_p,
@@ -82,7 +101,7 @@ RowSampling Sequence::row_sampling() const {
                   .top_k = std::max(0, params.top_k),
                   .seed = params.seed,
                   .choice = static_cast<uint32_t>(choice_),
-                  .position = static_cast<uint32_t>(length()),
+                  .position = static_cast<uint32_t>(length() + drafted),
                   .logprobs = params.logprobs,
                   .hash_logits = request().hash_logits,
                   .rules = shared_->rules};
@@ -90,15 +109,26 @@ RowSampling Sequence::row_sampling() const {
     row.history = {.log = log_,
                    .prompt = prompt_length(),
                    .known = known(),
-                   .pending = tokens_in_flight_ > 0 ? newest_entry_ : -1};
+                   .pending = tokens_in_flight_ > 0 ? newest_entry_ : -1,
+                   .assumed = drafted > 0 ? drafts_ : nullptr,
+                   .assumed_count = drafted};
   }
   return row;
 }
 
-void Sequence::take_token(TokenId token) {
+bool Sequence::take_token(TokenId token) {
   OCTAVO_CHECK(tokens_in_flight_ > 0);
   --tokens_in_flight_;
   log_->append(token);
+  if (!drafts_) return false;
+  if (drafts_taken_ == drafts_->size() || (*drafts_)[drafts_taken_] != token) {
+    drafts_ = nullptr;
+    return false;
+  }
+  ++drafts_taken_;
+  ++computed_;
+  ++tokens_in_flight_;
+  return true;
 }
 
 void Sequence::publish(bool in_step) {
@@ -111,6 +141,7 @@ void Sequence::restart() {
   cache_.release();
   computed_ = 0;
   tokens_in_flight_ = 0;
+  drafts_ = nullptr;
   prompt_logprobs_asked_ = prompt_logprobs_;
   if (pooled_) pooled_->ask_again();
   preempted = false;

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "engine/fake_drafter.h"
 #include "engine/fake_model.h"
 #include "engine/scheduler.h"
 #include "support/page_invariants.h"
@@ -29,7 +30,8 @@ struct Options {
 struct Totals {
   int64_t operations = 0, requests = 0, finished = 0, aborted = 0, errors = 0, tokens = 0,
           pooled = 0;
-  uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0;
+  uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0, drafts = 0, draft_tokens = 0,
+           accepted = 0;
 };
 
 constexpr int kVocab = 13;
@@ -47,8 +49,8 @@ class Round {
         pool_(plan_.pages_held(options_.max_model_len, options_.max_num_batched_tokens) +
               draw(0, chance(50) ? 4 : 20)),
         prefixes_(plan_, pool_, hash_bits),
-        scheduler_(options_, prefixes_),
         model_(plan_, kVocab),
+        scheduler_(options_, prefixes_, random_drafter()),
         runner_(model_, pool_.page_count()) {}
 
   void run(int operations) {
@@ -63,6 +65,9 @@ class Round {
     totals_.preemptions += stats.preemptions;
     totals_.hits += stats.prefix_hits;
     totals_.failed_steps += stats.failed_steps;
+    totals_.drafts += stats.drafts;
+    totals_.draft_tokens += stats.draft_tokens;
+    totals_.accepted += stats.accepted_tokens;
   }
 
  private:
@@ -104,7 +109,18 @@ class Round {
             .vocab = kVocab,
             .stop_token_ids = {3},
             .policy = chance(50) ? SchedulingPolicy::kPriority : SchedulingPolicy::kFcfs,
-            .enable_prefix_caching = chance(80)};
+            .enable_prefix_caching = chance(80),
+            .speculation = {.most_drafts = draw(1, 8), .most_rows = draw(1, 60)}};
+  }
+
+  // Right and wrong ones; a state cannot take rows back.
+  std::unique_ptr<Drafter> random_drafter() {
+    if (plan_.state || chance(20)) return nullptr;
+    return std::make_unique<FakeDrafter>(
+        model_, FakeDrafter::Options{.vocab = kVocab,
+                                     .right_percent = draw(0, 100),
+                                     .silent_percent = draw(0, 60),
+                                     .seed = static_cast<unsigned>(random_())});
   }
 
   void operation() {
@@ -146,6 +162,9 @@ class Round {
     if (chance(50)) request.sampling.temperature = 1;
     request.sampling.seed = random_();
     if (chance(10)) request.sampling.prompt_logprobs = 0;
+    if (chance(15)) request.sampling.repetition_penalty = 2;
+    if (chance(15)) request.sampling.logprobs = 0;
+    request.hash_logits = chance(15);
     if (request.n == 1 && chance(20))
       request.pooling = chance(50) ? Pooling::kMean : Pooling::kLast;
     const RequestId id = next_id_++;
@@ -163,8 +182,9 @@ class Round {
     RowSampling sampling{.temperature = request.sampling.temperature,
                          .seed = request.sampling.seed,
                          .choice = static_cast<uint32_t>(choice)};
-    if (request.min_tokens > 0) {
-      LogitRules rules{.min_tokens = request.min_tokens};
+    if (request.min_tokens > 0 || request.sampling.repetition_penalty != 1) {
+      LogitRules rules{.repetition_penalty = request.sampling.repetition_penalty,
+                       .min_tokens = request.min_tokens};
       if (!request.ignore_eos) rules.held_back = options_.stop_token_ids;
       rules.held_back.insert(rules.held_back.end(), request.stop_token_ids.begin(),
                              request.stop_token_ids.end());
@@ -236,6 +256,12 @@ class Round {
         OCTAVO_CHECK(entry.token ==
                      asked.request.prompt.at(static_cast<size_t>(asked.prompt_logprobs)));
       }
+      const Request& request = asked.request;
+      OCTAVO_CHECK(update.logprobs.size() ==
+                   (request.sampling.logprobs >= 0 ? update.tokens.size() : 0));
+      OCTAVO_CHECK(update.hashes.size() == (request.hash_logits ? update.tokens.size() : 0));
+      for (size_t i = 0; i < update.logprobs.size(); ++i)
+        OCTAVO_CHECK(update.logprobs[i].token == update.tokens[i]);
       for (TokenId token : update.tokens) {
         answer.sampling.position = static_cast<uint32_t>(answer.tokens.size());
         OCTAVO_CHECK(token == model_.next_token(answer.tokens, answer.sampling));
@@ -294,8 +320,8 @@ class Round {
   SchedulerOptions options_;
   PagePool pool_;
   PrefixCache prefixes_;
-  Scheduler scheduler_;
   FakeModel model_;
+  Scheduler scheduler_;
   FakeRunner runner_;
   std::map<RequestId, Asked> asked_;
   RequestId next_id_ = 1;
@@ -317,7 +343,10 @@ int run(const Options& options) {
                               {"steps", totals.steps},
                               {"preemptions", totals.preemptions},
                               {"prefix_hit_tokens", totals.hits},
-                              {"failed_steps", totals.failed_steps}}
+                              {"failed_steps", totals.failed_steps},
+                              {"drafts", totals.drafts},
+                              {"draft_tokens", totals.draft_tokens},
+                              {"accepted_draft_tokens", totals.accepted}}
             << "\n";
   return 0;
 }

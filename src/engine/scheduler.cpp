@@ -203,7 +203,8 @@ bool Scheduler::admit(Sequence& sequence) {
 
 bool Scheduler::plan_drafts(Sequence& sequence, Plan& plan) {
   const auto found = plan.drafts.find(&sequence);
-  if (found == plan.drafts.end()) return false;
+  // Sent back to make room for another, it may be here again with rows to compute first.
+  if (found == plan.drafts.end() || !sequence.is_decoding()) return false;
   std::vector<TokenId> drafts = std::move(found->second);
   const auto count = static_cast<int>(drafts.size());
   // Nobody gives up pages for a guess.

@@ -198,6 +198,7 @@ void EngineLoop::finish_oldest() {
 }
 
 void EngineLoop::recover(const char* reason) {
+  scheduler_.release_masks();
   runner_.drop();
   drawing_rows_.clear();
   result_came_.reset();

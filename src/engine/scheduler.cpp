@@ -46,6 +46,7 @@ Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes,
                      std::unique_ptr<Drafter> drafter)
     : options_(std::move(options)),
       prefixes_(prefixes),
+      mask_worker_(options_.mask_threads),
       speculator_(options_.speculation, std::move(drafter)) {
   OCTAVO_CHECK(options_.max_num_seqs >= 1 && options_.max_num_batched_tokens >= 1);
   const int most =
@@ -88,7 +89,7 @@ std::shared_ptr<const RequestShared> Scheduler::share(RequestId id, Request requ
 void Scheduler::add(RequestId id, Request request) {
   const auto shared = share(id, std::move(request));
   for (int choice = 0; choice < shared->request.n; ++choice) {
-    auto sequence = std::make_unique<Sequence>(shared, choice, prefixes_);
+    auto sequence = std::make_unique<Sequence>(shared, choice, prefixes_, mask_worker_);
     const Rank rank = rank_of(*sequence);
     waiting_[rank] = sequence.get();
     OCTAVO_CHECK(sequences_.emplace(rank, std::move(sequence)).second);
@@ -308,6 +309,7 @@ void Scheduler::take_draws(const Entry& entry, const StepResult& result, Update&
   const Request& request = sequence.request();
   int right = 0;
   for (auto drawn = static_cast<size_t>(entry.drawn);; ++drawn, ++right) {
+    if (ends_undrawn(sequence, update)) break;
     if (request.sampling.logprobs >= 0) update.logprobs.push_back(result.logprobs[drawn]);
     if (request.hash_logits) update.hashes.push_back(result.hashes[drawn]);
     if (!take_drawn_token(sequence, result.tokens[drawn], update)) break;
@@ -325,12 +327,20 @@ void Scheduler::take_hidden_rows(Sequence& sequence, std::span<const float> rows
   end(sequence, FinishReason::kStop, update);
 }
 
-bool Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& update) {
-  const RequestShared& shared = sequence.shared();
+bool Scheduler::ends_undrawn(Sequence& sequence, Update& update) {
   if (sequence.known() == sequence.prompt_length()) {
     update.cached_tokens = sequence.cached_tokens;
     update.scheduled = sequence.scheduled;
   }
+  const TokenMask* mask = sequence.oldest_mask();
+  if (mask == nullptr || !mask->allows_nothing()) return false;
+  update.error = mask->failure();
+  end(sequence, update.error.empty() ? FinishReason::kStop : FinishReason::kError, update);
+  return true;
+}
+
+bool Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& update) {
+  const RequestShared& shared = sequence.shared();
   const bool goes_on = sequence.take_token(token);
   update.tokens.push_back(token);
   ++stats_.generated_tokens;
@@ -345,6 +355,8 @@ bool Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& upda
     end(sequence, FinishReason::kStop, update);
   } else if (sequence.known() >= shared.max_length) {
     end(sequence, FinishReason::kLength, update);
+  } else {
+    sequence.allow_next();
   }
   return goes_on && !sequence.finished;
 }
@@ -353,6 +365,7 @@ void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
   update.finish = reason;
   sequence.finished = true;
   speculator_.forget(sequence);
+  sequence.release_masks();
   const Rank rank = rank_of(sequence);
   running_.erase(rank);
   waiting_.erase(rank);
@@ -373,6 +386,11 @@ void Scheduler::settle(Sequence& sequence) {
   } else {
     sequence.cache().release_behind(sequence.computed());
   }
+}
+
+void Scheduler::release_masks() {
+  for (const Step& step : steps_)
+    for (const Entry& entry : step.entries) entry.sequence->release_masks();
 }
 
 std::vector<Update> Scheduler::fail(const std::string& reason) {

@@ -7,8 +7,10 @@
 
 namespace octavo {
 
-Sequence::Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes)
+Sequence::Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes,
+                   MaskWorker& masks)
     : shared_(std::move(shared)), choice_(choice), cache_(prefixes, shared_->keys) {
+  if (request().constraint) constrained_.emplace(masks, request().constraint);
   if (request().pooling != Pooling::kNone) pooled_.emplace(request().pooling, prompt_length());
 }
 
@@ -43,7 +45,9 @@ int Sequence::add_rows(BatchBuilder& batch, int rows) {
   newest_rows_start = start;
   ++steps_in_flight;
   if (computed_ < length() || pooled_) return -1;
-  newest_entry_ = batch.sample_row(first + rows - 1, row_sampling());
+  RowSampling sampling = row_sampling();
+  sampling.mask = next_mask();
+  newest_entry_ = batch.sample_row(first + rows - 1, std::move(sampling));
   ++tokens_in_flight_;
   return newest_entry_;
 }
@@ -56,9 +60,15 @@ int Sequence::add_drafts(BatchBuilder& batch, std::vector<TokenId> drafts) {
   drafts_ = std::make_shared<const std::vector<TokenId>>(std::move(drafts));
   drafts_taken_ = 0;
   const int first = batch.add_sequence(ids, computed_, cache_.pages());
+  if (constrained_) {
+    for (int i = 0; i <= count; ++i) masks_.push_back(std::make_shared<TokenMask>());
+    constrained_->fill({masks_.begin(), masks_.end()}, *drafts_);
+  }
   int entry = -1;
   for (int i = 0; i <= count; ++i) {
-    const int drawn = batch.sample_row(first + i, row_sampling(i));
+    RowSampling sampling = row_sampling(i);
+    if (constrained_) sampling.mask = masks_[static_cast<size_t>(i)];
+    const int drawn = batch.sample_row(first + i, std::move(sampling));
     if (i == 0) entry = drawn;
   }
   newest_rows_start = computed_++;
@@ -116,19 +126,41 @@ RowSampling Sequence::row_sampling(int drafted) const {
   return row;
 }
 
+// Filled as soon as all tokens before it are known: at once, or by allow_next().
+std::shared_ptr<const TokenMask> Sequence::next_mask() {
+  if (!constrained_) return nullptr;
+  masks_.push_back(std::make_shared<TokenMask>());
+  if (tokens_in_flight_ == 0) constrained_->fill({masks_.back()});
+  return masks_.back();
+}
+
 bool Sequence::take_token(TokenId token) {
   OCTAVO_CHECK(tokens_in_flight_ > 0);
   --tokens_in_flight_;
   log_->append(token);
+  if (constrained_) masks_.pop_front();
   if (!drafts_) return false;
   if (drafts_taken_ == drafts_->size() || (*drafts_)[drafts_taken_] != token) {
     drafts_ = nullptr;
+    release_masks();
     return false;
   }
   ++drafts_taken_;
   ++computed_;
   ++tokens_in_flight_;
   return true;
+}
+
+void Sequence::allow_next() {
+  if (!constrained_) return;
+  constrained_->accept(tokens().back());
+  // What may follow drafts was asked for with them.
+  if (!masks_.empty() && !drafts_) constrained_->fill({masks_.front()});
+}
+
+void Sequence::release_masks() {
+  for (const auto& mask : masks_) mask->set({});
+  masks_.clear();
 }
 
 void Sequence::publish(bool in_step) {
@@ -142,6 +174,7 @@ void Sequence::restart() {
   computed_ = 0;
   tokens_in_flight_ = 0;
   drafts_ = nullptr;
+  release_masks();
   prompt_logprobs_asked_ = prompt_logprobs_;
   if (pooled_) pooled_->ask_again();
   preempted = false;

@@ -1,6 +1,7 @@
 // sequence.h - one answer in the making: a choice of a request. No MLX. Engine thread only.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -9,6 +10,7 @@
 #include "cache/sequence_cache.h"
 #include "engine/batch.h"
 #include "engine/draft_pace.h"
+#include "engine/mask_worker.h"
 #include "engine/pooled_rows.h"
 #include "engine/request.h"
 #include "engine/update.h"
@@ -35,7 +37,12 @@ struct RequestShared {
 // them, which count once their draft has turned out right.
 class Sequence {
  public:
-  Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes);
+  // `masks` must outlive it; it works for a request with a constraint.
+  Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes,
+           MaskWorker& masks);
+  ~Sequence() { release_masks(); }
+  Sequence(const Sequence&) = delete;
+  Sequence& operator=(const Sequence&) = delete;
 
   const RequestShared& shared() const { return *shared_; }
   const Request& request() const { return shared_->request; }
@@ -75,6 +82,12 @@ class Sequence {
   bool take_token(TokenId token);
   // How the token behind the newest is drawn, as if `drafted` drafts had come before it.
   RowSampling row_sampling(int drafted = 0) const;
+  // What the oldest token in flight was allowed to be; null: anything.
+  const TokenMask* oldest_mask() const { return masks_.empty() ? nullptr : masks_.front().get(); }
+  // The answer goes on behind the token read last: what may follow can be found out.
+  void allow_next();
+  // No draw in flight waits for its mask any more; what they draw has no meaning.
+  void release_masks();
   // K and V up to `computed` can be found by others, as far as the tokens are known. While a step
   // is put together its own snapshots cannot.
   void publish(bool in_step);
@@ -99,6 +112,7 @@ class Sequence {
   std::chrono::steady_clock::time_point scheduled = {};
 
  private:
+  std::shared_ptr<const TokenMask> next_mask();
   void ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows);
   void ask_hidden(BatchBuilder& batch, int first_row, int rows);
 
@@ -113,7 +127,9 @@ class Sequence {
   size_t drafts_taken_ = 0;                             // of them, found right
   int prompt_logprobs_ = 0;                             // read
   int prompt_logprobs_asked_ = 0;
-  std::optional<PooledRows> pooled_;  // none: tokens are drawn
+  std::optional<PooledRows> pooled_;              // none: tokens are drawn
+  std::optional<ConstrainedAnswer> constrained_;  // knows the tokens that were read
+  std::deque<std::shared_ptr<TokenMask>> masks_;  // of the draws in flight, with a constraint
 };
 
 }  // namespace octavo

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "engine/scheduler_fixture.h"
+#include "engine/toy_constraint.h"
 
 namespace octavo {
 namespace {
@@ -20,6 +21,7 @@ struct Answer {
   std::vector<int> prompt_logprobs = {};
   std::optional<FinishReason> finish = {};
   std::optional<TokenId> stop_token = {};
+  std::string error = {};
 
   bool operator==(const Answer&) const = default;
 };
@@ -48,6 +50,7 @@ class SpeculationTest : public SchedulerFixture {
       for (const auto& entry : update.logprobs) answer.logprobs.push_back(entry.token);
       for (const auto& entry : update.prompt_logprobs) answer.prompt_logprobs.push_back(entry.rank);
       if (update.finish) answer.finish = update.finish;
+      if (!update.error.empty()) answer.error = update.error;
       if (update.stop_token) answer.stop_token = update.stop_token;
     }
   }
@@ -67,6 +70,14 @@ class SpeculationTest : public SchedulerFixture {
     if (draw(0, 3) == 0) request.sampling.prompt_logprobs = 0;
     request.hash_logits = draw(0, 3) == 0;
     request.needs_host = draw(0, 5) == 0;
+    if (draw(0, 3) == 0) {
+      request.constraint =
+          std::make_shared<ToyConstraint>(ToyRules{.vocab = kFakeVocab,
+                                                   .stop = 7,
+                                                   .length = draw(1, 50),
+                                                   .fails_at = draw(0, 3) == 0 ? draw(1, 40) : -1,
+                                                   .closed = draw(0, 1) == 1});
+    }
     return request;
   }
 

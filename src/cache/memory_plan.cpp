@@ -42,7 +42,7 @@ std::string buffer_note(const MemoryRequest& request, const CachePlan& cache, ui
 
 uint64_t room_for_pages(const MemoryRequest& request, const CachePlan& cache,
                         const MemoryPlan& plan) {
-  const uint64_t taken = plan.weights_bytes + plan.step_bytes + plan.reserve_bytes;
+  const uint64_t taken = plan.total_bytes();
   if (taken >= plan.budget_bytes) {
     const double needed = static_cast<double>(taken) / static_cast<double>(plan.device_bytes);
     const std::string advice =
@@ -78,6 +78,7 @@ MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache) {
   plan.budget_bytes =
       static_cast<uint64_t>(static_cast<double>(request.device_bytes) * request.memory_fraction);
   plan.weights_bytes = request.weights_bytes;
+  plan.draft_bytes = request.draft_bytes;
   plan.step_bytes = request.step_bytes;
   plan.reserve_bytes = kReserveBytes;
 
@@ -121,6 +122,7 @@ std::string MemoryPlan::table() const {
   return row("machine", device_bytes, device_note) +
          row("budget", budget_bytes, "--memory-fraction of it") +
          row("weights", weights_bytes, "") +
+         (draft_bytes > 0 ? row("draft model", draft_bytes, "weights, pages and steps") : "") +
          row("steps", step_bytes, "activations and logits of the largest, and one queued ahead") +
          row("reserve", reserve_bytes, "") +
          row("pages", kv_bytes, fmt::format("{} pages, context {}", page_count, max_model_len)) +

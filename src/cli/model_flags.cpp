@@ -62,6 +62,14 @@ void ModelFlags::add_to(CLI::App& command) {
       ->capture_default_str()
       ->group(group);
   command
+      .add_option(
+          "--speculative-config", speculative_config,
+          R"(Guess answers ahead, which changes no bit of them: {"method": "ngram"} (prompt )"
+          R"(lookup, the default), {"model": "PATH"} (a draft model), {"method": "none"}; )"
+          "with num_speculative_tokens, prompt_lookup_max, prompt_lookup_min")
+      ->type_name("JSON")
+      ->group(group);
+  command
       .add_option("--threads", threads,
                   "Threads that compute (default: the cores this process and its cgroup may use)")
       ->check(CLI::PositiveNumber)
@@ -104,6 +112,8 @@ EngineOptions ModelFlags::engine_options() const {
   options.max_num_seqs = max_num_seqs;
   if (scheduling_policy == "priority") options.scheduling_policy = SchedulingPolicy::kPriority;
   options.enable_prefix_caching = enable_prefix_caching;
+  if (!speculative_config.empty())
+    options.speculation = parse_speculative_config(speculative_config);
   return options;
 }
 

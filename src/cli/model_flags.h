@@ -23,7 +23,8 @@ struct ModelFlags {
   int max_num_seqs = 64;
   std::string scheduling_policy = "fcfs";
   bool enable_prefix_caching = true;
-  int threads = 0;  // 0: as many as this process may use
+  std::string speculative_config;  // empty: prompt lookup where the model allows it
+  int threads = 0;                 // 0: as many as this process may use
   bool pin_threads = false;
 
   void add_to(CLI::App& command);

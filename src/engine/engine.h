@@ -12,6 +12,7 @@
 #include "cache/memory_plan.h"
 #include "engine/engine_client.h"
 #include "engine/scheduler.h"
+#include "engine/speculative_config.h"
 #include "kernels/device.h"
 #include "models/format/checkpoint.h"
 #include "models/model_description.h"
@@ -32,6 +33,7 @@ struct EngineOptions {
   int max_num_batched_tokens = 512;           // --max-num-batched-tokens: rows of the largest step
   SchedulingPolicy scheduling_policy = SchedulingPolicy::kFcfs;  // --scheduling-policy
   bool enable_prefix_caching = true;                             // --enable-prefix-caching
+  SpeculativeConfig speculation = {};                            // --speculative-config
   PoolingOptions pooling = {};  // --runner, --pooler-config, --hf-overrides
   int max_open_requests = 4096;
   bool touch_pages = true;  // at start-up; a single answer does without
@@ -46,6 +48,10 @@ ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOption
 CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options);
 MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions& options);
 
+// How the engine will speculate: as asked, or not at all where the model cannot and nobody asked.
+// Throws SetupError when what was asked for cannot be had.
+SpeculativeConfig plan_speculation(const ModelDescription& model, const EngineOptions& options);
+
 class Engine : public EngineClient {
  public:
   // Called on the engine thread with the file bytes read so far and in all.
@@ -59,6 +65,7 @@ class Engine : public EngineClient {
 
   const ModelDescription& model() const;
   const MemoryPlan& memory() const;
+  const SpeculativeConfig& speculation() const;
   uint64_t weights_bytes() const;    // resident, as loaded
   uint64_t step_peak_bytes() const;  // the most MLX has held for a step so far
 

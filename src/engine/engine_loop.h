@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -84,6 +85,9 @@ class EngineLoop : public EngineClient {
   BucketCounts step_rows_{kStepRowBounds};    // engine thread
   BucketCounts step_seconds_{kStepSecondsBounds};
   std::chrono::steady_clock::time_point step_began_ = {};  // the oldest one in flight
+  // The newest result, while there was always something to run since.
+  std::optional<std::chrono::steady_clock::time_point> result_came_ = {};
+  std::deque<int> drawing_rows_;  // of the steps in flight; 0: not every row of it draws
 
   mutable std::mutex mutex_;  // all below
   std::condition_variable work_;

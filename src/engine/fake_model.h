@@ -38,16 +38,26 @@ class FakeModel {
   const CachePlan& plan() const { return plan_; }
 
   // What the row behind `cells` (of all tokens up to and with its own) draws. A window sees only
-  // its last cells. `state`: the last cell, as a layer with a state has it.
+  // its last cells. `state`: the last cell, as a layer with a state has it. `history`: the tokens
+  // as the row's rules see them.
   template <typename CellOf>  // uint64_t(int group, int position)
   TokenId draw(int length, const RowSampling& sampling, uint64_t state,
-               const CellOf& cell_of) const {
-    const uint64_t seen = seen_by(length, state, cell_of);
+               std::span<const TokenId> history, const CellOf& cell_of) const {
+    uint64_t seen = seen_by(length, state, cell_of);
+    if (sampling.rules != nullptr && sampling.rules->repetition_penalty != 1) {
+      for (TokenId token : history.last(std::min<size_t>(history.size(), 12)))
+        seen = fake_mix(seen, static_cast<uint64_t>(token));
+    }
     const uint64_t seed = fake_mix(sampling.seed, sampling.choice);
     const uint64_t random = sampling.temperature > 0 ? fake_mix(seed, sampling.position) : 0;
     auto token = static_cast<TokenId>(fake_mix(seen, random) % static_cast<uint64_t>(vocab_));
-    while (is_held_back(token, sampling)) token = (token + 1) % vocab_;
-    return token;
+    if (sampling.mask) {
+      const TokenId inside = first_from(token, [&](TokenId t) { return is_allowed(t, sampling); });
+      token = first_from(
+          inside, [&](TokenId t) { return is_allowed(t, sampling) && !is_held_back(t, sampling); });
+      return is_held_back(token, sampling) ? inside : token;
+    }
+    return first_from(token, [&](TokenId t) { return !is_held_back(t, sampling); });
   }
 
   // The row itself, behind the final norm: numbers whose sum depends on the order.
@@ -63,7 +73,7 @@ class FakeModel {
   // The answer of one sequence by itself, from its tokens alone.
   TokenId next_token(const std::vector<TokenId>& tokens, const RowSampling& sampling) const {
     const std::vector<uint64_t> cells = cells_of(tokens);
-    return draw(static_cast<int>(tokens.size()), sampling, cells.back(),
+    return draw(static_cast<int>(tokens.size()), sampling, cells.back(), tokens,
                 [&](int, int p) { return cells[static_cast<size_t>(p)]; });
   }
 
@@ -104,6 +114,20 @@ class FakeModel {
     return seen;
   }
 
+  // `token` itself when none is right.
+  template <typename IsRight>
+  TokenId first_from(TokenId token, const IsRight& is_right) const {
+    for (int i = 0; i < vocab_; ++i)
+      if (is_right((token + i) % vocab_)) return (token + i) % vocab_;
+    return token;
+  }
+
+  static bool is_allowed(TokenId token, const RowSampling& sampling) {
+    const auto words = sampling.mask->wait();
+    const auto word = static_cast<size_t>(token) / 32;
+    return words.empty() || (word < words.size() && (words[word] >> (token % 32) & 1) != 0);
+  }
+
   static bool is_held_back(TokenId token, const RowSampling& sampling) {
     if (sampling.rules == nullptr) return false;
     const auto answer = static_cast<int>(sampling.position) - sampling.history.prompt;
@@ -115,7 +139,8 @@ class FakeModel {
   int vocab_;
 };
 
-// Computes every step when it is started and hands the results out in order.
+// Computes a step when it is started, or as soon as its masks are there, and hands the results out
+// in order.
 class FakeRunner : public StepRunner {
  public:
   FakeRunner(const FakeModel& model, int page_count) : model_(model) {
@@ -137,40 +162,18 @@ class FakeRunner : public StepRunner {
       scribble(batch);
       return;
     }
-    StepResult result;
-    const std::vector<TokenId> previous = results_.empty() ? last_tokens_ : results_.back().tokens;
-    std::vector<TokenId> tokens = batch.tokens;
-    for (size_t row = 0; row < tokens.size(); ++row) {
-      const int source = batch.token_sources[row];
-      if (source >= 0) tokens[row] = previous.at(static_cast<size_t>(source));
-    }
-    write(batch, tokens);
-    for (size_t i = 0; i < batch.sampling.size(); ++i) {
-      const int row = batch.logit_rows[i];
-      result.tokens.push_back(draw(batch, row, batch.sampling[i]));
-      result.hashes.push_back(fake_mix(static_cast<uint64_t>(result.tokens.back()), 1));
-      result.logprobs.push_back({.token = result.tokens.back(), .logprob = -1, .rank = 1});
-    }
-    for (const auto& row : batch.prompt_logprobs) {
-      result.prompt_logprobs.push_back({.token = row.target,
-                                        .logprob = -1,
-                                        .rank = batch.positions[static_cast<size_t>(row.row)]});
-    }
-    result.hidden.width = kFakeWidth;
-    for (const int row : batch.hidden_rows) {
-      const auto values = hidden(batch, row);
-      result.hidden.values.insert(result.hidden.values.end(), values.begin(), values.end());
-    }
     batches_.push_back(batch);
-    results_.push_back(std::move(result));
+    compute_ready();
   }
 
   StepResult finish() override {
     if (broken_) throw std::runtime_error("the fake step failed");
+    if (results_.empty()) results_.push_back(compute(batches_.front()));
     StepResult result = std::move(results_.front());
     results_.pop_front();
     batches_.pop_front();
     last_tokens_ = result.tokens;
+    compute_ready();
     return result;
   }
 
@@ -195,6 +198,42 @@ class FakeRunner : public StepRunner {
   int fail_starts = 0;  // so many of the next steps fail, leaving garbage in the pages they write
 
  private:
+  void compute_ready() {
+    const auto is_set = [](const RowSampling& row) { return !row.mask || row.mask->is_set(); };
+    while (results_.size() < batches_.size() &&
+           std::ranges::all_of(batches_[results_.size()].sampling, is_set))
+      results_.push_back(compute(batches_[results_.size()]));
+  }
+
+  // Waits for masks.
+  StepResult compute(const Batch& batch) {
+    StepResult result;
+    const std::vector<TokenId> previous = results_.empty() ? last_tokens_ : results_.back().tokens;
+    std::vector<TokenId> tokens = batch.tokens;
+    for (size_t row = 0; row < tokens.size(); ++row) {
+      const int source = batch.token_sources[row];
+      if (source >= 0) tokens[row] = previous.at(static_cast<size_t>(source));
+    }
+    write(batch, tokens);
+    for (size_t i = 0; i < batch.sampling.size(); ++i) {
+      const int row = batch.logit_rows[i];
+      result.tokens.push_back(draw(batch, row, batch.sampling[i], previous));
+      result.hashes.push_back(fake_mix(static_cast<uint64_t>(result.tokens.back()), 1));
+      result.logprobs.push_back({.token = result.tokens.back(), .logprob = -1, .rank = 1});
+    }
+    for (const auto& row : batch.prompt_logprobs) {
+      result.prompt_logprobs.push_back({.token = row.target,
+                                        .logprob = -1,
+                                        .rank = batch.positions[static_cast<size_t>(row.row)]});
+    }
+    result.hidden.width = kFakeWidth;
+    for (const int row : batch.hidden_rows) {
+      const auto values = hidden(batch, row);
+      result.hidden.values.insert(result.hidden.values.end(), values.begin(), values.end());
+    }
+    return result;
+  }
+
   uint64_t& place(const Batch& batch, size_t sequence, int group, int position) {
     const int block = model_.plan().groups[static_cast<size_t>(group)].block_tokens;
     const BlockTable& table = batch.block_tables[static_cast<size_t>(group)];
@@ -272,10 +311,22 @@ class FakeRunner : public StepRunner {
     return row_states_.empty() ? 0 : row_states_[static_cast<size_t>(row)];
   }
 
-  TokenId draw(const Batch& batch, int row, const RowSampling& sampling) {
+  static std::vector<TokenId> history_of(const RowHistory& history,
+                                         const std::vector<TokenId>& previous) {
+    if (history.log == nullptr) return {};
+    const auto known = history.log->first(history.known);
+    std::vector<TokenId> tokens(known.begin(), known.end());
+    if (history.pending >= 0) tokens.push_back(previous.at(static_cast<size_t>(history.pending)));
+    for (int i = 0; i < history.assumed_count; ++i)
+      tokens.push_back(history.assumed->at(static_cast<size_t>(i)));
+    return tokens;
+  }
+
+  TokenId draw(const Batch& batch, int row, const RowSampling& sampling,
+               const std::vector<TokenId>& previous) {
     const size_t sequence = sequence_of(batch, row);
     const int length = batch.positions[static_cast<size_t>(row)] + 1;
-    return model_.draw(length, sampling, row_state(row),
+    return model_.draw(length, sampling, row_state(row), history_of(sampling.history, previous),
                        [&](int g, int p) { return place(batch, sequence, g, p); });
   }
 

@@ -42,12 +42,17 @@ bool says_something(const Update& update) {
 
 }  // namespace
 
-Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes)
-    : options_(std::move(options)), prefixes_(prefixes) {
+Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes,
+                     std::unique_ptr<Drafter> drafter)
+    : options_(std::move(options)),
+      prefixes_(prefixes),
+      mask_worker_(options_.mask_threads),
+      speculator_(options_.speculation, std::move(drafter)) {
   OCTAVO_CHECK(options_.max_num_seqs >= 1 && options_.max_num_batched_tokens >= 1);
   const int most =
       prefixes.plan().pages_held(options_.max_model_len, options_.max_num_batched_tokens);
   OCTAVO_CHECK(most <= prefixes.pool().page_count());
+  OCTAVO_CHECK(!speculator_.drafts() || !prefixes.plan().state);
 }
 
 Scheduler::~Scheduler() = default;
@@ -84,7 +89,7 @@ std::shared_ptr<const RequestShared> Scheduler::share(RequestId id, Request requ
 void Scheduler::add(RequestId id, Request request) {
   const auto shared = share(id, std::move(request));
   for (int choice = 0; choice < shared->request.n; ++choice) {
-    auto sequence = std::make_unique<Sequence>(shared, choice, prefixes_);
+    auto sequence = std::make_unique<Sequence>(shared, choice, prefixes_, mask_worker_);
     const Rank rank = rank_of(*sequence);
     waiting_[rank] = sequence.get();
     OCTAVO_CHECK(sequences_.emplace(rank, std::move(sequence)).second);
@@ -110,6 +115,14 @@ std::optional<Batch> Scheduler::next() {
   OCTAVO_CHECK(steps_.size() <= 1);
   Plan plan{BatchBuilder(prefixes_.plan()), {}, options_.max_num_batched_tokens};
   if (suspects_.empty()) {
+    const auto sequences = decoding();
+    // Whoever drafts goes on where its drafts turn out wrong, and the others keep step with it:
+    // apart, each step would read the weights for some of them only.
+    if (steps_.empty()) {
+      plan.drafts = speculator_.drafts_for(sequences);
+    } else if (steps_.back().has_drafts || speculator_.is_worth_waiting(sequences)) {
+      return std::nullopt;
+    }
     plan_running(plan);
     plan_waiting(plan);
   } else {
@@ -119,6 +132,14 @@ std::optional<Batch> Scheduler::next() {
   steps_.push_back(std::move(plan.step));
   ++stats_.steps;
   return plan.batch.build();
+}
+
+std::vector<Sequence*> Scheduler::decoding() const {
+  std::vector<Sequence*> found;
+  for (const auto& [rank, sequence] : running_) {
+    if (sequence->is_decoding() && !sequence->preempted) found.push_back(sequence);
+  }
+  return found;
 }
 
 void Scheduler::plan_running(Plan& plan) {
@@ -181,7 +202,26 @@ bool Scheduler::admit(Sequence& sequence) {
   return true;
 }
 
+bool Scheduler::plan_drafts(Sequence& sequence, Plan& plan) {
+  const auto found = plan.drafts.find(&sequence);
+  // Sent back to make room for another, it may be here again with rows to compute first.
+  if (found == plan.drafts.end() || !sequence.is_decoding()) return false;
+  std::vector<TokenId> drafts = std::move(found->second);
+  const auto count = static_cast<int>(drafts.size());
+  // Nobody gives up pages for a guess.
+  if (1 + count > plan.budget || !sequence.cache().grow_to(sequence.known() + count)) return false;
+  const int start = sequence.computed();
+  const int drawn = sequence.add_drafts(plan.batch, std::move(drafts));
+  plan.step.entries.push_back({&sequence, start, drawn, 0, 0, count});
+  plan.step.has_drafts = true;
+  plan.budget -= 1 + count;
+  sequence.publish(/*in_step=*/true);
+  stats_.decode_tokens += static_cast<uint64_t>(1 + count);
+  return true;
+}
+
 void Scheduler::plan_rows(Sequence& sequence, Plan& plan) {
+  if (plan_drafts(sequence, plan)) return;
   const int rows = sequence.rows_of_one_step(std::min(sequence.rows_left(), plan.budget));
   if (rows <= 0 || !make_room(sequence, sequence.computed() + rows)) return;
   const bool decoding = sequence.is_decoding();
@@ -261,11 +301,20 @@ void Scheduler::take_results(const Entry& entry, const StepResult& result, Taken
     take_hidden_rows(sequence, result.hidden.rows(before.hidden_rows, count), entry.hidden_rows,
                      update);
   }
-  if (entry.drawn < 0) return;
-  const auto drawn = static_cast<size_t>(entry.drawn);
-  if (sequence.request().sampling.logprobs >= 0) update.logprobs.push_back(result.logprobs[drawn]);
-  if (sequence.request().hash_logits) update.hashes.push_back(result.hashes[drawn]);
-  take_drawn_token(sequence, result.tokens[drawn], update);
+  if (entry.drawn >= 0) take_draws(entry, result, update);
+}
+
+void Scheduler::take_draws(const Entry& entry, const StepResult& result, Update& update) {
+  Sequence& sequence = *entry.sequence;
+  const Request& request = sequence.request();
+  int right = 0;
+  for (auto drawn = static_cast<size_t>(entry.drawn);; ++drawn, ++right) {
+    if (ends_undrawn(sequence, update)) break;
+    if (request.sampling.logprobs >= 0) update.logprobs.push_back(result.logprobs[drawn]);
+    if (request.hash_logits) update.hashes.push_back(result.hashes[drawn]);
+    if (!take_drawn_token(sequence, result.tokens[drawn], update)) break;
+  }
+  if (entry.drafts > 0) speculator_.observe(sequence, entry.drafts, right, stats_);
 }
 
 void Scheduler::take_hidden_rows(Sequence& sequence, std::span<const float> rows, int count,
@@ -278,13 +327,21 @@ void Scheduler::take_hidden_rows(Sequence& sequence, std::span<const float> rows
   end(sequence, FinishReason::kStop, update);
 }
 
-void Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& update) {
-  const RequestShared& shared = sequence.shared();
+bool Scheduler::ends_undrawn(Sequence& sequence, Update& update) {
   if (sequence.known() == sequence.prompt_length()) {
     update.cached_tokens = sequence.cached_tokens;
     update.scheduled = sequence.scheduled;
   }
-  sequence.take_token(token);
+  const TokenMask* mask = sequence.oldest_mask();
+  if (mask == nullptr || !mask->allows_nothing()) return false;
+  update.error = mask->failure();
+  end(sequence, update.error.empty() ? FinishReason::kStop : FinishReason::kError, update);
+  return true;
+}
+
+bool Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& update) {
+  const RequestShared& shared = sequence.shared();
+  const bool goes_on = sequence.take_token(token);
   update.tokens.push_back(token);
   ++stats_.generated_tokens;
   if (sequence.failed_before) {
@@ -298,12 +355,17 @@ void Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& upda
     end(sequence, FinishReason::kStop, update);
   } else if (sequence.known() >= shared.max_length) {
     end(sequence, FinishReason::kLength, update);
+  } else {
+    sequence.allow_next();
   }
+  return goes_on && !sequence.finished;
 }
 
 void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
   update.finish = reason;
   sequence.finished = true;
+  speculator_.forget(sequence);
+  sequence.release_masks();
   const Rank rank = rank_of(sequence);
   running_.erase(rank);
   waiting_.erase(rank);
@@ -324,6 +386,11 @@ void Scheduler::settle(Sequence& sequence) {
   } else {
     sequence.cache().release_behind(sequence.computed());
   }
+}
+
+void Scheduler::release_masks() {
+  for (const Step& step : steps_)
+    for (const Entry& entry : step.entries) entry.sequence->release_masks();
 }
 
 std::vector<Update> Scheduler::fail(const std::string& reason) {

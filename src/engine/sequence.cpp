@@ -7,8 +7,10 @@
 
 namespace octavo {
 
-Sequence::Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes)
+Sequence::Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes,
+                   MaskWorker& masks)
     : shared_(std::move(shared)), choice_(choice), cache_(prefixes, shared_->keys) {
+  if (request().constraint) constrained_.emplace(masks, request().constraint);
   if (request().pooling != Pooling::kNone) pooled_.emplace(request().pooling, prompt_length());
 }
 
@@ -43,9 +45,36 @@ int Sequence::add_rows(BatchBuilder& batch, int rows) {
   newest_rows_start = start;
   ++steps_in_flight;
   if (computed_ < length() || pooled_) return -1;
-  newest_entry_ = batch.sample_row(first + rows - 1, row_sampling());
+  RowSampling sampling = row_sampling();
+  sampling.mask = next_mask();
+  newest_entry_ = batch.sample_row(first + rows - 1, std::move(sampling));
   ++tokens_in_flight_;
   return newest_entry_;
+}
+
+int Sequence::add_drafts(BatchBuilder& batch, std::vector<TokenId> drafts) {
+  OCTAVO_CHECK(tokens_in_flight_ == 0 && computed_ + 1 == known() && !drafts.empty());
+  std::vector<TokenId> ids = {tokens().back()};
+  ids.insert(ids.end(), drafts.begin(), drafts.end());
+  const int count = static_cast<int>(drafts.size());
+  drafts_ = std::make_shared<const std::vector<TokenId>>(std::move(drafts));
+  drafts_taken_ = 0;
+  const int first = batch.add_sequence(ids, computed_, cache_.pages());
+  if (constrained_) {
+    for (int i = 0; i <= count; ++i) masks_.push_back(std::make_shared<TokenMask>());
+    constrained_->fill({masks_.begin(), masks_.end()}, *drafts_);
+  }
+  int entry = -1;
+  for (int i = 0; i <= count; ++i) {
+    RowSampling sampling = row_sampling(i);
+    if (constrained_) sampling.mask = masks_[static_cast<size_t>(i)];
+    const int drawn = batch.sample_row(first + i, std::move(sampling));
+    if (i == 0) entry = drawn;
+  }
+  newest_rows_start = computed_++;
+  ++steps_in_flight;
+  ++tokens_in_flight_;
+  return entry;
 }
 
 void Sequence::ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows) {
@@ -74,7 +103,7 @@ std::optional<std::vector<float>> Sequence::take_hidden(std::span<const float> r
   return pooled_->result();
 }
 
-RowSampling Sequence::row_sampling() const {
+RowSampling Sequence::row_sampling(int drafted) const {
   const SamplingParams& params = request().sampling;
   RowSampling row{.temperature = params.temperature,
                   .top_p = params.top_p,
@@ -82,7 +111,7 @@ RowSampling Sequence::row_sampling() const {
                   .top_k = std::max(0, params.top_k),
                   .seed = params.seed,
                   .choice = static_cast<uint32_t>(choice_),
-                  .position = static_cast<uint32_t>(length()),
+                  .position = static_cast<uint32_t>(length() + drafted),
                   .logprobs = params.logprobs,
                   .hash_logits = request().hash_logits,
                   .rules = shared_->rules};
@@ -90,15 +119,48 @@ RowSampling Sequence::row_sampling() const {
     row.history = {.log = log_,
                    .prompt = prompt_length(),
                    .known = known(),
-                   .pending = tokens_in_flight_ > 0 ? newest_entry_ : -1};
+                   .pending = tokens_in_flight_ > 0 ? newest_entry_ : -1,
+                   .assumed = drafted > 0 ? drafts_ : nullptr,
+                   .assumed_count = drafted};
   }
   return row;
 }
 
-void Sequence::take_token(TokenId token) {
+// Filled as soon as all tokens before it are known: at once, or by allow_next().
+std::shared_ptr<const TokenMask> Sequence::next_mask() {
+  if (!constrained_) return nullptr;
+  masks_.push_back(std::make_shared<TokenMask>());
+  if (tokens_in_flight_ == 0) constrained_->fill({masks_.back()});
+  return masks_.back();
+}
+
+bool Sequence::take_token(TokenId token) {
   OCTAVO_CHECK(tokens_in_flight_ > 0);
   --tokens_in_flight_;
   log_->append(token);
+  if (constrained_) masks_.pop_front();
+  if (!drafts_) return false;
+  if (drafts_taken_ == drafts_->size() || (*drafts_)[drafts_taken_] != token) {
+    drafts_ = nullptr;
+    release_masks();
+    return false;
+  }
+  ++drafts_taken_;
+  ++computed_;
+  ++tokens_in_flight_;
+  return true;
+}
+
+void Sequence::allow_next() {
+  if (!constrained_) return;
+  constrained_->accept(tokens().back());
+  // What may follow drafts was asked for with them.
+  if (!masks_.empty() && !drafts_) constrained_->fill({masks_.front()});
+}
+
+void Sequence::release_masks() {
+  for (const auto& mask : masks_) mask->set({});
+  masks_.clear();
 }
 
 void Sequence::publish(bool in_step) {
@@ -111,6 +173,8 @@ void Sequence::restart() {
   cache_.release();
   computed_ = 0;
   tokens_in_flight_ = 0;
+  drafts_ = nullptr;
+  release_masks();
   prompt_logprobs_asked_ = prompt_logprobs_;
   if (pooled_) pooled_->ask_again();
   preempted = false;

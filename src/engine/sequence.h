@@ -1,6 +1,7 @@
 // sequence.h - one answer in the making: a choice of a request. No MLX. Engine thread only.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -8,6 +9,8 @@
 
 #include "cache/sequence_cache.h"
 #include "engine/batch.h"
+#include "engine/draft_pace.h"
+#include "engine/mask_worker.h"
 #include "engine/pooled_rows.h"
 #include "engine/request.h"
 #include "engine/update.h"
@@ -30,10 +33,16 @@ struct RequestShared {
 
 // Tokens [0, known) have been read; those behind them are in flight: drawn by steps that are
 // queued, at most one before a step is added and two after. K and V of the first `computed` tokens
-// are written, or will be by steps queued so far.
+// are written, or will be by steps queued so far. A step with drafts also writes K and V behind
+// them, which count once their draft has turned out right.
 class Sequence {
  public:
-  Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes);
+  // `masks` must outlive it; it works for a request with a constraint.
+  Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes,
+           MaskWorker& masks);
+  ~Sequence() { release_masks(); }
+  Sequence(const Sequence&) = delete;
+  Sequence& operator=(const Sequence&) = delete;
 
   const RequestShared& shared() const { return *shared_; }
   const Request& request() const { return shared_->request; }
@@ -48,7 +57,7 @@ class Sequence {
   int computed() const { return computed_; }
   // Rows that could run now.
   int rows_left() const {
-    const bool waits = request().needs_host && tokens_in_flight_ > 0;
+    const bool waits = (request().needs_host || drafts_ != nullptr) && tokens_in_flight_ > 0;
     return !waits && length() < shared_->max_length ? length() - computed_ : 0;
   }
   // All but the newest token has been computed.
@@ -64,8 +73,21 @@ class Sequence {
   // one. Returns the entry among the drawn tokens, or -1 when it has not come so far or none is
   // drawn.
   int add_rows(BatchBuilder& batch, int rows);
-  // The oldest token in flight has been read.
-  void take_token(TokenId token);
+  // Adds the row of the newest token and one for each of `drafts`, the tokens guessed to follow it,
+  // and draws behind each of them. Returns the first entry among the drawn tokens; the others
+  // follow it. Nothing of the sequence is in flight, and all but the newest token is computed.
+  int add_drafts(BatchBuilder& batch, std::vector<TokenId> drafts);
+  // The oldest token in flight has been read. True: it is what its draft said, so the token drawn
+  // behind that draft is the next to be read.
+  bool take_token(TokenId token);
+  // How the token behind the newest is drawn, as if `drafted` drafts had come before it.
+  RowSampling row_sampling(int drafted = 0) const;
+  // What the oldest token in flight was allowed to be; null: anything.
+  const TokenMask* oldest_mask() const { return masks_.empty() ? nullptr : masks_.front().get(); }
+  // The answer goes on behind the token read last: what may follow can be found out.
+  void allow_next();
+  // No draw in flight waits for its mask any more; what they draw has no meaning.
+  void release_masks();
   // K and V up to `computed` can be found by others, as far as the tokens are known. While a step
   // is put together its own snapshots cannot.
   void publish(bool in_step);
@@ -79,6 +101,7 @@ class Sequence {
   void restart();
 
   SequenceCache& cache() { return cache_; }
+  DraftPace pace;
   int steps_in_flight = 0;
   int newest_rows_start = 0;   // position of the first row added last
   bool finished = false;       // no step may be added any more
@@ -89,7 +112,7 @@ class Sequence {
   std::chrono::steady_clock::time_point scheduled = {};
 
  private:
-  RowSampling row_sampling() const;
+  std::shared_ptr<const TokenMask> next_mask();
   void ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows);
   void ask_hidden(BatchBuilder& batch, int first_row, int rows);
 
@@ -99,10 +122,14 @@ class Sequence {
   SequenceCache cache_;
   int computed_ = 0;
   int tokens_in_flight_ = 0;
-  int newest_entry_ = -1;    // of the newest one among the drawn tokens of its step
-  int prompt_logprobs_ = 0;  // read
+  int newest_entry_ = -1;  // of the newest one among the drawn tokens of its step
+  std::shared_ptr<const std::vector<TokenId>> drafts_;  // of the step in flight
+  size_t drafts_taken_ = 0;                             // of them, found right
+  int prompt_logprobs_ = 0;                             // read
   int prompt_logprobs_asked_ = 0;
-  std::optional<PooledRows> pooled_;  // none: tokens are drawn
+  std::optional<PooledRows> pooled_;              // none: tokens are drawn
+  std::optional<ConstrainedAnswer> constrained_;  // knows the tokens that were read
+  std::deque<std::shared_ptr<TokenMask>> masks_;  // of the draws in flight, with a constraint
 };
 
 }  // namespace octavo

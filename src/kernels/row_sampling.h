@@ -31,9 +31,12 @@ struct RowHistory {
   int32_t known = 0;   // tokens of the log to read, the prompt's included
   // The token behind them is still in flight: this entry of the previous step's drawn tokens.
   int32_t pending = -1;
+  // Or the tokens behind them are a draft's, taken to be right: the first of these.
+  std::shared_ptr<const std::vector<TokenId>> assumed = nullptr;
+  int32_t assumed_count = 0;
 };
 
-// Applied in vLLM's order: allowed, bad words, min_tokens, bias, penalties (repetition, then
+// Applied in vLLM's order: mask, allowed, bad words, min_tokens, bias, penalties (repetition, then
 // frequency, then presence), temperature, min_p, top_k, top_p, draw. (seed, choice, position) alone
 // decide the draw.
 struct RowSampling {

@@ -92,9 +92,10 @@ void add_totals(Families& families, const SchedulerStats& stats) {
   total("vllm:prefix_cache_hits_total", "Prompt tokens it had", stats.prefix_hits);
   total("vllm:num_preemptions_total", "Sequences sent back to wait for pages", stats.preemptions);
   total("vllm:generation_tokens_total", "Tokens drawn", stats.generated_tokens);
-  total("vllm:spec_decode_num_drafts_total", "Speculation is not in use", 0);
-  total("vllm:spec_decode_num_draft_tokens_total", "Speculation is not in use", 0);
-  total("vllm:spec_decode_num_accepted_tokens_total", "Speculation is not in use", 0);
+  total("vllm:spec_decode_num_drafts_total", "Guesses of how an answer goes on", stats.drafts);
+  total("vllm:spec_decode_num_draft_tokens_total", "Tokens guessed", stats.draft_tokens);
+  total("vllm:spec_decode_num_accepted_tokens_total", "Tokens guessed right",
+        stats.accepted_tokens);
   total("octavo:steps_total", "Steps queued", stats.steps);
   total("octavo:failed_steps_total", "Steps that failed and were computed again",
         stats.failed_steps);

@@ -91,7 +91,10 @@ WRONG_TYPES = {
     "skip_special_tokens": ["0"], "add_special_tokens": ["0"], "return_token_ids": ['""'],
     "include_stop_str_in_output": ["[]"], "request_id": ["1", '"%s"' % ("r" * 1025)], "cache_salt": ['""', "1"],
     "suffix": ['"x"'], "best_of": ["2"], "use_beam_search": ["true"], "guided_json": ['{"type": "object"}'],
-    "response_format": ['{"type": "json_object"}'], "an_unknown_field": ["1", "false", '""'],
+    "response_format": ['"json"', "{}", '{"type": "xml"}', '{"type": "json_schema"}',
+                        '{"type": "json_schema", "json_schema": {"name": "x", "schema": {"not": {}}}}'],
+    "structured_outputs": ["1", "{}", '{"regex": "("}', '{"regex": "a", "choice": ["a"]}', '{"choice": [1]}', '{"tag": 1}'],
+    "an_unknown_field": ["1", "false", '""'],
 }
 for text_field, values in WRONG_TYPES.items():
     for index, value in enumerate(values):

@@ -13,8 +13,10 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "engine/fake_drafter.h"
 #include "engine/fake_model.h"
 #include "engine/scheduler.h"
+#include "engine/toy_constraint.h"
 #include "support/page_invariants.h"
 
 namespace octavo {
@@ -28,8 +30,9 @@ struct Options {
 
 struct Totals {
   int64_t operations = 0, requests = 0, finished = 0, aborted = 0, errors = 0, tokens = 0,
-          pooled = 0;
-  uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0;
+          pooled = 0, constrained = 0;
+  uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0, drafts = 0, draft_tokens = 0,
+           accepted = 0;
 };
 
 constexpr int kVocab = 13;
@@ -47,8 +50,8 @@ class Round {
         pool_(plan_.pages_held(options_.max_model_len, options_.max_num_batched_tokens) +
               draw(0, chance(50) ? 4 : 20)),
         prefixes_(plan_, pool_, hash_bits),
-        scheduler_(options_, prefixes_),
         model_(plan_, kVocab),
+        scheduler_(options_, prefixes_, random_drafter()),
         runner_(model_, pool_.page_count()) {}
 
   void run(int operations) {
@@ -63,12 +66,16 @@ class Round {
     totals_.preemptions += stats.preemptions;
     totals_.hits += stats.prefix_hits;
     totals_.failed_steps += stats.failed_steps;
+    totals_.drafts += stats.drafts;
+    totals_.draft_tokens += stats.draft_tokens;
+    totals_.accepted += stats.accepted_tokens;
   }
 
  private:
   struct Answer {
     std::vector<TokenId> tokens;  // prompt included
     RowSampling sampling;
+    std::unique_ptr<ConstraintState> state;  // with a constraint
     bool ended = false;
   };
   struct Asked {
@@ -104,7 +111,18 @@ class Round {
             .vocab = kVocab,
             .stop_token_ids = {3},
             .policy = chance(50) ? SchedulingPolicy::kPriority : SchedulingPolicy::kFcfs,
-            .enable_prefix_caching = chance(80)};
+            .enable_prefix_caching = chance(80),
+            .speculation = {.most_drafts = draw(1, 8), .most_rows = draw(1, 60)}};
+  }
+
+  // Right and wrong ones; a state cannot take rows back.
+  std::unique_ptr<Drafter> random_drafter() {
+    if (plan_.state || chance(20)) return nullptr;
+    return std::make_unique<FakeDrafter>(
+        model_, FakeDrafter::Options{.vocab = kVocab,
+                                     .right_percent = draw(0, 100),
+                                     .silent_percent = draw(0, 60),
+                                     .seed = static_cast<unsigned>(random_())});
   }
 
   void operation() {
@@ -146,13 +164,21 @@ class Round {
     if (chance(50)) request.sampling.temperature = 1;
     request.sampling.seed = random_();
     if (chance(10)) request.sampling.prompt_logprobs = 0;
+    if (chance(15)) request.sampling.repetition_penalty = 2;
+    if (chance(15)) request.sampling.logprobs = 0;
+    request.hash_logits = chance(15);
     if (request.n == 1 && chance(20))
       request.pooling = chance(50) ? Pooling::kMean : Pooling::kLast;
+    if (request.pooling == Pooling::kNone && chance(35)) {
+      request.constraint = std::make_shared<ToyConstraint>(
+          ToyRules{.vocab = kVocab, .stop = 3, .length = draw(1, 50), .closed = chance(80)});
+    }
     const RequestId id = next_id_++;
     Asked& asked = asked_[id];
     asked.request = request;
     for (int choice = 0; choice < request.n; ++choice)
-      asked.answers.push_back({request.prompt, sampling_of(request, choice)});
+      asked.answers.push_back({request.prompt, sampling_of(request, choice),
+                               request.constraint ? request.constraint->begin() : nullptr});
     validate(request, {.max_model_len = options_.max_model_len, .vocab = kVocab});
     scheduler_.add(id, std::move(request));
     ++totals_.requests;
@@ -163,8 +189,9 @@ class Round {
     RowSampling sampling{.temperature = request.sampling.temperature,
                          .seed = request.sampling.seed,
                          .choice = static_cast<uint32_t>(choice)};
-    if (request.min_tokens > 0) {
-      LogitRules rules{.min_tokens = request.min_tokens};
+    if (request.min_tokens > 0 || request.sampling.repetition_penalty != 1) {
+      LogitRules rules{.repetition_penalty = request.sampling.repetition_penalty,
+                       .min_tokens = request.min_tokens};
       if (!request.ignore_eos) rules.held_back = options_.stop_token_ids;
       rules.held_back.insert(rules.held_back.end(), request.stop_token_ids.begin(),
                              request.stop_token_ids.end());
@@ -201,6 +228,7 @@ class Round {
       const StepResult result = runner_.finish();
       take(scheduler_.commit(result));
     } catch (const std::runtime_error& error) {
+      scheduler_.release_masks();
       runner_.drop();
       take(scheduler_.fail(error.what()));
     }
@@ -236,14 +264,28 @@ class Round {
         OCTAVO_CHECK(entry.token ==
                      asked.request.prompt.at(static_cast<size_t>(asked.prompt_logprobs)));
       }
+      const Request& request = asked.request;
+      OCTAVO_CHECK(update.logprobs.size() ==
+                   (request.sampling.logprobs >= 0 ? update.tokens.size() : 0));
+      OCTAVO_CHECK(update.hashes.size() == (request.hash_logits ? update.tokens.size() : 0));
+      for (size_t i = 0; i < update.logprobs.size(); ++i)
+        OCTAVO_CHECK(update.logprobs[i].token == update.tokens[i]);
       for (TokenId token : update.tokens) {
         answer.sampling.position = static_cast<uint32_t>(answer.tokens.size());
+        if (answer.state) answer.sampling.mask = mask_of(*answer.state);
         OCTAVO_CHECK(token == model_.next_token(answer.tokens, answer.sampling));
+        if (answer.state) OCTAVO_CHECK(answer.state->accept(token));
         answer.tokens.push_back(token);
         ++totals_.tokens;
       }
       if (update.finish) end(update, asked, answer);
     }
+  }
+
+  static std::shared_ptr<const TokenMask> mask_of(ConstraintState& state) {
+    auto mask = std::make_shared<TokenMask>();
+    mask->set(state.allowed());
+    return mask;
   }
 
   void end(const Update& update, Asked& asked, Answer& answer) {
@@ -258,8 +300,12 @@ class Round {
                    static_cast<int>(answer.tokens.size()) == options_.max_model_len);
     } else if (*update.finish == FinishReason::kStop) {
       const bool own = answer.tokens.back() == 3 && !request.ignore_eos;
-      OCTAVO_CHECK(own || std::ranges::count(request.stop_token_ids, answer.tokens.back()) > 0);
-      OCTAVO_CHECK(produced > request.min_tokens || request.min_tokens == 0);
+      const bool undrawn = answer.state && mask_of(*answer.state)->allows_nothing();
+      totals_.constrained += answer.state != nullptr;
+      OCTAVO_CHECK(own || undrawn ||
+                   std::ranges::count(request.stop_token_ids, answer.tokens.back()) > 0);
+      // A grammar's end comes before min_tokens.
+      OCTAVO_CHECK(produced > request.min_tokens || request.min_tokens == 0 || answer.state);
     }
     if (whole && update.choice == 0 && request.sampling.prompt_logprobs >= 0)
       OCTAVO_CHECK(asked.prompt_logprobs == static_cast<int>(request.prompt.size()) - 1);
@@ -294,8 +340,8 @@ class Round {
   SchedulerOptions options_;
   PagePool pool_;
   PrefixCache prefixes_;
-  Scheduler scheduler_;
   FakeModel model_;
+  Scheduler scheduler_;
   FakeRunner runner_;
   std::map<RequestId, Asked> asked_;
   RequestId next_id_ = 1;
@@ -314,10 +360,14 @@ int run(const Options& options) {
                               {"ended_with_error", totals.errors},
                               {"tokens", totals.tokens},
                               {"pooled", totals.pooled},
+                              {"ended_by_their_grammar", totals.constrained},
                               {"steps", totals.steps},
                               {"preemptions", totals.preemptions},
                               {"prefix_hit_tokens", totals.hits},
-                              {"failed_steps", totals.failed_steps}}
+                              {"failed_steps", totals.failed_steps},
+                              {"drafts", totals.drafts},
+                              {"draft_tokens", totals.draft_tokens},
+                              {"accepted_draft_tokens", totals.accepted}}
             << "\n";
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "cache/cache_plan.h"
 #include "cache/memory_plan.h"
@@ -18,6 +19,13 @@
 #include "models/pooling_plan.h"
 
 namespace octavo {
+
+// Where prefix pages are kept behind the memory.
+struct PrefixDiskOptions {
+  std::string path;         // --prefix-disk
+  uint64_t bytes = 0;       // --prefix-disk-size
+  std::string fingerprint;  // of the model's files and of this build
+};
 
 struct EngineOptions {
   DeviceChoice device = DeviceChoice::kAuto;  // --device
@@ -32,6 +40,7 @@ struct EngineOptions {
   int max_num_batched_tokens = 512;           // --max-num-batched-tokens: rows of the largest step
   SchedulingPolicy scheduling_policy = SchedulingPolicy::kFcfs;  // --scheduling-policy
   bool enable_prefix_caching = true;                             // --enable-prefix-caching
+  std::optional<PrefixDiskOptions> prefix_disk = {};
   PoolingOptions pooling = {};  // --runner, --pooler-config, --hf-overrides
   int max_open_requests = 4096;
   bool touch_pages = true;  // at start-up; a single answer does without

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/bucket_counts.h"
+#include "cache/disk_stats.h"
 
 namespace octavo {
 
@@ -21,6 +22,7 @@ struct SchedulerStats {
   uint64_t prompt_tokens = 0;  // rows computed for tokens that were known, recomputed ones included
   uint64_t decode_tokens = 0;  // rows computed for tokens just drawn
   uint64_t generated_tokens = 0;
+  DiskStats disk = {};  // of the disk tier, if there is one
 };
 
 // Where the loop's time went, in seconds since the start.

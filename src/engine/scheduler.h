@@ -37,9 +37,9 @@ struct SchedulerOptions {
 
 class Scheduler {
  public:
-  // `prefixes` must outlive the scheduler and be empty. Its pool holds at least one sequence of
-  // max_model_len.
-  Scheduler(SchedulerOptions options, PrefixCache& prefixes);
+  // `prefixes` and `disk` must outlive the scheduler; `prefixes` is empty. Its pool holds at least
+  // one sequence of max_model_len. `disk`: none, or where beginnings are kept behind the memory.
+  Scheduler(SchedulerOptions options, PrefixCache& prefixes, PrefixDisk* disk = nullptr);
   ~Scheduler();
 
   // The request must be valid (validate).
@@ -58,7 +58,11 @@ class Scheduler {
   std::vector<Update> fail(const std::string& reason);
 
   // Forgets every cached prefix.
-  void reset_prefix_cache() { prefixes_.index().clear(); }
+  void reset_prefix_cache();
+  // Nothing can run before pages come back from the disk.
+  bool waits_for_disk() const {
+    return !restoring_.empty() && running_.empty() && waiting_.empty() && steps_.empty();
+  }
 
   bool idle() const { return sequences_.empty() && steps_.empty(); }
   SchedulerStats stats() const;
@@ -100,6 +104,9 @@ class Scheduler {
   void plan_running(Plan& plan);
   void plan_waiting(Plan& plan);
   void plan_suspect(Plan& plan);
+  // True when the sequence waits, apart from the queue, for pages of its beginning.
+  bool fetch_from_disk(Sequence& sequence);
+  void take_from_disk();
   // Moves the sequence from the queue to the running ones if the pool has room for it.
   bool admit(Sequence& sequence);
   void plan_rows(Sequence& sequence, Plan& plan);
@@ -117,8 +124,14 @@ class Scheduler {
 
   SchedulerOptions options_;
   PrefixCache& prefixes_;
+  PrefixDisk* disk_;
   std::map<Rank, std::unique_ptr<Sequence>> sequences_;  // all, until no step holds them
   Queue waiting_;
+  struct Restoring {
+    Sequence* sequence;
+    std::shared_ptr<PrefixRestore> restore;
+  };
+  std::map<Rank, Restoring> restoring_;  // will be waiting again
   Queue running_;
   std::deque<Sequence*> suspects_;  // a step of theirs failed
   std::deque<Step> steps_;          // in flight, oldest first

@@ -17,6 +17,7 @@ struct MemoryRequest {
   uint64_t weights_bytes = 0;
   uint64_t draft_bytes = 0;               // all that a draft model takes
   uint64_t step_bytes = 0;                // peak of one largest step, and of one queued behind it
+  uint64_t disk_bytes = 0;                // of pages on their way to the disk tier and back
   int model_context = 0;                  // what the model was made for
   std::optional<int> max_model_len = {};  // --max-model-len
   std::optional<uint64_t> kv_bytes = {};  // --kv-memory
@@ -34,13 +35,14 @@ struct MemoryPlan {
   uint64_t weights_bytes = 0;
   uint64_t draft_bytes = 0;
   uint64_t step_bytes = 0;
+  uint64_t disk_bytes = 0;
   uint64_t reserve_bytes = 0;  // libraries, tokenizer, the allocator's slack
   uint64_t kv_bytes = 0;       // page_count pages over all buffers
   int page_count = 0;
   int max_model_len = 0;
 
   uint64_t total_bytes() const {
-    return weights_bytes + draft_bytes + step_bytes + reserve_bytes + kv_bytes;
+    return weights_bytes + draft_bytes + step_bytes + disk_bytes + reserve_bytes + kv_bytes;
   }
   // The rows people read: "weights  93.8 MiB" and so on.
   std::string table() const;

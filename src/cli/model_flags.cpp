@@ -4,6 +4,7 @@
 
 #include "base/compute_pool.h"
 #include "base/units.h"
+#include "cli/fingerprint.h"
 #include "cli/progress_bar.h"
 #include "kernels/device.h"
 
@@ -97,6 +98,21 @@ void ModelFlags::add_batch_flags_to(CLI::App& command) {
       ->group(group);
 }
 
+void ModelFlags::add_disk_flags_to(CLI::App& command) {
+  const std::string group = "Many at once";
+  command
+      .add_option("--prefix-disk", prefix_disk,
+                  "Keep prefix pages in this folder too, so that beginnings seen before are not "
+                  "computed again after a restart, or when memory was short (default: memory only)")
+      ->type_name("FOLDER")
+      ->group(group);
+  command
+      .add_option("--prefix-disk-size", prefix_disk_size,
+                  "Bytes that folder's files may take, like 20GiB: never more")
+      ->capture_default_str()
+      ->group(group);
+}
+
 EngineOptions ModelFlags::engine_options() const {
   set_compute_options({.threads = threads, .pinned = pin_threads});
   EngineOptions options;
@@ -114,6 +130,11 @@ EngineOptions ModelFlags::engine_options() const {
   options.enable_prefix_caching = enable_prefix_caching;
   if (!speculative_config.empty())
     options.speculation = parse_speculative_config(speculative_config);
+  if (!prefix_disk.empty()) {
+    options.prefix_disk = {.path = prefix_disk,
+                           .bytes = parse_bytes(prefix_disk_size, "--prefix-disk-size"),
+                           .fingerprint = page_source_fingerprint(model)};
+  }
   return options;
 }
 

@@ -88,6 +88,7 @@ void ServeFlags::add_limit_flags(CLI::App& command) {
 void ServeFlags::add_to(CLI::App& command) {
   model.add_to(command);
   model.add_batch_flags_to(command);
+  model.add_disk_flags_to(command);
   pooling.add_to(command);
   command
       .add_option("--generation-config", generation_config,

@@ -10,11 +10,13 @@
 
 #include "base/compute_pool.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/system_memory.h"
 #include "engine/draft_model.h"
 #include "engine/engine_loop.h"
 #include "engine/ngram_drafter.h"
 #include "engine/runner.h"
+#include "kernels/cpu/isa.h"
 #include "kernels/device.h"
 #include "kernels/device_buffer.h"
 
@@ -97,6 +99,35 @@ std::optional<DraftPlan> plan_draft(const ModelDescription& model, const EngineO
   return plan;
 }
 
+// All that decides a page's bytes besides the tokens.
+std::string page_fingerprint(const EngineOptions& options, const ModelDescription& model,
+                             const CachePlan& cache) {
+  const DeviceFacts device = device_facts();
+  const std::string computes = device.kind == DeviceKind::kMetal
+                                   ? device.architecture
+                                   : std::string(cpu::name_of(cpu::active_isa()));
+  std::string facts =
+      fmt::format("{}\n{} {} kv {} slots {} page {} state {}", options.prefix_disk->fingerprint,
+                  computes, name_of(model.dtype), static_cast<int>(options.kv_format), cache.slots,
+                  cache.page_bytes, cache.state_pages());
+  for (const CacheGroup& group : cache.groups) facts += fmt::format(" {}", group.block_tokens);
+  return facts;
+}
+
+std::unique_ptr<DiskTier> make_disk_tier(const EngineOptions& options,
+                                         const ModelDescription& model, const CachePlan& cache) {
+  if (!options.prefix_disk) return nullptr;
+  if (!options.enable_prefix_caching)
+    throw SetupError("--prefix-disk needs the prefix cache: leave --no-enable-prefix-caching out");
+  DiskTierOptions tier{.store = {.folder = options.prefix_disk->path,
+                                 .fingerprint = page_fingerprint(options, model, cache),
+                                 .page_bytes = cache.bytes_per_page_id(),
+                                 .most_bytes = options.prefix_disk->bytes},
+                       .on_warning = [](const std::string& line) { spdlog::warn("{}", line); }};
+  tier.staging_bytes = disk_staging_bytes(cache);
+  return std::make_unique<DiskTier>(std::move(tier));
+}
+
 std::unique_ptr<Drafter> make_drafter(const SpeculativeConfig& config,
                                       const std::optional<DraftPlan>& draft) {
   switch (config.method) {
@@ -163,6 +194,8 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
       .usual_sequences = std::min(options.max_num_seqs, kUsualSequences),
       .usual_tokens = kUsualTokens,
   };
+  if (options.prefix_disk)
+    request.disk_bytes = 2 * disk_staging_bytes(plan_engine_cache(model, options));
   if (on_gpu) {
     request.device_note = "of it Metal recommends to use at most this";
     request.buffer_bytes = device.buffer_bytes;
@@ -184,7 +217,9 @@ struct Engine::Loaded {
                {.rows_at_once = rows_at_once(options, description), .fails = options.fails}),
         pool(plan.page_count),
         prefixes(kv.plan(), pool),
-        scheduler(scheduler_options(options, description, plan), prefixes,
+        disk_tier(make_disk_tier(options, description, kv.plan())),
+        disk(disk_tier ? std::make_unique<PrefixDisk>(prefixes, *disk_tier, kv) : nullptr),
+        scheduler(scheduler_options(options, description, plan), prefixes, disk.get(),
                   make_drafter(speculation, draft)),
         loop({.max_open_requests = options.max_open_requests}, prefixes, scheduler, runner) {
     if (options.wired_bytes) wire_memory(*options.wired_bytes);
@@ -194,7 +229,13 @@ struct Engine::Loaded {
     mx::set_memory_limit(counted_bytes() +
                          (plan.step_bytes - bytes_ahead(description, options)) / 2);
     mx::set_cache_limit(plan.step_bytes);
+    if (disk_tier) disk_tier->on_arrival([this] { loop.wake(); });
   }
+  ~Loaded() {
+    if (disk_tier) disk_tier->on_arrival(nullptr);
+  }
+  Loaded(const Loaded&) = delete;
+  Loaded& operator=(const Loaded&) = delete;
 
   // What MLX counts beside steps.
   uint64_t counted_bytes() const {
@@ -212,6 +253,8 @@ struct Engine::Loaded {
   Runner runner;
   PagePool pool;
   PrefixCache prefixes;
+  std::unique_ptr<DiskTier> disk_tier;  // none: memory only
+  std::unique_ptr<PrefixDisk> disk;
   Scheduler scheduler;
   EngineLoop loop;
 };

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "cache/cache_plan.h"
 #include "cache/memory_plan.h"
@@ -19,6 +20,13 @@
 #include "models/pooling_plan.h"
 
 namespace octavo {
+
+// Where prefix pages are kept behind the memory.
+struct PrefixDiskOptions {
+  std::string path;         // --prefix-disk
+  uint64_t bytes = 0;       // --prefix-disk-size
+  std::string fingerprint;  // of the model's files and of this build
+};
 
 struct EngineOptions {
   DeviceChoice device = DeviceChoice::kAuto;  // --device
@@ -34,6 +42,7 @@ struct EngineOptions {
   SchedulingPolicy scheduling_policy = SchedulingPolicy::kFcfs;  // --scheduling-policy
   bool enable_prefix_caching = true;                             // --enable-prefix-caching
   SpeculativeConfig speculation = {};                            // --speculative-config
+  std::optional<PrefixDiskOptions> prefix_disk = {};
   PoolingOptions pooling = {};  // --runner, --pooler-config, --hf-overrides
   int max_open_requests = 4096;
   bool touch_pages = true;  // at start-up; a single answer does without

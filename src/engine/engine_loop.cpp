@@ -12,6 +12,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::chrono::milliseconds kDiskPoll{100};
+
 double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
@@ -85,6 +87,12 @@ bool EngineLoop::wait_until_idle(std::chrono::milliseconds timeout) {
   return idle_.wait_for(lock, timeout, [&] { return open_requests_ == 0; });
 }
 
+void EngineLoop::wake() {
+  const std::lock_guard lock(mutex_);
+  woken_ = true;
+  work_.notify_one();
+}
+
 void EngineLoop::stop() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
@@ -113,6 +121,11 @@ void EngineLoop::run() {
         result_came_.reset();
         work_.wait(lock, [&] { return stopping_ || !inbox_.empty(); });
       }
+      // Pages wake it as they come; a disk that is stuck does not.
+      if (scheduler_.waits_for_disk()) {
+        work_.wait_for(lock, kDiskPoll, [&] { return stopping_ || woken_ || !inbox_.empty(); });
+      }
+      woken_ = false;
       busy_ = true;
       heartbeat_ = Clock::now();
       if (stopping_ && inbox_.empty() && scheduler_.idle()) break;
@@ -154,7 +167,7 @@ void EngineLoop::step() {
     const Timed timed(times_.scheduling);
     batch = scheduler_.next();
   }
-  OCTAVO_CHECK(batch || one_in_flight || scheduler_.idle());
+  OCTAVO_CHECK(batch || one_in_flight || scheduler_.idle() || scheduler_.waits_for_disk());
   try {
     // A step too large to be queued at once would keep the tokens of the one before it waiting.
     const bool queue_first = batch && runner_.queues_at_once(*batch);

@@ -43,6 +43,8 @@ class EngineLoop : public EngineClient {
   void reset_prefix_cache() override;
   void close() override;
   bool wait_until_idle(std::chrono::milliseconds timeout) override;
+  // Something came from the disk.
+  void wake();
   // Ends every request and lets run() return.
   void stop();
   EngineStats stats() const override;
@@ -98,6 +100,7 @@ class EngineLoop : public EngineClient {
   int64_t open_tokens_ = 0;
   bool closed_ = false;
   bool stopping_ = false;
+  bool woken_ = false;
   EngineStats stats_;
   std::chrono::steady_clock::time_point heartbeat_ = {};
   bool busy_ = false;

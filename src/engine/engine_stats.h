@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/bucket_counts.h"
+#include "cache/disk_stats.h"
 
 namespace octavo {
 
@@ -24,6 +25,7 @@ struct SchedulerStats {
   uint64_t drafts = 0;           // guesses of one or more tokens checked
   uint64_t draft_tokens = 0;     // tokens of theirs
   uint64_t accepted_tokens = 0;  // those that were what was drawn
+  DiskStats disk = {};           // of the disk tier, if there is one
 };
 
 // Where the loop's time went, in seconds since the start.

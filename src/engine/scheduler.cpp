@@ -42,12 +42,15 @@ bool says_something(const Update& update) {
 
 }  // namespace
 
-Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes,
+Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes, PrefixDisk* disk,
                      std::unique_ptr<Drafter> drafter)
     : options_(std::move(options)),
       prefixes_(prefixes),
+      disk_(disk),
       mask_worker_(options_.mask_threads),
       speculator_(options_.speculation, std::move(drafter)) {
+  // Without a prefix cache requests are told apart by numbers that start again with the process.
+  OCTAVO_CHECK(disk == nullptr || options_.enable_prefix_caching);
   OCTAVO_CHECK(options_.max_num_seqs >= 1 && options_.max_num_batched_tokens >= 1);
   const int most =
       prefixes.plan().pages_held(options_.max_model_len, options_.max_num_batched_tokens);
@@ -113,6 +116,7 @@ std::vector<Update> Scheduler::abort(RequestId id, std::optional<int> only_choic
 
 std::optional<Batch> Scheduler::next() {
   OCTAVO_CHECK(steps_.size() <= 1);
+  take_from_disk();
   Plan plan{BatchBuilder(prefixes_.plan()), {}, options_.max_num_batched_tokens};
   if (suspects_.empty()) {
     const auto sequences = decoding();
@@ -159,9 +163,35 @@ void Scheduler::plan_waiting(Plan& plan) {
   while (plan.budget > 0 && releasing_ == 0 && !waiting_.empty() &&
          static_cast<int>(running_.size()) < options_.max_num_seqs) {
     Sequence& sequence = *waiting_.begin()->second;
+    if (fetch_from_disk(sequence)) continue;
     if (!admit(sequence)) return;
     plan_rows(sequence, plan);
   }
+}
+
+bool Scheduler::fetch_from_disk(Sequence& sequence) {
+  if (disk_ == nullptr || std::exchange(sequence.asked_disk, true)) return false;
+  auto restore = sequence.restore_prefix(*disk_);
+  if (!restore) return false;
+  const Rank rank = rank_of(sequence);
+  waiting_.erase(rank);
+  restoring_[rank] = {&sequence, std::move(restore)};
+  return true;
+}
+
+void Scheduler::take_from_disk() {
+  if (restoring_.empty()) return;
+  disk_->take_arrivals();
+  std::erase_if(restoring_, [&](const auto& entry) {
+    if (!entry.second.restore->done()) return false;
+    waiting_[entry.first] = entry.second.sequence;
+    return true;
+  });
+}
+
+void Scheduler::reset_prefix_cache() {
+  prefixes_.index().clear();
+  if (disk_ != nullptr) disk_->clear();
 }
 
 void Scheduler::plan_suspect(Plan& plan) {
@@ -267,6 +297,7 @@ void Scheduler::requeue(Sequence& sequence) {
   const Rank rank = rank_of(sequence);
   running_.erase(rank);
   sequence.restart();
+  sequence.asked_disk = false;
   waiting_[rank] = &sequence;
 }
 
@@ -369,12 +400,14 @@ void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
   const Rank rank = rank_of(sequence);
   running_.erase(rank);
   waiting_.erase(rank);
+  restoring_.erase(rank);
   std::erase(suspects_, &sequence);
   if (std::exchange(sequence.preempted, false)) --releasing_;
 }
 
 void Scheduler::settle(Sequence& sequence) {
   sequence.publish(/*in_step=*/false);
+  if (disk_ != nullptr) sequence.save(*disk_);
   if (sequence.steps_in_flight > 1) return;
   if (sequence.steps_in_flight == 1) {
     sequence.cache().release_behind(sequence.newest_rows_start);
@@ -429,7 +462,8 @@ std::vector<Update> Scheduler::fail(const std::string& reason) {
 SchedulerStats Scheduler::stats() const {
   SchedulerStats stats = stats_;
   stats.running = static_cast<int>(running_.size());
-  stats.waiting = static_cast<int>(waiting_.size());
+  stats.waiting = static_cast<int>(waiting_.size() + restoring_.size());
+  if (disk_ != nullptr) stats.disk = disk_->stats();
   stats.steps_in_flight = static_cast<int>(steps_.size());
   return stats;
 }

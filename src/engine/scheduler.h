@@ -40,10 +40,11 @@ struct SchedulerOptions {
 
 class Scheduler {
  public:
-  // `prefixes` must outlive the scheduler and be empty. Its pool holds at least one sequence of
-  // max_model_len. Without a drafter nobody drafts; layers with a state cannot take rows back, so
-  // with them nobody may.
-  Scheduler(SchedulerOptions options, PrefixCache& prefixes,
+  // `prefixes` and `disk` must outlive the scheduler; `prefixes` is empty. Its pool holds at least
+  // one sequence of max_model_len. `disk`: none, or where beginnings are kept behind the memory.
+  // Without a drafter nobody drafts; layers with a state cannot take rows back, so with them nobody
+  // may.
+  Scheduler(SchedulerOptions options, PrefixCache& prefixes, PrefixDisk* disk = nullptr,
             std::unique_ptr<Drafter> drafter = nullptr);
   ~Scheduler();
 
@@ -66,7 +67,11 @@ class Scheduler {
   std::vector<Update> fail(const std::string& reason);
 
   // Forgets every cached prefix.
-  void reset_prefix_cache() { prefixes_.index().clear(); }
+  void reset_prefix_cache();
+  // Nothing can run before pages come back from the disk.
+  bool waits_for_disk() const {
+    return !restoring_.empty() && running_.empty() && waiting_.empty() && steps_.empty();
+  }
 
   bool idle() const { return sequences_.empty() && steps_.empty(); }
   SchedulerStats stats() const;
@@ -114,6 +119,9 @@ class Scheduler {
   void plan_running(Plan& plan);
   void plan_waiting(Plan& plan);
   void plan_suspect(Plan& plan);
+  // True when the sequence waits, apart from the queue, for pages of its beginning.
+  bool fetch_from_disk(Sequence& sequence);
+  void take_from_disk();
   // Moves the sequence from the queue to the running ones if the pool has room for it.
   bool admit(Sequence& sequence);
   void plan_rows(Sequence& sequence, Plan& plan);
@@ -137,9 +145,15 @@ class Scheduler {
 
   SchedulerOptions options_;
   PrefixCache& prefixes_;
+  PrefixDisk* disk_;
   MaskWorker mask_worker_;
   std::map<Rank, std::unique_ptr<Sequence>> sequences_;  // all, until no step holds them
   Queue waiting_;
+  struct Restoring {
+    Sequence* sequence;
+    std::shared_ptr<PrefixRestore> restore;
+  };
+  std::map<Rank, Restoring> restoring_;  // will be waiting again
   Queue running_;
   std::deque<Sequence*> suspects_;  // a step of theirs failed
   std::deque<Step> steps_;          // in flight, oldest first

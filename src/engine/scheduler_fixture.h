@@ -42,7 +42,7 @@ class SchedulerFixture : public testing::Test {
     if (right_percent)
       drafter = std::make_unique<FakeDrafter>(
           *model_, FakeDrafter::Options{.vocab = kFakeVocab, .right_percent = *right_percent});
-    scheduler_ = std::make_unique<Scheduler>(options, *prefixes_, std::move(drafter));
+    scheduler_ = std::make_unique<Scheduler>(options, *prefixes_, nullptr, std::move(drafter));
     runner_ = std::make_unique<FakeRunner>(*model_, pages);
   }
 

@@ -14,20 +14,33 @@ Sequence::Sequence(std::shared_ptr<const RequestShared> shared, int choice, Pref
   if (request().pooling != Pooling::kNone) pooled_.emplace(request().pooling, prompt_length());
 }
 
+int Sequence::reuse_limit() const {
+  if (pooled_) return pooled_->droppable();
+  // One row must run: it is the one that draws.
+  const int limit = known() - 1;
+  // Every prompt row must run until its logprobs have been read. Other choices do without.
+  const bool reads_prompt = choice_ == 0 && request().sampling.prompt_logprobs >= 0;
+  return reads_prompt && prompt_logprobs_ < prompt_length() - 1 ? prompt_logprobs_ : limit;
+}
+
 int Sequence::reuse_prefix() {
   OCTAVO_CHECK(computed_ == 0);
   if (!log_) {
     log_ = std::make_shared<TokenLog>(shared_->max_length);
     log_->append(request().prompt);
   }
-  // One row must run: it is the one that draws.
-  int limit = known() - 1;
-  // Every prompt row must run until its logprobs have been read. Other choices do without.
-  if (choice_ == 0 && request().sampling.prompt_logprobs >= 0)
-    limit = prompt_logprobs_ >= prompt_length() - 1 ? limit : prompt_logprobs_;
-  if (pooled_) limit = pooled_->droppable();
-  computed_ = cache_.reuse(tokens(), limit);
+  computed_ = cache_.reuse(tokens(), reuse_limit());
   return computed_;
+}
+
+std::shared_ptr<PrefixRestore> Sequence::restore_prefix(PrefixDisk& disk) {
+  return cache_.restore(tokens(), reuse_limit(), disk);
+}
+
+void Sequence::save(PrefixDisk& disk) {
+  if (steps_in_flight > 1) return;
+  const int done = steps_in_flight == 1 ? newest_rows_start : computed_;
+  cache_.save(std::min(done, known()), finished && steps_in_flight == 0, disk);
 }
 
 int Sequence::add_rows(BatchBuilder& batch, int rows) {
@@ -37,7 +50,7 @@ int Sequence::add_rows(BatchBuilder& batch, int rows) {
   std::vector<TokenId> ids(static_cast<size_t>(rows), 0);
   std::copy_n(tokens().begin() + start, known_rows, ids.begin());
   const int first = batch.add_sequence(ids, start, cache_.pages());
-  cache_.advance(start, start + rows, shared_->snapshot_edges);
+  cache_.advance(start, start + rows, shared_->snapshot_edges, prompt_length());
   if (known_rows < rows) batch.take_token(first + rows - 1, newest_entry_);
   ask_prompt_logprobs(batch, first, rows);
   ask_hidden(batch, first, rows);

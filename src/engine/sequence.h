@@ -65,6 +65,10 @@ class Sequence {
 
   // Before its first row: takes what the prefix cache knows. Returns tokens that need no row.
   int reuse_prefix();
+  // Begins to bring back from the disk what is not in memory; nothing when there is no more.
+  std::shared_ptr<PrefixRestore> restore_prefix(PrefixDisk& disk);
+  // What the steps that are done wrote goes to the disk.
+  void save(PrefixDisk& disk);
   // How many of the next `rows` rows one step may take.
   int rows_of_one_step(int rows) const {
     return cache_.rows_before_snapshot(computed_, rows, shared_->snapshot_edges);
@@ -107,12 +111,15 @@ class Sequence {
   bool finished = false;       // no step may be added any more
   bool preempted = false;      // goes back to the queue as soon as no step holds its pages
   bool failed_before = false;  // a step it was in failed: runs alone until it has drawn a token
+  bool asked_disk = false;     // since it last began to wait
   // Of the first admission; reported once.
   std::optional<int> cached_tokens = {};
   std::chrono::steady_clock::time_point scheduled = {};
 
  private:
   std::shared_ptr<const TokenMask> next_mask();
+  // Tokens whose rows need not run, if they are cached.
+  int reuse_limit() const;
   void ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows);
   void ask_hidden(BatchBuilder& batch, int first_row, int rows);
 

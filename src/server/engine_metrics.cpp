@@ -106,6 +106,34 @@ void add_totals(Families& families, const SchedulerStats& stats) {
                    {{"kind", "decode"}});
 }
 
+void add_disk(Families& families, const DiskStats& stats) {
+  if (!stats.on) return;
+  const auto total = [&](const char* name, const char* help, uint64_t value) {
+    families.counter(name, help, static_cast<double>(value));
+  };
+  families.gauge("octavo:prefix_disk_bytes", "Bytes of the disk tier's files, other models' too",
+                 static_cast<double>(stats.bytes));
+  families.gauge("octavo:prefix_disk_pages", "This model's pages on disk",
+                 static_cast<double>(stats.pages));
+  families.gauge("octavo:prefix_disk_shut_out", "1 while another process has the folder",
+                 stats.shut_out ? 1 : 0);
+  families.gauge("octavo:prefix_disk_writes_off", "1 while nothing is written: the disk refused",
+                 stats.writes_off ? 1 : 0);
+  total("octavo:prefix_disk_hits_total", "Prompts that the disk had pages for", stats.hits);
+  total("octavo:prefix_disk_misses_total", "Prompts that it had no more for than the memory",
+        stats.misses);
+  total("octavo:prefix_disk_restored_tokens_total", "Prompt tokens brought back, not computed",
+        stats.restored_tokens);
+  total("octavo:prefix_disk_read_pages_total", "Pages read back bit for bit", stats.read);
+  total("octavo:prefix_disk_written_pages_total", "Pages written", stats.written);
+  total("octavo:prefix_disk_evicted_pages_total", "Pages that made room for others", stats.evicted);
+  total("octavo:prefix_disk_corrupt_pages_total",
+        "Pages dropped because they did not come back as they were written", stats.corrupt);
+  total("octavo:prefix_disk_write_errors_total", "Pages the disk refused", stats.write_errors);
+  total("octavo:prefix_disk_dropped_pages_total", "Pages not written because the disk was behind",
+        stats.dropped);
+}
+
 void add_times(Families& families, const EngineStats& stats) {
   families.histogram("vllm:iteration_tokens_total", "Rows of each step", stats.step_rows);
   families.histogram("octavo:step_seconds", "From one step's result to the next one's",
@@ -132,6 +160,7 @@ std::vector<MetricFamily> EngineMetrics::Collect() const {
   add_requests(families, stats);
   add_pages(families, stats, model_);
   add_totals(families, stats.scheduler);
+  add_disk(families, stats.scheduler.disk);
   add_times(families, stats);
   return families.take();
 }

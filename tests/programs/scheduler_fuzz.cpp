@@ -51,7 +51,7 @@ class Round {
               draw(0, chance(50) ? 4 : 20)),
         prefixes_(plan_, pool_, hash_bits),
         model_(plan_, kVocab),
-        scheduler_(options_, prefixes_, random_drafter()),
+        scheduler_(options_, prefixes_, nullptr, random_drafter()),
         runner_(model_, pool_.page_count()) {}
 
   void run(int operations) {

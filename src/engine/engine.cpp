@@ -48,7 +48,9 @@ uint64_t bytes_ahead(const ModelDescription& model, const EngineOptions& options
 
 SpeculationOptions speculation_options(const EngineOptions& options,
                                        const ModelDescription& model) {
-  return {.most_drafts = most_drafts(options, model), .most_rows = rows_at_once(options, model)};
+  return {.most_drafts = most_drafts(options, model),
+          .most_rows = rows_at_once(options, model),
+          .at_any_cost = options.speculate_at_any_cost};
 }
 
 SchedulerOptions scheduler_options(const EngineOptions& options, const ModelDescription& model,

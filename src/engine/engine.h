@@ -45,7 +45,8 @@ struct EngineOptions {
   std::optional<PrefixDiskOptions> prefix_disk = {};
   PoolingOptions pooling = {};  // --runner, --pooler-config, --hf-overrides
   int max_open_requests = 4096;
-  bool touch_pages = true;  // at start-up; a single answer does without
+  bool touch_pages = true;             // at start-up; a single answer does without
+  bool speculate_at_any_cost = false;  // for tests: drafts need not be worth their time
   // For tests: true makes the step fail on the device.
   std::function<bool(const Batch&)> fails = nullptr;
 };

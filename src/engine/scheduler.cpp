@@ -1,36 +1,12 @@
 #include "engine/scheduler.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "base/error.h"
-#include "engine/snapshot_edges.h"
 
 namespace octavo {
 namespace {
-
-// What of the request changes logits before a draw; none when nothing does.
-std::shared_ptr<const LogitRules> rules_of(const RequestShared& shared, int vocab) {
-  const SamplingParams& params = shared.request.sampling;
-  const int min_tokens = shared.request.min_tokens;
-  if (!params.has_rules() && min_tokens == 0) return nullptr;
-  LogitRules rules{.repetition_penalty = params.repetition_penalty,
-                   .presence_penalty = params.presence_penalty,
-                   .frequency_penalty = params.frequency_penalty,
-                   .logit_bias = params.logit_bias,
-                   .bad_words = params.bad_words,
-                   .allowed = {},
-                   .min_tokens = min_tokens,
-                   .held_back = shared.stop_tokens};
-  if (!params.allowed_token_ids.empty()) {
-    rules.allowed.resize(static_cast<size_t>(vocab + 31) / 32);
-    for (TokenId token : params.allowed_token_ids)
-      rules.allowed[static_cast<size_t>(token) / 32] |= uint32_t{1} << (token % 32);
-  }
-  return std::make_shared<const LogitRules>(std::move(rules));
-}
 
 Update update_of(const Sequence& sequence) {
   return {.request = sequence.shared().id, .choice = sequence.choice()};
@@ -66,31 +42,8 @@ Scheduler::Rank Scheduler::rank_of(const Sequence& sequence) const {
   return {by_priority ? shared.request.priority : 0, shared.id, sequence.choice()};
 }
 
-std::shared_ptr<const RequestShared> Scheduler::share(RequestId id, Request request) const {
-  auto shared = std::make_shared<RequestShared>();
-  shared->id = id;
-  shared->request = std::move(request);
-  const Request& r = shared->request;
-  if (!r.ignore_eos) shared->stop_tokens = options_.stop_token_ids;
-  shared->model_stop_tokens = shared->stop_tokens.size();
-  shared->stop_tokens.insert(shared->stop_tokens.end(), r.stop_token_ids.begin(),
-                             r.stop_token_ids.end());
-  shared->rules = rules_of(*shared, options_.vocab);
-  if (!r.cache_salt.empty()) shared->keys.first_block.push_back(r.cache_salt);
-  // Without a prefix cache only the choices of one request share their prompt.
-  if (!options_.enable_prefix_caching)
-    shared->keys.first_block.push_back(fmt::format("request {}", id));
-  shared->snapshot_edges = snapshot_edges(r.prompt, options_.stop_token_ids, prefixes_.plan());
-  const auto prompt = static_cast<int64_t>(r.prompt.size());
-  shared->max_length =
-      static_cast<int>(std::min<int64_t>(prompt + r.max_tokens, options_.max_model_len));
-  // A prompt that fills the context has no place for a token, and needs none.
-  if (r.pooling != Pooling::kNone) shared->max_length = static_cast<int>(prompt) + 1;
-  return shared;
-}
-
 void Scheduler::add(RequestId id, Request request) {
-  const auto shared = share(id, std::move(request));
+  const auto shared = share_request(id, std::move(request), options_, prefixes_.plan());
   for (int choice = 0; choice < shared->request.n; ++choice) {
     auto sequence = std::make_unique<Sequence>(shared, choice, prefixes_, mask_worker_);
     const Rank rank = rank_of(*sequence);

@@ -113,7 +113,6 @@ class Scheduler {
   using Queue = std::map<Rank, Sequence*>;  // best first
 
   Rank rank_of(const Sequence& sequence) const;
-  std::shared_ptr<const RequestShared> share(RequestId id, Request request) const;
 
   std::vector<Sequence*> decoding() const;
   void plan_running(Plan& plan);

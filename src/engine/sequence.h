@@ -12,24 +12,11 @@
 #include "engine/draft_pace.h"
 #include "engine/mask_worker.h"
 #include "engine/pooled_rows.h"
-#include "engine/request.h"
+#include "engine/request_shared.h"
 #include "engine/update.h"
 #include "kernels/row_sampling.h"
 
 namespace octavo {
-
-// What the choices of a request share.
-struct RequestShared {
-  RequestId id = 0;
-  Request request;
-  std::vector<TokenId> stop_tokens = {};  // the model's own, unless ignored, and the request's
-  size_t model_stop_tokens = 0;           // how many of them, at the front, are the model's own
-  std::shared_ptr<const LogitRules> rules = nullptr;
-  SequenceKeys keys = {};
-  int max_length = 0;  // tokens of prompt and answer
-  // Where others may go on from this prompt: its message borders and its end, at full pages.
-  std::vector<int> snapshot_edges = {};
-};
 
 // Tokens [0, known) have been read; those behind them are in flight: drawn by steps that are
 // queued, at most one before a step is added and two after. K and V of the first `computed` tokens

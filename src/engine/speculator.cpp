@@ -32,7 +32,7 @@ bool Speculator::may_draft(const Sequence& sequence) const {
 
 double Speculator::least_chance(int rows) const {
   const double step = costs_.seconds(rows);
-  if (step == 0) return 0;
+  if (step == 0 || options_.at_any_cost) return 0;
   const double row =
       (costs_.seconds(rows + options_.most_drafts) - step) / std::max(1, options_.most_drafts);
   return row * rows / step;
@@ -67,7 +67,7 @@ std::vector<Speculator::Candidate> Speculator::candidates(
 bool Speculator::pays(int rows, int draft_rows, double right) {
   const double plain = costs_.seconds(rows) * (rows + right);
   const double with_drafts = (costs_.seconds(rows + draft_rows) + costs_.gap()) * rows;
-  if (plain >= with_drafts || ++refusals_ >= kRefusalsBeforeATry) {
+  if (options_.at_any_cost || plain >= with_drafts || ++refusals_ >= kRefusalsBeforeATry) {
     refusals_ = 0;
     return true;
   }

@@ -18,8 +18,9 @@
 namespace octavo {
 
 struct SpeculationOptions {
-  int most_drafts = 0;  // num_speculative_tokens: of a sequence in a step
-  int most_rows = 0;    // of a step that decodes, drafts included
+  int most_drafts = 0;       // num_speculative_tokens: of a sequence in a step
+  int most_rows = 0;         // of a step that decodes, drafts included
+  bool at_any_cost = false;  // for tests: whatever steps have cost
 };
 
 // By sequence; never empty.

@@ -103,7 +103,10 @@ double median(std::vector<double> values) {
 }
 
 int run(const Options& options) {
-  Llm llm(options.model, {.max_num_seqs = options.batch}, nullptr);
+  // Drafts would not cost both sides the same.
+  Llm llm(options.model,
+          {.max_num_seqs = options.batch, .speculation = {.method = SpeculativeMethod::kNone}},
+          nullptr);
   const ModelDescription& model = llm.engine().model();
   GrammarCompiler compiler(
       llm.text().tokenizer, model.plan.vocab,

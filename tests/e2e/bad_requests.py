@@ -100,6 +100,9 @@ for text_field, values in WRONG_TYPES.items():
     for index, value in enumerate(values):
         wanted = 404 if text_field == "model" and value.startswith('"m') and len(value) < 100 else 400
         post(f"{text_field}-wrong-{index}", wanted, completion(f'"{text_field}": {value}'))
+post("schema-taken", 200, completion('"response_format": {"type": "json_object"}'))
+post("choice-taken", 200, completion('"structured_outputs": {"choice": ["hello", "help"]}, "n": 3'))
+post("regex-too-deep", 400, completion('"structured_outputs": {"regex": "%s"}' % ("(" * 20000)))
 post("model-unknown", 404, completion('"model": "gpt-5"'), param="model")
 post("prompt_logprobs-with-stream", 400, completion('"prompt_logprobs": 1, "stream": true'), param="prompt_logprobs")
 

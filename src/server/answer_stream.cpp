@@ -126,8 +126,11 @@ std::optional<AnswerEvent> AnswerStream::event_of(size_t prompt, Update update) 
     if (*delta.finish == FinishReason::kError) throw RequestError(500, "", update.error);
     if (!delta.stop_string.empty()) context_.model.engine.abort(requests_[prompt], update.choice);
   }
+  std::vector<AnswerPart> parts;
+  if (!delta.text.empty()) parts.push_back({.text = delta.text});
   return AnswerEvent{.index = static_cast<int>(index),
                      .text = std::move(delta.text),
+                     .parts = std::move(parts),
                      .tokens = std::move(update.tokens),
                      .logprobs = std::move(update.logprobs),
                      .prompt_logprobs = std::move(update.prompt_logprobs),

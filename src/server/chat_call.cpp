@@ -111,6 +111,23 @@ std::string render_chat(const ChatPromptCall& call, const ServedModel& model) {
   return model.text.chat_template->render(call.messages, call.render);
 }
 
+namespace {
+
+std::vector<TokenId> tokens_of(const ChatCall& call, const ServedModel& model) {
+  // The template writes special tokens itself.
+  return model.text.tokenizer->encode(render_chat(call.chat, model),
+                                      call.add_special_tokens.value_or(false));
+}
+
+}  // namespace
+
+std::vector<TokenId> chat_prompt_tokens(const Json& body, const ServedModel& model) {
+  ChatCall call;
+  read_fields(body, chat_fields(), call);
+  check_model_name(call.model, model);
+  return tokens_of(call, model);
+}
+
 GenerationJob prepare_chat(const Json& body, const ServedModel& model) {
   ChatCall call;
   IgnoredFields ignored = read_fields(body, chat_fields(), call);
@@ -118,9 +135,7 @@ GenerationJob prepare_chat(const Json& body, const ServedModel& model) {
   if (call.logprobs) call.engine.sampling.logprobs = call.top_logprobs.value_or(0);
   GenerationJob job = prepare_job(call, model, model.max_model_len);
   job.ignored = std::move(ignored);
-  // The template writes special tokens itself.
-  auto tokens = model.text.tokenizer->encode(render_chat(call.chat, model),
-                                             call.add_special_tokens.value_or(false));
+  std::vector<TokenId> tokens = tokens_of(call, model);
   truncate(tokens, call, model);
   add_prompt(job, {.tokens = std::move(tokens)}, model, "messages");
   return job;

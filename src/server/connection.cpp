@@ -18,9 +18,10 @@ using boost::asio::ip::tcp;
 HttpResponse preflight() {
   return {.status = 204,
           .content_type = "",
-          .headers = {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+          .headers = {{"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
                       {"Access-Control-Allow-Headers",
-                       "Authorization, Content-Type, x-api-key, X-Request-Id"},
+                       "Authorization, Content-Type, x-api-key, X-Request-Id, anthropic-version, "
+                       "anthropic-beta"},
                       {"Access-Control-Max-Age", "600"}}};
 }
 

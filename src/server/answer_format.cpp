@@ -16,19 +16,6 @@ void append(std::vector<T>& to, std::vector<T>&& from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
-// Parts that go on where the last one ended become one with it.
-void append_parts(std::vector<AnswerPart>& to, std::vector<AnswerPart>&& from) {
-  for (AnswerPart& part : from) {
-    const bool more = !to.empty() && part.kind != PartKind::kToolCall &&
-                      to.back().kind == part.kind && to.back().call == part.call;
-    if (more) {
-      to.back().text += part.text;
-    } else {
-      to.push_back(std::move(part));
-    }
-  }
-}
-
 void merge(AnswerEvent& whole, AnswerEvent&& event) {
   whole.text += event.text;
   append_parts(whole.parts, std::move(event.parts));

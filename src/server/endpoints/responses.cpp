@@ -134,7 +134,8 @@ std::vector<Endpoint> response_endpoints() {
                       with_id(operation("A stored response; its input behind /input_items",
                                         response_schema()))),
       simple_endpoint("DELETE", "/v1/responses/{response_id}", delete_response,
-                      with_id(operation("Forget a stored response", deleted)))};
+                      with_id(operation("Forget a stored response", deleted))),
+      simple_endpoint("POST", "/v1/responses/{response_id}", cancel_response, nullptr)};
 }
 
 }  // namespace octavo::server

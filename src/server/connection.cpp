@@ -101,7 +101,8 @@ class Connection {
     const ReadFailure failure = reader_.failure();
     if (failure.refusal) context_.metrics.refusals(*failure.refusal).Increment();
     if (!failure.response) co_return;
-    HttpExchange nameless(socket_, context_, {.id = "-"}, {.keep_alive = false});
+    HttpExchange nameless(socket_, context_, {.path = failure.path, .id = "-"},
+                          {.keep_alive = false});
     HttpExchange& out = exchange != nullptr ? *exchange : nameless;
     out.close_after();
     HttpResponse response = *failure.response;

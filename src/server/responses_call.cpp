@@ -203,7 +203,8 @@ Json earlier_items(const std::string& previous, const ResponseShelf& shelf) {
   Json items = Json::array();
   for (auto turn = turns.rbegin(); turn != turns.rend(); ++turn) {
     for (Json& item : Json::parse((*turn)->input)) items.push_back(std::move(item));
-    for (Json& item : Json::parse((*turn)->object)["output"]) items.push_back(std::move(item));
+    Json response = Json::parse((*turn)->object);
+    for (Json& item : response["output"]) items.push_back(std::move(item));
   }
   return items;
 }

@@ -10,6 +10,7 @@
 #include "llm/answer_text.h"
 #include "server/body_fields.h"
 #include "server/served_model.h"
+#include "server/structured_output.h"
 
 namespace octavo::server {
 
@@ -37,6 +38,8 @@ struct GenerationCall {
   std::optional<bool> add_special_tokens = {};
   bool return_token_ids = false;
   std::string request_id = {};
+  std::optional<StructuredOutput> response_format = {};
+  std::optional<StructuredOutput> structured_outputs = {};
   AnswerTextOptions text = {};
   Request engine = {};  // what needs no default; no prompt
 };

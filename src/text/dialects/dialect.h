@@ -44,6 +44,7 @@ struct ToolDialect {
   std::string_view arguments_key = "arguments";  // of a call object, when written; both are read
   std::string_view quote = {};                   // of kBareKeys
   std::string_view call_close = {};              // written behind a call, space included
+  bool close_stops = false;  // as a token call_close ends the answer: there is one call
   std::string_view between = {};                 // written between two calls
   std::string_view section_close = {};
   std::span<const std::string_view> closers = {};  // read behind a call, in any number

@@ -20,6 +20,7 @@ const ToolDialect kHarmony = {.name = "openai",
                               .call_open = "<|channel|>",
                               .steps = kSteps,
                               .call_close = "<|call|>",
+                              .close_stops = true,
                               .between = "<|start|>assistant",
                               .closers = kEnds};
 

@@ -1,7 +1,7 @@
-/* octavo_rust.h - tokenizers, chat templates and SHA-256 from Rust, as C functions.
+/* octavo_rust.h - tokenizers, grammars, chat templates and SHA-256 from Rust, as C functions.
  *
  * Every function returns a status; outputs are written only on OCTAVO_OK. A handle is immutable and
- * may be used from many threads at once. Text is UTF-8 with a size, may hold NUL and has no
+ * may be used from many threads at once, but for a matcher. Text is UTF-8 with a size, may hold NUL and has no
  * terminator. What is owned by the caller is given back with the matching free function, once.
  * `error` may be null; when the status is not OCTAVO_OK it receives owned text. */
 #pragma once
@@ -18,7 +18,7 @@ typedef enum octavo_status {
   OCTAVO_OK = 0,
   OCTAVO_REFUSED = 1, /* the input is not valid; `error` says why */
   OCTAVO_RAISED = 2,  /* a template called raise_exception; `error` is its message */
-  OCTAVO_LIMIT = 3,   /* a template went over its steps or its output size */
+  OCTAVO_LIMIT = 3,   /* a template or a grammar went over its steps or its size */
   OCTAVO_BUG = 4      /* a panic was stopped at the border */
 } octavo_status;
 
@@ -59,6 +59,56 @@ octavo_status octavo_tokenizer_id_to_token(const octavo_tokenizer* tokenizer, ui
 octavo_status octavo_tokenizer_vocab_size(const octavo_tokenizer* tokenizer, size_t* size);
 octavo_status octavo_tokenizer_is_special(const octavo_tokenizer* tokenizer, uint32_t id,
                                           bool* special);
+
+/* What all grammars over one vocabulary share. The tokenizer need not outlive it. */
+typedef struct octavo_grammar_env octavo_grammar_env;
+
+/* vocab_size: of the model's logits; ids the tokenizer does not know are never allowed. */
+octavo_status octavo_grammar_env_new(const octavo_tokenizer* tokenizer, size_t vocab_size,
+                                     const uint32_t* stop_tokens, size_t stop_token_count,
+                                     octavo_grammar_env** out, octavo_text* error);
+octavo_status octavo_grammar_env_free(octavo_grammar_env* env);
+
+typedef enum octavo_grammar_kind {
+  OCTAVO_JSON_SCHEMA = 0,
+  OCTAVO_JSON_OBJECT = 1, /* no text */
+  OCTAVO_REGEX = 2,
+  OCTAVO_CHOICE = 3, /* a JSON array of strings */
+  OCTAVO_LARK = 4
+} octavo_grammar_kind;
+
+typedef struct octavo_grammar_source {
+  octavo_grammar_kind kind;
+  const char* text;
+  size_t text_size;
+  /* Between the parts of a JSON text: none, a regex, or (size 0) what is usual. */
+  bool no_whitespace;
+  const char* whitespace;
+  size_t whitespace_size;
+} octavo_grammar_source;
+
+/* Compiled. OCTAVO_LIMIT: it is too large. The env need not outlive it. */
+typedef struct octavo_grammar octavo_grammar;
+
+octavo_status octavo_grammar_new(const octavo_grammar_env* env, const octavo_grammar_source* source,
+                                 octavo_grammar** out, octavo_text* error);
+octavo_status octavo_grammar_free(octavo_grammar* grammar);
+
+/* Where one answer stands. One thread at a time. The grammar need not outlive it. */
+typedef struct octavo_matcher octavo_matcher;
+
+octavo_status octavo_matcher_new(const octavo_grammar* grammar, octavo_matcher** out,
+                                 octavo_text* error);
+octavo_status octavo_matcher_free(octavo_matcher* matcher);
+/* Bit t % 32 of word t / 32: token t may come next. No bit: nothing may. Where the grammar can end
+ * the stop tokens may come. */
+octavo_status octavo_matcher_mask(octavo_matcher* matcher, uint32_t* words, size_t word_count,
+                                  octavo_text* error);
+/* Not accepted: nothing has changed. */
+octavo_status octavo_matcher_accept(octavo_matcher* matcher, uint32_t token, bool* accepted,
+                                    octavo_text* error);
+/* Forgets the last accepted tokens. */
+octavo_status octavo_matcher_take_back(octavo_matcher* matcher, size_t tokens, octavo_text* error);
 
 /* A chat template with the filters, tests and functions that transformers gives it. */
 typedef struct octavo_template octavo_template;

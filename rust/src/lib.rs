@@ -5,6 +5,8 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod border;
+mod grammar;
+mod grammar_ffi;
 mod json_dumps;
 mod python;
 mod sha256_ffi;
@@ -12,5 +14,6 @@ mod template;
 mod template_ffi;
 mod template_guard;
 mod template_source;
+mod token_bytes;
 mod tokenizer;
 mod tokenizer_ffi;

@@ -66,6 +66,11 @@ impl Tokenizer {
         self.vocab_size
     }
 
+    /// As tokenizer.json writes it; null when there is none.
+    pub fn decoder(&self) -> Result<serde_json::Value, Failure> {
+        serde_json::to_value(self.inner.get_decoder()).map_err(Failure::refused)
+    }
+
     pub fn is_special(&self, id: u32) -> bool {
         self.special.contains(&id)
     }

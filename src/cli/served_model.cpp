@@ -95,21 +95,26 @@ std::string fingerprint_of(const ServeFlags& flags, const Llm& llm) {
 server::ServedModel make_served_model(Llm& llm, const ServeFlags& flags,
                                       const EngineOptions& options) {
   const MemoryPlan& plan = llm.engine().memory();
+  const ModelDescription& model = llm.engine().model();
   const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const std::vector<TokenId> stop_tokens(model.stop_token_ids.begin(), model.stop_token_ids.end());
   return {.engine = llm.engine(),
           .text = llm.text(),
+          .grammars = std::make_shared<GrammarCompiler>(
+              llm.text().tokenizer, model.plan.vocab, stop_tokens),
+          .dialect = choose_chat_dialect(llm.text(), stop_tokens, flags.dialect),
           .names = names_of(flags),
           .root = flags.model.model,
           .created = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
           .max_model_len = plan.max_model_len,
-          .vocab = llm.engine().model().plan.vocab,
+          .vocab = model.plan.vocab,
           .max_num_seqs = options.max_num_seqs,
           .block_tokens = options.block_tokens,
           .enable_prefix_caching = options.enable_prefix_caching,
           .fingerprint = fingerprint_of(flags, llm),
           .defaults = defaults_of(flags),
-          .pooling = llm.engine().model().pooling,
-          .hidden = llm.engine().model().plan.hidden,
+          .pooling = model.pooling,
+          .hidden = model.plan.hidden,
           .memory = {{"device", plan.device_bytes},
                      {"budget", plan.budget_bytes},
                      {"weights", plan.weights_bytes},

@@ -182,6 +182,7 @@ void EngineLoop::finish_oldest() {
 }
 
 void EngineLoop::recover(const char* reason) {
+  scheduler_.release_masks();
   runner_.drop();
   deliver(scheduler_.fail(reason));
 }

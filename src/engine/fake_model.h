@@ -46,8 +46,13 @@ class FakeModel {
     const uint64_t seed = fake_mix(sampling.seed, sampling.choice);
     const uint64_t random = sampling.temperature > 0 ? fake_mix(seed, sampling.position) : 0;
     auto token = static_cast<TokenId>(fake_mix(seen, random) % static_cast<uint64_t>(vocab_));
-    while (is_held_back(token, sampling)) token = (token + 1) % vocab_;
-    return token;
+    if (sampling.mask) {
+      const TokenId inside = first_from(token, [&](TokenId t) { return is_allowed(t, sampling); });
+      token = first_from(
+          inside, [&](TokenId t) { return is_allowed(t, sampling) && !is_held_back(t, sampling); });
+      return is_held_back(token, sampling) ? inside : token;
+    }
+    return first_from(token, [&](TokenId t) { return !is_held_back(t, sampling); });
   }
 
   // The row itself, behind the final norm: numbers whose sum depends on the order.
@@ -104,6 +109,20 @@ class FakeModel {
     return seen;
   }
 
+  // `token` itself when none is right.
+  template <typename IsRight>
+  TokenId first_from(TokenId token, const IsRight& is_right) const {
+    for (int i = 0; i < vocab_; ++i)
+      if (is_right((token + i) % vocab_)) return (token + i) % vocab_;
+    return token;
+  }
+
+  static bool is_allowed(TokenId token, const RowSampling& sampling) {
+    const auto words = sampling.mask->wait();
+    const auto word = static_cast<size_t>(token) / 32;
+    return words.empty() || (word < words.size() && (words[word] >> (token % 32) & 1) != 0);
+  }
+
   static bool is_held_back(TokenId token, const RowSampling& sampling) {
     if (sampling.rules == nullptr) return false;
     const auto answer = static_cast<int>(sampling.position) - sampling.history.prompt;
@@ -115,7 +134,8 @@ class FakeModel {
   int vocab_;
 };
 
-// Computes every step when it is started and hands the results out in order.
+// Computes a step when it is started, or as soon as its masks are there, and hands the results out
+// in order.
 class FakeRunner : public StepRunner {
  public:
   FakeRunner(const FakeModel& model, int page_count) : model_(model) {
@@ -137,40 +157,18 @@ class FakeRunner : public StepRunner {
       scribble(batch);
       return;
     }
-    StepResult result;
-    const std::vector<TokenId> previous = results_.empty() ? last_tokens_ : results_.back().tokens;
-    std::vector<TokenId> tokens = batch.tokens;
-    for (size_t row = 0; row < tokens.size(); ++row) {
-      const int source = batch.token_sources[row];
-      if (source >= 0) tokens[row] = previous.at(static_cast<size_t>(source));
-    }
-    write(batch, tokens);
-    for (size_t i = 0; i < batch.sampling.size(); ++i) {
-      const int row = batch.logit_rows[i];
-      result.tokens.push_back(draw(batch, row, batch.sampling[i]));
-      result.hashes.push_back(fake_mix(static_cast<uint64_t>(result.tokens.back()), 1));
-      result.logprobs.push_back({.token = result.tokens.back(), .logprob = -1, .rank = 1});
-    }
-    for (const auto& row : batch.prompt_logprobs) {
-      result.prompt_logprobs.push_back({.token = row.target,
-                                        .logprob = -1,
-                                        .rank = batch.positions[static_cast<size_t>(row.row)]});
-    }
-    result.hidden.width = kFakeWidth;
-    for (const int row : batch.hidden_rows) {
-      const auto values = hidden(batch, row);
-      result.hidden.values.insert(result.hidden.values.end(), values.begin(), values.end());
-    }
     batches_.push_back(batch);
-    results_.push_back(std::move(result));
+    compute_ready();
   }
 
   StepResult finish() override {
     if (broken_) throw std::runtime_error("the fake step failed");
+    if (results_.empty()) results_.push_back(compute(batches_.front()));
     StepResult result = std::move(results_.front());
     results_.pop_front();
     batches_.pop_front();
     last_tokens_ = result.tokens;
+    compute_ready();
     return result;
   }
 
@@ -195,6 +193,42 @@ class FakeRunner : public StepRunner {
   int fail_starts = 0;  // so many of the next steps fail, leaving garbage in the pages they write
 
  private:
+  void compute_ready() {
+    const auto is_set = [](const RowSampling& row) { return !row.mask || row.mask->is_set(); };
+    while (results_.size() < batches_.size() &&
+           std::ranges::all_of(batches_[results_.size()].sampling, is_set))
+      results_.push_back(compute(batches_[results_.size()]));
+  }
+
+  // Waits for masks.
+  StepResult compute(const Batch& batch) {
+    StepResult result;
+    const std::vector<TokenId> previous = results_.empty() ? last_tokens_ : results_.back().tokens;
+    std::vector<TokenId> tokens = batch.tokens;
+    for (size_t row = 0; row < tokens.size(); ++row) {
+      const int source = batch.token_sources[row];
+      if (source >= 0) tokens[row] = previous.at(static_cast<size_t>(source));
+    }
+    write(batch, tokens);
+    for (size_t i = 0; i < batch.sampling.size(); ++i) {
+      const int row = batch.logit_rows[i];
+      result.tokens.push_back(draw(batch, row, batch.sampling[i]));
+      result.hashes.push_back(fake_mix(static_cast<uint64_t>(result.tokens.back()), 1));
+      result.logprobs.push_back({.token = result.tokens.back(), .logprob = -1, .rank = 1});
+    }
+    for (const auto& row : batch.prompt_logprobs) {
+      result.prompt_logprobs.push_back({.token = row.target,
+                                        .logprob = -1,
+                                        .rank = batch.positions[static_cast<size_t>(row.row)]});
+    }
+    result.hidden.width = kFakeWidth;
+    for (const int row : batch.hidden_rows) {
+      const auto values = hidden(batch, row);
+      result.hidden.values.insert(result.hidden.values.end(), values.begin(), values.end());
+    }
+    return result;
+  }
+
   uint64_t& place(const Batch& batch, size_t sequence, int group, int position) {
     const int block = model_.plan().groups[static_cast<size_t>(group)].block_tokens;
     const BlockTable& table = batch.block_tables[static_cast<size_t>(group)];

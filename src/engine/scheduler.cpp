@@ -43,7 +43,7 @@ bool says_something(const Update& update) {
 }  // namespace
 
 Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes)
-    : options_(std::move(options)), prefixes_(prefixes) {
+    : options_(std::move(options)), prefixes_(prefixes), mask_worker_(options_.mask_threads) {
   OCTAVO_CHECK(options_.max_num_seqs >= 1 && options_.max_num_batched_tokens >= 1);
   const int most =
       prefixes.plan().pages_held(options_.max_model_len, options_.max_num_batched_tokens);
@@ -84,7 +84,7 @@ std::shared_ptr<const RequestShared> Scheduler::share(RequestId id, Request requ
 void Scheduler::add(RequestId id, Request request) {
   const auto shared = share(id, std::move(request));
   for (int choice = 0; choice < shared->request.n; ++choice) {
-    auto sequence = std::make_unique<Sequence>(shared, choice, prefixes_);
+    auto sequence = std::make_unique<Sequence>(shared, choice, prefixes_, mask_worker_);
     const Rank rank = rank_of(*sequence);
     waiting_[rank] = sequence.get();
     OCTAVO_CHECK(sequences_.emplace(rank, std::move(sequence)).second);
@@ -261,7 +261,7 @@ void Scheduler::take_results(const Entry& entry, const StepResult& result, Taken
     take_hidden_rows(sequence, result.hidden.rows(before.hidden_rows, count), entry.hidden_rows,
                      update);
   }
-  if (entry.drawn < 0) return;
+  if (entry.drawn < 0 || ends_undrawn(sequence, update)) return;
   const auto drawn = static_cast<size_t>(entry.drawn);
   if (sequence.request().sampling.logprobs >= 0) update.logprobs.push_back(result.logprobs[drawn]);
   if (sequence.request().hash_logits) update.hashes.push_back(result.hashes[drawn]);
@@ -278,12 +278,20 @@ void Scheduler::take_hidden_rows(Sequence& sequence, std::span<const float> rows
   end(sequence, FinishReason::kStop, update);
 }
 
-void Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& update) {
-  const RequestShared& shared = sequence.shared();
+bool Scheduler::ends_undrawn(Sequence& sequence, Update& update) {
   if (sequence.known() == sequence.prompt_length()) {
     update.cached_tokens = sequence.cached_tokens;
     update.scheduled = sequence.scheduled;
   }
+  const TokenMask* mask = sequence.oldest_mask();
+  if (mask == nullptr || !mask->allows_nothing()) return false;
+  update.error = mask->failure();
+  end(sequence, update.error.empty() ? FinishReason::kStop : FinishReason::kError, update);
+  return true;
+}
+
+void Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& update) {
+  const RequestShared& shared = sequence.shared();
   sequence.take_token(token);
   update.tokens.push_back(token);
   ++stats_.generated_tokens;
@@ -298,12 +306,15 @@ void Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& upda
     end(sequence, FinishReason::kStop, update);
   } else if (sequence.known() >= shared.max_length) {
     end(sequence, FinishReason::kLength, update);
+  } else {
+    sequence.allow_next();
   }
 }
 
 void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
   update.finish = reason;
   sequence.finished = true;
+  sequence.release_masks();
   const Rank rank = rank_of(sequence);
   running_.erase(rank);
   waiting_.erase(rank);
@@ -324,6 +335,11 @@ void Scheduler::settle(Sequence& sequence) {
   } else {
     sequence.cache().release_behind(sequence.computed());
   }
+}
+
+void Scheduler::release_masks() {
+  for (const Step& step : steps_)
+    for (const Entry& entry : step.entries) entry.sequence->release_masks();
 }
 
 std::vector<Update> Scheduler::fail(const std::string& reason) {

@@ -32,6 +32,7 @@ struct SchedulerOptions {
   bool draws = true;                         // false: the model has no logits, requests pool
   std::vector<TokenId> stop_token_ids = {};  // the model's own
   SchedulingPolicy policy = SchedulingPolicy::kFcfs;
+  int mask_threads = 1;  // that find out what constrained answers may say
   bool enable_prefix_caching = true;
 };
 
@@ -53,6 +54,9 @@ class Scheduler {
   std::optional<Batch> next();
   // The oldest step in flight is done.
   std::vector<Update> commit(const StepResult& result);
+  // Before waiting for steps in flight that will not be committed: none of them waits for a mask
+  // any more. fail() comes next.
+  void release_masks();
   // Nothing that the steps in flight wrote is to be trusted. Their sequences are computed again,
   // one at a time; one that fails again is ended with `reason`.
   std::vector<Update> fail(const std::string& reason);
@@ -110,6 +114,8 @@ class Scheduler {
 
   void take_results(const Entry& entry, const StepResult& result, Taken& taken, Update& update);
   void take_hidden_rows(Sequence& sequence, std::span<const float> rows, int count, Update& update);
+  // Ends an answer that could not go on where its next token was drawn.
+  bool ends_undrawn(Sequence& sequence, Update& update);
   void take_drawn_token(Sequence& sequence, TokenId token, Update& update);
   void end(Sequence& sequence, FinishReason reason, Update& update);
   // After a step or an end: lets go of what the sequence need not hold.
@@ -117,6 +123,7 @@ class Scheduler {
 
   SchedulerOptions options_;
   PrefixCache& prefixes_;
+  MaskWorker mask_worker_;
   std::map<Rank, std::unique_ptr<Sequence>> sequences_;  // all, until no step holds them
   Queue waiting_;
   Queue running_;

@@ -55,6 +55,7 @@ class SchedulerFixture : public testing::Test {
     try {
       take(scheduler_->commit(runner_->finish()));
     } catch (const std::runtime_error& error) {
+      scheduler_->release_masks();
       runner_->drop();
       take(scheduler_->fail(error.what()));
     }

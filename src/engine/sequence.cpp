@@ -7,8 +7,10 @@
 
 namespace octavo {
 
-Sequence::Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes)
+Sequence::Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes,
+                   MaskWorker& masks)
     : shared_(std::move(shared)), choice_(choice), cache_(prefixes, shared_->keys) {
+  if (request().constraint) constrained_.emplace(masks, request().constraint);
   if (request().pooling != Pooling::kNone) pooled_.emplace(request().pooling, prompt_length());
 }
 
@@ -43,7 +45,9 @@ int Sequence::add_rows(BatchBuilder& batch, int rows) {
   newest_rows_start = start;
   ++steps_in_flight;
   if (computed_ < length() || pooled_) return -1;
-  newest_entry_ = batch.sample_row(first + rows - 1, row_sampling());
+  RowSampling sampling = row_sampling();
+  sampling.mask = next_mask();
+  newest_entry_ = batch.sample_row(first + rows - 1, std::move(sampling));
   ++tokens_in_flight_;
   return newest_entry_;
 }
@@ -95,10 +99,30 @@ RowSampling Sequence::row_sampling() const {
   return row;
 }
 
+// Filled as soon as all tokens before it are known: at once, or by allow_next().
+std::shared_ptr<const TokenMask> Sequence::next_mask() {
+  if (!constrained_) return nullptr;
+  masks_.push_back(std::make_shared<TokenMask>());
+  if (tokens_in_flight_ == 0) constrained_->fill({masks_.back()});
+  return masks_.back();
+}
+
 void Sequence::take_token(TokenId token) {
   OCTAVO_CHECK(tokens_in_flight_ > 0);
   --tokens_in_flight_;
   log_->append(token);
+  if (constrained_) masks_.pop_front();
+}
+
+void Sequence::allow_next() {
+  if (!constrained_) return;
+  constrained_->accept(tokens().back());
+  if (!masks_.empty()) constrained_->fill({masks_.front()});
+}
+
+void Sequence::release_masks() {
+  for (const auto& mask : masks_) mask->set({});
+  masks_.clear();
 }
 
 void Sequence::publish(bool in_step) {
@@ -111,6 +135,7 @@ void Sequence::restart() {
   cache_.release();
   computed_ = 0;
   tokens_in_flight_ = 0;
+  release_masks();
   prompt_logprobs_asked_ = prompt_logprobs_;
   if (pooled_) pooled_->ask_again();
   preempted = false;

@@ -1,6 +1,7 @@
 // sequence.h - one answer in the making: a choice of a request. No MLX. Engine thread only.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -8,6 +9,7 @@
 
 #include "cache/sequence_cache.h"
 #include "engine/batch.h"
+#include "engine/mask_worker.h"
 #include "engine/pooled_rows.h"
 #include "engine/request.h"
 #include "engine/update.h"
@@ -33,7 +35,12 @@ struct RequestShared {
 // are written, or will be by steps queued so far.
 class Sequence {
  public:
-  Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes);
+  // `masks` must outlive it; it works for a request with a constraint.
+  Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes,
+           MaskWorker& masks);
+  ~Sequence() { release_masks(); }
+  Sequence(const Sequence&) = delete;
+  Sequence& operator=(const Sequence&) = delete;
 
   const RequestShared& shared() const { return *shared_; }
   const Request& request() const { return shared_->request; }
@@ -64,8 +71,14 @@ class Sequence {
   // one. Returns the entry among the drawn tokens, or -1 when it has not come so far or none is
   // drawn.
   int add_rows(BatchBuilder& batch, int rows);
+  // What the oldest token in flight was allowed to be; null: anything.
+  const TokenMask* oldest_mask() const { return masks_.empty() ? nullptr : masks_.front().get(); }
   // The oldest token in flight has been read.
   void take_token(TokenId token);
+  // The answer goes on behind the token read last: what may follow can be found out.
+  void allow_next();
+  // No draw in flight waits for its mask any more; what they draw has no meaning.
+  void release_masks();
   // K and V up to `computed` can be found by others, as far as the tokens are known. While a step
   // is put together its own snapshots cannot.
   void publish(bool in_step);
@@ -90,6 +103,7 @@ class Sequence {
 
  private:
   RowSampling row_sampling() const;
+  std::shared_ptr<const TokenMask> next_mask();
   void ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows);
   void ask_hidden(BatchBuilder& batch, int first_row, int rows);
 
@@ -102,7 +116,9 @@ class Sequence {
   int newest_entry_ = -1;    // of the newest one among the drawn tokens of its step
   int prompt_logprobs_ = 0;  // read
   int prompt_logprobs_asked_ = 0;
-  std::optional<PooledRows> pooled_;  // none: tokens are drawn
+  std::optional<PooledRows> pooled_;              // none: tokens are drawn
+  std::optional<ConstrainedAnswer> constrained_;  // knows the tokens that were read
+  std::deque<std::shared_ptr<TokenMask>> masks_;  // of the draws in flight, with a constraint
 };
 
 }  // namespace octavo

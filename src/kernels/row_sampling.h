@@ -33,7 +33,7 @@ struct RowHistory {
   int32_t pending = -1;
 };
 
-// Applied in vLLM's order: allowed, bad words, min_tokens, bias, penalties (repetition, then
+// Applied in vLLM's order: mask, allowed, bad words, min_tokens, bias, penalties (repetition, then
 // frequency, then presence), temperature, min_p, top_k, top_p, draw. (seed, choice, position) alone
 // decide the draw.
 struct RowSampling {

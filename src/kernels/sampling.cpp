@@ -80,11 +80,12 @@ void for_each_row(int64_t rows, const Body& body) {
   });
 }
 
-// Rules, logprobs and hashes are the CPU's: they look at a history, or at all of a row, in ways
-// that a GPU is no better at, and its memory is the GPU's too. Other rows are drawn where the
-// logits are. Only what the row's own request asks for decides, so that no neighbour does.
+// Masks, rules, logprobs and hashes are the CPU's: they come from the host, look at a history, or
+// at all of a row, in ways that a GPU is no better at, and its memory is the GPU's too. Other rows
+// are drawn where the logits are. Only what the row's own request asks for decides, so that no
+// neighbour does.
 bool is_drawn_on_device(const RowSampling& row) {
-  return row.rules == nullptr && row.logprobs < 0 && !row.hash_logits;
+  return row.rules == nullptr && row.mask == nullptr && row.logprobs < 0 && !row.hash_logits;
 }
 
 // Which rows of a batch a primitive draws.
@@ -103,6 +104,12 @@ struct SampleJob {
   LogprobsOut logprobs;
   uint64_t* hashes = nullptr;  // null: not asked for
   RowShare share;
+
+  // Before the rows are split over threads, which shall not wait.
+  void wait_for_masks() const {
+    for (const RowSampling& row : *rows)
+      if (row.mask && share.has(row)) row.mask->wait();
+  }
 
   void run(int64_t row) const {
     const RowSampling& sampling = (*rows)[static_cast<size_t>(row)];
@@ -160,6 +167,7 @@ class Sample : public KernelPrimitive {
       job.hashes = outputs.back().data<uint64_t>();
     }
     run_on_cpu(*this, [job = std::move(job)] {
+      job.wait_for_masks();
       for_each_row(job.logits.rows, [&](int64_t row) { job.run(row); });
     });
   }

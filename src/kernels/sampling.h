@@ -29,7 +29,8 @@ struct Drawn {
 // logits: [R, vocab] float32, contiguous; rows: R entries. `previous`: [P] int32, the tokens drawn
 // by the step before; needed when a row's history.pending >= 0. A row's results depend on its own
 // logits, RowSampling and history only. NaN counts as minus infinity. A row whose rules ban every
-// token gets the likeliest by its logits as they are.
+// token gets the likeliest by its logits as they are, of those that its mask allows; the draw waits
+// for masks.
 Drawn sample(const mx::array& logits, std::vector<RowSampling> rows,
              const std::optional<mx::array>& previous = std::nullopt);
 

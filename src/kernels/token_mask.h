@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace octavo {
@@ -13,17 +14,29 @@ namespace octavo {
 // thread.
 class TokenMask {
  public:
-  // Bit t % 32 of word t / 32: t may be drawn; no words: all may. Only the first call counts. A
-  // mask must always be set in the end, or the step that draws with it never ends.
+  // Bit t % 32 of word t / 32: t may be drawn; no words: all may. All zero: none may, and what is
+  // drawn has no meaning. Only the first call of this and fail() counts. A mask must always be set
+  // in the end, or the step that draws with it never ends.
   void set(std::vector<uint32_t> words);
-  // Waits until it is set.
+  // Nobody can tell what may be drawn.
+  void fail(std::string why);
+
+  bool is_set() const;
+  // All below wait until it is set.
   std::span<const uint32_t> wait() const;
+  bool allows_nothing() const;
+  const std::string& failure() const;  // empty: set() was called
 
  private:
+  void settle(std::vector<uint32_t> words, std::string failure);
+  void wait_until_set() const;
+
   mutable std::mutex mutex_;
   mutable std::condition_variable ready_;
   bool is_set_ = false;
+  bool allows_nothing_ = false;
   std::vector<uint32_t> words_;
+  std::string failure_;
 };
 
 }  // namespace octavo

@@ -44,6 +44,16 @@ SamplingParams sampling_of(const GenerationCall& call, const ServedModel& model)
   return sampling;
 }
 
+std::shared_ptr<const Constraint> constraint_of(const GenerationCall& call,
+                                                const ServedModel& model) {
+  if (call.response_format && call.structured_outputs)
+    refuse("structured_outputs", "does not go together with response_format");
+  const auto& asked = call.response_format ? call.response_format : call.structured_outputs;
+  if (!asked) return nullptr;
+  if (!model.grammars) refuse(asked->field, "this model has no vocabulary for grammars");
+  return model.grammars->compile(asked->grammar, asked->field);
+}
+
 }  // namespace
 
 void check_model_name(const std::string& name, const ServedModel& model) {
@@ -72,6 +82,7 @@ GenerationJob prepare_job(const GenerationCall& call, const ServedModel& model,
                     .wants_prompt_logprobs = call.engine.sampling.prompt_logprobs >= 0,
                     .id = call.request_id};
   job.engine.sampling = sampling_of(call, model);
+  job.engine.constraint = constraint_of(call, model);
   job.engine.max_tokens = call.max_tokens.value_or(default_max_tokens);
   if (call.engine.min_tokens > 0 && !call.max_tokens)
     job.engine.max_tokens = std::max(job.engine.max_tokens, call.engine.min_tokens);

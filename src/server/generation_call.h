@@ -10,6 +10,7 @@
 #include "llm/answer_text.h"
 #include "server/body_fields.h"
 #include "server/served_model.h"
+#include "server/structured_output.h"
 
 namespace octavo::server {
 
@@ -37,6 +38,8 @@ struct GenerationCall {
   std::optional<bool> add_special_tokens = {};
   bool return_token_ids = false;
   std::string request_id = {};
+  std::optional<StructuredOutput> response_format = {};
+  std::optional<StructuredOutput> structured_outputs = {};
   AnswerTextOptions text = {};
   Request engine = {};  // what needs no default; no prompt
 };
@@ -65,7 +68,8 @@ struct GenerationJob {
   bool continuous_usage_stats = false;
   bool return_token_ids = false;
   bool wants_prompt_logprobs = false;
-  std::string id = {};  // without "cmpl-" or "chatcmpl-"
+  std::string id = {};     // without "cmpl-" or "chatcmpl-"
+  int call_id_length = 0;  // of tool calls' ids, as call_id() takes it
   IgnoredFields ignored = {};
 };
 

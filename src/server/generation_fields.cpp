@@ -201,20 +201,29 @@ FieldTable<Call> form_fields() {
       used<Call>(
           "return_token_ids", boolean_schema(), "Add the token ids of prompt and answer",
           [](const Json& v, Call& c) { c.return_token_ids = to_bool(v, "return_token_ids"); }),
+      used<Call>("response_format", response_format_schema(),
+                 "The answer is text, a JSON object, or JSON that fits a schema",
+                 [](const Json& v, Call& c) { c.response_format = read_response_format(v); }),
+      used<Call>("structured_outputs", structured_outputs_schema(),
+                 "The answer fits a schema (json), a regex, one of a choice, a Lark grammar, or is "
+                 "a JSON object. Not with response_format",
+                 [](const Json& v, Call& c) { c.structured_outputs = read_structured_outputs(v); }),
   };
 }
 
 FieldTable<Call> refused_fields() {
-  const auto not_yet = "structured output is not supported yet";
+  const auto renamed = [](const char* now) {
+    return fmt::format("is vLLM's old name; use structured_outputs.{}", now);
+  };
   return {
-      refused<Call>(
-          "response_format", not_yet,
-          [](const Json& v) { return v.is_object() && v.value("type", Json()) == "text"; }),
-      refused<Call>("structured_outputs", not_yet),
-      refused<Call>("guided_json", not_yet),
-      refused<Call>("guided_regex", not_yet),
-      refused<Call>("guided_choice", not_yet),
-      refused<Call>("guided_grammar", not_yet),
+      refused<Call>("guided_json", renamed("json")),
+      refused<Call>("guided_regex", renamed("regex")),
+      refused<Call>("guided_choice", renamed("choice")),
+      refused<Call>("guided_grammar", renamed("grammar")),
+      refused<Call>("guided_whitespace_pattern", renamed("whitespace_pattern")),
+      refused<Call>("guided_decoding_backend", "there is one backend; leave it out"),
+      refused<Call>("structural_tag",
+                    "is not supported; use response_format or structured_outputs"),
       refused<Call>("use_beam_search", "beam search is not supported", asks_false),
       refused<Call>("length_penalty", "belongs to beam search, which is not supported",
                     [](const Json& v) { return v == 1; }),

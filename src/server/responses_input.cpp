@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxTextBytes = 8u << 20;
 constexpr size_t kMaxItems = 4096;
-constexpr size_t kMaxTools = 1024;
+constexpr size_t kMaxTools = 512;
 constexpr std::string_view kPackedMark = "octavo.";
 
 // A string, or a list of parts that are text of some kind.

@@ -48,6 +48,8 @@ class Tokenizer {
   // One past the largest id, added tokens included.
   int vocab_size() const { return vocab_size_; }
   bool is_special(TokenId id) const;
+  // For what else the Rust library makes of it.
+  const octavo_tokenizer* handle() const { return handle_; }
 
  private:
   Tokenizer(octavo_tokenizer* handle, TokenizerOptions options);

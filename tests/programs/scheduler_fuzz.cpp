@@ -15,6 +15,7 @@
 
 #include "engine/fake_model.h"
 #include "engine/scheduler.h"
+#include "engine/toy_constraint.h"
 #include "support/page_invariants.h"
 
 namespace octavo {
@@ -28,7 +29,7 @@ struct Options {
 
 struct Totals {
   int64_t operations = 0, requests = 0, finished = 0, aborted = 0, errors = 0, tokens = 0,
-          pooled = 0;
+          pooled = 0, constrained = 0;
   uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0;
 };
 
@@ -69,6 +70,7 @@ class Round {
   struct Answer {
     std::vector<TokenId> tokens;  // prompt included
     RowSampling sampling;
+    std::unique_ptr<ConstraintState> state;  // with a constraint
     bool ended = false;
   };
   struct Asked {
@@ -148,11 +150,16 @@ class Round {
     if (chance(10)) request.sampling.prompt_logprobs = 0;
     if (request.n == 1 && chance(20))
       request.pooling = chance(50) ? Pooling::kMean : Pooling::kLast;
+    if (request.pooling == Pooling::kNone && chance(35)) {
+      request.constraint = std::make_shared<ToyConstraint>(
+          ToyRules{.vocab = kVocab, .stop = 3, .length = draw(1, 50), .closed = chance(80)});
+    }
     const RequestId id = next_id_++;
     Asked& asked = asked_[id];
     asked.request = request;
     for (int choice = 0; choice < request.n; ++choice)
-      asked.answers.push_back({request.prompt, sampling_of(request, choice)});
+      asked.answers.push_back({request.prompt, sampling_of(request, choice),
+                               request.constraint ? request.constraint->begin() : nullptr});
     validate(request, {.max_model_len = options_.max_model_len, .vocab = kVocab});
     scheduler_.add(id, std::move(request));
     ++totals_.requests;
@@ -201,6 +208,7 @@ class Round {
       const StepResult result = runner_.finish();
       take(scheduler_.commit(result));
     } catch (const std::runtime_error& error) {
+      scheduler_.release_masks();
       runner_.drop();
       take(scheduler_.fail(error.what()));
     }
@@ -238,12 +246,20 @@ class Round {
       }
       for (TokenId token : update.tokens) {
         answer.sampling.position = static_cast<uint32_t>(answer.tokens.size());
+        if (answer.state) answer.sampling.mask = mask_of(*answer.state);
         OCTAVO_CHECK(token == model_.next_token(answer.tokens, answer.sampling));
+        if (answer.state) OCTAVO_CHECK(answer.state->accept(token));
         answer.tokens.push_back(token);
         ++totals_.tokens;
       }
       if (update.finish) end(update, asked, answer);
     }
+  }
+
+  static std::shared_ptr<const TokenMask> mask_of(ConstraintState& state) {
+    auto mask = std::make_shared<TokenMask>();
+    mask->set(state.allowed());
+    return mask;
   }
 
   void end(const Update& update, Asked& asked, Answer& answer) {
@@ -258,8 +274,12 @@ class Round {
                    static_cast<int>(answer.tokens.size()) == options_.max_model_len);
     } else if (*update.finish == FinishReason::kStop) {
       const bool own = answer.tokens.back() == 3 && !request.ignore_eos;
-      OCTAVO_CHECK(own || std::ranges::count(request.stop_token_ids, answer.tokens.back()) > 0);
-      OCTAVO_CHECK(produced > request.min_tokens || request.min_tokens == 0);
+      const bool undrawn = answer.state && mask_of(*answer.state)->allows_nothing();
+      totals_.constrained += answer.state != nullptr;
+      OCTAVO_CHECK(own || undrawn ||
+                   std::ranges::count(request.stop_token_ids, answer.tokens.back()) > 0);
+      // A grammar's end comes before min_tokens.
+      OCTAVO_CHECK(produced > request.min_tokens || request.min_tokens == 0 || answer.state);
     }
     if (whole && update.choice == 0 && request.sampling.prompt_logprobs >= 0)
       OCTAVO_CHECK(asked.prompt_logprobs == static_cast<int>(request.prompt.size()) - 1);
@@ -314,6 +334,7 @@ int run(const Options& options) {
                               {"ended_with_error", totals.errors},
                               {"tokens", totals.tokens},
                               {"pooled", totals.pooled},
+                              {"ended_by_their_grammar", totals.constrained},
                               {"steps", totals.steps},
                               {"preemptions", totals.preemptions},
                               {"prefix_hit_tokens", totals.hits},

@@ -46,17 +46,6 @@ void ban(std::span<float> logits, TokenId token) {
   if (in_vocabulary(logits, token)) logits[static_cast<size_t>(token)] = kBanned;
 }
 
-void ban_all_but(std::span<float> logits, std::span<const uint32_t> allowed) {
-  constexpr size_t kBits = 32;
-  for (size_t first = 0; first < logits.size(); first += kBits) {
-    const uint32_t word = first / kBits < allowed.size() ? allowed[first / kBits] : 0;
-    if (word == ~uint32_t{0}) continue;
-    const auto some = logits.subspan(first, std::min(kBits, logits.size() - first));
-    for (size_t i = 0; i < some.size(); ++i)
-      if ((word >> i & 1) == 0) some[i] = kBanned;
-  }
-}
-
 void ban_words(std::span<float> logits, const std::vector<std::vector<TokenId>>& words,
                const Sequence& sequence) {
   for (std::span<const TokenId> word : words) {
@@ -117,6 +106,21 @@ void penalise(std::span<float> logits, const LogitRules& rules, const Sequence& 
 }
 
 }  // namespace
+
+void ban_all_but(std::span<float> logits, std::span<const uint32_t> allowed) {
+  constexpr size_t kBits = 32;
+  for (size_t first = 0; first < logits.size(); first += kBits) {
+    const uint32_t word = first / kBits < allowed.size() ? allowed[first / kBits] : 0;
+    if (word == ~uint32_t{0}) continue;
+    const auto some = logits.subspan(first, std::min(kBits, logits.size() - first));
+    if (word == 0) {
+      std::ranges::fill(some, kBanned);
+      continue;
+    }
+    for (size_t i = 0; i < some.size(); ++i)
+      if ((word >> i & 1) == 0) some[i] = kBanned;
+  }
+}
 
 void apply_rules(std::span<float> logits, const LogitRules& rules, const RowHistory& history,
                  std::span<const TokenId> previous) {

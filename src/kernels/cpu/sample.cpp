@@ -1,6 +1,7 @@
 #include "kernels/cpu/sample.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -39,6 +40,12 @@ struct Space {
 
 float* float_scratch(Scratch use, size_t count) {
   return reinterpret_cast<float*>(scratch(use, static_cast<int64_t>(count * sizeof(float))));
+}
+
+std::span<float> copy_to_scratch(std::span<const float> logits) {
+  const std::span<float> out(float_scratch(Scratch::kLogits, logits.size()), logits.size());
+  std::copy(logits.begin(), logits.end(), out.begin());
+  return out;
 }
 
 int32_t argmax(std::span<const float> logits) {
@@ -153,12 +160,25 @@ int32_t draw(const Pool& pool, const RowSampling& sampling, Space& space) {
   return pool.token(index_at(uniform, {weights, count}, space.sums));
 }
 
+// Nothing outside the mask, whatever the rules say.
+int32_t likeliest(std::span<const float> logits, std::span<const uint32_t> mask) {
+  if (mask.empty()) return argmax(logits);
+  const std::span<float> masked = copy_to_scratch(logits);
+  ban_all_but(masked, mask);
+  const int32_t best = argmax(masked);
+  if (masked[static_cast<size_t>(best)] > -kInfinity) return best;
+  const auto some = std::ranges::find_if(mask, [](uint32_t word) { return word != 0; });
+  if (some == mask.end()) return best;
+  return static_cast<int32_t>(some - mask.begin()) * 32 + std::countr_zero(*some);
+}
+
 std::span<const float> ruled_logits(std::span<const float> logits, const RowSampling& sampling,
+                                    std::span<const uint32_t> mask,
                                     std::span<const TokenId> previous) {
-  if (sampling.rules == nullptr) return logits;
-  const std::span<float> out(float_scratch(Scratch::kLogits, logits.size()), logits.size());
-  std::copy(logits.begin(), logits.end(), out.begin());
-  apply_rules(out, *sampling.rules, sampling.history, previous);
+  if (sampling.rules == nullptr && mask.empty()) return logits;
+  const std::span<float> out = copy_to_scratch(logits);
+  if (!mask.empty()) ban_all_but(out, mask);
+  if (sampling.rules != nullptr) apply_rules(out, *sampling.rules, sampling.history, previous);
   return out;
 }
 
@@ -166,16 +186,18 @@ std::span<const float> ruled_logits(std::span<const float> logits, const RowSamp
 
 int32_t sample_row(std::span<const float> logits, const RowSampling& sampling,
                    std::span<const TokenId> previous) {
-  const std::span<const float> ruled = ruled_logits(logits, sampling, previous);
+  const std::span<const uint32_t> mask =
+      sampling.mask ? sampling.mask->wait() : std::span<const uint32_t>();
+  const std::span<const float> ruled = ruled_logits(logits, sampling, mask, previous);
   if (!(sampling.temperature > 0)) {
     const int32_t best = argmax(ruled);
-    return ruled[static_cast<size_t>(best)] > -kInfinity ? best : argmax(logits);
+    return ruled[static_cast<size_t>(best)] > -kInfinity ? best : likeliest(logits, mask);
   }
   thread_local Space space;
   Pool pool{.row = {.logits = ruled, .maxima = {}}, .tokens = {}};
   pool.largest = find_maxima(ruled, space.maxima);
   pool.row.maxima = space.maxima;
-  if (pool.largest == -kInfinity) return argmax(logits);
+  if (pool.largest == -kInfinity) return likeliest(logits, mask);
   if (pool.largest >= kLargest) return argmax(ruled);  // no room above it to search in
   if (sampling.top_k > 0 && static_cast<size_t>(sampling.top_k) < ruled.size())
     pool = keep_top_k(pool.row, pool.largest, sampling, space);

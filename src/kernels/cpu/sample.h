@@ -8,7 +8,7 @@
 namespace octavo::cpu {
 
 // `previous`: the tokens sampling.history.pending is an entry of. If the rules ban every token, the
-// likeliest by the logits as they are.
+// likeliest by the logits as they are among those that the mask allows. Waits for the mask.
 int32_t sample_row(std::span<const float> logits, const RowSampling& sampling,
                    std::span<const TokenId> previous = {});
 

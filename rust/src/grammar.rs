@@ -1,0 +1,496 @@
+//! What an answer may say, token by token: llguidance over our own tokenizer's bytes.
+
+use crate::border::{Failure, Status};
+use crate::token_bytes::token_bytes;
+use crate::tokenizer::Tokenizer;
+use llguidance::api::{ParserLimits, StopReason, TopLevelGrammar};
+use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
+use llguidance::{ParserFactory, TokenParser};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// Of a schema, regex, grammar or list of choices.
+const MAX_TEXT_BYTES: usize = 512 << 10;
+/// Reserved, not touched, while a grammar is compiled: parsers of nested text recurse.
+const STACK_BYTES: usize = 512 << 20;
+/// About 50,000 a millisecond are spent on building a grammar's lexer...
+const INITIAL_LEXER_FUEL: u64 = 1_000_000;
+/// ...and about 14,000 on a mask.
+const STEP_LEXER_FUEL: u64 = 200_000;
+const STEP_ITEMS: usize = 50_000;
+const ITEMS_IN_ROW: usize = 2_000;
+/// One or two kilobytes each, for every answer under way.
+const LEXER_STATES: usize = 16_384;
+/// Symbols in productions.
+const GRAMMAR_SIZE: usize = 200_000;
+const MAX_MESSAGE_BYTES: usize = 300;
+/// Between the parts of a JSON text: a space, or a new line and its indentation. Bounded, because
+/// models under a grammar like to write white space for ever.
+const WHITESPACE: &str = r" |\r?\n[ \t]{0,32}";
+
+/// Mirrors `octavo_grammar_kind` in the header.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    JsonSchema = 0,
+    JsonObject = 1,
+    Regex = 2,
+    Choice = 3,
+    Lark = 4,
+}
+
+/// Between the parts of a JSON text.
+#[derive(Clone, Copy)]
+pub enum Whitespace<'a> {
+    Usual,
+    Nowhere,
+    Pattern(&'a str),
+}
+
+/// What all grammars over one vocabulary share.
+pub struct GrammarEnv {
+    factory: ParserFactory,
+    stop_tokens: Vec<u32>,
+}
+
+impl GrammarEnv {
+    pub fn new(
+        tokenizer: &Tokenizer,
+        vocab_size: usize,
+        stop_tokens: &[u32],
+    ) -> Result<GrammarEnv, Failure> {
+        let stop_tokens: Vec<u32> = stop_tokens
+            .iter()
+            .copied()
+            .filter(|&id| (id as usize) < vocab_size)
+            .collect();
+        if stop_tokens.is_empty() {
+            return Err(Failure::refused(
+                "the model has no stop token to end an answer with",
+            ));
+        }
+        let words = token_bytes(tokenizer, vocab_size)?;
+        let size = u32::try_from(vocab_size).map_err(Failure::refused)?;
+        let trie = TokTrie::from(&TokRxInfo::new(size, stop_tokens[0]), &words)
+            .with_eos_tokens(&stop_tokens);
+        let env: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
+        let mut factory = ParserFactory::new_simple(&env).map_err(Failure::refused)?;
+        factory.quiet();
+        *factory.limits_mut() = ParserLimits {
+            max_items_in_row: ITEMS_IN_ROW,
+            initial_lexer_fuel: INITIAL_LEXER_FUEL,
+            step_lexer_fuel: STEP_LEXER_FUEL,
+            step_max_items: STEP_ITEMS,
+            max_lexer_states: LEXER_STATES,
+            max_grammar_size: GRAMMAR_SIZE,
+            precompute_large_lexemes: true,
+            verbose_errors: false,
+        };
+        Ok(GrammarEnv {
+            factory,
+            stop_tokens,
+        })
+    }
+}
+
+/// Compiled; something may be said under it. Answers start from copies.
+pub struct Grammar {
+    parser: TokenParser,
+    stop_tokens: Vec<u32>,
+}
+
+impl Grammar {
+    pub fn new(
+        env: &GrammarEnv,
+        kind: Kind,
+        text: &str,
+        whitespace: Whitespace,
+    ) -> Result<Grammar, Failure> {
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(Failure {
+                status: Status::Limit,
+                message: format!(
+                    "has {} bytes; at most {MAX_TEXT_BYTES} are compiled",
+                    text.len()
+                ),
+            });
+        }
+        stacker::grow(STACK_BYTES, || {
+            let source = source(kind, text, whitespace)?;
+            let mut parser = env
+                .factory
+                .create_parser(source)
+                .map_err(|error| refused(&error))?;
+            parser.start_without_prompt();
+            let mut grammar = Grammar {
+                parser,
+                stop_tokens: env.stop_tokens.clone(),
+            };
+            let first = mask_of(&mut grammar.parser)?;
+            if first.iter().all(|&word| word == 0) {
+                return Err(Failure::refused("no text of this model's tokens fits it"));
+            }
+            Ok(grammar)
+        })
+    }
+}
+
+fn source(kind: Kind, text: &str, whitespace: Whitespace) -> Result<TopLevelGrammar, Failure> {
+    match kind {
+        Kind::JsonSchema => {
+            let schema: Value = serde_json::from_str(text).map_err(Failure::refused)?;
+            json_grammar(schema, whitespace)
+        }
+        Kind::JsonObject => json_grammar(json!({"type": "object"}), whitespace),
+        Kind::Regex => Ok(TopLevelGrammar::from_regex(text)),
+        Kind::Choice => choice_grammar(text),
+        Kind::Lark => Ok(TopLevelGrammar::from_lark(text.to_string())),
+    }
+}
+
+fn json_grammar(schema: Value, whitespace: Whitespace) -> Result<TopLevelGrammar, Failure> {
+    let mut schema = match schema {
+        Value::Object(members) => members,
+        Value::Bool(true) => Map::new(),
+        _ => return Err(Failure::refused("a schema must be an object")),
+    };
+    // llguidance's own options: they could make it pass over what it does not support.
+    if schema.contains_key("x-guidance") {
+        return Err(Failure::refused("x-guidance is not supported"));
+    }
+    let options = match whitespace {
+        Whitespace::Usual => json!({"whitespace_pattern": WHITESPACE}),
+        Whitespace::Nowhere => json!({"whitespace_flexible": false}),
+        Whitespace::Pattern(pattern) => json!({"whitespace_pattern": pattern}),
+    };
+    schema.insert("x-guidance".to_string(), options);
+    Ok(TopLevelGrammar::from_json_schema(Value::Object(schema)))
+}
+
+fn choice_grammar(text: &str) -> Result<TopLevelGrammar, Failure> {
+    let choices: Vec<String> = serde_json::from_str(text).map_err(Failure::refused)?;
+    if choices.is_empty() {
+        return Err(Failure::refused("the list of choices is empty"));
+    }
+    let quoted: Vec<String> = choices
+        .into_iter()
+        .map(|choice| json!(choice).to_string())
+        .collect();
+    Ok(TopLevelGrammar::from_lark(format!(
+        "start: {}",
+        quoted.join("\n  | ")
+    )))
+}
+
+/// All zero when nothing may come.
+fn mask_of(parser: &mut TokenParser) -> Result<Vec<u32>, Failure> {
+    match parser.compute_mask() {
+        Ok(mask) => Ok(mask.as_slice().to_vec()),
+        Err(_) if parser.stop_reason() == StopReason::NoExtensionBias => Ok(Vec::new()),
+        Err(error) => Err(limit(&error)),
+    }
+}
+
+fn limit(error: &impl ToString) -> Failure {
+    Failure {
+        status: Status::Limit,
+        ..refused(error)
+    }
+}
+
+/// Messages repeat what they are about, which may be long.
+fn refused(error: &impl ToString) -> Failure {
+    let message = error.to_string();
+    let end = message.floor_char_boundary(MAX_MESSAGE_BYTES.min(message.len()));
+    Failure::refused(&message[..end])
+}
+
+/// Where one answer stands.
+pub struct Matcher {
+    parser: TokenParser,
+    stop_tokens: Vec<u32>,
+    /// A stop token has come: nothing may follow.
+    ended: bool,
+}
+
+impl Matcher {
+    pub fn new(grammar: &Grammar) -> Matcher {
+        Matcher {
+            parser: grammar.parser.deep_clone(),
+            stop_tokens: grammar.stop_tokens.clone(),
+            ended: false,
+        }
+    }
+
+    /// Sets the bits of the tokens that may come next; the rest of `words` becomes zero.
+    pub fn mask(&mut self, words: &mut [u32]) -> Result<(), Failure> {
+        words.fill(0);
+        if self.ended {
+            return Ok(());
+        }
+        if self.parser.stop_reason() != StopReason::NotStopped {
+            for &token in &self.stop_tokens {
+                if let Some(word) = words.get_mut(token as usize / 32) {
+                    *word |= 1 << (token % 32);
+                }
+            }
+            return Ok(());
+        }
+        let mask = mask_of(&mut self.parser)?;
+        for (word, allowed) in words.iter_mut().zip(mask) {
+            *word = allowed;
+        }
+        Ok(())
+    }
+
+    /// False, and nothing has changed, when `token` may not come.
+    pub fn accept(&mut self, token: u32) -> Result<bool, Failure> {
+        if self.ended {
+            return Ok(false);
+        }
+        if self.stop_tokens.contains(&token) {
+            self.ended =
+                self.parser.stop_reason() != StopReason::NotStopped || self.parser.is_accepting();
+            return Ok(self.ended);
+        }
+        if !self.parser.validate_token(token).map_err(|e| limit(&e))? {
+            return Ok(false);
+        }
+        self.parser.consume_token(token).map_err(|e| limit(&e))?;
+        self.parser.check_stop().map_err(|e| limit(&e))?;
+        Ok(true)
+    }
+
+    pub fn take_back(&mut self, mut tokens: usize) -> Result<(), Failure> {
+        if tokens > 0 && self.ended {
+            self.ended = false;
+            tokens -= 1;
+        }
+        self.parser.rollback(tokens).map_err(|e| limit(&e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token_bytes::tests::byte_level_tokenizer;
+
+    const STOP: u32 = 257;
+    const WORDS: usize = 9;
+
+    fn env() -> GrammarEnv {
+        GrammarEnv::new(&byte_level_tokenizer(), 262, &[STOP]).unwrap()
+    }
+
+    fn compile(kind: Kind, text: &str) -> Result<Grammar, Failure> {
+        Grammar::new(&env(), kind, text, Whitespace::Usual)
+    }
+
+    fn begin(kind: Kind, text: &str) -> Matcher {
+        Matcher::new(&compile(kind, text).unwrap())
+    }
+
+    fn allowed(matcher: &mut Matcher) -> Vec<u32> {
+        let mut words = [0; WORDS];
+        matcher.mask(&mut words).unwrap();
+        let set = |id: &u32| words[*id as usize / 32] >> (id % 32) & 1 == 1;
+        (0..WORDS as u32 * 32).filter(set).collect()
+    }
+
+    /// Byte by byte, then the end.
+    fn takes(kind: Kind, text: &str, answer: &str) -> bool {
+        let mut matcher = begin(kind, text);
+        answer.bytes().map(u32::from).chain([STOP]).all(|token| {
+            let may = allowed(&mut matcher).contains(&token);
+            assert_eq!(matcher.accept(token).unwrap(), may);
+            may
+        })
+    }
+
+    #[test]
+    fn each_kind_takes_what_fits_and_nothing_else() {
+        let schema = r#"{"type":"object","properties":{"a":{"type":"integer","minimum":3,
+            "maximum":12},"b":{"enum":["x","日本"]}},"required":["a"],"additionalProperties":false}"#;
+        for (kind, text, fits, does_not) in [
+            (
+                Kind::JsonSchema,
+                schema,
+                r#"{"a": 10,"b":"日本"}"#,
+                r#"{"a": 13}"#,
+            ),
+            (
+                Kind::JsonSchema,
+                schema,
+                "{\n  \"a\": 3\n}",
+                "{\n\n\"a\": 3}",
+            ),
+            (Kind::JsonSchema, "true", "[1, {}]", "[1,, 2]"),
+            (Kind::JsonObject, "", r#"{"k":[null]}"#, "[1]"),
+            (Kind::Regex, "(a|b/)+[0-9]{2}", "ab/12", "ab1"),
+            (Kind::Choice, r#"["yes", "no\n\"", "日"]"#, "no\n\"", "n"),
+            (Kind::Choice, r#"["yes", "yes, sir"]"#, "yes, sir", "yes, "),
+            (
+                Kind::Lark,
+                "start: \"a\" b\nb: \"b\" | \"c\" b",
+                "accb",
+                "acc",
+            ),
+        ] {
+            assert!(takes(kind, text, fits), "{text} {fits}");
+            assert!(!takes(kind, text, does_not), "{text} {does_not}");
+        }
+    }
+
+    #[test]
+    fn behind_the_end_nothing_may_come() {
+        let mut matcher = begin(Kind::Choice, r#"["a"]"#);
+        assert_eq!(allowed(&mut matcher), [u32::from(b'a')]);
+        assert!(!matcher.accept(STOP).unwrap());
+        assert!(matcher.accept(u32::from(b'a')).unwrap());
+        assert_eq!(allowed(&mut matcher), [STOP]);
+        assert!(!matcher.accept(u32::from(b'a')).unwrap());
+        assert!(matcher.accept(STOP).unwrap());
+        assert!(allowed(&mut matcher).is_empty());
+        assert!(!matcher.accept(STOP).unwrap());
+    }
+
+    #[test]
+    fn what_is_taken_back_never_was() {
+        let mut matcher = begin(Kind::Regex, "he(x|y)z");
+        let fresh = allowed(&mut matcher);
+        assert!(matcher.accept(256).unwrap());
+        let behind_he = allowed(&mut matcher);
+        for token in [u32::from(b'x'), u32::from(b'z'), STOP] {
+            assert!(matcher.accept(token).unwrap());
+        }
+        matcher.take_back(3).unwrap();
+        assert_eq!(allowed(&mut matcher), behind_he);
+        matcher.take_back(1).unwrap();
+        assert_eq!(allowed(&mut matcher), fresh);
+    }
+
+    #[test]
+    fn whitespace_is_bounded_or_as_asked() {
+        let schema = r#"{"type":"array","items":{"type":"null"}}"#;
+        let begin = |whitespace| {
+            let grammar = Grammar::new(&env(), Kind::JsonSchema, schema, whitespace).unwrap();
+            Matcher::new(&grammar)
+        };
+        let spaces = |mut matcher: Matcher| {
+            assert!(matcher.accept(u32::from(b'[')).unwrap());
+            matcher.accept(u32::from(b'\n')).unwrap();
+            (0..100)
+                .take_while(|_| matcher.accept(u32::from(b' ')).unwrap())
+                .count()
+        };
+        assert_eq!(spaces(begin(Whitespace::Usual)), 32);
+        assert_eq!(spaces(begin(Whitespace::Nowhere)), 0);
+        assert_eq!(spaces(begin(Whitespace::Pattern(" {1,3}"))), 3);
+    }
+
+    #[test]
+    fn what_cannot_be_kept_to_is_refused() {
+        for (kind, text) in [
+            (Kind::JsonSchema, r#"{"type":"array","uniqueItems":true}"#),
+            (Kind::JsonSchema, r#"{"not":{"type":"string"}}"#),
+            (
+                Kind::JsonSchema,
+                r#"{"type":"string","format":"of my own"}"#,
+            ),
+            (
+                Kind::JsonSchema,
+                r#"{"type":"object","x-guidance":{"lenient":true},"not":{}}"#,
+            ),
+            (
+                Kind::JsonSchema,
+                r#"{"type":"integer","minimum":3,"maximum":2}"#,
+            ),
+            (Kind::JsonSchema, "false"),
+            (Kind::JsonSchema, "[1]"),
+            (Kind::JsonSchema, "{"),
+            (Kind::Regex, "(a"),
+            (Kind::Regex, "(?=a)b"),
+            (Kind::Regex, "[^\\x00-\\x{10FFFF}]"),
+            (Kind::Choice, "[]"),
+            (Kind::Choice, "[1]"),
+            (Kind::Choice, "\"a\""),
+            (Kind::Lark, "begin: \"a\""),
+            (Kind::Lark, "start: start \"a\""),
+        ] {
+            let refused = compile(kind, text).err();
+            assert!(refused.is_some(), "{text}");
+            assert_ne!(refused.unwrap().status, Status::Bug, "{text}");
+        }
+    }
+
+    #[test]
+    fn large_and_deep_grammars_end_in_time() {
+        let deep = |open: &str, close: &str| {
+            let levels = MAX_TEXT_BYTES / 2 / (open.len() + close.len());
+            format!("{}a{}", open.repeat(levels), close.repeat(levels))
+        };
+        let began = std::time::Instant::now();
+        let many = format!(
+            "{:?}",
+            (0..20_000)
+                .map(|i| format!("choice {i}"))
+                .collect::<Vec<_>>()
+        );
+        let properties: Map<String, Value> = (0..5_000)
+            .map(|i| {
+                (
+                    format!("p{i}"),
+                    json!({"type": "string", "pattern": "^[a-z]{1,900}$"}),
+                )
+            })
+            .collect();
+        for (kind, text) in [
+            (Kind::Regex, deep("(", ")")),
+            (Kind::Regex, deep("(?:a|", ")*")),
+            (Kind::Regex, "((a{1,1000}){1,1000}){1,1000}".to_string()),
+            (Kind::Regex, "(a|b)*a(a|b){5000}".to_string()),
+            (
+                Kind::Lark,
+                format!("start: {}", deep("(", ")").replace('a', "\"a\"")),
+            ),
+            (
+                Kind::Lark,
+                format!("start: {}", deep("[", "]").replace('a', "\"a\"")),
+            ),
+            (Kind::JsonSchema, deep("[", "]")),
+            (
+                Kind::JsonSchema,
+                deep("{\"items\":", "}").replace('a', "true"),
+            ),
+            (
+                Kind::JsonSchema,
+                json!({"type": "object", "properties": properties}).to_string(),
+            ),
+            (
+                Kind::JsonSchema,
+                r#"{"type":"string","minLength":1000000}"#.to_string(),
+            ),
+            (
+                Kind::JsonSchema,
+                r#"{"type":"array","minItems":1000000,"items":{}}"#.to_string(),
+            ),
+            (Kind::Choice, many),
+            (
+                Kind::Choice,
+                format!("[\"{}\"]", "a".repeat(MAX_TEXT_BYTES)),
+            ),
+        ] {
+            let began = std::time::Instant::now();
+            let what = compile(kind, &text)
+                .err()
+                .map(|f| f.message.chars().take(80).collect::<String>());
+            println!(
+                "{kind:?} {}: {:?} in {:?}",
+                &text[..20],
+                what,
+                began.elapsed()
+            );
+        }
+        assert!(began.elapsed().as_secs() < 60);
+    }
+}

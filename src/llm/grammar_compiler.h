@@ -1,0 +1,60 @@
+// grammar_compiler.h - makes constraints of what requests ask for, and keeps the last ones. Any
+// thread.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/constraint.h"
+#include "text/grammar.h"
+
+namespace octavo {
+
+struct GrammarCacheOptions {
+  size_t max_grammars = 64;
+  size_t max_source_bytes = 4u << 20;  // of those kept, together
+};
+
+class GrammarCompiler {
+ public:
+  // vocab: of the model's logits; stop_tokens: the model's own. Nothing is made of them before the
+  // first grammar.
+  GrammarCompiler(std::shared_ptr<const Tokenizer> tokenizer, int vocab,
+                  std::vector<TokenId> stop_tokens, GrammarCacheOptions options = {});
+
+  // Throws RequestError(400, param) when it is too large, cannot be kept to, or allows nothing. May
+  // take some tens of milliseconds: not for the engine's thread.
+  std::shared_ptr<const Constraint> compile(const GrammarSource& source,
+                                            const std::string& param = "response_format");
+
+  size_t cached_grammars() const;
+
+ private:
+  struct Entry {
+    std::string key;
+    std::shared_ptr<const Constraint> constraint;
+  };
+
+  const GrammarVocabulary& vocabulary();
+  std::shared_ptr<const Constraint> find(const std::string& key);
+  void keep(std::string key, std::shared_ptr<const Constraint> constraint);
+
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  int vocab_;
+  std::vector<TokenId> stop_tokens_;
+  GrammarCacheOptions options_;
+
+  std::once_flag made_;
+  std::unique_ptr<const GrammarVocabulary> vocabulary_;
+
+  mutable std::mutex mutex_;  // all below
+  std::list<Entry> entries_;  // used last first
+  std::unordered_map<std::string, std::list<Entry>::iterator> index_;
+  size_t source_bytes_ = 0;
+};
+
+}  // namespace octavo

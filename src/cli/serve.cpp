@@ -68,6 +68,7 @@ void print_summary(const Llm& llm, const server::ServedModel& served, const Serv
       fmt::format("{} tokens; up to {} sequences at once, {} may be open", served.max_model_len,
                   served.max_num_seqs, flags.server.max_open_requests));
   if (!model.pooling) row("speculation", llm.engine().speculation().text());
+  if (llm.can_chat() && !model.pooling) row("tools", served.dialect.describe());
   fmt::print("{}", llm.engine().memory().table());
   row("listening", fmt::format("{} (ready in {:.1f} s)", url, seconds));
   row("playground", url + "/");

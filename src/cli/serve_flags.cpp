@@ -1,6 +1,7 @@
 #include "cli/serve_flags.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -71,6 +72,9 @@ void ServeFlags::add_limit_flags(CLI::App& command) {
       ->check(CLI::PositiveNumber);
   option("--max-connections", server.max_connections, "Open connections; more get 503")
       ->check(CLI::PositiveNumber);
+  option("--max-stored-responses", server.stored_responses.count,
+         "Responses kept for previous_response_id, 64 MiB at most; those not used for longest are "
+         "dropped. 0 keeps none");
   option("--sse-keepalive", sse_keepalive,
          "Seconds of silence after which a stream sends a comment; 0 sends none")
       ->check(CLI::NonNegativeNumber);
@@ -82,6 +86,35 @@ void ServeFlags::add_limit_flags(CLI::App& command) {
   command
       .add_flag("--access-log,!--no-access-log", server.access_log,
                 "A line for every request (on unless switched off)")
+      ->group(group);
+}
+
+void ServeFlags::add_dialect_flags(CLI::App& command) {
+  const std::string group = "Tools and reasoning";
+  command
+      .add_option("--tool-call-parser", dialect.tool_call_parser,
+                  fmt::format("How the model writes tool calls: auto goes by its chat template, "
+                              "none leaves them text; or {}",
+                              fmt::join(tool_dialect_names(), ", ")))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--reasoning-parser", dialect.reasoning_parser,
+                  fmt::format("How it writes its reasoning: auto, none, or {}",
+                              fmt::join(reasoning_dialect_names(), ", ")))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--thinking", thinking,
+                  "on or off: what the chat template is told when a request does not say; auto "
+                  "tells it nothing")
+      ->check(CLI::IsMember({"on", "off", "auto"}))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--thinking-budget", dialect.thinking_budget,
+                  "The longest reasoning in tokens, when a request has no thinking_token_budget")
+      ->check(CLI::NonNegativeNumber)
       ->group(group);
 }
 
@@ -99,6 +132,7 @@ void ServeFlags::add_to(CLI::App& command) {
       ->group("Model and memory");
   add_access_flags(command);
   add_limit_flags(command);
+  add_dialect_flags(command);
   // Read by with_config_file() before the flags are; here for --help.
   command
       .add_option(
@@ -115,6 +149,7 @@ void ServeFlags::finish() {
   server.sse_keepalive = milliseconds(sse_keepalive);
   server.drain_timeout = milliseconds(drain_timeout);
   server.version = OCTAVO_VERSION;
+  if (thinking != "auto") dialect.thinking = thinking == "on";
   if (!server::is_loopback(server.host) && server.api_keys.empty()) {
     throw SetupError(
         fmt::format("--host {} lets other machines ask: give --api-key-file or set OCTAVO_API_KEY, "

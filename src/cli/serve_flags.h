@@ -7,6 +7,7 @@
 
 #include "cli/model_flags.h"
 #include "cli/pooling_flags.h"
+#include "llm/chat_dialect.h"
 #include "server/server_options.h"
 
 namespace octavo {
@@ -22,6 +23,8 @@ struct ServeFlags {
   double sse_keepalive = 20;
   double drain_timeout = 30;
   PoolingFlags pooling;
+  ChatDialectOptions dialect;
+  std::string thinking = "auto";
 
   void add_to(CLI::App& command);
   // Reads keys and fills in what follows from other flags. Throws SetupError, for one when others
@@ -31,6 +34,7 @@ struct ServeFlags {
  private:
   void add_access_flags(CLI::App& command);
   void add_limit_flags(CLI::App& command);
+  void add_dialect_flags(CLI::App& command);
 };
 
 }  // namespace octavo

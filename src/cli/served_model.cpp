@@ -70,11 +70,12 @@ server::ServedModel make_served_model(Llm& llm, const ServeFlags& flags,
   const MemoryPlan& plan = llm.engine().memory();
   const ModelDescription& model = llm.engine().model();
   const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const std::vector<TokenId> stop_tokens(model.stop_token_ids.begin(), model.stop_token_ids.end());
   return {.engine = llm.engine(),
           .text = llm.text(),
           .grammars = std::make_shared<GrammarCompiler>(
-              llm.text().tokenizer, model.plan.vocab,
-              std::vector<TokenId>(model.stop_token_ids.begin(), model.stop_token_ids.end())),
+              llm.text().tokenizer, model.plan.vocab, stop_tokens),
+          .dialect = choose_chat_dialect(llm.text(), stop_tokens, flags.dialect),
           .names = names_of(flags),
           .root = flags.model.model,
           .created = std::chrono::duration_cast<std::chrono::seconds>(now).count(),

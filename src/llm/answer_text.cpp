@@ -3,19 +3,69 @@
 #include <utility>
 
 namespace octavo {
+namespace {
+
+void append_content(std::string text, std::vector<AnswerPart>& parts) {
+  if (text.empty()) return;
+  std::vector<AnswerPart> one;
+  one.push_back({.text = std::move(text)});
+  append_parts(parts, std::move(one));
+}
+
+}  // namespace
 
 AnswerText::AnswerText(std::shared_ptr<const Tokenizer> tokenizer, AnswerTextOptions options)
     : options_(std::move(options)),
-      detokenizer_(std::move(tokenizer), options_.skip_special_tokens),
-      stops_({.stops = options_.stop, .include_stop_str = options_.include_stop_str_in_output}) {}
+      detokenizer_(std::move(tokenizer), options_.skip_special_tokens,
+                   options_.chat ? options_.chat->markers : std::vector<TokenId>()),
+      stops_({.stops = options_.stop, .include_stop_str = options_.include_stop_str_in_output}) {
+  if (options_.chat) parser_.emplace(options_.chat->parser);
+}
+
+bool AnswerText::end_here(Delta& delta) {
+  delta.finish = FinishReason::kStop;
+  delta.ended_early = true;
+  return done_ = true;
+}
 
 bool AnswerText::feed(const std::string& text, Delta& delta) {
+  if (parser_) {
+    delta.text += text;
+    return feed_parts(parser_->push(text), delta);
+  }
   StopStrings::Step step = stops_.push(text);
   delta.text += step.text;
   if (!step.matched) return false;
   delta.stop_string = std::move(step.stop);
-  delta.finish = FinishReason::kStop;
-  return done_ = true;
+  return end_here(delta);
+}
+
+bool AnswerText::feed_parts(std::vector<AnswerPart> parts, Delta& delta) {
+  for (AnswerPart& part : parts) {
+    if (part.kind == PartKind::kContent) {
+      StopStrings::Step step = stops_.push(part.text);
+      append_content(std::move(step.text), delta.parts);
+      if (!step.matched) continue;
+      delta.stop_string = std::move(step.stop);
+      return end_here(delta);
+    }
+    append_content(stops_.release(), delta.parts);
+    std::vector<AnswerPart> one;
+    one.push_back(std::move(part));
+    append_parts(delta.parts, std::move(one));
+  }
+  return parser_->ended() && end_here(delta);
+}
+
+void AnswerText::finish_text(Delta& delta) {
+  if (feed(detokenizer_.finish(), delta)) return;
+  if (!parser_) {
+    delta.text += stops_.finish();
+    return;
+  }
+  // The parser ends with this, which ends nothing early.
+  feed_parts(parser_->finish(), delta);
+  if (delta.stop_string.empty()) append_content(stops_.finish(), delta.parts);
 }
 
 AnswerText::Delta AnswerText::take(const Update& update) {
@@ -30,10 +80,9 @@ AnswerText::Delta AnswerText::take(const Update& update) {
     if (i < shown && feed(detokenizer_.push(update.tokens[i]), delta)) return delta;
   }
   if (!update.finish) return delta;
-  const bool whole = stopped || update.finish == FinishReason::kLength;
-  if (whole && feed(detokenizer_.finish(), delta)) return delta;
-  if (whole) delta.text += stops_.finish();
-  delta.finish = update.finish;
+  if (stopped || update.finish == FinishReason::kLength) finish_text(delta);
+  if (delta.stop_string.empty()) delta.finish = update.finish;
+  delta.ended_early = false;
   done_ = true;
   return delta;
 }

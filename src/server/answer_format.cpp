@@ -18,6 +18,7 @@ void append(std::vector<T>& to, std::vector<T>&& from) {
 
 void merge(AnswerEvent& whole, AnswerEvent&& event) {
   whole.text += event.text;
+  append_parts(whole.parts, std::move(event.parts));
   append(whole.tokens, std::move(event.tokens));
   append(whole.logprobs, std::move(event.logprobs));
   append(whole.prompt_logprobs, std::move(event.prompt_logprobs));

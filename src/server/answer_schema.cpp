@@ -28,7 +28,7 @@ Json choice_schema(const char* content, Json content_schema) {
         {content, std::move(content_schema)},
         {"logprobs", {{"type", {"object", "null"}}}},
         {"finish_reason",
-         {{"type", {"string", "null"}}, {"enum", {"stop", "length", "abort", "error", nullptr}}}},
+         {{"type", {"string", "null"}}, {"enum", {"stop", "length", "tool_calls", "abort", "error", nullptr}}}},
         {"stop_reason", {{"type", {"string", "integer", "null"}}}}}},
       {"required", {"index", content, "finish_reason"}}};
 }
@@ -52,7 +52,11 @@ Json completion_schema() { return answer_schema(choice_schema("text", typed("str
 
 Json chat_completion_schema() {
   const Json message = {{"type", "object"},
-                        {"properties", {{"role", typed("string")}, {"content", typed("string")}}},
+                        {"properties",
+                         {{"role", typed("string")},
+                          {"content", {{"type", {"string", "null"}}}},
+                          {"reasoning", typed("string")},
+                          {"tool_calls", {{"type", "array"}, {"items", typed("object")}}}}},
                         {"required", {"role", "content"}}};
   return answer_schema(choice_schema("message", message));
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "server/server_context.h"
+#include "text/dialects/call_id.h"
 
 namespace octavo::server {
 namespace {
@@ -124,10 +125,15 @@ std::optional<AnswerEvent> AnswerStream::event_of(size_t prompt, Update update) 
     --open_choices_;
     choice.timer.ended(*delta.finish);
     if (*delta.finish == FinishReason::kError) throw RequestError(500, "", update.error);
-    if (!delta.stop_string.empty()) context_.model.engine.abort(requests_[prompt], update.choice);
+    if (delta.ended_early) context_.model.engine.abort(requests_[prompt], update.choice);
+  }
+  for (AnswerPart& part : delta.parts) {
+    if (part.kind == PartKind::kToolCall)
+      part.id = call_id(job_.id, static_cast<int>(index), part.call, job_.call_id_length);
   }
   return AnswerEvent{.index = static_cast<int>(index),
                      .text = std::move(delta.text),
+                     .parts = std::move(delta.parts),
                      .tokens = std::move(update.tokens),
                      .logprobs = std::move(update.logprobs),
                      .prompt_logprobs = std::move(update.prompt_logprobs),

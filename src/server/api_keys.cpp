@@ -32,6 +32,8 @@ std::string_view key_of(const HttpRequest& request) {
 
 }  // namespace
 
+std::string caller_digest(const HttpRequest& request) { return digest_of(key_of(request)); }
+
 ApiKeys::ApiKeys(const std::vector<std::string>& keys) {
   for (const std::string& key : keys) digests_.push_back(digest_of(key));
 }

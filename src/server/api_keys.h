@@ -8,6 +8,9 @@
 
 namespace octavo::server {
 
+// Tells callers apart by the key they sent, without keeping it.
+std::string caller_digest(const HttpRequest& request);
+
 class ApiKeys {
  public:
   // No keys: everybody may ask.

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "server/chat_answer.h"
 #include "server/chat_input.h"
 #include "server/field_kinds.h"
+#include "server/tool_prompt.h"
 
 namespace octavo::server {
 namespace {
@@ -18,7 +20,18 @@ void read_template_kwargs(const Json& value, ChatPromptCall& call) {
 }
 
 void read_reasoning_effort(const Json& value, ChatPromptCall& call) {
-  call.render.extra["reasoning_effort"] = to_string(value, "reasoning_effort", 32);
+  const std::string effort = to_string(value, "reasoning_effort", 32);
+  call.render.extra["reasoning_effort"] = effort;
+  if (effort == "none") call.render.enable_thinking = false;
+}
+
+// Some templates call it thinking.
+RenderOptions with_thinking(RenderOptions options, std::optional<bool> by_default) {
+  if (!options.enable_thinking && !options.extra.contains("reasoning_effort"))
+    options.enable_thinking = by_default;
+  if (options.enable_thinking && !options.extra.contains("thinking"))
+    options.extra["thinking"] = *options.enable_thinking;
+  return options;
 }
 
 FieldTable<Call> logprob_fields() {
@@ -35,17 +48,19 @@ FieldTable<Call> logprob_fields() {
                  [](const Json& v, Call& c) {
                    c.top_logprobs = to_int(v, "top_logprobs", 0, kMaxLogprobs);
                  }),
+      used<Call>("thinking_token_budget", integer_schema(0, kMaxInt),
+                 "The longest reasoning in tokens; behind it the answer begins",
+                 [](const Json& v, Call& c) {
+                   c.thinking_token_budget = to_int(v, "thinking_token_budget", 0, kMaxInt);
+                 }),
   };
 }
 
 FieldTable<Call> refused_chat_fields() {
-  const auto no_tools = "tool calls are not supported yet";
   const auto no_choice = [](const Json& v) { return v == "none" || v == "auto"; };
   return {
-      refused<Call>("tools", no_tools),
-      refused<Call>("tool_choice", no_tools, no_choice),
-      refused<Call>("functions", no_tools),
-      refused<Call>("function_call", no_tools, no_choice),
+      refused<Call>("functions", "is OpenAI's old name; use tools"),
+      refused<Call>("function_call", "is OpenAI's old name; use tool_choice", no_choice),
       refused<Call>("modalities", "only text is supported",
                     [](const Json& v) { return v == Json::array({"text"}); }),
       refused<Call>("audio", "only text is supported"),
@@ -62,7 +77,7 @@ FieldTable<Call> refused_chat_fields() {
 
 const FieldTable<ChatPromptCall>& chat_prompt_fields() {
   using Prompt = ChatPromptCall;
-  static const FieldTable<Prompt> table = {
+  static const FieldTable<Prompt> own = {
       {.name = "messages",
        .use = FieldUse::kUsed,
        .schema = messages_schema(),
@@ -87,9 +102,14 @@ const FieldTable<ChatPromptCall>& chat_prompt_fields() {
                        refuse("documents", "must be a list of objects");
                      c.render.documents = v;
                    }),
-      used<Prompt>("reasoning_effort", string_schema(32), "Handed to the template",
-                   read_reasoning_effort),
+      used<Prompt>("reasoning_effort", string_schema(32),
+                   "Handed to the template; none switches reasoning off", read_reasoning_effort),
   };
+  static const FieldTable<Prompt> table = [] {
+    FieldTable<Prompt> all = own;
+    add_fields(all, tool_fields(), [](Prompt& call) -> ToolCallFields& { return call.tools; });
+    return all;
+  }();
   return table;
 }
 
@@ -98,7 +118,7 @@ const FieldTable<ChatCall>& chat_fields() {
     FieldTable<Call> own;
     add_fields(own, chat_prompt_fields(), [](Call& call) -> ChatPromptCall& { return call.chat; });
     for (const auto& part : {logprob_fields(), refused_chat_fields(),
-                             hints<Call>({"parallel_tool_calls", "prediction"})})
+                             hints<Call>({"prediction"})})
       own.insert(own.end(), part.begin(), part.end());
     return with_generation_fields(std::move(own));
   }();
@@ -108,7 +128,35 @@ const FieldTable<ChatCall>& chat_fields() {
 std::string render_chat(const ChatPromptCall& call, const ServedModel& model) {
   if (model.text.chat_template == nullptr)
     refuse("messages", "this model has no chat template; use /v1/completions");
-  return model.text.chat_template->render(call.messages, call.render);
+  check_tools(call.tools);
+  const ToolDialect* dialect = model.dialect.dialect.tools;
+  RenderOptions options = with_thinking(call.render, model.dialect.thinking);
+  Json messages = call.messages;
+  prepare_tool_calls(messages, dialect);
+  const Json tools = call.tools.active() ? call.tools.tools : Json();
+  if (dialect == nullptr || model.dialect.template_has_tools) {
+    options.tools = tools;
+  } else {
+    messages = with_tools_as_text(messages, tools, *dialect);
+  }
+  return model.text.chat_template->render(messages, options);
+}
+
+namespace {
+
+std::vector<TokenId> tokens_of(const std::string& prompt, const ChatCall& call,
+                               const ServedModel& model) {
+  // The template writes special tokens itself.
+  return model.text.tokenizer->encode(prompt, call.add_special_tokens.value_or(false));
+}
+
+}  // namespace
+
+std::vector<TokenId> chat_prompt_tokens(const Json& body, const ServedModel& model) {
+  ChatCall call;
+  read_fields(body, chat_fields(), call);
+  check_model_name(call.model, model);
+  return tokens_of(render_chat(call.chat, model), call, model);
 }
 
 GenerationJob prepare_chat(const Json& body, const ServedModel& model) {
@@ -118,9 +166,11 @@ GenerationJob prepare_chat(const Json& body, const ServedModel& model) {
   if (call.logprobs) call.engine.sampling.logprobs = call.top_logprobs.value_or(0);
   GenerationJob job = prepare_job(call, model, model.max_model_len);
   job.ignored = std::move(ignored);
-  // The template writes special tokens itself.
-  auto tokens = model.text.tokenizer->encode(render_chat(call.chat, model),
-                                             call.add_special_tokens.value_or(false));
+  job.ignored.insert(job.ignored.end(), call.chat.tools.ignored.begin(),
+                     call.chat.tools.ignored.end());
+  const std::string prompt = render_chat(call.chat, model);
+  prepare_answer(call, prompt, model, job);
+  std::vector<TokenId> tokens = tokens_of(prompt, call, model);
   truncate(tokens, call, model);
   add_prompt(job, {.tokens = std::move(tokens)}, model, "messages");
   return job;

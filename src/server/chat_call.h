@@ -2,6 +2,7 @@
 #pragma once
 
 #include "server/generation_call.h"
+#include "server/tool_fields.h"
 #include "text/chat_template.h"
 
 namespace octavo::server {
@@ -10,12 +11,14 @@ namespace octavo::server {
 struct ChatPromptCall {
   Json messages = {};  // an array of objects, parts of text joined
   RenderOptions render = {};
+  ToolCallFields tools = {};
 };
 
 struct ChatCall : GenerationCall {
   ChatPromptCall chat = {};
   bool logprobs = false;
   std::optional<int> top_logprobs = {};
+  std::optional<int> thinking_token_budget = {};
 };
 
 const FieldTable<ChatCall>& chat_fields();
@@ -25,7 +28,9 @@ const FieldTable<ChatPromptCall>& chat_prompt_fields();
 
 // Text worker: renders and tokenizes. Throws RequestError.
 GenerationJob prepare_chat(const Json& body, const ServedModel& model);
-// The template's text.
+// The prompt alone, however long it is.
+std::vector<TokenId> chat_prompt_tokens(const Json& body, const ServedModel& model);
+// The template's text, tools included.
 std::string render_chat(const ChatPromptCall& call, const ServedModel& model);
 
 }  // namespace octavo::server

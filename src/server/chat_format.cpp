@@ -2,9 +2,62 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "server/logprob_json.h"
 
 namespace octavo::server {
+namespace {
+
+bool is_call(const AnswerPart& part) { return part.kind == PartKind::kToolCall; }
+
+// The members of a delta.
+std::string delta_of(const AnswerPart& part) {
+  std::string delta;
+  switch (part.kind) {
+    case PartKind::kContent:
+      delta = "\"content\":";
+      append_json_string(delta, part.text);
+      break;
+    case PartKind::kReasoning:
+      delta = "\"reasoning\":";
+      append_json_string(delta, part.text);
+      break;
+    case PartKind::kToolCall:
+      delta = fmt::format(
+          R"("tool_calls":[{{"index":{},"id":{},"type":"function","function":{{"name":{},"arguments":""}}}}])",
+          part.call, json_string(part.id), json_string(part.name));
+      break;
+    case PartKind::kToolArguments:
+      delta = fmt::format(R"("tool_calls":[{{"index":{},"function":{{"arguments":{}}}}}])",
+                          part.call, json_string(part.text));
+      break;
+  }
+  return delta;
+}
+
+Json message_of(const std::vector<AnswerPart>& parts) {
+  std::string content;
+  std::string reasoning;
+  Json calls = Json::array();
+  for (const AnswerPart& part : parts) {
+    if (part.kind == PartKind::kContent) content += part.text;
+    if (part.kind == PartKind::kReasoning) reasoning += part.text;
+    if (part.kind == PartKind::kToolCall)
+      calls.push_back({{"id", part.id},
+                       {"type", "function"},
+                       {"function", {{"name", part.name}, {"arguments", ""}}}});
+    if (part.kind == PartKind::kToolArguments)
+      calls.back()["function"]["arguments"].get_ref<std::string&>() += part.text;
+  }
+  Json message = {{"role", "assistant"}, {"content", content}, {"refusal", nullptr}};
+  if (content.empty() && !calls.empty()) message["content"] = nullptr;
+  if (!reasoning.empty()) message["reasoning"] = reasoning;
+  if (!calls.empty()) message["tool_calls"] = std::move(calls);
+  return message;
+}
+
+}  // namespace
 
 ChatFormat::ChatFormat(const ServedModel& model, const GenerationJob& job)
     : model_(model),
@@ -12,18 +65,30 @@ ChatFormat::ChatFormat(const ServedModel& model, const GenerationJob& job)
       envelope_(model, "chatcmpl-" + job.id,
                 job.stream ? "chat.completion.chunk" : "chat.completion",
                 job.continuous_usage_stats),
-      begun_(static_cast<size_t>(job.engine.n)) {}
+      begun_(static_cast<size_t>(job.engine.n)),
+      called_(static_cast<size_t>(job.engine.n)) {}
 
-// One choice of a chunk, by hand: this runs for every token.
-void ChatFormat::append_content(std::string& out, const AnswerEvent& event) const {
-  out += fmt::format(R"({{"index":{},"delta":{{"content":)", event.index);
-  append_json_string(out, event.text);
-  out += "},\"logprobs\":";
-  out +=
-      event.logprobs.empty() ? "null" : dump(chat_logprobs(*model_.text.tokenizer, event.logprobs));
-  out += fmt::format(R"(,"finish_reason":{},"stop_reason":{})", dump(finish_reason_of(event)),
-                     dump(stop_reason_of(event)));
-  if (job_.return_token_ids) out += ",\"token_ids\":" + dump(Json(event.tokens));
+Json ChatFormat::finish_of(const AnswerEvent& event, bool called) const {
+  if (event.finish == FinishReason::kStop && called) return "tool_calls";
+  return finish_reason_of(event);
+}
+
+// One choice of a chunk, by hand: this runs for every token. What an event has besides parts goes
+// with the last of them.
+void ChatFormat::append_choice(std::string& out, const AnswerEvent& event, std::string_view delta,
+                               bool last) const {
+  out += fmt::format(R"({{"index":{},"delta":{{{}}},"logprobs":)", event.index, delta);
+  out += event.logprobs.empty() || !last
+             ? "null"
+             : dump(chat_logprobs(*model_.text.tokenizer, event.logprobs));
+  if (last) {
+    const bool called = called_[static_cast<size_t>(event.index)];
+    out += fmt::format(R"(,"finish_reason":{},"stop_reason":{})", dump(finish_of(event, called)),
+                       dump(stop_reason_of(event)));
+    if (job_.return_token_ids) out += ",\"token_ids\":" + dump(Json(event.tokens));
+  } else {
+    out += R"(,"finish_reason":null)";
+  }
   out += '}';
 }
 
@@ -41,11 +106,16 @@ void ChatFormat::append_event(std::string& out, const AnswerEvent& event, const 
     choice += '}';
     envelope_.append_chunk(out, choice, usage);
   }
-  if (event.text.empty() && !event.finish && event.logprobs.empty() && !job_.return_token_ids)
+  for (const AnswerPart& part : event.parts) called_[index] = called_[index] || is_call(part);
+  if (event.parts.empty() && !event.finish && event.logprobs.empty() && !job_.return_token_ids)
     return;
-  choice.clear();
-  append_content(choice, event);
-  envelope_.append_chunk(out, choice, usage);
+  for (size_t i = 0; i < std::max<size_t>(event.parts.size(), 1); ++i) {
+    const std::string delta =
+        event.parts.empty() ? R"("content":"")" : delta_of(event.parts[i]);
+    choice.clear();
+    append_choice(choice, event, delta, i + 1 >= event.parts.size());
+    envelope_.append_chunk(out, choice, usage);
+  }
 }
 
 void ChatFormat::append_end(std::string& out, const Usage& usage) {
@@ -58,13 +128,11 @@ void ChatFormat::append_error(std::string& out, const RequestError& error) {
 }
 
 Json ChatFormat::choice_of(const AnswerEvent& answer) const {
-  Json choice = {
-      {"index", answer.index},
-      {"message", {{"role", "assistant"}, {"content", answer.text}, {"refusal", nullptr}}}};
+  Json choice = {{"index", answer.index}, {"message", message_of(answer.parts)}};
   choice["logprobs"] = job_.engine.sampling.logprobs < 0
                            ? Json()
                            : chat_logprobs(*model_.text.tokenizer, answer.logprobs);
-  choice["finish_reason"] = finish_reason_of(answer);
+  choice["finish_reason"] = finish_of(answer, std::ranges::any_of(answer.parts, is_call));
   choice["stop_reason"] = stop_reason_of(answer);
   if (job_.return_token_ids) choice["token_ids"] = answer.tokens;
   return choice;

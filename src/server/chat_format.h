@@ -1,6 +1,7 @@
 // chat_format.h - answers as /v1/chat/completions writes them.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "server/answer_format.h"
@@ -18,13 +19,16 @@ class ChatFormat : public AnswerFormat {
   std::string whole(const std::vector<AnswerEvent>& answers, const Usage& usage) override;
 
  private:
-  void append_content(std::string& out, const AnswerEvent& event) const;
+  void append_choice(std::string& out, const AnswerEvent& event, std::string_view delta,
+                     bool last) const;
+  Json finish_of(const AnswerEvent& event, bool called) const;
   Json choice_of(const AnswerEvent& answer) const;
 
   const ServedModel& model_;
   const GenerationJob& job_;
   OpenAiEnvelope envelope_;
-  std::vector<bool> begun_;  // choices whose role was sent
+  std::vector<bool> begun_;   // choices whose role was sent
+  std::vector<bool> called_;  // that called a tool
 };
 
 }  // namespace octavo::server

@@ -45,6 +45,31 @@ void read_content(Json& message, const std::string& field, bool may_be_empty) {
   }
 }
 
+void check_calls(const Json& message, const std::string& field) {
+  const auto calls = message.find("tool_calls");
+  if (calls == message.end() || calls->is_null()) return;
+  if (!calls->is_array()) refuse(field, "must be a list");
+  for (size_t i = 0; i < calls->size(); ++i) {
+    const std::string call = fmt::format("{}[{}]", field, i);
+    const Json& given = (*calls)[i];
+    if (!given.is_object() || !given.contains("function") || !given["function"].is_object())
+      refuse(call, "must be an object with a function");
+    const Json& function = given["function"];
+    to_string(function.value("name", Json()), call + ".function.name", kMaxTextBytes);
+    const Json arguments = function.value("arguments", Json(""));
+    if (!arguments.is_object() && !arguments.is_null())
+      to_string(arguments, call + ".function.arguments", kMaxTextBytes);
+  }
+}
+
+void check_reasoning(const Json& message, const std::string& field) {
+  for (const char* name : {"reasoning", "reasoning_content"}) {
+    const auto text = message.find(name);
+    if (text != message.end() && !text->is_null())
+      to_string(*text, field + "." + name, kMaxTextBytes);
+  }
+}
+
 }  // namespace
 
 Json read_messages(const Json& messages) {
@@ -64,6 +89,8 @@ Json read_messages(const Json& messages) {
     // What OpenAI calls developer today, templates know as system.
     if (role == "developer") message["role"] = "system";
     read_content(message, field + ".content", role == "assistant");
+    check_calls(message, field + ".tool_calls");
+    check_reasoning(message, field);
     read.push_back(std::move(message));
   }
   return read;
@@ -77,15 +104,34 @@ Json messages_schema() {
                      {"required", {"type", "text"}}};
   const Json content = {
       {"anyOf", {string_schema(kMaxTextBytes), {{"type", "array"}, {"items", part}}}}};
-  const Json message = {
+  const Json function = {
       {"type", "object"},
-      {"properties", {{"role", {{"type", "string"}, {"enum", kRoles}}}, {"content", content}}},
-      {"required", {"role", "content"}}};
+      {"properties",
+       {{"name", {{"type", "string"}}}, {"arguments", {{"type", {"string", "object", "null"}}}}}},
+      {"required", Json::array({"name"})}};
+  const Json calls = {{"type", {"array", "null"}},
+                      {"items",
+                       {{"type", "object"},
+                        {"properties", {{"function", function}}},
+                        {"required", Json::array({"function"})}}}};
+  const Json thought = {{"type", {"string", "null"}}, {"maxLength", kMaxTextBytes}};
+  const Json message = {{"type", "object"},
+                        {"properties",
+                         {{"role", {{"type", "string"}, {"enum", kRoles}}},
+                          {"content", content},
+                          {"tool_calls", calls},
+                          {"reasoning", thought},
+                          {"reasoning_content", thought}}},
+                        {"required", {"role", "content"}}};
   // What the assistant said may have been tool calls alone.
   const Json silent = {
       {"type", "object"},
       {"properties",
-       {{"role", {{"type", "string"}, {"enum", {"assistant"}}}}, {"content", {{"type", "null"}}}}},
+       {{"role", {{"type", "string"}, {"enum", {"assistant"}}}},
+        {"content", {{"type", "null"}}},
+        {"tool_calls", calls},
+        {"reasoning", thought},
+        {"reasoning_content", thought}}},
       {"required", Json::array({"role"})}};
   const Json any = {{"anyOf", {message, silent}}};
   return {{"type", "array"}, {"items", any}, {"minItems", 1}, {"maxItems", kMaxMessages}};

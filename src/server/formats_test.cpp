@@ -42,6 +42,7 @@ class FormatsTest : public testing::Test {
   }
   static AnswerEvent event(int index, std::string_view text, bool last = false) {
     AnswerEvent made{.index = index, .text = std::string(text), .tokens = bytes(text)};
+    if (!text.empty()) made.parts.push_back({.text = std::string(text)});
     if (last) made.finish = FinishReason::kLength;
     return made;
   }

@@ -68,7 +68,8 @@ struct GenerationJob {
   bool continuous_usage_stats = false;
   bool return_token_ids = false;
   bool wants_prompt_logprobs = false;
-  std::string id = {};  // without "cmpl-" or "chatcmpl-"
+  std::string id = {};     // without "cmpl-" or "chatcmpl-"
+  int call_id_length = 0;  // of tool calls' ids, as call_id() takes it
   IgnoredFields ignored = {};
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/engine_client.h"
+#include "llm/chat_dialect.h"
 #include "llm/grammar_compiler.h"
 #include "llm/model_text.h"
 #include "models/pooling_plan.h"
@@ -33,6 +34,7 @@ struct ServedModel {
   EngineClient& engine;
   ModelText text;
   std::shared_ptr<GrammarCompiler> grammars = nullptr;  // none: answers cannot be constrained
+  ChatDialect dialect = {};
   std::vector<std::string> names;  // the first is the one shown; a request may use any
   std::string root;                // the path it was loaded from
   int64_t created = 0;             // Unix seconds

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace octavo {
 
@@ -23,5 +25,18 @@ struct AnswerPart {
 
   bool operator==(const AnswerPart&) const = default;
 };
+
+// Joins what belongs together: text of one kind in a row, arguments of one call.
+inline void append_parts(std::vector<AnswerPart>& to, std::vector<AnswerPart>&& from) {
+  for (AnswerPart& part : from) {
+    const bool goes_on = !to.empty() && to.back().kind == part.kind &&
+                         to.back().call == part.call && part.kind != PartKind::kToolCall;
+    if (goes_on) {
+      to.back().text += part.text;
+    } else {
+      to.push_back(std::move(part));
+    }
+  }
+}
 
 }  // namespace octavo

@@ -47,6 +47,8 @@ class ChatTemplate {
   // `continue_final_message` when those are wrong.
   std::string render(const nlohmann::ordered_json& messages, const RenderOptions& options) const;
 
+  const ChatTemplateSource& source() const { return source_; }
+
  private:
   class Compiled;
   explicit ChatTemplate(const ChatTemplateSource& source);

@@ -24,18 +24,24 @@ std::string_view certain_part(std::string_view text) {
 
 }  // namespace
 
-Detokenizer::Detokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special_tokens)
-    : tokenizer_(std::move(tokenizer)), skip_special_tokens_(skip_special_tokens) {}
+Detokenizer::Detokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special_tokens,
+                         std::vector<TokenId> kept)
+    : tokenizer_(std::move(tokenizer)),
+      skip_special_tokens_(skip_special_tokens),
+      kept_(std::move(kept)) {}
 
 std::string Detokenizer::decode(size_t from) const {
-  return tokenizer_->decode(std::span(window_).subspan(from), skip_special_tokens_);
+  // Of special tokens only those to be shown are in the window.
+  return tokenizer_->decode(std::span(window_).subspan(from),
+                            skip_special_tokens_ && kept_.empty());
 }
 
 std::string Detokenizer::push(TokenId id) {
   // A token without text must not be the window's only context: what follows would look like a
   // start.
   if (id < 0 || id >= tokenizer_->vocab_size()) return "";
-  if (skip_special_tokens_ && tokenizer_->is_special(id)) return "";
+  if (skip_special_tokens_ && tokenizer_->is_special(id) && std::ranges::count(kept_, id) == 0)
+    return "";
 
   window_.push_back(id);
   ++unshown_;

@@ -19,7 +19,9 @@ namespace octavo {
 // A push decodes a short window of tokens, never the whole history.
 class Detokenizer {
  public:
-  Detokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special_tokens);
+  // `kept`: special tokens that are shown all the same.
+  Detokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special_tokens,
+              std::vector<TokenId> kept = {});
 
   // The text that became certain with this token; often empty.
   std::string push(TokenId id);
@@ -33,6 +35,7 @@ class Detokenizer {
 
   std::shared_ptr<const Tokenizer> tokenizer_;
   bool skip_special_tokens_;
+  std::vector<TokenId> kept_;
   std::vector<TokenId> window_;  // the last tokens, enough to decode the next one in its context
   std::string shown_;            // the part of the window's text that was returned
   size_t unshown_ = 0;           // tokens at the window's end that have given no certain text yet

@@ -47,9 +47,11 @@ StopStrings::Step StopStrings::push(std::string_view delta) {
   return step;
 }
 
+std::string StopStrings::release() { return std::exchange(held_, {}); }
+
 std::string StopStrings::finish() {
   done_ = true;
-  return std::exchange(held_, {});
+  return release();
 }
 
 }  // namespace octavo

@@ -26,6 +26,8 @@ class StopStrings {
   // complete first wins, then the one that begins first: how the text was cut into deltas does not
   // matter.
   Step push(std::string_view delta);
+  // Something that is no text stands between: what was held back. No stop string goes across.
+  std::string release();
   // The stream ended: what was held back.
   std::string finish();
 

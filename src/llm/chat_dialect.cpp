@@ -1,0 +1,76 @@
+#include "llm/chat_dialect.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "text/utf8.h"
+
+namespace octavo {
+namespace {
+
+// `auto`: what was detected; `none`: nothing.
+template <typename Table, typename Find, typename Names>
+const Table* choose(const std::string& name, const char* flag, const Table* detected, Find find,
+                    Names names) {
+  if (name == "auto") return detected;
+  if (name == "none") return nullptr;
+  const Table* table = find(name);
+  if (table == nullptr)
+    throw SetupError(fmt::format("{} {}: is not one of auto, none, {}", flag, name,
+                                 fmt::join(names(), ", ")));
+  return table;
+}
+
+}  // namespace
+
+ChatDialect choose_chat_dialect(const ModelText& text, std::vector<TokenId> stop_tokens,
+                                const ChatDialectOptions& options) {
+  ChatDialect chosen{.stop_tokens = std::move(stop_tokens),
+                     .thinking = options.thinking,
+                     .thinking_budget = options.thinking_budget};
+  std::string source;
+  if (text.chat_template != nullptr)
+    source = text.chat_template->source().source +
+             text.chat_template->source().tool_use_source.value_or("");
+  const Dialect detected = detect_dialect(source);
+  // A template may take tools and have its calls written in a way that no table has: then it is
+  // not given any.
+  const bool forced = options.tool_call_parser != "auto" && options.tool_call_parser != "none";
+  chosen.template_has_tools =
+      source.find("tools") != std::string::npos && (detected.tools != nullptr || forced);
+  const ToolDialect* usual = detected.tools != nullptr ? detected.tools : &kHermes;
+  chosen.dialect.tools = choose(options.tool_call_parser, "--tool-call-parser", usual,
+                                find_tool_dialect, tool_dialect_names);
+  chosen.dialect.reasoning =
+      choose(options.reasoning_parser, "--reasoning-parser", detected.reasoning,
+             find_reasoning_dialect, reasoning_dialect_names);
+  if (chosen.dialect.tools == &kHarmony || chosen.dialect.reasoning == &kHarmonyReasoning)
+    chosen.dialect.channels = &kHarmonyChannels;
+  for (const std::string_view marker : chosen.dialect.markers()) {
+    const auto id = text.tokenizer->token_id(marker);
+    if (id && text.tokenizer->is_special(*id)) chosen.markers.push_back(*id);
+  }
+  return chosen;
+}
+
+std::string ChatDialect::describe() const {
+  return fmt::format("{}{}; reasoning {}", dialect.tools == nullptr ? "none" : dialect.tools->name,
+                     dialect.tools == nullptr || template_has_tools
+                         ? ""
+                         : " (by a system message: the chat template has none)",
+                     dialect.reasoning == nullptr ? "none" : dialect.reasoning->name);
+}
+
+ReasoningStart reasoning_start(const Dialect& dialect, std::string_view prompt) {
+  const ReasoningDialect* reasoning = dialect.reasoning;
+  if (reasoning == nullptr) return ReasoningStart::kNone;
+  const std::string_view end = strip_space_right(prompt);
+  if (end.ends_with(reasoning->open)) return ReasoningStart::kInside;
+  if (end.ends_with(reasoning->close)) return ReasoningStart::kNone;
+  return reasoning->assumed_open ? ReasoningStart::kInside : ReasoningStart::kMayOpen;
+}
+
+}  // namespace octavo

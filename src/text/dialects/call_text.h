@@ -1,0 +1,18 @@
+// call_text.h - calls as a model of a dialect writes them.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "text/dialects/dialect.h"
+
+namespace octavo {
+
+struct ToolCall {
+  std::string name;
+  nlohmann::ordered_json arguments;  // an object
+};
+
+std::string call_text(const ToolDialect& dialect, std::span<const ToolCall> calls);
+
+}  // namespace octavo

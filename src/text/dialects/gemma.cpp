@@ -1,0 +1,41 @@
+// Gemma 4 and FunctionGemma: call:NAME{key:value} with quotes of their own. Gemma 3's template knows
+// no tools; its calls are whatever a prompt asks for (llm's fallback asks for Hermes').
+#include <array>
+
+#include "text/dialects/dialect.h"
+
+namespace octavo {
+namespace {
+
+constexpr std::array<Step, 3> kSteps = {
+    {{StepKind::kLiteral, "call:"}, {StepKind::kName}, {StepKind::kArguments}}};
+// Behind its calls the model waits for a response.
+constexpr std::array<std::string_view, 2> kGemma4Closers = {"<tool_call|>", "<|tool_response>"};
+constexpr std::array<std::string_view, 2> kFunctionGemmaClosers = {"<end_function_call>",
+                                                                   "<start_function_response>"};
+
+}  // namespace
+
+const ToolDialect kGemma4 = {.name = "gemma4",
+                             .call_open = "<|tool_call>",
+                             .steps = kSteps,
+                             .form = ArgumentsForm::kBareKeys,
+                             .quote = "<|\"|>",
+                             .call_close = "<tool_call|>",
+                             .closers = kGemma4Closers};
+
+const ToolDialect kFunctionGemma = {.name = "functiongemma",
+                                    .call_open = "<start_function_call>",
+                                    .steps = kSteps,
+                                    .form = ArgumentsForm::kBareKeys,
+                                    .quote = "<escape>",
+                                    .call_close = "<end_function_call>",
+                                    .closers = kFunctionGemmaClosers};
+
+const ReasoningDialect kGemma4Reasoning = {
+    .name = "gemma4",
+    .open = "<|channel>thought",
+    .close = "<channel|>",
+    .open_token = "<|channel>"};
+
+}  // namespace octavo

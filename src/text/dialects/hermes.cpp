@@ -1,0 +1,22 @@
+// Hermes 2 Pro, Qwen2.5, Qwen3: <tool_call>{"name": .., "arguments": {..}}</tool_call>
+#include <array>
+
+#include "text/dialects/dialect.h"
+
+namespace octavo {
+namespace {
+
+constexpr std::array<Step, 1> kSteps = {{{StepKind::kCallObject}}};
+constexpr std::array<std::string_view, 1> kClosers = {"</tool_call>"};
+
+}  // namespace
+
+const ToolDialect kHermes = {.name = "hermes",
+                             .call_open = "<tool_call>",
+                             .behind_open = "\n",
+                             .steps = kSteps,
+                             .call_close = "\n</tool_call>",
+                             .between = "\n",
+                             .closers = kClosers};
+
+}  // namespace octavo

@@ -1,0 +1,22 @@
+// Llama 3.1 and later: {"name": .., "parameters": {..}}, <|python_tag|> before it or not.
+#include <array>
+
+#include "text/dialects/dialect.h"
+
+namespace octavo {
+namespace {
+
+constexpr std::array<Step, 1> kSteps = {{{StepKind::kCallObject}}};
+constexpr std::array<std::string_view, 3> kClosers = {";", "<|eom_id|>", "<|eot_id|>"};
+
+}  // namespace
+
+const ToolDialect kLlama3 = {.name = "llama3_json",
+                             .call_open = "<|python_tag|>",
+                             .bare = true,
+                             .steps = kSteps,
+                             .arguments_key = "parameters",
+                             .between = "; ",
+                             .closers = kClosers};
+
+}  // namespace octavo

@@ -1,0 +1,26 @@
+// Mistral: [TOOL_CALLS]NAME[ARGS]{..} for each call, or before that one list of call objects;
+// Magistral's [THINK].
+#include <array>
+
+#include "text/dialects/dialect.h"
+
+namespace octavo {
+namespace {
+
+constexpr std::array<Step, 4> kSteps = {{{StepKind::kName},
+                                         {StepKind::kMaybeWord, "[CALL_ID]"},
+                                         {StepKind::kMaybe, "[ARGS]"},
+                                         {StepKind::kArguments}}};
+
+}  // namespace
+
+const ToolDialect kMistral = {.name = "mistral",
+                              .call_open = "[TOOL_CALLS]",
+                              .in_list = true,
+                              .steps = kSteps,
+                              .id_length = 9};
+
+const ReasoningDialect kMistralReasoning = {
+    .name = "mistral", .open = "[THINK]", .close = "[/THINK]"};
+
+}  // namespace octavo

@@ -1,0 +1,30 @@
+// Qwen3-Coder and Qwen3.5: <tool_call><function=NAME><parameter=KEY>VALUE</parameter></function>
+// </tool_call>; and how Qwen3 thinks.
+#include <array>
+
+#include "text/dialects/dialect.h"
+
+namespace octavo {
+namespace {
+
+constexpr std::array<Step, 4> kSteps = {{{StepKind::kLiteral, "<function="},
+                                         {StepKind::kName},
+                                         {StepKind::kLiteral, ">"},
+                                         {StepKind::kArguments}}};
+constexpr std::array<std::string_view, 1> kClosers = {"</tool_call>"};
+
+}  // namespace
+
+const ToolDialect kQwenXml = {.name = "qwen3_coder",
+                              .call_open = "<tool_call>",
+                              .behind_open = "\n",
+                              .steps = kSteps,
+                              .form = ArgumentsForm::kXmlParameters,
+                              .call_close = "\n</tool_call>",
+                              .between = "\n",
+                              .closers = kClosers};
+
+const ReasoningDialect kQwen3Reasoning = {
+    .name = "qwen3", .open = "<think>", .close = "</think>"};
+
+}  // namespace octavo

@@ -36,6 +36,10 @@ Update update_of(const Sequence& sequence) {
   return {.request = sequence.shared().id, .choice = sequence.choice()};
 }
 
+PromptHistory::Owner owner_of(const Sequence& sequence) {
+  return {sequence.request().owner, sequence.request().cache_salt};
+}
+
 bool says_something(const Update& update) {
   return !update.tokens.empty() || !update.prompt_logprobs.empty() || update.finish.has_value();
 }
@@ -151,6 +155,7 @@ bool Scheduler::fetch_from_disk(Sequence& sequence) {
   if (disk_ == nullptr || std::exchange(sequence.asked_disk, true)) return false;
   auto restore = sequence.restore_prefix(*disk_);
   if (!restore) return false;
+  sequence.memory_tokens = restore->from();
   const Rank rank = rank_of(sequence);
   waiting_.erase(rank);
   restoring_[rank] = {&sequence, std::move(restore)};
@@ -200,14 +205,59 @@ bool Scheduler::admit(Sequence& sequence) {
   }
   if (first_time) {
     sequence.cached_tokens = hit;
+    if (sequence.choice() == 0) {
+      sequence.cache_report = std::make_shared<const CacheReport>(explain(sequence, hit));
+      history_.remember(sequence.tokens(), owner_of(sequence));
+    }
     sequence.scheduled = std::chrono::steady_clock::now();
     stats_.prefix_queries += static_cast<uint64_t>(known);
     stats_.prefix_hits += static_cast<uint64_t>(hit);
+    if (sequence.memory_tokens >= 0)
+      disk_->count_restored(std::max(0, hit - sequence.memory_tokens));
   }
   const Rank rank = rank_of(sequence);
   waiting_.erase(rank);
   running_[rank] = &sequence;
   return true;
+}
+
+CacheReport Scheduler::explain(Sequence& sequence, int hit) const {
+  const auto prompt = sequence.tokens();
+  const int limit = sequence.reuse_limit();
+  CacheReport report{.prompt = static_cast<int>(prompt.size()), .hit = hit};
+  if (sequence.memory_tokens >= 0) report.disk = std::max(0, hit - sequence.memory_tokens);
+  if (!options_.enable_prefix_caching) {
+    report.misses = {CacheMiss::kOff};
+    return report;
+  }
+  if (limit < report.prompt - 1) {
+    report.misses = {CacheMiss::kLogprobs};
+    return report;
+  }
+  const auto match = history_.closest(prompt, owner_of(sequence));
+  const int page = prefixes_.plan().common_tokens();
+  const int known = std::min(match.common, limit) / page * page;
+  if (hit < known) {
+    const int pages = prefixes_.plan().state ? sequence.hit_of_pages() : hit;
+    report.lost = known - hit;
+    if (pages > hit) report.misses.push_back(CacheMiss::kSnapshot);
+    if (pages < known) report.misses.push_back(CacheMiss::kEvicted);
+  }
+  if (match.common >= limit) {
+    if (std::max(hit, known) < limit) report.misses.push_back(CacheMiss::kBlock);
+  } else if (hit > match.common || match.ended) {
+    const bool new_salt = !match.known && hit == 0 && !sequence.request().cache_salt.empty();
+    report.misses.push_back(new_salt ? CacheMiss::kSalt : CacheMiss::kNew);
+    report.at = std::max(hit, match.common);
+  } else {
+    report.misses.push_back(CacheMiss::kDiffers);
+    report.at = match.common;
+    report.expected = match.next;
+    const auto rest = prompt.subspan(static_cast<size_t>(match.common));
+    const auto seen = rest.first(std::min(PromptHistory::kShown, rest.size()));
+    report.seen.assign(seen.begin(), seen.end());
+  }
+  return report;
 }
 
 void Scheduler::plan_rows(Sequence& sequence, Plan& plan) {
@@ -312,6 +362,7 @@ void Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& upda
   const RequestShared& shared = sequence.shared();
   if (sequence.known() == sequence.prompt_length()) {
     update.cached_tokens = sequence.cached_tokens;
+    update.cache = sequence.cache_report;
     update.scheduled = sequence.scheduled;
   }
   sequence.take_token(token);
@@ -334,6 +385,8 @@ void Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& upda
 void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
   update.finish = reason;
   sequence.finished = true;
+  if (sequence.choice() == 0 && sequence.cached_tokens)
+    history_.remember(sequence.tokens(), owner_of(sequence));
   const Rank rank = rank_of(sequence);
   running_.erase(rank);
   waiting_.erase(rank);

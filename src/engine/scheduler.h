@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/engine_stats.h"
+#include "engine/prompt_history.h"
 #include "engine/sequence.h"
 #include "engine/step_runner.h"
 
@@ -109,6 +110,8 @@ class Scheduler {
   void take_from_disk();
   // Moves the sequence from the queue to the running ones if the pool has room for it.
   bool admit(Sequence& sequence);
+  // Why no more of its prompt was cached.
+  CacheReport explain(Sequence& sequence, int hit) const;
   void plan_rows(Sequence& sequence, Plan& plan);
   // Pages for `tokens` tokens; sequences that rank behind give theirs up. False: not in this step.
   bool make_room(Sequence& sequence, int tokens);
@@ -135,7 +138,8 @@ class Scheduler {
   Queue running_;
   std::deque<Sequence*> suspects_;  // a step of theirs failed
   std::deque<Step> steps_;          // in flight, oldest first
-  int releasing_ = 0;               // preempted sequences whose pages a step still holds
+  PromptHistory history_;
+  int releasing_ = 0;  // preempted sequences whose pages a step still holds
   SchedulerStats stats_;
 };
 

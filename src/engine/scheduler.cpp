@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/explain_hit.h"
 #include "engine/snapshot_edges.h"
 
 namespace octavo {
@@ -34,10 +35,6 @@ std::shared_ptr<const LogitRules> rules_of(const RequestShared& shared, int voca
 
 Update update_of(const Sequence& sequence) {
   return {.request = sequence.shared().id, .choice = sequence.choice()};
-}
-
-PromptHistory::Owner owner_of(const Sequence& sequence) {
-  return {sequence.request().owner, sequence.request().cache_salt};
 }
 
 bool says_something(const Update& update) {
@@ -206,7 +203,8 @@ bool Scheduler::admit(Sequence& sequence) {
   if (first_time) {
     sequence.cached_tokens = hit;
     if (sequence.choice() == 0) {
-      sequence.cache_report = std::make_shared<const CacheReport>(explain(sequence, hit));
+      sequence.cache_report = std::make_shared<const CacheReport>(
+          explain_hit(sequence, hit, options_.enable_prefix_caching, history_, prefixes_.plan()));
       history_.remember(sequence.tokens(), owner_of(sequence));
     }
     sequence.scheduled = std::chrono::steady_clock::now();
@@ -219,45 +217,6 @@ bool Scheduler::admit(Sequence& sequence) {
   waiting_.erase(rank);
   running_[rank] = &sequence;
   return true;
-}
-
-CacheReport Scheduler::explain(Sequence& sequence, int hit) const {
-  const auto prompt = sequence.tokens();
-  const int limit = sequence.reuse_limit();
-  CacheReport report{.prompt = static_cast<int>(prompt.size()), .hit = hit};
-  if (sequence.memory_tokens >= 0) report.disk = std::max(0, hit - sequence.memory_tokens);
-  if (!options_.enable_prefix_caching) {
-    report.misses = {CacheMiss::kOff};
-    return report;
-  }
-  if (limit < report.prompt - 1) {
-    report.misses = {CacheMiss::kLogprobs};
-    return report;
-  }
-  const auto match = history_.closest(prompt, owner_of(sequence));
-  const int page = prefixes_.plan().common_tokens();
-  const int known = std::min(match.common, limit) / page * page;
-  if (hit < known) {
-    const int pages = prefixes_.plan().state ? sequence.hit_of_pages() : hit;
-    report.lost = known - hit;
-    if (pages > hit) report.misses.push_back(CacheMiss::kSnapshot);
-    if (pages < known) report.misses.push_back(CacheMiss::kEvicted);
-  }
-  if (match.common >= limit) {
-    if (std::max(hit, known) < limit) report.misses.push_back(CacheMiss::kBlock);
-  } else if (hit > match.common || match.ended) {
-    const bool new_salt = !match.known && hit == 0 && !sequence.request().cache_salt.empty();
-    report.misses.push_back(new_salt ? CacheMiss::kSalt : CacheMiss::kNew);
-    report.at = std::max(hit, match.common);
-  } else {
-    report.misses.push_back(CacheMiss::kDiffers);
-    report.at = match.common;
-    report.expected = match.next;
-    const auto rest = prompt.subspan(static_cast<size_t>(match.common));
-    const auto seen = rest.first(std::min(PromptHistory::kShown, rest.size()));
-    report.seen.assign(seen.begin(), seen.end());
-  }
-  return report;
 }
 
 void Scheduler::plan_rows(Sequence& sequence, Plan& plan) {

@@ -110,8 +110,6 @@ class Scheduler {
   void take_from_disk();
   // Moves the sequence from the queue to the running ones if the pool has room for it.
   bool admit(Sequence& sequence);
-  // Why no more of its prompt was cached.
-  CacheReport explain(Sequence& sequence, int hit) const;
   void plan_rows(Sequence& sequence, Plan& plan);
   // Pages for `tokens` tokens; sequences that rank behind give theirs up. False: not in this step.
   bool make_room(Sequence& sequence, int tokens);

@@ -241,24 +241,27 @@ bool DiskTier::read_one(Lock& lock) {
   return true;
 }
 
-int DiskTier::slot_for_one_more() {
+int DiskTier::slot_for_one_more(Lock& lock) {
   while (true) {
     const int slot = index_.free_slot(store_->most_slots());
     if (slot >= 0) return slot;
-    if (store_->drop_other_model()) continue;
-    const int oldest = index_.oldest();
-    if (oldest < 0) return -1;
-    index_.remove(oldest);
-    ++stats_.evicted;
-    return oldest;
+    lock.unlock();
+    const bool more = store_->drop_other_model();
+    lock.lock();
+    if (!more) break;
   }
+  const int oldest = index_.oldest();
+  if (oldest < 0) return -1;
+  index_.remove(oldest);
+  ++stats_.evicted;
+  return oldest;
 }
 
 void DiskTier::write_one(Lock& lock) {
   const auto write = writes_.begin();
   DiskRecord record{.key = write->key, .parent = write->parent, .stamp = ++stamp_};
   const bool wanted = Clock::now() >= writes_off_until_ && !index_.has(record.key);
-  const int slot = wanted ? slot_for_one_more() : -1;
+  const int slot = wanted ? slot_for_one_more(lock) : -1;
   lock.unlock();
   // The page stays where it is meanwhile: only this thread takes writes away.
   const bool written = slot >= 0 && store_->write(slot, record, write->bytes);

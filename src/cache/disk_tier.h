@@ -98,7 +98,7 @@ class DiskTier {
   bool read_one(Lock& lock);
   void write_one(Lock& lock);
   void clear_all(Lock& lock);
-  int slot_for_one_more();
+  int slot_for_one_more(Lock& lock);
   std::shared_ptr<Read> next_read();
   bool writable() const;
   size_t most_staged() const;

@@ -34,6 +34,7 @@ PrefixDisk::PrefixDisk(PrefixCache& prefixes, DiskTier& tier, PageMemory& memory
 }
 
 bool PrefixDisk::save(std::span<const Page> pages) {
+  if (pages.empty()) return true;
   std::vector<PageKey> keys;
   keys.reserve(pages.size());
   for (const Page& page : pages) keys.push_back(page.key);
@@ -61,69 +62,36 @@ void PrefixDisk::save_snapshot(const BlockHash& block, std::span<const PageId> p
   }
 }
 
-PrefixDisk::Reach PrefixDisk::reach_of(std::span<const BlockKey> blocks) const {
-  const CachePlan& plan = prefixes_.plan();
-  const int size = prefixes_.hash_block_tokens();
-  std::vector<NodeId> path;
-  for (NodeId node = kRootNode; path.size() < blocks.size();) {
-    node = prefixes_.index().find(node, blocks[path.size()]);
-    if (node == kNoNode) break;
-    path.push_back(node);
+// Every page that a beginning of a sequence could have, and where it is.
+class PrefixDisk::Places {
+ public:
+  Places(PrefixCache& prefixes, const DiskTier& tier, std::span<const BlockKey> blocks)
+      : prefixes_(prefixes), tier_(tier), blocks_(blocks) {
+    find_nodes();
+    find_pages();
   }
-  Reach reach{.memory_tokens = prefixes_.longest_hit(path).tokens};
 
-  // Every page a beginning could have, and where it is.
-  struct Place {
-    PageKey key;
-    PageId page = kNoPage;
-    bool there = false;
-  };
-  std::vector<PageKey> keys;
-  std::vector<std::vector<Place>> places(plan.groups.size());
-  for (size_t g = 0; g < plan.groups.size(); ++g) {
-    const auto per_page = static_cast<size_t>(plan.groups[g].block_tokens / size);
-    for (size_t end = per_page; end <= blocks.size(); end += per_page) {
-      Place place{{blocks[end - 1].hash, static_cast<int32_t>(g)}};
-      if (end <= path.size())
-        place.page = prefixes_.index().page(path[end - 1], static_cast<int>(g));
-      if (place.page == kNoPage) keys.push_back(place.key);
-      places[g].push_back(place);
-    }
+  std::span<const NodeId> nodes() const { return nodes_; }
+
+  // Whether pages and state of the first `tokens` tokens are all somewhere.
+  bool serve(int tokens) const {
+    if (!std::ranges::all_of(groups_, [&](const auto& g) { return g.serves(tokens); }))
+      return false;
+    const size_t count = blocks_in(tokens);
+    return !prefixes_.plan().state || snapshot_in_memory(count) || snapshot_on_disk(count);
   }
-  const std::vector<bool> on_disk = tier_.has(keys);
-  std::vector<GroupPath> groups;
-  size_t asked = 0;
-  for (size_t g = 0; g < plan.groups.size(); ++g) {
-    groups.emplace_back(plan.groups[g]);
-    for (Place& place : places[g]) {
-      place.there = place.page != kNoPage || on_disk[asked++];
-      groups[g].add(place.there);
-    }
-  }
-  const auto snapshot_in_memory = [&](size_t blocks_before) {
-    return blocks_before <= path.size() &&
-           !prefixes_.index().snapshot(path[blocks_before - 1]).empty();
-  };
-  const auto snapshot_on_disk = [&](size_t blocks_before) {
-    std::vector<PageKey> parts;
-    for (int i = 0; i < plan.state_pages(); ++i)
-      parts.push_back(snapshot_key(blocks[blocks_before - 1].hash, static_cast<size_t>(i)));
-    return std::ranges::count(tier_.has(parts), false) == 0;
-  };
-  for (int tokens = static_cast<int>(blocks.size()) * size; tokens > reach.memory_tokens;
-       tokens -= size) {
-    const auto count = static_cast<size_t>(tokens / size);
-    if (!std::ranges::all_of(groups, [&](const auto& g) { return g.serves(tokens); })) continue;
-    if (plan.state && !snapshot_in_memory(count) && !snapshot_on_disk(count)) continue;
-    reach.tokens = tokens;
-    for (size_t g = 0; g < groups.size(); ++g) {
-      const auto per_page = static_cast<size_t>(plan.groups[g].block_tokens / size);
-      const size_t pages = count / per_page;
-      for (auto p = static_cast<size_t>(groups[g].first_needed(static_cast<int>(pages))); p < pages;
-           ++p) {
-        const Place& place = places[g][p];
+
+  // What serves them.
+  Reach reach(int tokens) const {
+    Reach reach{.tokens = tokens};
+    const size_t count = blocks_in(tokens);
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      const size_t pages = count / blocks_per_page(g);
+      for (auto p = static_cast<size_t>(groups_[g].first_needed(static_cast<int>(pages)));
+           p < pages; ++p) {
+        const Place& place = places_[g][p];
         if (place.page == kNoPage) {
-          reach.wanted.emplace_back((p + 1) * per_page - 1, place.key);
+          reach.wanted.emplace_back((p + 1) * blocks_per_page(g) - 1, place.key);
         } else {
           reach.in_memory.push_back(place.page);
         }
@@ -131,13 +99,87 @@ PrefixDisk::Reach PrefixDisk::reach_of(std::span<const BlockKey> blocks) const {
     }
     std::ranges::stable_sort(reach.wanted, std::less<>(),
                              [](const auto& entry) { return entry.first; });
-    if (plan.state && !snapshot_in_memory(count)) {
-      for (int i = 0; i < plan.state_pages(); ++i)
-        reach.wanted.emplace_back(count - 1,
-                                  snapshot_key(blocks[count - 1].hash, static_cast<size_t>(i)));
+    if (prefixes_.plan().state && !snapshot_in_memory(count)) {
+      for (const PageKey& key : snapshot_keys(count)) reach.wanted.emplace_back(count - 1, key);
     }
+    return reach;
+  }
+
+ private:
+  struct Place {
+    PageKey key;
+    PageId page = kNoPage;
+  };
+
+  size_t blocks_in(int tokens) const {
+    return static_cast<size_t>(tokens / prefixes_.hash_block_tokens());
+  }
+  size_t blocks_per_page(size_t group) const {
+    return blocks_in(prefixes_.plan().groups[group].block_tokens);
+  }
+
+  void find_nodes() {
+    for (NodeId node = kRootNode; nodes_.size() < blocks_.size();) {
+      node = prefixes_.index().find(node, blocks_[nodes_.size()]);
+      if (node == kNoNode) return;
+      nodes_.push_back(node);
+    }
+  }
+
+  void find_pages() {
+    const size_t count = prefixes_.plan().groups.size();
+    std::vector<PageKey> asked;
+    for (size_t g = 0; g < count; ++g) {
+      auto& places = places_.emplace_back();
+      for (size_t end = blocks_per_page(g); end <= blocks_.size(); end += blocks_per_page(g)) {
+        Place place{{blocks_[end - 1].hash, static_cast<int32_t>(g)}};
+        if (end <= nodes_.size())
+          place.page = prefixes_.index().page(nodes_[end - 1], static_cast<int>(g));
+        if (place.page == kNoPage) asked.push_back(place.key);
+        places.push_back(place);
+      }
+    }
+    const std::vector<bool> on_disk = tier_.has(asked);
+    auto answer = on_disk.begin();
+    for (size_t g = 0; g < count; ++g) {
+      groups_.emplace_back(prefixes_.plan().groups[g]);
+      for (const Place& place : places_[g]) groups_[g].add(place.page != kNoPage || *answer++);
+    }
+  }
+
+  std::vector<PageKey> snapshot_keys(size_t blocks_before) const {
+    std::vector<PageKey> keys;
+    for (int i = 0; i < prefixes_.plan().state_pages(); ++i)
+      keys.push_back(snapshot_key(blocks_[blocks_before - 1].hash, static_cast<size_t>(i)));
+    return keys;
+  }
+  bool snapshot_in_memory(size_t blocks_before) const {
+    return blocks_before <= nodes_.size() &&
+           !prefixes_.index().snapshot(nodes_[blocks_before - 1]).empty();
+  }
+  bool snapshot_on_disk(size_t blocks_before) const {
+    return std::ranges::count(tier_.has(snapshot_keys(blocks_before)), false) == 0;
+  }
+
+  PrefixCache& prefixes_;
+  const DiskTier& tier_;
+  std::span<const BlockKey> blocks_;
+  std::vector<NodeId> nodes_;               // of the blocks that are known in memory
+  std::vector<std::vector<Place>> places_;  // by group
+  std::vector<GroupPath> groups_;
+};
+
+PrefixDisk::Reach PrefixDisk::reach_of(std::span<const BlockKey> blocks) const {
+  const Places places(prefixes_, tier_, blocks);
+  const int in_memory = prefixes_.longest_hit(places.nodes()).tokens;
+  const int size = prefixes_.hash_block_tokens();
+  Reach reach;
+  for (int tokens = static_cast<int>(blocks.size()) * size; tokens > in_memory; tokens -= size) {
+    if (!places.serve(tokens)) continue;
+    reach = places.reach(tokens);
     break;
   }
+  reach.memory_tokens = in_memory;
   return reach;
 }
 

@@ -78,6 +78,7 @@ class PrefixDisk {
 
  private:
   struct Reach;
+  class Places;
 
   Reach reach_of(std::span<const BlockKey> blocks) const;
   void begin(PrefixRestore& restore, std::span<const BlockKey> blocks, const Reach& reach);

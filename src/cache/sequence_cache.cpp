@@ -29,8 +29,7 @@ BlockKey SequenceCache::block_key(std::span<const TokenId> tokens, size_t block)
   return {hashes_[block], own, &extra};
 }
 
-int SequenceCache::reuse(std::span<const TokenId> tokens, int limit) {
-  OCTAVO_CHECK(published_ == 0);
+std::vector<NodeId> SequenceCache::known_path(std::span<const TokenId> tokens, int limit) {
   const auto blocks = static_cast<size_t>(limit / shared_.hash_block_tokens());
   std::vector<NodeId> path;
   for (NodeId node = kRootNode; path.size() < blocks;) {
@@ -38,6 +37,16 @@ int SequenceCache::reuse(std::span<const TokenId> tokens, int limit) {
     if (node == kNoNode) break;
     path.push_back(node);
   }
+  return path;
+}
+
+int SequenceCache::hit_of_pages(std::span<const TokenId> tokens, int limit) {
+  return shared_.longest_hit(known_path(tokens, limit), /*with_state=*/false).tokens;
+}
+
+int SequenceCache::reuse(std::span<const TokenId> tokens, int limit) {
+  OCTAVO_CHECK(published_ == 0);
+  const std::vector<NodeId> path = known_path(tokens, limit);
   const PrefixHit hit = shared_.longest_hit(path);
   if (hit.tokens == 0) return 0;
   pages_.adopt(hit.pages, hit.state);

@@ -39,6 +39,8 @@ class SequenceCache {
   // Takes a share in the pages of the longest known beginning of `tokens`, of at most `limit`
   // tokens, and returns its length. Only while it holds nothing.
   int reuse(std::span<const TokenId> tokens, int limit);
+  // What reuse() would find if no layer had a state.
+  int hit_of_pages(std::span<const TokenId> tokens, int limit);
   // Begins to bring back from the disk what of `tokens`, up to `limit`, is not in memory; nothing
   // when there is no more.
   std::shared_ptr<PrefixRestore> restore(std::span<const TokenId> tokens, int limit,
@@ -82,16 +84,18 @@ class SequenceCache {
   void publish_snapshot(const Snapshot& snapshot);
   // The node of passing_ while its snapshot is there.
   NodeId passing_node() const;
+  // The known nodes of its blocks, up to `limit` tokens.
+  std::vector<NodeId> known_path(std::span<const TokenId> tokens, int limit);
   BlockKey block_key(std::span<const TokenId> tokens, size_t block);
 
   PrefixCache& shared_;
   ExtraKeys first_extra_;
   ExtraKeys extra_;
   SequencePages pages_;
-  std::vector<BlockHash> hashes_;  // of the blocks named so far; tokens never change
-  NodeId tip_ = kRootNode;         // of the last published block; pinned
-  size_t published_ = 0;           // blocks
-  size_t saved_ = 0;               // blocks the disk was given
+  std::vector<BlockHash> hashes_;    // of the blocks named so far; tokens never change
+  NodeId tip_ = kRootNode;           // of the last published block; pinned
+  size_t published_ = 0;             // blocks
+  size_t saved_ = 0;                 // blocks the disk was given
   std::vector<Snapshot> snapshots_;  // kept, not published yet; the sequence holds their pages
   std::vector<Snapshot> unsaved_;    // kept; their step may not be done
   std::optional<Passing> passing_;

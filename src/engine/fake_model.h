@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <span>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 
 #include "base/error.h"
 #include "cache/cache_plan.h"
+#include "cache/page_memory.h"
 #include "engine/step_runner.h"
 #include "models/pooling_kind.h"
 
@@ -141,7 +143,20 @@ class FakeModel {
 
 // Computes a step when it is started, or as soon as its masks are there, and hands the results out
 // in order.
-class FakeRunner : public StepRunner {
+class FakeRunner : public StepRunner, public PageMemory {
+  // What a page holds: its cells of every group, then its state.
+  template <typename Self>
+  static auto parts_of(Self& self, PageId page) {
+    const auto index = static_cast<size_t>(page);
+    std::vector<decltype(std::span(self.states_))> parts;
+    for (size_t g = 0; g < self.cells_.size(); ++g) {
+      const auto block = static_cast<size_t>(self.model_.plan().groups[g].block_tokens);
+      parts.push_back(std::span(self.cells_[g]).subspan(index * block, block));
+    }
+    parts.push_back(std::span(self.states_).subspan(index, 1));
+    return parts;
+  }
+
  public:
   FakeRunner(const FakeModel& model, int page_count) : model_(model) {
     for (const auto& group : model_.plan().groups) {
@@ -181,6 +196,24 @@ class FakeRunner : public StepRunner {
     results_.clear();
     batches_.clear();
     broken_ = false;
+  }
+
+  size_t bytes_per_page() const override {
+    size_t cells = 1;
+    for (const auto& group : model_.plan().groups) cells += static_cast<size_t>(group.block_tokens);
+    return cells * sizeof(uint64_t);
+  }
+  void copy_out(PageId page, std::span<std::byte> to) const override {
+    for (const auto part : parts_of(*this, page)) {
+      std::memcpy(to.data(), part.data(), part.size_bytes());
+      to = to.subspan(part.size_bytes());
+    }
+  }
+  void copy_in(PageId page, std::span<const std::byte> from) override {
+    for (const auto part : parts_of(*this, page)) {
+      std::memcpy(part.data(), from.data(), part.size_bytes());
+      from = from.subspan(part.size_bytes());
+    }
   }
 
   // Steps in flight, oldest first.

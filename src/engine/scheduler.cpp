@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/explain_hit.h"
 
 namespace octavo {
 namespace {
@@ -126,6 +127,7 @@ bool Scheduler::fetch_from_disk(Sequence& sequence) {
   if (disk_ == nullptr || std::exchange(sequence.asked_disk, true)) return false;
   auto restore = sequence.restore_prefix(*disk_);
   if (!restore) return false;
+  sequence.memory_tokens = restore->from();
   const Rank rank = rank_of(sequence);
   waiting_.erase(rank);
   restoring_[rank] = {&sequence, std::move(restore)};
@@ -175,9 +177,16 @@ bool Scheduler::admit(Sequence& sequence) {
   }
   if (first_time) {
     sequence.cached_tokens = hit;
+    if (sequence.choice() == 0) {
+      sequence.cache_report = std::make_shared<const CacheReport>(
+          explain_hit(sequence, hit, options_.enable_prefix_caching, history_, prefixes_.plan()));
+      history_.remember(sequence.tokens(), owner_of(sequence));
+    }
     sequence.scheduled = std::chrono::steady_clock::now();
     stats_.prefix_queries += static_cast<uint64_t>(known);
     stats_.prefix_hits += static_cast<uint64_t>(hit);
+    if (sequence.memory_tokens >= 0)
+      disk_->count_restored(std::max(0, hit - sequence.memory_tokens));
   }
   const Rank rank = rank_of(sequence);
   waiting_.erase(rank);
@@ -314,6 +323,7 @@ void Scheduler::take_hidden_rows(Sequence& sequence, std::span<const float> rows
 bool Scheduler::ends_undrawn(Sequence& sequence, Update& update) {
   if (sequence.known() == sequence.prompt_length()) {
     update.cached_tokens = sequence.cached_tokens;
+    update.cache = sequence.cache_report;
     update.scheduled = sequence.scheduled;
   }
   const TokenMask* mask = sequence.oldest_mask();
@@ -350,6 +360,8 @@ void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
   sequence.finished = true;
   speculator_.forget(sequence);
   sequence.release_masks();
+  if (sequence.choice() == 0 && sequence.cached_tokens)
+    history_.remember(sequence.tokens(), owner_of(sequence));
   const Rank rank = rank_of(sequence);
   running_.erase(rank);
   waiting_.erase(rank);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/engine_stats.h"
+#include "engine/prompt_history.h"
 #include "engine/sequence.h"
 #include "engine/speculator.h"
 #include "engine/step_runner.h"
@@ -156,7 +157,8 @@ class Scheduler {
   Queue running_;
   std::deque<Sequence*> suspects_;  // a step of theirs failed
   std::deque<Step> steps_;          // in flight, oldest first
-  int releasing_ = 0;               // preempted sequences whose pages a step still holds
+  PromptHistory history_;
+  int releasing_ = 0;  // preempted sequences whose pages a step still holds
   Speculator speculator_;
   SchedulerStats stats_;
 };

@@ -52,6 +52,10 @@ class Sequence {
 
   // Before its first row: takes what the prefix cache knows. Returns tokens that need no row.
   int reuse_prefix();
+  // What cached_tokens would be if states could begin anywhere. While it holds what it reused.
+  int hit_of_pages() { return cache_.hit_of_pages(tokens(), reuse_limit()); }
+  // Tokens whose rows need not run, if they are cached.
+  int reuse_limit() const;
   // Begins to bring back from the disk what is not in memory; nothing when there is no more.
   std::shared_ptr<PrefixRestore> restore_prefix(PrefixDisk& disk);
   // What the steps that are done wrote goes to the disk.
@@ -101,6 +105,8 @@ class Sequence {
   bool asked_disk = false;     // since it last began to wait
   // Of the first admission; reported once.
   std::optional<int> cached_tokens = {};
+  std::shared_ptr<const CacheReport> cache_report = nullptr;
+  int memory_tokens = -1;  // cached when the disk began to bring back more; -1: it did not
   std::chrono::steady_clock::time_point scheduled = {};
 
  private:

@@ -8,9 +8,6 @@
 
 namespace octavo::server {
 
-// Tells callers apart by the key they sent, without keeping it.
-std::string caller_digest(const HttpRequest& request);
-
 class ApiKeys {
  public:
   // No keys: everybody may ask.
@@ -23,5 +20,8 @@ class ApiKeys {
  private:
   std::vector<std::string> digests_;
 };
+
+// Who asks, as far as a key tells: the key's digest, or nothing without one.
+std::string owner_of(const HttpRequest& request);
 
 }  // namespace octavo::server

@@ -19,7 +19,7 @@ constexpr std::string_view kInputItems = "/input_items";
 ResponseShelf shelf_of(ServerContext& context, const HttpRequest& request) {
   // Without keys nobody is anybody.
   return {.store = context.responses,
-          .owner = context.options.api_keys.empty() ? "" : caller_digest(request)};
+          .owner = context.options.api_keys.empty() ? "" : owner_of(request)};
 }
 
 // Clients choose ids; a stored response keeps its own.

@@ -32,6 +32,7 @@ SchedulerOptions scheduler_options(const EngineOptions& options, const ModelDesc
           .draws = !model.pooling.has_value(),
           .stop_token_ids = {model.stop_token_ids.begin(), model.stop_token_ids.end()},
           .policy = options.scheduling_policy,
+          .mask_threads = std::clamp(compute_pool().threads() / 4, 1, 4),
           .enable_prefix_caching = options.enable_prefix_caching};
 }
 

@@ -36,7 +36,9 @@ class StepRunner {
 
   // Whether start() returns long before a step of this size has run.
   virtual bool queues_at_once(const Batch& batch) const = 0;
-  // Queues the step behind those that are running; its batch may take tokens of the one before.
+  // Queues the step behind those that are running; its batch may take tokens of the one before. May
+  // wait for the step itself unless it is queued at once: if its rows have masks, the one before is
+  // committed first.
   virtual void start(const Batch& batch) = 0;
   // Waits for the oldest step. Throws when it, or the one behind it, could not be computed.
   virtual StepResult finish() = 0;

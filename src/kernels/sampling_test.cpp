@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <numeric>
+#include <thread>
+
 #include "kernels/cpu/sample.h"
 #include "kernels/isa_scope.h"
 #include "kernels/kernel_path.h"
@@ -31,7 +34,7 @@ struct Rows {
   }
 };
 
-// Rows of every kind: greedy, drawn, with rules, logprobs, hashes and tokens in flight.
+// Rows of every kind: greedy, drawn, with masks, rules, logprobs, hashes and tokens in flight.
 Rows mixed_rows(int count, int vocab, int previous) {
   std::mt19937 random(7);
   Rows rows{.logits = {}, .vocab = vocab, .sampling = {}};
@@ -52,9 +55,24 @@ Rows mixed_rows(int count, int vocab, int previous) {
           LogitRules{.repetition_penalty = 1.2f, .frequency_penalty = 0.5f});
       s.history = {.log = log, .prompt = 20, .known = 50, .pending = i % previous};
     }
+    if (i % 3 == 1) {
+      auto mask = std::make_shared<TokenMask>();
+      std::vector<uint32_t> words(static_cast<size_t>(vocab + 31) / 32);
+      for (uint32_t& word : words) word = random() & random();
+      mask->set(std::move(words));
+      s.mask = std::move(mask);
+    }
     rows.sampling.push_back(s);
   }
   return rows;
+}
+
+std::shared_ptr<const TokenMask> mask_of(std::vector<TokenId> tokens, int vocab) {
+  std::vector<uint32_t> words(static_cast<size_t>(vocab + 31) / 32);
+  for (TokenId token : tokens) words[static_cast<size_t>(token) / 32] |= 1u << (token % 32);
+  auto mask = std::make_shared<TokenMask>();
+  mask->set(std::move(words));
+  return mask;
 }
 
 TEST(Sampling, ARowsResultsDoNotDependOnTheRowsBesideIt) {
@@ -95,6 +113,58 @@ TEST(Sampling, ARowsResultsDoNotDependOnTheRowsBesideIt) {
         EXPECT_EQ(ids[i * kColumns + column], -1);
     }
   }
+}
+
+TEST(Sampling, NothingOutsideTheMaskIsDrawnWhateverTheRulesSay) {
+  constexpr int kVocab = 300;
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::mt19937 random(3);
+  const auto banned_words = std::make_shared<LogitRules>(LogitRules{.bad_words = {{7}, {133}}});
+  const auto elsewhere = std::make_shared<LogitRules>(LogitRules{.allowed = {1, 0, 0, 0, 0}});
+  const auto biased = std::make_shared<LogitRules>(LogitRules{.logit_bias = {{20, 100}}});
+  for (const auto& rules : {std::shared_ptr<LogitRules>(), banned_words, elsewhere, biased}) {
+    for (const float temperature : {0.0f, 1.0f}) {
+      for (const int top_k : {0, 1, 50}) {
+        for (uint32_t position = 0; position < 20; ++position) {
+          auto logits = random_logits(random, kVocab, random_shape(random));
+          RowSampling row{.temperature = temperature,
+                          .top_p = position % 2 == 0 ? 1 : 0.8f,
+                          .top_k = top_k,
+                          .position = position,
+                          .rules = rules,
+                          .mask = mask_of({7, 133}, kVocab)};
+          EXPECT_THAT(cpu::sample_row(logits, row), testing::AnyOf(7, 133));
+          logits[7] = logits[133] = -infinity;
+          EXPECT_THAT(cpu::sample_row(logits, row), testing::AnyOf(7, 133));
+        }
+      }
+    }
+  }
+}
+
+TEST(Sampling, AMaskThatIsAllOnesChangesNothing) {
+  constexpr int kVocab = 1000;
+  std::mt19937 random(5);
+  std::vector<TokenId> all(kVocab);
+  std::iota(all.begin(), all.end(), 0);
+  for (uint32_t position = 0; position < 30; ++position) {
+    const auto logits = random_logits(random, kVocab, random_shape(random));
+    RowSampling row{.temperature = 1, .top_p = 0.9f, .position = position};
+    const int32_t expected = cpu::sample_row(logits, row);
+    row.mask = mask_of(all, kVocab);
+    EXPECT_EQ(cpu::sample_row(logits, row), expected);
+  }
+}
+
+TEST(Sampling, TheDrawWaitsForItsMask) {
+  const auto mask = std::make_shared<TokenMask>();
+  const mx::array logits({1.0f, 2.0f, 3.0f}, {1, 3}, mx::float32);
+  Drawn drawn = sample(logits, {{.mask = mask}});
+  mx::async_eval(drawn.tokens);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(drawn.tokens.is_available());
+  mask->set({0b010});
+  EXPECT_THAT(values_of<int32_t>(drawn.tokens), ElementsAre(1));
 }
 
 TEST(Sampling, NothingIsMadeThatNoRowAsksFor) {

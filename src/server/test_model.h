@@ -33,6 +33,8 @@ class TestModel {
                 .vocab = 260,
                 .block_tokens = 16,
                 .fingerprint = "fp_test"} {
+    served_.grammars = std::make_shared<GrammarCompiler>(served_.text.tokenizer, served_.vocab,
+                                                         std::vector<TokenId>{258});
     served_.text.chat_template = ChatTemplate::from_source(
         {.source = "{% for m in messages %}[{{ m.role }}]{{ m.content }}"
                    "{% endfor %}{% if add_generation_prompt %}>{% endif %}"});

@@ -91,12 +91,18 @@ WRONG_TYPES = {
     "skip_special_tokens": ["0"], "add_special_tokens": ["0"], "return_token_ids": ['""'],
     "include_stop_str_in_output": ["[]"], "request_id": ["1", '"%s"' % ("r" * 1025)], "cache_salt": ['""', "1"],
     "suffix": ['"x"'], "best_of": ["2"], "use_beam_search": ["true"], "guided_json": ['{"type": "object"}'],
-    "response_format": ['{"type": "json_object"}'], "an_unknown_field": ["1", "false", '""'],
+    "response_format": ['"json"', "{}", '{"type": "xml"}', '{"type": "json_schema"}',
+                        '{"type": "json_schema", "json_schema": {"name": "x", "schema": {"not": {}}}}'],
+    "structured_outputs": ["1", "{}", '{"regex": "("}', '{"regex": "a", "choice": ["a"]}', '{"choice": [1]}', '{"tag": 1}'],
+    "an_unknown_field": ["1", "false", '""'],
 }
 for text_field, values in WRONG_TYPES.items():
     for index, value in enumerate(values):
         wanted = 404 if text_field == "model" and value.startswith('"m') and len(value) < 100 else 400
         post(f"{text_field}-wrong-{index}", wanted, completion(f'"{text_field}": {value}'))
+post("schema-taken", 200, completion('"response_format": {"type": "json_object"}'))
+post("choice-taken", 200, completion('"structured_outputs": {"choice": ["hello", "help"]}, "n": 3'))
+post("regex-too-deep", 400, completion('"structured_outputs": {"regex": "%s"}' % ("(" * 20000)))
 post("model-unknown", 404, completion('"model": "gpt-5"'), param="model")
 post("prompt_logprobs-with-stream", 400, completion('"prompt_logprobs": 1, "stream": true'), param="prompt_logprobs")
 

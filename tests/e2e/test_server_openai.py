@@ -355,8 +355,8 @@ TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "ob
 REFUSED_CHATS = {
     "tools": {"tools": [TOOL]},
     "tool_choice": {"tool_choice": "required"},
-    "response_format": {"response_format": {"type": "json_object"}},
-    "structured_outputs": {"extra_body": {"structured_outputs": {"regex": "a+"}}},
+    "response_format.type": {"response_format": {"type": "xml"}},
+    "structured_outputs.regex": {"extra_body": {"structured_outputs": {"regex": "a("}}},
     "use_beam_search": {"extra_body": {"use_beam_search": True}},
     "chat_template": {"extra_body": {"chat_template": "{{ messages }}"}},
     "no_such_field": {"extra_body": {"no_such_field": 1}},

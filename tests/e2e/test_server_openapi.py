@@ -18,6 +18,7 @@ GENERATION = {
     "logit_bias": {"5": -1.5}, "allowed_token_ids": [5, 6], "bad_words": ["word"], "user": "me", "metadata": {"a": "b"},
     "store": True, "service_tier": "auto", "safety_identifier": "x", "prompt_cache_key": "x",
     "prompt_cache_retention": "24h", "cache_control": {}, "context_management": {}, "timeout": 3,
+    "response_format": {"type": "text"}, "structured_outputs": {"regex": "[a-z]+"},
 }
 CHAT_PROMPT = {
     "messages": MESSAGES, "add_generation_prompt": False, "continue_final_message": False,
@@ -110,7 +111,7 @@ def test_everything_documented_at_once_is_taken(path, ask):
 
 
 HARMFUL = {
-    "response_format": {"type": "json_object"}, "use_beam_search": True, "length_penalty": 2, "tool_choice": "required",
+    "use_beam_search": True, "length_penalty": 2, "tool_choice": "required",
     "function_call": {"name": "f"}, "return_tokens_as_token_ids": True, "spaces_between_special_tokens": False,
     "detokenize": False, "echo": True, "best_of": 2, "suffix": "end", "verbosity": "high", "padding": "max_length",
 }

@@ -119,18 +119,21 @@ void serve(const Options& options) {
   const uint16_t port = listener->port();
   const auto tokenizer = tokenizer_of(byte_level_vocab());
   FakeEngine engine(options, tokenizer->vocab_size());
-  const server::ServedModel model{.engine = engine.client(),
-                                  .text = {tokenizer, chat_template()},
-                                  .names = {"fake", "fake/alias"},
-                                  .root = "fake",
-                                  .created = 1,
-                                  .max_model_len = options.max_model_len,
-                                  .vocab = tokenizer->vocab_size(),
-                                  .max_num_seqs = options.max_num_seqs,
-                                  .block_tokens = options.block_tokens,
-                                  .fingerprint = "fp_fake",
-                                  .pooling = pooling_of(options),
-                                  .hidden = kFakeWidth};
+  const server::ServedModel model{
+      .engine = engine.client(),
+      .text = {tokenizer, chat_template()},
+      .grammars = std::make_shared<GrammarCompiler>(tokenizer, tokenizer->vocab_size(),
+                                                    std::vector<TokenId>{kEnd}),
+      .names = {"fake", "fake/alias"},
+      .root = "fake",
+      .created = 1,
+      .max_model_len = options.max_model_len,
+      .vocab = tokenizer->vocab_size(),
+      .max_num_seqs = options.max_num_seqs,
+      .block_tokens = options.block_tokens,
+      .fingerprint = "fp_fake",
+      .pooling = pooling_of(options),
+      .hidden = kFakeWidth};
   server::Server server(std::move(listener), model, options.server);
   fmt::print("listening {}\n", port);
   std::fflush(stdout);

@@ -4,7 +4,8 @@
 // usage: needle MODEL [--trials 200] [--tokens 128] [--neighbours 63] [--longest 200] [--seed 1]
 //               [--dtype bfloat16] [--kv-dtype int8] [--pool-sequences 6]
 //
-// Eight needles, greedy and at temperature 0.8 with a seed in turn, are answered alone first. Each
+// Eight needles, greedy and at temperature 0.8 with a seed in turn, some under a constraint, are
+// answered alone first. Each
 // trial runs a greedy and a sampled one together with random neighbours that arrive and are aborted
 // at random, on a random page size, chunk budget (16..2048 rows) and pool; small pools preempt,
 // also the needles; pages start full of NaN; neighbours that begin like a needle fill the prefix
@@ -20,6 +21,7 @@
 #include "base/error.h"
 #include "engine/runner.h"
 #include "engine/scheduler.h"
+#include "engine/toy_constraint.h"
 #include "kernels/cpu/isa.h"
 #include "support/loaded_model.h"
 #include "support/simulated_device.h"
@@ -47,7 +49,7 @@ struct Answer {
 
 struct Totals {
   int64_t needles = 0, mismatches = 0, neighbours = 0, aborted = 0, steps = 0, rows = 0;
-  int64_t preemptions = 0, needles_with_hit = 0;
+  int64_t preemptions = 0, needles_with_hit = 0, constrained = 0;
 };
 
 // A scheduler and a cache of their own over the loaded model, driven step by step, one ahead.
@@ -68,12 +70,14 @@ class Session {
 
   std::vector<Update> step() {
     const bool one_in_flight = scheduler_.stats().steps_in_flight > 0;
-    if (const auto batch = scheduler_.next()) {
-      rows_ += batch->rows();
-      runner_.start(*batch);
-    }
-    if (!one_in_flight) return {};
-    return scheduler_.commit(runner_.finish());
+    const auto batch = scheduler_.next();
+    const bool queue_first = batch && runner_.queues_at_once(*batch);
+    if (queue_first) runner_.start(*batch);
+    std::vector<Update> updates;
+    if (one_in_flight) updates = scheduler_.commit(runner_.finish());
+    if (batch && !queue_first) runner_.start(*batch);
+    if (batch) rows_ += batch->rows();
+    return updates;
   }
   int64_t rows() const { return rows_; }
 
@@ -100,6 +104,7 @@ class Trials {
       request.max_tokens = options_.tokens;
       request.hash_logits = true;
       if (i % 2 == 1) request.sampling = sampled_params();
+      if (i % 4 >= 2) request.constraint = constraint();
       needles_.push_back(request);
       alone_.push_back(run_alone(request));
     }
@@ -129,6 +134,12 @@ class Trials {
       params.frequency_penalty = 0.2f;
     }
     return params;
+  }
+
+  // Even and odd tokens in turns, which the answer's length ends.
+  std::shared_ptr<const Constraint> constraint() {
+    return std::make_shared<ToyConstraint>(
+        ToyRules{.vocab = vocab_, .stop = vocab_ - 1, .length = options_.tokens});
   }
 
   Answer run_alone(const Request& request) {
@@ -167,6 +178,7 @@ class Trials {
     request.n = chance(5) ? 2 : 1;
     request.priority = draw(0, 2);
     if (chance(30)) request.sampling = sampled_params();
+    if (chance(30)) request.constraint = constraint();
     if (chance(5)) request.sampling.prompt_logprobs = 1;
     if (chance(5)) request.sampling.logprobs = 3;
     return request;
@@ -234,6 +246,7 @@ void Trials::trial(Totals& totals) {
   for (RequestId id = kFirstNeighbour; id < next; ++id) scheduler.abort(id);
   while (!scheduler.idle()) session.step();
   totals.needles += 2;
+  totals.constrained += 2 * (greedy.constraint != nullptr);
   totals.mismatches += greedy_answer != alone_[pick];
   totals.mismatches += sampled_answer != alone_[pick + 1];
   totals.neighbours += static_cast<int64_t>(next - kFirstNeighbour);
@@ -253,6 +266,7 @@ int run(const Options& options) {
   }
   std::cout << nlohmann::ordered_json{{"trials", options.trials},
                                       {"needles", totals.needles},
+                                      {"constrained_needles", totals.constrained},
                                       {"mismatches", totals.mismatches},
                                       {"neighbours", totals.neighbours},
                                       {"aborted", totals.aborted},

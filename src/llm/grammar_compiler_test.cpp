@@ -1,0 +1,116 @@
+#include "llm/grammar_compiler.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <numeric>
+#include <thread>
+
+#include "base/error.h"
+#include "text/test_vocab.h"
+
+namespace octavo {
+namespace {
+
+using Kind = GrammarSource::Kind;
+
+GrammarCompiler compiler_of(const GgufVocab& vocab, TokenId stop,
+                            GrammarCacheOptions options = {}) {
+  return GrammarCompiler(tokenizer_of(vocab), 300, {stop}, options);
+}
+
+int allowed_tokens(ConstraintState& state) {
+  const auto words = state.allowed();
+  return std::accumulate(words.begin(), words.end(), 0,
+                         [](int sum, uint32_t word) { return sum + std::popcount(word); });
+}
+
+TEST(GrammarCompiler, EveryWayToSpellAnAnswerIsAllowed) {
+  auto byte_level = compiler_of(byte_level_vocab(), 258);
+  const auto state = byte_level.compile({.kind = Kind::kRegex, .text = "hello"})->begin();
+  EXPECT_EQ(allowed_tokens(*state), 2);  // "h" and "he"
+  EXPECT_TRUE(state->accept(256));
+  EXPECT_EQ(allowed_tokens(*state), 2);  // "l" and "ll"
+
+  auto pieces = compiler_of(sentence_piece_vocab(), 2);
+  const auto words = pieces.compile({.kind = Kind::kRegex, .text = "( ab)+"})->begin();
+  EXPECT_EQ(allowed_tokens(*words), 3);  // a space as a byte and as a piece, " ab"
+  EXPECT_TRUE(words->accept(263));
+  EXPECT_EQ(allowed_tokens(*words), 4);  // and the end
+  EXPECT_TRUE(words->accept(2));
+  EXPECT_EQ(allowed_tokens(*words), 0);
+}
+
+TEST(GrammarCompiler, TheSameSourceIsCompiledOnce) {
+  auto compiler = compiler_of(byte_level_vocab(), 258);
+  const GrammarSource source{.kind = Kind::kRegex, .text = "a+"};
+  const auto first = compiler.compile(source);
+  EXPECT_EQ(compiler.compile(source), first);
+  EXPECT_NE(compiler.compile({.kind = Kind::kLark, .text = "start: \"a\""}), first);
+  GrammarSource spaced{.text = "{}"};
+  const auto usual = compiler.compile(spaced);
+  spaced.no_whitespace = true;
+  EXPECT_NE(compiler.compile(spaced), usual);
+}
+
+TEST(GrammarCompiler, KeepsTheOnesUsedLast) {
+  auto compiler = compiler_of(byte_level_vocab(), 258, {.max_grammars = 2});
+  const auto source = [](const char* text) {
+    return GrammarSource{.kind = Kind::kRegex, .text = text};
+  };
+  const auto a = compiler.compile(source("a"));
+  const auto b = compiler.compile(source("b"));
+  EXPECT_EQ(compiler.compile(source("a")), a);
+  compiler.compile(source("c"));
+  EXPECT_EQ(compiler.cached_grammars(), 2u);
+  EXPECT_EQ(compiler.compile(source("a")), a);
+  EXPECT_NE(compiler.compile(source("b")), b);
+  EXPECT_TRUE(b->begin()->accept('b'));  // who has it keeps it
+
+  auto small = compiler_of(byte_level_vocab(), 258, {.max_source_bytes = 100});
+  small.compile(source("a"));
+  small.compile({.kind = Kind::kRegex, .text = std::string(90, 'b')});
+  EXPECT_EQ(small.cached_grammars(), 1u);
+  small.compile({.kind = Kind::kRegex, .text = std::string(200, 'b')});
+  EXPECT_EQ(small.cached_grammars(), 0u);
+}
+
+TEST(GrammarCompiler, RefusalsNameTheFieldAndStayShort) {
+  auto compiler = compiler_of(byte_level_vocab(), 258);
+  const auto refusal = [&](GrammarSource source) -> std::string {
+    try {
+      compiler.compile(source, "field");
+    } catch (const RequestError& error) {
+      EXPECT_EQ(error.status(), 400);
+      EXPECT_EQ(error.param(), "field");
+      return error.what();
+    }
+    return "compiled";
+  };
+  EXPECT_NE(refusal({.kind = Kind::kRegex, .text = "(a"}).find("regex"), std::string::npos);
+  EXPECT_LT(refusal({.kind = Kind::kRegex, .text = std::string(100000, '(')}).size(), 600u);
+  EXPECT_NE(refusal({.text = std::string(1 << 20, ' ')}).find("too large"), std::string::npos);
+  EXPECT_EQ(compiler.cached_grammars(), 0u);
+}
+
+TEST(GrammarCompiler, ThreadsShareIt) {
+  auto compiler = compiler_of(byte_level_vocab(), 258, {.max_grammars = 3});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i) {
+        const auto state =
+            compiler
+                .compile({.kind = Kind::kRegex, .text = fmt::format("a{{{}}}", (i + t) % 5 + 1)})
+                ->begin();
+        EXPECT_TRUE(state->accept('a'));
+        EXPECT_EQ(allowed_tokens(*state), 1);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace octavo

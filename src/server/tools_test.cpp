@@ -100,7 +100,7 @@ TEST_F(ToolsTest, FieldsAreChecked) {
   EXPECT_EQ(refused(R"("tool_choice": "required")"), "400 tool_choice");
   EXPECT_EQ(refused(R"("tool_choice": "auto")"), "taken");
   EXPECT_EQ(refused(R"("functions": [{}])"), "400 functions");
-  EXPECT_EQ(refused(R"("thinking_token_budget": 5)"), "400 thinking_token_budget");
+  EXPECT_EQ(refused(R"("thinking_token_budget": -1)"), "400 thinking_token_budget");
   EXPECT_EQ(refused("", R"([{"role": "assistant", "tool_calls": [1]}])"),
             "400 messages[0].tool_calls[0]");
 }

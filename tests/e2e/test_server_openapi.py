@@ -23,11 +23,13 @@ GENERATION = {
 CHAT_PROMPT = {
     "messages": MESSAGES, "add_generation_prompt": False, "continue_final_message": False,
     "chat_template_kwargs": {"a": [1]}, "documents": [{"title": "a"}], "reasoning_effort": "low",
+    "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}], "tool_choice": "auto",
+    "parallel_tool_calls": True,
 }
 VALID = {
     "/v1/completions": {"prompt": "Hi", "echo": True, "logprobs": 3} | GENERATION,
-    "/v1/chat/completions": {"max_completion_tokens": 2, "logprobs": True, "top_logprobs": 2, "parallel_tool_calls": True,
-                             "prediction": {}} | CHAT_PROMPT | GENERATION,
+    "/v1/chat/completions": {"max_completion_tokens": 2, "logprobs": True, "top_logprobs": 2, "prediction": {},
+                             "thinking_token_budget": 5} | CHAT_PROMPT | GENERATION,
     "/tokenize": {"model": "tiny", "prompt": "Hi", "add_special_tokens": False, "return_token_strs": True} | CHAT_PROMPT,
     "/detokenize": {"model": "tiny", "tokens": [5, 6]},
     "/v1/embeddings": {"model": "tiny", "input": ["Hi", "there"], "encoding_format": "base64", "dimensions": 16,
@@ -111,7 +113,7 @@ def test_everything_documented_at_once_is_taken(path, ask):
 
 
 HARMFUL = {
-    "use_beam_search": True, "length_penalty": 2, "tool_choice": "required",
+    "use_beam_search": True, "length_penalty": 2,
     "function_call": {"name": "f"}, "return_tokens_as_token_ids": True, "spaces_between_special_tokens": False,
     "detokenize": False, "echo": True, "best_of": 2, "suffix": "end", "verbosity": "high", "padding": "max_length",
 }

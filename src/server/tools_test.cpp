@@ -128,6 +128,17 @@ TEST_F(ToolsTest, ForcedCallsAreAGrammar) {
             1);
 }
 
+TEST_F(ToolsTest, AFormDoesNotKeepToolsFromBeingCalled) {
+  const std::string tools = fmt::format(R"("tools": [{}], )", kTool);
+  const GenerationJob job = prepare(tools + R"("response_format": {"type": "json_object"})");
+  for (const char* text : {"<tool_call>\n{\"name\": \"f\"", "{\"a\""}) {
+    const auto state = job.engine.constraint->begin();
+    for (const char c : std::string_view(text)) ASSERT_TRUE(state->accept(c)) << text << c;
+  }
+  EXPECT_EQ(refused(tools + R"("structured_outputs": {"regex": "a"})"),
+            "400 structured_outputs.regex");
+}
+
 TEST_F(ToolsTest, AGrammarBeginsBehindTheReasoning) {
   use_template("{% for m in messages %}{{ m.content }}{% endfor %}<think>\n{#</think>#}");
   const GenerationJob job =

@@ -12,6 +12,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr std::string_view kHarmonyContent = "<|channel|>final<|message|>";
+
 std::string arguments(const ToolDialect& dialect, const Tool& tool, LarkWriter& writer) {
   SchemaGrammar schema(writer, tool.name, tool.parameters);
   switch (dialect.form) {
@@ -72,13 +74,8 @@ std::string analysis(LarkWriter& writer) {
                      writer.literal(kHarmony.between));
 }
 
-}  // namespace
-
-std::string tool_grammar(const ToolDialect& dialect, const std::vector<Tool>& tools,
-                         const ToolGrammarOptions& options) {
-  Dialect markers{.tools = &dialect};
-  if (&dialect == &kHarmony) markers.channels = &kHarmonyChannels;
-  LarkWriter writer(markers.markers(), options.special);
+std::string calls(const ToolDialect& dialect, const std::vector<Tool>& tools,
+                  const ToolGrammarOptions& options, LarkWriter& writer) {
   std::string any;
   for (const Tool& tool : tools) {
     if (tool.parameters.contains("x-guidance"))
@@ -86,11 +83,26 @@ std::string tool_grammar(const ToolDialect& dialect, const std::vector<Tool>& to
     any += (any.empty() ? "" : " | ") + call(dialect, tool, writer);
   }
   const std::string one = writer.rule(any);
-  std::string start = writer.literal(dialect.section_open) + one;
+  std::string all = writer.literal(dialect.section_open) + one;
   if (options.max_calls > 1 && !ends_answer(dialect, writer))
-    start += fmt::format(" ( {}{} ){{0,{}}}", writer.literal(dialect.between), one,
-                         options.max_calls - 1);
-  start += ' ' + writer.literal(dialect.section_close);
+    all += fmt::format(" ( {}{} ){{0,{}}}", writer.literal(dialect.between), one,
+                       options.max_calls - 1);
+  return writer.rule(all + ' ' + writer.literal(dialect.section_close));
+}
+
+}  // namespace
+
+std::string tool_grammar(const ToolDialect& dialect, const std::vector<Tool>& tools,
+                         const ToolGrammarOptions& options) {
+  Dialect markers{.tools = &dialect};
+  if (&dialect == &kHarmony) markers.channels = &kHarmonyChannels;
+  LarkWriter writer(markers.markers(), options.special);
+  std::string start = tools.empty() ? "" : calls(dialect, tools, options, writer);
+  if (options.content) {
+    std::string content = options.thinks_first ? writer.literal(kHarmonyContent) : "";
+    content += writer.json(*options.content, *options.content);
+    start = start.empty() ? content : fmt::format("( {} | {} )", start, writer.rule(content));
+  }
   if (options.thinks_first) start = analysis(writer) + "? " + start;
   return writer.grammar(start);
 }

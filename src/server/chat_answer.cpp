@@ -44,6 +44,30 @@ std::shared_ptr<const Constraint> forced_calls(const ToolCallFields& tools,
   return model.grammars->compile({.kind = GrammarSource::Kind::kLark, .text = grammar}, "tools");
 }
 
+bool is_plain_json(const GrammarSource& source) {
+  const bool json = source.kind == GrammarSource::Kind::kJsonSchema ||
+                    source.kind == GrammarSource::Kind::kJsonObject;
+  return json && source.whitespace.empty() && !source.no_whitespace;
+}
+
+// A form was asked for, and tools may be called instead: JSON or calls. In channels JSON has a
+// header of its own.
+std::shared_ptr<const Constraint> form_or_calls(const StructuredOutput& form,
+                                                const ToolCallFields& tools,
+                                                const ServedModel& model) {
+  const GrammarSource& source = form.grammar;
+  if (!is_plain_json(source))
+    refuse(form.field, "this form does not go together with tools; use tool_choice none");
+  ToolGrammarOptions options = grammar_options(tools, model);
+  options.content = source.kind == GrammarSource::Kind::kJsonObject
+                        ? Json{{"type", "object"}}
+                        : Json::parse(source.text);
+  const std::string grammar =
+      tool_grammar(*model.dialect.dialect.tools,
+                   tools.active() ? tools.functions : std::vector<Tool>(), options);
+  return model.grammars->compile({.kind = GrammarSource::Kind::kLark, .text = grammar}, form.field);
+}
+
 // Grammars begin behind the reasoning.
 std::shared_ptr<const Constraint> behind_reasoning(std::shared_ptr<const Constraint> inner,
                                                    std::optional<int> budget,
@@ -78,7 +102,13 @@ void prepare_answer(const ChatCall& call, std::string_view prompt, const ServedM
   job.text.chat = answer_of(tools, model, start);
   if (dialect.tools != nullptr) job.call_id_length = dialect.tools->id_length;
   std::shared_ptr<const Constraint> inner = job.engine.constraint;
-  if (tools.active() && tools.forced()) inner = forced_calls(tools, model);
+  const auto& form = call.response_format ? call.response_format : call.structured_outputs;
+  if (tools.active() && tools.forced()) {
+    inner = forced_calls(tools, model);
+  } else if (form && dialect.tools != nullptr &&
+             (tools.active() || (dialect.channels != nullptr && is_plain_json(form->grammar)))) {
+    inner = form_or_calls(*form, tools, model);
+  }
   const auto budget =
       call.thinking_token_budget ? call.thinking_token_budget : model.dialect.thinking_budget;
   if (dialect.channels != nullptr && inner) {
@@ -88,8 +118,6 @@ void prepare_answer(const ChatCall& call, std::string_view prompt, const ServedM
     job.engine.constraint = std::move(inner);
     return;
   }
-  if (call.thinking_token_budget && dialect.reasoning == nullptr)
-    refuse("thinking_token_budget", "this model does not reason");
   job.engine.constraint = behind_reasoning(std::move(inner), budget, model, start);
 }
 

@@ -12,6 +12,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr std::string_view kHarmonyContent = "<|channel|>final<|message|>";
+
 std::string arguments(const ToolDialect& dialect, const Tool& tool, LarkWriter& writer) {
   SchemaGrammar schema(writer, tool.name, tool.parameters);
   switch (dialect.form) {
@@ -68,8 +70,24 @@ std::string call(const ToolDialect& dialect, const Tool& tool, LarkWriter& write
 // A message of reasoning, and the beginning of the next.
 std::string analysis(LarkWriter& writer) {
   return writer.rule(writer.literal(kHarmonyReasoning.open) +
-                     writer.text_until("", kHarmonyReasoning.close) +
+                     writer.text_until("", "", kHarmonyReasoning.close) +
                      writer.literal(kHarmony.between));
+}
+
+std::string calls(const ToolDialect& dialect, const std::vector<Tool>& tools,
+                  const ToolGrammarOptions& options, LarkWriter& writer) {
+  std::string any;
+  for (const Tool& tool : tools) {
+    if (tool.parameters.contains("x-guidance"))
+      throw RequestError(400, "tools", "x-guidance is not supported");
+    any += (any.empty() ? "" : " | ") + call(dialect, tool, writer);
+  }
+  const std::string one = writer.rule(any);
+  std::string all = writer.literal(dialect.section_open) + one;
+  if (options.max_calls > 1 && !ends_answer(dialect, writer))
+    all += fmt::format(" ( {}{} ){{0,{}}}", writer.literal(dialect.between), one,
+                       options.max_calls - 1);
+  return writer.rule(all + ' ' + writer.literal(dialect.section_close));
 }
 
 }  // namespace
@@ -79,18 +97,12 @@ std::string tool_grammar(const ToolDialect& dialect, const std::vector<Tool>& to
   Dialect markers{.tools = &dialect};
   if (&dialect == &kHarmony) markers.channels = &kHarmonyChannels;
   LarkWriter writer(markers.markers(), options.special);
-  std::string any;
-  for (const Tool& tool : tools) {
-    if (tool.parameters.contains("x-guidance"))
-      throw RequestError(400, "tools", "x-guidance is not supported");
-    any += (any.empty() ? "" : " | ") + call(dialect, tool, writer);
+  std::string start = tools.empty() ? "" : calls(dialect, tools, options, writer);
+  if (options.content) {
+    std::string content = options.thinks_first ? writer.literal(kHarmonyContent) : "";
+    content += writer.json(*options.content, *options.content);
+    start = start.empty() ? content : fmt::format("( {} | {} )", start, writer.rule(content));
   }
-  const std::string one = writer.rule(any);
-  std::string start = writer.literal(dialect.section_open) + one;
-  if (options.max_calls > 1 && !ends_answer(dialect, writer))
-    start += fmt::format(" ( {}{} ){{0,{}}}", writer.literal(dialect.between), one,
-                         options.max_calls - 1);
-  start += ' ' + writer.literal(dialect.section_close);
   if (options.thinks_first) start = analysis(writer) + "? " + start;
   return writer.grammar(start);
 }

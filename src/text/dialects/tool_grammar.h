@@ -18,10 +18,12 @@ struct ToolGrammarOptions {
   // The id of a marker that is a special token, which text cannot spell.
   std::function<std::optional<TokenId>(std::string_view)> special = nullptr;
   bool thinks_first = false;  // a message of reasoning may come before, in channels
+  std::optional<nlohmann::ordered_json> content = {};  // or JSON of this schema instead of calls
 };
 
-// One call or more of `tools`, whose arguments fit their schemas, and nothing else. Throws
-// RequestError(400, "tools") for a schema that the dialect's form cannot be held to.
+// One call or more of `tools`, whose arguments fit their schemas, or `content`, and nothing else.
+// `tools` may be empty when there is content. Throws RequestError(400, "tools") for a schema that
+// the dialect's form cannot be held to.
 std::string tool_grammar(const ToolDialect& dialect, const std::vector<Tool>& tools,
                          const ToolGrammarOptions& options);
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "text/dialects/shown_parts.h"
 #include "text/test_vocab.h"
 
 namespace octavo {
@@ -67,6 +68,65 @@ TEST(AnswerText, SpecialTokensAreShownOnlyWhenAskedFor) {
   EXPECT_EQ(hidden.take(tokens({kEnd, 'a'}, FinishReason::kLength)).text, "a");
   AnswerText shown = answer_text({.skip_special_tokens = false});
   EXPECT_EQ(shown.take(tokens({kEnd, 'a'}, FinishReason::kLength)).text, "<|end|>a");
+}
+
+AnswerTextOptions chat_options(std::vector<std::string> stop = {}) {
+  auto chat = std::make_shared<ChatAnswer>();
+  chat->parser.dialect = {.tools = &kHermes, .reasoning = &kQwen3Reasoning};
+  chat->parser.tools = {{"f", nlohmann::ordered_json::object()}};
+  return {.stop = std::move(stop), .chat = std::move(chat)};
+}
+
+Update text_update(std::string_view text, std::optional<FinishReason> finish = {}) {
+  return tokens({text.begin(), text.end()}, finish);
+}
+
+TEST(ChatAnswerText, PartsAreToldApart) {
+  AnswerText text = answer_text(chat_options());
+  const std::string raw = "<think>a</think>b<tool_call>{\"name\":\"f\"}</tool_call>";
+  const auto delta = text.take(text_update(raw + "x", FinishReason::kStop));
+  EXPECT_EQ(shown_parts(delta.parts), "[a]|b|f({})");
+  EXPECT_EQ(delta.text, raw);
+  EXPECT_FALSE(delta.ended_early);
+}
+
+TEST(ChatAnswerText, StopStringsAreLookedForInTheContent) {
+  AnswerText text = answer_text(chat_options({"END"}));
+  const auto thinking = text.take(text_update("<think>END</think>"));
+  EXPECT_EQ(shown_parts(thinking.parts), "[END]");
+  const auto ended = text.take(text_update("abEND and more"));
+  EXPECT_EQ(shown_parts(ended.parts), "ab");
+  EXPECT_EQ(ended.stop_string, "END");
+  EXPECT_TRUE(ended.ended_early);
+  EXPECT_EQ(ended.tokens, 5u);
+}
+
+TEST(ChatAnswerText, WhatAStopStringHeldBackStandsBeforeACall) {
+  AnswerText text = answer_text(chat_options({"END"}));
+  std::vector<AnswerPart> parts = text.take(text_update("aEN<tool_call>")).parts;
+  append_parts(parts, text.take(text_update("{\"name\":\"f\"}b", FinishReason::kLength)).parts);
+  EXPECT_EQ(shown_parts(parts), "aEN|f({})|b");
+}
+
+TEST(ChatAnswerText, TheLastCallThatMayBeMadeEndsTheAnswer) {
+  AnswerTextOptions options = chat_options();
+  auto one = std::make_shared<ChatAnswer>(*options.chat);
+  one->parser.max_calls = 1;
+  options.chat = one;
+  AnswerText text = answer_text(options);
+  const auto delta = text.take(text_update("<tool_call>{\"name\":\"f\"}</tool_call>more"));
+  EXPECT_EQ(shown_parts(delta.parts), "f({})");
+  EXPECT_EQ(delta.finish, FinishReason::kStop);
+  EXPECT_TRUE(delta.ended_early);
+}
+
+TEST(ChatAnswerText, SpecialTokensThatAreMarkersAreSeen) {
+  AnswerTextOptions options = chat_options();
+  auto marked = std::make_shared<ChatAnswer>(*options.chat);
+  marked->markers = {kEnd};
+  options.chat = marked;
+  AnswerText text = answer_text(options);
+  EXPECT_EQ(text.take(tokens({'a', kEnd}, FinishReason::kLength)).text, "a<|end|>");
 }
 
 }  // namespace

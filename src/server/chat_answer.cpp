@@ -88,8 +88,6 @@ void prepare_answer(const ChatCall& call, std::string_view prompt, const ServedM
     job.engine.constraint = std::move(inner);
     return;
   }
-  if (call.thinking_token_budget && dialect.reasoning == nullptr)
-    refuse("thinking_token_budget", "this model does not reason");
   job.engine.constraint = behind_reasoning(std::move(inner), budget, model, start);
 }
 

@@ -127,6 +127,9 @@ for name, messages in {"missing": None, "null": "null", "empty": "[]", "string":
                        "too-long": json.dumps([{"role": "user", "content": "x" * 3000}])}.items():
     post(f"messages-{name}", 400, '{"max_tokens": 2%s}' % (f', "messages": {messages}' if messages is not None else ""), CHAT)
 for name, text in {"tools": '"tools": [{"type": "function"}]', "tool-choice": '"tool_choice": "required"',
+                   "tools-object": '"tools": {}', "tool-number": '"tools": [1]', "tool-choice-list": '"tool_choice": []',
+                   "tool-name": '"tools": [{"type": "function", "function": {"name": "a\\nb"}}]',
+                   "budget": '"thinking_token_budget": -1', "functions": '"functions": [{}]',
                    "template": '"chat_template": "{{ 1 }}"', "kwargs-list": '"chat_template_kwargs": []',
                    "documents": '"documents": {}', "top-logprobs-alone": '"top_logprobs": 2', "logprobs-number": '"logprobs": 2',
                    "continue-and-prompt": '"continue_final_message": true, "add_generation_prompt": true',

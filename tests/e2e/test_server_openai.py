@@ -351,9 +351,8 @@ def test_content_may_be_a_list_of_texts(chat):
 
 # Refusals -----------------------------------------------------------------------------------------------------------
 
-TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
 REFUSED_CHATS = {
-    "tools": {"tools": [TOOL]},
+    "tools[0].function.name": {"tools": [{"type": "function", "function": {"name": "a b"}}]},
     "tool_choice": {"tool_choice": "required"},
     "response_format.type": {"response_format": {"type": "xml"}},
     "structured_outputs.regex": {"extra_body": {"structured_outputs": {"regex": "a("}}},

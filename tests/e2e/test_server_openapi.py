@@ -25,6 +25,8 @@ GENERATION = {
 CHAT_PROMPT = {
     "messages": MESSAGES, "add_generation_prompt": False, "continue_final_message": False,
     "chat_template_kwargs": {"a": [1]}, "documents": [{"title": "a"}], "reasoning_effort": "low",
+    "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}], "tool_choice": "auto",
+    "parallel_tool_calls": True,
 }
 PASSED_ON = {
     "model": "tiny", "stream": False, "temperature": 0.5, "top_p": 0.5, "top_k": 5, "min_p": 0.1, "seed": -7,
@@ -49,8 +51,8 @@ RESPONSE = {
 } | PASSED_ON
 VALID = {
     "/v1/completions": {"prompt": "Hi", "echo": True, "logprobs": 3} | GENERATION,
-    "/v1/chat/completions": {"max_completion_tokens": 2, "logprobs": True, "top_logprobs": 2, "parallel_tool_calls": True,
-                             "prediction": {}} | CHAT_PROMPT | GENERATION,
+    "/v1/chat/completions": {"max_completion_tokens": 2, "logprobs": True, "top_logprobs": 2, "prediction": {},
+                             "thinking_token_budget": 5} | CHAT_PROMPT | GENERATION,
     "/tokenize": {"model": "tiny", "prompt": "Hi", "add_special_tokens": False, "return_token_strs": True} | CHAT_PROMPT,
     "/detokenize": {"model": "tiny", "tokens": [5, 6]},
     "/v1/messages": MESSAGE,
@@ -148,7 +150,7 @@ def test_everything_documented_at_once_is_taken(path, ask):
 
 
 HARMFUL = {
-    "use_beam_search": True, "length_penalty": 2, "tool_choice": "required",
+    "use_beam_search": True, "length_penalty": 2,
     "function_call": {"name": "f"}, "return_tokens_as_token_ids": True, "spaces_between_special_tokens": False,
     "detokenize": False, "echo": True, "best_of": 2, "suffix": "end", "verbosity": "high", "padding": "max_length",
 }

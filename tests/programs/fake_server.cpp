@@ -124,6 +124,7 @@ void serve(const Options& options) {
       .text = {tokenizer, chat_template()},
       .grammars = std::make_shared<GrammarCompiler>(tokenizer, tokenizer->vocab_size(),
                                                     std::vector<TokenId>{kEnd}),
+      .dialect = choose_chat_dialect({tokenizer, chat_template()}, {kEnd}, {}),
       .names = {"fake", "fake/alias"},
       .root = "fake",
       .created = 1,

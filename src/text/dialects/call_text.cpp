@@ -21,25 +21,12 @@ std::string xml_arguments(const ordered_json& arguments) {
   return text + "\n</function>";
 }
 
-std::string bare_value(const ordered_json& value, std::string_view quote) {
-  if (value.is_string())
-    return std::string(quote) + value.get<std::string>() + std::string(quote);
-  if (!value.is_structured()) return dumped(value);
-  std::string text;
-  for (const auto& [key, item] : value.items()) {
-    if (!text.empty()) text += ',';
-    if (value.is_object()) text += key + ':';
-    text += bare_value(item, quote);
-  }
-  return value.is_object() ? '{' + text + '}' : '[' + text + ']';
-}
-
 std::string arguments_text(const ToolDialect& dialect, const ordered_json& arguments) {
   switch (dialect.form) {
     case ArgumentsForm::kXmlParameters:
       return xml_arguments(arguments);
     case ArgumentsForm::kBareKeys:
-      return bare_value(arguments, dialect.quote);
+      return bare_text(arguments, dialect.quote);
     default:
       return dumped(arguments);
   }
@@ -71,6 +58,25 @@ std::string one_call(const ToolDialect& dialect, const ToolCall& call) {
 }
 
 }  // namespace
+
+// Keys that could be taken for something else have quotes, too.
+std::string bare_key(const std::string& key, std::string_view quote) {
+  const bool plain = !key.empty() && key.find_first_of(":,{}[]<>|\"\n ") == std::string::npos;
+  return plain ? key : std::string(quote) + key + std::string(quote);
+}
+
+std::string bare_text(const ordered_json& value, std::string_view quote) {
+  if (value.is_string())
+    return std::string(quote) + value.get<std::string>() + std::string(quote);
+  if (!value.is_structured()) return dumped(value);
+  std::string text;
+  for (const auto& [key, item] : value.items()) {
+    if (!text.empty()) text += ',';
+    if (value.is_object()) text += bare_key(key, quote) + ':';
+    text += bare_text(item, quote);
+  }
+  return value.is_object() ? '{' + text + '}' : '[' + text + ']';
+}
 
 std::string call_text(const ToolDialect& dialect, std::span<const ToolCall> calls) {
   std::string text(dialect.section_open);

@@ -13,6 +13,10 @@ struct ToolCall {
   nlohmann::ordered_json arguments;  // an object
 };
 
+// A key and a value as kBareKeys has them.
+std::string bare_key(const std::string& key, std::string_view quote);
+std::string bare_text(const nlohmann::ordered_json& value, std::string_view quote);
+
 std::string call_text(const ToolDialect& dialect, std::span<const ToolCall> calls);
 
 }  // namespace octavo

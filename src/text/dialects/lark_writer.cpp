@@ -88,15 +88,15 @@ std::string LarkWriter::json(const ordered_json& schema, const ordered_json& roo
   return rule("%json " + own.dump(-1, ' ', true, ordered_json::error_handler_t::replace)) + ' ';
 }
 
-std::string LarkWriter::text_until(std::string_view pattern, std::string_view end) {
+std::string LarkWriter::text_until(std::string_view pattern, std::string_view lead,
+                                   std::string_view end) {
   for (const Token& token : tokens_) {
     // No text spells it.
     if (token.text != end) continue;
-    const std::string text =
-        pattern.empty() ? "/(?s:.*)/" : std::string(pattern);
+    const std::string text = pattern.empty() ? "/(?s:.*)/" : std::string(pattern);
     const std::string name = fmt::format("T{}", made_++);
     rules_ += fmt::format("{}: {}\n", name, text);
-    return fmt::format("{} <[{}]> ", name, token.id);
+    return fmt::format("{} {}<[{}]> ", name, literal(lead), token.id);
   }
   const std::string any_end = lark_regex("(?s:.*)" + regex_escaped(end));
   const std::string name = fmt::format("T{}", made_++);
@@ -106,7 +106,8 @@ std::string LarkWriter::text_until(std::string_view pattern, std::string_view en
     const std::string inside = lark_regex("(?s:.*)" + regex_escaped(end) + "(?s:.*)");
     const std::string text = fmt::format("T{}", made_++);
     rules_ += fmt::format("{}: ({}) & ~{}\n", text, pattern, inside);
-    rules_ += fmt::format("{}: {} {}\n", name, text, lark_string(end));
+    rules_ += fmt::format("{}: {} {}\n", name, text,
+                          lark_string(std::string(lead) + std::string(end)));
   }
   const std::string lazy = reserve();
   rules_ += fmt::format("{}[lazy]: {}\n", lazy, name);

@@ -25,9 +25,9 @@ class LarkWriter {
   std::string literal(std::string_view text) const;
   // JSON that fits `schema`, whose references point into `root`.
   std::string json(const nlohmann::ordered_json& schema, const nlohmann::ordered_json& root);
-  // Text up to and with `end`, which is not in it; `pattern` is a terminal's expression, or empty
-  // for any text.
-  std::string text_until(std::string_view pattern, std::string_view end);
+  // Text up to and with `end`, which is not in it, behind `lead`; `pattern` is a terminal's
+  // expression, or empty for any text.
+  std::string text_until(std::string_view pattern, std::string_view lead, std::string_view end);
 
   // A rule of its own; its name.
   std::string rule(std::string_view expression);

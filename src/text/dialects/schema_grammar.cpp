@@ -6,27 +6,41 @@
 
 #include "base/error.h"
 #include "text/dialects/argument_types.h"
+#include "text/dialects/call_text.h"
 
 namespace octavo {
 namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::string_view kValueEnd = "\n</parameter>";
+constexpr std::string_view kValueEnd = "</parameter>";
 constexpr int kDepth = 32;
 // They say what may not be, or of keys that have no name yet.
 constexpr const char* kNotHeldTo[] = {
     "oneOf",         "not",           "if",          "patternProperties", "propertyNames",
-    "minProperties", "maxProperties", "uniqueItems", "prefixItems",       "contains",
+    "minProperties", "maxProperties", "uniqueItems", "contains",
     "dependentRequired", "dependentSchemas", "unevaluatedProperties", "$dynamicRef"};
+
+// Formats that validators look at; others are for people.
+struct Format {
+  std::string_view name;
+  std::string_view regex;
+};
+constexpr Format kFormats[] = {
+    {"date", "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"},
+    {"time", "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"},
+    {"date-time",
+     "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"},
+    {"ipv4",
+     "((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}"
+     "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"},
+    {"uuid", "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"},
+    {"email", "[a-z0-9.]{1,32}@[a-z0-9]{1,32}[.][a-z]{2,8}"},
+};
 
 int count_of(const ordered_json& schema, const char* key, int otherwise) {
   const auto found = schema.find(key);
   return found != schema.end() && found->is_number_integer() ? found->get<int>() : otherwise;
-}
-
-bool is_bare_key(const std::string& key) {
-  return !key.empty() && key.find_first_of(":,{}[]<>|\"\n ") == std::string::npos;
 }
 
 }  // namespace
@@ -50,8 +64,7 @@ void SchemaGrammar::check_object(const Json& schema) const {
   for (const char* key : kNotHeldTo) {
     if (schema.contains(key)) refuse(fmt::format("its parameters use {}", key));
   }
-  if (schema.contains("allOf") && schema["allOf"].size() != 1)
-    refuse("its parameters use allOf");
+  if (schema.contains("allOf")) refuse("its parameters use allOf");
   const auto required = schema.find("required");
   if (required == schema.end() || !required->is_array()) return;
   for (const Json& key : *required) {
@@ -76,6 +89,14 @@ std::string SchemaGrammar::string_pattern(const Json& schema) const {
     const std::string most = high >= 0 ? std::to_string(high) : "";
     expression = lark_regex(fmt::format("(?s:.{{{},{}}})", low, most));
   }
+  const auto both = [&](const std::string& regex) {
+    if (!expression.empty()) expression += " & ";
+    expression += lark_regex(regex);
+  };
+  for (const Format& format : kFormats) {
+    if (schema.contains("format") && schema["format"] == format.name)
+      both(std::string(format.regex));
+  }
   if (!schema.contains("pattern") || !schema["pattern"].is_string()) return expression;
   std::string pattern = schema["pattern"].get<std::string>();
   const bool from_start = pattern.starts_with('^');
@@ -85,13 +106,11 @@ std::string SchemaGrammar::string_pattern(const Json& schema) const {
     refuse("a pattern has anchors in its alternatives");
   if (to_end) pattern.pop_back();
   if (from_start) pattern.erase(0, 1);
-  const std::string regex = fmt::format("{}(?:{}){}", from_start ? "" : "(?s:.*)", pattern,
-                                        to_end ? "" : "(?s:.*)");
-  return (expression.empty() ? "" : expression + " & ") + lark_regex(regex);
+  both(fmt::format("{}(?:{}){}", from_start ? "" : "(?s:.*)", pattern, to_end ? "" : "(?s:.*)"));
+  return expression;
 }
 
-// A string as it is, up to and with `end`.
-std::string SchemaGrammar::raw_string(const Json& schema, std::string_view end, int depth) {
+std::string SchemaGrammar::raw_string(const Json& schema, TextEnd end, int depth) {
   if (depth > kDepth) refuse("its parameters refer to themselves");
   const Json& own = resolved(schema);
   std::vector<std::string> options;
@@ -100,15 +119,15 @@ std::string SchemaGrammar::raw_string(const Json& schema, std::string_view end, 
     for (const Json& value : values) {
       if (!value.is_string()) continue;
       const auto& text = value.get_ref<const std::string&>();
-      if (text.find(end) == std::string::npos)
-        options.push_back(writer_.literal(text + std::string(end)));
+      if (text.find(end.marker) == std::string::npos)
+        options.push_back(writer_.literal(fmt::format("{}{}{}", text, end.lead, end.marker)));
     }
     if (options.empty()) refuse("it has an enum that cannot be written");
   } else if (own.contains("anyOf")) {
     for (const Json& option : own["anyOf"]) options.push_back(raw_string(option, end, depth + 1));
   } else {
     check_object(own);
-    options.push_back(writer_.text_until(string_pattern(own), end));
+    options.push_back(writer_.text_until(string_pattern(own), end.lead, end.marker));
   }
   std::string all;
   for (const std::string& option : options) all += (all.empty() ? "" : "| ") + option;
@@ -119,8 +138,8 @@ std::string SchemaGrammar::xml_value(const Json& schema) {
   // Of those that may be a string and something else, strings are written as JSON: the reader tells
   // them apart by their quotes.
   if (type_of(schema, root_) != ValueType::kString)
-    return writer_.json(schema, root_) + writer_.literal(kValueEnd);
-  return raw_string(schema, kValueEnd, 0);
+    return writer_.json(schema, root_) + writer_.literal("\n</parameter>");
+  return raw_string(schema, {.lead = "\n", .marker = kValueEnd}, 0);
 }
 
 std::string SchemaGrammar::xml_parameters() {
@@ -139,15 +158,6 @@ std::string SchemaGrammar::xml_parameters() {
   return expression + writer_.literal("\n</function>");
 }
 
-std::string SchemaGrammar::bare_constant(const Json& value, std::string_view quote) const {
-  if (value.is_string()) {
-    const std::string marks(quote);
-    return writer_.literal(marks + value.get<std::string>() + marks);
-  }
-  if (value.is_structured()) refuse("it has a constant that is no word or number");
-  return writer_.literal(value.dump());
-}
-
 std::string SchemaGrammar::bare_reference(const Json& reference, std::string_view quote) {
   const Json* target = find_reference(root_, reference);
   if (target == nullptr) refuse("a $ref of its parameters points nowhere");
@@ -159,9 +169,23 @@ std::string SchemaGrammar::bare_reference(const Json& reference, std::string_vie
   return rule + ' ';
 }
 
+// Schemas that all hold, where no keyword stands in two of them.
+nlohmann::ordered_json SchemaGrammar::joined(const Json& schema) const {
+  Json all = schema;
+  all.erase("allOf");
+  for (const Json& part : schema["allOf"]) {
+    for (const auto& [key, value] : resolved(part).items()) {
+      if (all.contains(key) && all[key] != value) refuse("its parameters use allOf");
+      all[key] = value;
+    }
+  }
+  return all;
+}
+
 std::string SchemaGrammar::bare_list(const Json& schema, std::string_view quote) {
   const int low = count_of(schema, "minItems", 0);
   const int high = count_of(schema, "maxItems", -1);
+  if (schema.contains("prefixItems")) return bare_tuple(schema, quote);
   if (high == 0) return writer_.literal("[]");
   const std::string item =
       writer_.rule(bare_value(schema.contains("items") ? schema["items"] : Json::object(), quote));
@@ -171,15 +195,31 @@ std::string SchemaGrammar::bare_list(const Json& schema, std::string_view quote)
   return low > 0 ? filled + ' ' : fmt::format("( {} | \"[]\" ) ", filled);
 }
 
+// As long as it must be.
+std::string SchemaGrammar::bare_tuple(const Json& schema, std::string_view quote) {
+  const Json& items = schema["prefixItems"];
+  const int low = count_of(schema, "minItems", 0);
+  if (!items.is_array() || low > static_cast<int>(items.size()))
+    refuse("it has a list that is longer than its prefixItems");
+  std::string expression = "\"[\" ";
+  for (int i = 0; i < low; ++i) {
+    if (i > 0) expression += "\",\" ";
+    expression += bare_value(items[static_cast<size_t>(i)], quote);
+  }
+  return expression + "\"]\" ";
+}
+
 // Members in their order; those that need not be there may be left out, and with them their comma.
 std::string SchemaGrammar::bare_members(const Json& schema, std::string_view quote) {
   check_object(schema);
   std::vector<std::pair<std::string, bool>> members;  // rule, required
   if (schema.contains("properties") && schema["properties"].is_object()) {
     for (const auto& [key, value] : schema["properties"].items()) {
-      if (!is_bare_key(key)) refuse(fmt::format("the key `{}` cannot be written", key));
-      members.emplace_back(writer_.rule(writer_.literal(key + ":") + bare_value(value, quote)),
-                           is_required(schema, key));
+      if (key.find(quote) != std::string::npos)
+        refuse(fmt::format("the key `{}` cannot be written", key));
+      members.emplace_back(
+          writer_.rule(writer_.literal(bare_key(key, quote) + ":") + bare_value(value, quote)),
+          is_required(schema, key));
     }
   }
   std::string first;   // what may come from a member on, when none has come yet
@@ -202,7 +242,7 @@ std::string SchemaGrammar::bare_members(const Json& schema, std::string_view quo
 std::string SchemaGrammar::bare_of_type(const std::string& type, const Json& schema,
                                         std::string_view quote) {
   if (type == "string")
-    return writer_.literal(quote) + raw_string(schema, quote, 0);
+    return writer_.literal(quote) + raw_string(schema, {.lead = {}, .marker = quote}, 0);
   if (type == "object") return bare_members(schema, quote);
   if (type == "array") {
     check_object(schema);
@@ -216,13 +256,12 @@ std::string SchemaGrammar::bare_of_type(const std::string& type, const Json& sch
 std::string SchemaGrammar::bare_value(const Json& schema, std::string_view quote) {
   if (!schema.is_object()) return bare_value(Json{{"type", "string"}}, quote);
   if (schema.contains("$ref")) return bare_reference(schema["$ref"], quote);
-  if (schema.contains("allOf") && schema["allOf"].size() == 1)
-    return bare_value(schema["allOf"][0], quote);
+  if (schema.contains("allOf")) return bare_value(joined(schema), quote);
   std::vector<std::string> options;
   if (schema.contains("const")) {
-    options.push_back(bare_constant(schema["const"], quote));
+    options.push_back(writer_.literal(bare_text(schema["const"], quote)));
   } else if (schema.contains("enum")) {
-    for (const Json& value : schema["enum"]) options.push_back(bare_constant(value, quote));
+    for (const Json& value : schema["enum"]) options.push_back(writer_.literal(bare_text(value, quote)));
   } else if (schema.contains("anyOf")) {
     for (const Json& option : schema["anyOf"]) options.push_back(bare_value(option, quote));
   } else if (!schema.contains("type")) {

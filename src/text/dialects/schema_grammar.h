@@ -27,16 +27,22 @@ class SchemaGrammar {
   using Json = nlohmann::ordered_json;
 
   std::string xml_value(const Json& schema);
-  std::string raw_string(const Json& schema, std::string_view end, int depth);
+  // A string's text up to and with the marker that ends it, behind `lead`.
+  struct TextEnd {
+    std::string_view lead;
+    std::string_view marker;
+  };
+  std::string raw_string(const Json& schema, TextEnd end, int depth);
   std::string bare_value(const Json& schema, std::string_view quote);
   std::string bare_of_type(const std::string& type, const Json& schema, std::string_view quote);
   std::string bare_members(const Json& schema, std::string_view quote);
   std::string bare_list(const Json& schema, std::string_view quote);
-  std::string bare_constant(const Json& value, std::string_view quote) const;
+  std::string bare_tuple(const Json& schema, std::string_view quote);
   std::string bare_reference(const Json& reference, std::string_view quote);
   std::string string_pattern(const Json& schema) const;
   const Json& resolved(const Json& schema) const;
   bool is_required(const Json& schema, const std::string& key) const;
+  Json joined(const Json& schema) const;
   void check_object(const Json& schema) const;
   [[noreturn]] void refuse(const std::string& why) const;
 

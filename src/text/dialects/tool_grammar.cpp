@@ -68,7 +68,7 @@ std::string call(const ToolDialect& dialect, const Tool& tool, LarkWriter& write
 // A message of reasoning, and the beginning of the next.
 std::string analysis(LarkWriter& writer) {
   return writer.rule(writer.literal(kHarmonyReasoning.open) +
-                     writer.text_until("", kHarmonyReasoning.close) +
+                     writer.text_until("", "", kHarmonyReasoning.close) +
                      writer.literal(kHarmony.between));
 }
 

@@ -1,0 +1,108 @@
+"""Tools and reasoning on the real model, by OpenAI's client. SmolLM2's own template knows no tools, so any dialect can be
+asked of it. OCTAVO_TOOL_SCHEMAS sets how many random tools each dialect is asked for (200 for the full run)."""
+
+import json
+import os
+
+import openai
+import pytest
+import running_server
+import tool_schemas
+
+COUNT = int(os.environ.get("OCTAVO_TOOL_SCHEMAS", "6"))
+DIALECTS = ["hermes", "qwen3_coder", "llama3_json", "openai", "deepseek_v3", "deepseek_v31", "mistral", "gemma4",
+            "functiongemma"]
+WEATHER = {"type": "function", "function": {
+    "name": "get_weather", "description": "The weather in a city",
+    "parameters": {"type": "object", "additionalProperties": False, "required": ["city", "days"], "properties": {
+        "city": {"type": "string", "maxLength": 12}, "days": {"type": "integer", "minimum": 1, "maximum": 9}}}}}
+TIME = {"type": "function", "function": {"name": "get_time", "parameters": {
+    "type": "object", "additionalProperties": False, "properties": {}}}}
+ASK = [{"role": "user", "content": "What is the weather in Rome?"}]
+
+
+@pytest.fixture(scope="module")
+def server(octavo, smollm2_gguf):
+    with running_server.running(octavo, smollm2_gguf, "--max-model-len", 4096) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def chat(server):
+    return asker(server)
+
+
+def asker(server):
+    client = openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0)
+    name = client.models.list().data[0].id
+
+    def ask(messages=ASK, **fields):
+        return client.chat.completions.create(
+            model=name, messages=messages, **{"temperature": 1, "seed": 3, "tools": [WEATHER, TIME]} | fields)
+
+    return ask
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_random_tools_are_called_as_their_schemas_say(octavo, smollm2_gguf, dialect):
+    flags = ("--tool-call-parser", dialect, "--max-model-len", 8192, "--max-num-seqs", 32)
+    with running_server.running(octavo, smollm2_gguf, *flags) as running:
+        figures = tool_schemas.run(running.url, COUNT, seed=5)
+    assert figures["wrong"] == []
+    assert figures["valid"] >= COUNT // 2
+
+
+def test_the_start_says_which_dialect_was_chosen(server):
+    assert any("hermes (by a system message" in line for line in server.lines)
+
+
+def test_a_named_tool_is_called(chat):
+    choice = {"type": "function", "function": {"name": "get_weather"}}
+    answer = chat(tool_choice=choice).choices[0]
+    assert answer.finish_reason == "tool_calls"
+    assert answer.message.content is None
+    (call,) = answer.message.tool_calls
+    assert call.function.name == "get_weather" and call.id.startswith("call_")
+    assert 1 <= json.loads(call.function.arguments)["days"] <= 9
+
+
+def test_a_stream_says_the_same(chat):
+    fields = {"tool_choice": "required", "extra_body": {"request_id": "the same"}}
+    whole = chat(**fields).choices[0].message.tool_calls
+    calls = {}
+    pieces = 0
+    for chunk in chat(stream=True, **fields):
+        for part in chunk.choices[0].delta.tool_calls or []:
+            call = calls.setdefault(part.index, {"id": "", "name": "", "arguments": ""})
+            call["id"] += part.id or ""
+            call["name"] += part.function.name or ""
+            call["arguments"] += part.function.arguments or ""
+            pieces += 1
+    assert [(call.id, call.function.name, call.function.arguments) for call in whole] == [
+        (call["id"], call["name"], call["arguments"]) for call in calls.values()]
+    assert pieces > 2 * len(calls)  # arguments come as they are written
+
+
+def test_results_go_back_and_the_model_goes_on(chat):
+    called = chat(tool_choice="required").choices[0].message
+    messages = ASK + [called.model_dump(exclude_none=True)]
+    messages += [{"role": "tool", "tool_call_id": call.id, "content": "Sunny"} for call in called.tool_calls]
+    answer = chat(messages, tool_choice="none", max_tokens=16).choices[0]
+    assert answer.message.tool_calls is None and answer.message.content
+
+
+def test_free_answers_have_their_text_as_before(chat):
+    plain = chat(tools=openai.NOT_GIVEN, max_tokens=20, temperature=0)
+    assert plain.choices[0].message.content and plain.choices[0].finish_reason in ("stop", "length")
+
+
+def test_thinking_ends_at_its_budget(octavo, smollm2_gguf):
+    flags = ("--reasoning-parser", "deepseek_r1", "--max-model-len", 1024)
+    with running_server.running(octavo, smollm2_gguf, *flags) as running:
+        ask = asker(running)
+        budget = {"extra_body": {"thinking_token_budget": 10}}
+        answer = ask(tools=openai.NOT_GIVEN, max_tokens=60, **budget).choices[0].message
+        assert answer.reasoning and answer.content
+        forced = ask(tool_choice="required", **budget).choices[0].message
+        assert forced.reasoning and forced.tool_calls and forced.content is None
+        json.loads(forced.tool_calls[0].function.arguments)

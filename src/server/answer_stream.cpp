@@ -118,6 +118,7 @@ std::optional<AnswerEvent> AnswerStream::event_of(size_t prompt, Update update) 
         static_cast<double>(job_.prompts[prompt].tokens.size()));
   }
   usage_.completion_tokens += static_cast<int>(delta.tokens);
+  usage_.reasoning_tokens += static_cast<int>(delta.reasoning_tokens);
   update.tokens.resize(delta.tokens);
   if (update.logprobs.size() > delta.tokens) update.logprobs.resize(delta.tokens);
   if (delta.finish) {

@@ -121,6 +121,7 @@ std::optional<AnswerEvent> AnswerStream::event_of(size_t prompt, Update update) 
   }
   if (update.cache && prompt == 0) cache_report_ = std::move(update.cache);
   usage_.completion_tokens += static_cast<int>(delta.tokens);
+  usage_.reasoning_tokens += static_cast<int>(delta.reasoning_tokens);
   update.tokens.resize(delta.tokens);
   if (update.logprobs.size() > delta.tokens) update.logprobs.resize(delta.tokens);
   if (delta.finish) {

@@ -38,6 +38,7 @@ struct AnswerEvent {
 struct Usage {
   int prompt_tokens = 0;
   int completion_tokens = 0;
+  int reasoning_tokens = 0;  // of these
   int cached_tokens = 0;
 };
 

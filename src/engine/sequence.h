@@ -111,8 +111,6 @@ class Sequence {
 
  private:
   std::shared_ptr<const TokenMask> next_mask();
-  // Tokens whose rows need not run, if they are cached.
-  int reuse_limit() const;
   void ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows);
   void ask_hidden(BatchBuilder& batch, int first_row, int rows);
 

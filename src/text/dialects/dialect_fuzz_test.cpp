@@ -200,7 +200,9 @@ TEST_P(DialectFuzz, NothingIsLost) {
     std::string written = call_text(*GetParam().tools, std::vector<ToolCall>{one});
     const size_t name = written.find(one.name);
     written.resize(static_cast<size_t>(below(static_cast<int>(name + one.name.size()))));
-    const std::string text = (below(2) == 0 ? "c" + words(false) : "") + written;
+    std::string text;
+    if (below(2) == 0) text.append("c").append(words(false));
+    text += written;
     const std::string more = below(2) == 0 ? "" : " \xC3\xA9 x";
     std::string got;
     for (const AnswerPart& part : cut(options, text + more)) {

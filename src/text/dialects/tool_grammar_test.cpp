@@ -98,8 +98,9 @@ TEST_P(ToolGrammar, WhatItMakesAreCalls) {
       if (part.kind != PartKind::kToolArguments) continue;
       const ordered_json arguments = ordered_json::parse(part.text, nullptr, false);
       ASSERT_TRUE(arguments.is_object()) << text;
-      if (arguments.contains("zone"))
+      if (arguments.contains("zone")) {
         ASSERT_EQ(arguments["zone"].get<std::string>().size(), 3u) << text;
+      }
       if (arguments.contains("days")) {
         ASSERT_TRUE(arguments["days"].is_number_integer()) << text;
         ASSERT_LE(arguments["city"].get<std::string>().size(), 6u) << text;

@@ -1,9 +1,9 @@
 /* octavo_rust.h - tokenizers, grammars, chat templates and SHA-256 from Rust, as C functions.
  *
  * Every function returns a status; outputs are written only on OCTAVO_OK. A handle is immutable and
- * may be used from many threads at once, but for a matcher. Text is UTF-8 with a size, may hold NUL and has no
- * terminator. What is owned by the caller is given back with the matching free function, once.
- * `error` may be null; when the status is not OCTAVO_OK it receives owned text. */
+ * may be used from many threads at once, but for a matcher. Text is UTF-8 with a size, may hold NUL
+ * and has no terminator. What is owned by the caller is given back with the matching free function,
+ * once. `error` may be null; when the status is not OCTAVO_OK it receives owned text. */
 #pragma once
 
 #include <stdbool.h>

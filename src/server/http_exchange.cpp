@@ -68,7 +68,8 @@ void HttpExchange::prepare_head(HttpResponse& response) {
   const std::string origin = allowed_origin(context_.options.cors, request_.header("Origin"));
   if (origin.empty()) return;
   response.headers.emplace_back("Access-Control-Allow-Origin", origin);
-  response.headers.emplace_back("Access-Control-Expose-Headers", "X-Request-Id, x-octavo-ignored, x-octavo-cache");
+  response.headers.emplace_back("Access-Control-Expose-Headers",
+                                "X-Request-Id, x-octavo-ignored, x-octavo-cache");
   if (origin != "*") response.headers.emplace_back("Vary", "Origin");
 }
 

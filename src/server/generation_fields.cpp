@@ -88,7 +88,10 @@ FieldTable<Call> sampling_fields() {
           [](const Json& v, Call& c) { c.temperature = to_number(v, "temperature", 0, 100); }),
       used<Call>("top_p", {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}},
                  "Keep the likeliest tokens that together reach this probability",
-                 [](const Json& v, Call& c) { c.top_p = to_number(v, "top_p", 0, 1); }),
+                 [](const Json& v, Call& c) {
+                   c.top_p = to_number(v, "top_p", 0, 1);
+                   if (*c.top_p == 0) refuse("top_p", "must be above 0 and at most 1");
+                 }),
       used<Call>("top_k", integer_schema(-1, kMaxInt),
                  "Keep this many of the likeliest tokens; 0 and -1 keep all",
                  [](const Json& v, Call& c) { c.top_k = to_int(v, "top_k", -1, kMaxInt); }),

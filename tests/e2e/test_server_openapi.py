@@ -82,7 +82,7 @@ BESIDE = {"stream_options": {"stream": True}, "top_logprobs": {"logprobs": True}
 @pytest.fixture(scope="module")
 def servers(octavo, make_model):
     """One that generates, and one that embeds."""
-    flags = ("--max-model-len", 256, "--served-model-name", "tiny")
+    flags = ("--max-model-len", 512, "--served-model-name", "tiny")
     embeds = ("--runner", "pooling", "--hf-overrides", '{"is_matryoshka": true}')
     model = make_model("llama")
     with running_server.running(octavo, model, *flags) as generating, \
@@ -146,7 +146,10 @@ def test_everything_documented_at_once_is_taken(path, ask):
     body = VALID[path] | {"stream_options": None} if "stream_options" in VALID[path] else dict(VALID[path])
     if path == "/tokenize":
         del body["prompt"]
-    assert ask(path, body)[0] == 200
+    if path == "/v1/chat/completions":
+        body["tool_choice"] = "none"  # a regex and calls exclude each other
+    status, _, answer = ask(path, body)
+    assert status == 200, answer
 
 
 HARMFUL = {

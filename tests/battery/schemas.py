@@ -8,6 +8,7 @@ one that is cut off counts as wrong. Half of the answers are streamed. Prints on
 leaves with 1 when there is one."""
 
 import argparse
+import decimal
 import http.client
 import json
 import random
@@ -124,6 +125,11 @@ def read(answer: http.client.HTTPResponse, stream: bool) -> tuple[str, str]:
     return text, reason
 
 
+def exact(text: str):
+    """JSON with fractions as decimals: 6.02e23 is 602000000000000000000000, which rounding to a float would hide."""
+    return json.loads(text, parse_float=decimal.Decimal)
+
+
 def fault(url: str, number: int, schema: dict) -> tuple[str, int]:
     """What is wrong with the answer, if anything, and its length."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=600)
@@ -134,7 +140,8 @@ def fault(url: str, number: int, schema: dict) -> tuple[str, int]:
         text, reason = read(connection.getresponse(), request["stream"])
         if reason != "stop":
             return f"it ended with {reason}: {text!r}", len(text)
-        jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker()).validate(json.loads(text))
+        validator = jsonschema.Draft202012Validator(exact(json.dumps(schema)), format_checker=jsonschema.FormatChecker())
+        validator.validate(exact(text))
     except (ValueError, jsonschema.ValidationError) as error:
         return f"{error}: {text!r}", len(text)
     finally:

@@ -100,8 +100,8 @@ server::ServedModel make_served_model(Llm& llm, const ServeFlags& flags,
   const std::vector<TokenId> stop_tokens(model.stop_token_ids.begin(), model.stop_token_ids.end());
   return {.engine = llm.engine(),
           .text = llm.text(),
-          .grammars = std::make_shared<GrammarCompiler>(
-              llm.text().tokenizer, model.plan.vocab, stop_tokens),
+          .grammars = std::make_shared<GrammarCompiler>(llm.text().tokenizer, model.plan.vocab,
+                                                        stop_tokens),
           .dialect = choose_chat_dialect(llm.text(), stop_tokens, flags.dialect),
           .names = names_of(flags),
           .root = flags.model.model,

@@ -19,8 +19,8 @@ const Table* choose(const std::string& name, const char* flag, const Table* dete
   if (name == "none") return nullptr;
   const Table* table = find(name);
   if (table == nullptr)
-    throw SetupError(fmt::format("{} {}: is not one of auto, none, {}", flag, name,
-                                 fmt::join(names(), ", ")));
+    throw SetupError(
+        fmt::format("{} {}: is not one of auto, none, {}", flag, name, fmt::join(names(), ", ")));
   return table;
 }
 

@@ -15,7 +15,7 @@ namespace octavo {
 struct ChatDialectOptions {
   std::string tool_call_parser = "auto";  // or "none", or a dialect's name
   std::string reasoning_parser = "auto";
-  std::optional<bool> thinking = {};       // unless a request says otherwise
+  std::optional<bool> thinking = {};        // unless a request says otherwise
   std::optional<int> thinking_budget = {};  // tokens of reasoning, likewise
 };
 

@@ -78,8 +78,8 @@ class ReasoningState : public ConstraintState {
   enum class Phase : uint8_t { kBefore, kThinking, kClosing, kBehind };
   struct Place {
     Phase phase;
-    int used = 0;        // tokens of reasoning
-    size_t closed = 0;   // tokens of the forced marker
+    int used = 0;       // tokens of reasoning
+    size_t closed = 0;  // tokens of the forced marker
     int inner_tokens = 0;
     std::string tail = {};  // the last text, shorter than the marker
   };

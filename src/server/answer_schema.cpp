@@ -21,16 +21,16 @@ Json usage_schema() {
 }
 
 Json choice_schema(const char* content, Json content_schema) {
-  return {
-      {"type", "object"},
-      {"properties",
-       {{"index", typed("integer")},
-        {content, std::move(content_schema)},
-        {"logprobs", {{"type", {"object", "null"}}}},
-        {"finish_reason",
-         {{"type", {"string", "null"}}, {"enum", {"stop", "length", "tool_calls", "abort", "error", nullptr}}}},
-        {"stop_reason", {{"type", {"string", "integer", "null"}}}}}},
-      {"required", {"index", content, "finish_reason"}}};
+  return {{"type", "object"},
+          {"properties",
+           {{"index", typed("integer")},
+            {content, std::move(content_schema)},
+            {"logprobs", {{"type", {"object", "null"}}}},
+            {"finish_reason",
+             {{"type", {"string", "null"}},
+              {"enum", {"stop", "length", "tool_calls", "abort", "error", nullptr}}}},
+            {"stop_reason", {{"type", {"string", "integer", "null"}}}}}},
+          {"required", {"index", content, "finish_reason"}}};
 }
 
 Json answer_schema(Json choice) {

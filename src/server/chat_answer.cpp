@@ -59,9 +59,8 @@ std::shared_ptr<const Constraint> form_or_calls(const StructuredOutput& form,
   if (!is_plain_json(source))
     refuse(form.field, "this form does not go together with tools; use tool_choice none");
   ToolGrammarOptions options = grammar_options(tools, model);
-  options.content = source.kind == GrammarSource::Kind::kJsonObject
-                        ? Json{{"type", "object"}}
-                        : Json::parse(source.text);
+  options.content = source.kind == GrammarSource::Kind::kJsonObject ? Json{{"type", "object"}}
+                                                                    : Json::parse(source.text);
   const std::string grammar =
       tool_grammar(*model.dialect.dialect.tools,
                    tools.active() ? tools.functions : std::vector<Tool>(), options);
@@ -71,8 +70,7 @@ std::shared_ptr<const Constraint> form_or_calls(const StructuredOutput& form,
 // Grammars begin behind the reasoning.
 std::shared_ptr<const Constraint> behind_reasoning(std::shared_ptr<const Constraint> inner,
                                                    std::optional<int> budget,
-                                                   const ServedModel& model,
-                                                   ReasoningStart start) {
+                                                   const ServedModel& model, ReasoningStart start) {
   const ReasoningDialect* reasoning = model.dialect.dialect.reasoning;
   if (start == ReasoningStart::kNone || (!inner && !budget)) return inner;
   const std::string_view opening =
@@ -82,14 +80,13 @@ std::shared_ptr<const Constraint> behind_reasoning(std::shared_ptr<const Constra
     if (!budget) return inner;
     refuse("thinking_token_budget", "this model's vocabulary has no token that begins reasoning");
   }
-  return reasoning_constraint(model.text.tokenizer,
-                              {.inside = start == ReasoningStart::kInside,
-                               .open = open,
-                               .close = std::string(reasoning->close),
-                               .budget = budget,
-                               .vocab = model.vocab,
-                               .stop_tokens = model.dialect.stop_tokens,
-                               .inner = std::move(inner)});
+  return reasoning_constraint(model.text.tokenizer, {.inside = start == ReasoningStart::kInside,
+                                                     .open = open,
+                                                     .close = std::string(reasoning->close),
+                                                     .budget = budget,
+                                                     .vocab = model.vocab,
+                                                     .stop_tokens = model.dialect.stop_tokens,
+                                                     .inner = std::move(inner)});
 }
 
 }  // namespace

@@ -117,8 +117,7 @@ const FieldTable<ChatCall>& chat_fields() {
   static const FieldTable<Call> table = [] {
     FieldTable<Call> own;
     add_fields(own, chat_prompt_fields(), [](Call& call) -> ChatPromptCall& { return call.chat; });
-    for (const auto& part : {logprob_fields(), refused_chat_fields(),
-                             hints<Call>({"prediction"})})
+    for (const auto& part : {logprob_fields(), refused_chat_fields(), hints<Call>({"prediction"})})
       own.insert(own.end(), part.begin(), part.end());
     return with_generation_fields(std::move(own));
   }();

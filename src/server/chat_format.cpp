@@ -110,8 +110,7 @@ void ChatFormat::append_event(std::string& out, const AnswerEvent& event, const 
   if (event.parts.empty() && !event.finish && event.logprobs.empty() && !job_.return_token_ids)
     return;
   for (size_t i = 0; i < std::max<size_t>(event.parts.size(), 1); ++i) {
-    const std::string delta =
-        event.parts.empty() ? R"("content":"")" : delta_of(event.parts[i]);
+    const std::string delta = event.parts.empty() ? R"("content":"")" : delta_of(event.parts[i]);
     choice.clear();
     append_choice(choice, event, delta, i + 1 >= event.parts.size());
     envelope_.append_chunk(out, choice, usage);

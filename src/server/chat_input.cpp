@@ -124,15 +124,14 @@ Json messages_schema() {
                           {"reasoning_content", thought}}},
                         {"required", {"role", "content"}}};
   // What the assistant said may have been tool calls alone.
-  const Json silent = {
-      {"type", "object"},
-      {"properties",
-       {{"role", {{"type", "string"}, {"enum", {"assistant"}}}},
-        {"content", {{"type", "null"}}},
-        {"tool_calls", calls},
-        {"reasoning", thought},
-        {"reasoning_content", thought}}},
-      {"required", Json::array({"role"})}};
+  const Json silent = {{"type", "object"},
+                       {"properties",
+                        {{"role", {{"type", "string"}, {"enum", {"assistant"}}}},
+                         {"content", {{"type", "null"}}},
+                         {"tool_calls", calls},
+                         {"reasoning", thought},
+                         {"reasoning_content", thought}}},
+                       {"required", Json::array({"role"})}};
   const Json any = {{"anyOf", {message, silent}}};
   return {{"type", "array"}, {"items", any}, {"minItems", 1}, {"maxItems", kMaxMessages}};
 }

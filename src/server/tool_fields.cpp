@@ -22,7 +22,8 @@ void check_name(const std::string& name, const std::string& field) {
 
 Tool read_function(const Json& function, const std::string& field) {
   if (!function.is_object()) refuse(field, "must be an object with a name");
-  Tool tool{.name = to_string(function.value("name", Json()), field + ".name", kMaxCallName)};
+  Tool tool{.name = to_string(function.value("name", Json()), field + ".name", kMaxCallName),
+            .parameters = nullptr};
   check_name(tool.name, field + ".name");
   const auto given = [&](const char* key) {
     return function.contains(key) && !function.at(key).is_null();
@@ -96,34 +97,32 @@ void read_choice(const Json& value, Call& call) {
 }
 
 Json tools_schema() {
-  const Json function = {{"type", "object"},
-                         {"properties",
-                          {{"name",
-                            {{"type", "string"},
-                             {"pattern", "^[a-zA-Z0-9_.:/-]+$"},
-                             {"maxLength", kMaxCallName}}},
-                           {"description", string_schema(kMaxDescriptionBytes)},
-                           {"parameters", {{"type", "object"}}},
-                           {"strict", boolean_schema()}}},
-                         {"required", Json::array({"name"})}};
-  const Json tool = {{"type", "object"},
-                     {"properties",
-                      {{"type", {{"type", "string"}, {"enum", {"function"}}}},
-                       {"function", function}}},
-                     {"required", {"type", "function"}}};
+  const Json function = {
+      {"type", "object"},
+      {"properties",
+       {{"name",
+         {{"type", "string"}, {"pattern", "^[a-zA-Z0-9_.:/-]+$"}, {"maxLength", kMaxCallName}}},
+        {"description", string_schema(kMaxDescriptionBytes)},
+        {"parameters", {{"type", "object"}}},
+        {"strict", boolean_schema()}}},
+      {"required", Json::array({"name"})}};
+  const Json tool = {
+      {"type", "object"},
+      {"properties",
+       {{"type", {{"type", "string"}, {"enum", {"function"}}}}, {"function", function}}},
+      {"required", {"type", "function"}}};
   return {{"type", "array"}, {"items", tool}, {"maxItems", kMaxTools}};
 }
 
 Json choice_schema() {
-  const Json named = {
-      {"type", "object"},
-      {"properties",
-       {{"type", {{"type", "string"}, {"enum", {"function"}}}},
-        {"function",
-         {{"type", "object"},
-          {"properties", {{"name", string_schema(kMaxCallName)}}},
-          {"required", Json::array({"name"})}}}}},
-      {"required", {"type", "function"}}};
+  const Json named = {{"type", "object"},
+                      {"properties",
+                       {{"type", {{"type", "string"}, {"enum", {"function"}}}},
+                        {"function",
+                         {{"type", "object"},
+                          {"properties", {{"name", string_schema(kMaxCallName)}}},
+                          {"required", Json::array({"name"})}}}}},
+                      {"required", {"type", "function"}}};
   return {{"anyOf", {{{"type", "string"}, {"enum", {"auto", "none", "required"}}}, named}}};
 }
 

@@ -12,10 +12,10 @@ namespace octavo::server {
 enum class ToolChoice : uint8_t { kAuto, kNone, kRequired, kNamed };
 
 struct ToolCallFields {
-  Json tools = nullptr;               // the functions, as they were sent; null: none
-  std::vector<Tool> functions = {};   // the same, read
+  Json tools = nullptr;              // the functions, as they were sent; null: none
+  std::vector<Tool> functions = {};  // the same, read
   ToolChoice choice = ToolChoice::kAuto;
-  std::string named = {};             // with kNamed
+  std::string named = {};  // with kNamed
   bool parallel = true;
   IgnoredFields ignored = {};  // kinds of tool that nobody here can call
 

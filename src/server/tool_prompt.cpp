@@ -99,8 +99,8 @@ Json with_tools_as_text(const Json& messages, const Json& tools, const ToolDiale
     Json copy = message;
     if (message["role"] == "tool") {
       copy = {{"role", "user"},
-              {"content", "<tool_response>\n" + message["content"].get<std::string>() +
-                              "\n</tool_response>"}};
+              {"content",
+               "<tool_response>\n" + message["content"].get<std::string>() + "\n</tool_response>"}};
     } else if (message.contains("tool_calls")) {
       copy["content"] = calls_as_text(message, dialect);
       copy.erase("tool_calls");

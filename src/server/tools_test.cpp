@@ -91,8 +91,9 @@ TEST_F(ToolsTest, FieldsAreChecked) {
   EXPECT_EQ(refused(R"("tools": [{"type": "function"}])"), "400 tools[0].function");
   EXPECT_EQ(refused(R"("tools": [{"type": "function", "function": {"name": "a b"}}])"),
             "400 tools[0].function.name");
-  EXPECT_EQ(refused(R"("tools": [{"type": "function", "function": {"name": "a", "parameters": 1}}])"),
-            "400 tools[0].function.parameters");
+  EXPECT_EQ(
+      refused(R"("tools": [{"type": "function", "function": {"name": "a", "parameters": 1}}])"),
+      "400 tools[0].function.parameters");
   EXPECT_EQ(refused(fmt::format(R"("tools": [{0}, {0}])", kTool)), "400 tools[1].function.name");
   EXPECT_EQ(refused(tools + R"(, "tool_choice": "any")"), "400 tool_choice");
   EXPECT_EQ(refused(tools + R"(, "tool_choice": {"type": "function", "function": {"name": "g"}})"),
@@ -123,9 +124,9 @@ TEST_F(ToolsTest, ForcedCallsAreAGrammar) {
       ASSERT_TRUE(state->accept(c)) << c;
     EXPECT_FALSE(state->accept('x'));
   }
-  EXPECT_EQ(prepare(tools + "\"required\", \"parallel_tool_calls\": false")
-                .text.chat->parser.max_calls,
-            1);
+  EXPECT_EQ(
+      prepare(tools + "\"required\", \"parallel_tool_calls\": false").text.chat->parser.max_calls,
+      1);
 }
 
 TEST_F(ToolsTest, AFormDoesNotKeepToolsFromBeingCalled) {
@@ -152,7 +153,8 @@ TEST_F(ToolsTest, AGrammarBeginsBehindTheReasoning) {
 }
 
 TEST_F(ToolsTest, ThinkingIsTheRequestsThenTheServers) {
-  use_template("{% for m in messages %}{{ m.content }}{% endfor %} {{ enable_thinking }}{#</think>#}");
+  use_template(
+      "{% for m in messages %}{{ m.content }}{% endfor %} {{ enable_thinking }}{#</think>#}");
   model_->dialect.thinking = false;
   EXPECT_EQ(prompt_of(prepare("")), "a false");
   EXPECT_EQ(prompt_of(prepare(R"("chat_template_kwargs": {"enable_thinking": true})")), "a true");
@@ -197,9 +199,10 @@ TEST_F(ToolFormatTest, AWholeAnswerHasReasoningAndCalls) {
   const Json whole = Json::parse(ChatFormat(*model_, job_).whole({event_}, {}));
   const Json& choice = whole["choices"][0];
   EXPECT_EQ(choice["finish_reason"], "tool_calls");
-  EXPECT_EQ(choice["message"].dump(),
-            R"({"role":"assistant","content":null,"refusal":null,"reasoning":"hm","tool_calls":)"
-            R"([{"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]})");
+  EXPECT_EQ(
+      choice["message"].dump(),
+      R"({"role":"assistant","content":null,"refusal":null,"reasoning":"hm","tool_calls":)"
+      R"([{"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]})");
 }
 
 TEST_F(ToolFormatTest, AStreamHasAChunkForEachPart) {

@@ -1,5 +1,5 @@
-// answer_parser.h - what a model writes, told apart as it comes: content, reasoning, tool calls. One
-// per answer, one thread at a time.
+// answer_parser.h - what a model writes, told apart as it comes: content, reasoning, tool calls.
+// One per answer, one thread at a time.
 #pragma once
 
 #include <optional>
@@ -94,10 +94,10 @@ class AnswerParser : private CallSink {
   size_t at_ = 0;
 
   State state_ = State::kText;
-  bool reasoning_ = false;      // text is reasoning
-  bool reasoned_ = false;       // there was reasoning
+  bool reasoning_ = false;       // text is reasoning
+  bool reasoned_ = false;        // there was reasoning
   bool said_something_ = false;  // in this stretch of text
-  bool behind_call_ = false;    // nothing but space since a call
+  bool behind_call_ = false;     // nothing but space since a call
   bool in_list_ = false;
   bool drop_space_ = false;  // behind a marker
   std::string space_;        // held back: the next byte may begin a marker

@@ -36,8 +36,9 @@ TEST(Hermes, CallsStandBetweenMarkers) {
 {"name": "weather", "arguments": {"city": "Rome"}}
 </tool_call>)"),
             R"(weather({"city": "Rome"}))");
-  EXPECT_EQ(read(hermes, "Let me see.\n\n<tool_call>{\"name\":\"time\",\"arguments\":{}}</tool_call>\n"
-                         "<tool_call>{\"arguments\":{\"a\":\"}\"},\"name\":\"weather\"}</tool_call>\n"),
+  EXPECT_EQ(read(hermes,
+                 "Let me see.\n\n<tool_call>{\"name\":\"time\",\"arguments\":{}}</tool_call>\n"
+                 "<tool_call>{\"arguments\":{\"a\":\"}\"},\"name\":\"weather\"}</tool_call>\n"),
             "Let me see.|time({})|weather({\"a\":\"}\"})");
 }
 
@@ -74,8 +75,9 @@ TEST(Hermes, BrokenArgumentsStayArguments) {
             "time({\"a\": \"b)");
   EXPECT_EQ(read(hermes, "<tool_call>{\"name\":\"time\",\"arguments\":{\"a\":1}</tool_call>x"),
             "time({\"a\":1})|x");
-  EXPECT_EQ(read(hermes, "<tool_call>{\"name\":\"time\",\"arguments\":\"{\\\"a\\\":1}\"}</tool_call>"),
-            "time({\"a\":1})");
+  EXPECT_EQ(
+      read(hermes, "<tool_call>{\"name\":\"time\",\"arguments\":\"{\\\"a\\\":1}\"}</tool_call>"),
+      "time({\"a\":1})");
 }
 
 TEST(Hermes, WithoutToolsMarkersAreText) {
@@ -95,7 +97,8 @@ TEST(Hermes, TheAnswerCanEndWithItsFirstCall) {
 
 TEST(QwenXml, ValuesFollowTheSchema) {
   const auto qwen = options(kQwenXml);
-  EXPECT_EQ(read(qwen, R"(<tool_call>
+  EXPECT_EQ(
+      read(qwen, R"(<tool_call>
 <function=weather>
 <parameter=city>
 12 "quoted"
@@ -111,12 +114,13 @@ lines
 <parameter=new>7</parameter>
 </function>
 </tool_call>)"),
-            R"(weather({"city": "12 \"quoted\"\nlines", "days": 3, "tags": ["a", 1], "unit": null, "new": "7"}))");
+      R"(weather({"city": "12 \"quoted\"\nlines", "days": 3, "tags": ["a", 1], "unit": null, "new": "7"}))");
   EXPECT_EQ(read(qwen, "<tool_call><function=time></function></tool_call>"), "time({})");
   EXPECT_EQ(read(qwen, "<tool_call><function=weather><parameter=city>\n</parameter></function>"),
             R"(weather({"city": ""}))");
-  EXPECT_EQ(read(qwen, "<tool_call><function=weather><parameter=days>\nTrue\n</parameter></function>"),
-            R"(weather({"days": true}))");
+  EXPECT_EQ(
+      read(qwen, "<tool_call><function=weather><parameter=days>\nTrue\n</parameter></function>"),
+      R"(weather({"days": true}))");
   EXPECT_EQ(read(qwen, "<tool_call><function=weather><parameter=city>\nRo</par"),
             R"(weather({"city": "Ro</par))");
   EXPECT_EQ(read(qwen, "<tool_call>{\"name\": 1}"), "<tool_call>{\"name\": 1}");
@@ -126,8 +130,11 @@ TEST(Llama3, CallsAreBareObjects) {
   const auto llama = options(kLlama3, nullptr);
   EXPECT_EQ(read(llama, R"({"name": "weather", "parameters": {"city": "Rome"}})"),
             R"(weather({"city": "Rome"}))");
-  EXPECT_EQ(read(llama, R"(<|python_tag|>{"name": "time", "parameters": {}}; {"name": "weather", "parameters": {"a": 1}})"),
-            R"(time({})|weather({"a": 1}))");
+  EXPECT_EQ(
+      read(
+          llama,
+          R"(<|python_tag|>{"name": "time", "parameters": {}}; {"name": "weather", "parameters": {"a": 1}})"),
+      R"(time({})|weather({"a": 1}))");
   for (const char* other : {R"({"name": "Bob", "parameters": {}})", R"({"answer": 1})",
                             R"({"name": "time"})", R"(So {"name": "time", "parameters": {}})"}) {
     EXPECT_EQ(read(llama, other), other);
@@ -142,10 +149,11 @@ TEST(Harmony, ChannelsSayWhatIsWhat) {
            "<|message|>I look.<|end|><|start|>assistant<|channel|>commentary to=functions.weather "
            "<|constrain|>json<|message|>{\"city\":\"<|call|>\"}<|call|>"),
       "[Think.]|I look.|weather({\"city\":\"<|call|>\"})");
-  EXPECT_EQ(read(harmony,
-                 "<|start|>assistant to=functions.time<|channel|>commentary json<|message|>{}<|call|>"
-                 "<|start|>assistant<|channel|>final<|message|>Done.<|return|>"),
-            "time({})|Done.");
+  EXPECT_EQ(
+      read(harmony,
+           "<|start|>assistant to=functions.time<|channel|>commentary json<|message|>{}<|call|>"
+           "<|start|>assistant<|channel|>final<|message|>Done.<|return|>"),
+      "time({})|Done.");
   EXPECT_EQ(read(harmony, "<|channel|>final<|message|>Done"), "Done");
   auto without = harmony;
   without.tools.clear();
@@ -153,23 +161,28 @@ TEST(Harmony, ChannelsSayWhatIsWhat) {
 }
 
 TEST(DeepSeek, BothForms) {
-  EXPECT_EQ(read(options(kDeepSeekV3, nullptr),
-                 "I ask.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n"
-                 "```json\n{\"city\": \"Rome\"}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function"
-                 "<｜tool▁sep｜>time\n```json\n{}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>"),
-            "I ask.|weather({\"city\": \"Rome\"})|time({})");
-  EXPECT_EQ(read(options(kDeepSeekV31, &kDeepSeekR1Reasoning),
-                 "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>time<｜tool▁sep｜>{}<｜tool▁call▁end｜>"
-                 "<｜tool▁calls▁end｜>"),
-            "time({})");
+  EXPECT_EQ(
+      read(options(kDeepSeekV3, nullptr),
+           "I ask.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n"
+           "```json\n{\"city\": \"Rome\"}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function"
+           "<｜tool▁sep｜>time\n```json\n{}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>"),
+      "I ask.|weather({\"city\": \"Rome\"})|time({})");
+  EXPECT_EQ(
+      read(options(kDeepSeekV31, &kDeepSeekR1Reasoning),
+           "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>time<｜tool▁sep｜>{}<｜tool▁call▁end｜>"
+           "<｜tool▁calls▁end｜>"),
+      "time({})");
   const std::string none = "<｜tool▁calls▁begin｜>none";
   EXPECT_EQ(read(options(kDeepSeekV31, nullptr), none), none);
 }
 
 TEST(Mistral, AllThreeForms) {
   const auto mistral = options(kMistral, &kMistralReasoning);
-  EXPECT_EQ(read(mistral, R"([TOOL_CALLS] [{"name": "time", "arguments": {}, "id": "abc"}, {"name": "weather", "arguments": {"city": "]"}}])"),
-            R"(time({})|weather({"city": "]"}))");
+  EXPECT_EQ(
+      read(
+          mistral,
+          R"([TOOL_CALLS] [{"name": "time", "arguments": {}, "id": "abc"}, {"name": "weather", "arguments": {"city": "]"}}])"),
+      R"(time({})|weather({"city": "]"}))");
   EXPECT_EQ(read(mistral, R"([TOOL_CALLS]time[ARGS]{}[TOOL_CALLS]weather{"a": 1})"),
             R"(time({})|weather({"a": 1}))");
   EXPECT_EQ(read(mistral, R"([THINK]Hm.[/THINK][TOOL_CALLS]time[CALL_ID]x9[ARGS]{})"),
@@ -179,9 +192,10 @@ TEST(Mistral, AllThreeForms) {
 
 TEST(Gemma, KeysAreBare) {
   const auto gemma = options(kGemma4, &kGemma4Reasoning);
-  EXPECT_EQ(read(gemma, R"(<|channel>thought
+  EXPECT_EQ(
+      read(gemma, R"(<|channel>thought
 Hm.<channel|><|tool_call>call:weather{city:<|"|>Ro"me<|"|>,days:3,tags:[1,<|"|>a<|"|>,{b:true}],e:{},f:[]}<tool_call|><|tool_call>call:time{}<tool_call|>)"),
-            R"([Hm.]|weather({"city": "Ro\"me", "days": 3, "tags": [1, "a", {"b": true}], "e": {}, "f": []})|time({}))");
+      R"([Hm.]|weather({"city": "Ro\"me", "days": 3, "tags": [1, "a", {"b": true}], "e": {}, "f": []})|time({}))");
   EXPECT_EQ(read(options(kFunctionGemma, nullptr),
                  "<start_function_call>call:weather{city:<escape>Rome<escape>}<end_function_call>"),
             R"(weather({"city": "Rome"}))");

@@ -169,9 +169,9 @@ class BareKeysReader : public ArgumentsReader {
   std::string_view quote_;
   State state_ = State::kStart;
   JsonScanner scanner_;
-  std::string open_;  // brackets
-  std::string held_;  // may be a quote
-  std::string word_;  // a key, or a value that is no string
+  std::string open_;    // brackets
+  std::string held_;    // may be a quote
+  std::string word_;    // a key, or a value that is no string
   bool fresh_ = false;  // the innermost bracket has held nothing yet
   bool key_is_quoted_ = false;
 };

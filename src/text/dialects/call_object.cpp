@@ -34,8 +34,7 @@ bool CallObject::key_read() {
   const auto key = unquoted(text_);
   if (!key) return false;
   key_ = *key;
-  const bool of_a_call =
-      key_ == "name" || holds_arguments(key_) || key_ == "type" || key_ == "id";
+  const bool of_a_call = key_ == "name" || holds_arguments(key_) || key_ == "type" || key_ == "id";
   return known_ == nullptr || of_a_call;
 }
 

@@ -47,8 +47,8 @@ std::string one_call(const ToolDialect& dialect, const ToolCall& call) {
         text += arguments_text(dialect, call.arguments);
         break;
       case StepKind::kCallObject:
-        text += "{\"name\": " + json_quoted(call.name) + ", " +
-                json_quoted(dialect.arguments_key) + ": " + dumped(call.arguments) + '}';
+        text += "{\"name\": " + json_quoted(call.name) + ", " + json_quoted(dialect.arguments_key) +
+                ": " + dumped(call.arguments) + '}';
         break;
       default:
         break;  // not written
@@ -66,8 +66,7 @@ std::string bare_key(const std::string& key, std::string_view quote) {
 }
 
 std::string bare_text(const ordered_json& value, std::string_view quote) {
-  if (value.is_string())
-    return std::string(quote) + value.get<std::string>() + std::string(quote);
+  if (value.is_string()) return std::string(quote) + value.get<std::string>() + std::string(quote);
   if (!value.is_structured()) return dumped(value);
   std::string text;
   for (const auto& [key, item] : value.items()) {

@@ -12,23 +12,24 @@ struct Named {
   const Table* table;
 };
 
-constexpr std::array kTools = std::to_array<Named<ToolDialect>>({{"hermes", &kHermes},
-                                                                 {"qwen3_coder", &kQwenXml},
-                                                                 {"qwen3_xml", &kQwenXml},
-                                                                 {"llama3_json", &kLlama3},
-                                                                 {"openai", &kHarmony},
-                                                                 {"deepseek_v3", &kDeepSeekV3},
-                                                                 {"deepseek_v31", &kDeepSeekV31},
-                                                                 {"mistral", &kMistral},
-                                                                 {"gemma4", &kGemma4},
-                                                                 {"functiongemma", &kFunctionGemma}});
+constexpr std::array kTools =
+    std::to_array<Named<ToolDialect>>({{"hermes", &kHermes},
+                                       {"qwen3_coder", &kQwenXml},
+                                       {"qwen3_xml", &kQwenXml},
+                                       {"llama3_json", &kLlama3},
+                                       {"openai", &kHarmony},
+                                       {"deepseek_v3", &kDeepSeekV3},
+                                       {"deepseek_v31", &kDeepSeekV31},
+                                       {"mistral", &kMistral},
+                                       {"gemma4", &kGemma4},
+                                       {"functiongemma", &kFunctionGemma}});
 
-constexpr std::array kReasonings = std::to_array<Named<ReasoningDialect>>(
-    {{"qwen3", &kQwen3Reasoning},
-     {"deepseek_r1", &kDeepSeekR1Reasoning},
-     {"openai_gptoss", &kHarmonyReasoning},
-     {"mistral", &kMistralReasoning},
-     {"gemma4", &kGemma4Reasoning}});
+constexpr std::array kReasonings =
+    std::to_array<Named<ReasoningDialect>>({{"qwen3", &kQwen3Reasoning},
+                                            {"deepseek_r1", &kDeepSeekR1Reasoning},
+                                            {"openai_gptoss", &kHarmonyReasoning},
+                                            {"mistral", &kMistralReasoning},
+                                            {"gemma4", &kGemma4Reasoning}});
 
 template <typename List>
 auto find(const List& list, std::string_view name) {

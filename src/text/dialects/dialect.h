@@ -44,8 +44,8 @@ struct ToolDialect {
   std::string_view arguments_key = "arguments";  // of a call object, when written; both are read
   std::string_view quote = {};                   // of kBareKeys
   std::string_view call_close = {};              // written behind a call, space included
-  bool close_stops = false;  // as a token call_close ends the answer: there is one call
-  std::string_view between = {};                 // written between two calls
+  bool close_stops = false;       // as a token call_close ends the answer: there is one call
+  std::string_view between = {};  // written between two calls
   std::string_view section_close = {};
   std::span<const std::string_view> closers = {};  // read behind a call, in any number
   int id_length = 0;  // of call ids: the template wants so many letters and digits; 0: call_ and 24
@@ -56,7 +56,7 @@ struct ReasoningDialect {
   std::string_view name;  // as --reasoning-parser has it
   std::string_view open;
   std::string_view close;
-  bool assumed_open = false;  // the model begins inside, whether the prompt says so or not
+  bool assumed_open = false;         // the model begins inside, whether the prompt says so or not
   std::string_view open_token = {};  // the part of `open` that can be a token, when not all of it
 };
 

@@ -1,5 +1,5 @@
-// Gemma 4 and FunctionGemma: call:NAME{key:value} with quotes of their own. Gemma 3's template knows
-// no tools; its calls are whatever a prompt asks for (llm's fallback asks for Hermes').
+// Gemma 4 and FunctionGemma: call:NAME{key:value} with quotes of their own. Gemma 3's template
+// knows no tools; its calls are whatever a prompt asks for (llm's fallback asks for Hermes').
 #include <array>
 
 #include "text/dialects/dialect.h"
@@ -32,10 +32,9 @@ const ToolDialect kFunctionGemma = {.name = "functiongemma",
                                     .call_close = "<end_function_call>",
                                     .closers = kFunctionGemmaClosers};
 
-const ReasoningDialect kGemma4Reasoning = {
-    .name = "gemma4",
-    .open = "<|channel>thought",
-    .close = "<channel|>",
-    .open_token = "<|channel>"};
+const ReasoningDialect kGemma4Reasoning = {.name = "gemma4",
+                                           .open = "<|channel>thought",
+                                           .close = "<channel|>",
+                                           .open_token = "<|channel>"};
 
 }  // namespace octavo

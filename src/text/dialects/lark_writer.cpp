@@ -37,7 +37,8 @@ std::string lark_regex(std::string_view regex) {
 std::string regex_escaped(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
-    if (std::string_view(R"(\.+*?()|[]{}^$#&-~/)").find(c) != std::string_view::npos) escaped += '\\';
+    if (std::string_view(R"(\.+*?()|[]{}^$#&-~/)").find(c) != std::string_view::npos)
+      escaped += '\\';
     escaped += c;
   }
   return escaped;
@@ -106,8 +107,8 @@ std::string LarkWriter::text_until(std::string_view pattern, std::string_view le
     const std::string inside = lark_regex("(?s:.*)" + regex_escaped(end) + "(?s:.*)");
     const std::string text = fmt::format("T{}", made_++);
     rules_ += fmt::format("{}: ({}) & ~{}\n", text, pattern, inside);
-    rules_ += fmt::format("{}: {} {}\n", name, text,
-                          lark_string(std::string(lead) + std::string(end)));
+    rules_ +=
+        fmt::format("{}: {} {}\n", name, text, lark_string(std::string(lead) + std::string(end)));
   }
   const std::string lazy = reserve();
   rules_ += fmt::format("{}[lazy]: {}\n", lazy, name);

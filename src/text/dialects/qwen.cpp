@@ -24,7 +24,6 @@ const ToolDialect kQwenXml = {.name = "qwen3_coder",
                               .between = "\n",
                               .closers = kClosers};
 
-const ReasoningDialect kQwen3Reasoning = {
-    .name = "qwen3", .open = "<think>", .close = "</think>"};
+const ReasoningDialect kQwen3Reasoning = {.name = "qwen3", .open = "<think>", .close = "</think>"};
 
 }  // namespace octavo

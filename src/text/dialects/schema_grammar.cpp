@@ -16,10 +16,19 @@ using nlohmann::ordered_json;
 constexpr std::string_view kValueEnd = "</parameter>";
 constexpr int kDepth = 32;
 // They say what may not be, or of keys that have no name yet.
-constexpr const char* kNotHeldTo[] = {
-    "oneOf",         "not",           "if",          "patternProperties", "propertyNames",
-    "minProperties", "maxProperties", "uniqueItems", "contains",
-    "dependentRequired", "dependentSchemas", "unevaluatedProperties", "$dynamicRef"};
+constexpr const char* kNotHeldTo[] = {"oneOf",
+                                      "not",
+                                      "if",
+                                      "patternProperties",
+                                      "propertyNames",
+                                      "minProperties",
+                                      "maxProperties",
+                                      "uniqueItems",
+                                      "contains",
+                                      "dependentRequired",
+                                      "dependentSchemas",
+                                      "unevaluatedProperties",
+                                      "$dynamicRef"};
 
 // Formats that validators look at; others are for people.
 struct Format {
@@ -46,8 +55,9 @@ int count_of(const ordered_json& schema, const char* key, int otherwise) {
 }  // namespace
 
 void SchemaGrammar::refuse(const std::string& why) const {
-  throw RequestError(400, "tools",
-                     fmt::format("`{}` cannot be forced in this model's tool dialect: {}", tool_, why));
+  throw RequestError(
+      400, "tools",
+      fmt::format("`{}` cannot be forced in this model's tool dialect: {}", tool_, why));
 }
 
 const ordered_json& SchemaGrammar::resolved(const Json& schema) const {
@@ -190,8 +200,8 @@ std::string SchemaGrammar::bare_list(const Json& schema, std::string_view quote)
   const std::string item =
       writer_.rule(bare_value(schema.contains("items") ? schema["items"] : Json::object(), quote));
   const std::string most = high > 0 ? std::to_string(high - 1) : "";
-  const std::string filled =
-      writer_.rule(fmt::format("\"[\" {} (\",\" {}){{{},{}}} \"]\"", item, item, std::max(low - 1, 0), most));
+  const std::string filled = writer_.rule(
+      fmt::format("\"[\" {} (\",\" {}){{{},{}}} \"]\"", item, item, std::max(low - 1, 0), most));
   return low > 0 ? filled + ' ' : fmt::format("( {} | \"[]\" ) ", filled);
 }
 
@@ -261,7 +271,8 @@ std::string SchemaGrammar::bare_value(const Json& schema, std::string_view quote
   if (schema.contains("const")) {
     options.push_back(writer_.literal(bare_text(schema["const"], quote)));
   } else if (schema.contains("enum")) {
-    for (const Json& value : schema["enum"]) options.push_back(writer_.literal(bare_text(value, quote)));
+    for (const Json& value : schema["enum"])
+      options.push_back(writer_.literal(bare_text(value, quote)));
   } else if (schema.contains("anyOf")) {
     for (const Json& option : schema["anyOf"]) options.push_back(bare_value(option, quote));
   } else if (!schema.contains("type")) {
@@ -269,8 +280,7 @@ std::string SchemaGrammar::bare_value(const Json& schema, std::string_view quote
     options.push_back(bare_of_type(object ? "object" : "string", schema, quote));
   } else if (schema["type"].is_array()) {
     for (const Json& type : schema["type"]) {
-      if (type.is_string())
-        options.push_back(bare_of_type(type.get<std::string>(), schema, quote));
+      if (type.is_string()) options.push_back(bare_of_type(type.get<std::string>(), schema, quote));
     }
   } else if (schema["type"].is_string()) {
     options.push_back(bare_of_type(schema["type"].get<std::string>(), schema, quote));

@@ -23,7 +23,8 @@ const std::vector<Tool> kTools = {
         "city": {"type": "string", "maxLength": 6}, "days": {"type": "integer", "minimum": 1, "maximum": 9},
         "unit": {"enum": ["C", "F"]}, "at": {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}},
         "required": ["city", "days"], "additionalProperties": false})")},
-    {"time", ordered_json::parse(R"({"type": "object", "properties": {"zone": {"$ref": "#/$defs/zone"}},
+    {"time",
+     ordered_json::parse(R"({"type": "object", "properties": {"zone": {"$ref": "#/$defs/zone"}},
         "$defs": {"zone": {"type": "string", "pattern": "^[A-Z]{3}$"}}, "additionalProperties": false})")}};
 
 class ToolGrammar : public testing::TestWithParam<const ToolDialect*> {
@@ -33,9 +34,9 @@ class ToolGrammar : public testing::TestWithParam<const ToolDialect*> {
         vocabulary_(*tokenizer_, 260, std::vector<TokenId>{kEnd}) {}
 
   std::unique_ptr<const Grammar> compile(const ToolGrammarOptions& options = {}) {
-    return vocabulary_.compile({.kind = GrammarSource::Kind::kLark,
-                                .text = tool_grammar(*GetParam(), kTools, options)},
-                               "tools");
+    return vocabulary_.compile(
+        {.kind = GrammarSource::Kind::kLark, .text = tool_grammar(*GetParam(), kTools, options)},
+        "tools");
   }
 
   // A random answer of at most `longest` bytes; empty when it did not end.
@@ -98,8 +99,9 @@ TEST_P(ToolGrammar, WhatItMakesAreCalls) {
       if (part.kind != PartKind::kToolArguments) continue;
       const ordered_json arguments = ordered_json::parse(part.text, nullptr, false);
       ASSERT_TRUE(arguments.is_object()) << text;
-      if (arguments.contains("zone"))
+      if (arguments.contains("zone")) {
         ASSERT_EQ(arguments["zone"].get<std::string>().size(), 3u) << text;
+      }
       if (arguments.contains("days")) {
         ASSERT_TRUE(arguments["days"].is_number_integer()) << text;
         ASSERT_LE(arguments["city"].get<std::string>().size(), 6u) << text;

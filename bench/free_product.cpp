@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/compute_pool.h"
+#include "base/error.h"
 #include "bench/cases.h"
 #include "bench/free_product_tiles.h"
 #include "kernels/device_buffer.h"
@@ -113,6 +114,9 @@ class FreeProduct : public KernelPrimitive {
                       .out = outputs[0].data<uint16_t>()};
     run_on_cpu(*this,
                [job, split = split_, scratch = scratch_] { multiply(job, split, *scratch); });
+  }
+  void run_metal(const std::vector<mx::array>&, std::vector<mx::array>&, metal::Encoder&) override {
+    throw SetupError("the free product is a comparison for CPUs: run it with --device cpu");
   }
   const char* name() const override { return "FreeProduct"; }
 

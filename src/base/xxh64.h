@@ -1,4 +1,4 @@
-// xxh64.h - XXH64 with seed 0 (the xxHash specification), the same on every machine.
+// xxh64.h - XXH64 (the xxHash specification), the same on every machine.
 #pragma once
 
 #include <array>
@@ -50,13 +50,14 @@ inline uint64_t finish(uint64_t hash, std::span<const std::byte> rest) {
 
 }  // namespace xxh64_detail
 
-inline uint64_t xxh64(std::span<const std::byte> bytes) {
+inline uint64_t xxh64(std::span<const std::byte> bytes, uint64_t seed = 0) {
   using namespace xxh64_detail;
   constexpr size_t kStripe = 32;
   const size_t striped = bytes.size() / kStripe * kStripe;
-  uint64_t hash = kPrime5;
+  uint64_t hash = seed + kPrime5;
   if (striped > 0) {
-    std::array<uint64_t, 4> lanes = {kPrime1 + kPrime2, kPrime2, 0, 0 - kPrime1};
+    std::array<uint64_t, 4> lanes = {seed + kPrime1 + kPrime2, seed + kPrime2, seed,
+                                     seed - kPrime1};
     for (size_t i = 0; i < striped; i += kStripe)
       for (size_t lane = 0; lane < 4; ++lane)
         lanes[lane] = round(lanes[lane], word_at<uint64_t>(bytes.data() + i + 8 * lane));

@@ -4,12 +4,13 @@
 #include <vector>
 
 #include "cache/cache_plan.h"
+#include "cache/page_memory.h"
 #include "kernels/paged_attention.h"
 #include "kernels/state_pages.h"
 
 namespace octavo {
 
-class KvStore {
+class KvStore : public PageMemory {
  public:
   KvStore(CachePlan plan, int page_count, KernelPath path);
 
@@ -27,6 +28,10 @@ class KvStore {
   // Makes every page resident, so that memory the plan promised is there.
   void touch();
 
+  size_t bytes_per_page() const override { return plan_.bytes_per_page_id(); }
+  void copy_out(PageId page, std::span<std::byte> to) const override;
+  void copy_in(PageId page, std::span<const std::byte> from) override;
+
   // All buffers: evaluating them finishes every write queued so far.
   const std::vector<mx::array>& buffers() const { return buffers_; }
 
@@ -35,6 +40,7 @@ class KvStore {
   int page_count_;
   KernelPath path_;
   std::vector<mx::array> memory_;   // by slot: [pages, page_bytes] uint8
+  std::vector<std::byte*> bytes_;   // by slot: where that memory begins
   std::vector<mx::array> buffers_;  // the same memory behind the writes queued so far
 };
 

@@ -42,7 +42,7 @@ std::string buffer_note(const MemoryRequest& request, const CachePlan& cache, ui
 
 uint64_t room_for_pages(const MemoryRequest& request, const CachePlan& cache,
                         const MemoryPlan& plan) {
-  const uint64_t taken = plan.weights_bytes + plan.step_bytes + plan.reserve_bytes;
+  const uint64_t taken = plan.total_bytes();  // there are no pages yet
   if (taken >= plan.budget_bytes) {
     const double needed = static_cast<double>(taken) / static_cast<double>(plan.device_bytes);
     const std::string advice =
@@ -78,7 +78,9 @@ MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache) {
   plan.budget_bytes =
       static_cast<uint64_t>(static_cast<double>(request.device_bytes) * request.memory_fraction);
   plan.weights_bytes = request.weights_bytes;
+  plan.draft_bytes = request.draft_bytes;
   plan.step_bytes = request.step_bytes;
+  plan.disk_bytes = request.disk_bytes;
   plan.reserve_bytes = kReserveBytes;
 
   const uint64_t room = room_for_pages(request, cache, plan);
@@ -121,7 +123,9 @@ std::string MemoryPlan::table() const {
   return row("machine", device_bytes, device_note) +
          row("budget", budget_bytes, "--memory-fraction of it") +
          row("weights", weights_bytes, "") +
+         (draft_bytes > 0 ? row("draft model", draft_bytes, "weights, pages and steps") : "") +
          row("steps", step_bytes, "activations and logits of the largest, and one queued ahead") +
+         (disk_bytes == 0 ? "" : row("disk tier", disk_bytes, "pages on their way")) +
          row("reserve", reserve_bytes, "") +
          row("pages", kv_bytes, fmt::format("{} pages, context {}", page_count, max_model_len)) +
          row("left", budget_bytes > total_bytes() ? budget_bytes - total_bytes() : 0, "");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "cache/group_path.h"
+
 namespace octavo {
 namespace {
 
@@ -23,25 +25,6 @@ int snapshot_interval(const CachePlan& plan) {
   return tokens;
 }
 
-// The pages of one group along a path, and how far back they reach from each edge.
-struct GroupPath {
-  const CacheGroup* group;
-  std::vector<PageId> pages;
-  std::vector<int> run;  // run[p]: pages that are there without a gap up to and with page p
-
-  // The first page that a row behind `pages_before` pages still looks at.
-  int first_needed(int pages_before) const {
-    const int window = group->spec.window;
-    if (window == 0) return 0;
-    return std::max(0, pages_before * group->block_tokens - window + 1) / group->block_tokens;
-  }
-  bool serves(int tokens) const {
-    if (tokens % group->block_tokens != 0) return false;
-    const int count = tokens / group->block_tokens;
-    return run[static_cast<size_t>(count - 1)] >= count - first_needed(count);
-  }
-};
-
 }  // namespace
 
 PrefixCache::PrefixCache(const CachePlan& plan, PagePool& pool, int hash_bits)
@@ -55,38 +38,35 @@ int PrefixCache::most_snapshots() const {
   return plan_.state ? pool_.page_count() / 2 / plan_.state_pages() : 0;
 }
 
-PrefixHit PrefixCache::longest_hit(std::span<const NodeId> path) {
+PrefixHit PrefixCache::longest_hit(std::span<const NodeId> path, bool with_state) {
+  const bool needs_snapshot = plan_.state.has_value() && with_state;
   std::vector<GroupPath> groups;
+  std::vector<std::vector<PageId>> pages(plan_.groups.size());
   for (size_t g = 0; g < plan_.groups.size(); ++g) {
-    GroupPath along{&plan_.groups[g], {}, {}};
-    const int blocks = along.group->block_tokens / hash_block_tokens_;  // per page
-    for (size_t end = static_cast<size_t>(blocks); end <= path.size();
-         end += static_cast<size_t>(blocks)) {
-      const PageId page = index_.page(path[end - 1], static_cast<int>(g));
-      const int before = along.run.empty() ? 0 : along.run.back();
-      along.pages.push_back(page);
-      along.run.push_back(page == kNoPage ? 0 : before + 1);
+    groups.emplace_back(plan_.groups[g]);
+    const auto blocks = static_cast<size_t>(plan_.groups[g].block_tokens / hash_block_tokens_);
+    for (size_t end = blocks; end <= path.size(); end += blocks) {
+      pages[g].push_back(index_.page(path[end - 1], static_cast<int>(g)));
+      groups[g].add(pages[g].back() != kNoPage);
     }
-    groups.push_back(std::move(along));
   }
   PrefixHit hit{0, std::vector<std::vector<PageId>>(groups.size())};
   for (int tokens = static_cast<int>(path.size()) * hash_block_tokens_; tokens > 0;
        tokens -= hash_block_tokens_) {
     const NodeId node = path[static_cast<size_t>(tokens / hash_block_tokens_ - 1)];
-    if (plan_.state && index_.snapshot(node).empty()) continue;
+    if (needs_snapshot && index_.snapshot(node).empty()) continue;
     if (!std::ranges::all_of(groups, [&](const auto& g) { return g.serves(tokens); })) continue;
     hit.tokens = tokens;
-    if (plan_.state) {
+    if (needs_snapshot) {
       const auto snapshot = index_.snapshot(node);
       hit.state.assign(snapshot.begin(), snapshot.end());
       index_.touch_snapshot(node);
     }
     for (size_t g = 0; g < groups.size(); ++g) {
-      const int count = tokens / groups[g].group->block_tokens;
-      auto& pages = groups[g].pages;
-      pages.resize(static_cast<size_t>(count));
-      std::fill_n(pages.begin(), groups[g].first_needed(count), kNoPage);
-      hit.pages[g] = std::move(pages);
+      const int count = tokens / plan_.groups[g].block_tokens;
+      pages[g].resize(static_cast<size_t>(count));
+      std::fill_n(pages[g].begin(), groups[g].first_needed(count), kNoPage);
+      hit.pages[g] = std::move(pages[g]);
     }
     break;
   }

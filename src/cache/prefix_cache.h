@@ -30,8 +30,9 @@ class PrefixCache {
   int hash_block_tokens() const { return hash_block_tokens_; }
 
   // path[b]: the node of the b-th block. The longest beginning of whole pages in every group, with
-  // a snapshot behind it where layers have a state, of at most `path.size()` blocks.
-  PrefixHit longest_hit(std::span<const NodeId> path);
+  // a snapshot behind it where layers have a state, of at most `path.size()` blocks. Without the
+  // state it is what the pages alone would serve.
+  PrefixHit longest_hit(std::span<const NodeId> path, bool with_state = true);
 
   // Layers with a state can begin at a snapshot only. One is made every so many tokens: as many as
   // cost in pages what the snapshot itself costs. 0: there is no state.

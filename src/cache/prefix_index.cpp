@@ -71,6 +71,7 @@ bool PrefixIndex::set_snapshot(NodeId node, std::span<const PageId> pages, int m
   while (snapshots() >= most && !snapshots_.empty()) drop_snapshot(snapshots_.front(), kNoPage);
   if (snapshots() >= most) return false;
   at(node).snapshot.assign(pages.begin(), pages.end());
+  at(node).snapshot_serial = ++newest_serial_;
   ++at(node).page_count;
   snapshots_.push_back(node);
   for (PageId page : pages) {

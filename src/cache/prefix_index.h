@@ -49,6 +49,10 @@ class PrefixIndex {
 
   // The pages of the state behind this block, or none.
   std::span<const PageId> snapshot(NodeId node) const { return at(node).snapshot; }
+  // A number no other snapshot has or had; 0 when there is none.
+  uint64_t snapshot_serial(NodeId node) const {
+    return at(node).snapshot.empty() ? 0 : at(node).snapshot_serial;
+  }
   // Names them, and keeps them in the pool. False when the node already has one. More than
   // `most` snapshots are not kept: the ones used longest ago go.
   bool set_snapshot(NodeId node, std::span<const PageId> pages, int most);
@@ -76,6 +80,7 @@ class PrefixIndex {
     ExtraKeys extra = {};
     std::vector<PageId> pages = {};  // by group
     std::vector<PageId> snapshot = {};
+    uint64_t snapshot_serial = 0;
   };
   static constexpr int32_t kSnapshot = -1;  // in place of a group
   struct Place {
@@ -100,7 +105,8 @@ class PrefixIndex {
   std::vector<Node> nodes_;
   std::vector<NodeId> unused_;
   std::unordered_multimap<uint64_t, NodeId> by_hash_;
-  std::vector<Place> places_;      // by page
+  std::vector<Place> places_;  // by page
+  uint64_t newest_serial_ = 0;
   std::vector<NodeId> snapshots_;  // nodes that have one, the one used longest ago first
 };
 

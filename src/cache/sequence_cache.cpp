@@ -29,8 +29,7 @@ BlockKey SequenceCache::block_key(std::span<const TokenId> tokens, size_t block)
   return {hashes_[block], own, &extra};
 }
 
-int SequenceCache::reuse(std::span<const TokenId> tokens, int limit) {
-  OCTAVO_CHECK(published_ == 0);
+std::vector<NodeId> SequenceCache::known_path(std::span<const TokenId> tokens, int limit) {
   const auto blocks = static_cast<size_t>(limit / shared_.hash_block_tokens());
   std::vector<NodeId> path;
   for (NodeId node = kRootNode; path.size() < blocks;) {
@@ -38,6 +37,16 @@ int SequenceCache::reuse(std::span<const TokenId> tokens, int limit) {
     if (node == kNoNode) break;
     path.push_back(node);
   }
+  return path;
+}
+
+int SequenceCache::hit_of_pages(std::span<const TokenId> tokens, int limit) {
+  return shared_.longest_hit(known_path(tokens, limit), /*with_state=*/false).tokens;
+}
+
+int SequenceCache::reuse(std::span<const TokenId> tokens, int limit) {
+  OCTAVO_CHECK(published_ == 0);
+  const std::vector<NodeId> path = known_path(tokens, limit);
   const PrefixHit hit = shared_.longest_hit(path);
   if (hit.tokens == 0) return 0;
   pages_.adopt(hit.pages, hit.state);
@@ -46,6 +55,15 @@ int SequenceCache::reuse(std::span<const TokenId> tokens, int limit) {
   shared_.index().pin(tip);
   shared_.index().unpin(std::exchange(tip_, tip));
   return hit.tokens;
+}
+
+std::shared_ptr<PrefixRestore> SequenceCache::restore(std::span<const TokenId> tokens, int limit,
+                                                      PrefixDisk& disk) {
+  OCTAVO_CHECK(published_ == 0);
+  std::vector<BlockKey> blocks;
+  const auto count = static_cast<size_t>(limit / shared_.hash_block_tokens());
+  for (size_t block = 0; block < count; ++block) blocks.push_back(block_key(tokens, block));
+  return disk.restore(blocks);
 }
 
 int SequenceCache::rows_before_snapshot(int start, int rows, std::span<const int> edges) const {
@@ -57,17 +75,19 @@ int SequenceCache::rows_before_snapshot(int start, int rows, std::span<const int
   return std::min(rows, end - start);
 }
 
-void SequenceCache::advance(int start, int end, std::span<const int> edges) {
+void SequenceCache::advance(int start, int end, std::span<const int> edges, int answer) {
   pages_.state().advance(start);
   const int every = shared_.snapshot_tokens();
   if (every == 0) return;
   const bool at_edge = end % every == 0 || std::ranges::binary_search(edges, end);
+  const bool passing = !at_edge && end > answer && end % shared_.plan().common_tokens() == 0;
   // What keeping it costs is another copy for the next rows. Nobody is sent back for a snapshot.
   const int spare = shared_.pool().available_pages();
   const bool affordable = shared_.most_snapshots() > 0 && spare >= 2 * shared_.plan().state_pages();
-  if (!at_edge || !affordable) return;
+  if ((!at_edge && !passing) || !affordable) return;
   const auto pages = pages_.state().keep();
-  snapshots_.push_back({end, {pages.begin(), pages.end()}});
+  snapshots_.push_back({end, {pages.begin(), pages.end()}, passing});
+  if (!passing) unsaved_.push_back(snapshots_.back());
 }
 
 void SequenceCache::publish(std::span<const TokenId> tokens, int snapshot_end) {
@@ -83,21 +103,72 @@ void SequenceCache::publish(std::span<const TokenId> tokens, int snapshot_end) {
       if (page != kNoPage) shared_.index().set_page(node, static_cast<int>(g), page);
     }
   }
-  const auto known = static_cast<int>(published_ * size);
+  const int end = std::min(static_cast<int>(published_ * size), snapshot_end);
   for (const Snapshot& snapshot : snapshots_) {
-    if (snapshot.tokens > std::min(known, snapshot_end)) continue;
-    NodeId node = tip_;
-    for (int end = known; end > snapshot.tokens; end -= static_cast<int>(size))
-      node = shared_.index().parent(node);
-    shared_.index().set_snapshot(node, snapshot.pages, shared_.most_snapshots());
+    if (snapshot.tokens <= end) publish_snapshot(snapshot);
   }
-  std::erase_if(snapshots_, [&](const Snapshot& snapshot) {
-    return snapshot.tokens <= std::min(known, snapshot_end);
+  std::erase_if(snapshots_, [&](const Snapshot& snapshot) { return snapshot.tokens <= end; });
+}
+
+NodeId SequenceCache::node_at(int tokens) const {
+  NodeId node = tip_;
+  for (int end = static_cast<int>(published_) * shared_.hash_block_tokens(); end > tokens;
+       end -= shared_.hash_block_tokens())
+    node = shared_.index().parent(node);
+  return node;
+}
+
+NodeId SequenceCache::passing_node() const {
+  if (!passing_) return kNoNode;
+  const NodeId node = node_at(passing_->tokens);
+  return shared_.index().snapshot_serial(node) == passing_->serial ? node : kNoNode;
+}
+
+void SequenceCache::publish_snapshot(const Snapshot& snapshot) {
+  PrefixIndex& index = shared_.index();
+  const NodeId node = node_at(snapshot.tokens);
+  const NodeId before = passing_node();
+  if (snapshot.passing && before != kNoNode) index.forget_page(index.snapshot(before).front());
+  const bool named = index.set_snapshot(node, snapshot.pages, shared_.most_snapshots());
+  if (!snapshot.passing) return;
+  passing_.reset();
+  if (named) passing_ = {snapshot.tokens, index.snapshot_serial(node)};
+}
+
+void SequenceCache::save(int done, bool ended, PrefixDisk& disk) {
+  const int size = shared_.hash_block_tokens();
+  const auto end = std::min(static_cast<size_t>(done / size), published_);
+  std::vector<PrefixDisk::Page> pages;
+  for (size_t block = saved_; block < end; ++block) {
+    for (size_t g = 0; g < shared_.plan().groups.size(); ++g) {
+      const auto per_page = static_cast<size_t>(shared_.plan().groups[g].block_tokens / size);
+      if ((block + 1) % per_page != 0) continue;
+      // Not the index's page: another sequence's may be in a step that still runs.
+      const PageId page = pages_.table(static_cast<int>(g))[(block + 1) / per_page - 1];
+      if (page == kNoPage) continue;
+      const auto part = static_cast<int32_t>(g);
+      pages.push_back({{hashes_[block], part}, std::nullopt, page});
+      if (block >= per_page) pages.back().parent = PageKey{hashes_[block - per_page], part};
+    }
+  }
+  if (disk.save(pages)) saved_ = std::max(saved_, end);
+  for (const Snapshot& snapshot : unsaved_) {
+    if (snapshot.tokens <= static_cast<int>(end) * size)
+      disk.save_snapshot(hashes_[static_cast<size_t>(snapshot.tokens / size) - 1], snapshot.pages);
+  }
+  std::erase_if(unsaved_, [&](const Snapshot& snapshot) {
+    return snapshot.tokens <= static_cast<int>(end) * size;
   });
+  const NodeId passing = ended ? passing_node() : kNoNode;
+  if (passing != kNoNode && passing_->tokens <= static_cast<int>(end) * size)
+    disk.save_snapshot(hashes_[static_cast<size_t>(passing_->tokens / size) - 1],
+                       shared_.index().snapshot(passing));
 }
 
 void SequenceCache::retract(int from) {
   snapshots_.clear();
+  unsaved_.clear();
+  passing_.reset();
   for (const auto copy : pages_.state().written_from(from)) {
     if (!copy.empty()) shared_.index().forget_page(copy.front());
   }
@@ -113,6 +184,9 @@ void SequenceCache::retract(int from) {
 void SequenceCache::release() {
   pages_.release();
   snapshots_.clear();
+  unsaved_.clear();
+  passing_.reset();
+  saved_ = 0;
   shared_.index().unpin(std::exchange(tip_, kRootNode));
   shared_.index().pin(kRootNode);
   published_ = 0;

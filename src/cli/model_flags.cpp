@@ -4,6 +4,7 @@
 
 #include "base/compute_pool.h"
 #include "base/units.h"
+#include "cli/fingerprint.h"
 #include "cli/progress_bar.h"
 #include "kernels/device.h"
 
@@ -62,6 +63,14 @@ void ModelFlags::add_to(CLI::App& command) {
       ->capture_default_str()
       ->group(group);
   command
+      .add_option(
+          "--speculative-config", speculative_config,
+          R"(Guess answers ahead, which changes no bit of them: {"method": "ngram"} (prompt )"
+          R"(lookup, the default), {"model": "PATH"} (a draft model), {"method": "none"}; )"
+          "with num_speculative_tokens, prompt_lookup_max, prompt_lookup_min")
+      ->type_name("JSON")
+      ->group(group);
+  command
       .add_option("--threads", threads,
                   "Threads that compute (default: the cores this process and its cgroup may use)")
       ->check(CLI::PositiveNumber)
@@ -89,6 +98,21 @@ void ModelFlags::add_batch_flags_to(CLI::App& command) {
       ->group(group);
 }
 
+void ModelFlags::add_disk_flags_to(CLI::App& command) {
+  const std::string group = "Many at once";
+  command
+      .add_option("--prefix-disk", prefix_disk,
+                  "Keep prefix pages in this folder too, so that beginnings seen before are not "
+                  "computed again after a restart, or when memory was short (default: memory only)")
+      ->type_name("FOLDER")
+      ->group(group);
+  command
+      .add_option("--prefix-disk-size", prefix_disk_size,
+                  "Bytes that folder's files may take, like 20GiB: never more")
+      ->capture_default_str()
+      ->group(group);
+}
+
 EngineOptions ModelFlags::engine_options() const {
   set_compute_options({.threads = threads, .pinned = pin_threads});
   EngineOptions options;
@@ -104,6 +128,13 @@ EngineOptions ModelFlags::engine_options() const {
   options.max_num_seqs = max_num_seqs;
   if (scheduling_policy == "priority") options.scheduling_policy = SchedulingPolicy::kPriority;
   options.enable_prefix_caching = enable_prefix_caching;
+  if (!speculative_config.empty())
+    options.speculation = parse_speculative_config(speculative_config);
+  if (!prefix_disk.empty()) {
+    options.prefix_disk = {.path = prefix_disk,
+                           .bytes = parse_bytes(prefix_disk_size, "--prefix-disk-size"),
+                           .fingerprint = page_source_fingerprint(model)};
+  }
   return options;
 }
 

@@ -23,12 +23,17 @@ struct ModelFlags {
   int max_num_seqs = 64;
   std::string scheduling_policy = "fcfs";
   bool enable_prefix_caching = true;
+  std::string speculative_config;  // empty: prompt lookup where the model allows it
+  std::string prefix_disk;
+  std::string prefix_disk_size = "20GiB";
   int threads = 0;  // 0: as many as this process may use
   bool pin_threads = false;
 
   void add_to(CLI::App& command);
   // For commands that answer many at once.
   void add_batch_flags_to(CLI::App& command);
+  // For commands whose prompts come again another day.
+  void add_disk_flags_to(CLI::App& command);
 
   EngineOptions engine_options() const;
   // For one answer at a time: pages become resident as they are used.

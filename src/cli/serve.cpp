@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -67,6 +68,7 @@ void print_summary(const Llm& llm, const server::ServedModel& served, const Serv
   row("context",
       fmt::format("{} tokens; up to {} sequences at once, {} may be open", served.max_model_len,
                   served.max_num_seqs, flags.server.max_open_requests));
+  if (!model.pooling) row("speculation", llm.engine().speculation().text());
   if (llm.can_chat() && !model.pooling) row("tools", served.dialect.describe());
   fmt::print("{}", llm.engine().memory().table());
   row("listening", fmt::format("{} (ready in {:.1f} s)", url, seconds));
@@ -79,6 +81,8 @@ void print_summary(const Llm& llm, const server::ServedModel& served, const Serv
 void run(ServeFlags flags) {
   const auto started = Clock::now();
   flags.finish();
+  // A file that may not grow (ulimit -f) is an error of the disk tier's, not the end.
+  std::signal(SIGXFSZ, SIG_IGN);
   init_server_logging(flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
   auto listener = std::make_unique<server::Listener>(flags.server.host, flags.server.port);
   const std::string url = listener->url();

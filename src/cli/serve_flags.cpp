@@ -72,6 +72,9 @@ void ServeFlags::add_limit_flags(CLI::App& command) {
       ->check(CLI::PositiveNumber);
   option("--max-connections", server.max_connections, "Open connections; more get 503")
       ->check(CLI::PositiveNumber);
+  option("--max-stored-responses", server.stored_responses.count,
+         "Responses kept for previous_response_id, 64 MiB at most; those not used for longest are "
+         "dropped. 0 keeps none");
   option("--sse-keepalive", sse_keepalive,
          "Seconds of silence after which a stream sends a comment; 0 sends none")
       ->check(CLI::NonNegativeNumber);
@@ -118,6 +121,7 @@ void ServeFlags::add_dialect_flags(CLI::App& command) {
 void ServeFlags::add_to(CLI::App& command) {
   model.add_to(command);
   model.add_batch_flags_to(command);
+  model.add_disk_flags_to(command);
   pooling.add_to(command);
   command
       .add_option("--generation-config", generation_config,

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "cli/fingerprint.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/device.h"
 
@@ -45,23 +46,6 @@ server::SamplingDefaults defaults_of(const ServeFlags& flags) {
   return defaults;
 }
 
-// A file's name, length and a few pieces of it: enough to tell one checkpoint from another without
-// reading it all.
-void append_sample(const fs::path& path, std::string& out) {
-  constexpr int kPieces = 16;
-  constexpr size_t kPieceBytes = 4096;
-  const uint64_t size = fs::file_size(path);
-  out += fmt::format("{} {}\n", path.filename().string(), size);
-  std::ifstream file(path, std::ios::binary);
-  std::string piece(kPieceBytes, '\0');
-  for (int i = 0; i < kPieces; ++i) {
-    file.clear();
-    file.seekg(static_cast<std::streamoff>(size / kPieces * static_cast<uint64_t>(i)));
-    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    out.append(piece, 0, static_cast<size_t>(file.gcount()));
-  }
-}
-
 std::string fingerprint_of(const ServeFlags& flags, const Llm& llm) {
   const DeviceFacts device = device_facts();
   const std::string computes = device.kind == DeviceKind::kMetal
@@ -71,18 +55,7 @@ std::string fingerprint_of(const ServeFlags& flags, const Llm& llm) {
                                   name_of(llm.engine().model().dtype), flags.model.kv_cache_dtype);
   // Its files stand in folders of their own.
   if (const auto& pooling = llm.engine().model().pooling) facts += pooling->describe() + "\n";
-  const fs::path path = flags.model.model;
-  if (fs::is_directory(path)) {
-    std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(path)) {
-      const auto ending = entry.path().extension();
-      if (ending == ".safetensors" || ending == ".json") files.push_back(entry.path());
-    }
-    std::ranges::sort(files);
-    for (const fs::path& file : files) append_sample(file, facts);
-  } else {
-    append_sample(path, facts);
-  }
+  facts += sample_of_model(flags.model.model);
   const std::vector<uint8_t> bytes(facts.begin(), facts.end());
   const Sha256Digest digest = sha256(bytes);
   std::string text = "fp_";

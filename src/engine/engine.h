@@ -7,17 +7,26 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "cache/cache_plan.h"
 #include "cache/memory_plan.h"
 #include "engine/engine_client.h"
 #include "engine/scheduler.h"
+#include "engine/speculative_config.h"
 #include "kernels/device.h"
 #include "models/format/checkpoint.h"
 #include "models/model_description.h"
 #include "models/pooling_plan.h"
 
 namespace octavo {
+
+// Where prefix pages are kept behind the memory.
+struct PrefixDiskOptions {
+  std::string path;         // --prefix-disk
+  uint64_t bytes = 0;       // --prefix-disk-size
+  std::string fingerprint;  // of the model's files and of this build
+};
 
 struct EngineOptions {
   DeviceChoice device = DeviceChoice::kAuto;  // --device
@@ -32,9 +41,12 @@ struct EngineOptions {
   int max_num_batched_tokens = 512;           // --max-num-batched-tokens: rows of the largest step
   SchedulingPolicy scheduling_policy = SchedulingPolicy::kFcfs;  // --scheduling-policy
   bool enable_prefix_caching = true;                             // --enable-prefix-caching
+  SpeculativeConfig speculation = {};                            // --speculative-config
+  std::optional<PrefixDiskOptions> prefix_disk = {};
   PoolingOptions pooling = {};  // --runner, --pooler-config, --hf-overrides
   int max_open_requests = 4096;
-  bool touch_pages = true;  // at start-up; a single answer does without
+  bool touch_pages = true;             // at start-up; a single answer does without
+  bool speculate_at_any_cost = false;  // for tests: drafts need not be worth their time
   // For tests: true makes the step fail on the device.
   std::function<bool(const Batch&)> fails = nullptr;
 };
@@ -45,6 +57,10 @@ ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOption
 // naming the flag to change.
 CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options);
 MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions& options);
+
+// How the engine will speculate: as asked, or not at all where the model cannot and nobody asked.
+// Throws SetupError when what was asked for cannot be had.
+SpeculativeConfig plan_speculation(const ModelDescription& model, const EngineOptions& options);
 
 class Engine : public EngineClient {
  public:
@@ -59,6 +75,7 @@ class Engine : public EngineClient {
 
   const ModelDescription& model() const;
   const MemoryPlan& memory() const;
+  const SpeculativeConfig& speculation() const;
   uint64_t weights_bytes() const;    // resident, as loaded
   uint64_t step_peak_bytes() const;  // the most MLX has held for a step so far
 

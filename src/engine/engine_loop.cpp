@@ -12,11 +12,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::chrono::milliseconds kDiskPoll{100};
+
+double seconds_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
 // Adds the time until it dies to `sum`.
 class Timed {
  public:
   explicit Timed(double& sum) : sum_(sum) {}
-  ~Timed() { sum_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
+  ~Timed() { sum_ += seconds_between(start_, Clock::now()); }
   Timed(const Timed&) = delete;
   Timed& operator=(const Timed&) = delete;
 
@@ -81,6 +87,12 @@ bool EngineLoop::wait_until_idle(std::chrono::milliseconds timeout) {
   return idle_.wait_for(lock, timeout, [&] { return open_requests_ == 0; });
 }
 
+void EngineLoop::wake() {
+  const std::lock_guard lock(mutex_);
+  woken_ = true;
+  work_.notify_one();
+}
+
 void EngineLoop::stop() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
@@ -105,7 +117,15 @@ void EngineLoop::run() {
     {
       std::unique_lock lock(mutex_);
       busy_ = !scheduler_.idle();
-      if (!busy_) work_.wait(lock, [&] { return stopping_ || !inbox_.empty(); });
+      if (!busy_) {
+        result_came_.reset();
+        work_.wait(lock, [&] { return stopping_ || !inbox_.empty(); });
+      }
+      // Pages wake it as they come; a disk that is stuck does not.
+      if (scheduler_.waits_for_disk()) {
+        work_.wait_for(lock, kDiskPoll, [&] { return stopping_ || woken_ || !inbox_.empty(); });
+      }
+      woken_ = false;
       busy_ = true;
       heartbeat_ = Clock::now();
       if (stopping_ && inbox_.empty() && scheduler_.idle()) break;
@@ -147,7 +167,7 @@ void EngineLoop::step() {
     const Timed timed(times_.scheduling);
     batch = scheduler_.next();
   }
-  OCTAVO_CHECK(batch || one_in_flight || scheduler_.idle());
+  OCTAVO_CHECK(batch || one_in_flight || scheduler_.idle() || scheduler_.waits_for_disk());
   try {
     // A step too large to be queued at once would keep the tokens of the one before it waiting.
     const bool queue_first = batch && runner_.queues_at_once(*batch);
@@ -164,8 +184,13 @@ void EngineLoop::step() {
 void EngineLoop::start(const Batch& batch) {
   const Timed timed(times_.queueing);
   step_rows_.observe(batch.rows());
-  if (scheduler_.stats().steps_in_flight == 1) step_began_ = Clock::now();
+  const bool alone = scheduler_.stats().steps_in_flight == 1;
+  if (alone) step_began_ = Clock::now();
   runner_.start(batch);
+  const bool all_draw = batch.sampling.size() == batch.tokens.size();
+  drawing_rows_.push_back(all_draw ? batch.rows() : 0);
+  if (alone && all_draw && result_came_)
+    scheduler_.costs().observe_gap(seconds_between(*result_came_, Clock::now()));
 }
 
 void EngineLoop::finish_oldest() {
@@ -175,8 +200,12 @@ void EngineLoop::finish_oldest() {
     result = runner_.finish();
   }
   const auto now = Clock::now();
-  step_seconds_.observe(std::chrono::duration<double>(now - step_began_).count());
+  const double seconds = seconds_between(step_began_, now);
+  step_seconds_.observe(seconds);
+  if (drawing_rows_.front() > 0) scheduler_.costs().observe_step(drawing_rows_.front(), seconds);
+  drawing_rows_.pop_front();
   step_began_ = now;
+  result_came_ = now;
   const Timed timed(times_.scheduling);
   deliver(scheduler_.commit(result));
 }
@@ -184,6 +213,8 @@ void EngineLoop::finish_oldest() {
 void EngineLoop::recover(const char* reason) {
   scheduler_.release_masks();
   runner_.drop();
+  drawing_rows_.clear();
+  result_came_.reset();
   deliver(scheduler_.fail(reason));
 }
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -42,6 +43,8 @@ class EngineLoop : public EngineClient {
   void reset_prefix_cache() override;
   void close() override;
   bool wait_until_idle(std::chrono::milliseconds timeout) override;
+  // Something came from the disk.
+  void wake();
   // Ends every request and lets run() return.
   void stop();
   EngineStats stats() const override;
@@ -84,6 +87,9 @@ class EngineLoop : public EngineClient {
   BucketCounts step_rows_{kStepRowBounds};    // engine thread
   BucketCounts step_seconds_{kStepSecondsBounds};
   std::chrono::steady_clock::time_point step_began_ = {};  // the oldest one in flight
+  // The newest result, while there was always something to run since.
+  std::optional<std::chrono::steady_clock::time_point> result_came_ = {};
+  std::deque<int> drawing_rows_;  // of the steps in flight; 0: not every row of it draws
 
   mutable std::mutex mutex_;  // all below
   std::condition_variable work_;
@@ -94,6 +100,7 @@ class EngineLoop : public EngineClient {
   int64_t open_tokens_ = 0;
   bool closed_ = false;
   bool stopping_ = false;
+  bool woken_ = false;
   EngineStats stats_;
   std::chrono::steady_clock::time_point heartbeat_ = {};
   bool busy_ = false;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/bucket_counts.h"
+#include "cache/disk_stats.h"
 
 namespace octavo {
 
@@ -19,8 +20,12 @@ struct SchedulerStats {
   uint64_t prefix_queries = 0;  // tokens asked of the prefix cache
   uint64_t prefix_hits = 0;     // tokens it had
   uint64_t prompt_tokens = 0;  // rows computed for tokens that were known, recomputed ones included
-  uint64_t decode_tokens = 0;  // rows computed for tokens just drawn
+  uint64_t decode_tokens = 0;  // rows computed for tokens just drawn, and for drafts
   uint64_t generated_tokens = 0;
+  uint64_t drafts = 0;           // guesses of one or more tokens checked
+  uint64_t draft_tokens = 0;     // tokens of theirs
+  uint64_t accepted_tokens = 0;  // those that were what was drawn
+  DiskStats disk = {};           // of the disk tier, if there is one
 };
 
 // Where the loop's time went, in seconds since the start.

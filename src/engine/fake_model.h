@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <span>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 
 #include "base/error.h"
 #include "cache/cache_plan.h"
+#include "cache/page_memory.h"
 #include "engine/step_runner.h"
 #include "models/pooling_kind.h"
 
@@ -38,11 +40,16 @@ class FakeModel {
   const CachePlan& plan() const { return plan_; }
 
   // What the row behind `cells` (of all tokens up to and with its own) draws. A window sees only
-  // its last cells. `state`: the last cell, as a layer with a state has it.
+  // its last cells. `state`: the last cell, as a layer with a state has it. `history`: the tokens
+  // as the row's rules see them.
   template <typename CellOf>  // uint64_t(int group, int position)
   TokenId draw(int length, const RowSampling& sampling, uint64_t state,
-               const CellOf& cell_of) const {
-    const uint64_t seen = seen_by(length, state, cell_of);
+               std::span<const TokenId> history, const CellOf& cell_of) const {
+    uint64_t seen = seen_by(length, state, cell_of);
+    if (sampling.rules != nullptr && sampling.rules->repetition_penalty != 1) {
+      for (TokenId token : history.last(std::min<size_t>(history.size(), 12)))
+        seen = fake_mix(seen, static_cast<uint64_t>(token));
+    }
     const uint64_t seed = fake_mix(sampling.seed, sampling.choice);
     const uint64_t random = sampling.temperature > 0 ? fake_mix(seed, sampling.position) : 0;
     auto token = static_cast<TokenId>(fake_mix(seen, random) % static_cast<uint64_t>(vocab_));
@@ -68,7 +75,7 @@ class FakeModel {
   // The answer of one sequence by itself, from its tokens alone.
   TokenId next_token(const std::vector<TokenId>& tokens, const RowSampling& sampling) const {
     const std::vector<uint64_t> cells = cells_of(tokens);
-    return draw(static_cast<int>(tokens.size()), sampling, cells.back(),
+    return draw(static_cast<int>(tokens.size()), sampling, cells.back(), tokens,
                 [&](int, int p) { return cells[static_cast<size_t>(p)]; });
   }
 
@@ -136,7 +143,20 @@ class FakeModel {
 
 // Computes a step when it is started, or as soon as its masks are there, and hands the results out
 // in order.
-class FakeRunner : public StepRunner {
+class FakeRunner : public StepRunner, public PageMemory {
+  // What a page holds: its cells of every group, then its state.
+  template <typename Self>
+  static auto parts_of(Self& self, PageId page) {
+    const auto index = static_cast<size_t>(page);
+    std::vector<decltype(std::span(self.states_))> parts;
+    for (size_t g = 0; g < self.cells_.size(); ++g) {
+      const auto block = static_cast<size_t>(self.model_.plan().groups[g].block_tokens);
+      parts.push_back(std::span(self.cells_[g]).subspan(index * block, block));
+    }
+    parts.push_back(std::span(self.states_).subspan(index, 1));
+    return parts;
+  }
+
  public:
   FakeRunner(const FakeModel& model, int page_count) : model_(model) {
     for (const auto& group : model_.plan().groups) {
@@ -178,6 +198,24 @@ class FakeRunner : public StepRunner {
     broken_ = false;
   }
 
+  size_t bytes_per_page() const override {
+    size_t cells = 1;
+    for (const auto& group : model_.plan().groups) cells += static_cast<size_t>(group.block_tokens);
+    return cells * sizeof(uint64_t);
+  }
+  void copy_out(PageId page, std::span<std::byte> to) const override {
+    for (const auto part : parts_of(*this, page)) {
+      std::memcpy(to.data(), part.data(), part.size_bytes());
+      to = to.subspan(part.size_bytes());
+    }
+  }
+  void copy_in(PageId page, std::span<const std::byte> from) override {
+    for (const auto part : parts_of(*this, page)) {
+      std::memcpy(part.data(), from.data(), part.size_bytes());
+      from = from.subspan(part.size_bytes());
+    }
+  }
+
   // Steps in flight, oldest first.
   const std::deque<Batch>& in_flight() const { return batches_; }
   uint64_t cell(int group, PageId page, int slot) const {
@@ -212,7 +250,7 @@ class FakeRunner : public StepRunner {
     write(batch, tokens);
     for (size_t i = 0; i < batch.sampling.size(); ++i) {
       const int row = batch.logit_rows[i];
-      result.tokens.push_back(draw(batch, row, batch.sampling[i]));
+      result.tokens.push_back(draw(batch, row, batch.sampling[i], previous));
       result.hashes.push_back(fake_mix(static_cast<uint64_t>(result.tokens.back()), 1));
       result.logprobs.push_back({.token = result.tokens.back(), .logprob = -1, .rank = 1});
     }
@@ -306,10 +344,22 @@ class FakeRunner : public StepRunner {
     return row_states_.empty() ? 0 : row_states_[static_cast<size_t>(row)];
   }
 
-  TokenId draw(const Batch& batch, int row, const RowSampling& sampling) {
+  static std::vector<TokenId> history_of(const RowHistory& history,
+                                         const std::vector<TokenId>& previous) {
+    if (history.log == nullptr) return {};
+    const auto known = history.log->first(history.known);
+    std::vector<TokenId> tokens(known.begin(), known.end());
+    if (history.pending >= 0) tokens.push_back(previous.at(static_cast<size_t>(history.pending)));
+    for (int i = 0; i < history.assumed_count; ++i)
+      tokens.push_back(history.assumed->at(static_cast<size_t>(i)));
+    return tokens;
+  }
+
+  TokenId draw(const Batch& batch, int row, const RowSampling& sampling,
+               const std::vector<TokenId>& previous) {
     const size_t sequence = sequence_of(batch, row);
     const int length = batch.positions[static_cast<size_t>(row)] + 1;
-    return model_.draw(length, sampling, row_state(row),
+    return model_.draw(length, sampling, row_state(row), history_of(sampling.history, previous),
                        [&](int g, int p) { return place(batch, sequence, g, p); });
   }
 

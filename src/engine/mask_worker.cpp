@@ -73,17 +73,31 @@ struct ConstrainedAnswer::Strand {
 
   void follow(const Job& job) {
     if (!state) state = constraint->begin();
-    if (job.accepted && !state->accept(*job.accepted))
-      throw std::runtime_error(fmt::format("token {} does not fit the grammar", *job.accepted));
-    int drafted = 0;
-    for (size_t i = 0; i < job.slots.size(); ++i) {
-      if (i > 0) {
-        if (!state->accept(job.drafts[i - 1])) break;
-        ++drafted;
-      }
-      job.slots[i]->set(state->allowed());
+    if (job.accepted) {
+      if (!state->accept(*job.accepted))
+        throw std::runtime_error(fmt::format("token {} does not fit the grammar", *job.accepted));
+      accepted.push_back(*job.accepted);
     }
-    if (drafted > 0) state->take_back(drafted);
+    if (job.slots.empty()) return;
+    job.slots[0]->set(state->allowed());
+    int drafted = 0;
+    try {
+      for (size_t i = 0; i < job.drafts.size() && state->accept(job.drafts[i]); ++i) {
+        ++drafted;
+        job.slots[i + 1]->set(state->allowed());
+      }
+      if (drafted > 0) state->take_back(drafted);
+    } catch (const std::exception& error) {
+      for (const auto& slot : job.slots) slot->fail(error.what());
+      begin_again();
+    }
+  }
+
+  // A failure behind drafts is no failure of the answer, which may take another way; if it does not
+  // it will come again.
+  void begin_again() {
+    state = constraint->begin();
+    for (TokenId token : accepted) state->accept(token);
   }
 
   std::mutex mutex;  // the next two
@@ -92,6 +106,7 @@ struct ConstrainedAnswer::Strand {
   // The rest belongs to whoever runs this.
   std::shared_ptr<const Constraint> constraint;
   std::unique_ptr<ConstraintState> state;
+  std::vector<TokenId> accepted;
   std::string failure;  // nothing can be said about this answer any more
 };
 

@@ -63,7 +63,10 @@ TEST(MaskWorker, WhatCannotBeToldIsAFailureOfEverySlotFromThereOn) {
   MaskWorker worker(1);
   ConstrainedAnswer answer(worker, toy({.fails_at = 1}));
   const MaskSlots masks = slots(4);
-  answer.fill({masks[0], masks[1], masks[2]}, {2, 3});
+  answer.fill({masks[0]});
+  answer.accept(2);
+  answer.fill({masks[1], masks[2]}, {3});
+  answer.accept(3);
   answer.fill({masks[3]});
   EXPECT_EQ(masks[0]->failure(), "");
   for (size_t i = 1; i < 4; ++i) {
@@ -75,6 +78,20 @@ TEST(MaskWorker, WhatCannotBeToldIsAFailureOfEverySlotFromThereOn) {
   other.accept(3);
   other.fill(wrong);
   EXPECT_EQ(wrong[0]->failure(), "token 3 does not fit the grammar");
+}
+
+TEST(MaskWorker, WhatCannotBeToldBehindADraftIsNoFailureOfTheAnswer) {
+  MaskWorker worker(1);
+  ConstrainedAnswer answer(worker, toy({.fails_at = 2}));
+  const MaskSlots masks = slots(5);
+  answer.fill({masks[0], masks[1], masks[2]}, {2, 3});
+  answer.fill({masks[3]});
+  answer.accept(2);
+  answer.fill({masks[4]});
+  EXPECT_EQ(masks[1]->failure(), "");
+  EXPECT_EQ(masks[2]->failure(), "the toy is broken");
+  EXPECT_TRUE(std::ranges::equal(masks[3]->wait(), masks[0]->wait()));
+  EXPECT_TRUE(std::ranges::equal(masks[4]->wait(), masks[1]->wait()));
 }
 
 TEST(MaskWorker, EverySlotIsSetWhenItDies) {

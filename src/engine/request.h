@@ -43,7 +43,8 @@ struct Request {
   bool ignore_eos = false;                   // go on behind the model's own
   int priority = 0;                          // lower first, with --scheduling-policy priority
   std::string cache_salt = {};               // requests with different salts share no cached prefix
-  bool hash_logits = false;                  // a hash of the full logits with every token
+  std::string owner = {};    // only texts of the same owner are told of when a prefix is not cached
+  bool hash_logits = false;  // a hash of the full logits with every token
   // The host must see each token before the next is drawn: not pipelined.
   bool needs_host = false;
   std::shared_ptr<const Constraint> constraint = nullptr;  // none: it may say anything

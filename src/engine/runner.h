@@ -31,6 +31,7 @@ class Runner : public StepRunner {
   void start(const Batch& batch) override;
   StepResult finish() override;
   void drop() override;
+  size_t steps_in_flight() const { return queued_.size(); }
 
   // Runs the step and returns the float32 logits [logit_rows, vocab], evaluated. Not while others
   // are in flight.

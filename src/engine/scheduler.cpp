@@ -1,36 +1,13 @@
 #include "engine/scheduler.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "base/error.h"
-#include "engine/snapshot_edges.h"
+#include "engine/explain_hit.h"
 
 namespace octavo {
 namespace {
-
-// What of the request changes logits before a draw; none when nothing does.
-std::shared_ptr<const LogitRules> rules_of(const RequestShared& shared, int vocab) {
-  const SamplingParams& params = shared.request.sampling;
-  const int min_tokens = shared.request.min_tokens;
-  if (!params.has_rules() && min_tokens == 0) return nullptr;
-  LogitRules rules{.repetition_penalty = params.repetition_penalty,
-                   .presence_penalty = params.presence_penalty,
-                   .frequency_penalty = params.frequency_penalty,
-                   .logit_bias = params.logit_bias,
-                   .bad_words = params.bad_words,
-                   .allowed = {},
-                   .min_tokens = min_tokens,
-                   .held_back = shared.stop_tokens};
-  if (!params.allowed_token_ids.empty()) {
-    rules.allowed.resize(static_cast<size_t>(vocab + 31) / 32);
-    for (TokenId token : params.allowed_token_ids)
-      rules.allowed[static_cast<size_t>(token) / 32] |= uint32_t{1} << (token % 32);
-  }
-  return std::make_shared<const LogitRules>(std::move(rules));
-}
 
 Update update_of(const Sequence& sequence) {
   return {.request = sequence.shared().id, .choice = sequence.choice()};
@@ -42,12 +19,20 @@ bool says_something(const Update& update) {
 
 }  // namespace
 
-Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes)
-    : options_(std::move(options)), prefixes_(prefixes), mask_worker_(options_.mask_threads) {
+Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes, PrefixDisk* disk,
+                     std::unique_ptr<Drafter> drafter)
+    : options_(std::move(options)),
+      prefixes_(prefixes),
+      disk_(disk),
+      mask_worker_(options_.mask_threads),
+      speculator_(options_.speculation, std::move(drafter)) {
+  // Without a prefix cache requests are told apart by numbers that start again with the process.
+  OCTAVO_CHECK(disk == nullptr || options_.enable_prefix_caching);
   OCTAVO_CHECK(options_.max_num_seqs >= 1 && options_.max_num_batched_tokens >= 1);
   const int most =
       prefixes.plan().pages_held(options_.max_model_len, options_.max_num_batched_tokens);
   OCTAVO_CHECK(most <= prefixes.pool().page_count());
+  OCTAVO_CHECK(!speculator_.drafts() || !prefixes.plan().state);
 }
 
 Scheduler::~Scheduler() = default;
@@ -58,31 +43,8 @@ Scheduler::Rank Scheduler::rank_of(const Sequence& sequence) const {
   return {by_priority ? shared.request.priority : 0, shared.id, sequence.choice()};
 }
 
-std::shared_ptr<const RequestShared> Scheduler::share(RequestId id, Request request) const {
-  auto shared = std::make_shared<RequestShared>();
-  shared->id = id;
-  shared->request = std::move(request);
-  const Request& r = shared->request;
-  if (!r.ignore_eos) shared->stop_tokens = options_.stop_token_ids;
-  shared->model_stop_tokens = shared->stop_tokens.size();
-  shared->stop_tokens.insert(shared->stop_tokens.end(), r.stop_token_ids.begin(),
-                             r.stop_token_ids.end());
-  shared->rules = rules_of(*shared, options_.vocab);
-  if (!r.cache_salt.empty()) shared->keys.first_block.push_back(r.cache_salt);
-  // Without a prefix cache only the choices of one request share their prompt.
-  if (!options_.enable_prefix_caching)
-    shared->keys.first_block.push_back(fmt::format("request {}", id));
-  shared->snapshot_edges = snapshot_edges(r.prompt, options_.stop_token_ids, prefixes_.plan());
-  const auto prompt = static_cast<int64_t>(r.prompt.size());
-  shared->max_length =
-      static_cast<int>(std::min<int64_t>(prompt + r.max_tokens, options_.max_model_len));
-  // A prompt that fills the context has no place for a token, and needs none.
-  if (r.pooling != Pooling::kNone) shared->max_length = static_cast<int>(prompt) + 1;
-  return shared;
-}
-
 void Scheduler::add(RequestId id, Request request) {
-  const auto shared = share(id, std::move(request));
+  const auto shared = share_request(id, std::move(request), options_, prefixes_.plan());
   for (int choice = 0; choice < shared->request.n; ++choice) {
     auto sequence = std::make_unique<Sequence>(shared, choice, prefixes_, mask_worker_);
     const Rank rank = rank_of(*sequence);
@@ -108,8 +70,17 @@ std::vector<Update> Scheduler::abort(RequestId id, std::optional<int> only_choic
 
 std::optional<Batch> Scheduler::next() {
   OCTAVO_CHECK(steps_.size() <= 1);
+  take_from_disk();
   Plan plan{BatchBuilder(prefixes_.plan()), {}, options_.max_num_batched_tokens};
   if (suspects_.empty()) {
+    const auto sequences = decoding();
+    // Whoever drafts goes on where its drafts turn out wrong, and the others keep step with it:
+    // apart, each step would read the weights for some of them only.
+    if (steps_.empty()) {
+      plan.drafts = speculator_.drafts_for(sequences);
+    } else if (steps_.back().has_drafts || speculator_.is_worth_waiting(sequences)) {
+      return std::nullopt;
+    }
     plan_running(plan);
     plan_waiting(plan);
   } else {
@@ -119,6 +90,14 @@ std::optional<Batch> Scheduler::next() {
   steps_.push_back(std::move(plan.step));
   ++stats_.steps;
   return plan.batch.build();
+}
+
+std::vector<Sequence*> Scheduler::decoding() const {
+  std::vector<Sequence*> found;
+  for (const auto& [rank, sequence] : running_) {
+    if (sequence->is_decoding() && !sequence->preempted) found.push_back(sequence);
+  }
+  return found;
 }
 
 void Scheduler::plan_running(Plan& plan) {
@@ -138,9 +117,36 @@ void Scheduler::plan_waiting(Plan& plan) {
   while (plan.budget > 0 && releasing_ == 0 && !waiting_.empty() &&
          static_cast<int>(running_.size()) < options_.max_num_seqs) {
     Sequence& sequence = *waiting_.begin()->second;
+    if (fetch_from_disk(sequence)) continue;
     if (!admit(sequence)) return;
     plan_rows(sequence, plan);
   }
+}
+
+bool Scheduler::fetch_from_disk(Sequence& sequence) {
+  if (disk_ == nullptr || std::exchange(sequence.asked_disk, true)) return false;
+  auto restore = sequence.restore_prefix(*disk_);
+  if (!restore) return false;
+  sequence.memory_tokens = restore->from();
+  const Rank rank = rank_of(sequence);
+  waiting_.erase(rank);
+  restoring_[rank] = {&sequence, std::move(restore)};
+  return true;
+}
+
+void Scheduler::take_from_disk() {
+  if (restoring_.empty()) return;
+  disk_->take_arrivals();
+  std::erase_if(restoring_, [&](const auto& entry) {
+    if (!entry.second.restore->done()) return false;
+    waiting_[entry.first] = entry.second.sequence;
+    return true;
+  });
+}
+
+void Scheduler::reset_prefix_cache() {
+  prefixes_.index().clear();
+  if (disk_ != nullptr) disk_->clear();
 }
 
 void Scheduler::plan_suspect(Plan& plan) {
@@ -171,9 +177,16 @@ bool Scheduler::admit(Sequence& sequence) {
   }
   if (first_time) {
     sequence.cached_tokens = hit;
+    if (sequence.choice() == 0) {
+      sequence.cache_report = std::make_shared<const CacheReport>(
+          explain_hit(sequence, hit, options_.enable_prefix_caching, history_, prefixes_.plan()));
+      history_.remember(sequence.tokens(), owner_of(sequence));
+    }
     sequence.scheduled = std::chrono::steady_clock::now();
     stats_.prefix_queries += static_cast<uint64_t>(known);
     stats_.prefix_hits += static_cast<uint64_t>(hit);
+    if (sequence.memory_tokens >= 0)
+      disk_->count_restored(std::max(0, hit - sequence.memory_tokens));
   }
   const Rank rank = rank_of(sequence);
   waiting_.erase(rank);
@@ -181,7 +194,26 @@ bool Scheduler::admit(Sequence& sequence) {
   return true;
 }
 
+bool Scheduler::plan_drafts(Sequence& sequence, Plan& plan) {
+  const auto found = plan.drafts.find(&sequence);
+  // Sent back to make room for another, it may be here again with rows to compute first.
+  if (found == plan.drafts.end() || !sequence.is_decoding()) return false;
+  std::vector<TokenId> drafts = std::move(found->second);
+  const auto count = static_cast<int>(drafts.size());
+  // Nobody gives up pages for a guess.
+  if (1 + count > plan.budget || !sequence.cache().grow_to(sequence.known() + count)) return false;
+  const int start = sequence.computed();
+  const int drawn = sequence.add_drafts(plan.batch, std::move(drafts));
+  plan.step.entries.push_back({&sequence, start, drawn, 0, 0, count});
+  plan.step.has_drafts = true;
+  plan.budget -= 1 + count;
+  sequence.publish(/*in_step=*/true);
+  stats_.decode_tokens += static_cast<uint64_t>(1 + count);
+  return true;
+}
+
 void Scheduler::plan_rows(Sequence& sequence, Plan& plan) {
+  if (plan_drafts(sequence, plan)) return;
   const int rows = sequence.rows_of_one_step(std::min(sequence.rows_left(), plan.budget));
   if (rows <= 0 || !make_room(sequence, sequence.computed() + rows)) return;
   const bool decoding = sequence.is_decoding();
@@ -227,6 +259,7 @@ void Scheduler::requeue(Sequence& sequence) {
   const Rank rank = rank_of(sequence);
   running_.erase(rank);
   sequence.restart();
+  sequence.asked_disk = false;
   waiting_[rank] = &sequence;
 }
 
@@ -261,11 +294,20 @@ void Scheduler::take_results(const Entry& entry, const StepResult& result, Taken
     take_hidden_rows(sequence, result.hidden.rows(before.hidden_rows, count), entry.hidden_rows,
                      update);
   }
-  if (entry.drawn < 0 || ends_undrawn(sequence, update)) return;
-  const auto drawn = static_cast<size_t>(entry.drawn);
-  if (sequence.request().sampling.logprobs >= 0) update.logprobs.push_back(result.logprobs[drawn]);
-  if (sequence.request().hash_logits) update.hashes.push_back(result.hashes[drawn]);
-  take_drawn_token(sequence, result.tokens[drawn], update);
+  if (entry.drawn >= 0) take_draws(entry, result, update);
+}
+
+void Scheduler::take_draws(const Entry& entry, const StepResult& result, Update& update) {
+  Sequence& sequence = *entry.sequence;
+  const Request& request = sequence.request();
+  int right = 0;
+  for (auto drawn = static_cast<size_t>(entry.drawn);; ++drawn, ++right) {
+    if (ends_undrawn(sequence, update)) break;
+    if (request.sampling.logprobs >= 0) update.logprobs.push_back(result.logprobs[drawn]);
+    if (request.hash_logits) update.hashes.push_back(result.hashes[drawn]);
+    if (!take_drawn_token(sequence, result.tokens[drawn], update)) break;
+  }
+  if (entry.drafts > 0) speculator_.observe(sequence, entry.drafts, right, stats_);
 }
 
 void Scheduler::take_hidden_rows(Sequence& sequence, std::span<const float> rows, int count,
@@ -281,6 +323,7 @@ void Scheduler::take_hidden_rows(Sequence& sequence, std::span<const float> rows
 bool Scheduler::ends_undrawn(Sequence& sequence, Update& update) {
   if (sequence.known() == sequence.prompt_length()) {
     update.cached_tokens = sequence.cached_tokens;
+    update.cache = sequence.cache_report;
     update.scheduled = sequence.scheduled;
   }
   const TokenMask* mask = sequence.oldest_mask();
@@ -290,9 +333,9 @@ bool Scheduler::ends_undrawn(Sequence& sequence, Update& update) {
   return true;
 }
 
-void Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& update) {
+bool Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& update) {
   const RequestShared& shared = sequence.shared();
-  sequence.take_token(token);
+  const bool goes_on = sequence.take_token(token);
   update.tokens.push_back(token);
   ++stats_.generated_tokens;
   if (sequence.failed_before) {
@@ -309,21 +352,27 @@ void Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& upda
   } else {
     sequence.allow_next();
   }
+  return goes_on && !sequence.finished;
 }
 
 void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
   update.finish = reason;
   sequence.finished = true;
+  speculator_.forget(sequence);
   sequence.release_masks();
+  if (sequence.choice() == 0 && sequence.cached_tokens)
+    history_.remember(sequence.tokens(), owner_of(sequence));
   const Rank rank = rank_of(sequence);
   running_.erase(rank);
   waiting_.erase(rank);
+  restoring_.erase(rank);
   std::erase(suspects_, &sequence);
   if (std::exchange(sequence.preempted, false)) --releasing_;
 }
 
 void Scheduler::settle(Sequence& sequence) {
   sequence.publish(/*in_step=*/false);
+  if (disk_ != nullptr) sequence.save(*disk_);
   if (sequence.steps_in_flight > 1) return;
   if (sequence.steps_in_flight == 1) {
     sequence.cache().release_behind(sequence.newest_rows_start);
@@ -378,7 +427,8 @@ std::vector<Update> Scheduler::fail(const std::string& reason) {
 SchedulerStats Scheduler::stats() const {
   SchedulerStats stats = stats_;
   stats.running = static_cast<int>(running_.size());
-  stats.waiting = static_cast<int>(waiting_.size());
+  stats.waiting = static_cast<int>(waiting_.size() + restoring_.size());
+  if (disk_ != nullptr) stats.disk = disk_->stats();
   stats.steps_in_flight = static_cast<int>(steps_.size());
   return stats;
 }

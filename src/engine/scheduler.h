@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "engine/engine_stats.h"
+#include "engine/prompt_history.h"
 #include "engine/sequence.h"
+#include "engine/speculator.h"
 #include "engine/step_runner.h"
 
 namespace octavo {
@@ -34,13 +36,17 @@ struct SchedulerOptions {
   SchedulingPolicy policy = SchedulingPolicy::kFcfs;
   int mask_threads = 1;  // that find out what constrained answers may say
   bool enable_prefix_caching = true;
+  SpeculationOptions speculation = {};
 };
 
 class Scheduler {
  public:
-  // `prefixes` must outlive the scheduler and be empty. Its pool holds at least one sequence of
-  // max_model_len.
-  Scheduler(SchedulerOptions options, PrefixCache& prefixes);
+  // `prefixes` and `disk` must outlive the scheduler; `prefixes` is empty. Its pool holds at least
+  // one sequence of max_model_len. `disk`: none, or where beginnings are kept behind the memory.
+  // Without a drafter nobody drafts; layers with a state cannot take rows back, so with them nobody
+  // may.
+  Scheduler(SchedulerOptions options, PrefixCache& prefixes, PrefixDisk* disk = nullptr,
+            std::unique_ptr<Drafter> drafter = nullptr);
   ~Scheduler();
 
   // The request must be valid (validate).
@@ -62,11 +68,17 @@ class Scheduler {
   std::vector<Update> fail(const std::string& reason);
 
   // Forgets every cached prefix.
-  void reset_prefix_cache() { prefixes_.index().clear(); }
+  void reset_prefix_cache();
+  // Nothing can run before pages come back from the disk.
+  bool waits_for_disk() const {
+    return !restoring_.empty() && running_.empty() && waiting_.empty() && steps_.empty();
+  }
 
   bool idle() const { return sequences_.empty() && steps_.empty(); }
   SchedulerStats stats() const;
   const SchedulerOptions& options() const { return options_; }
+  // For whoever runs the steps to tell.
+  StepCosts& costs() { return speculator_.costs(); }
 
  private:
   struct Rank {
@@ -78,9 +90,10 @@ class Scheduler {
   struct Entry {
     Sequence* sequence;
     int start;  // position of its first row
-    int drawn;  // entry among the drawn tokens, or -1
+    int drawn;  // first entry among the drawn tokens, or -1
     int prompt_logprobs;
     int hidden_rows;
+    int drafts = 0;  // each with an entry of its own behind the first
   };
   // How far a step's results have been handed out.
   struct Taken {
@@ -89,24 +102,31 @@ class Scheduler {
   };
   struct Step {
     std::vector<Entry> entries;
+    bool has_drafts = false;
   };
   // A step being put together.
   struct Plan {
     BatchBuilder batch;
     Step step;
     int budget;
+    Drafts drafts = {};
   };
   using Queue = std::map<Rank, Sequence*>;  // best first
 
   Rank rank_of(const Sequence& sequence) const;
-  std::shared_ptr<const RequestShared> share(RequestId id, Request request) const;
 
+  std::vector<Sequence*> decoding() const;
   void plan_running(Plan& plan);
   void plan_waiting(Plan& plan);
   void plan_suspect(Plan& plan);
+  // True when the sequence waits, apart from the queue, for pages of its beginning.
+  bool fetch_from_disk(Sequence& sequence);
+  void take_from_disk();
   // Moves the sequence from the queue to the running ones if the pool has room for it.
   bool admit(Sequence& sequence);
   void plan_rows(Sequence& sequence, Plan& plan);
+  // False: there are no drafts for it, or no pages to spare.
+  bool plan_drafts(Sequence& sequence, Plan& plan);
   // Pages for `tokens` tokens; sequences that rank behind give theirs up. False: not in this step.
   bool make_room(Sequence& sequence, int tokens);
   void preempt(Sequence& sequence);
@@ -116,20 +136,30 @@ class Scheduler {
   void take_hidden_rows(Sequence& sequence, std::span<const float> rows, int count, Update& update);
   // Ends an answer that could not go on where its next token was drawn.
   bool ends_undrawn(Sequence& sequence, Update& update);
-  void take_drawn_token(Sequence& sequence, TokenId token, Update& update);
+  void take_draws(const Entry& entry, const StepResult& result, Update& update);
+  // True: the entry behind it counts too.
+  bool take_drawn_token(Sequence& sequence, TokenId token, Update& update);
   void end(Sequence& sequence, FinishReason reason, Update& update);
   // After a step or an end: lets go of what the sequence need not hold.
   void settle(Sequence& sequence);
 
   SchedulerOptions options_;
   PrefixCache& prefixes_;
+  PrefixDisk* disk_;
   MaskWorker mask_worker_;
   std::map<Rank, std::unique_ptr<Sequence>> sequences_;  // all, until no step holds them
   Queue waiting_;
+  struct Restoring {
+    Sequence* sequence;
+    std::shared_ptr<PrefixRestore> restore;
+  };
+  std::map<Rank, Restoring> restoring_;  // will be waiting again
   Queue running_;
   std::deque<Sequence*> suspects_;  // a step of theirs failed
   std::deque<Step> steps_;          // in flight, oldest first
-  int releasing_ = 0;               // preempted sequences whose pages a step still holds
+  PromptHistory history_;
+  int releasing_ = 0;  // preempted sequences whose pages a step still holds
+  Speculator speculator_;
   SchedulerStats stats_;
 };
 

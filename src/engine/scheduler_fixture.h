@@ -5,9 +5,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "engine/fake_drafter.h"
 #include "engine/fake_model.h"
 #include "engine/scheduler.h"
 
@@ -28,13 +30,19 @@ class SchedulerFixture : public testing::Test {
   void make(SchedulerOptions options, int pages, int window = 0) {
     make_of({SoftmaxSpec{.kv_heads = 1, .k_dim = 8, .v_dim = 8, .window = window}}, options, pages);
   }
-  void make_of(const std::vector<CacheSpec>& layers, SchedulerOptions options, int pages) {
+  // right_percent: drafts are made, this share of their tokens right.
+  void make_of(const std::vector<CacheSpec>& layers, SchedulerOptions options, int pages,
+               std::optional<int> right_percent = std::nullopt) {
     options.vocab = kFakeVocab;
     plan_ = plan_cache(layers, 8);
     pool_ = std::make_unique<PagePool>(pages);
     prefixes_ = std::make_unique<PrefixCache>(plan_, *pool_);
-    scheduler_ = std::make_unique<Scheduler>(options, *prefixes_);
     model_ = std::make_unique<FakeModel>(plan_, kFakeVocab);
+    std::unique_ptr<Drafter> drafter;
+    if (right_percent)
+      drafter = std::make_unique<FakeDrafter>(
+          *model_, FakeDrafter::Options{.vocab = kFakeVocab, .right_percent = *right_percent});
+    scheduler_ = std::make_unique<Scheduler>(options, *prefixes_, nullptr, std::move(drafter));
     runner_ = std::make_unique<FakeRunner>(*model_, pages);
   }
 

@@ -14,20 +14,33 @@ Sequence::Sequence(std::shared_ptr<const RequestShared> shared, int choice, Pref
   if (request().pooling != Pooling::kNone) pooled_.emplace(request().pooling, prompt_length());
 }
 
+int Sequence::reuse_limit() const {
+  if (pooled_) return pooled_->droppable();
+  // One row must run: it is the one that draws.
+  const int limit = known() - 1;
+  // Every prompt row must run until its logprobs have been read. Other choices do without.
+  const bool reads_prompt = choice_ == 0 && request().sampling.prompt_logprobs >= 0;
+  return reads_prompt && prompt_logprobs_ < prompt_length() - 1 ? prompt_logprobs_ : limit;
+}
+
 int Sequence::reuse_prefix() {
   OCTAVO_CHECK(computed_ == 0);
   if (!log_) {
     log_ = std::make_shared<TokenLog>(shared_->max_length);
     log_->append(request().prompt);
   }
-  // One row must run: it is the one that draws.
-  int limit = known() - 1;
-  // Every prompt row must run until its logprobs have been read. Other choices do without.
-  if (choice_ == 0 && request().sampling.prompt_logprobs >= 0)
-    limit = prompt_logprobs_ >= prompt_length() - 1 ? limit : prompt_logprobs_;
-  if (pooled_) limit = pooled_->droppable();
-  computed_ = cache_.reuse(tokens(), limit);
+  computed_ = cache_.reuse(tokens(), reuse_limit());
   return computed_;
+}
+
+std::shared_ptr<PrefixRestore> Sequence::restore_prefix(PrefixDisk& disk) {
+  return cache_.restore(tokens(), reuse_limit(), disk);
+}
+
+void Sequence::save(PrefixDisk& disk) {
+  if (steps_in_flight > 1) return;
+  const int done = steps_in_flight == 1 ? newest_rows_start : computed_;
+  cache_.save(std::min(done, known()), finished && steps_in_flight == 0, disk);
 }
 
 int Sequence::add_rows(BatchBuilder& batch, int rows) {
@@ -37,7 +50,7 @@ int Sequence::add_rows(BatchBuilder& batch, int rows) {
   std::vector<TokenId> ids(static_cast<size_t>(rows), 0);
   std::copy_n(tokens().begin() + start, known_rows, ids.begin());
   const int first = batch.add_sequence(ids, start, cache_.pages());
-  cache_.advance(start, start + rows, shared_->snapshot_edges);
+  cache_.advance(start, start + rows, shared_->snapshot_edges, prompt_length());
   if (known_rows < rows) batch.take_token(first + rows - 1, newest_entry_);
   ask_prompt_logprobs(batch, first, rows);
   ask_hidden(batch, first, rows);
@@ -50,6 +63,31 @@ int Sequence::add_rows(BatchBuilder& batch, int rows) {
   newest_entry_ = batch.sample_row(first + rows - 1, std::move(sampling));
   ++tokens_in_flight_;
   return newest_entry_;
+}
+
+int Sequence::add_drafts(BatchBuilder& batch, std::vector<TokenId> drafts) {
+  OCTAVO_CHECK(tokens_in_flight_ == 0 && computed_ + 1 == known() && !drafts.empty());
+  std::vector<TokenId> ids = {tokens().back()};
+  ids.insert(ids.end(), drafts.begin(), drafts.end());
+  const int count = static_cast<int>(drafts.size());
+  drafts_ = std::make_shared<const std::vector<TokenId>>(std::move(drafts));
+  drafts_taken_ = 0;
+  const int first = batch.add_sequence(ids, computed_, cache_.pages());
+  if (constrained_) {
+    for (int i = 0; i <= count; ++i) masks_.push_back(std::make_shared<TokenMask>());
+    constrained_->fill({masks_.begin(), masks_.end()}, *drafts_);
+  }
+  int entry = -1;
+  for (int i = 0; i <= count; ++i) {
+    RowSampling sampling = row_sampling(i);
+    if (constrained_) sampling.mask = masks_[static_cast<size_t>(i)];
+    const int drawn = batch.sample_row(first + i, std::move(sampling));
+    if (i == 0) entry = drawn;
+  }
+  newest_rows_start = computed_++;
+  ++steps_in_flight;
+  ++tokens_in_flight_;
+  return entry;
 }
 
 void Sequence::ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows) {
@@ -78,7 +116,7 @@ std::optional<std::vector<float>> Sequence::take_hidden(std::span<const float> r
   return pooled_->result();
 }
 
-RowSampling Sequence::row_sampling() const {
+RowSampling Sequence::row_sampling(int drafted) const {
   const SamplingParams& params = request().sampling;
   RowSampling row{.temperature = params.temperature,
                   .top_p = params.top_p,
@@ -86,7 +124,7 @@ RowSampling Sequence::row_sampling() const {
                   .top_k = std::max(0, params.top_k),
                   .seed = params.seed,
                   .choice = static_cast<uint32_t>(choice_),
-                  .position = static_cast<uint32_t>(length()),
+                  .position = static_cast<uint32_t>(length() + drafted),
                   .logprobs = params.logprobs,
                   .hash_logits = request().hash_logits,
                   .rules = shared_->rules};
@@ -94,7 +132,9 @@ RowSampling Sequence::row_sampling() const {
     row.history = {.log = log_,
                    .prompt = prompt_length(),
                    .known = known(),
-                   .pending = tokens_in_flight_ > 0 ? newest_entry_ : -1};
+                   .pending = tokens_in_flight_ > 0 ? newest_entry_ : -1,
+                   .assumed = drafted > 0 ? drafts_ : nullptr,
+                   .assumed_count = drafted};
   }
   return row;
 }
@@ -107,17 +147,28 @@ std::shared_ptr<const TokenMask> Sequence::next_mask() {
   return masks_.back();
 }
 
-void Sequence::take_token(TokenId token) {
+bool Sequence::take_token(TokenId token) {
   OCTAVO_CHECK(tokens_in_flight_ > 0);
   --tokens_in_flight_;
   log_->append(token);
   if (constrained_) masks_.pop_front();
+  if (!drafts_) return false;
+  if (drafts_taken_ == drafts_->size() || (*drafts_)[drafts_taken_] != token) {
+    drafts_ = nullptr;
+    release_masks();
+    return false;
+  }
+  ++drafts_taken_;
+  ++computed_;
+  ++tokens_in_flight_;
+  return true;
 }
 
 void Sequence::allow_next() {
   if (!constrained_) return;
   constrained_->accept(tokens().back());
-  if (!masks_.empty()) constrained_->fill({masks_.front()});
+  // What may follow drafts was asked for with them.
+  if (!masks_.empty() && !drafts_) constrained_->fill({masks_.front()});
 }
 
 void Sequence::release_masks() {
@@ -135,6 +186,7 @@ void Sequence::restart() {
   cache_.release();
   computed_ = 0;
   tokens_in_flight_ = 0;
+  drafts_ = nullptr;
   release_masks();
   prompt_logprobs_asked_ = prompt_logprobs_;
   if (pooled_) pooled_->ask_again();

@@ -16,4 +16,26 @@ std::string_view name_of(FinishReason reason) {
   return "?";
 }
 
+std::string_view name_of(CacheMiss miss) {
+  switch (miss) {
+    case CacheMiss::kOff:
+      return "off";
+    case CacheMiss::kLogprobs:
+      return "logprobs";
+    case CacheMiss::kSalt:
+      return "salt";
+    case CacheMiss::kNew:
+      return "new";
+    case CacheMiss::kDiffers:
+      return "differs";
+    case CacheMiss::kEvicted:
+      return "evicted";
+    case CacheMiss::kSnapshot:
+      return "snapshot";
+    case CacheMiss::kBlock:
+      return "block";
+  }
+  return "?";
+}
+
 }  // namespace octavo

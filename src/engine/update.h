@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/token_id.h"
+#include "engine/cache_report.h"
 
 namespace octavo {
 
@@ -34,6 +36,7 @@ struct Update {
   std::vector<uint64_t> hashes = {};         // one per new token, when asked for
   // With a choice's first token, or its embedding: from the prefix cache.
   std::optional<int> cached_tokens = {};
+  std::shared_ptr<const CacheReport> cache = nullptr;    // with it, of the first choice
   std::chrono::steady_clock::time_point scheduled = {};  // with it: when the choice began to run
   std::vector<TokenLogprobs> prompt_logprobs = {};  // of prompt tokens from the second on, in order
   std::vector<float> embedding = {};  // of a request that pools, with its `finish`; not normalised

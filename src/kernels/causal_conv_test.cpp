@@ -1,70 +1,16 @@
 #include "kernels/causal_conv.h"
 
-#include <string>
-
+#include "kernels/conv_fixture.h"
 #include "kernels/isa_scope.h"
-#include "kernels/state_fixture.h"
 
 namespace octavo {
 namespace {
 
-// Two layers share the pages; this is the second. Units of 32 channels, two to a page.
-StateGeometry geometry_of(DType dtype, int conv_rows) {
-  return {.columns = 6,
-          .conv_rows = conv_rows,
-          .conv_units = 5,
-          .unit_channels = 32,
-          .conv_dtype = dtype,
-          .conv_column = 1,
-          .first_unit = 5,
-          .units_per_page = 2};
-}
+using namespace conv_fixture;
 
-int page_bytes_of(const StateGeometry& g) { return static_cast<int>(2 * g.unit_bytes()) + 64; }
-
-constexpr int kFirstColumn = 48;
-
-struct Subject {
-  StateGeometry geometry;
-  mx::array x;  // [tokens, kFirstColumn + channels + 16]
-  ConvWeights weights;
-  ConvOptions options;
-};
-
-Subject make_subject(DType dtype, int conv_rows, bool biased, ConvActivation activation,
-                     int tokens) {
-  std::mt19937 random(3);
-  const StateGeometry g = geometry_of(dtype, conv_rows);
-  const mx::Dtype type = mlx_dtype(dtype);
-  ConvWeights weights{random_array(random, {conv_rows + 1, g.channels()}, type)};
-  if (biased) weights.bias = random_array(random, {g.channels()}, type);
-  return {g,
-          random_array(random, {tokens, kFirstColumn + g.channels() + 16}, type),
-          weights,
-          {.first_column = kFirstColumn, .activation = activation}};
-}
-
-float tolerance_of(DType dtype) {
-  return dtype == DType::kFloat32 ? 2e-5f : dtype == DType::kFloat16 ? 1e-2f : 8e-2f;
-}
-
-// Rows of three sequences in two steps: a chunk, then what is left, one of them in other pages.
-std::vector<mx::array> two_steps(const Subject& s, KernelPath path) {
-  StateFixture fixture(s.geometry, path, page_bytes_of(s.geometry), 3);
-  std::vector<mx::array> outs;
-  const auto step = [&](const std::vector<int>& rows, int begin,
-                        const std::vector<std::pair<int, int>>& sets) {
-    const BatchLayout layout = state_layout(rows);
-    const mx::array x = rows_between(s.x, begin, begin + layout.tokens());
-    auto [y, pages] = causal_conv(fixture.pages(), x, s.weights, s.options, layout,
-                                  fixture.table({0, 1, 2}, sets));
-    fixture.rebind(pages);
-    outs.push_back(y);
-  };
-  step({9, 1, 2}, 0, {{-1, 0}, {-1, 0}, {-1, 0}});
-  step({1, 7, 1}, 12, {{0, 0}, {0, 1}, {0, 0}});
-  return outs;
-}
+// A chunk of three sequences, then what is left, one of them in other pages.
+const std::vector<StateStep> kTwoSteps = {{{9, 1, 2}, {{-1, 0}, {-1, 0}, {-1, 0}}},
+                                          {{1, 7, 1}, {{0, 0}, {0, 1}, {0, 0}}}};
 
 TEST(CausalConv, EqualsTheReference) {
   auto before = launch_counts();
@@ -73,13 +19,12 @@ TEST(CausalConv, EqualsTheReference) {
     for (int conv_rows : {1, 2, 3, 7}) {
       for (bool biased : {false, true}) {
         SCOPED_TRACE(testing::Message() << name_of(dtype) << " " << conv_rows << " " << biased);
-        const Subject s = make_subject(dtype, conv_rows, biased,
-                                       biased ? ConvActivation::kNone : ConvActivation::kSilu, 21);
-        const auto expected = two_steps(s, KernelPath::kReference);
+        const Subject s = make_subject({dtype, conv_rows, biased, dtype}, 21);
+        const auto expected = run_steps(s, KernelPath::kReference, kTwoSteps);
         for (const cpu::Isa isa : cpu::available_isas()) {
           const IsaScope scope(isa);
           SCOPED_TRACE(cpu::name_of(isa));
-          const auto actual = two_steps(s, KernelPath::kNative);
+          const auto actual = run_steps(s, KernelPath::kNative, kTwoSteps);
           for (size_t i = 0; i < actual.size(); ++i)
             EXPECT_LT(largest_difference(expected[i], actual[i]), tolerance_of(dtype));
           ++runs;
@@ -96,32 +41,19 @@ constexpr int kTokens = 150;
 
 TEST(CausalConv, RowsHaveTheirBitsInEveryBatchAndChunk) {
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
-    const Subject s = make_subject(dtype, 3, false, ConvActivation::kSilu, kTokens);
+    const Subject s = make_subject({dtype, 3, false, dtype}, kTokens);
     for (const cpu::Isa isa : cpu::available_isas()) {
       const IsaScope scope(isa);
       SCOPED_TRACE(testing::Message() << name_of(dtype) << " " << cpu::name_of(isa));
-      expect_bits_in_every_batch_and_chunk(kTokens, [&](const StateSteps& how) {
-        return run_in_steps(StateFixture(s.geometry, KernelPath::kNative, page_bytes_of(s.geometry),
-                                         how.neighbours + 1),
-                            kTokens, how,
-                            [&](StateFixture& fixture, int begin, int count,
-                                const BatchLayout& layout, const mx::array& table) {
-                              const mx::array x =
-                                  behind_neighbours(s.x, how.neighbours, begin, count);
-                              auto [y, pages] = causal_conv(fixture.pages(), x, s.weights,
-                                                            s.options, layout, table);
-                              y.eval();
-                              fixture.rebind(pages);
-                              return y;
-                            });
-      });
+      expect_bits_in_every_batch_and_chunk(
+          kTokens, [&](const StateSteps& how) { return run_sequence(s, kTokens, how); });
     }
   }
 }
 
 // Nothing but the layer's own units is written, and a sequence without rows keeps what it has.
 TEST(CausalConv, LeavesTheRestOfThePagesAlone) {
-  const Subject s = make_subject(DType::kBFloat16, 3, false, ConvActivation::kSilu, 8);
+  const Subject s = make_subject({DType::kBFloat16, 3, false, DType::kBFloat16}, 8);
   StateFixture fixture(s.geometry, KernelPath::kNative, page_bytes_of(s.geometry), 2);
   const auto [y, pages] =
       causal_conv(fixture.pages(), s.x, s.weights, s.options, state_layout({8, 0}),

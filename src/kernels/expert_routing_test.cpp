@@ -3,43 +3,10 @@
 #include <limits>
 
 #include "kernels/isa_scope.h"
-#include "kernels/test_support.h"
+#include "kernels/routing_choices.h"
 
 namespace octavo {
 namespace {
-
-std::vector<int32_t> ints_of(mx::array array) {
-  array.eval();
-  return {array.data<int32_t>(), array.data<int32_t>() + array.size()};
-}
-
-mx::array row_of(std::vector<float> values) {
-  return mx::array(values.begin(), {1, static_cast<int>(values.size())}, mx::float32);
-}
-
-std::vector<ExpertChoice> every_choice() {
-  std::vector<ExpertChoice> choices;
-  for (auto score : {ExpertScore::kSoftmax, ExpertScore::kSigmoid, ExpertScore::kSoftmaxOfChosen}) {
-    for (bool renormalize : {false, true}) {
-      choices.push_back(
-          {.experts = 24, .top_k = 5, .score = score, .renormalize = renormalize, .scale = 2.5f});
-    }
-  }
-  for (auto group : {GroupScore::kTopTwo, GroupScore::kBest}) {
-    for (auto score : {ExpertScore::kSoftmax, ExpertScore::kSigmoid}) {
-      choices.push_back({.experts = 24,
-                         .top_k = 4,
-                         .score = score,
-                         .groups = 6,
-                         .top_groups = 2,
-                         .group_score = group,
-                         .renormalize = true});
-    }
-  }
-  choices.push_back({.experts = 1, .top_k = 1});
-  choices.push_back({.experts = 130, .top_k = 130});
-  return choices;
-}
 
 TEST(ExpertRouting, EveryKindEqualsTheReferenceOnEveryInstructionSet) {
   for (cpu::Isa isa : cpu::available_isas()) {

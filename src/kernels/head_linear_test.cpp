@@ -79,9 +79,6 @@ TEST(HeadLinear, RowsKeepTheirBitsInAnyBatchAndThreadCount) {
   for (const Weight& weight : weights) {
     for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
       const mx::array x = random_array(random, {129, kHeads, kCols}, mlx_dtype(dtype));
-      const auto rows_of = [](const mx::array& a, int begin, int end) {
-        return mx::contiguous(mx::slice(a, {begin, 0, 0}, {end, a.shape(1), a.shape(2)}));
-      };
       for (const cpu::Isa isa : cpu::available_isas()) {
         const IsaScope scope(isa);
         compute_pool().limit_threads(1);

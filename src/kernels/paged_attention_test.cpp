@@ -20,18 +20,6 @@ float tolerance_of(DType dtype) {
   return 0;
 }
 
-float largest_error(const mx::array& expected, const mx::array& actual) {
-  const auto x = floats_of(expected);
-  const auto y = floats_of(actual);
-  EXPECT_EQ(x.size(), y.size());
-  float largest = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    const float error = std::abs(x[i] - y[i]) / std::max(1.0f, std::abs(x[i]));
-    if (!(error <= largest)) largest = error;  // NaN is the largest of all
-  }
-  return largest;
-}
-
 PagedCase mixed_case(int block_tokens, DType dtype = DType::kFloat32) {
   return {.sequences = {{0, 1}, {0, 7}, {63, 1}, {300, 1}, {16, 16}, {255, 2}, {0, 70}, {129, 33}},
           .geometry = {.block_tokens = block_tokens,

@@ -1,7 +1,5 @@
 #include "kernels/primitive.h"
 
-#include <fmt/format.h>
-
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -34,11 +32,6 @@ void KernelPrimitive::eval_gpu(const std::vector<mx::array>& inputs,
                                std::vector<mx::array>& outputs) {
   metal::Encoder encoder(stream());
   run_metal(inputs, outputs, encoder);
-}
-
-void KernelPrimitive::run_metal(const std::vector<mx::array>&, std::vector<mx::array>&,
-                                metal::Encoder&) {
-  throw SetupError(fmt::format("{}: no Metal kernel yet; run on the CPU device", name()));
 }
 
 mx::Stream kernel_stream() { return mx::default_stream(mx::default_device()); }

@@ -28,9 +28,8 @@ class KernelPrimitive : public mx::Primitive {
 
  protected:
   virtual void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) = 0;
-  // An operation without a Metal kernel says so.
   virtual void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
-                         metal::Encoder& encoder);
+                         metal::Encoder& encoder) = 0;
 };
 
 // The stream the calling thread's kernels run on.

@@ -1,4 +1,5 @@
-// random_logits.h - rows of logits for the tests of sampling: flat, peaked, tied, holed.
+// random_logits.h - rows of logits for the tests of sampling: flat, peaked, tied, holed; and ways
+// to draw from them.
 #pragma once
 
 #include <cmath>
@@ -6,6 +7,8 @@
 #include <limits>
 #include <random>
 #include <vector>
+
+#include "kernels/row_sampling.h"
 
 namespace octavo {
 
@@ -35,6 +38,18 @@ inline std::vector<float> random_logits(std::mt19937& random, size_t vocab, Logi
 
 inline LogitShape random_shape(std::mt19937& random) {
   return static_cast<LogitShape>(random() % kLogitShapes);
+}
+
+inline RowSampling random_sampling(std::mt19937& random, size_t vocab) {
+  const auto chance = [&] { return random() % 2 == 0; };
+  RowSampling s{.temperature = 0.3f + static_cast<float>(random() % 20) / 10,
+                .seed = random(),
+                .choice = static_cast<uint32_t>(random() % 4),
+                .position = static_cast<uint32_t>(random() % 1000)};
+  if (chance()) s.top_p = static_cast<float>(random() % 1000) / 1000;
+  if (chance()) s.min_p = static_cast<float>(random() % 100) / 300;
+  if (chance()) s.top_k = 1 + static_cast<int32_t>(random() % (vocab + 5));
+  return s;
 }
 
 }  // namespace octavo

@@ -31,6 +31,9 @@ struct RowHistory {
   int32_t known = 0;   // tokens of the log to read, the prompt's included
   // The token behind them is still in flight: this entry of the previous step's drawn tokens.
   int32_t pending = -1;
+  // Or the tokens behind them are a draft's, taken to be right: the first of these.
+  std::shared_ptr<const std::vector<TokenId>> assumed = nullptr;
+  int32_t assumed_count = 0;
 };
 
 // Applied in vLLM's order: mask, allowed, bad words, min_tokens, bias, penalties (repetition, then

@@ -252,6 +252,7 @@ void check_row(const RowSampling& row, int vocab, int previous) {
   OCTAVO_CHECK(0 <= history.prompt && history.prompt <= history.known);
   OCTAVO_CHECK(history.known == 0 || history.log != nullptr);
   OCTAVO_CHECK(history.pending < previous);
+  OCTAVO_CHECK(history.assumed_count == 0 || (history.pending < 0 && history.assumed != nullptr));
 }
 
 Logprobs logprobs_at(const std::vector<mx::array>& outputs, size_t first) {

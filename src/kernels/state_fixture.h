@@ -33,10 +33,6 @@ inline BatchLayout state_layout(const std::vector<int>& rows) {
           ints_of(rows, {sequences})};
 }
 
-inline mx::array rows_between(const mx::array& array, int begin, int end) {
-  return mx::contiguous(mx::slice(array, {begin, 0}, {end, array.shape(1)}));
-}
-
 // Pages for so many sequences, all of them NaN, and who holds which.
 class StateFixture {
  public:
@@ -98,9 +94,9 @@ class StateFixture {
 
 // Rows [begin, begin + count) behind those of so many neighbours, one each.
 inline mx::array behind_neighbours(const mx::array& array, int neighbours, int begin, int count) {
-  const mx::array rows = rows_between(array, begin, begin + count);
+  const mx::array rows = rows_of(array, begin, begin + count);
   if (neighbours == 0) return rows;
-  return mx::concatenate({rows_between(array, 3, 3 + neighbours), rows}, 0);
+  return mx::concatenate({rows_of(array, 3, 3 + neighbours), rows}, 0);
 }
 
 // How the rows of a sequence are run.
@@ -110,8 +106,33 @@ struct StateSteps {
   bool moving = false;  // each step writes to other pages than it reads
 };
 
+// A batch of the three sequences 0, 1, 2: rows of each, and the sets their states are read from and
+// written to.
+struct StateStep {
+  std::vector<int> rows;
+  std::vector<std::pair<int, int>> sets;
+};
+
+// What one step after the other gives. step(fixture, begin, layout, table) runs rows [begin, ...)
+// and returns the result and the pages.
+template <typename Step>
+std::vector<mx::array> run_steps(StateFixture fixture, const std::vector<StateStep>& steps,
+                                 const Step& step) {
+  std::vector<mx::array> outs;
+  int begin = 0;
+  for (const StateStep& how : steps) {
+    const BatchLayout layout = state_layout(how.rows);
+    auto [y, pages] = step(fixture, begin, layout, fixture.table({0, 1, 2}, how.sets));
+    y.eval();
+    fixture.rebind(pages);
+    outs.push_back(y);
+    begin += layout.tokens();
+  }
+  return outs;
+}
+
 // All `tokens` rows of one sequence. step(fixture, begin, count, layout, table) runs rows [begin,
-// begin + count) behind_neighbours(), rebinds the pages and returns the result [T, width].
+// begin + count) behind_neighbours() and returns the result [T, width] and the pages.
 template <typename Step>
 std::vector<float> run_in_steps(StateFixture fixture, int tokens, const StateSteps& how,
                                 const Step& step) {
@@ -126,8 +147,10 @@ std::vector<float> run_in_steps(StateFixture fixture, int tokens, const StateSte
     const int to = how.moving && set == 0 ? 1 : 0;
     sets.emplace_back(set, to);
     const auto before = set < 0 ? std::vector<uint8_t>{} : fixture.bytes_of(how.neighbours, set);
-    const mx::array y =
+    auto [y, pages] =
         step(fixture, begin, count, state_layout(rows), fixture.table(sequences, sets));
+    y.eval();
+    fixture.rebind(pages);
     if (set >= 0 && set != to) {
       EXPECT_EQ(before, fixture.bytes_of(how.neighbours, set));
     }
@@ -140,12 +163,15 @@ std::vector<float> run_in_steps(StateFixture fixture, int tokens, const StateSte
 
 // run(how) gives the same bits however `tokens` rows are run.
 template <typename Run>
-void expect_bits_in_every_batch_and_chunk(int tokens, const Run& run) {
+void expect_bits_in_every_batch_and_chunk(int tokens, const Run& run,
+                                          std::vector<int> chunks = {1, 2, 16, 64},
+                                          const std::vector<int>& all_threads = {1, 2}) {
   compute_pool().limit_threads(1);
   const auto whole = run(StateSteps{.chunk = tokens});
-  for (int chunk : {1, 2, 16, 64, tokens}) {
+  chunks.push_back(tokens);
+  for (int chunk : chunks) {
     for (int neighbours : {0, 3}) {
-      for (int threads : {1, 2}) {
+      for (int threads : all_threads) {
         SCOPED_TRACE(testing::Message() << chunk << " " << neighbours << " " << threads);
         compute_pool().limit_threads(threads);
         for (const bool moving : {false, true})

@@ -80,4 +80,17 @@ inline Routing random_routing(std::mt19937& random, int tokens, int top_k, int e
   return routing;
 }
 
+// Experts of one type, with sizes that fill neither the last strip nor the last unit.
+inline ExpertMlp odd_experts(std::mt19937& random, int count, DType dtype, Activation activation,
+                             bool biased) {
+  std::vector<Weight> gate, up, down;
+  for (int e = 0; e < count; ++e) {
+    gate.push_back(random_dense(random, 41, 75, dtype));
+    up.push_back(random_dense(random, 41, 75, dtype));
+    down.push_back(random_dense(random, 75, 41, dtype));
+  }
+  return {random_projection(random, gate, biased), random_projection(random, up, biased),
+          random_projection(random, down, biased), activation};
+}
+
 }  // namespace octavo

@@ -6,9 +6,12 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/device_buffer.h"
+#include "kernels/kernel_path.h"
 #include "kernels/mlx.h"
 
 namespace octavo {
@@ -41,6 +44,52 @@ inline float largest_difference(const mx::array& a, const mx::array& b) {
     largest = std::max(largest, std::abs(x[i] - y[i]));
   }
   return largest;
+}
+
+// Relative to numbers above one.
+inline float largest_error(const mx::array& expected, const mx::array& actual) {
+  const auto x = floats_of(expected);
+  const auto y = floats_of(actual);
+  EXPECT_EQ(x.size(), y.size());
+  float largest = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const float error = std::abs(x[i] - y[i]) / std::max(1.0f, std::abs(x[i]));
+    if (!(error <= largest)) largest = error;  // NaN is the largest of all
+  }
+  return largest;
+}
+
+// Within `tolerance` of the largest number, or of one.
+inline void expect_close(const mx::array& expected, const mx::array& actual, float tolerance) {
+  float largest = 1;
+  for (float value : floats_of(expected)) largest = std::max(largest, std::abs(value));
+  EXPECT_EQ(expected.dtype(), actual.dtype());
+  EXPECT_LT(largest_difference(expected, actual), tolerance * largest);
+}
+
+inline std::vector<int32_t> ints_of(mx::array array) {
+  array.eval();
+  return {array.data<int32_t>(), array.data<int32_t>() + array.size()};
+}
+
+inline mx::array rows_of(const mx::array& x, int begin, int end) {
+  mx::Shape first(x.ndim(), 0), last = x.shape();
+  first[0] = begin;
+  last[0] = end;
+  mx::array rows = mx::contiguous(mx::slice(x, first, last));
+  rows.eval();
+  return rows;
+}
+
+// What `make` gives, computed; it must have launched `kernel` ("norm.reference"), so that a
+// comparison is one of two paths.
+template <typename Make>
+auto launching(const std::string& kernel, const Make& make) {
+  const int64_t before = launch_counts()[kernel];
+  auto made = make();
+  if constexpr (std::is_same_v<decltype(made), mx::array>) made.eval();
+  EXPECT_GT(launch_counts()[kernel], before) << kernel;
+  return made;
 }
 
 inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {

@@ -77,7 +77,10 @@ AnswerText::Delta AnswerText::take(const Update& update) {
       update.tokens.size() - (stopped && !options_.include_stop_str_in_output ? 1 : 0);
   for (size_t i = 0; i < update.tokens.size(); ++i) {
     ++delta.tokens;
-    if (i < shown && feed(detokenizer_.push(update.tokens[i]), delta)) return delta;
+    const bool reasoned = is_reasoning();
+    const bool ended = i < shown && feed(detokenizer_.push(update.tokens[i]), delta);
+    if (reasoned || is_reasoning()) ++delta.reasoning_tokens;
+    if (ended) return delta;
   }
   if (!update.finish) return delta;
   if (stopped || update.finish == FinishReason::kLength) finish_text(delta);

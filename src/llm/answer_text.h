@@ -38,6 +38,7 @@ class AnswerText {
     std::string stop_string = {};  // that ended the answer, if one did
     bool ended_early = false;      // by its text: the engine is to be told
     size_t tokens = 0;             // of the update that count; those behind a stop string do not
+    size_t reasoning_tokens = 0;   // of these, the markers around it included
   };
 
   AnswerText(std::shared_ptr<const Tokenizer> tokenizer, AnswerTextOptions options);
@@ -51,6 +52,7 @@ class AnswerText {
   bool feed_parts(std::vector<AnswerPart> parts, Delta& delta);
   bool end_here(Delta& delta);
   void finish_text(Delta& delta);
+  bool is_reasoning() const { return parser_ && parser_->reasoning(); }
 
   AnswerTextOptions options_;
   Detokenizer detokenizer_;

@@ -90,6 +90,14 @@ TEST(ChatAnswerText, PartsAreToldApart) {
   EXPECT_FALSE(delta.ended_early);
 }
 
+TEST(ChatAnswerText, TokensOfReasoningAreCounted) {
+  AnswerText text = answer_text(chat_options());
+  // From the token that completes the opening marker to the one that completes the closing one.
+  EXPECT_EQ(text.take(text_update("<think>ab")).reasoning_tokens, 3u);
+  EXPECT_EQ(text.take(text_update("c</think>d")).reasoning_tokens, 9u);
+  EXPECT_EQ(text.take(text_update("e", FinishReason::kLength)).reasoning_tokens, 0u);
+}
+
 TEST(ChatAnswerText, StopStringsAreLookedForInTheContent) {
   AnswerText text = answer_text(chat_options({"END"}));
   const auto thinking = text.take(text_update("<think>END</think>"));

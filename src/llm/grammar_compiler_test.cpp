@@ -70,7 +70,7 @@ TEST(GrammarCompiler, KeepsTheOnesUsedLast) {
 
   auto small = compiler_of(byte_level_vocab(), 258, {.max_source_bytes = 100});
   small.compile(source("a"));
-  small.compile({.kind = Kind::kRegex, .text = std::string(90, 'b')});
+  small.compile({.kind = Kind::kRegex, .text = std::string(85, 'b')});
   EXPECT_EQ(small.cached_grammars(), 1u);
   small.compile({.kind = Kind::kRegex, .text = std::string(200, 'b')});
   EXPECT_EQ(small.cached_grammars(), 0u);

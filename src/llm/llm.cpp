@@ -1,5 +1,7 @@
 #include "llm/llm.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -42,6 +44,25 @@ Request engine_request(const TextRequest& request, const std::vector<TokenId>& p
   return asked;
 }
 
+// A draft model must mean the same by every token id.
+void check_draft_vocabulary(const Tokenizer& own, const SpeculativeConfig& config) {
+  if (config.method != SpeculativeMethod::kDraftModel) return;
+  const ModelText draft = load_model_text(Checkpoint::open(config.model));
+  for (TokenId id = 0; id < std::max(own.vocab_size(), draft.tokenizer->vocab_size()); ++id) {
+    if (own.token_text(id) == draft.tokenizer->token_text(id)) continue;
+    throw SetupError(fmt::format(
+        "--speculative-config: token {} is '{}' to the model and '{}' to {}; choose a draft model "
+        "with the same tokenizer",
+        id, own.token_text(id), draft.tokenizer->token_text(id), config.model));
+  }
+}
+
+ModelText checked_text(const Checkpoint& checkpoint, const SpeculativeConfig& speculation) {
+  ModelText text = load_model_text(checkpoint);
+  check_draft_vocabulary(*text.tokenizer, speculation);
+  return text;
+}
+
 TextAnswer refused(const RequestError& error) {
   TextAnswer answer;
   answer.generation.finish_reason = FinishReason::kError;
@@ -53,7 +74,7 @@ TextAnswer refused(const RequestError& error) {
 
 Llm::Llm(const std::filesystem::path& path, const EngineOptions& options, Engine::Progress progress)
     : checkpoint_(Checkpoint::open(path)),
-      text_(load_model_text(checkpoint_)),
+      text_(checked_text(checkpoint_, options.speculation)),
       resident_before_load_(resident_bytes()),
       engine_(checkpoint_, options, std::move(progress)),
       resident_after_load_(resident_bytes()) {}

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "server/api_keys.h"
 #include "server/server_context.h"
 #include "text/dialects/call_id.h"
 
@@ -51,6 +52,7 @@ void AnswerStream::submit() {
   for (size_t i = 0; i < job_.prompts.size(); ++i) {
     Request request = job_.engine;
     request.prompt = job_.prompts[i].tokens;
+    request.owner = owner_of(exchange_.request());
     requests_.push_back(context_.model.engine.submit(
         std::move(request),
         [mailbox = mailbox_, i](Update update) { mailbox->put(i, std::move(update)); }));
@@ -117,7 +119,9 @@ std::optional<AnswerEvent> AnswerStream::event_of(size_t prompt, Update update) 
     context_.metrics.prompt_tokens.Increment(
         static_cast<double>(job_.prompts[prompt].tokens.size()));
   }
+  if (update.cache && prompt == 0) cache_report_ = std::move(update.cache);
   usage_.completion_tokens += static_cast<int>(delta.tokens);
+  usage_.reasoning_tokens += static_cast<int>(delta.reasoning_tokens);
   update.tokens.resize(delta.tokens);
   if (update.logprobs.size() > delta.tokens) update.logprobs.resize(delta.tokens);
   if (delta.finish) {

@@ -38,6 +38,7 @@ struct AnswerEvent {
 struct Usage {
   int prompt_tokens = 0;
   int completion_tokens = 0;
+  int reasoning_tokens = 0;  // of these
   int cached_tokens = 0;
 };
 
@@ -58,6 +59,8 @@ class AnswerStream {
   Awaitable<std::vector<AnswerEvent>> next(std::chrono::milliseconds silence);
 
   const Usage& usage() const { return usage_; }
+  // Of the call's first prompt, once its first event has come.
+  const CacheReport* cache_report() const { return cache_report_.get(); }
 
   // The server ends: next() throws.
   void cut_off();
@@ -85,6 +88,7 @@ class AnswerStream {
   std::vector<Choice> choices_;      // prompt * n + choice
   size_t open_choices_ = 0;
   Usage usage_;
+  std::shared_ptr<const CacheReport> cache_report_;
   bool cut_off_ = false;
 };
 

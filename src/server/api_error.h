@@ -1,6 +1,7 @@
 // api_error.h - errors as the ecosystem's clients expect them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,8 +10,20 @@
 
 namespace octavo::server {
 
-// {"error":{"message","type","param","code"}}; `param` empty: null.
+enum class ErrorStyle : uint8_t {
+  kOpenAi,     // {"error":{"message","type","param","code"}}
+  kAnthropic,  // {"type":"error","error":{"type","message"}}
+};
+
+// The style of whoever asks at `path`, whether there is such a path or not.
+ErrorStyle error_style_of(std::string_view path);
+
+// In OpenAI's style; `param` empty: null.
 std::string error_body(int status, std::string_view message, std::string_view param = {});
+// In Anthropic's style, whose messages name the field.
+std::string anthropic_error_body(int status, std::string_view message);
+std::string error_body(ErrorStyle style, int status, const ErrorNote& error);
+
 HttpResponse error_response(int status, std::string_view message, std::string_view param = {});
 HttpResponse error_response(const RequestError& error);
 

@@ -32,6 +32,11 @@ std::string_view key_of(const HttpRequest& request) {
 
 }  // namespace
 
+std::string owner_of(const HttpRequest& request) {
+  const std::string_view key = key_of(request);
+  return key.empty() ? "" : digest_of(key);
+}
+
 ApiKeys::ApiKeys(const std::vector<std::string>& keys) {
   for (const std::string& key : keys) digests_.push_back(digest_of(key));
 }

@@ -21,4 +21,7 @@ class ApiKeys {
   std::vector<std::string> digests_;
 };
 
+// Who asks, as far as a key tells: the key's digest, or nothing without one.
+std::string owner_of(const HttpRequest& request);
+
 }  // namespace octavo::server

@@ -141,6 +141,23 @@ std::string render_chat(const ChatPromptCall& call, const ServedModel& model) {
   return model.text.chat_template->render(messages, options);
 }
 
+namespace {
+
+std::vector<TokenId> tokens_of(const std::string& prompt, const ChatCall& call,
+                               const ServedModel& model) {
+  // The template writes special tokens itself.
+  return model.text.tokenizer->encode(prompt, call.add_special_tokens.value_or(false));
+}
+
+}  // namespace
+
+std::vector<TokenId> chat_prompt_tokens(const Json& body, const ServedModel& model) {
+  ChatCall call;
+  read_fields(body, chat_fields(), call);
+  check_model_name(call.model, model);
+  return tokens_of(render_chat(call.chat, model), call, model);
+}
+
 GenerationJob prepare_chat(const Json& body, const ServedModel& model) {
   ChatCall call;
   IgnoredFields ignored = read_fields(body, chat_fields(), call);
@@ -152,8 +169,7 @@ GenerationJob prepare_chat(const Json& body, const ServedModel& model) {
                      call.chat.tools.ignored.end());
   const std::string prompt = render_chat(call.chat, model);
   prepare_answer(call, prompt, model, job);
-  // The template writes special tokens itself.
-  auto tokens = model.text.tokenizer->encode(prompt, call.add_special_tokens.value_or(false));
+  std::vector<TokenId> tokens = tokens_of(prompt, call, model);
   truncate(tokens, call, model);
   add_prompt(job, {.tokens = std::move(tokens)}, model, "messages");
   return job;

@@ -28,6 +28,8 @@ const FieldTable<ChatPromptCall>& chat_prompt_fields();
 
 // Text worker: renders and tokenizes. Throws RequestError.
 GenerationJob prepare_chat(const Json& body, const ServedModel& model);
+// The prompt alone, however long it is.
+std::vector<TokenId> chat_prompt_tokens(const Json& body, const ServedModel& model);
 // The template's text, tools included.
 std::string render_chat(const ChatPromptCall& call, const ServedModel& model);
 

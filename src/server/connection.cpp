@@ -18,9 +18,10 @@ using boost::asio::ip::tcp;
 HttpResponse preflight() {
   return {.status = 204,
           .content_type = "",
-          .headers = {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+          .headers = {{"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
                       {"Access-Control-Allow-Headers",
-                       "Authorization, Content-Type, x-api-key, X-Request-Id"},
+                       "Authorization, Content-Type, x-api-key, X-Request-Id, anthropic-version, "
+                       "anthropic-beta"},
                       {"Access-Control-Max-Age", "600"}}};
 }
 
@@ -100,7 +101,8 @@ class Connection {
     const ReadFailure failure = reader_.failure();
     if (failure.refusal) context_.metrics.refusals(*failure.refusal).Increment();
     if (!failure.response) co_return;
-    HttpExchange nameless(socket_, context_, {.id = "-"}, {.keep_alive = false});
+    HttpExchange nameless(socket_, context_, {.path = failure.path, .id = "-"},
+                          {.keep_alive = false});
     HttpExchange& out = exchange != nullptr ? *exchange : nameless;
     out.close_after();
     HttpResponse response = *failure.response;

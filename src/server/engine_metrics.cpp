@@ -92,9 +92,10 @@ void add_totals(Families& families, const SchedulerStats& stats) {
   total("vllm:prefix_cache_hits_total", "Prompt tokens it had", stats.prefix_hits);
   total("vllm:num_preemptions_total", "Sequences sent back to wait for pages", stats.preemptions);
   total("vllm:generation_tokens_total", "Tokens drawn", stats.generated_tokens);
-  total("vllm:spec_decode_num_drafts_total", "Speculation is not in use", 0);
-  total("vllm:spec_decode_num_draft_tokens_total", "Speculation is not in use", 0);
-  total("vllm:spec_decode_num_accepted_tokens_total", "Speculation is not in use", 0);
+  total("vllm:spec_decode_num_drafts_total", "Guesses of how an answer goes on", stats.drafts);
+  total("vllm:spec_decode_num_draft_tokens_total", "Tokens guessed", stats.draft_tokens);
+  total("vllm:spec_decode_num_accepted_tokens_total", "Tokens guessed right",
+        stats.accepted_tokens);
   total("octavo:steps_total", "Steps queued", stats.steps);
   total("octavo:failed_steps_total", "Steps that failed and were computed again",
         stats.failed_steps);
@@ -103,6 +104,34 @@ void add_totals(Families& families, const SchedulerStats& stats) {
                    {{"kind", "prefill"}});
   families.counter("octavo:rows_total", help, static_cast<double>(stats.decode_tokens),
                    {{"kind", "decode"}});
+}
+
+void add_disk(Families& families, const DiskStats& stats) {
+  if (!stats.on) return;
+  const auto total = [&](const char* name, const char* help, uint64_t value) {
+    families.counter(name, help, static_cast<double>(value));
+  };
+  families.gauge("octavo:prefix_disk_bytes", "Bytes of the disk tier's files, other models' too",
+                 static_cast<double>(stats.bytes));
+  families.gauge("octavo:prefix_disk_pages", "This model's pages on disk",
+                 static_cast<double>(stats.pages));
+  families.gauge("octavo:prefix_disk_shut_out", "1 while another process has the folder",
+                 stats.shut_out ? 1 : 0);
+  families.gauge("octavo:prefix_disk_writes_off", "1 while nothing is written: the disk refused",
+                 stats.writes_off ? 1 : 0);
+  total("octavo:prefix_disk_hits_total", "Prompts that the disk had pages for", stats.hits);
+  total("octavo:prefix_disk_misses_total", "Prompts that it had no more for than the memory",
+        stats.misses);
+  total("octavo:prefix_disk_restored_tokens_total", "Prompt tokens brought back, not computed",
+        stats.restored_tokens);
+  total("octavo:prefix_disk_read_pages_total", "Pages read back bit for bit", stats.read);
+  total("octavo:prefix_disk_written_pages_total", "Pages written", stats.written);
+  total("octavo:prefix_disk_evicted_pages_total", "Pages that made room for others", stats.evicted);
+  total("octavo:prefix_disk_corrupt_pages_total",
+        "Pages dropped because they did not come back as they were written", stats.corrupt);
+  total("octavo:prefix_disk_write_errors_total", "Pages the disk refused", stats.write_errors);
+  total("octavo:prefix_disk_dropped_pages_total", "Pages not written because the disk was behind",
+        stats.dropped);
 }
 
 void add_times(Families& families, const EngineStats& stats) {
@@ -131,6 +160,7 @@ std::vector<MetricFamily> EngineMetrics::Collect() const {
   add_requests(families, stats);
   add_pages(families, stats, model_);
   add_totals(families, stats.scheduler);
+  add_disk(families, stats.scheduler.disk);
   add_times(families, stats);
   return families.take();
 }

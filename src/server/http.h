@@ -1,6 +1,7 @@
 // http.h - a request and its answer, as endpoints see them: no socket, no parser.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,11 +22,19 @@ struct HttpRequest {
   std::string_view header(std::string_view name) const;
 };
 
+// What went wrong; each API has its own way to write it down.
+struct ErrorNote {
+  std::string message = {};
+  std::string param = {};  // the field it is about, if any
+};
+
 struct HttpResponse {
   int status = 200;
   std::string content_type = "application/json";
   Headers headers = {};
   std::string body = {};
+  // In place of a body: the exchange writes it as the API that was asked does.
+  std::optional<ErrorNote> error = {};
 };
 
 bool equal_ignoring_case(std::string_view a, std::string_view b);

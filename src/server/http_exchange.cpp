@@ -9,6 +9,8 @@
 #include <boost/beast/http/status.hpp>
 #include <utility>
 
+#include "server/api_error.h"
+
 namespace octavo::server {
 namespace {
 
@@ -66,7 +68,7 @@ void HttpExchange::prepare_head(HttpResponse& response) {
   const std::string origin = allowed_origin(context_.options.cors, request_.header("Origin"));
   if (origin.empty()) return;
   response.headers.emplace_back("Access-Control-Allow-Origin", origin);
-  response.headers.emplace_back("Access-Control-Expose-Headers", "X-Request-Id, x-octavo-ignored");
+  response.headers.emplace_back("Access-Control-Expose-Headers", "X-Request-Id, x-octavo-ignored, x-octavo-cache");
   if (origin != "*") response.headers.emplace_back("Vary", "Origin");
 }
 
@@ -85,6 +87,8 @@ Awaitable<void> HttpExchange::write_all(std::string_view bytes) {
 
 Awaitable<void> HttpExchange::send(HttpResponse response) {
   prepare_head(response);
+  if (response.error)
+    response.body = error_body(error_style_of(request_.path), response.status, *response.error);
   // 204 has no body and may not say that it has none.
   if (response.status != 204)
     response.headers.emplace_back("Content-Length", std::to_string(response.body.size()));

@@ -113,7 +113,9 @@ Awaitable<std::optional<HttpRequest>> HttpReader::read_head() {
   } else if (error == http::error::header_limit || error == http::error::buffer_overflow) {
     fail(431, "the headers are too large", Refusal::kBadRequest);
   } else if (error == http::error::body_limit) {
+    // Seen at the end of the headers.
     fail(413, "the body is too large", Refusal::kBadRequest);
+    failure_.path = request_of(parser_->message->get()).path;
   } else if (error.category() == http::make_error_code(http::error::bad_method).category() &&
              error != http::error::end_of_stream && error != http::error::partial_message) {
     fail(400, "this is no HTTP/1.1 request", Refusal::kBadRequest);

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "server/client_socket.h"
 #include "server/http.h"
@@ -17,6 +18,7 @@ class ServerContext;
 struct ReadFailure {
   std::optional<HttpResponse> response = {};
   std::optional<Refusal> refusal = {};
+  std::string path = {};  // that was asked for, if it was read
 };
 
 class HttpReader {

@@ -60,5 +60,23 @@ TEST(ApiError, HasTheFormClientsKnowAndRepeatsLittle) {
   EXPECT_EQ(error_response(401, "x").headers.front().first, "WWW-Authenticate");
 }
 
+TEST(ApiError, HasTheFormOfTheApiThatWasAsked) {
+  for (const char* path : {"/v1/messages", "/v1/messages/count_tokens", "/v1/messages/nothing"})
+    EXPECT_EQ(error_style_of(path), ErrorStyle::kAnthropic) << path;
+  for (const char* path : {"/v1/messages_", "/v1/responses", "/", ""})
+    EXPECT_EQ(error_style_of(path), ErrorStyle::kOpenAi) << path;
+  const auto body = [](int status) {
+    return error_body(ErrorStyle::kAnthropic, status, {.message = "no \"x\"", .param = "x"});
+  };
+  EXPECT_EQ(body(400),
+            R"({"type":"error","error":{"type":"invalid_request_error","message":"no \"x\""}})");
+  const std::pair<int, const char*> types[] = {
+      {401, "authentication_error"}, {404, "not_found_error"},  {405, "invalid_request_error"},
+      {413, "request_too_large"},    {429, "rate_limit_error"}, {500, "api_error"},
+      {503, "overloaded_error"}};
+  for (const auto& [status, type] : types)
+    EXPECT_EQ(Json::parse(body(status))["error"]["type"], type) << status;
+}
+
 }  // namespace
 }  // namespace octavo::server

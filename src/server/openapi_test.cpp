@@ -8,6 +8,8 @@
 #include "server/completion_call.h"
 #include "server/embedding_call.h"
 #include "server/endpoints/endpoints.h"
+#include "server/messages_call.h"
+#include "server/responses_call.h"
 
 namespace octavo::server {
 namespace {
@@ -52,6 +54,9 @@ TEST(Openapi, HasTheFieldsThatAreTakenAndNotThoseThatAreRefused) {
   const Json document = openapi_document(all_endpoints());
   expect_fields(document, "/v1/completions", completion_fields());
   expect_fields(document, "/v1/chat/completions", chat_fields());
+  expect_fields(document, "/v1/messages", messages_fields());
+  expect_fields(document, "/v1/messages/count_tokens", messages_fields());
+  expect_fields(document, "/v1/responses", responses_fields());
   expect_fields(document, "/v1/embeddings", embedding_fields());
 }
 

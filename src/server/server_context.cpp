@@ -13,6 +13,7 @@ ServerContext::ServerContext(boost::asio::io_context& io_context, const ServedMo
       options(server_options),
       metrics(served),
       bodies(server_options.max_open_bytes),
+      responses(server_options.stored_responses),
       places_(server_options.max_open_requests),
       text_workers_(static_cast<size_t>(server_options.text_threads)) {}
 

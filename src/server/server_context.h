@@ -10,6 +10,7 @@
 #include "server/admission.h"
 #include "server/exchange.h"
 #include "server/metrics.h"
+#include "server/response_store.h"
 #include "server/served_model.h"
 #include "server/server_options.h"
 
@@ -31,6 +32,7 @@ class ServerContext {
   ServerMetrics metrics;
   Allowance bodies;  // bytes
   Backlog backlog;
+  ResponseStore responses;
   bool draining = false;
   int busy_exchanges = 0;  // whose request was read and whose answer is not all written
   std::set<AnswerStream*> answering;

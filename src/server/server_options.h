@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "server/response_store.h"
+
 namespace octavo::server {
 
 // What one client may take of time and memory.
@@ -35,6 +37,7 @@ struct ServerOptions {
   std::chrono::milliseconds sse_keepalive{20'000};  // 0: none
   std::chrono::milliseconds drain_timeout{30'000};
   std::chrono::milliseconds stalled_after{8'000};  // without progress: /livez turns red
+  ResponseStoreLimits stored_responses = {};
   int text_threads = 2;
   bool access_log = true;
   std::string version = "0";

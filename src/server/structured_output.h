@@ -10,7 +10,7 @@
 
 namespace octavo::server {
 
-inline constexpr size_t kMaxGrammarBytes = 512u << 10;
+inline constexpr size_t kMaxGrammarBytes = 128u << 10;
 
 // A form, and the field that asked for it.
 struct StructuredOutput {

@@ -65,10 +65,6 @@ Subject make_latent_subject(DType dtype, int k_dim, int v_dim, int heads) {
           {.scale = 1 / std::sqrt(static_cast<float>(k_dim))}};
 }
 
-mx::array rows_of(const mx::array& a, int begin, int end) {
-  return mx::contiguous(mx::slice(a, {begin, 0, 0}, {end, a.shape(1), a.shape(2)}));
-}
-
 // The sequence's pages, last in the tables, and one page for each neighbour.
 class Run {
  public:

@@ -5,8 +5,10 @@ import http.client
 import json
 from urllib.parse import urlsplit
 
+import fields_table
 import pytest
 import running_server
+from conftest import REPO
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
 GENERATION = {
@@ -26,12 +28,37 @@ CHAT_PROMPT = {
     "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}], "tool_choice": "auto",
     "parallel_tool_calls": True,
 }
+PASSED_ON = {
+    "model": "tiny", "stream": False, "temperature": 0.5, "top_p": 0.5, "top_k": 5, "min_p": 0.1, "seed": -7,
+    "repetition_penalty": 1.1, "ignore_eos": True, "min_tokens": 1, "priority": -3, "request_id": "mine", "cache_salt": "salt",
+}
+MESSAGE = {
+    "messages": MESSAGES, "system": "Be short", "max_tokens": 2, "stop_sequences": ["x", "yy"],
+    "tools": [{"type": "web_search_20250305", "name": "web_search"}], "tool_choice": {"type": "auto"},
+    "thinking": {"type": "disabled"}, "output_config": {"effort": "low"}, "output_format": None, "metadata": {"user_id": "u"},
+    "service_tier": "auto", "cache_control": {}, "context_management": {}, "container": "c", "inference_geo": "eu",
+    "diagnostics": {}, "speed": "fast", "betas": [], "anthropic_beta": [], "anthropic_version": "x", "user_profile_id": "u",
+    "workspace_id": "w", "fallbacks": [], "fallback_credit_token": "t",
+} | PASSED_ON
+RESPONSE = {
+    "input": [{"role": "user", "content": "Hi"}], "instructions": "Be short", "previous_response_id": None, "store": False,
+    "tools": [{"type": "web_search"}], "tool_choice": "auto", "parallel_tool_calls": True, "max_output_tokens": 2,
+    "text": {"format": {"type": "text"}}, "reasoning": {"effort": "low"}, "include": ["reasoning.encrypted_content"],
+    "metadata": {"a": "b"}, "truncation": "auto", "stream_options": {"include_obfuscation": False}, "user": "me",
+    "service_tier": "auto", "safety_identifier": "x", "prompt_cache_key": "x", "prompt_cache_retention": "24h",
+    "prompt_cache_options": {}, "context_management": [], "max_tool_calls": 3, "client_metadata": {}, "access_programs": {},
+    "image": {},
+} | PASSED_ON
 VALID = {
     "/v1/completions": {"prompt": "Hi", "echo": True, "logprobs": 3} | GENERATION,
     "/v1/chat/completions": {"max_completion_tokens": 2, "logprobs": True, "top_logprobs": 2, "prediction": {},
                              "thinking_token_budget": 5} | CHAT_PROMPT | GENERATION,
     "/tokenize": {"model": "tiny", "prompt": "Hi", "add_special_tokens": False, "return_token_strs": True} | CHAT_PROMPT,
     "/detokenize": {"model": "tiny", "tokens": [5, 6]},
+    "/v1/messages": MESSAGE,
+    "/v1/messages/count_tokens": MESSAGE,
+    "/v1/responses": RESPONSE,
+    "/v1/responses/input_tokens": RESPONSE,
     "/v1/embeddings": {"model": "tiny", "input": ["Hi", "there"], "encoding_format": "base64", "dimensions": 16,
                        "use_activation": False, "truncate_prompt_tokens": 2, "truncation_side": "left",
                        "add_special_tokens": False, "priority": -3, "request_id": "mine", "cache_salt": "salt",
@@ -42,6 +69,10 @@ LEAST = {
     "/v1/chat/completions": {"messages": MESSAGES, "max_tokens": 2},
     "/tokenize": {"messages": MESSAGES},
     "/detokenize": {"tokens": [5]},
+    "/v1/messages": {"messages": MESSAGES, "max_tokens": 2},
+    "/v1/messages/count_tokens": {"messages": MESSAGES},
+    "/v1/responses": {"input": "Hi", "max_output_tokens": 2},
+    "/v1/responses/input_tokens": {"input": "Hi"},
     "/v1/embeddings": {"input": "Hi"},
 }
 # A field that needs another one beside it, or the absence of one.
@@ -78,6 +109,12 @@ def ask(servers):
 @pytest.fixture(scope="module")
 def document(ask):
     return ask("/openapi.json")[2]
+
+
+def named(answer: dict) -> str:
+    """The field an error is about. Anthropic's errors have it in the message alone."""
+    error = answer["error"]
+    return error["param"] if "param" in error else error["message"].split(": ")[0]
 
 
 def body_schema(document, path: str) -> dict:
@@ -119,13 +156,16 @@ HARMFUL = {
 }
 
 
-@pytest.mark.parametrize("path", ["/v1/completions", "/v1/chat/completions", "/v1/embeddings"])
+FEW_REFUSED = {"/v1/embeddings": 6, "/v1/messages": 3, "/v1/responses": 5}
+
+
+@pytest.mark.parametrize("path", ["/v1/completions", "/v1/chat/completions", *FEW_REFUSED])
 def test_every_refused_field_is_refused_by_name(path, document, ask):
     refused = body_schema(document, path)["x-octavo-refused"]
-    assert len(refused) >= (6 if path == "/v1/embeddings" else 15) and not set(refused) & set(properties(document, path))
+    assert len(refused) >= FEW_REFUSED.get(path, 15) and not set(refused) & set(properties(document, path))
     for name, reason in refused.items():
         status, _, answer = ask(path, LEAST[path] | {name: HARMFUL.get(name, ["something"])})
-        assert status == 400 and answer["error"]["param"] == name, (name, answer)
+        assert status == 400 and named(answer) == name, (name, answer)
         assert answer["error"]["message"] == f"{name}: {reason}"
         assert ask(path, LEAST[path] | {name: None})[0] == 200
 
@@ -159,7 +199,7 @@ def test_bounds_of_the_document_are_those_of_the_code(path, document, ask):
             continue  # what one form refuses another may take
         for value in outside(kinds[0]):
             status, _, answer = ask(path, LEAST[path] | {name: value} | BESIDE.get(name, {}))
-            assert status == 400 and answer["error"]["param"].split(".")[0].split("[")[0] == name, (name, value, answer)
+            assert status == 400 and named(answer).split(".")[0].split("[")[0] == name, (name, value, answer)
             tried += 1
         for bound in ("minimum", "maximum"):
             if bound in kinds[0] and name not in ("max_tokens", "min_tokens", "dimensions"):
@@ -171,7 +211,7 @@ def test_bounds_of_the_document_are_those_of_the_code(path, document, ask):
 @pytest.mark.parametrize("path", VALID)
 def test_unknown_fields_are_refused_and_never_repeated_in_a_header(path, ask):
     status, _, answer = ask(path, LEAST[path] | {"no such": 1})
-    assert status == 400 and answer["error"]["param"] == "no such"
+    assert status == 400 and named(answer) == "no such"
     # Asks for nothing, so it is let through; its name is whoever's.
     status, headers, _ = ask(path, LEAST[path] | {"a\r\nSet-Cookie: b\r\n\r\n\0": None})
     assert status == 200
@@ -191,3 +231,8 @@ def test_odd_chats_have_a_plain_answer(body, ask):
 def test_documents_are_objects(documents, ask):
     status, _, answer = ask("/v1/chat/completions", LEAST["/v1/chat/completions"] | {"documents": documents})
     assert status == 400 and answer["error"]["param"] == "documents"
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses"])
+def test_the_page_lists_the_fields_of_the_document(path, document):
+    assert fields_table.table(document, path) in (REPO / "docs" / "server.md").read_text()

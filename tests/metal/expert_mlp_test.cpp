@@ -18,24 +18,12 @@ mx::array metal_experts(const mx::array& x, const Routing& routing, const Expert
 void expect_triangle(const mx::array& x, const Routing& routing, const ExpertMlp& mlp,
                      ExpertOptions options = {}, uint64_t products = 2) {
   options.path = KernelPath::kReference;
-  const mx::array expected = expert_mlp(x, routing, mlp, options);
+  const auto made = [&] { return expert_mlp(x, routing, mlp, options); };
+  const mx::array expected = launching("expert_mlp.reference", made);
   options.path = KernelPath::kNative;
   const float tolerance = 2 * tolerance_of(dtype_of(x));
-  expect_close(expected, expert_mlp(x, routing, mlp, options), tolerance);
+  expect_close(expected, launching("expert_mlp.cpu", made), tolerance);
   expect_close(expected, metal_experts(x, routing, mlp, options, products), tolerance);
-}
-
-// Experts of one type, with sizes that fill neither the last strip nor the last unit.
-ExpertMlp odd_experts(std::mt19937& random, int count, DType dtype, Activation activation,
-                      bool biased) {
-  std::vector<Weight> gate, up, down;
-  for (int e = 0; e < count; ++e) {
-    gate.push_back(random_dense(random, 41, 75, dtype));
-    up.push_back(random_dense(random, 41, 75, dtype));
-    down.push_back(random_dense(random, 75, 41, dtype));
-  }
-  return {random_projection(random, gate, biased), random_projection(random, up, biased),
-          random_projection(random, down, biased), activation};
 }
 
 // The formats themselves are linear_test's business: here each way of packing finds its experts.

@@ -2,47 +2,13 @@
 
 #include <limits>
 
-#include "kernels/test_support.h"
+#include "kernels/routing_choices.h"
 #include "metal_sim/simulator.h"
 
 namespace octavo {
 namespace {
 
 using metal_sim::SimulatedMetal;
-
-std::vector<int32_t> ints_of(mx::array array) {
-  array.eval();
-  return {array.data<int32_t>(), array.data<int32_t>() + array.size()};
-}
-
-mx::array row_of(std::vector<float> values) {
-  return mx::array(values.begin(), {1, static_cast<int>(values.size())}, mx::float32);
-}
-
-std::vector<ExpertChoice> every_choice() {
-  std::vector<ExpertChoice> choices;
-  for (auto score : {ExpertScore::kSoftmax, ExpertScore::kSigmoid, ExpertScore::kSoftmaxOfChosen}) {
-    for (bool renormalize : {false, true}) {
-      choices.push_back(
-          {.experts = 40, .top_k = 5, .score = score, .renormalize = renormalize, .scale = 2.5f});
-    }
-  }
-  for (auto group : {GroupScore::kTopTwo, GroupScore::kBest}) {
-    for (auto score : {ExpertScore::kSoftmax, ExpertScore::kSigmoid}) {
-      choices.push_back({.experts = 72,
-                         .top_k = 4,
-                         .score = score,
-                         .groups = 36,
-                         .top_groups = 7,
-                         .group_score = group,
-                         .renormalize = true});
-    }
-  }
-  choices.push_back({.experts = 1, .top_k = 1});
-  choices.push_back({.experts = 130, .top_k = 130});
-  choices.push_back({.experts = 512, .top_k = 10, .renormalize = true});
-  return choices;
-}
 
 TEST(MetalExpertRouting, EveryKindAgreesWithTheReferenceAndTheCpu) {
   std::mt19937 random(1);
@@ -53,14 +19,17 @@ TEST(MetalExpertRouting, EveryKindAgreesWithTheReferenceAndTheCpu) {
       if (biased) options.bias = random_array(random, {choice.experts});
       if (biased) options.expert_scales = random_array(random, {choice.experts});
       const mx::array logits = random_array(random, {5, choice.experts});
-      const Routing on_cpu = route_experts(logits, choice, options);
-      mx::eval(on_cpu.ids, on_cpu.weights);
+      const auto routed = [&] {
+        Routing routing = route_experts(logits, choice, options);
+        mx::eval(routing.ids, routing.weights);
+        return routing;
+      };
+      const Routing on_cpu = launching("route_experts.cpu", routed);
       SimulatedMetal metal({.order = metal_sim::ThreadOrder::kShuffled});
-      const Routing on_metal = route_experts(logits, choice, options);
-      mx::eval(on_metal.ids, on_metal.weights);
+      const Routing on_metal = routed();
       EXPECT_EQ(metal.counts()["route_experts"].launches, 1u);
       options.path = KernelPath::kReference;
-      const Routing expected = route_experts(logits, choice, options);
+      const Routing expected = launching("route_experts.reference", routed);
       EXPECT_EQ(ints_of(on_metal.ids), ints_of(expected.ids));
       EXPECT_EQ(ints_of(on_metal.ids), ints_of(on_cpu.ids));
       EXPECT_LT(largest_difference(on_metal.weights, expected.weights), 2e-6f);

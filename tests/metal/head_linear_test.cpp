@@ -25,10 +25,12 @@ TEST(MetalHeadLinear, EveryDtypeAgrees) {
         SCOPED_TRACE(testing::Message()
                      << weight.describe() << " " << name_of(dtype) << " " << rows);
         const mx::array x = random_array(random, {rows, kHeads, weight.cols}, mlx_dtype(dtype));
-        const mx::array expected = head_linear(x, weight, KernelPath::kReference);
-        expect_close(expected, head_linear(x, weight), tolerance_of(dtype));
-        expect_close(expected, on_metal([&] { return head_linear(x, weight); }),
-                     tolerance_of(dtype));
+        const auto made = [&] { return head_linear(x, weight); };
+        const mx::array expected = launching("head_linear.reference", [&] {
+          return head_linear(x, weight, KernelPath::kReference);
+        });
+        expect_close(expected, launching("head_linear.cpu", made), tolerance_of(dtype));
+        expect_close(expected, on_metal(made), tolerance_of(dtype));
       }
     }
   }

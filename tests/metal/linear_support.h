@@ -36,22 +36,6 @@ inline float tolerance_of(DType dtype) {
   return dtype == DType::kFloat32 ? 1e-5f : dtype == DType::kFloat16 ? 2e-3f : 2e-2f;
 }
 
-inline void expect_close(const mx::array& expected, const mx::array& actual, float tolerance) {
-  float largest = 1;
-  for (float value : floats_of(expected)) largest = std::max(largest, std::abs(value));
-  EXPECT_EQ(expected.dtype(), actual.dtype());
-  EXPECT_LT(largest_difference(expected, actual), tolerance * largest);
-}
-
-inline mx::array rows_of(const mx::array& x, int begin, int end) {
-  mx::Shape first(x.ndim(), 0), last = x.shape();
-  first[0] = begin;
-  last[0] = end;
-  mx::array rows = mx::contiguous(mx::slice(x, first, last));
-  rows.eval();
-  return rows;
-}
-
 // `compute` of rows of x has one result for a row alone and in batches of 2 to all rows, from the
 // front and from the back: the last row stands at every place.
 template <typename Compute>

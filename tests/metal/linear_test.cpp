@@ -10,15 +10,13 @@ constexpr auto kReference = KernelPath::kReference;
 // The reference, the CPU and the simulated Metal agree.
 void expect_triangle(const mx::array& x, std::span<const Projection> layers, LinearOptions options,
                      uint64_t launches = 1) {
+  const auto made = [&] { return joined_linear(x, layers, options); };
   options.path = kReference;
-  const mx::array expected = joined_linear(x, layers, options);
+  const mx::array expected = launching("linear.reference", made);
   options.path = KernelPath::kNative;
   const float tolerance = tolerance_of(dtype_of(x));
-  expect_close(expected, joined_linear(x, layers, options), tolerance);
-  expect_close(
-      expected,
-      on_metal({{"linear_rows", launches}}, [&] { return joined_linear(x, layers, options); }),
-      tolerance);
+  expect_close(expected, launching("linear.cpu", made), tolerance);
+  expect_close(expected, on_metal({{"linear_rows", launches}}, made), tolerance);
 }
 
 void expect_triangle(const mx::array& x, const Weight& weight, const LinearOptions& options = {}) {
@@ -28,16 +26,14 @@ void expect_triangle(const mx::array& x, const Weight& weight, const LinearOptio
 
 void expect_gated_triangle(const mx::array& x, const Projection& gate, const Projection& up,
                            Activation activation, LinearOptions options, uint64_t launches = 1) {
+  const auto made = [&] { return gated_linear(x, gate, up, activation, options); };
   options.path = kReference;
-  const mx::array expected = gated_linear(x, gate, up, activation, options);
+  const mx::array expected = launching("linear.reference", made);
   options.path = KernelPath::kNative;
   // The product of two sums: of their errors too.
   const float tolerance = 2 * tolerance_of(dtype_of(x));
-  expect_close(expected, gated_linear(x, gate, up, activation, options), tolerance);
-  expect_close(expected,
-               on_metal({{"linear_rows", launches}},
-                        [&] { return gated_linear(x, gate, up, activation, options); }),
-               tolerance);
+  expect_close(expected, launching("linear.cpu", made), tolerance);
+  expect_close(expected, on_metal({{"linear_rows", launches}}, made), tolerance);
 }
 
 const auto kDtypes = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};

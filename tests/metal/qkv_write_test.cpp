@@ -23,11 +23,14 @@ TEST(MetalQkvWrite, AgreesWithTheReferenceAndTheCpu) {
         PagedFixture oracle(c, KernelPath::kReference, 2);
         const mx::array qkv =
             qkv_variants::random_rows(random, c, variant.options, oracle.new_rows());
-        const auto expected = oracle.run_fused(variant.options, qkv);
-        const auto on_cpu = PagedFixture(c, KernelPath::kNative, 2).run_fused(variant.options, qkv);
+        const auto run = [&] {
+          return PagedFixture(c, KernelPath::kNative, 2).run_fused(variant.options, qkv);
+        };
+        const auto expected = launching("qkv_write.reference",
+                                        [&] { return oracle.run_fused(variant.options, qkv); });
+        const auto on_cpu = launching("qkv_write.cpu", run);
         SimulatedMetal metal;
-        const auto on_metal =
-            PagedFixture(c, KernelPath::kNative, 2).run_fused(variant.options, qkv);
+        const auto on_metal = launching("qkv_write.metal", run);
         for (size_t i : {0u, 1u}) {
           EXPECT_LT(largest_difference(expected[i], on_metal[i]),
                     qkv_variants::tolerance_of(dtype));
@@ -90,10 +93,12 @@ TEST(MetalLatentWrite, AgreesWithTheReferenceAndTheCpu) {
     SCOPED_TRACE(name_of(dtype));
     const PagedCase c = latent_fixture::case_of(shape, dtype);
     const auto in = latent_fixture::inputs_of(shape, dtype, 31);
-    const auto expected = latent_fixture::run(c, in, KernelPath::kReference);
-    const auto on_cpu = latent_fixture::run(c, in, KernelPath::kNative);
+    const auto run = [&](KernelPath path) { return latent_fixture::run(c, in, path); };
+    const auto expected =
+        launching("latent_write.reference", [&] { return run(KernelPath::kReference); });
+    const auto on_cpu = launching("latent_write.cpu", [&] { return run(KernelPath::kNative); });
     SimulatedMetal metal;
-    const auto on_metal = latent_fixture::run(c, in, KernelPath::kNative);
+    const auto on_metal = launching("latent_write.metal", [&] { return run(KernelPath::kNative); });
     const float tolerance = dtype == DType::kFloat32   ? 2e-5f
                             : dtype == DType::kFloat16 ? 1e-2f
                                                        : 6.4e-2f;

@@ -20,10 +20,11 @@ float tolerance_of(mx::Dtype dtype) {
 
 // make(path) on the reference, the CPU and the simulated Metal; one launch of `kernel`.
 template <typename Make>
-void expect_triangle(const std::string& kernel, float tolerance, const Make& make) {
-  const mx::array expected = make(KernelPath::kReference);
-  mx::array on_cpu = make(KernelPath::kNative);
-  on_cpu.eval();
+void expect_triangle(const std::string& operation, const std::string& kernel, float tolerance,
+                     const Make& make) {
+  const mx::array expected =
+      launching(operation + ".reference", [&] { return make(KernelPath::kReference); });
+  const mx::array on_cpu = launching(operation + ".cpu", [&] { return make(KernelPath::kNative); });
   EXPECT_LT(largest_difference(on_cpu, expected), tolerance);
   SimulatedMetal metal;
   mx::array on_metal = make(KernelPath::kNative);
@@ -59,7 +60,7 @@ TEST(MetalRows, GatedActivationAgrees) {
       const mx::array up =
           mx::multiply(random_array(random, {2, 733}, dtype), mx::array(4.0f, dtype));
       mx::eval(gate, up);
-      expect_triangle("gated_activation", 20 * tolerance_of(dtype),
+      expect_triangle("gated_activation", "gated_activation", 20 * tolerance_of(dtype),
                       [&](KernelPath path) { return gated_activation(gate, up, 33, kind, path); });
     }
   }
@@ -71,7 +72,7 @@ TEST(MetalRows, GateRowsAgree) {
     for (const Gate kind : {Gate::kPlain, Gate::kSigmoid}) {
       const Columns x{random_array(random, {3, 560}, dtype), 9};
       const Columns gate{random_array(random, {3, 551}, dtype), 18};
-      expect_triangle("gate_rows", 2 * tolerance_of(dtype),
+      expect_triangle("gate_rows", "gate_rows", 2 * tolerance_of(dtype),
                       [&](KernelPath path) { return gate_rows(x, gate, 533, kind, path); });
     }
   }
@@ -95,7 +96,7 @@ TEST(MetalRows, SumsAgree) {
     const mx::array y = random_array(random, {3, dim}, dtype);
     for (AddRowsOptions options : sum_options(random, dim, dtype)) {
       const char* kernel = options.norm ? "add_normed_rows" : "add_rows";
-      expect_triangle(kernel, 2 * tolerance_of(dtype), [&](KernelPath path) {
+      expect_triangle("add_rows", kernel, 2 * tolerance_of(dtype), [&](KernelPath path) {
         options.path = path;
         return add_rows(x, y, options);
       });
@@ -130,7 +131,7 @@ TEST(MetalRows, RopeAgreesAndLeavesTheRestAlone) {
   const mx::array frequencies(turns.begin(), {36}, mx::float32);
   for (const mx::Dtype dtype : kDtypes) {
     const mx::array x = random_array(random, {5, 6, 96}, dtype);
-    expect_triangle("rope_rows", std::max(2e-5f, 2 * tolerance_of(dtype)),
+    expect_triangle("rope", "rope_rows", std::max(2e-5f, 2 * tolerance_of(dtype)),
                     [&](KernelPath path) { return rope(x, positions, frequencies, 1.25f, path); });
     const SimulatedMetal metal;
     EXPECT_EQ(largest_difference(

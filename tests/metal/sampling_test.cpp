@@ -14,11 +14,6 @@ using metal_sim::SimulatedMetal;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-std::vector<int32_t> ints_of(mx::array array) {
-  array.eval();
-  return {array.data<int32_t>(), array.data<int32_t>() + array.size()};
-}
-
 struct Rows {
   int vocab = 0;
   std::vector<float> logits = {};
@@ -52,25 +47,13 @@ struct BothDrawn {
 
 BothDrawn draw_both(const Rows& rows, metal_sim::MachineOptions options = {}) {
   BothDrawn both;
-  both.cpu = drawn(rows);
+  both.cpu = launching("sample.cpu", [&] { return drawn(rows); });
   SimulatedMetal metal(options);
   auto before = launch_counts();
   both.metal = drawn(rows);
   EXPECT_EQ(metal.counts()["sample_rows"].launches, 1u);
   EXPECT_EQ(launch_counts()["sample.cpu"], before["sample.cpu"]);
   return both;
-}
-
-RowSampling random_sampling(std::mt19937& random, size_t vocab) {
-  const auto chance = [&] { return random() % 2 == 0; };
-  RowSampling s{.temperature = 0.3f + static_cast<float>(random() % 20) / 10,
-                .seed = random(),
-                .choice = static_cast<uint32_t>(random() % 4),
-                .position = static_cast<uint32_t>(random() % 1000)};
-  if (chance()) s.top_p = static_cast<float>(random() % 1000) / 1000;
-  if (chance()) s.min_p = static_cast<float>(random() % 100) / 300;
-  if (chance()) s.top_k = 1 + static_cast<int32_t>(random() % (vocab + 5));
-  return s;
 }
 
 TEST(MetalSampling, TheLikeliestIsTheCpus) {

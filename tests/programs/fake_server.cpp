@@ -166,6 +166,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--max-connections", server.max_connections);
   app.add_option("--max-open-requests", server.max_open_requests);
   app.add_option("--max-open-bytes", server.max_open_bytes);
+  app.add_option("--max-stored-responses", server.stored_responses.count);
   app.add_option("--max-body-bytes", server.limits.body_bytes);
   app.add_option("--max-header-bytes", server.limits.header_bytes);
   app.add_option("--step-ms", options.step_ms, "How long a step takes");

@@ -1,18 +1,23 @@
 // Random requests, aborts, failures and steps against the scheduler, the prefix cache and the page
 // pool, over a model whose answers change when a page is in the wrong hands.
 //
-// usage: scheduler_fuzz [--operations 1000000] [--seed 1] [--hash-bits 64]
+// usage: scheduler_fuzz [--operations 1000000] [--seed 1] [--hash-bits 64] [--disk FOLDER]
 //
 // After every operation the invariants of the pool and the scheduler hold; every answer equals the
 // one computed from its tokens alone. Pools, budgets, windows and policies change every few
-// thousand operations. Prints one JSON line; aborts on a violation.
+// thousand operations. With a folder a disk tier stands behind the pool, whose pages outlive the
+// rounds that wrote them. Prints one JSON line; aborts on a violation.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "engine/fake_drafter.h"
 #include "engine/fake_model.h"
 #include "engine/scheduler.h"
 #include "engine/toy_constraint.h"
@@ -25,12 +30,14 @@ struct Options {
   int64_t operations = 1000000;
   unsigned seed = 1;
   int hash_bits = 64;
+  std::string disk;
 };
 
 struct Totals {
   int64_t operations = 0, requests = 0, finished = 0, aborted = 0, errors = 0, tokens = 0,
           pooled = 0, constrained = 0;
-  uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0;
+  uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0, drafts = 0, draft_tokens = 0,
+           accepted = 0, restored = 0, corrupt = 0;
 };
 
 constexpr int kVocab = 13;
@@ -40,17 +47,19 @@ constexpr int kOperationsPerRound = 4000;
 // then run dry.
 class Round {
  public:
-  Round(std::mt19937& random, int hash_bits, Totals& totals)
+  Round(std::mt19937& random, const Options& options, Totals& totals)
       : random_(random),
         totals_(totals),
         plan_(random_plan()),
         options_(random_options()),
         pool_(plan_.pages_held(options_.max_model_len, options_.max_num_batched_tokens) +
               draw(0, chance(50) ? 4 : 20)),
-        prefixes_(plan_, pool_, hash_bits),
-        scheduler_(options_, prefixes_),
+        prefixes_(plan_, pool_, options.hash_bits),
         model_(plan_, kVocab),
-        runner_(model_, pool_.page_count()) {}
+        runner_(model_, pool_.page_count()),
+        tier_(make_tier(options.disk)),
+        disk_(tier_ ? std::make_unique<PrefixDisk>(prefixes_, *tier_, runner_) : nullptr),
+        scheduler_(options_, prefixes_, disk_.get(), random_drafter()) {}
 
   void run(int operations) {
     for (int i = 0; i < operations; ++i) {
@@ -64,6 +73,11 @@ class Round {
     totals_.preemptions += stats.preemptions;
     totals_.hits += stats.prefix_hits;
     totals_.failed_steps += stats.failed_steps;
+    totals_.drafts += stats.drafts;
+    totals_.draft_tokens += stats.draft_tokens;
+    totals_.accepted += stats.accepted_tokens;
+    totals_.restored += stats.disk.restored_tokens;
+    totals_.corrupt += stats.disk.corrupt;
   }
 
  private:
@@ -81,6 +95,22 @@ class Round {
 
   int draw(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
   bool chance(int percent) { return draw(1, 100) <= percent; }
+
+  // Rounds of one plan find each other's pages.
+  std::unique_ptr<DiskTier> make_tier(const std::string& folder) {
+    if (folder.empty() || !options_.enable_prefix_caching) return nullptr;
+    std::string fingerprint;
+    for (const CacheGroup& group : plan_.groups)
+      fingerprint += fmt::format("{} {},", group.block_tokens, group.spec.window);
+    fingerprint += fmt::format("state {}", plan_.state_pages());
+    const uint64_t slot = 4096 + 128;
+    return std::make_unique<DiskTier>(DiskTierOptions{
+        .store = {.folder = folder,
+                  .fingerprint = fingerprint,
+                  .page_bytes = runner_.bytes_per_page(),
+                  .most_bytes = (20 + static_cast<uint64_t>(draw(0, 400))) * slot},
+        .staging_bytes = static_cast<uint64_t>(draw(1, 40)) * runner_.bytes_per_page()});
+  }
 
   CachePlan random_plan() {
     SoftmaxSpec full{.kv_heads = 1, .k_dim = 8, .v_dim = 8};
@@ -106,7 +136,18 @@ class Round {
             .vocab = kVocab,
             .stop_token_ids = {3},
             .policy = chance(50) ? SchedulingPolicy::kPriority : SchedulingPolicy::kFcfs,
-            .enable_prefix_caching = chance(80)};
+            .enable_prefix_caching = chance(80),
+            .speculation = {.most_drafts = draw(1, 8), .most_rows = draw(1, 60)}};
+  }
+
+  // Right and wrong ones; a state cannot take rows back.
+  std::unique_ptr<Drafter> random_drafter() {
+    if (plan_.state || chance(20)) return nullptr;
+    return std::make_unique<FakeDrafter>(
+        model_, FakeDrafter::Options{.vocab = kVocab,
+                                     .right_percent = draw(0, 100),
+                                     .silent_percent = draw(0, 60),
+                                     .seed = static_cast<unsigned>(random_())});
   }
 
   void operation() {
@@ -148,6 +189,9 @@ class Round {
     if (chance(50)) request.sampling.temperature = 1;
     request.sampling.seed = random_();
     if (chance(10)) request.sampling.prompt_logprobs = 0;
+    if (chance(15)) request.sampling.repetition_penalty = 2;
+    if (chance(15)) request.sampling.logprobs = 0;
+    request.hash_logits = chance(15);
     if (request.n == 1 && chance(20))
       request.pooling = chance(50) ? Pooling::kMean : Pooling::kLast;
     if (request.pooling == Pooling::kNone && chance(35)) {
@@ -170,8 +214,9 @@ class Round {
     RowSampling sampling{.temperature = request.sampling.temperature,
                          .seed = request.sampling.seed,
                          .choice = static_cast<uint32_t>(choice)};
-    if (request.min_tokens > 0) {
-      LogitRules rules{.min_tokens = request.min_tokens};
+    if (request.min_tokens > 0 || request.sampling.repetition_penalty != 1) {
+      LogitRules rules{.repetition_penalty = request.sampling.repetition_penalty,
+                       .min_tokens = request.min_tokens};
       if (!request.ignore_eos) rules.held_back = options_.stop_token_ids;
       rules.held_back.insert(rules.held_back.end(), request.stop_token_ids.begin(),
                              request.stop_token_ids.end());
@@ -193,8 +238,9 @@ class Round {
     if (runner_.in_flight().size() > 1) return;
     const auto batch = scheduler_.next();
     if (!batch) {
-      // With nothing in flight there is nothing to wait for.
-      OCTAVO_CHECK(!runner_.in_flight().empty() || scheduler_.idle());
+      // With nothing in flight there is nothing to wait for, but pages of the disk.
+      OCTAVO_CHECK(!runner_.in_flight().empty() || scheduler_.idle() ||
+                   scheduler_.waits_for_disk());
       return;
     }
     OCTAVO_CHECK(batch->rows() > 0 && batch->rows() <= options_.max_num_batched_tokens);
@@ -220,6 +266,7 @@ class Round {
     for (const auto& [id, asked] : asked_)
       bound += 40ll * asked.request.n * (options_.max_model_len + asked.request.max_tokens);
     for (int64_t steps = 0; !scheduler_.idle(); ++steps) {
+      if (scheduler_.waits_for_disk()) --steps;
       OCTAVO_CHECK(steps < bound);  // no livelock
       start();
       if (chance(70) || runner_.in_flight().size() > 1) finish();
@@ -227,7 +274,7 @@ class Round {
     }
     OCTAVO_CHECK(asked_.empty());
     OCTAVO_CHECK(pool_.referenced_pages() == 0);
-    scheduler_.reset_prefix_cache();
+    prefixes_.index().clear();  // and not what is on disk
     OCTAVO_CHECK(pool_.free_pages() == pool_.page_count());
     OCTAVO_CHECK(prefixes_.index().nodes() == 1);
   }
@@ -244,6 +291,12 @@ class Round {
         OCTAVO_CHECK(entry.token ==
                      asked.request.prompt.at(static_cast<size_t>(asked.prompt_logprobs)));
       }
+      const Request& request = asked.request;
+      OCTAVO_CHECK(update.logprobs.size() ==
+                   (request.sampling.logprobs >= 0 ? update.tokens.size() : 0));
+      OCTAVO_CHECK(update.hashes.size() == (request.hash_logits ? update.tokens.size() : 0));
+      for (size_t i = 0; i < update.logprobs.size(); ++i)
+        OCTAVO_CHECK(update.logprobs[i].token == update.tokens[i]);
       for (TokenId token : update.tokens) {
         answer.sampling.position = static_cast<uint32_t>(answer.tokens.size());
         if (answer.state) answer.sampling.mask = mask_of(*answer.state);
@@ -314,9 +367,11 @@ class Round {
   SchedulerOptions options_;
   PagePool pool_;
   PrefixCache prefixes_;
-  Scheduler scheduler_;
   FakeModel model_;
   FakeRunner runner_;
+  std::unique_ptr<DiskTier> tier_;
+  std::unique_ptr<PrefixDisk> disk_;
+  Scheduler scheduler_;
   std::map<RequestId, Asked> asked_;
   RequestId next_id_ = 1;
   PageInvariants invariants_{plan_, pool_, prefixes_, runner_};
@@ -326,7 +381,7 @@ int run(const Options& options) {
   std::mt19937 random(options.seed);
   Totals totals;
   while (totals.operations < options.operations)
-    Round(random, options.hash_bits, totals).run(kOperationsPerRound);
+    Round(random, options, totals).run(kOperationsPerRound);
   std::cout << nlohmann::json{{"operations", totals.operations},
                               {"requests", totals.requests},
                               {"finished", totals.finished},
@@ -338,7 +393,12 @@ int run(const Options& options) {
                               {"steps", totals.steps},
                               {"preemptions", totals.preemptions},
                               {"prefix_hit_tokens", totals.hits},
-                              {"failed_steps", totals.failed_steps}}
+                              {"failed_steps", totals.failed_steps},
+                              {"drafts", totals.drafts},
+                              {"draft_tokens", totals.draft_tokens},
+                              {"accepted_draft_tokens", totals.accepted},
+                              {"restored_tokens", totals.restored},
+                              {"corrupt_pages", totals.corrupt}}
             << "\n";
   return 0;
 }
@@ -352,6 +412,7 @@ int main(int argc, char** argv) {
   app.add_option("--operations", options.operations);
   app.add_option("--seed", options.seed);
   app.add_option("--hash-bits", options.hash_bits);
+  app.add_option("--disk", options.disk);
   CLI11_PARSE(app, argc, argv);
   return octavo::run(options);
 }

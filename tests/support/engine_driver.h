@@ -27,6 +27,36 @@ struct DrivenAnswer {
   }
 };
 
+// First choices, in the order asked; all submitted at once.
+inline std::vector<DrivenAnswer> answer_all(Engine& engine, const std::vector<Request>& requests) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<DrivenAnswer> answers(requests.size());
+  std::mutex mutex;
+  std::condition_variable ended;
+  size_t open = requests.size();
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto asked = Clock::now();
+    engine.submit(requests[i], [&, i, asked](Update update) {
+      const std::lock_guard lock(mutex);
+      DrivenAnswer& answer = answers[i];
+      const double now = std::chrono::duration<double>(Clock::now() - asked).count();
+      if (answer.tokens.empty()) answer.first_token_seconds = now;
+      answer.tokens.insert(answer.tokens.end(), update.tokens.begin(), update.tokens.end());
+      answer.hashes.insert(answer.hashes.end(), update.hashes.begin(), update.hashes.end());
+      if (update.cached_tokens) answer.cached_tokens = *update.cached_tokens;
+      if (!update.finish) return;
+      answer.finish = *update.finish;
+      answer.seconds = now;
+      --open;
+      ended.notify_one();
+    });
+  }
+  std::unique_lock lock(mutex);
+  ended.wait(lock, [&] { return open == 0; });
+  engine.wait_until_idle(std::chrono::minutes(1));  // so that its figures hold these answers
+  return answers;
+}
+
 class EngineDriver {
  public:
   EngineDriver(const std::string& model, const EngineOptions& options)
@@ -34,39 +64,12 @@ class EngineDriver {
 
   Engine& engine() { return engine_; }
 
-  // First choices, in the order asked; all submitted at once.
   std::vector<DrivenAnswer> run(const std::vector<Request>& requests) {
-    std::vector<DrivenAnswer> answers(requests.size());
-    std::mutex mutex;
-    std::condition_variable ended;
-    size_t open = requests.size();
-    for (size_t i = 0; i < requests.size(); ++i) {
-      const auto asked = Clock::now();
-      engine_.submit(requests[i], [&, i, asked](Update update) {
-        const std::lock_guard lock(mutex);
-        DrivenAnswer& answer = answers[i];
-        const double now = std::chrono::duration<double>(Clock::now() - asked).count();
-        if (answer.tokens.empty()) answer.first_token_seconds = now;
-        answer.tokens.insert(answer.tokens.end(), update.tokens.begin(), update.tokens.end());
-        answer.hashes.insert(answer.hashes.end(), update.hashes.begin(), update.hashes.end());
-        if (update.cached_tokens) answer.cached_tokens = *update.cached_tokens;
-        if (!update.finish) return;
-        answer.finish = *update.finish;
-        answer.seconds = now;
-        --open;
-        ended.notify_one();
-      });
-    }
-    std::unique_lock lock(mutex);
-    ended.wait(lock, [&] { return open == 0; });
-    engine_.wait_until_idle(std::chrono::minutes(1));  // so that its figures hold these answers
-    return answers;
+    return answer_all(engine_, requests);
   }
-
   DrivenAnswer run_one(const Request& request) { return run({request}).front(); }
 
  private:
-  using Clock = std::chrono::steady_clock;
   Checkpoint checkpoint_;
   Engine engine_;
 };

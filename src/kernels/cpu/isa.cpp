@@ -57,9 +57,13 @@ std::vector<Isa> detect() {
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
       !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq"))
     return found;
+#ifndef OCTAVO_FEWER_ISAS
   found.push_back(Isa::kAvx512);
+#endif
   if (!__builtin_cpu_supports("avx512bf16")) return found;
+#ifndef OCTAVO_FEWER_ISAS
   found.push_back(Isa::kAvx512Bf16);
+#endif
   if (has_amx_bf16()) found.push_back(Isa::kAmx);
 #elif defined(__aarch64__)
   found.push_back(Isa::kNeon);
@@ -118,10 +122,12 @@ const KernelTable& kernels_of(Isa isa) {
 #ifdef __x86_64__
     case Isa::kAvx2:
       return avx2::kernel_table();
+#ifndef OCTAVO_FEWER_ISAS
     case Isa::kAvx512:
       return avx512::kernel_table();
     case Isa::kAvx512Bf16:
       return avx512bf16::kernel_table();
+#endif
     case Isa::kAmx:
       return amx::kernel_table();
 #elif defined(__aarch64__)

@@ -8,22 +8,20 @@ namespace {
 
 constexpr float kBanned = -std::numeric_limits<float>::infinity();
 
-// The sequence so far, the token in flight included.
+// The sequence so far, the token in flight or a draft's included.
 struct Sequence {
   std::span<const TokenId> prompt;
-  std::span<const TokenId> answer;  // without the pending token
-  std::span<const TokenId> pending;
+  std::span<const TokenId> answer;  // as far as it was known
+  std::span<const TokenId> tail;    // what follows it
 
-  size_t answer_size() const { return answer.size() + pending.size(); }
+  size_t answer_size() const { return answer.size() + tail.size(); }
 
   bool answer_ends_with(std::span<const TokenId> tokens) const {
     if (tokens.size() > answer_size()) return false;
-    if (tokens.empty()) return true;
-    if (!pending.empty()) {
-      if (tokens.back() != pending.front()) return false;
-      tokens = tokens.first(tokens.size() - 1);
-    }
-    return std::equal(tokens.begin(), tokens.end(), answer.end() - std::ssize(tokens));
+    const size_t in_tail = std::min(tokens.size(), tail.size());
+    if (!std::ranges::equal(tokens.last(in_tail), tail.last(in_tail))) return false;
+    tokens = tokens.first(tokens.size() - in_tail);
+    return std::ranges::equal(tokens, answer.last(tokens.size()));
   }
 };
 
@@ -34,7 +32,9 @@ Sequence sequence_of(const RowHistory& history, std::span<const TokenId> previou
     out.prompt = known.first(static_cast<size_t>(history.prompt));
     out.answer = known.subspan(static_cast<size_t>(history.prompt));
   }
-  if (history.pending >= 0) out.pending = previous.subspan(static_cast<size_t>(history.pending), 1);
+  if (history.pending >= 0) out.tail = previous.subspan(static_cast<size_t>(history.pending), 1);
+  if (history.assumed_count > 0)
+    out.tail = std::span(*history.assumed).first(static_cast<size_t>(history.assumed_count));
   return out;
 }
 
@@ -63,7 +63,7 @@ class TokenCounts {
     seen_.clear();
     for (TokenId token : sequence.prompt) mark(token, vocab, 0);
     for (TokenId token : sequence.answer) mark(token, vocab, kOnce);
-    for (TokenId token : sequence.pending) mark(token, vocab, kOnce);
+    for (TokenId token : sequence.tail) mark(token, vocab, kOnce);
   }
   ~TokenCounts() {
     for (TokenId token : seen_) marks_[static_cast<size_t>(token)] = 0;

@@ -91,9 +91,14 @@ TEST(LogitRules, EqualTheReference) {
     auto answer = random_tokens(random, random() % 40, vocab);
     RowHistory history = history_of(prompt, answer);
     const auto previous = random_tokens(random, 7, vocab);
-    if (random() % 2 == 0) {
+    if (trial % 3 == 0) {
       history.pending = static_cast<int32_t>(random() % previous.size());
       answer.push_back(previous[static_cast<size_t>(history.pending)]);
+    } else if (trial % 3 == 1) {
+      const auto drafts = random_tokens(random, 5, vocab);
+      history.assumed = std::make_shared<const std::vector<TokenId>>(drafts);
+      history.assumed_count = static_cast<int32_t>(random() % 5);
+      answer.insert(answer.end(), drafts.begin(), drafts.begin() + history.assumed_count);
     }
     std::vector<float> ruled = logits;
     apply_rules(ruled, rules, history, previous);

@@ -45,18 +45,6 @@ std::vector<double> reference_weights(const std::vector<float>& logits, const Ro
   return weights;
 }
 
-RowSampling random_sampling(std::mt19937& random, size_t vocab) {
-  const auto chance = [&] { return random() % 2 == 0; };
-  RowSampling s{.temperature = 0.3f + static_cast<float>(random() % 20) / 10,
-                .seed = random(),
-                .choice = static_cast<uint32_t>(random() % 4),
-                .position = static_cast<uint32_t>(random() % 1000)};
-  if (chance()) s.top_p = static_cast<float>(random() % 1000) / 1000;
-  if (chance()) s.min_p = static_cast<float>(random() % 100) / 300;
-  if (chance()) s.top_k = 1 + static_cast<int32_t>(random() % (vocab + 5));
-  return s;
-}
-
 // The token whose share of [0, 1) holds the uniform number, or its neighbour within rounding.
 TEST(SampleRow, InvertsTheReferenceDistribution) {
   for (Isa isa : available_isas()) {

@@ -9,6 +9,8 @@ namespace octavo::server {
 
 std::vector<Endpoint> completion_endpoints();  // completions.cpp
 std::vector<Endpoint> chat_endpoints();        // chat.cpp
+std::vector<Endpoint> message_endpoints();     // messages.cpp
+std::vector<Endpoint> response_endpoints();    // responses.cpp
 std::vector<Endpoint> embedding_endpoints();   // embeddings.cpp
 std::vector<Endpoint> model_endpoints();       // models.cpp
 std::vector<Endpoint> token_endpoints();       // tokenize.cpp

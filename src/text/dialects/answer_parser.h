@@ -37,6 +37,8 @@ class AnswerParser : private CallSink {
   // All calls that may be made were made.
   bool ended() const { return state_ == State::kEnded; }
   int calls() const { return calls_; }
+  // What comes next is reasoning, unless a marker says otherwise.
+  bool reasoning() const { return reasoning_; }
 
  private:
   enum class State : uint8_t {

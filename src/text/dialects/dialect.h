@@ -108,8 +108,8 @@ Dialect detect_dialect(std::string_view chat_template);
 
 // A function that may be called.
 struct Tool {
-  std::string name;
-  nlohmann::ordered_json parameters;  // a JSON schema of an object
+  std::string name = {};
+  nlohmann::ordered_json parameters = {};  // a JSON schema of an object
 };
 
 }  // namespace octavo

@@ -45,13 +45,15 @@ class ToolGrammar : public testing::TestWithParam<const ToolDialect*> {
     std::string text;
     while (text.size() < longest) {
       const std::vector<uint32_t> mask = matcher->mask();
-      std::vector<TokenId> allowed;
+      std::vector<TokenId> plain, others;
       for (TokenId token = 0; token < 260; ++token) {
-        // Bytes beyond ASCII make characters only by luck.
-        const bool plain = (token >= 32 && token < 127) || token == '\n' || token == kEnd;
         const auto bit = static_cast<uint32_t>(token);
-        if (plain && (mask[bit / 32] >> (bit % 32) & 1) != 0) allowed.push_back(token);
+        if ((mask[bit / 32] >> (bit % 32) & 1) == 0) continue;
+        const bool is_plain = (token >= 32 && token < 127) || token == '\n' || token == kEnd;
+        (is_plain ? plain : others).push_back(token);
       }
+      // Bytes beyond ASCII make characters only by luck, but for those of a marker.
+      const auto& allowed = plain.empty() ? others : plain;
       if (allowed.empty()) return "";
       const TokenId token = allowed[random() % allowed.size()];
       if (!matcher->accept(token)) ADD_FAILURE() << "a token of the mask was refused";

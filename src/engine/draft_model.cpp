@@ -1,0 +1,148 @@
+#include "engine/draft_model.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "base/error.h"
+
+namespace octavo {
+namespace {
+
+// As the sequence's own token `ahead` places on will be drawn, but for rules and masks: those look
+// at what only its own model's rows are asked for.
+RowSampling guess_sampling(const DraftAsk& ask, int ahead) {
+  const RowSampling& own = ask.sampling;
+  return {.temperature = own.temperature,
+          .top_p = own.top_p,
+          .min_p = own.min_p,
+          .top_k = own.top_k,
+          .seed = own.seed,
+          .choice = own.choice,
+          .position = own.position + static_cast<uint32_t>(ahead)};
+}
+
+}  // namespace
+
+DraftModel::DraftModel(const DraftPlan& plan)
+    : plan_(plan),
+      source_(*plan_.checkpoint, nullptr),
+      model_(plan_.model.plan, plan_.model.dtype, source_),
+      kv_(plan_.cache, plan_.page_count, KernelPath::kNative),
+      pool_(plan_.page_count),
+      runner_(model_, kv_, {.rows_at_once = plan_.sequences}) {}
+
+DraftModel::Follower& DraftModel::follower_of(const DraftKey& key) {
+  return followers_.try_emplace(key, Follower{SequencePages(kv_.plan(), pool_)}).first->second;
+}
+
+void DraftModel::rewind(Follower& follower, std::span<const TokenId> tokens) {
+  const size_t common = std::min(follower.read.size(), tokens.size());
+  while (follower.agreed < common && follower.read[follower.agreed] == tokens[follower.agreed])
+    ++follower.agreed;
+  follower.read.resize(follower.agreed);
+  follower.pages.release_behind(static_cast<int>(follower.agreed));
+}
+
+bool DraftModel::expects_guess(const DraftKey& key, std::span<const TokenId> tokens) {
+  if (failed_) return false;
+  const auto found = followers_.find(key);
+  const size_t read = found == followers_.end() ? 0 : found->second.agreed;
+  return tokens.size() - std::min(read, tokens.size()) < static_cast<size_t>(plan_.step_rows);
+}
+
+bool DraftModel::make_room(Follower& follower, int tokens) {
+  if (plan_.cache.pages_held(tokens, plan_.step_rows) > plan_.page_count) return false;
+  while (!follower.pages.grow_to(tokens)) {
+    Follower* oldest = nullptr;
+    for (auto& [key, other] : followers_) {
+      if (other.used == calls_ || other.read.empty()) continue;
+      if (oldest == nullptr || other.used < oldest->used) oldest = &other;
+    }
+    if (oldest == nullptr) return false;
+    oldest->pages.release();
+    oldest->read.clear();
+    oldest->agreed = 0;
+  }
+  return true;
+}
+
+std::vector<DraftModel::Guess> DraftModel::catch_up(std::span<const DraftAsk> asks) {
+  ++calls_;
+  for (const DraftAsk& ask : asks) follower_of(ask.key).used = calls_;
+  std::vector<Guess> guesses;
+  BatchBuilder batch(kv_.plan());
+  int budget = plan_.step_rows;
+  for (size_t i = 0; i < asks.size(); ++i) {
+    const DraftAsk& ask = asks[i];
+    Follower& follower = follower_of(ask.key);
+    rewind(follower, ask.tokens);
+    const auto size = static_cast<int>(ask.tokens.size());
+    const auto read = static_cast<int>(follower.read.size());
+    const int rows = std::min(size - read, budget);
+    const bool fits = size + ask.most <= plan_.model.plan.max_context;
+    if (rows <= 0 || !fits || !make_room(follower, read + rows + ask.most)) continue;
+    budget -= rows;
+    const auto next = ask.tokens.subspan(follower.read.size(), static_cast<size_t>(rows));
+    const int first = batch.add_sequence(next, read, follower.pages);
+    follower.read.insert(follower.read.end(), next.begin(), next.end());
+    if (read + rows < size) continue;
+    guesses.push_back({i, &follower, batch.sample_row(first + rows - 1, guess_sampling(ask, 0))});
+  }
+  if (budget < plan_.step_rows) runner_.start(batch.build());
+  return guesses;
+}
+
+std::vector<std::vector<TokenId>> DraftModel::run(std::span<const DraftAsk> asks) {
+  std::vector<std::vector<TokenId>> drafts(asks.size());
+  std::vector<std::vector<Guess>> steps = {catch_up(asks)};
+  // Each step takes the tokens of the one before where they are: the host reads them at the end.
+  while (!steps.back().empty()) {
+    BatchBuilder batch(kv_.plan());
+    std::vector<Guess> step;
+    const auto ahead = static_cast<int>(steps.size());
+    for (const Guess& guess : steps.back()) {
+      const DraftAsk& ask = asks[guess.ask];
+      if (ahead >= ask.most) continue;
+      const int position = static_cast<int>(ask.tokens.size()) + ahead - 1;
+      const int row = batch.add_sequence(std::vector<TokenId>{0}, position, guess.follower->pages);
+      batch.take_token(row, guess.newest_entry);
+      step.push_back(
+          {guess.ask, guess.follower, batch.sample_row(row, guess_sampling(ask, ahead))});
+    }
+    if (!step.empty()) runner_.start(batch.build());
+    steps.push_back(std::move(step));
+  }
+  for (const auto& step : steps) {
+    if (runner_.steps_in_flight() == 0) break;
+    const StepResult result = runner_.finish();
+    for (const Guess& guess : step)
+      drafts[guess.ask].push_back(result.tokens[static_cast<size_t>(guess.newest_entry)]);
+  }
+  // The last guess of each was drawn and not read.
+  for (size_t i = 0; i < asks.size(); ++i) {
+    if (drafts[i].empty()) continue;
+    auto& read = follower_of(asks[i].key).read;
+    read.insert(read.end(), drafts[i].begin(), drafts[i].end() - 1);
+  }
+  return drafts;
+}
+
+std::vector<std::vector<TokenId>> DraftModel::propose(std::span<const DraftAsk> asks) {
+  if (failed_) return std::vector<std::vector<TokenId>>(asks.size());
+  try {
+    return run(asks);
+  } catch (const std::exception& error) {
+    spdlog::error("the draft model is not used any more: {}", error.what());
+  } catch (...) {
+    spdlog::error("the draft model is not used any more: the device failed");
+  }
+  runner_.drop();
+  followers_.clear();
+  failed_ = true;
+  return std::vector<std::vector<TokenId>>(asks.size());
+}
+
+}  // namespace octavo

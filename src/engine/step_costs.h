@@ -1,0 +1,33 @@
+// step_costs.h - what steps have cost lately, by their rows. No MLX. Engine thread only.
+#pragma once
+
+#include <array>
+#include <optional>
+
+namespace octavo {
+
+class StepCosts {
+ public:
+  // A step of this many rows, all of which drew, took so long.
+  void observe_step(int rows, double seconds);
+  // The device waited so long for a step that could not be queued ahead.
+  void observe_gap(double seconds);
+
+  // Between measured sizes a straight line; beyond them as the nearest. 0: nothing was measured.
+  double seconds(int rows) const;
+  double gap() const { return gap_.value_or(0); }
+
+ private:
+  static constexpr int kBuckets = 33;
+  static int bucket_of(int rows);
+
+  struct Bucket {
+    double rows = 0;
+    double seconds = 0;
+    bool measured = false;
+  };
+  std::array<Bucket, kBuckets> buckets_ = {};
+  std::optional<double> gap_ = {};
+};
+
+}  // namespace octavo

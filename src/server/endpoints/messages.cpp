@@ -1,0 +1,48 @@
+// POST /v1/messages and /v1/messages/count_tokens: Anthropic's API.
+#include <chrono>
+
+#include "server/answer_schema.h"
+#include "server/endpoints/endpoints.h"
+#include "server/json_request.h"
+#include "server/messages_call.h"
+#include "server/messages_format.h"
+
+namespace octavo::server {
+namespace {
+
+Awaitable<void> message(ServerContext& context, Exchange& exchange) {
+  const auto arrival = std::chrono::steady_clock::now();
+  const Place place(context);
+  const auto prepare = [&](const Json& body) { return prepare_messages(body, context.model); };
+  GenerationJob job = co_await with_json_body(context, exchange, prepare);
+  if (job.id.empty()) job.id = exchange.request().id;
+  MessagesFormat format(context.model, job);
+  co_await answer(context, exchange, job, format, arrival);
+}
+
+Awaitable<void> count_tokens(ServerContext& context, Exchange& exchange) {
+  const Place place(context);
+  const auto count = [&](const Json& body) { return count_message_tokens(body, context.model); };
+  const Json counted = co_await with_json_body(context, exchange, count);
+  co_await exchange.send(json_response(counted));
+}
+
+}  // namespace
+
+std::vector<Endpoint> message_endpoints() {
+  const Json body = schema_of(messages_fields());
+  const Json count = {{"type", "object"},
+                      {"properties", {{"input_tokens", {{"type", "integer"}}}}},
+                      {"required", Json::array({"input_tokens"})}};
+  return {{.method = "POST",
+           .path = "/v1/messages",
+           .handler = message,
+           .doc = generation_operation("Answer in a conversation, in Anthropic's way", body,
+                                       message_schema())},
+          {.method = "POST",
+           .path = "/v1/messages/count_tokens",
+           .handler = count_tokens,
+           .doc = json_operation("The tokens of a message's prompt", body, count)}};
+}
+
+}  // namespace octavo::server

@@ -1,0 +1,141 @@
+// POST /v1/responses; GET and DELETE /v1/responses/{id}: OpenAI's younger API.
+#include <chrono>
+
+#include "base/error.h"
+#include "server/answer_schema.h"
+#include "server/api_keys.h"
+#include "server/endpoints/endpoints.h"
+#include "server/json_request.h"
+#include "server/request_id.h"
+#include "server/responses_call.h"
+#include "server/responses_format.h"
+
+namespace octavo::server {
+namespace {
+
+constexpr std::string_view kPrefix = "/v1/responses/";
+constexpr std::string_view kInputItems = "/input_items";
+
+ResponseShelf shelf_of(ServerContext& context, const HttpRequest& request) {
+  // Without keys nobody is anybody.
+  return {.store = context.responses,
+          .owner = context.options.api_keys.empty() ? "" : owner_of(request)};
+}
+
+// Clients choose ids; a stored response keeps its own.
+std::string id_for(const ResponsesJob& job, const ResponseShelf& shelf, const std::string& id) {
+  const bool taken = job.store && shelf.store.find(shelf.owner, "resp_" + id) != nullptr;
+  return taken ? fresh_request_id() : id;
+}
+
+Awaitable<void> respond(ServerContext& context, Exchange& exchange) {
+  const auto arrival = std::chrono::steady_clock::now();
+  const Place place(context);
+  const ResponseShelf shelf = shelf_of(context, exchange.request());
+  const auto prepare = [&](const Json& body) {
+    return prepare_responses(body, context.model, shelf);
+  };
+  ResponsesJob job = co_await with_json_body(context, exchange, prepare);
+  job.id = id_for(job, shelf, job.id.empty() ? exchange.request().id : job.id);
+  const auto keep = [&](const Json& response) {
+    shelf.store.put(shelf.owner, response["id"].get_ref<const std::string&>(),
+                    {.previous = job.previous, .object = dump(response), .input = dump(job.input)});
+  };
+  ResponsesFormat format(job, keep);
+  co_await answer(context, exchange, job, format, arrival);
+}
+
+Awaitable<void> count_tokens(ServerContext& context, Exchange& exchange) {
+  const Place place(context);
+  const ResponseShelf shelf = shelf_of(context, exchange.request());
+  const auto count = [&](const Json& body) {
+    return count_response_tokens(body, context.model, shelf);
+  };
+  const Json counted = co_await with_json_body(context, exchange, count);
+  co_await exchange.send(json_response(counted));
+}
+
+// Items as a list of them is to be read: each has an id and a type.
+Json listed_items(const StoredResponse& response, const std::string& id) {
+  Json items = Json::parse(response.input);
+  for (size_t i = 0; i < items.size(); ++i) {
+    Json& item = items[i];
+    if (!item.contains("id")) item["id"] = "item_" + id + "_" + std::to_string(i);
+    if (!item.contains("type")) item["type"] = "message";
+    if (item["type"] != "message" || !item["content"].is_string()) continue;
+    const bool ours = item.value("role", "") == "assistant";
+    Json part = {{"type", ours ? "output_text" : "input_text"}, {"text", item["content"]}};
+    if (ours) part["annotations"] = Json::array();
+    item["content"] = Json::array({part});
+  }
+  const auto id_of = [](const Json& item) { return item["id"]; };
+  return {{"object", "list"},
+          {"first_id", id_of(items.front())},
+          {"last_id", id_of(items.back())},
+          {"has_more", false},
+          {"data", std::move(items)}};
+}
+
+HttpResponse get_response(ServerContext& context, const HttpRequest& request) {
+  std::string id = request.path.substr(kPrefix.size());
+  const bool items = id.ends_with(kInputItems);
+  if (items) id.resize(id.size() - kInputItems.size());
+  const auto found = shelf_of(context, request).get(id, "");
+  if (items) return json_response(listed_items(*found, id));
+  return {.body = found->object};
+}
+
+HttpResponse delete_response(ServerContext& context, const HttpRequest& request) {
+  const std::string id = request.path.substr(kPrefix.size());
+  const ResponseShelf shelf = shelf_of(context, request);
+  shelf.get(id, "");
+  shelf.store.erase(shelf.owner, id);
+  return json_response({{"id", id}, {"object", "response"}, {"deleted", true}});
+}
+
+// Only what was begun in the background can be cancelled, and that is refused.
+HttpResponse cancel_response(ServerContext& context, const HttpRequest& request) {
+  constexpr std::string_view kCancel = "/cancel";
+  std::string id = request.path.substr(kPrefix.size());
+  if (!id.ends_with(kCancel)) throw RequestError(404, "", "there is no such path");
+  id.resize(id.size() - kCancel.size());
+  shelf_of(context, request).get(id, "");
+  throw RequestError(400, "", "the response is not being made in the background");
+}
+
+Json with_id(Json doc) {
+  doc["parameters"] = Json::array({{{"name", "response_id"},
+                                    {"in", "path"},
+                                    {"required", true},
+                                    {"schema", {{"type", "string"}, {"minLength", 1}}}}});
+  return doc;
+}
+
+}  // namespace
+
+std::vector<Endpoint> response_endpoints() {
+  const Json body = schema_of(responses_fields());
+  const Json count = {{"type", "object"},
+                      {"properties", {{"input_tokens", {{"type", "integer"}}}}},
+                      {"required", Json::array({"input_tokens"})}};
+  const Json deleted = {{"type", "object"},
+                        {"properties", {{"deleted", {{"type", "boolean"}}}}},
+                        {"required", Json::array({"deleted"})}};
+  return {
+      {.method = "POST",
+       .path = "/v1/responses",
+       .handler = respond,
+       .doc = generation_operation("Answer in a conversation of items", body, response_schema())},
+      {.method = "POST",
+       .path = "/v1/responses/input_tokens",
+       .handler = count_tokens,
+       .doc = json_operation("The tokens of a response's prompt", body, count)},
+      simple_endpoint("GET", "/v1/responses/{response_id}", get_response,
+                      with_id(operation("A stored response; its input behind /input_items",
+                                        response_schema()))),
+      simple_endpoint("DELETE", "/v1/responses/{response_id}", delete_response,
+                      with_id(operation("Forget a stored response", deleted))),
+      simple_endpoint("POST", "/v1/responses/{response_id}", cancel_response, nullptr)};
+}
+
+}  // namespace octavo::server

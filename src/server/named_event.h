@@ -1,0 +1,18 @@
+// named_event.h - server-sent events that have a name, as the younger APIs send them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace octavo::server {
+
+// "event: NAME\ndata: DATA\n\n"
+inline void append_named_event(std::string& out, std::string_view name, std::string_view data) {
+  out += "event: ";
+  out += name;
+  out += "\ndata: ";
+  out += data;
+  out += "\n\n";
+}
+
+}  // namespace octavo::server

@@ -1,0 +1,70 @@
+"""Speculation changes when tokens come and none of their bits.
+
+By hand, at length (docs/testing.md has the figures):
+    build/release/tests/speculation "$(.venv/bin/python tools/smollm2_path.py)" --trials 300
+    build/release/tests/speculation_speed "$(.venv/bin/python tools/smollm2_path.py)"
+"""
+
+import json
+import subprocess
+
+import pytest
+
+
+@pytest.fixture
+def speculate(build_dir):
+    def speculate(model, *arguments):
+        done = subprocess.run([build_dir / "tests" / "speculation", model, *map(str, arguments)],
+                              capture_output=True, text=True)
+        assert done.stdout, done.stderr
+        found = json.loads(done.stdout)
+        assert done.returncode == 0 and found["different"] == 0, found
+        assert found["accepted_tokens"] > 0
+        return found
+
+    return speculate
+
+
+def test_prompt_lookup_on_a_real_model(speculate, smollm2_gguf):
+    found = speculate(smollm2_gguf, "--trials", 16, "--tokens", 24)
+    assert found["steps_with"] < found["steps_without"]
+    assert found["accepted_under_grammar"] > 0
+
+
+@pytest.mark.parametrize("family, fields", [
+    ("qwen3", {"dtype": "bfloat16"}),
+    ("mistral", {"window": 24}),
+    ("qwen3", {"format": "mlx", "bits": 4, "group_size": 32}),
+])
+def test_prompt_lookup_on_tiny_models(speculate, make_model, family, fields):
+    speculate(make_model(family, **fields), "--trials", 16, "--tokens", 48)
+
+
+def test_a_model_as_its_own_draft_is_always_right(speculate, make_model):
+    model = make_model("qwen3", dtype="bfloat16")
+    found = speculate(model, "--draft", model, "--trials", 16, "--tokens", 32)
+    free = found["accepted_tokens"] - found["accepted_under_grammar"]
+    assert free > 0.5 * found["draft_tokens"]  # rules and grammars are not the draft's
+
+
+def test_a_draft_model_that_knows_nothing_changes_nothing(build_dir, make_model):
+    model, draft = make_model("qwen3", dtype="bfloat16"), make_model("qwen3", dtype="bfloat16", seed=7)
+    done = subprocess.run([build_dir / "tests" / "speculation", model, "--draft", draft, "--trials", "8"],
+                          capture_output=True, text=True)
+    found = json.loads(done.stdout)
+    assert found["different"] == 0 and found["drafts"] > 0
+
+
+def refusal(octavo, model, config):
+    done = subprocess.run([octavo, "generate", model, "--prompt", "a", "--max-tokens", "2", "--speculative-config",
+                           config], capture_output=True, text=True)
+    assert done.returncode != 0
+    return done.stderr
+
+
+def test_what_cannot_be_had_is_refused(octavo, make_model):
+    hybrid = make_model("qwen3.5-text")
+    assert "keep a state" in refusal(octavo, hybrid, '{"method": "ngram"}')
+    assert "is not known" in refusal(octavo, make_model("qwen3"), '{"method": "eagle"}')
+    done = subprocess.run([octavo, "generate", hybrid, "--prompt", "a", "--max-tokens", "2"], capture_output=True)
+    assert done.returncode == 0  # not asked for, it does without

@@ -22,7 +22,8 @@ void check_name(const std::string& name, const std::string& field) {
 
 Tool read_function(const Json& function, const std::string& field) {
   if (!function.is_object()) refuse(field, "must be an object with a name");
-  Tool tool{.name = to_string(function.value("name", Json()), field + ".name", kMaxCallName)};
+  Tool tool{.name = to_string(function.value("name", Json()), field + ".name", kMaxCallName),
+            .parameters = nullptr};
   check_name(tool.name, field + ".name");
   const auto given = [&](const char* key) {
     return function.contains(key) && !function.at(key).is_null();

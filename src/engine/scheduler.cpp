@@ -14,7 +14,8 @@ Update update_of(const Sequence& sequence) {
 }
 
 bool says_something(const Update& update) {
-  return !update.tokens.empty() || !update.prompt_logprobs.empty() || update.finish.has_value();
+  return !update.tokens.empty() || !update.prompt_logprobs.empty() || update.finish.has_value() ||
+         update.cache != nullptr;
 }
 
 }  // namespace
@@ -177,7 +178,7 @@ bool Scheduler::admit(Sequence& sequence) {
   }
   if (first_time) {
     sequence.cached_tokens = hit;
-    if (sequence.choice() == 0) {
+    if (sequence.choice() == 0 && sequence.request().pooling == Pooling::kNone) {
       sequence.cache_report = std::make_shared<const CacheReport>(
           explain_hit(sequence, hit, options_.enable_prefix_caching, history_, prefixes_.plan()));
       history_.remember(sequence.tokens(), owner_of(sequence));
@@ -286,6 +287,7 @@ void Scheduler::take_results(const Entry& entry, const StepResult& result, Taken
   taken.prompt_logprobs += static_cast<size_t>(entry.prompt_logprobs);
   taken.hidden_rows += static_cast<size_t>(entry.hidden_rows);
   if (sequence.finished) return;
+  update.cache = std::exchange(sequence.cache_report, nullptr);
   for (size_t i = before.prompt_logprobs; i < taken.prompt_logprobs; ++i)
     update.prompt_logprobs.push_back(result.prompt_logprobs[i]);
   sequence.take_prompt_logprobs(entry.prompt_logprobs);
@@ -323,7 +325,6 @@ void Scheduler::take_hidden_rows(Sequence& sequence, std::span<const float> rows
 bool Scheduler::ends_undrawn(Sequence& sequence, Update& update) {
   if (sequence.known() == sequence.prompt_length()) {
     update.cached_tokens = sequence.cached_tokens;
-    update.cache = sequence.cache_report;
     update.scheduled = sequence.scheduled;
   }
   const TokenMask* mask = sequence.oldest_mask();

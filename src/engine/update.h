@@ -36,7 +36,8 @@ struct Update {
   std::vector<uint64_t> hashes = {};         // one per new token, when asked for
   // With a choice's first token, or its embedding: from the prefix cache.
   std::optional<int> cached_tokens = {};
-  std::shared_ptr<const CacheReport> cache = nullptr;    // with it, of the first choice
+  // With the first step of a request's first choice, long before its first token may come.
+  std::shared_ptr<const CacheReport> cache = nullptr;
   std::chrono::steady_clock::time_point scheduled = {};  // with it: when the choice began to run
   std::vector<TokenLogprobs> prompt_logprobs = {};  // of prompt tokens from the second on, in order
   std::vector<float> embedding = {};  // of a request that pools, with its `finish`; not normalised

@@ -111,6 +111,11 @@ std::optional<AnswerEvent> AnswerStream::event_of(size_t prompt, Update update) 
       prompt * static_cast<size_t>(job_.engine.n) + static_cast<size_t>(update.choice);
   Choice& choice = choices_[index];
   if (choice.done) return std::nullopt;  // behind a stop string
+  if (update.cache && prompt == 0) cache_report_ = std::move(update.cache);
+  // Nothing to say yet: the answer shall not begin before it has.
+  if (update.tokens.empty() && update.prompt_logprobs.empty() && update.embedding.empty() &&
+      !update.finish)
+    return std::nullopt;
   AnswerText::Delta delta = choice.text.take(update);
   choice.timer.tokens_came(static_cast<int>(delta.tokens), update.scheduled);
   if (!update.embedding.empty()) choice.timer.embedding_came(update.scheduled);
@@ -119,7 +124,6 @@ std::optional<AnswerEvent> AnswerStream::event_of(size_t prompt, Update update) 
     context_.metrics.prompt_tokens.Increment(
         static_cast<double>(job_.prompts[prompt].tokens.size()));
   }
-  if (update.cache && prompt == 0) cache_report_ = std::move(update.cache);
   usage_.completion_tokens += static_cast<int>(delta.tokens);
   usage_.reasoning_tokens += static_cast<int>(delta.reasoning_tokens);
   update.tokens.resize(delta.tokens);

@@ -59,7 +59,7 @@ class AnswerStream {
   Awaitable<std::vector<AnswerEvent>> next(std::chrono::milliseconds silence);
 
   const Usage& usage() const { return usage_; }
-  // Of the call's first prompt, once its first event has come.
+  // Of the call's first prompt, once its first step is done.
   const CacheReport* cache_report() const { return cache_report_.get(); }
 
   // The server ends: next() throws.

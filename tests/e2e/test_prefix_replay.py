@@ -1,6 +1,7 @@
 """A conversation that grows is computed once, whatever the layers keep; restarts read it from disk; misses are explained."""
 
 import json
+import urllib.request
 
 import pytest
 
@@ -110,12 +111,18 @@ def test_what_was_evicted_is_said_to_be(server):
     assert again.report["miss"].split(",")[0] == "evicted" and int(again.report["lost"]) > 0
 
 
+def test_a_stream_that_begins_with_silence_says_it_too(octavo, tmp_path):
+    """A keep-alive comment sends the headers long before the first token."""
+    model = make_long_context(tmp_path / "model", "llama", context=8192)
+    with running_server.running(octavo, model, "--sse-keepalive", "0.02", "--max-num-batched-tokens", "8") as slow:
+        turn = ask(slow.url, talk("the river runs through the city " * 150))
+        assert turn.ttft > 0.1 and turn.header == f"hit=0/{turn.prompt}; miss=new; at=0"
+
+
 def test_prompt_logprobs_need_every_row(server):
     messages = talk("in the south it is sunny " * 20)
     ask(server.url, messages)
     body = {"messages": messages, "max_tokens": 2, "prompt_logprobs": 0}
-    import urllib.request
-
     request = urllib.request.Request(server.url + "/v1/chat/completions", json.dumps(body).encode(),
                                      {"Content-Type": "application/json"})
     with urllib.request.urlopen(request) as answer:

@@ -3,7 +3,7 @@
 As a program it replays one of 30,000 tokens three times - without a cache, with one, and after a restart from the disk
 tier - and prints what each cost:
 
-    prefix_replay.py OCTAVO [--shape medium] [--family llama] [--turns 20] [--first 15000] [--step 780]"""
+    prefix_replay.py OCTAVO [--shape medium] [--family llama] [--turns 20] [--first 10000] [--step 530]"""
 
 import argparse
 import http.client
@@ -135,8 +135,8 @@ def main() -> None:
     parser.add_argument("--family", default="llama")
     parser.add_argument("--shape", default="medium")
     parser.add_argument("--turns", type=int, default=20)
-    parser.add_argument("--first", type=int, default=7500, help="words of the first prompt")
-    parser.add_argument("--step", type=int, default=400, help="words a turn adds")
+    parser.add_argument("--first", type=int, default=10000, help="words of the first prompt")
+    parser.add_argument("--step", type=int, default=530, help="words a turn adds")
     args = parser.parse_args()
     asked = conversation(args.turns, args.first, args.step)
     with tempfile.TemporaryDirectory() as folder:

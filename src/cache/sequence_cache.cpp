@@ -83,7 +83,10 @@ void SequenceCache::advance(int start, int end, std::span<const int> edges, int 
   const bool passing = !at_edge && end > answer && end % shared_.plan().common_tokens() == 0;
   // What keeping it costs is another copy for the next rows. Nobody is sent back for a snapshot.
   const int spare = shared_.pool().available_pages();
-  const bool affordable = shared_.most_snapshots() > 0 && spare >= 2 * shared_.plan().state_pages();
+  int least = 2 * shared_.plan().state_pages();
+  // One of an answer is for a turn that may never come: not while others press for pages.
+  if (passing) least = std::max(least, shared_.pool().page_count() / 3);
+  const bool affordable = shared_.most_snapshots() > 0 && spare >= least;
   if ((!at_edge && !passing) || !affordable) return;
   const auto pages = pages_.state().keep();
   snapshots_.push_back({end, {pages.begin(), pages.end()}, passing});

@@ -115,7 +115,7 @@ def test_a_stream_that_begins_with_silence_says_it_too(octavo, tmp_path):
     """A keep-alive comment sends the headers long before the first token."""
     model = make_long_context(tmp_path / "model", "llama", context=8192)
     with running_server.running(octavo, model, "--sse-keepalive", "0.02", "--max-num-batched-tokens", "8") as slow:
-        turn = ask(slow.url, talk("the river runs through the city " * 150))
+        turn = ask(slow.url, talk("the river runs through the city " * 700))
         assert turn.ttft > 0.1 and turn.header == f"hit=0/{turn.prompt}; miss=new; at=0"
 
 

@@ -127,12 +127,10 @@ TEST(Sampling, NothingOutsideTheMaskIsDrawnWhateverTheRulesSay) {
       for (const int top_k : {0, 1, 50}) {
         for (uint32_t position = 0; position < 20; ++position) {
           auto logits = random_logits(random, kVocab, random_shape(random));
-          RowSampling row{.temperature = temperature,
-                          .top_p = position % 2 == 0 ? 1 : 0.8f,
-                          .top_k = top_k,
-                          .position = position,
-                          .rules = rules,
-                          .mask = mask_of({7, 133}, kVocab)};
+          RowSampling row{.temperature = temperature, .top_k = top_k, .position = position};
+          row.top_p = position % 2 == 0 ? 1 : 0.8f;
+          row.rules = rules;
+          row.mask = mask_of({7, 133}, kVocab);
           EXPECT_THAT(cpu::sample_row(logits, row), testing::AnyOf(7, 133));
           logits[7] = logits[133] = -infinity;
           EXPECT_THAT(cpu::sample_row(logits, row), testing::AnyOf(7, 133));

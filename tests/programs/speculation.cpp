@@ -36,6 +36,12 @@ constexpr const char* kSchema = R"({
     "required": ["name", "open", "keys"], "additionalProperties": false
   }})";
 
+// What the schema makes of an answer can be looked up here.
+constexpr const char* kKeys =
+    "Doors as JSON:\n"
+    R"([{"name": "north gate", "open": false, "keys": 3}, {"name": "cellar", "open": true, "keys": 12}])"
+    "\nOther doors as JSON:\n";
+
 struct Trial {
   int requests;
   bool greedy;
@@ -97,7 +103,7 @@ class Trials {
   }
 
   Request random_request(const Trial& trial) {
-    const std::string prompt = trial.grammar ? "Keys as JSON, one object each:\n"
+    const std::string prompt = trial.grammar ? kKeys
                                : random_() % 4 == 0
                                    ? story_prompt(random_)
                                    : copying_prompt(random_, 4 + static_cast<int>(random_() % 4));

@@ -59,8 +59,9 @@ def check(request: dict, tools: dict[str, dict], data: str) -> None:
     for call in calls:
         if request["tool_choice"] != "required" and call["name"] != request["tool_choice"]["function"]["name"]:
             raise ValueError(f"it called {call['name']}")
-        validator = jsonschema.Draft202012Validator(tools[call["name"]], format_checker=jsonschema.FormatChecker())
-        validator.validate(json.loads(call["arguments"]))
+        schema = schemas.exact(json.dumps(tools[call["name"]]))
+        validator = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())
+        validator.validate(schemas.exact(call["arguments"]))
 
 
 def fault(url: str, number: int, tools: dict[str, dict]) -> str | None:

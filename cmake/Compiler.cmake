@@ -8,6 +8,12 @@ target_compile_options(octavo_flags INTERFACE
   # the optimiser fuses.
   -ffp-contract=off)
 
+# The layers also go into a shared library (src/capi). Sanitized builds have none, Darwin's code always can.
+if(NOT OCTAVO_SANITIZE AND NOT APPLE)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(octavo_flags INTERFACE -fno-semantic-interposition)
+endif()
+
 if(OCTAVO_SANITIZE)
   target_compile_options(octavo_flags INTERFACE
     -fsanitize=${OCTAVO_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
-#include <regex>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/sha256.h"
@@ -76,11 +76,23 @@ Sha256Digest digest_of(const std::string& text) {
   return sha256({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
 }
 
+constexpr std::string_view kStemBegin = "octavo-";
+
 std::string stem_of(const std::string& fingerprint) {
   const Sha256Digest digest = digest_of(fingerprint);
-  std::string stem = "octavo-";
+  std::string stem(kStemBegin);
   for (size_t i = 0; i < 8; ++i) stem += fmt::format("{:02x}", digest[i]);
   return stem;
+}
+
+// A file some model's store wrote: what stem_of() gives, and an ending. Anything else in the folder
+// is left alone.
+bool is_ours(const fs::path& path) {
+  const std::string stem = path.stem().string();
+  const std::string ending = path.extension().string();
+  return (ending == ".pages" || ending == ".index") && stem.size() == kStemBegin.size() + 16 &&
+         stem.starts_with(kStemBegin) &&
+         stem.find_first_not_of("0123456789abcdef", kStemBegin.size()) == std::string::npos;
 }
 
 [[noreturn]] void refuse(const fs::path& path, const char* what) {
@@ -168,12 +180,11 @@ DiskStore::DiskStore(DiskStoreOptions options, DiskFile lock)
       lock_(std::move(lock)) {}
 
 void DiskStore::find_other_models() {
-  static const std::regex ours("octavo-[0-9a-f]{16}\\.(pages|index)");
   std::error_code error;
   for (const auto& file : fs::directory_iterator(options_.folder, error)) {
     fs::path stem = file.path();
     stem.replace_extension();
-    if (stem == stem_ || !std::regex_match(file.path().filename().string(), ours)) continue;
+    if (stem == stem_ || !is_ours(file.path())) continue;
     auto other = std::ranges::find(others_, stem, &OtherModel::stem);
     if (other == others_.end()) other = others_.insert(others_.end(), {stem, 0, {}});
     const uint64_t size = file.file_size(error);

@@ -116,6 +116,12 @@ impl Grammar {
                 .factory
                 .create_parser(source)
                 .map_err(|error| refused(&error))?;
+            // Draws take the request's temperature; a rule's own would be passed over.
+            if parser.parser.grammar().lexer_spec().has_temperature {
+                return Err(Failure::refused(
+                    "temperature= in a rule is not supported; set the request's temperature",
+                ));
+            }
             parser.start_without_prompt();
             let mut grammar = Grammar {
                 parser,
@@ -463,6 +469,7 @@ mod tests {
             (Kind::Choice, "[1]"),
             (Kind::Choice, "\"a\""),
             (Kind::Lark, "begin: \"a\""),
+            (Kind::Lark, "start: \"a\" b\nb[temperature=0.7]: /c+/"),
             (Kind::Lark, "start: start \"a\""),
         ] {
             let refused = compile(kind, text).err();

@@ -116,12 +116,6 @@ impl Grammar {
                 .factory
                 .create_parser(source)
                 .map_err(|error| refused(&error))?;
-            // Draws take the request's temperature; a rule's own would be passed over.
-            if parser.parser.grammar().lexer_spec().has_temperature {
-                return Err(Failure::refused(
-                    "temperature= in a rule is not supported; set the request's temperature",
-                ));
-            }
             parser.start_without_prompt();
             let mut grammar = Grammar {
                 parser,
@@ -145,8 +139,41 @@ fn source(kind: Kind, text: &str, whitespace: Whitespace) -> Result<TopLevelGram
         Kind::JsonObject => json_grammar(json!({"type": "object"}), whitespace),
         Kind::Regex => Ok(TopLevelGrammar::from_regex(text)),
         Kind::Choice => choice_grammar(text),
+        // Draws take the request's temperature; a rule's own would be passed over.
+        Kind::Lark if has_own_temperature(text) => Err(Failure::refused(
+            "temperature= in a rule is not supported; set the request's temperature",
+        )),
         Kind::Lark => Ok(TopLevelGrammar::from_lark(text.to_string())),
     }
+}
+
+/// Whether a rule has the attribute `temperature=`: what strings, regexes and comments say does not count.
+fn has_own_temperature(lark: &str) -> bool {
+    let mut rules = String::new();
+    let mut rest = lark.chars().peekable();
+    while let Some(first) = rest.next() {
+        let end = match first {
+            '/' if rest.peek() == Some(&'/') => '\n',
+            '/' | '"' => first,
+            _ => {
+                rules.push(first);
+                continue;
+            }
+        };
+        while let Some(inside) = rest.next() {
+            if inside == end {
+                break;
+            }
+            if inside == '\\' && end != '\n' {
+                rest.next();
+            }
+        }
+        rules.push(' ');
+    }
+    rules
+        .split("temperature")
+        .skip(1)
+        .any(|after| after.trim_start().starts_with('='))
 }
 
 fn json_grammar(schema: Value, whitespace: Whitespace) -> Result<TopLevelGrammar, Failure> {
@@ -389,6 +416,12 @@ mod tests {
                 "accb",
                 "acc",
             ),
+            (
+                Kind::Lark,
+                "start: \"temperature=\" /\\/?\"[0-9]\"/ // temperature=1",
+                "temperature=/\"7\"",
+                "temperature=",
+            ),
         ] {
             assert!(takes(kind, text, fits), "{text} {fits}");
             assert!(!takes(kind, text, does_not), "{text} {does_not}");
@@ -470,6 +503,10 @@ mod tests {
             (Kind::Choice, "\"a\""),
             (Kind::Lark, "begin: \"a\""),
             (Kind::Lark, "start: \"a\" b\nb[temperature=0.7]: /c+/"),
+            (
+                Kind::Lark,
+                "start: b\nb[temperature = 0, max_tokens=3]: /c+/",
+            ),
             (Kind::Lark, "start: start \"a\""),
         ] {
             let refused = compile(kind, text).err();

@@ -1,19 +1,14 @@
 //! What an answer may say, token by token: llguidance over our own tokenizer's bytes.
 
 use crate::border::{Failure, Status};
+use crate::grammar_source::{Kind, Whitespace, source};
 use crate::token_bytes::token_bytes;
 use crate::tokenizer::Tokenizer;
-use llguidance::api::{ParserLimits, StopReason, TopLevelGrammar};
+use llguidance::api::{ParserLimits, StopReason};
 use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{ParserFactory, TokenParser};
-use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// Of a schema, regex, grammar or list of choices.
-const MAX_TEXT_BYTES: usize = 128 << 10;
-/// Of one object of a schema, and of all: the work grows with the square of the first.
-const MAX_PROPERTIES: usize = 1_000;
-const MAX_ALL_PROPERTIES: usize = 5_000;
 /// Reserved, not touched, while a grammar is compiled: parsers of nested text recurse.
 const STACK_BYTES: usize = 64 << 20;
 /// About 50,000 a millisecond are spent on building a grammar's lexer...
@@ -27,28 +22,6 @@ const LEXER_STATES: usize = 16_384;
 /// Symbols in productions.
 const GRAMMAR_SIZE: usize = 200_000;
 const MAX_MESSAGE_CHARACTERS: usize = 300;
-/// Between the parts of a JSON text: a space, or a new line and its indentation. Bounded, because
-/// models under a grammar like to write white space for ever.
-const WHITESPACE: &str = r" |\r?\n[ \t]{0,32}";
-
-/// Mirrors `octavo_grammar_kind` in the header.
-#[repr(i32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    JsonSchema = 0,
-    JsonObject = 1,
-    Regex = 2,
-    Choice = 3,
-    Lark = 4,
-}
-
-/// Between the parts of a JSON text.
-#[derive(Clone, Copy)]
-pub enum Whitespace<'a> {
-    Usual,
-    Nowhere,
-    Pattern(&'a str),
-}
 
 /// What all grammars over one vocabulary share.
 pub struct GrammarEnv {
@@ -109,7 +82,6 @@ impl Grammar {
         text: &str,
         whitespace: Whitespace,
     ) -> Result<Grammar, Failure> {
-        at_most(MAX_TEXT_BYTES, text.len(), "bytes")?;
         stacker::grow(STACK_BYTES, || {
             let source = source(kind, text, whitespace)?;
             let mut parser = env
@@ -130,115 +102,6 @@ impl Grammar {
     }
 }
 
-fn source(kind: Kind, text: &str, whitespace: Whitespace) -> Result<TopLevelGrammar, Failure> {
-    match kind {
-        Kind::JsonSchema => {
-            let schema: Value = serde_json::from_str(text).map_err(Failure::refused)?;
-            json_grammar(schema, whitespace)
-        }
-        Kind::JsonObject => json_grammar(json!({"type": "object"}), whitespace),
-        Kind::Regex => Ok(TopLevelGrammar::from_regex(text)),
-        Kind::Choice => choice_grammar(text),
-        // Draws take the request's temperature; a rule's own would be passed over.
-        Kind::Lark if has_own_temperature(text) => Err(Failure::refused(
-            "temperature= in a rule is not supported; set the request's temperature",
-        )),
-        Kind::Lark => Ok(TopLevelGrammar::from_lark(text.to_string())),
-    }
-}
-
-/// Whether a rule has the attribute `temperature=`: what strings, regexes and comments say does not count.
-fn has_own_temperature(lark: &str) -> bool {
-    let mut rules = String::new();
-    let mut rest = lark.chars().peekable();
-    while let Some(first) = rest.next() {
-        let end = match first {
-            '/' if rest.peek() == Some(&'/') => '\n',
-            '/' | '"' => first,
-            _ => {
-                rules.push(first);
-                continue;
-            }
-        };
-        while let Some(inside) = rest.next() {
-            if inside == end {
-                break;
-            }
-            if inside == '\\' && end != '\n' {
-                rest.next();
-            }
-        }
-        rules.push(' ');
-    }
-    rules
-        .split("temperature")
-        .skip(1)
-        .any(|after| after.trim_start().starts_with('='))
-}
-
-fn json_grammar(schema: Value, whitespace: Whitespace) -> Result<TopLevelGrammar, Failure> {
-    let mut schema = match schema {
-        Value::Object(members) => members,
-        Value::Bool(true) => Map::new(),
-        _ => return Err(Failure::refused("a schema must be an object")),
-    };
-    // llguidance's own options: they could make it pass over what it does not support.
-    if schema.contains_key("x-guidance") {
-        return Err(Failure::refused("x-guidance is not supported"));
-    }
-    let (most, all) = schema
-        .values()
-        .map(properties)
-        .fold(own_properties(&schema), larger);
-    at_most(MAX_PROPERTIES, most, "properties in one object")?;
-    at_most(MAX_ALL_PROPERTIES, all, "properties")?;
-    let options = match whitespace {
-        Whitespace::Usual => json!({"whitespace_pattern": WHITESPACE}),
-        Whitespace::Nowhere => json!({"whitespace_flexible": false}),
-        Whitespace::Pattern(pattern) => json!({"whitespace_pattern": pattern}),
-    };
-    schema.insert("x-guidance".to_string(), options);
-    Ok(TopLevelGrammar::from_json_schema(Value::Object(schema)))
-}
-
-/// The properties of the largest object, and of all together.
-fn properties(schema: &Value) -> (usize, usize) {
-    match schema {
-        Value::Object(members) => members
-            .values()
-            .map(properties)
-            .fold(own_properties(members), larger),
-        Value::Array(items) => items.iter().map(properties).fold((0, 0), larger),
-        _ => (0, 0),
-    }
-}
-
-fn own_properties(members: &Map<String, Value>) -> (usize, usize) {
-    let own = members.get("properties").and_then(Value::as_object);
-    let count = own.map_or(0, Map::len);
-    (count, count)
-}
-
-fn larger(a: (usize, usize), b: (usize, usize)) -> (usize, usize) {
-    (a.0.max(b.0), a.1 + b.1)
-}
-
-fn choice_grammar(text: &str) -> Result<TopLevelGrammar, Failure> {
-    let choices: Vec<String> = serde_json::from_str(text).map_err(Failure::refused)?;
-    if choices.is_empty() {
-        return Err(Failure::refused("the list of choices is empty"));
-    }
-    let quoted: Vec<String> = choices
-        .into_iter()
-        .map(|choice| json!(choice).to_string())
-        .collect();
-    // One terminal: thousands of them would be slow.
-    Ok(TopLevelGrammar::from_lark(format!(
-        "start: CHOICE\nCHOICE: {}",
-        quoted.join("\n  | ")
-    )))
-}
-
 /// All zero when nothing may come.
 fn mask_of(parser: &mut TokenParser) -> Result<Vec<u32>, Failure> {
     match parser.compute_mask() {
@@ -246,16 +109,6 @@ fn mask_of(parser: &mut TokenParser) -> Result<Vec<u32>, Failure> {
         Err(_) if parser.stop_reason() == StopReason::NoExtensionBias => Ok(Vec::new()),
         Err(error) => Err(limit(&error)),
     }
-}
-
-fn at_most(limit: usize, count: usize, what: &str) -> Result<(), Failure> {
-    if count <= limit {
-        return Ok(());
-    }
-    Err(Failure {
-        status: Status::Limit,
-        message: format!("it has {count} {what}; at most {limit} are compiled"),
-    })
 }
 
 fn limit(error: &impl ToString) -> Failure {
@@ -353,7 +206,9 @@ impl Matcher {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grammar_source::MAX_TEXT_BYTES;
     use crate::token_bytes::tests::byte_level_tokenizer;
+    use serde_json::{Value, json};
 
     const STOP: u32 = 257;
     const WORDS: usize = 9;

@@ -7,7 +7,8 @@
 #![allow(clippy::missing_safety_doc)]
 
 use crate::border::{Failure, OwnedText, Status, guarded, slice, text};
-use crate::grammar::{Grammar, GrammarEnv, Kind, Matcher, Whitespace};
+use crate::grammar::{Grammar, GrammarEnv, Matcher};
+use crate::grammar_source::{Kind, Whitespace};
 use crate::tokenizer::Tokenizer;
 use std::ptr::null_mut;
 

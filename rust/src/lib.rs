@@ -7,6 +7,7 @@
 mod border;
 mod grammar;
 mod grammar_ffi;
+mod grammar_source;
 mod json_dumps;
 mod python;
 mod sha256_ffi;

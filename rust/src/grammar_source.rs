@@ -1,0 +1,153 @@
+//! A request's schema, regex, choice or grammar as llguidance takes it, and what of them is refused.
+
+use crate::border::{Failure, Status};
+use llguidance::api::TopLevelGrammar;
+use serde_json::{Map, Value, json};
+
+/// Of a schema, regex, grammar or list of choices.
+pub const MAX_TEXT_BYTES: usize = 128 << 10;
+/// Of one object of a schema, and of all: the work grows with the square of the first.
+const MAX_PROPERTIES: usize = 1_000;
+const MAX_ALL_PROPERTIES: usize = 5_000;
+/// Between the parts of a JSON text: a space, or a new line and its indentation. Bounded, because
+/// models under a grammar like to write white space for ever.
+const WHITESPACE: &str = r" |\r?\n[ \t]{0,32}";
+
+/// Mirrors `octavo_grammar_kind` in the header.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    JsonSchema = 0,
+    JsonObject = 1,
+    Regex = 2,
+    Choice = 3,
+    Lark = 4,
+}
+
+/// Between the parts of a JSON text.
+#[derive(Clone, Copy)]
+pub enum Whitespace<'a> {
+    Usual,
+    Nowhere,
+    Pattern(&'a str),
+}
+
+pub fn source(kind: Kind, text: &str, whitespace: Whitespace) -> Result<TopLevelGrammar, Failure> {
+    at_most(MAX_TEXT_BYTES, text.len(), "bytes")?;
+    match kind {
+        Kind::JsonSchema => {
+            let schema: Value = serde_json::from_str(text).map_err(Failure::refused)?;
+            json_grammar(schema, whitespace)
+        }
+        Kind::JsonObject => json_grammar(json!({"type": "object"}), whitespace),
+        Kind::Regex => Ok(TopLevelGrammar::from_regex(text)),
+        Kind::Choice => choice_grammar(text),
+        // Draws take the request's temperature; a rule's own would be passed over.
+        Kind::Lark if has_own_temperature(text) => Err(Failure::refused(
+            "temperature= in a rule is not supported; set the request's temperature",
+        )),
+        Kind::Lark => Ok(TopLevelGrammar::from_lark(text.to_string())),
+    }
+}
+
+/// Whether a rule has the attribute `temperature=`: what strings, regexes and comments say does not count.
+fn has_own_temperature(lark: &str) -> bool {
+    let mut rules = String::new();
+    let mut rest = lark.chars().peekable();
+    while let Some(first) = rest.next() {
+        let end = match first {
+            '/' if rest.peek() == Some(&'/') => '\n',
+            '/' | '"' => first,
+            _ => {
+                rules.push(first);
+                continue;
+            }
+        };
+        while let Some(inside) = rest.next() {
+            if inside == end {
+                break;
+            }
+            if inside == '\\' && end != '\n' {
+                rest.next();
+            }
+        }
+        rules.push(' ');
+    }
+    rules
+        .split("temperature")
+        .skip(1)
+        .any(|after| after.trim_start().starts_with('='))
+}
+
+fn json_grammar(schema: Value, whitespace: Whitespace) -> Result<TopLevelGrammar, Failure> {
+    let mut schema = match schema {
+        Value::Object(members) => members,
+        Value::Bool(true) => Map::new(),
+        _ => return Err(Failure::refused("a schema must be an object")),
+    };
+    // llguidance's own options: they could make it pass over what it does not support.
+    if schema.contains_key("x-guidance") {
+        return Err(Failure::refused("x-guidance is not supported"));
+    }
+    let (most, all) = schema
+        .values()
+        .map(properties)
+        .fold(own_properties(&schema), larger);
+    at_most(MAX_PROPERTIES, most, "properties in one object")?;
+    at_most(MAX_ALL_PROPERTIES, all, "properties")?;
+    let options = match whitespace {
+        Whitespace::Usual => json!({"whitespace_pattern": WHITESPACE}),
+        Whitespace::Nowhere => json!({"whitespace_flexible": false}),
+        Whitespace::Pattern(pattern) => json!({"whitespace_pattern": pattern}),
+    };
+    schema.insert("x-guidance".to_string(), options);
+    Ok(TopLevelGrammar::from_json_schema(Value::Object(schema)))
+}
+
+/// The properties of the largest object, and of all together.
+fn properties(schema: &Value) -> (usize, usize) {
+    match schema {
+        Value::Object(members) => members
+            .values()
+            .map(properties)
+            .fold(own_properties(members), larger),
+        Value::Array(items) => items.iter().map(properties).fold((0, 0), larger),
+        _ => (0, 0),
+    }
+}
+
+fn own_properties(members: &Map<String, Value>) -> (usize, usize) {
+    let own = members.get("properties").and_then(Value::as_object);
+    let count = own.map_or(0, Map::len);
+    (count, count)
+}
+
+fn larger(a: (usize, usize), b: (usize, usize)) -> (usize, usize) {
+    (a.0.max(b.0), a.1 + b.1)
+}
+
+fn choice_grammar(text: &str) -> Result<TopLevelGrammar, Failure> {
+    let choices: Vec<String> = serde_json::from_str(text).map_err(Failure::refused)?;
+    if choices.is_empty() {
+        return Err(Failure::refused("the list of choices is empty"));
+    }
+    let quoted: Vec<String> = choices
+        .into_iter()
+        .map(|choice| json!(choice).to_string())
+        .collect();
+    // One terminal: thousands of them would be slow.
+    Ok(TopLevelGrammar::from_lark(format!(
+        "start: CHOICE\nCHOICE: {}",
+        quoted.join("\n  | ")
+    )))
+}
+
+fn at_most(limit: usize, count: usize, what: &str) -> Result<(), Failure> {
+    if count <= limit {
+        return Ok(());
+    }
+    Err(Failure {
+        status: Status::Limit,
+        message: format!("it has {count} {what}; at most {limit} are compiled"),
+    })
+}

@@ -1,5 +1,4 @@
 #include "cli/bench_serve_load.h"
-#include "cli/model_by_name.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +11,7 @@
 #include "bench/load/id_requests.h"
 #include "bench/load/sharegpt.h"
 #include "bench/throughput.h"
+#include "cli/model_by_name.h"
 #include "llm/model_text.h"
 
 namespace octavo {

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "cli/interrupt.h"
 #include "cli/progress_bar.h"
-#include "models/config.h"
+#include "models/config_file.h"
 #include "models/families.h"
 
 namespace octavo {

@@ -195,15 +195,16 @@ std::vector<LocalModel> HubCache::list_repo(const fs::path& repo, const std::str
   for (const fs::path& folder : folders_in(repo / "snapshots")) {
     const std::string commit = folder.filename();
     const auto named = revisions.find(commit);
-    const std::string revision = named == revisions.end()         ? "@" + commit
-                                 : named->second.contains("main") ? ""
-                                                                  : "@" + *named->second.begin();
+    const std::string revision = named == revisions.end()         ? commit
+                                 : named->second.contains("main") ? std::string()
+                                                                  : *named->second.begin();
     for (const FileChoice& choice : all_choices(files_in(folder))) {
       const std::string quantization = choice.kind.substr(0, choice.kind.find(' '));
-      const std::string variant = choice.opened.empty()    ? ""
-                                  : quantization == "GGUF" ? ":" + choice.opened
-                                                           : ":" + quantization;
-      models.push_back({.name = name + variant + revision,
+      const std::string variant = choice.opened.empty()    ? std::string()
+                                  : quantization == "GGUF" ? choice.opened
+                                                           : quantization;
+      const ModelName full{.repo = name, .variant = variant, .revision = revision};
+      models.push_back({.name = full.text(),
                         .path = folder / choice.opened,
                         .bytes = choice.bytes(),
                         .kind = choice.kind,

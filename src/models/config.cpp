@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "models/config_file.h"
 #include "models/gguf_config.h"
 
 namespace octavo {

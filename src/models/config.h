@@ -51,8 +51,6 @@ nlohmann::json read_json(const std::filesystem::path& path);
 // config.json beside the weights, or what a GGUF's metadata says in the same names. Of a model of
 // several parts, what is said of its language model.
 Config read_config(const Checkpoint& checkpoint);
-// The same of a config.json that has no weights beside it yet.
-Config read_config_file(const std::filesystem::path& config_json);
 
 // generation_config.json's stop tokens if there is one, else the config's. May be empty.
 std::vector<int> stop_token_ids(const Checkpoint& checkpoint, const Config& config);

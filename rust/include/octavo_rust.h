@@ -19,7 +19,8 @@ typedef enum octavo_status {
   OCTAVO_REFUSED = 1, /* the input is not valid; `error` says why */
   OCTAVO_RAISED = 2,  /* a template called raise_exception; `error` is its message */
   OCTAVO_LIMIT = 3,   /* a template or a grammar went over its steps or its size */
-  OCTAVO_BUG = 4      /* a panic was stopped at the border */
+  OCTAVO_BUG = 4,     /* a panic was stopped at the border */
+  OCTAVO_STOPPED = 5  /* the caller's own callback said so */
 } octavo_status;
 
 typedef struct octavo_text {

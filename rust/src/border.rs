@@ -12,6 +12,7 @@ pub enum Status {
     Raised = 2,
     Limit = 3,
     Bug = 4,
+    Stopped = 5,
 }
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! What octavo takes from Rust, behind the C functions of `include/octavo_rust.h`.
+//! What octavo takes from Rust, behind the C functions of `include/*.h`.
 //!
 //! Handles are immutable once made and may be used from many threads at once. No panic leaves a
 //! function: it comes back as `Status::Bug`.
@@ -8,6 +8,8 @@ mod border;
 mod grammar;
 mod grammar_ffi;
 mod grammar_source;
+mod hub;
+mod hub_ffi;
 mod json_dumps;
 mod python;
 mod sha256_ffi;

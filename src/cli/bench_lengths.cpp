@@ -149,7 +149,8 @@ void print_table(const std::vector<LengthsRow>& rows, bool identical) {
              worst.stats.answers, worst.max_num_seqs);
 }
 
-void run(const BenchLengthsFlags& flags) {
+void run(BenchLengthsFlags flags) {
+  flags.model.find();
   const std::vector<TextRequest> requests = requests_of(flags);
   std::optional<AnswerSet> first;
   std::vector<LengthsRow> rows;

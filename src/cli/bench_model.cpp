@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "bench/model_bench.h"
 #include "cli/bench_commands.h"
+#include "cli/model_by_name.h"
 #include "cli/progress_bar.h"
 #include "kernels/device.h"
 
@@ -102,7 +103,7 @@ void print_table(const BenchModelFlags& flags, const bench::ModelBenchResult& re
 void run(BenchModelFlags& flags) {
   use_device(DeviceChoice::kAuto);
   if (flags.dtype != "auto") flags.options.dtype = parse_dtype(flags.dtype, "--dtype");
-  const Checkpoint checkpoint = Checkpoint::open(flags.model);
+  const Checkpoint checkpoint = Checkpoint::open(find_model_by_name(flags.model).path);
   bench::ModelBenchResult result;
   {
     ProgressBar bar("Loading");
@@ -122,8 +123,7 @@ void add_bench_model(CLI::App& parent) {
     return command->add_option(name, value, about)->capture_default_str();
   };
   bench::ModelBenchOptions& options = flags->options;
-  option("MODEL", flags->model, "A .gguf file, or a folder with config.json and safetensors")
-      ->required();
+  option("MODEL", flags->model, kModelHelp)->required();
   option("--batch-size", options.batch_sizes, "Sequences decoded together, like 1,8,32")
       ->delimiter(',')
       ->allow_extra_args(false);

@@ -11,6 +11,7 @@
 #include "bench/load/id_requests.h"
 #include "bench/load/sharegpt.h"
 #include "bench/throughput.h"
+#include "cli/model_by_name.h"
 #include "llm/model_text.h"
 
 namespace octavo {
@@ -35,7 +36,8 @@ std::string first_model(const BenchServeFlags& flags, const bench::ServerUrl& ur
 }
 
 bench::CountTokens count_here(const std::string& model) {
-  const auto tokenizer = load_model_text(Checkpoint::open(model)).tokenizer;
+  const auto tokenizer =
+      load_model_text(Checkpoint::open(find_model_by_name(model).path)).tokenizer;
   return [tokenizer](const std::string& text) {
     return static_cast<int>(tokenizer->encode(text, true).size());
   };

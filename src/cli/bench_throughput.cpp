@@ -180,7 +180,8 @@ bench::ThroughputResult measure(const Checkpoint& checkpoint,
        .answering = [&](uint64_t done, uint64_t total) { answering.update(done, total); }});
 }
 
-void run(const BenchThroughputFlags& flags) {
+void run(BenchThroughputFlags flags) {
+  flags.model.find();
   const bench::ThroughputOptions options{
       .engine = flags.model.engine_options(), .requests = requests_of(flags), .seed = flags.seed};
   const Checkpoint checkpoint = Checkpoint::open(flags.model.model);

@@ -33,9 +33,10 @@ bool colours_wanted(int file) {
   return isatty(file) != 0 && (no_color == nullptr || *no_color == '\0');
 }
 
-// The file's or folder's own name, however the path is written.
-std::string name_of_path(const std::string& path) {
-  const std::filesystem::path full = std::filesystem::absolute(path).lexically_normal();
+// As it was given, or the file's or folder's own name, however the path is written.
+std::string name_of(const ModelFlags& model) {
+  if (!model.name.empty()) return model.name;
+  const std::filesystem::path full = std::filesystem::absolute(model.model).lexically_normal();
   return (full.has_filename() ? full : full.parent_path()).filename().string();
 }
 
@@ -73,17 +74,18 @@ void greet(ChatScreen& screen, const ChatModel& model, const ModelDescription& d
                   description.plan.family, format_count(description.parameters), model.context));
 }
 
-void run(const ChatFlags& flags) {
+void run(ChatFlags flags) {
+  flags.model.find();
   const bool interactive = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
   const auto llm = flags.model.load(flags.model.options_for_one());
   if (!llm->can_chat()) {
     throw SetupError(fmt::format(
         "{} has no chat template, so it cannot chat; try: octavo generate {} --prompt TEXT",
-        name_of_path(flags.model.model), flags.model.model));
+        name_of(flags.model), flags.model.model));
   }
   ChatSession session = make_session(flags, *llm);
   ChatScreen screen(screen_options(interactive));
-  const ChatModel model{.name = name_of_path(flags.model.model),
+  const ChatModel model{.name = name_of(flags.model),
                         .context = llm->engine().memory().max_model_len};
   if (!interactive) {
     StreamReader reader(std::cin);
@@ -104,7 +106,8 @@ void run(const ChatFlags& flags) {
 void add_chat_command(CLI::App& app) {
   auto flags = std::make_shared<ChatFlags>();
   CLI::App* command =
-      app.add_subcommand("chat", "Talk with a model on the terminal, or line by line from a pipe");
+      app.add_subcommand("chat", "Talk with a model on the terminal, or line by line from a pipe")
+          ->alias("run");
   flags->model.add_to(*command);
   command->add_option("--system", flags->system, "A system message");
   command

@@ -10,5 +10,8 @@ void add_generate_command(CLI::App& app);
 void add_chat_command(CLI::App& app);
 void add_info_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
+void add_pull_command(CLI::App& app);
+void add_ls_command(CLI::App& app);
+void add_rm_command(CLI::App& app);
 
 }  // namespace octavo

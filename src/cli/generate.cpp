@@ -94,7 +94,8 @@ void run_one(const GenerateFlags& flags) {
   fmt::print("{}\n", result.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-void run(const GenerateFlags& flags) {
+void run(GenerateFlags flags) {
+  flags.model.find();
   if (flags.prompts.empty()) return run_one(flags);
   const GenerateFileOptions options{
       .prompts = flags.prompts, .output = flags.output, .chat = flags.chat, .system = flags.system};

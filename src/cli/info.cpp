@@ -134,7 +134,8 @@ void print_device(const DeviceFacts& device, DType dtype) {
   fmt::print("bits: {}\n", invariance_note(device.kind));
 }
 
-void run(const ModelFlags& flags) {
+void run(ModelFlags flags) {
+  flags.find();
   EngineOptions options = flags.engine_options();
   options.pooling.runner = RunnerKind::kAuto;
   use_device(options.device);

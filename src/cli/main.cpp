@@ -14,13 +14,18 @@
 int main(int argc, char** argv) {
   CLI::App app{
       "Octavo serves language models from pages.\n"
-      "Start with: octavo chat MODEL, where MODEL is a .gguf file or a model folder."};
+      "Start with: octavo run MODEL, where MODEL is a .gguf file, a model folder, a name of the "
+      "hub\n"
+      "like ORG/NAME[:quantisation][@revision], or an alias of octavo ls --aliases."};
   app.set_version_flag("--version", "octavo " OCTAVO_VERSION);
   app.require_subcommand(1);
   octavo::add_serve_command(app);
   octavo::add_generate_command(app);
   octavo::add_chat_command(app);
   octavo::add_info_command(app);
+  octavo::add_pull_command(app);
+  octavo::add_ls_command(app);
+  octavo::add_rm_command(app);
   octavo::add_bench_command(app);
   try {
     octavo::init_logging();

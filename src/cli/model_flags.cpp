@@ -5,14 +5,14 @@
 #include "base/compute_pool.h"
 #include "base/units.h"
 #include "cli/fingerprint.h"
+#include "cli/model_by_name.h"
 #include "cli/progress_bar.h"
 #include "kernels/device.h"
 
 namespace octavo {
 
 void ModelFlags::add_to(CLI::App& command) {
-  command.add_option("MODEL", model, "A .gguf file, or a folder with config.json and safetensors")
-      ->required();
+  command.add_option("MODEL", model, kModelHelp)->required();
   const std::string group = "Model and memory";
   command
       .add_option("--device", device,
@@ -113,6 +113,12 @@ void ModelFlags::add_disk_flags_to(CLI::App& command) {
       ->group(group);
 }
 
+void ModelFlags::find() {
+  const FoundModel found = find_model_by_name(model, {.memory_fraction = memory_fraction});
+  if (found.place != kPathPlace) name = model;
+  model = found.path;
+}
+
 EngineOptions ModelFlags::engine_options() const {
   set_compute_options({.threads = threads, .pinned = pin_threads});
   EngineOptions options;
@@ -128,8 +134,11 @@ EngineOptions ModelFlags::engine_options() const {
   options.max_num_seqs = max_num_seqs;
   if (scheduling_policy == "priority") options.scheduling_policy = SchedulingPolicy::kPriority;
   options.enable_prefix_caching = enable_prefix_caching;
-  if (!speculative_config.empty())
+  if (!speculative_config.empty()) {
     options.speculation = parse_speculative_config(speculative_config);
+    if (!options.speculation.model.empty())
+      options.speculation.model = find_model_by_name(options.speculation.model).path;
+  }
   if (!prefix_disk.empty()) {
     options.prefix_disk = {.path = prefix_disk,
                            .bytes = parse_bytes(prefix_disk_size, "--prefix-disk-size"),

@@ -10,7 +10,8 @@
 namespace octavo {
 
 struct ModelFlags {
-  std::string model;
+  std::string model;  // a path once find() has been called
+  std::string name;   // as it was given; set by find() when it was no path
   std::string device = "auto";
   std::string dtype = "auto";
   std::string kv_cache_dtype = "auto";
@@ -34,6 +35,9 @@ struct ModelFlags {
   void add_batch_flags_to(CLI::App& command);
   // For commands whose prompts come again another day.
   void add_disk_flags_to(CLI::App& command);
+
+  // First of all: turns the model's name into its path, downloading it if it is nowhere here.
+  void find();
 
   EngineOptions engine_options() const;
   // For one answer at a time: pages become resident as they are used.

@@ -21,6 +21,7 @@ using Json = nlohmann::json;
 
 std::vector<std::string> names_of(const ServeFlags& flags) {
   if (!flags.served_model_name.empty()) return flags.served_model_name;
+  if (!flags.model.name.empty()) return {flags.model.name};
   const fs::path path = fs::weakly_canonical(flags.model.model);
   const std::string name =
       path.extension() == ".gguf" ? path.stem().string() : path.filename().string();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "models/config_file.h"
 #include "models/gguf_config.h"
 
 namespace octavo {
@@ -135,7 +136,11 @@ std::optional<Config> Config::object(const std::string& key) const {
 
 Config read_config(const Checkpoint& checkpoint) {
   if (checkpoint.gguf() != nullptr) return config_from_gguf(checkpoint);
-  return language_part(read_json_file(checkpoint.folder() / "config.json"));
+  return read_config_file(checkpoint.folder() / "config.json");
+}
+
+Config read_config_file(const std::filesystem::path& config_json) {
+  return language_part(read_json_file(config_json));
 }
 
 std::vector<int> stop_token_ids(const Checkpoint& checkpoint, const Config& config) {

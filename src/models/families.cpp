@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/error.h"
-#include "models/format/nearest_names.h"
+#include "base/nearest_names.h"
 
 namespace octavo {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "text/chat_messages.h"
-#include "text/rust_border.h"
+#include "base/rust_border.h"
 #include "text/utf8.h"
 
 namespace octavo {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
-#include "text/rust_border.h"
+#include "base/rust_border.h"
 
 namespace octavo {
 namespace {

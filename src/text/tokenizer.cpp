@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "base/units.h"
-#include "text/rust_border.h"
+#include "base/rust_border.h"
 #include "text/utf8.h"
 
 namespace octavo {

@@ -3,14 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <fstream>
 #include <numeric>
 #include <string>
 #include <utility>
 
 #include "base/error.h"
+#include "base/nearest_names.h"
 #include "models/format/gguf.h"
 #include "models/format/gguf_split.h"
-#include "models/format/nearest_names.h"
 #include "models/format/printable.h"
 #include "models/format/safetensors.h"
 #include "models/format/weight_map.h"
@@ -32,6 +34,13 @@ constexpr const char* kExpected =
 bool is_there(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error);
+}
+
+// Ollama's files are named by their hash alone.
+bool begins_as_gguf(const fs::path& path) {
+  std::array<char, 4> magic{};
+  std::ifstream file(path, std::ios::binary);
+  return file.read(magic.data(), magic.size()) && std::string_view(magic.data(), 4) == "GGUF";
 }
 
 // The files of `folder` with this extension, by name.
@@ -82,7 +91,7 @@ Checkpoint Checkpoint::open(const fs::path& path) {
   if (!is_there(path)) fail(path, fmt::format("no such file or folder; {}", kExpected));
   if (fs::is_directory(path, error)) {
     checkpoint.open_folder();
-  } else if (path.extension() == ".gguf") {
+  } else if (path.extension() == ".gguf" || begins_as_gguf(path)) {
     checkpoint.add_gguf(path);
   } else if (path.extension() == ".safetensors") {
     checkpoint.add_safetensors(path);
@@ -174,7 +183,9 @@ const TensorView* Checkpoint::find(std::string_view name) const {
 const TensorView& Checkpoint::at(std::string_view name) const {
   if (const TensorView* tensor = find(name)) return *tensor;
   std::string nearest;
-  for (const std::string_view other : nearest_names(name, tensors_, 3)) {
+  std::vector<std::string> names;
+  for (const TensorView& tensor : tensors_) names.emplace_back(tensor.name);
+  for (const std::string_view other : nearest_names(name, names, 3)) {
     nearest += (nearest.empty() ? "" : ", ") + in_quotes(other);
   }
   fail(path_,

@@ -18,10 +18,10 @@ namespace octavo {
 // (also after a move).
 class Checkpoint {
  public:
-  // `path` is a .gguf or .safetensors file, or a folder that holds the first of these it has:
-  // model.safetensors, model.safetensors.index.json with its files, *.safetensors, one .gguf. Of a
-  // split GGUF file (name-00001-of-00003.gguf) any piece will do. Throws SetupError when there is
-  // none, or a file is damaged.
+  // `path` is a .gguf or .safetensors file, a file of any name that begins as GGUF does, or a
+  // folder that holds the first of these it has: model.safetensors, model.safetensors.index.json
+  // with its files, *.safetensors, one .gguf. Of a split GGUF file (name-00001-of-00003.gguf) any
+  // piece will do. Throws SetupError when there is none, or a file is damaged.
   static Checkpoint open(const std::filesystem::path& path);
 
   // In the order in which they lie in the files.

@@ -1,4 +1,4 @@
-#include "models/format/nearest_names.h"
+#include "base/nearest_names.h"
 
 #include <algorithm>
 #include <numeric>
@@ -26,8 +26,10 @@ size_t edits_between(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-std::vector<std::string_view> nearest(std::string_view name,
-                                      std::span<const std::string_view> known, size_t count) {
+}  // namespace
+
+std::vector<std::string_view> nearest_names(std::string_view name,
+                                            std::span<const std::string> known, size_t count) {
   std::vector<std::pair<size_t, std::string_view>> ranked;
   ranked.reserve(known.size());
   for (const std::string_view other : known) ranked.emplace_back(edits_between(name, other), other);
@@ -37,20 +39,6 @@ std::vector<std::string_view> nearest(std::string_view name,
   std::vector<std::string_view> nearest;
   for (size_t i = 0; i < count; ++i) nearest.push_back(ranked[i].second);
   return nearest;
-}
-
-}  // namespace
-
-std::vector<std::string_view> nearest_names(std::string_view name,
-                                            std::span<const std::string> known, size_t count) {
-  return nearest(name, std::vector<std::string_view>(known.begin(), known.end()), count);
-}
-
-std::vector<std::string_view> nearest_names(std::string_view name,
-                                            std::span<const TensorView> tensors, size_t count) {
-  std::vector<std::string_view> names;
-  for (const TensorView& tensor : tensors) names.push_back(tensor.name);
-  return nearest(name, names, count);
 }
 
 }  // namespace octavo

@@ -6,15 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "models/format/tensor_view.h"
-
 namespace octavo {
 
 // The up to `count` names with the fewest edits from `name`, nearest first; of equally near ones
 // the first in the alphabet.
 std::vector<std::string_view> nearest_names(std::string_view name,
                                             std::span<const std::string> known, size_t count);
-std::vector<std::string_view> nearest_names(std::string_view name,
-                                            std::span<const TensorView> tensors, size_t count);
 
 }  // namespace octavo

@@ -1,0 +1,230 @@
+//! Many files at once, in chunks, over a few connections.
+
+use std::collections::VecDeque;
+use std::fs::{File, TryLockError};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::client::Client;
+use super::fetch::Fetcher;
+use super::job::{FileOrder, Job};
+use super::retry::Trouble;
+
+pub struct DownloadOptions {
+    pub connections: usize,
+    /// Of downloads that begin now; those begun before keep theirs.
+    pub chunk_bytes: u64,
+}
+
+pub struct Progress {
+    pub done: u64,
+    pub total: u64,
+    /// Another process fetches one of the files now.
+    pub waiting: bool,
+}
+
+const PROGRESS_EVERY: Duration = Duration::from_millis(50);
+
+/// Fetches every file that is not there yet. Calls `progress` on this thread, about 20 times a second; when it says
+/// false the download stops, ready to go on another time.
+pub fn download(
+    client: &Client,
+    mut orders: Vec<FileOrder>,
+    options: &DownloadOptions,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<(), Trouble> {
+    let total = orders.iter().map(|order| order.size).sum();
+    // All processes lock in the same order, so that none waits for one that waits for it.
+    orders.sort_by(|a, b| a.lock.cmp(&b.lock));
+    orders.dedup_by(|a, b| a.lock == b.lock);
+    let mut jobs = Vec::new();
+    for order in orders {
+        if let Some(job) = open_job(order, options, total, progress)? {
+            jobs.push(job);
+        }
+    }
+    let missing: u64 = jobs.iter().map(|job| job.order.size).sum();
+    let recorded: u64 = jobs.iter().map(|job| job.record.total()).sum();
+    let work = Work {
+        client,
+        jobs: &jobs,
+        queue: Mutex::new(VecDeque::new()),
+        stop: AtomicBool::new(false),
+        done: AtomicU64::new(total - missing + recorded),
+        failure: Mutex::new(None),
+        connections: options.connections.max(1),
+    };
+    work.run(total, progress)
+}
+
+/// Waits for the file's lock. None: it is there already.
+fn open_job(
+    order: FileOrder,
+    options: &DownloadOptions,
+    total: u64,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Option<Job>, Trouble> {
+    let failed =
+        |error: std::io::Error| Trouble::finally(format!("{}: {error}", order.lock.display()));
+    let lock = File::create(&order.lock).map_err(failed)?;
+    loop {
+        if order.blob.exists() {
+            return Ok(None);
+        }
+        match lock.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        let now = Progress {
+            done: 0,
+            total,
+            waiting: true,
+        };
+        if !progress(now) {
+            return Err(Trouble::Stopped);
+        }
+        std::thread::sleep(PROGRESS_EVERY);
+    }
+    if order.blob.exists() {
+        return Ok(None);
+    }
+    let blob = order.blob.clone();
+    let job = Job::open(order, lock, options.chunk_bytes.max(1));
+    job.map(Some)
+        .map_err(|error| Trouble::finally(format!("{}: {error}", blob.display())))
+}
+
+struct Work<'a> {
+    client: &'a Client,
+    jobs: &'a [Job],
+    /// Chunks that nobody fetches yet: a job and its chunk.
+    queue: Mutex<VecDeque<(usize, usize)>>,
+    stop: AtomicBool,
+    done: AtomicU64,
+    failure: Mutex<Option<Trouble>>,
+    connections: usize,
+}
+
+impl Work<'_> {
+    fn run(&self, total: u64, progress: &mut dyn FnMut(Progress) -> bool) -> Result<(), Trouble> {
+        for index in 0..self.jobs.len() {
+            if self.jobs[index].unfinished.load(Ordering::Relaxed) == 0 {
+                self.finish(index)?;
+            } else {
+                self.queue_missing(index);
+            }
+        }
+        let running = AtomicUsize::new(self.connections);
+        std::thread::scope(|scope| {
+            for _ in 0..self.connections {
+                scope.spawn(|| {
+                    let _ends = Countdown(&running);
+                    self.work();
+                });
+            }
+            while running.load(Ordering::Acquire) > 0 {
+                let done = self.done.load(Ordering::Relaxed).min(total);
+                let wanted = progress(Progress {
+                    done,
+                    total,
+                    waiting: false,
+                });
+                if !wanted {
+                    self.fail(Trouble::Stopped);
+                }
+                std::thread::sleep(PROGRESS_EVERY);
+            }
+        });
+        let failure = self.failure.lock().expect("no panic holds it").take();
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn queue_missing(&self, index: usize) {
+        let record = &self.jobs[index].record;
+        let missing = (0..record.chunks()).filter(|chunk| !record.is_whole(*chunk));
+        let mut queue = self.queue.lock().expect("no panic holds it");
+        queue.extend(missing.map(|chunk| (index, chunk)));
+    }
+
+    fn work(&self) {
+        while let Some((index, chunk)) = self.next() {
+            if let Err(trouble) = self.fetch(index, chunk) {
+                return self.fail(named(&self.jobs[index], trouble));
+            }
+        }
+    }
+
+    fn next(&self) -> Option<(usize, usize)> {
+        if self.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.queue.lock().expect("no panic holds it").pop_front()
+    }
+
+    fn fetch(&self, index: usize, chunk: usize) -> Result<(), Trouble> {
+        let job = &self.jobs[index];
+        let fetcher = Fetcher {
+            client: self.client,
+            // All connections together hold back half a chunk; the other half is for what they had not read yet.
+            unrecorded_bytes: (job.record.chunk_bytes() / (2 * self.connections as u64)).max(1),
+            stop: &self.stop,
+            done: &self.done,
+        };
+        fetcher.fetch_chunk(job, chunk)?;
+        if job.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.finish(index)?;
+        }
+        Ok(())
+    }
+
+    /// Every chunk is there. Wrong bytes are fetched once more.
+    fn finish(&self, index: usize) -> Result<(), Trouble> {
+        let job = &self.jobs[index];
+        let right = job
+            .finish()
+            .map_err(|error| Trouble::finally(format!("{}: {error}", job.order.blob.display())))?;
+        if right {
+            return Ok(());
+        }
+        self.done.fetch_sub(job.order.size, Ordering::Relaxed);
+        if job.failed_once.swap(true, Ordering::AcqRel) || job.record.chunks() == 0 {
+            return Err(Trouble::finally(
+                "what came has not the hash the hub gives, twice; nothing of it was kept",
+            ));
+        }
+        *job.location.lock().expect("no panic holds it") = None;
+        job.unfinished.store(job.record.chunks(), Ordering::Release);
+        self.queue_missing(index);
+        Ok(())
+    }
+
+    /// The first failure is the one that is told.
+    fn fail(&self, trouble: Trouble) {
+        let mut failure = self.failure.lock().expect("no panic holds it");
+        if failure.is_none() {
+            *failure = Some(trouble);
+        }
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn named(job: &Job, trouble: Trouble) -> Trouble {
+    match trouble {
+        Trouble::Final { status, reason } => Trouble::Final {
+            status,
+            reason: format!("{}: {reason}", job.order.name),
+        },
+        other => other,
+    }
+}
+
+/// Also when its thread panics, so that nobody waits for it.
+struct Countdown<'a>(&'a AtomicUsize);
+
+impl Drop for Countdown<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}

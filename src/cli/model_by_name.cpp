@@ -1,0 +1,93 @@
+#include "cli/model_by_name.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include "base/units.h"
+#include "cli/interrupt.h"
+#include "cli/progress_bar.h"
+#include "models/config_file.h"
+#include "models/families.h"
+
+namespace octavo {
+namespace {
+
+// Draws the bar from the first bytes on, so that what an earlier download left is not taken for
+// speed.
+class DownloadBar {
+ public:
+  bool update(uint64_t done, uint64_t total, bool waiting) {
+    if (waiting && !told_) {
+      fmt::print(stderr, "Another process is downloading this; waiting for it\n");
+      told_ = true;
+    }
+    if (total > 0 && !waiting) {
+      if (!bar_) {
+        first_ = done;
+        bar_.emplace("Downloading", [this](uint64_t now, uint64_t all, double seconds) {
+          return text(now, all, seconds);
+        });
+      }
+      bar_->update(done, total);
+    }
+    return !interrupt_.requested();
+  }
+
+ private:
+  std::string text(uint64_t done, uint64_t total, double seconds) const {
+    const double rate =
+        seconds > 0 ? static_cast<double>(done - std::min(first_, done)) / seconds : 0;
+    std::string text = fmt::format("{} of {}  {}/s", format_bytes(done), format_bytes(total),
+                                   format_bytes(static_cast<uint64_t>(rate)));
+    if (rate < 1) return text;
+    const auto left = static_cast<uint64_t>(static_cast<double>(total - done) / rate);
+    return text + fmt::format("  {}:{:02} left", left / 60, left % 60);
+  }
+
+  InterruptScope interrupt_;
+  std::optional<ProgressBar> bar_;
+  uint64_t first_ = 0;
+  bool told_ = false;
+};
+
+void check_family(const std::filesystem::path& config_json) {
+  plan_model(read_config_file(config_json));
+}
+
+template <typename Find>
+FoundModel with_progress(const std::string& name, const DownloadFlags& flags, Find&& find) {
+  HubOptions options;
+  options.force = flags.force;
+  options.connections = flags.connections;
+  options.memory_fraction = flags.memory_fraction;
+  options.say = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
+  options.check_config = check_family;
+  std::optional<DownloadBar> bar;  // Ctrl-C keeps its usual meaning until something is downloaded
+  options.on_download = [&](uint64_t done, uint64_t total, bool waiting) {
+    if (!bar) bar.emplace();
+    return bar->update(done, total, waiting);
+  };
+  try {
+    return find(name, options);
+  } catch (const DownloadStopped&) {
+    bar.reset();
+    fmt::print(stderr, "Stopped; the same command goes on from here\n");
+    throw CLI::RuntimeError(130);
+  }
+}
+
+}  // namespace
+
+FoundModel find_model_by_name(const std::string& name, const DownloadFlags& flags) {
+  return with_progress(name, flags, find_model);
+}
+
+FoundModel pull_model_by_name(const std::string& name, const DownloadFlags& flags) {
+  return with_progress(name, flags, pull_model);
+}
+
+}  // namespace octavo

@@ -1,0 +1,237 @@
+#include "hub/hub_cache.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+
+namespace octavo {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr std::string_view kPrefix = "models--";
+
+std::string folder_name(const std::string& repo) {
+  std::string name(kPrefix);
+  for (const char c : repo) name += c == '/' ? std::string("--") : std::string(1, c);
+  return name;
+}
+
+// "models--ORG--NAME" back to "ORG/NAME"; empty: it is none.
+std::string repo_name(const std::string& folder) {
+  if (!folder.starts_with(kPrefix)) return {};
+  std::string name = folder.substr(kPrefix.size());
+  if (const size_t dashes = name.find("--"); dashes != std::string::npos)
+    name.replace(dashes, 2, "/");
+  return name;
+}
+
+std::string first_word_of(const fs::path& path) {
+  std::string word;
+  std::ifstream(path) >> word;
+  return word;
+}
+
+// The files an index of shards names must all be there: their names alone may not tell.
+bool has_indexed_files(const fs::path& snapshot, const FileChoice& choice) {
+  std::error_code error;
+  const bool indexed = std::ranges::any_of(choice.files, [](const ModelFile& file) {
+    return file.path == "model.safetensors.index.json";
+  });
+  if (!choice.opened.empty() || !indexed) return true;
+  std::ifstream file(snapshot / "model.safetensors.index.json");
+  const Json index = Json::parse(file, nullptr, false);
+  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
+    return false;
+  return std::ranges::all_of(index["weight_map"], [&](const Json& name) {
+    return name.is_string() && fs::exists(snapshot / name.get<std::string>(), error);
+  });
+}
+
+// huggingface_hub, while it downloads, links files in any order; its listing of the commit, when it
+// keeps one, tells whether those we need are all there.
+bool has_listed_files(const fs::path& repo, const std::string& commit, const fs::path& snapshot,
+                      const FileChoice& choice) {
+  std::error_code error;
+  std::ifstream file(repo / "trees" / (commit + ".json"));
+  const Json tree = Json::parse(file, nullptr, false);
+  if (!tree.is_object() || !tree.contains("files") || !tree["files"].is_object()) return true;
+  if (!choice.opened.empty()) return true;
+  std::vector<ModelFile> listed;
+  for (const auto& [path, entry] : tree["files"].items()) listed.push_back({.path = path});
+  const auto choices = all_choices(listed);
+  return choices.empty() ||
+         std::ranges::all_of(choices.front().files, [&](const ModelFile& needed) {
+           return fs::exists(snapshot / needed.path, error);
+         });
+}
+
+bool is_whole(const fs::path& repo, const std::string& commit, const fs::path& snapshot,
+              const FileChoice& choice) {
+  return choice.is_complete && has_indexed_files(snapshot, choice) &&
+         has_listed_files(repo, commit, snapshot, choice);
+}
+
+// A link that was there stays until the new one takes its place.
+void link_to(const fs::path& target, const fs::path& link) {
+  std::error_code error;
+  if (fs::read_symlink(link, error) == target && !error) return;
+  fs::create_directories(link.parent_path());
+  const fs::path fresh = link.string() + fmt::format(".{}.tmp", ::getpid());
+  fs::remove(fresh, error);
+  fs::create_symlink(target, fresh);
+  fs::rename(fresh, link);
+}
+
+void write_atomically(const fs::path& path, const std::string& text) {
+  fs::create_directories(path.parent_path());
+  const fs::path fresh = path.string() + fmt::format(".{}.tmp", ::getpid());
+  std::ofstream(fresh) << text;
+  fs::rename(fresh, path);
+}
+
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    if (at->is_directory(error)) folders.push_back(at->path());
+  std::ranges::sort(folders);
+  return folders;
+}
+
+// Of which commits a revision of a repository speaks: "main" of that commit and so on.
+std::map<std::string, std::set<std::string>> revisions_of(const fs::path& repo) {
+  std::map<std::string, std::set<std::string>> revisions;
+  for (const ModelFile& file : files_in(repo / "refs"))
+    revisions[first_word_of(repo / "refs" / file.path)].insert(file.path);
+  return revisions;
+}
+
+uint64_t unfinished_bytes(const fs::path& repo) {
+  uint64_t bytes = 0;
+  for (const ModelFile& file : files_in(repo / "blobs"))
+    if (file.path.ends_with(".incomplete")) bytes += file.size;
+  return bytes;
+}
+
+}  // namespace
+
+fs::path HubCache::repo(const std::string& repo) const { return folder_ / folder_name(repo); }
+
+fs::path HubCache::blob(const std::string& repo, const std::string& hash) const {
+  return this->repo(repo) / "blobs" / hash;
+}
+
+fs::path HubCache::lock(const std::string& repo, const std::string& hash) const {
+  return folder_ / ".locks" / folder_name(repo) / (hash + ".lock");
+}
+
+fs::path HubCache::snapshot(const std::string& repo, const std::string& commit) const {
+  return this->repo(repo) / "snapshots" / commit;
+}
+
+void HubCache::make_folders(const std::string& repo) const {
+  try {
+    fs::create_directories(blob(repo, "x").parent_path());
+    fs::create_directories(lock(repo, "x").parent_path());
+  } catch (const fs::filesystem_error& error) {
+    throw SetupError(fmt::format(
+        "cannot write to the cache: {}; HF_HOME or HF_HUB_CACHE may name another folder",
+        error.what()));
+  }
+}
+
+std::optional<std::string> HubCache::commit_of(const ModelName& name) const {
+  const std::string revision = name.revision_or_main();
+  std::string commit = first_word_of(repo(name.repo) / "refs" / revision);
+  if (commit.empty()) commit = revision;
+  std::error_code error;
+  if (!fs::is_directory(snapshot(name.repo, commit), error)) return std::nullopt;
+  return commit;
+}
+
+std::optional<fs::path> HubCache::find(const ModelName& name) const {
+  const auto commit = commit_of(name);
+  if (!commit) return std::nullopt;
+  const fs::path folder = snapshot(name.repo, *commit);
+  const std::vector<ModelFile> files = files_in(folder);
+  if (all_choices(files).empty()) return std::nullopt;
+  // What is missing here may well be on the hub.
+  FileChoice choice;
+  try {
+    choice = choose_files(files, name.variant, name.repo);
+  } catch (const SetupError&) {
+    return std::nullopt;
+  }
+  if (!is_whole(repo(name.repo), *commit, folder, choice)) return std::nullopt;
+  return folder / choice.opened;
+}
+
+fs::path HubCache::publish(const ModelName& name, const std::string& commit,
+                           const FileChoice& choice) const {
+  const fs::path folder = snapshot(name.repo, commit);
+  for (const ModelFile& file : choice.files) {
+    fs::path target = "../..";
+    for (const char c : file.path)
+      if (c == '/') target /= "..";
+    link_to(target / "blobs" / file.hash, folder / file.path);
+  }
+  const std::string revision = name.revision_or_main();
+  if (revision != commit) write_atomically(repo(name.repo) / "refs" / revision, commit);
+  return folder / choice.opened;
+}
+
+std::vector<LocalModel> HubCache::list_repo(const fs::path& repo, const std::string& name) const {
+  const auto revisions = revisions_of(repo);
+  std::vector<LocalModel> models;
+  for (const fs::path& folder : folders_in(repo / "snapshots")) {
+    const std::string commit = folder.filename();
+    const auto named = revisions.find(commit);
+    const std::string revision = named == revisions.end()         ? commit
+                                 : named->second.contains("main") ? std::string()
+                                                                  : *named->second.begin();
+    for (const FileChoice& choice : all_choices(files_in(folder))) {
+      const std::string quantization = choice.kind.substr(0, choice.kind.find(' '));
+      const std::string variant = choice.opened.empty()    ? std::string()
+                                  : quantization == "GGUF" ? choice.opened
+                                                           : quantization;
+      const ModelName full{.repo = name, .variant = variant, .revision = revision};
+      models.push_back({.name = full.text(),
+                        .path = folder / choice.opened,
+                        .bytes = choice.bytes(),
+                        .kind = choice.kind,
+                        .place = kHubCachePlace,
+                        .is_complete = is_whole(repo, commit, folder, choice)});
+    }
+  }
+  const uint64_t unfinished = unfinished_bytes(repo);
+  if (unfinished > 0) {
+    models.push_back({.name = name,
+                      .path = repo,
+                      .bytes = unfinished,
+                      .kind = "download",
+                      .place = kHubCachePlace,
+                      .is_complete = false});
+  }
+  return models;
+}
+
+std::vector<LocalModel> HubCache::list() const {
+  std::vector<LocalModel> models;
+  for (const fs::path& repo : folders_in(folder_)) {
+    const std::string name = repo_name(repo.filename());
+    if (name.empty()) continue;
+    std::ranges::move(list_repo(repo, name), std::back_inserter(models));
+  }
+  return models;
+}
+
+}  // namespace octavo

@@ -1,0 +1,54 @@
+// hub_cache.h - the folder that huggingface_hub keeps models in, with its layout:
+//
+//   models--ORG--NAME/blobs/<hash>              the files' bytes
+//   models--ORG--NAME/refs/<branch or tag>      a commit
+//   models--ORG--NAME/snapshots/<commit>/<file> links to blobs
+//   .locks/models--ORG--NAME/<hash>.lock        held while a blob is written
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hub/file_choice.h"
+#include "hub/local_model.h"
+#include "hub/model_name.h"
+
+namespace octavo {
+
+inline constexpr const char* kHubCachePlace = "Hugging Face cache";
+
+class HubCache {
+ public:
+  explicit HubCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  const std::filesystem::path& folder() const { return folder_; }
+  std::filesystem::path repo(const std::string& repo) const;
+  std::filesystem::path blob(const std::string& repo, const std::string& hash) const;
+  std::filesystem::path lock(const std::string& repo, const std::string& hash) const;
+  std::filesystem::path snapshot(const std::string& repo, const std::string& commit) const;
+
+  // The folders that blobs and locks of `repo` go to.
+  void make_folders(const std::string& repo) const;
+
+  // The path to open, when all of the model is there. Throws SetupError when its repository is, but
+  // has no such variant.
+  std::optional<std::filesystem::path> find(const ModelName& name) const;
+
+  // Makes the blobs of `choice`, which are all there, visible as a snapshot, and the revision name
+  // it. The weights appear last. Returns the path to open.
+  std::filesystem::path publish(const ModelName& name, const std::string& commit,
+                                const FileChoice& choice) const;
+
+  std::vector<LocalModel> list() const;
+
+ private:
+  std::optional<std::string> commit_of(const ModelName& name) const;
+  std::vector<LocalModel> list_repo(const std::filesystem::path& repo,
+                                    const std::string& name) const;
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace octavo

@@ -1,0 +1,170 @@
+#include "hub/hub_client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/rust_border.h"
+
+namespace octavo {
+namespace {
+
+using Json = nlohmann::json;
+
+bool is_hex(std::string_view text, size_t size) {
+  return text.size() == size &&
+         std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; });
+}
+
+// Names come from the network and become paths.
+bool is_safe(const std::string& path) {
+  const std::filesystem::path parts(path);
+  const bool climbs = std::ranges::any_of(
+      parts, [](const auto& part) { return part == ".." || part == "." || part.empty(); });
+  return !path.empty() && !parts.is_absolute() && !climbs && path.find('\\') == std::string::npos &&
+         path.find('\0') == std::string::npos;
+}
+
+std::string percent_encoded(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain =
+        std::isalnum(byte) != 0 || std::string_view("-_.~/").find(c) != std::string_view::npos;
+    result += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
+  }
+  return result;
+}
+
+// A revision like "refs/pr/1" is one part of the path.
+std::string one_part(const std::string& revision) {
+  std::string result;
+  for (const char c : percent_encoded(revision))
+    result += c == '/' ? std::string("%2F") : std::string(1, c);
+  return result;
+}
+
+std::string text_or(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+ModelFile parse_file(const Json& json) {
+  ModelFile file{.path = text_or(json, "rfilename"),
+                 .size = json.value("size", uint64_t{0}),
+                 .hash = text_or(json, "blobId")};
+  const auto lfs = json.find("lfs");
+  if (lfs != json.end() && lfs->is_object()) {
+    file.hash = text_or(*lfs, "sha256");
+    file.size = lfs->value("size", file.size);
+  }
+  return file;
+}
+
+}  // namespace
+
+HubListing parse_listing(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  HubListing listing;
+  try {
+    listing.commit = json.at("sha").get<std::string>();
+    for (const Json& sibling : json.at("siblings")) {
+      ModelFile file = parse_file(sibling);
+      if (is_safe(file.path)) listing.files.push_back(std::move(file));
+    }
+  } catch (const Json::exception& error) {
+    throw SetupError(
+        fmt::format("the hub's answer makes no sense ({}); is HF_ENDPOINT a hub?", error.what()));
+  }
+  if (!is_hex(listing.commit, 40))
+    throw SetupError("the hub's answer names no commit; is HF_ENDPOINT a hub?");
+  return listing;
+}
+
+HubClient::HubClient(const HubSettings& settings) : settings_(settings) {
+  if (settings.offline) {
+    throw SetupError(
+        "HF_HUB_OFFLINE is set, so nothing is downloaded; unset it, or use a model of `octavo ls`");
+  }
+  const std::string options = Json{
+      {"endpoint", settings.endpoint},
+      {"token", settings.token},
+      {"user_agent", "octavo"},
+      {"timeout_ms", settings.timeout_ms},
+      {"retry_ms",
+       settings.retry_ms}}.dump();
+  octavo_hub* hub = nullptr;
+  RustText error;
+  if (octavo_hub_new(options.data(), options.size(), &hub, error.out()) != OCTAVO_OK)
+    throw SetupError(std::string(error.view()));
+  hub_.reset(hub);
+}
+
+HubListing HubClient::list(const ModelName& name) const {
+  const std::string path = fmt::format("/api/models/{}/revision/{}?blobs=true", name.repo,
+                                       one_part(name.revision_or_main()));
+  RustText body;
+  RustText error;
+  uint16_t http_status = 0;
+  if (octavo_hub_get(hub_.get(), path.data(), path.size(), body.out(), &http_status, error.out()) !=
+      OCTAVO_OK)
+    fail(name, http_status, error.view());
+  return parse_listing(std::string(body.view()));
+}
+
+void HubClient::download(const ModelName& name, const std::string& commit,
+                         const std::vector<FileDownload>& files, int connections,
+                         const OnDownload& on_progress) const {
+  Json order = {{"connections", connections},
+                {"chunk_bytes", settings_.chunk_bytes},
+                {"files", Json::array()}};
+  for (const FileDownload& download : files) {
+    const ModelFile& file = download.file;
+    if (!is_hex(file.hash, 64) && !is_hex(file.hash, 40))
+      throw SetupError(fmt::format("{}: the hub gives no hash of {}", name.repo, file.path));
+    order["files"].push_back({{"name", file.path},
+                              {"url_path", fmt::format("/{}/resolve/{}/{}", name.repo, commit,
+                                                       percent_encoded(file.path))},
+                              {"size", file.size},
+                              {"hash", file.hash},
+                              {"blob", download.blob.string()},
+                              {"lock", download.lock.string()}});
+  }
+  const std::string text = order.dump();
+  const auto progress = [](void* context, uint64_t done, uint64_t total, bool waiting) {
+    return (*static_cast<const OnDownload*>(context))(done, total, waiting);
+  };
+  RustText error;
+  uint16_t http_status = 0;
+  const octavo_status status = octavo_hub_download(
+      hub_.get(), text.data(), text.size(), progress,
+      const_cast<void*>(static_cast<const void*>(&on_progress)), &http_status, error.out());
+  if (status == OCTAVO_STOPPED) throw DownloadStopped();
+  if (status != OCTAVO_OK) fail(name, http_status, error.view());
+}
+
+void HubClient::fail(const ModelName& name, int http_status, std::string_view reason) const {
+  const std::string page = settings_.endpoint + "/" + name.repo;
+  const char* token = settings_.token.empty() ? "set HF_TOKEN to a token of yours"
+                                              : "check that HF_TOKEN may read it";
+  std::string advice;
+  if (http_status == 404) {
+    advice = fmt::format("there is no such model or revision \"{}\"; check the name at {}",
+                         name.revision_or_main(), page);
+  } else if (http_status == 401 || http_status == 403) {
+    advice = fmt::format(
+        "the name is wrong, or the model is private or gated: check {}, accept its licence there, "
+        "and {}",
+        page, token);
+  } else {
+    advice = fmt::format(
+        "check the connection to {} (HF_ENDPOINT, HTTPS_PROXY); what has come is kept, the same "
+        "command goes on from there",
+        settings_.endpoint);
+  }
+  throw SetupError(fmt::format("{}: {} ({})", name.repo, reason, advice));
+}
+
+}  // namespace octavo

@@ -1,0 +1,64 @@
+#include "hub/model_name.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace octavo {
+namespace {
+
+bool is_repo_part(std::string_view part) {
+  const auto allowed = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  };
+  return !part.empty() && part.size() <= 96 && std::ranges::all_of(part, allowed) &&
+         part.front() != '.' && part.front() != '-' && part.find("--") == std::string_view::npos &&
+         part.find("..") == std::string_view::npos;
+}
+
+// What follows becomes part of file names and of addresses.
+bool is_plain(std::string_view text) {
+  const auto allowed = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.' || c == '/' || c == '+';
+  };
+  return std::ranges::all_of(text, allowed) && text.find("..") == std::string_view::npos &&
+         !text.starts_with('/') && !text.ends_with('/');
+}
+
+// Takes what stands behind `mark` off the end of `text`. False: the mark is there, but nothing
+// behind it.
+bool take_behind(char mark, std::string& text, std::string& behind) {
+  const size_t at = text.find(mark);
+  if (at == std::string::npos) return true;
+  behind = text.substr(at + 1);
+  text.resize(at);
+  return !behind.empty();
+}
+
+}  // namespace
+
+std::string ModelName::text() const {
+  return repo + (variant.empty() ? "" : ":" + variant) + (revision.empty() ? "" : "@" + revision);
+}
+
+std::optional<ModelName> parse_model_name(std::string text) {
+  for (const std::string_view host :
+       {"https://huggingface.co/", "https://hf.co/", "huggingface.co/", "hf.co/", "hf://"}) {
+    if (text.starts_with(host)) {
+      text.erase(0, host.size());
+      break;
+    }
+  }
+  ModelName name;
+  if (!take_behind('@', text, name.revision) || !take_behind(':', text, name.variant))
+    return std::nullopt;
+  name.repo = text;
+  const size_t slash = text.find('/');
+  const std::string_view view = text;
+  const bool repo = slash == std::string::npos ? is_repo_part(view)
+                                               : is_repo_part(view.substr(0, slash)) &&
+                                                     is_repo_part(view.substr(slash + 1));
+  if (!repo || !is_plain(name.variant) || !is_plain(name.revision)) return std::nullopt;
+  return name;
+}
+
+}  // namespace octavo

@@ -1,0 +1,136 @@
+#include "hub/remove_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "base/error.h"
+#include "hub/aliases.h"
+#include "hub/file_choice.h"
+#include "hub/find_model.h"
+#include "hub/hub_cache.h"
+
+namespace octavo {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail_missing(const std::string& name, const HubSettings& settings) {
+  HubOptions look;
+  look.settings = settings;
+  look.download = false;
+  const FoundModel found = find_model(name, look);  // throws with near names when it is nowhere
+  throw SetupError(fmt::format("{}: is not octavo's to remove; it belongs to {}: {}", name,
+                               found.place == kPathPlace ? "you" : found.place,
+                               found.path.string()));
+}
+
+fs::path target_of(const fs::path& link) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(link, error);
+  return error ? fs::path() : (link.parent_path() / target).lexically_normal();
+}
+
+// All links of a repository's snapshots, also those that lead nowhere.
+std::vector<fs::path> links_in(const fs::path& folder) {
+  std::vector<fs::path> links;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error))
+    if (!at->is_directory(error) || at->is_symlink(error)) links.push_back(at->path());
+  return links;
+}
+
+// One quantisation's files, or everything.
+std::vector<fs::path> chosen_links(const fs::path& snapshot, const ModelName& name) {
+  if (name.variant.empty()) return links_in(snapshot);
+  std::vector<fs::path> links;
+  for (const ModelFile& file : choose_files(files_in(snapshot), name.variant, name.repo).files)
+    links.push_back(snapshot / file.path);
+  return links;
+}
+
+std::vector<fs::path> snapshots_of(const fs::path& repo, const ModelName& name) {
+  std::vector<fs::path> snapshots;
+  std::error_code error;
+  std::string commit = name.revision;
+  std::ifstream(repo / "refs" / name.revision_or_main()) >> commit;
+  for (fs::directory_iterator at(repo / "snapshots", error), end; !error && at != end;
+       at.increment(error))
+    if (name.revision.empty() || at->path().filename() == commit) snapshots.push_back(at->path());
+  return snapshots;
+}
+
+void remove_empty_folders(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> folders;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error))
+    if (at->is_directory(error) && !at->is_symlink(error)) folders.push_back(at->path());
+  std::ranges::reverse(folders);
+  for (const fs::path& empty : folders) fs::remove(empty, error);  // refuses what is not empty
+}
+
+}  // namespace
+
+Removal plan_removal(const std::string& name, const HubSettings& settings) {
+  const std::string_view alias = resolve_alias(name);
+  const auto parsed = parse_model_name(alias.empty() ? name : std::string(alias));
+  const HubCache cache(settings.cache);
+  std::error_code error;
+  if (!parsed || !fs::exists(cache.repo(parsed->repo), error)) fail_missing(name, settings);
+
+  Removal removal{.repo = cache.repo(parsed->repo),
+                  .locks = cache.lock(parsed->repo, "x").parent_path()};
+  for (const fs::path& snapshot : snapshots_of(removal.repo, *parsed))
+    std::ranges::move(chosen_links(snapshot, *parsed), std::back_inserter(removal.links));
+  const std::set<fs::path> going(removal.links.begin(), removal.links.end());
+  std::set<fs::path> kept;
+  for (const fs::path& link : links_in(removal.repo / "snapshots"))
+    if (!going.contains(link)) kept.insert(target_of(link));
+  std::set<fs::path> blobs;
+  for (const fs::path& link : removal.links) blobs.insert(target_of(link));
+  for (const fs::path& blob : blobs) {
+    // Only what lies among this repository's own blobs.
+    if (kept.contains(blob) || blob.parent_path() != removal.repo / "blobs") continue;
+    removal.blobs.push_back(blob);
+    const auto size = fs::file_size(blob, error);
+    if (!error) removal.bytes += size;
+  }
+  if (parsed->variant.empty() && parsed->revision.empty()) {
+    for (const ModelFile& file : files_in(removal.repo / "blobs")) {
+      const fs::path path = removal.repo / "blobs" / file.path;
+      if (!file.path.ends_with(".incomplete") && !file.path.ends_with(".progress")) continue;
+      removal.unfinished.push_back(path);
+      removal.bytes += file.size;
+    }
+  }
+  if (removal.empty())
+    throw SetupError(fmt::format("{}: nothing of it is in {}", name, settings.cache.string()));
+  return removal;
+}
+
+void remove_planned(const Removal& removal) {
+  // Links first: what is found without its blob would look like damage.
+  for (const auto* paths : {&removal.links, &removal.blobs, &removal.unfinished})
+    for (const fs::path& path : *paths) fs::remove(path);
+  remove_empty_folders(removal.repo / "snapshots");
+  std::error_code error;
+  for (const ModelFile& ref : files_in(removal.repo / "refs")) {
+    const fs::path path = removal.repo / "refs" / ref.path;
+    std::string commit;
+    std::ifstream(path) >> commit;
+    if (!fs::exists(removal.repo / "snapshots" / commit, error)) fs::remove(path, error);
+  }
+  if (fs::is_empty(removal.repo / "snapshots", error) || error) {
+    const bool bare = fs::is_empty(removal.repo / "blobs", error) || error;
+    if (bare) {
+      fs::remove_all(removal.repo, error);
+      fs::remove_all(removal.locks, error);
+    }
+  }
+}
+
+}  // namespace octavo

@@ -1,0 +1,30 @@
+// remove_model.h - takes models out of the cache of huggingface_hub, and out of no other folder.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "hub/hub_settings.h"
+
+namespace octavo {
+
+struct Removal {
+  std::vector<std::filesystem::path> links = {};  // in snapshots
+  std::vector<std::filesystem::path> blobs = {};  // that no other link leads to
+  std::vector<std::filesystem::path> unfinished = {};
+  std::filesystem::path repo;
+  std::filesystem::path locks;
+  uint64_t bytes = 0;  // that become free
+
+  bool empty() const { return links.empty() && unfinished.empty(); }
+};
+
+// What `octavo rm NAME` would take away: all of a repository, or of one revision, or one variant.
+// Throws SetupError when nothing of that name is in the cache, saying so when it is elsewhere.
+Removal plan_removal(const std::string& name, const HubSettings& settings);
+
+void remove_planned(const Removal& removal);
+
+}  // namespace octavo

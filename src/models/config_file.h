@@ -1,0 +1,13 @@
+// config_file.h - the configuration of a model whose weights are not there yet. No MLX.
+#pragma once
+
+#include <filesystem>
+
+#include "models/config.h"
+
+namespace octavo {
+
+// What read_config would say of a model with this config.json.
+Config read_config_file(const std::filesystem::path& config_json);
+
+}  // namespace octavo

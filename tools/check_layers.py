@@ -2,7 +2,7 @@
 """Holds src/ and bench/ to their layers: no upward or sideways include, and no MLX where MLX must not be known.
 
     base -> kernels -> cache -> models -> engine --+
-    base -> text ---------------------------------+--> llm -> server -> cli
+    base -> text ---------------------------------+--> llm -> server -> cli, capi
 
 bench/, which stands beside src/, may include the engine side, and only cli may include bench/. MLX must not be reached, not even through other headers, from the layers in MLX_FREE_LAYERS, from the page pool and the
 scheduler, nor from any file whose first comment says "no MLX".
@@ -27,10 +27,11 @@ MAY_INCLUDE = {
     "llm": (*ENGINE_SIDE, "text"),
     "server": ("base", "models", "engine", "text", "llm"),  # neither kernels nor cache
     "bench": ENGINE_SIDE,
+    "capi": ("base", "engine", "text", "llm", "server"),
     "cli": (*ENGINE_SIDE, "text", "llm", "server", "bench"),
 }
 BESIDE_SRC = ("bench",)  # layers that are folders of the repository itself
-MLX_FREE_LAYERS = ("base", "text", "llm", "server", "cli")
+MLX_FREE_LAYERS = ("base", "text", "llm", "server", "capi", "cli")
 MLX_FREE_NAMES = re.compile(r"(page_pool|scheduler)(_test)?\.(h|cpp)")
 SAYS_NO_MLX = re.compile(r"\bno MLX\b", re.IGNORECASE)
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')

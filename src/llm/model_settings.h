@@ -1,4 +1,5 @@
-// model_settings.h - how a model is to be loaded and run, under the names of `octavo serve`'s flags.
+// model_settings.h - how a model is to be loaded and run, under the names of `octavo serve`'s
+// flags.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// answer_events.h - the answers to one call as events, made from the engine's updates. One thread at
-// a time.
+// answer_events.h - the answers to one call as events, made from the engine's updates. One thread
+// at a time.
 #pragma once
 
 #include <memory>

@@ -106,8 +106,7 @@ std::optional<AnswerEvent> AnswerStream::event_of(size_t prompt, Update update) 
   const int choice = update.choice;
   const auto scheduled = update.scheduled;
   const bool first = update.cached_tokens && choice == 0;
-  if (update.cache && prompt == 0 && !answers_.done(index))
-    cache_report_ = std::move(update.cache);
+  if (update.cache && prompt == 0 && !answers_.done(index)) cache_report_ = std::move(update.cache);
   std::optional<AnswerEvent> event = answers_.take(prompt, std::move(update));
   if (!event) return std::nullopt;
   ChoiceTimer& timer = timers_[index];

@@ -13,8 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> names_of(const ModelSettings& settings,
-                                  const ServingSettings& serving) {
+std::vector<std::string> names_of(const ModelSettings& settings, const ServingSettings& serving) {
   if (!serving.served_model_name.empty()) return serving.served_model_name;
   const fs::path path = fs::weakly_canonical(settings.model);
   const std::string name =

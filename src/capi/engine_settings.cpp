@@ -42,7 +42,7 @@ Option text(std::string name, std::function<std::string&(EngineSettings&)> place
 Option object(std::string name, std::function<std::string&(EngineSettings&)> place) {
   auto read = [name, place](const Json& value, EngineSettings& settings) {
     if (!value.is_string() && !value.is_object()) refuse(name, "must be an object");
-    place(settings) = value.is_string() ? value.get<std::string>() : dump(value);
+    place(settings) = value.is_string() ? value.get<std::string>() : server::dump(value);
   };
   return {name, read};
 }
@@ -52,7 +52,7 @@ Option bytes(std::string name, std::function<std::string&(EngineSettings&)> plac
   auto read = [name, place](const Json& value, EngineSettings& settings) {
     if (!value.is_string() && !value.is_number_unsigned())
       refuse(name, "must be a number of bytes, or text like \"4GiB\"");
-    place(settings) = value.is_string() ? value.get<std::string>() : dump(value);
+    place(settings) = value.is_string() ? value.get<std::string>() : server::dump(value);
   };
   return {name, read};
 }

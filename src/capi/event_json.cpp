@@ -69,10 +69,10 @@ Json choice_of(const AnswerEvent& answer, const server::GenerationJob& job, bool
 std::string begin_event(const server::GenerationJob& job) {
   Json prompts = Json::array();
   for (const server::PreparedPrompt& prompt : job.prompts) prompts.push_back(prompt.tokens);
-  return dump(Json{{"type", "begin"},
-                   {"id", job.id},
-                   {"prompt_token_ids", std::move(prompts)},
-                   {"ignored", job.ignored}});
+  return server::dump(Json{{"type", "begin"},
+                           {"id", job.id},
+                           {"prompt_token_ids", std::move(prompts)},
+                           {"ignored", job.ignored}});
 }
 
 std::string answers_event(const std::vector<AnswerEvent>& answers, const server::GenerationJob& job,
@@ -80,7 +80,7 @@ std::string answers_event(const std::vector<AnswerEvent>& answers, const server:
   Json choices = Json::array();
   for (const AnswerEvent& answer : answers)
     choices.push_back(choice_of(answer, job, called[static_cast<size_t>(answer.index)], tokenizer));
-  return dump(Json{{"type", "answer"}, {"choices", std::move(choices)}});
+  return server::dump(Json{{"type", "answer"}, {"choices", std::move(choices)}});
 }
 
 std::string embedding_event(const std::vector<AnswerEvent>& answers,
@@ -102,7 +102,7 @@ std::string embedding_event(const std::vector<AnswerEvent>& answers,
 }
 
 std::string end_event(const server::Usage& usage) {
-  return dump(Json{{"type", "end"}, {"usage", server::usage_json(usage)}});
+  return server::dump(Json{{"type", "end"}, {"usage", server::usage_json(usage)}});
 }
 
 }  // namespace octavo::capi

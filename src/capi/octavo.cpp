@@ -121,7 +121,8 @@ octavo_status answer_tokens(TokenCall call, octavo_engine* engine, const char* b
     require(body, "body_json");
     require(answer, "answer_json");
     const auto session = engine->open_session();
-    *answer = copied(dump(call(octavo::server::parse_object(body), session->model())));
+    *answer =
+        copied(octavo::server::dump(call(octavo::server::parse_object(body), session->model())));
     return OCTAVO_OK;
   });
 }
@@ -204,7 +205,8 @@ octavo_status octavo_engine_info(octavo_engine* engine, char** info_json,
   return guarded(error, [&] {
     require(engine, "engine");
     require(info_json, "info_json");
-    *info_json = copied(dump(octavo::capi::engine_info(engine->open_session()->model())));
+    *info_json =
+        copied(octavo::server::dump(octavo::capi::engine_info(engine->open_session()->model())));
     return OCTAVO_OK;
   });
 }

@@ -2,8 +2,8 @@
 """Holds src/ and bench/ to their layers: no upward or sideways include, and no MLX where MLX must not be known.
 
     base -> kernels -> cache -> models -> engine --+
-    base -> text ---------------------------------+--> llm -> server -> cli
-    base -> hub ------------------------------------------------------> cli
+    base -> text ---------------------------------+--> llm -> server -> cli, capi
+    base -> hub ------------------------------------------------------> cli, capi
 
 bench/, which stands beside src/, may include the engine side, and only cli may include bench/. MLX must not be reached, not even through other headers, from the layers in MLX_FREE_LAYERS, from the page pool and the
 scheduler, nor from any file whose first comment says "no MLX".
@@ -29,10 +29,11 @@ MAY_INCLUDE = {
     "llm": (*ENGINE_SIDE, "text"),
     "server": ("base", "models", "engine", "text", "llm"),  # neither kernels nor cache
     "bench": ENGINE_SIDE,
+    "capi": ("base", "models", "engine", "text", "hub", "llm", "server"),
     "cli": (*ENGINE_SIDE, "text", "hub", "llm", "server", "bench"),
 }
 BESIDE_SRC = ("bench",)  # layers that are folders of the repository itself
-MLX_FREE_LAYERS = ("base", "text", "hub", "llm", "server", "cli")
+MLX_FREE_LAYERS = ("base", "text", "hub", "llm", "server", "capi", "cli")
 MLX_FREE_NAMES = re.compile(r"(page_pool|scheduler)(_test)?\.(h|cpp)")
 SAYS_NO_MLX = re.compile(r"\bno MLX\b", re.IGNORECASE)
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')

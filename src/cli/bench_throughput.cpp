@@ -182,6 +182,7 @@ bench::ThroughputResult measure(const Checkpoint& checkpoint,
 
 void run(BenchThroughputFlags flags) {
   flags.model.find();
+  set_compute_options(flags.model.compute_options());
   const bench::ThroughputOptions options{
       .engine = flags.model.engine_options(), .requests = requests_of(flags), .seed = flags.seed};
   const Checkpoint checkpoint = Checkpoint::open(flags.model.model);

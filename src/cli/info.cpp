@@ -136,6 +136,7 @@ void print_device(const DeviceFacts& device, DType dtype) {
 
 void run(ModelFlags flags) {
   flags.find();
+  set_compute_options(flags.compute_options());
   EngineOptions options = flags.engine_options();
   options.pooling.runner = RunnerKind::kAuto;
   use_device(options.device);

@@ -3,11 +3,8 @@
 #include <random>
 
 #include "base/compute_pool.h"
-#include "base/units.h"
-#include "cli/fingerprint.h"
 #include "cli/model_by_name.h"
 #include "cli/progress_bar.h"
-#include "kernels/device.h"
 
 namespace octavo {
 
@@ -120,30 +117,9 @@ void ModelFlags::find() {
 }
 
 EngineOptions ModelFlags::engine_options() const {
-  set_compute_options({.threads = threads, .pinned = pin_threads});
-  EngineOptions options;
-  options.device = parse_device(device, "--device");
-  if (dtype != "auto") options.dtype = parse_dtype(dtype, "--dtype");
-  if (kv_cache_dtype == "int8") options.kv_format = KvFormat::kInt8;
-  options.block_tokens = block_size;
-  if (max_model_len > 0) options.max_model_len = max_model_len;
-  if (!kv_memory.empty()) options.kv_bytes = parse_bytes(kv_memory, "--kv-memory");
-  options.memory_fraction = memory_fraction;
-  if (!wired_limit.empty()) options.wired_bytes = parse_bytes(wired_limit, "--wired-limit");
-  options.max_num_batched_tokens = max_num_batched_tokens;
-  options.max_num_seqs = max_num_seqs;
-  if (scheduling_policy == "priority") options.scheduling_policy = SchedulingPolicy::kPriority;
-  options.enable_prefix_caching = enable_prefix_caching;
-  if (!speculative_config.empty()) {
-    options.speculation = parse_speculative_config(speculative_config);
-    if (!options.speculation.model.empty())
-      options.speculation.model = find_model_by_name(options.speculation.model).path;
-  }
-  if (!prefix_disk.empty()) {
-    options.prefix_disk = {.path = prefix_disk,
-                           .bytes = parse_bytes(prefix_disk_size, "--prefix-disk-size"),
-                           .fingerprint = page_source_fingerprint(model)};
-  }
+  EngineOptions options = ModelSettings::engine_options();
+  if (!options.speculation.model.empty())
+    options.speculation.model = find_model_by_name(options.speculation.model).path;
   return options;
 }
 
@@ -155,6 +131,7 @@ EngineOptions ModelFlags::options_for_one() const {
 }
 
 std::unique_ptr<Llm> ModelFlags::load(const EngineOptions& options) const {
+  set_compute_options(compute_options());
   ProgressBar bar("Loading");
   return std::make_unique<Llm>(model, options,
                                [&](uint64_t done, uint64_t total) { bar.update(done, total); });

@@ -6,30 +6,11 @@
 #include <string>
 
 #include "llm/llm.h"
+#include "llm/model_settings.h"
 
 namespace octavo {
 
-struct ModelFlags {
-  std::string model;  // a path once find() has been called
-  std::string name;   // as it was given; set by find() when it was no path
-  std::string device = "auto";
-  std::string dtype = "auto";
-  std::string kv_cache_dtype = "auto";
-  int block_size = 32;
-  int max_model_len = 0;  // 0: the largest that fits
-  std::string kv_memory;
-  double memory_fraction = 0.9;
-  std::string wired_limit;
-  int max_num_batched_tokens = 512;
-  int max_num_seqs = 64;
-  std::string scheduling_policy = "fcfs";
-  bool enable_prefix_caching = true;
-  std::string speculative_config;  // empty: prompt lookup where the model allows it
-  std::string prefix_disk;
-  std::string prefix_disk_size = "20GiB";
-  int threads = 0;  // 0: as many as this process may use
-  bool pin_threads = false;
-
+struct ModelFlags : ModelSettings {
   void add_to(CLI::App& command);
   // For commands that answer many at once.
   void add_batch_flags_to(CLI::App& command);
@@ -38,11 +19,11 @@ struct ModelFlags {
 
   // First of all: turns the model's name into its path, downloading it if it is nowhere here.
   void find();
-
+  // A draft model's name too.
   EngineOptions engine_options() const;
   // For one answer at a time: pages become resident as they are used.
   EngineOptions options_for_one() const;
-  // Loads the model with a progress bar.
+  // Loads the model with a progress bar, on the threads that were asked for.
   std::unique_ptr<Llm> load(const EngineOptions& options) const;
 };
 

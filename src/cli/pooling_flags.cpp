@@ -26,12 +26,4 @@ void PoolingFlags::add_to(CLI::App& command) {
       ->group(group);
 }
 
-PoolingOptions PoolingFlags::options() const {
-  return {.runner = runner == "auto"       ? RunnerKind::kAuto
-                    : runner == "generate" ? RunnerKind::kGenerate
-                                           : RunnerKind::kPooling,
-          .pooler_config = pooler_config,
-          .hf_overrides = hf_overrides};
-}
-
 }  // namespace octavo

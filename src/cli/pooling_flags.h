@@ -2,19 +2,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <string>
 
-#include "models/pooling_plan.h"
+#include "llm/model_settings.h"
 
 namespace octavo {
 
-struct PoolingFlags {
-  std::string runner = "auto";
-  std::string pooler_config;
-  std::string hf_overrides;
-
+struct PoolingFlags : PoolingSettings {
   void add_to(CLI::App& command);
-  PoolingOptions options() const;
 };
 
 }  // namespace octavo

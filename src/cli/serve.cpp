@@ -13,9 +13,9 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/serve_flags.h"
-#include "cli/served_model.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/device.h"
+#include "server/served_llm.h"
 #include "server/server.h"
 
 namespace octavo {
@@ -92,7 +92,12 @@ void run(ServeFlags flags) {
   // A request with several prompts is several of the engine's.
   options.max_open_requests = std::max(options.max_open_requests, flags.server.max_open_requests);
   const auto llm = flags.model.load(options);
-  const server::ServedModel served = make_served_model(*llm, flags, options);
+  const server::ServedModel served =
+      server::make_served_model(*llm, flags.model, options,
+                                {.served_model_name = flags.served_model_name,
+                                 .generation_config = flags.generation_config,
+                                 .dialect = flags.dialect,
+                                 .version = OCTAVO_VERSION});
   if (!server::is_loopback(flags.server.host))
     spdlog::warn(
         "listening on {}: keys and answers cross the network unencrypted unless a proxy "

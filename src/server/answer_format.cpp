@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <iterator>
 #include <utility>
 
 #include "server/cache_header.h"
@@ -11,24 +10,6 @@
 
 namespace octavo::server {
 namespace {
-
-template <typename T>
-void append(std::vector<T>& to, std::vector<T>&& from) {
-  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
-}
-
-void merge(AnswerEvent& whole, AnswerEvent&& event) {
-  whole.text += event.text;
-  append_parts(whole.parts, std::move(event.parts));
-  append(whole.tokens, std::move(event.tokens));
-  append(whole.logprobs, std::move(event.logprobs));
-  append(whole.prompt_logprobs, std::move(event.prompt_logprobs));
-  append(whole.embedding, std::move(event.embedding));
-  if (!event.finish) return;
-  whole.finish = event.finish;
-  whole.stop_string = std::move(event.stop_string);
-  whole.stop_token = event.stop_token;
-}
 
 HttpResponse head(const ServerContext& context, const GenerationJob& job,
                   const AnswerStream& answers, const char* content_type) {

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "server/api_keys.h"
 #include "server/server_context.h"
-#include "text/dialects/call_id.h"
 
 namespace octavo::server {
 namespace {
@@ -18,17 +17,17 @@ using Clock = std::chrono::steady_clock;
 
 AnswerStream::AnswerStream(ServerContext& context, Exchange& exchange, const GenerationJob& job,
                            Clock::time_point arrival)
-    : context_(context), exchange_(exchange), job_(job), timer_(context.io) {
+    : context_(context),
+      exchange_(exchange),
+      job_(job),
+      timer_(context.io),
+      answers_(context.model.text.tokenizer, job) {
   mailbox_ = std::make_shared<UpdateMailbox>(
       context.io.get_executor(), [this] { wake(); },
       job.stream ? kMailboxBytes : kUnboundedMailbox);
   for (const PreparedPrompt& prompt : job.prompts) {
-    const auto length = static_cast<int>(prompt.tokens.size());
-    usage_.prompt_tokens += length;
-    for (int i = 0; i < job.engine.n; ++i) {
-      choices_.push_back({.text = AnswerText(context.model.text.tokenizer, job.text),
-                          .timer = ChoiceTimer(context.metrics, arrival, length)});
-    }
+    for (int i = 0; i < job.engine.n; ++i)
+      timers_.emplace_back(context.metrics, arrival, static_cast<int>(prompt.tokens.size()));
   }
   context_.answering.insert(this);
   exchange_.on_client_gone([this] { wake(); });
@@ -38,12 +37,11 @@ AnswerStream::AnswerStream(ServerContext& context, Exchange& exchange, const Gen
     end();
     throw;
   }
-  open_choices_ = choices_.size();
 }
 
 AnswerStream::~AnswerStream() {
-  for (Choice& choice : choices_) {
-    if (!choice.done) choice.timer.ended(FinishReason::kAbort);
+  for (size_t i = 0; i < timers_.size(); ++i) {
+    if (!answers_.done(i)) timers_[i].ended(FinishReason::kAbort);
   }
   end();
 }
@@ -63,11 +61,8 @@ void AnswerStream::end() {
   exchange_.on_client_gone(nullptr);
   context_.answering.erase(this);
   mailbox_->close();
-  const auto n = static_cast<size_t>(job_.engine.n);
   for (size_t i = 0; i < requests_.size(); ++i) {
-    bool running = false;
-    for (size_t c = i * n; c < (i + 1) * n; ++c) running |= !choices_[c].done;
-    if (running) context_.model.engine.abort(requests_[i]);
+    if (answers_.running(i)) context_.model.engine.abort(requests_[i]);
   }
 }
 
@@ -107,48 +102,25 @@ std::vector<AnswerEvent> AnswerStream::events_of(std::vector<UpdateMailbox::Lett
 }
 
 std::optional<AnswerEvent> AnswerStream::event_of(size_t prompt, Update update) {
-  const size_t index =
-      prompt * static_cast<size_t>(job_.engine.n) + static_cast<size_t>(update.choice);
-  Choice& choice = choices_[index];
-  if (choice.done) return std::nullopt;  // behind a stop string
-  if (update.cache && prompt == 0) cache_report_ = std::move(update.cache);
-  // Nothing to say yet: the answer shall not begin before it has.
-  if (update.tokens.empty() && update.prompt_logprobs.empty() && update.embedding.empty() &&
-      !update.finish)
-    return std::nullopt;
-  AnswerText::Delta delta = choice.text.take(update);
-  choice.timer.tokens_came(static_cast<int>(delta.tokens), update.scheduled);
-  if (!update.embedding.empty()) choice.timer.embedding_came(update.scheduled);
-  if (update.cached_tokens && update.choice == 0) {
-    usage_.cached_tokens += *update.cached_tokens;
+  const size_t index = answers_.index_of(prompt, update);
+  const int choice = update.choice;
+  const auto scheduled = update.scheduled;
+  const bool first = update.cached_tokens && choice == 0;
+  if (update.cache && prompt == 0 && !answers_.done(index)) cache_report_ = std::move(update.cache);
+  std::optional<AnswerEvent> event = answers_.take(prompt, std::move(update));
+  if (!event) return std::nullopt;
+  ChoiceTimer& timer = timers_[index];
+  timer.tokens_came(static_cast<int>(event->tokens.size()), scheduled);
+  if (!event->embedding.empty()) timer.embedding_came(scheduled);
+  if (first)
     context_.metrics.prompt_tokens.Increment(
         static_cast<double>(job_.prompts[prompt].tokens.size()));
+  if (event->finish) {
+    timer.ended(*event->finish);
+    if (*event->finish == FinishReason::kError) throw RequestError(500, "", event->error);
+    if (event->ended_early) context_.model.engine.abort(requests_[prompt], choice);
   }
-  usage_.completion_tokens += static_cast<int>(delta.tokens);
-  usage_.reasoning_tokens += static_cast<int>(delta.reasoning_tokens);
-  update.tokens.resize(delta.tokens);
-  if (update.logprobs.size() > delta.tokens) update.logprobs.resize(delta.tokens);
-  if (delta.finish) {
-    choice.done = true;
-    --open_choices_;
-    choice.timer.ended(*delta.finish);
-    if (*delta.finish == FinishReason::kError) throw RequestError(500, "", update.error);
-    if (delta.ended_early) context_.model.engine.abort(requests_[prompt], update.choice);
-  }
-  for (AnswerPart& part : delta.parts) {
-    if (part.kind == PartKind::kToolCall)
-      part.id = call_id(job_.id, static_cast<int>(index), part.call, job_.call_id_length);
-  }
-  return AnswerEvent{.index = static_cast<int>(index),
-                     .text = std::move(delta.text),
-                     .parts = std::move(delta.parts),
-                     .tokens = std::move(update.tokens),
-                     .logprobs = std::move(update.logprobs),
-                     .prompt_logprobs = std::move(update.prompt_logprobs),
-                     .embedding = std::move(update.embedding),
-                     .finish = delta.finish,
-                     .stop_string = delta.stop_string,
-                     .stop_token = delta.stop_string.empty() ? update.stop_token : std::nullopt};
+  return event;
 }
 
 }  // namespace octavo::server

@@ -21,7 +21,9 @@ void append_number(std::string& out, float value) {
   if (number.find_first_of(".e") == std::string_view::npos) out += ".0";
 }
 
-void append_vector(std::string& out, std::span<const float> vector, bool base64) {
+}  // namespace
+
+void append_embedding(std::string& out, std::span<const float> vector, bool base64) {
   if (base64) {
     static_assert(std::endian::native == std::endian::little);
     out += '"';
@@ -36,8 +38,6 @@ void append_vector(std::string& out, std::span<const float> vector, bool base64)
   }
   out.back() = ']';
 }
-
-}  // namespace
 
 std::string EmbeddingFormat::whole(const std::vector<AnswerEvent>& answers, const Usage& usage) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -58,7 +58,7 @@ std::string EmbeddingFormat::whole(const std::vector<AnswerEvent>& answers, cons
     std::vector<float> vector = answer.embedding;
     finish_embedding(vector, job_.form);
     out += R"({"object":"embedding","index":)" + std::to_string(answer.index) + R"(,"embedding":)";
-    append_vector(out, vector, job_.base64);
+    append_embedding(out, vector, job_.base64);
     out += "},";
   }
   out.back() = ']';

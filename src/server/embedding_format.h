@@ -1,6 +1,9 @@
 // embedding_format.h - answers of /v1/embeddings, as OpenAI writes them.
 #pragma once
 
+#include <span>
+#include <string>
+
 #include "server/answer_format.h"
 #include "server/embedding_call.h"
 
@@ -17,6 +20,10 @@ class EmbeddingFormat : public WholeFormat {
   const ServedModel& model_;
   const EmbeddingJob& job_;
 };
+
+// A list of numbers, each the shortest decimal that reads back as the same float; or base64 in
+// quotes.
+void append_embedding(std::string& out, std::span<const float> vector, bool base64);
 
 Json embedding_schema();
 

@@ -10,131 +10,26 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <thread>
 
 #include "base/log.h"
-#include "engine/engine_loop.h"
-#include "engine/fake_model.h"
 #include "server/server.h"
-#include "text/chat_template.h"
-#include "text/test_vocab.h"
+#include "support/fake_engine.h"
 
 namespace octavo {
 namespace {
 
-constexpr TokenId kEnd = 258;
-constexpr int kDrawnVocab = 259;
-
-struct Options {
+struct Options : FakeEngineOptions {
   server::ServerOptions server;
-  int step_ms = 0;
-  int wedge_token = -1;
-  int wedge_seconds = 20;
-  int max_num_seqs = 8;
-  int max_num_batched_tokens = 64;
-  int max_model_len = 1024;
-  int pages = 512;
-  int block_tokens = 16;
-  std::string pooling;  // "last" or "mean": embeds and does not generate
 };
-
-// Takes its time, and hangs where it is told to.
-class SlowRunner : public StepRunner {
- public:
-  SlowRunner(StepRunner& inner, const Options& options) : inner_(inner), options_(options) {}
-
-  bool queues_at_once(const Batch& batch) const override { return inner_.queues_at_once(batch); }
-  void start(const Batch& batch) override {
-    wedged_ |= std::ranges::count(batch.tokens, options_.wedge_token) > 0;
-    inner_.start(batch);
-  }
-  StepResult finish() override {
-    std::this_thread::sleep_for(std::chrono::milliseconds(options_.step_ms));
-    if (std::exchange(wedged_, false))
-      std::this_thread::sleep_for(std::chrono::seconds(options_.wedge_seconds));
-    return inner_.finish();
-  }
-  void drop() override { inner_.drop(); }
-
- private:
-  StepRunner& inner_;
-  const Options& options_;
-  bool wedged_ = false;
-};
-
-class FakeEngine {
- public:
-  explicit FakeEngine(const Options& options, int vocab)
-      : plan_(plan_cache(std::vector<CacheSpec>{SoftmaxSpec{.kv_heads = 1, .k_dim = 8, .v_dim = 8}},
-                         options.block_tokens)),
-        pool_(options.pages),
-        scheduler_({.max_num_seqs = options.max_num_seqs,
-                    .max_num_batched_tokens = options.max_num_batched_tokens,
-                    .max_model_len = options.max_model_len,
-                    .vocab = vocab,
-                    .draws = options.pooling.empty(),
-                    .stop_token_ids = {kEnd}},
-                   prefixes_),
-        fake_(model_, options.pages),
-        runner_(fake_, options) {}
-  ~FakeEngine() {
-    loop_.stop();
-    thread_.join();
-  }
-  FakeEngine(const FakeEngine&) = delete;
-  FakeEngine& operator=(const FakeEngine&) = delete;
-
-  EngineClient& client() { return loop_; }
-
- private:
-  CachePlan plan_;
-  PagePool pool_;
-  PrefixCache prefixes_{plan_, pool_};
-  Scheduler scheduler_;
-  FakeModel model_{plan_, kDrawnVocab};
-  FakeRunner fake_;
-  SlowRunner runner_;
-  EngineLoop loop_{{}, prefixes_, scheduler_, runner_};
-  std::thread thread_{[this] { loop_.run(); }};
-};
-
-std::shared_ptr<const ChatTemplate> chat_template() {
-  return ChatTemplate::from_source(
-      {.source = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
-                 "{% if add_generation_prompt %}assistant: {% endif %}"});
-}
-
-std::optional<PoolingPlan> pooling_of(const Options& options) {
-  if (options.pooling.empty()) return std::nullopt;
-  return PoolingPlan{.kind = options.pooling == "mean" ? Pooling::kMean : Pooling::kLast};
-}
 
 void serve(const Options& options) {
   init_server_logging(LogFormat::kText);
   auto listener = std::make_unique<server::Listener>(options.server.host, options.server.port);
   const uint16_t port = listener->port();
-  const auto tokenizer = tokenizer_of(byte_level_vocab());
-  FakeEngine engine(options, tokenizer->vocab_size());
-  const server::ServedModel model{
-      .engine = engine.client(),
-      .text = {tokenizer, chat_template()},
-      .grammars = std::make_shared<GrammarCompiler>(tokenizer, tokenizer->vocab_size(),
-                                                    std::vector<TokenId>{kEnd}),
-      .dialect = choose_chat_dialect({tokenizer, chat_template()}, {kEnd}, {}),
-      .names = {"fake", "fake/alias"},
-      .root = "fake",
-      .created = 1,
-      .max_model_len = options.max_model_len,
-      .vocab = tokenizer->vocab_size(),
-      .max_num_seqs = options.max_num_seqs,
-      .block_tokens = options.block_tokens,
-      .fingerprint = "fp_fake",
-      .pooling = pooling_of(options),
-      .hidden = kFakeWidth};
+  FakeEngine engine(options);
+  const server::ServedModel model = engine.served();
   server::Server server(std::move(listener), model, options.server);
   fmt::print("listening {}\n", port);
   std::fflush(stdout);

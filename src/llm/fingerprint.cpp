@@ -1,5 +1,6 @@
-#include "cli/fingerprint.h"
+#include "llm/fingerprint.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +13,10 @@
 #endif
 
 #include "base/mapped_file.h"
+#include "base/sha256.h"
 #include "base/xxh64.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/device.h"
 
 namespace octavo {
 namespace {
@@ -57,6 +61,17 @@ fs::path this_program() {
 #endif
 }
 
+// The file this code was loaded from: the shared library in another's process, else the program.
+fs::path this_code() {
+  static const char here = 0;
+  Dl_info info;
+  if (dladdr(&here, &info) != 0 && info.dli_fname != nullptr) {
+    const std::string name = fs::path(info.dli_fname).filename().string();
+    if (name.find(".so") != std::string::npos || name.ends_with(".dylib")) return info.dli_fname;
+  }
+  return this_program();
+}
+
 }  // namespace
 
 std::string sample_of_model(const std::string& path) {
@@ -68,10 +83,28 @@ std::string sample_of_model(const std::string& path) {
 std::string page_source_fingerprint(const std::string& model_path) {
   // Kernels change between builds of one version, and a page must be what this build would compute.
   std::string facts =
-      fmt::format("program {:016x}\n", xxh64(MappedFile(fs::canonical(this_program())).bytes()));
+      fmt::format("program {:016x}\n", xxh64(MappedFile(fs::canonical(this_code())).bytes()));
   for (const fs::path& file : files_of(model_path))
     facts += fmt::format("{}\n", fs::last_write_time(file).time_since_epoch().count());
   return facts + sample_of_model(model_path);
+}
+
+std::string answer_fingerprint(const ModelSettings& settings, const Llm& llm,
+                               const std::string& version) {
+  const DeviceFacts device = device_facts();
+  const std::string computes = device.kind == DeviceKind::kMetal
+                                   ? device.architecture
+                                   : std::string(cpu::name_of(cpu::active_isa()));
+  std::string facts = fmt::format("{} {} {} {}\n", version, computes,
+                                  name_of(llm.engine().model().dtype), settings.kv_cache_dtype);
+  // Its files stand in folders of their own.
+  if (const auto& pooling = llm.engine().model().pooling) facts += pooling->describe() + "\n";
+  facts += sample_of_model(settings.model);
+  const std::vector<uint8_t> bytes(facts.begin(), facts.end());
+  const Sha256Digest digest = sha256(bytes);
+  std::string text = "fp_";
+  for (size_t i = 0; i < 6; ++i) text += fmt::format("{:02x}", digest[i]);
+  return text;
 }
 
 }  // namespace octavo

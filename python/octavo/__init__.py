@@ -1,0 +1,26 @@
+"""Octavo in Python: a model in your own process.
+
+    from octavo import LLM, SamplingParams
+    llm = LLM("SmolLM2-135M-Instruct.gguf")
+    print(llm.generate("Once upon a time", SamplingParams(max_tokens=32))[0].outputs[0].text)
+
+The names are vLLM's, the answers `octavo serve`'s, bit for bit."""
+
+from ._library import version
+from .errors import EngineError, ForkError, OctavoError, RequestError, SetupError
+from .llm import LLM, TextPrompt, TokensPrompt
+from .outputs import (
+    CompletionOutput,
+    EmbeddingOutput,
+    EmbeddingRequestOutput,
+    Logprob,
+    RequestOutput,
+)
+from .sampling_params import PoolingParams, SamplingParams, StructuredOutputsParams
+from .tokenizer import Tokenizer
+
+__all__ = [
+    "LLM", "CompletionOutput", "EmbeddingOutput", "EmbeddingRequestOutput", "EngineError", "ForkError", "Logprob",
+    "OctavoError", "PoolingParams", "RequestError", "RequestOutput", "SamplingParams", "SetupError",
+    "StructuredOutputsParams", "TextPrompt", "Tokenizer", "TokensPrompt", "version",
+]

@@ -1,0 +1,296 @@
+"""octavo.LLM: a model in this process, under vLLM's names."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, TypedDict
+
+from ._library import Engine, Stream, wait_any
+from .errors import RequestError
+from .outputs import (
+    CompletionOutput,
+    EmbeddingOutput,
+    EmbeddingRequestOutput,
+    RequestOutput,
+    read_choice,
+    read_logprobs,
+)
+from .sampling_params import PoolingParams, SamplingParams
+from .tokenizer import Tokenizer
+
+_MOST_OPEN = 512  # requests in the engine's hands: as many as it may want to choose from
+
+
+class TextPrompt(TypedDict):
+    prompt: str
+
+
+class TokensPrompt(TypedDict):
+    prompt_token_ids: list[int]
+
+
+Prompt = str | list[int] | TextPrompt | TokensPrompt
+Message = Mapping[str, Any]
+Body = dict[str, Any]
+Finish = Callable[[int, Body, Stream], None]
+
+
+def _is_prompt(value: Any) -> bool:
+    return isinstance(value, (str, Mapping)) or (isinstance(value, (list, tuple)) and bool(value) and isinstance(value[0], int))
+
+
+def _prompt_list(prompts: Any) -> list[Any]:
+    listed = [prompts] if _is_prompt(prompts) else list(prompts)
+    for prompt in listed:
+        if not _is_prompt(prompt):
+            raise TypeError(f"a prompt is text, token ids, or a dict with prompt or prompt_token_ids, not {prompt!r:.80}")
+    return listed
+
+
+def _prompt_of(prompt: Any) -> Any:
+    """As a request's body has it: text or ids."""
+    if not isinstance(prompt, Mapping):
+        return prompt
+    if set(prompt) == {"prompt"} or set(prompt) == {"prompt_token_ids"}:
+        return next(iter(prompt.values()))
+    raise TypeError(f"a prompt's dict has prompt or prompt_token_ids, not {sorted(prompt)}")
+
+
+def _one_each(params: Any, kind: type, count: int) -> list[Any]:
+    if params is None or isinstance(params, kind):
+        return [params] * count
+    listed = list(params)
+    if len(listed) != count:
+        raise ValueError(f"{len(listed)} {kind.__name__} for {count} prompts: give one, or one for each")
+    return listed
+
+
+class _Bar:
+    """tqdm's, where that is installed and somebody sees it."""
+
+    def __init__(self, total: int, wanted: bool | Callable[..., Any]) -> None:
+        self._bar: Any = None
+        make: Any = wanted if callable(wanted) else None
+        if wanted is True and sys.stderr.isatty():
+            with contextlib.suppress(ImportError):
+                make = importlib.import_module("tqdm.auto").tqdm
+        if make is not None:
+            self._bar = make(total=total, desc="Processed prompts", dynamic_ncols=True)
+
+    def step(self) -> None:
+        if self._bar is not None:
+            self._bar.update(1)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+class _Answers:
+    """A request's output, put together from its events."""
+
+    def __init__(self, prompt: Any, begin: Body) -> None:
+        self.output = RequestOutput(
+            request_id=begin["id"],
+            prompt=prompt if isinstance(prompt, str) else None,
+            prompt_token_ids=begin["prompt_token_ids"][0],
+        )
+
+    def take(self, event: Body) -> list[CompletionOutput]:
+        """The event's choices, if it has any."""
+        if event["type"] == "end":
+            self.output.finished = True
+            self.output.num_cached_tokens = event["usage"]["prompt_tokens_details"]["cached_tokens"]
+            return []
+        first = event["choices"][0]
+        if "prompt_logprobs" in first:
+            entries = first["prompt_logprobs"]
+            self.output.prompt_logprobs = [entry and read_logprobs(entry) for entry in entries]
+        return [read_choice(choice) for choice in event["choices"]]
+
+
+class LLM:
+    """A model that is loaded here and answers many at once.
+
+    `options` are `octavo serve`'s flags with underscores: max_model_len, kv_memory, max_num_seqs, dtype, device,
+    threads, ... Any thread may call any method; close() ends what the others wait for."""
+
+    def __init__(self, model: str | os.PathLike[str], *, progress: Callable[[int, int], None] | None = None, **options: Any) -> None:
+        self._engine = Engine(os.fspath(model), options, progress)
+        self._info = self._engine.info()
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """What is known of the model: model, max_model_len, vocab_size, can_chat, pooling, ..."""
+        return dict(self._info)
+
+    def close(self) -> None:
+        """Ends open requests and gives the memory back."""
+        self._engine.close()
+
+    def __enter__(self) -> LLM:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def get_tokenizer(self) -> Tokenizer:
+        return Tokenizer(self._engine)
+
+    def get_default_sampling_params(self) -> SamplingParams | None:
+        """None: the model's own, which is what a method does that is given none."""
+        return None
+
+    def generate(
+        self,
+        prompts: Prompt | Sequence[Prompt],
+        sampling_params: SamplingParams | Sequence[SamplingParams] | None = None,
+        *,
+        use_tqdm: bool | Callable[..., Any] = True,
+        priority: Sequence[int] | None = None,
+    ) -> list[RequestOutput]:
+        """The answers to the prompts, in their order. Without sampling_params: as the model's generation_config says, 16 tokens."""
+        bodies = self._completions(prompts, sampling_params)
+        for body, rank in zip(bodies, priority or []):
+            body["priority"] = rank
+        return self._run("completion", bodies, use_tqdm)
+
+    def chat(
+        self,
+        messages: Sequence[Message] | Sequence[Sequence[Message]],
+        sampling_params: SamplingParams | Sequence[SamplingParams] | None = None,
+        use_tqdm: bool | Callable[..., Any] = True,
+        *,
+        add_generation_prompt: bool = True,
+        continue_final_message: bool = False,
+        tools: list[dict[str, Any]] | None = None,
+        tool_choice: Any = None,
+        chat_template_kwargs: dict[str, Any] | None = None,
+    ) -> list[RequestOutput]:
+        """The answers to one conversation or a list of them."""
+        how = {
+            "add_generation_prompt": add_generation_prompt,
+            "continue_final_message": continue_final_message,
+            "tools": tools,
+            "tool_choice": tool_choice,
+            "chat_template_kwargs": chat_template_kwargs,
+        }
+        return self._run("chat", self._chats(messages, sampling_params, how), use_tqdm)
+
+    def stream(self, prompt: Prompt, sampling_params: SamplingParams | None = None) -> Iterator[RequestOutput]:
+        """The answer as it comes: outputs hold what is new. Closing the iterator ends the request."""
+        (body,) = self._completions(prompt, sampling_params)
+        return self._streamed("completion", body)
+
+    def stream_chat(self, messages: Sequence[Message], sampling_params: SamplingParams | None = None, **how: Any) -> Iterator[RequestOutput]:
+        """The same of a chat; `how` as chat() takes it."""
+        (body,) = self._chats(messages, sampling_params, how)
+        return self._streamed("chat", body)
+
+    def embed(
+        self,
+        prompts: Prompt | Sequence[Prompt],
+        *,
+        pooling_params: PoolingParams | Sequence[PoolingParams] | None = None,
+        use_tqdm: bool | Callable[..., Any] = True,
+    ) -> list[EmbeddingRequestOutput]:
+        """Vectors of texts, of a model that pools."""
+        listed = _prompt_list(prompts)
+        params = _one_each(pooling_params, PoolingParams, len(listed))
+        bodies = [{"input": _prompt_of(p)} | (param.body() if param else {}) for p, param in zip(listed, params)]
+        outputs: list[EmbeddingRequestOutput | None] = [None] * len(bodies)
+
+        def finish(place: int, begin: Body, stream: Stream) -> None:
+            vectors = stream.next() or {}
+            outputs[place] = EmbeddingRequestOutput(
+                begin["id"], EmbeddingOutput(vectors["data"][0]["embedding"]), begin["prompt_token_ids"][0]
+            )
+
+        self._run_all("embedding", bodies, finish, use_tqdm)
+        return [output for output in outputs if output is not None]
+
+    def _completions(self, prompts: Any, sampling_params: Any) -> list[Body]:
+        listed = _prompt_list(prompts)
+        params = _one_each(sampling_params, SamplingParams, len(listed))
+        return [{"prompt": _prompt_of(prompt)} | self._sampling(param, False) for prompt, param in zip(listed, params)]
+
+    def _chats(self, messages: Any, sampling_params: Any, how: Body) -> list[Body]:
+        talks = [messages] if messages and isinstance(messages[0], Mapping) else list(messages)
+        params = _one_each(sampling_params, SamplingParams, len(talks))
+        return [{"messages": list(talk), **how} | self._sampling(param, True) for talk, param in zip(talks, params)]
+
+    def _sampling(self, params: SamplingParams | None, chat: bool) -> Body:
+        if params is None:
+            return {"max_tokens": 16}  # vLLM's
+        return params.body(chat, int(self._info["max_model_len"]))
+
+    def _run(self, kind: str, bodies: list[Body], use_tqdm: bool | Callable[..., Any]) -> list[RequestOutput]:
+        outputs: list[RequestOutput | None] = [None] * len(bodies)
+
+        def finish(place: int, begin: Body, stream: Stream) -> None:
+            answers = _Answers(bodies[place].get("prompt"), begin)
+            while event := stream.next():
+                answers.output.outputs += answers.take(event)
+            outputs[place] = answers.output
+
+        self._run_all(kind, bodies, finish, use_tqdm)
+        return [output for output in outputs if output is not None]
+
+    def _run_all(self, kind: str, bodies: list[Body], finish: Finish, use_tqdm: bool | Callable[..., Any]) -> None:
+        """Keeps the engine busy and hands over each stream that is all there. An error ends the others."""
+        running: dict[int, tuple[Body, Stream]] = {}
+        waiting = list(range(len(bodies)))[::-1]
+        bar = _Bar(len(bodies), use_tqdm)
+        try:
+            while waiting or running:
+                self._submit_some(kind, bodies, waiting, running)
+                places = list(running)
+                place = places[wait_any([running[p][1] for p in places])]
+                begin, stream = running[place]
+                finish(place, begin, stream)
+                del running[place]
+                stream.free()
+                bar.step()
+        finally:
+            bar.close()
+            for _, stream in running.values():
+                stream.free()
+
+    def _submit_some(self, kind: str, bodies: list[Body], waiting: list[int], running: dict[int, tuple[Body, Stream]]) -> None:
+        while waiting and len(running) < _MOST_OPEN:
+            place = waiting[-1]
+            try:
+                stream = self._engine.submit(kind, bodies[place])
+            except RequestError as error:
+                if error.code == 429 and running:  # full: room comes when one of ours ends
+                    return
+                raise
+            running[place] = (stream.next() or {}, stream)  # how it begins is there at once
+            waiting.pop()
+
+    def _streamed(self, kind: str, body: Body) -> Iterator[RequestOutput]:
+        # Asked now: a request that cannot be served fails here, not at the first piece.
+        stream = self._engine.submit(kind, body | {"stream": True})
+        return _pieces(stream, body.get("prompt"))
+
+
+def _pieces(stream: Stream, prompt: Any) -> Iterator[RequestOutput]:
+    try:
+        answers = _Answers(prompt, stream.next() or {})
+        pending: RequestOutput | None = None
+        while event := stream.next():
+            new = answers.take(event)
+            if new:
+                known = answers.output
+                yield RequestOutput(known.request_id, known.prompt, known.prompt_token_ids, outputs=new)
+            else:
+                pending = answers.output
+        if pending is not None:
+            yield pending
+    finally:
+        stream.free()

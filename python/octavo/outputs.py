@@ -1,0 +1,87 @@
+"""Answers, under vLLM's names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Logprob:
+    logprob: float
+    rank: int | None = None  # 1: the likeliest
+    decoded_token: str | None = None
+
+
+# By token id: the one that was drawn, and the likeliest that were asked for.
+TokenLogprobs = dict[int, Logprob]
+
+
+@dataclass
+class CompletionOutput:
+    """One answer; of a stream, what is new of it."""
+
+    index: int
+    text: str = ""
+    token_ids: list[int] = field(default_factory=list)
+    cumulative_logprob: float | None = None
+    logprobs: list[TokenLogprobs] | None = None
+    finish_reason: str | None = None  # "stop", "length", "tool_calls" or "abort"
+    stop_reason: int | str | None = None
+    # Of a chat: what is not for the user. vLLM leaves both in the text; so does LLM(..., reasoning_parser="none",
+    # tool_call_parser="none").
+    reasoning: str | None = None
+    tool_calls: list[dict[str, Any]] = field(default_factory=list)
+
+    def finished(self) -> bool:
+        return self.finish_reason is not None
+
+
+@dataclass
+class RequestOutput:
+    request_id: str
+    prompt: str | None
+    prompt_token_ids: list[int]
+    prompt_logprobs: list[TokenLogprobs | None] | None = None
+    outputs: list[CompletionOutput] = field(default_factory=list)
+    finished: bool = False
+    num_cached_tokens: int | None = None
+
+
+@dataclass
+class EmbeddingOutput:
+    embedding: list[float]
+
+    @property
+    def hidden_size(self) -> int:
+        return len(self.embedding)
+
+
+@dataclass
+class EmbeddingRequestOutput:
+    request_id: str
+    outputs: EmbeddingOutput
+    prompt_token_ids: list[int]
+    finished: bool = True
+
+
+def read_logprobs(entry: dict[str, Any]) -> TokenLogprobs:
+    return {int(token): Logprob(**values) for token, values in entry.items()}
+
+
+def read_choice(choice: dict[str, Any]) -> CompletionOutput:
+    """One of an answer event's choices."""
+    output = CompletionOutput(
+        index=choice["index"],
+        text=choice["text"],
+        token_ids=choice["token_ids"],
+        finish_reason=choice["finish_reason"],
+        stop_reason=choice["stop_reason"],
+        reasoning=choice.get("reasoning"),
+        tool_calls=choice.get("tool_calls", []),
+    )
+    if "logprobs" in choice:
+        output.logprobs = [read_logprobs(entry) for entry in choice["logprobs"]]
+        drawn = zip(output.logprobs, output.token_ids, strict=True)
+        output.cumulative_logprob = sum(entry[token].logprob for entry, token in drawn)
+    return output

@@ -1,0 +1,11 @@
+// engine_info.h - what octavo_engine_info() tells.
+#pragma once
+
+#include "server/json_text.h"
+#include "server/served_model.h"
+
+namespace octavo::capi {
+
+server::Json engine_info(const server::ServedModel& model);
+
+}  // namespace octavo::capi

@@ -1,0 +1,20 @@
+// engine_settings.h - octavo_open()'s options: JSON under the names of `octavo serve`'s flags.
+#pragma once
+
+#include <string>
+
+#include "llm/model_settings.h"
+#include "server/served_llm.h"
+
+namespace octavo::capi {
+
+struct EngineSettings {
+  ModelSettings model = {};
+  PoolingSettings pooling = {};
+  server::ServingSettings serving = {};
+};
+
+// Throws SetupError naming an option that is not known or has no such value.
+EngineSettings read_engine_settings(const std::string& model, const std::string& options_json);
+
+}  // namespace octavo::capi

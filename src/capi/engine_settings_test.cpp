@@ -1,0 +1,45 @@
+#include "capi/engine_settings.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace octavo::capi {
+namespace {
+
+std::string refusal_of(const char* options) {
+  try {
+    read_engine_settings("m", options);
+  } catch (const SetupError& error) {
+    return error.what();
+  }
+  return "taken";
+}
+
+TEST(EngineSettings, HaveTheFlagsNames) {
+  const EngineSettings settings = read_engine_settings(
+      "m", R"({"max_model_len": 64, "kv_memory": "1GiB", "prefix_disk_size": 5, "runner": "pooling",
+               "enable_prefix_caching": false, "thinking": "off", "served_model_name": "x",
+               "speculative_config": {"method": "none"}, "dtype": null})");
+  EXPECT_EQ(settings.model.max_model_len, 64);
+  EXPECT_EQ(settings.model.kv_memory, "1GiB");
+  EXPECT_EQ(settings.model.prefix_disk_size, "5");
+  EXPECT_EQ(settings.model.speculative_config, R"({"method":"none"})");
+  EXPECT_FALSE(settings.model.enable_prefix_caching);
+  EXPECT_EQ(settings.model.dtype, "auto");
+  EXPECT_EQ(settings.pooling.runner, "pooling");
+  EXPECT_EQ(settings.serving.dialect.thinking, false);
+  EXPECT_EQ(settings.serving.served_model_name, std::vector<std::string>{"x"});
+}
+
+TEST(EngineSettings, WhatIsNotKnownIsNamed) {
+  EXPECT_TRUE(refusal_of(R"({"tensor_parallel": 2})").starts_with("tensor_parallel: is no option"));
+  EXPECT_EQ(refusal_of(R"({"max_model_len": 0})"), "max_model_len: must be at least 1");
+  EXPECT_EQ(refusal_of(R"({"max_num_seqs": "8"})"), "max_num_seqs: must be a whole number");
+  EXPECT_EQ(refusal_of(R"({"kv_cache_dtype": "fp8"})"),
+            "kv_cache_dtype: must be one of auto, int8");
+  EXPECT_TRUE(refusal_of("[]").starts_with("options: "));
+}
+
+}  // namespace
+}  // namespace octavo::capi

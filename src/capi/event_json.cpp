@@ -1,0 +1,108 @@
+#include "capi/event_json.h"
+
+#include "server/embedding_format.h"
+#include "server/logprob_json.h"
+#include "server/openai_envelope.h"
+
+namespace octavo::capi {
+
+using server::AnswerEvent;
+using server::Json;
+
+namespace {
+
+// A piece of a call: its beginning, more of its arguments, or both.
+Json& call_of(Json& calls, int index) {
+  for (Json& call : calls) {
+    if (call["index"] == index) return call;
+  }
+  calls.push_back({{"index", index}, {"id", nullptr}, {"name", nullptr}, {"arguments", ""}});
+  return calls.back();
+}
+
+// A chat's parts, told apart.
+void add_parts(const std::vector<AnswerPart>& parts, Json& choice) {
+  std::string content;
+  std::string reasoning;
+  Json calls = Json::array();
+  for (const AnswerPart& part : parts) {
+    if (part.kind == PartKind::kContent) content += part.text;
+    if (part.kind == PartKind::kReasoning) reasoning += part.text;
+    if (part.kind == PartKind::kToolCall) {
+      Json& call = call_of(calls, part.call);
+      call["id"] = part.id;
+      call["name"] = part.name;
+    }
+    if (part.kind == PartKind::kToolArguments)
+      call_of(calls, part.call)["arguments"].get_ref<std::string&>() += part.text;
+  }
+  choice["text"] = std::move(content);
+  if (!reasoning.empty()) choice["reasoning"] = std::move(reasoning);
+  if (!calls.empty()) choice["tool_calls"] = std::move(calls);
+}
+
+// By id, as for the prompt's tokens; those have a first without a probability.
+Json logprobs_by_id(const Tokenizer& tokenizer, const std::vector<TokenLogprobs>& tokens) {
+  Json all = server::prompt_logprobs_json(tokenizer, tokens);
+  all.erase(all.begin());
+  return all;
+}
+
+Json choice_of(const AnswerEvent& answer, const server::GenerationJob& job, bool called,
+               const Tokenizer& tokenizer) {
+  Json choice = {{"index", answer.index}, {"text", answer.text}};
+  if (job.text.chat) add_parts(answer.parts, choice);
+  choice["token_ids"] = answer.tokens;
+  choice["finish_reason"] = called && answer.finish == FinishReason::kStop
+                                ? Json("tool_calls")
+                                : server::finish_reason_of(answer);
+  choice["stop_reason"] = server::stop_reason_of(answer);
+  if (job.engine.sampling.logprobs >= 0)
+    choice["logprobs"] = logprobs_by_id(tokenizer, answer.logprobs);
+  if (job.wants_prompt_logprobs)
+    choice["prompt_logprobs"] = server::prompt_logprobs_json(tokenizer, answer.prompt_logprobs);
+  return choice;
+}
+
+}  // namespace
+
+std::string begin_event(const server::GenerationJob& job) {
+  Json prompts = Json::array();
+  for (const server::PreparedPrompt& prompt : job.prompts) prompts.push_back(prompt.tokens);
+  return server::dump(Json{{"type", "begin"},
+                           {"id", job.id},
+                           {"prompt_token_ids", std::move(prompts)},
+                           {"ignored", job.ignored}});
+}
+
+std::string answers_event(const std::vector<AnswerEvent>& answers, const server::GenerationJob& job,
+                          const std::vector<bool>& called, const Tokenizer& tokenizer) {
+  Json choices = Json::array();
+  for (const AnswerEvent& answer : answers)
+    choices.push_back(choice_of(answer, job, called[static_cast<size_t>(answer.index)], tokenizer));
+  return server::dump(Json{{"type", "answer"}, {"choices", std::move(choices)}});
+}
+
+std::string embedding_event(const std::vector<AnswerEvent>& answers,
+                            const server::EmbeddingJob& job) {
+  std::string out = R"({"type":"embedding","data":[)";
+  for (const AnswerEvent& answer : answers) {
+    std::vector<float> vector = answer.embedding;
+    if (!vector.empty()) finish_embedding(vector, job.form);
+    out += R"({"index":)" + std::to_string(answer.index) + R"(,"embedding":)";
+    if (vector.empty()) {  // cancelled
+      out += "null";
+    } else {
+      server::append_embedding(out, vector, job.base64);
+    }
+    out += "},";
+  }
+  out.back() = ']';
+  return out + '}';
+}
+
+std::string end_event(const server::Usage& usage) {
+  return server::dump(Json{{"type", "end"}, {"usage", server::usage_json(usage)}});
+}
+
+}  // namespace octavo::capi

@@ -1,0 +1,22 @@
+// event_json.h - the events of octavo.h as JSON text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "server/answer_events.h"
+#include "server/embedding_call.h"
+
+namespace octavo::capi {
+
+std::string begin_event(const server::GenerationJob& job);
+// `called`: by index, whether a choice has called a tool so far.
+std::string answers_event(const std::vector<server::AnswerEvent>& answers,
+                          const server::GenerationJob& job, const std::vector<bool>& called,
+                          const Tokenizer& tokenizer);
+// Throws RequestError(500) when a vector is not finite.
+std::string embedding_event(const std::vector<server::AnswerEvent>& answers,
+                            const server::EmbeddingJob& job);
+std::string end_event(const server::Usage& usage);
+
+}  // namespace octavo::capi

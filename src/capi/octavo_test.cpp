@@ -1,0 +1,230 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "capi/octavo_fixture.h"
+
+extern "C" int ask_from_c(void);
+
+namespace octavo::capi {
+namespace {
+
+#ifdef __SANITIZE_THREAD__
+constexpr bool kUnderTsan = true;
+#else
+constexpr bool kUnderTsan = false;
+#endif
+
+Json completion(const char* prompt, int max_tokens = 20) {
+  return {{"prompt", prompt}, {"max_tokens", max_tokens}, {"seed", 3}, {"ignore_eos", true}};
+}
+
+TEST(Octavo, IsUsedFromC) { EXPECT_EQ(ask_from_c(), 0); }
+
+TEST(Octavo, TellsBeginAnswerAndEnd) {
+  const EnginePtr engine = open_fake();
+  const StreamPtr stream = submit(engine.get(), "completion", completion("ab", 4));
+  const std::vector<Json> events = events_of(stream.get());
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[0]["prompt_token_ids"], Json::parse("[[97, 98]]"));
+  EXPECT_EQ(events[1]["choices"][0]["token_ids"].size(), 4u);
+  EXPECT_EQ(events[1]["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(events[2]["usage"]["total_tokens"], 6);
+  char* event = nullptr;
+  EXPECT_EQ(octavo_next(stream.get(), -1, &event, nullptr), OCTAVO_END);
+  EXPECT_EQ(octavo_next(stream.get(), 0, &event, nullptr), OCTAVO_END);
+}
+
+TEST(Octavo, AStreamedAnswerIsTheWholeOneInPieces) {
+  const EnginePtr engine = open_fake();
+  Json body = {
+      {"messages", {{{"role", "user"}, {"content", "hello"}}}}, {"max_tokens", 30}, {"seed", 5}};
+  const StreamPtr whole = submit(engine.get(), "chat", body);
+  body["stream"] = true;
+  const StreamPtr pieces = submit(engine.get(), "chat", body);
+  const Joined expected = joined(whole.get());
+  EXPECT_GT(expected.tokens.size(), 1u);
+  EXPECT_EQ(joined(pieces.get()), expected);
+}
+
+TEST(Octavo, AStopStringEndsTheAnswerThoughNobodyReads) {
+  const EnginePtr engine = open_fake(R"({"step_ms": 5})");
+  const Joined plain = joined(submit(engine.get(), "completion", completion("x", 60)).get());
+  Json body = completion("x", 600);
+  body["stop"] = plain.text.substr(5, 4);
+  const StreamPtr stream = submit(engine.get(), "completion", body);
+  // 600 steps would take 3 s; the engine is idle long before.
+  Json info;
+  for (int i = 0; i < 100 && info["running"] != 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    char* text = nullptr;
+    ASSERT_EQ(octavo_engine_info(engine.get(), &text, nullptr), OCTAVO_OK);
+    info = Json::parse(text);
+    octavo_string_free(text);
+  }
+  EXPECT_EQ(info["running"], 0);
+  const Joined stopped = joined(stream.get());
+  EXPECT_EQ(stopped.finish_reason, "stop");
+  EXPECT_LT(stopped.tokens.size(), 60u);
+}
+
+TEST(Octavo, AModelThatPoolsEmbeds) {
+  const EnginePtr engine = open_fake(R"({"pooling": "last"})");
+  const StreamPtr stream = submit(engine.get(), "embedding", {{"input", {"a", "bc"}}});
+  const std::vector<Json> events = events_of(stream.get());
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[1]["data"][1]["index"], 1);
+  EXPECT_EQ(events[1]["data"][1]["embedding"].size(), 3u);
+}
+
+TEST(Octavo, WhatTheServerRefusesIsRefused) {
+  const EnginePtr engine = open_fake();
+  const auto refused = [&](const char* kind, const Json& body) {
+    Failure failure;
+    EXPECT_EQ(submit(engine.get(), kind, body, &failure), nullptr);
+    EXPECT_EQ(failure.status, OCTAVO_ERROR_REQUEST);
+    return std::to_string(failure.code) + " " + failure.param;
+  };
+  EXPECT_EQ(refused("completion", {{"prompt", "a"}, {"temperature", -1}}), "400 temperature");
+  EXPECT_EQ(refused("completion", {{"prompt", "a"}, {"bogus", 1}}), "400 bogus");
+  EXPECT_EQ(refused("completion", {{"prompt", "a"}, {"model", "other"}}), "404 model");
+  EXPECT_EQ(refused("completion", {{"prompt", "a"}, {"echo", true}}), "400 echo");
+  EXPECT_EQ(refused("poem", {{"prompt", "a"}}), "400 kind");
+  EXPECT_EQ(refused("embedding", {{"input", "a"}}), "400 model");
+  octavo_stream* stream = nullptr;
+  octavo_error* error = nullptr;
+  const octavo_status status = octavo_submit(engine.get(), "chat", "{", &stream, &error);
+  EXPECT_EQ(taken(status, error).code, 400);
+  EXPECT_EQ(octavo_submit(engine.get(), nullptr, "{}", &stream, nullptr), OCTAVO_ERROR_REQUEST);
+  EXPECT_EQ(octavo_submit(nullptr, "chat", "{}", &stream, nullptr), OCTAVO_ERROR_REQUEST);
+}
+
+TEST(Octavo, TextBecomesTokensAndBack) {
+  const EnginePtr engine = open_fake();
+  char* answer = nullptr;
+  ASSERT_EQ(octavo_tokenize(engine.get(), R"({"prompt": "hell"})", &answer, nullptr), OCTAVO_OK);
+  const Json tokens = Json::parse(answer);
+  octavo_string_free(answer);
+  EXPECT_EQ(tokens["tokens"], Json::parse("[256, 257]"));
+  ASSERT_EQ(octavo_detokenize(engine.get(), R"({"tokens": [256, 257]})", &answer, nullptr),
+            OCTAVO_OK);
+  EXPECT_EQ(Json::parse(answer)["prompt"], "hell");
+  octavo_string_free(answer);
+}
+
+TEST(Octavo, NextComesBackWhenNothingCame) {
+  const EnginePtr engine = open_fake(R"({"step_ms": 300})");
+  const StreamPtr stream = submit(engine.get(), "completion", completion("a", 2));
+  EXPECT_EQ(next(stream.get())["type"], "begin");
+  char* event = nullptr;
+  EXPECT_EQ(octavo_next(stream.get(), 1, &event, nullptr), OCTAVO_TIMEOUT);
+}
+
+TEST(Octavo, WaitsForAnyOfSeveral) {
+  const EnginePtr engine = open_fake(R"({"step_ms": 1})");
+  const StreamPtr lasting = submit(engine.get(), "completion", completion("a", 900));
+  const StreamPtr brief = submit(engine.get(), "completion", completion("b", 2));
+  for (octavo_stream* stream : {lasting.get(), brief.get()}) next(stream);
+  octavo_stream* both[] = {lasting.get(), brief.get()};
+  size_t ready = 9;
+  EXPECT_EQ(octavo_wait_any(both, 2, -1, &ready, nullptr), OCTAVO_OK);
+  EXPECT_EQ(ready, 1u);
+  EXPECT_EQ(octavo_wait_any(both, 1, 1, &ready, nullptr), OCTAVO_TIMEOUT);
+  EXPECT_EQ(octavo_wait_any(both, 0, 1, &ready, nullptr), OCTAVO_ERROR_REQUEST);
+  const EnginePtr other = open_fake();
+  const StreamPtr stranger = submit(other.get(), "completion", completion("b", 2));
+  both[1] = stranger.get();
+  EXPECT_EQ(octavo_wait_any(both, 2, 1, &ready, nullptr), OCTAVO_ERROR_REQUEST);
+}
+
+TEST(Octavo, ACancelledAnswerEndsWithAbort) {
+  const EnginePtr engine = open_fake(R"({"step_ms": 5})");
+  const StreamPtr stream = submit(engine.get(), "completion", completion("a", 900));
+  octavo_cancel(stream.get());
+  octavo_cancel(stream.get());
+  EXPECT_EQ(joined(stream.get()).finish_reason, "abort");
+}
+
+TEST(Octavo, ClosingEndsWhatIsOpenAndRefusesWhatComes) {
+  EnginePtr engine = open_fake(R"({"step_ms": 5})");
+  const StreamPtr stream = submit(engine.get(), "completion", completion("a", 900));
+  std::thread closer([&] { octavo_close(engine.get()); });
+  EXPECT_EQ(joined(stream.get()).finish_reason, "abort");
+  closer.join();
+  Failure failure;
+  EXPECT_EQ(submit(engine.get(), "completion", completion("a"), &failure), nullptr);
+  EXPECT_EQ(failure.code, 503);
+  octavo_close(engine.get());
+  engine.reset();
+  char* event = nullptr;
+  EXPECT_EQ(octavo_next(stream.get(), -1, &event, nullptr), OCTAVO_END);
+  octavo_cancel(stream.get());
+}
+
+TEST(Octavo, AForkedChildIsTold) {
+  if (kUnderTsan) GTEST_SKIP() << "the thread sanitizer does not follow into children";
+  const EnginePtr engine = open_fake();
+  const pid_t child = fork();
+  if (child == 0) {
+    octavo_stream* stream = nullptr;
+    octavo_engine* own = nullptr;
+    const bool told =
+        octavo_submit(engine.get(), "chat", "{}", &stream, nullptr) == OCTAVO_ERROR_FORKED &&
+        octavo_open("fake", nullptr, nullptr, nullptr, &own, nullptr) == OCTAVO_ERROR_FORKED;
+    octavo_engine_free(engine.get());
+    _exit(told ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+// What one of many does: asks, reads some, leaves, makes mistakes. Counts what went as it should.
+void ask_at_random(octavo_engine* engine, unsigned seed, std::atomic<int>& finished) {
+  std::mt19937 random(seed);
+  for (int i = 0; i < 40; ++i) {
+    Json body = completion("hello", 1 + static_cast<int>(random() % 30));
+    body["stream"] = random() % 2 == 0;
+    body["n"] = 1 + random() % 3;
+    if (random() % 4 == 0) body["stop"] = "a";
+    if (random() % 8 == 0) body["top_p"] = 7;
+    const StreamPtr stream = submit(engine, "completion", body);
+    if (!stream) continue;
+    const unsigned choice = random() % 4;
+    if (choice == 0) octavo_cancel(stream.get());
+    if (choice == 1) continue;  // freed unread
+    const Joined answer = joined(stream.get());
+    finished += answer.finish_reason.is_string() ? 1 : 0;
+  }
+}
+
+TEST(Octavo, ManyThreadsAskCancelAndErr) {
+  const EnginePtr engine = open_fake();
+  std::atomic<int> finished = 0;
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 8; ++i)
+    threads.emplace_back([&, i] { ask_at_random(engine.get(), i, finished); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(finished, 100);
+}
+
+TEST(Octavo, ClosesWhileManyThreadsAsk) {
+  for (unsigned round = 0; round < 5; ++round) {
+    const EnginePtr engine = open_fake(R"({"step_ms": 1})");
+    std::atomic<int> finished = 0;
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < 6; ++i)
+      threads.emplace_back([&, i] { ask_at_random(engine.get(), round * 10 + i, finished); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::thread again([&] { octavo_close(engine.get()); });
+    octavo_close(engine.get());
+    again.join();
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+}  // namespace
+}  // namespace octavo::capi

@@ -1,0 +1,89 @@
+#include "capi/session.h"
+
+#include <chrono>
+#include <utility>
+
+namespace octavo::capi {
+
+Session::Session(std::unique_ptr<LoadedModel> model)
+    : model_(std::move(model)), text_thread_([this] { read_letters(); }) {}
+
+Session::~Session() { close(); }
+
+std::shared_ptr<Stream> Session::submit(std::string_view kind, std::string_view body) {
+  auto stream = std::make_shared<Stream>(waiting_, prepare_request(kind, body, model()), model());
+  const std::lock_guard lock(mutex_);
+  if (closed_) throw RequestError(503, "", "the engine is closed");
+  const server::GenerationJob& job = stream->job();
+  try {
+    for (size_t i = 0; i < job.prompts.size(); ++i) {
+      Request request = job.engine;
+      request.prompt = job.prompts[i].tokens;
+      stream->requests.push_back(
+          model().engine.submit(std::move(request), [inbox = inbox_, stream, i](Update update) {
+            {
+              const std::lock_guard inbox_lock(inbox->mutex);
+              inbox->letters.push_back({stream, i, std::move(update)});
+            }
+            inbox->filled.notify_one();
+          }));
+    }
+  } catch (...) {
+    abort_requests(*stream);
+    throw;
+  }
+  open_.insert(stream);
+  return stream;
+}
+
+void Session::abort_requests(const Stream& stream) {
+  for (const RequestId id : stream.requests) model().engine.abort(id);
+}
+
+void Session::cancel(Stream& stream) {
+  const std::lock_guard lock(mutex_);
+  if (!closed_) abort_requests(stream);
+}
+
+void Session::read_letters() {
+  while (true) {
+    std::vector<Letter> letters;
+    {
+      std::unique_lock lock(inbox_->mutex);
+      inbox_->filled.wait(lock, [&] { return !inbox_->letters.empty() || inbox_->closed; });
+      letters.swap(inbox_->letters);
+    }
+    if (letters.empty()) return;  // closed, and nothing is left
+    for (Letter& letter : letters) {
+      const RequestId id = letter.update.request;
+      const int choice = letter.update.choice;
+      const Stream::Taken taken = letter.stream->take(letter.prompt, std::move(letter.update));
+      if (taken.end_choice) model().engine.abort(id, choice);
+      if (!taken.ended) continue;
+      const std::lock_guard lock(mutex_);
+      if (taken.failed) abort_requests(*letter.stream);
+      open_.erase(letter.stream);
+    }
+  }
+}
+
+void Session::close() {
+  std::call_once(close_once_, [this] {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+      model().engine.close();
+      for (const auto& stream : open_) abort_requests(*stream);
+    }
+    while (!model().engine.wait_until_idle(std::chrono::seconds(1))) {
+    }
+    {
+      const std::lock_guard lock(inbox_->mutex);
+      inbox_->closed = true;
+    }
+    inbox_->filled.notify_one();
+    text_thread_.join();
+  });
+}
+
+}  // namespace octavo::capi

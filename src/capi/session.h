@@ -1,0 +1,65 @@
+// session.h - an open model and those who ask it. Any thread.
+//
+// The engine's thread only puts its updates down; a text thread makes events of them, so that a
+// stop string ends an answer whether anybody reads it or not.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include "capi/loaded_model.h"
+#include "capi/stream.h"
+
+namespace octavo::capi {
+
+class Session {
+ public:
+  explicit Session(std::unique_ptr<LoadedModel> model);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  const server::ServedModel& model() const { return model_->served(); }
+
+  // Throws RequestError; 503 once it is closed.
+  std::shared_ptr<Stream> submit(std::string_view kind, std::string_view body);
+  void cancel(Stream& stream);
+  // Ends every stream; returns when the last has its end.
+  void close();
+
+ private:
+  struct Letter {
+    std::shared_ptr<Stream> stream;
+    size_t prompt;
+    Update update;
+  };
+  // Outlives the session where the engine still has its sinks.
+  struct Inbox {
+    std::mutex mutex;
+    std::condition_variable filled;
+    std::vector<Letter> letters;
+    bool closed = false;
+  };
+
+  void abort_requests(const Stream& stream);
+  void read_letters();
+
+  const std::unique_ptr<LoadedModel> model_;
+  const std::shared_ptr<Waiting> waiting_ = std::make_shared<Waiting>();
+  const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+
+  std::mutex mutex_;  // the two below, and Stream::requests
+  std::unordered_set<std::shared_ptr<Stream>> open_;
+  bool closed_ = false;
+
+  std::once_flag close_once_;
+  std::thread text_thread_;
+};
+
+}  // namespace octavo::capi

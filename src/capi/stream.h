@@ -1,0 +1,75 @@
+// stream.h - the answer to one request, as events that wait to be taken.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "capi/request_job.h"
+#include "server/answer_events.h"
+
+namespace octavo::capi {
+
+// Events of all streams of an engine wait behind one lock, so that several can be waited for.
+struct Waiting {
+  std::mutex mutex;
+  std::condition_variable came;
+};
+
+class Stream {
+ public:
+  // Says at once how it begins.
+  Stream(std::shared_ptr<Waiting> waiting, RequestJob job, const server::ServedModel& model);
+
+  const server::GenerationJob& job() const { return job_.generation(); }
+
+  struct Taken {
+    bool end_choice = false;  // the engine is to end this choice
+    bool ended = false;       // the stream has its last event
+    bool failed = false;      // by an error; other choices may still run
+  };
+  // Text thread: what the engine says.
+  Taken take(size_t prompt, Update update) noexcept;
+
+  // Any thread. Nothing: none came in time.
+  struct Next {
+    std::optional<std::string> event = {};     // none: the stream has ended
+    std::optional<RequestError> failure = {};  // ended by an error, told once
+  };
+  std::optional<Next> next(int64_t timeout_ms);
+  // With the lock held: whether next() would not block.
+  bool ready() const { return !events_.empty() || ended_; }
+  Waiting& waiting() const { return *waiting_; }
+  // What comes from now on is nobody's.
+  void forget();
+
+  // Guarded by the session.
+  std::vector<RequestId> requests;  // one per prompt
+
+ private:
+  bool read(size_t prompt, Update update);
+  void put(std::vector<std::string> events, bool last);
+  std::string answer_event(const std::vector<server::AnswerEvent>& answers);
+  void fail(const RequestError& error);
+
+  const std::shared_ptr<Waiting> waiting_;
+  const std::shared_ptr<const Tokenizer> tokenizer_;
+  RequestJob job_;
+  // Text thread.
+  server::AnswerEvents answers_;
+  std::vector<server::AnswerEvent> whole_;  // unless it is streamed
+  std::vector<bool> called_;                // choices that called a tool
+  bool failed_ = false;
+  // Under the lock.
+  std::deque<std::string> events_;
+  std::optional<RequestError> failure_;
+  bool ended_ = false;
+  bool forgotten_ = false;
+};
+
+}  // namespace octavo::capi

@@ -1,0 +1,46 @@
+// model_settings.h - how a model is to be loaded and run, under the names of `octavo serve`'s
+// flags.
+#pragma once
+
+#include <string>
+
+#include "base/compute_pool.h"
+#include "engine/engine.h"
+
+namespace octavo {
+
+struct ModelSettings {
+  std::string model;  // a path
+  std::string name;   // as the user gave it, when that was no path
+  std::string device = "auto";
+  std::string dtype = "auto";
+  std::string kv_cache_dtype = "auto";
+  int block_size = 32;
+  int max_model_len = 0;  // 0: the largest that fits
+  std::string kv_memory;
+  double memory_fraction = 0.9;
+  std::string wired_limit;
+  int max_num_batched_tokens = 512;
+  int max_num_seqs = 64;
+  std::string scheduling_policy = "fcfs";
+  bool enable_prefix_caching = true;
+  std::string speculative_config;  // empty: prompt lookup where the model allows it
+  std::string prefix_disk;
+  std::string prefix_disk_size = "20GiB";
+  int threads = 0;  // 0: as many as this process may use
+  bool pin_threads = false;
+
+  // Throws SetupError naming the flag.
+  EngineOptions engine_options() const;
+  ComputeOptions compute_options() const { return {.threads = threads, .pinned = pin_threads}; }
+};
+
+struct PoolingSettings {
+  std::string runner = "auto";
+  std::string pooler_config;
+  std::string hf_overrides;
+
+  PoolingOptions options() const;
+};
+
+}  // namespace octavo

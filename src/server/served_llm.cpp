@@ -1,0 +1,77 @@
+#include "server/served_llm.h"
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "llm/fingerprint.h"
+
+namespace octavo::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> names_of(const ModelSettings& settings, const ServingSettings& serving) {
+  if (!serving.served_model_name.empty()) return serving.served_model_name;
+  if (!settings.name.empty()) return {settings.name};
+  const fs::path path = fs::weakly_canonical(settings.model);
+  const std::string name =
+      path.extension() == ".gguf" ? path.stem().string() : path.filename().string();
+  if (name == settings.model) return {name};
+  return {name, settings.model};
+}
+
+SamplingDefaults defaults_of(const ModelSettings& settings, const ServingSettings& serving) {
+  SamplingDefaults defaults;
+  const fs::path path = fs::path(settings.model) / "generation_config.json";
+  if (serving.generation_config != "auto" || !fs::exists(path)) return defaults;
+  std::ifstream file(path);
+  const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
+  if (!json.is_object()) throw SetupError(path.string() + ": is no JSON object");
+  const auto read = [&](const char* name, auto& value) {
+    if (json.contains(name) && json.at(name).is_number()) value = json.at(name);
+  };
+  read("temperature", defaults.temperature);
+  read("top_p", defaults.top_p);
+  read("top_k", defaults.top_k);
+  read("min_p", defaults.min_p);
+  read("repetition_penalty", defaults.repetition_penalty);
+  return defaults;
+}
+
+}  // namespace
+
+ServedModel make_served_model(Llm& llm, const ModelSettings& settings, const EngineOptions& options,
+                              const ServingSettings& serving) {
+  const MemoryPlan& plan = llm.engine().memory();
+  const ModelDescription& model = llm.engine().model();
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const std::vector<TokenId> stop_tokens(model.stop_token_ids.begin(), model.stop_token_ids.end());
+  return {.engine = llm.engine(),
+          .text = llm.text(),
+          .grammars = std::make_shared<GrammarCompiler>(llm.text().tokenizer, model.plan.vocab,
+                                                        stop_tokens),
+          .dialect = choose_chat_dialect(llm.text(), stop_tokens, serving.dialect),
+          .names = names_of(settings, serving),
+          .root = settings.model,
+          .created = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
+          .max_model_len = plan.max_model_len,
+          .vocab = model.plan.vocab,
+          .max_num_seqs = options.max_num_seqs,
+          .block_tokens = options.block_tokens,
+          .enable_prefix_caching = options.enable_prefix_caching,
+          .fingerprint = answer_fingerprint(settings, llm, serving.version),
+          .defaults = defaults_of(settings, serving),
+          .pooling = model.pooling,
+          .hidden = model.plan.hidden,
+          .memory = {{"device", plan.device_bytes},
+                     {"budget", plan.budget_bytes},
+                     {"weights", plan.weights_bytes},
+                     {"pages", plan.kv_bytes},
+                     {"step", plan.step_bytes},
+                     {"reserve", plan.reserve_bytes}}};
+}
+
+}  // namespace octavo::server

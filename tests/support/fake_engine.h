@@ -1,0 +1,133 @@
+// fake_engine.h - scheduler, page pool, prefix cache and step loop as they are, over a model that
+// is not: it draws bytes, and its answers change when a page is in the wrong hands. No MLX.
+//
+// The vocabulary is the 256 bytes, "he", "ll", <|end|> (258, which ends an answer) and <tool> (259,
+// which is never drawn).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "engine/engine_loop.h"
+#include "engine/fake_model.h"
+#include "server/served_model.h"
+#include "text/chat_template.h"
+#include "text/test_vocab.h"
+
+namespace octavo {
+
+inline constexpr TokenId kFakeEnd = 258;
+inline constexpr int kFakeDrawnVocab = 259;
+
+struct FakeEngineOptions {
+  int step_ms = 0;
+  int wedge_token = -1;
+  int wedge_seconds = 20;
+  int max_num_seqs = 8;
+  int max_num_batched_tokens = 64;
+  int max_model_len = 1024;
+  int pages = 512;
+  int block_tokens = 16;
+  std::string pooling;  // "last" or "mean": embeds and does not generate
+};
+
+// Takes its time, and hangs where it is told to.
+class FakeSlowRunner : public StepRunner {
+ public:
+  FakeSlowRunner(StepRunner& inner, const FakeEngineOptions& options)
+      : inner_(inner), options_(options) {}
+
+  bool queues_at_once(const Batch& batch) const override { return inner_.queues_at_once(batch); }
+  void start(const Batch& batch) override {
+    wedged_ |= std::ranges::count(batch.tokens, options_.wedge_token) > 0;
+    inner_.start(batch);
+  }
+  StepResult finish() override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(options_.step_ms));
+    if (std::exchange(wedged_, false))
+      std::this_thread::sleep_for(std::chrono::seconds(options_.wedge_seconds));
+    return inner_.finish();
+  }
+  void drop() override { inner_.drop(); }
+
+ private:
+  StepRunner& inner_;
+  const FakeEngineOptions& options_;
+  bool wedged_ = false;
+};
+
+inline std::shared_ptr<const ChatTemplate> fake_chat_template() {
+  return ChatTemplate::from_source(
+      {.source = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+                 "{% if add_generation_prompt %}assistant: {% endif %}"});
+}
+
+inline std::optional<PoolingPlan> fake_pooling_of(const FakeEngineOptions& options) {
+  if (options.pooling.empty()) return std::nullopt;
+  return PoolingPlan{.kind = options.pooling == "mean" ? Pooling::kMean : Pooling::kLast};
+}
+
+class FakeEngine {
+ public:
+  explicit FakeEngine(const FakeEngineOptions& options)
+      : options_(options),
+        plan_(plan_cache(std::vector<CacheSpec>{SoftmaxSpec{.kv_heads = 1, .k_dim = 8, .v_dim = 8}},
+                         options.block_tokens)),
+        pool_(options.pages),
+        scheduler_({.max_num_seqs = options.max_num_seqs,
+                    .max_num_batched_tokens = options.max_num_batched_tokens,
+                    .max_model_len = options.max_model_len,
+                    .vocab = tokenizer_->vocab_size(),
+                    .draws = options.pooling.empty(),
+                    .stop_token_ids = {kFakeEnd}},
+                   prefixes_),
+        fake_(model_, options.pages),
+        runner_(fake_, options_) {}
+  ~FakeEngine() {
+    loop_.stop();
+    thread_.join();
+  }
+  FakeEngine(const FakeEngine&) = delete;
+  FakeEngine& operator=(const FakeEngine&) = delete;
+
+  EngineClient& client() { return loop_; }
+  // What requests see of it. The engine must outlive it.
+  server::ServedModel served() {
+    return {.engine = loop_,
+            .text = {tokenizer_, fake_chat_template()},
+            .grammars = std::make_shared<GrammarCompiler>(tokenizer_, tokenizer_->vocab_size(),
+                                                          std::vector<TokenId>{kFakeEnd}),
+            .dialect = choose_chat_dialect({tokenizer_, fake_chat_template()}, {kFakeEnd}, {}),
+            .names = {"fake", "fake/alias"},
+            .root = "fake",
+            .created = 1,
+            .max_model_len = options_.max_model_len,
+            .vocab = tokenizer_->vocab_size(),
+            .max_num_seqs = options_.max_num_seqs,
+            .block_tokens = options_.block_tokens,
+            .fingerprint = "fp_fake",
+            .pooling = fake_pooling_of(options_),
+            .hidden = kFakeWidth};
+  }
+
+ private:
+  const FakeEngineOptions options_;
+  const std::shared_ptr<const Tokenizer> tokenizer_ = tokenizer_of(byte_level_vocab());
+  CachePlan plan_;
+  PagePool pool_;
+  PrefixCache prefixes_{plan_, pool_};
+  Scheduler scheduler_;
+  FakeModel model_{plan_, kFakeDrawnVocab};
+  FakeRunner fake_;
+  FakeSlowRunner runner_;
+  EngineLoop loop_{{}, prefixes_, scheduler_, runner_};
+  std::thread thread_{[this] { loop_.run(); }};
+};
+
+}  // namespace octavo

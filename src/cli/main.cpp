@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   octavo::add_chat_command(app);
   octavo::add_info_command(app);
   octavo::add_bench_command(app);
+  octavo::add_doctor_command(app);
   try {
     octavo::init_logging();
     std::vector<std::string> arguments =

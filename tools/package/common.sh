@@ -34,10 +34,12 @@ build_package() {
   cmake --build --preset package --target "${targets[@]}"
 }
 
-# Debian's libraries come as a link by the name programs ask for and a file with a longer one: here they are one file.
+# Debian's libraries come as a link by the name programs ask for and a file with a longer one: here they are one file. Our own keeps
+# its links, which compilers ask for.
 resolve_links() {
   local link file
   for link in "$1"/lib*.so*; do
+    case ${link##*/} in liboctavo.so*) continue ;; esac
     if [ -L "$link" ]; then
       file=$(readlink -f "$link")
       mv "$file" "$link"
@@ -45,12 +47,14 @@ resolve_links() {
   done
 }
 
+libraries() { find "$1" -name 'lib*.so*' -type f | sort; }
+
 # Every library gets a name nobody else has, as auditwheel does: the dynamic linker knows libraries by name, and in a Python process
 # another libmlx may be loaded already. MLX's own neighbours are named so by its wheel.
 rename_libraries() {
   local folder=$1 file name ending unique
   local renames=()
-  for file in "$folder"/lib*.so*; do
+  for file in $(libraries "$folder"); do
     name=${file##*/}
     case $name in
       liboctavo.so* | *-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f].so*) continue ;;
@@ -61,16 +65,17 @@ rename_libraries() {
     patchelf --set-soname "$unique" "$folder/$unique"
     renames+=(--replace-needed "$name" "$unique")
   done
-  for file in "$folder"/lib*.so* "$stage/bin/octavo"; do
+  patchelf "${renames[@]}" "$stage/bin/octavo"
+  for file in $(libraries "$folder"); do
     patchelf "${renames[@]}" "$file"
+    patchelf --set-rpath "\$ORIGIN" "$file"  # patchelf 0.14 mixes them up when told both at once
   done
-  for file in "$folder"/lib*.so*; do patchelf --set-rpath "\$ORIGIN" "$file"; done
 }
 
 # Nothing may be looked for where only this machine has it.
 check_stage() {
   local file found
-  for file in "$stage"/bin/octavo "$stage"/lib/octavo/lib*.so*; do
+  for file in "$stage/bin/octavo" $(libraries "$stage/lib/octavo"); do
     found=$(patchelf --print-rpath "$file")
     case $found in "\$ORIGIN" | "\$ORIGIN/../lib/octavo") ;; *) fail "$file looks for libraries in $found" ;; esac
     found=$(ldd "$file" | grep 'not found' || true)

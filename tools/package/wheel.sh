@@ -15,7 +15,10 @@ fill_package() {
     printf '"""The octavo command."""\n\n__version__ = "%s"\n' "$version" >"$tree/octavo/__init__.py"
   fi
   cp "$stage/bin/octavo" "$tree/octavo/bin/"
+  # A wheel has no links: our own library goes by its plain name only, by which Python loads it.
   cp -r "$stage/lib/octavo" "$tree/octavo/lib"
+  rm -f "$tree"/octavo/lib/liboctavo.so*
+  if [ -e "$stage/lib/octavo/liboctavo.so" ]; then cp -L "$stage/lib/octavo/liboctavo.so" "$tree/octavo/lib/"; fi
   patchelf --set-rpath "\$ORIGIN/../lib" "$tree/octavo/bin/octavo"
   install -m 755 tools/package/wheel_command.py "$tree/octavo-$version.data/scripts/octavo"
 }

@@ -14,6 +14,7 @@ readonly debian_packages=(
   libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libgtest-dev libgmock-dev libedit-dev
   libboost1.81-dev prometheus-cpp-dev
   clang-19 libboost-context1.81-dev
+  patchelf
 )
 readonly debian_rust_packages=(rustc-web cargo-web rustfmt-web rust-web-clippy)
 readonly homebrew="brew install cmake ninja ccache pkg-config cli11 spdlog fmt nlohmann-json googletest libedit boost prometheus-cpp rust python"

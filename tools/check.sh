@@ -59,7 +59,7 @@ models_table() { .venv/bin/python tools/models_table.py --check; }
 
 shell_syntax() {
   local script
-  for script in tools/*.sh tests/clients/*.sh .ci/run; do bash -n "$script"; done
+  for script in tools/*.sh tools/package/*.sh tests/clients/*.sh .ci/run; do bash -n "$script"; done
 }
 
 # Lists of instances and workflows, which only a Mac uses.

@@ -30,11 +30,19 @@ class Octavo < Formula
 
     args = ["-G", "Ninja", "-DMLX_ROOT=#{Formula["mlx"].opt_prefix}", "-DOCTAVO_TESTS=OFF", "-DOCTAVO_BENCH_ONEDNN=OFF"]
     system "cmake", "-S", ".", "-B", "build", *args, *std_cmake_args
-    system "cmake", "--build", "build", "--target", "octavo"
-    bin.install "build/src/cli/octavo"
+    system "cmake", "--build", "build"
+    system "cmake", "--install", "build"
+  end
+
+  service do
+    run [opt_bin/"octavo", "serve", var/"octavo/model.gguf"]
+    keep_alive successful_exit: false
+    log_path var/"log/octavo.log"
+    error_log_path var/"log/octavo.log"
   end
 
   test do
     assert_match "octavo", shell_output("#{bin}/octavo --version")
+    assert_match "MLX", shell_output("#{bin}/octavo doctor --port 0")
   end
 end

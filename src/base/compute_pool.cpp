@@ -4,14 +4,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
-#include <string>
 
 #ifdef __linux__
 #include <pthread.h>
 #include <sched.h>
 #endif
 
+#include "base/cgroup.h"
 #include "base/error.h"
 
 namespace octavo {
@@ -170,13 +169,8 @@ int usable_cores() {
 #ifdef __linux__
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0) cores = std::min(cores, CPU_COUNT(&set));
-  // cgroup v2: "<quota> <period>" in microseconds, or "max <period>".
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  std::string quota;
-  double period = 0;
-  if (file >> quota >> period && quota != "max" && period > 0) {
-    cores = std::min(cores, static_cast<int>(std::max(1.0, std::stod(quota) / period)));
-  }
+  if (const auto quota = cgroup_limits().cores)
+    cores = std::min(cores, static_cast<int>(std::max(1.0, *quota)));
 #endif
   return std::max(1, cores);
 }

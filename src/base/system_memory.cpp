@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <fstream>
-#include <string>
 
 #ifdef __APPLE__
 #include <mach/mach.h>
 #endif
+
+#include "base/cgroup.h"
 
 namespace octavo {
 namespace {
@@ -18,18 +19,8 @@ uint64_t page_bytes() { return static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)); }
 }  // namespace
 
 uint64_t usable_memory_bytes() {
-  uint64_t bytes = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * page_bytes();
-#ifdef __linux__
-  // cgroup v2, then v1; "max" and v1's huge default both mean no limit and fail or exceed the
-  // minimum.
-  for (const char* path :
-       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::ifstream file(path);
-    uint64_t limit = 0;
-    if (file >> limit && limit > 0) bytes = std::min(bytes, limit);
-  }
-#endif
-  return bytes;
+  const uint64_t bytes = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * page_bytes();
+  return std::min(bytes, cgroup_limits().memory_bytes.value_or(bytes));
 }
 
 uint64_t resident_bytes() {

@@ -13,5 +13,6 @@ void add_bench_command(CLI::App& app);
 void add_pull_command(CLI::App& app);
 void add_ls_command(CLI::App& app);
 void add_rm_command(CLI::App& app);
+void add_doctor_command(CLI::App& app);
 
 }  // namespace octavo

@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   octavo::add_ls_command(app);
   octavo::add_rm_command(app);
   octavo::add_bench_command(app);
+  octavo::add_doctor_command(app);
   try {
     octavo::init_logging();
     std::vector<std::string> arguments =

@@ -10,6 +10,7 @@
 
 #include "base/compute_pool.h"
 #include "base/log.h"
+#include "base/service_notify.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/serve_flags.h"
@@ -107,6 +108,7 @@ void run(ServeFlags flags) {
     server::Server server(std::move(listener), served, flags.server);
     print_summary(*llm, served, flags, url,
                   std::chrono::duration<double>(Clock::now() - started).count());
+    notify_service("READY=1\nSTATUS=Serving " + served.name() + " on " + url);
     server.run();
   }
   spdlog::info("stopped");

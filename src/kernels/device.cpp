@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <mlx/device.h>
 #include <mlx/memory.h>
+#include <mlx/version.h>
 
 #include <algorithm>
 #include <cctype>
@@ -59,6 +60,8 @@ void use_device(DeviceChoice wanted) {
   const bool on_gpu = has_metal && wanted != DeviceChoice::kCpu;
   mx::set_default_device(on_gpu ? mx::Device::gpu : mx::Device::cpu);
 }
+
+std::string mlx_version() { return mx::version(); }
 
 DeviceFacts device_facts() {
   if (mx::default_device() == mx::Device::cpu) return {};

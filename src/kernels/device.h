@@ -38,6 +38,9 @@ void use_device(DeviceChoice wanted);
 // Of the device in use.
 DeviceFacts device_facts();
 
+// Of the MLX library that is loaded, which need not be the one of the build.
+std::string mlx_version();
+
 // --wired-limit: keeps up to this many bytes of MLX's buffers resident. Throws SetupError when the
 // device cannot.
 void wire_memory(uint64_t bytes);

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/service_notify.h"
 #include "server/answer_stream.h"
 #include "server/client_socket.h"
 #include "server/connection.h"
@@ -122,6 +123,7 @@ void Server::wait_for_signal() {
 void Server::drain() {
   asio::post(listener_->io_, [this] {
     if (std::exchange(context_->draining, true)) return;
+    notify_service("STOPPING=1\nSTATUS=Draining");
     asio::co_spawn(listener_->io_, drain_and_stop(), asio::detached);
   });
 }

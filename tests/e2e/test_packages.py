@@ -1,0 +1,191 @@
+"""The tarball, the wheel and the Debian package run where they are put, and carry what they need.
+
+They are made by tools/package from the preset `package`, which compiles what the release build has compiled already. Installing them
+in a bare Debian is tools/package/check_chroot.py's, by hand: it needs root."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+from conftest import REPO
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux" or not shutil.which("patchelf"), reason="needs Linux and patchelf")
+
+DIST = REPO / "dist"
+# What every Linux with a C++ runtime has (manylinux's policy); anything else must come with the package.
+SYSTEM = re.compile(r"linux-vdso|ld-linux|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so")
+
+
+def make(kind: str, pattern: str) -> Path:
+    for old in DIST.glob(pattern):
+        old.unlink()
+    done = subprocess.run([REPO / "tools" / "package" / f"{kind}.sh"], capture_output=True, text=True, timeout=1500)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    [made] = DIST.glob(pattern)
+    return made
+
+
+@pytest.fixture(scope="module")
+def tarball() -> Path:
+    return make("tarball", "octavo-*.tar.gz")
+
+
+@pytest.fixture(scope="module")
+def wheel(tarball) -> Path:
+    return make("wheel", "octavo-*.whl")
+
+
+@pytest.fixture(scope="module")
+def moved(tarball, tmp_path_factory) -> Path:
+    """Unpacked, then moved to a folder with a space in its name."""
+    root = tmp_path_factory.mktemp("tarball")
+    subprocess.run(["tar", "-xf", tarball, "-C", root], check=True)
+    [folder] = root.iterdir()
+    return folder.rename(root / "another place")
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory) -> Path:
+    """A fresh virtual environment with nothing but the wheel."""
+    root = tmp_path_factory.mktemp("wheel") / "venv"
+    venv.create(root, with_pip=True)
+    subprocess.run([root / "bin" / "pip", "install", "--quiet", "--no-index", wheel], check=True)
+    return root
+
+
+def package_folder(installed: Path) -> Path:
+    [folder] = installed.glob("lib/python3*/site-packages/octavo")
+    return folder
+
+
+def run_bare(*command, cwd="/") -> str:
+    """Without anything of this shell's environment."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, env={"HOME": "/tmp"}, cwd=cwd, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def foreign_libraries(program: Path, inside: Path) -> list[str]:
+    """Lines of ldd that are neither the system's nor inside the package."""
+    listed = subprocess.check_output(["ldd", program], text=True).splitlines()
+    assert any("libmlx" in line for line in listed)
+    return [line for line in listed if not SYSTEM.search(line) and str(inside.resolve()) not in str(real_path(line))]
+
+
+def real_path(line: str) -> Path:
+    found = re.search(r"=> (/.*) \(0x", line)
+    return Path(found[1]).resolve() if found else Path("not found")
+
+
+def asks_for_paris(octavo: Path, model: Path) -> None:
+    answer = run_bare(octavo, "generate", model, "--chat", "-p", "What is the capital of France?", "--max-tokens", 16)
+    assert "Paris" in answer
+
+
+def test_the_tarball_answers_from_a_moved_folder(moved, smollm2_gguf):
+    asks_for_paris(moved / "bin" / "octavo", smollm2_gguf)
+
+
+def test_the_tarball_runs_through_a_link(moved, tmp_path):
+    (tmp_path / "octavo").symlink_to(moved / "bin" / "octavo")
+    assert run_bare(tmp_path / "octavo", "--version").startswith("octavo ")
+
+
+def test_the_tarball_brings_its_libraries(moved):
+    assert foreign_libraries(moved / "bin" / "octavo", moved) == []
+
+
+def test_its_doctor_finds_the_mlx_it_was_built_with(moved):
+    report = json.loads(run_bare(moved / "bin" / "octavo", "doctor", "--json", "--port", 0))
+    [mlx] = [check for check in report["checks"] if check["name"] == "MLX"]
+    assert mlx["status"] == "ok"
+    assert mlx["text"] == (REPO / "cmake" / "mlx_version.txt").read_text().strip()
+
+
+def test_notices_and_manual_are_inside(moved):
+    notices = (moved / "share/doc/octavo/THIRD_PARTY").read_text()
+    for part in ("MLX", "libfmt", "Reference LAPACK and BLAS", "tokenizers 0.", "minijinja "):
+        assert part in notices, part
+    manual = (moved / "share/man/man1/octavo.1").read_text()
+    assert '.SH "OCTAVO SERVE"' in manual and '.SH "OCTAVO DOCTOR"' in manual
+
+
+def test_the_wheel_installs_the_command(installed, smollm2_gguf):
+    asks_for_paris(installed / "bin" / "octavo", smollm2_gguf)
+    assert foreign_libraries(package_folder(installed) / "bin" / "octavo", installed) == []
+
+
+def test_the_wheel_runs_after_its_environment_moved(installed, tmp_path):
+    copy = tmp_path / "octavo"
+    shutil.copytree(package_folder(installed), copy)
+    assert run_bare(copy / "bin" / "octavo", "--version").startswith("octavo ")
+
+
+def test_arguments_and_status_pass_through(installed):
+    done = subprocess.run([installed / "bin" / "octavo", "serve", "/no such model"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "/no such model" in done.stderr
+
+
+def test_the_wheels_name_says_which_libc_it_needs(wheel, moved):
+    files = [file for file in moved.rglob("*") if file.is_file() and (file.name == "octavo" or ".so" in file.name)]
+    symbols = subprocess.run(["objdump", "-T", *files], capture_output=True, text=True).stdout
+    newest = max((int(major), int(minor)) for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", symbols))
+    assert f"-py3-none-manylinux_{newest[0]}_{newest[1]}_" in wheel.name
+    assert newest <= (2, 36)  # Debian 12's
+
+
+# The library the Python package loads, or MLX's own as it would load it.
+LOAD_OURS = """
+import ctypes, glob
+folder = {folder!r}
+ours = ctypes.CDLL((glob.glob(folder + "/liboctavo.so") or glob.glob(folder + "/libmlx-*.so"))[0])
+"""
+USE_MLX = """
+import mlx.core as mx
+assert mx.sum(mx.ones((4, 4)) @ mx.ones((4, 4))).item() == 64
+"""
+
+
+@pytest.mark.parametrize("order", ["ours first", "mlx first"])
+def test_its_library_and_mlxs_package_live_in_one_process(installed, order):
+    load = LOAD_OURS.format(folder=str(package_folder(installed) / "lib"))
+    script = load + USE_MLX if order == "ours first" else USE_MLX + load + USE_MLX
+    script += 'print(*{line.split()[-1] for line in open("/proc/self/maps") if "/libmlx" in line})'
+    maps = subprocess.check_output([REPO / ".venv" / "bin" / "python", "-c", script], text=True).split()
+    assert sorted(Path(path).name.split("-")[0].split(".")[0] for path in maps) == ["libmlx", "libmlx"], maps
+
+
+def test_the_same_commit_gives_the_same_bytes(tarball, wheel):
+    def digests():
+        return [hashlib.sha256(file.read_bytes()).hexdigest() for file in (tarball, wheel)]
+
+    before = digests()
+    make("tarball", "octavo-*.tar.gz")
+    make("wheel", "octavo-*.whl")
+    assert digests() == before
+
+
+def test_no_place_of_this_machine_is_looked_in(moved):
+    for file in [moved / "bin" / "octavo", *(moved / "lib" / "octavo").iterdir()]:
+        path = subprocess.check_output(["patchelf", "--print-rpath", file], text=True).strip()
+        assert path in ("$ORIGIN", "$ORIGIN/../lib/octavo"), f"{file}: {path}"
+
+
+@pytest.mark.skipif(not os.environ.get("OCTAVO_SLOW_TESTS") or not shutil.which("dpkg-deb"),
+                    reason="half a minute of compression; OCTAVO_SLOW_TESTS=1 runs it")
+def test_the_debian_package_answers(smollm2_gguf, tmp_path):
+    deb = make("deb", "octavo_*.deb")
+    subprocess.run(["dpkg-deb", "-x", deb, tmp_path], check=True)
+    asks_for_paris(tmp_path / "usr" / "bin" / "octavo", smollm2_gguf)
+    assert foreign_libraries(tmp_path / "usr" / "bin" / "octavo", tmp_path) == []
+    for file in ("lib/systemd/system/octavo.service", "etc/octavo/octavo.env", "usr/share/man/man1/octavo.1.gz"):
+        assert (tmp_path / file).is_file(), file
+    depends = subprocess.check_output(["dpkg-deb", "-f", deb, "Depends"], text=True)
+    assert {part.split()[0] for part in depends.split(",")} == {"libc6", "libgcc-s1", "libstdc++6"}

@@ -1,0 +1,112 @@
+# Sourced by the scripts beside it, which run at the repository's root: what all packages are made from.
+#
+#   stage    one folder (build/stage) with bin/octavo, lib/octavo, notices and a man page, stripped and free of this machine
+# OCTAVO_PACKAGE_BUILD names another build folder than build/package, which then is not built anew.
+set -euo pipefail
+export LC_ALL=C TZ=UTC
+export PATH="$PATH:$HOME/.cargo/bin"
+
+readonly package_build=${OCTAVO_PACKAGE_BUILD:-build/package}
+readonly stage=build/stage
+readonly dist=dist
+version=$(sed -nE 's/^project\(octavo VERSION ([0-9.]+).*/\1/p' CMakeLists.txt)
+readonly version
+# The same commit gives the same bytes: times in packages are the commit's.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH
+
+say() { printf 'package: %s\n' "$*"; }
+fail() {
+  printf 'package: %s\n' "$*" >&2
+  exit 1
+}
+
+need() {
+  local tool
+  for tool in "$@"; do command -v "$tool" >/dev/null || fail "no $tool; on Debian: apt-get install $tool"; done
+}
+
+build_package() {
+  if [ -n "${OCTAVO_PACKAGE_BUILD:-}" ]; then return; fi
+  local targets=(octavo)
+  cmake --preset package >/dev/null
+  if [ -d src/capi ]; then targets+=(octavo_shared); fi
+  cmake --build --preset package --target "${targets[@]}"
+}
+
+# Debian's libraries come as a link by the name programs ask for and a file with a longer one: here they are one file. Our own keeps
+# its links, which compilers ask for.
+resolve_links() {
+  local link file
+  for link in "$1"/lib*.so*; do
+    case ${link##*/} in liboctavo.so*) continue ;; esac
+    if [ -L "$link" ]; then
+      file=$(readlink -f "$link")
+      mv "$file" "$link"
+    fi
+  done
+}
+
+libraries() { find "$1" -name 'lib*.so*' -type f | sort; }
+
+# Every library gets a name nobody else has, as auditwheel does: the dynamic linker knows libraries by name, and in a Python process
+# another libmlx may be loaded already. MLX's own neighbours are named so by its wheel.
+rename_libraries() {
+  local folder=$1 file name ending unique
+  local renames=()
+  for file in $(libraries "$folder"); do
+    name=${file##*/}
+    case $name in
+      liboctavo.so* | *-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f].so*) continue ;;
+    esac
+    ending=${name#*.so}
+    unique=${name%%.so*}-$(sha256sum "$file" | cut -c 1-8).so$ending
+    mv "$file" "$folder/$unique"
+    patchelf --set-soname "$unique" "$folder/$unique"
+    renames+=(--replace-needed "$name" "$unique")
+  done
+  patchelf "${renames[@]}" "$stage/bin/octavo"
+  for file in $(libraries "$folder"); do
+    patchelf "${renames[@]}" "$file"
+    patchelf --set-rpath "\$ORIGIN" "$file"  # patchelf 0.14 mixes them up when told both at once
+  done
+}
+
+# Nothing may be looked for where only this machine has it.
+check_stage() {
+  local file found
+  for file in "$stage/bin/octavo" $(libraries "$stage/lib/octavo"); do
+    found=$(patchelf --print-rpath "$file")
+    case $found in "\$ORIGIN" | "\$ORIGIN/../lib/octavo") ;; *) fail "$file looks for libraries in $found" ;; esac
+    found=$(ldd "$file" | grep 'not found' || true)
+    [ -z "$found" ] || fail "$file: $found"
+  done
+}
+
+# GLIBC_2.35 gives 2.35: the oldest C library that everything in the stage runs on.
+needed_glibc() {
+  find "$stage/bin" "$stage/lib" -type f -exec objdump -T {} + 2>/dev/null | grep -oE 'GLIBC_[0-9.]+' | sort -Vu | tail -n 1 | cut -d _ -f 2
+}
+
+make_stage() {
+  need patchelf objdump strip
+  build_package
+  rm -rf "$stage"
+  mkdir -p "$dist"
+  cmake --install "$package_build" --prefix "$stage" >/dev/null
+  resolve_links "$stage/lib/octavo"
+  # patchelf moves what strip would complain of, so strip comes first.
+  find "$stage" -type f \( -name octavo -o -name '*.so*' \) -exec chmod 755 {} + -exec strip --strip-unneeded {} +
+  rename_libraries "$stage/lib/octavo"
+  check_stage
+  mkdir -p "$stage/share/doc/octavo" "$stage/share/man/man1"
+  cp LICENSE "$stage/share/doc/octavo/"
+  .venv/bin/python tools/package/third_party.py "$stage/lib/octavo" >"$stage/share/doc/octavo/THIRD_PARTY"
+  .venv/bin/python tools/package/man_page.py "$stage/bin/octavo" >"$stage/share/man/man1/octavo.1"
+  find "$stage" -type d -exec chmod 755 {} +
+  find "$stage/share" "$stage/include" -type f -exec chmod 644 {} + 2>/dev/null || true
+  say "octavo $version, runs from glibc $(needed_glibc) on, $(du -sm "$stage" | cut -f 1) MB"
+}
+
+# tell FILE: its size and name.
+tell() { say "$(stat -c %s "$1" | awk '{ printf "%.1f MB", $1 / 1e6 }')  $1"; }

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Prints the notices of what octavo's packages carry that is not octavo's: crates, C++ libraries, MLX and its neighbours.
+
+usage: third_party.py LIBRARIES   (the folder of shipped libraries; one without a known notice is an error)"""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+REPO = Path(__file__).parents[2]
+RULE = "=" * 78
+DEBIAN_DOCS = Path("/usr/share/doc")
+# Library to the Debian package whose copyright file covers it.
+SHIPPED = {"libfmt": "libfmt9", "libspdlog": "libspdlog1.10", "libprometheus-cpp-core": "libprometheus-cpp-core1.0",
+           "libedit": "libedit2", "libbsd": "libbsd0", "libmd": "libmd0", "libtinfo": "libtinfo6",
+           "libgfortran": "gcc-12-base", "libquadmath": "gcc-12-base"}
+COMPILED_IN = {"CLI11": "libcli11-dev", "JSON for Modern C++": "nlohmann-json3-dev"}
+LICENSE_NAME = re.compile(r"(LICEN[CS]E|COPYING|NOTICE|UNLICENSE)", re.IGNORECASE)
+
+
+def crates() -> list[tuple[str, str, list[str]]]:
+    """Name and version, license expression and texts of every crate that is linked on this platform."""
+    host = re.search(r"host: (\S+)", subprocess.check_output(["rustc", "-vV"], text=True))[1]
+    facts = json.loads(subprocess.check_output(
+        ["cargo", "metadata", "--format-version=1", "--locked", f"--filter-platform={host}",
+         f"--manifest-path={REPO / 'rust' / 'Cargo.toml'}"]))
+    packages = {package["id"]: package for package in facts["packages"]}
+    nodes = {node["id"]: node for node in facts["resolve"]["nodes"]}
+    root = facts["resolve"]["root"]
+    linked, waiting = set(), [root]
+    while waiting:
+        node = waiting.pop()
+        if node in linked:
+            continue
+        linked.add(node)
+        waiting += [dep["pkg"] for dep in nodes[node]["deps"] if any(kind["kind"] is None for kind in dep["dep_kinds"])]
+    found = [packages[node] for node in linked - {root}]
+    found.sort(key=lambda package: (package["name"], package["version"]))
+    return [(f"{package['name']} {package['version']}", package["license"] or "see its text", texts_of(package)) for package in found]
+
+
+def texts_of(package: dict) -> list[str]:
+    folder = Path(package["manifest_path"]).parent
+    files = sorted(file for file in folder.iterdir() if file.is_file() and LICENSE_NAME.match(file.name))
+    return [file.read_text(errors="replace").strip() for file in files]
+
+
+def debian_notice(package: str) -> str:
+    path = DEBIAN_DOCS / package / "copyright"
+    if not path.exists():
+        sys.exit(f"third_party: no {path}; install {package}")
+    return path.read_text(errors="replace").strip()
+
+
+def own_copy(name: str) -> str:
+    return (Path(__file__).parent / "licenses" / f"{name}.txt").read_text().strip()
+
+
+def mlx_notice() -> str:
+    [path] = (REPO / ".venv").glob("lib/python3*/site-packages/mlx-*.dist-info/licenses/LICENSE")
+    return path.read_text().strip()
+
+
+def library_notices(folder: Path) -> list[tuple[str, str]]:
+    notices = {}
+    for file in sorted(folder.glob("lib*.so*")):
+        name = re.match(r"(lib[a-z_+-]*?[a-z+])(-[0-9a-f]{8})?\.so", file.name)[1]
+        if name == "libmlx":
+            notices["MLX"] = mlx_notice()
+        elif name in ("liblapack", "libblas"):
+            notices["Reference LAPACK and BLAS"] = own_copy("lapack")
+        elif name in SHIPPED:
+            notices[name] = debian_notice(SHIPPED[name])
+        elif name != "liboctavo":
+            sys.exit(f"third_party: no notice is known for {file.name}; name it in tools/package/third_party.py")
+    return list(notices.items())
+
+
+def main(folder: Path) -> None:
+    print("Octavo is under the Apache License 2.0 (LICENSE). Its packages also carry the following, each under its own terms.")
+    compiled_in = [("Boost", own_copy("boost"))] + [(name, debian_notice(package)) for name, package in COMPILED_IN.items()]
+    for name, text in library_notices(folder) + compiled_in:
+        print(f"\n{RULE}\n{name}\n{RULE}\n{text}")
+    found = crates()
+    print(f"\n{RULE}\nRust crates (and Rust's standard library: MIT OR Apache-2.0)\n{RULE}")
+    texts: dict[str, tuple[str, list[str]]] = {}
+    for name, expression, its in found:
+        print(f"{name}: {expression}")
+        for text in its:
+            texts.setdefault(hashlib.sha256(" ".join(text.split()).encode()).hexdigest(), (text, []))[1].append(name)
+    for text, names in texts.values():
+        print(f"\n{RULE}\n{', '.join(names)}\n{RULE}\n{text}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__.splitlines()[-1])
+    main(Path(sys.argv[1]))

@@ -1,0 +1,10 @@
+#!python
+"""The command `octavo`: becomes the program that stands inside the package. The package itself is not imported."""
+
+import importlib.util
+import os
+import sys
+
+package = importlib.util.find_spec("octavo").submodule_search_locations[0]
+program = os.path.join(package, "bin", "octavo")
+os.execv(program, [program, *sys.argv[1:]])

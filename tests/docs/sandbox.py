@@ -56,11 +56,10 @@ class Sandbox:
     def __post_init__(self):
         bin_folder = self.folder / ".bin"
         bin_folder.mkdir(parents=True)
-        for name, text in {"octavo": OCTAVO, "curl": CURL}.items():
+        python = f'#!/bin/sh\nexec "{sys.executable}" "$@"\n'  # a link would not find its packages
+        for name, text in {"octavo": OCTAVO, "curl": CURL, "python": python, "python3": python}.items():
             (bin_folder / name).write_text(text)
             (bin_folder / name).chmod(0o755)
-        for name in ("python", "python3"):
-            (bin_folder / name).symlink_to(sys.executable)
         for name in ("MODEL", "SMALLER_MODEL"):  # a folder with one .gguf file is a model
             (self.folder / name).mkdir()
             (self.folder / name / self.model.name).symlink_to(self.model)

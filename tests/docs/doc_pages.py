@@ -28,7 +28,6 @@ REASONS = {
     "needs a cluster": "kubectl",
     "needs a clone": "builds or tests this repository; CI does it by other means",
     "minutes: run by hand": "too long for every change",
-    "a pattern": "shows a form with places to fill in, not a command",
 }
 EXECUTED = ("bash", "console", "python", "javascript")
 CHECKED = ("json", "yaml", "toml")

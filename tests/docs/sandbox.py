@@ -23,7 +23,7 @@ TIMEOUT = 150  # seconds of one block
 OCTAVO = """#!/bin/bash
 if [[ "$1" == serve && " $* " != *" --help "* ]]; then
   [[ " $* " == *" --port "* || " $* " == *" --config "* ]] || set -- "$@" --port "$DOCS_PORT"
-  [[ " $* " == *" --kv-memory "* || " $* " == *" --config "* ]] || set -- "$@" --kv-memory 256MiB
+  [[ " $* " == *" --kv-memory "* || " $* " == *" --config "* ]] || set -- "$@" --kv-memory 1GiB
 fi
 if [[ "$1 $2" == "bench serve" && " $* " != *" --base-url "* ]]; then set -- "$@" --base-url "http://127.0.0.1:$DOCS_PORT"; fi
 exec "$DOCS_OCTAVO" "$@"

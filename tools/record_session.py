@@ -28,7 +28,7 @@ STEPS = [
     f'octavo generate {NAME} --chat -p "What is the capital of France?"',
     f"octavo serve {NAME} > serve.log &",
     """curl -s 127.0.0.1:8000/v1/chat/completions -H 'Content-Type: application/json' \\
-  -d '{"messages": [{"role": "user", "content": "Is Rome in Italy?"}], "structured_outputs": {"choice": ["Yes", "No"]}}'""",
+  -d '{"messages": [{"role": "user", "content": "The capital of France?"}], "structured_outputs": {"choice": ["Rome", "Paris"]}}'""",
     """python3 -c 'from openai import OpenAI
 client = OpenAI(base_url="http://127.0.0.1:8000/v1", api_key="none")
 print(client.completions.create(model=client.models.list().data[0].id, prompt="2, 4, 6,", max_tokens=9, temperature=0).choices[0].text)'""",

@@ -8,6 +8,11 @@ from pathlib import PurePosixPath
 OUTSIDE = re.compile(r"\[([^\]]*)\]\(((?:\.\./)+[^)\s]+)\)")
 
 
+def on_config(config):
+    config.repo_url = os.environ.get("OCTAVO_REPO_URL") or None
+    return config
+
+
 def on_page_markdown(markdown, page, config, files):
     folder = PurePosixPath("docs", page.file.src_uri).parent
 

@@ -21,7 +21,6 @@ REPO = Path(__file__).parents[2]
 REASONS = {
     "needs a Mac": "Metal, Homebrew, launchd",
     "needs a package registry": "downloads from PyPI, npm or a package archive",
-    "needs a network": "downloads a model from the hub itself",
     "needs that program": "a client or an engine that is not installed where the tests run",
     "needs root": "installs into the system",
     "needs a container runtime": "docker, podman",

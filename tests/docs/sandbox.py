@@ -1,8 +1,10 @@
-"""Where the documentation's blocks run: a folder with MODEL in it, octavo and Python on the PATH, and ports of its own.
+"""Where the documentation's blocks run: a folder with MODEL in it, octavo and Python on the PATH, and ports of its own. Names of
+models are asked of a stub hub, which has the same small model under each.
 
 Blocks run as they stand, but for two things: ports 8000 and 9000 become free ones, and servers get little memory for pages. A
 page's bash blocks see each other's exported variables."""
 
+import json
 import os
 import re
 import shutil
@@ -18,6 +20,8 @@ from pathlib import Path
 
 from doc_pages import REPO, Block
 
+NAMED = {"Qwen/Qwen3-0.6B-GGUF": "Qwen3-0.6B-Q8_0.gguf"}  # the repositories that pages name, and a file of each
+STUB_HUB = REPO / "tests" / "hub" / "stub_hub.py"
 TIMEOUT = 150  # seconds of one block
 # The wrapper gives a server the port that the page's other blocks ask, and few pages: many servers come and go.
 OCTAVO = """#!/bin/bash
@@ -52,6 +56,8 @@ class Sandbox:
     ports: dict[str, int] = field(default_factory=lambda: {"8000": free_port(), "9000": free_port()})
     server: subprocess.Popen | None = None
     server_log: Path | None = None
+    hub: subprocess.Popen | None = None
+    hub_url: str = ""
 
     def __post_init__(self):
         bin_folder = self.folder / ".bin"
@@ -63,8 +69,26 @@ class Sandbox:
         for name in ("MODEL", "SMALLER_MODEL"):  # a folder with one .gguf file is a model
             (self.folder / name).mkdir()
             (self.folder / name / self.model.name).symlink_to(self.model)
+        self._start_hub()
         (self.folder / "model.gguf").symlink_to(self.model)
         (self.folder / "node_modules").symlink_to(REPO / "build" / "clients-node" / "node_modules")
+
+    def _start_hub(self) -> None:
+        if not STUB_HUB.exists():
+            return
+        for repo, file in NAMED.items():
+            folder = self.folder / ".hub" / repo
+            folder.mkdir(parents=True)
+            shutil.copyfile(self.model, folder / file)
+        self.hub = subprocess.Popen([sys.executable, STUB_HUB, self.folder / ".hub"], stdout=subprocess.PIPE, text=True)
+        told = json.loads(self.hub.stdout.readline())
+        self.hub_url = next(value for value in told.values() if str(value).startswith("http"))
+
+    def close(self) -> None:
+        self.stop_server()
+        if self.hub:
+            self.hub.terminate()
+            self.hub.wait()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -73,6 +97,8 @@ class Sandbox:
         return kept | {
             "PATH": f"{self.folder / '.bin'}:{os.environ['PATH']}", "HOME": str(self.folder), "NO_COLOR": "1", "TERM": "dumb",
             "DOCS_OCTAVO": str(self.octavo), "DOCS_CURL": shutil.which("curl") or "curl", "DOCS_PORT": str(self.ports["8000"]),
+            "HF_ENDPOINT": self.hub_url or "http://127.0.0.1:9", "HF_HOME": str(self.folder / ".hf"),
+            "OCTAVO_LIBRARY": str(next(self.octavo.parents[2].rglob("liboctavo.so"), "")),
             "DOCS_STATE": str(self.folder / ".state"), "PYTHONPATH": str(REPO / "python"), "NO_PROXY": "127.0.0.1,localhost"}
 
     def own_ports(self, text: str) -> str:

@@ -19,7 +19,7 @@ PAGES = [page for page in pages() if any(block.language in EXECUTED + CHECKED fo
 def sandbox(octavo, smollm2_gguf, tmp_path_factory):
     made = Sandbox(tmp_path_factory.mktemp("docs"), octavo.resolve(), smollm2_gguf)
     yield made
-    made.stop_server()
+    made.close()
 
 
 @pytest.fixture(scope="module")

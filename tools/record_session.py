@@ -21,9 +21,11 @@ import terminal_svg
 
 DOCS = Path(__file__).parents[1] / "docs"
 NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
-# The session, line by line. A line that ends in & is a server: the next one waits until it takes requests.
+# The session, line by line. A line that ends in & is a server: the next one waits until it takes requests. A command that the program does
+# not have is left out.
 STEPS = [
     "octavo --version",
+    "octavo doctor",
     f"octavo info {NAME} | head -9",
     f'octavo generate {NAME} --chat -p "What is the capital of France?"',
     f"octavo serve {NAME} > serve.log &",
@@ -93,6 +95,12 @@ def animated(lines: list[tuple[float, str]]) -> str:
     return picture.replace("</style>", motion)
 
 
+def steps_of(octavo: Path) -> list[str]:
+    known = subprocess.run([octavo, "--help"], capture_output=True, text=True, check=True).stdout
+    commands = set(re.findall(r"^  ([a-z]+) ", known, re.MULTILINE)) | {"--version"}
+    return [step for step in STEPS if not step.startswith("octavo ") or step.split()[1] in commands]
+
+
 def wait_for(port_is_open, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not port_is_open():
@@ -118,7 +126,7 @@ def main() -> None:
         env = os.environ | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "HOME": folder_name, "NO_COLOR": "1",
                             "COLUMNS": str(COLUMNS), "TERM": "xterm"}
         try:
-            for step in STEPS:
+            for step in steps_of(options.octavo):
                 recording.add("$ " + step.replace("\n", "\r\n") + "\r\n")
                 if step.endswith("&"):
                     server = subprocess.Popen(["bash", "-c", "exec " + step[:-1]], cwd=folder, env=env)

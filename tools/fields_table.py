@@ -1,25 +1,94 @@
 #!/usr/bin/env python3
-"""Prints what the tables of docs/server.md say of a route's fields, made from a running server's /openapi.json.
+"""Writes docs/api-fields.md, every field of every route, from a running server's /openapi.json, which is made of the tables that
+read requests.
 
-usage: tools/fields_table.py URL PATH   (tests/e2e/test_server_openapi.py fails when the page is out of date)"""
+usage: tools/fields_table.py URL   (tests/e2e/test_server_openapi.py fails when the page is out of date)"""
 
 import json
 import sys
 import urllib.request
+from pathlib import Path
 
+PAGE = Path(__file__).parents[1] / "docs" / "api-fields.md"
 IGNORED = "Accepted and ignored."
+HEAD = """# Every API field
+
+<!-- Written by tools/fields_table.py from a server's /openapi.json; change the tables in src/server. -->
+
+A field is one of three things:
+
+- **used**: it does what its line says;
+- **accepted and ignored**: it cannot change the answer; the response header `x-octavo-ignored` names it;
+- **refused**: it would change the answer and is not supported: a 400 names it. So is any name that is not on this page. Null, and values
+  that ask for nothing (an empty list of tools), are let through.
+
+`GET /openapi.json` of a server is the same as a document for programs.
+"""
 
 
-def table(document: dict, path: str) -> str:
-    schema = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    hints = [name for name, field in schema["properties"].items() if field["description"].startswith(IGNORED)]
-    rows = {"used": [name for name in schema["properties"] if name not in hints], "accepted and ignored": hints,
-            "refused": list(schema.get("x-octavo-refused", {}))}
-    lines = [f"| {name} | {', '.join(f'`{field}`' for field in fields)} |" for name, fields in rows.items()]
-    return "\n".join(["| | fields |", "|---|---|", *lines])
+def bounds(schema: dict) -> str:
+    """What a value may be, in a few words."""
+    if "anyOf" in schema:
+        parts = [bounds(part) for part in schema["anyOf"] if part.get("type") != "null"]
+        return " or ".join(dict.fromkeys(part for part in parts if part))
+    kind = schema.get("type", "")
+    if isinstance(kind, list):
+        kind = " or ".join(name for name in kind if name != "null")
+    if "enum" in schema:
+        return ", ".join(f"`{json.dumps(value)}`" for value in schema["enum"])
+    if kind in ("integer", "number"):
+        return kind + number_range(schema)
+    if kind == "array":
+        inner = bounds(schema.get("items", {}))
+        return f"list of {inner}" if inner else "list"
+    return kind
+
+
+def number_range(schema: dict) -> str:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if "exclusiveMinimum" in schema:
+        return f" above {schema['exclusiveMinimum']:g}" + (f", up to {high:g}" if high is not None else "")
+    shown_high = high is not None and abs(high) < 2**31 - 1
+    if low is None or abs(low) >= 2**31 - 1:
+        return f" up to {high:g}" if shown_high else ""
+    if low == high:
+        return f" {low:g}"
+    return f" {low:g} to {high:g}" if shown_high else f" from {low:g}"
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def section(path: str, schema: dict, about: str) -> str:
+    required = schema.get("required", [])
+    used, ignored = [], []
+    for name, field in schema["properties"].items():
+        if field["description"].startswith(IGNORED):
+            ignored.append(name)
+        else:
+            must = " **Required.**" if name in required else ""
+            used.append(f"| `{name}` | {cell(bounds(field))} | {cell(field['description'])}.{must} |".replace("..", "."))
+    text = f"\n## POST {path}\n\n{about}.\n\n| used | value | meaning |\n|---|---|---|\n" + "\n".join(used) + "\n"
+    if ignored:
+        text += "\n**Accepted and ignored**: " + ", ".join(f"`{name}`" for name in ignored) + ".\n"
+    if refused := schema.get("x-octavo-refused"):
+        text += "\n| refused | why |\n|---|---|\n" + "".join(f"| `{name}` | {cell(why)} |\n" for name, why in refused.items())
+    return text
+
+
+def page(document: dict) -> str:
+    text = HEAD
+    for path, methods in document["paths"].items():
+        body = methods.get("post", {}).get("requestBody")
+        if body:
+            text += section(path, body["content"]["application/json"]["schema"], methods["post"]["summary"].rstrip("."))
+    others = [(f"`{method.upper()} {path}`", doc.get("summary", "")) for path, methods in document["paths"].items()
+              for method, doc in methods.items() if "requestBody" not in doc]
+    return text + "\n## Routes without a body\n\n| route | what it gives |\n|---|---|\n" + \
+        "".join(f"| {route} | {cell(about)} |\n" for route, about in others)
 
 
 if __name__ == "__main__":
-    url, path = sys.argv[1:]
-    with urllib.request.urlopen(url.rstrip("/") + "/openapi.json") as answer:
-        print(table(json.load(answer), path))
+    with urllib.request.urlopen(sys.argv[1].rstrip("/") + "/openapi.json") as answer:
+        PAGE.write_text(page(json.load(answer)))

@@ -111,7 +111,7 @@ def section(results: dict) -> str:
         outside = [r for r in (round_.get("outside_kernels_percent") for round_ in race["rounds"]) if r is not None]
         if outside:
             text += ["", f"Of a decode step at B=1, {median(outside):.1f}% of the time is spent outside our kernels."]
-        text += ["", "```"] + [f"# {engine}\n{command}" for engine, command in race["commands"].items()] + ["```"]
+        text += ["", "```text"] + [f"# {engine}\n{command}" for engine, command in race["commands"].items()] + ["```"]
     return "\n".join(text)
 
 

@@ -1,0 +1,196 @@
+"""Where the documentation's blocks run: a folder with MODEL in it, octavo and Python on the PATH, and ports of its own. Names of
+models are asked of a stub hub, which has the same small model under each.
+
+Blocks run as they stand, but for two things: ports 8000 and 9000 become free ones, and servers get little memory for pages. A
+page's bash blocks see each other's exported variables."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from doc_pages import REPO, Block
+
+NAMED = {"Qwen/Qwen3-0.6B-GGUF": "Qwen3-0.6B-Q8_0.gguf"}  # the repositories that pages name, and a file of each
+STUB_HUB = REPO / "tests" / "hub" / "stub_hub.py"
+TIMEOUT = 150  # seconds of one block
+# The wrapper gives a server the port that the page's other blocks ask, and few pages: many servers come and go.
+OCTAVO = """#!/bin/bash
+if [[ "$1" == serve && " $* " != *" --help "* ]]; then
+  [[ " $* " == *" --port "* || " $* " == *" --config "* ]] || set -- "$@" --port "$DOCS_PORT"
+  [[ " $* " == *" --kv-memory "* || " $* " == *" --config "* ]] || set -- "$@" --kv-memory 1GiB
+fi
+if [[ "$1 $2" == "bench serve" && " $* " != *" --base-url "* ]]; then set -- "$@" --base-url "http://127.0.0.1:$DOCS_PORT"; fi
+exec "$DOCS_OCTAVO" "$@"
+"""
+# What curl calls a success is an answer, which may be a refusal.
+CURL = '#!/bin/bash\nexec "$DOCS_CURL" --fail-with-body --silent --show-error "$@"\n'
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@dataclass
+class Outcome:
+    ok: bool
+    output: str
+
+
+@dataclass
+class Sandbox:
+    folder: Path
+    octavo: Path
+    model: Path
+    ports: dict[str, int] = field(default_factory=lambda: {"8000": free_port(), "9000": free_port()})
+    server: subprocess.Popen | None = None
+    server_log: Path | None = None
+    hub: subprocess.Popen | None = None
+    hub_url: str = ""
+
+    def __post_init__(self):
+        bin_folder = self.folder / ".bin"
+        bin_folder.mkdir(parents=True)
+        python = f'#!/bin/sh\nexec "{sys.executable}" "$@"\n'  # a link would not find its packages
+        for name, text in {"octavo": OCTAVO, "curl": CURL, "python": python, "python3": python}.items():
+            (bin_folder / name).write_text(text)
+            (bin_folder / name).chmod(0o755)
+        for name in ("MODEL", "SMALLER_MODEL"):  # a folder with one .gguf file is a model
+            (self.folder / name).mkdir()
+            (self.folder / name / self.model.name).symlink_to(self.model)
+        self._start_hub()
+        (self.folder / "model.gguf").symlink_to(self.model)
+        (self.folder / "node_modules").symlink_to(REPO / "build" / "clients-node" / "node_modules")
+
+    def _start_hub(self) -> None:
+        if not STUB_HUB.exists():
+            return
+        for repo, file in NAMED.items():
+            folder = self.folder / ".hub" / repo
+            folder.mkdir(parents=True)
+            shutil.copyfile(self.model, folder / file)
+        self.hub = subprocess.Popen([sys.executable, STUB_HUB, self.folder / ".hub"], stdout=subprocess.PIPE, text=True)
+        told = json.loads(self.hub.stdout.readline())
+        self.hub_url = next(value for value in told.values() if str(value).startswith("http"))
+
+    def close(self) -> None:
+        self.stop_server()
+        if self.hub:
+            self.hub.terminate()
+            self.hub.wait()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items()
+                if not re.match(r"OCTAVO_|OPENAI_|ANTHROPIC_|HF_|PYTHONPATH$", name)}
+        return kept | {
+            "PATH": f"{self.folder / '.bin'}:{os.environ['PATH']}", "HOME": str(self.folder), "NO_COLOR": "1", "TERM": "dumb",
+            "DOCS_OCTAVO": str(self.octavo), "DOCS_CURL": shutil.which("curl") or "curl", "DOCS_PORT": str(self.ports["8000"]),
+            "HF_ENDPOINT": self.hub_url or "http://127.0.0.1:9", "HF_HOME": str(self.folder / ".hf"),
+            "OCTAVO_LIBRARY": str(next(self.octavo.parents[2].rglob("liboctavo.so"), "")),
+            "DOCS_STATE": str(self.folder / ".state"), "PYTHONPATH": str(REPO / "python"), "NO_PROXY": "127.0.0.1,localhost"}
+
+    def own_ports(self, text: str) -> str:
+        return re.sub(r"\b(8000|9000)\b", lambda found: str(self.ports[found[1]]), text)
+
+    def new_page(self) -> None:
+        (self.folder / ".state").unlink(missing_ok=True)
+
+    def write(self, block: Block) -> None:
+        path = self.folder / block.file.lstrip("~/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self.own_ports(block.text))
+
+    def run(self, block: Block) -> Outcome:
+        text = self.own_ports(block.text)
+        if block.language == "python":
+            return self._execute([sys.executable, "-"], text)
+        if block.language == "javascript":
+            path = self.folder / "block.mjs"
+            path.write_text(text)
+            return self._execute(["node", str(path)])
+        if block.language == "console":
+            return self._console(text)
+        return self._bash(text)
+
+    def _bash(self, text: str) -> Outcome:
+        state = 'set -eo pipefail\n[ ! -f "$DOCS_STATE" ] || . "$DOCS_STATE"\n'
+        return self._execute(["bash", "-c", f"{state}trap 'export -p >\"$DOCS_STATE\"' EXIT\n{text}"])
+
+    def _console(self, text: str) -> Outcome:
+        """Lines behind "$ " are commands; what stands below one is what it must print, with ... for anything."""
+        for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+            command, expected = _split_command(part)
+            done = self._bash(command)
+            if not done.ok:
+                return done
+            pattern = ".*".join(re.escape(piece.strip("\n")) for piece in re.split(r"\.\.\.", expected.strip("\n")))
+            if expected.strip() and not re.search(pattern, done.output, re.DOTALL):
+                return Outcome(False, f"printed\n{done.output}\ninstead of\n{expected}")
+        return Outcome(True, "")
+
+    def _execute(self, command: list[str], stdin: str = "") -> Outcome:
+        process = subprocess.Popen(command, cwd=self.folder, env=self.environment, stdin=subprocess.PIPE, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, errors="replace")
+        try:
+            output, _ = process.communicate(stdin, timeout=TIMEOUT)
+            return Outcome(process.returncode == 0, output)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return Outcome(False, f"still ran after {TIMEOUT} s:\n{process.communicate()[0]}")
+
+    def serve(self, text: str) -> None:
+        """Starts a server and waits until it takes requests."""
+        self.stop_server()
+        self.server_log = self.folder / ".server.log"
+        state = '[ ! -f "$DOCS_STATE" ] || . "$DOCS_STATE"\n'
+        with open(self.server_log, "w") as log:
+            self.server = subprocess.Popen(["bash", "-c", state + self.own_ports(text)], cwd=self.folder, env=self.environment,
+                                           stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        end = time.monotonic() + 60
+        while not any(self._ready(port) for port in self.ports.values()):
+            if self.server.poll() is not None or time.monotonic() > end:
+                log = self.server_log.read_text()
+                self.stop_server()
+                raise AssertionError(f"the server of\n{text}\ndoes not start:\n{log}")
+            time.sleep(0.05)
+
+    @staticmethod
+    def _ready(port: int) -> bool:
+        try:
+            return urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=1).status == 200
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def stop_server(self) -> None:
+        if self.server is None:
+            return
+        try:
+            os.killpg(self.server.pid, signal.SIGTERM)
+            self.server.wait(timeout=10)
+        except ProcessLookupError:
+            pass
+        except subprocess.TimeoutExpired:
+            os.killpg(self.server.pid, signal.SIGKILL)
+            self.server.wait()
+        self.server = None
+
+
+def _split_command(part: str) -> tuple[str, str]:
+    """A command with the lines a backslash or a shell's > continues it by, and what stands below."""
+    lines = part.split("\n")
+    count = 1
+    while count < len(lines) and (lines[count - 1].endswith("\\") or lines[count].startswith("> ")):
+        count += 1
+    return "\n".join(line.removeprefix("> ") for line in lines[:count]), "\n".join(lines[count:])

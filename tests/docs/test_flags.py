@@ -1,0 +1,78 @@
+"""Every flag of every --help is in the documentation, and every flag of octavo that the documentation names is one of its
+command's."""
+
+import re
+import shlex
+
+import cli_reference
+import pytest
+from doc_pages import REPO, pages
+
+
+@pytest.fixture(scope="module")
+def commands(octavo):
+    return {command.name: command for command in cli_reference.commands(str(octavo))}
+
+
+def test_the_command_line_reference_is_up_to_date(octavo):
+    assert cli_reference.PAGE.read_text() == cli_reference.page(str(octavo)), \
+        "docs/cli.md is out of date: tools/cli_reference.py OCTAVO writes it anew"
+
+
+def test_every_flag_of_help_is_documented(commands):
+    text = "".join(page.text for page in pages())
+    flags = {flag for command in commands.values() for flag in command.flags()} - {"-h", "--help"}
+    assert len(flags) > 60
+    assert [flag for flag in sorted(flags) if f"`{flag}`" not in text] == []
+
+
+def octavo_lines():
+    """(where, words) of each octavo command in a block or a code span."""
+    for page in pages():
+        for block in page.blocks:
+            if block.language in ("bash", "console"):
+                text = block.text.replace("\\\n", " ")
+                for line in text.split("\n"):
+                    yield from words_of(f"{page.name}:{block.line}", line)
+        for span in re.findall(r"`(octavo [^`\n]+)`", page.text):
+            yield from words_of(page.name, span)
+
+
+def words_of(where: str, line: str):
+    line = re.split(r" #| \| | > | && | ; | &$", line)[0]
+    found = re.search(r"(?:^|\s|/)octavo((?: [a-z]+)(?: .*)?)$", line)
+    if not found:
+        return
+    try:
+        yield where, shlex.split(found[1])
+    except ValueError:  # quotes that a line break cuts
+        yield where, found[1].split()
+
+
+def command_of(words: list[str], commands) -> str | None:
+    two = f"octavo {' '.join(words[:2])}"
+    one = f"octavo {words[0]}"
+    return two if two in commands else one if one in commands else None
+
+
+def test_every_flag_that_is_documented_exists(commands, counts):
+    seen = 0
+    for where, words in octavo_lines():
+        name = command_of(words, commands)
+        if name is None:
+            # A command this build does not have: the page that is about it says so.
+            counts[f"not checked: octavo {words[0]} is not in this build"] += 1
+            continue
+        for word in words:
+            if re.match(r"--?[a-z]", word):
+                flag = word.split("=")[0]
+                assert flag in commands[name].flags() | {"--version"}, f"{where}: {name} has no {flag}"
+                seen += 1
+    assert seen > 20
+
+
+def test_every_variable_of_the_environment_is_documented():
+    text = "".join(page.text for page in pages())
+    sources = [path.read_text() for path in (REPO / "src").rglob("*.cpp")]
+    names = {name for source in sources for name in re.findall(r'getenv\("(OCTAVO_\w+)"\)', source)}
+    assert names and [name for name in sorted(names) if name not in text] == []

@@ -1,0 +1,33 @@
+"""Pages made from the code are up to date: fields of requests, figures of /metrics. The command line's is in test_flags.py."""
+
+import json
+import sys
+import urllib.request
+from pathlib import Path
+
+import fields_table
+import metrics_table
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "e2e"))
+
+import running_server  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def url(octavo, smollm2_gguf, tmp_path_factory):
+    flags = ("--kv-memory", "256MiB", "--prefix-disk", tmp_path_factory.mktemp("disk"))
+    with running_server.running(octavo, smollm2_gguf, *flags) as server:
+        yield server.url
+
+
+def test_the_page_of_fields_is_the_code(url):
+    with urllib.request.urlopen(url + "/openapi.json") as answer:
+        assert fields_table.PAGE.read_text() == fields_table.page(json.load(answer)), \
+            "docs/api-fields.md is out of date: tools/fields_table.py URL writes it anew"
+
+
+def test_the_page_of_metrics_is_the_code(url):
+    text = metrics_table.PAGE.read_text()
+    assert text == metrics_table.page(text, metrics_table.fetch(url)), \
+        "docs/metrics.md is out of date: tools/metrics_table.py URL writes it anew"

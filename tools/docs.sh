@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Builds the documentation's site into build/site; a link that leads nowhere or a page outside the navigation is an error.
-# With --serve it is shown on http://127.0.0.1:8001 and follows changes.
+# (Not --quiet: that hides warnings from --strict.) With --serve it is shown on http://127.0.0.1:8001 and follows changes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true
 case "${1:-}" in
-  "") exec .venv/bin/python -m mkdocs build --strict --quiet --site-dir build/site ;;
+  "") exec .venv/bin/python -m mkdocs build --strict --site-dir build/site ;;
   --serve) exec .venv/bin/python -m mkdocs serve --strict --dev-addr 127.0.0.1:8001 ;;
   *) echo "usage: tools/docs.sh [--serve]" >&2 && exit 2 ;;
 esac

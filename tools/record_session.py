@@ -41,11 +41,13 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
 
 
 class Recording:
-    def __init__(self):
+    def __init__(self, home: str):
+        self.home = home  # somebody's folder, which nobody needs to see
         self.start = time.monotonic()
         self.events: list[tuple[float, str]] = []
 
     def add(self, text: str) -> None:
+        text = text.replace(self.home, "~")
         self.events.append((time.monotonic() - self.start, text))
         sys.stdout.write(text.replace("\r\n", "\n"))
 
@@ -114,8 +116,9 @@ def main() -> None:
     parser.add_argument("octavo", type=Path)
     parser.add_argument("model", type=Path)
     options = parser.parse_args()
-    recording, server = Recording(), None
+    server = None
     with tempfile.TemporaryDirectory() as folder_name:
+        recording = Recording(folder_name)
         folder = Path(folder_name)
         (folder / NAME).symlink_to(options.model.resolve())
         (folder / "bin").mkdir()

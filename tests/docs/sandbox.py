@@ -58,6 +58,7 @@ class Sandbox:
     server_log: Path | None = None
     hub: subprocess.Popen | None = None
     hub_url: str = ""
+    library: str = ""  # octavo.LLM's, where it is built
 
     def __post_init__(self):
         bin_folder = self.folder / ".bin"
@@ -70,6 +71,7 @@ class Sandbox:
             (self.folder / name).mkdir()
             (self.folder / name / self.model.name).symlink_to(self.model)
         self._start_hub()
+        self.library = str(next(self.octavo.parents[2].rglob("liboctavo.so"), ""))
         (self.folder / "model.gguf").symlink_to(self.model)
         (self.folder / "node_modules").symlink_to(REPO / "build" / "clients-node" / "node_modules")
 
@@ -98,7 +100,7 @@ class Sandbox:
             "PATH": f"{self.folder / '.bin'}:{os.environ['PATH']}", "HOME": str(self.folder), "NO_COLOR": "1", "TERM": "dumb",
             "DOCS_OCTAVO": str(self.octavo), "DOCS_CURL": shutil.which("curl") or "curl", "DOCS_PORT": str(self.ports["8000"]),
             "HF_ENDPOINT": self.hub_url or "http://127.0.0.1:9", "HF_HOME": str(self.folder / ".hf"),
-            "OCTAVO_LIBRARY": str(next(self.octavo.parents[2].rglob("liboctavo.so"), "")),
+            "OCTAVO_LIBRARY": self.library,
             "DOCS_STATE": str(self.folder / ".state"), "PYTHONPATH": str(REPO / "python"), "NO_PROXY": "127.0.0.1,localhost"}
 
     def own_ports(self, text: str) -> str:

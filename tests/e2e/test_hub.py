@@ -76,7 +76,7 @@ def test_a_family_octavo_does_not_know_is_refused_before_its_weights(pull, serve
     assert all("config.json" in sent.path for sent in stub.sent)
 
 
-def test_what_does_not_fit_into_memory_is_said_before(pull, served, tmp_path):
+def test_what_does_not_fit_into_memory_is_said_before(octavo, served, tmp_path):
     path = served / "org/huge" / "huge-Q8_0.gguf"
     path.parent.mkdir(parents=True)
     with path.open("wb") as file:
@@ -84,8 +84,7 @@ def test_what_does_not_fit_into_memory_is_said_before(pull, served, tmp_path):
     with StubHub(served) as stub:
         stub.data = lambda repo, name: _Huge()
         env = hub_kit.environment(tmp_path, stub)
-        refused = hub_kit.run(REPO / "build/release/src/cli/octavo" if "OCTAVO_BUILD" not in os.environ else
-                              Path(os.environ["OCTAVO_BUILD"]) / "src/cli/octavo", "pull", "org/huge", env=env)
+        refused = hub_kit.run(octavo, "pull", "org/huge", env=env)
     assert refused.returncode == 1 and "do not fit into" in refused.stderr and "--force" in refused.stderr
     assert not stub.sent
 

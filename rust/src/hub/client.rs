@@ -98,7 +98,11 @@ impl Client {
             }
             let status = response.status();
             if !status.is_redirection() {
-                check_status(&response)?;
+                check_status(&response).map_err(|trouble| match trouble {
+                    // The addresses the hub redirects to are signed and expire: ask the hub again.
+                    Trouble::Final { reason, .. } if !self.is_hub(&url) => Trouble::again(reason),
+                    other => other,
+                })?;
                 return Ok(Answer {
                     response,
                     url,

@@ -131,13 +131,8 @@ impl Fetcher<'_> {
     fn ask(&self, job: &Job, range: Option<(u64, u64)>) -> Result<Answer, Trouble> {
         let known = job.location.lock().expect("no panic holds it").clone();
         if let Some(url) = known {
-            return self.client.get(&url, range).map_err(|trouble| {
+            return self.client.get(&url, range).inspect_err(|_| {
                 *job.location.lock().expect("no panic holds it") = None;
-                match trouble {
-                    // Such addresses are signed and expire.
-                    Trouble::Final { reason, .. } => Trouble::again(reason),
-                    other => other,
-                }
             });
         }
         let hub = self.client.url_of(&job.order.url_path);

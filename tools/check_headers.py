@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles every header of src/, bench/ and rust/include alone, with the project's warnings as errors.
+"""Compiles every header of src/, include/, bench/ and rust/include alone, with the project's warnings as errors.
 
 A header that leans on what its includer happened to include fails here. ccache, when installed, makes a second run quick.
 
@@ -43,19 +43,19 @@ def compile_command() -> list[str]:
     """Paths are relative to the repository, so that ccache's entries serve every clone."""
     compiler = os.environ.get("CXX", "g++")
     launcher = ["ccache"] if shutil.which("ccache") else []
-    return [*launcher, compiler, "-std=c++20", "-O0", *project_flags(), *ALONE, "-Isrc", "-I.", "-Irust/include",
+    return [*launcher, compiler, "-std=c++20", "-O0", *project_flags(), *ALONE, "-Isrc", "-I.", "-Iinclude", "-Irust/include",
             "-isystem", mlx_include(), "-c"]
 
 
 def headers() -> list[str]:
-    found = [*REPO.glob("src/**/*.h"), *REPO.glob("bench/**/*.h"), *REPO.glob("rust/include/*.h")]
+    found = [*REPO.glob("src/**/*.h"), *REPO.glob("bench/**/*.h"), *REPO.glob("include/*.h"), *REPO.glob("rust/include/*.h")]
     return sorted(str(path.relative_to(REPO)) for path in found)
 
 
 def compile_alone(command: list[str], header: str) -> str:
     """Returns the compiler's complaint, or nothing."""
     stub = WORK / (header.replace("/", "__") + ".cpp")
-    name = header.removeprefix("src/").removeprefix("rust/include/")
+    name = header.removeprefix("src/").removeprefix("include/").removeprefix("rust/include/")
     (REPO / stub).write_text(f'#include "{name}"\n')
     done = subprocess.run([*command, str(stub), "-o", str(stub.with_suffix(".o"))], cwd=REPO, capture_output=True, text=True)
     return "" if done.returncode == 0 else f"{header} does not compile alone:\n{done.stderr.strip()}"

@@ -170,7 +170,8 @@ EngineSettings read_engine_settings(const std::string& model, const std::string&
   EngineSettings settings;
   settings.model.model = model;
   settings.serving.version = OCTAVO_VERSION;
-  for (const auto& [name, value] : parse_options(options_json).items()) {
+  const Json given = parse_options(options_json);
+  for (const auto& [name, value] : given.items()) {
     const auto option = std::ranges::find(options(), name, &Option::name);
     if (option == options().end()) {
       std::vector<std::string> known;

@@ -40,15 +40,14 @@ std::vector<Endpoint> token_endpoints() {
   const Json text = {{"type", "object"},
                      {"properties", {{"prompt", {{"type", "string"}}}}},
                      {"required", {"prompt"}}};
-  return {
-      {.method = "POST",
-       .path = "/tokenize",
-       .handler = tokenize,
-       .doc = json_operation("Text to token ids", tokenize_schema(), tokens_answer())},
-      {.method = "POST",
-       .path = "/detokenize",
-       .handler = detokenize,
-       .doc = json_operation("Token ids to text", detokenize_schema(), text)}};
+  return {{.method = "POST",
+           .path = "/tokenize",
+           .handler = tokenize,
+           .doc = json_operation("Text to token ids", tokenize_schema(), tokens_answer())},
+          {.method = "POST",
+           .path = "/detokenize",
+           .handler = detokenize,
+           .doc = json_operation("Token ids to text", detokenize_schema(), text)}};
 }
 
 }  // namespace octavo::server

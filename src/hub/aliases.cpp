@@ -15,9 +15,9 @@ constexpr std::array kAliases = {
     Alias{"qwen3-1.7b", "Qwen/Qwen3-1.7B-GGUF"},
     Alias{"qwen3-4b", "Qwen/Qwen3-4B-GGUF"},
     Alias{"qwen3-8b", "Qwen/Qwen3-8B-GGUF"},
-    Alias{"gemma3-1b", "ggml-org/gemma-3-1b-it-GGUF"},
-    Alias{"gemma3-4b", "ggml-org/gemma-3-4b-it-GGUF"},
-    Alias{"gpt-oss-20b", "ggml-org/gpt-oss-20b-GGUF"},
+    Alias{"gemma3-1b", "mlx-community/gemma-3-1b-it-4bit"},
+    Alias{"gemma3-4b", "mlx-community/gemma-3-4b-it-4bit"},
+    Alias{"gpt-oss-20b", "mlx-community/gpt-oss-20b-MXFP4-Q8"},
 };
 
 }  // namespace

@@ -28,10 +28,10 @@ std::string folder_name(const std::string& repo) {
 // "models--ORG--NAME" back to "ORG/NAME"; empty: it is none.
 std::string repo_name(const std::string& folder) {
   if (!folder.starts_with(kPrefix)) return {};
-  std::string name = folder.substr(kPrefix.size());
-  if (const size_t dashes = name.find("--"); dashes != std::string::npos)
-    name.replace(dashes, 2, "/");
-  return name;
+  const std::string name = folder.substr(kPrefix.size());
+  const size_t dashes = name.find("--");
+  if (dashes == std::string::npos) return name;
+  return fmt::format("{}/{}", name.substr(0, dashes), name.substr(dashes + 2));
 }
 
 std::string first_word_of(const fs::path& path) {

@@ -83,8 +83,9 @@ bool is_whole(const fs::path& repo, const std::string& commit, const fs::path& s
 // A link that was there stays until the new one takes its place.
 void link_to(const fs::path& target, const fs::path& link) {
   std::error_code error;
-  if (fs::read_symlink(link, error) == target && !error) return;
   fs::create_directories(link.parent_path());
+  fs::create_symlink(target, link, error);
+  if (!error || fs::read_symlink(link, error) == target) return;
   const fs::path fresh = link.string() + fmt::format(".{}.tmp", ::getpid());
   fs::remove(fresh, error);
   fs::create_symlink(target, fresh);

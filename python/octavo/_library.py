@@ -115,6 +115,8 @@ class Stream:
     def __init__(self, engine: Engine, handle: ctypes.c_void_p) -> None:
         self._engine = engine  # lives as long as its streams
         self._handle = handle
+        # An iterator that nobody began has no other end.
+        self._finalizer = weakref.finalize(self, library().octavo_stream_free, handle)
 
     def next(self, timeout_ms: int = -1) -> dict[str, Any] | None:
         """The next event; None after the last. Raises TimeoutError when `timeout_ms` comes first."""
@@ -132,8 +134,8 @@ class Stream:
 
     def free(self) -> None:
         """Cancels what still runs."""
-        handle, self._handle = self._handle, ctypes.c_void_p()
-        library().octavo_stream_free(handle)
+        self._finalizer()
+        self._handle = ctypes.c_void_p()
 
 
 def wait_any(streams: Sequence[Stream]) -> int:

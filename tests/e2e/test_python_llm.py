@@ -148,15 +148,23 @@ def test_a_stream_is_the_answer_in_pieces(octavo_module, llm):
     assert said == llm.chat(talk, params)[0].outputs[0].text
 
 
-def test_closing_the_iterator_ends_the_request(octavo_module, llm):
-    stream = llm.stream("Once", octavo_module.SamplingParams(max_tokens=900, ignore_eos=True))
-    next(stream)
-    assert llm._engine.info()["running"] == 1
-    stream.close()
+def wait_until_idle(llm) -> None:
     deadline = time.monotonic() + 20
     while llm._engine.info()["running"]:
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_closing_the_iterator_ends_the_request(octavo_module, llm):
+    long = octavo_module.SamplingParams(max_tokens=900, ignore_eos=True)
+    stream = llm.stream("Once", long)
+    next(stream)
+    assert llm._engine.info()["running"] == 1
+    stream.close()
+    wait_until_idle(llm)
+    llm.stream("Once", long)  # dropped before it began
+    time.sleep(0.3)  # else it might not run yet
+    wait_until_idle(llm)
 
 
 def test_other_python_threads_run_meanwhile(octavo_module, llm):

@@ -85,9 +85,9 @@ void run(ServeFlags flags) {
   // A file that may not grow (ulimit -f) is an error of the disk tier's, not the end.
   std::signal(SIGXFSZ, SIG_IGN);
   init_server_logging(flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
-  flags.model.find();
   auto listener = std::make_unique<server::Listener>(flags.server.host, flags.server.port);
   const std::string url = listener->url();
+  flags.model.find();
   EngineOptions options = flags.model.engine_options();
   options.pooling = flags.pooling.options();
   // A request with several prompts is several of the engine's.

@@ -4,10 +4,14 @@ import hashlib
 import json
 import os
 import signal
+import socket
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from conftest import REPO
@@ -152,16 +156,50 @@ def test_a_hub_that_is_not_there_is_named(octavo, tmp_path):
     assert done.returncode == 1 and "127.0.0.1:9" in done.stderr and "HF_ENDPOINT" in done.stderr
 
 
+class Proxy(socketserver.ThreadingTCPServer):
+    """Connects whoever asks with CONNECT, for whatever host, to the one port it was made for."""
+
+    allow_reuse_address = daemon_threads = True
+
+    def __init__(self, port: int):
+        super().__init__(("127.0.0.1", 0), self.Tunnel)
+        self.port, self.asked = port, []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    class Tunnel(socketserver.StreamRequestHandler):
+        def handle(self):
+            self.server.asked.append(self.rfile.readline().split()[1].decode())
+            while self.rfile.readline().strip():
+                pass
+            with socket.create_connection(("127.0.0.1", self.server.port)) as far:
+                self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+                back = threading.Thread(target=self.copy, args=(far, self.connection), daemon=True)
+                back.start()
+                self.copy(self.connection, far)
+                back.join()
+
+        @staticmethod
+        def copy(source: socket.socket, target: socket.socket):
+            try:
+                while data := source.recv(65536):
+                    target.sendall(data)
+                target.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass  # one side has left
+
+
 def test_proxies_of_the_environment_are_used(octavo, tmp_path, served):
-    """The stub as a proxy: it answers whatever host is asked for, once it is asked through it."""
-    with StubHub(served) as stub:
-        env = hub_kit.environment(tmp_path, HF_ENDPOINT="http://hub.invalid", HTTP_PROXY="http://127.0.0.1:9")
-        refused = hub_kit.run(octavo, "pull", GGUF, env=env)
-        assert refused.returncode == 1
-        env["HF_ENDPOINT"] = stub.url
+    """Through one that knows the way to a host nobody can look up, and past one that NO_PROXY leaves out."""
+    with StubHub(served) as stub, Proxy(urlsplit(stub.url).port) as proxy:
+        through = f"http://127.0.0.1:{proxy.server_address[1]}"
+        env = hub_kit.environment(tmp_path / "through", HF_ENDPOINT="http://hub.invalid", HTTP_PROXY=through)
+        done = hub_kit.run(octavo, "pull", GGUF, env=env)
+        assert done.returncode == 0 and set(proxy.asked) == {"hub.invalid:80"}, (done.stderr, proxy.asked)
+        env = hub_kit.environment(tmp_path / "past", stub, HTTP_PROXY="http://127.0.0.1:9")
         assert hub_kit.run(octavo, "pull", GGUF, env=env).returncode == 0, "NO_PROXY names it"
         env["NO_PROXY"] = "elsewhere"
         assert hub_kit.run(octavo, "pull", GGUF, env=env).returncode == 1
+        proxy.shutdown()
 
 
 def test_ctrl_c_leaves_what_has_come(octavo, tmp_path, served):

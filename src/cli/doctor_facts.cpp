@@ -20,6 +20,7 @@
 #include "base/cgroup.h"
 #include "base/compute_pool.h"
 #include "base/error.h"
+#include "hub/hub_settings.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/device.h"
 #include "server/server.h"
@@ -93,19 +94,13 @@ PortFacts read_port(uint16_t port) {
   }
 }
 
-std::string first_of(const std::string& one, const std::string& other) {
-  return one.empty() ? other : one;
-}
-
 std::vector<FolderFacts> read_folders() {
-  const std::string home = first_of(variable("HOME"), "/");
-  const std::string caches = first_of(variable("XDG_CACHE_HOME"), home + "/.cache");
-  const std::string hf_home = first_of(variable("HF_HOME"), caches + "/huggingface");
-  return {
-      read_folder("Hugging Face cache", first_of(variable("HF_HUB_CACHE"), hf_home + "/hub"), true),
-      read_folder("LM Studio models", home + "/.lmstudio/models", false),
-      read_folder("Ollama models", first_of(variable("OLLAMA_MODELS"), home + "/.ollama/models"),
-                  false)};
+  const HubSettings settings = hub_settings_from_env();
+  std::vector<FolderFacts> folders = {read_folder("Hugging Face cache", settings.cache, true)};
+  for (const fs::path& folder : settings.lm_studio)
+    folders.push_back(read_folder("LM Studio models", folder, false));
+  folders.push_back(read_folder("Ollama models", settings.ollama, false));
+  return folders;
 }
 
 uint64_t open_files_limit() {

@@ -18,6 +18,8 @@ from conftest import REPO
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux" or not shutil.which("patchelf"), reason="needs Linux and patchelf")
 
+slow = pytest.mark.skipif(not os.environ.get("OCTAVO_SLOW_TESTS"), reason="half a minute of compression; OCTAVO_SLOW_TESTS=1 runs it")
+
 DIST = REPO / "dist"
 # What every Linux with a C++ runtime has (manylinux's policy); anything else must come with the package.
 SYSTEM = re.compile(r"linux-vdso|ld-linux|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so")
@@ -122,6 +124,16 @@ def test_the_wheel_installs_the_command(installed, smollm2_gguf):
     assert foreign_libraries(package_folder(installed) / "bin" / "octavo", installed) == []
 
 
+def test_python_answers_from_the_wheel(installed, smollm2_gguf):
+    script = f"""
+from octavo import LLM, SamplingParams
+with LLM({str(smollm2_gguf)!r}, max_model_len=512) as llm:
+    messages = [{{"role": "user", "content": "What is the capital of France?"}}]
+    print(llm.chat(messages, SamplingParams(max_tokens=16, temperature=0), use_tqdm=False)[0].outputs[0].text)
+"""
+    assert "Paris" in run_bare(installed / "bin" / "python", "-c", script)
+
+
 def test_the_wheel_runs_after_its_environment_moved(installed, tmp_path):
     copy = tmp_path / "octavo"
     shutil.copytree(package_folder(installed), copy)
@@ -162,6 +174,7 @@ def test_its_library_and_mlxs_package_live_in_one_process(installed, order):
     assert sorted(Path(path).name.split("-")[0].split(".")[0] for path in maps) == ["libmlx", "libmlx"], maps
 
 
+@slow
 def test_the_same_commit_gives_the_same_bytes(tarball, wheel):
     def digests():
         return [hashlib.sha256(file.read_bytes()).hexdigest() for file in (tarball, wheel)]
@@ -178,8 +191,8 @@ def test_no_place_of_this_machine_is_looked_in(moved):
         assert path in ("$ORIGIN", "$ORIGIN/../lib/octavo"), f"{file}: {path}"
 
 
-@pytest.mark.skipif(not os.environ.get("OCTAVO_SLOW_TESTS") or not shutil.which("dpkg-deb"),
-                    reason="half a minute of compression; OCTAVO_SLOW_TESTS=1 runs it")
+@slow
+@pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="needs dpkg-deb")
 def test_the_debian_package_answers(smollm2_gguf, tmp_path):
     deb = make("deb", "octavo_*.deb")
     subprocess.run(["dpkg-deb", "-x", deb, tmp_path], check=True)

@@ -68,7 +68,7 @@ def parse(name: str, text: str) -> Command:
         elif re.match(r"  \S", line):
             left, right = split_line(line)
             if group.lower() == "subcommands":
-                command.children.append(left.split()[0])
+                command.children.append(left.split()[0].rstrip(","))  # "chat, run": one command
                 entry = None
                 continue
             names, _, kind = left.partition(" ")

@@ -28,10 +28,10 @@ octavo_status octavo_hub_get(const octavo_hub* hub, const char* path, size_t pat
  * this order. */
 typedef bool (*octavo_hub_progress)(void* context, uint64_t done, uint64_t total, bool waiting);
 
-/* `order` is a JSON object: connections, chunk_bytes, and files, each with name, url_path, size, hash
- * (SHA-256, or git's SHA-1 of a blob, in hex), blob (where the whole file shall be) and lock; their
- * folders exist. A blob appears only when it is whole and has its hash. Calls `progress` on this
- * thread. OCTAVO_STOPPED: `progress` said so. */
+/* `order` is a JSON object: connections, chunk_bytes, and files, each with name, url_path, size,
+ * hash (SHA-256, or git's SHA-1 of a blob, in hex), blob (where the whole file shall be) and lock;
+ * their folders exist. A blob appears only when it is whole and has its hash. Calls `progress` on
+ * this thread. OCTAVO_STOPPED: `progress` said so. */
 octavo_status octavo_hub_download(const octavo_hub* hub, const char* order, size_t order_size,
                                   octavo_hub_progress progress, void* context,
                                   uint16_t* http_status, octavo_text* error);

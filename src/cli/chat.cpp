@@ -106,7 +106,9 @@ void run(ChatFlags flags) {
 void add_chat_command(CLI::App& app) {
   auto flags = std::make_shared<ChatFlags>();
   CLI::App* command =
-      app.add_subcommand("chat", "Talk with a model on the terminal, or line by line from a pipe")
+      app.add_subcommand("chat",
+                         "Talk with a model on the terminal, or line by line from a pipe. octavo "
+                         "run is the same")
           ->alias("run");
   flags->model.add_to(*command);
   command->add_option("--system", flags->system, "A system message");

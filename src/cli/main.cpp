@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
       "Start with: octavo run MODEL, where MODEL is a .gguf file, a model folder, a name of the "
       "hub\n"
       "like ORG/NAME[:quantisation][@revision], or an alias of octavo ls --aliases."};
+  app.name("octavo");
   app.set_version_flag("--version", "octavo " OCTAVO_VERSION);
   app.require_subcommand(1);
   octavo::add_serve_command(app);

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/rust_border.h"
 #include "base/units.h"
 #include "text/chat_messages.h"
-#include "base/rust_border.h"
 #include "text/utf8.h"
 
 namespace octavo {

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
-#include "base/units.h"
 #include "base/rust_border.h"
+#include "base/units.h"
 #include "text/utf8.h"
 
 namespace octavo {

@@ -25,7 +25,7 @@ def main(octavo: str) -> None:
     version = ask(octavo, "--version").split()[-1]
     overview = ask(octavo, "--help")
     listed = re.split(r"\n(?:Subcommands|SUBCOMMANDS):\n", overview)[1]
-    commands = re.findall(r"^  ([a-z]\S*)", listed, re.MULTILINE)
+    commands = re.findall(r"^  ([a-z]+)", listed, re.MULTILINE)
     date = datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", "0")), timezone.utc).date()
     print(f'.TH OCTAVO 1 "{date}" "octavo {version}" "User Commands"')
     print(".SH NAME\noctavo \\- serves language models from pages")

@@ -3,7 +3,6 @@
 #   stage    one folder (build/stage) with bin/octavo, lib/octavo, notices and a man page, stripped and free of this machine
 # OCTAVO_PACKAGE_BUILD names another build folder than build/package, which then is not built anew.
 set -euo pipefail
-export LC_ALL=C TZ=UTC
 export PATH="$PATH:$HOME/.cargo/bin"
 
 readonly package_build=${OCTAVO_PACKAGE_BUILD:-build/package}
@@ -11,9 +10,6 @@ readonly stage=build/stage
 readonly dist=dist
 version=$(sed -nE 's/^project\(octavo VERSION ([0-9.]+).*/\1/p' CMakeLists.txt)
 readonly version
-# The same commit gives the same bytes: times in packages are the commit's.
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
-export SOURCE_DATE_EPOCH
 
 say() { printf 'package: %s\n' "$*"; }
 fail() {
@@ -32,6 +28,13 @@ build_package() {
   cmake --preset package >/dev/null
   if [ -d src/capi ]; then targets+=(octavo_shared); fi
   cmake --build --preset package --target "${targets[@]}"
+}
+
+# The same commit gives the same bytes: times in packages are the commit's. Compiling comes before, because compiler caches take
+# another locale for another result.
+fix_environment() {
+  SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+  export LC_ALL=C TZ=UTC SOURCE_DATE_EPOCH
 }
 
 # Debian's libraries come as a link by the name programs ask for and a file with a longer one: here they are one file. Our own keeps
@@ -91,6 +94,7 @@ needed_glibc() {
 make_stage() {
   need patchelf objdump strip
   build_package
+  fix_environment
   rm -rf "$stage"
   mkdir -p "$dist"
   cmake --install "$package_build" --prefix "$stage" >/dev/null

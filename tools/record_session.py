@@ -28,7 +28,7 @@ STEPS = [
     "octavo doctor",
     f"octavo info {NAME} | head -9",
     f'octavo generate {NAME} --chat -p "What is the capital of France?"',
-    f"octavo serve {NAME} > serve.log &",
+    f"octavo serve {NAME} &> serve.log &",
     """curl -s 127.0.0.1:8000/v1/chat/completions -H 'Content-Type: application/json' \\
   -d '{"messages": [{"role": "user", "content": "The capital of France?"}], "structured_outputs": {"choice": ["Rome", "Paris"]}}'""",
     """python3 -c 'from openai import OpenAI

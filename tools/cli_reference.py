@@ -44,6 +44,7 @@ class Command:
     about: str
     groups: dict[str, list[Flag]] = field(default_factory=dict)
     children: list[str] = field(default_factory=list)
+    aliases: dict[str, str] = field(default_factory=dict)  # another name of a child, and that child
 
     def flags(self) -> set[str]:
         """Every spelling of every flag. {false} marks one that switches off."""
@@ -68,7 +69,9 @@ def parse(name: str, text: str) -> Command:
         elif re.match(r"  \S", line):
             left, right = split_line(line)
             if group.lower() == "subcommands":
-                command.children.append(left.split()[0].rstrip(","))  # "chat, run": one command
+                child, *others = left.replace(",", " ").split()
+                command.children.append(child)
+                command.aliases |= dict.fromkeys(others, child)
                 entry = None
                 continue
             names, _, kind = left.partition(" ")

@@ -6,6 +6,7 @@ page's bash blocks see each other's exported variables."""
 
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -37,9 +38,12 @@ CURL = '#!/bin/bash\nexec "$DOCS_CURL" --fail-with-body --silent --show-error "$
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Below those the system lends to connections: one of them could have it later, when a page needs it."""
+    while True:
+        port = random.randrange(20_000, 30_000)
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
 
 
 @dataclass

@@ -23,23 +23,18 @@ def sandbox(octavo, smollm2_gguf, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def has(octavo):
-    """has(thing): whether what a block needs is there. `octavo pull` is a command, `python x` a module, `node x` a package."""
-    commands = subprocess.run([octavo, "--help"], capture_output=True, text=True).stdout
+def has():
+    """has(thing): whether what a block needs is there. `python x` is a module, `node x` a package."""
 
     def answer(thing: str) -> bool:
         kind, _, name = thing.partition(" ")
-        if kind == "octavo":
-            return any(line.split()[:1] == [name] for line in commands.splitlines())
         if kind == "python":
-            if name == "octavo":  # ours: its library is built beside the program
-                return (REPO / "python" / "octavo").is_dir() and any(octavo.parents[2].rglob("liboctavo.*"))
             return importlib.util.find_spec(name) is not None
         if kind == "node":
             return (REPO / "build" / "clients-node" / "node_modules" / name).is_dir()
         if kind == "program":
             return shutil.which(name) is not None
-        raise BadPage(f"run: if ({thing}): it is none of octavo COMMAND, python MODULE, node PACKAGE, program NAME")
+        raise BadPage(f"run: if ({thing}): it is none of python MODULE, node PACKAGE, program NAME")
 
     return answer
 

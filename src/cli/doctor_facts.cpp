@@ -94,11 +94,22 @@ PortFacts read_port(uint16_t port) {
   }
 }
 
+// LM Studio has moved its folder: where neither is there, the newer one is named.
+std::vector<fs::path> lm_studio_places(const HubSettings& settings) {
+  std::vector<fs::path> places = settings.lm_studio;
+  std::erase_if(places, [](const fs::path& place) {
+    std::error_code error;
+    return !fs::exists(place, error);
+  });
+  if (places.empty()) places.push_back(settings.lm_studio.front());
+  return places;
+}
+
 std::vector<FolderFacts> read_folders() {
   const HubSettings settings = hub_settings_from_env();
   std::vector<FolderFacts> folders = {read_folder("Hugging Face cache", settings.cache, true)};
-  for (const fs::path& folder : settings.lm_studio)
-    folders.push_back(read_folder("LM Studio models", folder, false));
+  for (const fs::path& place : lm_studio_places(settings))
+    folders.push_back(read_folder("LM Studio models", place, false));
   folders.push_back(read_folder("Ollama models", settings.ollama, false));
   return folders;
 }

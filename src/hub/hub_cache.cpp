@@ -34,12 +34,6 @@ std::string repo_name(const std::string& folder) {
   return fmt::format("{}/{}", name.substr(0, dashes), name.substr(dashes + 2));
 }
 
-std::string first_word_of(const fs::path& path) {
-  std::string word;
-  std::ifstream(path) >> word;
-  return word;
-}
-
 // The files an index of shards names must all be there: their names alone may not tell.
 bool has_indexed_files(const fs::path& snapshot, const FileChoice& choice) {
   std::error_code error;

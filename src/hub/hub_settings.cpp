@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 
 #include "base/error.h"
+#include "hub/model_file.h"
 
 namespace octavo {
 namespace {
@@ -47,12 +47,6 @@ uint64_t number_or(const char* name, uint64_t otherwise) {
   if (error != std::errc() || rest != end || number == 0)
     throw SetupError(std::string(name) + ": must be a whole number above 0, not " + *text);
   return number;
-}
-
-std::string first_word_of(const fs::path& path) {
-  std::string word;
-  std::ifstream(path) >> word;
-  return word;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "hub/model_file.h"
 
 #include <algorithm>
+#include <fstream>
 #include <system_error>
 
 namespace octavo {
@@ -20,6 +21,12 @@ std::vector<ModelFile> files_in(const fs::path& folder) {
   }
   std::ranges::sort(files, {}, &ModelFile::path);
   return files;
+}
+
+std::string first_word_of(const fs::path& path) {
+  std::string word;
+  std::ifstream(path) >> word;
+  return word;
 }
 
 }  // namespace octavo

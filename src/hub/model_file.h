@@ -18,4 +18,7 @@ struct ModelFile {
 // nowhere left out.
 std::vector<ModelFile> files_in(const std::filesystem::path& folder);
 
+// Of a small text file, like a ref or a token; empty: there is none.
+std::string first_word_of(const std::filesystem::path& path);
+
 }  // namespace octavo

@@ -3,7 +3,7 @@
 
 #include "base/half.h"
 #include "bench/cases.h"
-#include "kernels/device_buffer.h"
+#include "kernels/runtime/device_buffer.h"
 
 namespace octavo::bench {
 

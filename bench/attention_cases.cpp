@@ -8,8 +8,8 @@
 #include <random>
 
 #include "bench/cases.h"
-#include "kernels/device_buffer.h"
 #include "kernels/paged_attention.h"
+#include "kernels/runtime/device_buffer.h"
 
 namespace octavo::bench {
 namespace {

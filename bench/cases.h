@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bench/case_runner.h"
-#include "kernels/mlx.h"
+#include "kernels/runtime/mlx.h"
 
 namespace octavo::bench {
 

@@ -6,8 +6,8 @@
 
 #include "bench/cases.h"
 #include "kernels/causal_conv.h"
-#include "kernels/device_buffer.h"
 #include "kernels/gated_delta.h"
+#include "kernels/runtime/device_buffer.h"
 
 namespace octavo::bench {
 namespace {

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "bench/cases.h"
 #include "bench/free_product_tiles.h"
-#include "kernels/device_buffer.h"
-#include "kernels/primitive.h"
+#include "kernels/runtime/device_buffer.h"
+#include "kernels/runtime/primitive.h"
 
 namespace octavo::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "bench/case_runner.h"
-#include "kernels/mlx.h"
+#include "kernels/runtime/mlx.h"
 
 namespace octavo::bench {
 

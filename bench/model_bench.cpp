@@ -11,7 +11,7 @@
 #include "base/widen.h"
 #include "engine/runner.h"
 #include "kernels/cpu/isa.h"
-#include "kernels/kernel_time.h"
+#include "kernels/runtime/kernel_time.h"
 
 namespace octavo::bench {
 namespace {

@@ -15,7 +15,7 @@
 #include "base/system_memory.h"
 #include "bench/rates.h"
 #include "bench/roofline.h"
-#include "kernels/kernel_time.h"
+#include "kernels/runtime/kernel_time.h"
 
 namespace octavo::bench {
 namespace {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the table of src/kernels/gguf_blocks_test.cpp: for each GGUF type a hash over the floats that
+"""Prints the table of src/kernels/weights/gguf_blocks_test.cpp: for each GGUF type a hash over the floats that
 the `gguf` package decodes from 64 pseudo-random blocks, and the first three of them.
 
 Both sides make the same blocks: bytes from a linear congruential generator, with the fp16 fields

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cache/cache_spec.h"
-#include "kernels/state_geometry.h"
+#include "kernels/types/state_geometry.h"
 
 namespace octavo {
 

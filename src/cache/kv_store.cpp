@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "kernels/device_buffer.h"
+#include "kernels/runtime/device_buffer.h"
 
 namespace octavo {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "kernels/page_geometry.h"
+#include "kernels/types/page_geometry.h"
 
 namespace octavo {
 

@@ -13,7 +13,7 @@
 #include "bench/report.h"
 #include "cli/bench_commands.h"
 #include "cli/commands.h"
-#include "kernels/device.h"
+#include "kernels/runtime/device.h"
 
 namespace octavo {
 namespace {

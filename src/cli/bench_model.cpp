@@ -9,7 +9,7 @@
 #include "cli/bench_commands.h"
 #include "cli/model_by_name.h"
 #include "cli/progress_bar.h"
-#include "kernels/device.h"
+#include "kernels/runtime/device.h"
 
 namespace octavo {
 namespace {

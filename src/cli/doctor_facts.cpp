@@ -22,7 +22,7 @@
 #include "base/error.h"
 #include "hub/hub_settings.h"
 #include "kernels/cpu/isa.h"
-#include "kernels/device.h"
+#include "kernels/runtime/device.h"
 #include "server/server.h"
 
 namespace octavo {

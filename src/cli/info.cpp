@@ -17,7 +17,7 @@
 #include "cli/commands.h"
 #include "cli/model_flags.h"
 #include "kernels/cpu/isa.h"
-#include "kernels/device.h"
+#include "kernels/runtime/device.h"
 #include "llm/model_text.h"
 #include "models/tensor_check.h"
 

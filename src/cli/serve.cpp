@@ -15,7 +15,7 @@
 #include "cli/commands.h"
 #include "cli/serve_flags.h"
 #include "kernels/cpu/isa.h"
-#include "kernels/device.h"
+#include "kernels/runtime/device.h"
 #include "server/served_llm.h"
 #include "server/server.h"
 

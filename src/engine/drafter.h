@@ -8,7 +8,7 @@
 
 #include "base/token_id.h"
 #include "engine/update.h"
-#include "kernels/row_sampling.h"
+#include "kernels/types/row_sampling.h"
 
 namespace octavo {
 

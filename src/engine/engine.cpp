@@ -17,8 +17,8 @@
 #include "engine/ngram_drafter.h"
 #include "engine/runner.h"
 #include "kernels/cpu/isa.h"
-#include "kernels/device.h"
-#include "kernels/device_buffer.h"
+#include "kernels/runtime/device.h"
+#include "kernels/runtime/device_buffer.h"
 
 namespace octavo {
 namespace {

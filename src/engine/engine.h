@@ -14,7 +14,7 @@
 #include "engine/engine_client.h"
 #include "engine/scheduler.h"
 #include "engine/speculative_config.h"
-#include "kernels/device.h"
+#include "kernels/runtime/device.h"
 #include "models/format/checkpoint.h"
 #include "models/model_description.h"
 #include "models/pooling_plan.h"

@@ -15,7 +15,7 @@
 #include "cache/cache_plan.h"
 #include "cache/page_memory.h"
 #include "engine/step_runner.h"
-#include "models/pooling_kind.h"
+#include "kernels/types/pooling_kind.h"
 
 namespace octavo {
 

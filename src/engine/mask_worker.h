@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/constraint.h"
-#include "kernels/token_mask.h"
+#include "kernels/types/token_mask.h"
 
 namespace octavo {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "models/pooling_kind.h"
+#include "kernels/types/pooling_kind.h"
 
 namespace octavo {
 

@@ -9,7 +9,7 @@
 
 #include "base/token_id.h"
 #include "engine/constraint.h"
-#include "models/pooling_kind.h"
+#include "kernels/types/pooling_kind.h"
 
 namespace octavo {
 

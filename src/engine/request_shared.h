@@ -8,7 +8,7 @@
 #include "cache/sequence_cache.h"
 #include "engine/request.h"
 #include "engine/update.h"
-#include "kernels/row_sampling.h"
+#include "kernels/types/row_sampling.h"
 
 namespace octavo {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "kernels/fault.h"
-#include "kernels/queueing.h"
+#include "kernels/runtime/fault.h"
+#include "kernels/runtime/queueing.h"
 #include "models/model_description.h"
 
 namespace octavo {

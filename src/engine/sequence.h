@@ -14,7 +14,7 @@
 #include "engine/pooled_rows.h"
 #include "engine/request_shared.h"
 #include "engine/update.h"
-#include "kernels/row_sampling.h"
+#include "kernels/types/row_sampling.h"
 
 namespace octavo {
 

@@ -7,7 +7,7 @@
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/metal/row_tiles.h"
-#include "kernels/primitive.h"
+#include "kernels/runtime/primitive.h"
 
 namespace octavo {
 namespace {

@@ -1,9 +1,9 @@
 // activation.h - the gated activations between an MLP's two products.
 #pragma once
 
-#include "kernels/activation_kind.h"
-#include "kernels/kernel_path.h"
-#include "kernels/mlx.h"
+#include "kernels/runtime/kernel_path.h"
+#include "kernels/runtime/mlx.h"
+#include "kernels/types/activation_kind.h"
 
 namespace octavo {
 

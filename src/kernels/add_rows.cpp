@@ -8,7 +8,7 @@
 #include "kernels/cpu/rows.h"
 #include "kernels/metal/norm_params.h"
 #include "kernels/metal/row_tiles.h"
-#include "kernels/primitive.h"
+#include "kernels/runtime/primitive.h"
 
 namespace octavo {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "kernels/kernel_path.h"
 #include "kernels/norm.h"
+#include "kernels/runtime/kernel_path.h"
 
 namespace octavo {
 

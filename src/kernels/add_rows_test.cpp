@@ -1,8 +1,8 @@
 #include "kernels/add_rows.h"
 
 #include "base/compute_pool.h"
-#include "kernels/isa_scope.h"
-#include "kernels/test_support.h"
+#include "kernels/testing/isa_scope.h"
+#include "kernels/testing/support.h"
 
 namespace octavo {
 namespace {

@@ -9,7 +9,7 @@
 #include "kernels/cpu/causal_conv.h"
 #include "kernels/metal/row_tiles.h"
 #include "kernels/metal/state_places.h"
-#include "kernels/primitive.h"
+#include "kernels/runtime/primitive.h"
 #include "kernels/state_inputs.h"
 
 namespace octavo {

@@ -1,7 +1,7 @@
 #include "kernels/causal_conv.h"
 
-#include "kernels/conv_fixture.h"
-#include "kernels/isa_scope.h"
+#include "kernels/testing/conv_fixture.h"
+#include "kernels/testing/isa_scope.h"
 
 namespace octavo {
 namespace {

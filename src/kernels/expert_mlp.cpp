@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "kernels/cpu/expert_mlp.h"
 #include "kernels/metal/experts.h"
-#include "kernels/primitive.h"
+#include "kernels/runtime/primitive.h"
 
 namespace octavo {
 namespace {

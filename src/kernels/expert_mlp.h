@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "kernels/activation_kind.h"
 #include "kernels/expert_routing.h"
-#include "kernels/expert_stack.h"
+#include "kernels/types/activation_kind.h"
+#include "kernels/weights/expert_stack.h"
 
 namespace octavo {
 

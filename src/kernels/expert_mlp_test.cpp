@@ -1,8 +1,8 @@
 #include "kernels/expert_mlp.h"
 
-#include "kernels/isa_scope.h"
 #include "kernels/linear.h"
-#include "kernels/test_experts.h"
+#include "kernels/testing/experts.h"
+#include "kernels/testing/isa_scope.h"
 
 namespace octavo {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "kernels/cpu/expert_routing.h"
 #include "kernels/metal/route_experts.h"
-#include "kernels/primitive.h"
+#include "kernels/runtime/primitive.h"
 
 namespace octavo {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "kernels/expert_choice.h"
-#include "kernels/kernel_path.h"
-#include "kernels/mlx.h"
+#include "kernels/runtime/kernel_path.h"
+#include "kernels/runtime/mlx.h"
+#include "kernels/types/expert_choice.h"
 
 namespace octavo {
 

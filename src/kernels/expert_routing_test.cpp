@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "kernels/isa_scope.h"
-#include "kernels/routing_choices.h"
+#include "kernels/testing/isa_scope.h"
+#include "kernels/testing/routing_choices.h"
 
 namespace octavo {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "kernels/kernel_path.h"
-#include "kernels/mlx.h"
+#include "kernels/runtime/kernel_path.h"
+#include "kernels/runtime/mlx.h"
 
 namespace octavo {
 

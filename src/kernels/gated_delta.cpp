@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "kernels/cpu/gated_delta.h"
 #include "kernels/metal/gated_delta.h"
-#include "kernels/primitive.h"
+#include "kernels/runtime/primitive.h"
 #include "kernels/state_inputs.h"
 
 namespace octavo {

@@ -1,7 +1,7 @@
 #include "kernels/gated_delta.h"
 
-#include "kernels/delta_fixture.h"
-#include "kernels/isa_scope.h"
+#include "kernels/testing/delta_fixture.h"
+#include "kernels/testing/isa_scope.h"
 
 namespace octavo {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "kernels/cpu/head_linear.h"
 #include "kernels/metal/linear.h"
-#include "kernels/primitive.h"
+#include "kernels/runtime/primitive.h"
 
 namespace octavo {
 namespace {

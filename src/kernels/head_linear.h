@@ -1,8 +1,8 @@
 // head_linear.h - a matrix for each head.
 #pragma once
 
-#include "kernels/kernel_path.h"
-#include "kernels/weight.h"
+#include "kernels/runtime/kernel_path.h"
+#include "kernels/weights/weight.h"
 
 namespace octavo {
 

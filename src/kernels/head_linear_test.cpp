@@ -1,9 +1,9 @@
 #include "kernels/head_linear.h"
 
 #include "base/compute_pool.h"
-#include "kernels/isa_scope.h"
 #include "kernels/linear.h"
-#include "kernels/test_weights.h"
+#include "kernels/testing/isa_scope.h"
+#include "kernels/testing/weights.h"
 
 namespace octavo {
 namespace {

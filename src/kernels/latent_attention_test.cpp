@@ -1,6 +1,6 @@
 // Attention over pages whose values stand in their keys.
-#include "kernels/isa_scope.h"
-#include "kernels/paged_fixture.h"
+#include "kernels/testing/isa_scope.h"
+#include "kernels/testing/paged_fixture.h"
 
 namespace octavo {
 namespace {

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "kernels/qkv_write.h"
-#include "kernels/weight.h"
+#include "kernels/weights/weight.h"
 
 namespace octavo {
 

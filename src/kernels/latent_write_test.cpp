@@ -1,10 +1,10 @@
 #include "kernels/latent_write.h"
 
 #include "kernels/head_linear.h"
-#include "kernels/isa_scope.h"
-#include "kernels/latent_fixture.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
+#include "kernels/testing/isa_scope.h"
+#include "kernels/testing/latent_fixture.h"
 
 namespace octavo {
 namespace {

@@ -11,7 +11,7 @@
 #include "kernels/metal/embed.h"
 #include "kernels/metal/linear.h"
 #include "kernels/metal/norm.h"
-#include "kernels/primitive.h"
+#include "kernels/runtime/primitive.h"
 
 namespace octavo {
 namespace {

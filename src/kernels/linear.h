@@ -4,10 +4,10 @@
 #include <optional>
 #include <span>
 
-#include "kernels/activation_kind.h"
-#include "kernels/kernel_path.h"
 #include "kernels/norm.h"
-#include "kernels/weight.h"
+#include "kernels/runtime/kernel_path.h"
+#include "kernels/types/activation_kind.h"
+#include "kernels/weights/weight.h"
 
 namespace octavo {
 

@@ -4,8 +4,8 @@
 
 #include "kernels/cpu/isa.h"
 #include "kernels/linear.h"
-#include "kernels/test_support.h"
-#include "kernels/test_weights.h"
+#include "kernels/testing/support.h"
+#include "kernels/testing/weights.h"
 
 namespace octavo {
 namespace {

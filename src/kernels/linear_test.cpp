@@ -1,8 +1,8 @@
 #include "kernels/linear.h"
 
-#include "kernels/isa_scope.h"
-#include "kernels/test_support.h"
-#include "kernels/test_weights.h"
+#include "kernels/testing/isa_scope.h"
+#include "kernels/testing/support.h"
+#include "kernels/testing/weights.h"
 
 namespace octavo {
 namespace {

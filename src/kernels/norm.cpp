@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/metal/norm.h"
-#include "kernels/primitive.h"
+#include "kernels/runtime/primitive.h"
 
 namespace octavo {
 namespace {

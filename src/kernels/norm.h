@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "kernels/kernel_path.h"
-#include "kernels/mlx.h"
-#include "kernels/norm_kind.h"
+#include "kernels/runtime/kernel_path.h"
+#include "kernels/runtime/mlx.h"
+#include "kernels/types/norm_kind.h"
 
 namespace octavo {
 

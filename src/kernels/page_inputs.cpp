@@ -1,7 +1,7 @@
 #include "kernels/page_inputs.h"
 
 #include "base/error.h"
-#include "kernels/primitive.h"
+#include "kernels/runtime/primitive.h"
 
 namespace octavo {
 

@@ -10,7 +10,7 @@
 #include "kernels/metal/paged_attention.h"
 #include "kernels/metal/qkv_write.h"
 #include "kernels/page_inputs.h"
-#include "kernels/primitive.h"
+#include "kernels/runtime/primitive.h"
 
 namespace octavo {
 namespace {

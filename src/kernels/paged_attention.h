@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "kernels/batch_layout.h"
-#include "kernels/kernel_path.h"
-#include "kernels/page_geometry.h"
+#include "kernels/runtime/kernel_path.h"
+#include "kernels/types/batch_layout.h"
+#include "kernels/types/page_geometry.h"
 
 namespace octavo {
 

@@ -1,7 +1,7 @@
 #include "kernels/paged_attention.h"
 
-#include "kernels/isa_scope.h"
-#include "kernels/paged_fixture.h"
+#include "kernels/testing/isa_scope.h"
+#include "kernels/testing/paged_fixture.h"
 
 namespace octavo {
 namespace {

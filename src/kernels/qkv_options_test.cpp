@@ -1,8 +1,8 @@
 // What qkv_write can do beside the norm of each head: norms over whole rows, values normed or taken
 // from the keys, a scale by position, columns before the q heads, and queries without keys.
 #include "base/compute_pool.h"
-#include "kernels/isa_scope.h"
-#include "kernels/qkv_variants.h"
+#include "kernels/testing/isa_scope.h"
+#include "kernels/testing/qkv_variants.h"
 
 namespace octavo {
 namespace {

@@ -8,7 +8,7 @@
 #include "kernels/cpu/qkv_write.h"
 #include "kernels/metal/qkv_write.h"
 #include "kernels/page_inputs.h"
-#include "kernels/primitive.h"
+#include "kernels/runtime/primitive.h"
 
 namespace octavo {
 namespace {

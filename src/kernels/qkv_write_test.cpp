@@ -1,8 +1,8 @@
 #include "kernels/qkv_write.h"
 
-#include "kernels/isa_scope.h"
-#include "kernels/paged_fixture.h"
 #include "kernels/rope.h"
+#include "kernels/testing/isa_scope.h"
+#include "kernels/testing/paged_fixture.h"
 
 namespace octavo {
 namespace {

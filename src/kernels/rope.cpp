@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "kernels/cpu/qkv_write.h"
 #include "kernels/metal/row_tiles.h"
-#include "kernels/primitive.h"
+#include "kernels/runtime/primitive.h"
 
 namespace octavo {
 namespace {

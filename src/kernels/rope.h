@@ -1,8 +1,8 @@
 // rope.h - rotary position embedding, rotate-half form.
 #pragma once
 
-#include "kernels/kernel_path.h"
-#include "kernels/mlx.h"
+#include "kernels/runtime/kernel_path.h"
+#include "kernels/runtime/mlx.h"
 
 namespace octavo {
 

@@ -2,7 +2,7 @@
 #include "kernels/gate_rows.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
-#include "kernels/test_support.h"
+#include "kernels/testing/support.h"
 
 namespace octavo {
 namespace {

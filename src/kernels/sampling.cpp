@@ -10,10 +10,10 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/logprobs.h"
 #include "kernels/cpu/sample.h"
-#include "kernels/kernel_path.h"
 #include "kernels/metal/sample.h"
 #include "kernels/metal/simulator.h"
-#include "kernels/primitive.h"
+#include "kernels/runtime/kernel_path.h"
+#include "kernels/runtime/primitive.h"
 
 namespace octavo {
 namespace {

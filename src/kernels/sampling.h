@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/mlx.h"
-#include "kernels/row_sampling.h"
+#include "kernels/runtime/mlx.h"
+#include "kernels/types/row_sampling.h"
 
 namespace octavo {
 

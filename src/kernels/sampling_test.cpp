@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "kernels/cpu/sample.h"
-#include "kernels/isa_scope.h"
-#include "kernels/kernel_path.h"
-#include "kernels/random_logits.h"
-#include "kernels/test_support.h"
+#include "kernels/runtime/kernel_path.h"
+#include "kernels/testing/isa_scope.h"
+#include "kernels/testing/random_logits.h"
+#include "kernels/testing/support.h"
 
 namespace octavo {
 namespace {

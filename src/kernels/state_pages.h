@@ -1,9 +1,9 @@
 // state_pages.h - the pages of a layer that keeps a state instead of keys and values.
 #pragma once
 
-#include "kernels/kernel_path.h"
-#include "kernels/mlx.h"
-#include "kernels/state_geometry.h"
+#include "kernels/runtime/kernel_path.h"
+#include "kernels/runtime/mlx.h"
+#include "kernels/types/state_geometry.h"
 
 namespace octavo {
 

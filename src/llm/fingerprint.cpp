@@ -16,7 +16,7 @@
 #include "base/sha256.h"
 #include "base/xxh64.h"
 #include "kernels/cpu/isa.h"
-#include "kernels/device.h"
+#include "kernels/runtime/device.h"
 
 namespace octavo {
 namespace {

@@ -1,7 +1,7 @@
 // LFM2: gated short convolutions, with attention in some layers.
 #include <cmath>
 
-#include "kernels/state_geometry.h"
+#include "kernels/types/state_geometry.h"
 #include "models/families.h"
 #include "models/llama_like.h"
 

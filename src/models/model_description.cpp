@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "kernels/cpu/expert_mlp.h"
 #include "kernels/cpu/linear.h"
-#include "kernels/device.h"
 #include "kernels/metal/attention_plan.h"
-#include "kernels/state_geometry.h"
+#include "kernels/runtime/device.h"
+#include "kernels/types/state_geometry.h"
 #include "models/checkpoint_fit.h"
 #include "models/config.h"
 #include "models/families.h"
@@ -43,8 +43,9 @@ std::string quantization_of(const Config& config) {
 }
 
 // What a tensor takes in memory: matrices are packed in strips of 16 rows and units of 64 inputs
-// (kernels/packed_weight.h), the last of each filled with zeros. Experts may be stacked on axes in
-// front. The inputs of a quantised matrix are not seen here; at most half a unit a row is missed.
+// (kernels/weights/packed_weight.h), the last of each filled with zeros. Experts may be stacked on
+// axes in front. The inputs of a quantised matrix are not seen here; at most half a unit a row is
+// missed.
 uint64_t packed_size(const TensorView& tensor) {
   if (tensor.shape.size() < 2 || tensor.bytes.empty()) return tensor.bytes.size();
   // gpt-oss's blocks [experts, rows, groups, 16] are rows of groups * 16 bytes.

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/types/pooling_kind.h"
 #include "models/config.h"
-#include "models/pooling_kind.h"
 
 namespace octavo {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/state_geometry.h"
+#include "kernels/types/state_geometry.h"
 #include "models/llama_like.h"
 #include "models/qwen_experts.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernels/device_buffer.h"
+#include "kernels/runtime/device_buffer.h"
 #include "models/gguf_config.h"
 
 namespace octavo {

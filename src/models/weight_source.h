@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/expert_stack.h"
-#include "kernels/weight.h"
+#include "kernels/weights/expert_stack.h"
+#include "kernels/weights/weight.h"
 #include "models/format/checkpoint.h"
 #include "models/rename.h"
 #include "models/weight_view.h"

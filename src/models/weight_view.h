@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "kernels/weight_format.h"
+#include "kernels/types/weight_format.h"
 #include "models/format/tensor_view.h"
 
 namespace octavo {

@@ -10,8 +10,8 @@
 #include "base/compute_pool.h"
 #include "kernels/cpu/isa.h"
 
-#include "kernels/isa_scope.h"
-#include "kernels/paged_fixture.h"
+#include "kernels/testing/isa_scope.h"
+#include "kernels/testing/paged_fixture.h"
 
 namespace octavo {
 namespace {

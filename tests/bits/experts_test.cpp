@@ -7,7 +7,7 @@
 
 #include "base/compute_pool.h"
 #include "kernels/cpu/isa.h"
-#include "kernels/test_experts.h"
+#include "kernels/testing/experts.h"
 
 namespace octavo {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "kernels/paged_fixture.h"
+#include "kernels/testing/paged_fixture.h"
 #include "metal_sim/simulator.h"
 
 namespace octavo {

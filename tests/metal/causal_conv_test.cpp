@@ -1,6 +1,6 @@
 #include "kernels/causal_conv.h"
 
-#include "kernels/conv_fixture.h"
+#include "kernels/testing/conv_fixture.h"
 #include "metal_sim/simulator.h"
 
 namespace octavo {

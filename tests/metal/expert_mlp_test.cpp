@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "kernels/linear.h"
-#include "kernels/test_experts.h"
+#include "kernels/testing/experts.h"
 #include "metal/linear_support.h"
 
 namespace octavo::metal_linear {

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "kernels/routing_choices.h"
+#include "kernels/testing/routing_choices.h"
 #include "metal_sim/simulator.h"
 
 namespace octavo {

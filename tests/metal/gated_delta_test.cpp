@@ -1,6 +1,6 @@
 #include "kernels/gated_delta.h"
 
-#include "kernels/delta_fixture.h"
+#include "kernels/testing/delta_fixture.h"
 #include "metal_sim/simulator.h"
 
 namespace octavo {

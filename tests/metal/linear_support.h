@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/test_weights.h"
+#include "kernels/testing/weights.h"
 #include "metal_sim/simulator.h"
 
 namespace octavo::metal_linear {

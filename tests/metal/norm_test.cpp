@@ -1,6 +1,6 @@
 #include "kernels/norm.h"
 
-#include "kernels/test_support.h"
+#include "kernels/testing/support.h"
 #include "metal_sim/simulator.h"
 
 namespace octavo {

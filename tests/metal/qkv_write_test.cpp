@@ -2,8 +2,8 @@
 // row by row against itself.
 #include "kernels/qkv_write.h"
 
-#include "kernels/latent_fixture.h"
-#include "kernels/qkv_variants.h"
+#include "kernels/testing/latent_fixture.h"
+#include "kernels/testing/qkv_variants.h"
 #include "metal_sim/simulator.h"
 
 namespace octavo {

@@ -3,7 +3,7 @@
 #include "kernels/add_rows.h"
 #include "kernels/gate_rows.h"
 #include "kernels/rope.h"
-#include "kernels/test_support.h"
+#include "kernels/testing/support.h"
 #include "metal_sim/simulator.h"
 
 namespace octavo {

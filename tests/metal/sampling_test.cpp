@@ -2,9 +2,9 @@
 
 #include <limits>
 
-#include "kernels/kernel_path.h"
-#include "kernels/random_logits.h"
-#include "kernels/test_support.h"
+#include "kernels/runtime/kernel_path.h"
+#include "kernels/testing/random_logits.h"
+#include "kernels/testing/support.h"
 #include "metal_sim/simulator.h"
 
 namespace octavo {

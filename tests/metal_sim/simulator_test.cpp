@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "kernels/norm.h"
-#include "kernels/primitive.h"
+#include "kernels/runtime/primitive.h"
 #include "metal_sim/text_kernel.h"
 
 namespace octavo::metal_sim {

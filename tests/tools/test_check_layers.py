@@ -9,16 +9,16 @@ import pytest
 CHECK = Path(__file__).parents[2] / "tools" / "check_layers.py"
 CLEAN = {
     "base/error.h": "#include <string>\n",
-    "kernels/mlx.h": "#include <mlx/mlx.h>\n",
+    "kernels/runtime/mlx.h": "#include <mlx/mlx.h>\n",
     "kernels/shape.h": '// shape.h - sizes. No MLX.\n#include "base/error.h"\n',
     "cache/page_pool.h": '#include "kernels/shape.h"\n',
     "engine/engine.h": '// engine.h - Shows no MLX.\n#include "cache/page_pool.h"\n',
-    "engine/engine.cpp": '#include "engine/engine.h"\n#include "kernels/mlx.h"\n',
+    "engine/engine.cpp": '#include "engine/engine.h"\n#include "kernels/runtime/mlx.h"\n',
     "text/tokenizer.h": '#include "base/error.h"\n',
     "llm/llm.h": '#include "engine/engine.h"\n#include "text/tokenizer.h"\n',
     "cli/main.cpp": '#include "llm/llm.h"\n#include "bench/kernels.h"\n',
     "bench/kernels.h": '// kernels.h - times them. No MLX.\n#include "kernels/shape.h"\n',
-    "bench/cases.cpp": '#include "bench/kernels.h"\n#include "kernels/mlx.h"\n',
+    "bench/cases.cpp": '#include "bench/kernels.h"\n#include "kernels/runtime/mlx.h"\n',
 }
 
 
@@ -100,8 +100,8 @@ def test_bench_stands_beside_src_below_cli_only(check):
 
 
 def test_cli_reaches_no_mlx_through_bench(check):
-    code, lines = check({"bench/kernels.h": '// kernels.h - times them.\n#include "kernels/mlx.h"\n'})
-    assert (code, lines) == (1, ["src/cli/main.cpp:2: must not reach MLX: bench/kernels.h -> kernels/mlx.h -> mlx/mlx.h"])
+    code, lines = check({"bench/kernels.h": '// kernels.h - times them.\n#include "kernels/runtime/mlx.h"\n'})
+    assert (code, lines) == (1, ["src/cli/main.cpp:2: must not reach MLX: bench/kernels.h -> kernels/runtime/mlx.h -> mlx/mlx.h"])
 
 
 def test_include_cycle_ends(check):

@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "kernels/cpu/kernel_table.h"
-#include "kernels/isa_scope.h"
-#include "kernels/random_logits.h"
+#include "kernels/testing/isa_scope.h"
+#include "kernels/testing/random_logits.h"
 
 namespace octavo::cpu {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/expert_choice.h"
+#include "kernels/types/expert_choice.h"
 
 namespace octavo::cpu {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
-#include "kernels/packed_weight.h"
+#include "kernels/weights/packed_weight.h"
 
 namespace octavo::cpu {
 

@@ -6,16 +6,16 @@
 #include <cstdint>
 
 #include "base/dtype.h"
-#include "kernels/activation_kind.h"
 #include "kernels/cpu/attention_item.h"
 #include "kernels/cpu/conv_job.h"
 #include "kernels/cpu/delta_job.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/latent_job.h"
 #include "kernels/cpu/qkv_job.h"
-#include "kernels/expert_choice.h"
-#include "kernels/norm_kind.h"
-#include "kernels/packed_weight.h"
+#include "kernels/types/activation_kind.h"
+#include "kernels/types/expert_choice.h"
+#include "kernels/types/norm_kind.h"
+#include "kernels/weights/packed_weight.h"
 
 namespace octavo::cpu {
 

@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/paged_attention.h"
 #include "kernels/cpu/token_rows.h"
-#include "kernels/packed_weight.h"
+#include "kernels/weights/packed_weight.h"
 
 namespace octavo::cpu {
 

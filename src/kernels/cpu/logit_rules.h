@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "kernels/row_sampling.h"
+#include "kernels/types/row_sampling.h"
 
 namespace octavo::cpu {
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "kernels/random_logits.h"
-#include "kernels/test_support.h"
+#include "kernels/testing/random_logits.h"
+#include "kernels/testing/support.h"
 
 namespace octavo::cpu {
 namespace {

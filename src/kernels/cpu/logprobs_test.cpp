@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/isa_scope.h"
-#include "kernels/random_logits.h"
+#include "kernels/testing/isa_scope.h"
+#include "kernels/testing/random_logits.h"
 
 namespace octavo::cpu {
 namespace {

@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "base/philox.h"
-#include "kernels/isa_scope.h"
-#include "kernels/random_logits.h"
+#include "kernels/testing/isa_scope.h"
+#include "kernels/testing/random_logits.h"
 
 namespace octavo::cpu {
 namespace {

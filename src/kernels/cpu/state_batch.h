@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/state_geometry.h"
+#include "kernels/types/state_geometry.h"
 
 namespace octavo::cpu {
 

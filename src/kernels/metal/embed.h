@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/metal/encoder.h"
-#include "kernels/packed_weight.h"
+#include "kernels/weights/packed_weight.h"
 
 namespace octavo::metal {
 

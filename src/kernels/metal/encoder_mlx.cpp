@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "base/error.h"
-#include "kernels/kernel_path.h"
 #include "kernels/metal/encoder.h"
 #include "kernels/metal/simulator.h"
-#include "kernels/primitive.h"
+#include "kernels/runtime/kernel_path.h"
+#include "kernels/runtime/primitive.h"
 
 namespace octavo::metal {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "kernels/cpu/delta_job.h"
 #include "kernels/metal/encoder.h"
-#include "kernels/state_geometry.h"
+#include "kernels/types/state_geometry.h"
 
 namespace octavo::metal {
 

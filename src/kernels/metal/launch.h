@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "kernels/metal/kernel_source.h"
-#include "kernels/mlx.h"
+#include "kernels/runtime/mlx.h"
 
 namespace octavo::metal {
 

@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/activation_kind.h"
 #include "kernels/metal/encoder.h"
-#include "kernels/packed_weight.h"
+#include "kernels/types/activation_kind.h"
+#include "kernels/weights/packed_weight.h"
 
 namespace octavo::metal {
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "kernels/metal/encoder.h"
-#include "kernels/norm_kind.h"
+#include "kernels/types/norm_kind.h"
 
 namespace octavo::metal {
 

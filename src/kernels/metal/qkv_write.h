@@ -5,7 +5,7 @@
 
 #include "kernels/metal/encoder.h"
 #include "kernels/metal/qkv_params.h"
-#include "kernels/page_geometry.h"
+#include "kernels/types/page_geometry.h"
 
 namespace octavo::metal {
 

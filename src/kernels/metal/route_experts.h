@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "kernels/expert_choice.h"
 #include "kernels/metal/encoder.h"
+#include "kernels/types/expert_choice.h"
 
 namespace octavo::metal {
 

@@ -7,7 +7,7 @@
 
 #include "kernels/metal/encoder.h"
 #include "kernels/metal/sample_params.h"
-#include "kernels/row_sampling.h"
+#include "kernels/types/row_sampling.h"
 
 namespace octavo::metal {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/metal/state_params.h"
-#include "kernels/state_geometry.h"
+#include "kernels/types/state_geometry.h"
 
 namespace octavo::metal {
 

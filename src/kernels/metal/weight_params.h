@@ -1,4 +1,5 @@
-// weight_params.h - packed weights (kernels/packed_weight.h) as the Metal kernels see them. No MLX.
+// weight_params.h - packed weights (kernels/weights/packed_weight.h) as the Metal kernels see them.
+// No MLX.
 #pragma once
 
 #include "kernels/metal/shared_types.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/metal/launch.h"
-#include "kernels/packed_weight.h"
+#include "kernels/weights/packed_weight.h"
 
 namespace octavo::metal {
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "kernels/cpu/clones.h"
 #include "kernels/cpu/convert.h"
-#include "kernels/gguf_blocks.h"
+#include "kernels/weights/gguf_blocks.h"
 
 namespace octavo::reference {
 namespace {

@@ -1,7 +1,7 @@
 // decode_row.h (reference) - any weight row, as its file stores it, as float32. No MLX.
 #pragma once
 
-#include "kernels/weight_format.h"
+#include "kernels/types/weight_format.h"
 
 namespace octavo::reference {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "kernels/mlx.h"
+#include "kernels/runtime/mlx.h"
 
 namespace octavo::reference {
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "cache/kv_store.h"
-#include "kernels/batch_layout.h"
+#include "kernels/types/batch_layout.h"
 
 namespace octavo {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/activation_kind.h"
+#include "kernels/types/activation_kind.h"
 
 namespace octavo {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/activation_kind.h"
-#include "kernels/expert_choice.h"
+#include "kernels/types/activation_kind.h"
+#include "kernels/types/expert_choice.h"
 
 namespace octavo {
 

@@ -10,8 +10,8 @@
 #include <map>
 #include <string>
 
-#include "kernels/kernel_path.h"
-#include "kernels/mlx.h"
+#include "kernels/runtime/kernel_path.h"
+#include "kernels/runtime/mlx.h"
 
 namespace octavo::metal_sim {
 

@@ -1,0 +1,58 @@
+#include "kernels/runtime/primitive.h"
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+#include "base/error.h"
+#include "kernels/metal/simulator.h"
+#include "kernels/runtime/kernel_time.h"
+
+namespace octavo {
+namespace {
+
+std::atomic<int64_t> kernel_time{0};  // nanoseconds
+
+}  // namespace
+
+int64_t kernel_nanoseconds() { return kernel_time.load(std::memory_order_relaxed); }
+
+void add_kernel_time(std::chrono::steady_clock::duration time) {
+  const auto spent = std::chrono::duration_cast<std::chrono::nanoseconds>(time);
+  kernel_time.fetch_add(spent.count(), std::memory_order_relaxed);
+}
+
+void KernelPrimitive::eval_cpu(const std::vector<mx::array>& inputs,
+                               std::vector<mx::array>& outputs) {
+  if (metal::simulator() == nullptr) return run_cpu(inputs, outputs);
+  eval_gpu(inputs, outputs);
+}
+
+void KernelPrimitive::eval_gpu(const std::vector<mx::array>& inputs,
+                               std::vector<mx::array>& outputs) {
+  metal::Encoder encoder(stream());
+  run_metal(inputs, outputs, encoder);
+}
+
+mx::Stream kernel_stream() { return mx::default_stream(mx::default_device()); }
+
+// MLX's CPU buffers start 8 bytes behind an address of malloc's, so nearly every row would straddle
+// cache lines. A buffer of one line more is taken, and the array starts at the first whole one.
+void allocate(mx::array& out) {
+  constexpr size_t kLine = 64;
+  const size_t item = out.itemsize();
+  mx::array memory({static_cast<int>(out.size() + kLine / item)}, out.dtype(), nullptr, {});
+  memory.set_data(mx::allocator::malloc(out.nbytes() + kLine));
+  // NaN: what a kernel leaves unwritten must not happen to be right.
+  if (metal::simulator() != nullptr) std::memset(memory.data<void>(), 0xFF, memory.nbytes());
+  const auto address = reinterpret_cast<uintptr_t>(memory.data<void>());
+  const size_t skipped = (kLine - address % kLine) % kLine / item;
+  mx::array::Flags flags = memory.flags();
+  flags.row_contiguous = true;
+  flags.col_contiguous = out.size() <= 1;
+  out.copy_shared_buffer(memory, out.strides(), flags, out.size(), static_cast<int64_t>(skipped));
+}
+
+void require_contiguous(const mx::array& array) { OCTAVO_CHECK(array.flags().row_contiguous); }
+
+}  // namespace octavo

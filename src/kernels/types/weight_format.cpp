@@ -1,0 +1,55 @@
+#include "kernels/types/weight_format.h"
+
+#include <array>
+
+#include "base/error.h"
+
+namespace octavo {
+namespace {
+
+struct FormatInfo {
+  std::string_view name;
+  BlockSize block;  // {0, 0} where the format has no blocks of its own
+};
+
+// In the order of WeightFormat.
+constexpr std::array<FormatInfo, 11> kFormats = {{
+    {"dense", {0, 0}},
+    {"affine", {0, 0}},
+    {"mxfp4", {0, 0}},
+    {"q4_0", {32, 18}},
+    {"q4_1", {32, 20}},
+    {"q5_0", {32, 22}},
+    {"q5_1", {32, 24}},
+    {"q8_0", {32, 34}},
+    {"q4_k", {256, 144}},
+    {"q5_k", {256, 176}},
+    {"q6_k", {256, 210}},
+}};
+static_assert(kFormats.size() == static_cast<size_t>(WeightFormat::kQ6_K) + 1);
+
+}  // namespace
+
+std::string_view name_of(WeightFormat format) {
+  return kFormats.at(static_cast<size_t>(format)).name;
+}
+
+BlockSize gguf_block(WeightFormat format) { return kFormats.at(static_cast<size_t>(format)).block; }
+
+int64_t WeightView::row_bytes() const {
+  switch (format) {
+    case WeightFormat::kDense:
+      return cols * static_cast<int64_t>(size_of(dtype));
+    case WeightFormat::kAffine:
+      return cols * bits / 8;
+    case WeightFormat::kMxfp4:
+      return cols / 2;
+    default: {
+      const BlockSize block = gguf_block(format);
+      OCTAVO_CHECK(block.elements > 0);
+      return cols / block.elements * block.bytes;
+    }
+  }
+}
+
+}  // namespace octavo

@@ -1,0 +1,34 @@
+// expert_stack.h - one matrix of each expert of a layer, packed one behind the other.
+#pragma once
+
+#include "kernels/weights/weight.h"
+
+namespace octavo {
+
+// `count` matrices [rows, cols] = [outputs, inputs] of one format.
+struct ExpertStack {
+  int count;
+  int rows;
+  int cols;
+  PackedLayout layout;  // of each
+  mx::array packed;     // uint8, from make_device_buffer: expert e from e * layout.bytes() on
+
+  PackedView view(int expert) const {
+    return {layout, packed.data<std::byte>() + expert * layout.bytes()};
+  }
+  size_t bytes() const { return packed.nbytes(); }
+  std::string describe() const { return layout.describe(); }
+};
+
+// Room for `rows` rows of each of `count` matrices like `source`, whose numbers are not read.
+// pack_expert fills it.
+ExpertStack make_expert_stack(int count, const WeightView& source, int rows);
+
+// Packs `source`, of the shape and format the stack was made for, as matrix `expert`. With a row
+// order of stack.rows entries, row r is row row_order[r] of the source.
+void pack_expert(ExpertStack& stack, int expert, const WeightView& source, RowOrder row_order = {});
+
+// All matrices as float32 [count, rows, cols]: the reference's way to any format.
+mx::array dequantize(const ExpertStack& stack);
+
+}  // namespace octavo

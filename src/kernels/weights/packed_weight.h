@@ -1,0 +1,84 @@
+// packed_weight.h - a weight matrix in the order the CPU kernels read it. No MLX.
+//
+// Sixteen rows (outputs) form a strip, and a strip is one run of memory, so that threads split a
+// matrix by strips and each reads forward. The order over the inputs is the row's own: what a
+// kernel sums, and in which order, follows from the weight alone.
+//
+//   dense 16-bit   per 32 inputs: [16 rows][32]                    (one tile of the matrix unit)
+//   dense 32-bit   [16 rows][padded_cols]
+//   quantised      scales of the whole strip (scale_bytes), then per 64 inputs, a unit:
+//                  low plane of the 16 rows, then their high plane
+//
+// Bits    low plane                              high plane
+// 2, 3    2-bit: byte j, field i = input 16 i + j   1-bit (3): bit k = input k
+// 4, 5, 6 4-bit: u16 j, nibble i = input 16 i + j   1-bit (5) as above, 2-bit (6) as above
+// 8       bytes
+//
+// A number is scale * (code - zero) + bias.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "kernels/types/weight_format.h"
+
+namespace octavo {
+
+inline constexpr int kStripRows = 16;
+inline constexpr int kUnitCols = 64;  // inputs of a quantised unit
+
+// What stands in front of a strip's codes, by group of inputs; "16 x" is one per row of the strip.
+enum class ScaleKind : uint8_t {
+  kNone,      // dense
+  kPairF32,   // 16 x scale, 16 x bias, float32
+  kPairF16,   // the same in float16
+  kPairBF16,  // the same in bfloat16
+  kF16,       // 16 x scale, float16; no bias
+  kSuper,     // per 256 inputs: 16 x d, 16 x dmin (float16), then per 32: 16 x scale, 16 x min (u8)
+  kSuperSigned,  // per 256 inputs: 16 x d (float16), then per 16: 16 x scale (i8)
+  kE8M0,         // 16 x power of two (u8); codes are E2M1
+};
+
+struct PackedLayout {
+  WeightFormat format = WeightFormat::kDense;
+  DType dtype = DType::kFloat32;  // dense
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t padded_cols = 0;  // to a multiple of 64: zeros follow the last input
+  int bits = 0;             // of a code; 0: dense
+  int group_size = 0;       // inputs that share a scale
+  int zero = 0;  // the code of 0 before the bias; 8-bit codes with zero 128 are stored signed
+  ScaleKind scale_kind = ScaleKind::kNone;
+
+  int64_t strips() const { return (rows + kStripRows - 1) / kStripRows; }
+  int64_t scale_bytes() const;  // of one strip
+  int64_t low_bytes() const;    // of one unit: its low plane
+  int64_t high_bytes() const;   // and its high plane
+  int64_t strip_bytes() const;
+  int64_t bytes() const { return strips() * strip_bytes(); }
+  std::string describe() const;  // "bfloat16", "affine 4-bit/64", "q4_k"
+
+  bool operator==(const PackedLayout&) const = default;
+};
+
+PackedLayout packed_layout(const WeightView& source);
+
+struct PackedView {
+  PackedLayout layout = {};
+  const std::byte* data = nullptr;
+
+  const std::byte* strip(int64_t index) const { return data + index * layout.strip_bytes(); }
+};
+
+// Writes `source` to `out` (layout.bytes() bytes) with every thread. Row r of the layout.rows rows
+// is row row_order[r] of the source; an empty order keeps all rows as they are. Of a source without
+// data nothing is written: only its shape is of interest.
+void pack_weight(const WeightView& source, const PackedLayout& layout,
+                 std::span<const int> row_order, std::byte* out);
+
+// One row as float32: out[0 .. cols). The same bits as decoding the source row.
+void unpack_row(const PackedView& weight, int64_t row, float* out);
+
+}  // namespace octavo

@@ -1,0 +1,107 @@
+#include "kernels/weights/packed_weight.h"
+
+#include <cstring>
+#include <numeric>
+
+#include "kernels/reference/decode_row.h"
+#include "kernels/testing/weights.h"
+
+namespace octavo {
+namespace {
+
+// A source matrix of random bytes: any bytes are valid codes, and scales are made moderate.
+struct Source {
+  std::vector<std::byte> data, scales, biases;
+  WeightView view;
+};
+
+Source random_source(std::mt19937& random, WeightFormat format, int rows, int cols, int bits,
+                     int group, DType dtype) {
+  Source source;
+  source.view = {.format = format,
+                 .rows = rows,
+                 .cols = cols,
+                 .dtype = dtype,
+                 .bits = bits,
+                 .group_size = group};
+  const auto numbers = [&](size_t count, DType type) {
+    const mx::array values = random_array(random, {static_cast<int>(count)}, mlx_dtype(type));
+    return std::vector<std::byte>(values.data<std::byte>(),
+                                  values.data<std::byte>() + values.nbytes());
+  };
+  const auto groups = static_cast<size_t>(rows * (group > 0 ? cols / group : 0));
+  source.data.resize(static_cast<size_t>(rows * source.view.row_bytes()));
+  for (auto& byte : source.data) byte = static_cast<std::byte>(random());
+  if (format == WeightFormat::kDense)
+    source.data = numbers(static_cast<size_t>(rows * cols), dtype);
+  if (format == WeightFormat::kAffine) {
+    source.scales = numbers(groups, dtype);
+    source.biases = numbers(groups, dtype);
+  }
+  if (format == WeightFormat::kMxfp4) {
+    source.scales.resize(groups);
+    for (auto& byte : source.scales) byte = static_cast<std::byte>(120 + random() % 16);
+  }
+  const BlockSize block = gguf_block(format);
+  for (size_t at = 0; block.bytes > 0 && at < source.data.size();
+       at += static_cast<size_t>(block.bytes)) {
+    const size_t scale = format == WeightFormat::kQ6_K ? 208 : 0;
+    for (size_t high : {scale + 1, scale + 3})
+      if (high < static_cast<size_t>(block.bytes))
+        source.data[at + high] = (source.data[at + high] & std::byte{0x83}) | std::byte{0x20};
+  }
+  source.view.data = source.data.data();
+  source.view.scales = source.scales.data();
+  source.view.biases = source.biases.data();
+  return source;
+}
+
+void expect_same_rows(const Source& source, std::span<const int> order) {
+  const PackedLayout layout = packed_layout(source.view);
+  std::vector<std::byte> packed(static_cast<size_t>(layout.bytes()));
+  pack_weight(source.view, layout, order, packed.data());
+  const PackedView view{layout, packed.data()};
+  std::vector<float> expected(static_cast<size_t>(layout.cols)), actual(expected.size());
+  for (int64_t row = 0; row < layout.rows; ++row) {
+    reference::decode_row(source.view, order.empty() ? row : order[static_cast<size_t>(row)],
+                          expected.data());
+    unpack_row(view, row, actual.data());
+    ASSERT_TRUE(same_bits(expected, actual)) << row;
+  }
+}
+
+TEST(PackedWeight, RowsComeBackBitForBitFromEveryFormat) {
+  std::mt19937 random(3);
+  std::vector<int> order(37);
+  for (int i = 0; i < 37; ++i) order[static_cast<size_t>(i)] = (i * 5 + 2) % 37;
+  const auto check = [&](WeightFormat format, int cols, int bits, int group, DType dtype) {
+    SCOPED_TRACE(testing::Message() << name_of(format) << " " << bits << "/" << group);
+    const Source source = random_source(random, format, 37, cols, bits, group, dtype);
+    expect_same_rows(source, {});
+    expect_same_rows(source, order);
+  };
+  for (DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    check(WeightFormat::kDense, 100, 0, 0, dtype);
+    for (int bits : {2, 3, 4, 5, 6, 8})
+      for (int group : {32, 64, 128}) check(WeightFormat::kAffine, group * 3, bits, group, dtype);
+  }
+  check(WeightFormat::kMxfp4, 96, 4, 32, DType::kFloat32);
+  for (auto format : {WeightFormat::kQ4_0, WeightFormat::kQ4_1, WeightFormat::kQ5_0,
+                      WeightFormat::kQ5_1, WeightFormat::kQ8_0})
+    check(format, 96, 0, 0, DType::kFloat32);
+  for (auto format : {WeightFormat::kQ4_K, WeightFormat::kQ5_K, WeightFormat::kQ6_K})
+    check(format, 512, 0, 0, DType::kFloat32);
+}
+
+TEST(PackedWeight, TakesNoMoreThanTheSourceAndItsPadding) {
+  std::mt19937 random(4);
+  for (int bits : {2, 3, 4, 5, 6, 8}) {
+    const Source s =
+        random_source(random, WeightFormat::kAffine, 64, 256, bits, 64, DType::kBFloat16);
+    EXPECT_EQ(static_cast<size_t>(packed_layout(s.view).bytes()),
+              s.data.size() + s.scales.size() + s.biases.size());
+  }
+}
+
+}  // namespace
+}  // namespace octavo

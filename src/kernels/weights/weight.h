@@ -1,0 +1,61 @@
+// weight.h - the one weight type kernels take, whatever file it came from.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/runtime/mlx.h"
+#include "kernels/weights/packed_weight.h"
+
+namespace octavo {
+
+// A matrix [rows, cols] = [outputs, inputs] (or a table of `rows` embeddings), packed for the
+// kernels (packed_weight.h). What `packed` holds belongs to them: read it through dequantize().
+struct Weight {
+  int rows;
+  int cols;
+  PackedLayout layout;
+  mx::array packed;  // uint8, from make_device_buffer
+
+  PackedView view() const { return {layout, packed.data<std::byte>()}; }
+  size_t bytes() const { return packed.nbytes(); }
+  std::string describe() const;
+};
+
+// The makers pack the numbers into memory of ours with every thread, so that the file they came
+// from can be released. All spans must have exactly the size the shape asks for; the loader has
+// checked the file before. With a row order, row r of the result is row row_order[r] of the data,
+// and there are as many rows as the order has.
+using RowOrder = std::span<const int>;
+Weight make_weight(const WeightView& source, RowOrder row_order = {});
+Weight make_dense_weight(int rows, int cols, DType dtype, std::span<const std::byte> data,
+                         RowOrder row_order = {});
+
+struct AffineParts {
+  int bits;
+  int group_size;
+  DType scale_dtype;
+  std::span<const std::byte> packed;  // [rows, cols * bits / 8] little-endian bit stream per row
+  std::span<const std::byte> scales;  // [rows, cols / group_size]
+  std::span<const std::byte> biases;
+};
+Weight make_affine_weight(int rows, int cols, const AffineParts& parts, RowOrder row_order = {});
+Weight make_mxfp4_weight(int rows, int cols, std::span<const std::byte> packed,
+                         std::span<const std::byte> scales, RowOrder row_order = {});
+Weight make_gguf_weight(int rows, int cols, WeightFormat format, std::span<const std::byte> blocks,
+                        RowOrder row_order = {});
+
+// Strips (kStripRows rows each) of a matrix of whole strips one below the other, packed as they
+// are.
+Weight take_strips(const Weight& weight, std::span<const int> strips);
+
+// What a weight of this shape will take once packed.
+size_t packed_bytes(const WeightView& source);
+
+// The matrix as float32 [rows, cols]: the reference's way to any format.
+mx::array dequantize(const Weight& weight);
+
+}  // namespace octavo

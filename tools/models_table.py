@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes docs/models.md from what is tested: tests/e2e/families.py, the constants of test_families.py, the families that
-src/models/families.cpp knows and the shapes of tools/modelkit.
+src/models/families/families.cpp knows and the shapes of tools/modelkit.
 
 usage: tools/models_table.py [--check]   (--check writes nothing and fails when the file is out of date)
 
@@ -99,7 +99,7 @@ def page(cases: dict, constants: dict) -> str:
 def problems(cases: dict, known: list[str]) -> list[str]:
     tested = {case.model_type for case in cases.values()}
     return [f"model_type {name} has no case in tests/e2e/families.py" for name in known if name not in tested] + \
-           [f"tests/e2e/families.py has {name}, which src/models/families.cpp does not know" for name in sorted(tested)
+           [f"tests/e2e/families.py has {name}, which src/models/families/families.cpp does not know" for name in sorted(tested)
             if name not in known]
 
 
@@ -109,7 +109,7 @@ def main() -> int:
     options = parser.parse_args()
     cases = load_cases(REPO / "tests" / "e2e" / "families.py")
     known = known_model_types((REPO / "src" / "models" / "families.cpp").read_text())
-    wrong = problems(cases, known) if known else ["src/models/families.cpp: found no kFamilies"]
+    wrong = problems(cases, known) if known else ["src/models/families/families.cpp: found no kFamilies"]
     text = page(cases, test_constants((REPO / "tests" / "e2e" / "test_families.py").read_text()))
     if not options.check:
         PAGE.write_text(text)

@@ -7,7 +7,7 @@
 #include "hub/find_model.h"
 #include "llm/llm.h"
 #include "models/config_file.h"
-#include "models/families.h"
+#include "models/families/families.h"
 
 namespace octavo::capi {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress_bar.h"
 #include "models/config_file.h"
-#include "models/families.h"
+#include "models/families/families.h"
 
 namespace octavo {
 namespace {

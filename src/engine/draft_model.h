@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "cache/kv_store.h"
 #include "engine/draft_plan.h"
 #include "engine/drafter.h"
 #include "engine/runner.h"
+#include "models/kv_store.h"
 
 namespace octavo {
 

@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "cache/kv_store.h"
 #include "engine/step_runner.h"
 #include "kernels/sampling.h"
 #include "models/decoder_model.h"
+#include "models/kv_store.h"
 
 namespace octavo {
 

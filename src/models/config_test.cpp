@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "models/families.h"
+#include "models/families/families.h"
 #include "models/gguf_config.h"
 
 namespace octavo {

@@ -14,7 +14,7 @@
 #include "kernels/types/state_geometry.h"
 #include "models/checkpoint_fit.h"
 #include "models/config.h"
-#include "models/families.h"
+#include "models/families/families.h"
 
 namespace octavo {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <span>
 
-#include "cache/kv_store.h"
 #include "kernels/types/batch_layout.h"
+#include "models/kv_store.h"
 
 namespace octavo {
 

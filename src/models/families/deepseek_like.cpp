@@ -1,0 +1,60 @@
+#include "models/families/deepseek_like.h"
+
+#include <fmt/format.h>
+
+#include "models/families/llama_like.h"
+
+namespace octavo {
+namespace {
+
+MoePlan plan_experts(const Config& config) {
+  MoePlan plan;
+  ExpertChoice& choice = plan.choice;
+  choice.experts = config.integer("n_routed_experts", 1, 1 << 16);
+  choice.top_k = config.integer("num_experts_per_tok", 1, choice.experts);
+  choice.groups = config.integer_or("n_group", 1, 1, choice.experts);
+  choice.top_groups = config.integer_or("topk_group", choice.groups, 1, choice.groups);
+  if (choice.experts % choice.groups != 0) {
+    config.fail("n_group", fmt::format("is {}, which does not divide {} experts", choice.groups,
+                                       choice.experts));
+  }
+  choice.scale = static_cast<float>(config.number_or("routed_scaling_factor", 1));
+  plan.intermediate = config.integer("moe_intermediate_size", 8, 1 << 22);
+  plan.shared_intermediate = config.integer_or("n_shared_experts", 0, 0, 4096) * plan.intermediate;
+  return plan;
+}
+
+}  // namespace
+
+DecoderPlan plan_deepseek_like(const Config& config, const char* family) {
+  DecoderPlan plan = plan_frame(config, family);
+  MlaPlan attention = plan_mla(config);
+  plan.ropes = {plan_rope(config, attention.rope_dim)};
+  attention.scale *= plan.ropes[0].score_scale;
+  attention.rope_in_pairs = config.boolean_or("rope_interleave", true);
+  const int first = config.integer_or("first_k_dense_replace", 0, 0, 1 << 16);
+  const int every = config.integer_or("moe_layer_freq", 1, 1, 1 << 16);
+  for (int i = 0; i < static_cast<int>(plan.layers.size()); ++i) {
+    LayerPlan& layer = plan.layers[static_cast<size_t>(i)];
+    layer.mixer = attention;
+    if (config.has("n_routed_experts") && i >= first && i % every == 0)
+      layer.ffn = plan_experts(config);
+  }
+  return plan;
+}
+
+void route_by_sigmoid(const Config& config, DecoderPlan& plan) {
+  if (const std::string method = config.text_or("topk_method", "noaux_tc"); method != "noaux_tc")
+    config.fail("topk_method", fmt::format("is \"{}\"; only noaux_tc is known", method));
+  if (const std::string score = config.text_or("scoring_func", "sigmoid"); score != "sigmoid")
+    config.fail("scoring_func", fmt::format("is \"{}\"; only sigmoid is known", score));
+  const bool normed = config.boolean_or("norm_topk_prob", true);
+  each_experts(plan, [&](MoePlan& experts) {
+    experts.choice.score = ExpertScore::kSigmoid;
+    experts.choice.group_score = GroupScore::kTopTwo;
+    experts.choice.renormalize = normed && experts.choice.top_k > 1;
+    experts.choice_bias = true;
+  });
+}
+
+}  // namespace octavo

@@ -1,0 +1,73 @@
+#include "models/families/families.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "base/error.h"
+#include "base/nearest_names.h"
+
+namespace octavo {
+namespace {
+
+struct Family {
+  const char* model_type;
+  DecoderPlan (*plan)(const Config&);
+};
+
+constexpr auto kFamilies = std::to_array<Family>({
+    {"deepseek_v2", plan_deepseek_v2},
+    {"deepseek_v3", plan_deepseek_v3},
+    {"gemma2", plan_gemma2},
+    {"gemma3", plan_gemma3},
+    {"gemma3_text", plan_gemma3},
+    {"gemma4", plan_gemma4},
+    {"gemma4_text", plan_gemma4},
+    {"glm4", plan_glm4},
+    {"glm4_moe_lite", plan_glm4_moe_lite},
+    {"gpt_oss", plan_gpt_oss},
+    {"granite", plan_granite},
+    {"lfm2", plan_lfm2},
+    {"llama", plan_llama},
+    {"minicpm3", plan_minicpm3},
+    {"ministral3", plan_mistral},
+    {"mistral", plan_mistral},
+    {"mistral3", plan_mistral},
+    {"mixtral", plan_mixtral},
+    {"olmo2", plan_olmo2},
+    {"olmo3", plan_olmo3},
+    {"phi3", plan_phi3},
+    {"qwen2", plan_qwen2},
+    {"qwen2_moe", plan_qwen2_moe},
+    {"qwen3", plan_qwen3},
+    {"qwen3_5", plan_qwen3_5},
+    {"qwen3_5_moe", plan_qwen3_5},
+    {"qwen3_5_moe_text", plan_qwen3_5},
+    {"qwen3_5_text", plan_qwen3_5},
+    {"qwen3_moe", plan_qwen3_moe},
+    {"qwen3_next", plan_qwen3_next},
+    {"smollm3", plan_smollm3},
+});
+
+}  // namespace
+
+std::vector<std::string> known_model_types() {
+  std::vector<std::string> types;
+  for (const auto& family : kFamilies) types.emplace_back(family.model_type);
+  return types;
+}
+
+DecoderPlan plan_model(const Config& config) {
+  const std::string type = config.text("model_type");
+  for (const auto& family : kFamilies) {
+    if (type == family.model_type) return family.plan(config);
+  }
+  const auto known = known_model_types();
+  throw SetupError(fmt::format(
+      "{}: model_type \"{}\" is not supported; known are, nearest first, {}. "
+      "docs/adding-a-model.md shows how to add one.",
+      config.origin(), type, fmt::join(nearest_names(type, known, known.size()), ", ")));
+}
+
+}  // namespace octavo

@@ -1,0 +1,25 @@
+// Granite 3: Llama with a scale on embeddings, scores, what each half adds, and logits.
+#include "models/families/families.h"
+#include "models/families/llama_like.h"
+
+namespace octavo {
+
+DecoderPlan plan_granite(const Config& config) {
+  DecoderPlan plan = plan_llama_like(config, "granite");
+  const double logits_scaling = config.number_or("logits_scaling", 1);
+  if (logits_scaling <= 0) config.fail("logits_scaling", "is not above 0");
+  const double score_scale = config.number_or("attention_multiplier", 1);
+  if (score_scale <= 0) config.fail("attention_multiplier", "is not above 0");
+  plan.embedding_scale = static_cast<float>(config.number_or("embedding_multiplier", 1));
+  plan.residual_scale = static_cast<float>(config.number_or("residual_multiplier", 1));
+  plan.logit_scale = static_cast<float>(1 / logits_scaling);
+  const bool bias = config.boolean_or("attention_bias", false);
+  for (auto& layer : plan.layers) {
+    layer.attention().scale = static_cast<float>(score_scale);
+    layer.attention().qkv_bias = layer.attention().output_bias = bias;
+    layer.mlp().bias = config.boolean_or("mlp_bias", false);
+  }
+  return plan;
+}
+
+}  // namespace octavo

@@ -1,0 +1,18 @@
+// Qwen3 dense: Llama with an RMS norm on every head of q and k, and head_dim of its own.
+#include "models/families/families.h"
+#include "models/families/llama_like.h"
+
+namespace octavo {
+
+DecoderPlan plan_qwen3(const Config& config) {
+  DecoderPlan plan = plan_llama_like(config, "qwen3");
+  const bool bias = config.boolean_or("attention_bias", false);
+  for (auto& layer : plan.layers) {
+    layer.attention().qk_norm = true;
+    layer.attention().qkv_bias = bias;
+    layer.attention().output_bias = bias;
+  }
+  return plan;
+}
+
+}  // namespace octavo

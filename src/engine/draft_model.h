@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "engine/draft_plan.h"
-#include "engine/drafter.h"
 #include "engine/runner.h"
 #include "models/kv_store.h"
+#include "scheduler/drafter.h"
 
 namespace octavo {
 

@@ -13,12 +13,12 @@
 #include "base/log.h"
 #include "base/system_memory.h"
 #include "engine/draft_model.h"
-#include "engine/engine_loop.h"
-#include "engine/ngram_drafter.h"
 #include "engine/runner.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/runtime/device.h"
 #include "kernels/runtime/device_buffer.h"
+#include "scheduler/engine_loop.h"
+#include "scheduler/ngram_drafter.h"
 
 namespace octavo {
 namespace {

@@ -11,13 +11,13 @@
 
 #include "cache/cache_plan.h"
 #include "cache/memory_plan.h"
-#include "engine/engine_client.h"
-#include "engine/scheduler.h"
 #include "engine/speculative_config.h"
 #include "kernels/runtime/device.h"
 #include "models/format/checkpoint.h"
 #include "models/model_description.h"
 #include "models/pooling_plan.h"
+#include "scheduler/engine_client.h"
+#include "scheduler/scheduler.h"
 
 namespace octavo {
 

@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "engine/step_runner.h"
 #include "kernels/sampling.h"
 #include "models/decoder_model.h"
 #include "models/kv_store.h"
+#include "scheduler/step_runner.h"
 
 namespace octavo {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/update.h"
+#include "scheduler/update.h"
 #include "text/answer_part.h"
 #include "text/detokenizer.h"
 #include "text/dialects/answer_parser.h"

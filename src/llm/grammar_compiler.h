@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/constraint.h"
+#include "scheduler/constraint.h"
 #include "text/grammar.h"
 
 namespace octavo {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/constraint.h"
+#include "scheduler/constraint.h"
 #include "text/tokenizer.h"
 
 namespace octavo {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "engine/cache_report.h"
+#include "scheduler/cache_report.h"
 #include "text/tokenizer.h"
 
 namespace octavo::server {

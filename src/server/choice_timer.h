@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "engine/update.h"
+#include "scheduler/update.h"
 
 namespace octavo::server {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/request.h"
 #include "llm/answer_text.h"
+#include "scheduler/request.h"
 #include "server/body_fields.h"
 #include "server/served_model.h"
 #include "server/structured_output.h"

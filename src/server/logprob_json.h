@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/update.h"
+#include "scheduler/update.h"
 #include "server/json_text.h"
 #include "text/tokenizer.h"
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine_client.h"
 #include "llm/chat_dialect.h"
 #include "llm/grammar_compiler.h"
 #include "llm/model_text.h"
 #include "models/pooling_plan.h"
+#include "scheduler/engine_client.h"
 
 namespace octavo::server {
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/update.h"
+#include "scheduler/update.h"
 
 namespace octavo::server {
 

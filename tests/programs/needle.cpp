@@ -20,9 +20,9 @@
 
 #include "base/error.h"
 #include "engine/runner.h"
-#include "engine/scheduler.h"
-#include "engine/toy_constraint.h"
 #include "kernels/cpu/isa.h"
+#include "scheduler/scheduler.h"
+#include "scheduler/toy_constraint.h"
 #include "support/loaded_model.h"
 #include "support/simulated_device.h"
 

@@ -17,10 +17,10 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "engine/fake_drafter.h"
-#include "engine/fake_model.h"
-#include "engine/scheduler.h"
-#include "engine/toy_constraint.h"
+#include "scheduler/fake_drafter.h"
+#include "scheduler/fake_model.h"
+#include "scheduler/scheduler.h"
+#include "scheduler/toy_constraint.h"
 #include "support/page_invariants.h"
 
 namespace octavo {

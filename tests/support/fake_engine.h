@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/engine_loop.h"
-#include "engine/fake_model.h"
+#include "scheduler/engine_loop.h"
+#include "scheduler/fake_model.h"
 #include "server/served_model.h"
 #include "text/chat_template.h"
 #include "text/test_vocab.h"

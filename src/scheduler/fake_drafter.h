@@ -1,0 +1,71 @@
+// fake_drafter.h - for tests: knows what the fake model will say, and says it now and then. No MLX.
+#pragma once
+
+#include <random>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "scheduler/drafter.h"
+#include "scheduler/fake_model.h"
+
+namespace octavo {
+
+class FakeDrafter : public Drafter {
+ public:
+  struct Options {
+    int vocab = 0;
+    int right_percent = 50;   // of the tokens
+    int silent_percent = 20;  // of the asks: no guess
+    unsigned seed = 1;
+  };
+
+  // The model must outlive it.
+  FakeDrafter(const FakeModel& model, Options options)
+      : model_(model), options_(options), random_(options.seed) {}
+
+  bool expects_guess(const DraftKey&, std::span<const TokenId>) override {
+    return !chance(options_.silent_percent);
+  }
+
+  std::vector<std::vector<TokenId>> propose(std::span<const DraftAsk> asks) override {
+    std::vector<std::vector<TokenId>> drafts;
+    for (const DraftAsk& ask : asks) {
+      known_.insert(ask.key);
+      drafts.push_back(chance(options_.silent_percent) ? std::vector<TokenId>{} : guess(ask));
+    }
+    return drafts;
+  }
+
+  void forget(const DraftKey& key) override { known_.erase(key); }
+
+  // Sequences that were asked about and have not ended.
+  size_t known() const { return known_.size(); }
+
+ private:
+  std::vector<TokenId> guess(const DraftAsk& ask) {
+    std::vector<TokenId> tokens(ask.tokens.begin(), ask.tokens.end());
+    RowSampling sampling = ask.sampling;
+    OCTAVO_CHECK(sampling.position == tokens.size());
+    std::vector<TokenId> drafts;
+    const int count = std::uniform_int_distribution<int>(1, ask.most)(random_);
+    for (int i = 0; i < count; ++i, ++sampling.position) {
+      TokenId token = model_.next_token(tokens, sampling);
+      if (!chance(options_.right_percent))
+        token = std::uniform_int_distribution<TokenId>(0, options_.vocab - 1)(random_);
+      tokens.push_back(token);
+      drafts.push_back(token);
+    }
+    return drafts;
+  }
+  bool chance(int percent) {
+    return std::uniform_int_distribution<int>(1, 100)(random_) <= percent;
+  }
+
+  const FakeModel& model_;
+  Options options_;
+  std::mt19937 random_;
+  std::set<DraftKey> known_;
+};
+
+}  // namespace octavo

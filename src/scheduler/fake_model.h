@@ -1,0 +1,383 @@
+// fake_model.h - a model for tests of what stands above it: it writes and reads pages of its own as
+// the real one does, so that a page in the wrong hands changes its answers. No MLX.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cache/cache_plan.h"
+#include "cache/page_memory.h"
+#include "kernels/types/pooling_kind.h"
+#include "scheduler/step_runner.h"
+
+namespace octavo {
+
+inline uint64_t fake_mix(uint64_t a, uint64_t b) {
+  uint64_t x = a * 0x9E3779B97F4A7C15u ^ (b + 0x7F4A7C15u) * 0xD6E8FEB86659FD93u;
+  x ^= x >> 32;
+  x *= 0xD6E8FEB86659FD93u;
+  return x ^ x >> 29;
+}
+
+// The page cell of a token: like K and V, it depends on every token before it.
+inline uint64_t fake_cell(uint64_t previous_cell, TokenId token) {
+  return fake_mix(previous_cell, static_cast<uint64_t>(token) + 1);
+}
+
+inline constexpr int kFakeWidth = 3;  // of hidden rows
+
+class FakeModel {
+ public:
+  FakeModel(const CachePlan& plan, int vocab) : plan_(plan), vocab_(vocab) {}
+
+  const CachePlan& plan() const { return plan_; }
+
+  // What the row behind `cells` (of all tokens up to and with its own) draws. A window sees only
+  // its last cells. `state`: the last cell, as a layer with a state has it. `history`: the tokens
+  // as the row's rules see them.
+  template <typename CellOf>  // uint64_t(int group, int position)
+  TokenId draw(int length, const RowSampling& sampling, uint64_t state,
+               std::span<const TokenId> history, const CellOf& cell_of) const {
+    uint64_t seen = seen_by(length, state, cell_of);
+    if (sampling.rules != nullptr && sampling.rules->repetition_penalty != 1) {
+      for (TokenId token : history.last(std::min<size_t>(history.size(), 12)))
+        seen = fake_mix(seen, static_cast<uint64_t>(token));
+    }
+    const uint64_t seed = fake_mix(sampling.seed, sampling.choice);
+    const uint64_t random = sampling.temperature > 0 ? fake_mix(seed, sampling.position) : 0;
+    auto token = static_cast<TokenId>(fake_mix(seen, random) % static_cast<uint64_t>(vocab_));
+    if (sampling.mask) {
+      const TokenId inside = first_from(token, [&](TokenId t) { return is_allowed(t, sampling); });
+      token = first_from(
+          inside, [&](TokenId t) { return is_allowed(t, sampling) && !is_held_back(t, sampling); });
+      return is_held_back(token, sampling) ? inside : token;
+    }
+    return first_from(token, [&](TokenId t) { return !is_held_back(t, sampling); });
+  }
+
+  // The row itself, behind the final norm: numbers whose sum depends on the order.
+  template <typename CellOf>
+  std::vector<float> hidden(int length, uint64_t state, const CellOf& cell_of) const {
+    const uint64_t seen = seen_by(length, state, cell_of);
+    std::vector<float> row;
+    for (uint64_t i = 0; i < kFakeWidth; ++i)
+      row.push_back(static_cast<float>(fake_mix(seen, i) % 1000003) / 1000.0F - 500.0F);
+    return row;
+  }
+
+  // The answer of one sequence by itself, from its tokens alone.
+  TokenId next_token(const std::vector<TokenId>& tokens, const RowSampling& sampling) const {
+    const std::vector<uint64_t> cells = cells_of(tokens);
+    return draw(static_cast<int>(tokens.size()), sampling, cells.back(), tokens,
+                [&](int, int p) { return cells[static_cast<size_t>(p)]; });
+  }
+
+  // The same of a text that is pooled.
+  std::vector<float> embedding(const std::vector<TokenId>& tokens, Pooling pooling) const {
+    const std::vector<uint64_t> cells = cells_of(tokens);
+    const auto row = [&](size_t position) {
+      return hidden(static_cast<int>(position) + 1, cells[position],
+                    [&](int, int p) { return cells[static_cast<size_t>(p)]; });
+    };
+    if (pooling == Pooling::kLast) return row(tokens.size() - 1);
+    std::vector<float> sum = row(0);
+    for (size_t position = 1; position < tokens.size(); ++position) {
+      const std::vector<float> next = row(position);
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += next[i];
+    }
+    for (float& value : sum) value /= static_cast<float>(tokens.size());
+    return sum;
+  }
+
+ private:
+  static std::vector<uint64_t> cells_of(const std::vector<TokenId>& tokens) {
+    std::vector<uint64_t> cells;
+    for (TokenId token : tokens)
+      cells.push_back(fake_cell(cells.empty() ? 0 : cells.back(), token));
+    return cells;
+  }
+
+  // All that the last of `length` rows can see.
+  template <typename CellOf>
+  uint64_t seen_by(int length, uint64_t state, const CellOf& cell_of) const {
+    uint64_t seen = plan_.state ? fake_mix(state, 5) : 0;
+    for (int g = 0; g < static_cast<int>(plan_.groups.size()); ++g) {
+      const int window = plan_.groups[static_cast<size_t>(g)].spec.window;
+      for (int p = window > 0 ? std::max(0, length - window) : 0; p < length; ++p)
+        seen = fake_mix(seen, cell_of(g, p));
+    }
+    return seen;
+  }
+
+  // `token` itself when none is right.
+  template <typename IsRight>
+  TokenId first_from(TokenId token, const IsRight& is_right) const {
+    for (int i = 0; i < vocab_; ++i)
+      if (is_right((token + i) % vocab_)) return (token + i) % vocab_;
+    return token;
+  }
+
+  static bool is_allowed(TokenId token, const RowSampling& sampling) {
+    const auto words = sampling.mask->wait();
+    const auto word = static_cast<size_t>(token) / 32;
+    return words.empty() || (word < words.size() && (words[word] >> (token % 32) & 1) != 0);
+  }
+
+  static bool is_held_back(TokenId token, const RowSampling& sampling) {
+    if (sampling.rules == nullptr) return false;
+    const auto answer = static_cast<int>(sampling.position) - sampling.history.prompt;
+    return answer < sampling.rules->min_tokens &&
+           std::ranges::count(sampling.rules->held_back, token) > 0;
+  }
+
+  const CachePlan& plan_;
+  int vocab_;
+};
+
+// Computes a step when it is started, or as soon as its masks are there, and hands the results out
+// in order.
+class FakeRunner : public StepRunner, public PageMemory {
+  // What a page holds: its cells of every group, then its state.
+  template <typename Self>
+  static auto parts_of(Self& self, PageId page) {
+    const auto index = static_cast<size_t>(page);
+    std::vector<decltype(std::span(self.states_))> parts;
+    for (size_t g = 0; g < self.cells_.size(); ++g) {
+      const auto block = static_cast<size_t>(self.model_.plan().groups[g].block_tokens);
+      parts.push_back(std::span(self.cells_[g]).subspan(index * block, block));
+    }
+    parts.push_back(std::span(self.states_).subspan(index, 1));
+    return parts;
+  }
+
+ public:
+  FakeRunner(const FakeModel& model, int page_count) : model_(model) {
+    for (const auto& group : model_.plan().groups) {
+      cells_.emplace_back(static_cast<size_t>(page_count) *
+                          static_cast<size_t>(group.block_tokens));
+    }
+    states_.resize(static_cast<size_t>(page_count));
+  }
+
+  bool queues_at_once(const Batch& batch) const override { return batch.rows() % 5 != 0; }
+
+  void start(const Batch& batch) override {
+    if (fail_starts > 0 || broken_) {  // what is queued behind a failed step fails with it
+      fail_starts = std::max(0, fail_starts - 1);
+      batches_.push_back(batch);
+      results_.push_back({});
+      broken_ = true;
+      scribble(batch);
+      return;
+    }
+    batches_.push_back(batch);
+    compute_ready();
+  }
+
+  StepResult finish() override {
+    if (broken_) throw std::runtime_error("the fake step failed");
+    if (results_.empty()) results_.push_back(compute(batches_.front()));
+    StepResult result = std::move(results_.front());
+    results_.pop_front();
+    batches_.pop_front();
+    last_tokens_ = result.tokens;
+    compute_ready();
+    return result;
+  }
+
+  void drop() override {
+    results_.clear();
+    batches_.clear();
+    broken_ = false;
+  }
+
+  size_t bytes_per_page() const override {
+    size_t cells = 1;
+    for (const auto& group : model_.plan().groups) cells += static_cast<size_t>(group.block_tokens);
+    return cells * sizeof(uint64_t);
+  }
+  void copy_out(PageId page, std::span<std::byte> to) const override {
+    for (const auto part : parts_of(*this, page)) {
+      std::memcpy(to.data(), part.data(), part.size_bytes());
+      to = to.subspan(part.size_bytes());
+    }
+  }
+  void copy_in(PageId page, std::span<const std::byte> from) override {
+    for (const auto part : parts_of(*this, page)) {
+      std::memcpy(part.data(), from.data(), part.size_bytes());
+      from = from.subspan(part.size_bytes());
+    }
+  }
+
+  // Steps in flight, oldest first.
+  const std::deque<Batch>& in_flight() const { return batches_; }
+  uint64_t cell(int group, PageId page, int slot) const {
+    const auto block =
+        static_cast<size_t>(model_.plan().groups[static_cast<size_t>(group)].block_tokens);
+    return cells_[static_cast<size_t>(group)]
+                 [static_cast<size_t>(page) * block + static_cast<size_t>(slot)];
+  }
+
+  // What a state's page holds: the last cell of all tokens before.
+  uint64_t state(PageId page) const { return states_[static_cast<size_t>(page)]; }
+
+  int fail_starts = 0;  // so many of the next steps fail, leaving garbage in the pages they write
+
+ private:
+  void compute_ready() {
+    const auto is_set = [](const RowSampling& row) { return !row.mask || row.mask->is_set(); };
+    while (results_.size() < batches_.size() &&
+           std::ranges::all_of(batches_[results_.size()].sampling, is_set))
+      results_.push_back(compute(batches_[results_.size()]));
+  }
+
+  // Waits for masks.
+  StepResult compute(const Batch& batch) {
+    StepResult result;
+    const std::vector<TokenId> previous = results_.empty() ? last_tokens_ : results_.back().tokens;
+    std::vector<TokenId> tokens = batch.tokens;
+    for (size_t row = 0; row < tokens.size(); ++row) {
+      const int source = batch.token_sources[row];
+      if (source >= 0) tokens[row] = previous.at(static_cast<size_t>(source));
+    }
+    write(batch, tokens);
+    for (size_t i = 0; i < batch.sampling.size(); ++i) {
+      const int row = batch.logit_rows[i];
+      result.tokens.push_back(draw(batch, row, batch.sampling[i], previous));
+      result.hashes.push_back(fake_mix(static_cast<uint64_t>(result.tokens.back()), 1));
+      result.logprobs.push_back({.token = result.tokens.back(), .logprob = -1, .rank = 1});
+    }
+    for (const auto& row : batch.prompt_logprobs) {
+      result.prompt_logprobs.push_back({.token = row.target,
+                                        .logprob = -1,
+                                        .rank = batch.positions[static_cast<size_t>(row.row)]});
+    }
+    result.hidden.width = kFakeWidth;
+    for (const int row : batch.hidden_rows) {
+      const auto values = hidden(batch, row);
+      result.hidden.values.insert(result.hidden.values.end(), values.begin(), values.end());
+    }
+    return result;
+  }
+
+  uint64_t& place(const Batch& batch, size_t sequence, int group, int position) {
+    const int block = model_.plan().groups[static_cast<size_t>(group)].block_tokens;
+    const BlockTable& table = batch.block_tables[static_cast<size_t>(group)];
+    const auto column = static_cast<size_t>(position / block);
+    OCTAVO_CHECK(column < static_cast<size_t>(table.columns));
+    const PageId page = table.pages[sequence * static_cast<size_t>(table.columns) + column];
+    OCTAVO_CHECK(page >= 0);
+    return cells_[static_cast<size_t>(group)]
+                 [static_cast<size_t>(page) * static_cast<size_t>(block) +
+                  static_cast<size_t>(position % block)];
+  }
+
+  template <typename Visit>  // (sequence, row)
+  static void each_row(const Batch& batch, const Visit& visit) {
+    for (size_t s = 0; s + 1 < batch.cu_seqlens_q.size(); ++s) {
+      for (int row = batch.cu_seqlens_q[s]; row < batch.cu_seqlens_q[s + 1]; ++row)
+        visit(s, static_cast<size_t>(row));
+    }
+  }
+
+  // All rows write before any row reads, as in the real step.
+  void write(const Batch& batch, const std::vector<TokenId>& tokens) {
+    each_row(batch, [&](size_t sequence, size_t row) {
+      const int p = batch.positions[row];
+      for (int g = 0; g < static_cast<int>(cells_.size()); ++g) {
+        const uint64_t before = p == 0 ? 0 : place(batch, sequence, g, p - 1);
+        place(batch, sequence, g, p) = fake_cell(before, tokens[row]);
+      }
+    });
+    if (model_.plan().state) write_states(batch, tokens);
+  }
+
+  std::span<const PageId> state_pages(const Batch& batch, size_t sequence, bool target) const {
+    const BlockTable& table = batch.block_tables.back();
+    const auto pages = static_cast<size_t>(table.columns) / 2;
+    return std::span(table.pages).subspan((2 * sequence + (target ? 1 : 0)) * pages, pages);
+  }
+
+  // Kernels take sequences in any order: all sources are read before a target is written.
+  void write_states(const Batch& batch, const std::vector<TokenId>& tokens) {
+    row_states_.assign(tokens.size(), 0);
+    for (size_t s = 0; s < static_cast<size_t>(batch.sequences()); ++s) {
+      const auto sources = state_pages(batch, s, false);
+      uint64_t state = sources[0] == kNoPage ? 0 : states_[static_cast<size_t>(sources[0])];
+      for (PageId page : sources)
+        OCTAVO_CHECK(page == kNoPage ? state == 0 : this->state(page) == state);
+      for (int row = batch.cu_seqlens_q[s]; row < batch.cu_seqlens_q[s + 1]; ++row) {
+        state = fake_cell(state, tokens[static_cast<size_t>(row)]);
+        row_states_[static_cast<size_t>(row)] = state;
+      }
+    }
+    for (size_t s = 0; s < static_cast<size_t>(batch.sequences()); ++s) {
+      for (PageId page : state_pages(batch, s, true))
+        states_[static_cast<size_t>(page)] =
+            row_states_[static_cast<size_t>(batch.cu_seqlens_q[s + 1] - 1)];
+    }
+  }
+
+  void scribble(const Batch& batch) {
+    each_row(batch, [&](size_t sequence, size_t row) {
+      for (int g = 0; g < static_cast<int>(cells_.size()); ++g)
+        place(batch, sequence, g, batch.positions[row]) = 0xdead;
+      if (!model_.plan().state) return;
+      for (PageId page : state_pages(batch, sequence, true))
+        states_[static_cast<size_t>(page)] = 0xdead;
+    });
+  }
+
+  static size_t sequence_of(const Batch& batch, int row) {
+    const auto found =
+        std::upper_bound(batch.cu_seqlens_q.begin(), batch.cu_seqlens_q.end(), row) - 1;
+    return static_cast<size_t>(found - batch.cu_seqlens_q.begin());
+  }
+  uint64_t row_state(int row) const {
+    return row_states_.empty() ? 0 : row_states_[static_cast<size_t>(row)];
+  }
+
+  static std::vector<TokenId> history_of(const RowHistory& history,
+                                         const std::vector<TokenId>& previous) {
+    if (history.log == nullptr) return {};
+    const auto known = history.log->first(history.known);
+    std::vector<TokenId> tokens(known.begin(), known.end());
+    if (history.pending >= 0) tokens.push_back(previous.at(static_cast<size_t>(history.pending)));
+    for (int i = 0; i < history.assumed_count; ++i)
+      tokens.push_back(history.assumed->at(static_cast<size_t>(i)));
+    return tokens;
+  }
+
+  TokenId draw(const Batch& batch, int row, const RowSampling& sampling,
+               const std::vector<TokenId>& previous) {
+    const size_t sequence = sequence_of(batch, row);
+    const int length = batch.positions[static_cast<size_t>(row)] + 1;
+    return model_.draw(length, sampling, row_state(row), history_of(sampling.history, previous),
+                       [&](int g, int p) { return place(batch, sequence, g, p); });
+  }
+
+  std::vector<float> hidden(const Batch& batch, int row) {
+    const size_t sequence = sequence_of(batch, row);
+    const int length = batch.positions[static_cast<size_t>(row)] + 1;
+    return model_.hidden(length, row_state(row),
+                         [&](int g, int p) { return place(batch, sequence, g, p); });
+  }
+
+  const FakeModel& model_;
+  std::vector<std::vector<uint64_t>> cells_;  // by group: [pages * block]
+  std::vector<uint64_t> states_;              // by page
+  std::vector<uint64_t> row_states_;          // behind each row of the newest step
+  std::deque<Batch> batches_;
+  std::deque<StepResult> results_;
+  std::vector<TokenId> last_tokens_;
+  bool broken_ = false;
+};
+
+}  // namespace octavo

@@ -1,0 +1,133 @@
+#include "scheduler/mask_worker.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <utility>
+
+#include "base/error.h"
+
+namespace octavo {
+
+MaskWorker::~MaskWorker() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    ready_.notify_all();
+  }
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void MaskWorker::run(std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  queue_.push_back(std::move(work));
+  if (threads_.size() < static_cast<size_t>(most_threads_) && threads_.size() < queue_.size())
+    threads_.emplace_back([this] { serve(); });
+  ready_.notify_one();
+}
+
+void MaskWorker::serve() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    ready_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    const std::function<void()> work = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    work();
+    lock.lock();
+  }
+}
+
+struct ConstrainedAnswer::Strand {
+  explicit Strand(std::shared_ptr<const Constraint> of) : constraint(std::move(of)) {}
+
+  // Works off what there is. The worker runs it once at a time.
+  void run() {
+    std::unique_lock lock(mutex);
+    while (!jobs.empty()) {
+      const Job job = std::move(jobs.front());
+      jobs.pop_front();
+      lock.unlock();
+      work_off(job);
+      lock.lock();
+    }
+    scheduled = false;
+  }
+
+  void work_off(const Job& job) {
+    try {
+      if (failure.empty()) follow(job);
+    } catch (const std::exception& error) {
+      failure = error.what();
+    }
+    // Those that were not reached; a slot is set once.
+    for (const auto& slot : job.slots) {
+      if (failure.empty()) {
+        slot->set({});
+      } else {
+        slot->fail(failure);
+      }
+    }
+  }
+
+  void follow(const Job& job) {
+    if (!state) state = constraint->begin();
+    if (job.accepted) {
+      if (!state->accept(*job.accepted))
+        throw std::runtime_error(fmt::format("token {} does not fit the grammar", *job.accepted));
+      accepted.push_back(*job.accepted);
+    }
+    if (job.slots.empty()) return;
+    job.slots[0]->set(state->allowed());
+    int drafted = 0;
+    try {
+      for (size_t i = 0; i < job.drafts.size() && state->accept(job.drafts[i]); ++i) {
+        ++drafted;
+        job.slots[i + 1]->set(state->allowed());
+      }
+      if (drafted > 0) state->take_back(drafted);
+    } catch (const std::exception& error) {
+      for (const auto& slot : job.slots) slot->fail(error.what());
+      begin_again();
+    }
+  }
+
+  // A failure behind drafts is no failure of the answer, which may take another way; if it does not
+  // it will come again.
+  void begin_again() {
+    state = constraint->begin();
+    for (TokenId token : accepted) state->accept(token);
+  }
+
+  std::mutex mutex;  // the next two
+  std::deque<Job> jobs;
+  bool scheduled = false;
+  // The rest belongs to whoever runs this.
+  std::shared_ptr<const Constraint> constraint;
+  std::unique_ptr<ConstraintState> state;
+  std::vector<TokenId> accepted;
+  std::string failure;  // nothing can be said about this answer any more
+};
+
+ConstrainedAnswer::ConstrainedAnswer(MaskWorker& worker,
+                                     std::shared_ptr<const Constraint> constraint)
+    : worker_(worker), strand_(std::make_shared<Strand>(std::move(constraint))) {}
+
+void ConstrainedAnswer::accept(TokenId token) { hand_over({.accepted = token}); }
+
+void ConstrainedAnswer::fill(MaskSlots slots, std::vector<TokenId> drafts) {
+  OCTAVO_CHECK(slots.size() == drafts.size() + 1);
+  hand_over({.slots = std::move(slots), .drafts = std::move(drafts)});
+}
+
+void ConstrainedAnswer::hand_over(Job job) {
+  {
+    const std::lock_guard lock(strand_->mutex);
+    strand_->jobs.push_back(std::move(job));
+    if (std::exchange(strand_->scheduled, true)) return;
+  }
+  worker_.run([strand = strand_] { strand->run(); });
+}
+
+}  // namespace octavo

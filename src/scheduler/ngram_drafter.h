@@ -1,0 +1,37 @@
+// ngram_drafter.h - prompt lookup: a sequence whose last tokens stood in it before is guessed to go
+// on as it did then. No MLX. Engine thread only.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "scheduler/drafter.h"
+#include "scheduler/ngram_index.h"
+
+namespace octavo {
+
+class NgramDrafter : public Drafter {
+ public:
+  explicit NgramDrafter(NgramLengths lengths) : lengths_(lengths) {}
+
+  bool expects_guess(const DraftKey& key, std::span<const TokenId> tokens) override {
+    return !index_of(key).continuation(tokens, 1).empty();
+  }
+  std::vector<std::vector<TokenId>> propose(std::span<const DraftAsk> asks) override {
+    std::vector<std::vector<TokenId>> drafts;
+    for (const DraftAsk& ask : asks)
+      drafts.push_back(index_of(ask.key).continuation(ask.tokens, ask.most));
+    return drafts;
+  }
+  void forget(const DraftKey& key) override { indexes_.erase(key); }
+
+ private:
+  NgramIndex& index_of(const DraftKey& key) {
+    return indexes_.try_emplace(key, lengths_).first->second;
+  }
+
+  NgramLengths lengths_;
+  std::map<DraftKey, NgramIndex> indexes_;
+};
+
+}  // namespace octavo

@@ -1,0 +1,93 @@
+#include "scheduler/request.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/error.h"
+
+namespace octavo {
+namespace {
+
+void require(bool holds, const char* param, const std::string& message) {
+  if (!holds) throw RequestError(400, param, message);
+}
+
+// NaN is in no range.
+void require_in(float value, float low, float high, const char* param) {
+  require(value >= low && value <= high, param,
+          fmt::format("must be between {} and {}", low, high));
+}
+
+void require_tokens(const std::vector<TokenId>& tokens, int vocab, const char* param) {
+  for (TokenId token : tokens) {
+    require(token >= 0 && token < vocab, param,
+            fmt::format("token id {} is outside the vocabulary of {}", token, vocab));
+  }
+}
+
+void validate_rules(const SamplingParams& sampling, int vocab) {
+  require(sampling.repetition_penalty > 0 && sampling.repetition_penalty <= 100,
+          "repetition_penalty", "must be above 0 and at most 100");
+  require_in(sampling.presence_penalty, -2, 2, "presence_penalty");
+  require_in(sampling.frequency_penalty, -2, 2, "frequency_penalty");
+  for (const auto& [token, bias] : sampling.logit_bias) {
+    require_tokens({token}, vocab, "logit_bias");
+    require_in(bias, -100, 100, "logit_bias");
+  }
+  for (const auto& word : sampling.bad_words) {
+    require(!word.empty(), "bad_words", "holds an empty word");
+    require_tokens(word, vocab, "bad_words");
+  }
+  require_tokens(sampling.allowed_token_ids, vocab, "allowed_token_ids");
+}
+
+void validate_sampling(const SamplingParams& sampling, const RequestLimits& limits) {
+  require_in(sampling.temperature, 0, 100, "temperature");
+  require(sampling.top_p > 0 && sampling.top_p <= 1, "top_p", "must be above 0 and at most 1");
+  require_in(sampling.min_p, 0, 1, "min_p");
+  require(sampling.top_k >= -1, "top_k", "must be at least 1, or 0 or -1 for all");
+  const auto count = [&](int value, const char* param) {
+    require(value >= -1 && value <= limits.max_logprobs, param,
+            fmt::format("must be between 0 and {}", limits.max_logprobs));
+  };
+  count(sampling.logprobs, "logprobs");
+  count(sampling.prompt_logprobs, "prompt_logprobs");
+  validate_rules(sampling, limits.vocab);
+}
+
+// What draws no token needs no room for one.
+void validate_pooling(const Request& request, const RequestLimits& limits) {
+  require(request.n == 1, "n", "must be 1 where no token is drawn");
+  const auto length = static_cast<int64_t>(request.prompt.size());
+  require(length <= limits.max_model_len, "prompt",
+          fmt::format("has {} tokens; at most {} fit the context", length, limits.max_model_len));
+  require_tokens(request.prompt, limits.vocab, "prompt");
+}
+
+}  // namespace
+
+bool SamplingParams::has_rules() const {
+  return repetition_penalty != 1 || presence_penalty != 0 || frequency_penalty != 0 ||
+         !logit_bias.empty() || !bad_words.empty() || !allowed_token_ids.empty();
+}
+
+void validate(const Request& request, const RequestLimits& limits) {
+  require(!request.prompt.empty(), "prompt", "is empty");
+  if (request.pooling != Pooling::kNone) return validate_pooling(request, limits);
+  require(limits.draws, "", "this model was loaded for embeddings and draws no tokens");
+  require(request.max_tokens >= 1, "max_tokens", "must be at least 1");
+  require(request.min_tokens >= 0 && request.min_tokens <= request.max_tokens, "min_tokens",
+          "must be between 0 and max_tokens");
+  require(request.n >= 1 && request.n <= limits.max_choices, "n",
+          fmt::format("must be between 1 and {}", limits.max_choices));
+  const auto length = static_cast<int64_t>(request.prompt.size());
+  require(length < limits.max_model_len, "prompt",
+          fmt::format("has {} tokens; at most {} fit the context of {} with one token of answer",
+                      length, limits.max_model_len - 1, limits.max_model_len));
+  require_tokens(request.prompt, limits.vocab, "prompt");
+  require_tokens(request.stop_token_ids, limits.vocab, "stop_token_ids");
+  validate_sampling(request.sampling, limits);
+}
+
+}  // namespace octavo

@@ -1,0 +1,62 @@
+#include "scheduler/request_shared.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "scheduler/scheduler.h"
+#include "scheduler/snapshot_edges.h"
+
+namespace octavo {
+namespace {
+
+// What of the request changes logits before a draw; none when nothing does.
+std::shared_ptr<const LogitRules> rules_of(const RequestShared& shared, int vocab) {
+  const SamplingParams& params = shared.request.sampling;
+  const int min_tokens = shared.request.min_tokens;
+  if (!params.has_rules() && min_tokens == 0) return nullptr;
+  LogitRules rules{.repetition_penalty = params.repetition_penalty,
+                   .presence_penalty = params.presence_penalty,
+                   .frequency_penalty = params.frequency_penalty,
+                   .logit_bias = params.logit_bias,
+                   .bad_words = params.bad_words,
+                   .allowed = {},
+                   .min_tokens = min_tokens,
+                   .held_back = shared.stop_tokens};
+  if (!params.allowed_token_ids.empty()) {
+    rules.allowed.resize(static_cast<size_t>(vocab + 31) / 32);
+    for (TokenId token : params.allowed_token_ids)
+      rules.allowed[static_cast<size_t>(token) / 32] |= uint32_t{1} << (token % 32);
+  }
+  return std::make_shared<const LogitRules>(std::move(rules));
+}
+
+}  // namespace
+
+std::shared_ptr<const RequestShared> share_request(RequestId id, Request request,
+                                                   const SchedulerOptions& options,
+                                                   const CachePlan& plan) {
+  auto shared = std::make_shared<RequestShared>();
+  shared->id = id;
+  shared->request = std::move(request);
+  const Request& r = shared->request;
+  if (!r.ignore_eos) shared->stop_tokens = options.stop_token_ids;
+  shared->model_stop_tokens = shared->stop_tokens.size();
+  shared->stop_tokens.insert(shared->stop_tokens.end(), r.stop_token_ids.begin(),
+                             r.stop_token_ids.end());
+  shared->rules = rules_of(*shared, options.vocab);
+  if (!r.cache_salt.empty()) shared->keys.first_block.push_back(r.cache_salt);
+  // Without a prefix cache only the choices of one request share their prompt.
+  if (!options.enable_prefix_caching)
+    shared->keys.first_block.push_back(fmt::format("request {}", id));
+  shared->snapshot_edges = snapshot_edges(r.prompt, options.stop_token_ids, plan);
+  const auto prompt = static_cast<int64_t>(r.prompt.size());
+  shared->max_length =
+      static_cast<int>(std::min<int64_t>(prompt + r.max_tokens, options.max_model_len));
+  // A prompt that fills the context has no place for a token, and needs none.
+  if (r.pooling != Pooling::kNone) shared->max_length = static_cast<int>(prompt) + 1;
+  return shared;
+}
+
+}  // namespace octavo

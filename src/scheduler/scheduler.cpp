@@ -1,0 +1,437 @@
+#include "scheduler/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "scheduler/explain_hit.h"
+
+namespace octavo {
+namespace {
+
+Update update_of(const Sequence& sequence) {
+  return {.request = sequence.shared().id, .choice = sequence.choice()};
+}
+
+bool says_something(const Update& update) {
+  return !update.tokens.empty() || !update.prompt_logprobs.empty() || update.finish.has_value() ||
+         update.cache != nullptr;
+}
+
+}  // namespace
+
+Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes, PrefixDisk* disk,
+                     std::unique_ptr<Drafter> drafter)
+    : options_(std::move(options)),
+      prefixes_(prefixes),
+      disk_(disk),
+      mask_worker_(options_.mask_threads),
+      speculator_(options_.speculation, std::move(drafter)) {
+  // Without a prefix cache requests are told apart by numbers that start again with the process.
+  OCTAVO_CHECK(disk == nullptr || options_.enable_prefix_caching);
+  OCTAVO_CHECK(options_.max_num_seqs >= 1 && options_.max_num_batched_tokens >= 1);
+  const int most =
+      prefixes.plan().pages_held(options_.max_model_len, options_.max_num_batched_tokens);
+  OCTAVO_CHECK(most <= prefixes.pool().page_count());
+  OCTAVO_CHECK(!speculator_.drafts() || !prefixes.plan().state);
+}
+
+Scheduler::~Scheduler() = default;
+
+Scheduler::Rank Scheduler::rank_of(const Sequence& sequence) const {
+  const RequestShared& shared = sequence.shared();
+  const bool by_priority = options_.policy == SchedulingPolicy::kPriority;
+  return {by_priority ? shared.request.priority : 0, shared.id, sequence.choice()};
+}
+
+void Scheduler::add(RequestId id, Request request) {
+  const auto shared = share_request(id, std::move(request), options_, prefixes_.plan());
+  for (int choice = 0; choice < shared->request.n; ++choice) {
+    auto sequence = std::make_unique<Sequence>(shared, choice, prefixes_, mask_worker_);
+    const Rank rank = rank_of(*sequence);
+    waiting_[rank] = sequence.get();
+    OCTAVO_CHECK(sequences_.emplace(rank, std::move(sequence)).second);
+  }
+}
+
+std::vector<Update> Scheduler::abort(RequestId id, std::optional<int> only_choice) {
+  std::vector<Sequence*> open;
+  for (const auto& [rank, sequence] : sequences_) {
+    if (rank.arrival != id || sequence->finished) continue;
+    if (rank.choice == only_choice.value_or(rank.choice)) open.push_back(sequence.get());
+  }
+  std::vector<Update> updates;
+  for (Sequence* sequence : open) {
+    updates.push_back(update_of(*sequence));
+    end(*sequence, FinishReason::kAbort, updates.back());
+    settle(*sequence);
+  }
+  return updates;
+}
+
+std::optional<Batch> Scheduler::next() {
+  OCTAVO_CHECK(steps_.size() <= 1);
+  take_from_disk();
+  Plan plan{BatchBuilder(prefixes_.plan()), {}, options_.max_num_batched_tokens};
+  if (suspects_.empty()) {
+    const auto sequences = decoding();
+    // Whoever drafts goes on where its drafts turn out wrong, and the others keep step with it:
+    // apart, each step would read the weights for some of them only.
+    if (steps_.empty()) {
+      plan.drafts = speculator_.drafts_for(sequences);
+    } else if (steps_.back().has_drafts || speculator_.is_worth_waiting(sequences)) {
+      return std::nullopt;
+    }
+    plan_running(plan);
+    plan_waiting(plan);
+  } else {
+    plan_suspect(plan);
+  }
+  if (plan.step.entries.empty()) return std::nullopt;
+  steps_.push_back(std::move(plan.step));
+  ++stats_.steps;
+  return plan.batch.build();
+}
+
+std::vector<Sequence*> Scheduler::decoding() const {
+  std::vector<Sequence*> found;
+  for (const auto& [rank, sequence] : running_) {
+    if (sequence->is_decoding() && !sequence->preempted) found.push_back(sequence);
+  }
+  return found;
+}
+
+void Scheduler::plan_running(Plan& plan) {
+  // Making room may move sequences out of running_.
+  std::vector<Sequence*> in_order;
+  for (const auto& [rank, sequence] : running_) in_order.push_back(sequence);
+  for (const bool decoding : {true, false}) {
+    for (Sequence* sequence : in_order) {
+      if (!running_.contains(rank_of(*sequence)) || sequence->preempted) continue;
+      if (sequence->is_decoding() == decoding) plan_rows(*sequence, plan);
+    }
+  }
+}
+
+void Scheduler::plan_waiting(Plan& plan) {
+  // Pages on their way home belong to the sequence they were taken for.
+  while (plan.budget > 0 && releasing_ == 0 && !waiting_.empty() &&
+         static_cast<int>(running_.size()) < options_.max_num_seqs) {
+    Sequence& sequence = *waiting_.begin()->second;
+    if (fetch_from_disk(sequence)) continue;
+    if (!admit(sequence)) return;
+    plan_rows(sequence, plan);
+  }
+}
+
+bool Scheduler::fetch_from_disk(Sequence& sequence) {
+  if (disk_ == nullptr || std::exchange(sequence.asked_disk, true)) return false;
+  auto restore = sequence.restore_prefix(*disk_);
+  if (!restore) return false;
+  sequence.memory_tokens = restore->from();
+  const Rank rank = rank_of(sequence);
+  waiting_.erase(rank);
+  restoring_[rank] = {&sequence, std::move(restore)};
+  return true;
+}
+
+void Scheduler::take_from_disk() {
+  if (restoring_.empty()) return;
+  disk_->take_arrivals();
+  std::erase_if(restoring_, [&](const auto& entry) {
+    if (!entry.second.restore->done()) return false;
+    waiting_[entry.first] = entry.second.sequence;
+    return true;
+  });
+}
+
+void Scheduler::reset_prefix_cache() {
+  prefixes_.index().clear();
+  if (disk_ != nullptr) disk_->clear();
+}
+
+void Scheduler::plan_suspect(Plan& plan) {
+  Sequence& sequence = *suspects_.front();
+  if (waiting_.contains(rank_of(sequence)) && !admit(sequence)) return;
+  if (!sequence.preempted) plan_rows(sequence, plan);
+}
+
+bool Scheduler::admit(Sequence& sequence) {
+  const int known = sequence.known();
+  const bool first_time = !sequence.cached_tokens.has_value();
+  const int hit = sequence.reuse_prefix();
+  // Room for all that is known, and a page of each group for every running sequence to grow into,
+  // so that it is not sent back at once. The only one to run needs no such care.
+  int pages = 0;
+  for (size_t g = 0; g < prefixes_.plan().groups.size(); ++g) {
+    const auto held = static_cast<int>(sequence.cache().pages().table(static_cast<int>(g)).size());
+    const int step = options_.max_num_batched_tokens;
+    pages += std::max(0, prefixes_.plan().groups[g].pages_held(known, step) - held);
+    pages += static_cast<int>(running_.size());
+  }
+  // Its state, and what the step behind may write.
+  pages += 2 * prefixes_.plan().state_pages();
+  const bool careful = !running_.empty() && suspects_.empty();
+  if (careful && pages > prefixes_.pool().available_pages()) {
+    sequence.restart();
+    return false;
+  }
+  if (first_time) {
+    sequence.cached_tokens = hit;
+    if (sequence.choice() == 0 && sequence.request().pooling == Pooling::kNone) {
+      sequence.cache_report = std::make_shared<const CacheReport>(
+          explain_hit(sequence, hit, options_.enable_prefix_caching, history_, prefixes_.plan()));
+      history_.remember(sequence.tokens(), owner_of(sequence));
+    }
+    sequence.scheduled = std::chrono::steady_clock::now();
+    stats_.prefix_queries += static_cast<uint64_t>(known);
+    stats_.prefix_hits += static_cast<uint64_t>(hit);
+    if (sequence.memory_tokens >= 0)
+      disk_->count_restored(std::max(0, hit - sequence.memory_tokens));
+  }
+  const Rank rank = rank_of(sequence);
+  waiting_.erase(rank);
+  running_[rank] = &sequence;
+  return true;
+}
+
+bool Scheduler::plan_drafts(Sequence& sequence, Plan& plan) {
+  const auto found = plan.drafts.find(&sequence);
+  // Sent back to make room for another, it may be here again with rows to compute first.
+  if (found == plan.drafts.end() || !sequence.is_decoding()) return false;
+  std::vector<TokenId> drafts = std::move(found->second);
+  const auto count = static_cast<int>(drafts.size());
+  // Nobody gives up pages for a guess.
+  if (1 + count > plan.budget || !sequence.cache().grow_to(sequence.known() + count)) return false;
+  const int start = sequence.computed();
+  const int drawn = sequence.add_drafts(plan.batch, std::move(drafts));
+  plan.step.entries.push_back({&sequence, start, drawn, 0, 0, count});
+  plan.step.has_drafts = true;
+  plan.budget -= 1 + count;
+  sequence.publish(/*in_step=*/true);
+  stats_.decode_tokens += static_cast<uint64_t>(1 + count);
+  return true;
+}
+
+void Scheduler::plan_rows(Sequence& sequence, Plan& plan) {
+  if (plan_drafts(sequence, plan)) return;
+  const int rows = sequence.rows_of_one_step(std::min(sequence.rows_left(), plan.budget));
+  if (rows <= 0 || !make_room(sequence, sequence.computed() + rows)) return;
+  const bool decoding = sequence.is_decoding();
+  const int start = sequence.computed();
+  const int asked = plan.batch.prompt_logprob_rows();
+  const int hidden = plan.batch.hidden_rows();
+  const int drawn = sequence.add_rows(plan.batch, rows);
+  plan.step.entries.push_back({&sequence, start, drawn, plan.batch.prompt_logprob_rows() - asked,
+                               plan.batch.hidden_rows() - hidden});
+  plan.budget -= rows;
+  // Steps run in order, and every row's K and V are written before any row reads: others may share
+  // these pages from this very step on.
+  sequence.publish(/*in_step=*/true);
+  (decoding ? stats_.decode_tokens : stats_.prompt_tokens) += static_cast<uint64_t>(rows);
+}
+
+bool Scheduler::make_room(Sequence& sequence, int tokens) {
+  const bool comes_first = !suspects_.empty();
+  while (!sequence.cache().grow_to(tokens)) {
+    // A step still holds the pages that were taken from others: wait for it.
+    if (releasing_ > 0) return false;
+    const auto last = std::find_if(running_.rbegin(), running_.rend(), [&](const auto& entry) {
+      return entry.second != &sequence && (comes_first || rank_of(sequence) < entry.first);
+    });
+    // Those before it go on, and come to it when they are done.
+    if (last == running_.rend()) return false;
+    preempt(*last->second);
+  }
+  return true;
+}
+
+void Scheduler::preempt(Sequence& sequence) {
+  ++stats_.preemptions;
+  sequence.preempted = true;
+  if (sequence.steps_in_flight == 0) {
+    requeue(sequence);
+  } else {
+    ++releasing_;
+  }
+}
+
+void Scheduler::requeue(Sequence& sequence) {
+  const Rank rank = rank_of(sequence);
+  running_.erase(rank);
+  sequence.restart();
+  sequence.asked_disk = false;
+  waiting_[rank] = &sequence;
+}
+
+std::vector<Update> Scheduler::commit(const StepResult& result) {
+  OCTAVO_CHECK(!steps_.empty());
+  const Step step = std::move(steps_.front());
+  steps_.pop_front();
+  std::vector<Update> updates;
+  Taken taken;
+  for (const Entry& entry : step.entries) {
+    --entry.sequence->steps_in_flight;
+    Update update = update_of(*entry.sequence);
+    take_results(entry, result, taken, update);
+    if (says_something(update)) updates.push_back(std::move(update));
+    settle(*entry.sequence);
+  }
+  return updates;
+}
+
+void Scheduler::take_results(const Entry& entry, const StepResult& result, Taken& taken,
+                             Update& update) {
+  Sequence& sequence = *entry.sequence;
+  const Taken before = taken;
+  taken.prompt_logprobs += static_cast<size_t>(entry.prompt_logprobs);
+  taken.hidden_rows += static_cast<size_t>(entry.hidden_rows);
+  if (sequence.finished) return;
+  update.cache = std::exchange(sequence.cache_report, nullptr);
+  for (size_t i = before.prompt_logprobs; i < taken.prompt_logprobs; ++i)
+    update.prompt_logprobs.push_back(result.prompt_logprobs[i]);
+  sequence.take_prompt_logprobs(entry.prompt_logprobs);
+  if (entry.hidden_rows > 0) {
+    const auto count = static_cast<size_t>(entry.hidden_rows);
+    take_hidden_rows(sequence, result.hidden.rows(before.hidden_rows, count), entry.hidden_rows,
+                     update);
+  }
+  if (entry.drawn >= 0) take_draws(entry, result, update);
+}
+
+void Scheduler::take_draws(const Entry& entry, const StepResult& result, Update& update) {
+  Sequence& sequence = *entry.sequence;
+  const Request& request = sequence.request();
+  int right = 0;
+  for (auto drawn = static_cast<size_t>(entry.drawn);; ++drawn, ++right) {
+    if (ends_undrawn(sequence, update)) break;
+    if (request.sampling.logprobs >= 0) update.logprobs.push_back(result.logprobs[drawn]);
+    if (request.hash_logits) update.hashes.push_back(result.hashes[drawn]);
+    if (!take_drawn_token(sequence, result.tokens[drawn], update)) break;
+  }
+  if (entry.drafts > 0) speculator_.observe(sequence, entry.drafts, right, stats_);
+}
+
+void Scheduler::take_hidden_rows(Sequence& sequence, std::span<const float> rows, int count,
+                                 Update& update) {
+  auto pooled = sequence.take_hidden(rows, count);
+  if (!pooled) return;
+  update.embedding = std::move(*pooled);
+  update.cached_tokens = sequence.cached_tokens;
+  update.scheduled = sequence.scheduled;
+  end(sequence, FinishReason::kStop, update);
+}
+
+bool Scheduler::ends_undrawn(Sequence& sequence, Update& update) {
+  if (sequence.known() == sequence.prompt_length()) {
+    update.cached_tokens = sequence.cached_tokens;
+    update.scheduled = sequence.scheduled;
+  }
+  const TokenMask* mask = sequence.oldest_mask();
+  if (mask == nullptr || !mask->allows_nothing()) return false;
+  update.error = mask->failure();
+  end(sequence, update.error.empty() ? FinishReason::kStop : FinishReason::kError, update);
+  return true;
+}
+
+bool Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& update) {
+  const RequestShared& shared = sequence.shared();
+  const bool goes_on = sequence.take_token(token);
+  update.tokens.push_back(token);
+  ++stats_.generated_tokens;
+  if (sequence.failed_before) {
+    sequence.failed_before = false;
+    std::erase(suspects_, &sequence);
+  }
+  const auto stop = std::ranges::find(shared.stop_tokens, token);
+  if (stop != shared.stop_tokens.end()) {
+    const auto index = static_cast<size_t>(stop - shared.stop_tokens.begin());
+    if (index >= shared.model_stop_tokens) update.stop_token = token;
+    end(sequence, FinishReason::kStop, update);
+  } else if (sequence.known() >= shared.max_length) {
+    end(sequence, FinishReason::kLength, update);
+  } else {
+    sequence.allow_next();
+  }
+  return goes_on && !sequence.finished;
+}
+
+void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
+  update.finish = reason;
+  sequence.finished = true;
+  speculator_.forget(sequence);
+  sequence.release_masks();
+  if (sequence.choice() == 0 && sequence.cached_tokens)
+    history_.remember(sequence.tokens(), owner_of(sequence));
+  const Rank rank = rank_of(sequence);
+  running_.erase(rank);
+  waiting_.erase(rank);
+  restoring_.erase(rank);
+  std::erase(suspects_, &sequence);
+  if (std::exchange(sequence.preempted, false)) --releasing_;
+}
+
+void Scheduler::settle(Sequence& sequence) {
+  sequence.publish(/*in_step=*/false);
+  if (disk_ != nullptr) sequence.save(*disk_);
+  if (sequence.steps_in_flight > 1) return;
+  if (sequence.steps_in_flight == 1) {
+    sequence.cache().release_behind(sequence.newest_rows_start);
+  } else if (sequence.finished) {
+    sequences_.erase(rank_of(sequence));
+  } else if (sequence.preempted) {
+    --releasing_;
+    requeue(sequence);
+  } else {
+    sequence.cache().release_behind(sequence.computed());
+  }
+}
+
+void Scheduler::release_masks() {
+  for (const Step& step : steps_)
+    for (const Entry& entry : step.entries) entry.sequence->release_masks();
+}
+
+std::vector<Update> Scheduler::fail(const std::string& reason) {
+  ++stats_.failed_steps;
+  std::vector<Sequence*> involved;
+  for (const Step& step : steps_) {
+    for (const Entry& entry : step.entries) {
+      if (std::ranges::find(involved, entry.sequence) == involved.end())
+        involved.push_back(entry.sequence);
+      entry.sequence->cache().retract(entry.start);
+      entry.sequence->steps_in_flight = 0;
+    }
+  }
+  steps_.clear();
+  releasing_ = 0;
+  // The suspects shall find the whole pool.
+  while (!running_.empty()) requeue(*running_.begin()->second);
+
+  std::vector<Update> updates;
+  for (Sequence* sequence : involved) {
+    if (!sequence->finished && sequence->failed_before) {
+      updates.push_back(update_of(*sequence));
+      updates.back().error = reason;
+      end(*sequence, FinishReason::kError, updates.back());
+    }
+    if (sequence->finished) {
+      sequences_.erase(rank_of(*sequence));
+    } else {
+      sequence->failed_before = true;
+      suspects_.push_back(sequence);
+    }
+  }
+  return updates;
+}
+
+SchedulerStats Scheduler::stats() const {
+  SchedulerStats stats = stats_;
+  stats.running = static_cast<int>(running_.size());
+  stats.waiting = static_cast<int>(waiting_.size() + restoring_.size());
+  if (disk_ != nullptr) stats.disk = disk_->stats();
+  stats.steps_in_flight = static_cast<int>(steps_.size());
+  return stats;
+}
+
+}  // namespace octavo

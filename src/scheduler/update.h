@@ -1,0 +1,49 @@
+// update.h - what the engine says of a running request, choice by choice. No MLX.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/token_id.h"
+#include "scheduler/cache_report.h"
+
+namespace octavo {
+
+using RequestId = uint64_t;
+
+enum class FinishReason : uint8_t { kStop, kLength, kAbort, kError };
+
+std::string_view name_of(FinishReason reason);
+
+struct TokenLogprobs {
+  TokenId token = 0;
+  float logprob = 0;
+  int rank = 0;  // 1: the likeliest
+  std::vector<std::pair<TokenId, float>> top = {};
+};
+
+struct Update {
+  RequestId request = 0;
+  int choice = 0;
+  std::vector<TokenId> tokens = {};          // new ones; a stop token included
+  std::vector<TokenLogprobs> logprobs = {};  // one per new token, when asked for
+  std::vector<uint64_t> hashes = {};         // one per new token, when asked for
+  // With a choice's first token, or its embedding: from the prefix cache.
+  std::optional<int> cached_tokens = {};
+  // With the first step of a request's first choice, long before its first token may come.
+  std::shared_ptr<const CacheReport> cache = nullptr;
+  std::chrono::steady_clock::time_point scheduled = {};  // with it: when the choice began to run
+  std::vector<TokenLogprobs> prompt_logprobs = {};  // of prompt tokens from the second on, in order
+  std::vector<float> embedding = {};  // of a request that pools, with its `finish`; not normalised
+  std::optional<FinishReason> finish = {};
+  std::optional<TokenId> stop_token = {};  // that ended it, unless it was the model's own
+  std::string error = {};                  // with FinishReason::kError
+};
+
+}  // namespace octavo

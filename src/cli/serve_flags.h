@@ -7,7 +7,7 @@
 
 #include "cli/model_flags.h"
 #include "cli/pooling_flags.h"
-#include "llm/chat_dialect.h"
+#include "generation/chat_dialect.h"
 #include "server/server_options.h"
 
 namespace octavo {

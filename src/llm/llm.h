@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "llm/answer_text.h"
+#include "generation/answer_text.h"
 #include "llm/model_text.h"
 
 namespace octavo {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "llm/answer_text.h"
+#include "generation/answer_text.h"
 #include "server/generation_call.h"
 #include "text/answer_part.h"
 

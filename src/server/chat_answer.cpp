@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "llm/reasoning_constraint.h"
+#include "generation/reasoning_constraint.h"
 #include "text/dialects/tool_grammar.h"
 
 namespace octavo::server {

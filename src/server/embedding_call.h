@@ -1,7 +1,7 @@
 // embedding_call.h - the body of /v1/embeddings.
 #pragma once
 
-#include "llm/embedding.h"
+#include "generation/embedding.h"
 #include "server/generation_call.h"
 #include "server/prompt_list.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "llm/answer_text.h"
+#include "generation/answer_text.h"
 #include "scheduler/request.h"
 #include "server/body_fields.h"
 #include "server/served_model.h"

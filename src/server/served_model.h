@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "llm/chat_dialect.h"
-#include "llm/grammar_compiler.h"
+#include "generation/chat_dialect.h"
+#include "generation/grammar_compiler.h"
 #include "llm/model_text.h"
 #include "models/pooling_plan.h"
 #include "scheduler/engine_client.h"

@@ -1,7 +1,7 @@
 // tool_prompt.h - tools in a conversation, made ready for a chat template.
 #pragma once
 
-#include "llm/chat_dialect.h"
+#include "generation/chat_dialect.h"
 #include "server/json_text.h"
 
 namespace octavo::server {

@@ -19,7 +19,7 @@
 #include <random>
 
 #include "base/error.h"
-#include "llm/grammar_compiler.h"
+#include "generation/grammar_compiler.h"
 #include "llm/llm.h"
 
 namespace octavo {

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "llm/grammar_compiler.h"
+#include "generation/grammar_compiler.h"
 #include "llm/llm.h"
 #include "support/copying_prompts.h"
 #include "support/engine_driver.h"

@@ -1,4 +1,4 @@
-#include "llm/answer_text.h"
+#include "generation/answer_text.h"
 
 #include <utility>
 

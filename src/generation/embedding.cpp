@@ -1,4 +1,4 @@
-#include "llm/embedding.h"
+#include "generation/embedding.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "llm/grammar_compiler.h"
+#include "generation/grammar_compiler.h"
 
 #include <fmt/format.h>
 

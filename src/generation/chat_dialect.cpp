@@ -1,4 +1,4 @@
-#include "llm/chat_dialect.h"
+#include "generation/chat_dialect.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "llm/embedding.h"
+#include "generation/embedding.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "llm/reasoning_constraint.h"
+#include "generation/reasoning_constraint.h"
 
 #include <algorithm>
 #include <array>

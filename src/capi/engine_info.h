@@ -1,8 +1,8 @@
 // engine_info.h - what octavo_engine_info() tells.
 #pragma once
 
-#include "server/json_text.h"
-#include "server/served_model.h"
+#include "api/fields/json_text.h"
+#include "api/served_model.h"
 
 namespace octavo::capi {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "api/fields/json_text.h"
 #include "base/error.h"
-#include "server/json_text.h"
 
 namespace octavo::capi {
 namespace {

@@ -1,8 +1,8 @@
 #include "capi/event_json.h"
 
-#include "server/embedding_format.h"
-#include "server/logprob_json.h"
-#include "server/openai_envelope.h"
+#include "api/openai/embedding_format.h"
+#include "api/openai/envelope.h"
+#include "api/openai/logprob_json.h"
 
 namespace octavo::capi {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "server/answer_events.h"
-#include "server/embedding_call.h"
+#include "api/answer_events.h"
+#include "api/openai/embedding_request.h"
 
 namespace octavo::capi {
 

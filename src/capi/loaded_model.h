@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "server/served_model.h"
+#include "api/served_model.h"
 
 namespace octavo::capi {
 

@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "api/openai/token_requests.h"
 #include "base/log.h"
 #include "capi/engine_info.h"
 #include "capi/session.h"
-#include "server/token_calls.h"
 
 struct octavo_error {
   std::string message;

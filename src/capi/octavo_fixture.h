@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "api/fields/json_text.h"
 #include "octavo.h"
-#include "server/json_text.h"
 
 namespace octavo::capi {
 

@@ -1,7 +1,7 @@
 #include "capi/request_job.h"
 
+#include "api/openai/chat_request.h"
 #include "base/error.h"
-#include "server/chat_call.h"
 #include "server/request_id.h"
 
 namespace octavo::capi {

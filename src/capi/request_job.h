@@ -5,8 +5,8 @@
 #include <string_view>
 #include <variant>
 
-#include "server/completion_call.h"
-#include "server/embedding_call.h"
+#include "api/openai/completion_request.h"
+#include "api/openai/embedding_request.h"
 
 namespace octavo::capi {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "api/answer_events.h"
 #include "base/error.h"
 #include "capi/request_job.h"
-#include "server/answer_events.h"
 
 namespace octavo::capi {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "server/answer_events.h"
+#include "api/answer_events.h"
 #include "server/choice_timer.h"
 #include "server/exchange.h"
 #include "server/update_mailbox.h"

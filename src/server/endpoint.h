@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "api/fields/json_text.h"
 #include "server/exchange.h"
-#include "server/json_text.h"
 
 namespace octavo::server {
 

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "server/served_model.h"
+#include "api/served_model.h"
 
 namespace octavo::server {
 

@@ -9,7 +9,7 @@
 #include <boost/beast/http/status.hpp>
 #include <utility>
 
-#include "server/api_error.h"
+#include "api/api_error.h"
 
 namespace octavo::server {
 namespace {

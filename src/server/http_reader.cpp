@@ -9,7 +9,7 @@
 #include <boost/beast/http/string_body.hpp>
 #include <utility>
 
-#include "server/api_error.h"
+#include "api/api_error.h"
 #include "server/request_id.h"
 #include "server/server_context.h"
 

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "server/api_error.h"
+#include "api/api_error.h"
+#include "api/fields/json_text.h"
 #include "server/api_keys.h"
-#include "server/json_text.h"
 #include "server/request_id.h"
 
 namespace octavo::server {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/served_model.h"
+#include "api/served_model.h"
 
 namespace octavo::server {
 

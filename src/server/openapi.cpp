@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "server/api_error.h"
+#include "api/api_error.h"
 
 namespace octavo::server {
 namespace {

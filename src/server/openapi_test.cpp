@@ -4,12 +4,12 @@
 
 #include <set>
 
-#include "server/chat_call.h"
-#include "server/completion_call.h"
-#include "server/embedding_call.h"
+#include "api/anthropic/messages_request.h"
+#include "api/openai/chat_request.h"
+#include "api/openai/completion_request.h"
+#include "api/openai/embedding_request.h"
+#include "api/openai/responses_request.h"
 #include "server/endpoints/endpoints.h"
-#include "server/messages_call.h"
-#include "server/responses_call.h"
 
 namespace octavo::server {
 namespace {

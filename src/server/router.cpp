@@ -5,8 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "api/api_error.h"
 #include "base/log.h"
-#include "server/api_error.h"
 
 namespace octavo::server {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "api/served_model.h"
 #include "llm/llm.h"
 #include "llm/model_settings.h"
-#include "server/served_model.h"
 
 namespace octavo::server {
 

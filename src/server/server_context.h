@@ -7,11 +7,11 @@
 #include <set>
 #include <type_traits>
 
+#include "api/openai/response_store.h"
+#include "api/served_model.h"
 #include "server/admission.h"
 #include "server/exchange.h"
 #include "server/metrics.h"
-#include "server/response_store.h"
-#include "server/served_model.h"
 #include "server/server_options.h"
 
 namespace octavo::server {

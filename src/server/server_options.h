@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/response_store.h"
+#include "api/openai/response_store.h"
 
 namespace octavo::server {
 

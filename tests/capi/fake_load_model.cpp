@@ -1,7 +1,7 @@
 // load_model() over the fake engine: options are step_ms, max_num_seqs and pooling.
+#include "api/fields/json_text.h"
 #include "base/error.h"
 #include "capi/loaded_model.h"
-#include "server/json_text.h"
 #include "support/fake_engine.h"
 
 namespace octavo::capi {

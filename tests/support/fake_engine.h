@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "api/served_model.h"
 #include "scheduler/engine_loop.h"
 #include "scheduler/fake_model.h"
-#include "server/served_model.h"
 #include "text/chat_template.h"
 #include "text/test_vocab.h"
 

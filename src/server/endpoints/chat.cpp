@@ -1,9 +1,9 @@
 // POST /v1/chat/completions
 #include <chrono>
 
-#include "server/answer_schema.h"
-#include "server/chat_call.h"
-#include "server/chat_format.h"
+#include "api/openai/chat_format.h"
+#include "api/openai/chat_request.h"
+#include "api/openai/response_schema.h"
 #include "server/endpoints/endpoints.h"
 #include "server/json_request.h"
 

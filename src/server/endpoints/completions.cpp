@@ -1,8 +1,8 @@
 // POST /v1/completions
 #include <chrono>
 
-#include "server/answer_schema.h"
-#include "server/completion_format.h"
+#include "api/openai/completion_format.h"
+#include "api/openai/response_schema.h"
 #include "server/endpoints/endpoints.h"
 #include "server/json_request.h"
 

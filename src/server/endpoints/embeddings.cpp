@@ -1,7 +1,7 @@
 // POST /v1/embeddings
 #include <chrono>
 
-#include "server/embedding_format.h"
+#include "api/openai/embedding_format.h"
 #include "server/endpoints/endpoints.h"
 #include "server/json_request.h"
 

@@ -1,5 +1,5 @@
 // GET /livez, /readyz, /health and /ping: for those who look after the process. No key is needed.
-#include "server/api_error.h"
+#include "api/api_error.h"
 #include "server/endpoints/endpoints.h"
 #include "server/server_context.h"
 

@@ -1,11 +1,11 @@
 // POST /v1/messages and /v1/messages/count_tokens: Anthropic's API.
 #include <chrono>
 
-#include "server/answer_schema.h"
+#include "api/anthropic/messages_format.h"
+#include "api/anthropic/messages_request.h"
+#include "api/openai/response_schema.h"
 #include "server/endpoints/endpoints.h"
 #include "server/json_request.h"
-#include "server/messages_call.h"
-#include "server/messages_format.h"
 
 namespace octavo::server {
 namespace {

@@ -1,7 +1,7 @@
 // GET /v1/models and /v1/models/{model}
+#include "api/fields/field_kinds.h"
+#include "api/generation_request.h"
 #include "server/endpoints/endpoints.h"
-#include "server/field_kinds.h"
-#include "server/generation_call.h"
 #include "server/server_context.h"
 
 namespace octavo::server {

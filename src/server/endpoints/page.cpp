@@ -1,6 +1,6 @@
 // GET / and /page/...: the playground. Its files are in the binary and tell nothing, so no key is
 // needed to read them; what they show does need one.
-#include "server/api_error.h"
+#include "api/api_error.h"
 #include "server/endpoints/endpoints.h"
 #include "server/page_files.h"
 

@@ -1,14 +1,14 @@
 // POST /v1/responses; GET and DELETE /v1/responses/{id}: OpenAI's younger API.
 #include <chrono>
 
+#include "api/openai/response_schema.h"
+#include "api/openai/responses_format.h"
+#include "api/openai/responses_request.h"
 #include "base/error.h"
-#include "server/answer_schema.h"
 #include "server/api_keys.h"
 #include "server/endpoints/endpoints.h"
 #include "server/json_request.h"
 #include "server/request_id.h"
-#include "server/responses_call.h"
-#include "server/responses_format.h"
 
 namespace octavo::server {
 namespace {

@@ -1,7 +1,7 @@
 // POST /tokenize and /detokenize
+#include "api/openai/token_requests.h"
 #include "server/endpoints/endpoints.h"
 #include "server/json_request.h"
-#include "server/token_calls.h"
 
 namespace octavo::server {
 namespace {

@@ -1,0 +1,286 @@
+#include "api/anthropic/messages_input.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <utility>
+
+namespace octavo::server {
+namespace {
+
+constexpr size_t kMaxTextBytes = 8u << 20;
+constexpr size_t kMaxMessages = 4096;
+constexpr size_t kMaxTools = 512;
+
+std::string type_of(const Json& block, const std::string& where) {
+  if (!block.is_object()) refuse(where, "must be an object with a type");
+  return to_string(block.value("type", Json()), where + ".type", kMaxNameBytes);
+}
+
+// Everything but `known` is left out: cache_control and its like, which agents put everywhere.
+void ignore_others(const Json& object, const std::set<std::string_view>& known,
+                   std::string_view where, ChatTranslation& call) {
+  for (const auto& [name, value] : object.items())
+    if (!value.is_null() && !known.contains(name)) call.ignore(where, name);
+}
+
+[[noreturn]] void refuse_block(const std::string& where, const std::string& type,
+                               std::string_view takes) {
+  refuse(where, fmt::format("has a block of type {}; only {} can be shown to this model",
+                            shown(Json(type)), takes));
+}
+
+// A string, or a list of text blocks, as the parts of a chat's message.
+Json text_parts(const Json& content, const std::string& where, ChatTranslation& call) {
+  Json parts = Json::array();
+  if (content.is_string()) {
+    parts.push_back(text_part({{"text", content}}, where));
+    return parts;
+  }
+  if (!content.is_array()) refuse(where, "must be a string or a list of blocks");
+  for (size_t i = 0; i < content.size(); ++i) {
+    const std::string block_at = fmt::format("{}[{}]", where, i);
+    const std::string type = type_of(content[i], block_at);
+    if (type != "text") refuse_block(block_at, type, "text");
+    parts.push_back(text_part(content[i], block_at));
+    ignore_others(content[i], {"type", "text"}, "content", call);
+  }
+  return parts;
+}
+
+std::string joined(const Json& parts) {
+  std::string text;
+  for (const Json& part : parts) {
+    if (!text.empty()) text += '\n';
+    text += part.at("text").get_ref<const std::string&>();
+  }
+  return text;
+}
+
+Json tool_message(const Json& block, const std::string& where, ChatTranslation& call) {
+  const Json content = block.value("content", Json());
+  std::string text = content.is_null() ? "" : joined(text_parts(content, where + ".content", call));
+  const Json failed = block.value("is_error", Json());
+  // A chat has no place for it but the text.
+  if (!failed.is_null() && to_bool(failed, where + ".is_error")) text = "Error: " + text;
+  ignore_others(block, {"type", "tool_use_id", "content", "is_error"}, "content", call);
+  return {{"role", "tool"},
+          {"tool_call_id", required_string(block, "tool_use_id", where)},
+          {"content", std::move(text)}};
+}
+
+// Text and results of tools, in their order.
+void read_user(const Json& content, const std::string& where, ChatTranslation& call,
+               Json& messages) {
+  Json parts = Json::array();
+  const auto say = [&] {
+    if (!parts.empty()) messages.push_back({{"role", "user"}, {"content", std::move(parts)}});
+    parts = Json::array();
+  };
+  for (size_t i = 0; i < content.size(); ++i) {
+    const std::string block_at = fmt::format("{}[{}]", where, i);
+    const Json& block = content[i];
+    const std::string type = type_of(block, block_at);
+    if (type == "text") {
+      parts.push_back(text_part(block, block_at));
+      ignore_others(block, {"type", "text"}, "content", call);
+    } else if (type == "tool_result") {
+      say();
+      messages.push_back(tool_message(block, block_at, call));
+    } else {
+      refuse_block(block_at, type, "text and tool_result");
+    }
+  }
+  say();
+}
+
+void add_reasoning(Json& message, const std::string& text) {
+  std::string all = message.value("reasoning", std::string());
+  if (!all.empty()) all += '\n';
+  message["reasoning"] = all + text;
+}
+
+Json read_assistant(const Json& content, const std::string& where, ChatTranslation& call) {
+  Json message = {{"role", "assistant"}, {"content", nullptr}};
+  Json parts = Json::array();
+  Json calls = Json::array();
+  for (size_t i = 0; i < content.size(); ++i) {
+    const std::string block_at = fmt::format("{}[{}]", where, i);
+    const Json& block = content[i];
+    const std::string type = type_of(block, block_at);
+    if (type == "text") {
+      parts.push_back(text_part(block, block_at));
+      ignore_others(block, {"type", "text"}, "content", call);
+    } else if (type == "tool_use") {
+      const Json input = block.value("input", Json());
+      if (!input.is_object()) refuse(block_at + ".input", "must be an object");
+      calls.push_back(tool_call(required_string(block, "id", block_at),
+                                required_string(block, "name", block_at), dump(input)));
+      ignore_others(block, {"type", "id", "name", "input"}, "content", call);
+    } else if (type == "thinking") {
+      add_reasoning(message, to_string(block.value("thinking", Json()), block_at + ".thinking",
+                                       kMaxTextBytes));
+    } else if (type == "redacted_thinking") {
+      call.ignore("content", type);  // nobody here can read it
+    } else {
+      refuse_block(block_at, type, "text, tool_use and thinking");
+    }
+  }
+  if (!parts.empty()) message["content"] = std::move(parts);
+  if (!calls.empty()) message["tool_calls"] = std::move(calls);
+  return message;
+}
+
+void read_message(const Json& message, const std::string& where, ChatTranslation& call,
+                  Json& messages) {
+  if (!message.is_object()) refuse(where, "must be an object with role and content");
+  const Json role = message.value("role", Json());
+  const Json content = message.value("content", Json());
+  const std::string content_at = where + ".content";
+  if (role != "user" && role != "assistant" && role != "system")
+    refuse(where + ".role", "must be user, assistant or system");
+  if (content.is_string() || role == "system") {
+    messages.push_back({{"role", role}, {"content", text_parts(content, content_at, call)}});
+  } else if (!content.is_array()) {
+    refuse(content_at, "must be a string or a list of blocks");
+  } else if (role == "user") {
+    read_user(content, content_at, call, messages);
+  } else {
+    messages.push_back(read_assistant(content, content_at, call));
+  }
+}
+
+// Anthropic's models go on where a last message of theirs ends.
+void continue_last(Json& messages, ChatTranslation& call) {
+  const Json& last = messages.back();
+  if (last.at("role") != "assistant") return;
+  if (last.contains("tool_calls"))
+    refuse("messages", "end with a call of a tool; send its tool_result");
+  call.chat["add_generation_prompt"] = false;
+  call.chat["continue_final_message"] = true;
+}
+
+Json block_schema(const char* type, Json properties, Json required) {
+  properties["type"] = {{"type", "string"}, {"enum", {type}}};
+  required.push_back("type");
+  return {{"type", "object"}, {"properties", properties}, {"required", required}};
+}
+
+Json text_schema() {
+  return block_schema("text", {{"text", string_schema(kMaxTextBytes)}}, Json::array({"text"}));
+}
+
+Json text_or(Json blocks) {
+  return {
+      {"anyOf", {string_schema(kMaxTextBytes), {{"type", "array"}, {"items", std::move(blocks)}}}}};
+}
+
+}  // namespace
+
+void read_system(const Json& value, ChatTranslation& call, Json& messages) {
+  Json parts = text_parts(value, "system", call);
+  if (!joined(parts).empty())
+    messages.push_back({{"role", "system"}, {"content", std::move(parts)}});
+}
+
+void read_conversation(const Json& value, ChatTranslation& call, Json& messages) {
+  if (!value.is_array() || value.empty())
+    refuse("messages", "must be a list with at least one message");
+  if (value.size() > kMaxMessages)
+    refuse("messages",
+           fmt::format("has {} messages; at most {} are allowed", value.size(), kMaxMessages));
+  const size_t before = messages.size();
+  for (size_t i = 0; i < value.size(); ++i)
+    read_message(value[i], fmt::format("messages[{}]", i), call, messages);
+  if (messages.size() == before) refuse("messages", "say nothing");
+  continue_last(messages, call);
+}
+
+void read_tools(const Json& value, ChatTranslation& call) {
+  if (!value.is_array() || value.size() > kMaxTools)
+    refuse("tools", fmt::format("must be a list of at most {} tools", kMaxTools));
+  Json tools = Json::array();
+  for (size_t i = 0; i < value.size(); ++i) {
+    const std::string where = fmt::format("tools[{}]", i);
+    const Json& tool = value[i];
+    if (!tool.is_object()) refuse(where, "must be an object with name and input_schema");
+    const Json type = tool.value("type", Json());
+    if (type.is_null() || type == "custom") {
+      if (!tool.contains("input_schema")) refuse(where + ".input_schema", "is missing");
+      tools.push_back(function_tool(tool, "input_schema", where));
+      ignore_others(tool, {"type", "name", "description", "input_schema", "strict"}, "tools", call);
+    } else {
+      call.ignore("tools", to_string(type, where + ".type", kMaxNameBytes));
+    }
+  }
+  if (!tools.empty()) call.chat["tools"] = std::move(tools);
+}
+
+void read_tool_choice(const Json& value, ChatTranslation& call) {
+  if (!value.is_object()) refuse("tool_choice", "must be an object with a type");
+  const Json type = value.value("type", Json());
+  if (type == "auto" || type == "none") {
+    call.chat["tool_choice"] = type;
+  } else if (type == "any") {
+    call.chat["tool_choice"] = "required";
+  } else if (type == "tool") {
+    call.chat["tool_choice"] = {
+        {"type", "function"},
+        {"function", {{"name", required_string(value, "name", "tool_choice")}}}};
+  } else {
+    refuse("tool_choice.type", "must be auto, any, tool or none");
+  }
+  const Json alone = value.value("disable_parallel_tool_use", Json());
+  if (!alone.is_null())
+    call.chat["parallel_tool_calls"] = !to_bool(alone, "tool_choice.disable_parallel_tool_use");
+}
+
+Json system_schema() { return text_or(text_schema()); }
+
+Json conversation_schema() {
+  const Json result = block_schema("tool_result",
+                                   {{"tool_use_id", filled_string_schema(kMaxTextBytes)},
+                                    {"content", text_or(text_schema())},
+                                    {"is_error", boolean_schema()}},
+                                   Json::array({"tool_use_id"}));
+  const Json use = block_schema("tool_use",
+                                {{"id", filled_string_schema(kMaxTextBytes)},
+                                 {"name", filled_string_schema(kMaxTextBytes)},
+                                 {"input", {{"type", "object"}}}},
+                                Json::array({"id", "name", "input"}));
+  const Json thinking = block_schema("thinking", {{"thinking", string_schema(kMaxTextBytes)}},
+                                     Json::array({"thinking"}));
+  const auto message = [](Json roles, Json blocks) -> Json {
+    return {{"type", "object"},
+            {"properties",
+             {{"role", {{"type", "string"}, {"enum", std::move(roles)}}},
+              {"content", text_or(std::move(blocks))}}},
+            {"required", {"role", "content"}}};
+  };
+  const Json any = {
+      {"anyOf",
+       {message(Json::array({"user"}), {{"anyOf", {text_schema(), result}}}),
+        message(Json::array({"assistant"}), {{"anyOf", {text_schema(), use, thinking}}}),
+        message(Json::array({"system"}), text_schema())}}};
+  return {{"type", "array"}, {"items", any}, {"minItems", 1}, {"maxItems", kMaxMessages}};
+}
+
+Json tools_schema() {
+  const Json tool = {{"type", "object"},
+                     {"properties",
+                      {{"name", filled_string_schema(kMaxTextBytes)},
+                       {"description", string_schema(kMaxTextBytes)},
+                       {"input_schema", {{"type", "object"}}}}}};
+  return {{"type", "array"}, {"items", tool}, {"maxItems", kMaxTools}};
+}
+
+Json tool_choice_schema() {
+  return {{"type", "object"},
+          {"properties",
+           {{"type", {{"type", "string"}, {"enum", {"auto", "any", "tool", "none"}}}},
+            {"name", filled_string_schema(kMaxTextBytes)},
+            {"disable_parallel_tool_use", boolean_schema()}}},
+          {"required", Json::array({"type"})}};
+}
+
+}  // namespace octavo::server

@@ -1,0 +1,24 @@
+// prompt_list.h - what may stand where a prompt is expected: a text, token ids, or a list of
+// either.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/fields/json_values.h"
+
+namespace octavo::server {
+
+inline constexpr size_t kMaxPromptBytes = 8u << 20;
+
+// One of the two has an entry per prompt.
+struct PromptList {
+  std::vector<std::string> texts = {};
+  std::vector<std::vector<TokenId>> tokens = {};
+};
+
+Json prompt_list_schema(size_t max_prompts);
+// Throws RequestError(400) naming `field`.
+PromptList to_prompts(const Json& value, const std::string& field, size_t max_prompts);
+
+}  // namespace octavo::server

@@ -1,0 +1,178 @@
+#include "api/openai/chat_request.h"
+
+#include <algorithm>
+
+#include "api/fields/field_kinds.h"
+#include "api/openai/chat_answer.h"
+#include "api/openai/chat_input.h"
+#include "api/openai/tool_prompt.h"
+#include "base/error.h"
+
+namespace octavo::server {
+namespace {
+
+using Call = ChatCall;
+
+// An option of the template alone, whatever its type.
+void read_template_kwargs(const Json& value, ChatPromptCall& call) {
+  if (!value.is_object()) refuse("chat_template_kwargs", "must be an object");
+  for (const auto& [name, option] : value.items()) call.render.extra[name] = option;
+}
+
+void read_reasoning_effort(const Json& value, ChatPromptCall& call) {
+  const std::string effort = to_string(value, "reasoning_effort", 32);
+  call.render.extra["reasoning_effort"] = effort;
+  if (effort == "none") call.render.enable_thinking = false;
+}
+
+// Some templates call it thinking.
+RenderOptions with_thinking(RenderOptions options, std::optional<bool> by_default) {
+  if (!options.enable_thinking && !options.extra.contains("reasoning_effort"))
+    options.enable_thinking = by_default;
+  if (options.enable_thinking && !options.extra.contains("thinking"))
+    options.extra["thinking"] = *options.enable_thinking;
+  return options;
+}
+
+FieldTable<Call> logprob_fields() {
+  return {
+      used<Call>("max_completion_tokens", integer_schema(1, kMaxInt),
+                 "OpenAI's name for max_tokens",
+                 [](const Json& v, Call& c) {
+                   c.max_tokens = to_int(v, "max_completion_tokens", 1, kMaxInt);
+                 }),
+      used<Call>("logprobs", boolean_schema(), "Add log probabilities of the answer's tokens",
+                 [](const Json& v, Call& c) { c.logprobs = to_bool(v, "logprobs"); }),
+      used<Call>("top_logprobs", integer_schema(0, kMaxLogprobs),
+                 "Alternatives to each token, with logprobs",
+                 [](const Json& v, Call& c) {
+                   c.top_logprobs = to_int(v, "top_logprobs", 0, kMaxLogprobs);
+                 }),
+      used<Call>("thinking_token_budget", integer_schema(0, kMaxInt),
+                 "The longest reasoning in tokens; behind it the answer begins",
+                 [](const Json& v, Call& c) {
+                   c.thinking_token_budget = to_int(v, "thinking_token_budget", 0, kMaxInt);
+                 }),
+  };
+}
+
+FieldTable<Call> refused_chat_fields() {
+  const auto no_choice = [](const Json& v) { return v == "none" || v == "auto"; };
+  return {
+      refused<Call>("functions", "is OpenAI's old name; use tools"),
+      refused<Call>("function_call", "is OpenAI's old name; use tool_choice", no_choice),
+      refused<Call>("modalities", "only text is supported",
+                    [](const Json& v) { return v == Json::array({"text"}); }),
+      refused<Call>("audio", "only text is supported"),
+      refused<Call>("mm_processor_kwargs", "only text is supported"),
+      refused<Call>("web_search_options", "is not supported"),
+      refused<Call>("verbosity", "is not supported", [](const Json& v) { return v == "medium"; }),
+      refused<Call>("echo", "is not supported for chats", asks_false),
+      refused<Call>("chat_template",
+                    "a request's own template is not trusted; the model's is used"),
+  };
+}
+
+}  // namespace
+
+const FieldTable<ChatPromptCall>& chat_prompt_fields() {
+  using Prompt = ChatPromptCall;
+  static const FieldTable<Prompt> own = {
+      {.name = "messages",
+       .use = FieldUse::kUsed,
+       .schema = messages_schema(),
+       .about = "The conversation so far, oldest first",
+       .read = [](const Json& v, Prompt& c) { c.messages = read_messages(v); },
+       .required = true},
+      used<Prompt>("add_generation_prompt", boolean_schema(), "Begin the assistant's message",
+                   [](const Json& v, Prompt& c) {
+                     c.render.add_generation_prompt = to_bool(v, "add_generation_prompt");
+                   }),
+      used<Prompt>("continue_final_message", boolean_schema(),
+                   "Leave the last message open, to be continued. Not with add_generation_prompt",
+                   [](const Json& v, Prompt& c) {
+                     c.render.continue_final_message = to_bool(v, "continue_final_message");
+                   }),
+      used<Prompt>("chat_template_kwargs", {{"type", "object"}},
+                   "Handed to the template, such as enable_thinking", read_template_kwargs),
+      used<Prompt>("documents", {{"type", "array"}, {"items", {{"type", "object"}}}},
+                   "Handed to the template",
+                   [](const Json& v, Prompt& c) {
+                     if (!v.is_array() || !std::ranges::all_of(v, &Json::is_object))
+                       refuse("documents", "must be a list of objects");
+                     c.render.documents = v;
+                   }),
+      used<Prompt>("reasoning_effort", string_schema(32),
+                   "Handed to the template; none switches reasoning off", read_reasoning_effort),
+  };
+  static const FieldTable<Prompt> table = [] {
+    FieldTable<Prompt> all = own;
+    add_fields(all, tool_fields(), [](Prompt& call) -> ToolCallFields& { return call.tools; });
+    return all;
+  }();
+  return table;
+}
+
+const FieldTable<ChatCall>& chat_fields() {
+  static const FieldTable<Call> table = [] {
+    FieldTable<Call> own;
+    add_fields(own, chat_prompt_fields(), [](Call& call) -> ChatPromptCall& { return call.chat; });
+    for (const auto& part : {logprob_fields(), refused_chat_fields(), hints<Call>({"prediction"})})
+      own.insert(own.end(), part.begin(), part.end());
+    return with_generation_fields(std::move(own));
+  }();
+  return table;
+}
+
+std::string render_chat(const ChatPromptCall& call, const ServedModel& model) {
+  if (model.text.chat_template == nullptr)
+    refuse("messages", "this model has no chat template; use /v1/completions");
+  check_tools(call.tools);
+  const ToolDialect* dialect = model.dialect.dialect.tools;
+  RenderOptions options = with_thinking(call.render, model.dialect.thinking);
+  Json messages = call.messages;
+  prepare_tool_calls(messages, dialect);
+  const Json tools = call.tools.active() ? call.tools.tools : Json();
+  if (dialect == nullptr || model.dialect.template_has_tools) {
+    options.tools = tools;
+  } else {
+    messages = with_tools_as_text(messages, tools, *dialect);
+  }
+  return model.text.chat_template->render(messages, options);
+}
+
+namespace {
+
+std::vector<TokenId> tokens_of(const std::string& prompt, const ChatCall& call,
+                               const ServedModel& model) {
+  // The template writes special tokens itself.
+  return model.text.tokenizer->encode(prompt, call.add_special_tokens.value_or(false));
+}
+
+}  // namespace
+
+std::vector<TokenId> chat_prompt_tokens(const Json& body, const ServedModel& model) {
+  ChatCall call;
+  read_fields(body, chat_fields(), call);
+  check_model_name(call.model, model);
+  return tokens_of(render_chat(call.chat, model), call, model);
+}
+
+GenerationJob prepare_chat(const Json& body, const ServedModel& model) {
+  ChatCall call;
+  IgnoredFields ignored = read_fields(body, chat_fields(), call);
+  if (call.top_logprobs && !call.logprobs) refuse("top_logprobs", "needs logprobs to be true");
+  if (call.logprobs) call.engine.sampling.logprobs = call.top_logprobs.value_or(0);
+  GenerationJob job = prepare_job(call, model, model.max_model_len);
+  job.ignored = std::move(ignored);
+  job.ignored.insert(job.ignored.end(), call.chat.tools.ignored.begin(),
+                     call.chat.tools.ignored.end());
+  const std::string prompt = render_chat(call.chat, model);
+  prepare_answer(call, prompt, model, job);
+  std::vector<TokenId> tokens = tokens_of(prompt, call, model);
+  truncate(tokens, call, model);
+  add_prompt(job, {.tokens = std::move(tokens)}, model, "messages");
+  return job;
+}
+
+}  // namespace octavo::server

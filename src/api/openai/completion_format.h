@@ -1,0 +1,40 @@
+// completion_format.h - answers as /v1/completions writes them.
+#pragma once
+
+#include <vector>
+
+#include "api/answer_format.h"
+#include "api/openai/completion_request.h"
+#include "api/openai/envelope.h"
+
+namespace octavo::server {
+
+class CompletionFormat : public AnswerFormat {
+ public:
+  CompletionFormat(const ServedModel& model, const CompletionJob& job);
+
+  void append_event(std::string& out, const AnswerEvent& event, const Usage& usage) override;
+  void append_end(std::string& out, const Usage& usage) override;
+  void append_error(std::string& out, const RequestError& error) override;
+  std::string whole(const std::vector<AnswerEvent>& answers, const Usage& usage) override;
+
+ private:
+  // What a choice says with this event: with its first, an echoed prompt comes before it.
+  Json choice_of(const AnswerEvent& event);
+  Json logprobs_of(const AnswerEvent& event, bool with_prompt);
+  Usage counted(const Usage& usage) const;
+  const PreparedPrompt& prompt_of(const AnswerEvent& event) const;
+
+  const ServedModel& model_;
+  const CompletionJob& job_;
+  OpenAiEnvelope envelope_;
+  struct Choice {
+    bool begun = false;
+    size_t text_offset = 0;
+    // With echo and stream: the prompt's come before the first token.
+    std::vector<TokenLogprobs> prompt_logprobs = {};
+  };
+  std::vector<Choice> choices_;
+};
+
+}  // namespace octavo::server

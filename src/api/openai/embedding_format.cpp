@@ -1,0 +1,96 @@
+#include "api/openai/embedding_format.h"
+
+#include <array>
+#include <bit>
+#include <charconv>
+#include <chrono>
+#include <string_view>
+
+#include "api/fields/base64.h"
+
+namespace octavo::server {
+namespace {
+
+// The shortest decimal that reads back as the same float, and is a float to readers who tell 0 from
+// 0.0.
+void append_number(std::string& out, float value) {
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  const std::string_view number(digits.data(), end.ptr);
+  out += number;
+  if (number.find_first_of(".e") == std::string_view::npos) out += ".0";
+}
+
+}  // namespace
+
+void append_embedding(std::string& out, std::span<const float> vector, bool base64) {
+  if (base64) {
+    static_assert(std::endian::native == std::endian::little);
+    out += '"';
+    append_base64(out, std::as_bytes(vector));
+    out += '"';
+    return;
+  }
+  out += '[';
+  for (const float value : vector) {
+    append_number(out, value);
+    out += ',';
+  }
+  out.back() = ']';
+}
+
+std::string EmbeddingFormat::whole(const std::vector<AnswerEvent>& answers, const Usage& usage) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const Json head = {{"id", "embd-" + job_.id},
+                     {"object", "list"},
+                     {"created", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
+                     {"model", model_.name()},
+                     {"system_fingerprint", model_.fingerprint},
+                     {"usage",
+                      {{"prompt_tokens", usage.prompt_tokens},
+                       {"total_tokens", usage.prompt_tokens},
+                       {"completion_tokens", 0},
+                       {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}}}};
+  std::string out = dump(head);
+  out.back() = ',';  // there is more to come
+  out += "\"data\":[";
+  for (const AnswerEvent& answer : answers) {
+    std::vector<float> vector = answer.embedding;
+    finish_embedding(vector, job_.form);
+    out += R"({"object":"embedding","index":)" + std::to_string(answer.index) + R"(,"embedding":)";
+    append_embedding(out, vector, job_.base64);
+    out += "},";
+  }
+  out.back() = ']';
+  out += '}';
+  return out;
+}
+
+Json embedding_schema() {
+  const auto typed = [](const char* type) { return Json{{"type", type}}; };
+  const Json numbers = {{"type", "array"}, {"items", typed("number")}};
+  const Json entry = {{"type", "object"},
+                      {"properties",
+                       {{"object", typed("string")},
+                        {"index", typed("integer")},
+                        {"embedding", {{"anyOf", {numbers, typed("string")}}}}}},
+                      {"required", {"object", "index", "embedding"}}};
+  const Json usage = {{"type", "object"},
+                      {"properties",
+                       {{"prompt_tokens", typed("integer")},
+                        {"total_tokens", typed("integer")},
+                        {"completion_tokens", typed("integer")}}},
+                      {"required", {"prompt_tokens", "total_tokens"}}};
+  return {{"type", "object"},
+          {"properties",
+           {{"id", typed("string")},
+            {"object", typed("string")},
+            {"created", typed("integer")},
+            {"model", typed("string")},
+            {"system_fingerprint", typed("string")},
+            {"data", {{"type", "array"}, {"items", entry}}},
+            {"usage", usage}}},
+          {"required", {"object", "model", "data", "usage"}}};
+}
+
+}  // namespace octavo::server

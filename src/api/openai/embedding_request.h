@@ -1,0 +1,33 @@
+// embedding_request.h - the body of /v1/embeddings.
+#pragma once
+
+#include "api/fields/prompt_list.h"
+#include "api/generation_request.h"
+#include "generation/embedding.h"
+
+namespace octavo::server {
+
+struct EmbeddingCall {
+  std::string model = {};
+  PromptList input = {};
+  bool base64 = false;
+  std::optional<int> dimensions = {};
+  std::optional<bool> use_activation = {};
+  std::optional<int> truncate_prompt_tokens = {};  // -1: as many as fit
+  bool keep_end = false;                           // of a text that is cut
+  bool add_special_tokens = true;
+  std::string request_id = {};
+  Request engine = {};  // what needs no default; no prompt
+};
+
+struct EmbeddingJob : GenerationJob {
+  EmbeddingForm form = {};
+  bool base64 = false;  // of little-endian floats, instead of a list of numbers
+};
+
+const FieldTable<EmbeddingCall>& embedding_fields();
+
+// Text worker: tokenizes. Throws RequestError, for one when the model draws tokens.
+EmbeddingJob prepare_embedding(const Json& body, const ServedModel& model);
+
+}  // namespace octavo::server

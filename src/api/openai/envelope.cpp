@@ -1,0 +1,68 @@
+#include "api/openai/envelope.h"
+
+#include <chrono>
+#include <utility>
+
+#include "api/api_error.h"
+
+namespace octavo::server {
+
+Json usage_json(const Usage& usage) {
+  return {{"prompt_tokens", usage.prompt_tokens},
+          {"completion_tokens", usage.completion_tokens},
+          {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
+}
+
+Json stop_reason_of(const AnswerEvent& event) {
+  if (!event.stop_string.empty()) return event.stop_string;
+  if (event.stop_token) return *event.stop_token;
+  return nullptr;
+}
+
+Json finish_reason_of(const AnswerEvent& event) {
+  if (!event.finish) return nullptr;
+  return std::string(name_of(*event.finish));
+}
+
+OpenAiEnvelope::OpenAiEnvelope(const ServedModel& model, std::string id, std::string_view object,
+                               bool usage_always)
+    : usage_always_(usage_always) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  head_ = {{"id", std::move(id)},
+           {"object", object},
+           {"created", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
+           {"model", model.name()},
+           {"system_fingerprint", model.fingerprint}};
+  chunk_head_ = "data: " + dump(head_);
+  chunk_head_.pop_back();
+  chunk_head_ += ",\"choices\":[";
+}
+
+Json OpenAiEnvelope::whole(Json choices, const Usage& usage) const {
+  Json whole = head_;
+  whole["choices"] = std::move(choices);
+  whole["usage"] = usage_json(usage);
+  return whole;
+}
+
+void OpenAiEnvelope::append_chunk(std::string& out, std::string_view choices,
+                                  const Usage& usage) const {
+  out += chunk_head_;
+  out += choices;
+  out += ']';
+  if (usage_always_) out += ",\"usage\":" + dump(usage_json(usage));
+  out += "}\n\n";
+}
+
+void OpenAiEnvelope::append_usage(std::string& out, const Usage& usage) const {
+  out += chunk_head_;
+  out += "],\"usage\":" + dump(usage_json(usage)) + "}\n\n";
+}
+
+void append_sse_error(std::string& out, const RequestError& error) {
+  out += "data: " + error_body(error.status(), error.what(), error.param()) + "\n\n";
+  out += kSseDone;
+}
+
+}  // namespace octavo::server

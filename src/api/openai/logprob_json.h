@@ -1,0 +1,42 @@
+// logprob_json.h - tokens' log probabilities in the forms clients read.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api/fields/json_text.h"
+#include "scheduler/update.h"
+#include "text/tokenizer.h"
+
+namespace octavo::server {
+
+// The token by itself as text; bytes that are no whole character show as U+FFFD.
+std::string token_as_text(const Tokenizer& tokenizer, TokenId token);
+
+// Completions: {"text_offset","token_logprobs","tokens","top_logprobs"}, grown token by token.
+class CompletionLogprobs {
+ public:
+  // `text_offset`: characters of the choice's text so far; moves on with every token.
+  CompletionLogprobs(const Tokenizer& tokenizer, size_t& text_offset);
+  // The prompt's first token has no probability.
+  void add_first(TokenId token);
+  void add(const TokenLogprobs& token);
+  Json take() { return std::move(json_); }
+
+ private:
+  void add_text(const std::string& text);
+
+  const Tokenizer& tokenizer_;
+  size_t& text_offset_;
+  Json json_;
+};
+
+// Chat: {"content":[{"token","logprob","bytes","top_logprobs"}]}.
+Json chat_logprobs(const Tokenizer& tokenizer, std::span<const TokenLogprobs> tokens);
+
+// vLLM's prompt_logprobs: null for the first token, then
+// {"<id>":{"logprob","rank","decoded_token"}}.
+Json prompt_logprobs_json(const Tokenizer& tokenizer, std::span<const TokenLogprobs> tokens);
+
+}  // namespace octavo::server

@@ -1,0 +1,64 @@
+#include "api/openai/response_store.h"
+
+#include <utility>
+
+namespace octavo::server {
+namespace {
+
+// An owner is a digest of fixed length, or nothing: no two pairs have one key.
+std::string key_of(std::string_view owner, std::string_view id) {
+  return std::string(owner) + std::string(id);
+}
+
+}  // namespace
+
+void ResponseStore::drop(Entries::iterator entry) {
+  bytes_ -= entry->bytes;
+  by_key_.erase(entry->key);
+  entries_.erase(entry);
+}
+
+void ResponseStore::put(std::string_view owner, std::string_view id, StoredResponse response) {
+  std::string key = key_of(owner, id);
+  const size_t bytes =
+      key.size() + response.previous.size() + response.object.size() + response.input.size();
+  const std::lock_guard lock(mutex_);
+  if (const auto same = by_key_.find(key); same != by_key_.end()) drop(same->second);
+  if (bytes > limits_.bytes || limits_.count == 0) return;
+  while (bytes_ + bytes > limits_.bytes || entries_.size() >= limits_.count)
+    drop(std::prev(entries_.end()));
+  entries_.push_front({.key = std::move(key),
+                       .response = std::make_shared<const StoredResponse>(std::move(response)),
+                       .bytes = bytes});
+  by_key_.emplace(entries_.front().key, entries_.begin());
+  bytes_ += bytes;
+}
+
+std::shared_ptr<const StoredResponse> ResponseStore::find(std::string_view owner,
+                                                          std::string_view id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_key_.find(key_of(owner, id));
+  if (found == by_key_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, found->second);
+  return found->second->response;
+}
+
+bool ResponseStore::erase(std::string_view owner, std::string_view id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_key_.find(key_of(owner, id));
+  if (found == by_key_.end()) return false;
+  drop(found->second);
+  return true;
+}
+
+size_t ResponseStore::count() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.size();
+}
+
+size_t ResponseStore::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+}  // namespace octavo::server

@@ -1,0 +1,51 @@
+// responses_format.h - answers as /v1/responses writes them: a list of items.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "api/answer_format.h"
+#include "api/openai/responses_request.h"
+
+namespace octavo::server {
+
+class ResponsesFormat : public AnswerFormat {
+ public:
+  // `keep` gets the whole response before the client does: it may refer to it at once.
+  using Keep = std::function<void(const Json& response)>;
+  ResponsesFormat(const ResponsesJob& job, Keep keep);
+
+  void append_event(std::string& out, const AnswerEvent& event, const Usage& usage) override;
+  void append_end(std::string& out, const Usage& usage) override;
+  void append_error(std::string& out, const RequestError& error) override;
+  std::string whole(const std::vector<AnswerEvent>& answers, const Usage& usage) override;
+
+ private:
+  enum class Item : uint8_t { kMessage, kReasoning, kCall };
+
+  void append(std::string& out, std::string_view type, Json fields);
+  void append_delta(std::string& out, std::string_view type, std::string_view text);
+  void append_state(std::string& out, std::string_view type);
+  void append_part(std::string& out, const AnswerPart& part);
+  void open(std::string& out, Item item, const AnswerPart& part);
+  // Ends the item that is open, if one is.
+  void close(std::string& out, const char* status);
+  Json content_part() const;
+  void finish(const AnswerEvent& event);
+  void complete(const Usage& usage);
+
+  const ResponsesJob& job_;
+  Keep keep_;
+  Json response_;
+  int sequence_ = 0;
+  bool begun_ = false;
+  std::optional<Item> open_ = {};
+  Json item_ = {};         // that is open
+  std::string item_text_;  // what it says so far: text or arguments
+};
+
+// Of OpenAPI.
+Json response_schema();
+
+}  // namespace octavo::server

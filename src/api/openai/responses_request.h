@@ -1,0 +1,45 @@
+// responses_request.h - the body of /v1/responses.
+#pragma once
+
+#include "api/openai/chat_translation.h"
+#include "api/openai/response_store.h"
+
+namespace octavo::server {
+
+struct ResponsesCall : ChatTranslation {
+  Json input = {};  // items
+  Json instructions = {};
+  Json tools = {};
+  Json tool_choice = {};
+  std::string previous = {};  // response id
+  bool store = true;
+  bool encrypted_reasoning = false;
+  Json echo = Json::object();  // fields the answer repeats
+};
+
+const FieldTable<ResponsesCall>& responses_fields();
+
+struct ResponsesJob : GenerationJob {
+  Json head = {};   // the response object as far as it is known before the answer
+  Json input = {};  // this call's own items
+  std::string previous = {};
+  bool store = true;
+  bool encrypted_reasoning = false;
+};
+
+// Earlier responses as one caller sees them.
+struct ResponseShelf {
+  ResponseStore& store;
+  std::string owner = {};
+
+  // Throws RequestError(404) naming `field`, if that is a field, when it is not there.
+  std::shared_ptr<const StoredResponse> get(const std::string& id, const std::string& field) const;
+};
+
+// Text worker: as prepare_chat. Throws RequestError.
+ResponsesJob prepare_responses(const Json& body, const ServedModel& model,
+                               const ResponseShelf& shelf);
+// {"object":"response.input_tokens","input_tokens"}
+Json count_response_tokens(const Json& body, const ServedModel& model, const ResponseShelf& shelf);
+
+}  // namespace octavo::server

@@ -1,0 +1,16 @@
+// token_requests.h - the bodies of /tokenize and /detokenize, and their answers. Any thread.
+#pragma once
+
+#include "api/fields/json_text.h"
+#include "api/served_model.h"
+
+namespace octavo::server {
+
+// Both throw RequestError.
+Json tokenize_text(const Json& body, const ServedModel& model);
+Json detokenize_tokens(const Json& body, const ServedModel& model);
+
+Json tokenize_schema();
+Json detokenize_schema();
+
+}  // namespace octavo::server

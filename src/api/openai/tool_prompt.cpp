@@ -1,0 +1,119 @@
+#include "api/openai/tool_prompt.h"
+
+#include <utility>
+#include <vector>
+
+#include "text/dialects/call_text.h"
+
+namespace octavo::server {
+namespace {
+
+// What is no object stays the text it is: the model wrote it so.
+void parse_arguments(Json& function) {
+  const auto arguments = function.find("arguments");
+  if (arguments == function.end() || !arguments->is_string()) return;
+  const auto& text = arguments->get_ref<const std::string&>();
+  Json parsed = text.empty() ? Json::object() : Json::parse(text, nullptr, false);
+  if (parsed.is_object()) *arguments = std::move(parsed);
+}
+
+void shorten(Json& holder, const char* key, size_t length) {
+  const auto id = holder.find(key);
+  if (id == holder.end() || !id->is_string()) return;
+  std::string letters;
+  for (const char c : id->get_ref<const std::string&>()) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (plain) letters += c;
+  }
+  if (letters.size() < length) letters.insert(0, length - letters.size(), '0');
+  *id = letters.substr(letters.size() - length);
+}
+
+std::string tools_text(const Json& tools, const ToolDialect& dialect) {
+  std::string text =
+      "You can call functions. Here they are, one on each line, with the JSON schema of their "
+      "parameters:\n<tools>\n";
+  for (const Json& tool : tools) text += dump(tool["function"]) + '\n';
+  const std::vector<ToolCall> example = {{"function_name", {{"parameter", "value"}}}};
+  text += "</tools>\nTo call a function, write exactly this with its name and arguments:\n";
+  return text + call_text(dialect, example);
+}
+
+std::string calls_as_text(const Json& message, const ToolDialect& dialect) {
+  std::vector<ToolCall> calls;
+  for (const Json& call : message["tool_calls"]) {
+    const Json& function = call["function"];
+    calls.push_back({function.value("name", ""), function.value("arguments", Json::object())});
+    if (!calls.back().arguments.is_object()) calls.back().arguments = Json::object();
+  }
+  const Json content = message.value("content", Json());
+  std::string text = content.is_string() ? content.get<std::string>() : "";
+  if (!text.empty()) text += '\n';
+  return text + call_text(dialect, calls);
+}
+
+// Two messages of a user in a row become one: many templates want turns to alternate.
+void append(Json& messages, Json message) {
+  const bool joins = !messages.empty() && message["role"] == "user" &&
+                     messages.back()["role"] == "user" && messages.back()["content"].is_string() &&
+                     message["content"].is_string();
+  if (!joins) {
+    messages.push_back(std::move(message));
+    return;
+  }
+  auto& text = messages.back()["content"].get_ref<std::string&>();
+  text += '\n' + message["content"].get<std::string>();
+}
+
+}  // namespace
+
+void prepare_tool_calls(Json& messages, const ToolDialect* dialect) {
+  const auto length = dialect == nullptr ? size_t{0} : static_cast<size_t>(dialect->id_length);
+  for (Json& message : messages) {
+    if (length > 0) shorten(message, "tool_call_id", length);
+    const auto calls = message.find("tool_calls");
+    if (calls == message.end()) continue;
+    // Templates ask whether there are calls by asking whether the key is there.
+    if (calls->is_null() || calls->empty()) {
+      message.erase("tool_calls");
+      continue;
+    }
+    for (Json& call : *calls) {
+      parse_arguments(call["function"]);
+      if (length > 0) shorten(call, "id", length);
+    }
+  }
+}
+
+Json with_tools_as_text(const Json& messages, const Json& tools, const ToolDialect& dialect) {
+  Json shown = Json::array();
+  if (!tools.is_null()) {
+    std::string text = tools_text(tools, dialect);
+    const bool has_system = !messages.empty() && messages[0]["role"] == "system";
+    if (has_system && messages[0]["content"].is_string())
+      text = messages[0]["content"].get<std::string>() + "\n\n" + text;
+    shown.push_back({{"role", "system"}, {"content", std::move(text)}});
+  }
+  for (const Json& message : messages) {
+    if (&message == &messages.front() && !shown.empty() && message["role"] == "system") continue;
+    Json copy = message;
+    if (message["role"] == "tool") {
+      copy = {{"role", "user"},
+              {"content",
+               "<tool_response>\n" + message["content"].get<std::string>() + "\n</tool_response>"}};
+    } else if (message.contains("tool_calls")) {
+      copy["content"] = calls_as_text(message, dialect);
+      copy.erase("tool_calls");
+    }
+    const bool from_tool = message["role"] == "tool";
+    const bool behind_tool = &message != &messages.front() && (&message)[-1]["role"] == "tool";
+    if (from_tool || behind_tool) {
+      append(shown, std::move(copy));
+    } else {
+      shown.push_back(std::move(copy));
+    }
+  }
+  return shown;
+}
+
+}  // namespace octavo::server

@@ -1,0 +1,50 @@
+// test_model.h - a model without an engine, for the tests of this folder.
+#pragma once
+
+#include "api/served_model.h"
+#include "base/error.h"
+#include "text/test_vocab.h"
+
+namespace octavo::server {
+
+// Takes nothing.
+class NoEngine : public EngineClient {
+ public:
+  RequestId submit(Request, UpdateSink) override { throw RequestError(503, "", "no engine"); }
+  void abort(RequestId, std::optional<int>) override {}
+  void reset_prefix_cache() override {}
+  void close() override {}
+  bool wait_until_idle(std::chrono::milliseconds) override { return true; }
+  EngineStats stats() const override { return {}; }
+  std::chrono::steady_clock::time_point heartbeat() const override {
+    return std::chrono::steady_clock::now();
+  }
+};
+
+// Bytes for tokens (test_vocab.h), a context of 100.
+class TestModel {
+ public:
+  TestModel()
+      : served_{.engine = engine_,
+                .text = {.tokenizer = tokenizer_of(byte_level_vocab()), .chat_template = nullptr},
+                .names = {"tiny", "alias"},
+                .root = "tiny",
+                .max_model_len = 100,
+                .vocab = 260,
+                .block_tokens = 16,
+                .fingerprint = "fp_test"} {
+    served_.grammars = std::make_shared<GrammarCompiler>(served_.text.tokenizer, served_.vocab,
+                                                         std::vector<TokenId>{258});
+    served_.text.chat_template = ChatTemplate::from_source(
+        {.source = "{% for m in messages %}[{{ m.role }}]{{ m.content }}"
+                   "{% endfor %}{% if add_generation_prompt %}>{% endif %}"});
+  }
+  ServedModel& operator*() { return served_; }
+  ServedModel* operator->() { return &served_; }
+
+ private:
+  NoEngine engine_;
+  ServedModel served_;
+};
+
+}  // namespace octavo::server

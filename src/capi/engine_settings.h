@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "llm/make_served_model.h"
 #include "llm/model_settings.h"
-#include "server/served_llm.h"
 
 namespace octavo::capi {
 

@@ -16,7 +16,7 @@
 #include "cli/serve_flags.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/runtime/device.h"
-#include "server/served_llm.h"
+#include "llm/make_served_model.h"
 #include "server/server.h"
 
 namespace octavo {

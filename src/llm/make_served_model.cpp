@@ -1,4 +1,4 @@
-#include "server/served_llm.h"
+#include "llm/make_served_model.h"
 
 #include <chrono>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// served_llm.h - a loaded model as requests see it.
+// make_served_model.h - a loaded model as requests see it.
 #pragma once
 
 #include <string>

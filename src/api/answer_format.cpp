@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "server/cache_header.h"
+#include "server/http/cache_header.h"
 #include "server/server_context.h"
 
 namespace octavo::server {

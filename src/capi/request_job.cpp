@@ -2,7 +2,7 @@
 
 #include "api/openai/chat_request.h"
 #include "base/error.h"
-#include "server/request_id.h"
+#include "server/http/request_id.h"
 
 namespace octavo::capi {
 

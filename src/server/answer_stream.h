@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "api/answer_events.h"
-#include "server/choice_timer.h"
-#include "server/exchange.h"
+#include "server/http/exchange.h"
+#include "server/metrics/choice_timer.h"
 #include "server/update_mailbox.h"
 
 namespace octavo::server {

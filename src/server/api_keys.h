@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "server/http.h"
+#include "server/http/http.h"
 
 namespace octavo::server {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "server/endpoint.h"
+#include "server/http/endpoint.h"
 #include "server/server_context.h"
 
 namespace octavo::server {

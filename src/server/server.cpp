@@ -17,9 +17,9 @@
 #include "base/log.h"
 #include "base/service_notify.h"
 #include "server/answer_stream.h"
-#include "server/client_socket.h"
-#include "server/connection.h"
 #include "server/endpoints/endpoints.h"
+#include "server/http/client_socket.h"
+#include "server/http/connection.h"
 
 namespace octavo::server {
 namespace {

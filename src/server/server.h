@@ -9,7 +9,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <memory>
 
-#include "server/router.h"
+#include "server/http/router.h"
 #include "server/server_context.h"
 
 namespace octavo::server {

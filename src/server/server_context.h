@@ -10,8 +10,8 @@
 #include "api/openai/response_store.h"
 #include "api/served_model.h"
 #include "server/admission.h"
-#include "server/exchange.h"
-#include "server/metrics.h"
+#include "server/http/exchange.h"
+#include "server/metrics/metrics.h"
 #include "server/server_options.h"
 
 namespace octavo::server {

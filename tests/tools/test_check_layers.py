@@ -44,7 +44,7 @@ def test_clean_tree_passes(check):
 @pytest.mark.parametrize("name, text, message", [
     ("base/log.h", '#include <string>\n#include "cache/page_pool.h"\n', "src/base/log.h:2: base may not include cache/page_pool.h"),
     ("kernels/k.cpp", '#include "models/m.h"\n', "src/kernels/k.cpp:1: kernels may not include models/m.h"),
-    ("llm/l.cpp", '#include "server/http.h"\n', "src/llm/l.cpp:1: llm may not include server/http.h"),
+    ("llm/l.cpp", '#include "server/http/http.h"\n', "src/llm/l.cpp:1: llm may not include server/http/http.h"),
 ], ids=["base", "kernels", "llm"])
 def test_upward_include(check, name, text, message):
     code, lines = check({name: text})
@@ -54,7 +54,7 @@ def test_upward_include(check, name, text, message):
 @pytest.mark.parametrize("name, target", [
     ("text/stop.cpp", "cache/page_pool.h"),
     ("engine/step.cpp", "text/tokenizer.h"),
-    ("server/http.cpp", "cache/page_pool.h"),
+    ("server/http/http.cpp", "cache/page_pool.h"),
 ])
 def test_sideways_include(check, name, target):
     code, lines = check({name: f'#include "{target}"\n'})

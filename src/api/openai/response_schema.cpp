@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "server/endpoint.h"
+#include "server/http/endpoint.h"
 
 namespace octavo::server {
 namespace {

@@ -3,7 +3,7 @@
 #include <iterator>
 #include <utility>
 
-#include "server/openapi.h"
+#include "server/http/openapi.h"
 
 namespace octavo::server {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "server/endpoint.h"
+#include "server/http/endpoint.h"
 
 namespace octavo::server {
 

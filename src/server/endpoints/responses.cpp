@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "server/api_keys.h"
 #include "server/endpoints/endpoints.h"
+#include "server/http/request_id.h"
 #include "server/json_request.h"
-#include "server/request_id.h"
 
 namespace octavo::server {
 namespace {

@@ -1,8 +1,8 @@
-#include "server/metrics.h"
+#include "server/metrics/metrics.h"
 
 #include <prometheus/text_serializer.h>
 
-#include "server/engine_metrics.h"
+#include "server/metrics/engine_metrics.h"
 
 namespace octavo::server {
 namespace {

@@ -1,12 +1,12 @@
-#include "server/connection.h"
+#include "server/http/connection.h"
 
 #include <chrono>
 #include <utility>
 
-#include "server/access_log.h"
-#include "server/http_exchange.h"
-#include "server/http_reader.h"
-#include "server/router.h"
+#include "server/http/http_exchange.h"
+#include "server/http/http_reader.h"
+#include "server/http/router.h"
+#include "server/metrics/access_log.h"
 #include "server/server_context.h"
 
 namespace octavo::server {

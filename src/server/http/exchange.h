@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "server/admission.h"
-#include "server/http.h"
+#include "server/http/http.h"
 
 namespace octavo::server {
 

@@ -5,7 +5,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <memory>
 
-#include "server/exchange.h"
+#include "server/http/exchange.h"
 
 namespace octavo::server {
 

@@ -1,4 +1,4 @@
-#include "server/endpoint.h"
+#include "server/http/endpoint.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "server/http_reader.h"
+#include "server/http/http_reader.h"
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "api/api_error.h"
-#include "server/request_id.h"
+#include "server/http/request_id.h"
 #include "server/server_context.h"
 
 namespace octavo::server {

@@ -1,11 +1,11 @@
-#include "server/http.h"
+#include "server/http/http.h"
 
 #include <gtest/gtest.h>
 
 #include "api/api_error.h"
 #include "api/fields/json_text.h"
 #include "server/api_keys.h"
-#include "server/request_id.h"
+#include "server/http/request_id.h"
 
 namespace octavo::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/cache_header.h"
+#include "server/http/cache_header.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "api/fields/json_text.h"
-#include "server/exchange.h"
+#include "server/http/exchange.h"
 
 namespace octavo::server {
 

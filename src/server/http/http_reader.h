@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "server/client_socket.h"
-#include "server/http.h"
-#include "server/metrics.h"
+#include "server/http/client_socket.h"
+#include "server/http/http.h"
+#include "server/metrics/metrics.h"
 #include "server/server_options.h"
 
 namespace octavo::server {

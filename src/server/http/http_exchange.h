@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "server/client_socket.h"
+#include "server/http/client_socket.h"
 #include "server/server_context.h"
 
 namespace octavo::server {

@@ -1,4 +1,4 @@
-#include "server/access_log.h"
+#include "server/metrics/access_log.h"
 
 #include "base/log.h"
 

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "server/http_exchange.h"
+#include "server/http/http_exchange.h"
 
 namespace octavo::server {
 

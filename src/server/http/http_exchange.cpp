@@ -1,4 +1,4 @@
-#include "server/http_exchange.h"
+#include "server/http/http_exchange.h"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@
 #include <functional>
 #include <memory>
 
-#include "server/exchange.h"
+#include "server/http/exchange.h"
 
 namespace octavo::server {
 

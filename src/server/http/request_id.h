@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "server/http.h"
+#include "server/http/http.h"
 
 namespace octavo::server {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "server/api_keys.h"
-#include "server/endpoint.h"
+#include "server/http/endpoint.h"
 #include "server/server_context.h"
 
 namespace octavo::server {

@@ -1,6 +1,6 @@
-#include "server/choice_timer.h"
+#include "server/metrics/choice_timer.h"
 
-#include "server/metrics.h"
+#include "server/metrics/metrics.h"
 
 namespace octavo::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/openapi.h"
+#include "server/http/openapi.h"
 
 #include <set>
 

@@ -1,4 +1,4 @@
-#include "server/client_socket.h"
+#include "server/http/client_socket.h"
 
 #include <poll.h>
 #include <sys/socket.h>

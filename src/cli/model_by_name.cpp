@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/units.h"
-#include "cli/interrupt.h"
+#include "cli/chat/interrupt.h"
 #include "cli/progress_bar.h"
 #include "models/config_file.h"
 #include "models/families/families.h"

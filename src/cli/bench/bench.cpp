@@ -1,0 +1,147 @@
+// octavo bench - what this machine can do, and how near to it octavo comes.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "bench/kernels.h"
+#include "bench/machine.h"
+#include "bench/report.h"
+#include "cli/bench/commands.h"
+#include "cli/commands.h"
+#include "kernels/runtime/device.h"
+
+namespace octavo {
+namespace {
+
+// One line on stderr that says what is being measured; stdout stays with the results.
+class BenchProgress {
+ public:
+  ~BenchProgress() {
+    if (terminal_ && drawn_) fmt::print(stderr, "\r\033[K");
+  }
+  void operator()(std::string_view what) {
+    if (terminal_) {
+      fmt::print(stderr, "\r\033[K{} ...", what);
+    } else {
+      fmt::print(stderr, "{} ...\n", what);
+    }
+    std::fflush(stderr);
+    drawn_ = true;
+  }
+
+ private:
+  bool terminal_ = ::isatty(STDERR_FILENO) != 0;
+  bool drawn_ = false;
+};
+
+struct MachineFlags {
+  bool json = false;
+  bool quick = false;
+};
+
+struct KernelFlags {
+  bench::KernelOptions options;
+  bool json = false;
+};
+
+bench::MachineLimits measured_machine(bool quick, BenchProgress& progress,
+                                      bench::MachineOptions options = {}) {
+  if (quick) options = bench::quick_machine_options();
+  options.progress = std::ref(progress);
+  return bench::measure_machine(options);
+}
+
+void run_machine(const MachineFlags& flags) {
+  bench::MachineLimits machine;
+  {
+    BenchProgress progress;
+    machine = measured_machine(flags.quick, progress);
+  }
+  if (flags.json) {
+    fmt::print("{}\n", bench::report_json(machine, {}));
+  } else {
+    fmt::print("{}", bench::machine_table(machine));
+  }
+}
+
+void run_kernels(KernelFlags flags) {
+  use_device(DeviceChoice::kAuto);
+  bench::MachineLimits machine;
+  std::vector<bench::KernelResult> results;
+  {
+    BenchProgress progress;
+    // A glance at the whole; the limit each figure is held to is measured beside it.
+    machine = measured_machine(
+        flags.options.quick, progress,
+        {.read_bytes = size_t{1} << 30, .passes = 3, .peak_seconds = 0.03, .progress = {}});
+    flags.options.progress = std::ref(progress);
+    results = bench::bench_kernels(flags.options);
+  }
+  if (flags.json) {
+    fmt::print("{}\n", bench::report_json(machine, results));
+  } else {
+    fmt::print("{}\n{}", bench::machine_table(machine), bench::kernel_table(results));
+  }
+}
+
+constexpr auto kQuickHelp =
+    "Little memory and small shapes, to see that it works; the figures mean nothing";
+
+void add_bench_machine(CLI::App& bench) {
+  auto flags = std::make_shared<MachineFlags>();
+  CLI::App* command = bench.add_subcommand(
+      "machine",
+      "Measure this machine's limits: read bandwidth of memory and caches, and the matrix peak\n"
+      "of every instruction set it has, with one thread and with all. Takes about 20 seconds\n"
+      "and 2 GiB. OCTAVO_THREADS sets the number of threads.");
+  command->add_flag("--json", flags->json, "Print one JSON document");
+  command->add_flag("--quick", flags->quick, kQuickHelp);
+  command->callback([flags] { run_machine(*flags); });
+}
+
+void add_bench_kernels(CLI::App& bench) {
+  auto flags = std::make_shared<KernelFlags>();
+  CLI::App* command = bench.add_subcommand(
+      "kernels",
+      "Time octavo's CPU kernels on the shapes of Qwen3-0.6B, with weights and pages cold in the\n"
+      "cache, against the machine's limit and against MLX's own operations and oneDNN in the\n"
+      "same process. Limit and kernel are measured in turns, and fractions and ratios are medians\n"
+      "of these turns, so they hold even while the machine's speed wanders.\n\n"
+      "  octavo bench kernels --filter \"linear bfloat16\"\n"
+      "  octavo bench kernels --filter \"linear 1024x3072 M=1 4-bit\" --repeats 9\n"
+      "  OCTAVO_ISA=avx2 octavo bench kernels --filter attention\n\n"
+      "Columns: limit is the part of the least possible time, by is what bounds it (BW: reading\n"
+      "weights or K and V; peak: matrix arithmetic), of BW and of peak are each alone, inv. cost\n"
+      "is what the fixed order of sums costs against a product free to choose one.");
+  command->add_option("--filter", flags->options.filter,
+                      "Only cases with all these words in \"op shape dtype\"");
+  command->add_option("--repeats", flags->options.repeats, "Turns per case")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_flag("!--no-mlx", flags->options.mlx, "Leave MLX's own operations out: much faster");
+  command->add_flag("--quick", flags->options.quick, kQuickHelp);
+  command->add_flag("--json", flags->json, "Print one JSON document");
+  command->callback([flags] { run_kernels(*flags); });
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app) {
+  CLI::App* bench = app.add_subcommand(
+      "bench",
+      "Measure this machine, octavo's kernels, a model against its limits, any server's load");
+  bench->require_subcommand(1);
+  add_bench_machine(*bench);
+  add_bench_kernels(*bench);
+  add_bench_model(*bench);
+  add_bench_throughput(*bench);
+  add_bench_lengths(*bench);
+  add_bench_serve(*bench);
+}
+
+}  // namespace octavo

@@ -1,0 +1,64 @@
+#include "cli/chat/session.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace octavo {
+
+ChatSession::ChatSession(Generate generate, TextRequest settings)
+    : generate_(std::move(generate)), settings_(std::move(settings)) {}
+
+void ChatSession::set_system(std::string text) {
+  system_ = std::move(text);
+  reset();
+}
+
+TextAnswer ChatSession::send(const std::string& text, const Llm::OnText& on_text) {
+  return answer({.message = text, .answer = {}}, turns_.size(), on_text);
+}
+
+TextAnswer ChatSession::retry(const Llm::OnText& on_text) {
+  OCTAVO_CHECK(!turns_.empty());
+  // The same seed would draw the same answer again.
+  ++settings_.engine.sampling.seed;
+  return answer(turns_.back(), turns_.size() - 1, on_text);
+}
+
+TextAnswer ChatSession::answer(Turn turn, size_t before, const Llm::OnText& on_text) {
+  TextRequest request = settings_;
+  request.messages = nlohmann::ordered_json::array();
+  auto add = [&](const char* role, const std::string& content) {
+    request.messages.push_back({{"role", role}, {"content", content}});
+  };
+  if (!system_.empty()) add("system", system_);
+  for (size_t i = 0; i < before; ++i) {
+    add("user", turns_[i].message);
+    add("assistant", turns_[i].answer);
+  }
+  add("user", turn.message);
+
+  TextAnswer result = generate_(request, on_text);
+  if (result.generation.tokens.empty()) return result;
+  turn.answer = result.text;
+  turns_.resize(before);
+  turns_.push_back(std::move(turn));
+  return result;
+}
+
+std::string ChatSession::markdown(const std::string& title) const {
+  std::string text = fmt::format("# {}\n", title);
+  auto add = [&](const char* who, const std::string& said) {
+    text += fmt::format("\n## {}\n\n{}\n", who, said);
+  };
+  if (!system_.empty()) add("System", system_);
+  for (const Turn& turn : turns_) {
+    add("User", turn.message);
+    add("Assistant", turn.answer);
+  }
+  return text;
+}
+
+}  // namespace octavo

@@ -1,0 +1,190 @@
+#include "cli/doctor/checks.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/units.h"
+#include "server/server_options.h"
+
+namespace octavo {
+namespace {
+
+constexpr uint64_t kGiB = uint64_t{1} << 30;
+constexpr uint64_t kSmallMemory = kGiB;     // a model of some hundred million parameters
+constexpr uint64_t kLittleDisk = 5 * kGiB;  // one quantised model of 8 billion
+constexpr uint64_t kOtherDescriptors = 64;  // model files, logs, sockets of the process itself
+
+bool has(const std::vector<std::string>& list, std::string_view name) {
+  return std::ranges::find(list, name) != list.end();
+}
+
+Finding check_processor(const ProcessorFacts& cpu) {
+  Finding finding{.name = "processor"};
+  if (!cpu.isa_error.empty()) {
+    return {Health::kProblem, finding.name, cpu.isa_error, "Unset OCTAVO_ISA, or set one it has."};
+  }
+  const std::string best = cpu.available_isas.empty() ? "" : cpu.available_isas.back();
+  finding.text =
+      fmt::format("{} kernels (of {})", cpu.active_isa, fmt::join(cpu.available_isas, ", "));
+  if (cpu.active_isa != best) {
+    finding.health = Health::kWarning;
+    finding.advice = fmt::format("OCTAVO_ISA chooses {}: unset it for {}.", cpu.active_isa, best);
+  } else if (best == "scalar") {
+    finding.health = Health::kWarning;
+    finding.text = "no AVX2: plain C++ kernels, many times slower";
+    finding.advice =
+        "Use a processor with AVX2, FMA and F16C; in a virtual machine pass the host's CPU "
+        "through.";
+  } else if (has(cpu.flags, "amx_bf16") && best != "amx") {
+    finding.health = Health::kWarning;
+    finding.text += "; it has AMX, which this process may not use";
+    finding.advice =
+        "Let the process call arch_prctl (a container's seccomp profile may forbid it), with Linux "
+        "5.16 or newer.";
+  }
+  return finding;
+}
+
+Finding check_cores(const CoreFacts& cores) {
+  Finding finding{.name = "cores"};
+  finding.text = fmt::format("{} thread{} on {} of {} cores", cores.threads,
+                             cores.threads == 1 ? "" : "s", cores.allowed, cores.machine);
+  double limit = cores.allowed;
+  if (cores.cgroup_quota) {
+    limit = std::min(limit, *cores.cgroup_quota);
+    finding.text += fmt::format(", cgroup quota {:g}", *cores.cgroup_quota);
+  }
+  if (cores.threads > std::max(1.0, limit)) {
+    finding.health = Health::kWarning;
+    finding.advice = fmt::format(
+        "More threads than cores wait for each other: set OCTAVO_THREADS to {} or unset it.",
+        static_cast<int>(std::max(1.0, limit)));
+  } else if (cores.cgroup_quota && *cores.cgroup_quota < cores.allowed &&
+             std::abs(*cores.cgroup_quota - std::round(*cores.cgroup_quota)) > 0.01) {
+    finding.health = Health::kWarning;
+    finding.advice = "Part of a core cannot be used: give the cgroup whole cores.";
+  }
+  return finding;
+}
+
+Finding check_memory(const MemoryFacts& memory) {
+  Finding finding{.name = "memory"};
+  const uint64_t usable = std::min(memory.machine_bytes, memory.cgroup_bytes.value_or(UINT64_MAX));
+  finding.text = fmt::format("{} usable", format_bytes(usable));
+  if (usable < memory.machine_bytes)
+    finding.text +=
+        fmt::format(" by the cgroup's limit, of {}", format_bytes(memory.machine_bytes));
+  if (memory.available_bytes > 0)
+    finding.text +=
+        fmt::format(", {} of the machine's free now", format_bytes(memory.available_bytes));
+  if (usable < kSmallMemory) {
+    finding.health = Health::kWarning;
+    finding.advice =
+        "Few models fit: raise the limit (MemoryMax, --memory, resources.limits), or choose a "
+        "small "
+        "one; octavo info MODEL shows its memory plan.";
+  } else if (memory.available_bytes > 0 && memory.available_bytes < usable / 2) {
+    finding.health = Health::kWarning;
+    finding.advice =
+        "Other programs hold more than half: end some, or lower --memory-fraction so that the plan "
+        "leaves them theirs.";
+  }
+  return finding;
+}
+
+Finding check_mlx(const DoctorFacts& facts) {
+  Finding finding{.name = "MLX", .text = facts.mlx_loaded};
+  if (facts.mlx_loaded != facts.mlx_built) {
+    finding.health = Health::kProblem;
+    finding.text =
+        fmt::format("{} is loaded, octavo was built with {}", facts.mlx_loaded, facts.mlx_built);
+    finding.advice = "Unset LD_LIBRARY_PATH and LD_PRELOAD, or install octavo again.";
+  }
+  return finding;
+}
+
+Finding check_port(const PortFacts& port) {
+  Finding finding{.name = "port", .text = fmt::format("{} is free", port.port)};
+  if (!port.error.empty()) {
+    finding.health = Health::kProblem;
+    finding.text = port.error;
+    finding.advice = "Choose another with octavo serve --port, or end what listens there.";
+  }
+  return finding;
+}
+
+Finding check_folder(const FolderFacts& folder) {
+  Finding finding{.name = folder.name, .text = folder.path};
+  const auto worse = [&](Health health, const std::string& text, std::string advice) {
+    finding.health = health;
+    finding.text += text;
+    finding.advice = std::move(advice);
+  };
+  if (folder.exists && !folder.readable) {
+    worse(folder.ours ? Health::kProblem : Health::kWarning, ", not readable",
+          fmt::format("Let this user read it: chmod -R u+rX, or chown, {}", folder.path));
+  } else if (!folder.ours) {
+    finding.text += folder.exists ? ", read in place" : ", none";
+  } else if (!folder.writable) {
+    worse(Health::kWarning, folder.exists ? ", not writable" : ", cannot be made",
+          "Models cannot be fetched by name: let this user write there, or set HF_HOME to a folder "
+          "where it may.");
+  } else if (folder.free_bytes < kLittleDisk) {
+    worse(Health::kWarning, fmt::format(", only {} free", format_bytes(folder.free_bytes)),
+          "Free some space, or set HF_HOME to a folder on a larger disk.");
+  } else {
+    finding.text += fmt::format("{}, {} free", folder.exists ? "" : " (made when needed)",
+                                format_bytes(folder.free_bytes));
+  }
+  return finding;
+}
+
+Finding check_open_files(uint64_t limit) {
+  Finding finding{.name = "open files", .text = fmt::format("up to {}", limit)};
+  const uint64_t wanted =
+      static_cast<uint64_t>(server::ServerOptions{}.max_connections) + kOtherDescriptors;
+  if (limit < wanted) {
+    finding.health = Health::kWarning;
+    finding.advice = fmt::format(
+        "Every connection takes one: raise the hard limit to {} (ulimit -Hn, LimitNOFILE), or "
+        "lower "
+        "octavo serve --max-connections.",
+        wanted);
+  } else if (limit > UINT64_MAX / 2) {
+    finding.text = "no limit";
+  }
+  return finding;
+}
+
+}  // namespace
+
+std::string_view name_of(Health health) {
+  constexpr std::array<std::string_view, 3> kNames = {"ok", "warning", "problem"};
+  return kNames.at(static_cast<size_t>(health));
+}
+
+std::vector<Finding> check_facts(const DoctorFacts& facts) {
+  std::vector<Finding> findings;
+  if (!facts.container.empty()) findings.push_back({.name = "container", .text = facts.container});
+  if (!facts.gpu.empty()) findings.push_back({.name = "GPU", .text = facts.gpu});
+  findings.push_back(check_processor(facts.processor));
+  findings.push_back(check_cores(facts.cores));
+  findings.push_back(check_memory(facts.memory));
+  findings.push_back(check_mlx(facts));
+  findings.push_back(check_port(facts.port));
+  for (const FolderFacts& folder : facts.folders) findings.push_back(check_folder(folder));
+  findings.push_back(check_open_files(facts.open_files));
+  return findings;
+}
+
+Health worst_of(const std::vector<Finding>& findings) {
+  Health worst = Health::kOk;
+  for (const Finding& finding : findings) worst = std::max(worst, finding.health);
+  return worst;
+}
+
+}  // namespace octavo

@@ -1,13 +1,16 @@
-# octavo_layer(<name> LINKS <targets...> [FOLDERS <subfolders...>])
+# octavo_layer(<name> LINKS <targets...> [PATH <folder>] [FOLDERS <subfolders...>])
 #
-# Makes the static library octavo_<name> from src/<name>/*.cpp (and the named subfolders), and one
-# test program octavo_<name>_test from the *_test.cpp files that stand beside them. A new file needs
-# no edit here.
+# Defines the static library octavo_<name> from src/<name>/*.cpp (or src/<folder>/*.cpp) and the listed
+# subfolders, and one test program octavo_<name>_test from the *_test.cpp files next to the sources.
+# A new file needs no edit here.
 function(octavo_layer name)
-  cmake_parse_arguments(ARG "" "" "LINKS;FOLDERS" ${ARGN})
-  set(patterns "${CMAKE_SOURCE_DIR}/src/${name}/*.cpp")
+  cmake_parse_arguments(ARG "" "PATH" "LINKS;FOLDERS" ${ARGN})
+  if(NOT ARG_PATH)
+    set(ARG_PATH ${name})
+  endif()
+  set(patterns "${CMAKE_SOURCE_DIR}/src/${ARG_PATH}/*.cpp")
   foreach(folder IN LISTS ARG_FOLDERS)
-    list(APPEND patterns "${CMAKE_SOURCE_DIR}/src/${name}/${folder}/*.cpp")
+    list(APPEND patterns "${CMAKE_SOURCE_DIR}/src/${ARG_PATH}/${folder}/*.cpp")
   endforeach()
   file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   set(tests ${sources})
@@ -21,7 +24,7 @@ function(octavo_layer name)
     target_link_libraries(octavo_${name} INTERFACE octavo_flags)
   endif()
 
-  # Whether MLX is among what it links.
+  # Tests of layers that link MLX need a main() that sets up its stream.
   set(test_main GTest::gmock GTest::gtest_main)
   foreach(link IN LISTS ARG_LINKS)
     get_target_property(has_mlx ${link} OCTAVO_HAS_MLX)

@@ -1,8 +1,8 @@
-# src/kernels/metal/*.metal go into the binary as text, with a table of their signatures; MLX compiles them on the user's
+# src/kernels/metal/shaders/*.metal go into the binary as text, with a table of their signatures; MLX compiles them on the user's
 # Mac. Elsewhere the same host code drives the tests' simulator.
 find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)  # as tools/bootstrap.sh
-file(GLOB metal_kernels CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/kernels/metal/*.metal")
-file(GLOB metal_headers CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/kernels/metal/*.msl" "${CMAKE_SOURCE_DIR}/src/kernels/metal/*.h")
+file(GLOB metal_kernels CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/kernels/metal/shaders/*.metal")
+file(GLOB metal_headers CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/kernels/metal/shaders/*.msl" "${CMAKE_SOURCE_DIR}/src/kernels/metal/*.h")
 set(metal_table "${CMAKE_BINARY_DIR}/generated/metal_kernels.cpp")
 add_custom_command(
   OUTPUT "${metal_table}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/kernels/metal/*.metal as a C++ table: each kernel's text (its own includes put in), and what its signature says.
+"""Writes src/kernels/metal/shaders/*.metal as a C++ table: each kernel's text (its own includes put in), and what its signature says.
 
 The host's launches are checked against that table (Launch::check), so the order of arguments is written down once.
 
@@ -10,7 +10,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-INCLUDE = re.compile(r'^#include "kernels/metal/([^"]+)"\n', re.M)
+SRC = Path(__file__).resolve().parent.parent / "src"
+INCLUDE = re.compile(r'^#include "(kernels/metal/[^"]+)"\n', re.M)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 KERNEL = re.compile(r"(?:template\s*<(?P<template>[^{};]*?)>\s*)?\[\[\s*kernel[^\]]*\]\]\s*void\s+(?P<name>\w+)\s*\(")
 CONSTANT = re.compile(r"constant\s+(bool|int|float)\s+(\w+)\s*\[\[\s*function_constant\((\d+)\)\s*\]\]\s*;")
@@ -43,7 +44,7 @@ def with_includes(path: Path, seen: set[str]) -> str:
         if name in seen:
             return ""
         seen.add(name)
-        return with_includes(path.parent / name, seen)
+        return with_includes(SRC / name, seen)
 
     text = path.read_text(encoding="utf-8")
     text = re.sub(r"^#pragma once\n", "", text, flags=re.M)

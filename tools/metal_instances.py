@@ -22,7 +22,7 @@ Instance = tuple[str, ...]  # the kernel and its template arguments
 
 def kernels() -> dict[str, tuple[str, int]]:
     """By name: the kernel's text, and how many template arguments it takes."""
-    texts = [with_includes(path, set()) for path in sorted(FOLDER.glob("*.metal"))]
+    texts = [with_includes(path, set()) for path in sorted(FOLDER.glob("shaders/*.metal"))]
     return {kernel.name: (text, len(kernel.template_arguments)) for text in texts for kernel in kernels_of(text)}
 
 

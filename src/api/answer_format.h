@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "api/answer_events.h"
 #include "base/error.h"
-#include "server/answer_stream.h"
 
 namespace octavo::server {
 
@@ -27,12 +27,5 @@ class AnswerFormat : public WholeFormat {
   // In place of the end, when the stream cannot go on.
   virtual void append_error(std::string& out, const RequestError& error) = 0;
 };
-
-// Answers the job in that format: streamed or whole, with keep-alive comments in long silences.
-Awaitable<void> answer(ServerContext& context, Exchange& exchange, const GenerationJob& job,
-                       AnswerFormat& format, std::chrono::steady_clock::time_point arrival);
-// The same for a job that is never streamed.
-Awaitable<void> answer_at_once(ServerContext& context, Exchange& exchange, const GenerationJob& job,
-                               WholeFormat& format, std::chrono::steady_clock::time_point arrival);
 
 }  // namespace octavo::server

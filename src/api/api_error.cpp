@@ -85,16 +85,4 @@ ErrorStyle error_style_of(std::string_view path) {
   return anthropic ? ErrorStyle::kAnthropic : ErrorStyle::kOpenAi;
 }
 
-HttpResponse error_response(int status, std::string_view message, std::string_view param) {
-  HttpResponse response{
-      .status = status,
-      .error = ErrorNote{.message = std::string(message), .param = std::string(param)}};
-  if (status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
-  return response;
-}
-
-HttpResponse error_response(const RequestError& error) {
-  return error_response(error.status(), error.what(), error.param());
-}
-
 }  // namespace octavo::server

@@ -6,9 +6,14 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "server/http/http.h"
 
 namespace octavo::server {
+
+// What went wrong; each API has its own way to write it down.
+struct ErrorNote {
+  std::string message = {};
+  std::string param = {};  // the field it is about, if any
+};
 
 enum class ErrorStyle : uint8_t {
   kOpenAi,     // {"error":{"message","type","param","code"}}
@@ -23,9 +28,6 @@ std::string error_body(int status, std::string_view message, std::string_view pa
 // In Anthropic's style, whose messages name the field.
 std::string anthropic_error_body(int status, std::string_view message);
 std::string error_body(ErrorStyle style, int status, const ErrorNote& error);
-
-HttpResponse error_response(int status, std::string_view message, std::string_view param = {});
-HttpResponse error_response(const RequestError& error);
 
 // "BadRequestError" for 400 and so on.
 std::string_view error_type(int status);

@@ -10,8 +10,8 @@
 
 #include "generation/chat_dialect.h"
 #include "generation/grammar_compiler.h"
-#include "llm/model_text.h"
-#include "models/pooling_plan.h"
+#include "generation/model_text.h"
+#include "kernels/types/pooling_plan.h"
 #include "scheduler/engine_client.h"
 
 namespace octavo::server {

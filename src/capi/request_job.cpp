@@ -1,8 +1,8 @@
 #include "capi/request_job.h"
 
 #include "api/openai/chat_request.h"
+#include "api/request_id.h"
 #include "base/error.h"
-#include "server/http/request_id.h"
 
 namespace octavo::capi {
 

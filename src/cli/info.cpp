@@ -16,9 +16,10 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/model_flags.h"
+#include "generation/model_text.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/runtime/device.h"
-#include "llm/model_text.h"
+#include "llm/load_model_text.h"
 #include "models/tensor_check.h"
 
 namespace octavo {

@@ -13,9 +13,9 @@
 #include "cache/memory_plan.h"
 #include "engine/speculative_config.h"
 #include "kernels/runtime/device.h"
+#include "models/find_pooling.h"
 #include "models/format/checkpoint.h"
 #include "models/model_description.h"
-#include "models/pooling_plan.h"
 #include "scheduler/engine_client.h"
 #include "scheduler/scheduler.h"
 

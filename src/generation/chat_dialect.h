@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "llm/model_text.h"
+#include "generation/model_text.h"
 #include "text/dialects/dialect.h"
 
 namespace octavo {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "kernels/batch_layout.h"
 #include "kernels/state_pages.h"
-#include "kernels/types/batch_layout.h"
 
 namespace octavo {
 

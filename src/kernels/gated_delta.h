@@ -2,8 +2,8 @@
 // kept in pages.
 #pragma once
 
+#include "kernels/batch_layout.h"
 #include "kernels/state_pages.h"
-#include "kernels/types/batch_layout.h"
 
 namespace octavo {
 

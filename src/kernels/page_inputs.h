@@ -3,10 +3,10 @@
 
 #include <vector>
 
+#include "kernels/batch_layout.h"
 #include "kernels/cpu/paged_attention.h"
 #include "kernels/metal/qkv_write.h"
 #include "kernels/paged_attention.h"
-#include "kernels/types/batch_layout.h"
 
 namespace octavo {
 

@@ -3,8 +3,8 @@
 
 #include <optional>
 
+#include "kernels/batch_layout.h"
 #include "kernels/runtime/kernel_path.h"
-#include "kernels/types/batch_layout.h"
 #include "kernels/types/page_geometry.h"
 
 namespace octavo {

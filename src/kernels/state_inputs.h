@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "kernels/batch_layout.h"
 #include "kernels/cpu/state_batch.h"
 #include "kernels/state_pages.h"
-#include "kernels/types/batch_layout.h"
 
 namespace octavo {
 

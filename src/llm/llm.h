@@ -11,7 +11,7 @@
 
 #include "engine/engine.h"
 #include "generation/answer_text.h"
-#include "llm/model_text.h"
+#include "generation/model_text.h"
 
 namespace octavo {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "models/decoder_plan.h"
+#include "models/find_pooling.h"
 #include "models/format/checkpoint.h"
-#include "models/pooling_plan.h"
 
 namespace octavo {
 

@@ -26,7 +26,7 @@ struct PromptLogprobRow {
   int32_t count = 0;  // of the likeliest tokens besides it
 };
 
-// Rows of all sequences one after the other; kernels/types/batch_layout.h has the meanings.
+// Rows of all sequences one after the other; kernels/batch_layout.h has the meanings.
 struct Batch {
   std::vector<TokenId> tokens = {};  // [T]; of no meaning where token_sources is set
   std::vector<int32_t> token_sources =

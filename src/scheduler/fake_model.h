@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "cache/cache_plan.h"
 #include "cache/page_memory.h"
-#include "kernels/types/pooling_kind.h"
+#include "kernels/types/pooling_plan.h"
 #include "scheduler/step_runner.h"
 
 namespace octavo {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/types/pooling_kind.h"
+#include "kernels/types/pooling_plan.h"
 
 namespace octavo {
 

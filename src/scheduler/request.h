@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/token_id.h"
-#include "kernels/types/pooling_kind.h"
+#include "kernels/types/pooling_plan.h"
 #include "scheduler/constraint.h"
 
 namespace octavo {

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
+#include "api/answer_events.h"
 #include "api/fields/json_text.h"
 #include "base/error.h"
-#include "server/answer_stream.h"
 
 namespace octavo::server {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "server/http/endpoint.h"
+#include "api/fields/operation.h"
 
 namespace octavo::server {
 namespace {

@@ -12,7 +12,8 @@
 #include "bench/load/sharegpt.h"
 #include "bench/throughput.h"
 #include "cli/model_by_name.h"
-#include "llm/model_text.h"
+#include "generation/model_text.h"
+#include "llm/load_model_text.h"
 
 namespace octavo {
 namespace {

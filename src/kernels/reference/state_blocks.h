@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "kernels/batch_layout.h"
 #include "kernels/state_pages.h"
-#include "kernels/types/batch_layout.h"
 
 namespace octavo::reference {
 

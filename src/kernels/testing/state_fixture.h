@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/compute_pool.h"
+#include "kernels/batch_layout.h"
 #include "kernels/state_pages.h"
 #include "kernels/testing/support.h"
-#include "kernels/types/batch_layout.h"
 
 namespace octavo {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "kernels/types/batch_layout.h"
+#include "kernels/batch_layout.h"
 #include "models/kv_store.h"
 
 namespace octavo {

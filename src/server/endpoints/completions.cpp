@@ -5,6 +5,7 @@
 #include "api/openai/response_schema.h"
 #include "server/endpoints/endpoints.h"
 #include "server/json_request.h"
+#include "server/respond.h"
 
 namespace octavo::server {
 namespace {
@@ -16,7 +17,7 @@ Awaitable<void> complete(ServerContext& context, Exchange& exchange) {
   CompletionJob job = co_await with_json_body(context, exchange, prepare);
   if (job.id.empty()) job.id = exchange.request().id;
   CompletionFormat format(context.model, job);
-  co_await answer(context, exchange, job, format, arrival);
+  co_await respond(context, exchange, job, format, arrival);
 }
 
 }  // namespace

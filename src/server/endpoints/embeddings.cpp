@@ -4,6 +4,7 @@
 #include "api/openai/embedding_format.h"
 #include "server/endpoints/endpoints.h"
 #include "server/json_request.h"
+#include "server/respond.h"
 
 namespace octavo::server {
 namespace {
@@ -15,7 +16,7 @@ Awaitable<void> embed(ServerContext& context, Exchange& exchange) {
   EmbeddingJob job = co_await with_json_body(context, exchange, prepare);
   if (job.id.empty()) job.id = exchange.request().id;
   EmbeddingFormat format(context.model, job);
-  co_await answer_at_once(context, exchange, job, format, arrival);
+  co_await respond_whole(context, exchange, job, format, arrival);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // GET /livez, /readyz, /health and /ping: for those who look after the process. No key is needed.
 #include "api/api_error.h"
 #include "server/endpoints/endpoints.h"
+#include "server/http/error_response.h"
 #include "server/server_context.h"
 
 namespace octavo::server {

@@ -2,6 +2,7 @@
 // needed to read them; what they show does need one.
 #include "api/api_error.h"
 #include "server/endpoints/endpoints.h"
+#include "server/http/error_response.h"
 #include "server/page_files.h"
 
 namespace octavo::server {

@@ -4,11 +4,12 @@
 #include "api/openai/response_schema.h"
 #include "api/openai/responses_format.h"
 #include "api/openai/responses_request.h"
+#include "api/request_id.h"
 #include "base/error.h"
 #include "server/api_keys.h"
 #include "server/endpoints/endpoints.h"
-#include "server/http/request_id.h"
 #include "server/json_request.h"
+#include "server/respond.h"
 
 namespace octavo::server {
 namespace {
@@ -42,7 +43,7 @@ Awaitable<void> respond(ServerContext& context, Exchange& exchange) {
                     {.previous = job.previous, .object = dump(response), .input = dump(job.input)});
   };
   ResponsesFormat format(job, keep);
-  co_await answer(context, exchange, job, format, arrival);
+  co_await respond(context, exchange, job, format, arrival);
 }
 
 Awaitable<void> count_tokens(ServerContext& context, Exchange& exchange) {

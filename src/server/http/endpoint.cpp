@@ -25,19 +25,6 @@ Endpoint simple_endpoint(std::string method, std::string path, Answer answer, Js
           .doc = std::move(doc)};
 }
 
-Json operation(const char* summary, Json answer_schema) {
-  const Json content = {{"application/json", {{"schema", std::move(answer_schema)}}}};
-  return {{"summary", summary},
-          {"responses", {{"200", {{"description", "The answer"}, {"content", content}}}}}};
-}
-
-Json json_operation(const char* summary, Json body_schema, Json answer_schema) {
-  Json doc = operation(summary, std::move(answer_schema));
-  doc["requestBody"] = {{"required", true},
-                        {"content", {{"application/json", {{"schema", std::move(body_schema)}}}}}};
-  return doc;
-}
-
 void require_json(const HttpRequest& request) {
   std::string_view type = request.header("Content-Type");
   type = type.substr(0, type.find(';'));

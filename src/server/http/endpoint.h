@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/fields/json_text.h"
+#include "api/fields/operation.h"
 #include "server/http/exchange.h"
 
 namespace octavo::server {
@@ -26,11 +27,6 @@ struct Endpoint {
 Endpoint simple_endpoint(std::string method, std::string path,
                          std::function<HttpResponse(ServerContext&, const HttpRequest&)> answer,
                          Json doc);
-
-// {"summary","responses":{"200"}} with the schema of the answer.
-Json operation(const char* summary, Json answer_schema);
-// The same with a JSON body.
-Json json_operation(const char* summary, Json body_schema, Json answer_schema);
 
 // Throws RequestError(415) unless the body says it is JSON. A web page of another origin cannot
 // send such a request unasked, so it cannot use the server of whoever visits it.

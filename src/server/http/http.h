@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "api/api_error.h"
+
 namespace octavo::server {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
@@ -20,12 +22,6 @@ struct HttpRequest {
 
   // The first header of that name, in any case; empty when there is none.
   std::string_view header(std::string_view name) const;
-};
-
-// What went wrong; each API has its own way to write it down.
-struct ErrorNote {
-  std::string message = {};
-  std::string param = {};  // the field it is about, if any
 };
 
 struct HttpResponse {

@@ -10,7 +10,8 @@
 #include <utility>
 
 #include "api/api_error.h"
-#include "server/http/request_id.h"
+#include "api/request_id.h"
+#include "server/http/error_response.h"
 #include "server/server_context.h"
 
 namespace octavo::server {
@@ -52,7 +53,7 @@ HttpRequest request_of(const http::request<http::string_body>& message) {
   if (question != std::string_view::npos) request.query = std::string(target.substr(question + 1));
   for (const auto& field : message)
     request.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
-  request.id = request_id_of(request);
+  request.id = request_id_of(request.header("X-Request-Id"));
   return request;
 }
 

@@ -4,8 +4,9 @@
 
 #include "api/api_error.h"
 #include "api/fields/json_text.h"
+#include "api/request_id.h"
 #include "server/api_keys.h"
-#include "server/http/request_id.h"
+#include "server/http/error_response.h"
 
 namespace octavo::server {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "api/api_error.h"
 #include "base/log.h"
+#include "server/http/error_response.h"
 
 namespace octavo::server {
 namespace {

@@ -1,0 +1,13 @@
+// operation.h - OpenAPI operations of the routes.
+#pragma once
+
+#include "api/fields/json_text.h"
+
+namespace octavo::server {
+
+// {"summary","responses":{"200"}} with the schema of the answer.
+Json operation(const char* summary, Json answer_schema);
+// The same with a JSON body.
+Json json_operation(const char* summary, Json body_schema, Json answer_schema);
+
+}  // namespace octavo::server

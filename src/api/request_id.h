@@ -1,0 +1,15 @@
+// request_id.h - the name a request has in logs and answers.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace octavo::server {
+
+// 32 random hex digits.
+std::string fresh_request_id();
+
+// Returns `sent`, the client's X-Request-Id, if it is short and plain; otherwise a fresh id.
+std::string request_id_of(std::string_view sent);
+
+}  // namespace octavo::server

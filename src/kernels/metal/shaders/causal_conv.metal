@@ -1,0 +1,76 @@
+// causal_conv.metal - depthwise convolution over a sequence's rows, its last rows kept in pages.
+//
+// A thread takes one channel of up to kConvRows rows of a sequence and keeps the inputs before the
+// row in registers; grid (runs of kConvThreads channels, items of rows). Rows do not wait for each
+// other: the first item of a sequence reads the state and, when it is through, writes the new one,
+// so nobody else touches it. No threadgroup memory, no barriers.
+// Limit: bandwidth, 2 * sizeof(T) per element and (kTaps - 1) / kConvRows more for what items
+// share.
+#include "kernels/metal/shaders/state_blocks.msl"
+
+using namespace octavo::metal;
+
+constant bool kSilu [[function_constant(0)]];
+constant bool kHasBias [[function_constant(1)]];
+
+template <typename T, typename W, int kTaps>
+[[kernel]] void causal_conv(
+    device uchar* pages [[buffer(0)]],
+    const device int* cu_seqlens [[buffer(1)]],
+    const device int* table [[buffer(2)]],
+    const device T* x [[buffer(3)]],
+    const device W* taps [[buffer(4)]],
+    const device W* bias [[buffer(5), function_constant(kHasBias)]],
+    device T* out [[buffer(6)]],
+    constant ConvParams& params [[buffer(7)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]]) {
+  constexpr int kPast = kTaps - 1;
+  const int channel = int(group.x) * kConvThreads + int(thread_index);
+  const SequenceRows rows = rows_of_item<kConvRows>(cu_seqlens, params.sequences, int(group.y));
+  if (channel >= params.channels || rows.begin == rows.end) return;
+  x += params.x_first + channel;
+  out += channel;
+
+  float weights[kTaps];
+  UNROLL
+  for (int j = 0; j < kTaps; ++j) weights[j] = float(taps[ulong(j) * params.channels + channel]);
+  const float start = kHasBias ? float(bias[channel]) : 0.0f;
+
+  const bool keeps_state = rows.block == 0;
+  const int unit = channel / params.unit_channels;
+  const int in_unit = channel - unit * params.unit_channels;
+  StateBlock block;
+  float past[kPast];  // the inputs before the row, the oldest first
+  if (keeps_state) {
+    block = state_block(params.places, table, rows.sequence, unit);
+    const device T* from = (const device T*)(pages + block.from) + in_unit;
+    UNROLL
+    for (int j = 0; j < kPast; ++j)
+      past[j] = block.fresh ? 0.0f : float(from[j * params.unit_channels]);
+  } else {
+    UNROLL
+    for (int j = 0; j < kPast; ++j)
+      past[j] = float(x[ulong(rows.begin - kPast + j) * params.x_stride]);
+  }
+  for (int row = rows.begin; row < rows.end; ++row) {
+    const float input = float(x[ulong(row) * params.x_stride]);
+    float sum = start;
+    UNROLL
+    for (int j = 0; j < kPast; ++j) sum = fma(weights[j], past[j], sum);
+    sum = fma(weights[kPast], input, sum);
+    out[ulong(row) * params.channels] = T(kSilu ? silu_of(sum) : sum);
+    UNROLL
+    for (int j = 0; j + 1 < kPast; ++j) past[j] = past[j + 1];
+    past[kPast - 1] = input;
+  }
+  if (!keeps_state) return;
+  const int end = cu_seqlens[rows.sequence + 1];
+  if (rows.end < end) {  // other items do the last rows
+    UNROLL
+    for (int j = 0; j < kPast; ++j) past[j] = float(x[ulong(end - kPast + j) * params.x_stride]);
+  }
+  device T* to = (device T*)(pages + block.to) + in_unit;
+  UNROLL
+  for (int j = 0; j < kPast; ++j) to[j * params.unit_channels] = T(past[j]);
+}

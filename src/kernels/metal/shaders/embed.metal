@@ -1,0 +1,30 @@
+// embed.metal - rows of a packed table, decoded.
+//
+// A thread decodes 32 numbers of a row: half of a unit, as weights.msl shares it out. Grid: x the
+// halves of the units, y the tokens. Memory: none. Limit: bandwidth, the row's codes (in pieces of
+// 16 bytes: a row is spread over its strip) and cols * sizeof(U) written.
+#include "kernels/metal/embed_params.h"
+#include "kernels/metal/shaders/weights.msl"
+
+template <typename U>
+[[kernel]] void embed_rows(
+    const device int* tokens [[buffer(0)]],
+    const device uchar* table [[buffer(1)]],
+    device U* out [[buffer(2)]],
+    constant EmbedParams& params [[buffer(3)]],
+    uint3 place [[thread_position_in_grid]]) {
+  const int unit = int(place.x) / 2, side = int(place.x) % 2;
+  if (unit * kUnitInputs >= params.cols) return;
+  const int token = tokens[place.y];
+  const ulong strip_at = ulong(token / kUnitRows) * params.strip_bytes;
+  const Strip strip = {table + strip_at, params.cols, params.padded_cols, params.scale_bytes};
+  const Share share = decode_share(strip, unit, token % kUnitRows, side);
+  device U* row = out + ulong(place.y) * params.cols;
+  UNROLL
+  for (int i = 0; i < 8; ++i) {
+    const int input = unit * kUnitInputs + 16 * (i / 2) + 8 * side + 4 * (i % 2);
+    for (int j = 0; j < 4; ++j) {
+      if (input + j < params.cols) row[input + j] = U(share.of[i][j] * params.scale);
+    }
+  }
+}

@@ -1,0 +1,156 @@
+// gated_delta.metal - the gated delta rule, one token after the other in prefill as in decode.
+//
+// gated_delta: a simdgroup keeps kDeltaRows rows (value dimensions) of one head's state in
+// registers while it walks its sequence's rows; lanes run along the key dimension, kPerLane numbers
+// each. Rows of the state never meet, so simdgroups do not wait for each other: grid (slices of a
+// head, heads, sequences), kDeltaSimdgroups per threadgroup, no threadgroup memory, no barriers.
+// Each simdgroup norms q and k for itself: a few shuffles are cheaper than meeting at a barrier for
+// every row, and slices spread one sequence's prefill over the GPU. That is also why the norm of
+// the output, which needs all rows of a head, is a kernel of its own: gated_delta_norm, a simdgroup
+// per row and head.
+// The state's order in a block is [v_dim][k_dim].
+// Registers: kDeltaRows * kPerLane + 4 * kPerLane floats a lane (48 for k_dim 128).
+// Limit: decode, bandwidth: 8 bytes per number of state. Prefill: latency of the row's two trees.
+#include "kernels/metal/shaders/delta_gates.msl"
+#include "kernels/metal/shaders/lane_rows.msl"
+#include "kernels/metal/shaders/state_blocks.msl"
+
+using namespace octavo::metal;
+
+// Numbers of a head over its length, times `scale`.
+template <int kPerLane>
+inline void unit_head(thread float (&head)[kPerLane], float scale) {
+  float squares = 0;
+  UNROLL
+  for (int i = 0; i < kPerLane; ++i) squares = fma(head[i], head[i], squares);
+  const float factor = scale / precise::sqrt(lanes_sum(squares) + 1e-6f);
+  UNROLL
+  for (int i = 0; i < kPerLane; ++i) head[i] *= factor;
+}
+
+template <typename T, int kPerLane>
+inline void load_head(const device T* from, int dim, uint lane, thread float (&head)[kPerLane]) {
+  UNROLL
+  for (int i = 0; i < kPerLane; ++i) {
+    const int at = i * kSimdWidth + int(lane);
+    head[i] = at < dim ? float(from[at]) : 0.0f;
+  }
+}
+
+template <typename T, int kPerLane>
+[[kernel, max_total_threads_per_threadgroup(kDeltaSimdgroups * 32)]] void gated_delta(
+    device uchar* pages [[buffer(0)]],
+    const device int* cu_seqlens [[buffer(1)]],
+    const device int* table [[buffer(2)]],
+    const device T* qkv [[buffer(3)]],
+    const device T* gates [[buffer(4)]],
+    const device float* a_log [[buffer(5)]],
+    const device float* dt_bias [[buffer(6)]],
+    device float* y [[buffer(7)]],
+    constant DeltaParams& params [[buffer(8)]],
+    uint3 group [[threadgroup_position_in_grid]],
+    uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
+  const int k_dim = params.k_dim;
+  const int first = (int(group.x) * kDeltaSimdgroups + int(simdgroup)) * kDeltaRows;
+  const int head = int(group.y);
+  const int sequence = int(group.z);
+  const int begin = cu_seqlens[sequence];
+  const int end = cu_seqlens[sequence + 1];
+  if (first >= params.v_dim || begin == end) return;
+
+  const StateBlock block = state_block(params.places, table, sequence, head);
+  const device float* from = (const device float*)(pages + block.from) + first * k_dim;
+  float state[kDeltaRows][kPerLane];
+  UNROLL
+  for (int r = 0; r < kDeltaRows; ++r) {
+    if (block.fresh) {
+      UNROLL
+      for (int i = 0; i < kPerLane; ++i) state[r][i] = 0;
+    } else {
+      load_head(from + r * k_dim, k_dim, lane, state[r]);
+    }
+  }
+  const float rate = precise::exp(a_log[head]);
+  const float bias = dt_bias[head];
+  const int key_head = head / (params.value_heads / params.key_heads);
+  const int own = int(lane) * kDeltaRows / kSimdWidth;  // the row whose sums this lane gets
+  const int value = head * params.v_dim + first + own;
+  for (int row = begin; row < end; ++row) {
+    const device T* q_heads = qkv + ulong(row) * params.qkv_stride;
+    const device T* k_heads = q_heads + params.key_heads * k_dim;
+    const device T* v_heads = k_heads + params.key_heads * k_dim;
+    const device T* gate = gates + ulong(row) * params.gates_stride + head;
+    float q[kPerLane], k[kPerLane];
+    load_head(q_heads + key_head * k_dim, k_dim, lane, q);
+    load_head(k_heads + key_head * k_dim, k_dim, lane, k);
+    unit_head(q, params.q_scale);
+    unit_head(k, 1.0f);
+    const float decay = delta_decay(rate, float(gate[params.a_column]) + bias);
+    const float beta = sigmoid_of(float(gate[params.b_column]));
+
+    float sums[kDeltaRows];
+    UNROLL
+    for (int r = 0; r < kDeltaRows; ++r) {
+      sums[r] = 0;
+      UNROLL
+      for (int i = 0; i < kPerLane; ++i) sums[r] = fma(state[r][i], k[i], sums[r]);
+    }
+    const float memory = rows_sum(sums, lane);
+    const float own_change = beta * fma(-decay, memory, float(v_heads[value]));
+    UNROLL
+    for (int r = 0; r < kDeltaRows; ++r) {
+      const float change = simd_shuffle(own_change, ushort(r * kSimdWidth / kDeltaRows));
+      sums[r] = 0;
+      UNROLL
+      for (int i = 0; i < kPerLane; ++i) {
+        state[r][i] = fma(change, k[i], state[r][i] * decay);
+        sums[r] = fma(state[r][i], q[i], sums[r]);
+      }
+    }
+    const float result = rows_sum(sums, lane);
+    if (lane % (kSimdWidth / kDeltaRows) == 0)
+      y[ulong(row) * (params.value_heads * params.v_dim) + value] = result;
+  }
+  device float* to = (device float*)(pages + block.to) + first * k_dim;
+  UNROLL
+  for (int r = 0; r < kDeltaRows; ++r) {
+    UNROLL
+    for (int i = 0; i < kPerLane; ++i) {
+      const int at = i * kSimdWidth + int(lane);
+      if (at < k_dim) to[r * k_dim + at] = state[r][i];
+    }
+  }
+}
+
+// out = rms_norm(y) * norm * silu(z); grid (runs of kDeltaSimdgroups heads, rows).
+template <typename T, typename W>
+[[kernel, max_total_threads_per_threadgroup(kDeltaSimdgroups * 32)]] void gated_delta_norm(
+    const device float* y [[buffer(0)]],
+    const device T* gates [[buffer(1)]],
+    const device W* norm [[buffer(2)]],
+    device T* out [[buffer(3)]],
+    constant DeltaParams& params [[buffer(4)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
+  const int head = int(group.x) * kDeltaSimdgroups + int(simdgroup);
+  if (head >= params.value_heads) return;
+  const int v_dim = params.v_dim;
+  const ulong at = (ulong(group.y) * params.value_heads + head) * v_dim;
+  const device T* z =
+      gates + ulong(group.y) * params.gates_stride + params.z_column + head * v_dim;
+  float numbers[kDeltaLargestDim / kSimdWidth];
+  load_head(y + at, v_dim, lane, numbers);
+  float squares = 0;
+  UNROLL
+  for (int i = 0; i < kDeltaLargestDim / kSimdWidth; ++i)
+    squares = fma(numbers[i], numbers[i], squares);
+  const float mean = lanes_sum(squares) / float(v_dim);
+  const float factor = 1.0f / precise::sqrt(mean + params.norm_eps);
+  UNROLL
+  for (int i = 0; i < kDeltaLargestDim / kSimdWidth; ++i) {
+    const int d = i * kSimdWidth + int(lane);
+    if (d < v_dim) out[at + d] = T(numbers[i] * factor * float(norm[d]) * silu_of(float(z[d])));
+  }
+}

@@ -1,0 +1,169 @@
+// linear.metal - out = x W^T with what stands around it, for every weight format, one or many rows.
+//
+// A threadgroup of 4 simdgroups makes 8 * RowTiles rows of Strips strips (16 outputs each):
+// neighbours, or a gate's and its partner's. Simdgroup p adds up the units (64 inputs) p, p + 4, p
+// + 8, ...; their sums are added in order 0..3, then comes what LinearOptions asks for. Grid: x
+// groups of strips of all parts, y tiles of rows. A number's bits depend neither on RowTiles nor on
+// Strips, nor on the rows beside it.
+//
+// T: x; C: what is multiplied, T or float (weights decoded and rounded to it once); U: out; B:
+// bias. Memory, per simdgroup: Strips units of C, and 8 x 32 of C. In all 10 or 18 KiB for 16-bit
+// C, 20 KiB for float, which takes one strip only. Limit: few rows: bandwidth, each weight is read
+// once; for codes below 6 bits the matrix units too, because 8 rows are computed: 16 operations per
+// weight. Many rows: the matrix units, fed from the cache: x is read once per group of strips, the
+// weight once per 8 * RowTiles rows.
+#include "kernels/metal/shaders/activations.msl"
+#include "kernels/metal/shaders/product.msl"
+
+constant int kGate [[function_constant(6)]];
+constant int kActivation [[function_constant(7)]];
+constant bool kHasBias [[function_constant(8)]];
+constant bool kHasResidual [[function_constant(9)]];
+constant bool kHasTiles [[function_constant(10)]];
+constant bool kHasUp = kGate == kUpGiven;
+
+constant constexpr int kThreads = kKParts * kSimdWidth;
+
+// A thread's numbers: of[s][t] is of strip s, tile t of 8 rows, row thread / 16, output thread
+// % 16.
+template <int RowTiles, int Strips>
+struct ThreadSums {
+  float of[Strips][RowTiles];
+};
+
+// Every simdgroup's sums, added in their order. memory: `pitch` float4s for each.
+template <typename T, typename C, int RowTiles, int Strips>
+inline void full_product(RowsOf<T> rows, thread const StripsOf<Strips>& strips,
+                         threadgroup float4* memory, int pitch, threadgroup C* staged,
+                         uint thread_index, thread ThreadSums<RowTiles, Strips>& added) {
+  const int part = thread_index / kSimdWidth;
+  const ushort lane = thread_index % kSimdWidth;
+  Workspace<C> workspace = {(threadgroup C*)(memory + part * pitch),
+                            staged + part * 8 * kTileInputs};
+  TileSums<RowTiles, Strips> sums;
+  UNROLL
+  for (int t = 0; t < RowTiles; ++t) {
+    UNROLL
+    for (int h = 0; h < 2 * Strips; ++h)
+      sums.of[t][h] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  }
+  add_product(rows, strips, part, lane, workspace, sums);
+  // The decoded weights have been used: their memory takes the sums, [strip][row][16].
+  simdgroup_barrier(mem_flags::mem_threadgroup);
+  threadgroup float* own = (threadgroup float*)(memory + part * pitch);
+  UNROLL
+  for (int t = 0; t < RowTiles; ++t) {
+    UNROLL
+    for (int h = 0; h < 2 * Strips; ++h) {
+      const int row = h / 2 * 8 * RowTiles + 8 * t;
+      simdgroup_store(sums.of[t][h], own + row * kUnitRows + h % 2 * 8, kUnitRows);
+    }
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  UNROLL
+  for (int s = 0; s < Strips; ++s) {
+    UNROLL
+    for (int t = 0; t < RowTiles; ++t) {
+      const int at = (s * RowTiles + t) * kThreads + thread_index;
+      float sum = ((threadgroup float*)memory)[at];
+      for (int p = 1; p < kKParts; ++p) sum += ((threadgroup float*)(memory + p * pitch))[at];
+      added.of[s][t] = sum;
+    }
+  }
+}
+
+template <typename T, typename C, typename U, typename B, int RowTiles, int Strips>
+[[kernel, max_total_threads_per_threadgroup(kKParts * 32)]] void linear_rows(
+    const device T* x [[buffer(0)]],
+    const device uchar* weight0 [[buffer(1)]],
+    const device uchar* weight1 [[buffer(2)]],
+    const device uchar* weight2 [[buffer(3)]],
+    const device uchar* weight3 [[buffer(4)]],
+    const device B* bias0 [[buffer(5), function_constant(kHasBias)]],
+    const device B* bias1 [[buffer(6), function_constant(kHasBias)]],
+    const device B* bias2 [[buffer(7), function_constant(kHasBias)]],
+    const device B* bias3 [[buffer(8), function_constant(kHasBias)]],
+    const device U* residual [[buffer(9), function_constant(kHasResidual)]],
+    const device float* up [[buffer(10), function_constant(kHasUp)]],
+    const device int* tiles [[buffer(11), function_constant(kHasTiles)]],
+    const device int* list [[buffer(12), function_constant(kIsListed)]],
+    device U* out [[buffer(13)]],
+    constant LinearParams& params [[buffer(14)]],
+    uint3 place [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]]) {
+  constexpr int kRows = 8 * RowTiles;
+  constexpr int kPitch = Strips * kUnitRows * kUnitInputs * int(sizeof(C)) / 16;
+  threadgroup float4 memory[kKParts * kPitch];
+  threadgroup C staged[kKParts * 8 * kTileInputs];
+
+  int expert = 0;
+  int first = int(place.y) * kRows;
+  int count = min(kRows, params.rows - first);
+  if (kHasTiles) {
+    if (int(place.y) >= tiles[0]) return;
+    const device int* tile = tiles + 1 + int(place.y) * kTileWords;
+    expert = tile[0];
+    first = tile[1];
+    count = tile[2];
+  }
+  int part = 0;
+  while (part + 1 < params.part_count && int(place.x) >= params.parts[part + 1].first_group) ++part;
+  const LinearPart layer = params.parts[part];
+  const bool is_pair = kGate == kGateAndUp;
+  const int group = int(place.x) - layer.first_group;
+  const int first_strip = is_pair ? group : group * Strips;
+  const int strip_count = (layer.outputs + kUnitRows - 1) / kUnitRows;
+  const device uchar* weight = part == 0   ? weight0
+                               : part == 1 ? weight1
+                               : part == 2 ? weight2
+                                           : weight3;
+  const ulong at_strip = ulong(expert * strip_count + first_strip) * params.strip_bytes;
+  StripsOf<Strips> strips;
+  strips.count = is_pair ? 2 : min(Strips, strip_count - first_strip);
+  UNROLL
+  for (int s = 0; s < Strips; ++s) {
+    const device uchar* data =
+        is_pair && s == 1 ? weight1 + at_strip : weight + at_strip + ulong(s) * params.strip_bytes;
+    strips.of[s] = {data, params.cols, params.padded_cols, params.scale_bytes};
+  }
+  const int head = first_strip / params.strips_per_head;
+  const device T* x_of_head = x + head * params.x_head_stride;
+  const RowsOf<T> rows = {x_of_head, ulong(params.x_stride), kIsListed ? list : nullptr, first, count};
+  ThreadSums<RowTiles, Strips> sums;
+  full_product(rows, strips, memory, kPitch, staged, thread_index, sums);
+
+  UNROLL
+  for (int s = 0; s < Strips; ++s) {
+    const int n = (first_strip + s) * kUnitRows + int(thread_index) % kUnitRows;
+    if (n >= layer.outputs || (is_pair && s == 1)) continue;
+    const int of_expert = expert * layer.outputs + n;
+    UNROLL
+    for (int t = 0; t < RowTiles; ++t) {
+      // Tile t begins before row 8 t where it would pass the last row.
+      const int row = max(min(8 * t, count - 8), 0) + int(thread_index) / kUnitRows;
+      if (row < 8 * t || row >= count) continue;
+      const ulong at = ulong(first + row) * params.out_stride + layer.out_first + n +
+                       head * params.out_head_gap;
+      float value = sums.of[s][t];
+      if (kHasBias) {
+        const device B* bias = part == 0 ? bias0 : part == 1 ? bias1 : part == 2 ? bias2 : bias3;
+        if (layer.has_bias) value += float(bias[of_expert]);
+      }
+      if (is_pair) {
+        float partner = sums.of[Strips - 1][t];
+        if (kHasBias) partner += float(bias1[of_expert]);
+        value = activate(kActivation, value, partner);
+      } else if (kHasUp) {
+        value = activate(kActivation, value, up[ulong(first + row) * layer.outputs + n]);
+      } else {
+        value *= params.scale;
+      }
+      if (kHasResidual) {
+        value = float(residual[at]) + value;
+      } else if (params.soft_cap > 0.0f) {
+        value = params.soft_cap * precise::tanh(value * (1.0f / params.soft_cap));
+      }
+      out[at] = U(value);
+    }
+  }
+}

@@ -1,0 +1,44 @@
+// rope.metal - rotary position embedding, rotate-half form.
+//
+// A thread takes one pair of dimensions (or one dimension that passes unchanged) of kRopeHeads
+// heads of a token, so that a cosine and a sine serve several heads; grid (runs of kRopeThreads of
+// them, runs of heads, tokens). No threadgroup memory. Limit: bandwidth, 2 * heads * dim *
+// sizeof(T) per token.
+#include "kernels/metal/shaders/numbers.msl"
+#include "kernels/metal/row_params.h"
+
+using namespace octavo::metal;
+
+template <typename T>
+[[kernel]] void rope_rows(
+    const device T* x [[buffer(0)]],
+    const device int* positions [[buffer(1)]],
+    const device float* inverse_frequencies [[buffer(2)]],
+    device T* out [[buffer(3)]],
+    constant RopeParams& params [[buffer(4)]],
+    uint3 group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]]) {
+  const int item = int(group.x) * kRopeThreads + int(thread_index);
+  const int pairs = params.pairs;
+  if (item >= params.dim - pairs) return;
+  const int first_head = int(group.y) * kRopeHeads;
+  const int end_head = min(first_head + kRopeHeads, params.heads);
+  const ulong row = ulong(group.z) * params.heads;
+  if (item >= pairs) {
+    for (int head = first_head; head < end_head; ++head) {
+      const ulong at = (row + head) * params.dim + pairs + item;
+      out[at] = x[at];
+    }
+    return;
+  }
+  const float angle = float(positions[group.z]) * inverse_frequencies[item];
+  const float cosine = precise::cos(angle) * params.magnitude;
+  const float sine = precise::sin(angle) * params.magnitude;
+  for (int head = first_head; head < end_head; ++head) {
+    const ulong at = (row + head) * params.dim + item;
+    const float a = float(x[at]);
+    const float b = float(x[at + pairs]);
+    out[at] = T(a * cosine - b * sine);
+    out[at + pairs] = T(b * cosine + a * sine);
+  }
+}

@@ -1,0 +1,108 @@
+#include "server/respond.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "server/http/cache_header.h"
+#include "server/server_context.h"
+
+namespace octavo::server {
+namespace {
+
+HttpResponse head(const ServerContext& context, const GenerationJob& job,
+                  const AnswerStream& answers, const char* content_type) {
+  HttpResponse response{.content_type = content_type};
+  if (!job.ignored.empty())
+    response.headers.emplace_back("x-octavo-ignored",
+                                  fmt::format("{}", fmt::join(job.ignored, ", ")));
+  if (const CacheReport* report = answers.cache_report())
+    response.headers.emplace_back(kCacheHeader,
+                                  cache_header(*report, *context.model.text.tokenizer));
+  return response;
+}
+
+void note_usage(Exchange& exchange, const Usage& usage) {
+  exchange.note("prompt_tokens", std::to_string(usage.prompt_tokens));
+  exchange.note("cached_tokens", std::to_string(usage.cached_tokens));
+  exchange.note("completion_tokens", std::to_string(usage.completion_tokens));
+}
+
+Awaitable<void> send_events(ServerContext& context, Exchange& exchange, const GenerationJob& job,
+                            AnswerFormat& format, AnswerStream& answers) {
+  std::string out;
+  while (!answers.done()) {
+    const std::vector<AnswerEvent> events = co_await answers.next(context.options.sse_keepalive);
+    out.clear();
+    if (events.empty()) out = ": keep-alive\n\n";
+    for (const AnswerEvent& event : events) format.append_event(out, event, answers.usage());
+    if (answers.done()) format.append_end(out, answers.usage());
+    // The status waits for the first event: until then a failure can still have its own.
+    if (!exchange.started()) {
+      HttpResponse begin = head(context, job, answers, "text/event-stream; charset=utf-8");
+      begin.headers.emplace_back("Cache-Control", "no-cache");
+      co_await exchange.start_stream(std::move(begin));
+    }
+    if (!out.empty()) co_await exchange.write(out);
+  }
+}
+
+Awaitable<void> send_streamed(ServerContext& context, Exchange& exchange, const GenerationJob& job,
+                              AnswerFormat& format, AnswerStream& answers) {
+  std::string last_words;
+  try {
+    co_await send_events(context, exchange, job, format, answers);
+  } catch (const RequestError& error) {
+    if (!exchange.started()) throw;
+    format.append_error(last_words, error);
+  }
+  if (!last_words.empty()) co_await exchange.write(last_words);
+}
+
+Awaitable<void> send_whole(ServerContext& context, Exchange& exchange, const GenerationJob& job,
+                           WholeFormat& format, AnswerStream& answers) {
+  std::vector<AnswerEvent> whole(job.prompts.size() * static_cast<size_t>(job.engine.n));
+  for (size_t i = 0; i < whole.size(); ++i) whole[i].index = static_cast<int>(i);
+  while (!answers.done()) {
+    std::vector<AnswerEvent> events = co_await answers.next(std::chrono::milliseconds(0));
+    for (AnswerEvent& event : events)
+      merge(whole[static_cast<size_t>(event.index)], std::move(event));
+  }
+  HttpResponse response = head(context, job, answers, "application/json");
+  const auto write = [&] { return format.whole(whole, answers.usage()); };
+  constexpr size_t kFew = 64;
+  const SamplingParams& sampling = job.engine.sampling;
+  const bool much = sampling.logprobs >= 0 || sampling.prompt_logprobs >= 0 ||
+                    whole.size() > kFew || job.engine.pooling != Pooling::kNone;
+  if (much) {  // can be millions of tokens or numbers to spell
+    response.body = co_await context.on_text_worker(write);
+  } else {
+    response.body = write();
+  }
+  co_await exchange.send(std::move(response));
+}
+
+}  // namespace
+
+Awaitable<void> respond(ServerContext& context, Exchange& exchange, const GenerationJob& job,
+                        AnswerFormat& format, std::chrono::steady_clock::time_point arrival) {
+  if (exchange.client_gone()) throw ClientGone();
+  AnswerStream answers(context, exchange, job, arrival);
+  if (job.stream) {
+    co_await send_streamed(context, exchange, job, format, answers);
+  } else {
+    co_await send_whole(context, exchange, job, format, answers);
+  }
+  note_usage(exchange, answers.usage());
+}
+
+Awaitable<void> respond_whole(ServerContext& context, Exchange& exchange, const GenerationJob& job,
+                              WholeFormat& format, std::chrono::steady_clock::time_point arrival) {
+  if (exchange.client_gone()) throw ClientGone();
+  AnswerStream answers(context, exchange, job, arrival);
+  co_await send_whole(context, exchange, job, format, answers);
+  note_usage(exchange, answers.usage());
+}
+
+}  // namespace octavo::server

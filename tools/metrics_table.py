@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the table of docs/metrics.md, between its marks, from a running server's /metrics.
+"""Writes the table in docs/metrics.md, between its marker comments, from a running server's /metrics.
 
-usage: tools/metrics_table.py URL   (start the server with --prefix-disk, so that the disk's figures are there too;
-tests/docs/test_generated.py fails when the page is out of date)"""
+usage: tools/metrics_table.py URL   (start the server with --prefix-disk, so that it exports the disk metrics too;
+tests/docs/test_generated.py fails if the page is out of date)"""
 
 import re
 import sys
@@ -12,7 +12,7 @@ from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
 BEGIN, END = "<!-- metrics:begin -->\n", "<!-- metrics:end -->\n"
-SHARED = {"model_name", "engine", "le"}  # labels of every figure
+SHARED = {"model_name", "engine", "le"}  # labels of every metric
 
 
 def table(metrics: str) -> str:
@@ -23,7 +23,7 @@ def table(metrics: str) -> str:
         rows = re.findall(rf"^{re.escape(name)}(?:_bucket)?\{{(.*?)\}} ", metrics, re.MULTILINE)
         labels = sorted({label for row in rows for label in re.findall(r'(\w+)="', row)} - SHARED)
         lines.append(f"| `{name}` | {kinds[name]} | {', '.join(f'`{label}`' for label in labels)} | {helps[name]} |")
-    return "\n".join(["| name | kind | labels | what it is |", "|---|---|---|---|", *lines]) + "\n"
+    return "\n".join(["| name | type | labels | description |", "|---|---|---|---|", *lines]) + "\n"
 
 
 def page(text: str, metrics: str) -> str:
@@ -32,7 +32,7 @@ def page(text: str, metrics: str) -> str:
 
 
 def fetch(url: str) -> str:
-    """/metrics, after a request that is refused: the counter of refusals comes with the first."""
+    """Returns /metrics after one refused request, because the refusal counter appears with the first refusal."""
     try:
         urllib.request.urlopen(urllib.request.Request(url + "/v1/completions", b"{}", {"Content-Type": "application/json"}))
     except urllib.error.HTTPError:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the first five minutes with Octavo on a terminal and keeps what was seen: docs/first-five-minutes.cast (asciinema's version 2)
-and docs/first-five-minutes.svg, in which the lines appear as they came, pauses shortened.
+"""Runs a first session with Octavo in a terminal and records its output: docs/first-five-minutes.cast (asciinema version 2) and
+docs/first-five-minutes.svg, in which the lines appear at their recorded times, with shortened pauses.
 
-usage: tools/record_session.py OCTAVO MODEL.gguf   (about half a minute; nothing is made up: every step is executed)"""
+usage: tools/record_session.py OCTAVO MODEL.gguf   (takes about half a minute; every step is really executed)"""
 
 import argparse
 import json
@@ -21,8 +21,8 @@ import terminal_svg
 
 DOCS = Path(__file__).parents[1] / "docs"
 NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
-# The session, line by line. A line that ends in & is a server: the next one waits until it takes requests. A command that the program does
-# not have is left out.
+# The commands of the session. A command that ends in & is a server: the next one waits until the server is ready. Commands that the
+# program does not have are skipped.
 STEPS = [
     "octavo --version",
     "octavo doctor",
@@ -30,19 +30,19 @@ STEPS = [
     f'octavo generate {NAME} --chat -p "What is the capital of France?"',
     f"octavo serve {NAME} &> serve.log &",
     """curl -s 127.0.0.1:8000/v1/chat/completions -H 'Content-Type: application/json' \\
-  -d '{"messages": [{"role": "user", "content": "The capital of France?"}], "structured_outputs": {"choice": ["Rome", "Paris"]}}'""",
+  -d '{"messages": [{"role": "user", "content": "What is the capital of France?"}], "temperature": 0, "max_tokens": 16}'""",
     """python3 -c 'from openai import OpenAI
 client = OpenAI(base_url="http://127.0.0.1:8000/v1", api_key="none")
 print(client.completions.create(model=client.models.list().data[0].id, prompt="2, 4, 6,", max_tokens=9, temperature=0).choices[0].text)'""",
 ]
 COLUMNS, ROWS = 104, 40
-LONGEST_PAUSE = 1.0  # seconds of the picture; the cast has the true times
+LONGEST_PAUSE = 1.0  # seconds, in the SVG; the cast has the original times
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
 
 
 class Recording:
     def __init__(self, home: str):
-        self.home = home  # somebody's folder, which nobody needs to see
+        self.home = home  # replaced by ~ in the recording
         self.start = time.monotonic()
         self.events: list[tuple[float, str]] = []
 

@@ -1,4 +1,4 @@
-"""Pages made from the code are up to date: fields of requests, figures of /metrics. The command line's is in test_flags.py."""
+"""Checks that generated pages are up to date: request fields and metrics. test_flags.py checks the command-line reference."""
 
 import json
 import sys
@@ -21,13 +21,13 @@ def url(octavo, smollm2_gguf, tmp_path_factory):
         yield server.url
 
 
-def test_the_page_of_fields_is_the_code(url):
+def test_the_field_reference_matches_the_server(url):
     with urllib.request.urlopen(url + "/openapi.json") as answer:
         assert fields_table.PAGE.read_text() == fields_table.page(json.load(answer)), \
-            "docs/api-fields.md is out of date: tools/fields_table.py URL writes it anew"
+            "docs/api-fields.md is out of date: run tools/fields_table.py URL"
 
 
-def test_the_page_of_metrics_is_the_code(url):
+def test_the_metrics_table_matches_the_server(url):
     text = metrics_table.PAGE.read_text()
     assert text == metrics_table.page(text, metrics_table.fetch(url)), \
-        "docs/metrics.md is out of date: tools/metrics_table.py URL writes it anew"
+        "docs/metrics.md is out of date: run tools/metrics_table.py URL"

@@ -1,13 +1,12 @@
-"""MkDocs hook: resolves links from pages to files outside docs/, and redirects the addresses of renamed pages.
+"""MkDocs hook: resolves links from pages to files outside docs/.
 
 If OCTAVO_REPO_URL is set, a link to a file outside docs/ points into that repository; otherwise it becomes the file's name."""
 
 import os
 import re
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 OUTSIDE = re.compile(r"\[([^\]]*)\]\(((?:\.\./)+[^)\s]+)\)")
-REDIRECTS = {"speculation.html": "speculative-decoding.html"}  # old page: new page
 
 
 def on_config(config):
@@ -29,12 +28,3 @@ def on_page_markdown(markdown, page, config, files):
         return f"[{found[1]}]({base}/blob/main/{path})" if base else f"{found[1]} (`{path}`)"
 
     return OUTSIDE.sub(replace, markdown)
-
-
-def on_post_build(config):
-    site = Path(config.site_dir)
-    for old, new in REDIRECTS.items():
-        if not (site / new).exists():
-            raise FileNotFoundError(f"docs_hooks: {old} redirects to {new}, which is not a page")
-        (site / old).write_text(f'<!doctype html><meta charset="utf-8"><title>Moved</title><link rel="canonical" href="{new}">'
-                                f'<meta http-equiv="refresh" content="0; url={new}"><a href="{new}">This page has moved.</a>\n')

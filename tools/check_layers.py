@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Holds src/ and bench/ to their layers: no upward or sideways include, and no MLX where MLX must not be known.
+"""Checks the layers of src/ and bench/: no upward or sideways includes, and no MLX in layers that must not depend on it.
 
     base -> kernels -> cache -> models -> engine --+
     base -> text ---------------------------------+--> llm -> server -> cli, capi
     base -> hub ------------------------------------------------------> cli, capi
 
-bench/, which stands beside src/, may include the engine side, and only cli may include bench/. MLX must not be reached, not even through other headers, from the layers in MLX_FREE_LAYERS, from the page pool and the
-scheduler, nor from any file whose first comment says "no MLX".
+bench/, next to src/, may include the engine layers, and only cli may include bench/. The layers in MLX_FREE_LAYERS, the page
+pool, the scheduler and every file whose first comment says "no MLX" must not include MLX, directly or through other headers.
 
-usage: check_layers.py [SRC]   (exit 1 and "file:line: message" lines when something is wrong)"""
+usage: check_layers.py [SRC]   (exits with status 1 and prints "file:line: message" for each violation)"""
 
 import re
 import sys
@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 ENGINE_SIDE = ("base", "kernels", "cache", "models", "engine")
-# What each layer may include besides itself.
+# The layers that each layer may include, besides itself.
 MAY_INCLUDE = {
     "base": (),
     "kernels": ENGINE_SIDE[:1],
@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     "capi": ("base", "models", "engine", "text", "hub", "llm", "server"),
     "cli": (*ENGINE_SIDE, "text", "hub", "llm", "server", "bench"),
 }
-BESIDE_SRC = ("bench",)  # layers that are folders of the repository itself
+BESIDE_SRC = ("bench",)  # layers that are top-level folders of the repository
 MLX_FREE_LAYERS = ("base", "text", "hub", "llm", "server", "capi", "cli")
 MLX_FREE_NAMES = re.compile(r"(page_pool|scheduler)(_test)?\.(h|cpp)")
 SAYS_NO_MLX = re.compile(r"\bno MLX\b", re.IGNORECASE)
@@ -86,7 +86,7 @@ class Tree:
         return parts[0] if parts[0] in BESIDE_SRC else parts[1]
 
     def resolve(self, source: Source, include: Include) -> Source | None:
-        """The project file behind an include, if it is one."""
+        """Returns the project file that an include refers to, or None."""
         if not include.quoted:
             return None
         candidates = (self.src / include.target, self.repository / include.target, source.path.parent / include.target)
@@ -95,7 +95,7 @@ class Tree:
     def layer_errors(self, source: Source) -> list[str]:
         layer = self.layer(source.path)
         if layer not in MAY_INCLUDE:
-            return [self.error(source, 1, f"{layer} is not a layer; known are {', '.join(MAY_INCLUDE)}")]
+            return [self.error(source, 1, f"{layer} is not a known layer ({', '.join(MAY_INCLUDE)})")]
         errors = []
         for include in source.includes:
             target = include.target.split("/")[0]
@@ -109,7 +109,7 @@ class Tree:
                 or bool(SAYS_NO_MLX.search(source.first_comment)))
 
     def way_to_mlx(self, source: Source, seen: set[Path]) -> list[str] | None:
-        """The chain of includes that ends in MLX; `seen` are files already known not to."""
+        """Returns the chain of includes that ends in MLX, or None. `seen` holds files known not to reach MLX."""
         seen.add(source.path)
         for include in source.includes:
             if include.is_mlx:
@@ -146,7 +146,7 @@ def main(argv: list[str]) -> int:
         print(f"check_layers: no sources in {src}", file=sys.stderr)
         return 2
     errors = tree.errors()
-    print("\n".join(errors) or f"{len(tree.sources)} files keep to their layers")
+    print("\n".join(errors) or f"{len(tree.sources)} files follow the layer rules")
     return 1 if errors else 0
 
 

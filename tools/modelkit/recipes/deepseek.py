@@ -1,10 +1,10 @@
-"""DeepSeek-V2 and V3 and GLM-4.7-Flash: latent attention and experts beside shared ones."""
+"""DeepSeek-V2 and V3 and GLM-4.7-Flash: latent attention, with routed and shared experts."""
 
 from ..tensor import TensorList
 from . import CustomFamily
 from .mla import attention
 
-# What all of them share, with the ratios of V2-Lite.
+# Settings of all families, with the size ratios of V2-Lite.
 COMMON = {
     "hidden_size": 128, "intermediate_size": 320, "moe_intermediate_size": 64, "num_hidden_layers": 4,
     "num_attention_heads": 4, "num_key_value_heads": 4, "kv_lora_rank": 32, "qk_nope_head_dim": 32,

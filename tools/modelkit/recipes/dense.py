@@ -1,4 +1,4 @@
-"""Families that are Llama with other norms, scales, joined matrices or windows."""
+"""Families that are Llama with different norms, scales, merged matrices or windows."""
 
 from ..tensor import TensorList
 from . import CustomFamily, text_config
@@ -12,7 +12,7 @@ LLAMA = {
 
 
 def tensors(config: dict, prefix: str = "model", head: str = "lm_head") -> TensorList:
-    """Whatever the family of the config has."""
+    """Returns the tensors of the config's family."""
     text, found = text_config(config), TensorList()
     kind, hidden, ffn = text["model_type"], text["hidden_size"], text["intermediate_size"]
     heads, kv_heads = text["num_attention_heads"], text["num_key_value_heads"]
@@ -53,7 +53,7 @@ NORMS = {
 
 
 def multimodal_tensors(config: dict) -> TensorList:
-    """With some of the vision tower, which is to be left alone."""
+    """Adds some vision tower tensors, which the loader must ignore."""
     found = tensors(config, "language_model.model", "language_model.lm_head")
     found.linear("vision_tower.transformer.layers.0.feed_forward.gate_proj", 64, 32)
     found.linear("multi_modal_projector.linear_1", config["text_config"]["hidden_size"], 32)

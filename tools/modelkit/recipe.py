@@ -31,18 +31,18 @@ FAMILIES = {
         "Llama 3.1: grouped queries, untied, llama3 rope scaling", adds_bos=True, rope="llama3"),
     "llama-tied": Family(
         "llama", "LlamaForCausalLM", "llama", "llama-bpe",
-        "Llama 3.2: as llama, output tied to the embedding", tied=True, states_head_dim=True,
+        "Llama 3.2: like llama, with the output tied to the embedding", tied=True, states_head_dim=True,
         adds_bos=True, rope="llama3"),
     "mistral": Family(
         "mistral", "MistralForCausalLM", "llama", "llama-bpe",
-        "Mistral: sliding window on every layer when the shape has one", states_head_dim=True,
+        "Mistral: sliding window on every layer if the shape has one", states_head_dim=True,
         adds_bos=True),
     "qwen2": Family(
         "qwen2", "Qwen2ForCausalLM", "qwen2", "qwen2", "Qwen2/2.5: biases on q, k and v, tied",
         tied=True, qkv_bias=True, permutes_qk=False),
     "qwen3": Family(
         "qwen3", "Qwen3ForCausalLM", "qwen3", "qwen2",
-        "Qwen3: norms on q and k, head_dim apart from hidden/heads, tied", tied=True, qk_norm=True,
+        "Qwen3: norms on q and k, head_dim independent of hidden/heads, tied", tied=True, qk_norm=True,
         states_head_dim=True, permutes_qk=False),
     "smollm2": Family(
         "llama", "LlamaForCausalLM", "llama", "smollm", "SmolLM2: Llama with 9/3 heads, tied", tied=True),

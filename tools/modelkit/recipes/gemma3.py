@@ -50,7 +50,7 @@ def tensors(config: dict) -> TensorList:
 
 FAMILIES = {
     "gemma3-text": CustomFamily(
-        "Gemma 3 1B: sandwich norms, norms on q and k, windows in five layers of six", TEXT, text_tensors, {
+        "Gemma 3 1B: sandwich norms, norms on q and k, windows in five of six layers", TEXT, text_tensors, {
             "gemma-3-1b": {
                 "hidden_size": 1152, "num_hidden_layers": 26, "intermediate_size": 6912, "head_dim": 256,
                 "vocab_size": 262144, "max_position_embeddings": 32768, "query_pre_attn_scalar": 256,

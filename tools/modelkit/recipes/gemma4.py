@@ -96,8 +96,8 @@ E2B = {
 FAMILIES = {
     "gemma4-text": CustomFamily("Gemma 4 E2B, E4B: shared caches, per-layer inputs", SHARING, text_tensors,
                                 {"gemma-4-e2b": E2B}),
-    "gemma4-dense": CustomFamily("Gemma 4 31B: keys that are values in full layers", KEYS_AS_VALUES, text_tensors),
-    "gemma4-moe": CustomFamily("Gemma 4 26B-A4B: a dense MLP and experts side by side", KEYS_AS_VALUES | {
+    "gemma4-dense": CustomFamily("Gemma 4 31B: keys used as values in full-attention layers", KEYS_AS_VALUES, text_tensors),
+    "gemma4-moe": CustomFamily("Gemma 4 26B-A4B: a dense MLP in parallel with experts", KEYS_AS_VALUES | {
         "enable_moe_block": True, "num_experts": 16, "top_k_experts": 4, "moe_intermediate_size": 48}, text_tensors),
     "gemma4": CustomFamily("Gemma 4: the text part of a multimodal checkpoint", {
         "architectures": ["Gemma4ForConditionalGeneration"], "model_type": "gemma4", "vocab_size": 512,

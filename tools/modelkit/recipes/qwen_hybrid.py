@@ -148,18 +148,18 @@ def _wrapper(text: dict) -> dict:
 
 FAMILIES = {
     "qwen3.5": CustomFamily(
-        "Qwen3.5: gated delta rule and gated attention, with a vision tower that is not read",
+        "Qwen3.5: gated delta rule and gated attention, with a vision tower that is ignored",
         _wrapper(TINY), lambda c: _tensors(c, "model.language_model", "lm_head", False), SHAPES),
     "qwen3.5-text": CustomFamily(
         "Qwen3.5 without its vision tower, output not tied, biases on attention",
         TINY | {"tie_word_embeddings": False, "attention_bias": True},
         lambda c: _tensors(c, "model", "lm_head", False)),
     "qwen3.5-mlx": CustomFamily(
-        "Qwen3.5 as mlx-lm converts it: norms with their one added, convolutions turned",
+        "Qwen3.5 as mlx-lm converts it: one added to the norms, convolutions transposed",
         _wrapper(TINY | {"tie_word_embeddings": False}),
         lambda c: _tensors(c, "language_model.model", "language_model.lm_head", True)),
     "qwen3.5-moe": CustomFamily(
-        "Qwen3.5 with experts, a gated shared one among them, as published", _wrapper(QWEN3_5_MOE),
+        "Qwen3.5 with experts, including a gated shared expert, as published", _wrapper(QWEN3_5_MOE),
         lambda c: _tensors(c, "model.language_model", "lm_head", False), MOE_SHAPES),
     "qwen3.5-moe-text": CustomFamily(
         "Qwen3.5 with experts, without its vision tower", QWEN3_5_MOE,
@@ -168,7 +168,7 @@ FAMILIES = {
         "Qwen3.5 with experts, as mlx-lm converts it", _wrapper(QWEN3_5_MOE),
         lambda c: _tensors(c, "language_model.model", "language_model.lm_head", True)),
     "qwen3-next": CustomFamily(
-        "Qwen3-Next: projections joined by key head, experts", QWEN3_NEXT_MOE,
+        "Qwen3-Next: projections merged by key head, experts", QWEN3_NEXT_MOE,
         lambda c: _tensors(c, "model", "lm_head", False)),
     "qwen3-next-dense-mlx": CustomFamily(
         "Qwen3-Next without experts, as mlx-lm converts it: projections joined by key head",

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Races octavo's continuous batching against a peer's on a mix of request lengths, all requests at once, engines in turns.
+"""Compares Octavo's continuous batching with another engine's on a mix of request lengths, alternating between the two.
+All requests are submitted at once.
 
-    bench/mix.py DATASET --race openvino            Qwen3-0.6B shape in bf16, beside OpenVINO GenAI
-    bench/mix.py DATASET --race llama-server        SmolLM2 (the GGUF of tools/bootstrap.sh), beside llama.cpp's server
+    bench/mix.py DATASET --race openvino            Qwen3-0.6B shape in bf16, compared with OpenVINO GenAI
+    bench/mix.py DATASET --race llama-server        SmolLM2 (the GGUF of tools/bootstrap.sh), compared with llama.cpp's server
     bench/mix.py DATASET --race llama-server --requests 40 --rounds 3
 
-DATASET: {"requests": [{"prompt_tokens": n, "output_tokens": m}, ...]}. Every request makes exactly m tokens. Peers and
-models are installed into build/ first, as for bench/peers.py. Octavo runs in its own process, the peer's server over HTTP
-on this machine (its client costs a few percent of a core)."""
+DATASET: {"requests": [{"prompt_tokens": n, "output_tokens": m}, ...]}. Every request generates exactly m tokens. The script
+first installs the engines and models into build/, as bench/peers.py does. Octavo runs without HTTP; llama.cpp's server is
+called over HTTP on this machine (the client uses a few percent of a core)."""
 
 import argparse
 import json
@@ -38,12 +39,12 @@ def peer(args, environment: Environment, script: str, model: Path, requests: lis
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("dataset", type=Path)
-    parser.add_argument("--race", choices=["openvino", "llama-server"], required=True)
-    parser.add_argument("--requests", type=int, default=0, help="only the first so many; 0: all")
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--max-num-seqs", type=int, default=32)
-    parser.add_argument("--octavo", type=Path, default=REPO / "build/release/src/cli/octavo")
+    parser.add_argument("dataset", type=Path, help="JSON file with the request lengths (see above)")
+    parser.add_argument("--race", choices=["openvino", "llama-server"], required=True, help="engine to compare with")
+    parser.add_argument("--requests", type=int, default=0, help="use only the first N requests; 0: all (default)", metavar="N")
+    parser.add_argument("--rounds", type=int, default=1, help="default: 1")
+    parser.add_argument("--max-num-seqs", type=int, default=32, help="requests in a batch; default: 32")
+    parser.add_argument("--octavo", type=Path, default=REPO / "build/release/src/cli/octavo", help="path of the octavo program")
     args = parser.parse_args()
     requests = json.loads(args.dataset.read_text())["requests"]
     requests = requests[:args.requests] if args.requests else requests

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Compiles every header of src/, include/, bench/ and rust/include alone, with the project's warnings as errors.
+"""Compiles every header of src/, include/, bench/ and rust/include on its own, with the project's warnings as errors.
 
-A header that leans on what its includer happened to include fails here. ccache, when installed, makes a second run quick.
+A header that relies on its includer's includes fails this check. If ccache is installed, repeated runs are fast.
 
-usage: check_headers.py [HEADER...]   (default: all of them)"""
+usage: check_headers.py [HEADER...]   (default: all headers)"""
 
 import os
 import re
@@ -15,12 +15,12 @@ from pathlib import Path
 
 REPO = Path(__file__).resolve().parent.parent
 WORK = Path("build/check/headers")
-ALONE = ["-Wno-unused-function"]  # nobody calls what a header of kernels defines when it stands alone
+ALONE = ["-Wno-unused-function"]  # functions defined in a kernel header have no callers when it is compiled alone
 JOBS = min(2, os.cpu_count() or 1)
 
 
 def project_flags() -> list[str]:
-    """The warnings of cmake/Compiler.cmake."""
+    """Returns the warning flags of cmake/Compiler.cmake."""
     text = (REPO / "cmake" / "Compiler.cmake").read_text()
     options = re.search(r"target_compile_options\(octavo_flags INTERFACE(.*?)\)", text, re.DOTALL)[1]
     options = re.sub(r"#.*", "", options)
@@ -30,8 +30,8 @@ def project_flags() -> list[str]:
 def mlx_include() -> str:
     done = subprocess.run([REPO / ".venv/bin/python", "-m", "mlx", "--cmake-dir"], capture_output=True, text=True)
     if done.returncode != 0:
-        sys.exit("check_headers: no MLX in .venv: run tools/bootstrap.sh")
-    # mlx/share/cmake or the package folder itself, depending on the version.
+        sys.exit("check_headers: .venv has no MLX; run tools/bootstrap.sh")
+    # --cmake-dir is mlx/share/cmake or the package folder, depending on the version.
     root = Path(done.stdout.strip())
     folder = next((p for p in (root, *root.parents) if (p / "include" / "mlx" / "mlx.h").exists()), None)
     if folder is None:
@@ -40,7 +40,7 @@ def mlx_include() -> str:
 
 
 def compile_command() -> list[str]:
-    """Paths are relative to the repository, so that ccache's entries serve every clone."""
+    """Uses paths relative to the repository, so that all clones share ccache entries."""
     compiler = os.environ.get("CXX", "g++")
     launcher = ["ccache"] if shutil.which("ccache") else []
     return [*launcher, compiler, "-std=c++20", "-O0", *project_flags(), *ALONE, "-Isrc", "-I.", "-Iinclude", "-Irust/include",
@@ -53,7 +53,7 @@ def headers() -> list[str]:
 
 
 def compile_alone(command: list[str], header: str) -> str:
-    """Returns the compiler's complaint, or nothing."""
+    """Returns the compiler's errors, or an empty string."""
     stub = WORK / (header.replace("/", "__") + ".cpp")
     name = header.removeprefix("src/").removeprefix("include/").removeprefix("rust/include/")
     (REPO / stub).write_text(f'#include "{name}"\n')

@@ -100,7 +100,7 @@ class Tree:
         return parts[0] if parts[0] in BESIDE_SRC else layer_of("/".join(parts[1:]))
 
     def resolve(self, source: Source, include: Include) -> Source | None:
-        """The project file behind an include, if it is one."""
+        """Returns the project file that an include refers to, or None."""
         if not include.quoted:
             return None
         candidates = (self.src / include.target, self.repository / include.target, source.path.parent / include.target)
@@ -109,7 +109,7 @@ class Tree:
     def layer_errors(self, source: Source) -> list[str]:
         layer = self.layer(source.path)
         if layer not in MAY_INCLUDE:
-            return [self.error(source, 1, f"{layer} is not a layer; known are {', '.join(MAY_INCLUDE)}")]
+            return [self.error(source, 1, f"{layer} is not a known layer ({', '.join(MAY_INCLUDE)})")]
         errors = []
         for include in source.includes:
             target = layer_of(include.target)
@@ -122,7 +122,7 @@ class Tree:
         return self.layer(source.path) in MLX_FREE_LAYERS or bool(SAYS_NO_MLX.search(source.first_comment))
 
     def way_to_mlx(self, source: Source, seen: set[Path]) -> list[str] | None:
-        """The chain of includes that ends in MLX; `seen` are files already known not to."""
+        """Returns the chain of includes that ends in MLX, or None. `seen` holds files known not to reach MLX."""
         seen.add(source.path)
         for include in source.includes:
             if include.is_mlx:
@@ -159,7 +159,7 @@ def main(argv: list[str]) -> int:
         print(f"check_layers: no sources in {src}", file=sys.stderr)
         return 2
     errors = tree.errors()
-    print("\n".join(errors) or f"{len(tree.sources)} files keep to their layers")
+    print("\n".join(errors) or f"{len(tree.sources)} files follow the layer rules")
     return 1 if errors else 0
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks an executable made by tools/cross_macos.sh: that it is one of arm64 macOS, and that all it wants of MLX is what MLX's
-library offers to others. A symbol private to MLX would link here and not on a Mac.
+"""Checks an executable built by tools/cross_macos.sh: that it is for arm64 macOS, and that MLX's library exports every MLX
+symbol it uses. A private MLX symbol would link here but not on a Mac.
 
-usage: check_macho.py EXECUTABLE LIBMLX.dylib   (exit 1 and the reasons when something is wrong)"""
+usage: check_macho.py EXECUTABLE LIBMLX.dylib   (exits with status 1 and prints the reasons if a check fails)"""
 
 import re
 import struct
@@ -15,12 +15,12 @@ MAGIC_64, CPU_ARM64 = 0xFEEDFACF, 0x0100000C
 EXECUTE, DYLIB = 2, 6
 LC_SYMTAB, LC_LOAD_DYLIB, LC_LOAD_WEAK_DYLIB, LC_BUILD_VERSION = 0x2, 0xC, 0x80000018, 0x32
 N_STAB, N_PRIVATE, N_TYPE, N_EXTERNAL = 0xE0, 0x10, 0x0E, 0x01
-LOOKED_UP_BY_NAME = 0xFE  # the library's place of a symbol that the linker found in none
+LOOKED_UP_BY_NAME = 0xFE  # library ordinal of a symbol that the linker found in no library
 PLATFORM_MACOS = 1
 
-# Of MLX and of metal-cpp, whose implementation is compiled into MLX.
+# Symbols of MLX and of metal-cpp, which is compiled into MLX.
 OF_MLX = re.compile(r"3mlx4core|N3MTL|N2NS7Private")
-# Whose the other open symbols are, for people to read.
+# Owners of the other undefined symbols, for the summary.
 OWNERS = (
     ("fmt", re.compile(r"3fmt2v")),
     ("spdlog", re.compile(r"6spdlog")),
@@ -39,7 +39,7 @@ class MachO:
     platform: int = 0
     libraries: list[str] = field(default_factory=list)
     exported: set[str] = field(default_factory=set)
-    undefined: dict[str, int] = field(default_factory=dict)  # symbol -> place of its library, from 1
+    undefined: dict[str, int] = field(default_factory=dict)  # symbol -> ordinal of its library, from 1
 
 
 def text_at(data: bytes, start: int) -> str:
@@ -60,11 +60,11 @@ def read_symbols(data: bytes, command: int, into: MachO) -> None:
 
 
 def read(path: Path) -> MachO:
-    """Throws ValueError for what is not a 64-bit arm64 Mach-O file."""
+    """Raises ValueError if the file is not a 64-bit arm64 Mach-O file."""
     data = path.read_bytes()
     magic, cpu, _, file_type, commands = struct.unpack_from("<IIIII", data)
     if magic != MAGIC_64 or cpu != CPU_ARM64:
-        raise ValueError(f"{path}: magic {magic:#x}, cpu {cpu:#x}: not a Mach-O file of arm64")
+        raise ValueError(f"{path}: magic {magic:#x}, cpu {cpu:#x}: not an arm64 Mach-O file")
     result = MachO(file_type)
     at = 32
     for _ in range(commands):
@@ -95,17 +95,17 @@ def main() -> int:
     wanted = {symbol for symbol in program.undefined if OF_MLX.search(symbol)}
     errors = [f"MLX does not export {symbol}" for symbol in sorted(wanted - mlx.exported)]
     if program.file_type != EXECUTE or mlx.file_type != DYLIB:
-        errors.append("not an executable and a dynamic library")
+        errors.append("the arguments are not an executable and a dynamic library")
     if program.platform != PLATFORM_MACOS:
         errors.append("not for macOS")
     if not any(name.endswith("libmlx.dylib") for name in program.libraries):
         errors.append("does not load libmlx.dylib")
     if len(wanted) < 10:
-        errors.append(f"wants only {len(wanted)} symbols of MLX: was it linked?")
+        errors.append(f"uses only {len(wanted)} MLX symbols; was MLX linked?")
     owners = Counter(owner(symbol, place, program.libraries) for symbol, place in program.undefined.items())
     errors += [f"{count} symbols of {name} are undefined" for name, count in owners.items() if name == "our own code"]
     print(f"{sys.argv[1]}: Mach-O arm64 executable for macOS, {Path(sys.argv[1]).stat().st_size >> 20} MiB")
-    print(f"  {len(wanted)} symbols of MLX, {len(wanted & mlx.exported)} of them exported by {Path(sys.argv[2]).name}")
+    print(f"  {len(wanted)} MLX symbols, {len(wanted & mlx.exported)} of them exported by {Path(sys.argv[2]).name}")
     for name, count in owners.most_common():
         print(f"  undefined: {count:4} {name}")
     others = [symbol for symbol, place in program.undefined.items() if owner(symbol, place, program.libraries) == "others"]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes docs/cli.md from what `octavo --help` of every command says.
+"""Writes docs/cli.md from the `--help` output of every octavo command.
 
-usage: tools/cli_reference.py OCTAVO [--check]   (--check writes nothing and fails when the page is out of date)"""
+usage: tools/cli_reference.py OCTAVO [--check]   (--check writes nothing and fails if the page is out of date)"""
 
 import argparse
 import re
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
-COLUMN = 30  # CLI11 begins descriptions here, on a line of their own where a name is longer
-KIND = re.compile(r"[A-Z]+[:=]|(TEXT|U?INT|FLOAT|JSON|Needs:|Excludes:)( |$)")  # belongs to a name that is too long
+COLUMN = 30  # CLI11 starts descriptions in this column, on a separate line if the name is longer
+KIND = re.compile(r"[A-Z]+[:=]|(TEXT|U?INT|FLOAT|JSON|Needs:|Excludes:)( |$)")  # continues a name that is too long
 HEAD = """# Command line
 
 <!-- Written by tools/cli_reference.py from octavo --help of every command; change the flags' own texts. -->
@@ -34,7 +34,7 @@ to change; a request that cannot be served ends it with 2; a wrong flag with the
 @dataclass
 class Flag:
     names: str
-    kind: str  # its type, default and what it needs
+    kind: str  # its type, default and requirements
     help: str
 
 
@@ -44,16 +44,16 @@ class Command:
     about: str
     groups: dict[str, list[Flag]] = field(default_factory=dict)
     children: list[str] = field(default_factory=list)
-    aliases: dict[str, str] = field(default_factory=dict)  # another name of a child, and that child
+    aliases: dict[str, str] = field(default_factory=dict)  # alias of a child: the child's name
 
     def flags(self) -> set[str]:
-        """Every spelling of every flag. {false} marks one that switches off."""
+        """Returns every spelling of every flag. {false} marks a spelling that turns the flag off."""
         names = ",".join(flag.names for flags in self.groups.values() for flag in flags)
         return {name.replace("{false}", "") for name in names.split(",") if name.startswith("-")}
 
 
 def split_line(line: str) -> tuple[str, str]:
-    """Name and description of a line; where the name is long, the description stands on the next."""
+    """Returns the name and description of a line. If the name is long, the description is on the next line."""
     if len(line) > COLUMN and line[COLUMN - 1] == " " and not KIND.match(line[COLUMN:]):
         return line[:COLUMN].strip(), line[COLUMN:].strip()
     return line.strip(), ""
@@ -117,14 +117,14 @@ def page(octavo: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("octavo", help="the program whose help is asked")
-    parser.add_argument("--check", action="store_true", help="write nothing, fail when the page is out of date")
+    parser.add_argument("octavo", help="path of the octavo program")
+    parser.add_argument("--check", action="store_true", help="write nothing and fail if the page is out of date")
     options = parser.parse_args()
     text = page(options.octavo)
     if not options.check:
         PAGE.write_text(text)
     elif not PAGE.exists() or PAGE.read_text() != text:
-        print("docs/cli.md is out of date; tools/cli_reference.py OCTAVO writes it anew")
+        print("docs/cli.md is out of date; run tools/cli_reference.py OCTAVO")
         return 1
     return 0
 

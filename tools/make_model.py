@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a complete checkpoint with random weights: config, weights, tokenizer, chat template.
+"""Creates a complete checkpoint with random weights: config, weights, tokenizer, chat template.
 
 examples:
   make_model.py /tmp/tiny                                       a tiny Llama in float32
@@ -9,8 +9,8 @@ examples:
   make_model.py /tmp/q4 --shape qwen3-4b --dtype bfloat16 --format mlx --bits 4
   make_model.py --list                                          families and shapes
 
-The same family, shape and seed give the same values in every format, as far as the format can hold them (tensors
-above 262,144 values repeat a pool of random blocks, and agree only within one format). mlx-lm loads every folder."""
+The same family, shape and seed give the same values in every format, within the format's precision. Tensors with more than
+262,144 values repeat a pool of random blocks and agree only within one format. mlx-lm can load every folder."""
 
 import argparse
 import sys
@@ -25,28 +25,28 @@ from modelkit.values import tensors
 def parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("out", nargs="?", help="folder to write; with --format gguf also a name ending in .gguf")
+    add("out", nargs="?", help="output folder; with --format gguf, also a file name ending in .gguf")
     add("--list", action="store_true", help="print families and shapes")
     add("--family", choices=[*FAMILIES, *recipes.FAMILIES], help="default: the shape's own, or llama")
     add("--shape", choices=[*COMMON_SHAPES, *SHAPES, *recipes.SHAPES], default="tiny", help="default: tiny", metavar="SHAPE")
     add("--dtype", choices=["float32", "bfloat16", "float16"], default="float32",
-        help="of dense tensors, and of an MLX checkpoint's scales")
+        help="type of dense tensors and of the scales of MLX checkpoints")
     add("--format", choices=["safetensors", "mlx", "gguf"], default="safetensors")
     add("--bits", type=int, choices=[2, 3, 4, 5, 6, 8], default=4, help="mlx: bits per weight")
-    add("--group-size", type=int, choices=[32, 64, 128], help="mlx: weights per scale (64; mxfp4 32)")
+    add("--group-size", type=int, choices=[32, 64, 128], help="mlx: weights per scale (default: 64; mxfp4: 32)")
     add("--mode", choices=["affine", "mxfp4"], default="affine", help="mlx: kind of quantisation")
     add("--mixed", action="store_true", help="mlx: some modules at 8 bits, some left dense")
-    add("--gguf-type", choices=GGUF_TYPES, default="f16", help="gguf: K types want rows of a multiple of 256 (tiny-k)")
+    add("--gguf-type", choices=GGUF_TYPES, default="f16", help="gguf: tensor type; K types need rows of a multiple of 256 (tiny-k)")
     add("--shards", type=int, default=1, help="safetensors, mlx: number of files")
     add("--seed", type=int, default=0)
     add("--rope", choices=["llama3", "linear", "yarn", "none"], help="rope scaling; default: the family's")
     add("--tied", action=argparse.BooleanOptionalAction, help="output tied to the embedding; default: the family's")
     add("--biases", action="store_true", help="llama: attention_bias and mlp_bias")
-    add("--head-dim", type=int, help="head_dim apart from hidden/heads")
+    add("--head-dim", type=int, help="head_dim, if it differs from hidden/heads")
     add("--window", type=int, help="mistral: sliding window")
     args = parser.parse_args(argv)
     if not args.list and not args.out:
-        parser.error("say where to write, or --list")
+        parser.error("an output path or --list is required")
     return args
 
 

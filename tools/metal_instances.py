@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""The Metal kernels with the template arguments they are launched with: src/kernels/metal/instances.txt, a line per instance,
-"norm_rows half float". MLX compiles a kernel when it is first launched; this table lets Apple's compiler see them all before.
+"""Maintains src/kernels/metal/instances.txt, which lists the Metal kernels with the template arguments they are launched with,
+one instance per line ("norm_rows half float"). MLX compiles a kernel at its first launch; with this table, Apple's compiler can
+compile all of them in advance.
 
-usage: metal_instances.py check            every kernel has an instance and every line fits its kernel (exit 1 if not)
-       metal_instances.py write FOLDER     the source of each instance as FOLDER/<instance>.metal
-       metal_instances.py collect CACHE    makes the table anew from what the simulator's tests have compiled, e.g. from
+usage: metal_instances.py check            checks that every kernel has an instance and every line matches its kernel
+                                           (exits with status 1 if not)
+       metal_instances.py write FOLDER     writes the source of each instance to FOLDER/<instance>.metal
+       metal_instances.py collect CACHE    regenerates the table from what the simulator's tests compiled, for example from
                                            build/release/metal_sim_cache after octavo_metal_test"""
 
 import re
@@ -17,11 +19,11 @@ FOLDER = Path(__file__).resolve().parent.parent / "src" / "kernels" / "metal"
 TABLE = FOLDER / "instances.txt"
 INSTANCE = re.compile(r'template \[\[host_name\("\w+"\)\]\] \[\[kernel\]\] decltype\((\w+)<([^>]*)>\)')
 
-Instance = tuple[str, ...]  # the kernel and its template arguments
+Instance = tuple[str, ...]  # kernel name and template arguments
 
 
 def kernels() -> dict[str, tuple[str, int]]:
-    """By name: the kernel's text, and how many template arguments it takes."""
+    """Returns, by kernel name, the source text and the number of template arguments."""
     texts = [with_includes(path, set()) for path in sorted(FOLDER.glob("shaders/*.metal"))]
     return {kernel.name: (text, len(kernel.template_arguments)) for text in texts for kernel in kernels_of(text)}
 
@@ -42,7 +44,7 @@ def problems(instances: list[Instance], known: dict[str, tuple[str, int]]) -> li
 
 
 def source(instance: Instance, text: str) -> str:
-    """As kernels/metal/kernel_source.cpp writes it."""
+    """Returns the source in the form that kernels/metal/kernel_source.cpp generates."""
     name, *arguments = instance
     if not arguments:
         return text
@@ -68,7 +70,7 @@ def collect(cache: Path) -> None:
             arguments = [part.strip() for part in match[2].split(",")]
             if len(arguments) == known[match[1]][1]:
                 found.add((match[1], *arguments))
-        elif not match:  # kernels that are no templates: a file of them is compiled once
+        elif not match:  # kernels without templates: their file is compiled once
             found |= {(name,) for name, (_, count) in known.items() if count == 0 and f"void {name}(" in text}
     lines = "\n".join(" ".join(instance) for instance in sorted(found))
     TABLE.write_text(f"# Written by tools/metal_instances.py collect.\n{lines}\n", encoding="utf-8")

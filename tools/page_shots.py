@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Takes pictures of the playground of a running server: light, dark and 360 px wide. Needs playwright and Chromium.
+"""Takes screenshots of a running server's playground: light, dark and 360 px wide. Needs playwright and Chromium.
 
-usage: page_shots.py URL OUTDIR   (CHROMIUM names the browser, /usr/bin/chromium unless told)"""
+usage: page_shots.py URL OUTDIR   (CHROMIUM sets the browser's path; default: /usr/bin/chromium)"""
 
 import os
 import sys
@@ -12,7 +12,7 @@ from playwright.sync_api import Page, sync_playwright
 QUESTIONS = ("What is the capital of France?", "Why is the sky blue?")
 
 
-# A small model should look its best; its settings may be folded away.
+# Sets a field of the settings panel, even if the panel is collapsed.
 SET = "([id, value]) => { const field = document.getElementById(id); field.value = value;" \
       " field.dispatchEvent(new Event('input', { bubbles: true })); field.dispatchEvent(new Event('change', { bubbles: true })); }"
 
@@ -33,7 +33,7 @@ def _shoot(browser, url: str, out: Path, scheme: str, width: int, height: int) -
     page.evaluate(SET, ["max_tokens", "200"])
     for question in QUESTIONS:
         _ask(page, question)
-    page.wait_for_timeout(2500)  # a few readings of the metrics
+    page.wait_for_timeout(2500)  # wait for a few metrics updates
     page.screenshot(path=out)
     if width < 960:
         page.locator("#panels > summary").click()

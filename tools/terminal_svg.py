@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs a command and draws what it printed as an SVG of a terminal.
+"""Runs a command and draws its output as an SVG of a terminal.
 
 usage: terminal_svg.py OUT.svg [--seconds N] [--replace OLD NEW]... -- COMMAND...
 
-A command that does not end by itself is ended after --seconds (10). The prompt line shows the command, with the
-replacements made, so that a picture need not show somebody's folders."""
+A command that does not exit is terminated after --seconds (default: 10). The prompt line shows the command. --replace changes
+text in the picture, for example to hide local paths."""
 
 import argparse
 import subprocess
@@ -26,7 +26,7 @@ def output_of(command: list[str], seconds: float) -> str:
     reader = threading.Thread(target=lambda: lines.extend(process.stdout))
     reader.start()
     reader.join(seconds)
-    text = "".join(lines)  # before it says anything about being ended
+    text = "".join(lines)  # before the command prints anything about its termination
     process.terminate()
     reader.join()
     process.wait()
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--replace", nargs=2, action="append", default=[], metavar=("OLD", "NEW"))
     parser.add_argument("command", nargs="+")
     if "--" not in sys.argv:
-        parser.error("the command stands behind --")
+        parser.error("put the command after --")
     split = sys.argv.index("--")
     flags = parser.parse_args([*sys.argv[1:split], "command"])
     command = sys.argv[split + 1 :]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the NEON kernels under qemu and holds them to AVX2's bits: both have a fused multiply-add, so
-# every result must be the same. Needs x86-64 Linux; installs the cross compiler and qemu from Debian.
+# Runs the NEON kernels under qemu and compares their results with AVX2's, bit for bit. Both have a fused multiply-add, so
+# every result must be identical. Needs x86-64 Linux; installs the cross compiler and qemu from Debian.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,7 +22,7 @@ sources=(tests/cross/kernel_hashes.cpp src/base/{compute_pool,error,dtype}.cpp
   src/kernels/cpu/simd/isa_scalar.cpp)
 flags=(-std=c++20 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -Isrc -pthread
   -DFMT_HEADER_ONLY)
-# fmt's headers are the same for every machine; the rest of /usr/include is not.
+# fmt's headers are portable; the rest of /usr/include is not.
 mkdir -p "$work/include" && ln -sfn /usr/include/fmt "$work/include/fmt"
 
 build() { # compiler output extra...
@@ -52,7 +52,7 @@ echo "running ..."
 OCTAVO_THREADS=1 qemu-aarch64-static "$work/kernels-arm64" >"$work/neon.txt"
 OCTAVO_THREADS=1 OCTAVO_ISA=avx2 "$work/kernels-x86" >"$work/avx2.txt"
 if diff "$work/avx2.txt" "$work/neon.txt"; then
-  echo "neon: $(wc -l <"$work/neon.txt") results, all with AVX2's bits"
+  echo "neon: $(wc -l <"$work/neon.txt") results, all identical to AVX2's"
 else
   echo "neon: results differ from AVX2's" >&2
   exit 1

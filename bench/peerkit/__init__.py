@@ -1,1 +1,1 @@
-"""What bench/peers.py is made of. Only run_*.py and plot.py need packages, those of the peers' own environment."""
+"""Modules of bench/peers.py. Only mix_openvino.py, run_*.py and plot.py need packages, which are in the peers' environment."""

@@ -1,5 +1,5 @@
-"""All requests of a mix through llama.cpp's server, as many at a time as it has slots. Takes one JSON object as its
-argument, prints one as its last line. Its AMX path crashed here, so weights are not repacked."""
+"""Sends all requests of a mix to llama.cpp's server, at most one per slot at a time. Takes a JSON object as its argument and
+prints one as its last line. Weights are not repacked, because the AMX path crashed on the test machine."""
 
 import json
 import random
@@ -25,7 +25,7 @@ def ask(number: int, request: dict) -> int:
 def wait_until_ready(server: subprocess.Popen) -> None:
     for _ in range(600):
         if server.poll() is not None:
-            raise SystemExit("llama-server ended at once")
+            raise SystemExit("llama-server exited during startup")
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{PORT}/health", timeout=1)
             return
@@ -52,7 +52,7 @@ def main() -> None:
         server.wait()
     wanted = sum(request["output_tokens"] for request in task["requests"])
     if made != wanted:
-        raise SystemExit(f"made {made} tokens instead of {wanted}")
+        raise SystemExit(f"generated {made} tokens instead of {wanted}")
     print(json.dumps({"output_tokens_per_second": made / seconds, "seconds": seconds}))
 
 

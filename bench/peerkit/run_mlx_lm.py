@@ -1,7 +1,7 @@
-"""One round of mlx-lm: a prompt and a few tokens behind it, alone. Takes one JSON object as its argument, prints one.
+"""Runs one round of mlx-lm: one prompt followed by a few tokens. Takes a JSON object as its argument and prints one.
 
-The prompt is short, and its rate stands for a longer one's: MLX's CPU code gains nothing from more rows, and a longer
-prompt takes minutes."""
+The prompt is short because a longer one takes minutes. Its rate also holds for longer prompts: MLX's CPU code does not
+become faster with more rows."""
 
 import json
 import sys

@@ -1,9 +1,9 @@
-# Builds octavo from a clone, for Homebrew on Apple silicon. Homebrew takes formulas from taps only:
+# Builds Octavo from a clone, for Homebrew on Apple silicon. Homebrew accepts formulas only from taps:
 #   brew tap-new local/octavo
 #   cp deploy/homebrew/octavo.rb "$(brew --repository local/octavo)/Formula/"
 #   HOMEBREW_OCTAVO_GIT="file://$PWD" brew install --HEAD local/octavo/octavo
 class Octavo < Formula
-  desc "LLM server on MLX whose answers do not depend on who else is asking"
+  desc "Native LLM server with a paged KV cache and reproducible output"
   license "Apache-2.0"
   head ENV.fetch("HOMEBREW_OCTAVO_GIT", "file://#{Dir.pwd}"), using: :git, branch: ENV.fetch("HOMEBREW_OCTAVO_BRANCH", "main")
 
@@ -26,7 +26,7 @@ class Octavo < Formula
   def install
     pinned = (buildpath/"cmake/mlx_version.txt").read.strip
     found = Formula["mlx"].version.to_s
-    odie "octavo is built against mlx #{pinned}, Homebrew has #{found}: build with tools/bootstrap.sh instead" if found != pinned
+    odie "octavo needs mlx #{pinned}, but Homebrew has #{found}; build with tools/bootstrap.sh instead" if found != pinned
 
     args = ["-G", "Ninja", "-DMLX_ROOT=#{Formula["mlx"].opt_prefix}", "-DOCTAVO_TESTS=OFF", "-DOCTAVO_BENCH_ONEDNN=OFF"]
     system "cmake", "-S", ".", "-B", "build", *args, *std_cmake_args

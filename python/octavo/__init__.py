@@ -1,10 +1,10 @@
-"""Octavo in Python: a model in your own process.
+"""Octavo for Python: runs a model in your own process.
 
     from octavo import LLM, SamplingParams
     llm = LLM("SmolLM2-135M-Instruct.gguf")
     print(llm.generate("Once upon a time", SamplingParams(max_tokens=32))[0].outputs[0].text)
 
-The names are vLLM's, the answers `octavo serve`'s, bit for bit."""
+The API uses vLLM's names. Output is bit-identical to that of `octavo serve`."""
 
 from ._library import version
 from .errors import EngineError, ForkError, OctavoError, RequestError, SetupError

@@ -1,4 +1,4 @@
-"""liboctavo through ctypes: include/octavo.h, with exceptions for statuses. Foreign calls release the GIL."""
+"""ctypes binding of liboctavo (include/octavo.h). Converts error statuses to exceptions. Foreign calls release the GIL."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import Any
 
 from .errors import EngineError, ForkError, RequestError, SetupError
 
-API_VERSION = 1  # OCTAVO_API_VERSION of the header this was written for
+API_VERSION = 1  # OCTAVO_API_VERSION that this binding requires
 OK, END, TIMEOUT = 0, 1, 2
 _ERROR_REQUEST, _ERROR_SETUP, _ERROR_FORKED = -1, -2, -4
-# Python handles signals between foreign calls only: none may block for longer.
+# Python handles signals only between foreign calls, so no call may block longer than this.
 PATIENCE_MS = 100
 
 _Progress = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p)
 
 
 def _library_path() -> Path:
-    """OCTAVO_LIBRARY, for development builds, or the one that came with the package."""
+    """Returns OCTAVO_LIBRARY if set (for development builds), otherwise the library of the package."""
     if named := os.environ.get("OCTAVO_LIBRARY"):
         return Path(named)
     name = "liboctavo.dylib" if sys.platform == "darwin" else "liboctavo.so"
@@ -33,9 +33,9 @@ def _library_path() -> Path:
 def _load() -> ctypes.CDLL:
     path = _library_path()
     try:
-        library = ctypes.CDLL(str(path))  # RTLD_LOCAL: another MLX in this process stays another
+        library = ctypes.CDLL(str(path))  # RTLD_LOCAL: separate from any other MLX in this process
     except OSError as error:
-        raise SetupError(f"cannot load {path}: {error}; install octavo's wheel, or set OCTAVO_LIBRARY to a built liboctavo") from error
+        raise SetupError(f"cannot load {path}: {error}; install the octavo wheel, or set OCTAVO_LIBRARY to the path of a liboctavo build") from error
     pointer, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
     out = ctypes.POINTER(ctypes.c_void_p)
     signatures: dict[str, tuple[Any, list[Any]]] = {
@@ -62,7 +62,7 @@ def _load() -> ctypes.CDLL:
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     if library.octavo_api_version() < API_VERSION:
-        raise SetupError(f"{path} has version {library.octavo_api_version()} of the C API; this package needs {API_VERSION}")
+        raise SetupError(f"{path} has C API version {library.octavo_api_version()}; this package needs version {API_VERSION} or newer")
     return library
 
 
@@ -77,7 +77,7 @@ def library() -> ctypes.CDLL:
 
 
 def _check(status: int, error: ctypes.c_void_p) -> int:
-    """The status, or its exception."""
+    """Returns the status, or raises the matching exception if it is an error."""
     if status >= 0:
         return status
     lib = library()
@@ -95,7 +95,7 @@ def _check(status: int, error: ctypes.c_void_p) -> int:
 
 
 def _taken(string: ctypes.c_void_p) -> Any:
-    """JSON of a string that is ours to free."""
+    """Parses a JSON string that the library allocated, and frees it."""
     try:
         return json.loads(ctypes.string_at(string.value or 0))
     finally:
@@ -106,20 +106,20 @@ def _spelled(value: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(value, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
-        raise RequestError(f"cannot be sent as JSON: {error}") from error
+        raise RequestError(f"cannot convert the request to JSON: {error}") from error
 
 
 class Stream:
-    """One request's events."""
+    """The events of one request."""
 
     def __init__(self, engine: Engine, handle: ctypes.c_void_p) -> None:
-        self._engine = engine  # lives as long as its streams
+        self._engine = engine  # keeps the engine alive as long as the stream
         self._handle = handle
-        # An iterator that nobody began has no other end.
+        # Frees the handle of an iterator that was never started.
         self._finalizer = weakref.finalize(self, library().octavo_stream_free, handle)
 
     def next(self, timeout_ms: int = -1) -> dict[str, Any] | None:
-        """The next event; None after the last. Raises TimeoutError when `timeout_ms` comes first."""
+        """Returns the next event, or None after the last. Raises TimeoutError after `timeout_ms`; a negative value waits forever."""
         lib, event, error = library(), ctypes.c_void_p(), ctypes.c_void_p()
         while True:
             wait = PATIENCE_MS if timeout_ms < 0 else timeout_ms
@@ -133,13 +133,13 @@ class Stream:
                 raise TimeoutError
 
     def free(self) -> None:
-        """Cancels what still runs."""
+        """Frees the stream, and cancels the request if it is still running."""
         self._finalizer()
         self._handle = ctypes.c_void_p()
 
 
 def wait_any(streams: Sequence[Stream]) -> int:
-    """The place of a stream that has something to say."""
+    """Waits until a stream has an event, and returns the index of that stream."""
     lib, ready, error = library(), ctypes.c_size_t(), ctypes.c_void_p()
     handles = (ctypes.c_void_p * len(streams))(*[stream._handle for stream in streams])
     while True:
@@ -193,5 +193,5 @@ class Engine:
 
 
 def version() -> str:
-    told: bytes = library().octavo_version()
-    return told.decode()
+    text: bytes = library().octavo_version()
+    return text.decode()

@@ -1,14 +1,14 @@
-"""What goes wrong, told apart by who can change it."""
+"""Exceptions, one class for each party that can fix the problem: caller, administrator, Octavo."""
 
 from __future__ import annotations
 
 
 class OctavoError(Exception):
-    """Any error of octavo's."""
+    """Base class of all Octavo errors."""
 
 
 class RequestError(OctavoError, ValueError):
-    """A request that cannot be served as asked. `octavo serve` answers the same with the HTTP status `code`."""
+    """The request is invalid or cannot be served. `code` is the HTTP status that `octavo serve` returns for the same request."""
 
     def __init__(self, message: str, param: str | None = None, code: int = 400) -> None:
         super().__init__(message)
@@ -17,12 +17,12 @@ class RequestError(OctavoError, ValueError):
 
 
 class SetupError(OctavoError, RuntimeError):
-    """The model's files, an option or this machine does not allow what was asked."""
+    """The model files, an option or this machine prevents the model from loading."""
 
 
 class EngineError(OctavoError, RuntimeError):
-    """A fault of octavo's own."""
+    """An internal error of Octavo."""
 
 
 class ForkError(OctavoError, RuntimeError):
-    """A process that was forked from one with an open model: it has none of the threads that compute."""
+    """The process was forked after a model was opened. The compute threads do not exist in the child process."""

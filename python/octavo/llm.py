@@ -1,4 +1,4 @@
-"""octavo.LLM: a model in this process, under vLLM's names."""
+"""octavo.LLM: runs a model in this process, with vLLM's API."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .outputs import (
 from .sampling_params import PoolingParams, SamplingParams
 from .tokenizer import Tokenizer
 
-_MOST_OPEN = 512  # requests in the engine's hands: as many as it may want to choose from
+_MOST_OPEN = 512  # submitted requests: enough for the scheduler to choose from
 
 
 class TextPrompt(TypedDict):
@@ -48,17 +48,17 @@ def _prompt_list(prompts: Any) -> list[Any]:
     listed = [prompts] if _is_prompt(prompts) else list(prompts)
     for prompt in listed:
         if not _is_prompt(prompt):
-            raise TypeError(f"a prompt is text, token ids, or a dict with prompt or prompt_token_ids, not {prompt!r:.80}")
+            raise TypeError(f"a prompt must be a string, a list of token ids, or a dict with prompt or prompt_token_ids, not {prompt!r:.80}")
     return listed
 
 
 def _prompt_of(prompt: Any) -> Any:
-    """As a request's body has it: text or ids."""
+    """Returns the text or the token ids, as in a request body."""
     if not isinstance(prompt, Mapping):
         return prompt
     if set(prompt) == {"prompt"} or set(prompt) == {"prompt_token_ids"}:
         return next(iter(prompt.values()))
-    raise TypeError(f"a prompt's dict has prompt or prompt_token_ids, not {sorted(prompt)}")
+    raise TypeError(f"a prompt dict must contain only prompt or only prompt_token_ids, not {sorted(prompt)}")
 
 
 def _one_each(params: Any, kind: type, count: int) -> list[Any]:
@@ -66,12 +66,12 @@ def _one_each(params: Any, kind: type, count: int) -> list[Any]:
         return [params] * count
     listed = list(params)
     if len(listed) != count:
-        raise ValueError(f"{len(listed)} {kind.__name__} for {count} prompts: give one, or one for each")
+        raise ValueError(f"{len(listed)} {kind.__name__} for {count} prompts; pass one, or one per prompt")
     return listed
 
 
 class _Bar:
-    """tqdm's, where that is installed and somebody sees it."""
+    """A tqdm progress bar, shown if tqdm is installed and stderr is a terminal."""
 
     def __init__(self, total: int, wanted: bool | Callable[..., Any]) -> None:
         self._bar: Any = None
@@ -92,7 +92,7 @@ class _Bar:
 
 
 class _Answers:
-    """A request's output, put together from its events."""
+    """Builds a request's output from its events."""
 
     def __init__(self, prompt: Any, begin: Body) -> None:
         self.output = RequestOutput(
@@ -102,7 +102,7 @@ class _Answers:
         )
 
     def take(self, event: Body) -> list[CompletionOutput]:
-        """The event's choices, if it has any."""
+        """Returns the event's choices, if any."""
         if event["type"] == "end":
             self.output.finished = True
             self.output.num_cached_tokens = event["usage"]["prompt_tokens_details"]["cached_tokens"]
@@ -115,10 +115,10 @@ class _Answers:
 
 
 class LLM:
-    """A model that is loaded here and answers many at once.
+    """A loaded model that processes many requests at once.
 
-    `options` are `octavo serve`'s flags with underscores: max_model_len, kv_memory, max_num_seqs, dtype, device,
-    threads, ... Any thread may call any method; close() ends what the others wait for."""
+    `options` are the flags of `octavo serve` with underscores: max_model_len, kv_memory, max_num_seqs, dtype, device,
+    threads, ... All methods are thread-safe; close() ends calls that other threads are waiting for."""
 
     def __init__(self, model: str | os.PathLike[str], *, progress: Callable[[int, int], None] | None = None, **options: Any) -> None:
         self._engine = Engine(os.fspath(model), options, progress)
@@ -126,11 +126,11 @@ class LLM:
 
     @property
     def info(self) -> Mapping[str, Any]:
-        """What is known of the model: model, max_model_len, vocab_size, can_chat, pooling, ..."""
+        """Properties of the model: model, max_model_len, vocab_size, can_chat, pooling, ..."""
         return dict(self._info)
 
     def close(self) -> None:
-        """Ends open requests and gives the memory back."""
+        """Ends open requests and frees the model's memory."""
         self._engine.close()
 
     def __enter__(self) -> LLM:
@@ -143,7 +143,7 @@ class LLM:
         return Tokenizer(self._engine)
 
     def get_default_sampling_params(self) -> SamplingParams | None:
-        """None: the model's own, which is what a method does that is given none."""
+        """Returns None, which stands for the model's own defaults wherever a method takes sampling_params."""
         return None
 
     def generate(
@@ -154,7 +154,7 @@ class LLM:
         use_tqdm: bool | Callable[..., Any] = True,
         priority: Sequence[int] | None = None,
     ) -> list[RequestOutput]:
-        """The answers to the prompts, in their order. Without sampling_params: as the model's generation_config says, 16 tokens."""
+        """Returns one output per prompt, in order. Without sampling_params, uses the model's generation_config and 16 tokens."""
         bodies = self._completions(prompts, sampling_params)
         for body, rank in zip(bodies, priority or []):
             body["priority"] = rank
@@ -172,7 +172,7 @@ class LLM:
         tool_choice: Any = None,
         chat_template_kwargs: dict[str, Any] | None = None,
     ) -> list[RequestOutput]:
-        """The answers to one conversation or a list of them."""
+        """Returns one output per conversation. `messages` is one conversation or a list of them."""
         how = {
             "add_generation_prompt": add_generation_prompt,
             "continue_final_message": continue_final_message,
@@ -183,12 +183,12 @@ class LLM:
         return self._run("chat", self._chats(messages, sampling_params, how), use_tqdm)
 
     def stream(self, prompt: Prompt, sampling_params: SamplingParams | None = None) -> Iterator[RequestOutput]:
-        """The answer as it comes: outputs hold what is new. Closing the iterator ends the request."""
+        """Yields the output while it is generated; each item holds only the new part. Closing the iterator cancels the request."""
         (body,) = self._completions(prompt, sampling_params)
         return self._streamed("completion", body)
 
     def stream_chat(self, messages: Sequence[Message], sampling_params: SamplingParams | None = None, **how: Any) -> Iterator[RequestOutput]:
-        """The same of a chat; `how` as chat() takes it."""
+        """Like stream(), for a chat. `how` takes the keyword arguments of chat()."""
         (body,) = self._chats(messages, sampling_params, how)
         return self._streamed("chat", body)
 
@@ -199,7 +199,7 @@ class LLM:
         pooling_params: PoolingParams | Sequence[PoolingParams] | None = None,
         use_tqdm: bool | Callable[..., Any] = True,
     ) -> list[EmbeddingRequestOutput]:
-        """Vectors of texts, of a model that pools."""
+        """Returns one embedding per prompt. Requires runner="pooling" or an embedding model."""
         listed = _prompt_list(prompts)
         params = _one_each(pooling_params, PoolingParams, len(listed))
         bodies = [{"input": _prompt_of(p)} | (param.body() if param else {}) for p, param in zip(listed, params)]
@@ -226,7 +226,7 @@ class LLM:
 
     def _sampling(self, params: SamplingParams | None, chat: bool) -> Body:
         if params is None:
-            return {"max_tokens": 16}  # vLLM's
+            return {"max_tokens": 16}  # vLLM's default
         return params.body(chat, int(self._info["max_model_len"]))
 
     def _run(self, kind: str, bodies: list[Body], use_tqdm: bool | Callable[..., Any]) -> list[RequestOutput]:
@@ -242,7 +242,7 @@ class LLM:
         return [output for output in outputs if output is not None]
 
     def _run_all(self, kind: str, bodies: list[Body], finish: Finish, use_tqdm: bool | Callable[..., Any]) -> None:
-        """Keeps the engine busy and hands over each stream that is all there. An error ends the others."""
+        """Submits all requests, keeping the engine busy, and calls finish() for each one. An error cancels the remaining requests."""
         running: dict[int, tuple[Body, Stream]] = {}
         waiting = list(range(len(bodies)))[::-1]
         bar = _Bar(len(bodies), use_tqdm)
@@ -267,14 +267,14 @@ class LLM:
             try:
                 stream = self._engine.submit(kind, bodies[place])
             except RequestError as error:
-                if error.code == 429 and running:  # full: room comes when one of ours ends
+                if error.code == 429 and running:  # queue full: retry when one of our requests has finished
                     return
                 raise
-            running[place] = (stream.next() or {}, stream)  # how it begins is there at once
+            running[place] = (stream.next() or {}, stream)  # the begin event is available immediately
             waiting.pop()
 
     def _streamed(self, kind: str, body: Body) -> Iterator[RequestOutput]:
-        # Asked now: a request that cannot be served fails here, not at the first piece.
+        # Submitted here, so that an invalid request fails now and not at the first iteration.
         stream = self._engine.submit(kind, body | {"stream": True})
         return _pieces(stream, body.get("prompt"))
 

@@ -1,4 +1,4 @@
-"""Answers, under vLLM's names."""
+"""Outputs, with vLLM's names."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 @dataclass
 class Logprob:
     logprob: float
-    rank: int | None = None  # 1: the likeliest
+    rank: int | None = None  # 1: the most likely token
     decoded_token: str | None = None
 
 
-# By token id: the one that was drawn, and the likeliest that were asked for.
+# By token id: the sampled token and the requested number of most likely tokens.
 TokenLogprobs = dict[int, Logprob]
 
 
 @dataclass
 class CompletionOutput:
-    """One answer; of a stream, what is new of it."""
+    """One output of a request; in a stream, only the new part."""
 
     index: int
     text: str = ""
@@ -28,7 +28,7 @@ class CompletionOutput:
     logprobs: list[TokenLogprobs] | None = None
     finish_reason: str | None = None  # "stop", "length", "tool_calls" or "abort"
     stop_reason: int | str | None = None
-    # Of a chat: what is not for the user. vLLM leaves both in the text; so does LLM(..., reasoning_parser="none",
+    # Chat only: separated from the text. vLLM leaves both in the text, as does LLM(..., reasoning_parser="none",
     # tool_call_parser="none").
     reasoning: str | None = None
     tool_calls: list[dict[str, Any]] = field(default_factory=list)
@@ -70,7 +70,7 @@ def read_logprobs(entry: dict[str, Any]) -> TokenLogprobs:
 
 
 def read_choice(choice: dict[str, Any]) -> CompletionOutput:
-    """One of an answer event's choices."""
+    """Converts one choice of an event."""
     output = CompletionOutput(
         index=choice["index"],
         text=choice["text"],

@@ -1,4 +1,4 @@
-"""How to answer, under vLLM's names and with its defaults."""
+"""Request parameters, with vLLM's names and defaults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass
 class StructuredOutputsParams:
-    """The form of an answer: exactly one of these."""
+    """Constrains the output. Set exactly one of json, regex, choice, grammar and json_object."""
 
     json: str | dict[str, Any] | None = None
     regex: str | None = None
@@ -24,7 +24,7 @@ class StructuredOutputsParams:
 
 @dataclass
 class SamplingParams:
-    """A field that is not here is a TypeError. Values are checked when a request is made, as `octavo serve` does."""
+    """Unknown fields raise TypeError. Values are checked when a request is submitted, as in `octavo serve`."""
 
     n: int = 1
     presence_penalty: float = 0.0
@@ -38,7 +38,7 @@ class SamplingParams:
     stop: str | list[str] | None = None
     stop_token_ids: list[int] | None = None
     ignore_eos: bool = False
-    max_tokens: int | None = 16  # None: as long as the context allows
+    max_tokens: int | None = 16  # None: up to the end of the context
     min_tokens: int = 0
     logprobs: int | None = None
     prompt_logprobs: int | None = None
@@ -52,7 +52,7 @@ class SamplingParams:
     structured_outputs: StructuredOutputsParams | None = None
 
     def body(self, chat: bool, max_model_len: int) -> dict[str, Any]:
-        """The fields of a request. All that a model's generation_config could change is said."""
+        """Returns the request's fields. Sets every field that the model's generation_config would otherwise set."""
         body = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
         body["max_tokens"] = max_model_len if self.max_tokens is None else self.max_tokens
         if self.logit_bias is not None:
@@ -66,7 +66,7 @@ class SamplingParams:
 
 @dataclass
 class PoolingParams:
-    """How to embed."""
+    """Parameters of embedding requests."""
 
     dimensions: int | None = None
     use_activation: bool | None = None

@@ -16,12 +16,12 @@ class Tokenizer:
         return self._tokens({"prompt": text, "add_special_tokens": add_special_tokens})
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """Special tokens included."""
+        """Returns the text, including special tokens."""
         text: str = self._engine.detokenize({"tokens": list(token_ids)})["prompt"]
         return text
 
     def apply_chat_template(self, messages: Sequence[Mapping[str, Any]], *, add_generation_prompt: bool = True, **how: Any) -> list[int]:
-        """The ids a conversation becomes; `how` as LLM.chat() takes it."""
+        """Returns the token ids of a conversation. `how` takes the keyword arguments of LLM.chat()."""
         return self._tokens({"messages": list(messages), "add_generation_prompt": add_generation_prompt, **how})
 
     def _tokens(self, body: dict[str, Any]) -> list[int]:

@@ -38,7 +38,7 @@ def check(tmp_path):
 
 
 def test_clean_tree_passes(check):
-    assert check({}) == (0, ["11 files keep to their layers"])
+    assert check({}) == (0, ["11 files follow the layer rules"])
 
 
 @pytest.mark.parametrize("name, text, message", [
@@ -110,7 +110,7 @@ def test_include_cycle_ends(check):
 
 def test_folder_that_is_no_layer(check):
     code, lines = check({"utils/x.h": "\n"})
-    assert code == 1 and lines[0].startswith("src/utils/x.h:1: utils is not a layer")
+    assert code == 1 and lines[0].startswith("src/utils/x.h:1: utils is not a known layer")
 
 
 def test_empty_tree_is_an_error(tmp_path):

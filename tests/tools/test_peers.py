@@ -60,7 +60,7 @@ def test_a_crash_is_a_row_that_says_so():
 
 def test_limit_and_our_share_of_it():
     table = report.rows(race(octavo=[15.0, 16.0, 8.0], limit=[20.0, 20.0, 10.0], llama=[5.0, 8.0, 4.0]), SETTINGS)
-    assert table[0] == ["tok/s", "octavo", "llama.cpp", "limit", "of it", "/ llama.cpp"]
+    assert table[0] == ["tok/s", "octavo", "llama.cpp", "limit", "of limit", "/ llama.cpp"]
     assert table[1][1:] == ["15.0", "5.00", "20.0", "80%", "2.00x"]
 
 

@@ -1,4 +1,4 @@
-"""Makes checkpoints with random weights in every form Octavo reads. Used by tools/make_model.py and the tests."""
+"""Creates checkpoints with random weights in every format that Octavo reads. Used by tools/make_model.py and the tests."""
 
 from . import recipes
 from .build import make

@@ -1,4 +1,4 @@
-"""make(): one recipe to one checkpoint on disk."""
+"""make() writes the checkpoint of a recipe to disk."""
 
 import json
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ def _dense_entries(recipe: Recipe, source: ValueSource) -> Iterator[Entry]:
 
 
 def make(out: Path | str, recipe: Recipe) -> Path:
-    """Writes the checkpoint and returns what to load: a folder, or a .gguf file. `out` is a folder, or for GGUF also
-    a file name ending in .gguf."""
+    """Writes the checkpoint and returns the path to load: a folder or a .gguf file. `out` is a folder or, for GGUF, also a
+    file name ending in .gguf."""
     out = Path(out)
     if recipe.biases and not recipe.custom and recipe.kind.model_type != "llama":
-        raise ValueError(f"{recipe.family_name} has no attention_bias/mlp_bias switch")
+        raise ValueError(f"{recipe.family_name} does not support attention_bias and mlp_bias")
     source = ValueSource(recipe.seed)
     if recipe.format == "gguf":
         from . import gguf_out

@@ -1,4 +1,4 @@
-"""Dense number formats: float32 to the bytes of a checkpoint."""
+"""Dense number formats: converts float32 to the bytes of a checkpoint."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 
 def to_bfloat16(values: np.ndarray) -> np.ndarray:
-    """Round to nearest even, as uint16. Finite input only."""
+    """Rounds to nearest even and returns uint16. Finite input only."""
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     return ((bits + (0x7FFF + ((bits >> 16) & 1))) >> 16).astype(np.uint16)
 

@@ -1,4 +1,4 @@
-"""Reads a GGUF with the gguf package: an independent decoder, for oracles. Everything becomes float32 in HF's form."""
+"""Reads a GGUF with the gguf package, as an independent decoder for the tests. Returns float32 in HF's layout."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def fields(reader: gguf.GGUFReader) -> dict:
 
 
 def weights(path: Path | str) -> dict[str, np.ndarray]:
-    """HF name to float32 array. rope_freqs.weight is left out: the HF config has the scaling."""
+    """Returns a map of HF names to float32 arrays, without rope_freqs.weight: the HF config has the scaling."""
     reader = gguf.GGUFReader(path)
     meta = fields(reader)
     arch = meta["general.architecture"]
@@ -33,7 +33,7 @@ def weights(path: Path | str) -> dict[str, np.ndarray]:
 
 
 def llama_config(path: Path | str) -> dict:
-    """config.json of a llama-architecture GGUF without rope scaling (SmolLM2)."""
+    """Returns config.json for a llama-architecture GGUF without rope scaling (SmolLM2)."""
     reader = gguf.GGUFReader(path)
     meta = fields(reader)
     tied = all(tensor.name != "output.weight" for tensor in reader.tensors)

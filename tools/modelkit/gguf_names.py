@@ -1,4 +1,4 @@
-"""How llama.cpp names and stores tensors, both ways."""
+"""Converts tensor names and layouts between HF and llama.cpp, in both directions."""
 
 import math
 import re
@@ -38,7 +38,7 @@ def from_gguf(name: str) -> str:
 
 
 def permute(rows: np.ndarray, heads: int) -> np.ndarray:
-    """HF keeps a head's rotary halves apart, llama.cpp's llama interleaves them. rows: [heads * head_dim, ...]."""
+    """HF stores the two rotary halves of a head separately; llama.cpp's llama interleaves them. rows: [heads * head_dim, ...]."""
     return rows.reshape(heads, 2, len(rows) // heads // 2, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape)
 
 
@@ -47,14 +47,14 @@ def unpermute(rows: np.ndarray, heads: int) -> np.ndarray:
 
 
 def rotary_heads(name: str, heads: int, kv_heads: int) -> int | None:
-    """How many heads a permuted tensor (HF name) has; None for all the others."""
+    """Returns the number of heads of a permuted tensor (HF name), or None for other tensors."""
     if ".q_proj." in name:
         return heads
     return kv_heads if ".k_proj." in name else None
 
 
 def llama3_factors(scaling: dict, theta: float, head_dim: int) -> np.ndarray:
-    """rope_freqs.weight: what each pair's frequency is divided by. float32 [head_dim / 2]."""
+    """Returns rope_freqs.weight, the divisor of each pair's frequency: float32 [head_dim / 2]."""
     factor, low, high = scaling["factor"], scaling["low_freq_factor"], scaling["high_freq_factor"]
     original = scaling["original_max_position_embeddings"]
     factors = []

@@ -1,4 +1,4 @@
-"""Writes a GGUF file as llama.cpp's converter and quantiser would."""
+"""Writes GGUF files like llama.cpp's converter and quantiser."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from .tensor import Tensor
 from .values import ValueSource, tensors
 
 _FILE_TYPES = {"f32": "ALL_F32", "q4_k": "MOSTLY_Q4_K_S", "q5_k": "MOSTLY_Q5_K_S", "q4_k_m": "MOSTLY_Q4_K_M"}
-# llama.cpp's substitutes where a row is no multiple of 256.
+# llama.cpp's substitutes for rows that are not a multiple of 256.
 _NARROW = {T.Q4_K: T.Q5_0, T.Q5_K: T.Q5_1, T.Q6_K: T.Q8_0}
 _NORMAL, _CONTROL, _UNUSED = 1, 3, 5
 
@@ -35,7 +35,8 @@ def tensor_type(recipe: Recipe, tensor: Tensor) -> T:
 
 
 def _wants_six_bits(recipe: Recipe, tensor: Tensor) -> bool:
-    """llama.cpp's Q4_K_M: the output, and v and ffn_down of the first and last eighth and of every third layer."""
+    """llama.cpp's Q4_K_M uses the larger type for the output, and for v and ffn_down of the first and last eighth and of
+    every third layer."""
     if tensor.module == "lm_head":
         return True
     if tensor.module == "model.embed_tokens":

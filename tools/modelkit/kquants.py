@@ -1,5 +1,5 @@
-"""Encoders for GGUF's block formats. The gguf package decodes every one of them but encodes only the simple ones;
-the K formats are encoded here, plainly (smallest and largest value of a sub-block), which is enough for tests."""
+"""Encoders for GGUF's block formats. The gguf package decodes all of them but encodes only the simple ones. The K formats are
+encoded here from the smallest and largest value of each sub-block, which is accurate enough for tests."""
 
 import numpy as np
 from gguf import GGMLQuantizationType as T
@@ -11,7 +11,7 @@ BLOCK = 256  # elements in one K block
 
 
 def _halves(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """[n, 1] float32 as stored bytes [n, 2] and as what a reader will see."""
+    """Converts [n, 1] float32 to stored bytes [n, 2], and returns these and the values that a reader decodes."""
     half = values.astype(np.float16)
     return half.view(np.uint8), half.astype(np.float32)
 
@@ -39,7 +39,7 @@ def _scale_and_min(x: np.ndarray, levels: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _nibbles(q: np.ndarray) -> np.ndarray:
-    """[n, 8, 32] levels to [n, 128]: two sub-blocks share 32 bytes."""
+    """Packs [n, 8, 32] levels into [n, 128]: two sub-blocks share 32 bytes."""
     pairs = (q & 15).reshape(len(q), 4, 2, 32)
     return (pairs[:, :, 0] | pairs[:, :, 1] << 4).reshape(len(q), 128)
 
@@ -74,7 +74,7 @@ _OWN = {T.Q4_K: q4_k, T.Q5_K: q5_k, T.Q6_K: q6_k}
 
 
 def encode(values: np.ndarray, kind: T) -> np.ndarray:
-    """float32 [rows, columns] to bytes [rows, ...]."""
+    """Encodes float32 [rows, columns] as bytes [rows, ...]."""
     if kind in _OWN:
         return _OWN[kind](values).reshape(len(values), -1)
     return quants.quantize(np.ascontiguousarray(values), kind).view(np.uint8).reshape(len(values), -1)

@@ -1,4 +1,4 @@
-"""MLX-quantised checkpoints, in mlx-lm's own convention."""
+"""Writes MLX-quantised checkpoints in mlx-lm's format."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ def _encoder(params: dict, dtype: str) -> Encoder:
 
 
 def quantization(recipe: Recipe) -> dict:
-    """config.json's section. `mixed` names modules that differ from the rest, as mlx-lm's predicates do."""
+    """Returns the quantization section of config.json. `mixed` gives some modules other settings, as mlx-lm's predicates do."""
     plain = {"group_size": recipe.group_size, "bits": recipe.bits}
     section: dict = dict(plain)
     if recipe.mode != "affine":
@@ -48,7 +48,7 @@ def quantization(recipe: Recipe) -> dict:
 
 
 def module_params(section: dict, tensor: Tensor) -> dict | None:
-    """mx.quantize's arguments for one tensor, or None where it stays dense."""
+    """Returns the arguments of mx.quantize for one tensor, or None if it stays dense."""
     if not tensor.is_matrix:
         return None
     chosen = section.get(tensor.module, section)
@@ -58,7 +58,7 @@ def module_params(section: dict, tensor: Tensor) -> dict | None:
 
 
 def mxfp4_blocks(tensor: Tensor, source: ValueSource) -> Iterator[Entry]:
-    """As gpt-oss is published: 16 bytes for each group of 32 numbers, and a byte of scale."""
+    """The format of the published gpt-oss: 16 bytes per group of 32 numbers, and a scale of one byte."""
     encoder = _encoder({"group_size": 32, "bits": 4, "mode": "mxfp4"}, "float32")
     *rows, columns = tensor.shape
     yield Entry(tensor.name, "U8", (*rows, columns // 32, 16), source.pieces(tensor, encoder, 0))
@@ -75,7 +75,7 @@ def entries(recipe: Recipe, source: ValueSource) -> Iterator[Entry]:
         *rows, columns = tensor.shape
         groups = columns // params["group_size"]
         if columns % params["group_size"]:
-            raise ValueError(f"{tensor.name}: rows of {columns} do not divide into groups of {params['group_size']}")
+            raise ValueError(f"{tensor.name}: rows of {columns} values cannot be divided into groups of {params['group_size']}")
         encoder = _encoder(params, recipe.dtype)
         yield Entry(tensor.name, "U32", (*rows, columns * params["bits"] // 32), source.pieces(tensor, encoder, 0))
         affine = params["mode"] == "affine"

@@ -1,4 +1,4 @@
-"""mlx-lm as the oracle: logits in float32 from weights that something else than Octavo decoded.
+"""mlx-lm as the reference: logits in float32 from weights that were not decoded by Octavo.
 
 mlx-lm 0.32.2 maps model_type "mistral" to its Llama, which applies a window only to layers that `layer_types` calls
 "sliding_attention". Mistral's config has no layer_types, so mlx-lm ignores its sliding_window (and could not run a
@@ -16,12 +16,12 @@ from mlx_lm.utils import _get_classes, load_config
 mx.set_default_device(mx.cpu)
 
 MXFP4 = {"group_size": 32, "bits": 4, "mode": "mxfp4"}
-# Model types that mlx-lm has under another's name.
+# Model types that mlx-lm implements under another name.
 MLX_LM_NAMES = {"qwen3_5_text": "qwen3_5", "qwen3_5_moe_text": "qwen3_5_moe"}
 
 
 def load(config: dict, weights: dict[str, mx.array]) -> nn.Module:
-    """mlx-lm's model of a config, in float32."""
+    """Returns mlx-lm's model of a config, in float32."""
     dense = {k: v for k, v in config.items() if not k.startswith("quantization")}
     dense["model_type"] = MLX_LM_NAMES.get(dense["model_type"], dense["model_type"])
     model_class, args_class = _get_classes(config=dense)
@@ -37,7 +37,7 @@ def load(config: dict, weights: dict[str, mx.array]) -> nn.Module:
 
 
 def _leave_yarn_unrounded(model: nn.Module, config: dict) -> None:
-    """gpt-oss says truncate: false, and transformers follows; mlx-lm 0.32.2 rounds yarn's ramp all the same."""
+    """gpt-oss sets truncate: false, which transformers follows; mlx-lm 0.32.2 ignores it and rounds yarn's ramp."""
     scaling, dims, base = config["rope_scaling"], config["head_dim"], config["rope_theta"]
 
     def dimension(rotations: float) -> float:
@@ -53,7 +53,7 @@ def _leave_yarn_unrounded(model: nn.Module, config: dict) -> None:
 
 
 def folder_weights(folder: Path | str) -> dict[str, mx.array]:
-    """A checkpoint's tensors in float32; MLX-quantised modules dequantised in float32."""
+    """Returns a checkpoint's tensors in float32; MLX-quantised modules are dequantised in float32."""
     folder = Path(folder)
     section = load_config(folder).get("quantization", {})
     raw: dict[str, mx.array] = {}
@@ -85,7 +85,7 @@ def _dequantized(weight: mx.array, scales: mx.array, biases: mx.array | None, pa
 
 
 def logits(model: nn.Module, prompts: list[list[int]], window: int | None = None) -> list[np.ndarray]:
-    """float32 [tokens, vocab] of each prompt, computed alone and whole."""
+    """Returns float32 [tokens, vocab] for each prompt, computed alone and in one piece."""
     answers = []
     for prompt in prompts:
         ids = mx.array([prompt])
@@ -105,7 +105,7 @@ def _windowed(model: nn.Module, ids: mx.array, window: int) -> mx.array:
 
 
 class _WindowedLayer:
-    """A layer of mlx-lm's under our own mask."""
+    """A layer of mlx-lm with our own mask."""
 
     def __init__(self, layer: nn.Module, window: int):
         self.layer, self.window = layer, window
@@ -116,7 +116,7 @@ class _WindowedLayer:
 
 
 def _ignored_windows(config: dict) -> dict[int, int]:
-    """Windows by layer that mlx-lm's model of this config leaves out and transformers has."""
+    """Returns the windows by layer that transformers applies but mlx-lm's model of this config ignores."""
     window, layers = config.get("sliding_window"), range(config.get("num_hidden_layers", 0))
     if config["model_type"] == "gemma2":
         return {layer: window for layer in layers if layer % 2 == 0}
@@ -126,7 +126,7 @@ def _ignored_windows(config: dict) -> dict[int, int]:
 
 
 def folder_logits(folder: Path | str, prompts: list[list[int]]) -> list[np.ndarray]:
-    """What a checkpoint folder should answer, window included."""
+    """Returns the expected logits of a checkpoint folder, including sliding windows."""
     config = json.loads((Path(folder) / "config.json").read_text())
     window = config.get("sliding_window") if config["model_type"] == "mistral" and "layer_types" not in config else None
     model = load(config, folder_weights(folder))
@@ -136,7 +136,7 @@ def folder_logits(folder: Path | str, prompts: list[list[int]]) -> list[np.ndarr
 
 
 def gguf_logits(path: Path | str, config: dict, prompts: list[list[int]]) -> list[np.ndarray]:
-    """What a GGUF should answer, decoded by the gguf package; config is the HF config of the same recipe."""
+    """Returns the expected logits of a GGUF decoded by the gguf package; config is the HF config of the same recipe."""
     from . import gguf_in
 
     window = config.get("sliding_window") if config["model_type"] == "mistral" else None

@@ -1,4 +1,4 @@
-"""A line on stderr for work that takes more than a second."""
+"""A progress line on stderr for work that takes more than a second."""
 
 import sys
 import time

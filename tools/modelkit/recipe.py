@@ -1,4 +1,4 @@
-"""What to make: families, shapes, and the recipe that joins them into an HF config."""
+"""Families, shapes, and the recipe that combines them into an HF config."""
 
 from dataclasses import dataclass
 
@@ -9,17 +9,17 @@ BOS_ID, EOS_ID = 0, 2  # the local tokenizer's <|endoftext|> and <|im_end|>
 
 @dataclass(frozen=True)
 class Family:
-    """The switches that tell one architecture from another."""
+    """The options that distinguish one architecture from another."""
 
     model_type: str  # config.json
     architecture: str
     gguf_arch: str
-    gguf_pre: str  # tokenizer.ggml.pre, and which pre-tokenizer tokenizer.json gets
+    gguf_pre: str  # tokenizer.ggml.pre; also selects the pre-tokenizer of tokenizer.json
     about: str
     tied: bool = False
     qkv_bias: bool = False
     qk_norm: bool = False
-    states_head_dim: bool = False  # config.json names head_dim even when it is hidden/heads
+    states_head_dim: bool = False  # config.json contains head_dim even if it equals hidden/heads
     permutes_qk: bool = True  # convert_hf_to_gguf interleaves the rotary halves of q and k
     adds_bos: bool = False
     rope: str = "none"
@@ -31,18 +31,18 @@ FAMILIES = {
         "Llama 3.1: grouped queries, untied, llama3 rope scaling", adds_bos=True, rope="llama3"),
     "llama-tied": Family(
         "llama", "LlamaForCausalLM", "llama", "llama-bpe",
-        "Llama 3.2: as llama, output tied to the embedding", tied=True, states_head_dim=True,
+        "Llama 3.2: like llama, with the output tied to the embedding", tied=True, states_head_dim=True,
         adds_bos=True, rope="llama3"),
     "mistral": Family(
         "mistral", "MistralForCausalLM", "llama", "llama-bpe",
-        "Mistral: sliding window on every layer when the shape has one", states_head_dim=True,
+        "Mistral: sliding window on every layer if the shape has one", states_head_dim=True,
         adds_bos=True),
     "qwen2": Family(
         "qwen2", "Qwen2ForCausalLM", "qwen2", "qwen2", "Qwen2/2.5: biases on q, k and v, tied",
         tied=True, qkv_bias=True, permutes_qk=False),
     "qwen3": Family(
         "qwen3", "Qwen3ForCausalLM", "qwen3", "qwen2",
-        "Qwen3: norms on q and k, head_dim apart from hidden/heads, tied", tied=True, qk_norm=True,
+        "Qwen3: norms on q and k, head_dim independent of hidden/heads, tied", tied=True, qk_norm=True,
         states_head_dim=True, permutes_qk=False),
     "smollm2": Family(
         "llama", "LlamaForCausalLM", "llama", "smollm", "SmolLM2: Llama with 9/3 heads, tied", tied=True),
@@ -63,17 +63,17 @@ class Shape:
     vocab: int
     theta: float = 10000.0
     context: int = 2048
-    tied: bool | None = None  # None: as the family
+    tied: bool | None = None  # None: the family's default
     window: int | None = None  # mistral only
 
 
-# Shapes every family has. "tiny-k" has rows that are multiples of 256, as K-quants and groups of 128 need.
+# Shapes available for every family. "tiny-k" has rows that are multiples of 256, as K-quants and groups of 128 require.
 COMMON_SHAPES = {
     "tiny": Shape(4, 128, 4, 2, 32, 192, 512),
     "tiny-k": Shape(4, 256, 4, 2, 64, 512, 512),
     "medium": Shape(12, 768, 12, 4, 64, 2048, 32768, context=4096),
 }
-# What a family changes in the shape called tiny so that its own switches are exercised.
+# Changes to the shape tiny that exercise a family's own options.
 TINY = {
     "mistral": Shape(4, 128, 4, 2, 32, 192, 512, theta=1e6, window=64),
     "qwen2": Shape(4, 128, 4, 2, 32, 192, 512, theta=1e6),
@@ -81,7 +81,7 @@ TINY = {
     "smollm2": Shape(4, 288, 9, 3, 32, 384, 512, theta=1e5),
     "smollm3": Shape(8, 128, 4, 1, 32, 192, 512, theta=5e6),
 }
-# shape: (its family, its numbers). Real models, from their published configurations.
+# Shape: (family, sizes). Real models, from their published configurations.
 SHAPES = {
     "qwen3-0.6b": ("qwen3", Shape(28, 1024, 16, 8, 128, 3072, 151936, 1e6, 40960)),
     "qwen3-1.7b": ("qwen3", Shape(28, 2048, 16, 8, 128, 6144, 151936, 1e6, 40960)),
@@ -100,11 +100,11 @@ GGUF_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_
 
 @dataclass(frozen=True)
 class Recipe:
-    """One checkpoint. None means: what the family or the shape says."""
+    """One checkpoint. None means the default of the family or the shape."""
 
     family: str | None = None
     shape: str = "tiny"
-    dtype: str = "float32"  # of the dense tensors, and of scales in an MLX checkpoint
+    dtype: str = "float32"  # type of the dense tensors and of the scales in an MLX checkpoint
     format: str = "safetensors"  # or mlx, gguf
     bits: int = 4
     group_size: int = 64
@@ -118,7 +118,7 @@ class Recipe:
     biases: bool = False  # attention_bias and mlp_bias (llama, mistral)
     head_dim: int | None = None
     window: int | None = None
-    no_rope_list: bool = True  # smollm3: name the layers, or only the interval
+    no_rope_list: bool = True  # smollm3: list the layers, or give only the interval
     overrides: tuple[tuple[str, object], ...] = ()  # custom families: keys of config.json
 
     @property
@@ -129,7 +129,7 @@ class Recipe:
 
     @property
     def custom(self) -> recipes.CustomFamily | None:
-        """The family, when it has a file of its own in recipes/."""
+        """The family, if it has its own file in recipes/."""
         return recipes.FAMILIES.get(self.family_name)
 
     @property
@@ -166,7 +166,7 @@ class Recipe:
 
 
 def rope_scaling(recipe: Recipe) -> dict | None:
-    """The scaling a family's real checkpoints have; in tiny shapes it already matters below 300 tokens."""
+    """Returns the scaling of the family's real checkpoints; in tiny shapes, it has an effect below 300 tokens."""
     kind = recipe.rope or recipe.kind.rope
     original = 8192 if recipe.shape in SHAPES else 128
     return {
@@ -181,7 +181,7 @@ def rope_scaling(recipe: Recipe) -> dict | None:
 
 
 def hf_config(recipe: Recipe) -> dict:
-    """config.json as the family's own checkpoints write it, without a quantization section."""
+    """Returns config.json as in the family's own checkpoints, without a quantization section."""
     if recipe.custom:
         return recipes.config_of(recipe.family_name, recipe.shape, recipe.dtype, dict(recipe.overrides))
     family, size = recipe.kind, recipe.size
@@ -214,7 +214,7 @@ def hf_config(recipe: Recipe) -> dict:
     if family.model_type == "mistral":
         config["sliding_window"] = recipe.sliding_window
     if family.model_type in ("qwen2", "qwen3"):
-        # A window that is switched off: a reader that looks at sliding_window alone is wrong.
+        # A disabled window: a reader that only looks at sliding_window would be wrong.
         config |= {"use_sliding_window": False, "sliding_window": 64, "max_window_layers": size.layers}
     if family.model_type == "qwen3":
         config["attention_bias"] = False

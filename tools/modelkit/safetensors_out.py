@@ -1,4 +1,4 @@
-"""Writes safetensors by hand: 8 bytes of header length, the header as JSON, the data. Holds one piece at a time."""
+"""Writes safetensors files: 8 bytes of header length, the JSON header, the data. Holds one piece in memory at a time."""
 
 import json
 import math
@@ -14,7 +14,7 @@ ITEM_BYTES = {"F32": 4, "F16": 2, "BF16": 2, "U32": 4, "U8": 1}
 @dataclass
 class Entry:
     name: str
-    dtype: str  # safetensors' name of it
+    dtype: str  # the name in safetensors
     shape: tuple[int, ...]
     pieces: Iterator[memoryview]
 
@@ -45,7 +45,7 @@ def write_file(path: Path, entries: list[Entry], origin: str, progress: Progress
 
 
 def write(folder: Path, entries: Iterable[Entry], shards: int, origin: str) -> None:
-    """model.safetensors, or `shards` files and their index."""
+    """Writes model.safetensors, or `shards` files and their index."""
     entries = list(entries)
     total = sum(entry.nbytes for entry in entries)
     progress = Progress(total)

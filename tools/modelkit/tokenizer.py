@@ -1,4 +1,4 @@
-"""A small byte-level BPE tokenizer, trained here on a few sentences, dressed as each family dresses its own."""
+"""A small byte-level BPE tokenizer, trained on a few sentences and written with the settings of each family."""
 
 import json
 from functools import cache
@@ -30,7 +30,7 @@ _CORPUS = [
 
 
 def pre_tokenizer(pre: str) -> pre_tokenizers.PreTokenizer:
-    """What GGUF calls tokenizer.ggml.pre, as the pre-tokenizer of tokenizer.json."""
+    """Returns the tokenizer.json pre-tokenizer for a tokenizer.ggml.pre value of GGUF."""
     if pre == "smollm":
         return pre_tokenizers.Sequence([
             pre_tokenizers.Digits(individual_digits=True),
@@ -66,7 +66,7 @@ def build(pre: str, adds_bos: bool) -> Tokenizer:
 
 
 def write(folder: Path, recipe: Recipe) -> None:
-    """tokenizer.json, tokenizer_config.json and generation_config.json."""
+    """Writes tokenizer.json, tokenizer_config.json and generation_config.json."""
     build(recipe.pre_tokenizer, recipe.adds_bos).save(str(folder / "tokenizer.json"))
     tokenizer_config = {
         "tokenizer_class": "PreTrainedTokenizerFast",

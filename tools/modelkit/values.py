@@ -1,7 +1,7 @@
 """The tensors of a model and their random values.
 
-Small tensors are drawn element by element. A large one repeats a pool of already encoded blocks whose count is
-prime, so that neighbouring rows differ and writing runs at the speed of the disk.
+Small tensors are drawn element by element. A large tensor repeats a pool of encoded blocks. The number of blocks is
+prime, so that neighbouring rows differ; writing is as fast as the disk.
 """
 
 import zlib
@@ -13,14 +13,14 @@ import numpy as np
 from .recipe import Recipe, hf_config
 from .tensor import Tensor, TensorList
 
-DRAWN_ELEMENTS = 1 << 18  # a larger tensor takes its values from a pool
+DRAWN_ELEMENTS = 1 << 18  # larger tensors take their values from a pool
 POOL_ELEMENTS = 1 << 22
 PRIMES = (4194301, 1048573, 262139, 131071, 65521, 32749, 16381, 8191)  # pool sizes in blocks
 
 
 def tensors(recipe: Recipe) -> list[Tensor]:
-    """Every tensor in file order. Spreads are chosen so that logits have a spread of about one, and
-    layers add little enough to the residual for quantisation to leave the answer recognisable."""
+    """Returns every tensor in file order. Standard deviations are chosen so that logits have a standard deviation of about
+    one and layers add little to the residual, so that quantisation does not change the output too much."""
     if recipe.custom:
         return recipe.custom.tensors(hf_config(recipe))
     size, family = recipe.size, recipe.kind
@@ -51,7 +51,7 @@ def tensors(recipe: Recipe) -> list[Tensor]:
 
 @dataclass(frozen=True)
 class Encoder:
-    """Turns float32 [rows, columns] into one or more arrays [rows, ...]; columns go in blocks of `block`."""
+    """Encodes float32 [rows, columns] as one or more arrays [rows, ...]; columns are encoded in blocks of `block`."""
 
     key: str
     block: int
@@ -59,14 +59,14 @@ class Encoder:
 
 
 class ValueSource:
-    """Random values by tensor, encoded. Holds at most one pool per encoder and spread."""
+    """Encoded random values of tensors. Holds at most one pool per encoder and standard deviation."""
 
     def __init__(self, seed: int):
         self._seed = seed
         self._pools: dict[tuple, list[np.ndarray]] = {}
 
     def draw(self, tensor: Tensor) -> np.ndarray:
-        """The values of a small tensor, the same in every format."""
+        """Returns the values of a small tensor, which are the same in every format."""
         rng = np.random.default_rng([self._seed, zlib.crc32(tensor.name.encode())])
         return rng.standard_normal(tensor.shape, np.float32) * np.float32(tensor.std) + np.float32(tensor.mean)
 
@@ -75,8 +75,8 @@ class ValueSource:
 
     def pieces(self, tensor: Tensor, encoder: Encoder, output: int = 0,
                change: Callable[[np.ndarray], np.ndarray] = lambda x: x) -> Iterator[memoryview]:
-        """One of the encoder's outputs, as pieces to write one after the other. `change` reorders the rows of a drawn
-        tensor; a pooled one has no order worth keeping."""
+        """Yields one of the encoder's outputs in pieces, in file order. `change` reorders the rows of a drawn tensor; it is not
+        applied to pooled tensors, whose row order has no meaning."""
         if self.is_pooled(tensor):
             start = zlib.crc32(tensor.name.encode())
             yield from _repeat(self._pool(tensor, encoder)[output], tensor.elements // encoder.block, start)
@@ -95,7 +95,7 @@ class ValueSource:
 
 
 def _repeat(pool: np.ndarray, blocks: int, start: int) -> Iterator[memoryview]:
-    """`blocks` rows of the pool, going round from `start`."""
+    """Yields `blocks` rows of the pool from `start` on, wrapping around."""
     count = len(pool)
     turn = np.concatenate([pool[start % count:], pool[:start % count]])
     while blocks > 0:

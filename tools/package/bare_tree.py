@@ -1,6 +1,6 @@
-"""A bare Debian in a folder: made once by debootstrap, copied for every use, run in by chroot. Needs root.
+"""Minimal Debian trees: created once by debootstrap, copied for every use, entered with chroot. Needs root.
 
-The mirror is the one this machine's apt uses. In a tree there is no network but its own loopback."""
+Uses the mirror of this machine's apt. Processes in a tree have no network except a private loopback interface."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ def apt_mirror() -> str:
     listed = subprocess.check_output(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages",
                                       f"Codename: {SUITE}"], text=True).split()
     if not listed:
-        raise SystemExit(f"bare_tree: apt on this machine knows no {SUITE}")
+        raise SystemExit(f"bare_tree: apt on this machine has no source for {SUITE}")
     return listed[0]
 
 
@@ -36,7 +36,7 @@ def cached_tree(name: str, packages: tuple[str, ...]) -> Path:
 
 @contextlib.contextmanager
 def fresh_tree(name: str, packages: tuple[str, ...] = ()):
-    """A copy that may be written to, gone when the block ends."""
+    """Yields a writable copy of the tree, which is deleted when the block ends."""
     with tempfile.TemporaryDirectory(prefix="octavo-tree-") as folder:
         tree = Path(folder) / "tree"
         subprocess.run(["cp", "-a", "--reflink=auto", cached_tree(name, packages), tree], check=True)
@@ -44,14 +44,14 @@ def fresh_tree(name: str, packages: tuple[str, ...] = ()):
 
 
 def bring(tree: Path, file: Path, folder: str) -> str:
-    """Copies a file into the tree; returns its path there."""
+    """Copies a file into the tree and returns its path there."""
     (tree / folder.lstrip("/")).mkdir(parents=True, exist_ok=True)
     shutil.copy(file, tree / folder.lstrip("/"))
     return f"{folder}/{file.name}"
 
 
 def run_in(tree: Path, script: str, *, user: str = "0", env: dict[str, str] | None = None, workdir: str = "/") -> str:
-    """Runs a bash script in the tree; returns what it printed. Its processes end with it."""
+    """Runs a bash script in the tree and returns its output. Processes that it started end with it."""
     outside = 'ip link set lo up; mount -t proc proc "$1/proc"; exec chroot --userspec="$2:$2" "$1" bash -euo pipefail -c "cd $3; $4"'
     clean = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp", "LC_ALL": "C.UTF-8"}
     done = subprocess.run(["unshare", "--mount", "--pid", "--net", "--ipc", "--fork", "--kill-child", "bash", "-euc", outside, "bash",

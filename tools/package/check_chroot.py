@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Installs each package in a bare Debian (a chroot without compiler and network) and has it answer: `octavo generate`, then
-`octavo serve` and a request. Prints sizes and seconds. Root, debootstrap and the packages in dist/ are needed.
+"""Installs each package in a minimal Debian (a chroot without compiler or network) and tests it: `octavo generate`, then
+`octavo serve` and a request. Prints sizes and times. Needs root, debootstrap and the packages in dist/.
 
 usage: check_chroot.py [tarball] [deb] [wheel] [container]   (default: all)"""
 
@@ -18,11 +18,11 @@ REPO = Path(__file__).parents[2]
 DIST = REPO / "dist"
 MODELS = "/var/lib/models"
 KEY = "secret"
-MOST_SECONDS, MOST_MEGABYTES = 60, 60  # the second without MLX's own libraries
+MOST_SECONDS, MOST_MEGABYTES = 60, 60  # the megabytes exclude MLX's own libraries
 MLX_LIBRARIES = ("libmlx", "liblapack", "libblas", "libgfortran", "libquadmath")
 QUESTION = "What is the capital of France?"
 REQUEST = json.dumps({"messages": [{"role": "user", "content": QUESTION}], "max_tokens": 16, "temperature": 0})
-# What curl would do, with nothing but bash. The server is told to end and must end well.
+# Sends a request with bash alone, because the tree has no curl. The server must then exit cleanly on SIGTERM.
 SERVE_AND_ASK = """
 %(serve)s --port 8000 >/tmp/serve.log 2>&1 &
 server=$!
@@ -44,7 +44,7 @@ class Result:
     tree_bytes: int   # of the installed files
     mlx_bytes: int
     install: float    # seconds
-    answers: float    # seconds until both have answered, installation included
+    answers: float    # seconds until both commands have answered, including installation
 
 
 def serve_and_ask(serve: str, also: str = "") -> str:
@@ -53,7 +53,7 @@ def serve_and_ask(serve: str, also: str = "") -> str:
 
 def check_answer(text: str) -> None:
     if "Paris" not in text:
-        raise SystemExit(f"no answer in: {text[-3000:]}")
+        raise SystemExit(f"'Paris' is missing from the output: {text[-3000:]}")
 
 
 def installed_bytes(folder: Path, pattern: str = "*") -> int:
@@ -61,7 +61,7 @@ def installed_bytes(folder: Path, pattern: str = "*") -> int:
 
 
 def measure(name: str, file: Path, tree: Path, install: str, octavo: str, folder: Path, model: str) -> Result:
-    """`folder` of the tree is where the package's files are afterwards."""
+    """`folder` is the folder in the tree that contains the package's files after installation."""
     run_in(tree, NO_COMPILER)
     start = time.monotonic()
     run_in(tree, install)
@@ -77,7 +77,7 @@ def measure(name: str, file: Path, tree: Path, install: str, octavo: str, folder
 def package(pattern: str) -> Path:
     found = sorted(DIST.glob(pattern))
     if not found:
-        raise SystemExit(f"no dist/{pattern}: make it with tools/package/*.sh first")
+        raise SystemExit(f"no dist/{pattern}; build it with tools/package/*.sh first")
     return found[-1]
 
 
@@ -123,7 +123,7 @@ def check_container(model: Path) -> Result:
         start = time.monotonic()
         image = containerfile.build(REPO / "deploy/container/Containerfile", REPO, tree)
         installed = time.monotonic() - start
-        # What a container would run by itself, as its user, with its health check.
+        # Runs the image's own command as its user, followed by its health check.
         answer = run_in(tree, serve_and_ask(shlex.join(image.entrypoint + image.cmd), shlex.join(image.healthcheck)),
                         user=image.user, workdir=image.workdir, env=image.env | {"OCTAVO_API_KEY": KEY})
         check_answer(answer)

@@ -1,7 +1,7 @@
-# Sourced by the scripts beside it, which run at the repository's root: what all packages are made from.
+# Shared by the packaging scripts, which run in the repository's root. make_stage creates build/stage with bin/octavo, lib/octavo,
+# license notices and a man page. The files are stripped and contain no paths of this machine.
 #
-#   stage    one folder (build/stage) with bin/octavo, lib/octavo, notices and a man page, stripped and free of this machine
-# OCTAVO_PACKAGE_BUILD names another build folder than build/package, which then is not built anew.
+# OCTAVO_PACKAGE_BUILD sets a build folder to use instead of build/package; it is not rebuilt.
 set -euo pipefail
 export PATH="$PATH:$HOME/.cargo/bin"
 
@@ -19,7 +19,7 @@ fail() {
 
 need() {
   local tool
-  for tool in "$@"; do command -v "$tool" >/dev/null || fail "no $tool; on Debian: apt-get install $tool"; done
+  for tool in "$@"; do command -v "$tool" >/dev/null || fail "$tool not found; on Debian: apt-get install $tool"; done
 }
 
 build_package() {
@@ -30,15 +30,15 @@ build_package() {
   cmake --build --preset package --target "${targets[@]}"
 }
 
-# The same commit gives the same bytes: times in packages are the commit's. Compiling comes before, because compiler caches take
-# another locale for another result.
+# Makes packages reproducible: file times are the commit's time. Call it after compiling, because compiler caches miss if the
+# locale changes.
 fix_environment() {
   SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
   export LC_ALL=C TZ=UTC SOURCE_DATE_EPOCH
 }
 
-# Debian's libraries come as a link by the name programs ask for and a file with a longer one: here they are one file. Our own keeps
-# its links, which compilers ask for.
+# Replaces the symbolic links of Debian's libraries (soname -> versioned file) by the files themselves. Our own library keeps its
+# links, because compilers need them.
 resolve_links() {
   local link file
   for link in "$1"/lib*.so*; do
@@ -52,8 +52,8 @@ resolve_links() {
 
 libraries() { find "$1" -name 'lib*.so*' -type f | sort; }
 
-# Every library gets a name nobody else has, as auditwheel does: the dynamic linker knows libraries by name, and in a Python process
-# another libmlx may be loaded already. MLX's own neighbours are named so by its wheel.
+# Gives every library a unique name, as auditwheel does: the dynamic linker identifies libraries by name, and a Python process may
+# already have loaded another libmlx. The libraries in MLX's wheel already have unique names.
 rename_libraries() {
   local folder=$1 file name ending unique
   local renames=()
@@ -71,22 +71,22 @@ rename_libraries() {
   patchelf "${renames[@]}" "$stage/bin/octavo"
   for file in $(libraries "$folder"); do
     patchelf "${renames[@]}" "$file"
-    patchelf --set-rpath "\$ORIGIN" "$file"  # patchelf 0.14 mixes them up when told both at once
+    patchelf --set-rpath "\$ORIGIN" "$file"  # separate call: patchelf 0.14 fails if both are set at once
   done
 }
 
-# Nothing may be looked for where only this machine has it.
+# Checks that no file searches for libraries in paths of this machine.
 check_stage() {
   local file found
   for file in "$stage/bin/octavo" $(libraries "$stage/lib/octavo"); do
     found=$(patchelf --print-rpath "$file")
-    case $found in "\$ORIGIN" | "\$ORIGIN/../lib/octavo") ;; *) fail "$file looks for libraries in $found" ;; esac
+    case $found in "\$ORIGIN" | "\$ORIGIN/../lib/octavo") ;; *) fail "$file searches for libraries in $found" ;; esac
     found=$(ldd "$file" | grep 'not found' || true)
     [ -z "$found" ] || fail "$file: $found"
   done
 }
 
-# GLIBC_2.35 gives 2.35: the oldest C library that everything in the stage runs on.
+# Prints the oldest glibc version that everything in the stage runs on, such as 2.35.
 needed_glibc() {
   find "$stage/bin" "$stage/lib" -type f -exec objdump -T {} + 2>/dev/null | grep -oE 'GLIBC_[0-9.]+' | sort -Vu | tail -n 1 | cut -d _ -f 2
 }
@@ -99,7 +99,7 @@ make_stage() {
   mkdir -p "$dist"
   cmake --install "$package_build" --prefix "$stage" >/dev/null
   resolve_links "$stage/lib/octavo"
-  # patchelf moves what strip would complain of, so strip comes first.
+  # Strip first: strip fails on files that patchelf has changed.
   find "$stage" -type f \( -name octavo -o -name '*.so*' \) -exec chmod 755 {} + -exec strip --strip-unneeded {} +
   rename_libraries "$stage/lib/octavo"
   check_stage
@@ -109,8 +109,8 @@ make_stage() {
   .venv/bin/python tools/package/man_page.py "$stage/bin/octavo" >"$stage/share/man/man1/octavo.1"
   find "$stage" -type d -exec chmod 755 {} +
   find "$stage/share" "$stage/include" -type f -exec chmod 644 {} + 2>/dev/null || true
-  say "octavo $version, runs from glibc $(needed_glibc) on, $(du -sm "$stage" | cut -f 1) MB"
+  say "octavo $version, needs glibc $(needed_glibc) or newer, $(du -sm "$stage" | cut -f 1) MB"
 }
 
-# tell FILE: its size and name.
+# tell FILE: prints its size and name.
 tell() { say "$(stat -c %s "$1" | awk '{ printf "%.1f MB", $1 / 1e6 }')  $1"; }

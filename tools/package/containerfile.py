@@ -1,5 +1,5 @@
-"""Runs a Containerfile's steps in a tree, as far as they are used here: one stage; ARG, ADD, COPY, RUN, USER, ENV, WORKDIR,
-HEALTHCHECK, ENTRYPOINT, CMD. Any other instruction is an error rather than a guess."""
+"""Runs the steps of a Containerfile in a tree. Supports one stage and the instructions that our Containerfile uses: FROM, ARG,
+ADD, COPY, RUN, USER, ENV, WORKDIR, HEALTHCHECK, ENTRYPOINT, CMD, EXPOSE. Any other instruction is an error."""
 
 import json
 import re
@@ -65,7 +65,7 @@ def _step(image: Image, word: str, rest: str, context: Path) -> None:
         case "EXPOSE":
             pass
         case _:
-            raise SystemExit(f"containerfile: {word} is not known here")
+            raise SystemExit(f"containerfile: instruction {word} is not supported")
 
 
 def _add(image: Image, word: str, rest: str, context: Path) -> None:

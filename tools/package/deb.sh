@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# dist/octavo_VERSION_ARCH.deb: /usr/bin/octavo, its libraries in /usr/lib/octavo, a man page and the service octavo (not started: it
-# needs a model). OCTAVO_MAINTAINER ("Name <address>") says who publishes it. The libraries are those of the other packages, so that one file serves Debian 12 and what came after.
+# Builds dist/octavo_VERSION_ARCH.deb: /usr/bin/octavo, its libraries in /usr/lib/octavo, a man page and the octavo service, which is
+# not started because it needs a model. OCTAVO_MAINTAINER sets the maintainer ("Name <address>"). The package contains its libraries, so
+# that one file works on Debian 12 and later.
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tools/package/common.sh
 
@@ -21,7 +22,7 @@ fill_tree() {
   install -m 644 deploy/systemd/octavo.service "$tree/lib/systemd/system/"
   install -m 640 deploy/systemd/octavo.env "$tree/etc/octavo/"
   install -m 644 deploy/systemd/serve.toml "$tree/etc/octavo/"
-  # Only programs are executed; libraries need not be.
+  # Libraries need not be executable.
   chmod 644 "$tree"/usr/lib/octavo/*
   mkdir -p "$tree/usr/share/lintian/overrides"
   install -m 644 tools/package/deb/lintian-overrides "$tree/usr/share/lintian/overrides/octavo"
@@ -41,16 +42,16 @@ Section: science
 Priority: optional
 Installed-Size: $(du -sk --apparent-size "$tree" | cut -f 1)
 Depends: libc6 (>= $(needed_glibc)), libgcc-s1 (>= 12), libstdc++6 (>= 12)
-Description: server for language models on MLX
- Octavo serves language models from pages: a paged KV cache, quantised
- weights and OpenAI's and Anthropic's APIs in one native program. The same
- request has the same answer, bit for bit, whoever else is asking.
+Description: native LLM server with a paged KV cache
+ Octavo is a native LLM server with a paged KV cache, quantised weights and
+ OpenAI- and Anthropic-compatible APIs, built on MLX. Output is bit-identical
+ regardless of load.
  .
- The service octavo starts once /etc/octavo/octavo.env names a model.
+ Set a model in /etc/octavo/octavo.env before you start the octavo service.
 TEXT
 }
 
-readonly maintainer=${OCTAVO_MAINTAINER:-Octavo developers <octavo@localhost>}  # whoever publishes it
+readonly maintainer=${OCTAVO_MAINTAINER:-Octavo developers <octavo@localhost>}
 make_stage
 rm -rf "$tree"
 fill_tree

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints octavo(1), made of what `octavo --help` and each command's --help say.
+"""Prints the man page octavo(1), generated from `octavo --help` and the --help of each command.
 
 usage: man_page.py OCTAVO"""
 
@@ -28,7 +28,7 @@ def main(octavo: str) -> None:
     commands = re.findall(r"^  ([a-z]+)", listed, re.MULTILINE)
     date = datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", "0")), timezone.utc).date()
     print(f'.TH OCTAVO 1 "{date}" "octavo {version}" "User Commands"')
-    print(".SH NAME\noctavo \\- serves language models from pages")
+    print(".SH NAME\noctavo \\- native LLM server with a paged KV cache")
     print(".SH SYNOPSIS\n.B octavo\n.I COMMAND\n[\\fIOPTIONS\\fR]")
     print(".SH DESCRIPTION\n" + verbatim(overview))
     for command in commands:

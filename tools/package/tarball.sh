@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# dist/octavo-VERSION-linux-x86_64.tar.gz: a folder that runs wherever it is unpacked.
-# gzip: a bare Debian has no xz to unpack with, and it is made in a third of the time.
+# Builds dist/octavo-VERSION-linux-x86_64.tar.gz, which runs from any folder.
+# Uses gzip because a minimal Debian has no xz, and because it compresses in a third of the time.
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tools/package/common.sh
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Prints the notices of what octavo's packages carry that is not octavo's: crates, C++ libraries, MLX and its neighbours.
+"""Prints the license notices of the third-party code in Octavo's packages: crates, C++ libraries, MLX and its dependencies.
 
-usage: third_party.py LIBRARIES   (the folder of shipped libraries; one without a known notice is an error)"""
+usage: third_party.py LIBRARIES   (folder of the shipped libraries; a library without a known notice is an error)"""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 REPO = Path(__file__).parents[2]
 RULE = "=" * 78
 DEBIAN_DOCS = Path("/usr/share/doc")
-# Library to the Debian package whose copyright file covers it.
+# Library: the Debian package with its copyright file.
 SHIPPED = {"libfmt": "libfmt9", "libspdlog": "libspdlog1.10", "libprometheus-cpp-core": "libprometheus-cpp-core1.0",
            "libedit": "libedit2", "libbsd": "libbsd0", "libmd": "libmd0", "libtinfo": "libtinfo6",
            "libgfortran": "gcc-12-base", "libquadmath": "gcc-12-base"}
@@ -22,7 +22,7 @@ LICENSE_NAME = re.compile(r"(LICEN[CS]E|COPYING|NOTICE|UNLICENSE)", re.IGNORECAS
 
 
 def crates() -> list[tuple[str, str, list[str]]]:
-    """Name and version, license expression and texts of every crate that is linked on this platform."""
+    """Returns name and version, license expression and license texts of every crate that is linked on this platform."""
     host = re.search(r"host: (\S+)", subprocess.check_output(["rustc", "-vV"], text=True))[1]
     facts = json.loads(subprocess.check_output(
         ["cargo", "metadata", "--format-version=1", "--locked", f"--filter-platform={host}",
@@ -39,7 +39,7 @@ def crates() -> list[tuple[str, str, list[str]]]:
         waiting += [dep["pkg"] for dep in nodes[node]["deps"] if any(kind["kind"] is None for kind in dep["dep_kinds"])]
     found = [packages[node] for node in linked - {root}]
     found.sort(key=lambda package: (package["name"], package["version"]))
-    return [(f"{package['name']} {package['version']}", package["license"] or "see its text", texts_of(package)) for package in found]
+    return [(f"{package['name']} {package['version']}", package["license"] or "see license text", texts_of(package)) for package in found]
 
 
 def texts_of(package: dict) -> list[str]:
@@ -51,7 +51,7 @@ def texts_of(package: dict) -> list[str]:
 def debian_notice(package: str) -> str:
     path = DEBIAN_DOCS / package / "copyright"
     if not path.exists():
-        sys.exit(f"third_party: no {path}; install {package}")
+        sys.exit(f"third_party: {path} not found; install {package}")
     return path.read_text(errors="replace").strip()
 
 
@@ -75,12 +75,12 @@ def library_notices(folder: Path) -> list[tuple[str, str]]:
         elif name in SHIPPED:
             notices[name] = debian_notice(SHIPPED[name])
         elif name != "liboctavo":
-            sys.exit(f"third_party: no notice is known for {file.name}; name it in tools/package/third_party.py")
+            sys.exit(f"third_party: no license notice for {file.name}; add it to tools/package/third_party.py")
     return list(notices.items())
 
 
 def main(folder: Path) -> None:
-    print("Octavo is under the Apache License 2.0 (LICENSE). Its packages also carry the following, each under its own terms.")
+    print("Octavo is licensed under the Apache License 2.0 (LICENSE). Its packages also contain the following third-party software, each under its own license.")
     compiled_in = [("Boost", own_copy("boost"))] + [(name, debian_notice(package)) for name, package in COMPILED_IN.items()]
     for name, text in library_notices(folder) + compiled_in:
         print(f"\n{RULE}\n{name}\n{RULE}\n{text}")

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# dist/octavo-VERSION-py3-none-manylinux_X_Y_x86_64.whl: the command `octavo` and, where they are built, the Python package and its library.
-# The platform's name says which C library it needs; it is read from the files.
+# Builds dist/octavo-VERSION-py3-none-manylinux_X_Y_x86_64.whl: the `octavo` command and, if built, the Python package and its library.
+# X_Y is the glibc version that the files need.
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tools/package/common.sh
 
 readonly tree=build/wheel
 
-# The binary and its libraries stand inside the package: pip puts scripts where they could not find them.
+# The binary is inside the package, because it would not find its libraries from pip's scripts folder.
 fill_package() {
   mkdir -p "$tree/octavo/bin" "$tree/octavo-$version.data/scripts"
   if [ -d python/octavo ]; then
@@ -15,7 +15,7 @@ fill_package() {
     printf '"""The octavo command."""\n\n__version__ = "%s"\n' "$version" >"$tree/octavo/__init__.py"
   fi
   cp "$stage/bin/octavo" "$tree/octavo/bin/"
-  # A wheel has no links: our own library goes by its plain name only, by which Python loads it.
+  # A wheel cannot contain links, so our own library has only the plain name, which Python loads.
   cp -r "$stage/lib/octavo" "$tree/octavo/lib"
   rm -f "$tree"/octavo/lib/liboctavo.so*
   if [ -e "$stage/lib/octavo/liboctavo.so" ]; then cp -L "$stage/lib/octavo/liboctavo.so" "$tree/octavo/lib/"; fi
@@ -31,7 +31,7 @@ fill_metadata() {
 Metadata-Version: 2.4
 Name: octavo
 Version: $version
-Summary: Serves language models from pages: one native binary on MLX, OpenAI's and Anthropic's APIs
+Summary: Native LLM server with a paged KV cache and OpenAI- and Anthropic-compatible APIs, built on MLX
 License-Expression: Apache-2.0
 License-File: LICENSE
 License-File: THIRD_PARTY

@@ -1,5 +1,5 @@
 #!python
-"""The command `octavo`: becomes the program that stands inside the package. The package itself is not imported."""
+"""The `octavo` command: executes the program inside the package, without importing the package."""
 
 import importlib.util
 import os

@@ -1,5 +1,4 @@
-// The names of Apple's CoreFoundation that metal-cpp mentions. For the cross build, which has no
-// SDK.
+// The CoreFoundation types that metal-cpp uses, for the cross build, which has no SDK.
 #pragma once
 
 typedef long CFIndex;

@@ -1,4 +1,4 @@
-// The one name of Apple's IOSurface that metal-cpp mentions. For the cross build, which has no SDK.
+// The IOSurface type that metal-cpp uses, for the cross build, which has no SDK.
 #pragma once
 
 typedef struct OctavoIOSurface* IOSurfaceRef;

@@ -1,7 +1,7 @@
-"""Families that are more than Llama with switches: one file each, found here by being there.
+"""Families that differ from Llama by more than options: one file each. All files in this folder are loaded.
 
-A file has FAMILIES = {name: CustomFamily(...)}. A config is the whole of config.json but the keys in COMMON, and the
-tensors follow from the config alone."""
+A file defines FAMILIES = {name: CustomFamily(...)}. A config is the whole of config.json except the keys in COMMON, and
+determines the tensors."""
 
 import importlib
 import pkgutil
@@ -16,14 +16,14 @@ COMMON = {"bos_token_id": 0, "eos_token_id": 2, "initializer_range": 0.02, "atte
 @dataclass(frozen=True)
 class CustomFamily:
     about: str
-    tiny: dict  # config.json with every switch of the real one and its shape's ratios; a vocabulary of 512
+    tiny: dict  # config.json with all options and the size ratios of the real one; a vocabulary of 512
     tensors: Callable[[dict], TensorList]
-    shapes: dict[str, dict] = field(default_factory=dict)  # real models: what differs from tiny
+    shapes: dict[str, dict] = field(default_factory=dict)  # real models: differences from tiny
     pre: str = "qwen2"  # the tokenizer's pre-tokenizer
 
 
 def text_config(config: dict) -> dict:
-    """The language model's part of a config that has others beside it."""
+    """Returns the language model's section of a config that also has other sections."""
     return config.get("text_config", config)
 
 
@@ -39,7 +39,7 @@ SHAPES = {shape: name for name, family in FAMILIES.items() for shape in family.s
 
 
 def config_of(name: str, shape: str, dtype: str, overrides: dict) -> dict:
-    """config.json. A null in `overrides` takes a key away."""
+    """Returns config.json. A null in `overrides` removes a key."""
     family = FAMILIES[name]
     changes = (family.shapes[shape] if shape in family.shapes else {}) | overrides
     config = COMMON | family.tiny | {"torch_dtype": dtype}

@@ -1,10 +1,10 @@
-"""DeepSeek-V2 and V3 and GLM-4.7-Flash: latent attention and experts beside shared ones."""
+"""DeepSeek-V2 and V3 and GLM-4.7-Flash: latent attention, with routed and shared experts."""
 
 from ..tensor import TensorList
 from . import CustomFamily
 from .mla import attention
 
-# What all of them share, with the ratios of V2-Lite.
+# Settings of all families, with the size ratios of V2-Lite.
 COMMON = {
     "hidden_size": 128, "intermediate_size": 320, "moe_intermediate_size": 64, "num_hidden_layers": 4,
     "num_attention_heads": 4, "num_key_value_heads": 4, "kv_lora_rank": 32, "qk_nope_head_dim": 32,
@@ -103,12 +103,12 @@ def stacked_tensors(config: dict) -> TensorList:
 
 FAMILIES = {
     "deepseek_v2-lite": CustomFamily(
-        "DeepSeek-V2-Lite: latent attention, experts picked by softmax, 2 shared", V2_LITE, tensors,
+        "DeepSeek-V2-Lite: latent attention, experts selected by softmax, 2 shared", V2_LITE, tensors,
         {"deepseek-v2-lite": REAL["deepseek-v2-lite"]}),
-    "deepseek_v2": CustomFamily("DeepSeek-V2: as Lite, queries through a rank, experts of the best groups", V2, tensors),
+    "deepseek_v2": CustomFamily("DeepSeek-V2: like Lite, with low-rank queries and experts from the best groups", V2, tensors),
     "deepseek_v2-mlx": CustomFamily("DeepSeek-V2: as mlx-lm converts it", V2, stacked_tensors),
     "deepseek_v3": CustomFamily(
-        "DeepSeek-V3, R1: experts picked by sigmoid and a bias, as published", V3, tensors,
+        "DeepSeek-V3, R1: experts selected by sigmoid and a bias, as published", V3, tensors,
         {"deepseek-v3": REAL["deepseek-v3"]}),
     "deepseek_v3-mlx": CustomFamily("DeepSeek-V3: as mlx-lm converts it, heads and experts stacked", V3, stacked_tensors),
     "glm4_moe_lite": CustomFamily(

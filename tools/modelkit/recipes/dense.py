@@ -1,4 +1,4 @@
-"""Families that are Llama with other norms, scales, joined matrices or windows."""
+"""Families that are Llama with different norms, scales, merged matrices or windows."""
 
 from ..tensor import TensorList
 from . import CustomFamily, text_config
@@ -12,7 +12,7 @@ LLAMA = {
 
 
 def tensors(config: dict, prefix: str = "model", head: str = "lm_head") -> TensorList:
-    """Whatever the family of the config has."""
+    """Returns the tensors of the config's family."""
     text, found = text_config(config), TensorList()
     kind, hidden, ffn = text["model_type"], text["hidden_size"], text["intermediate_size"]
     heads, kv_heads = text["num_attention_heads"], text["num_key_value_heads"]
@@ -53,7 +53,7 @@ NORMS = {
 
 
 def multimodal_tensors(config: dict) -> TensorList:
-    """With some of the vision tower, which is to be left alone."""
+    """Adds some vision tower tensors, which the loader must ignore."""
     found = tensors(config, "language_model.model", "language_model.lm_head")
     found.linear("vision_tower.transformer.layers.0.feed_forward.gate_proj", 64, 32)
     found.linear("multi_modal_projector.linear_1", config["text_config"]["hidden_size"], 32)
@@ -71,9 +71,9 @@ MINISTRAL = LLAMA | {
 }
 VISION = {"model_type": "pixtral", "hidden_size": 32, "num_hidden_layers": 1}
 FAMILIES = {
-    "olmo2": CustomFamily("OLMo 2: norms behind each half, and over all heads of q and k", LLAMA | {
+    "olmo2": CustomFamily("OLMo 2: norms after each half, and over all heads of q and k", LLAMA | {
         "architectures": ["Olmo2ForCausalLM"], "model_type": "olmo2", "rms_norm_eps": 1e-6}, tensors),
-    "olmo3": CustomFamily("OLMo 3: OLMo 2 with windows in three layers of four", LLAMA | {
+    "olmo3": CustomFamily("OLMo 3: OLMo 2 with windows in three of four layers", LLAMA | {
         "architectures": ["Olmo3ForCausalLM"], "model_type": "olmo3", "num_hidden_layers": 5, "sliding_window": 64,
         "rope_scaling": {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 128, "beta_fast": 32.0,
                          "beta_slow": 1.0, "attention_factor": 1.2079441541679836},
@@ -88,13 +88,13 @@ FAMILIES = {
         "architectures": ["GraniteForCausalLM"], "model_type": "granite", "embedding_multiplier": 12.0,
         "residual_multiplier": 0.22, "attention_multiplier": 0.0625, "logits_scaling": 4.0, "mlp_bias": False,
         "tie_word_embeddings": True}, tensors),
-    "glm4": CustomFamily("GLM-4: norms around both halves, neighbours turned in half a head, biases", LLAMA | {
+    "glm4": CustomFamily("GLM-4: norms around both halves, interleaved rope on half of each head, biases", LLAMA | {
         "architectures": ["Glm4ForCausalLM"], "model_type": "glm4", "head_dim": 48, "num_key_value_heads": 1,
         "attention_bias": True, "partial_rotary_factor": 0.5, "rope_theta": 10000.0}, tensors),
     "mistral-mixed": CustomFamily("Mistral with windows in some layers", LLAMA | {
         "architectures": ["MistralForCausalLM"], "model_type": "mistral", "head_dim": 48, "sliding_window": 64,
         "layer_types": ["sliding_attention", "full_attention"] * 2}, tensors),
-    "ministral3": CustomFamily("Ministral 3: yarn, queries that grow with the position, windows in some layers", MINISTRAL | {
+    "ministral3": CustomFamily("Ministral 3: yarn, queries scaled by position, windows in some layers", MINISTRAL | {
         "sliding_window": 64, "layer_types": ["full_attention", "sliding_attention"] * 2}, tensors),
     "mistral3": CustomFamily("Mistral 3: Ministral as the text part of a multimodal checkpoint", {
         "architectures": ["Mistral3ForConditionalGeneration"], "model_type": "mistral3", "text_config": MINISTRAL,

@@ -1,4 +1,4 @@
-"""Gemma 3: sandwich norms that store w of 1 + w, norms on q and k, two ropes, windows in five layers of six."""
+"""Gemma 3: sandwich norms that store w of 1 + w, norms on q and k, two ropes, windows in five of six layers."""
 
 from ..tensor import TensorList
 from . import CustomFamily, text_config
@@ -41,7 +41,7 @@ def text_tensors(config: dict, prefix: str = "") -> TensorList:
 
 
 def tensors(config: dict) -> TensorList:
-    """With some of the vision tower, which is to be left alone."""
+    """Adds some vision tower tensors, which the loader must ignore."""
     found = text_tensors(text_config(config), "language_model.")
     found.linear("vision_tower.vision_model.encoder.layers.0.mlp.fc1", 64, 32, bias=0.1)
     found.values("multi_modal_projector.mm_input_projection_weight", (32, config["text_config"]["hidden_size"]))
@@ -50,7 +50,7 @@ def tensors(config: dict) -> TensorList:
 
 FAMILIES = {
     "gemma3-text": CustomFamily(
-        "Gemma 3 1B: sandwich norms, norms on q and k, windows in five layers of six", TEXT, text_tensors, {
+        "Gemma 3 1B: sandwich norms, norms on q and k, windows in five of six layers", TEXT, text_tensors, {
             "gemma-3-1b": {
                 "hidden_size": 1152, "num_hidden_layers": 26, "intermediate_size": 6912, "head_dim": 256,
                 "vocab_size": 262144, "max_position_embeddings": 32768, "query_pre_attn_scalar": 256,

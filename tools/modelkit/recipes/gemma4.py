@@ -1,4 +1,4 @@
-"""Gemma 4: heads of two sizes, shared caches, values that are keys, per-layer inputs, layer scalars."""
+"""Gemma 4: heads of two sizes, shared KV caches, keys used as values, per-layer inputs, layer scalars."""
 
 from ..tensor import TensorList
 from . import CustomFamily, text_config
@@ -7,7 +7,7 @@ ROPES = {
     "full_attention": {"partial_rotary_factor": 0.25, "rope_theta": 1000000.0, "rope_type": "proportional"},
     "sliding_attention": {"rope_theta": 10000.0, "rope_type": "default"},
 }
-# As E2B: the second half of the layers reads the caches of layers 3 and 4.
+# Like E2B: the second half of the layers reads the KV caches of layers 3 and 4.
 SHARING = {
     "architectures": ["Gemma4ForCausalLM"], "model_type": "gemma4_text", "hidden_size": 96, "num_hidden_layers": 10,
     "intermediate_size": 384, "num_attention_heads": 8, "num_key_value_heads": 1, "num_global_key_value_heads": None,
@@ -19,7 +19,7 @@ SHARING = {
     "moe_intermediate_size": None, "final_logit_softcapping": 3.0, "attention_bias": False,
     "tie_word_embeddings": True, "use_bidirectional_attention": None,
 }
-# As 31B: every layer its own cache, full layers with fewer heads and without v_proj.
+# Like 31B: every layer has its own KV cache; full-attention layers have fewer heads and no v_proj.
 KEYS_AS_VALUES = SHARING | {
     "num_hidden_layers": 7, "num_kv_shared_layers": 0, "layer_types": ["sliding_attention"] * 5 + ["full_attention"] * 2,
     "num_key_value_heads": 4, "num_global_key_value_heads": 1, "attention_k_eq_v": True, "use_double_wide_mlp": False,
@@ -37,7 +37,7 @@ def _layer(found: TensorList, config: dict, at: str, index: int, unused: bool) -
     shared = config["num_kv_shared_layers"] and index >= config["num_hidden_layers"] - config["num_kv_shared_layers"]
     found.linear(f"{at}.self_attn.q_proj", heads * size, hidden)
     found.linear(f"{at}.self_attn.o_proj", hidden, heads * size)
-    # Scores are not scaled: with this they have a spread of about one, as other models' have.
+    # Scores are not scaled. This keeps their standard deviation at about one, as in other models.
     found.values(f"{at}.self_attn.q_norm.weight", (size,), 0.14, 0.03)
     if not shared or unused:
         found.linear(f"{at}.self_attn.k_proj", kv_heads * size, hidden)
@@ -65,7 +65,7 @@ def _layer(found: TensorList, config: dict, at: str, index: int, unused: bool) -
 
 
 def text_tensors(config: dict, prefix: str = "model", unused: bool = False) -> TensorList:
-    """`unused`: with the projections that layers without a cache of their own do not need, as in real checkpoints."""
+    """`unused`: also writes the projections that layers without their own KV cache do not need, as in real checkpoints."""
     found = TensorList()
     hidden, layers, width = config["hidden_size"], config["num_hidden_layers"], config["hidden_size_per_layer_input"]
     found.linear(f"{prefix}.embed_tokens", config["vocab_size"], hidden)
@@ -80,7 +80,7 @@ def text_tensors(config: dict, prefix: str = "model", unused: bool = False) -> T
 
 
 def tensors(config: dict) -> TensorList:
-    """With some of the vision tower, which is to be left alone."""
+    """Adds some vision tower tensors, which the loader must ignore."""
     found = text_tensors(text_config(config), "model.language_model", unused=True)
     found.linear("model.vision_tower.encoder.layers.0.mlp.gate_proj.linear", 64, 32)
     found.linear("model.embed_vision.embedding_projection", config["text_config"]["hidden_size"], 32)
@@ -96,8 +96,8 @@ E2B = {
 FAMILIES = {
     "gemma4-text": CustomFamily("Gemma 4 E2B, E4B: shared caches, per-layer inputs", SHARING, text_tensors,
                                 {"gemma-4-e2b": E2B}),
-    "gemma4-dense": CustomFamily("Gemma 4 31B: keys that are values in full layers", KEYS_AS_VALUES, text_tensors),
-    "gemma4-moe": CustomFamily("Gemma 4 26B-A4B: a dense MLP and experts side by side", KEYS_AS_VALUES | {
+    "gemma4-dense": CustomFamily("Gemma 4 31B: keys used as values in full-attention layers", KEYS_AS_VALUES, text_tensors),
+    "gemma4-moe": CustomFamily("Gemma 4 26B-A4B: a dense MLP in parallel with experts", KEYS_AS_VALUES | {
         "enable_moe_block": True, "num_experts": 16, "top_k_experts": 4, "moe_intermediate_size": 48}, text_tensors),
     "gemma4": CustomFamily("Gemma 4: the text part of a multimodal checkpoint", {
         "architectures": ["Gemma4ForConditionalGeneration"], "model_type": "gemma4", "vocab_size": 512,

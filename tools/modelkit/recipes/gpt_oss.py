@@ -1,4 +1,4 @@
-"""gpt-oss: sinks, windows in every other layer, biases everywhere, and experts in mxfp4 blocks."""
+"""gpt-oss: attention sinks, a window in every other layer, biases everywhere, and experts in mxfp4 blocks."""
 
 import math
 
@@ -50,7 +50,7 @@ SIZE_20B = {
 def _experts(found: TensorList, at: str, config: dict, published: bool) -> None:
     count, hidden, inner = config["num_local_experts"], config["hidden_size"], config["intermediate_size"]
     if published:
-        # Gate and up row by row; large enough for the activation's bound to be met.
+        # Gate and up rows alternate. The values are large enough to reach the activation's limit.
         found.mxfp4_blocks(f"{at}.gate_up_proj", (count, 2 * inner, hidden), 2 / math.sqrt(hidden))
         found.values(f"{at}.gate_up_proj_bias", (count, 2 * inner), std=2.0)
         found.mxfp4_blocks(f"{at}.down_proj", (count, hidden, inner), 0.1 / math.sqrt(inner))

@@ -1,11 +1,11 @@
-"""Multi-head latent attention: the tensors all its families share, and MiniCPM3."""
+"""Multi-head latent attention: the tensors common to all its families, and MiniCPM3."""
 
 from ..tensor import TensorList
 from . import CustomFamily
 
 
 def attention(found: TensorList, at: str, config: dict, v_dim: int, split: bool = False) -> None:
-    """self_attn of one layer; a bias goes where attention_bias puts it. `split`: as mlx-lm converts V3."""
+    """Adds self_attn of one layer, with biases according to attention_bias. `split`: as mlx-lm converts V3."""
     hidden, heads, q_rank, kv_rank = (
         config[key] for key in ("hidden_size", "num_attention_heads", "q_lora_rank", "kv_lora_rank"))
     nope, rope = config["qk_nope_head_dim"], config["qk_rope_head_dim"]
@@ -29,7 +29,7 @@ def attention(found: TensorList, at: str, config: dict, v_dim: int, split: bool 
 def _minicpm3(config: dict) -> TensorList:
     hidden = config["hidden_size"]
     found = TensorList()
-    # What the model scales up again or down, so that logits keep a spread of about one.
+    # Compensates the model's scale factors, so that logits keep a standard deviation of about one.
     found.linear("model.embed_tokens", config["vocab_size"], hidden, gain=1 / config["scale_emb"])
     for layer in range(config["num_hidden_layers"]):
         at = f"model.layers.{layer}"
@@ -59,7 +59,7 @@ FAMILIES = {
             "scale_depth": 1.4, "dim_model_base": 16, "rms_norm_eps": 1e-5, "vocab_size": 512, "hidden_act": "silu",
             "max_position_embeddings": 2048, "rope_theta": 10000.0, "attention_bias": False,
             "tie_word_embeddings": False,
-            # The real one's context is the original one; here it is longer, so that its scale counts.
+            # In the real model, the context equals the original one. Here it is longer, so that the rope scale has an effect.
             "rope_scaling": _longrope(8, 1024),
         },
         tensors=_minicpm3,

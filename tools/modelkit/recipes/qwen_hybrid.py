@@ -1,4 +1,4 @@
-"""Qwen3.5 and Qwen3-Next: three layers of a gated delta rule to one of gated attention; dense, or with experts."""
+"""Qwen3.5 and Qwen3-Next: three gated delta rule layers for each gated attention layer; dense or with experts."""
 
 import math
 
@@ -14,7 +14,7 @@ def layer_types(layers: int) -> list[str]:
 
 
 def qwen3_5(layers: int, hidden: int, heads: int, kv_heads: int, ffn: int, value_heads: int, tied: bool, **more) -> dict:
-    """The text part of a Qwen3.5 config."""
+    """Returns the text section of a Qwen3.5 config."""
     return {
         "architectures": ["Qwen3_5ForCausalLM"], "model_type": "qwen3_5_text", "hidden_size": hidden,
         "num_hidden_layers": layers, "intermediate_size": ffn, "num_attention_heads": heads,
@@ -34,7 +34,7 @@ TINY_SIZES = {
     "rope_parameters": ROPE | {"mrope_section": [3, 3, 2]},
 }
 TINY = qwen3_5(8, 128, 4, 2, 192, 6, True, **TINY_SIZES)
-# The shapes of the published models, as they differ from the tiny one.
+# The shapes of the published models, as differences from tiny.
 SHAPES = {
     "qwen3.5-0.8b": qwen3_5(24, 1024, 8, 2, 3584, 16, True),
     "qwen3.5-2b": qwen3_5(24, 2048, 8, 2, 6144, 16, True),
@@ -110,7 +110,7 @@ def _experts(found: TensorList, at: str, config: dict, turned: bool) -> None:
 
 
 def _tensors(whole: dict, prefix: str, head: str, turned: bool) -> TensorList:
-    """`turned`: as mlx-lm's converter writes them, with the norms' one added and the convolutions turned."""
+    """`turned`: as mlx-lm's converter writes them, with one added to the norms and the convolutions transposed."""
     config = text_config(whole)
     found = TensorList()
     norm_mean = 1.0 if turned else 0.0
@@ -148,18 +148,18 @@ def _wrapper(text: dict) -> dict:
 
 FAMILIES = {
     "qwen3.5": CustomFamily(
-        "Qwen3.5: gated delta rule and gated attention, with a vision tower that is not read",
+        "Qwen3.5: gated delta rule and gated attention, with a vision tower that is ignored",
         _wrapper(TINY), lambda c: _tensors(c, "model.language_model", "lm_head", False), SHAPES),
     "qwen3.5-text": CustomFamily(
         "Qwen3.5 without its vision tower, output not tied, biases on attention",
         TINY | {"tie_word_embeddings": False, "attention_bias": True},
         lambda c: _tensors(c, "model", "lm_head", False)),
     "qwen3.5-mlx": CustomFamily(
-        "Qwen3.5 as mlx-lm converts it: norms with their one added, convolutions turned",
+        "Qwen3.5 as mlx-lm converts it: one added to the norms, convolutions transposed",
         _wrapper(TINY | {"tie_word_embeddings": False}),
         lambda c: _tensors(c, "language_model.model", "language_model.lm_head", True)),
     "qwen3.5-moe": CustomFamily(
-        "Qwen3.5 with experts, a gated shared one among them, as published", _wrapper(QWEN3_5_MOE),
+        "Qwen3.5 with experts, including a gated shared expert, as published", _wrapper(QWEN3_5_MOE),
         lambda c: _tensors(c, "model.language_model", "lm_head", False), MOE_SHAPES),
     "qwen3.5-moe-text": CustomFamily(
         "Qwen3.5 with experts, without its vision tower", QWEN3_5_MOE,
@@ -168,7 +168,7 @@ FAMILIES = {
         "Qwen3.5 with experts, as mlx-lm converts it", _wrapper(QWEN3_5_MOE),
         lambda c: _tensors(c, "language_model.model", "language_model.lm_head", True)),
     "qwen3-next": CustomFamily(
-        "Qwen3-Next: projections joined by key head, experts", QWEN3_NEXT_MOE,
+        "Qwen3-Next: projections merged by key head, experts", QWEN3_NEXT_MOE,
         lambda c: _tensors(c, "model", "lm_head", False)),
     "qwen3-next-dense-mlx": CustomFamily(
         "Qwen3-Next without experts, as mlx-lm converts it: projections joined by key head",

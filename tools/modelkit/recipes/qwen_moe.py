@@ -1,4 +1,4 @@
-"""Qwen's mixtures of experts over full attention: Qwen3 MoE, and Qwen2 MoE with its shared expert."""
+"""Qwen's mixture-of-experts models with full attention: Qwen3 MoE, and Qwen2 MoE with its shared expert."""
 
 from . import CustomFamily
 from ..tensor import TensorList

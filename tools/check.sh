@@ -57,10 +57,10 @@ leftovers() {
 # docs/models.md is what the tests say, and every family has a test.
 models_table() { .venv/bin/python tools/models_table.py --check; }
 
-# -x follows the scripts that a script sources.
+# tools/package/common.sh names no shell of its own; -a and -x check it through the scripts that source it.
 shell_scripts() {
-  files '*.sh' .ci/run tools/package/deb/postinst tools/package/deb/prerm tools/package/deb/postrm | tr '\n' '\0' |
-    xargs -0 .venv/bin/shellcheck -x
+  files '*.sh' .ci/run tools/package/deb/postinst tools/package/deb/prerm tools/package/deb/postrm | grep -v /common.sh |
+    tr '\n' '\0' | xargs -0 .venv/bin/shellcheck -a -x
 }
 
 ruff() { .venv/bin/ruff check --quiet --no-cache .; }
@@ -98,7 +98,7 @@ step() {
   # In a shell of its own: set -e would not hold inside a condition.
   (set -e && "$2") >"$log" 2>&1 &
   wait $! || status=FAILED
-  # A step that was skipped says so in its last line.
+  # The last line of a skipped step gives the reason.
   if [ $status = ok ] && tail -n 1 "$log" | grep -q ': skipped$'; then status=$(tail -n 1 "$log"); fi
   printf '%-16s %6.1f s  %s\n' "$name" "$(awk "BEGIN { print $(now) - $start }")" "$status"
   if [ "$status" = FAILED ]; then

@@ -1,5 +1,4 @@
-# shellcheck shell=bash
-# Sourced by the other scripts of this folder, which run at the repository's root: stages the files of every package.
+# Sourced by the scripts beside it, which run at the repository's root: what all packages are made from.
 #
 #   stage    one folder (build/stage) with bin/octavo, lib/octavo, notices and a man page, stripped and free of this machine
 # OCTAVO_PACKAGE_BUILD names another build folder than build/package, which then is not built anew.

@@ -11,10 +11,8 @@
 
 namespace octavo::metal {
 
-// Samples the rows that have no rules, logprobs or hashes. Writes nothing for the others, whose
-// `drawn` is false.
-//   logits: [R, vocab] float32, vocab <= kMostLogits
-//   tokens: [R] int32, allocated
+// Rows without rules, logprobs and hashes; of the others, where `drawn` is false, nothing is
+// written. logits: [R, vocab] float32, vocab <= kMostLogits   tokens: [R] int32, allocated
 void sample(const mx::array& logits, std::span<const RowSampling> rows,
             const std::vector<bool>& drawn, const mx::array& tokens, Encoder& encoder);
 

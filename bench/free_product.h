@@ -9,9 +9,10 @@
 
 namespace octavo::bench {
 
-// Over copies of one weight, with the split that is fastest for x's rows here and now. Empty where
-// the machine, or OCTAVO_ISA, has no tiles. x: [rows, cols], weight: [outputs, cols], both bf16;
-// cols a multiple of 64, outputs of 32
+// Runs over copies of one weight, with the split that measures fastest for x's rows. Empty if the
+// machine or OCTAVO_ISA has no tiles.
+//   x:      [rows, cols] bf16, cols a multiple of 64
+//   weight: [outputs, cols] bf16, outputs a multiple of 32
 Contender free_product(const mx::array& x, const mx::array& weight, int copies);
 
 }  // namespace octavo::bench

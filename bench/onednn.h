@@ -20,8 +20,9 @@ class OneDnnProduct {
     int outputs;
   };
 
-  // Null when oneDNN was not built, or has no such product for this machine. x: [rows, cols]
-  // weight: [outputs, cols]
+  // Returns null if oneDNN was not built in or does not support this product on this machine.
+  //   x:      [rows, cols]
+  //   weight: [outputs, cols]
   static std::unique_ptr<OneDnnProduct> make(const Shape& shape, int copies,
                                              std::span<const uint16_t> x,
                                              std::span<const uint16_t> weight);

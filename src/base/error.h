@@ -1,8 +1,9 @@
-// error.h - the three ways things go wrong, each with its own form.
+// error.h - the three kinds of error.
 //
-//   our own bug          OCTAVO_CHECK        stop here, loudly
-//   the caller's mistake RequestError        a status, the parameter and what would be right
-//   the files or machine SetupError          what is wrong and what the user can change
+//   a bug in Octavo             OCTAVO_CHECK  aborts with the failed condition
+//   an invalid request          RequestError  the HTTP status, the parameter and what is allowed
+//   invalid files or settings,  SetupError    what is wrong and what the user can change
+//   or an unsuitable machine
 #pragma once
 
 #include <stdexcept>

@@ -12,7 +12,9 @@ namespace octavo {
 mx::array gated_activation(const mx::array& gate, const mx::array& up, Activation activation,
                            KernelPath path = KernelPath::kNative);
 
-// The same with columns [first, first + D) of a wider up. gate: [T, D]   up: [T, W]
+// The same with columns [first, first + D) of a wider `up`.
+//   gate: [T, D]
+//   up:   [T, W]
 mx::array gated_activation(const mx::array& gate, const mx::array& up, int first,
                            Activation activation, KernelPath path = KernelPath::kNative);
 

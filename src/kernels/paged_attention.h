@@ -18,10 +18,12 @@ struct KvPages {
 };
 
 // Writes each row's k and v at its position, in place, and returns the same buffer as a new graph
-// node. The caller must rebind its pages to the result, so that readers wait for the write. k: [T,
-// kv_heads, k_dim]   v: [T, kv_heads, v_dim], both of the geometry's dtype   block_tables: [S,
-// columns] int32: column c holds the page of tokens [c * block_tokens, ...); entries that no token
-// of the context reaches are never read. Where values stand in keys, v is not read.
+// node. The caller must rebind its pages to the result, so that readers wait for the write.
+//   k:            [T, kv_heads, k_dim] of the geometry's dtype
+//   v:            [T, kv_heads, v_dim] of the geometry's dtype; not read if values are stored in
+//                 the keys
+//   block_tables: [S, columns] int32; column c is the page of tokens [c * block_tokens, ...).
+//                 Entries beyond the context are never read.
 KvPages kv_write(const KvPages& pages, const mx::array& k, const mx::array& v,
                  const BatchLayout& layout, const mx::array& block_tables);
 

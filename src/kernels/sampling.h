@@ -26,19 +26,23 @@ struct Drawn {
   std::optional<mx::array> hashes;  // [R] uint64, when a row asks: XXH64 of its logits' bytes, or 0
 };
 
-// logits: [R, vocab] float32, contiguous; rows: R entries. `previous`: [P] int32, the tokens drawn
-// by the step before; needed when a row's history.pending >= 0. A row's results depend on its own
-// logits, RowSampling and history only. NaN counts as minus infinity. A row whose rules ban every
-// token gets the likeliest by its logits as they are, of those that its mask allows; the draw waits
-// for masks.
+// A row's results depend only on its own logits, RowSampling and history. NaN counts as minus
+// infinity. If a row's rules ban every token, the result is the token with the largest original
+// logit among those its mask allows. Sampling waits for masks that are not ready yet.
+//   logits:   [R, vocab] float32, contiguous
+//   rows:     R entries
+//   previous: [P] int32, the tokens sampled by the previous step; required if a row's
+//             history.pending >= 0
 Drawn sample(const mx::array& logits, std::vector<RowSampling> rows,
              const std::optional<mx::array>& previous = std::nullopt);
 
 // The same figures for given tokens. tokens: R entries; 0 <= count.
 Logprobs logprobs_of(const mx::array& logits, std::span<const TokenId> tokens, int count);
 
-// tokens: [T] int32 as the host knows them; sources: [T] int32, -1 or the entry of `previous` that
-// row takes instead. Returns [T] int32.
+// Replaces tokens that the host does not know yet.
+//   tokens:  [T] int32, as known to the host
+//   sources: [T] int32, the entry of `previous` that replaces the row's token, or -1 for none
+//   returns  [T] int32
 mx::array place_tokens(const mx::array& tokens, const mx::array& sources,
                        const mx::array& previous);
 

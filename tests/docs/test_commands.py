@@ -4,7 +4,6 @@ unless a comment before it says why not (doc_pages.py). How many of each is prin
 import importlib.util
 import json
 import shutil
-import subprocess
 import tomllib
 
 import pytest

@@ -38,8 +38,11 @@ def test_every_line_is_a_verdict(doctor):
 def test_json_says_the_same(doctor):
     report = json.loads(doctor("--json", "--port", "0").stdout)
     assert report["status"] in ("ok", "warning")
-    assert {"name", "status", "text", "advice"} == set(report["checks"][0])
-    assert all(bool(check["advice"]) == (check["status"] != "ok") for check in report["checks"])
+    assert {"version", "status", "checks", "facts"} == set(report)
+    assert {"name", "status", "detail", "fix"} == set(report["checks"][0])
+    assert all(bool(check["fix"]) == (check["status"] != "ok") for check in report["checks"])
+    assert report["facts"]["processor"]["isa"] in report["facts"]["processor"]["available_isas"]
+    assert report["facts"]["memory"]["machine_bytes"] > 0
 
 
 def test_a_taken_port_is_a_problem(doctor):
@@ -48,13 +51,13 @@ def test_a_taken_port_is_a_problem(doctor):
         done = doctor("--json", "--port", port)
     assert done.returncode == 1
     assert check_of(done, "port")["status"] == "problem"
-    assert port in check_of(done, "port")["text"]
+    assert port in check_of(done, "port")["detail"]
 
 
 def test_an_unknown_instruction_set_is_a_problem(doctor):
     done = doctor("--json", "--port", "0", OCTAVO_ISA="mmx")
     assert done.returncode == 1
-    assert "OCTAVO_ISA=mmx" in check_of(done, "processor")["text"]
+    assert "OCTAVO_ISA=mmx" in check_of(done, "processor")["detail"]
 
 
 def test_too_many_threads_are_told(doctor):
@@ -63,13 +66,13 @@ def test_too_many_threads_are_told(doctor):
 
 def test_a_cache_that_cannot_be_made_is_told(doctor):
     check = check_of(doctor("--json", "--port", "0", HF_HOME="/proc/nowhere"), "Hugging Face cache")
-    assert check["status"] == "warning" and "HF_HOME" in check["advice"]
+    assert check["status"] == "warning" and "HF_HOME" in check["fix"]
 
 
 def test_folders_follow_the_environment(doctor, tmp_path):
     done = doctor("--json", "--port", "0", HF_HUB_CACHE=str(tmp_path / "hub"), OLLAMA_MODELS=str(tmp_path))
-    assert check_of(done, "Hugging Face cache")["text"].startswith(str(tmp_path / "hub"))
-    assert check_of(done, "Ollama models")["text"] == f"{tmp_path}, read in place"
+    assert check_of(done, "Hugging Face cache")["detail"].startswith(str(tmp_path / "hub"))
+    assert check_of(done, "Ollama models")["detail"] == f"{tmp_path}, read in place"
 
 
 def test_few_open_files_are_told(octavo):

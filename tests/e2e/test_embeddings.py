@@ -112,7 +112,7 @@ def test_a_vector_has_the_same_bits_in_any_company(server, mean_server):
         assert bits(running, prompts) == alone
         with ThreadPoolExecutor(8) as pool:
             for _ in range(3):
-                assert list(pool.map(lambda prompt: bits(running, [prompt])[0], prompts)) == alone
+                assert list(pool.map(lambda prompt, target=running: bits(target, [prompt])[0], prompts)) == alone
         assert len(set(alone)) == len(alone)
     assert metric(server, "vllm:prefix_cache_hits_total") > 0
     assert metric(mean_server, "vllm:prefix_cache_hits_total") == 0  # every row counts

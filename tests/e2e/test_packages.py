@@ -108,7 +108,7 @@ def test_its_doctor_finds_the_mlx_it_was_built_with(moved):
     report = json.loads(run_bare(moved / "bin" / "octavo", "doctor", "--json", "--port", 0))
     [mlx] = [check for check in report["checks"] if check["name"] == "MLX"]
     assert mlx["status"] == "ok"
-    assert mlx["text"] == (REPO / "cmake" / "mlx_version.txt").read_text().strip()
+    assert mlx["detail"] == (REPO / "cmake" / "mlx_version.txt").read_text().strip()
 
 
 def test_notices_and_manual_are_inside(moved):

@@ -7,7 +7,7 @@ import pytest
 
 import prefix_replay
 import running_server
-from prefix_replay import ask, conversation, make_long_context, replay
+from prefix_replay import ask, conversation, make_long_context
 
 TURNS = 20
 # A family for each kind of cache: all tokens, a window, latents, states.

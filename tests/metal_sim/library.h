@@ -1,8 +1,8 @@
 // library.h (metal_sim) - Metal source made into code of this machine.
 //
 // OCTAVO_METAL_CXX      the compiler, clang 19 (default clang++-19)
-// OCTAVO_METAL_CACHE    folder of compiled kernels (default: in the build folder); processes share
-// it
+// OCTAVO_METAL_CACHE    folder of compiled kernels, shared by processes (default: in the build
+//                       folder)
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 
 def ask(octavo: str, *arguments: str) -> str:
@@ -26,7 +26,7 @@ def main(octavo: str) -> None:
     overview = ask(octavo, "--help")
     listed = re.split(r"\n(?:Subcommands|SUBCOMMANDS):\n", overview)[1]
     commands = re.findall(r"^  ([a-z]+)", listed, re.MULTILINE)
-    date = datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", "0")), timezone.utc).date()
+    date = datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", "0")), UTC).date()
     print(f'.TH OCTAVO 1 "{date}" "octavo {version}" "User Commands"')
     print(".SH NAME\noctavo \\- native LLM server with a paged KV cache")
     print(".SH SYNOPSIS\n.B octavo\n.I COMMAND\n[\\fIOPTIONS\\fR]")

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "base/units.h"
 #include "server/server_options.h"
@@ -160,6 +161,62 @@ Finding check_open_files(uint64_t limit) {
   return finding;
 }
 
+using Json = nlohmann::ordered_json;
+
+template <typename Value>
+Json value_or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+Json checks_json(const std::vector<Finding>& findings) {
+  Json checks = Json::array();
+  for (const Finding& finding : findings) {
+    checks.push_back({{"name", finding.name},
+                      {"status", name_of(finding.health)},
+                      {"detail", finding.text},
+                      {"fix", finding.advice}});
+  }
+  return checks;
+}
+
+Json folders_json(const std::vector<FolderFacts>& folders) {
+  Json list = Json::array();
+  for (const FolderFacts& folder : folders) {
+    list.push_back({{"name", folder.name},
+                    {"path", folder.path},
+                    {"exists", folder.exists},
+                    {"readable", folder.readable},
+                    {"writable", folder.writable},
+                    {"free_bytes", folder.free_bytes}});
+  }
+  return list;
+}
+
+Json facts_json(const DoctorFacts& facts) {
+  const ProcessorFacts& cpu = facts.processor;
+  Json json;
+  json["container"] = text_or_null(facts.container);
+  json["gpu"] = text_or_null(facts.gpu);
+  json["processor"] = {{"isa", text_or_null(cpu.active_isa)},
+                       {"available_isas", cpu.available_isas},
+                       {"flags", fmt::format("{}", fmt::join(cpu.flags, " "))}};
+  json["cores"] = {{"machine", facts.cores.machine},
+                   {"allowed", facts.cores.allowed},
+                   {"cgroup_quota", value_or_null(facts.cores.cgroup_quota)},
+                   {"threads", facts.cores.threads}};
+  const uint64_t available = facts.memory.available_bytes;
+  json["memory"] = {{"machine_bytes", facts.memory.machine_bytes},
+                    {"cgroup_bytes", value_or_null(facts.memory.cgroup_bytes)},
+                    {"available_bytes", available == 0 ? Json() : Json(available)}};
+  json["mlx"] = {{"built", facts.mlx_built}, {"loaded", facts.mlx_loaded}};
+  json["port"] = {{"number", facts.port.port}, {"error", text_or_null(facts.port.error)}};
+  json["folders"] = folders_json(facts.folders);
+  json["open_files"] = facts.open_files > UINT64_MAX / 2 ? Json() : Json(facts.open_files);
+  return json;
+}
+
 }  // namespace
 
 std::string_view name_of(Health health) {
@@ -185,6 +242,16 @@ Health worst_of(const std::vector<Finding>& findings) {
   Health worst = Health::kOk;
   for (const Finding& finding : findings) worst = std::max(worst, finding.health);
   return worst;
+}
+
+std::string to_json(const DoctorFacts& facts, const std::vector<Finding>& findings) {
+  Json report;
+  report["version"] = facts.version;
+  report["status"] = name_of(worst_of(findings));
+  report["checks"] = checks_json(findings);
+  report["facts"] = facts_json(facts);
+  // Paths are bytes, not always UTF-8.
+  return report.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace octavo

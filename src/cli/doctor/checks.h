@@ -30,4 +30,10 @@ std::vector<Finding> check_facts(const DoctorFacts& facts);
 // The worst among them.
 Health worst_of(const std::vector<Finding>& findings);
 
+// The report of `octavo doctor --json`, indented:
+//   {"version", "status", "checks": [{"name", "status", "detail", "fix"}], "facts": {...}}
+// "status" is the worst of the checks. "fix" is empty if the check passed. A fact that could not be
+// determined is null.
+std::string to_json(const DoctorFacts& facts, const std::vector<Finding>& findings);
+
 }  // namespace octavo

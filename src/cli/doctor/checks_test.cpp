@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace octavo {
 namespace {
@@ -182,6 +183,46 @@ TEST(Doctor, TooFewOpenFilesAreTold) {
   DoctorFacts facts = healthy();
   facts.open_files = 1024;
   EXPECT_THAT(only_finding(facts, "open files").advice, HasSubstr("LimitNOFILE"));
+}
+
+TEST(Doctor, JsonHasTheChecksInOrderAndTheWorstStatus) {
+  DoctorFacts facts = healthy();
+  facts.version = "0.1.0";
+  facts.port.error = "cannot listen on 127.0.0.1 port 8000: Address already in use";
+  const auto findings = check_facts(facts);
+  const auto report = nlohmann::json::parse(to_json(facts, findings));
+  EXPECT_EQ(report["version"], "0.1.0");
+  EXPECT_EQ(report["status"], "problem");
+  ASSERT_EQ(report["checks"].size(), findings.size());
+  for (size_t i = 0; i < findings.size(); ++i) {
+    EXPECT_EQ(report["checks"][i]["name"], findings[i].name);
+    EXPECT_EQ(report["checks"][i]["status"], name_of(findings[i].health));
+    EXPECT_EQ(report["checks"][i]["detail"], findings[i].text);
+    EXPECT_EQ(report["checks"][i]["fix"], findings[i].advice);
+  }
+}
+
+TEST(Doctor, JsonHasTheFactsAndNullForUnknownOnes) {
+  DoctorFacts facts = healthy();
+  facts.cores.cgroup_quota = 2.5;
+  facts.open_files = UINT64_MAX;
+  const auto report = nlohmann::json::parse(to_json(facts, check_facts(facts)))["facts"];
+  EXPECT_EQ(report["processor"]["isa"], "amx");
+  EXPECT_EQ(report["processor"]["available_isas"].size(), 5u);
+  EXPECT_EQ(report["processor"]["flags"], "avx2 amx_bf16");
+  EXPECT_EQ(report["cores"]["cgroup_quota"], 2.5);
+  EXPECT_TRUE(report["memory"]["cgroup_bytes"].is_null());
+  EXPECT_EQ(report["memory"]["available_bytes"], 30 * kGiB);
+  EXPECT_EQ(report["mlx"]["built"], "1.2.3");
+  EXPECT_EQ(report["folders"][0]["path"], "/cache/hub");
+  EXPECT_TRUE(report["container"].is_null());
+  EXPECT_TRUE(report["open_files"].is_null());
+}
+
+TEST(Doctor, JsonReplacesBytesThatAreNotUtf8) {
+  DoctorFacts facts = healthy();
+  facts.folders.back().path = "/models/\xff";
+  EXPECT_NO_THROW(nlohmann::json::parse(to_json(facts, check_facts(facts))));
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
-// octavo doctor - whether this machine is ready for octavo, and what to do where it is not.
+// octavo doctor - checks whether this machine is ready for octavo and suggests fixes.
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/doctor/checks.h"
@@ -24,23 +23,14 @@ void print_text(const std::string& version, const std::vector<Finding>& findings
   }
 }
 
-void print_json(const std::string& version, const std::vector<Finding>& findings) {
-  nlohmann::json checks = nlohmann::json::array();
-  for (const Finding& finding : findings) {
-    checks.push_back({{"name", finding.name},
-                      {"status", name_of(finding.health)},
-                      {"text", finding.text},
-                      {"advice", finding.advice}});
-  }
-  const nlohmann::json report = {
-      {"version", version}, {"status", name_of(worst_of(findings))}, {"checks", checks}};
-  fmt::print("{}\n", report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-}
-
 void run(const DoctorFlags& flags) {
   const DoctorFacts facts = read_doctor_facts(flags.port);
   const std::vector<Finding> findings = check_facts(facts);
-  (flags.json ? print_json : print_text)(facts.version, findings);
+  if (flags.json) {
+    fmt::print("{}\n", to_json(facts, findings));
+  } else {
+    print_text(facts.version, findings);
+  }
   if (worst_of(findings) == Health::kProblem) throw CLI::RuntimeError(1);
 }
 
@@ -48,13 +38,14 @@ void run(const DoctorFlags& flags) {
 
 void add_doctor_command(CLI::App& app) {
   auto flags = std::make_shared<DoctorFlags>();
-  CLI::App* command = app.add_subcommand(
-      "doctor",
-      "Check processor, memory, limits, MLX, port and model folders, and say what to do. Leaves "
-      "with 1 when there is a problem");
-  command->add_option("--port", flags->port, "The port octavo serve would listen on")
+  CLI::App* command = app.add_subcommand("doctor",
+                                         "Check the processor, memory, limits, MLX, the port and "
+                                         "the model folders, and suggest fixes. "
+                                         "Exits with status 1 if any check reports a problem");
+  command->add_option("--port", flags->port, "The port that octavo serve would listen on")
       ->capture_default_str();
-  command->add_flag("--json", flags->json, "Print one JSON object");
+  command->add_flag("--json", flags->json,
+                    "Print the checks and the machine's facts as one JSON object, for bug reports");
   command->callback([flags] { run(*flags); });
 }
 

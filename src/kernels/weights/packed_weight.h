@@ -9,10 +9,10 @@
 //   quantised      scales of the whole strip (scale_bytes), then per 64 inputs, a unit:
 //                  low plane of the 16 rows, then their high plane
 //
-// Bits    low plane                              high plane
-// 2, 3    2-bit: byte j, field i = input 16 i + j   1-bit (3): bit k = input k
-// 4, 5, 6 4-bit: u16 j, nibble i = input 16 i + j   1-bit (5) as above, 2-bit (6) as above
-// 8       bytes
+//   bits     low plane                                high plane
+//   2, 3     2-bit: byte j, field i = input 16 i + j  1-bit (3): bit k = input k
+//   4, 5, 6  4-bit: u16 j, nibble i = input 16 i + j  1-bit (5) as above, 2-bit (6) as above
+//   8        bytes
 //
 // A number is scale * (code - zero) + bias.
 #pragma once

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "cli/model_flags.h"
-#include "cli/pooling_flags.h"
 #include "generation/chat_dialect.h"
 #include "server/server_options.h"
 

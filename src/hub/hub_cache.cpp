@@ -93,15 +93,6 @@ void write_atomically(const fs::path& path, const std::string& text) {
   fs::rename(fresh, path);
 }
 
-std::vector<fs::path> folders_in(const fs::path& folder) {
-  std::vector<fs::path> folders;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    if (at->is_directory(error)) folders.push_back(at->path());
-  std::ranges::sort(folders);
-  return folders;
-}
-
 // Of which commits a revision of a repository speaks: "main" of that commit and so on.
 std::map<std::string, std::set<std::string>> revisions_of(const fs::path& repo) {
   std::map<std::string, std::set<std::string>> revisions;

@@ -20,16 +20,6 @@ struct Repo {
   fs::path folder;
 };
 
-std::vector<fs::path> folders_in(const fs::path& folder) {
-  std::vector<fs::path> folders;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    if (at->is_directory(error) && !at->path().filename().string().starts_with('.'))
-      folders.push_back(at->path());
-  std::ranges::sort(folders);
-  return folders;
-}
-
 std::vector<Repo> repos_in(const std::vector<fs::path>& roots) {
   std::vector<Repo> repos;
   for (const fs::path& root : roots) {

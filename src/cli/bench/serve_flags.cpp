@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "bench/load/id_requests.h"
+#include "cli/option_group.h"
 
 namespace octavo {
 namespace {
@@ -18,17 +19,6 @@ const CLI::Validator kPositiveOrInf(
                                                                  : "must be above 0, or inf";
     },
     "POSITIVE or inf");
-
-// Adds options that show their default, all under one heading.
-struct OptionGroup {
-  CLI::App& command;
-  const char* heading;
-
-  template <typename Value>
-  CLI::Option* operator()(const char* name, Value& value, const char* about) const {
-    return command.add_option(name, value, about)->group(heading)->capture_default_str();
-  }
-};
 
 void add_server_flags(CLI::App& command, BenchServeFlags& flags) {
   const OptionGroup option{command, "The server"};

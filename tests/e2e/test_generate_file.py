@@ -120,7 +120,7 @@ def test_a_request_that_cannot_be_served_leaves_the_others_alone(call, tiny):
     bad, good = map(json.loads, done.stdout.splitlines())
     assert "top_p" in bad["error"] and bad["id"] == "bad"
     assert "error" not in good and len(tokens(good)) > 0
-    assert done.returncode == 2 and "1 of them failed" in done.stderr
+    assert done.returncode == 2 and "2 requests, 1 failed" in done.stderr
 
 
 BAD_LINES = {

@@ -46,7 +46,7 @@ def test_throughput_counts_every_token_of_a_dataset(bench, tiny, tmp_path):
 def test_throughput_of_equal_requests_as_a_table(bench, tiny):
     done = bench("throughput", tiny, "--num-prompts", "3", "--input-len", "9", "--output-len", "4")
     assert done.returncode == 0, done.stderr
-    for fact in ["27 prompt, 12 output, 39 in all", "TTFT", "TPOT", "peak RSS", "outside kernels", "--measure"]:
+    for fact in ["27 prompt, 12 output, 39 total", "TTFT", "TPOT", "peak RSS", "outside kernels", "--measure"]:
         assert fact in done.stdout, fact
 
 

@@ -85,8 +85,7 @@ Finding check_memory(const MemoryFacts& memory) {
     finding.health = Health::kWarning;
     finding.advice =
         "Few models fit: raise the limit (MemoryMax, --memory, resources.limits), or choose a "
-        "small "
-        "model; octavo info MODEL shows its memory plan.";
+        "small model; octavo info MODEL shows its memory plan.";
   } else if (memory.available_bytes > 0 && memory.available_bytes < usable / 2) {
     finding.health = Health::kWarning;
     finding.advice =

@@ -96,10 +96,9 @@ void add_bench_machine(CLI::App& bench) {
   auto flags = std::make_shared<MachineFlags>();
   CLI::App* command = bench.add_subcommand(
       "machine",
-      "Measure this machine's limits: the read bandwidth of memory and caches, and the peak "
-      "matrix\n"
-      "throughput of each instruction set, with one thread and with all threads. Takes about 20\n"
-      "seconds and 2 GiB of memory. OCTAVO_THREADS sets the number of threads.");
+      "Measure this machine's limits: the read bandwidth of memory and caches, and the peak\n"
+      "matrix throughput of each instruction set, with one thread and with all threads. Takes\n"
+      "about 20 seconds and 2 GiB of memory. OCTAVO_THREADS sets the number of threads.");
   command->add_flag("--json", flags->json, "Print the results as JSON");
   command->add_flag("--quick", flags->quick, kQuickHelp);
   command->callback([flags] { run_machine(*flags); });
@@ -117,10 +116,9 @@ void add_bench_kernels(CLI::App& bench) {
       "  octavo bench kernels --filter \"linear 1024x3072 M=1 4-bit\" --repeats 9\n"
       "  OCTAVO_ISA=avx2 octavo bench kernels --filter attention\n\n"
       "Columns: limit is the fraction of the roofline reached, by is the bound that applies (BW:\n"
-      "reading the weights or K and V; peak: matrix arithmetic), of BW and of peak are the "
-      "fractions\n"
-      "of each bound, inv. cost is the cost of the fixed summation order compared with a product\n"
-      "that is free to choose one.");
+      "reading the weights or K and V; peak: matrix arithmetic), of BW and of peak are the\n"
+      "fractions of each bound, inv. cost is the cost of the fixed summation order compared with\n"
+      "a product that is free to choose one.");
   command->add_option("--filter", flags->options.filter,
                       "Run only the cases whose \"op shape dtype\" contains all these words");
   command->add_option("--repeats", flags->options.repeats, "Rounds per case")

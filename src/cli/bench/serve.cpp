@@ -61,11 +61,11 @@ void add_bench_serve(CLI::App& bench) {
       "    --max-concurrency 32 --goodput ttft:500 tpot:100\n"
       "  octavo bench serve --endpoint /v1/chat/completions --dataset-name sharegpt \\\n"
       "    --dataset-path ShareGPT_V3_unfiltered_cleaned_split.json --plot load.svg\n\n"
-      "TTFT: time from sending a request to its first chunk. ITL: time between chunks with "
-      "tokens.\n"
-      "TPOT: time from the first chunk to the last, divided by the number of tokens after the\n"
-      "first. E2EL: time from sending a request to its last chunk. Peaks are per whole second, so\n"
-      "the peak of concurrent requests can be higher than the number open at any one moment.");
+      "TTFT: time from sending a request to its first chunk. ITL: time between chunks with\n"
+      "tokens. TPOT: time from the first chunk to the last, divided by the number of tokens after\n"
+      "the first. E2EL: time from sending a request to its last chunk. Peaks are per whole "
+      "second,\n"
+      "so the peak of concurrent requests can exceed the number open at any one moment.");
   flags->add_to(*command);
   command->callback([flags] { run(*flags); });
 }

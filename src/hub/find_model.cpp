@@ -58,8 +58,7 @@ std::string near_names(const std::string& name, const HubSettings& settings) {
   const HubSettings& settings = options.settings;
   throw SetupError(
       fmt::format("{}: no such model here. Looked for a file or folder of this name, an alias, and "
-                  "in {} (Hugging "
-                  "Face), {} (LM Studio) and {} (Ollama). {} Similar names: {}",
+                  "in {} (Hugging Face), {} (LM Studio) and {} (Ollama). {} Similar names: {}",
                   name, settings.cache.string(),
                   settings.lm_studio.empty() ? "" : settings.lm_studio.front().string(),
                   settings.ollama.string(), why, near_names(name, settings)));

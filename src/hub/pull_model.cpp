@@ -48,8 +48,7 @@ void check_disk(const std::vector<FileDownload>& missing, const fs::path& folder
   if (error || needed <= available) return;
   throw SetupError(
       fmt::format("{}: the download needs {}, but only {} is free; remove models (octavo ls, "
-                  "octavo rm), or set "
-                  "HF_HOME to another folder",
+                  "octavo rm), or set HF_HOME to another folder",
                   folder.string(), format_bytes(needed), format_bytes(available)));
 }
 

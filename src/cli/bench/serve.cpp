@@ -63,9 +63,8 @@ void add_bench_serve(CLI::App& bench) {
       "    --dataset-path ShareGPT_V3_unfiltered_cleaned_split.json --plot load.svg\n\n"
       "TTFT: time from sending a request to its first chunk. ITL: time between chunks with\n"
       "tokens. TPOT: time from the first chunk to the last, divided by the number of tokens after\n"
-      "the first. E2EL: time from sending a request to its last chunk. Peaks are per whole "
-      "second,\n"
-      "so the peak of concurrent requests can exceed the number open at any one moment.");
+      "the first. E2EL: time from sending a request to its last chunk. Peaks are per whole\n"
+      "second, so the peak of concurrent requests can exceed the number open at any one moment.");
   flags->add_to(*command);
   command->callback([flags] { run(*flags); });
 }

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 
-// A machine with which all is well.
+// A machine without problems.
 DoctorFacts healthy() {
   DoctorFacts facts;
   facts.processor = {.active_isa = "amx",

@@ -1,5 +1,4 @@
-// length_stats.h - statistics of the lengths of a set of answers, and comparison of two sets. No
-// MLX.
+// length_stats.h - length statistics of a set of answers, and comparison of two sets. No MLX.
 #pragma once
 
 #include <cstddef>

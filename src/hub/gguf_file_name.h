@@ -14,7 +14,7 @@ namespace octavo {
 // Returns "Q4_K_M", "BF16" or "IQ2_XS", in upper case; empty if the name does not tell.
 std::string quantization_of(std::string_view file_name);
 
-// Order of preference, lower is better; negative if octavo cannot load it.
+// Lower is better to have when nothing was asked for; negative: octavo cannot load it.
 int quantization_rank(const std::string& quantization);
 
 // One model: a single file, or all pieces of a split file.

@@ -1,6 +1,6 @@
-"""A server with OpenAI's paths and scripted answers, to check a load generator's figures.
+"""A server with OpenAI's paths that answers by rote, so that a load generator's figures can be held to what it did.
 
-The number of token ids in the prompt selects the answer; see ANSWERS."""
+How a completion is answered is chosen by the number of ids in its prompt; see ANSWERS."""
 
 import json
 import threading
@@ -18,11 +18,11 @@ class StubServer(ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.lock = threading.Lock()
-        self.bodies: list[dict] = []  # of completions, in order of arrival
+        self.bodies: list[dict] = []  # of completions, as they came
         self.headers: list[dict] = []
         self.connections = self.open = self.most_open = 0
-        self.health = [200]  # statuses to return in turn; the last one repeats
-        self.hang_up = False  # close each connection after its answer without announcing it
+        self.health = [200]  # one status after the other; the last stays
+        self.hang_up = False  # close each connection behind its answer without having said so
 
     @property
     def url(self) -> str:
@@ -105,7 +105,7 @@ class Handler(BaseHTTPRequestHandler):
         self.piece(b"")
 
     def text_events(self, count: int):
-        """The first after FIRST_SECONDS, the others GAP_SECONDS apart; the last has the finish reason."""
+        """The first after FIRST_SECONDS, the others GAP_SECONDS apart; the last says why it is."""
         for i in range(count):
             time.sleep(GAP_SECONDS if i else FIRST_SECONDS)
             reason = "length" if i + 1 == count else None
@@ -151,7 +151,7 @@ class Handler(BaseHTTPRequestHandler):
         self.piece(b"")
 
     def single_bytes(self, body: dict):
-        """Every byte as a separate chunk, and comments between the events."""
+        """Every byte a chunk of its own, and comments between the events."""
         self.begin_stream()
         text = b": hello\n\n" + b"".join(
             b'data: {"choices": [{"text": "\xc3\xa9", "finish_reason": null}]}\r\n\r\n: ping\n\n'
@@ -161,7 +161,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_stream(body)
 
     def until_closed(self, body: dict):
-        """Like an HTTP/1.0 server: no chunks, no length."""
+        """As an HTTP/1.0 server does: no chunks, no length."""
         self.send_response(200)
         self.send_header("Connection", "close")
         self.end_headers()

@@ -1,4 +1,4 @@
-"""The start-up of `octavo serve`: its output, errors, config file and logs."""
+"""What `octavo serve` says and refuses when it starts, and its config file and logs."""
 
 import json
 import subprocess
@@ -69,7 +69,7 @@ def test_a_taken_port_is_known_before_the_model_is_loaded(octavo, tiny):
 
 
 def test_defaults_come_from_the_models_own_config(octavo, tiny, tmp_path):
-    """top_k 1 always picks the most likely token, at any temperature."""
+    """top_k 1 makes every draw the likeliest token, whatever the temperature."""
     own = tmp_path / "model"
     own.mkdir()
     for file in tiny.iterdir():

@@ -1,5 +1,4 @@
-// bucket_counts.h - how many values fell below each of some bounds: a histogram as Prometheus keeps
-// it. One thread at a time; copies are cheap.
+// bucket_counts.h - a histogram with Prometheus-style buckets. One thread at a time; cheap to copy.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +10,7 @@ namespace octavo {
 
 class BucketCounts {
  public:
-  // `bounds`: upper bounds, inclusive and ascending; they outlive the counts.
+  // `bounds`: upper bounds, inclusive and ascending; must outlive this object.
   explicit BucketCounts(std::span<const double> bounds)
       : bounds_(bounds), counts_(bounds.size() + 1) {}
 
@@ -22,7 +21,7 @@ class BucketCounts {
   }
 
   std::span<const double> bounds() const { return bounds_; }
-  // One per bound and one for what lies above the last; each without those before it.
+  // One count per bound plus one for larger values; not cumulative.
   const std::vector<uint64_t>& counts() const { return counts_; }
   double sum() const { return sum_; }
 

@@ -14,8 +14,8 @@ void tighten(std::optional<Value>& limit, Value found) {
   limit = limit ? std::min(*limit, found) : found;
 }
 
-// The path of this process in the v2 hierarchy: "0::/system.slice/octavo.service". Empty inside a
-// cgroup namespace and where there is none.
+// The path of this process in the v2 hierarchy, from a line like
+// "0::/system.slice/octavo.service". Empty inside a cgroup namespace or without cgroups.
 std::string own_group(const fs::path& root) {
   std::ifstream file(root / "proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
@@ -25,7 +25,7 @@ std::string own_group(const fs::path& root) {
 }
 
 void read_v2(const fs::path& group, CgroupLimits& limits) {
-  // "max" is no number, so it limits nothing.
+  // "max", which means no limit, does not parse as a number.
   uint64_t bytes = 0;
   if (std::ifstream file(group / "memory.max"); file >> bytes) tighten(limits.memory_bytes, bytes);
   double quota = 0;  // microseconds of CPU time in each period
@@ -35,12 +35,12 @@ void read_v2(const fs::path& group, CgroupLimits& limits) {
 }
 
 void read_v1(const fs::path& mount, CgroupLimits& limits) {
-  // Without a limit it is a number beyond all memory.
+  // Without a limit the file has a huge number.
   constexpr uint64_t kNoLimit = uint64_t{1} << 60;
   uint64_t bytes = 0;
   if (std::ifstream file(mount / "memory/memory.limit_in_bytes"); file >> bytes && bytes < kNoLimit)
     tighten(limits.memory_bytes, bytes);
-  double quota = 0;  // -1: none
+  double quota = 0;  // -1: no limit
   double period = 0;
   std::ifstream quota_file(mount / "cpu/cpu.cfs_quota_us");
   std::ifstream period_file(mount / "cpu/cpu.cfs_period_us");

@@ -1,5 +1,4 @@
-// cgroup.h - what the control group of this process allows it. Linux; elsewhere there are no
-// limits.
+// cgroup.h - the limits of this process's control group. Linux only; elsewhere there are none.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +9,11 @@ namespace octavo {
 
 struct CgroupLimits {
   std::optional<uint64_t> memory_bytes;
-  std::optional<double> cores;  // CPU time per time
+  std::optional<double> cores;  // CPU quota, in cores
 };
 
-// The tightest limits of the process's own group and those above it: a service of systemd's or a
-// container's process is limited by any of them. `root` stands for / in tests.
+// Returns the tightest limits among the process's own group and its ancestors, all of which apply.
+// Tests replace `root`.
 CgroupLimits cgroup_limits(const std::filesystem::path& root = "/");
 
 }  // namespace octavo

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that stands for the root of a machine.
+// A folder that replaces the file system root.
 class Cgroup : public testing::Test {
  protected:
   ~Cgroup() override { fs::remove_all(root_); }
@@ -25,13 +25,13 @@ class Cgroup : public testing::Test {
       fs::temp_directory_path() / ("octavo_cgroup_" + std::to_string(::getpid()));
 };
 
-TEST_F(Cgroup, NothingThereLimitsNothing) {
+TEST_F(Cgroup, NoLimitsWithoutFiles) {
   const CgroupLimits limits = cgroup_limits(root_);
   EXPECT_FALSE(limits.memory_bytes);
   EXPECT_FALSE(limits.cores);
 }
 
-TEST_F(Cgroup, AContainersLimitsStandAtTheRoot) {
+TEST_F(Cgroup, ReadsAContainersLimitsAtTheRoot) {
   write("proc/self/cgroup", "0::/\n");
   write("sys/fs/cgroup/memory.max", "1073741824\n");
   write("sys/fs/cgroup/cpu.max", "150000 100000\n");

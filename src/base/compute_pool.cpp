@@ -32,9 +32,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Between two kernels of a step lie a few microseconds, and waking a sleeping thread takes longer
-// than many kernels run. So a helper looks out for the next job this long before it sleeps.
-constexpr auto kLookout = std::chrono::microseconds(200);
+// The kernels of a step are a few microseconds apart, and waking a sleeping thread takes longer
+// than many kernels run. So a helper polls for the next job this long before it sleeps.
+constexpr auto kPollTime = std::chrono::microseconds(200);
 
 void pause_briefly() {
 #ifdef __x86_64__
@@ -44,7 +44,7 @@ void pause_briefly() {
 #endif
 }
 
-// Calls done() until it is true: at first without giving up the core, then yielding it.
+// Spins until done() is true; after a while, yields the core in between.
 template <typename Done>
 void spin_until(Done done) {
   for (int i = 0; !done(); ++i) {
@@ -106,9 +106,9 @@ void ComputePool::run_pieces(Job& job) {
   }
 }
 
-// Returns when there is a job newer than `seen` (true) or the pool ends (false).
+// Returns true when there is a job newer than `seen`, or false when the pool is being destroyed.
 bool ComputePool::wait_for_job(uint64_t seen) {
-  const auto deadline = Clock::now() + kLookout;
+  const auto deadline = Clock::now() + kPollTime;
   for (int i = 0; generation_.load(std::memory_order_acquire) == seen; ++i) {
     pause_briefly();
     if (i % 64 != 63) continue;
@@ -116,8 +116,8 @@ bool ComputePool::wait_for_job(uint64_t seen) {
     if (Clock::now() < deadline) continue;
     std::unique_lock lock(park_mutex_);
     ++parked_;
-    // wake_helpers() reads parked_ after the generation has changed, so one of the two sees the
-    // other.
+    // wake_helpers() reads parked_ after the generation has changed, so either it sees this helper
+    // parked or the helper sees the new generation.
     park_.wait(lock, [&] { return generation_.load() != seen; });
     --parked_;
   }

@@ -24,7 +24,7 @@ TEST(ComputePool, EveryIndexIsVisitedOnce) {
   }
 }
 
-TEST(ComputePool, AThrowReachesTheCallerAndThePoolGoesOn) {
+TEST(ComputePool, AnExceptionReachesTheCallerAndThePoolStaysUsable) {
   ComputePool pool(3);
   for (int round = 0; round < 50; ++round) {
     EXPECT_THROW(pool.parallel_for(100, 1,
@@ -38,7 +38,7 @@ TEST(ComputePool, AThrowReachesTheCallerAndThePoolGoesOn) {
   }
 }
 
-TEST(ComputePool, CallersFromSeveralThreadsTakeTurns) {
+TEST(ComputePool, ConcurrentCallersRunOneAfterAnother) {
   ComputePool pool(2);
   std::atomic<int64_t> sum = 0;
   std::vector<std::thread> callers;

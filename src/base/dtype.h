@@ -1,4 +1,4 @@
-// dtype.h - the number types a model computes and caches in, for the layers that must not see MLX.
+// dtype.h - data types of computation and the KV cache, for the layers without MLX.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,8 @@ constexpr std::string_view name_of(DType dtype) {
   return "?";
 }
 
-// Reads vLLM's spellings: float32/float, float16/half, bfloat16. Throws SetupError naming `flag`.
+// Parses vLLM's spellings: float32/float, float16/half, bfloat16. Throws SetupError
+// with the name of `flag`.
 DType parse_dtype(std::string_view text, std::string_view flag);
 
 }  // namespace octavo

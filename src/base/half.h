@@ -18,7 +18,7 @@ inline float half_to_float(uint16_t half) {
   }
   if (exponent == 0) {
     if (mantissa == 0) return std::bit_cast<float>(sign);
-    // A subnormal half is mantissa * 2^-24: move its leading bit to the implicit place.
+    // A subnormal half is mantissa * 2^-24: shift its leading bit to the implicit position.
     const uint32_t shift = static_cast<uint32_t>(std::countl_zero(mantissa)) - 21;
     return std::bit_cast<float>(sign | ((113 - shift) << 23) |
                                 (((mantissa << shift) & 0x3ffu) << 13));
@@ -26,7 +26,7 @@ inline float half_to_float(uint16_t half) {
   return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
 }
 
-// To the nearest, ties to even; from 65520 on to infinity.
+// Rounds to nearest, ties to even; values from 65520 on become infinity.
 inline uint16_t float_to_half(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 16) & 0x8000u;
@@ -53,7 +53,7 @@ inline float bf16_to_float(uint16_t bf16) {
   return std::bit_cast<float>(static_cast<uint32_t>(bf16) << 16);
 }
 
-// To the nearest, ties to even.
+// Rounds to nearest, ties to even.
 inline uint16_t float_to_bf16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>((bits >> 16) | 0x40u);

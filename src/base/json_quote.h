@@ -1,4 +1,4 @@
-// json_quote.h - a string in quotes, as JSON wants it.
+// json_quote.h - writes JSON string literals.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace octavo {
 
-// `text` is UTF-8, or what is read does not have to be.
+// Appends `text` as a JSON string. The output is valid UTF-8 only if `text` is.
 inline void append_json_quoted(std::string& out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
   out += '"';

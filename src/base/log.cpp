@@ -20,13 +20,13 @@ spdlog::level::level_enum level_or(spdlog::level::level_enum fallback) {
   return level != nullptr ? spdlog::level::from_str(level) : fallback;
 }
 
-// Digits only, and few enough to be a number everywhere.
+// Whether `text` can be written as a JSON number without loss of precision.
 bool is_count(std::string_view text) {
   const bool digits = text.find_first_not_of("0123456789") == std::string_view::npos;
   return digits && !text.empty() && text.size() < 16 && (text == "0" || text.front() != '0');
 }
 
-// A value that could be taken for several is put in quotes.
+// Other values are quoted in text logs.
 bool is_one_word(std::string_view text) {
   for (const char c : text) {
     if (static_cast<unsigned char>(c) <= 0x20 || c == '"' || c == '\x7f') return false;
@@ -34,7 +34,7 @@ bool is_one_word(std::string_view text) {
   return !text.empty();
 }
 
-// %* in a pattern: the message as JSON. One that log_event() made is the rest of an object already.
+// %* in a pattern: the message as JSON. Messages from log_event() are already JSON.
 class JsonMessage : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,

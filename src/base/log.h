@@ -1,4 +1,4 @@
-// log.h - the process's one logger (spdlog), writing to stderr so that stdout stays the answer.
+// log.h - the process's logger (spdlog). Writes to stderr; stdout is for results.
 #pragma once
 
 #include <spdlog/spdlog.h>
@@ -9,24 +9,24 @@
 
 namespace octavo {
 
-// Sets format and level once, at the start of main. Level from OCTAVO_LOG (trace..error), else
-// warn.
+// Sets the format and the level. Call once, at the start of main. OCTAVO_LOG (trace..error) sets
+// the level; the default is warn.
 void init_logging();
 
 enum class LogFormat : uint8_t {
   kText,  // 2026-01-31 12:00:00.000 info request method=GET path=/health
-  kJson,  // {"time":"...","level":"info","message":"request","method":"GET"}, one object a line
+  kJson,  // {"time":"...","level":"info","message":"request","method":"GET"}, one object per line
 };
 
-// For a server: lines carry the time, and a reader of stderr that is slow holds up nobody: the
-// oldest lines are dropped. Level from OCTAVO_LOG, else info.
+// For servers: adds the time to each line and logs asynchronously; if stderr is read too slowly,
+// the oldest lines are dropped. OCTAVO_LOG sets the level; the default is info.
 void init_server_logging(LogFormat format);
-// Writes what is still to be written.
+// Writes all queued lines. Nothing can be logged afterwards.
 void flush_logging();
 
 using LogFields = std::vector<std::pair<std::string, std::string>>;
 
-// A line with named values beside its message.
+// Logs a message with named values.
 void log_event(spdlog::level::level_enum level, std::string_view message, const LogFields& fields);
 
 }  // namespace octavo

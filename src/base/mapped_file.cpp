@@ -19,7 +19,7 @@ namespace {
   throw SetupError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno)));
 }
 
-// Closes the descriptor at the end of the scope; a mapping outlives it.
+// Closes the descriptor at the end of the scope; the mapping stays valid.
 struct Descriptor {
   int fd;
   ~Descriptor() { ::close(fd); }

@@ -10,7 +10,7 @@ namespace octavo {
 
 class MappedFile {
  public:
-  // Throws SetupError when the file cannot be opened, is not a regular file, or cannot be mapped.
+  // Throws SetupError if the file cannot be opened, is not a regular file, or cannot be mapped.
   // An empty file gives an empty span.
   explicit MappedFile(const std::filesystem::path& path);
   MappedFile(MappedFile&& other) noexcept;
@@ -32,8 +32,8 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// The whole of a small text file. Throws SetupError when it cannot be read or is over `limit`
-// bytes.
+// Returns the content of a small text file. Throws SetupError if it cannot be read or has more than
+// `limit` bytes.
 std::string read_text_file(const std::filesystem::path& path, size_t limit = 256u << 20);
 
 }  // namespace octavo

@@ -7,7 +7,7 @@
 namespace octavo {
 namespace {
 
-constexpr size_t kCompared = 160;  // bytes of a name; the distance is quadratic in them
+constexpr size_t kCompared = 160;  // bytes compared per name: the cost is quadratic
 
 // Levenshtein distance.
 size_t edits_between(std::string_view a, std::string_view b) {

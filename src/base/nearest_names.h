@@ -1,4 +1,4 @@
-// nearest_names.h - "did you mean": for the message about a name that is not there.
+// nearest_names.h - suggestions for error messages about unknown names.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace octavo {
 
-// The up to `count` names with the fewest edits from `name`, nearest first; of equally near ones
-// the first in the alphabet.
+// Returns up to `count` of the `known` names with the smallest edit distance to `name`, nearest
+// first; ties are in alphabetical order.
 std::vector<std::string_view> nearest_names(std::string_view name,
                                             std::span<const std::string> known, size_t count);
 

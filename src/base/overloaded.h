@@ -1,4 +1,4 @@
-// overloaded.h - one function object out of several, for std::visit.
+// overloaded.h - combines lambdas into one visitor for std::visit.
 #pragma once
 
 namespace octavo {

@@ -1,5 +1,5 @@
-// philox.h - Philox4x32-10, a counter-based generator: the draw at (key, counter) is a pure
-// function, so it does not matter who else draws, nor when.
+// philox.h - Philox4x32-10, a counter-based random number generator: each draw is a pure function
+// of (key, counter), independent of other draws.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ inline std::array<uint32_t, 4> philox(uint64_t key, std::array<uint32_t, 4> coun
   return counter;
 }
 
-// Uniform in [0, 1), 53 bits, for the token at `position` of choice `choice` of a request with this
-// seed.
+// Returns a uniform 53-bit number in [0, 1) for the token at `position` of choice `choice` of a
+// request with this seed.
 inline double token_uniform(uint64_t seed, uint32_t choice, uint32_t position) {
   const auto bits = philox(seed, {position, choice, 0, 0});
   const uint64_t wide = (uint64_t{bits[0]} << 32) | bits[1];

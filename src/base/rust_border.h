@@ -1,4 +1,4 @@
-// rust_border.h - the C++ side of the Rust border: owned values and statuses.
+// rust_border.h - C++ helpers for the Rust FFI: owned values and statuses.
 #pragma once
 
 #include <octavo_rust.h>
@@ -10,7 +10,7 @@
 
 namespace octavo {
 
-// Text the Rust library gave us; goes back to it when this dies.
+// Text owned by the Rust library; freed on destruction.
 class RustText {
  public:
   RustText() = default;

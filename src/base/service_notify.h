@@ -1,12 +1,12 @@
-// service_notify.h - tells the service manager that started this process how it is (sd_notify).
+// service_notify.h - reports this process's state to its service manager (sd_notify).
 #pragma once
 
 #include <string_view>
 
 namespace octavo {
 
-// Sends lines such as "READY=1" to the socket that NOTIFY_SOCKET names: a path, or @name for an
-// abstract one. True when it was sent; without a manager that listens nothing happens.
+// Sends lines such as "READY=1" to the socket NOTIFY_SOCKET: a path, or @name for an abstract
+// socket. Returns whether they were sent; without a service manager, does nothing.
 bool notify_service(std::string_view state);
 
 }  // namespace octavo

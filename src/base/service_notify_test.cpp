@@ -12,7 +12,7 @@
 namespace octavo {
 namespace {
 
-// What the service manager has: a socket by a path.
+// A socket like the service manager's.
 class ServiceNotify : public testing::Test {
  protected:
   ServiceNotify() {
@@ -31,7 +31,7 @@ class ServiceNotify : public testing::Test {
   const int socket_ = ::socket(AF_UNIX, SOCK_DGRAM, 0);
 };
 
-TEST_F(ServiceNotify, TheManagerIsTold) {
+TEST_F(ServiceNotify, TheManagerIsNotified) {
   ::setenv("NOTIFY_SOCKET", path_.c_str(), 1);
   EXPECT_TRUE(notify_service("READY=1"));
   std::string got(64, '\0');
@@ -43,7 +43,7 @@ TEST_F(ServiceNotify, WithoutAManagerNothingHappens) {
   EXPECT_FALSE(notify_service("READY=1"));
   ::setenv("NOTIFY_SOCKET", "neither a path nor a name", 1);
   EXPECT_FALSE(notify_service("READY=1"));
-  ::setenv("NOTIFY_SOCKET", (path_ + "_that_nobody_has").c_str(), 1);
+  ::setenv("NOTIFY_SOCKET", (path_ + "_unused").c_str(), 1);
   EXPECT_FALSE(notify_service("READY=1"));
 }
 

@@ -1,4 +1,4 @@
-// sha256.h - SHA-256 of a few bytes.
+// sha256.h - SHA-256 of a byte buffer.
 #pragma once
 
 #include <array>

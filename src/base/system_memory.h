@@ -1,14 +1,14 @@
-// system_memory.h - how much memory this process may use, and uses.
+// system_memory.h - the memory that this process may use, and does use.
 #pragma once
 
 #include <cstdint>
 
 namespace octavo {
 
-// The smaller of the machine's memory and this cgroup's limit.
+// Returns the smaller of the machine's memory and the cgroup's limit.
 uint64_t usable_memory_bytes();
 
-// Resident memory of this process now.
+// Returns the current resident memory of this process.
 uint64_t resident_bytes();
 
 }  // namespace octavo

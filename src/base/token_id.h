@@ -1,4 +1,4 @@
-// token_id.h - what the text side hands to the engine side and back.
+// token_id.h - the type of token ids, shared by the text and engine layers.
 #pragma once
 
 #include <cstdint>

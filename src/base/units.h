@@ -1,4 +1,4 @@
-// units.h - byte counts and other quantities as people read and write them.
+// units.h - formats and parses byte counts and other quantities.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ std::string format_bytes(uint64_t bytes);
 // "134.5M", "7.24B", "820": decimal, three to four digits.
 std::string format_count(uint64_t count);
 
-// "4GiB", "512MB", "1.5 GiB", "1048576" to bytes. Throws SetupError naming `flag` when it is none
-// of these.
+// Parses "4GiB", "512MB", "1.5 GiB" or "1048576". Throws SetupError with the name of `flag` if the
+// text is malformed.
 uint64_t parse_bytes(std::string_view text, std::string_view flag);
 
 }  // namespace octavo

@@ -15,7 +15,7 @@ TEST(Units, BytesAreShownWithThreeDigits) {
   EXPECT_EQ(format_bytes(24ull << 30), "24.0 GiB");
 }
 
-TEST(Units, CountsAreShownAsPeopleNameModels) {
+TEST(Units, CountsUseTheUnitsOfModelNames) {
   EXPECT_EQ(format_count(820), "820");
   EXPECT_EQ(format_count(134515008), "134.5M");
   EXPECT_EQ(format_count(7241732096), "7.24B");

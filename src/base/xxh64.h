@@ -18,7 +18,7 @@ inline constexpr uint64_t kPrime3 = 0x165667B19E3779F9;
 inline constexpr uint64_t kPrime4 = 0x85EBCA77C2B2AE63;
 inline constexpr uint64_t kPrime5 = 0x27D4EB2F165667C5;
 
-// Little endian, as all our machines are.
+// All supported machines are little-endian.
 template <typename Word>
 uint64_t word_at(const std::byte* at) {
   static_assert(std::endian::native == std::endian::little);

@@ -1,4 +1,4 @@
-// commands.h - octavo's subcommands. Each adds itself to the parser and runs when it was chosen.
+// commands.h - octavo's subcommands. Each function adds one to the parser, which runs it if chosen.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -9,7 +9,7 @@
 namespace octavo {
 namespace {
 
-// Takes "--config FILE" or "--config=FILE" out. Empty: there is none.
+// Removes "--config FILE" or "--config=FILE" and returns FILE; empty if it is not there.
 std::string take_config_path(std::vector<std::string>& arguments) {
   const std::string flag = "--config";
   for (auto at = arguments.begin(); at != arguments.end(); ++at) {
@@ -19,7 +19,7 @@ std::string take_config_path(std::vector<std::string>& arguments) {
       return path;
     }
     if (*at == flag) {
-      if (at + 1 == arguments.end()) throw SetupError("--config: names no file");
+      if (at + 1 == arguments.end()) throw SetupError("--config: the file name is missing");
       std::string path = *(at + 1);
       arguments.erase(at, at + 2);
       return path;
@@ -50,7 +50,8 @@ std::vector<std::string> with_config_file(std::vector<std::string> arguments) {
   const std::vector<std::string> given = arguments;
   for (const CLI::ConfigItem& item : items) {
     if (!item.parents.empty())
-      throw SetupError("--config " + path + ": sections are not used; write flags one a line");
+      throw SetupError("--config " + path +
+                       ": sections are not supported; write one flag per line");
     const std::string flag = "--" + item.name;
     if (is_given(given, flag)) continue;
     for (const std::string& value : item.inputs) arguments.push_back(flag + "=" + value);

@@ -1,4 +1,4 @@
-// config_file.h - flags from a file, under their own names: --config serve.toml.
+// config_file.h - reads flags from a file: --config serve.toml.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace octavo {
 
-// `arguments` as main() got them, without the program's name. Those of a file named by --config are
-// put behind them, but for flags that are given already. Throws SetupError when the file cannot be
-// read.
+// Appends the flags in the file given by --config to `arguments`, main()'s arguments without the
+// program name. Flags that are already in `arguments` take precedence. Throws SetupError if the
+// file cannot be read.
 std::vector<std::string> with_config_file(std::vector<std::string> arguments);
 
 }  // namespace octavo

@@ -1,4 +1,4 @@
-// octavo generate - one prompt, one answer; or a file of prompts, many at once.
+// octavo generate - completes one prompt, or a file of prompts in batches.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -20,7 +20,7 @@ struct GenerateFlags {
   ModelFlags model;
   SamplingFlags sampling;
   std::string prompt;
-  std::string prompts;  // a file; empty: the one prompt
+  std::string prompts;  // a file; empty: use `prompt`
   std::string output;
   std::string system;
   bool chat = false;
@@ -30,7 +30,7 @@ struct GenerateFlags {
   std::vector<std::string> stop;
 };
 
-// All but the prompt.
+// Everything except the prompt.
 TextRequest settings_of(const GenerateFlags& flags) {
   TextRequest request;
   request.engine.sampling = flags.sampling.params();
@@ -106,20 +106,21 @@ void add_input_flags(CLI::App& command, GenerateFlags& flags) {
   CLI::Option* prompt = command.add_option("-p,--prompt", flags.prompt, "The prompt");
   CLI::Option* prompts =
       command
-          .add_option("--prompts", flags.prompts,
-                      "A file of prompts, answered many at once; - is stdin. Each line is a JSON "
-                      "object with prompt, messages or prompt_token_ids and, where it differs "
-                      "from the flags, max_tokens, temperature and so on")
+          .add_option(
+              "--prompts", flags.prompts,
+              "A file of prompts to run in batches; - is stdin. Each line is a JSON object with "
+              "prompt, messages or prompt_token_ids, and optional settings such as "
+              "max_tokens and temperature that override the flags")
           ->excludes(prompt);
   command
       .add_option("--output", flags.output,
-                  "With --prompts: write the answers to this file instead of stdout")
+                  "With --prompts: write the results to this file instead of stdout")
       ->needs(prompts);
-  command.add_flag("--chat", flags.chat, "Put the prompt into the model's chat template");
-  command.add_option("--system", flags.system, "With --chat: a system message")->needs("--chat");
+  command.add_flag("--chat", flags.chat, "Apply the model's chat template to the prompt");
+  command.add_option("--system", flags.system, "With --chat: the system message")->needs("--chat");
   command
       .add_flag("--json", flags.json,
-                "Print text, token ids, timings and memory as one JSON object")
+                "Print the text, token ids, timings and memory use as one JSON object")
       ->excludes(prompts);
 }
 
@@ -127,16 +128,17 @@ void add_input_flags(CLI::App& command, GenerateFlags& flags) {
 
 void add_generate_command(CLI::App& app) {
   auto flags = std::make_shared<GenerateFlags>();
-  CLI::App* command =
-      app.add_subcommand("generate", "Answer one prompt, or every prompt of a file, and exit");
+  CLI::App* command = app.add_subcommand(
+      "generate", "Generate text for one prompt, or for every prompt in a file, and exit");
   flags->model.add_to(*command);
   flags->model.add_batch_flags_to(*command);
   add_input_flags(*command, *flags);
   command->add_option("--max-tokens", flags->max_tokens, "Stop after this many tokens")
       ->capture_default_str();
-  command->add_option("--stop", flags->stop, "Stop before this text; may be given several times")
+  command->add_option("--stop", flags->stop, "Stop before this text; may be repeated")
       ->allow_extra_args(false);
-  command->add_flag("--ignore-eos", flags->ignore_eos, "Go on after the model's own stop tokens");
+  command->add_flag("--ignore-eos", flags->ignore_eos,
+                    "Continue after the model's own stop tokens");
   flags->sampling.add_to(*command);
   command->callback([flags, command] {
     if (command->count("--prompt") + command->count("--prompts") == 0)

@@ -27,7 +27,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Puts lines that come in any order into a file in theirs.
+// Writes lines that arrive in any order to a file in the order of their index.
 class OrderedLines {
  public:
   explicit OrderedLines(const std::string& path)
@@ -44,9 +44,9 @@ class OrderedLines {
       std::fwrite(text.data(), 1, text.size(), file_);
       held_.erase(held_.begin());
     }
-    // A full disk is noticed before more is computed for it.
+    // Detects a full disk before more results are computed.
     if (std::fflush(file_) != 0 || std::ferror(file_) != 0)
-      throw SetupError(fmt::format("{}: cannot be written", name_));
+      throw SetupError(fmt::format("{}: cannot write", name_));
   }
 
   bool on_terminal() const { return ::isatty(::fileno(file_)) != 0; }
@@ -100,7 +100,7 @@ size_t output_tokens(const std::vector<TextAnswer>& choices) {
   return tokens;
 }
 
-// The first error, or none.
+// Returns the first error, or an empty string.
 const std::string& error_of(const std::vector<TextAnswer>& choices) {
   for (const TextAnswer& choice : choices)
     if (!choice.error.empty()) return choice.error;
@@ -117,7 +117,7 @@ std::string line_of(size_t index, const PromptLine& asked, const std::vector<Tex
   for (size_t i = 0; i < choices.size(); ++i)
     line["choices"].push_back(json_of(choices[i], static_cast<int>(i)));
   if (asked.request.engine.sampling.prompt_logprobs >= 0 && first.error.empty()) {
-    // Nothing comes before the first token to make it likely or not.
+    // The first token has no logprob: no token precedes it.
     line["prompt_logprobs"] = Json::array({nullptr});
     for (const TokenLogprobs& token : first.generation.prompt_logprobs)
       line["prompt_logprobs"].push_back(json_of(token));
@@ -134,7 +134,7 @@ void print_summary(const Totals& totals, double seconds) {
   fmt::print(stderr,
              "{} request{}{}: {} prompt and {} output tokens in {:.1f} s, {:.1f} output tok/s\n",
              totals.answered, totals.answered == 1 ? "" : "s",
-             totals.failed > 0 ? fmt::format(", {} of them failed", totals.failed) : "",
+             totals.failed > 0 ? fmt::format(", {} failed", totals.failed) : "",
              totals.prompt_tokens, totals.output_tokens, seconds, rate);
 }
 
@@ -146,7 +146,7 @@ std::vector<PromptLine> read_lines(const GenerateFileOptions& options,
   return lines;
 }
 
-// On a terminal; a log of a script need not hold it.
+// Only on a terminal, to keep it out of script logs.
 void print_start_up(const Llm& llm, int max_num_seqs) {
   if (::isatty(STDERR_FILENO) == 0) return;
   fmt::print(stderr, "{} with {} parameters, up to {} sequences at once\n{}",
@@ -168,9 +168,9 @@ void generate_file(const ModelFlags& model, const GenerateFileOptions& options,
   Totals totals;
   const auto start = Clock::now();
   {
-    std::optional<ProgressBar> bar;  // not among the answers
+    std::optional<ProgressBar> bar;  // would mix with answers on a terminal
     if (!output.on_terminal()) {
-      bar.emplace("Answering", [&](uint64_t done, uint64_t total, double seconds) {
+      bar.emplace("Generating", [&](uint64_t done, uint64_t total, double seconds) {
         const double rate = static_cast<double>(totals.output_tokens) / seconds;
         return fmt::format("{} of {} requests  {:.1f} tok/s", done, total, rate);
       });

@@ -1,4 +1,4 @@
-// generate_file.h - octavo generate --prompts: every line of a file answered, many at once.
+// generate_file.h - octavo generate --prompts: runs the prompts of a file in batches.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,12 @@ namespace octavo {
 struct GenerateFileOptions {
   std::string prompts = {};  // a path, or "-" for stdin
   std::string output = {};   // a path; empty: stdout
-  bool chat = false;         // put plain prompts into the model's chat template
+  bool chat = false;         // apply the chat template to plain prompts
   std::string system = {};   // with chat
 };
 
-// Writes a JSON line for each prompt, in their order, each as soon as those before it are written,
-// and a summary to stderr. `defaults` is asked once for each prompt. Throws CLI::RuntimeError(2)
-// when some could not be answered.
+// Writes one JSON line per prompt, in input order and as early as that order allows, and a summary
+// to stderr. Calls `defaults` once per prompt. Throws CLI::RuntimeError(2) if any prompt failed.
 void generate_file(const ModelFlags& model, const GenerateFileOptions& options,
                    const std::function<TextRequest()>& defaults);
 

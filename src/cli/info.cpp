@@ -1,4 +1,4 @@
-// octavo info - what a checkpoint is and how it would fit, without loading it.
+// octavo info - describes a checkpoint and its memory plan without loading it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -27,7 +27,7 @@ namespace {
 
 void row(const char* name, const std::string& value) { fmt::print("  {:<22}{}\n", name, value); }
 
-// The parts of the layers, each once, with how many layers have it.
+// Prints each distinct layer part once, with the number of layers that have it.
 void print_layers(const DecoderPlan& plan) {
   std::vector<std::pair<std::string, int>> parts;
   const auto count = [&](const std::string& part) {
@@ -47,7 +47,7 @@ void print_layers(const DecoderPlan& plan) {
   for (const auto& [part, layers] : parts) row("", fmt::format("{} x {}", layers, part));
 }
 
-// What can be said of any checkpoint, known or not.
+// Prints the facts that are known for any checkpoint, supported or not.
 void print_files(const Checkpoint& checkpoint) {
   fmt::print("{}\n", checkpoint.path().filename().string());
   row("file", fmt::format("{}, {}, {} tensors", format_bytes(checkpoint.file_bytes()),
@@ -60,10 +60,10 @@ void print_files(const Checkpoint& checkpoint) {
   for (const auto& [type, bytes] : bytes_by_type)
     types += fmt::format("{}{} {}", types.empty() ? "" : ", ", type, format_bytes(bytes));
   row("stored as", types);
-  row("model_type", read_config(checkpoint).text_or("model_type", "not said"));
+  row("model_type", read_config(checkpoint).text_or("model_type", "unknown"));
 }
 
-// Throws SetupError, naming a few, when tensors are missing or not as the config has them.
+// Throws SetupError that lists a few of the tensors that are missing or do not match the config.
 void check_tensors(const Checkpoint& checkpoint, const ModelDescription& model) {
   constexpr size_t kShown = 3;
   const std::vector<std::string> problems = tensor_problems(checkpoint, model);
@@ -74,7 +74,7 @@ void check_tensors(const Checkpoint& checkpoint, const ModelDescription& model) 
   throw SetupError(text);
 }
 
-// Why a model cannot be served is told by the error; that it cannot, here.
+// Prints whether the model is supported. The rethrown error says why it is not.
 ModelDescription check_support(const Checkpoint& checkpoint, const EngineOptions& options) {
   try {
     ModelDescription model = describe_model(checkpoint, options);
@@ -125,7 +125,6 @@ void print_cpu() {
              threads, threads == 1 ? "" : "s");
 }
 
-// What computes, and what is known of it.
 void print_device(const DeviceFacts& device, DType dtype) {
   if (device.kind == DeviceKind::kMetal) {
     fmt::print("metal: {}\n", describe(device));
@@ -157,8 +156,8 @@ void add_info_command(CLI::App& app) {
   auto flags = std::make_shared<ModelFlags>();
   CLI::App* command = app.add_subcommand(
       "info",
-      "Show what a model is, whether it is supported and the memory plan for this machine, without "
-      "loading it");
+      "Show a model's properties, whether it is supported, and its memory plan on this machine, "
+      "without loading it");
   flags->add_to(*command);
   flags->add_batch_flags_to(*command);
   command->callback([flags] { run(*flags); });

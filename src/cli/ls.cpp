@@ -1,4 +1,4 @@
-// octavo ls - the models on this machine, wherever they are kept.
+// octavo ls - lists the models on this machine.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ void print_table(const std::vector<LocalModel>& models) {
   fmt::print("{:<{}}  {:>10}  {:<14}  PLACE\n", "NAME", width, "SIZE", "KIND");
   for (const LocalModel& model : models) {
     fmt::print("{:<{}}  {:>10}  {:<14}  {}{}\n", model.name, width, format_bytes(model.bytes),
-               model.kind, model.place, model.is_complete ? "" : ", not complete");
+               model.kind, model.place, model.is_complete ? "" : ", incomplete");
   }
 }
 
@@ -50,7 +50,7 @@ void run(const LsFlags& flags) {
   const std::vector<LocalModel> models = local_models(settings);
   if (flags.json) return print_json(models);
   if (models.empty()) {
-    fmt::print(stderr, "No models yet in {} nor of LM Studio or Ollama; try: octavo run {}\n",
+    fmt::print(stderr, "No models found in {}, LM Studio or Ollama; try: octavo run {}\n",
                settings.cache.string(), all_aliases().front().name);
     return;
   }
@@ -62,9 +62,9 @@ void run(const LsFlags& flags) {
 void add_ls_command(CLI::App& app) {
   auto flags = std::make_shared<LsFlags>();
   CLI::App* command = app.add_subcommand(
-      "ls", "List the models of this machine: Hugging Face's cache, LM Studio's and Ollama's");
-  command->add_flag("--json", flags->json, "Print a JSON array, with paths");
-  command->add_flag("--aliases", flags->aliases, "List the short names instead");
+      "ls", "List the models on this machine, from the Hugging Face cache, LM Studio and Ollama");
+  command->add_flag("--json", flags->json, "Print a JSON array that includes paths");
+  command->add_flag("--aliases", flags->aliases, "List the aliases (short model names) instead");
   command->callback([flags] { run(*flags); });
 }
 

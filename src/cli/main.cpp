@@ -1,4 +1,4 @@
-// octavo - the command line. Parses, runs one command, and turns every error into one clear line.
+// octavo - the command line. Parses the arguments, runs one command and prints errors as one line.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 
 int main(int argc, char** argv) {
   CLI::App app{
-      "Octavo serves language models from pages.\n"
-      "Start with: octavo run MODEL, where MODEL is a .gguf file, a model folder, a name of the "
-      "hub\n"
-      "like ORG/NAME[:quantisation][@revision], or an alias of octavo ls --aliases."};
+      "Octavo is a native LLM server with a paged KV cache.\n"
+      "Quick start: octavo run MODEL, where MODEL is a .gguf file, a model folder, a model on the\n"
+      "Hugging Face hub (ORG/NAME[:quantisation][@revision]) or an alias from octavo ls "
+      "--aliases."};
   app.name("octavo");
   app.set_version_flag("--version", "octavo " OCTAVO_VERSION);
   app.require_subcommand(1);
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
     octavo::init_logging();
     std::vector<std::string> arguments =
         octavo::with_config_file({argv + std::min(argc, 1), argv + argc});
-    std::ranges::reverse(arguments);  // as CLI11 wants them
+    std::ranges::reverse(arguments);  // CLI11 expects the last argument first
     app.parse(std::move(arguments));
     return 0;
   } catch (const CLI::ParseError& error) {

@@ -16,13 +16,13 @@
 namespace octavo {
 namespace {
 
-// Draws the bar from the first bytes on, so that what an earlier download left is not taken for
-// speed.
+// Starts the bar at the first bytes received, so that bytes from an earlier download do not count
+// towards the rate.
 class DownloadBar {
  public:
   bool update(uint64_t done, uint64_t total, bool waiting) {
     if (waiting && !told_) {
-      fmt::print(stderr, "Another process is downloading this; waiting for it\n");
+      fmt::print(stderr, "Another process is downloading this model; waiting for it\n");
       told_ = true;
     }
     if (total > 0 && !waiting) {
@@ -66,7 +66,7 @@ FoundModel with_progress(const std::string& name, const DownloadFlags& flags, Fi
   options.memory_fraction = flags.memory_fraction;
   options.say = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
   options.check_config = check_family;
-  std::optional<DownloadBar> bar;  // Ctrl-C keeps its usual meaning until something is downloaded
+  std::optional<DownloadBar> bar;  // made late: until a download starts, Ctrl-C ends the program
   options.on_download = [&](uint64_t done, uint64_t total, bool waiting) {
     if (!bar) bar.emplace();
     return bar->update(done, total, waiting);
@@ -75,7 +75,7 @@ FoundModel with_progress(const std::string& name, const DownloadFlags& flags, Fi
     return find(name, options);
   } catch (const DownloadStopped&) {
     bar.reset();
-    fmt::print(stderr, "Stopped; the same command goes on from here\n");
+    fmt::print(stderr, "Stopped; run the same command again to resume\n");
     throw CLI::RuntimeError(130);
   }
 }

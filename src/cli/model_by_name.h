@@ -1,4 +1,4 @@
-// model_by_name.h - finds a command's model by its name, with a progress bar when it is downloaded.
+// model_by_name.h - finds a model by name, with a progress bar if it is downloaded.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 namespace octavo {
 
 inline constexpr const char* kModelHelp =
-    "A .gguf file, a folder with config.json and safetensors, or a name: "
-    "ORG/NAME[:quantisation-or-file][@revision], an alias, a model of LM Studio or Ollama";
+    "A .gguf file, a folder with config.json and safetensors, or a model name: "
+    "ORG/NAME[:quantisation-or-file][@revision], an alias, or a model of LM Studio or Ollama";
 
 struct DownloadFlags {
   bool force = false;
@@ -17,9 +17,10 @@ struct DownloadFlags {
   double memory_fraction = 0.9;
 };
 
-// Says on stderr what it does. Ctrl-C during a download leaves with 130, ready to go on.
+// Reports what it does on stderr. Ctrl-C during a download exits with status 130; the next call
+// resumes the download.
 FoundModel find_model_by_name(const std::string& name, const DownloadFlags& flags = {});
-// Asks the hub even if the model is here.
+// Checks the hub for a newer revision even if the model is on this machine.
 FoundModel pull_model_by_name(const std::string& name, const DownloadFlags& flags);
 
 }  // namespace octavo

@@ -4,110 +4,94 @@
 
 #include "base/compute_pool.h"
 #include "cli/model_by_name.h"
+#include "cli/option_group.h"
 #include "cli/progress_bar.h"
 
 namespace octavo {
+namespace {
+
+constexpr const char* kModelGroup = "Model and memory";
+constexpr const char* kBatchGroup = "Batching and prefix cache";
+
+}  // namespace
 
 void ModelFlags::add_to(CLI::App& command) {
   command.add_option("MODEL", model, kModelHelp)->required();
-  const std::string group = "Model and memory";
-  command
-      .add_option("--device", device,
-                  "What computes: auto (the GPU of a Mac, else the CPU), cpu or metal")
-      ->check(CLI::IsMember({"auto", "cpu", "metal"}))
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--dtype", dtype,
-                  "Compute and KV type: auto (the checkpoint's own; GGUF: bfloat16), float32, "
-                  "float16, bfloat16")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option(
-          "--kv-cache-dtype,--kv-dtype", kv_cache_dtype,
-          "How K and V are kept: auto (the compute type), or int8 with a scale per token and "
-          "head: half the memory of bfloat16, slightly different answers")
-      ->check(CLI::IsMember({"auto", "int8"}))
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--max-model-len", max_model_len,
-                  "Context in tokens (default: the largest that fits, up to the model's own)")
-      ->check(CLI::PositiveNumber)
-      ->group(group);
-  command
-      .add_option("--kv-memory", kv_memory,
-                  "Memory for KV pages, like 4GiB (default: what one full context needs, or 32 "
-                  "sequences of 2048 tokens where many run at once)")
-      ->group(group);
-  command
-      .add_option("--memory-fraction", memory_fraction,
-                  "Share of this machine's memory octavo may use")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--wired-limit", wired_limit,
-                  "On Metal: keep up to this much memory from being paged out, like 20GiB. Off by "
-                  "default: with many requests at once it has brought whole machines down")
-      ->group(group);
-  command.add_option("--block-size", block_size, "Tokens per KV page, a multiple of 8")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--max-num-batched-tokens", max_num_batched_tokens,
-                  "Rows of the largest step: long prompts run in such chunks")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option(
+  add_memory_flags(command);
+  add_compute_flags(command);
+}
+
+void ModelFlags::add_memory_flags(CLI::App& command) {
+  const OptionGroup option{command, kModelGroup};
+  option("--device", device,
+         "Compute device: auto (the GPU on a Mac, otherwise the CPU), cpu or metal")
+      ->check(CLI::IsMember({"auto", "cpu", "metal"}));
+  option("--dtype", dtype,
+         "Data type for computation and the KV cache: auto (the checkpoint's type; bfloat16 for "
+         "GGUF), float32, float16, bfloat16");
+  option("--kv-cache-dtype,--kv-dtype", kv_cache_dtype,
+         "KV cache type: auto (same as --dtype), or int8 with one scale per token and head, which "
+         "takes half the memory of bfloat16 and changes answers slightly")
+      ->check(CLI::IsMember({"auto", "int8"}));
+  option
+      .without_default("--max-model-len", max_model_len,
+                       "Context length in tokens (default: the largest that fits in memory, up "
+                       "to the model's own)")
+      ->check(CLI::PositiveNumber);
+  option.without_default("--kv-memory", kv_memory,
+                         "Memory for the KV cache, for example 4GiB (default: enough for one full "
+                         "context, or for 32 sequences of 2048 tokens in commands that batch)");
+  option("--memory-fraction", memory_fraction,
+         "Fraction of this machine's memory that octavo may use");
+  option.without_default("--wired-limit", wired_limit,
+                         "Metal only: amount of memory to keep wired, for example 20GiB. Off by "
+                         "default: under heavy load, wired memory has crashed whole machines");
+  option("--block-size", block_size, "Tokens per KV page, a multiple of 8");
+}
+
+void ModelFlags::add_compute_flags(CLI::App& command) {
+  const OptionGroup option{command, kModelGroup};
+  option("--max-num-batched-tokens", max_num_batched_tokens,
+         "Maximum number of tokens per step; longer prompts are prefilled in chunks of this size");
+  option
+      .without_default(
           "--speculative-config", speculative_config,
-          R"(Guess answers ahead, which changes no bit of them: {"method": "ngram"} (prompt )"
+          R"(Speculative decoding, which does not change the output: {"method": "ngram"} (prompt )"
           R"(lookup, the default), {"model": "PATH"} (a draft model), {"method": "none"}; )"
-          "with num_speculative_tokens, prompt_lookup_max, prompt_lookup_min")
-      ->type_name("JSON")
-      ->group(group);
-  command
-      .add_option("--threads", threads,
-                  "Threads that compute (default: the cores this process and its cgroup may use)")
-      ->check(CLI::PositiveNumber)
-      ->group(group);
-  command.add_flag("--pin-threads", pin_threads, "Keep each of them on one core")->group(group);
+          "further keys: num_speculative_tokens, prompt_lookup_max, prompt_lookup_min")
+      ->type_name("JSON");
+  option
+      .without_default("--threads", threads,
+                       "Number of compute threads (default: the cores that this process and its "
+                       "cgroup may use)")
+      ->check(CLI::PositiveNumber);
+  command.add_flag("--pin-threads", pin_threads, "Pin each compute thread to one core")
+      ->group(kModelGroup);
 }
 
 void ModelFlags::add_batch_flags_to(CLI::App& command) {
-  const std::string group = "Many at once";
-  command
-      .add_option("--max-num-seqs", max_num_seqs, "Sequences that run at the same time, at most")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--scheduling-policy", scheduling_policy,
-                  "Who goes first: fcfs (as they came), or priority (each request's own number, "
-                  "lower first)")
-      ->check(CLI::IsMember({"fcfs", "priority"}))
-      ->capture_default_str()
-      ->group(group);
+  const OptionGroup option{command, kBatchGroup};
+  option("--max-num-seqs", max_num_seqs, "Maximum number of sequences that run at the same time")
+      ->check(CLI::PositiveNumber);
+  option("--scheduling-policy", scheduling_policy,
+         "Order of waiting requests: fcfs (first come, first served), or priority (by each "
+         "request's priority, lower first)")
+      ->check(CLI::IsMember({"fcfs", "priority"}));
   command
       .add_flag("--enable-prefix-caching,!--no-enable-prefix-caching", enable_prefix_caching,
-                "Compute a beginning that prompts share only once (on unless switched off)")
-      ->group(group);
+                "Reuse the KV cache of prompts that start with the same tokens (on by default)")
+      ->group(kBatchGroup);
 }
 
 void ModelFlags::add_disk_flags_to(CLI::App& command) {
-  const std::string group = "Many at once";
-  command
-      .add_option("--prefix-disk", prefix_disk,
-                  "Keep prefix pages in this folder too, so that beginnings seen before are not "
-                  "computed again after a restart, or when memory was short (default: memory only)")
-      ->type_name("FOLDER")
-      ->group(group);
-  command
-      .add_option("--prefix-disk-size", prefix_disk_size,
-                  "Bytes that folder's files may take, like 20GiB: never more")
-      ->capture_default_str()
-      ->group(group);
+  const OptionGroup option{command, kBatchGroup};
+  option
+      .without_default("--prefix-disk", prefix_disk,
+                       "Also keep the prefix cache in this folder, so that it survives restarts "
+                       "and eviction from memory (default: memory only)")
+      ->type_name("FOLDER");
+  option("--prefix-disk-size", prefix_disk_size,
+         "Maximum size of the files in that folder, for example 20GiB");
 }
 
 void ModelFlags::find() {
@@ -138,40 +122,22 @@ std::unique_ptr<Llm> ModelFlags::load(const EngineOptions& options) const {
 }
 
 void SamplingFlags::add_to(CLI::App& command) {
-  const std::string group = "Sampling";
-  command.add_option("--temperature", temperature, "0 takes the likeliest token each time")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--top-p", top_p,
-                  "Keep the likeliest tokens that together reach this probability")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--top-k", top_k, "Keep this many of the likeliest tokens; 0 keeps all")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--min-p", min_p,
-                  "Drop tokens below this share of the likeliest one's probability")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--repetition-penalty", repetition_penalty,
-                  "Above 1: tokens of prompt and answer become less likely to come again")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--presence-penalty", presence_penalty,
-                  "Taken off the logits of tokens the answer has, -2 to 2")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--frequency-penalty", frequency_penalty,
-                  "Taken off for each time the answer has the token, -2 to 2")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--seed", seed, "The same seed gives the same answer (default: a fresh one)")
-      ->group(group);
+  const OptionGroup option{command, "Sampling"};
+  option("--temperature", temperature,
+         "Sampling temperature; 0 always picks the most likely token");
+  option("--top-p", top_p,
+         "Sample from the most likely tokens whose probabilities add up to this value");
+  option("--top-k", top_k, "Sample from this many of the most likely tokens; 0 disables the limit");
+  option("--min-p", min_p,
+         "Drop tokens whose probability is below this fraction of the most likely token's");
+  option("--repetition-penalty", repetition_penalty,
+         "Values above 1 make tokens that are in the prompt or the answer less likely");
+  option("--presence-penalty", presence_penalty,
+         "Subtracted from the logits of tokens already generated, -2 to 2");
+  option("--frequency-penalty", frequency_penalty,
+         "Subtracted from a token's logit once for each time it was generated, -2 to 2");
+  option.without_default("--seed", seed,
+                         "Random seed; the same seed gives the same answer (default: random)");
 }
 
 SamplingParams SamplingFlags::params() const {
@@ -185,6 +151,25 @@ SamplingParams SamplingFlags::params() const {
           .repetition_penalty = repetition_penalty,
           .presence_penalty = presence_penalty,
           .frequency_penalty = frequency_penalty};
+}
+
+void PoolingFlags::add_to(CLI::App& command) {
+  const OptionGroup option{command, "Embeddings"};
+  option("--runner", runner,
+         "generate for text, pooling for embeddings, or auto (as the model's files say)")
+      ->check(CLI::IsMember({"auto", "generate", "pooling"}));
+  option
+      .without_default(
+          "--pooler-config", pooler_config,
+          R"(How token vectors become one embedding, for example {"pooling_type": "MEAN"}: )"
+          "pooling_type (LAST, MEAN), use_activation (normalise to length 1), dimensions (default: "
+          "as the model's files say, otherwise LAST and true)")
+      ->type_name("JSON");
+  option
+      .without_default("--hf-overrides", hf_overrides,
+                       "Settings missing from the model's config: is_matryoshka (requests may "
+                       "choose fewer dimensions), matryoshka_dimensions (the sizes to allow)")
+      ->type_name("JSON");
 }
 
 }  // namespace octavo

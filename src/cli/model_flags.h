@@ -1,4 +1,4 @@
-// model_flags.h - the flags every command that loads a model shares, under vLLM's names.
+// model_flags.h - flags shared by the commands that load a model, with vLLM's names.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,19 +12,24 @@ namespace octavo {
 
 struct ModelFlags : ModelSettings {
   void add_to(CLI::App& command);
-  // For commands that answer many at once.
+  // For commands that run several sequences at once.
   void add_batch_flags_to(CLI::App& command);
-  // For commands whose prompts come again another day.
+  // For commands that profit from a prefix cache kept across runs.
   void add_disk_flags_to(CLI::App& command);
 
-  // First of all: turns the model's name into its path, downloading it if it is nowhere here.
+  // Replaces the model's name by its path and downloads the model if it is not on this machine.
+  // Call before the functions below.
   void find();
-  // A draft model's name too.
+  // Also resolves the name of a draft model.
   EngineOptions engine_options() const;
-  // For one answer at a time: pages become resident as they are used.
+  // For one sequence at a time: pages become resident when they are first used.
   EngineOptions options_for_one() const;
-  // Loads the model with a progress bar, on the threads that were asked for.
+  // Sets the number of compute threads and loads the model with a progress bar.
   std::unique_ptr<Llm> load(const EngineOptions& options) const;
+
+ private:
+  void add_memory_flags(CLI::App& command);
+  void add_compute_flags(CLI::App& command);
 };
 
 struct SamplingFlags {
@@ -38,8 +43,13 @@ struct SamplingFlags {
   std::optional<uint64_t> seed;
 
   void add_to(CLI::App& command);
-  // Without --seed: a fresh one, so that two runs at temperature 1 differ.
+  // Without --seed, uses a random seed, so that two runs at temperature 1 differ.
   SamplingParams params() const;
+};
+
+// Whether and how a server computes embeddings.
+struct PoolingFlags : PoolingSettings {
+  void add_to(CLI::App& command);
 };
 
 }  // namespace octavo

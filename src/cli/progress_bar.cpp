@@ -48,7 +48,7 @@ void ProgressBar::update(uint64_t done, uint64_t total) {
   std::string line = fmt::format("{} [{:#<{}}{:.<{}}] {:3.0f}%  {}", label_, "", filled, "",
                                  kWidth - filled, share * 100, format_(done, total, seconds));
   line.resize(
-      std::min(line.size(), terminal_columns() - 1));  // a wrapped line could not be drawn over
+      std::min(line.size(), terminal_columns() - 1));  // a wrapped line cannot be overwritten
   fmt::print(stderr, "\r{}\033[K", line);
   std::fflush(stderr);
 }

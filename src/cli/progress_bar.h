@@ -1,4 +1,4 @@
-// progress_bar.h - one line on a terminal for anything that takes over a second.
+// progress_bar.h - a one-line progress bar on the terminal.
 #pragma once
 
 #include <chrono>
@@ -11,10 +11,10 @@ namespace octavo {
 // "1.21 GiB of 4.00 GiB  512 MiB/s"
 std::string format_byte_progress(uint64_t done, uint64_t total, double seconds);
 
-// Draws on stderr when it is a terminal, otherwise says nothing. Clears its line when it dies.
+// Draws on stderr if that is a terminal; otherwise prints nothing. Clears its line on destruction.
 class ProgressBar {
  public:
-  // What stands behind the bar when `done` of `total` took `seconds`.
+  // Returns the text after the bar, given that `done` of `total` took `seconds`.
   using Format = std::function<std::string(uint64_t done, uint64_t total, double seconds)>;
 
   explicit ProgressBar(std::string label, Format format = format_byte_progress);

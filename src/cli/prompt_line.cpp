@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A value and the field it stands in, for the message when it is not what it should be.
+// A JSON value and the name of its field, for error messages.
 class FieldValue {
  public:
   FieldValue(std::string_view name, const Json& json) : name_(name), json_(json) {}
@@ -39,7 +39,7 @@ class FieldValue {
     const bool fits = json_.is_number_unsigned()
                           ? json_.get<uint64_t>() <= static_cast<uint64_t>(Limits::max())
                           : json_.get<int64_t>() >= Limits::min();
-    if (!fits) reject("an integer of 32 bits");
+    if (!fits) reject("a 32-bit integer");
     to = json_.get<int>();
   }
   void read(uint64_t& to) const {
@@ -58,7 +58,7 @@ class FieldValue {
   }
   // {"42": -1.5}
   void read(std::vector<std::pair<TokenId, float>>& to) const {
-    constexpr auto kWanted = "an object of token ids and numbers, like {\"42\": -1.5}";
+    constexpr auto kWanted = "an object from token ids to numbers, like {\"42\": -1.5}";
     if (!json_.is_object()) reject(kWanted);
     to.clear();
     for (const auto& [key, bias] : json_.items()) {
@@ -157,7 +157,7 @@ Json parse_object(std::string_view text) {
   const auto once = [&](int depth, Json::parse_event_t event, const Json& value) {
     if (event == Json::parse_event_t::key && depth == 1 &&
         !names.insert(value.get<std::string>()).second) {
-      throw RequestError(400, value.get<std::string>(), "is given twice");
+      throw RequestError(400, value.get<std::string>(), "given twice");
     }
     return true;
   };
@@ -177,7 +177,7 @@ void read_field(std::string_view name, const Json& value, PromptLine& line) {
     std::vector<std::string_view> known;
     for (const Field& f : kFields) known.push_back(f.name);
     throw RequestError(400, std::string(name),
-                       fmt::format("is no known field; there are {}", fmt::join(known, ", ")));
+                       fmt::format("unknown field; known fields: {}", fmt::join(known, ", ")));
   }
   if (!value.is_null()) field->read(FieldValue(name, value), line);
 }
@@ -223,7 +223,7 @@ std::vector<PromptLine> read_prompt_file(const std::string& path,
       throw SetupError(fmt::format("{}, line {}: {}", name, number, error.what()));
     }
   }
-  if (in.bad() || lines.empty()) throw SetupError(fmt::format("{}: holds no prompts", name));
+  if (in.bad() || lines.empty()) throw SetupError(fmt::format("{}: no prompts found", name));
   return lines;
 }
 

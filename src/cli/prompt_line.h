@@ -1,5 +1,5 @@
-// prompt_line.h - prompts from a file: on each line a JSON object with a prompt and what differs
-// from the defaults, in vLLM's names. Any thread.
+// prompt_line.h - reads a file of prompts: one JSON object per line with a prompt and the settings
+// that differ from the defaults, with vLLM's names. Any thread.
 #pragma once
 
 #include <functional>
@@ -13,22 +13,22 @@
 namespace octavo {
 
 struct PromptLine {
-  nlohmann::ordered_json id = {};  // as given, to be echoed; null: none
+  nlohmann::ordered_json id = {};  // echoed in the output; null if none was given
   TextRequest request = {};
 };
 
-// Reads a line over `defaults`, whose prompt is ignored. A field that is null counts as not given.
-// Throws RequestError naming the field: an unknown or repeated one, one of the wrong type, or no
-// prompt. Whether the values can be served is for the engine to say.
+// Parses one line. Fields that are missing or null come from `defaults`, whose prompt is ignored.
+// Throws RequestError with the field's name if a field is unknown, repeated or of the wrong type,
+// or if there is no prompt. The engine checks the values.
 PromptLine parse_prompt_line(std::string_view text, const TextRequest& defaults);
 
-// Every line of a file that is not blank; "-" is stdin. `defaults` is asked once for each. Throws
-// SetupError naming the line and the field.
+// Reads all non-blank lines of a file; "-" is stdin. Calls `defaults` once per line. Throws
+// SetupError with the line number and the field.
 std::vector<PromptLine> read_prompt_file(const std::string& path,
                                          const std::function<TextRequest()>& defaults);
 
-// Makes a plain prompt the user's message behind a system message, which may be empty. Leaves
-// messages and token ids as they are.
+// Turns a plain prompt into a chat with the optional `system` message and one user message. Does
+// nothing if the request has messages or token ids.
 void put_into_chat(TextRequest& request, const std::string& system);
 
 }  // namespace octavo

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using testing::Pair;
 using testing::StartsWith;
 
-// The message of a line that must be refused; it begins with the field.
+// The error message of a line that must be rejected; it starts with the field.
 std::string refusal(const std::string& text) {
   try {
     parse_prompt_line(text, {});
@@ -105,7 +105,7 @@ TEST(PromptLine, AnUnknownFieldIsNamedAndTheKnownOnesListed) {
 }
 
 TEST(PromptLine, ARepeatedFieldIsRefused) {
-  EXPECT_EQ(refusal(R"({"prompt": "x", "n": 1, "n": 2})"), "n: is given twice");
+  EXPECT_EQ(refusal(R"({"prompt": "x", "n": 1, "n": 2})"), "n: given twice");
 }
 
 TEST(PromptLine, ThereIsExactlyOnePrompt) {

@@ -1,4 +1,4 @@
-// octavo rm - takes a model out of the Hugging Face cache.
+// octavo rm - removes a model from the Hugging Face cache.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -21,7 +21,8 @@ struct RmFlags {
 bool is_confirmed(const RmFlags& flags, const Removal& removal) {
   if (flags.yes) return true;
   if (isatty(STDIN_FILENO) == 0)
-    throw SetupError("nobody here to ask; say --yes to remove " + flags.model);
+    throw SetupError("cannot ask for confirmation without a terminal; use --yes to remove " +
+                     flags.model);
   fmt::print("Remove {} from {}? This frees {}. [y/N] ", flags.model, removal.repo.string(),
              format_bytes(removal.bytes));
   std::fflush(stdout);
@@ -43,10 +44,10 @@ void add_rm_command(CLI::App& app) {
   auto flags = std::make_shared<RmFlags>();
   CLI::App* command = app.add_subcommand(
       "rm",
-      "Remove a model from the Hugging Face cache: files that no other revision uses. Models of "
-      "other programs are left alone");
-  command->add_option("MODEL", flags->model, "A name of `octavo ls`")->required();
-  command->add_flag("-y,--yes", flags->yes, "Do not ask");
+      "Remove a model from the Hugging Face cache. Keeps files that other revisions use, and never "
+      "touches models of other programs");
+  command->add_option("MODEL", flags->model, "A name from `octavo ls`")->required();
+  command->add_flag("-y,--yes", flags->yes, "Do not ask for confirmation");
   command->callback([flags] { run(*flags); });
 }
 

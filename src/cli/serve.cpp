@@ -1,4 +1,4 @@
-// octavo serve - the OpenAI-compatible server.
+// octavo serve - the HTTP server.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -67,8 +67,8 @@ void print_summary(const Llm& llm, const server::ServedModel& served, const Serv
   if (model.pooling) row("embeds", model.pooling->describe());
   print_device(device_facts(), model.dtype);
   row("context",
-      fmt::format("{} tokens; up to {} sequences at once, {} may be open", served.max_model_len,
-                  served.max_num_seqs, flags.server.max_open_requests));
+      fmt::format("{} tokens; up to {} sequences at once, up to {} open requests",
+                  served.max_model_len, served.max_num_seqs, flags.server.max_open_requests));
   if (!model.pooling) row("speculation", llm.engine().speculation().text());
   if (llm.can_chat() && !model.pooling) row("tools", served.dialect.describe());
   fmt::print("{}", llm.engine().memory().table());
@@ -82,7 +82,7 @@ void print_summary(const Llm& llm, const server::ServedModel& served, const Serv
 void run(ServeFlags flags) {
   const auto started = Clock::now();
   flags.finish();
-  // A file that may not grow (ulimit -f) is an error of the disk tier's, not the end.
+  // Hitting the file size limit (ulimit -f) must be a write error, not kill the process.
   std::signal(SIGXFSZ, SIG_IGN);
   init_server_logging(flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
   auto listener = std::make_unique<server::Listener>(flags.server.host, flags.server.port);
@@ -90,7 +90,7 @@ void run(ServeFlags flags) {
   flags.model.find();
   EngineOptions options = flags.model.engine_options();
   options.pooling = flags.pooling.options();
-  // A request with several prompts is several of the engine's.
+  // A request with several prompts counts as several engine requests.
   options.max_open_requests = std::max(options.max_open_requests, flags.server.max_open_requests);
   const auto llm = flags.model.load(options);
   const server::ServedModel served =
@@ -101,8 +101,8 @@ void run(ServeFlags flags) {
                                  .version = OCTAVO_VERSION});
   if (!server::is_loopback(flags.server.host))
     spdlog::warn(
-        "listening on {}: keys and answers cross the network unencrypted unless a proxy "
-        "with TLS stands in front",
+        "listening on {}: API keys and responses are sent unencrypted; put a TLS proxy in front of "
+        "the server",
         flags.server.host);
   {
     server::Server server(std::move(listener), served, flags.server);
@@ -113,7 +113,7 @@ void run(ServeFlags flags) {
   }
   spdlog::info("stopped");
   flush_logging();
-  // A step that still runs would hold up the end; nobody waits for it.
+  // Do not wait for a running step: no client is left to read its output.
   if (!llm->engine().wait_until_idle(std::chrono::milliseconds(200))) std::_Exit(0);
 }
 
@@ -123,13 +123,12 @@ void add_serve_command(CLI::App& app) {
   auto flags = std::make_shared<ServeFlags>();
   CLI::App* command = app.add_subcommand(
       "serve",
-      "Serve a model over HTTP, with OpenAI's API and a playground for the browser.\n\n"
+      "Serve a model over HTTP with the OpenAI and Anthropic APIs and a browser playground.\n\n"
       "  octavo serve MODEL\n"
       "  octavo serve MODEL --port 9000 --max-num-seqs 32 --max-model-len 4096\n"
       "  octavo serve MODEL --config serve.toml\n\n"
-      "Without flags it listens on this machine only. The same request has the same answer, bit "
-      "for\n"
-      "bit, whoever else is asking. SIGTERM lets open requests end first.");
+      "By default it listens on this machine only. Output is bit-identical regardless of load.\n"
+      "On SIGTERM, the server finishes open requests before it exits.");
   flags->add_to(*command);
   command->callback([flags] { run(*flags); });
 }

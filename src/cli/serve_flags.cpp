@@ -32,32 +32,34 @@ void read_keys(const std::string& path, std::vector<std::string>& keys) {
 void ServeFlags::add_access_flags(CLI::App& command) {
   const std::string group = "Address and access";
   command
-      .add_option("--host", server.host,
-                  "Address to listen on. Any but this machine's own needs an API key")
+      .add_option(
+          "--host", server.host,
+          "Address to listen on; an address that other machines can reach requires an API key")
       ->capture_default_str()
       ->group(group);
-  command.add_option("--port", server.port, "Port to listen on; 0 takes a free one")
+  command.add_option("--port", server.port, "Port to listen on; 0 picks a free port")
       ->capture_default_str()
       ->group(group);
   command
       .add_option(
           "--api-key", server.api_keys,
-          "A key clients must send as Authorization: Bearer KEY; may be given several times. "
-          "Better: --api-key-file, or OCTAVO_API_KEY in the environment")
+          "API key that clients send as Authorization: Bearer KEY; may be repeated. Other users "
+          "can see it in the process list: prefer --api-key-file or the variable OCTAVO_API_KEY")
       ->allow_extra_args(false)
       ->group(group);
-  command.add_option("--api-key-file", api_key_file, "A file with one key a line")->group(group);
+  command.add_option("--api-key-file", api_key_file, "File with one API key per line")
+      ->group(group);
   command
       .add_option("--allowed-origins", server.cors.allowed_origins,
-                  "Web pages of these origins may ask, like https://example.org; * allows all "
-                  "(default: none but the built-in page)")
+                  "Origins of web pages that may call the API (CORS), for example "
+                  "https://example.org; * allows all (default: only the built-in page)")
       ->allow_extra_args(false)
       ->group(group);
   command
       .add_option(
           "--served-model-name", served_model_name,
-          "Name of the model in requests and answers; may be given several times (default: the "
-          "file's or folder's)")
+          "Name of the model in requests and responses; may be repeated (default: the name of the "
+          "file or folder)")
       ->allow_extra_args(false)
       ->group(group);
 }
@@ -68,24 +70,26 @@ void ServeFlags::add_limit_flags(CLI::App& command) {
     return command.add_option(name, value, about)->capture_default_str()->group(group);
   };
   option("--max-open-requests", server.max_open_requests,
-         "Requests that may be open, waiting ones included; more get 429 and a time to come back")
+         "Maximum number of open requests, including waiting ones; further requests get 429 with "
+         "Retry-After")
       ->check(CLI::PositiveNumber);
-  option("--max-connections", server.max_connections, "Open connections; more get 503")
+  option("--max-connections", server.max_connections,
+         "Maximum number of open connections; further connections get 503")
       ->check(CLI::PositiveNumber);
   option("--max-stored-responses", server.stored_responses.count,
-         "Responses kept for previous_response_id, 64 MiB at most; those not used for longest are "
-         "dropped. 0 keeps none");
+         "Number of responses kept for previous_response_id, up to 64 MiB in total; the least "
+         "recently used are dropped first. 0 keeps none");
   option("--sse-keepalive", sse_keepalive,
-         "Seconds of silence after which a stream sends a comment; 0 sends none")
+         "Seconds without output after which a stream sends a comment line; 0 disables them")
       ->check(CLI::NonNegativeNumber);
   option("--drain-timeout", drain_timeout,
-         "Seconds open requests have after SIGTERM before they are cut off")
+         "Seconds that open requests may still take after SIGTERM before they are aborted")
       ->check(CLI::NonNegativeNumber);
-  option("--log-format", log_format, "text, or json: one object a line")
+  option("--log-format", log_format, "text, or json with one object per line")
       ->check(CLI::IsMember({"text", "json"}));
   command
       .add_flag("--access-log,!--no-access-log", server.access_log,
-                "A line for every request (on unless switched off)")
+                "Log one line per request (on by default)")
       ->group(group);
 }
 
@@ -93,27 +97,28 @@ void ServeFlags::add_dialect_flags(CLI::App& command) {
   const std::string group = "Tools and reasoning";
   command
       .add_option("--tool-call-parser", dialect.tool_call_parser,
-                  fmt::format("How the model writes tool calls: auto goes by its chat template, "
-                              "none leaves them text; or {}",
+                  fmt::format("Format of the model's tool calls: auto (detected from the chat "
+                              "template), none (left as text), or {}",
                               fmt::join(tool_dialect_names(), ", ")))
       ->capture_default_str()
       ->group(group);
   command
       .add_option("--reasoning-parser", dialect.reasoning_parser,
-                  fmt::format("How it writes its reasoning: auto, none, or {}",
+                  fmt::format("Format of the model's reasoning: auto, none, or {}",
                               fmt::join(reasoning_dialect_names(), ", ")))
       ->capture_default_str()
       ->group(group);
   command
-      .add_option("--thinking", thinking,
-                  "on or off: what the chat template is told when a request does not say; auto "
-                  "tells it nothing")
+      .add_option(
+          "--thinking", thinking,
+          "Default of enable_thinking for the chat template when a request does not set it: "
+          "on, off, or auto (leaves it unset)")
       ->check(CLI::IsMember({"on", "off", "auto"}))
       ->capture_default_str()
       ->group(group);
   command
       .add_option("--thinking-budget", dialect.thinking_budget,
-                  "The longest reasoning in tokens, when a request has no thinking_token_budget")
+                  "Maximum reasoning tokens of requests without thinking_token_budget")
       ->check(CLI::NonNegativeNumber)
       ->group(group);
 }
@@ -125,20 +130,19 @@ void ServeFlags::add_to(CLI::App& command) {
   pooling.add_to(command);
   command
       .add_option("--generation-config", generation_config,
-                  "Sampling a request does not ask for: auto takes the model's "
-                  "generation_config.json, vllm takes OpenAI's defaults")
+                  "Source of default sampling parameters: auto (the model's "
+                  "generation_config.json) or vllm (OpenAI's defaults)")
       ->check(CLI::IsMember({"auto", "vllm"}))
       ->capture_default_str()
       ->group("Model and memory");
   add_access_flags(command);
   add_limit_flags(command);
   add_dialect_flags(command);
-  // Read by with_config_file() before the flags are; here for --help.
+  // with_config_file() has already read it; added here for --help.
   command
-      .add_option(
-          "--config", config,
-          "A TOML file with flags by their names, one a line: max-num-seqs = 32. The command "
-          "line comes first")
+      .add_option("--config", config,
+                  "TOML file with one flag per line, for example max-num-seqs = 32. Flags on the "
+                  "command line take precedence")
       ->type_name("FILE");
 }
 
@@ -152,9 +156,8 @@ void ServeFlags::finish() {
   if (thinking != "auto") dialect.thinking = thinking == "on";
   if (!server::is_loopback(server.host) && server.api_keys.empty()) {
     throw SetupError(
-        fmt::format("--host {} lets other machines ask: give --api-key-file or set OCTAVO_API_KEY, "
-                    "or listen on "
-                    "127.0.0.1",
+        fmt::format("--host {} accepts connections from other machines: give --api-key-file, set "
+                    "OCTAVO_API_KEY, or listen on 127.0.0.1",
                     server.host));
   }
 }

@@ -1,4 +1,4 @@
-// serve_flags.h - the flags of `octavo serve`; a config file knows them by the same names.
+// serve_flags.h - the flags of `octavo serve`. A config file uses the same names.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "cli/model_flags.h"
-#include "cli/pooling_flags.h"
 #include "generation/chat_dialect.h"
 #include "server/server_options.h"
 
@@ -27,8 +26,8 @@ struct ServeFlags {
   std::string thinking = "auto";
 
   void add_to(CLI::App& command);
-  // Reads keys and fills in what follows from other flags. Throws SetupError, for one when others
-  // than this machine could ask without a key.
+  // Reads the API keys and derives the remaining options. Throws SetupError, for example if other
+  // machines could connect without a key.
   void finish();
 
  private:

@@ -1,4 +1,4 @@
-// aliases.h - short names for models that many people start with.
+// aliases.h - short names for popular models.
 #pragma once
 
 #include <span>
@@ -8,12 +8,12 @@ namespace octavo {
 
 struct Alias {
   std::string_view name;
-  std::string_view model;  // a name as parse_model_name takes it
+  std::string_view model;  // in the syntax of parse_model_name()
 };
 
 std::span<const Alias> all_aliases();
 
-// The model's name; empty: it is no alias.
+// Returns the full name; empty if `name` is not an alias.
 std::string_view resolve_alias(std::string_view name);
 
 }  // namespace octavo

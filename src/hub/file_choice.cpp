@@ -21,7 +21,7 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
 
 bool is_in_root(std::string_view path) { return path.find('/') == std::string_view::npos; }
 
-// What a tokenizer, a chat template and an embedding model's pooling are read from.
+// Files for the config, the tokenizer, the chat template and the pooling of embedding models.
 bool is_small_part(std::string_view path) {
   constexpr std::array kNames = {std::string_view("config.json"),
                                  std::string_view("generation_config.json"),
@@ -56,7 +56,7 @@ void add_weight(FileChoice& choice, const ModelFile& file) {
   choice.weight_bytes += file.size;
 }
 
-// "model-00001-of-00003.safetensors": are all three there?
+// Whether all shards exist, judging by names like "model-00001-of-00003.safetensors".
 bool has_all_shards(const std::vector<ModelFile>& weights) {
   for (const ModelFile& file : weights) {
     const size_t of = file.path.find("-of-");
@@ -76,9 +76,9 @@ std::optional<FileChoice> safetensors_choice(const std::vector<ModelFile>& files
   if (single != weights.end()) weights = {*single};
   FileChoice choice{.kind = "safetensors"};
   std::ranges::copy_if(files, std::back_inserter(choice.files), [&](const ModelFile& file) {
-    // Of two ways to name the weights the loader takes the single file.
-    const bool useless = weights.size() == 1 && file.path == "model.safetensors.index.json";
-    return is_small_part(file.path) && !useless;
+    // The loader prefers the single file to the index.
+    const bool unused = weights.size() == 1 && file.path == "model.safetensors.index.json";
+    return is_small_part(file.path) && !unused;
   });
   for (const ModelFile& weight : weights) add_weight(choice, weight);
   choice.is_complete = has(files, "config.json") && has_all_shards(weights);
@@ -93,7 +93,7 @@ FileChoice gguf_choice(const GgufModel& model) {
   return choice;
 }
 
-bool answers_to(const GgufModel& model, const std::string& variant) {
+bool matches(const GgufModel& model, const std::string& variant) {
   if (equal_ignoring_case(model.quantization, variant)) return true;
   return std::ranges::any_of(model.files, [&](const ModelFile& file) {
     const std::string_view name = std::string_view(file.path).substr(file.path.rfind('/') + 1);
@@ -116,11 +116,8 @@ std::string names_of(const std::vector<GgufModel>& models) {
   };
   const bool torch = ends_with(".bin") || ends_with(".pth") || ends_with(".pt");
   throw SetupError(fmt::format(
-      "{}: {}octavo reads safetensors and GGUF files; look for a repository of this model that has "
-      "them",
-      repo,
-      torch ? "has PyTorch's pickled weights only, and "
-            : "has no weights that octavo knows, and "));
+      "{}: {}; octavo loads safetensors and GGUF files: look for another repository of this model",
+      repo, torch ? "has only pickled PyTorch weights" : "has no weights in a known format"));
 }
 
 }  // namespace
@@ -138,13 +135,13 @@ FileChoice choose_files(const std::vector<ModelFile>& files, const std::string& 
     if (auto choice = safetensors_choice(files)) return *choice;
     if (models.empty()) fail_without_weights(files, repo);
   } else if (models.empty()) {
-    throw SetupError(fmt::format(
-        "{}: has no GGUF files, so \":{}\" can choose nothing; leave it out", repo, variant));
+    throw SetupError(
+        fmt::format("{}: has no GGUF files to choose from; leave out \":{}\"", repo, variant));
   }
   const GgufModel* best = nullptr;
   const GgufModel* refused = nullptr;
   for (const GgufModel& model : models) {
-    if (!variant.empty() && !answers_to(model, variant)) continue;
+    if (!variant.empty() && !matches(model, variant)) continue;
     const int rank = quantization_rank(model.quantization);
     if (rank < 0) {
       refused = &model;

@@ -22,7 +22,7 @@ bool exists(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-// Nothing but a path is written so.
+// Whether `name` can only be a path.
 bool is_written_as_path(const std::string& name) {
   const fs::path path(name);
   const bool has_ending = path.extension() == ".gguf" || path.extension() == ".safetensors";
@@ -56,12 +56,12 @@ std::string near_names(const std::string& name, const HubSettings& settings) {
 [[noreturn]] void fail_unknown(const std::string& name, const HubOptions& options,
                                const std::string& why) {
   const HubSettings& settings = options.settings;
-  throw SetupError(fmt::format(
-      "{}: no such model here. Looked for a file or folder of this name, an alias, in {} (Hugging "
-      "Face), {} (LM Studio) and {} (Ollama). {} Near names: {}",
-      name, settings.cache.string(),
-      settings.lm_studio.empty() ? "" : settings.lm_studio.front().string(),
-      settings.ollama.string(), why, near_names(name, settings)));
+  throw SetupError(
+      fmt::format("{}: no such model here. Looked for a file or folder of this name, an alias, and "
+                  "in {} (Hugging Face), {} (LM Studio) and {} (Ollama). {} Similar names: {}",
+                  name, settings.cache.string(),
+                  settings.lm_studio.empty() ? "" : settings.lm_studio.front().string(),
+                  settings.ollama.string(), why, near_names(name, settings)));
 }
 
 }  // namespace
@@ -71,7 +71,7 @@ FoundModel find_model(const std::string& name, const HubOptions& options) {
   if (is_written_as_path(name)) {
     throw SetupError(fmt::format(
         "{}: no such file or folder; a model is a .gguf file, a folder with config.json and "
-        "safetensors, or a name of the hub like ORG/NAME",
+        "safetensors, or a model name on the hub like ORG/NAME",
         name));
   }
   std::string full = name;
@@ -80,7 +80,7 @@ FoundModel find_model(const std::string& name, const HubOptions& options) {
     options.say(fmt::format("{} is {}", name, full));
   }
   if (auto found = find_here(full, options.settings)) {
-    options.say(fmt::format("{} found: {} ({})", full, found->path.string(), found->place));
+    options.say(fmt::format("Found {}: {} ({})", full, found->path.string(), found->place));
     return *found;
   }
   const auto parsed = parse_model_name(full);

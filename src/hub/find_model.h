@@ -1,4 +1,4 @@
-// find_model.h - from a model's name to a path that can be opened, downloading it if need be.
+// find_model.h - resolves a model's name to a path, downloading the model if necessary.
 #pragma once
 
 #include <filesystem>
@@ -14,14 +14,14 @@ namespace octavo {
 
 struct HubOptions {
   HubSettings settings = hub_settings_from_env();
-  bool download = true;  // what is nowhere on this machine
-  bool force = false;    // download also what does not fit into memory
+  bool download = true;  // models that are not on this machine
+  bool force = false;    // also download models that do not fit in memory
   double memory_fraction = 0.9;
   int connections = 4;
   OnDownload on_download = [](uint64_t, uint64_t, bool) { return true; };
-  // Told what the user should know: what an alias stands for, what is downloaded and why.
+  // Receives messages for the user, such as the meaning of an alias or what is downloaded.
   std::function<void(const std::string&)> say = [](const std::string&) {};
-  // Sees config.json before the weights are downloaded; throws when they would be of no use.
+  // Called with config.json before the weights are downloaded; throws if the model is unsupported.
   std::function<void(const std::filesystem::path&)> check_config = [](const auto&) {};
 };
 
@@ -32,15 +32,15 @@ struct FoundModel {
 
 inline constexpr const char* kPathPlace = "path";
 
-// Looks for a path, an alias, and in the cache of huggingface_hub, LM Studio's and Ollama's
-// folders; then downloads. Throws SetupError that says where it looked and which names are near.
+// Tries a path, an alias, the cache of huggingface_hub and the folders of LM Studio and Ollama,
+// then downloads. Throws SetupError that lists the places searched and similar names.
 FoundModel find_model(const std::string& name, const HubOptions& options);
 
-// Asks the hub what the revision is now and fetches what is missing of it. The name may be an
-// alias.
+// Queries the hub for the current commit of the revision and downloads the missing files. The name
+// may be an alias.
 FoundModel pull_model(const std::string& name, const HubOptions& options);
 
-// All models of this machine, place by place.
+// Returns all models on this machine, grouped by place.
 std::vector<LocalModel> local_models(const HubSettings& settings);
 
 }  // namespace octavo

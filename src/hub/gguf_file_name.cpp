@@ -68,7 +68,7 @@ bool is_model(std::string_view path) {
 std::string quantization_of(std::string_view file_name) {
   std::string name = upper(base_name(file_name));
   if (name.ends_with(".GGUF")) name.resize(name.size() - 5);
-  // Words end at '-' and '.'; the last that is a quantisation is it.
+  // Words are separated by '-' and '.'; the last one that is a quantisation counts.
   std::string found;
   size_t begin = 0;
   while (begin <= name.size()) {
@@ -83,7 +83,8 @@ std::string quantization_of(std::string_view file_name) {
 }
 
 int quantization_rank(const std::string& quantization) {
-  if (quantization.empty()) return static_cast<int>(kLoadable.size());  // only its file will tell
+  if (quantization.empty())
+    return static_cast<int>(kLoadable.size());  // unknown until the file is read
   const auto* found = std::ranges::find(kLoadable, quantization);
   return found == kLoadable.end() ? -1 : static_cast<int>(found - kLoadable.begin());
 }

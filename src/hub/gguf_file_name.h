@@ -1,5 +1,5 @@
-// gguf_file_name.h - what the names of GGUF files say: how they are quantised, and which are
-// pieces.
+// gguf_file_name.h - parses the names of GGUF files: their quantisation, and which are pieces of
+// one model.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 
 namespace octavo {
 
-// "Q4_K_M", "BF16", "IQ2_XS" in capital letters; empty: the name does not say.
+// Returns "Q4_K_M", "BF16" or "IQ2_XS", in upper case; empty if the name does not tell.
 std::string quantization_of(std::string_view file_name);
 
 // Lower is better to have when nothing was asked for; negative: octavo cannot load it.
 int quantization_rank(const std::string& quantization);
 
-// One model: a file, or all pieces of one.
+// One model: a single file, or all pieces of a split file.
 struct GgufModel {
   std::string quantization;
   std::vector<ModelFile> files;  // the pieces in order
-  size_t pieces = 1;             // how many files it should have
+  size_t pieces = 1;             // the number of files it should have
 
   uint64_t bytes() const;
   bool is_complete() const { return files.size() == pieces; }
 };
 
-// The models among `files`, in the order of their names; projectors and calibration data are none.
+// Returns the models among `files`, sorted by name, without projectors and calibration data.
 std::vector<GgufModel> gguf_models(const std::vector<ModelFile>& files);
 
 }  // namespace octavo

@@ -25,7 +25,7 @@ std::string folder_name(const std::string& repo) {
   return name;
 }
 
-// "models--ORG--NAME" back to "ORG/NAME"; empty: it is none.
+// "models--ORG--NAME" back to "ORG/NAME"; empty if it is another folder.
 std::string repo_name(const std::string& folder) {
   if (!folder.starts_with(kPrefix)) return {};
   const std::string name = folder.substr(kPrefix.size());
@@ -34,7 +34,7 @@ std::string repo_name(const std::string& folder) {
   return fmt::format("{}/{}", name.substr(0, dashes), name.substr(dashes + 2));
 }
 
-// The files an index of shards names must all be there: their names alone may not tell.
+// Whether all shards in the index exist; file names alone do not always tell.
 bool has_indexed_files(const fs::path& snapshot, const FileChoice& choice) {
   std::error_code error;
   const bool indexed = std::ranges::any_of(choice.files, [](const ModelFile& file) {
@@ -50,8 +50,8 @@ bool has_indexed_files(const fs::path& snapshot, const FileChoice& choice) {
   });
 }
 
-// huggingface_hub, while it downloads, links files in any order; its listing of the commit, when it
-// keeps one, tells whether those we need are all there.
+// huggingface_hub links files in any order while it downloads. Its listing of the commit, if there
+// is one, tells whether all needed files exist.
 bool has_listed_files(const fs::path& repo, const std::string& commit, const fs::path& snapshot,
                       const FileChoice& choice) {
   std::error_code error;
@@ -74,7 +74,7 @@ bool is_whole(const fs::path& repo, const std::string& commit, const fs::path& s
          has_listed_files(repo, commit, snapshot, choice);
 }
 
-// A link that was there stays until the new one takes its place.
+// Replaces an existing link atomically.
 void link_to(const fs::path& target, const fs::path& link) {
   std::error_code error;
   fs::create_directories(link.parent_path());
@@ -93,16 +93,7 @@ void write_atomically(const fs::path& path, const std::string& text) {
   fs::rename(fresh, path);
 }
 
-std::vector<fs::path> folders_in(const fs::path& folder) {
-  std::vector<fs::path> folders;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    if (at->is_directory(error)) folders.push_back(at->path());
-  std::ranges::sort(folders);
-  return folders;
-}
-
-// Of which commits a revision of a repository speaks: "main" of that commit and so on.
+// Maps each commit to the revisions that point at it, such as "main".
 std::map<std::string, std::set<std::string>> revisions_of(const fs::path& repo) {
   std::map<std::string, std::set<std::string>> revisions;
   for (const ModelFile& file : files_in(repo / "refs"))
@@ -138,9 +129,9 @@ void HubCache::make_folders(const std::string& repo) const {
     fs::create_directories(blob(repo, "x").parent_path());
     fs::create_directories(lock(repo, "x").parent_path());
   } catch (const fs::filesystem_error& error) {
-    throw SetupError(fmt::format(
-        "cannot write to the cache: {}; HF_HOME or HF_HUB_CACHE may name another folder",
-        error.what()));
+    throw SetupError(
+        fmt::format("cannot write to the cache: {}; set HF_HOME or HF_HUB_CACHE to another folder",
+                    error.what()));
   }
 }
 
@@ -159,7 +150,7 @@ std::optional<fs::path> HubCache::find(const ModelName& name) const {
   const fs::path folder = snapshot(name.repo, *commit);
   const std::vector<ModelFile> files = files_in(folder);
   if (all_choices(files).empty()) return std::nullopt;
-  // What is missing here may well be on the hub.
+  // A missing variant may still be on the hub.
   FileChoice choice;
   try {
     choice = choose_files(files, name.variant, name.repo);

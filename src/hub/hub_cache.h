@@ -1,8 +1,8 @@
-// hub_cache.h - the folder that huggingface_hub keeps models in, with its layout:
+// hub_cache.h - the model cache of huggingface_hub. Its layout:
 //
-//   models--ORG--NAME/blobs/<hash>              the files' bytes
+//   models--ORG--NAME/blobs/<hash>              the files' contents
 //   models--ORG--NAME/refs/<branch or tag>      a commit
-//   models--ORG--NAME/snapshots/<commit>/<file> links to blobs
+//   models--ORG--NAME/snapshots/<commit>/<file> symbolic links to blobs
 //   .locks/models--ORG--NAME/<hash>.lock        held while a blob is written
 #pragma once
 
@@ -29,15 +29,14 @@ class HubCache {
   std::filesystem::path lock(const std::string& repo, const std::string& hash) const;
   std::filesystem::path snapshot(const std::string& repo, const std::string& commit) const;
 
-  // The folders that blobs and locks of `repo` go to.
+  // Creates the folders for blobs and locks of `repo`. Throws SetupError.
   void make_folders(const std::string& repo) const;
 
-  // The path to open, when all of the model is there. Throws SetupError when its repository is, but
-  // has no such variant.
+  // Returns the path to open if the model is complete in the cache.
   std::optional<std::filesystem::path> find(const ModelName& name) const;
 
-  // Makes the blobs of `choice`, which are all there, visible as a snapshot, and the revision name
-  // it. The weights appear last. Returns the path to open.
+  // Links the blobs of `choice`, which must all exist, into a snapshot, weights last, and points
+  // the revision at it. Returns the path to open.
   std::filesystem::path publish(const ModelName& name, const std::string& commit,
                                 const FileChoice& choice) const;
 

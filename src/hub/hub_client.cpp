@@ -18,7 +18,7 @@ bool is_hex(std::string_view text, size_t size) {
          std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 
-// Names come from the network and become paths.
+// Names come from the network and are used as paths.
 bool is_safe(const std::string& path) {
   const std::filesystem::path parts(path);
   const bool climbs = std::ranges::any_of(
@@ -38,7 +38,7 @@ std::string percent_encoded(std::string_view text) {
   return result;
 }
 
-// A revision like "refs/pr/1" is one part of the path.
+// A revision like "refs/pr/1" is one component of the URL path.
 std::string one_part(const std::string& revision) {
   std::string result;
   for (const char c : percent_encoded(revision))
@@ -76,17 +76,18 @@ HubListing parse_listing(const std::string& text) {
     }
   } catch (const Json::exception& error) {
     throw SetupError(
-        fmt::format("the hub's answer makes no sense ({}); is HF_ENDPOINT a hub?", error.what()));
+        fmt::format("cannot parse the hub's response ({}); is HF_ENDPOINT a hub?", error.what()));
   }
   if (!is_hex(listing.commit, 40))
-    throw SetupError("the hub's answer names no commit; is HF_ENDPOINT a hub?");
+    throw SetupError("the hub's response has no commit; is HF_ENDPOINT a hub?");
   return listing;
 }
 
 HubClient::HubClient(const HubSettings& settings) : settings_(settings) {
   if (settings.offline) {
     throw SetupError(
-        "HF_HUB_OFFLINE is set, so nothing is downloaded; unset it, or use a model of `octavo ls`");
+        "HF_HUB_OFFLINE is set, so nothing is downloaded; unset it, or use a model from `octavo "
+        "ls`");
   }
   const std::string options = Json{
       {"endpoint", settings.endpoint},
@@ -123,7 +124,7 @@ void HubClient::download(const ModelName& name, const std::string& commit,
   for (const FileDownload& download : files) {
     const ModelFile& file = download.file;
     if (!is_hex(file.hash, 64) && !is_hex(file.hash, 40))
-      throw SetupError(fmt::format("{}: the hub gives no hash of {}", name.repo, file.path));
+      throw SetupError(fmt::format("{}: the hub gives no hash for {}", name.repo, file.path));
     order["files"].push_back({{"name", file.path},
                               {"url_path", fmt::format("/{}/resolve/{}/{}", name.repo, commit,
                                                        percent_encoded(file.path))},
@@ -147,11 +148,11 @@ void HubClient::download(const ModelName& name, const std::string& commit,
 
 void HubClient::fail(const ModelName& name, int http_status, std::string_view reason) const {
   const std::string page = settings_.endpoint + "/" + name.repo;
-  const char* token = settings_.token.empty() ? "set HF_TOKEN to a token of yours"
-                                              : "check that HF_TOKEN may read it";
+  const char* token = settings_.token.empty() ? "set HF_TOKEN to your access token"
+                                              : "check that HF_TOKEN has access to it";
   std::string advice;
   if (http_status == 404) {
-    advice = fmt::format("there is no such model or revision \"{}\"; check the name at {}",
+    advice = fmt::format("no such model or revision \"{}\"; check the name at {}",
                          name.revision_or_main(), page);
   } else if (http_status == 401 || http_status == 403) {
     advice = fmt::format(
@@ -160,8 +161,8 @@ void HubClient::fail(const ModelName& name, int http_status, std::string_view re
         page, token);
   } else {
     advice = fmt::format(
-        "check the connection to {} (HF_ENDPOINT, HTTPS_PROXY); what has come is kept, the same "
-        "command goes on from there",
+        "check the connection to {} (HF_ENDPOINT, HTTPS_PROXY), then run the same command again to "
+        "resume",
         settings_.endpoint);
   }
   throw SetupError(fmt::format("{}: {} ({})", name.repo, reason, advice));

@@ -1,4 +1,4 @@
-// hub_client.h - the hub's HTTP API: what a repository has, and its files.
+// hub_client.h - client of the hub's HTTP API: lists repositories and downloads files.
 #pragma once
 
 #include <octavo_hub.h>
@@ -20,7 +20,7 @@ struct HubListing {
   std::vector<ModelFile> files;
 };
 
-// False: stop, keeping what has come. `waiting`: another process downloads one of the files.
+// Returns false to stop; received data is kept. `waiting`: another process is downloading a file.
 using OnDownload = std::function<bool(uint64_t done, uint64_t total, bool waiting)>;
 
 struct FileDownload {
@@ -29,21 +29,21 @@ struct FileDownload {
   std::filesystem::path lock;
 };
 
-// The download was stopped by the caller; the next one goes on from there.
+// The caller stopped the download; the next download resumes it.
 class DownloadStopped : public std::exception {
  public:
   const char* what() const noexcept override { return "stopped"; }
 };
 
-// Every function throws SetupError that says what to do when the hub cannot be reached or refuses.
+// Every function throws SetupError with advice if the hub cannot be reached or refuses the request.
 class HubClient {
  public:
-  // Throws SetupError also when HF_HUB_OFFLINE forbids the network.
+  // Also throws SetupError if HF_HUB_OFFLINE is set.
   explicit HubClient(const HubSettings& settings);
 
   HubListing list(const ModelName& name) const;
 
-  // Blobs appear when they are whole and have their hash. Throws DownloadStopped.
+  // A blob appears only when it is complete and its hash matches. Throws DownloadStopped.
   void download(const ModelName& name, const std::string& commit,
                 const std::vector<FileDownload>& files, int connections,
                 const OnDownload& on_progress) const;
@@ -58,8 +58,8 @@ class HubClient {
   std::unique_ptr<octavo_hub, Free> hub_;
 };
 
-// What the hub's /api/models/.../revision/... answers with blobs=true. Paths that would leave the
-// folder are left out. Throws SetupError when it is not that.
+// Parses the hub's response to /api/models/.../revision/...?blobs=true. Skips paths that would
+// escape the folder. Throws SetupError if the response is malformed.
 HubListing parse_listing(const std::string& json);
 
 }  // namespace octavo

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Empty and unset are the same.
+// An empty variable counts as unset.
 std::optional<std::string> env(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') return std::nullopt;
@@ -45,7 +45,7 @@ uint64_t number_or(const char* name, uint64_t otherwise) {
   const char* end = text->data() + text->size();
   const auto [rest, error] = std::from_chars(text->data(), end, number);
   if (error != std::errc() || rest != end || number == 0)
-    throw SetupError(std::string(name) + ": must be a whole number above 0, not " + *text);
+    throw SetupError(std::string(name) + ": must be a positive integer, not " + *text);
   return number;
 }
 

@@ -20,16 +20,6 @@ struct Repo {
   fs::path folder;
 };
 
-std::vector<fs::path> folders_in(const fs::path& folder) {
-  std::vector<fs::path> folders;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    if (at->is_directory(error) && !at->path().filename().string().starts_with('.'))
-      folders.push_back(at->path());
-  std::ranges::sort(folders);
-  return folders;
-}
-
 std::vector<Repo> repos_in(const std::vector<fs::path>& roots) {
   std::vector<Repo> repos;
   for (const fs::path& root : roots) {
@@ -62,7 +52,7 @@ std::vector<LocalModel> list_lm_studio(const std::vector<fs::path>& folders) {
 
 std::optional<fs::path> find_in_lm_studio(const ModelName& name,
                                           const std::vector<fs::path>& folders) {
-  if (!name.revision.empty()) return std::nullopt;  // it does not keep them apart
+  if (!name.revision.empty()) return std::nullopt;  // LM Studio does not store revisions
   const std::string wanted = lower(name.repo);
   for (const Repo& repo : repos_in(folders)) {
     const std::string full = lower(repo.name);
@@ -71,7 +61,7 @@ std::optional<fs::path> find_in_lm_studio(const ModelName& name,
       const FileChoice choice = choose_files(files_in(repo.folder), name.variant, repo.name);
       if (choice.is_complete) return repo.folder / choice.opened;
     } catch (const SetupError&) {
-      continue;  // another place may have what this one has not
+      continue;  // another folder may have the variant
     }
   }
   return std::nullopt;

@@ -1,5 +1,5 @@
-// lm_studio.h - models of LM Studio, read in place: PUBLISHER/REPO/ with GGUF files or a model
-// folder.
+// lm_studio.h - finds LM Studio's models and reads them in place: PUBLISHER/REPO/ with GGUF files
+// or a model folder.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ inline constexpr const char* kLmStudioPlace = "LM Studio";
 
 std::vector<LocalModel> list_lm_studio(const std::vector<std::filesystem::path>& folders);
 
-// By PUBLISHER/REPO or REPO alone, in small or capital letters; a variant chooses among GGUF files.
+// Finds a model by PUBLISHER/REPO or REPO, ignoring case; a variant selects one of its GGUF files.
 std::optional<std::filesystem::path> find_in_lm_studio(
     const ModelName& name, const std::vector<std::filesystem::path>& folders);
 

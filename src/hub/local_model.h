@@ -1,4 +1,4 @@
-// local_model.h - a model that is on this machine, wherever it is kept.
+// local_model.h - a model on this machine.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 namespace octavo {
 
 struct LocalModel {
-  std::string name;            // what a command takes to find it
-  std::filesystem::path path;  // what is opened
+  std::string name;            // the name that commands accept
+  std::filesystem::path path;  // the file or folder to open
   uint64_t bytes = 0;
   std::string kind;   // "Q4_K_M GGUF", "safetensors"
   std::string place;  // "Hugging Face cache", "LM Studio", "Ollama"

@@ -23,6 +23,16 @@ std::vector<ModelFile> files_in(const fs::path& folder) {
   return files;
 }
 
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    if (at->is_directory(error) && !at->path().filename().string().starts_with('.'))
+      folders.push_back(at->path());
+  std::ranges::sort(folders);
+  return folders;
+}
+
 std::string first_word_of(const fs::path& path) {
   std::string word;
   std::ifstream(path) >> word;

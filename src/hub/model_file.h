@@ -1,4 +1,4 @@
-// model_file.h - a file of a model's repository or folder.
+// model_file.h - one file of a model's repository or folder.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,17 @@ namespace octavo {
 struct ModelFile {
   std::string path;  // in the repository, like "config.json" or "1_Pooling/config.json"
   uint64_t size = 0;
-  std::string hash = {};  // SHA-256, or git's SHA-1 of a blob, in hex; empty when not known
+  std::string hash = {};  // SHA-256, or git's SHA-1 of a blob, in hex; empty if unknown
 };
 
-// The files in `folder` and its subfolders, by path; links are followed, and those that lead
-// nowhere left out.
+// Returns the files in `folder` and its subfolders, sorted by path. Follows symbolic links and
+// skips dangling ones.
 std::vector<ModelFile> files_in(const std::filesystem::path& folder);
 
-// Of a small text file, like a ref or a token; empty: there is none.
+// Returns the folders directly in `folder`, sorted, without hidden ones.
+std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folder);
+
+// Returns the first word of a small text file such as a ref or a token; empty if there is none.
 std::string first_word_of(const std::filesystem::path& path);
 
 }  // namespace octavo

@@ -15,7 +15,7 @@ bool is_repo_part(std::string_view part) {
          part.find("..") == std::string_view::npos;
 }
 
-// What follows becomes part of file names and of addresses.
+// Variants and revisions become parts of file names and URLs.
 bool is_plain(std::string_view text) {
   const auto allowed = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.' || c == '/' || c == '+';
@@ -24,14 +24,13 @@ bool is_plain(std::string_view text) {
          !text.starts_with('/') && !text.ends_with('/');
 }
 
-// Takes what stands behind `mark` off the end of `text`. False: the mark is there, but nothing
-// behind it.
-bool take_behind(char mark, std::string& text, std::string& behind) {
+// Moves the part after `mark` from `text` to `suffix`. Returns false if that part is empty.
+bool split_suffix(char mark, std::string& text, std::string& suffix) {
   const size_t at = text.find(mark);
   if (at == std::string::npos) return true;
-  behind = text.substr(at + 1);
+  suffix = text.substr(at + 1);
   text.resize(at);
-  return !behind.empty();
+  return !suffix.empty();
 }
 
 }  // namespace
@@ -49,7 +48,7 @@ std::optional<ModelName> parse_model_name(std::string text) {
     }
   }
   ModelName name;
-  if (!take_behind('@', text, name.revision) || !take_behind(':', text, name.variant))
+  if (!split_suffix('@', text, name.revision) || !split_suffix(':', text, name.variant))
     return std::nullopt;
   name.repo = text;
   const size_t slash = text.find('/');

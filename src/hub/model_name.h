@@ -1,4 +1,4 @@
-// model_name.h - how a model on the hub is named: ORG/NAME[:quant-or-file][@revision].
+// model_name.h - names of models on the hub: ORG/NAME[:quant-or-file][@revision].
 #pragma once
 
 #include <optional>
@@ -8,16 +8,16 @@ namespace octavo {
 
 struct ModelName {
   std::string repo;      // "ORG/NAME", or "NAME" alone
-  std::string variant;   // "Q4_K_M", "file.gguf"; empty: none was asked for
-  std::string revision;  // a branch, a tag or a commit; empty: none was asked for
+  std::string variant;   // "Q4_K_M", "file.gguf"; empty: not given
+  std::string revision;  // a branch, tag or commit; empty: not given
 
   std::string text() const;
   bool has_org() const { return repo.find('/') != std::string::npos; }
   std::string revision_or_main() const { return revision.empty() ? "main" : revision; }
 };
 
-// An address of the hub ("https://huggingface.co/ORG/NAME", "hf.co/ORG/NAME") is its name too.
-// nullopt: it cannot be the name of a model on the hub.
+// Also accepts URLs of the hub ("https://huggingface.co/ORG/NAME", "hf.co/ORG/NAME"). Returns
+// nullopt if `text` is not a valid name.
 std::optional<ModelName> parse_model_name(std::string text);
 
 }  // namespace octavo

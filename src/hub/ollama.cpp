@@ -17,7 +17,7 @@ struct ModelBlob {
   uint64_t bytes = 0;
 };
 
-// The one layer that is a model; nullopt: there is none, or it needs an adapter put into it.
+// Returns the model layer; nullopt if there is none, or if the model needs an adapter.
 std::optional<ModelBlob> model_of(const fs::path& manifest, const fs::path& folder) {
   std::ifstream file(manifest);
   const Json json = Json::parse(file, nullptr, false);
@@ -43,7 +43,7 @@ bool is_whole(const ModelBlob& blob) {
   return fs::file_size(blob.path, error) == blob.bytes && !error;
 }
 
-// "registry.ollama.ai/library/NAME/TAG" as Ollama's own commands write it.
+// Shortens "registry.ollama.ai/library/NAME/TAG" as Ollama's commands do.
 std::string short_name(const std::string& path) {
   const size_t slash = path.rfind('/');
   std::string name = path.substr(0, slash) + ":" + path.substr(slash + 1);

@@ -1,4 +1,4 @@
-// ollama.h - models of Ollama, read in place: a manifest names the GGUF file among the blobs.
+// ollama.h - finds Ollama's models and reads them in place: a manifest names the GGUF blob.
 #pragma once
 
 #include <filesystem>
@@ -13,10 +13,11 @@ namespace octavo {
 
 inline constexpr const char* kOllamaPlace = "Ollama";
 
-// `folder` is what OLLAMA_MODELS names.
+// `folder` is the value of OLLAMA_MODELS.
 std::vector<LocalModel> list_ollama(const std::filesystem::path& folder);
 
-// By NAME[:TAG], USER/NAME[:TAG] or HOST/USER/NAME[:TAG]; no tag is "latest".
+// Finds a model by NAME[:TAG], USER/NAME[:TAG] or HOST/USER/NAME[:TAG]; the default tag is
+// "latest".
 std::optional<std::filesystem::path> find_in_ollama(const std::string& name,
                                                     const std::filesystem::path& folder);
 

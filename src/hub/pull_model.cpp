@@ -21,17 +21,17 @@ void check_memory(const ModelName& name, const FileChoice& choice, const HubOpti
       static_cast<uint64_t>(static_cast<double>(usable_memory_bytes()) * options.memory_fraction);
   if (choice.weight_bytes <= usable) return;
   const std::string problem =
-      fmt::format("{}: its weights of {} do not fit into the {} of memory octavo may use here",
+      fmt::format("{}: the weights ({}) do not fit into the {} of memory that octavo may use",
                   name.text(), format_bytes(choice.weight_bytes), format_bytes(usable));
   if (!options.force) {
     throw SetupError(problem +
-                     "; choose a smaller model or quantisation, or download it all the same with "
+                     "; choose a smaller model or quantisation, or download it anyway with "
                      "octavo pull --force");
   }
   options.say(problem);
 }
 
-// What an unfinished file has on the disk already.
+// The disk space that an incomplete download already uses.
 uint64_t bytes_on_disk(const fs::path& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 ? static_cast<uint64_t>(status.st_blocks) * 512 : 0;
@@ -46,10 +46,10 @@ void check_disk(const std::vector<FileDownload>& missing, const fs::path& folder
   std::error_code error;
   const uint64_t available = fs::space(folder, error).available;
   if (error || needed <= available) return;
-  throw SetupError(fmt::format(
-      "{}: {} are needed and {} free; make room (octavo ls, octavo rm), or name another folder in "
-      "HF_HOME",
-      folder.string(), format_bytes(needed), format_bytes(available)));
+  throw SetupError(
+      fmt::format("{}: the download needs {}, but only {} is free; remove models (octavo ls, "
+                  "octavo rm), or set HF_HOME to another folder",
+                  folder.string(), format_bytes(needed), format_bytes(available)));
 }
 
 class Pull {
@@ -61,7 +61,7 @@ class Pull {
     const HubListing listing = client_.list(name_);
     const FileChoice choice = choose_files(listing.files, name_.variant, name_.repo);
     if (!choice.is_complete)
-      throw SetupError(name_.repo + ": config.json or a piece of the weights is not on the hub");
+      throw SetupError(name_.repo + ": config.json or part of the weights is missing on the hub");
     const std::vector<FileDownload> missing = missing_files(choice);
     if (!missing.empty()) {
       check_memory(name_, choice, options_);
@@ -93,7 +93,7 @@ class Pull {
     return missing;
   }
 
-  // It is small, and may spare the rest.
+  // Checks config.json first: an unsupported model need not be downloaded.
   void check_config(const std::string& commit, const FileChoice& choice) const {
     const auto config = std::ranges::find(choice.files, "config.json", &ModelFile::path);
     if (config == choice.files.end()) return;
@@ -122,7 +122,7 @@ FoundModel pull_model(const std::string& name, const HubOptions& options) {
   const auto parsed = parse_model_name(full);
   if (!parsed || !parsed->has_org()) {
     throw SetupError(fmt::format(
-        "{}: is no name of a model on the hub; write ORG/NAME[:quantisation][@revision]", name));
+        "{}: not a model name on the hub; write ORG/NAME[:quantisation][@revision]", name));
   }
   return Pull(*parsed, options).run();
 }

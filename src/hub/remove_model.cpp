@@ -22,9 +22,10 @@ namespace fs = std::filesystem;
   look.settings = settings;
   look.download = false;
   const FoundModel found = find_model(name, look);  // throws with near names when it is nowhere
-  throw SetupError(fmt::format("{}: is not octavo's to remove; it belongs to {}: {}", name,
-                               found.place == kPathPlace ? "you" : found.place,
-                               found.path.string()));
+  throw SetupError(
+      fmt::format("{}: octavo rm removes only models in the Hugging Face cache; this one "
+                  "is in another place ({}): {}",
+                  name, found.place, found.path.string()));
 }
 
 fs::path target_of(const fs::path& link) {
@@ -108,7 +109,7 @@ Removal plan_removal(const std::string& name, const HubSettings& settings) {
     }
   }
   if (removal.empty())
-    throw SetupError(fmt::format("{}: nothing of it is in {}", name, settings.cache.string()));
+    throw SetupError(fmt::format("{}: not found in {}", name, settings.cache.string()));
   return removal;
 }
 

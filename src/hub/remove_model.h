@@ -1,4 +1,4 @@
-// remove_model.h - takes models out of the cache of huggingface_hub, and out of no other folder.
+// remove_model.h - removes models from the cache of huggingface_hub, and from no other folder.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace octavo {
 
 struct Removal {
   std::vector<std::filesystem::path> links = {};  // in snapshots
-  std::vector<std::filesystem::path> blobs = {};  // that no other link leads to
+  std::vector<std::filesystem::path> blobs = {};  // that no remaining link uses
   std::vector<std::filesystem::path> unfinished = {};
   std::filesystem::path repo;
   std::filesystem::path locks;
-  uint64_t bytes = 0;  // that become free
+  uint64_t bytes = 0;  // freed by the removal
 
   bool empty() const { return links.empty() && unfinished.empty(); }
 };

@@ -1,4 +1,4 @@
-"""`octavo bench throughput` and `octavo bench lengths`: what they count is held to what was asked, not how fast it was."""
+"""`octavo bench throughput` and `octavo bench lengths`: checks what they count, not how fast they are."""
 
 import json
 import subprocess
@@ -32,7 +32,7 @@ def test_throughput_counts_every_token_of_a_dataset(bench, tiny, tmp_path):
     assert (result["requests"], result["prompt_tokens"], result["output_tokens"]) == (12, prompt, output)
     assert result["total_tokens"] == prompt + output
     assert result["output_tokens_per_second"] == pytest.approx(output / result["seconds"])
-    # Random prompts share nothing: every row is computed once, by the engine as in the replay.
+    # Random prompts share no prefix: every row is computed once, by the engine as in the replay.
     rows = prompt + output - len(requests)
     assert result["prefix_hit_tokens"] == result["preemptions"] == 0
     assert result["steps"] * result["rows_per_step"] == pytest.approx(rows)
@@ -46,7 +46,7 @@ def test_throughput_counts_every_token_of_a_dataset(bench, tiny, tmp_path):
 def test_throughput_of_equal_requests_as_a_table(bench, tiny):
     done = bench("throughput", tiny, "--num-prompts", "3", "--input-len", "9", "--output-len", "4")
     assert done.returncode == 0, done.stderr
-    for fact in ["27 prompt, 12 output, 39 in all", "TTFT", "TPOT", "peak RSS", "outside kernels", "--measure"]:
+    for fact in ["27 prompt, 12 output, 39 total", "TTFT", "TPOT", "peak RSS", "outside kernels", "--measure"]:
         assert fact in done.stdout, fact
 
 
@@ -89,7 +89,7 @@ def test_lengths_of_a_prompts_file(bench, tiny, tmp_path):
     done = bench("lengths", tiny, "--max-num-seqs", "2", "--prompts", tmp_path / "prompts.jsonl")
     assert done.returncode == 0, done.stderr
     header, row, last = done.stdout.splitlines()
-    assert row.split()[:6] == ["2", "4", "5.0", "2.6", "2", "8"]  # the deviation of 2, 4, 6, 8 as a sample
+    assert row.split()[:6] == ["2", "4", "5.0", "2.6", "2", "8"]  # the sample standard deviation of 2, 4, 6, 8
     assert last == "All texts are byte-identical."
 
 

@@ -1,4 +1,4 @@
-"""`octavo bench serve` against a stub that answers by rote: its figures are held to what the stub did."""
+"""`octavo bench serve` against a stub with scripted answers: its figures are compared with what the stub did."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import stub_server
 from stub_server import FIRST_SECONDS, GAP_SECONDS
 
 FIRST_MS, GAP_MS = FIRST_SECONDS * 1e3, GAP_SECONDS * 1e3
-LATE_MS = 90  # a busy machine's excuse; under a gap, so that no figure can be a chunk late
+LATE_MS = 90  # tolerance for a busy machine; shorter than a gap, so that no figure can be off by a chunk
 
 
 @pytest.fixture
@@ -94,12 +94,12 @@ def test_the_table_is_vllms(bench):
     assert re.fullmatch(pattern, done.stdout), done.stdout
 
 
-def test_more_lines_only_when_asked(bench):
+def test_optional_lines_need_their_flags(bench):
     done = bench(*random_flags(2, 10, 2), "--percentiles", "50,99.9", "--percentile-metrics", "ttft,e2el", "--goodput",
                  "e2el:60000")
     assert done.returncode == 0, done.stderr
     names = [line.split(":")[0] for line in done.stdout.splitlines()]
-    assert names[1:3] == ["Successful requests", "Failed requests"]  # no bound and no rate was given
+    assert names[1:3] == ["Successful requests", "Failed requests"]  # without --max-concurrency and --request-rate
     assert names[6:9] == ["Request throughput (req/s)", "Request goodput (req/s)", "Output token throughput (tok/s)"]
     assert names[12:] == [
         "---------------Time to First Token----------------",
@@ -127,7 +127,7 @@ def test_times_are_those_of_the_chunks(bench_json):
     assert result["mean_ttft_ms"] == pytest.approx(sum(row["ttft_ms"] for row in result["requests"]) / 4)
 
 
-def test_requests_are_what_was_asked(bench_json, server):
+def test_requests_match_the_flags(bench_json, server):
     flags = [*random_flags(3, 10, 2), "--temperature", "0.5"]
     bench_json(*flags, env={"OPENAI_API_KEY": "secret"})
     bench_json(*flags, "--seed", "1", "--no-ignore-eos", "--model", "mine", "--vocab-size", "105")
@@ -147,7 +147,7 @@ def test_concurrency_is_bounded_and_connections_are_kept(bench_json, server):
     result = bench_json(*random_flags(9, 10, 1), "--max-concurrency", "3")
     assert result["completed"] == 9
     assert server.most_open == 3
-    assert server.connections == 1 + 3  # /v1/models has its own
+    assert server.connections == 1 + 3  # /v1/models uses its own
 
 
 def test_a_rate_spreads_the_requests(bench_json):
@@ -173,7 +173,7 @@ def test_failures_are_counted_by_reason(bench, mix):
         "      1  connection closed early",
         "      1  the stream ended before the answer did"])
     assert failures.startswith("      2  ")  # the most frequent first
-    assert re.search(r"^Total input tokens: +20$", table, re.M)  # failed requests count for nothing
+    assert re.search(r"^Total input tokens: +20$", table, re.M)  # failed requests are not counted
 
 
 def test_all_failed_is_status_1(bench, mix):
@@ -193,10 +193,10 @@ def test_streams_may_be_cut_anywhere(bench_json, mix):
 def test_chunks_are_counted_where_usage_is_missing(bench, mix):
     done = bench(*mix((17, 3), (10, 2)))
     assert re.search(r"^Total generated tokens: +5$", done.stdout, re.M), done.stdout
-    assert done.stdout.endswith("The server sent no usage for 1 requests: their tokens are chunks counted here.\n")
+    assert done.stdout.endswith("The server sent no usage for 1 requests: their token counts are chunk counts.\n")
 
 
-def test_goodput_counts_who_keeps_every_bound(bench_json, mix):
+def test_goodput_counts_requests_within_every_bound(bench_json, mix):
     flags = mix((10, 1), (10, 2), (10, 6))
 
     def good(*bounds: str) -> int:
@@ -215,7 +215,7 @@ def test_a_silent_server_times_out(bench, mix):
     assert "1  timed out after 0.3 s" in done.stdout
 
 
-def test_a_connection_closed_while_idle_is_no_failure(bench_json, server):
+def test_a_connection_closed_while_idle_is_not_a_failure(bench_json, server):
     server.hang_up = True
     result = bench_json(*random_flags(6, 10, 1), "--max-concurrency", "1")
     assert (result["completed"], result["failures"]) == (6, [])
@@ -236,7 +236,7 @@ def test_sharegpt_is_counted_by_the_server_and_sent_as_chat(bench_json, server, 
     assert not any("ignore_eos" in body for body in server.bodies)
 
 
-def test_sharegpt_may_be_counted_here(bench_json, smollm2_gguf, server, tmp_path):
+def test_sharegpt_can_be_counted_locally(bench_json, smollm2_gguf, server, tmp_path):
     talk = [{"from": "human", "value": "Why is the sky blue?"}, {"from": "gpt", "value": "Because it is not green."}]
     (tmp_path / "talks.json").write_text(json.dumps([{"conversations": talk}]))
     result = bench_json("--dataset-name", "sharegpt", "--dataset-path", tmp_path / "talks.json", "--tokenizer", smollm2_gguf)

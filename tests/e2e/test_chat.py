@@ -1,4 +1,4 @@
-"""octavo chat as a script and as a user at a terminal meet it."""
+"""octavo chat, from a script and on a terminal."""
 
 import os
 import pty
@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-# Short answers: what is said does not matter.
+# Short answers: their content does not matter.
 QUICK = ["--max-tokens", "4", "--temperature", "0", "--max-model-len", "512"]
 
 
@@ -24,12 +24,12 @@ def test_answers_lines_from_a_pipe(octavo, smollm2_gguf):
     done = chat(octavo, smollm2_gguf, "Hi\n/reset\nHi\n/nonsense\n")
     first, second = done.stdout.splitlines()
     assert first == second != "", "after /reset the same message has the same greedy answer"
-    assert "no command /nonsense" in done.stderr
+    assert "Unknown command /nonsense" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
     assert done.returncode == 0
 
 
-def test_a_conversation_too_long_is_refused_and_the_next_answered(octavo, smollm2_gguf):
+def test_a_too_long_conversation_is_rejected_and_the_next_one_answered(octavo, smollm2_gguf):
     done = chat(octavo, smollm2_gguf, "word " * 600 + "\nHi\n")
     assert len(done.stdout.splitlines()) == 1
     assert "at most 511 fit" in done.stderr
@@ -37,7 +37,7 @@ def test_a_conversation_too_long_is_refused_and_the_next_answered(octavo, smollm
 
 
 class Terminal:
-    """octavo chat on a pseudo terminal of its own."""
+    """octavo chat on a pseudo-terminal."""
 
     def __init__(self, command, env):
         self.pid, self.fd = pty.fork()
@@ -49,7 +49,7 @@ class Terminal:
         os.write(self.fd, keys.encode())
 
     def expect(self, pattern: str, seconds: float = 30) -> str:
-        """Reads until the pattern appears behind what was expected before; returns the text up to its end."""
+        """Reads until the pattern appears after the previous match; returns the text up to its end."""
         end = time.monotonic() + seconds
         while not (found := re.search(pattern, self.seen)):
             left = end - time.monotonic()
@@ -64,12 +64,12 @@ class Terminal:
         return text
 
     def prompt(self) -> None:
-        """Waits for the prompt, and until keys go to it: libedit shows it just before it takes them over."""
+        """Waits for the prompt and until it accepts keys: libedit prints it just before it reads keys."""
         self.expect(PROMPT)
         self._wait_for_modes(lambda local, _: not local & termios.ICANON)
 
     def answering(self) -> None:
-        """Waits until Ctrl-C is a signal again, which it is a moment after lines are: the key comes back last."""
+        """Waits until Ctrl-C is a signal again; that mode is restored last."""
         self._wait_for_modes(lambda local, keys: local & termios.ICANON and keys[termios.VINTR] == b"\x03")
 
     def _wait_for_modes(self, reached) -> None:
@@ -86,7 +86,7 @@ class Terminal:
         while time.monotonic() < end:
             if select.select([self.fd], [], [], 0.05)[0]:
                 try:
-                    os.read(self.fd, 65536)  # a full terminal would hold the program up
+                    os.read(self.fd, 65536)  # a full terminal buffer would block the program
                 except OSError:
                     pass
             pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -124,18 +124,18 @@ def terminal(octavo, smollm2_gguf, tmp_path):
 def test_ctrl_c_stops_the_answer_and_the_next_message_is_answered(terminal):
     t = terminal("--max-model-len", "2048")
     t.send("Count from 1 to 500.\r")
-    t.expect("2\\. 2")  # the answer is under way
+    t.expect("2\\. 2")  # the answer has started
     t.send("\x03")
     t.expect("; stopped")
     t.prompt()
     t.send("Hi\r")
-    t.expect(r"\d+ cached")  # the conversation went on behind the part of the answer
+    t.expect(r"\d+ cached")  # the partial answer stayed in the conversation
     t.prompt()
     t.send("\x04")
     assert t.status() == 0
 
 
-def test_ctrl_c_stops_the_reading_of_a_long_prompt(terminal):
+def test_ctrl_c_stops_the_prefill_of_a_long_prompt(terminal):
     t = terminal("--max-model-len", "4096", "--max-num-batched-tokens", "16", "--system", "Talk about this. " * 400)
     t.send("Hi\r")
     t.expect("Hi\r?\n")
@@ -158,21 +158,21 @@ def test_keys_at_the_prompt(terminal, tmp_path):
     t.send("never sent\x03")
     t.expect(r"\^C")
     t.prompt()
-    t.send("/system \u65e5\u672c\u8a9e\u00e9x\x7f\r")  # the last key takes the x back
+    t.send("/system \u65e5\u672c\u8a9e\u00e9x\x7f\r")  # backspace deletes the x
     t.expect("message is set")
     t.send("/system\r")
     t.expect("\n\u65e5\u672c\u8a9e\u00e9\r?\n")
     t.send("/reset\r")
-    t.expect("is forgotten")
+    t.expect("onversation cleared")
     t.send("\x1b[A\r")  # arrow up
-    t.expect("is forgotten")
+    t.expect("onversation cleared")
     t.prompt()
     t.send("\x1b[200~/pasted\rin two lines\x1b[201~")  # not sent line by line
     t.expect("in two lines")
     t.send("\x03")
     t.prompt()
     t.send("\x03")
-    t.expect("again or Ctrl-D leaves")
+    t.expect("again or Ctrl-D to exit")
     t.prompt()
     t.send("\x03")
     assert t.status() == 0

@@ -120,21 +120,21 @@ def test_a_panic_in_the_template_library_is_one_clear_line(octavo, make_model, t
     assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
-def test_info_names_what_matters(octavo, smollm2_gguf):
+def test_info_shows_the_key_facts(octavo, smollm2_gguf):
     done = call(octavo, "info", smollm2_gguf)
     assert done.returncode == 0, done.stderr
     for fact in ["llama", "134.5M", "Q4_1", "bfloat16", "8192 tokens", "22.5 KiB", "pages", "budget"]:
         assert fact in done.stdout, fact
 
 
-def test_info_tells_the_instruction_set_and_the_threads(octavo, smollm2_gguf):
+def test_info_shows_the_instruction_set_and_the_threads(octavo, smollm2_gguf):
     environment = os.environ | {"OCTAVO_ISA": "scalar", "OCTAVO_THREADS": "1"}
     done = subprocess.run([octavo, "info", smollm2_gguf], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     assert re.search(r"^cpu: scalar \(of scalar[a-z0-9, -]*\), 1 thread$", done.stdout, re.MULTILINE)
 
 
-def test_info_tells_how_an_mlx_checkpoint_is_quantised(octavo, make_model):
+def test_info_shows_how_an_mlx_checkpoint_is_quantised(octavo, make_model):
     done = call(octavo, "info", make_model("qwen3", format="mlx", bits=4, group_size=64))
     assert done.returncode == 0, done.stderr
     assert "affine 4-bit in groups of 64" in done.stdout

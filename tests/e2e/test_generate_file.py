@@ -1,4 +1,4 @@
-"""`octavo generate --prompts`: a file of prompts, answered many at once."""
+"""`octavo generate --prompts`: a file of prompts, run in batches."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ def tiny(make_model):
 
 @pytest.fixture(scope="module")
 def answer_all(call, tiny):
-    """answer_all(lines, *flags) answers them from stdin and returns the parsed output lines."""
+    """answer_all(lines, *flags) sends the lines to stdin and returns the parsed output lines."""
 
     def run(lines: list[dict], *flags, model=tiny) -> list[dict]:
         done = call(model, "--prompts", "-", *flags, stdin="\n".join(map(json.dumps, lines)))
@@ -39,8 +39,8 @@ def tokens(answer: dict) -> list[int]:
     return answer["choices"][0]["token_ids"]
 
 
-def test_answers_stand_in_order_and_are_those_of_single_runs(call, answer_all, smollm2_gguf):
-    # The first is the longest, so that the others have to wait for it.
+def test_answers_are_in_order_and_equal_those_of_single_runs(call, answer_all, smollm2_gguf):
+    # The first prompt is the longest, so that the others have to wait for it.
     lines = [{"prompt": prompt, "max_tokens": 24 - 7 * i} for i, prompt in enumerate(PROMPTS)]
     answers = answer_all(lines, model=smollm2_gguf)
     assert [answer["index"] for answer in answers] == [0, 1, 2, 3]
@@ -83,7 +83,7 @@ def test_seeds_belong_to_lines(answer_all):
     line = {"prompt": "a", "temperature": 1.5, "max_tokens": 8, "ignore_eos": True}
     seven, eight, again, free, other = answer_all([line | {"seed": 7}, line | {"seed": 8}, line | {"seed": 7}, line, line])
     assert tokens(seven) == tokens(again) != tokens(eight)
-    assert tokens(free) != tokens(other)  # without a seed each line gets one of its own
+    assert tokens(free) != tokens(other)  # without a seed, each line gets its own
 
 
 def test_n_choices_and_logprobs(answer_all):
@@ -98,7 +98,7 @@ def test_n_choices_and_logprobs(answer_all):
     assert [entry["token_id"] for entry in answer["prompt_logprobs"][1:]] == [6, 7]
 
 
-def test_what_stopped_an_answer_is_told(answer_all):
+def test_the_stop_reason_is_reported(answer_all):
     [whole] = answer_all([{"prompt": "a", "max_tokens": 6, "ignore_eos": True}])
     third = tokens(whole)[2]
     [cut] = answer_all([{"prompt": "a", "max_tokens": 6, "ignore_eos": True, "stop_token_ids": [third]}])
@@ -106,7 +106,7 @@ def test_what_stopped_an_answer_is_told(answer_all):
     assert tokens(cut) == tokens(whole)[:tokens(whole).index(third) + 1]
 
 
-def test_a_shared_beginning_is_computed_once(answer_all):
+def test_a_shared_prefix_is_computed_once(answer_all):
     line = {"prompt_token_ids": [i % 100 for i in range(130)], "max_tokens": 2}
     first, second = answer_all([line, line], "--max-num-seqs", "1")
     assert first["usage"]["prompt_tokens_details"]["cached_tokens"] == 0
@@ -114,13 +114,13 @@ def test_a_shared_beginning_is_computed_once(answer_all):
     assert tokens(first) == tokens(second)
 
 
-def test_a_request_that_cannot_be_served_leaves_the_others_alone(call, tiny):
+def test_an_invalid_request_does_not_affect_the_others(call, tiny):
     lines = '{"prompt": "a", "top_p": 7, "id": "bad"}\n{"prompt": "a", "max_tokens": 2}\n'
     done = call(tiny, "--prompts", "-", stdin=lines)
     bad, good = map(json.loads, done.stdout.splitlines())
     assert "top_p" in bad["error"] and bad["id"] == "bad"
     assert "error" not in good and len(tokens(good)) > 0
-    assert done.returncode == 2 and "1 of them failed" in done.stderr
+    assert done.returncode == 2 and "2 requests, 1 failed" in done.stderr
 
 
 BAD_LINES = {

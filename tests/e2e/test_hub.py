@@ -57,12 +57,12 @@ def test_takes_one_quantisation_with_all_its_pieces(pull, tmp_path, served):
     path = Path(done.stdout.strip())
     assert path.read_bytes() == (served / GGUF / path.name).read_bytes()
     assert (hub_kit.repo_folder(tmp_path, GGUF) / "refs" / "main").read_text() == stub.commit(GGUF)
-    # Asked again: nothing is fetched twice.
+    # A second pull downloads nothing.
     again, stub = pull(GGUF)
     assert again.stdout == done.stdout and not stub.sent
 
 
-def test_takes_the_variant_asked_for(pull, tmp_path):
+def test_takes_the_requested_variant(pull, tmp_path):
     assert pull(f"{GGUF}:q8_0")[0].returncode == 0
     assert pull(f"{GGUF}:tiny-F16.gguf@main")[0].returncode == 0
     assert links(tmp_path, GGUF) == ["tiny-F16.gguf", "tiny-Q8_0.gguf"]
@@ -72,7 +72,7 @@ def test_takes_the_variant_asked_for(pull, tmp_path):
     assert "there are F16, IQ2_XS, Q4_K_M, Q8_0" in missing.stderr
 
 
-def test_a_family_octavo_does_not_know_is_refused_before_its_weights(pull, served):
+def test_an_unknown_family_is_refused_before_its_weights_are_downloaded(pull, served):
     hub_kit.write_repo(served, "org/odd", {"config.json": b'{"model_type": "no_such_family"}',
                                            "model.safetensors": 200_000})
     refused, stub = pull("org/odd")
@@ -80,7 +80,7 @@ def test_a_family_octavo_does_not_know_is_refused_before_its_weights(pull, serve
     assert all("config.json" in sent.path for sent in stub.sent)
 
 
-def test_what_does_not_fit_into_memory_is_said_before(octavo, served, tmp_path):
+def test_a_model_that_does_not_fit_in_memory_is_refused_before_the_download(octavo, served, tmp_path):
     path = served / "org/huge" / "huge-Q8_0.gguf"
     path.parent.mkdir(parents=True)
     with path.open("wb") as file:
@@ -108,7 +108,7 @@ def test_errors_say_what_to_do(pull, tmp_path):
     assert offline.returncode == 1 and "HF_HUB_OFFLINE" in offline.stderr and not stub.requests
 
 
-def test_an_unknown_name_is_told_where_was_looked_and_what_is_near(pull):
+def test_an_unknown_name_lists_the_places_searched_and_similar_names(pull):
     done, _ = pull("smolm2", command=("info",))
     assert done.returncode == 1
     for words in ("smollm2", "LM Studio", "Ollama", "Hugging Face"):
@@ -150,14 +150,14 @@ def test_wrong_content_is_fetched_once_more_and_never_kept(pull, tmp_path, serve
     assert hub_kit.check_visible(tmp_path, GGUF) == 1
 
 
-def test_a_hub_that_is_not_there_is_named(octavo, tmp_path):
+def test_an_unreachable_hub_is_named(octavo, tmp_path):
     env = hub_kit.environment(tmp_path, HF_ENDPOINT="http://127.0.0.1:9")
     done = hub_kit.run(octavo, "pull", GGUF, env=env)
     assert done.returncode == 1 and "127.0.0.1:9" in done.stderr and "HF_ENDPOINT" in done.stderr
 
 
 class Proxy(socketserver.ThreadingTCPServer):
-    """Connects whoever asks with CONNECT, for whatever host, to the one port it was made for."""
+    """A proxy that connects every CONNECT request, for any host, to one port."""
 
     allow_reuse_address = daemon_threads = True
 
@@ -185,11 +185,11 @@ class Proxy(socketserver.ThreadingTCPServer):
                     target.sendall(data)
                 target.shutdown(socket.SHUT_WR)
             except OSError:
-                pass  # one side has left
+                pass  # one side has closed the connection
 
 
-def test_proxies_of_the_environment_are_used(octavo, tmp_path, served):
-    """Through one that knows the way to a host nobody can look up, and past one that NO_PROXY leaves out."""
+def test_proxy_variables_are_used(octavo, tmp_path, served):
+    """The proxy reaches a host that cannot be resolved; NO_PROXY bypasses a proxy that does not work."""
     with StubHub(served) as stub, Proxy(urlsplit(stub.url).port) as proxy:
         through = f"http://127.0.0.1:{proxy.server_address[1]}"
         env = hub_kit.environment(tmp_path / "through", HF_ENDPOINT="http://hub.invalid", HTTP_PROXY=through)
@@ -202,7 +202,7 @@ def test_proxies_of_the_environment_are_used(octavo, tmp_path, served):
         proxy.shutdown()
 
 
-def test_ctrl_c_leaves_what_has_come(octavo, tmp_path, served):
+def test_ctrl_c_keeps_the_received_bytes(octavo, tmp_path, served):
     hub_kit.write_repo(served, "org/slow", {"slow-Q8_0.gguf": 2_000_000})
     with StubHub(served, Settings(bytes_per_second=500_000)) as stub:
         env = hub_kit.environment(tmp_path, stub, OCTAVO_HUB_CHUNK_BYTES=65536)
@@ -211,9 +211,9 @@ def test_ctrl_c_leaves_what_has_come(octavo, tmp_path, served):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20)
-        assert process.returncode == 130 and "goes on from here" in err, err
+        assert process.returncode == 130 and "run the same command again to resume" in err, err
         listed = hub_kit.run(octavo, "ls", env=env).stdout
-        assert "org/slow" in listed and "not complete" in listed
+        assert "org/slow" in listed and "incomplete" in listed
         stub.settings.bytes_per_second = 0
         assert hub_kit.run(octavo, "pull", "org/slow", env=env).returncode == 0
         assert stub.bytes_sent("org/slow/slow-Q8_0.gguf") <= 2_000_000 + 65536
@@ -240,7 +240,7 @@ def python(code: str, env: dict) -> str:
     return done.stdout.strip()
 
 
-def test_python_finds_what_we_pulled_and_we_what_python_did(octavo, tmp_path, served):
+def test_the_cache_is_shared_with_python(octavo, tmp_path, served):
     config = b'{"model_type": "llama"}'
     hub_kit.write_repo(served, "org/ours", {"a-Q8_0.gguf": 30_000})
     hub_kit.write_repo(served, "org/theirs", {"b-Q8_0.gguf": 30_000, "README.md": 100, "config.json": config})
@@ -260,7 +260,7 @@ def test_python_finds_what_we_pulled_and_we_what_python_did(octavo, tmp_path, se
     assert "b-Q8_0.gguf (Hugging Face cache)" in named.stderr, named.stderr
 
 
-def test_a_snapshot_without_all_its_files_is_no_model(octavo, tmp_path, served):
+def test_an_incomplete_snapshot_is_not_used(octavo, tmp_path, served):
     shards = {f"model-0000{n}-of-00002.safetensors": 5_000 for n in (1, 2)}
     index = json.dumps({"weight_map": {f"w{n}": name for n, name in enumerate(shards)}}).encode()
     hub_kit.write_repo(served, "org/shards", {"config.json": b'{"model_type": "llama", "hidden_size": 8}',
@@ -274,7 +274,7 @@ def test_a_snapshot_without_all_its_files_is_no_model(octavo, tmp_path, served):
     for name in ("config.json", "model.safetensors.index.json", "model-00001-of-00002.safetensors"):
         (snapshot / name).write_bytes((served / "org/shards" / name).read_bytes())
     env = hub_kit.environment(tmp_path, HF_HUB_OFFLINE=1)
-    assert "not complete" in hub_kit.run(octavo, "ls", env=env).stdout
+    assert "incomplete" in hub_kit.run(octavo, "ls", env=env).stdout
     refused = hub_kit.run(octavo, "info", "org/shards", env=env)
     assert refused.returncode == 1 and "HF_HUB_OFFLINE" in refused.stderr, refused.stderr
     name = "model-00002-of-00002.safetensors"
@@ -282,7 +282,7 @@ def test_a_snapshot_without_all_its_files_is_no_model(octavo, tmp_path, served):
     assert "Hugging Face cache" in hub_kit.run(octavo, "info", "org/shards", env=env).stderr
 
 
-def test_rm_takes_only_what_nothing_else_uses(pull, octavo, tmp_path, served):
+def test_rm_removes_only_what_nothing_else_uses(pull, octavo, tmp_path, served):
     pull(f"{GGUF}:Q8_0")
     pull(f"{GGUF}:F16")
     # A second revision that shares Q8_0 with the first.
@@ -303,7 +303,7 @@ def test_rm_takes_only_what_nothing_else_uses(pull, octavo, tmp_path, served):
 
 @pytest.fixture
 def other_programs(tmp_path, smollm2_gguf) -> dict:
-    """SmolLM2 as LM Studio and as Ollama keep it; the environment of a command that shall find it."""
+    """SmolLM2 in the layouts of LM Studio and Ollama; returns the environment in which octavo finds it."""
     studio = tmp_path / ".lmstudio" / "models" / "HuggingFaceTB" / "SmolLM2-135M-Instruct-GGUF"
     studio.mkdir(parents=True)
     (studio / "SmolLM2-135M-Instruct-Q4_K_M.gguf").symlink_to(smollm2_gguf)
@@ -342,7 +342,7 @@ def test_models_of_lm_studio_and_ollama_are_listed_and_run_in_place(octavo, othe
     assert len(answers) == 1
     for name in ("smollm2:135m", "smollm2-135m-instruct-gguf"):
         refused = hub_kit.run(octavo, "rm", name, "--yes", env=other_programs)
-        assert refused.returncode == 1 and "not octavo's to remove" in refused.stderr
+        assert refused.returncode == 1 and "removes only models in the Hugging Face cache" in refused.stderr
 
 
 def test_run_downloads_and_serve_has_the_name_given(octavo, tmp_path, served, smollm2_gguf):

@@ -1,4 +1,4 @@
-"""`octavo info` says before anything is loaded whether a checkpoint is supported, and why not."""
+"""`octavo info` reports whether a checkpoint is supported, and why not, without loading it."""
 
 import json
 import re
@@ -24,7 +24,7 @@ def info(octavo):
 
 @pytest.fixture
 def copy(make_model, tmp_path):
-    """A checkpoint's folder to be spoiled."""
+    """A copy of a checkpoint for a test to break."""
 
     def make(family: str = "llama", **fields):
         return shutil.copytree(make_model(family, **fields), tmp_path / "model")
@@ -58,7 +58,7 @@ def test_an_unknown_family_names_the_nearest(wrong, nearest, info, copy):
     change_config(folder, model_type=wrong)
     done = info(folder)
     assert done.returncode == 1
-    # What is known is told anyway.
+    # The known facts are still printed.
     for fact in (rf"model_type +{wrong}", r"file +[\d.]+ \w+, safetensors, \d+ tensors", r"stored as +F32 [\d.]+ \w+"):
         assert re.search(fact, done.stdout), fact
     assert f'model_type "{wrong}" is not supported; known are, nearest first, {nearest}' in done.stderr
@@ -71,7 +71,7 @@ def test_missing_tensors_are_listed(info, copy):
     done = info(folder)
     assert done.returncode == 1
     assert "model.layers.2.self_attn.q_proj.weight" in done.stderr
-    assert re.search(r"; and 6 more$", done.stderr.strip()), done.stderr  # 9 in all, 3 of them by name
+    assert re.search(r"; and 6 more$", done.stderr.strip()), done.stderr  # 9 in total, 3 of them by name
 
 
 def test_a_tensor_of_another_shape_is_named(info, copy):
@@ -80,7 +80,7 @@ def test_a_tensor_of_another_shape_is_named(info, copy):
     assert 'tensor "model.norm.weight" has shape [64]' in info(folder).stderr
 
 
-def test_a_value_the_family_cannot_honour_is_named(info, copy):
+def test_an_unsupported_config_value_is_named(info, copy):
     folder = copy()
     change_config(folder, hidden_act="relu")
     done = info(folder)
@@ -93,7 +93,7 @@ def test_without_a_tokenizer_nothing_can_be_served(info, copy):
     assert "tokenizer.json" in info(folder).stderr
 
 
-def test_an_embedding_model_is_told_as_such(info, make_model, tmp_path):
+def test_an_embedding_model_is_reported_as_one(info, make_model, tmp_path):
     folder = embedders.dress(make_model("qwen3", tied=False), tmp_path / "embedder", flat=True, headless=True)
     done = info(folder)
     assert re.search(r"embeds +the last token, normalised", done.stdout), done

@@ -1,4 +1,4 @@
-"""What the tests of pulls share: repositories to serve, an environment of one's own, and looks at the cache."""
+"""Shared by the download tests: repositories to serve, a clean environment and checks of the cache."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ PROXIES = [f"{name}_proxy" for name in ("http", "https", "all", "no")]
 
 
 def write_repo(folder: Path, repo: str, files: dict[str, int | bytes], seed: int = 1) -> Path:
-    """`files`: by path, what is in them or how many random bytes."""
+    """`files` maps each path to its content, or to a number of random bytes."""
     rng = random.Random(seed)
     root = folder / repo
     for name, content in files.items():
@@ -23,7 +23,7 @@ def write_repo(folder: Path, repo: str, files: dict[str, int | bytes], seed: int
 
 
 def environment(home: Path, stub: StubHub | None = None, **more) -> dict[str, str]:
-    """Nothing of the user's: neither models nor tokens nor proxies."""
+    """An environment without the user's models, tokens and proxies."""
     dropped = {*PROXIES, *(name.upper() for name in PROXIES), "OLLAMA_MODELS", "XDG_CACHE_HOME"}
     env = {name: value for name, value in os.environ.items() if name not in dropped and not name.startswith("HF_")}
     env |= {"HOME": str(home), "HF_HOME": str(home / "hf"), "OCTAVO_HUB_RETRY_MS": "5", "NO_PROXY": "127.0.0.1"}
@@ -42,7 +42,7 @@ def repo_folder(home: Path, repo: str) -> Path:
 
 
 def hash_of(path: Path) -> str:
-    """As the hub gives it: SHA-256 of LFS files, else git's of a blob."""
+    """The hash that the hub reports: SHA-256 for LFS files, otherwise git's blob hash."""
     data = path.read_bytes()
     if len(data) > LFS_BYTES:
         return hashlib.sha256(data).hexdigest()
@@ -50,16 +50,16 @@ def hash_of(path: Path) -> str:
 
 
 def check_visible(home: Path, repo: str) -> int:
-    """Every blob and every link of a snapshot is whole; returns how many links there are."""
+    """Checks that every blob and every snapshot link is complete; returns the number of links."""
     root = repo_folder(home, repo)
     for blob in (root / "blobs").glob("*"):
         if "." not in blob.name:
-            assert hash_of(blob) == blob.name, f"{blob} is not what its name says"
+            assert hash_of(blob) == blob.name, f"{blob} does not match its hash"
     links = [path for path in (root / "snapshots").rglob("*") if path.is_symlink()]
     for link in links:
         if link.name.endswith(".tmp"):
             continue
         target = link.resolve()
-        assert target.exists(), f"{link} leads nowhere"
-        assert "." not in target.name, f"{link} leads to an unfinished file"
+        assert target.exists(), f"{link} is a dangling link"
+        assert "." not in target.name, f"{link} points to an incomplete file"
     return len(links)

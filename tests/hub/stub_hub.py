@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A stand-in for the Hugging Face hub on loopback, with the faults that networks and servers have.
+"""A stub of the Hugging Face hub on loopback that can simulate network and server faults.
 
     tests/hub/stub_hub.py FOLDER [--port 0] [--seed 1] [--faults cut,length,429,500,...] [--rate 0.3]
 
-FOLDER holds ORG/NAME/files. Prints one JSON line with its address, then serves until it is ended. Files over 1 KiB are
-"LFS" files: the hub redirects them to a second server, as the hub does to its CDN, which refuses whoever brings an
-Authorization header. What was sent is written down byte range by byte range, so that tests can count."""
+FOLDER has ORG/NAME/files. Prints one JSON line with its address, then serves until it is stopped. Files over 1 KiB are
+"LFS" files: the stub redirects them to a second server, as the hub does to its CDN, which rejects requests with an
+Authorization header. The stub records every byte range that it sends, so that tests can count them."""
 
 import argparse
 import hashlib
@@ -29,7 +29,7 @@ FAULTS = ("cut", "short_length", "long_length", "wrong_range", "429", "500", "50
 
 @dataclass
 class Sent:
-    """One answer with bytes of a file."""
+    """One response with bytes of a file."""
 
     path: str
     begin: int
@@ -41,12 +41,12 @@ class Sent:
 class Settings:
     seed: int = 1
     faults: tuple[str, ...] = ()
-    rate: float = 0.3  # of the answers have a fault
-    token: str = ""  # needed for every file when set
+    rate: float = 0.3  # fraction of responses with a fault
+    token: str = ""  # if set, required for every file
     no_ranges: bool = False
-    wrong_content: set[str] = field(default_factory=set)  # paths that are served wrong, once
+    wrong_content: set[str] = field(default_factory=set)  # paths whose content is wrong once
     always_wrong: set[str] = field(default_factory=set)
-    bytes_per_second: float = 0  # 0: as fast as it goes
+    bytes_per_second: float = 0  # 0: unlimited
 
 
 class StubHub:
@@ -104,7 +104,7 @@ class StubHub:
         return _HASHES[key]
 
     def bytes_sent(self, path: str) -> int:
-        """Bytes of answers that honoured the range asked for; others could not be used."""
+        """Bytes in responses that honoured the requested range; others could not be used."""
         with self.lock:
             return sum(sent.count for sent in self.sent if sent.path == path and sent.fault != "ignore_range")
 
@@ -119,7 +119,7 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, stub: StubHub, handler):
         self.stub = stub
         super().__init__(("127.0.0.1", 0), handler)
-        # Little may wait between the two: it counts as sent, but nobody has it.
+        # Keep the socket buffer small: its bytes count as sent but may never be received.
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16384)
 
     def handle_error(self, request, client_address):

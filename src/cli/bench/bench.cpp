@@ -1,4 +1,4 @@
-// octavo bench - what this machine can do, and how near to it octavo comes.
+// octavo bench - measures this machine's limits and how close octavo comes to them.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@
 namespace octavo {
 namespace {
 
-// One line on stderr that says what is being measured; stdout stays with the results.
+// Shows on stderr what is being measured; stdout has only the results.
 class BenchProgress {
  public:
   ~BenchProgress() {
@@ -75,7 +75,7 @@ void run_kernels(KernelFlags flags) {
   std::vector<bench::KernelResult> results;
   {
     BenchProgress progress;
-    // A glance at the whole; the limit each figure is held to is measured beside it.
+    // A short measurement for the summary; each case measures its own limit.
     machine = measured_machine(
         flags.options.quick, progress,
         {.read_bytes = size_t{1} << 30, .passes = 3, .peak_seconds = 0.03, .progress = {}});
@@ -90,16 +90,16 @@ void run_kernels(KernelFlags flags) {
 }
 
 constexpr auto kQuickHelp =
-    "Little memory and small shapes, to see that it works; the figures mean nothing";
+    "Smoke test with little memory and small shapes; the figures are meaningless";
 
 void add_bench_machine(CLI::App& bench) {
   auto flags = std::make_shared<MachineFlags>();
   CLI::App* command = bench.add_subcommand(
       "machine",
-      "Measure this machine's limits: read bandwidth of memory and caches, and the matrix peak\n"
-      "of every instruction set it has, with one thread and with all. Takes about 20 seconds\n"
-      "and 2 GiB. OCTAVO_THREADS sets the number of threads.");
-  command->add_flag("--json", flags->json, "Print one JSON document");
+      "Measure this machine's limits: the read bandwidth of memory and caches, and the peak\n"
+      "matrix throughput of each instruction set, with one thread and with all threads. Takes\n"
+      "about 20 seconds and 2 GiB of memory. OCTAVO_THREADS sets the number of threads.");
+  command->add_flag("--json", flags->json, "Print the results as JSON");
   command->add_flag("--quick", flags->quick, kQuickHelp);
   command->callback([flags] { run_machine(*flags); });
 }
@@ -108,24 +108,26 @@ void add_bench_kernels(CLI::App& bench) {
   auto flags = std::make_shared<KernelFlags>();
   CLI::App* command = bench.add_subcommand(
       "kernels",
-      "Time octavo's CPU kernels on the shapes of Qwen3-0.6B, with weights and pages cold in the\n"
-      "cache, against the machine's limit and against MLX's own operations and oneDNN in the\n"
-      "same process. Limit and kernel are measured in turns, and fractions and ratios are medians\n"
-      "of these turns, so they hold even while the machine's speed wanders.\n\n"
+      "Time octavo's CPU kernels on the shapes of Qwen3-0.6B, with cold caches, and compare them\n"
+      "with the machine's limit and with MLX's own operations and oneDNN in the same process.\n"
+      "Each round measures the limit and the kernel; fractions and ratios are medians over the\n"
+      "rounds, so that changes in the machine's speed cancel out.\n\n"
       "  octavo bench kernels --filter \"linear bfloat16\"\n"
       "  octavo bench kernels --filter \"linear 1024x3072 M=1 4-bit\" --repeats 9\n"
       "  OCTAVO_ISA=avx2 octavo bench kernels --filter attention\n\n"
-      "Columns: limit is the part of the least possible time, by is what bounds it (BW: reading\n"
-      "weights or K and V; peak: matrix arithmetic), of BW and of peak are each alone, inv. cost\n"
-      "is what the fixed order of sums costs against a product free to choose one.");
+      "Columns: limit is the fraction of the roofline reached, by is the bound that applies (BW:\n"
+      "reading the weights or K and V; peak: matrix arithmetic), of BW and of peak are the\n"
+      "fractions of each bound, inv. cost is the cost of the fixed summation order compared with\n"
+      "a product that is free to choose one.");
   command->add_option("--filter", flags->options.filter,
-                      "Only cases with all these words in \"op shape dtype\"");
-  command->add_option("--repeats", flags->options.repeats, "Turns per case")
+                      "Run only the cases whose \"op shape dtype\" contains all these words");
+  command->add_option("--repeats", flags->options.repeats, "Rounds per case")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command->add_flag("!--no-mlx", flags->options.mlx, "Leave MLX's own operations out: much faster");
+  command->add_flag("!--no-mlx", flags->options.mlx,
+                    "Skip MLX's own operations, which is much faster");
   command->add_flag("--quick", flags->options.quick, kQuickHelp);
-  command->add_flag("--json", flags->json, "Print one JSON document");
+  command->add_flag("--json", flags->json, "Print the results as JSON");
   command->callback([flags] { run_kernels(*flags); });
 }
 
@@ -133,8 +135,7 @@ void add_bench_kernels(CLI::App& bench) {
 
 void add_bench_command(CLI::App& app) {
   CLI::App* bench = app.add_subcommand(
-      "bench",
-      "Measure this machine, octavo's kernels, a model against its limits, any server's load");
+      "bench", "Benchmark this machine, octavo's kernels, a model, or a running server");
   bench->require_subcommand(1);
   add_bench_machine(*bench);
   add_bench_kernels(*bench);

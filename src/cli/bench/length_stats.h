@@ -1,4 +1,4 @@
-// length_stats.h - how long a set of answers is, and whether it is the same as another. No MLX.
+// length_stats.h - length statistics of a set of answers, and comparison of two sets. No MLX.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace octavo {
 
-// One answer for each prompt and choice, always in the same order.
+// One answer per prompt and choice, in a fixed order.
 struct AnswerSet {
   std::vector<std::string> texts = {};
   std::vector<size_t> lengths = {};  // in tokens
@@ -17,16 +17,16 @@ struct AnswerSet {
 struct LengthStats {
   size_t answers = 0;
   double mean = 0;
-  double deviation = 0;  // of a sample
+  double deviation = 0;  // sample standard deviation
   size_t least = 0;
   size_t most = 0;
-  uint64_t hash = 0;  // of all texts and where they end
+  uint64_t hash = 0;  // of all texts and their boundaries
 };
 
-// Of at least one answer.
+// `set` must not be empty.
 LengthStats length_stats(const AnswerSet& set);
 
-// Texts that differ in any byte. Both sets have as many.
+// Returns the number of texts that differ. Both sets must have the same size.
 size_t different_texts(const AnswerSet& a, const AnswerSet& b);
 
 }  // namespace octavo

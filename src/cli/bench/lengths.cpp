@@ -1,5 +1,5 @@
-// octavo bench lengths - the same prompts with few and with many at once: lengths of the answers,
-// and whether their bytes are the same.
+// octavo bench lengths - runs the same prompts at several batch sizes and compares the answers'
+// lengths and bytes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,21 +25,21 @@ struct BenchLengthsFlags {
   ModelFlags model;
   SamplingFlags sampling{.seed = 0};
   std::vector<int> max_num_seqs = {1, 8, 32};
-  std::string prompts;  // a file; empty: num_prompts of our own
+  std::string prompts;  // a file; empty: use num_prompts built-in prompts
   int num_prompts = 100;
   int max_tokens = 256;
   bool json = false;
 };
 
-// What one value of --max-num-seqs brought.
+// The result for one value of --max-num-seqs.
 struct LengthsRow {
   int max_num_seqs = 0;
   LengthStats stats = {};
-  size_t different = 0;  // texts that are not those of the first row
+  size_t different = 0;  // number of texts that differ from the first row's
   double seconds = 0;
 };
 
-std::string own_prompt(int number) {
+std::string built_in_prompt(int number) {
   constexpr std::array kSubjects = {
       "Write a 2-sentence apple story",
       "What is the capital of France",
@@ -52,7 +52,7 @@ std::string own_prompt(int number) {
       "Translate 'good morning' into Latin",
       "What is the sum of the first ten primes",
   };
-  // The number makes each prompt another one.
+  // The number makes each prompt unique.
   return fmt::format("{} ({})", kSubjects[static_cast<size_t>(number) % kSubjects.size()], number);
 }
 
@@ -73,13 +73,13 @@ std::vector<TextRequest> requests_of(const BenchLengthsFlags& flags) {
   }
   for (int i = 0; i < flags.num_prompts; ++i) {
     requests.push_back(defaults());
-    requests.back().prompt = own_prompt(i);
+    requests.back().prompt = built_in_prompt(i);
   }
   return requests;
 }
 
 AnswerSet answer_all(Llm& llm, const std::vector<TextRequest>& requests) {
-  ProgressBar bar("Answering", [](uint64_t done, uint64_t total, double) {
+  ProgressBar bar("Generating", [](uint64_t done, uint64_t total, double) {
     return fmt::format("{} of {} requests", done, total);
   });
   std::vector<std::vector<TextAnswer>> all(requests.size());
@@ -104,7 +104,7 @@ AnswerSet measure(const BenchLengthsFlags& flags, std::vector<TextRequest> asked
   EngineOptions options = flags.model.engine_options();
   options.max_num_seqs = row.max_num_seqs;
   const auto llm = flags.model.load(options);
-  // A model that was taught to chat says sensible things only when it is asked that way.
+  // Chat models give sensible answers only with their chat template.
   if (llm->can_chat() && flags.prompts.empty())
     for (TextRequest& request : asked) put_into_chat(request, "");
   const auto start = std::chrono::steady_clock::now();
@@ -172,24 +172,25 @@ void add_bench_lengths(CLI::App& bench) {
   auto flags = std::make_shared<BenchLengthsFlags>();
   CLI::App* command = bench.add_subcommand(
       "lengths",
-      "Answer the same prompts with few and with many at once, and compare the lengths of the\n"
-      "answers and their bytes. Ends with status 1 when a text differs. The n-th prompt is drawn\n"
-      "with --seed + n, by default from 0.");
+      "Run the same prompts at several batch sizes and compare the lengths and bytes of the\n"
+      "answers. Exits with status 1 if any text differs. Prompt n uses the seed --seed + n; the\n"
+      "default seed is 0.");
   flags->model.add_to(*command);
   command
       ->add_option("--max-num-seqs", flags->max_num_seqs,
-                   "Sequences that run at the same time, at most: a list like 1,8,32")
+                   "Maximum number of sequences that run at the same time: a list like 1,8,32")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  CLI::Option* prompts = command->add_option(
-      "--prompts", flags->prompts, "A file of prompts as for octavo generate; default: our own");
-  command->add_option("--num-prompts", flags->num_prompts, "How many of our own")
+  CLI::Option* prompts =
+      command->add_option("--prompts", flags->prompts,
+                          "A file of prompts as for octavo generate (default: built-in prompts)");
+  command->add_option("--num-prompts", flags->num_prompts, "Number of built-in prompts")
       ->check(CLI::PositiveNumber)
       ->excludes(prompts)
       ->capture_default_str();
-  command->add_option("--max-tokens", flags->max_tokens, "Stop an answer after this many tokens")
+  command->add_option("--max-tokens", flags->max_tokens, "Maximum tokens per answer")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   flags->sampling.add_to(*command);

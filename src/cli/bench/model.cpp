@@ -1,4 +1,4 @@
-// octavo bench model - a model's steps timed without a server, beside what this machine allows.
+// octavo bench model - times a model's steps without a server and compares them with the roofline.
 #include <fmt/format.h>
 
 #include <memory>
@@ -24,7 +24,7 @@ struct BenchModelFlags {
   bool json = false;
 };
 
-// Share of the roofline's speed that was reached; 0 when the limits are unknown.
+// Fraction of the roofline reached; 0 if the limits are unknown.
 double fraction(const bench::StepTimes& times, const bench::StepLimits& machine) {
   return times.cost.limit_seconds(machine) / times.median_seconds;
 }
@@ -80,7 +80,7 @@ void print_row(const std::string& name, const bench::StepTimes& times,
 }
 
 void print_table(const BenchModelFlags& flags, const bench::ModelBenchResult& result) {
-  fmt::print("{} with {} parameters, computing in {}, {} threads, {}\n", result.model.plan.family,
+  fmt::print("{} with {} parameters, {}, {} threads, {}\n", result.model.plan.family,
              format_count(result.model.parameters), name_of(result.model.dtype), result.threads,
              result.isa);
   if (flags.machine.read_gbps > 0 && flags.machine.matrix_tflops > 0) {
@@ -88,7 +88,7 @@ void print_table(const BenchModelFlags& flags, const bench::ModelBenchResult& re
                flags.machine.matrix_tflops);
   }
   fmt::print("  {:<14}{:>10}{:>10}{:>12}{:>12}{:>10}{:>10}{:>8}\n", "", "step ms", "tok/s",
-             "weights", "KV", "GFLOP", "limit ms", "of it");
+             "weights", "KV", "GFLOP", "limit ms", "% limit");
   for (const auto& [batch_size, times] : result.decode)
     print_row(fmt::format("decode B={}", batch_size), times, flags.machine);
   if (result.prefill)
@@ -118,23 +118,27 @@ void run(BenchModelFlags& flags) {
 void add_bench_model(CLI::App& parent) {
   auto flags = std::make_shared<BenchModelFlags>();
   CLI::App* command = parent.add_subcommand(
-      "model", "Time decode and prefill steps of a model, without a server around it");
+      "model", "Time the decode and prefill steps of a model, without a server");
   const auto option = [&](const char* name, auto& value, const char* about) {
     return command->add_option(name, value, about)->capture_default_str();
   };
   bench::ModelBenchOptions& options = flags->options;
   option("MODEL", flags->model, kModelHelp)->required();
-  option("--batch-size", options.batch_sizes, "Sequences decoded together, like 1,8,32")
+  option("--batch-size", options.batch_sizes, "Batch sizes for decoding, a list like 1,8,32")
       ->delimiter(',')
       ->allow_extra_args(false);
-  option("--context", options.context, "Tokens of each sequence before the first decode step");
-  option("--output-len", options.output_len, "Decode steps of a run");
-  option("--prefill-len", options.prefill_len, "Tokens of the timed prompt; 0 leaves it out");
-  option("--dtype", flags->dtype, "Compute and KV type: auto, float32, float16, bfloat16");
-  option("--repeats", options.repeats, "Runs of each measurement");
+  option("--context", options.context,
+         "Context length of each sequence before the first decode step");
+  option("--output-len", options.output_len, "Number of decode steps per run");
+  option("--prefill-len", options.prefill_len,
+         "Prompt length of the timed prefill in tokens; 0 skips it");
+  option("--dtype", flags->dtype,
+         "Data type for computation and the KV cache: auto, float32, float16, bfloat16");
+  option("--repeats", options.repeats, "Number of runs per measurement");
   option("--bandwidth", flags->machine.read_gbps, "This machine's read bandwidth in GB/s");
-  option("--peak", flags->machine.matrix_tflops, "This machine's matrix peak in TFLOP/s");
-  command->add_flag("--json", flags->json, "Print all figures as one JSON object");
+  option("--peak", flags->machine.matrix_tflops,
+         "This machine's peak matrix throughput in TFLOP/s");
+  command->add_flag("--json", flags->json, "Print the results as one JSON object");
   command->callback([flags] { run(*flags); });
 }
 

@@ -1,4 +1,4 @@
-// octavo bench serve - a load of requests for any OpenAI-compatible server, and how it copes.
+// octavo bench serve - load test for any OpenAI-compatible server.
 #include <fmt/format.h>
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace {
 bench::LoadResult measure(const bench::LoadOptions& options,
                           const std::vector<bench::LoadRequest>& requests) {
   uint64_t chunks = 0;
-  ProgressBar bar("Answering", [&](uint64_t done, uint64_t total, double seconds) {
+  ProgressBar bar("Running", [&](uint64_t done, uint64_t total, double seconds) {
     return fmt::format("{} of {} requests  {:.1f} tok/s", done, total,
                        static_cast<double>(chunks) / seconds);
   });
@@ -52,22 +52,19 @@ void add_bench_serve(CLI::App& bench) {
   auto flags = std::make_shared<BenchServeFlags>();
   CLI::App* command = bench.add_subcommand(
       "serve",
-      "Send requests to a running server that speaks OpenAI's HTTP API, and show throughput and\n"
-      "latencies as `vllm bench serve` does. Answers are streamed. Input tokens are the "
-      "dataset's,\n"
-      "without what a chat template adds; output tokens are those of the server's usage. Ends "
-      "with\n"
-      "status 1 when every request failed.\n\n"
+      "Send requests to a running server with an OpenAI-compatible API, and report throughput and\n"
+      "latency like `vllm bench serve`. Responses are streamed. Input tokens are counted from the\n"
+      "dataset, without the chat template; output tokens come from the server's usage. Exits with\n"
+      "status 1 if every request failed.\n\n"
       "  octavo bench serve --num-prompts 20 --random-input-len 256 --random-output-len 64\n"
       "  octavo bench serve --dataset-name lengths --dataset-path mix.json --request-rate 10 \\\n"
       "    --max-concurrency 32 --goodput ttft:500 tpot:100\n"
       "  octavo bench serve --endpoint /v1/chat/completions --dataset-name sharegpt \\\n"
       "    --dataset-path ShareGPT_V3_unfiltered_cleaned_split.json --plot load.svg\n\n"
-      "TTFT: from sending to the first chunk. ITL: between chunks with tokens. TPOT: from the "
-      "first\n"
-      "chunk to the last, by the tokens behind the first. E2EL: from sending to the last chunk.\n"
-      "Peaks are of whole seconds, so requests open in the same second may be more than were open\n"
-      "at the same time.");
+      "TTFT: time from sending a request to its first chunk. ITL: time between chunks with\n"
+      "tokens. TPOT: time from the first chunk to the last, divided by the number of tokens after\n"
+      "the first. E2EL: time from sending a request to its last chunk. Peaks are per whole\n"
+      "second, so the peak of concurrent requests can exceed the number open at any one moment.");
   flags->add_to(*command);
   command->callback([flags] { run(*flags); });
 }

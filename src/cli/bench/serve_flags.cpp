@@ -6,11 +6,12 @@
 
 #include "base/error.h"
 #include "bench/load/id_requests.h"
+#include "cli/option_group.h"
 
 namespace octavo {
 namespace {
 
-// CLI::PositiveNumber has a largest number, which infinity is above.
+// CLI::PositiveNumber rejects infinity.
 const CLI::Validator kPositiveOrInf(
     [](std::string& text) {
       double value = 0;
@@ -19,101 +20,96 @@ const CLI::Validator kPositiveOrInf(
     },
     "POSITIVE or inf");
 
-// Adds options that show their default, all under one heading.
-struct OptionGroup {
-  CLI::App& command;
-  const char* heading;
-
-  template <typename Value>
-  CLI::Option* operator()(const char* name, Value& value, const char* about) const {
-    return command.add_option(name, value, about)->group(heading)->capture_default_str();
-  }
-};
-
 void add_server_flags(CLI::App& command, BenchServeFlags& flags) {
-  const OptionGroup option{command, "The server"};
-  option("--base-url", flags.base_url, "http://host:port");
-  option("--endpoint", flags.endpoint, "/v1/completions or /v1/chat/completions");
-  option("--model", flags.model, "Its name on the server; default: the first of /v1/models");
-  option("--api-key", flags.api_key, "Sent as a bearer token")->envname("OPENAI_API_KEY");
-  option("--timeout", flags.timeout_seconds, "Seconds a request may take")
+  const OptionGroup option{command, "Server"};
+  option("--base-url", flags.base_url, "Base URL of the server, http://host:port");
+  option("--endpoint", flags.endpoint, "API path: /v1/completions or /v1/chat/completions");
+  option("--model", flags.model, "Model name on the server (default: the first in /v1/models)");
+  option("--api-key", flags.api_key, "API key, sent as a bearer token")->envname("OPENAI_API_KEY");
+  option("--timeout", flags.timeout_seconds, "Timeout of a request in seconds")
       ->check(CLI::PositiveNumber);
   option("--ready-timeout", flags.ready_timeout_seconds,
-         "Wait up to this many seconds for the server to answer /health")
+         "Wait up to this many seconds until the server responds on /health")
       ->check(CLI::NonNegativeNumber);
 }
 
 void add_dataset_flags(CLI::App& command, BenchServeFlags& flags) {
-  const OptionGroup option{command, "The requests"};
+  const OptionGroup option{command, "Requests"};
   option("--dataset-name", flags.dataset_name,
-         "random: equal lengths. lengths: a file as for octavo bench throughput. shared-prefix:\n"
-         "prompts that begin alike. sharegpt: conversations, the only one with text, which chat "
-         "needs")
+         "random: prompts of equal length. lengths: a file as for octavo bench throughput.\n"
+         "shared-prefix: prompts with a common prefix. sharegpt: conversations; the only dataset\n"
+         "with text, which the chat endpoint requires")
       ->check(CLI::IsMember({"random", "lengths", "shared-prefix", "sharegpt"}));
-  option("--dataset-path", flags.dataset_path, "The JSON file of lengths or sharegpt");
+  option("--dataset-path", flags.dataset_path, "JSON file for the datasets lengths and sharegpt");
   command
-      .add_option("--num-prompts", flags.num_prompts,
-                  "Requests; default: 100, or as many as lengths has, which start over when more "
-                  "are asked for")
+      .add_option(
+          "--num-prompts", flags.num_prompts,
+          "Number of requests (default: 100, or all of the dataset lengths, which is repeated "
+          "if it has fewer)")
       ->group(option.heading)
       ->check(CLI::PositiveNumber);
-  option("--random-input-len", flags.random_input_len, "Tokens of a random prompt")
+  option("--random-input-len", flags.random_input_len, "Tokens per random prompt")
       ->check(CLI::PositiveNumber);
   option("--random-output-len", flags.random_output_len,
-         "Tokens of an answer, for random and shared-prefix")
+         "Output tokens per request, for random and shared-prefix")
       ->check(CLI::PositiveNumber);
-  option("--shared-prefix-len", flags.shared_prefix_len, "Tokens that prompts begin alike with")
+  option("--shared-prefix-len", flags.shared_prefix_len, "Tokens in the shared prefix")
       ->check(CLI::NonNegativeNumber);
-  option("--shared-suffix-len", flags.shared_suffix_len, "Tokens behind that, of each its own")
+  option("--shared-suffix-len", flags.shared_suffix_len,
+         "Tokens after the prefix, different in each prompt")
       ->check(CLI::PositiveNumber);
-  option("--shared-prefix-groups", flags.shared_prefix_groups, "Different beginnings")
+  option("--shared-prefix-groups", flags.shared_prefix_groups, "Number of different prefixes")
       ->check(CLI::PositiveNumber);
-  option("--vocab-size", flags.vocab_size, "Random ids are from 100 to below this")
+  option("--vocab-size", flags.vocab_size, "Random token ids are at least 100 and below this")
       ->check(CLI::Range(bench::IdRange{}.first + 1, std::numeric_limits<int>::max()));
   option("--tokenizer", flags.tokenizer,
-         "A model file or folder whose tokenizer counts the tokens of sharegpt; default: the\n"
-         "server's /tokenize");
+         "Model whose tokenizer counts the tokens of sharegpt (default: the server's /tokenize)");
   command
       .add_flag_function(
           "--ignore-eos,!--no-ignore-eos",
           [&flags](int64_t count) { flags.ignore_eos = count > 0; },
-          "Answers go on to the length asked for; default: yes, but not with sharegpt")
+          "Generate the full number of output tokens (default: on, except for sharegpt)")
       ->group(option.heading);
-  option("--temperature", flags.temperature, "0: always the likeliest token")
+  option("--temperature", flags.temperature,
+         "Sampling temperature; 0 always picks the most likely token")
       ->check(CLI::NonNegativeNumber);
 }
 
 void add_load_flags(CLI::App& command, BenchServeFlags& flags) {
-  const OptionGroup option{command, "The load"};
+  const OptionGroup option{command, "Load"};
   option("--request-rate", flags.request_rate,
-         "Requests per second, at random times (Poisson); inf: all at once")
+         "Requests per second with Poisson arrivals; inf sends all at once")
       ->check(kPositiveOrInf);
-  option("--max-concurrency", flags.max_concurrency,
-         "Requests open at the same time, at most; the others wait unsent, and their clocks have\n"
-         "not started. 0: no bound. With an infinite rate this is a closed loop")
+  option(
+      "--max-concurrency", flags.max_concurrency,
+      "Maximum number of open requests; further ones wait unsent, and the wait is not counted in\n"
+      "their latency. 0: no limit. With an infinite rate this is a closed loop")
       ->check(CLI::NonNegativeNumber);
-  option("--seed", flags.seed, "Of arrivals, random ids and the choice from sharegpt");
+  option("--seed", flags.seed,
+         "Random seed for arrivals, token ids and the choice of conversations");
 }
 
 void add_report_flags(CLI::App& command, BenchServeFlags& flags) {
-  const OptionGroup option{command, "The report"};
-  option("--percentiles,--metric-percentiles", flags.percentiles, "A list like 50,90,99")
+  const OptionGroup option{command, "Report"};
+  option("--percentiles,--metric-percentiles", flags.percentiles,
+         "Percentiles to report, a list like 50,90,99")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::Range(0.0, 100.0));
-  option("--percentile-metrics", flags.metrics, "Sections of the table, of ttft,tpot,itl,e2el")
+  option("--percentile-metrics", flags.metrics, "Metrics to report: any of ttft,tpot,itl,e2el")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"ttft", "tpot", "itl", "e2el"}));
   command
       .add_option("--goodput", flags.goodput,
-                  "Bounds in milliseconds a good request keeps: ttft:500 tpot:100 e2el:10000")
+                  "Latency limits of a good request in milliseconds: ttft:500 tpot:100 e2el:10000")
       ->group(option.heading);
-  option("--plot", flags.plot, "Write an SVG of TTFT and output tokens over time");
+  option("--plot", flags.plot,
+         "Write an SVG chart of TTFT and output tokens over time to this file");
   CLI::Option* json =
-      command.add_flag("--json", flags.json, "Print all figures as one JSON object")
+      command.add_flag("--json", flags.json, "Print the results as one JSON object")
           ->group(option.heading);
-  command.add_flag("--save-detailed", flags.save_detailed, "A row for each request in the JSON")
+  command.add_flag("--save-detailed", flags.save_detailed, "Add one entry per request to the JSON")
       ->group(option.heading)
       ->needs(json);
 }

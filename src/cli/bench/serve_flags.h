@@ -1,4 +1,4 @@
-// serve_flags.h - what octavo bench serve is asked. No MLX.
+// serve_flags.h - the flags of octavo bench serve. No MLX.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,7 +16,7 @@ struct BenchServeFlags {
   // The server
   std::string base_url = "http://127.0.0.1:8000";
   std::string endpoint = "/v1/completions";
-  std::string model;  // empty: the first the server names
+  std::string model;  // empty: the first that the server lists
   std::string api_key;
   double timeout_seconds = 600;
   double ready_timeout_seconds = 0;
@@ -31,7 +31,7 @@ struct BenchServeFlags {
   int shared_prefix_groups = 1;
   int vocab_size = 1000;
   std::string tokenizer;
-  std::optional<bool> ignore_eos;  // none: as the dataset needs
+  std::optional<bool> ignore_eos;  // unset: depends on the dataset
   double temperature = 0;
   // The load
   double request_rate = std::numeric_limits<double>::infinity();
@@ -49,7 +49,7 @@ struct BenchServeFlags {
 
   bool chat() const { return endpoint.ends_with("/chat/completions"); }
   bool ids() const { return dataset_name != "sharegpt"; }  // prompts are token ids
-  // Throws SetupError for what is not "ttft:500", "tpot:100" or "e2el:10000".
+  // Parses --goodput. Throws SetupError unless each is like "ttft:500", "tpot:100", "e2el:10000".
   bench::ServiceLevel service_level() const;
 };
 

@@ -20,19 +20,21 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kUsualPrompts = 100;
+constexpr int kDefaultPrompts = 100;
 
 std::string first_model(const BenchServeFlags& flags, const bench::ServerUrl& url) {
   const bench::HttpReply reply = bench::http_call(
       url, {.path = "/v1/models", .api_key = flags.api_key, .timeout_seconds = 30});
   if (!reply.ok()) {
-    throw SetupError(fmt::format("{} does not name its models ({}); is it running? See --base-url",
-                                 flags.base_url, bench::reason_of(reply)));
+    throw SetupError(
+        fmt::format("{} does not list its models ({}); check that the server is running and "
+                    "--base-url is right",
+                    flags.base_url, bench::reason_of(reply)));
   }
   try {
     return json::parse(reply.body).at("data").at(0).at("id").get<std::string>();
   } catch (const json::exception&) {
-    throw SetupError(fmt::format("{}/v1/models names no model; give --model", flags.base_url));
+    throw SetupError(fmt::format("{}/v1/models lists no model; give --model", flags.base_url));
   }
 }
 
@@ -58,8 +60,8 @@ bench::CountTokens count_there(const BenchServeFlags& flags, const bench::Server
     if (!reply.ok() || !answer.is_object() || !answer.contains("count") ||
         !answer["count"].is_number_integer()) {
       throw SetupError(fmt::format(
-          "{}/tokenize does not count tokens ({}); give --tokenizer MODEL to count them here",
-          flags.base_url, reply.ok() ? "no count in its answer" : bench::reason_of(reply)));
+          "{}/tokenize does not count tokens ({}); give --tokenizer MODEL to count them locally",
+          flags.base_url, reply.ok() ? "no count in the response" : bench::reason_of(reply)));
     }
     return answer["count"].get<int>();
   };
@@ -71,11 +73,11 @@ std::vector<bench::LoadRequest> sharegpt(const BenchServeFlags& flags, const ben
       flags.tokenizer.empty() ? count_there(flags, url, model) : count_here(flags.tokenizer);
   auto requests = bench::sharegpt_requests(
       bench::read_sharegpt(flags.dataset_path),
-      static_cast<size_t>(flags.num_prompts.value_or(kUsualPrompts)), flags.seed, count_tokens);
+      static_cast<size_t>(flags.num_prompts.value_or(kDefaultPrompts)), flags.seed, count_tokens);
   if (requests.empty()) {
     throw SetupError(fmt::format("{} has no conversation of a usable length", flags.dataset_path));
   }
-  // The same prompt twice would be a prefix-cache hit that nobody asked for.
+  // Repeating prompts would cause unintended prefix cache hits.
   if (flags.num_prompts && requests.size() < static_cast<size_t>(*flags.num_prompts)) {
     throw SetupError(fmt::format("{} has {} conversations of a usable length; lower --num-prompts",
                                  flags.dataset_path, requests.size()));
@@ -86,7 +88,7 @@ std::vector<bench::LoadRequest> sharegpt(const BenchServeFlags& flags, const ben
 std::vector<bench::MixRequest> lengths_of(const BenchServeFlags& flags) {
   if (flags.dataset_name == "random") {
     return std::vector<bench::MixRequest>(
-        static_cast<size_t>(flags.num_prompts.value_or(kUsualPrompts)),
+        static_cast<size_t>(flags.num_prompts.value_or(kDefaultPrompts)),
         {.prompt_tokens = flags.random_input_len, .output_tokens = flags.random_output_len});
   }
   std::vector<bench::MixRequest> lengths = bench::read_request_mix(flags.dataset_path);
@@ -134,7 +136,7 @@ std::vector<bench::LoadRequest> load_requests(const BenchServeFlags& flags,
     throw SetupError(fmt::format("--dataset-name {} needs --dataset-path", flags.dataset_name));
   if (flags.chat() && flags.ids()) {
     throw SetupError(fmt::format(
-        "prompts of --dataset-name {} are token ids, which {} does not take; use /v1/completions "
+        "--dataset-name {} has token ids as prompts, which {} does not accept; use /v1/completions "
         "or --dataset-name sharegpt",
         flags.dataset_name, flags.endpoint));
   }
@@ -142,7 +144,7 @@ std::vector<bench::LoadRequest> load_requests(const BenchServeFlags& flags,
   if (flags.dataset_name == "sharegpt") return sharegpt(flags, url, model);
   if (flags.dataset_name != "shared-prefix")
     return bench::random_id_requests(lengths_of(flags), ids, flags.seed);
-  return bench::shared_prefix_requests({.requests = flags.num_prompts.value_or(kUsualPrompts),
+  return bench::shared_prefix_requests({.requests = flags.num_prompts.value_or(kDefaultPrompts),
                                         .groups = flags.shared_prefix_groups,
                                         .prefix_tokens = flags.shared_prefix_len,
                                         .suffix_tokens = flags.shared_suffix_len,

@@ -1,4 +1,4 @@
-// serve_load.h - what is asked of the server before a load, and the load itself. No MLX.
+// serve_load.h - prepares the load: waits for the server and makes the requests. No MLX.
 #pragma once
 
 #include <vector>
@@ -8,15 +8,16 @@
 
 namespace octavo {
 
-// Returns once the server answers /health, whatever it says but 5xx: not every server knows that
-// path. Throws SetupError when it does not in time.
+// Returns once the server responds on /health with a status below 500: not every server has that
+// path. Throws SetupError on timeout.
 void wait_until_ready(const BenchServeFlags& flags, const bench::ServerUrl& url);
 
-// Where and how the requests are sent. Asks the server for its model when none is named. Throws
-// SetupError.
+// Returns where and how to send the requests. Queries the server for a model if --model is not
+// given. Throws SetupError.
 bench::LoadOptions load_options(const BenchServeFlags& flags, const bench::ServerUrl& url);
 
-// From the dataset; `model` is for counting tokens on the server. Throws SetupError.
+// Makes the requests from the dataset. `model` is used to count tokens on the server. Throws
+// SetupError.
 std::vector<bench::LoadRequest> load_requests(const BenchServeFlags& flags,
                                               const bench::ServerUrl& url,
                                               const std::string& model);

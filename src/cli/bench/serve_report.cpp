@@ -61,7 +61,7 @@ void add_metric(Table& table, const Metric& metric, const BenchServeReport& repo
 void add_remarks(Table& table, const bench::LoadFigures& figures) {
   if (figures.chunks_counted > 0) {
     table.line(fmt::format(
-        "The server sent no usage for {} requests: their tokens are chunks counted here.",
+        "The server sent no usage for {} requests: their token counts are chunk counts.",
         figures.chunks_counted));
   }
   if (figures.failures.empty()) return;
@@ -160,7 +160,7 @@ std::string bench_serve_json(const BenchServeReport& report) {
     for (const bench::RequestRecord& record : report.result.records)
       json["requests"].push_back(json_row(record));
   }
-  // A server's message may be cut within a character.
+  // A truncated server message may end inside a UTF-8 character.
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

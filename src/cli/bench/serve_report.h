@@ -1,4 +1,4 @@
-// serve_report.h - the figures of octavo bench serve as a table or as JSON. No MLX.
+// serve_report.h - formats the results of octavo bench serve as a table or JSON. No MLX.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ struct BenchServeReport {
   const bench::LoadFigures& figures;
 };
 
-// The lines of `vllm bench serve`, and behind them what went wrong, if anything.
+// The table of `vllm bench serve`, followed by the failures, if any.
 std::string bench_serve_table(const BenchServeReport& report);
 
-// Names as in vLLM's result files where it has the figure.
+// Uses the names of vLLM's result files for the figures that vLLM has.
 std::string bench_serve_json(const BenchServeReport& report);
 
 }  // namespace octavo

@@ -1,4 +1,4 @@
-// octavo bench throughput - a mix of requests answered all at once, and where the time goes.
+// octavo bench throughput - runs many requests at once and shows where the time goes.
 #include <fmt/format.h>
 
 #include <memory>
@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 struct BenchThroughputFlags {
   ModelFlags model;
-  std::string dataset;  // empty: num_prompts of equal size
+  std::string dataset;  // empty: use num_prompts requests of equal size
   int num_prompts = 100;
   int input_len = 256;
   int output_len = 128;
@@ -46,7 +46,7 @@ struct Report {
   double ms_per_step(double seconds) const {
     return seconds * 1e3 / static_cast<double>(result.scheduler.steps);
   }
-  // Share of the limit's speed that was reached.
+  // Fraction of the roofline limit reached.
   double fraction() const { return mix.limit_seconds / result.seconds; }
 };
 
@@ -118,10 +118,10 @@ void print_breakdown(const Report& report) {
     fmt::print("  {:<32}{:>9.3f}{:>8.1f}%\n", name, report.ms_per_step(seconds),
                seconds / result.seconds * 100);
   };
-  fmt::print("  {:<32}{:>9}{:>9}\n", "Where a step's time goes", "ms", "of it");
+  fmt::print("  {:<32}{:>9}{:>9}\n", "Time per step", "ms", "share");
   part("kernels", result.kernel_seconds);
   part("scheduling", result.times.scheduling);
-  part("queueing, beside the kernels", result.times.queueing);
+  part("queueing, during the kernels", result.times.queueing);
   part("waiting for the device", result.times.waiting);
   part("outside kernels", result.seconds - result.kernel_seconds);
 }
@@ -131,22 +131,21 @@ void print_limit(const Report& report) {
     fmt::print("Limit: unknown; give --bandwidth and --peak, or --measure\n");
     return;
   }
-  fmt::print(
-      "Limit: {:.2f} s for {} steps at {:.1f} GB/s and {:.2f} TFLOP/s; reached {:.1f}% of it\n",
-      report.mix.limit_seconds, report.mix.steps, report.machine.read_gbps,
-      report.machine.matrix_tflops, report.fraction() * 100);
+  fmt::print("Limit: {:.2f} s for {} steps at {:.1f} GB/s and {:.2f} TFLOP/s; reached {:.1f}%\n",
+             report.mix.limit_seconds, report.mix.steps, report.machine.read_gbps,
+             report.machine.matrix_tflops, report.fraction() * 100);
 }
 
 void print_table(const Report& report) {
   const bench::ThroughputResult& result = report.result;
   const SchedulerStats& stats = result.scheduler;
   const uint64_t all = result.prompt_tokens + result.output_tokens;
-  fmt::print("{} with {} parameters, computing in {}, {} threads, {}\n", result.model.plan.family,
+  fmt::print("{} with {} parameters, {}, {} threads, {}\n", result.model.plan.family,
              format_count(result.model.parameters), name_of(result.model.dtype),
              compute_pool().threads(), cpu::name_of(cpu::active_isa()));
   row("requests", fmt::format("{} in {:.2f} s, {:.2f} per second", report.requests, result.seconds,
                               report.per_second(report.requests)));
-  row("tokens", fmt::format("{} prompt, {} output, {} in all", result.prompt_tokens,
+  row("tokens", fmt::format("{} prompt, {} output, {} total", result.prompt_tokens,
                             result.output_tokens, all));
   row("output tok/s", fmt::format("{:.1f}", report.per_second(result.output_tokens)));
   row("total tok/s", fmt::format("{:.1f}", report.per_second(all)));
@@ -171,7 +170,7 @@ std::vector<bench::MixRequest> requests_of(const BenchThroughputFlags& flags) {
 bench::ThroughputResult measure(const Checkpoint& checkpoint,
                                 const bench::ThroughputOptions& options) {
   ProgressBar loading("Loading");
-  ProgressBar answering("Answering", [](uint64_t done, uint64_t total, double) {
+  ProgressBar answering("Generating", [](uint64_t done, uint64_t total, double) {
     return fmt::format("{} of {} requests", done, total);
   });
   return bench::bench_throughput(
@@ -209,10 +208,10 @@ void add_bench_throughput(CLI::App& bench) {
   auto flags = std::make_shared<BenchThroughputFlags>();
   CLI::App* command = bench.add_subcommand(
       "throughput",
-      "Answer a mix of requests, all asked at once, and show how fast and where the time goes.\n"
-      "Prompts are random token ids and every answer has exactly the tokens asked for.\n\n"
-      "The limit is the least time this machine could take: the same steps, each as long as\n"
-      "reading the weights and the contexts once, or doing the sums, whichever is longer.");
+      "Run many requests at once, and report the throughput and where the time goes. Prompts are\n"
+      "random token ids, and every request generates exactly its number of output tokens.\n\n"
+      "The limit is the minimum time on this machine: for each step, the longer of reading the\n"
+      "weights and the KV cache once and doing the arithmetic.");
   flags->model.add_to(*command);
   flags->model.add_batch_flags_to(*command);
   const auto option = [&](const char* name, auto& value, const char* about) {
@@ -221,29 +220,29 @@ void add_bench_throughput(CLI::App& bench) {
   CLI::Option* dataset = option(
       "--dataset", flags->dataset,
       "A JSON file: {\"requests\": [{\"prompt_tokens\": 172, \"output_tokens\": 183}, ...]}");
-  option("--num-prompts", flags->num_prompts, "Requests")
+  option("--num-prompts", flags->num_prompts, "Number of requests")
       ->check(CLI::PositiveNumber)
       ->excludes(dataset);
-  option("--input-len", flags->input_len, "Tokens of each prompt")
+  option("--input-len", flags->input_len, "Tokens per prompt")
       ->check(CLI::PositiveNumber)
       ->excludes(dataset);
-  option("--output-len", flags->output_len, "Tokens of each answer")
+  option("--output-len", flags->output_len, "Output tokens per request")
       ->check(CLI::PositiveNumber)
       ->excludes(dataset);
-  option("--seed", flags->seed, "Of the random prompts");
+  option("--seed", flags->seed, "Random seed for the prompts");
   CLI::Option* bandwidth =
       option("--bandwidth", flags->machine.read_gbps, "This machine's read bandwidth in GB/s")
           ->check(CLI::PositiveNumber);
-  CLI::Option* peak =
-      option("--peak", flags->machine.matrix_tflops, "This machine's matrix peak in TFLOP/s")
-          ->check(CLI::PositiveNumber)
-          ->needs(bandwidth);
+  CLI::Option* peak = option("--peak", flags->machine.matrix_tflops,
+                             "This machine's peak matrix throughput in TFLOP/s")
+                          ->check(CLI::PositiveNumber)
+                          ->needs(bandwidth);
   bandwidth->needs(peak);
   command
       ->add_flag("--measure", flags->measure,
-                 "Measure both before and after the run and take the mean; needs 1 GiB")
+                 "Measure both before and after the run and use the mean; needs 1 GiB of memory")
       ->excludes(bandwidth);
-  command->add_flag("--json", flags->json, "Print all figures as one JSON object");
+  command->add_flag("--json", flags->json, "Print the results as one JSON object");
   command->callback([flags] { run(*flags); });
 }
 

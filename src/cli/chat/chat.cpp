@@ -1,4 +1,4 @@
-// octavo chat - a conversation on the terminal, or line by line from a pipe.
+// octavo chat - a conversation on the terminal, or with lines from a pipe.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ struct ChatFlags {
   SamplingFlags sampling{.temperature = 0.7f, .top_p = 0.95f, .seed = std::nullopt};
   std::string system;
   std::string thinking;
-  int max_tokens = 0;  // 0: up to the context
+  int max_tokens = 0;  // 0: limited by the context only
   bool no_history = false;
 };
 
@@ -33,7 +33,7 @@ bool colours_wanted(int file) {
   return isatty(file) != 0 && (no_color == nullptr || *no_color == '\0');
 }
 
-// As it was given, or the file's or folder's own name, however the path is written.
+// The name that was given, or the name of the file or folder if a path was given.
 std::string name_of(const ModelFlags& model) {
   if (!model.name.empty()) return model.name;
   const std::filesystem::path full = std::filesystem::absolute(model.model).lexically_normal();
@@ -47,7 +47,7 @@ ChatScreenOptions screen_options(bool interactive) {
             .colour = colours_wanted(STDOUT_FILENO),
             .watched = true};
   }
-  // Stdout carries the answers and nothing else.
+  // Stdout carries only the answers.
   return {.notes = stderr,
           .terminal = isatty(STDOUT_FILENO) != 0,
           .colour = colours_wanted(STDERR_FILENO),
@@ -70,7 +70,7 @@ ChatSession make_session(const ChatFlags& flags, Llm& llm) {
 void greet(ChatScreen& screen, const ChatModel& model, const ModelDescription& description) {
   screen.note(model.name);
   screen.hint(
-      fmt::format("{}, {} parameters, a context of {} tokens. /help for help, Ctrl-D leaves.\n",
+      fmt::format("{}, {} parameters, context of {} tokens. Type /help for help, Ctrl-D to exit.\n",
                   description.plan.family, format_count(description.parameters), model.context));
 }
 
@@ -80,7 +80,7 @@ void run(ChatFlags flags) {
   const auto llm = flags.model.load(flags.model.options_for_one());
   if (!llm->can_chat()) {
     throw SetupError(fmt::format(
-        "{} has no chat template, so it cannot chat; try: octavo generate {} --prompt TEXT",
+        "{} has no chat template, so it cannot chat; use octavo generate {} --prompt TEXT",
         name_of(flags.model), flags.model.model));
   }
   ChatSession session = make_session(flags, *llm);
@@ -90,7 +90,7 @@ void run(ChatFlags flags) {
   if (!interactive) {
     StreamReader reader(std::cin);
     const bool all_answered = ChatShell(model, session, reader, screen, nullptr).run();
-    // A script learns from the status what a person has read already.
+    // For scripts: on a terminal, the user has seen the errors.
     if (!all_answered) throw CLI::RuntimeError(2);
     return;
   }
@@ -106,21 +106,22 @@ void run(ChatFlags flags) {
 void add_chat_command(CLI::App& app) {
   auto flags = std::make_shared<ChatFlags>();
   CLI::App* command =
-      app.add_subcommand("chat",
-                         "Talk with a model on the terminal, or line by line from a pipe. octavo "
-                         "run is the same")
+      app.add_subcommand(
+             "chat",
+             "Chat with a model on the terminal, or with one message per line from a pipe. "
+             "octavo run is an alias")
           ->alias("run");
   flags->model.add_to(*command);
-  command->add_option("--system", flags->system, "A system message");
+  command->add_option("--system", flags->system, "System message");
   command
       ->add_option("--max-tokens", flags->max_tokens,
-                   "Stop an answer after this many tokens (default: up to the context)")
+                   "Maximum tokens per answer (default: limited by the context only)")
       ->check(CLI::PositiveNumber);
   command
       ->add_option("--thinking", flags->thinking,
-                   "Ask the model to think first or not to, if its template knows how")
+                   "Turn reasoning on or off, if the model's chat template supports it")
       ->check(CLI::IsMember({"on", "off"}));
-  command->add_flag("--no-history", flags->no_history, "Neither read nor keep the lines typed");
+  command->add_flag("--no-history", flags->no_history, "Do not read or write the input history");
   flags->sampling.add_to(*command);
   command->callback([flags] { run(*flags); });
 }

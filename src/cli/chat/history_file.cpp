@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// One entry is one line of the file, so the newlines of a pasted text are escaped.
+// Each entry is one line of the file, so newlines in pasted text are escaped.
 std::string escaped(std::string_view line) {
   std::string text;
   for (char c : line) {
@@ -40,7 +40,7 @@ std::string unescaped(std::string_view text) {
   return replace_invalid_utf8(line);
 }
 
-// Whole or, at worst, not at all: one write, of one entry or of a new file.
+// Writes with a single call, so that concurrent sessions do not interleave.
 bool write_file(const fs::path& path, const std::string& text, int flags) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
   if (file < 0) return false;
@@ -61,7 +61,7 @@ void shorten(const fs::path& path, const std::vector<std::string>& lines) {
 
 fs::path HistoryFile::default_path() {
   const char* state = std::getenv("XDG_STATE_HOME");
-  // The XDG rules: a relative path is to be ignored.
+  // The XDG specification says to ignore relative paths.
   if (state != nullptr && fs::path(state).is_absolute())
     return fs::path(state) / "octavo" / "history";
   const char* home = std::getenv("HOME");

@@ -1,4 +1,4 @@
-// history_file.h - the lines typed in earlier sessions. A history that cannot be kept is never an
+// history_file.h - the input history of earlier sessions. Failing to read or write it is not an
 // error.
 #pragma once
 
@@ -9,18 +9,19 @@
 
 namespace octavo {
 
-// Each line is appended as it is typed, so that two sessions at once both keep theirs.
+// Each line is appended when it is entered, so that concurrent sessions keep each other's lines.
 class HistoryFile {
  public:
-  // An empty path keeps nothing.
+  // With an empty path, nothing is stored.
   explicit HistoryFile(std::filesystem::path path) : path_(std::move(path)) {}
 
-  // $XDG_STATE_HOME/octavo/history, else ~/.local/state/octavo/history; empty without a home.
+  // $XDG_STATE_HOME/octavo/history, else ~/.local/state/octavo/history; empty if HOME is unset.
   static std::filesystem::path default_path();
 
-  // The newest lines, oldest first. Shortens a file that has grown to twice as many.
+  // Returns the newest kLines lines, oldest first. Truncates a file of at least twice as many
+  // lines.
   std::vector<std::string> load() const;
-  // Makes the file and its folders when they are missing, readable by the user alone.
+  // Creates the file, readable only by the user, and its folders if they are missing.
   void append(std::string_view line) const;
 
   static constexpr size_t kLines = 1000;

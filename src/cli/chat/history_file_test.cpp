@@ -50,7 +50,7 @@ TEST_F(HistoryFileTest, KeepsTheNewestLines) {
   EXPECT_EQ(first, std::to_string(written - HistoryFile::kLines));  // the file was shortened too
 }
 
-TEST_F(HistoryFileTest, AFileThatCannotBeKeptIsNoError) {
+TEST_F(HistoryFileTest, AnUnwritableFileIsNotAnError) {
   const HistoryFile nowhere("/proc/octavo/history");
   nowhere.append("x");
   EXPECT_TRUE(nowhere.load().empty());

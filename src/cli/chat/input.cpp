@@ -18,7 +18,7 @@ std::optional<ChatInput> message_or_command(std::string_view text) {
   text = strip_space(text);
   if (text.starts_with("//")) return message(text.substr(1));
   const std::string_view word = text.substr(0, text.find_first_of(" \t\n"));
-  // A second slash in the word: somebody writes about a path.
+  // A second slash in the word means a path, not a command.
   if (!text.starts_with('/') || word.find('/', 1) != text.npos) return message(text);
   return ChatInput{.is_command = true,
                    .command = std::string(word.substr(1)),
@@ -28,7 +28,7 @@ std::optional<ChatInput> message_or_command(std::string_view text) {
 }  // namespace
 
 std::optional<ChatInput> InputAssembler::push(std::string_view raw) {
-  // Files may hold anything; from here on text is valid.
+  // Input files may contain any bytes; from here on the text is valid UTF-8.
   const std::string line = replace_invalid_utf8(raw);
   if (state_ == State::kBlock) return push_block(line);
   const std::string_view stripped = strip_space(line);
@@ -51,7 +51,7 @@ std::optional<ChatInput> InputAssembler::push_block(std::string_view line) {
     text_ += end.substr(0, end.size() - kQuotes.size());
     return complete();
   }
-  // Quotes alone on the first line are not a line of the message.
+  // A first line of only quotes does not add a line to the message.
   if (!line.empty() || !text_.empty()) (text_ += line) += '\n';
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// input.h - from typed lines to messages and commands.
+// input.h - assembles input lines into messages and commands.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,14 @@ struct ChatInput {
   std::string text;     // the message, or the command's argument
 };
 
-// Joins lines to inputs. A line that ends in a backslash goes on in the next one; """ opens and
-// closes a block, which is always a message. A single line "/word ..." is a command, "//..." a
-// message with one slash.
+// Joins lines into inputs. A line that ends with a backslash continues on the next line; """ opens
+// and closes a block, which is always a message. A line "/word ..." is a command; "//..." is a
+// message that starts with one slash.
 class InputAssembler {
  public:
-  // The input that `line` completes, if it completes one. Empty inputs are skipped.
+  // Returns the input that `line` completes, if any. Skips empty inputs.
   std::optional<ChatInput> push(std::string_view line);
-  // What is still open when no more lines come.
+  // Returns the unfinished input at the end of the stream, if any.
   std::optional<ChatInput> finish();
   void clear() { *this = {}; }
   bool pending() const { return state_ != State::kStart; }

@@ -7,7 +7,7 @@
 namespace octavo {
 namespace {
 
-// A signal handler reaches nothing but globals.
+// A signal handler can only access globals.
 std::atomic<bool> g_interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 

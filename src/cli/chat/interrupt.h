@@ -1,12 +1,12 @@
-// interrupt.h - Ctrl-C as a question the program asks, instead of its end.
+// interrupt.h - turns Ctrl-C into a flag that the program polls.
 #pragma once
 
 #include <csignal>
 
 namespace octavo {
 
-// While one lives, SIGINT only sets a flag. One at a time; the handler of before comes back when it
-// dies.
+// During its lifetime SIGINT only sets a flag; the destructor restores the previous handler. At
+// most one may exist at a time.
 class InterruptScope {
  public:
   InterruptScope();

@@ -15,15 +15,15 @@
 namespace octavo {
 namespace {
 
-// Brackets in the prompt what takes no columns. libedit ties such text to the character that
-// follows it, so a prompt may not end with one.
+// Encloses the zero-width parts of the prompt. libedit attaches them to the character that follows,
+// so a prompt must not end with one.
 constexpr char kInvisible = '\1';
 
 constexpr const char* kPasteOn = "\x1b[?2004h";
 constexpr const char* kPasteOff = "\x1b[?2004l";
 constexpr std::wstring_view kPasteEnd = L"\x1b[201~";
 
-// Editing counts characters, for which the C library must know that they are UTF-8.
+// Line editing counts characters, so the C library needs a UTF-8 locale.
 void use_utf8() {
   for (const char* name : {"", "C.UTF-8", "en_US.UTF-8", "UTF-8"}) {
     if (std::setlocale(LC_CTYPE, name) != nullptr &&
@@ -59,9 +59,9 @@ struct LineEditor::Editor {
   EditLine* line = nullptr;
   History* history = nullptr;
   std::string prompt;
-  std::string last;  // newest in the history
+  std::string last;  // the newest line in the history
   bool interrupted = false;
-  std::string given_up;  // the line that Ctrl-C ended
+  std::string given_up;  // the line that Ctrl-C discarded
 };
 
 LineEditor::Editor::Editor(HistoryFile file_in, bool colour_in)
@@ -70,7 +70,7 @@ LineEditor::Editor::Editor(HistoryFile file_in, bool colour_in)
   line = el_init("octavo", stdin, stdout, stderr);
   history = history_init();
   if (line == nullptr || history == nullptr)
-    throw SetupError("the terminal's line editor does not start; is TERM set?");
+    throw SetupError("cannot start the line editor; check that TERM is set");
   HistEvent event;
   ::history(history, &event, H_SETSIZE, static_cast<int>(HistoryFile::kLines));
   for (const std::string& entry : file.load()) {
@@ -100,8 +100,8 @@ void LineEditor::Editor::bind_keys() {
   };
   for (const auto& [key, command] : kKeys) el_set(line, EL_BIND, key, command, nullptr);
   el_source(line, nullptr);
-  // These two must work whatever ~/.editrc says.
-  el_set(line, EL_ADDFN, "octavo-interrupt", "Give up the line", &on_interrupt);
+  // Bound after ~/.editrc, which must not override these two.
+  el_set(line, EL_ADDFN, "octavo-interrupt", "Discard the line", &on_interrupt);
   el_set(line, EL_BIND, "^C", "octavo-interrupt", nullptr);
   el_set(line, EL_ADDFN, "octavo-paste", "Insert pasted text", &on_paste);
   el_set(line, EL_BIND, "\\e[200~", "octavo-paste", nullptr);
@@ -132,7 +132,7 @@ char* LineEditor::Editor::on_prompt(EditLine* line) { return of(line).prompt.dat
 unsigned char LineEditor::Editor::on_interrupt(EditLine* line, int) {
   of(line).give_up();
   const LineInfo* info = el_line(line);
-  // The line ends by libedit's own Enter, which knows where the cursor has to go.
+  // End the line with libedit's own Enter, which positions the cursor correctly.
   el_cursor(line, static_cast<int>(info->lastchar - info->cursor));
   el_insertstr(line, "^C");
   el_push(line, "\n");
@@ -147,7 +147,7 @@ unsigned char LineEditor::Editor::on_paste(EditLine* line, int) {
     text += c == L'\r' ? L'\n' : c;
   }
   text.resize(text.size() - kPasteEnd.size());
-  // The newline that ends a copied line is not meant as a line of its own.
+  // A trailing newline in copied text is not an extra line.
   while (text.ends_with(L'\n')) text.pop_back();
   if (!text.empty()) el_winsertstr(line, text.c_str());
   return CC_REFRESH;
@@ -164,12 +164,12 @@ ReadLine LineEditor::read(Prompt prompt) {
   e.interrupted = false;
   fmt::print("{}", kPasteOn);
   std::fflush(stdout);
-  // libedit takes the terminal's own special characters over, so this holds while it reads.
+  // libedit adopts the terminal's special characters, so this applies while it reads.
   const TerminalScope interrupt_is_a_key(interrupt_key_off);
   int count = 0;
   const char* text = el_gets(e.line, &count);
-  // A shell gives the terminal back with its own modes after Ctrl-Z and fg; then Ctrl-C is a signal
-  // here too.
+  // After Ctrl-Z and fg, the shell has restored its own terminal modes, and Ctrl-C is a signal here
+  // too.
   const bool signalled = text == nullptr && interrupt_.requested();
   if (signalled) e.give_up();
   fmt::print("{}{}", kPasteOff, signalled ? "^C\n" : text == nullptr ? "\n" : "");

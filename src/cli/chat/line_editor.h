@@ -9,12 +9,12 @@
 
 namespace octavo {
 
-// Keys are libedit's, with ~/.editrc on top. At the prompt Ctrl-C is a key, not a signal, so no
-// handler and no read can race; a pasted text arrives as one line. One at a time, on stdin and
-// stdout, which must be a terminal.
+// Uses libedit's key bindings and ~/.editrc. At the prompt Ctrl-C is a key, not a signal, so that a
+// signal handler cannot race with the read. Pasted text is returned as one line. At most one may
+// exist at a time; stdin and stdout must be a terminal.
 class LineEditor : public LineReader {
  public:
-  // `interrupt` outlives this.
+  // `interrupt` must outlive this object.
   LineEditor(HistoryFile history, const InterruptScope& interrupt, bool colour);
   ~LineEditor() override;
   LineEditor(const LineEditor&) = delete;

@@ -1,4 +1,4 @@
-// line_reader.h - where the lines of a chat come from: a terminal with editing, or a file.
+// line_reader.h - source of a chat's input lines: a terminal with editing, or a stream.
 #pragma once
 
 #include <istream>
@@ -11,8 +11,8 @@ enum class Prompt { kMessage, kContinuation };
 struct ReadLine {
   enum class Kind { kLine, kInterrupt, kEnd };
   Kind kind = Kind::kEnd;
-  // Without its end. A pasted text is one line that holds newlines. On kInterrupt: what was given
-  // up.
+  // Without the line end. Pasted text is one line that contains newlines. On kInterrupt, the
+  // discarded text.
   std::string text;
 };
 
@@ -22,7 +22,7 @@ class LineReader {
   virtual ReadLine read(Prompt prompt) = 0;
 };
 
-// Lines as they stand in a stream, without a prompt.
+// Reads lines from a stream, without a prompt.
 class StreamReader : public LineReader {
  public:
   explicit StreamReader(std::istream& stream) : stream_(stream) {}

@@ -20,7 +20,7 @@ std::string without_controls(std::string_view text) {
   std::string clean;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    // U+0080 to U+009F: the same controls again, C2 80 to C2 9F in UTF-8.
+    // U+0080 to U+009F, the C1 controls: C2 80 to C2 9F in UTF-8.
     if (byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0) {
       ++i;
     } else if ((byte >= 0x20 && byte != 0x7F) || byte == '\n' || byte == '\t') {
@@ -56,8 +56,7 @@ void ChatScreen::answer_piece(std::string_view text) {
 }
 
 void ChatScreen::end_answer() {
-  // On a terminal every answer ends its line once; in a pipe a newline follows whatever the answer
-  // is.
+  // On a terminal, end the line unless the answer did; in a pipe, always append a newline.
   if (!options_.terminal || !at_line_start_) fmt::print(options_.answers, "\n");
   std::fflush(options_.answers);
   at_line_start_ = true;

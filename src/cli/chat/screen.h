@@ -1,4 +1,4 @@
-// screen.h - what a chat shows, on a terminal or in a pipe.
+// screen.h - the output of a chat, to a terminal or a pipe.
 #pragma once
 
 #include <cstdio>
@@ -12,17 +12,15 @@ namespace octavo {
 struct ChatScreenOptions {
   std::FILE* answers = stdout;
   std::FILE* notes = stderr;
-  bool terminal =
-      false;  // answers go to a terminal: set them apart, and let no control codes through
+  bool terminal = false;  // answers go to a terminal: separate them, and strip control codes
   bool colour = false;
-  bool watched = false;  // somebody reads the notes as they come
+  bool watched = false;  // notes go to a terminal: show hints
 };
 
-// Text without the control characters that would move the cursor or change the terminal.
+// Removes control characters, which could move the cursor or change the terminal's state.
 std::string without_controls(std::string_view text);
 
-// "37 tokens, 42.1 tok/s; prompt 58 tokens, 31 cached", and why it ended when that was not its own
-// end.
+// "37 tokens, 42.1 tok/s; prompt 58 tokens, 31 cached", plus the reason if the answer was cut off.
 std::string stats_of(const TextAnswer& answer, int context);
 
 class ChatScreen {
@@ -34,8 +32,8 @@ class ChatScreen {
   void gap();  // on a terminal, an empty line
 
   void stats(const TextAnswer& answer, int context);
-  void note(std::string_view text);  // what the user asked to see
-  void hint(std::string_view text);  // dim, and only when somebody is there to read it
+  void note(std::string_view text);  // output that the user requested
+  void hint(std::string_view text);  // dim; only if notes go to a terminal
   void warn(std::string_view text);
   void error(std::string_view text);
 

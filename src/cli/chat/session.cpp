@@ -22,7 +22,7 @@ TextAnswer ChatSession::send(const std::string& text, const Llm::OnText& on_text
 
 TextAnswer ChatSession::retry(const Llm::OnText& on_text) {
   OCTAVO_CHECK(!turns_.empty());
-  // The same seed would draw the same answer again.
+  // The same seed would give the same answer again.
   ++settings_.engine.sampling.seed;
   return answer(turns_.back(), turns_.size() - 1, on_text);
 }

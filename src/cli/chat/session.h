@@ -1,4 +1,4 @@
-// session.h - one conversation: what was said, and what the model is asked next. Knows no
+// session.h - one conversation: its messages and the requests made from them. Independent of the
 // terminal.
 #pragma once
 
@@ -14,14 +14,14 @@ class ChatSession {
  public:
   using Generate = std::function<TextAnswer(const TextRequest&, const Llm::OnText&)>;
 
-  // `settings` gives each request all but its messages.
+  // `settings` is the template of every request; only the messages differ.
   ChatSession(Generate generate, TextRequest settings);
 
-  // An empty text means none. Starts a new conversation.
+  // Empty: no system message. Starts a new conversation.
   void set_system(std::string text);
   const std::string& system() const { return system_; }
 
-  // Asked before each step of an answer, also while a long prompt is read; true ends it.
+  // Called before each step, including prefill steps; returning true stops the answer.
   void set_cancelled(std::function<bool()> cancelled) {
     settings_.cancelled = std::move(cancelled);
   }
@@ -29,10 +29,10 @@ class ChatSession {
   void reset() { turns_.clear(); }
   bool empty() const { return turns_.empty(); }
 
-  // The answer becomes part of the conversation, also one that was ended midway. When it was ended
-  // before its first token, or refused (RequestError), the conversation is as it was.
+  // Adds the answer to the conversation, even if it was interrupted. The conversation is unchanged
+  // if the answer has no tokens or the request was rejected (RequestError).
   TextAnswer send(const std::string& text, const Llm::OnText& on_text);
-  // Another answer to the last message, in place of the one given. Not on an empty conversation.
+  // Replaces the last answer by a new one. The conversation must not be empty.
   TextAnswer retry(const Llm::OnText& on_text);
 
   std::string markdown(const std::string& title) const;
@@ -43,7 +43,7 @@ class ChatSession {
     std::string answer;
   };
 
-  // Answers `turn` behind the first `before` turns, then makes it the last one.
+  // Answers `turn` after the first `before` turns and makes it the last turn.
   TextAnswer answer(Turn turn, size_t before, const Llm::OnText& on_text);
 
   Generate generate_;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNearlyFull = 0.9;
 
-// ~/ as a shell reads it.
+// Expands a leading ~/ as a shell does.
 std::string expand_home(const std::string& path) {
   const char* home = std::getenv("HOME");
   return path.starts_with("~/") && home != nullptr ? home + path.substr(1) : path;
@@ -30,13 +30,13 @@ struct ChatShell::Command {
 };
 
 const ChatShell::Command ChatShell::kCommands[] = {
-    {"help", "", "this list", &ChatShell::help},
-    {"reset", "", "forget the conversation", &ChatShell::reset},
+    {"help", "", "show this list", &ChatShell::help},
+    {"reset", "", "start a new conversation", &ChatShell::reset},
     {"system", "[TEXT]", "show or set the system message; \"none\" clears it",
      &ChatShell::set_system},
     {"retry", "", "answer the last message again", &ChatShell::retry},
     {"save", "FILE", "write the conversation as Markdown", &ChatShell::save},
-    {"exit", "", "leave, like /quit and Ctrl-D", &ChatShell::leave},
+    {"exit", "", "exit, same as /quit and Ctrl-D", &ChatShell::leave},
     {"quit", "", nullptr, &ChatShell::leave},
 };
 
@@ -52,7 +52,7 @@ ChatShell::ChatShell(ChatModel model, ChatSession& session, LineReader& reader, 
 
 bool ChatShell::run() {
   while (!leaving_) {
-    // A Ctrl-C that came too late for the last answer is not meant for the next one.
+    // Discard a Ctrl-C that arrived after the last answer had ended.
     if (interrupt_ != nullptr) interrupt_->clear();
     const ReadLine line = reader_.read(input_.pending() ? Prompt::kContinuation : Prompt::kMessage);
     if (line.kind == ReadLine::Kind::kInterrupt) {
@@ -73,12 +73,12 @@ void ChatShell::on_interrupt(const std::string& given_up) {
   const bool idle = given_up.empty() && !input_.pending();
   input_.clear();
   if (idle && interrupted_before_) return leave({});
-  if (idle) screen_.hint("Ctrl-C again or Ctrl-D leaves.");
+  if (idle) screen_.hint("Press Ctrl-C again or Ctrl-D to exit.");
   interrupted_before_ = idle;
 }
 
 void ChatShell::on_end() {
-  // A file may end inside a block; a user who presses Ctrl-D there wants to leave.
+  // A file may end inside a block; on a terminal, Ctrl-D there means exit.
   if (interrupt_ == nullptr) {
     if (const auto input = input_.finish()) take(*input);
   }
@@ -95,7 +95,7 @@ void ChatShell::take(const ChatInput& input) {
   std::string names;
   for (const Command& command : kCommands) names += fmt::format(" /{}", command.name);
   screen_.error(fmt::format(
-      "There is no command /{}. There are:{}\nTo send the line as a message, start it with //.",
+      "Unknown command /{}. Commands:{}\nTo send the line as a message, start it with //.",
       input.command, names));
 }
 
@@ -124,7 +124,7 @@ void ChatShell::explain(const RequestError& error) {
                       ? "The message is too long for the context; send a shorter one."
                       : "The conversation is too long for the context; /reset starts a new one.");
   } else if (error.param() == "messages" && !session_.system().empty()) {
-    screen_.error("If the model takes no system message, \"/system none\" clears it.");
+    screen_.error("If the model does not support system messages, clear it with \"/system none\".");
   }
 }
 
@@ -144,19 +144,19 @@ void ChatShell::help(const std::string&) {
                              command.help));
   }
   screen_.note(
-      "  //...           a message that starts with a slash\n"
-      "  ...\\            a backslash at the end: the message goes on in the next line\n"
-      "  \"\"\"             starts and ends a message of several lines\n"
-      "  Ctrl-C          stops the answer; at the prompt, clears the line");
+      "  //...           send a message that starts with a slash\n"
+      "  ...\\            continue the message on the next line\n"
+      "  \"\"\"             start and end a message of several lines\n"
+      "  Ctrl-C          stop the answer; at the prompt, clear the line");
 }
 
 void ChatShell::reset(const std::string&) {
   session_.reset();
-  screen_.hint("The conversation is forgotten.");
+  screen_.hint("Conversation cleared.");
 }
 
 void ChatShell::retry(const std::string&) {
-  if (session_.empty()) return screen_.error("There is no message to answer again.");
+  if (session_.empty()) return screen_.error("There is no message to retry.");
   answer([&](const Llm::OnText& on_text) { return session_.retry(on_text); });
 }
 
@@ -171,11 +171,11 @@ void ChatShell::set_system(const std::string& text) {
 }
 
 void ChatShell::save(const std::string& file) {
-  if (file.empty()) return screen_.error("Say where: /save FILE");
+  if (file.empty()) return screen_.error("Missing file name: /save FILE");
   std::ofstream out(expand_home(file));
   out << session_.markdown("Chat with " + model_.name);
   out.close();
-  if (out.fail()) return screen_.error(fmt::format("{} cannot be written.", file));
+  if (out.fail()) return screen_.error(fmt::format("Cannot write {}.", file));
   screen_.hint(fmt::format("Saved to {}.", file));
 }
 

@@ -1,4 +1,4 @@
-// shell.h - the loop of octavo chat: reads, answers, and does what /commands ask.
+// shell.h - the main loop of octavo chat: reads input, answers messages and runs /commands.
 #pragma once
 
 #include <functional>
@@ -20,11 +20,11 @@ struct ChatModel {
 
 class ChatShell {
  public:
-  // With `interrupt`, Ctrl-C ends an answer; without it (null), Ctrl-C is left to the system.
+  // With `interrupt`, Ctrl-C stops an answer; if it is null, Ctrl-C keeps its default effect.
   ChatShell(ChatModel model, ChatSession& session, LineReader& reader, ChatScreen& screen,
             InterruptScope* interrupt);
 
-  // Until the user leaves or the lines end. False when a message could not be answered.
+  // Runs until the user exits or the input ends. Returns false if any message failed.
   bool run();
 
  private:
@@ -34,7 +34,7 @@ class ChatShell {
   void on_interrupt(const std::string& given_up);
   void on_end();
   void take(const ChatInput& input);
-  // Runs one turn of the session and shows it; a refused one is explained and forgotten.
+  // Runs one turn of the session and prints it. Explains errors; a rejected turn is dropped.
   void answer(const std::function<TextAnswer(const Llm::OnText&)>& ask);
   void explain(const RequestError& error);
   void warn_of_context(const TextAnswer& answer);
@@ -53,7 +53,7 @@ class ChatShell {
   InterruptScope* interrupt_;
   InputAssembler input_;
   bool leaving_ = false;
-  bool interrupted_before_ = false;  // the last key was a Ctrl-C on an empty line
+  bool interrupted_before_ = false;  // the last input was Ctrl-C on an empty line
   bool all_answered_ = true;
 };
 

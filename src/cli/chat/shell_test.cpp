@@ -33,7 +33,7 @@ class FakeReader : public LineReader {
   std::vector<Prompt> prompts;
 };
 
-// A stream in memory.
+// An in-memory stream.
 class Page {
  public:
   ~Page() { close(); }
@@ -53,7 +53,7 @@ class Page {
   std::FILE* file_ = open_memstream(&data_, &size_);
 };
 
-// A chat with a model that answers "one two three." and notes what it was asked.
+// A chat with a model that answers "one two three." and records its requests.
 class ChatShellTest : public testing::Test {
  protected:
   TextAnswer generate(const TextRequest& request, const Llm::OnText& on_text) {
@@ -168,7 +168,7 @@ TEST_F(ChatShellTest, AnUnknownCommandListsTheKnownOnes) {
   reader.line("/foo");
   EXPECT_TRUE(run());
   EXPECT_THAT(requests, IsEmpty());
-  EXPECT_THAT(notes.text(), HasSubstr("no command /foo. There are: /help /reset"));
+  EXPECT_THAT(notes.text(), HasSubstr("Unknown command /foo. Commands: /help /reset"));
 }
 
 TEST_F(ChatShellTest, LeavesAtExitOrTheSecondInterruptInARow) {
@@ -177,7 +177,7 @@ TEST_F(ChatShellTest, LeavesAtExitOrTheSecondInterruptInARow) {
   run();
   reader.lines.clear();
   reader.interrupt();
-  reader.interrupt("text");  // clears a line, so the next one is the first again
+  reader.interrupt("text");  // discards a line, so the next interrupt counts as the first
   reader.interrupt();
   reader.interrupt();
   reader.line("never");

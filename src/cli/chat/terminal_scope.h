@@ -1,11 +1,12 @@
-// terminal_scope.h - the terminal's modes, changed for a while.
+// terminal_scope.h - changes the terminal's modes for the duration of a scope.
 #pragma once
 
 #include <termios.h>
 
 namespace octavo {
 
-// While one lives, the terminal of stdin has the changed modes. Does nothing without a terminal.
+// Changes the modes of stdin's terminal; the destructor restores them. No effect without a
+// terminal.
 class TerminalScope {
  public:
   explicit TerminalScope(void (*change)(termios& modes));
@@ -18,10 +19,10 @@ class TerminalScope {
   termios previous_;
 };
 
-// Typed keys are not shown; they wait for the next reader.
+// Keys are not echoed; they stay queued for the next read.
 void echo_off(termios& modes);
 
-// Ctrl-C is a key like any other and sends no signal.
+// Ctrl-C becomes an ordinary key and sends no signal.
 void interrupt_key_off(termios& modes);
 
 }  // namespace octavo

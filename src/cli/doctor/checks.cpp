@@ -15,8 +15,8 @@ namespace octavo {
 namespace {
 
 constexpr uint64_t kGiB = uint64_t{1} << 30;
-constexpr uint64_t kSmallMemory = kGiB;     // a model of some hundred million parameters
-constexpr uint64_t kLittleDisk = 5 * kGiB;  // one quantised model of 8 billion
+constexpr uint64_t kSmallMemory = kGiB;     // fits a model of a few hundred million parameters
+constexpr uint64_t kLittleDisk = 5 * kGiB;  // fits one quantised 8B model
 constexpr uint64_t kOtherDescriptors = 64;  // model files, logs, sockets of the process itself
 
 bool has(const std::vector<std::string>& list, std::string_view name) {
@@ -26,26 +26,27 @@ bool has(const std::vector<std::string>& list, std::string_view name) {
 Finding check_processor(const ProcessorFacts& cpu) {
   Finding finding{.name = "processor"};
   if (!cpu.isa_error.empty()) {
-    return {Health::kProblem, finding.name, cpu.isa_error, "Unset OCTAVO_ISA, or set one it has."};
+    return {Health::kProblem, finding.name, cpu.isa_error,
+            "Unset OCTAVO_ISA, or set it to a supported instruction set."};
   }
   const std::string best = cpu.available_isas.empty() ? "" : cpu.available_isas.back();
-  finding.text =
-      fmt::format("{} kernels (of {})", cpu.active_isa, fmt::join(cpu.available_isas, ", "));
+  finding.text = fmt::format("{} kernels (available: {})", cpu.active_isa,
+                             fmt::join(cpu.available_isas, ", "));
   if (cpu.active_isa != best) {
     finding.health = Health::kWarning;
-    finding.advice = fmt::format("OCTAVO_ISA chooses {}: unset it for {}.", cpu.active_isa, best);
+    finding.advice = fmt::format("OCTAVO_ISA selects {}: unset it for {}.", cpu.active_isa, best);
   } else if (best == "scalar") {
     finding.health = Health::kWarning;
-    finding.text = "no AVX2: plain C++ kernels, many times slower";
+    finding.text = "no AVX2: scalar kernels, many times slower";
     finding.advice =
-        "Use a processor with AVX2, FMA and F16C; in a virtual machine pass the host's CPU "
+        "Use a processor with AVX2, FMA and F16C; in a virtual machine, pass the host's CPU "
         "through.";
   } else if (has(cpu.flags, "amx_bf16") && best != "amx") {
     finding.health = Health::kWarning;
-    finding.text += "; it has AMX, which this process may not use";
+    finding.text += "; AMX is present but this process is not allowed to use it";
     finding.advice =
-        "Let the process call arch_prctl (a container's seccomp profile may forbid it), with Linux "
-        "5.16 or newer.";
+        "Use Linux 5.16 or newer and allow arch_prctl (a container's seccomp profile may block "
+        "it).";
   }
   return finding;
 }
@@ -62,12 +63,12 @@ Finding check_cores(const CoreFacts& cores) {
   if (cores.threads > std::max(1.0, limit)) {
     finding.health = Health::kWarning;
     finding.advice = fmt::format(
-        "More threads than cores wait for each other: set OCTAVO_THREADS to {} or unset it.",
+        "More threads than cores slow each other down: set OCTAVO_THREADS to {} or unset it.",
         static_cast<int>(std::max(1.0, limit)));
   } else if (cores.cgroup_quota && *cores.cgroup_quota < cores.allowed &&
              std::abs(*cores.cgroup_quota - std::round(*cores.cgroup_quota)) > 0.01) {
     finding.health = Health::kWarning;
-    finding.advice = "Part of a core cannot be used: give the cgroup whole cores.";
+    finding.advice = "A fraction of a core cannot be used: give the cgroup whole cores.";
   }
   return finding;
 }
@@ -78,21 +79,18 @@ Finding check_memory(const MemoryFacts& memory) {
   finding.text = fmt::format("{} usable", format_bytes(usable));
   if (usable < memory.machine_bytes)
     finding.text +=
-        fmt::format(" by the cgroup's limit, of {}", format_bytes(memory.machine_bytes));
+        fmt::format(" (cgroup limit; the machine has {})", format_bytes(memory.machine_bytes));
   if (memory.available_bytes > 0)
-    finding.text +=
-        fmt::format(", {} of the machine's free now", format_bytes(memory.available_bytes));
+    finding.text += fmt::format(", {} free on the machine", format_bytes(memory.available_bytes));
   if (usable < kSmallMemory) {
     finding.health = Health::kWarning;
     finding.advice =
         "Few models fit: raise the limit (MemoryMax, --memory, resources.limits), or choose a "
-        "small "
-        "one; octavo info MODEL shows its memory plan.";
+        "small model; octavo info MODEL shows its memory plan.";
   } else if (memory.available_bytes > 0 && memory.available_bytes < usable / 2) {
     finding.health = Health::kWarning;
     finding.advice =
-        "Other programs hold more than half: end some, or lower --memory-fraction so that the plan "
-        "leaves them theirs.";
+        "Other programs use more than half of the memory: stop some, or lower --memory-fraction.";
   }
   return finding;
 }
@@ -103,7 +101,7 @@ Finding check_mlx(const DoctorFacts& facts) {
     finding.health = Health::kProblem;
     finding.text =
         fmt::format("{} is loaded, octavo was built with {}", facts.mlx_loaded, facts.mlx_built);
-    finding.advice = "Unset LD_LIBRARY_PATH and LD_PRELOAD, or install octavo again.";
+    finding.advice = "Unset LD_LIBRARY_PATH and LD_PRELOAD, or reinstall octavo.";
   }
   return finding;
 }
@@ -113,7 +111,8 @@ Finding check_port(const PortFacts& port) {
   if (!port.error.empty()) {
     finding.health = Health::kProblem;
     finding.text = port.error;
-    finding.advice = "Choose another with octavo serve --port, or end what listens there.";
+    finding.advice =
+        "Choose another port with octavo serve --port, or stop the program that uses it.";
   }
   return finding;
 }
@@ -127,18 +126,19 @@ Finding check_folder(const FolderFacts& folder) {
   };
   if (folder.exists && !folder.readable) {
     worse(folder.ours ? Health::kProblem : Health::kWarning, ", not readable",
-          fmt::format("Let this user read it: chmod -R u+rX, or chown, {}", folder.path));
+          fmt::format("Make it readable for this user: chmod -R u+rX, or chown, {}", folder.path));
   } else if (!folder.ours) {
-    finding.text += folder.exists ? ", read in place" : ", none";
+    finding.text += folder.exists ? ", read in place" : ", not found";
   } else if (!folder.writable) {
-    worse(Health::kWarning, folder.exists ? ", not writable" : ", cannot be made",
-          "Models cannot be fetched by name: let this user write there, or set HF_HOME to a folder "
-          "where it may.");
+    worse(
+        Health::kWarning, folder.exists ? ", not writable" : ", cannot be created",
+        "Models cannot be downloaded: make it writable for this user, or set HF_HOME to a writable "
+        "folder.");
   } else if (folder.free_bytes < kLittleDisk) {
     worse(Health::kWarning, fmt::format(", only {} free", format_bytes(folder.free_bytes)),
           "Free some space, or set HF_HOME to a folder on a larger disk.");
   } else {
-    finding.text += fmt::format("{}, {} free", folder.exists ? "" : " (made when needed)",
+    finding.text += fmt::format("{}, {} free", folder.exists ? "" : " (created when needed)",
                                 format_bytes(folder.free_bytes));
   }
   return finding;
@@ -151,9 +151,8 @@ Finding check_open_files(uint64_t limit) {
   if (limit < wanted) {
     finding.health = Health::kWarning;
     finding.advice = fmt::format(
-        "Every connection takes one: raise the hard limit to {} (ulimit -Hn, LimitNOFILE), or "
-        "lower "
-        "octavo serve --max-connections.",
+        "Every connection needs one file descriptor: raise the hard limit to {} (ulimit -Hn, "
+        "LimitNOFILE), or lower octavo serve --max-connections.",
         wanted);
   } else if (limit > UINT64_MAX / 2) {
     finding.text = "no limit";

@@ -1,4 +1,4 @@
-// checks.h - what follows from a machine's facts: each finding is well, or says what to do.
+// checks.h - evaluates the facts about a machine. A finding that is not ok says how to fix it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace octavo {
 enum class Health : uint8_t {
   kOk,
   kWarning,  // works, with a drawback
-  kProblem,  // something octavo does will fail
+  kProblem,  // some function of octavo will fail
 };
 
 std::string_view name_of(Health health);  // "ok", "warning", "problem"
@@ -22,12 +22,12 @@ struct Finding {
   Health health = Health::kOk;
   std::string name = {};
   std::string text = {};
-  std::string advice = {};  // what to do; empty when all is well
+  std::string advice = {};  // how to fix it; empty if ok
 };
 
 std::vector<Finding> check_facts(const DoctorFacts& facts);
 
-// The worst among them.
+// Returns the worst health of all findings.
 Health worst_of(const std::vector<Finding>& findings);
 
 // The report of `octavo doctor --json`, indented:

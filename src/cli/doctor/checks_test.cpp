@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 
-// A machine with which all is well.
+// A machine without problems.
 DoctorFacts healthy() {
   DoctorFacts facts;
   facts.processor = {.active_isa = "amx",
@@ -117,7 +117,7 @@ TEST(Doctor, AContainersMemoryCounts) {
   facts.memory.cgroup_bytes = 8 * kGiB;
   const Finding finding = only_finding(facts, "memory");
   EXPECT_EQ(finding.health, Health::kOk);
-  EXPECT_THAT(finding.text, HasSubstr("8.00 GiB usable by the cgroup's limit, of 32.0 GiB"));
+  EXPECT_THAT(finding.text, HasSubstr("8.00 GiB usable (cgroup limit; the machine has 32.0 GiB)"));
 }
 
 TEST(Doctor, LittleMemoryIsTold) {

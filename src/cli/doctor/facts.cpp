@@ -94,7 +94,7 @@ PortFacts read_port(uint16_t port) {
   }
 }
 
-// LM Studio has moved its folder: where neither is there, the newer one is named.
+// LM Studio has moved its folder; if neither exists, report the new location.
 std::vector<fs::path> lm_studio_places(const HubSettings& settings) {
   std::vector<fs::path> places = settings.lm_studio;
   std::erase_if(places, [](const fs::path& place) {

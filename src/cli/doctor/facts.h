@@ -1,5 +1,5 @@
-// facts.h - what `octavo doctor` knows of the machine and the process. Read in one place;
-// what follows from it is doctor_checks.h's, so that other machines' facts can be tested here.
+// facts.h - the facts that `octavo doctor` collects about the machine and the process. checks.h
+// evaluates them, so that its tests can use the facts of other machines.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,28 @@
 namespace octavo {
 
 struct ProcessorFacts {
-  std::string active_isa = {};                   // what the kernels use, as OCTAVO_ISA names it
+  std::string active_isa = {};                   // the kernels' instruction set, as in OCTAVO_ISA
   std::vector<std::string> available_isas = {};  // slowest first
-  std::vector<std::string> flags = {};           // of /proc/cpuinfo; empty where there is none
-  std::string isa_error = {};                    // why OCTAVO_ISA cannot be had
+  std::vector<std::string> flags = {};           // from /proc/cpuinfo, if it exists
+  std::string isa_error = {};                    // why OCTAVO_ISA cannot be used
 };
 
 struct CoreFacts {
   int machine = 1;
-  int allowed = 1;                       // by affinity
-  std::optional<double> cgroup_quota{};  // cores' worth of time
-  int threads = 1;                       // that would compute
+  int allowed = 1;                       // by the affinity mask
+  std::optional<double> cgroup_quota{};  // CPU time limit, in cores
+  int threads = 1;                       // compute threads
 };
 
 struct MemoryFacts {
   uint64_t machine_bytes = 0;
   std::optional<uint64_t> cgroup_bytes{};
-  uint64_t available_bytes = 0;  // what other programs leave; 0: not known
+  uint64_t available_bytes = 0;  // not used by other programs; 0: unknown
 };
 
 struct PortFacts {
   uint16_t port = 8000;
-  std::string error = {};  // why it cannot be listened on; empty: it can
+  std::string error = {};  // why octavo cannot listen on it; empty if it can
 };
 
 struct FolderFacts {
@@ -40,7 +40,7 @@ struct FolderFacts {
   bool ours = false;  // octavo writes there
   bool exists = false;
   bool readable = false;
-  bool writable = false;  // it, or where it would be made
+  bool writable = false;  // the folder, or the parent it would be created in
   uint64_t free_bytes = 0;
 };
 
@@ -48,22 +48,23 @@ struct DoctorFacts {
   std::string version = {};
   std::string container = {};  // "docker", "kubernetes", ...; empty: none
   ProcessorFacts processor = {};
-  std::string gpu = {};  // empty: the CPU computes
+  std::string gpu = {};  // empty: none, runs on the CPU
   CoreFacts cores = {};
   MemoryFacts memory = {};
   std::string mlx_built = {};
   std::string mlx_loaded = {};
   PortFacts port = {};
   std::vector<FolderFacts> folders = {};
-  uint64_t open_files = 0;  // the limit the server may raise itself to
+  uint64_t open_files = 0;  // the hard limit of open files
 };
 
 DoctorFacts read_doctor_facts(uint16_t port);
 
-// The container this process is in by what such have at `root`, and by the environment.
+// Returns the kind of container that this process runs in, judging by marker files under `root` and
+// the environment; empty if none.
 std::string find_container(const std::string& root = "/");
 
-// `path` need not exist.
+// Collects the facts about `path`, which need not exist.
 FolderFacts read_folder(std::string name, const std::string& path, bool ours);
 
 }  // namespace octavo

@@ -20,25 +20,25 @@ class DoctorFolders : public testing::Test {
       fs::temp_directory_path() / ("octavo_doctor_" + std::to_string(::getpid()));
 };
 
-TEST_F(DoctorFolders, AFolderThatIsThere) {
+TEST_F(DoctorFolders, AnExistingFolder) {
   const FolderFacts facts = read_folder("models", root_.string(), true);
   EXPECT_TRUE(facts.exists && facts.readable && facts.writable);
   EXPECT_GT(facts.free_bytes, 0u);
 }
 
-TEST_F(DoctorFolders, OneThatWouldBeMadeIsJudgedByWhereItWouldBe) {
+TEST_F(DoctorFolders, AMissingFolderIsJudgedByItsParent) {
   const FolderFacts facts = read_folder("models", (root_ / "not/yet").string(), true);
   EXPECT_FALSE(facts.exists || facts.readable);
   EXPECT_TRUE(facts.writable);
   EXPECT_GT(facts.free_bytes, 0u);
 }
 
-TEST_F(DoctorFolders, AFileIsNoFolder) {
+TEST_F(DoctorFolders, AFileIsNotAFolder) {
   std::ofstream(root_ / "file") << "x";
   EXPECT_FALSE(read_folder("models", (root_ / "file").string(), true).exists);
 }
 
-TEST_F(DoctorFolders, ContainersAreKnownByWhatTheyHave) {
+TEST_F(DoctorFolders, ContainersAreDetectedByTheirMarkerFiles) {
   if (std::getenv("KUBERNETES_SERVICE_HOST") != nullptr) GTEST_SKIP() << "runs in Kubernetes";
   EXPECT_EQ(find_container(root_.string()), "");
   fs::create_directories(root_ / "run/systemd");

@@ -13,7 +13,7 @@ METAL_CONSTANT int kSplitKeys = 128;
 
 // Columns of a sequence are its (row, query head) pairs for one KV head, the heads of a row side by
 // side. An item takes some of them, at most kTileColumns per tile, through some of their splits.
-struct AttentionItem {
+struct GridItem {
   int32_t sequence;
   int32_t first_row;  // of the sequence, in the batch
   int32_t position;   // of that row

@@ -154,8 +154,9 @@ void launch_run(const LinearCall& call, const LayerRun& run, const Around& aroun
 
 }  // namespace
 
-void run_linear(const LinearCall& call, const mx::array& out, Encoder& encoder) {
+void linear(const LinearCall& call, Encoder& encoder) {
   OCTAVO_CHECK(!call.layers.empty() && call.layers.size() <= kMostJoined);
+  const mx::array& out = call.out;
   if (out.size() == 0) return;
   const std::vector<LayerRun> runs = runs_of(call.layers);
   if (!call.is_gated) {

@@ -40,9 +40,10 @@ struct LinearCall {
   float scale = 1;
   float soft_cap = 0;
   std::optional<ExpertTiles> experts = {};
+  mx::array out;  // [rows, outputs], allocated
 };
 
-// out: [rows, outputs], allocated. As many launches as there are formats among the layers.
-void run_linear(const LinearCall& call, const mx::array& out, Encoder& encoder);
+// Launches the kernel once per weight format among the layers.
+void linear(const LinearCall& call, Encoder& encoder);
 
 }  // namespace octavo::metal

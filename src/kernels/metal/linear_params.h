@@ -14,7 +14,7 @@ METAL_CONSTANT int kNoGate = 0;
 METAL_CONSTANT int kGateAndUp = 1;  // layer 0 is the gate, layer 1 its partner; of two strips
 METAL_CONSTANT int kUpGiven = 2;    // the partner's product stands in memory
 
-struct LinearPart {
+struct JoinedLayer {
   int32_t first_group;  // of strips, in the grid
   int32_t outputs;
   int32_t out_first;  // column of its first output
@@ -35,7 +35,7 @@ struct LinearParams {
   int32_t part_count;
   float scale;
   float soft_cap;
-  LinearPart parts[kMostJoined];
+  JoinedLayer parts[kMostJoined];
 };
 
 // An entry of the table of tiles of rows: of one expert, `rows` rows from `first` on. The table's

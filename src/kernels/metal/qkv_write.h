@@ -25,7 +25,7 @@ struct RowsIn {
 };
 
 // What is not there is not done; qkv_write.h of the operation has the meanings.
-struct QkvArgs {
+struct QkvCall {
   int tokens = 0;
   DType dtype = DType::kFloat32;
   std::optional<PageTargets> targets = {};  // with k and v
@@ -43,10 +43,10 @@ struct QkvArgs {
   float period = 1;
   std::optional<mx::array> q_out = {};
 };
-void qkv_write(Encoder& encoder, const QkvArgs& args);
+void qkv_write(const QkvCall& call, Encoder& encoder);
 
 // latent_write.h of the operation has the meanings.
-struct LatentArgs {
+struct LatentCall {
   PageTargets targets;
   mx::array q;       // [T, heads, q_dim]
   mx::array latent;  // [T, rank + rope dims]
@@ -57,6 +57,6 @@ struct LatentArgs {
   float magnitude;
   mx::array q_out;  // [T, heads, rank + rope dims]: only the ends are written
 };
-void latent_write(Encoder& encoder, const LatentArgs& args);
+void latent_write(const LatentCall& call, Encoder& encoder);
 
 }  // namespace octavo::metal

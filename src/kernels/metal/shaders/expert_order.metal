@@ -4,7 +4,7 @@
 // One threadgroup; thread e reads all ids and looks after experts e, e + kOrderThreads, ... Pairs
 // of one expert keep their order. Memory: 8 KiB. Limit: latency; each thread reads 8 * pairs bytes,
 // from the cache and as wide as a simdgroup's broadcast.
-#include "kernels/metal/experts_params.h"
+#include "kernels/metal/expert_mlp_params.h"
 #include "kernels/metal/linear_params.h"
 #include "kernels/metal/shaders/numbers.msl"
 

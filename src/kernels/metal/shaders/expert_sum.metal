@@ -2,7 +2,7 @@
 //
 // A thread per number. Grid: x columns, y tokens. Memory: none. Limit: bandwidth, top_k floats read
 // per number.
-#include "kernels/metal/experts_params.h"
+#include "kernels/metal/expert_mlp_params.h"
 #include "kernels/metal/shaders/numbers.msl"
 
 using namespace octavo::metal;

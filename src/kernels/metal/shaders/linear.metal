@@ -108,7 +108,7 @@ template <typename T, typename C, typename U, typename B, int RowTiles, int Stri
   }
   int part = 0;
   while (part + 1 < params.part_count && int(place.x) >= params.parts[part + 1].first_group) ++part;
-  const LinearPart layer = params.parts[part];
+  const JoinedLayer layer = params.parts[part];
   const bool is_pair = kGate == kGateAndUp;
   const int group = int(place.x) - layer.first_group;
   const int first_strip = is_pair ? group : group * Strips;

@@ -83,7 +83,7 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
     const device T* q [[buffer(0)]],               // [rows, q_heads, kKeyDim]
     const device uchar* pages [[buffer(1)]],
     const device int* block_tables [[buffer(2)]],  // [sequences, table_columns]
-    const device int* items [[buffer(3)]],         // AttentionItem each
+    const device int* items [[buffer(3)]],         // GridItem each
     const device float* sinks [[buffer(4), function_constant(kHasSinks)]],  // [q_heads]
     device T* out [[buffer(5)]],                   // [rows, q_heads, kValueDim]
     device float* partials [[buffer(6)]],          // [kv_heads][partial_stride]
@@ -111,7 +111,7 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
 
   const int thread_index = simdgroup_index * kSimdWidth + lane;
   constexpr int kThreads = kAttentionSimdgroups * kSimdWidth;
-  const device AttentionItem& item = ((const device AttentionItem*)items)[group_at.x];
+  const device GridItem& item = ((const device GridItem*)items)[group_at.x];
   const int kv_head = group_at.y;
   const int group = params.q_heads / params.kv_heads;
   const device int* table = block_tables + item.sequence * params.pages.table_columns;

@@ -2,7 +2,7 @@
 //
 // A thread per row. Limit: the launch itself.
 #include "kernels/metal/shaders/numbers.msl"
-#include "kernels/metal/sample_params.h"
+#include "kernels/metal/sampling_params.h"
 
 using namespace octavo::metal;
 

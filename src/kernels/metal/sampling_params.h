@@ -1,4 +1,4 @@
-// sample_params.h - shared by the sampling kernels and their host code. No MLX.
+// sampling_params.h - shared by the sampling kernels and their host code. No MLX.
 #pragma once
 
 #include "kernels/metal/shared_types.h"

@@ -1,4 +1,4 @@
-// sample.metal - draws tokens: the likeliest, or by temperature, min_p, top_k and top_p.
+// sampling.metal - draws tokens: the likeliest, or by temperature, min_p, top_k and top_p.
 //
 // logit_maxima: a simdgroup per block of kLogitBlock logits finds its largest; grid (runs of
 // blocks, rows). sample_rows: a threadgroup of kSampleThreads per row. It reads whole blocks only

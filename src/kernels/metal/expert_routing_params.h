@@ -1,4 +1,4 @@
-// routing_params.h - shared by route_experts.metal and its host code. No MLX.
+// expert_routing_params.h - shared by expert_routing.metal and its host code. No MLX.
 #pragma once
 
 #include "kernels/metal/shared_types.h"

@@ -1,4 +1,4 @@
-// route_experts.metal - which experts each token meets, and with which weights.
+// expert_routing.metal - which experts each token meets, and with which weights.
 //
 // A simdgroup, which is the whole threadgroup, per token; lane l has experts l, l + 32, ... Experts
 // are picked one after the other, each by a tree over the lanes' best. The weights' sum is taken in
@@ -6,7 +6,7 @@
 // Memory: 8 bytes per expert, 4 per group and 8 per expert picked of threadgroup memory.
 // Limit: latency, top_k * 10 shuffles; logits are read once.
 #include "kernels/metal/shaders/numbers.msl"
-#include "kernels/metal/routing_params.h"
+#include "kernels/metal/expert_routing_params.h"
 
 using namespace octavo::metal;
 

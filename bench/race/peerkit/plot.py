@@ -1,6 +1,6 @@
 """Draws docs/performance.svg: one panel per race and metric, a bar per engine, the limit as a line.
 
-usage: plot.py RESULTS.json OUT.svg   (in the peers' environment: wants matplotlib)"""
+usage: plot.py RESULTS.json OUT.svg   (needs matplotlib, from the other engines' environment)"""
 
 import json
 import sys
@@ -17,7 +17,7 @@ from peerkit import report  # noqa: E402
 COLOURS = {"octavo": "#1f6f8b", "llama.cpp": "#e0a458", "OpenVINO GenAI": "#8f6bb3", "mlx-lm": "#9aa5b1"}
 SHORT = {"OpenVINO GenAI": "OpenVINO"}
 INK, FAINT = "#222222", "#b9c0c8"
-# The same figures give the same file, and its text stays text.
+# Makes the output deterministic and keeps text as text.
 plt.rcParams.update({"svg.hashsalt": "octavo", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9,
                      "text.color": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK})
 
@@ -54,7 +54,7 @@ def draw(results: dict, out: Path) -> None:
     for line, race in zip(grid, races):
         ran = [engine for engine in (report.OURS, *report.PEERS) if any(engine in round_ for round_ in race["rounds"])]
         for axes, metric in zip(line, metrics):
-            # An engine that was not asked for this metric has no place in its panel.
+            # Skip engines that were not run for this metric.
             engines = [e for e in ran if report.middle(report.values(race, e, metric)) is not None]
             panel(axes, race, metric, engines, settings)
         line[0].set_ylabel(f"{race['name']}\ntok/s", fontsize=9.5)

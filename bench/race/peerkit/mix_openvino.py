@@ -1,4 +1,4 @@
-"""All requests of a mix at once through OpenVINO GenAI's continuous batching. Takes one JSON object as its argument,
+"""Sends all requests of a mix at once to OpenVINO GenAI's continuous batching. Takes a JSON object as its argument and
 prints one as its last line."""
 
 import json
@@ -34,7 +34,7 @@ def main() -> None:
     made = sum(len(output.generated_ids) for handle in handles for output in handle.read_all())
     wanted = sum(request["output_tokens"] for request in task["requests"])
     if made != wanted:
-        raise SystemExit(f"made {made} tokens instead of {wanted}")
+        raise SystemExit(f"generated {made} tokens instead of {wanted}")
     print(json.dumps({"output_tokens_per_second": made / seconds, "seconds": seconds}))
 
 

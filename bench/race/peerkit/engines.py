@@ -1,4 +1,4 @@
-"""One round of each engine, as a child process: a crash is an answer."""
+"""Runs one round of each engine in a child process, so a crash becomes a result."""
 
 import json
 import os
@@ -17,7 +17,7 @@ ABSOLUTE = re.compile(r"(?<![\w.-])/[^\s\"']*?([^/\s\"']+)(?=[\s\"']|$)")
 
 
 class Failed(Exception):
-    """An engine left without figures; the text fits into a table."""
+    """An engine produced no figures; the message is short enough for a table cell."""
 
 
 @dataclass
@@ -37,14 +37,14 @@ def shown_or_full(path: Path) -> str:
 
 
 def run(command: list[str], env: dict[str, str] | None = None) -> str:
-    """Its stdout. Children run in the repository, so that commands hold no path of this machine."""
+    """Returns stdout. Commands run from the repository root, so they contain no absolute paths."""
     try:
         done = subprocess.run(command, cwd=REPO, env=os.environ | (env or {}), capture_output=True, text=True,
                               timeout=TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired as error:
-        raise Failed("too slow") from error
+        raise Failed("timed out") from error
     except OSError as error:
-        raise Failed("not there") from error
+        raise Failed("not found") from error
     if done.returncode != 0:
         print(f"{Path(command[0]).name}: {done.stderr.strip()[-2000:]}", flush=True)
         raise Failed(f"crashed: {signal.Signals(-done.returncode).name}" if done.returncode < 0 else "failed")
@@ -68,7 +68,7 @@ class Octavo:
                 "--repeats", "1", "--json"]
 
     def round(self, model: Path, s: Settings, limits: dict) -> dict:
-        """The whole answer; rates() and limit_rates() read it."""
+        """The parsed output; read it with rates() and limit_rates()."""
         command = self.command(model, s)
         if limits:
             command += ["--bandwidth", f"{limits['read_gbps']:.3f}", "--peak", f"{limits['matrix_tflops']:.4f}"]
@@ -86,7 +86,7 @@ class Octavo:
         return {metric: 1e3 * tokens / row["limit_ms"] for metric, (tokens, row) in rows.items() if "limit_ms" in row}
 
     def machine(self, threads: int) -> dict:
-        """Read bandwidth and bf16 peak of this moment; nothing when the build cannot measure them."""
+        """Current read bandwidth and bf16 peak; empty if the build cannot measure them."""
         try:
             answer = json.loads(run([self.program, "bench", "machine", "--json"], {"OCTAVO_THREADS": str(threads)}))
             machine = answer["machine"]
@@ -98,7 +98,7 @@ class Octavo:
 
 
 class LlamaCpp:
-    """Without repacking, quantised weights stay off its AMX path, which ends in SIGILL on some machines."""
+    """Repacking is off: it sends quantized weights to the AMX path, which fails with SIGILL on some machines."""
 
     def __init__(self, environment: Environment):
         self.bin = environment.llama_bin
@@ -131,7 +131,7 @@ class LlamaCpp:
 
 
 class Script:
-    """An engine that is a Python package, driven by run_<name>.py in the peers' environment."""
+    """An engine that is a Python package, driven by run_<name>.py in its environment."""
 
     def __init__(self, environment: Environment, name: str):
         self.python = shown_or_full(environment.python)
@@ -148,5 +148,5 @@ class Script:
 
 
 def shell(command: list[str]) -> str:
-    """As it is written in the document: an absolute path by its last part."""
+    """The command for a document: absolute paths are reduced to the file name."""
     return ABSOLUTE.sub(r"\1", shlex.join(command))

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Races Octavo against llama.cpp, OpenVINO GenAI and mlx-lm on this machine: decode at several batch sizes, and prefill.
+"""Compares Octavo with llama.cpp, OpenVINO GenAI and mlx-lm on this machine: decode at several batch sizes, and prefill.
 
-Installs the peers from PyPI into an environment of their own (llama.cpp is compiled there), makes the models, and runs
-the engines one after the other in each round, with the same number of threads, so that ratios hold while the machine's
-speed wanders. Writes docs/performance.md and docs/performance.svg.
+Installs the other engines from PyPI into their own environment (llama.cpp is compiled there), creates the models, and
+runs the engines one after the other in each round with the same number of threads, so that ratios stay valid while the
+machine's speed varies. Writes docs/performance.md and docs/performance.svg.
 
 examples:
-  bench/peers.py                                   all of it: about an hour
-  bench/peers.py --quick                           a look whether everything runs; leaves docs/ alone
-  bench/peers.py --only 4bit --rounds 3 --json build/peers.json
-  bench/peers.py --from-json build/peers.json      writes the documents again, runs nothing"""
+  bench/race/peers.py                                   full comparison, about an hour
+  bench/race/peers.py --quick                           checks that everything runs; does not write to docs/
+  bench/race/peers.py --only 4bit --rounds 3 --json build/peers.json
+  bench/race/peers.py --from-json build/peers.json      regenerates the documents without running anything"""
 
 import argparse
 import json
@@ -26,7 +26,7 @@ from peerkit.environment import REPO, Environment, smollm2, usable_cores  # noqa
 
 SKELETON = f"""# Performance
 
-Written by `bench/peers.py`, which can be run again on any machine.
+Written by `bench/race/peers.py`, which runs on any machine.
 
 {report.BEGIN}
 {report.END}
@@ -35,7 +35,7 @@ Written by `bench/peers.py`, which can be run again on any machine.
 
 @dataclass
 class Entry:
-    """The same model for each engine, in the form it reads."""
+    """One model in the file format that each engine reads."""
 
     name: str
     title: str
@@ -56,11 +56,11 @@ ENTRIES = {
 class Race:
     def __init__(self, environment: Environment, octavo: Octavo, settings: Settings, machine: dict):
         self.environment, self.octavo, self.settings = environment, octavo, settings
-        self.machine = machine  # given limits; empty: measured in each round
+        self.machine = machine  # limits from the command line; empty: measured in each round
         self.llama = LlamaCpp(environment)
         self.openvino = Script(environment, "openvino")
         self.mlx_lm = Script(environment, "mlx_lm")
-        # Some two tokens a second, and far fewer in 4 bits: a few must do.
+        # About two tokens per second, and far fewer in 4 bits, so generate only a few.
         self.mlx_settings = Settings(settings.threads, [1], context=16, output_len=2, prefill_len=16)
 
     def run(self, entry: Entry, models: dict[str, Path], rounds: int) -> dict:
@@ -118,7 +118,7 @@ def chosen(args: argparse.Namespace, environment: Environment) -> list[tuple[Ent
 
 
 def machine_of(races: list[dict], settings: Settings) -> dict:
-    """What the rounds say of the machine; its limits are the medians over all rounds."""
+    """Machine details from the rounds; its limits are the medians over all rounds."""
     rounds = [round_ for race in races for round_ in race["rounds"]]
     limits = [round_["machine"] for round_ in rounds if round_.get("machine")]
     isa = next((round_["isa"] for round_ in rounds if "isa" in round_), "unknown")
@@ -136,27 +136,27 @@ def write_documents(results: dict, folder: Path, python: Path) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(results, file)
         file.flush()
-        subprocess.run([python, REPO / "bench/peerkit/plot.py", file.name, folder / "performance.svg"], check=True)
-    print(f"Wrote {document} and performance.svg beside it")
+        subprocess.run([python, REPO / "bench/race/peerkit/plot.py", file.name, folder / "performance.svg"], check=True)
+    print(f"Wrote {document} and performance.svg in the same folder")
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--only", choices=list(ENTRIES), help="one of the two races")
-    add("--smollm2", action="store_true", help="race the real SmolLM2 as well")
-    add("--quick", action="store_true", help="one round of few tokens, no documents")
+    add("--only", choices=list(ENTRIES), help="run only one of the two comparisons")
+    add("--smollm2", action="store_true", help="also run SmolLM2 with its real weights")
+    add("--quick", action="store_true", help="one short round; writes no documents")
     add("--rounds", type=int, help="default: 5; --quick: 1")
-    add("--threads", type=int, default=usable_cores(), help="of every engine; default: the usable cores")
-    add("--json", type=Path, metavar="FILE", help="keep every figure of every round")
-    add("--from-json", type=Path, metavar="FILE", help="no race: the documents from these figures")
+    add("--threads", type=int, default=usable_cores(), help="threads per engine; default: the usable cores")
+    add("--json", type=Path, metavar="FILE", help="write the figures of every round")
+    add("--from-json", type=Path, metavar="FILE", help="only write the documents, from these figures")
     add("--docs", type=Path, metavar="FOLDER", help="where to write the documents; default: docs")
-    add("--octavo", type=Path, default=REPO / "build/release/src/cli/octavo", help="our program")
-    add("--bandwidth", type=float, help="GB/s; with --peak: the machine's limits are given, not measured")
+    add("--octavo", type=Path, default=REPO / "build/release/src/cli/octavo", help="path of the octavo program")
+    add("--bandwidth", type=float, help="GB/s; together with --peak, replaces measuring the machine's limits")
     add("--peak", type=float, help="TFLOP/s")
     add("--venv", type=Path, default=REPO / "build/peers-venv", help="default: build/peers-venv")
     add("--models", type=Path, default=REPO / "build/peers-models", help="default: build/peers-models")
-    add("--no-install", action="store_true", help="take the environment as it is")
+    add("--no-install", action="store_true", help="use the environment as it is")
     return parser.parse_args(argv)
 
 
@@ -169,7 +169,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
 def race(args: argparse.Namespace, environment: Environment) -> dict:
     octavo = args.octavo.absolute()
     if not octavo.exists():
-        sys.exit(f"peers: no {args.octavo}; build it, or say where it is with --octavo")
+        sys.exit(f"peers: {args.octavo} does not exist; build it or pass its path with --octavo")
     if not args.no_install:
         environment.install()
     settings = settings_of(args)

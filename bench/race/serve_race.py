@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The headline benchmark over HTTP: a mix of requests at 10 per second, 32 at once, by `octavo bench serve`.
+"""The main benchmark over HTTP: `octavo bench serve` sends a mix of requests at 10 per second, at most 32 at once.
 
-    bench/serve_race.py DATASET                        octavo and llama.cpp's server on SmolLM2, in turns
-    bench/serve_race.py DATASET --octavo-only qwen3-0.6b-bf16 qwen3-0.6b-mlx-4bit
-    bench/serve_race.py DATASET --overhead smollm2     output tok/s over HTTP beside `octavo bench throughput`
+    bench/race/serve_race.py DATASET                        octavo and llama.cpp's server on SmolLM2, alternating
+    bench/race/serve_race.py DATASET --octavo-only qwen3-0.6b-bf16 qwen3-0.6b-mlx-4bit
+    bench/race/serve_race.py DATASET --overhead smollm2     output tok/s over HTTP compared with `octavo bench throughput`
 
-Every run has a server of its own, so no prompt was seen before. Peers and models are installed into build/ first, as for
-bench/peers.py. Client and server share this machine's cores. Prints one Markdown table; --json FILE keeps all figures."""
+Every run starts a new server, so no prompt is cached. Engines and models are installed into build/ first, as for
+bench/race/peers.py. Client and server share this machine's cores. Prints a Markdown table; --json FILE writes all figures."""
 
 import argparse
 import contextlib
@@ -39,7 +39,7 @@ class Race:
     def command(self, server: str, model: Path) -> list:
         if server == "octavo":
             return [self.args.octavo, "serve", model, "--port", str(PORT), "--max-num-seqs", str(SLOTS), "--no-access-log"]
-        # Its AMX path crashed here, so weights are not repacked.
+        # Repacking selects the AMX path, which crashes on some machines.
         return [self.environment.llama_bin / "llama-server", "-m", model, "--port", str(PORT), "-np", str(SLOTS), "-c",
                 str(SLOTS * (self.longest + 64)), "-t", str(usable_cores()), "--no-repack"]
 
@@ -72,7 +72,7 @@ class Race:
 def wait_until_ready(process: subprocess.Popen) -> None:
     for _ in range(1200):
         if process.poll() is not None:
-            raise SystemExit(f"{process.args[0]} ended at once")
+            raise SystemExit(f"{process.args[0]} exited during startup")
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{PORT}/health", timeout=1)
             return
@@ -106,7 +106,7 @@ def overhead(race: Race, name: str) -> dict:
         alone = race.throughput(name)
         served = race.load("octavo", name, "inf", number)["output_throughput"]
         shares.append(served / alone)
-        print(f"round {number + 1}, {name}: {alone:.1f} output tok/s in the process, {served:.1f} over HTTP: {shares[-1]:.1%}", flush=True)
+        print(f"round {number + 1}, {name}: {alone:.1f} output tok/s in-process, {served:.1f} over HTTP: {shares[-1]:.1%}", flush=True)
     print(f"{name}: {statistics.median(shares):.1%} over HTTP (median of {race.args.rounds})")
     return {"model": name, "shares": shares}
 
@@ -114,8 +114,8 @@ def overhead(race: Race, name: str) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset", type=Path)
-    parser.add_argument("--octavo-only", nargs="+", metavar="MODEL", help="no peer: these models, smollm2 or one of build/peers-models")
-    parser.add_argument("--overhead", nargs="+", metavar="MODEL", help="compare with bench throughput instead")
+    parser.add_argument("--octavo-only", nargs="+", metavar="MODEL", help="run only octavo with these models: smollm2 or one of build/peers-models")
+    parser.add_argument("--overhead", nargs="+", metavar="MODEL", help="compare with `octavo bench throughput` instead")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--request-rate", default="10")
     parser.add_argument("--json", type=Path, help="write all figures to this file")

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Races octavo's continuous batching against a peer's on a mix of request lengths, all requests at once, engines in turns.
+"""Compares octavo's continuous batching with another engine's on a mix of request lengths, all requests at once, engines alternating.
 
-    bench/mix.py DATASET --race openvino            Qwen3-0.6B shape in bf16, beside OpenVINO GenAI
-    bench/mix.py DATASET --race llama-server        SmolLM2 (the GGUF of tools/bootstrap.sh), beside llama.cpp's server
-    bench/mix.py DATASET --race llama-server --requests 40 --rounds 3
+    bench/race/mix.py DATASET --race openvino            Qwen3-0.6B shapes in bf16, against OpenVINO GenAI
+    bench/race/mix.py DATASET --race llama-server        SmolLM2 (the GGUF file of tools/bootstrap.sh), against llama.cpp's server
+    bench/race/mix.py DATASET --race llama-server --requests 40 --rounds 3
 
-DATASET: {"requests": [{"prompt_tokens": n, "output_tokens": m}, ...]}. Every request makes exactly m tokens. Peers and
-models are installed into build/ first, as for bench/peers.py. Octavo runs in its own process, the peer's server over HTTP
-on this machine (its client costs a few percent of a core)."""
+DATASET: {"requests": [{"prompt_tokens": n, "output_tokens": m}, ...]}. Every request generates exactly m tokens. Engines
+and models are installed into build/ first, as for bench/race/peers.py. Octavo runs in-process; the other server is reached over
+HTTP on this machine (the client uses a few percent of a core)."""
 
 import argparse
 import json
@@ -40,7 +40,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset", type=Path)
     parser.add_argument("--race", choices=["openvino", "llama-server"], required=True)
-    parser.add_argument("--requests", type=int, default=0, help="only the first so many; 0: all")
+    parser.add_argument("--requests", type=int, default=0, help="use only the first N requests; 0: all")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--max-num-seqs", type=int, default=32)
     parser.add_argument("--octavo", type=Path, default=REPO / "build/release/src/cli/octavo")

@@ -1,5 +1,5 @@
-"""All requests of a mix through llama.cpp's server, as many at a time as it has slots. Takes one JSON object as its
-argument, prints one as its last line. Its AMX path crashed here, so weights are not repacked."""
+"""Sends all requests of a mix to llama.cpp's server, as many at a time as it has slots. Takes a JSON object as its
+argument and prints one as its last line. Repacking is off because it selects the AMX path, which crashes on some machines."""
 
 import json
 import random
@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 PORT = 18431
 
 
-def ask(number: int, request: dict) -> int:
+def generate(number: int, request: dict) -> int:
     draw = random.Random(number)
     body = {"prompt": [draw.randrange(3, 400) for _ in range(request["prompt_tokens"])],
             "n_predict": request["output_tokens"], "ignore_eos": True, "temperature": 0, "cache_prompt": False}
@@ -25,7 +25,7 @@ def ask(number: int, request: dict) -> int:
 def wait_until_ready(server: subprocess.Popen) -> None:
     for _ in range(600):
         if server.poll() is not None:
-            raise SystemExit("llama-server ended at once")
+            raise SystemExit("llama-server exited during startup")
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{PORT}/health", timeout=1)
             return
@@ -45,14 +45,14 @@ def main() -> None:
         wait_until_ready(server)
         start = time.perf_counter()
         with ThreadPoolExecutor(slots) as pool:
-            made = sum(pool.map(ask, range(len(task["requests"])), task["requests"]))
+            made = sum(pool.map(generate, range(len(task["requests"])), task["requests"]))
         seconds = time.perf_counter() - start
     finally:
         server.kill()
         server.wait()
     wanted = sum(request["output_tokens"] for request in task["requests"])
     if made != wanted:
-        raise SystemExit(f"made {made} tokens instead of {wanted}")
+        raise SystemExit(f"generated {made} tokens instead of {wanted}")
     print(json.dumps({"output_tokens_per_second": made / seconds, "seconds": seconds}))
 
 

@@ -1,7 +1,6 @@
-"""One round of mlx-lm: a prompt and a few tokens behind it, alone. Takes one JSON object as its argument, prints one.
+"""One round of mlx-lm: a prompt and a few generated tokens, at batch size 1. Takes a JSON object as its argument and prints one.
 
-The prompt is short, and its rate stands for a longer one's: MLX's CPU code gains nothing from more rows, and a longer
-prompt takes minutes."""
+The prompt is short: MLX's CPU code is not faster per token with more rows, and a longer prompt takes minutes."""
 
 import json
 import sys

@@ -1,7 +1,7 @@
-"""One round of OpenVINO GenAI. Takes one JSON object as its argument, prints one as its last line.
+"""One round of OpenVINO GenAI. Takes a JSON object as its argument and prints one as its last line.
 
-All requests of a batch enter together and their prompts run in one step, so that every later step is one token for
-each: the decode rate is tokens over the span of those steps. Prefill is the first step of one request by itself."""
+All requests of a batch start together and their prompts run in one step, so every later step generates one token per
+request: the decode rate is tokens divided by the duration of those steps. Prefill is the first step of a single request."""
 
 import json
 import sys
@@ -25,7 +25,7 @@ class Bench:
         self.pipe = genai.ContinuousBatchingPipeline(task["model"], scheduler, "CPU", properties)
 
     def run(self, requests: int, prompt_len: int, new_tokens: int) -> tuple[float, float]:
-        """Seconds of the first step, and of all later ones."""
+        """Returns the duration in seconds of the first step, and of all later steps."""
         config = genai.GenerationConfig()
         config.max_new_tokens, config.ignore_eos, config.do_sample = new_tokens, True, False
         handles = []
@@ -43,7 +43,7 @@ class Bench:
         done = time.perf_counter()
         made = [len(output.generated_ids) for handle in handles for output in handle.read_all()]
         if steps != new_tokens or made != [new_tokens] * requests:
-            raise SystemExit(f"{steps} steps made {made} tokens instead of {new_tokens} each: the spans mean nothing")
+            raise SystemExit(f"{steps} steps generated {made} tokens instead of {new_tokens} each: the timings are invalid")
         return prefilled - start, done - prefilled
 
 

@@ -10,17 +10,16 @@
 namespace octavo::metal {
 namespace {
 
-// Fewer threadgroups than this leave a large GPU idle: 40 cores with room for several each.
+// Fewer threadgroups leave a large GPU idle: 40 cores run several each.
 constexpr int64_t kWantedGroups = 256;
-// A sequence's only item through more splits than this would be waited for by the rest of its
-// batch.
+// A sequence's only item with more splits than this would delay the whole batch.
 constexpr int32_t kMostSplits = 32;
 constexpr int32_t kThreadgroupBytes = 32 << 10;
 constexpr std::array<int32_t, 3> kWidths = {1, 2, 4};
 
 int32_t divide_up(int32_t value, int32_t by) { return (value + by - 1) / by; }
 
-// The narrowest item that takes all columns at once, or the widest there may be.
+// The narrowest item that holds all columns, or the widest allowed.
 int32_t tiles_for(int32_t columns, int32_t most) {
   for (int32_t tiles : kWidths)
     if (tiles <= most && columns <= tiles * kTileColumns) return tiles;
@@ -46,7 +45,7 @@ std::vector<SequenceRows> rows_of(const AttentionBatch& batch) {
   return all;
 }
 
-// The columns of one sequence as whole items.
+// Adds the columns of one sequence as unsplit items.
 void add_items(const AttentionBatch& batch, const SequenceRows& rows, AttentionWave& wave) {
   const int32_t columns = rows.rows * batch.group;
   const int32_t width = wave.tiles * kTileColumns;
@@ -66,7 +65,7 @@ void add_items(const AttentionBatch& batch, const SequenceRows& rows, AttentionW
   }
 }
 
-// One item per split, their partials to be folded afterwards.
+// Divides an item into one per split; the partials are merged afterwards.
 void cut(const GridItem& item, int32_t tiles, AttentionGrid& grid, std::vector<GridItem>& pieces) {
   const int32_t splits = item.split_end - item.split_begin;
   grid.merges.push_back({.first_row = item.first_row,
@@ -85,7 +84,7 @@ void cut(const GridItem& item, int32_t tiles, AttentionGrid& grid, std::vector<G
   }
 }
 
-// Whether more threadgroups than the batch has would help.
+// Whether more threadgroups would help.
 bool is_worth_cutting(const AttentionBatch& batch, const GridItem& item, int64_t groups) {
   const int32_t splits = item.split_end - item.split_begin;
   if (groups < kWantedGroups) return splits > 1;
@@ -119,7 +118,7 @@ int32_t widest_item(int32_t k_dim, int32_t element_bytes) {
   }
   if (widest == 0)
     throw SetupError(
-        fmt::format("heads of {} numbers are too large for Metal's kernels: --device cpu", k_dim));
+        fmt::format("head size {} is too large for the Metal kernels; use --device cpu", k_dim));
   return widest;
 }
 

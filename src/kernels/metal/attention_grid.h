@@ -1,4 +1,4 @@
-// attention_grid.h (metal) - how a batch's attention is cut into threadgroups. No MLX.
+// attention_grid.h (metal) - divides the attention of a batch into threadgroups. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -9,41 +9,41 @@
 
 namespace octavo::metal {
 
-// A flat batch as the host knows it; batch_layout.h has the meanings.
+// A flat batch; batch_layout.h defines the fields.
 struct AttentionBatch {
   std::span<const int32_t> cu_seqlens_q;
   std::span<const int32_t> context_lens;
   int32_t group;  // query heads per KV head
   int32_t kv_heads;
   int32_t window;      // 0: none
-  int32_t most_tiles;  // of an item: 1, 2 or 4
+  int32_t most_tiles;  // per item: 1, 2 or 4
   int32_t v_dim;
 };
 
-// Items of one width go into one launch.
+// Items of equal width share a launch.
 struct AttentionWave {
   int32_t tiles;
   std::vector<GridItem> items;
 };
 
-// The most that the partials of a launch take; items that would need more are not cut.
+// Upper bound for the partials of a launch. Items that would exceed it are not split.
 inline constexpr int64_t kMostPartialBytes = int64_t{128} << 20;
 
 struct AttentionGrid {
   std::vector<AttentionWave> waves;
   std::vector<MergeItem> merges;
-  int32_t partial_tiles = 0;  // that the partials take, per KV head
+  int32_t partial_tiles = 0;  // size of all partials, per KV head
 };
 
-// What is cut how changes no bit; it decides how many threadgroups there are and how often K and V
-// are read.
+// The division never changes a result bit. It determines the number of threadgroups and how often K
+// and V are read.
 AttentionGrid plan_attention_grid(const AttentionBatch& batch);
 
 // Floats of one KV head's partials.
 int64_t partial_floats(const AttentionGrid& grid, int32_t v_dim);
 
-// The widest item whose threadgroup memory suffices for heads of k_dim numbers. Throws SetupError
-// when there is none.
+// Returns the widest item that fits threadgroup memory with heads of k_dim elements. Throws
+// SetupError if none fits.
 int32_t widest_item(int32_t k_dim, int32_t element_bytes);
 
 }  // namespace octavo::metal

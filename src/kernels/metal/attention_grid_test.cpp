@@ -32,7 +32,7 @@ struct Batch {
   }
 };
 
-// Every column goes through every split it looks at exactly once, and cut items are folded whole.
+// Every column visits each of its splits exactly once, and all partials of split items are merged.
 void expect_complete(Batch& batch, const AttentionGrid& grid) {
   using Column = std::pair<int32_t, int32_t>;  // sequence, column
   std::map<Column, std::map<int32_t, int>> seen;
@@ -82,12 +82,12 @@ TEST(AttentionGrid, FewRowsAreCutAndManyAreNot) {
   Batch many(4, 8, 128, 4);
   for (int i = 0; i < 32; ++i) many.add(4000, 1);
   EXPECT_TRUE(many.grid().merges.empty());
-  // One that is far longer than its neighbours.
+  // One sequence that is far longer than the others.
   many.add(40000, 1);
   EXPECT_EQ(many.grid().merges.size(), 1u);
 }
 
-// Long contexts, with chunks of prompts and with many heads on one: what is kept stays bounded.
+// Long contexts with prompt chunks and with many query heads per KV head: partials stay bounded.
 TEST(AttentionGrid, PartialsStayWithinTheirBudget) {
   struct Shape {
     int32_t group, kv_heads, v_dim, tiles;

@@ -9,7 +9,7 @@
 namespace octavo::metal {
 namespace {
 
-// The pairs in the order of their experts.
+// The pairs, sorted by expert.
 struct SortedPairs {
   ExpertTiles tiles;
   mx::array places;  // [pairs]
@@ -18,7 +18,7 @@ struct SortedPairs {
 SortedPairs sort_pairs(const ExpertMlpCall& call, Encoder& encoder) {
   OCTAVO_CHECK(call.experts <= kMostExperts);
   const auto pairs = static_cast<int>(call.ids.size());
-  // Tiles of many rows pay once an expert has more than a small one's on average.
+  // Large tiles pay off when experts have more than 8 rows on average.
   const int tile_rows = pairs > 8 * call.experts ? kManyRows : 8;
   const int most_tiles = pairs / tile_rows + std::min(pairs, call.experts);
   const mx::array tiles = encoder.temporary({1 + most_tiles * kTileWords}, mx::int32);
@@ -76,7 +76,7 @@ void expert_mlp(const ExpertMlpCall& call, Encoder& encoder) {
           .out = inner},
          encoder);
   ExpertTiles in_order = sorted.tiles;
-  in_order.list = std::nullopt;  // inner stands in the order of the tiles
+  in_order.list = std::nullopt;  // inner is already in tile order
   const mx::array products = encoder.temporary({pairs, call.out.shape(1)}, mx::float32);
   linear({.x = inner, .layers = {call.down}, .experts = in_order, .out = products}, encoder);
   sum_products(call, products, sorted.places, encoder);

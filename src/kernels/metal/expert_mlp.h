@@ -18,8 +18,8 @@ struct ExpertMlpCall {
   mx::array out;  // [T, hidden], allocated
 };
 
-// Pairs of a token and an expert are sorted by expert and multiplied
-// in tiles of one expert's rows; a pair's product has the bits it would have alone.
+// Sorts the (token, expert) pairs by expert and multiplies tiles of rows that share an expert. The
+// bits of a pair's product do not depend on the other pairs.
 void expert_mlp(const ExpertMlpCall& call, Encoder& encoder);
 
 }  // namespace octavo::metal

@@ -13,7 +13,7 @@ struct ExpertOrderParams {
   int32_t pairs;  // tokens * top_k
   int32_t top_k;
   int32_t experts;
-  int32_t tile_rows;  // most rows of a tile
+  int32_t tile_rows;  // maximum rows per tile
 };
 
 struct ExpertSumParams {

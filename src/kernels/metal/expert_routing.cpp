@@ -8,7 +8,7 @@
 namespace octavo::metal {
 namespace {
 
-// Of threadgroup memory, which is lent in steps of sixteen bytes, for `count` words.
+// Threadgroup memory for `count` words, rounded up to a multiple of 16 bytes.
 size_t bytes_of(int count) { return (static_cast<size_t>(count) * 4 + 15) / 16 * 16; }
 
 }  // namespace
@@ -16,8 +16,8 @@ size_t bytes_of(int count) { return (static_cast<size_t>(count) * 4 + 15) / 16 *
 void route_experts(const RoutingCall& call, Encoder& encoder) {
   const ExpertChoice& choice = call.choice;
   if (choice.experts > kMostExperts) {
-    throw SetupError(
-        fmt::format("{} experts: the Metal kernels do {} at most", choice.experts, kMostExperts));
+    throw SetupError(fmt::format("the model has {} experts; the Metal kernels support at most {}",
+                                 choice.experts, kMostExperts));
   }
   Launch launch("route_experts");
   launch.constant("kScore", static_cast<int>(choice.score))

@@ -1,4 +1,4 @@
-// expert_routing.h (metal) - dispatch of the routing to experts.
+// expert_routing.h (metal) - launches expert_routing.metal.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct RoutingCall {
   mx::array weights;
 };
 
-// Throws SetupError for more experts than the kernel can do.
+// Throws SetupError if there are more than kMostExperts experts.
 void route_experts(const RoutingCall& call, Encoder& encoder);
 
 }  // namespace octavo::metal

@@ -1,4 +1,4 @@
-// gated_delta.h (metal) - dispatch of the gated delta rule.
+// gated_delta.h (metal) - launches gated_delta.metal.
 #pragma once
 
 #include "kernels/metal/encoder.h"

@@ -48,7 +48,7 @@ TEST(Launch, ArgumentsMustStandAsInTheSignature) {
                  l.input("out", floats(8)).bytes("params", params);
                }),
                std::logic_error);
-  EXPECT_THROW(with([&](Launch& l) {  // numbers of another type
+  EXPECT_THROW(with([&](Launch& l) {  // another element type
                  l.input("partials", floats(8)).input("items", floats(6));
                  l.optional_input("sinks", std::nullopt);
                  l.output("out", floats(8)).bytes("params", params);
@@ -65,7 +65,7 @@ TEST(Launch, ConstantsMustBeTheKernels) {
   EXPECT_THROW(launch.check(), std::logic_error);
 }
 
-// Bool or int as the constant wants it.
+// Bool or int, according to the constant's type.
 void set(Launch& launch, const FunctionConstant& constant, bool value) {
   if (constant.type == "bool") {
     launch.constant(constant.name, value);

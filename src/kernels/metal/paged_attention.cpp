@@ -10,7 +10,7 @@
 namespace octavo::metal {
 namespace {
 
-// Numbers that the host has made, and so can read before anything has run.
+// Data created by the host, readable before any kernel has run.
 std::span<const int32_t> host_numbers(const mx::array& array) {
   OCTAVO_CHECK(array.is_available());
   return {array.data<int32_t>(), array.size()};

@@ -1,4 +1,4 @@
-// paged_attention.h (metal) - launches of the page kernels.
+// paged_attention.h (metal) - launches paged_attention.metal and merge_partials.metal.
 #pragma once
 
 #include <optional>

@@ -12,7 +12,7 @@ namespace octavo::metal {
 namespace {
 
 constexpr float kLog2E = 1.44269504f;
-// Above 2^-126, the smallest weight that is computed; below what a draw could notice.
+// Above 2^-126, the smallest weight that is computed; too small to affect a draw.
 constexpr float kSmallestWeight = 2e-38f;
 
 // `part` in [0, 1) as a fraction of 2^64; exact for a float and for the generator's 53 bits.

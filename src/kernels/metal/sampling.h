@@ -1,5 +1,5 @@
-// sampling.h (metal) - dispatch of sampling. The generator's numbers are made here, by the host:
-// they depend on nothing that the device knows.
+// sampling.h (metal) - launches sampling.metal and place_tokens.metal. The host computes the random
+// numbers, because they do not depend on device data.
 #pragma once
 
 #include <span>

@@ -8,10 +8,10 @@ namespace metal {
 
 METAL_CONSTANT int kPlaceThreads = 256;
 
-METAL_CONSTANT int kLogitBlock = 256;      // logits whose largest is known
+METAL_CONSTANT int kLogitBlock = 256;      // logits per block; the maximum of each block is stored
 METAL_CONSTANT int kMaximaThreads = 256;   // a simdgroup per block
-METAL_CONSTANT int kSampleThreads = 512;   // of a row
-METAL_CONSTANT int kMostLogits = 1 << 19;  // of a row: more could overflow the weights' sum
+METAL_CONSTANT int kSampleThreads = 512;   // per row
+METAL_CONSTANT int kMostLogits = 1 << 19;  // per row: more could overflow the sum of weights
 
 struct SampleParams {
   int32_t vocab;
@@ -20,10 +20,10 @@ struct SampleParams {
 
 // How one row is drawn. A 64-bit number is a fraction of 2^64 in two words.
 struct RowDraw {
-  int32_t is_drawn;   // 0: by somebody else
+  int32_t is_drawn;   // 0: the CPU draws this row
   float temperature;  // 0: the likeliest token
-  float scale;        // of the distance to the largest logit: log2(e) / temperature
-  float floor;        // lighter tokens are not drawn
+  float scale;        // log2(e) / temperature, applied to the distance from the largest logit
+  float floor;        // tokens with a smaller weight are not drawn
   int32_t top_k;      // 0: all
   int32_t has_top_p;
   uint32_t top_p_high;

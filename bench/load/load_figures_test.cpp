@@ -9,7 +9,7 @@ namespace {
 using testing::DoubleNear;
 using testing::ElementsAre;
 
-// Answered: tokens at `first`, then every `gap` seconds.
+// A successful request: tokens at `first`, then every `gap` seconds.
 RequestRecord answer(double sent, double first, double gap, int tokens) {
   RequestRecord record{.prompt_tokens = 10, .output_tokens = tokens, .sent = sent, .first = first};
   for (int i = 0; i < tokens; ++i) record.chunks.push_back(first + gap * i);
@@ -42,7 +42,7 @@ TEST(LoadFigures, SummariseLatencies) {
   EXPECT_DOUBLE_EQ(figures.ttft.median, 2);
   EXPECT_DOUBLE_EQ(figures.ttft.deviation, 1);
   EXPECT_THAT(figures.ttft.percentiles, ElementsAre(1, 1.5, DoubleNear(2.98, 1e-9), 3));
-  EXPECT_DOUBLE_EQ(figures.tpot.mean, 0.5);  // an answer of one token has none
+  EXPECT_DOUBLE_EQ(figures.tpot.mean, 0.5);  // undefined for an answer of one token
   EXPECT_THAT(figures.itl.percentiles, ElementsAre(0.5, 0.5, 0.5, 0.5));
   EXPECT_DOUBLE_EQ(figures.e2el.mean, 2.5);  // of 2 and 3
 }

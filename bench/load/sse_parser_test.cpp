@@ -10,8 +10,8 @@ namespace {
 
 using testing::ElementsAre;
 
-// A stream with all that may occur: comments, CR LF, CR, no space behind the colon, another field,
-// two data lines in one event, an empty event and an end that no empty line closes.
+// A stream with every variant: comments, CR LF, CR, no space after the colon, another field, two
+// data lines in one event, an empty event and an unterminated event at the end.
 constexpr std::string_view kStream =
     ": hello\n\n"
     "data: {\"a\": 1}\n\n"

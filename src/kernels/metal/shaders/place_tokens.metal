@@ -1,6 +1,6 @@
-// place_tokens.metal - the step before's tokens in the rows that wait for them.
+// place_tokens.metal - inserts the tokens of the previous step into the rows that depend on them.
 //
-// A thread per row. Limit: the launch itself.
+// One thread per row. Limit: launch overhead.
 #include "kernels/metal/shaders/numbers.msl"
 #include "kernels/metal/sampling_params.h"
 

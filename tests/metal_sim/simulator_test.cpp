@@ -1,4 +1,4 @@
-// Memory of a launch, counts, and what a primitive sees of the simulator.
+// Memory of a launch, counts, and primitives that run in the simulator.
 #include "metal_sim/simulator.h"
 
 #include <gmock/gmock.h>

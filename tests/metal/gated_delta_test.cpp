@@ -9,7 +9,7 @@ namespace {
 using metal_sim::SimulatedMetal;
 using namespace delta_fixture;
 
-// Three sequences in three steps, two of them moved to other pages.
+// Three sequences in three steps; two of them move to other pages.
 const std::vector<StateStep> kThreeSteps = {{{9, 1, 3}, {{-1, 0}, {-1, 0}, {-1, 0}}},
                                             {{1, 4, 0}, {{0, 0}, {0, 1}, {0, 0}}},
                                             {{1, 1, 2}, {{0, 1}, {1, 1}, {0, 0}}}};
@@ -62,7 +62,7 @@ TEST(MetalGatedDelta, RowsHaveTheirBitsInEveryBatchAndChunk) {
 
 // Decode and prefill read a head's state once and write it once.
 TEST(MetalGatedDelta, TheStateIsReadAndWrittenOnceHoweverManyRows) {
-  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts what is read";
+  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts reads";
   for (const int tokens : {1, 12}) {
     const Subject s = make_subject(DType::kBFloat16, {1, 2, 128, 32}, 13);
     StateFixture fixture(s.geometry, KernelPath::kNative, page_bytes_of(s.geometry), 1);

@@ -1,5 +1,5 @@
-// What stands between the projections and attention, on Metal: against plain MLX and the CPU, and
-// row by row against itself.
+// The operations between the projections and attention on Metal: compared with plain MLX and the
+// CPU, and batches with single rows.
 #include "kernels/qkv_write.h"
 
 #include "kernels/testing/latent_fixture.h"

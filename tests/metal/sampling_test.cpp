@@ -34,7 +34,7 @@ std::vector<int32_t> drawn(const Rows& rows) {
   return ints_of(sample(rows.all(), rows.sampling).tokens);
 }
 
-// Tokens of the CPU's kernels and of Metal's.
+// Tokens sampled by the CPU and by Metal.
 struct BothDrawn {
   std::vector<int32_t> cpu, metal;
 
@@ -89,7 +89,7 @@ TEST(MetalSampling, DrawsAreTheCpus) {
   EXPECT_LE(differing * 1000, draws) << draws;
 }
 
-// A vocabulary as models have it: blocks enough for each simdgroup to have several.
+// A realistic vocabulary, with several blocks per simdgroup.
 TEST(MetalSampling, DrawsFromManyTokensAreTheCpus) {
   std::mt19937 random(3);
   Rows rows{.vocab = 9000};
@@ -106,7 +106,7 @@ TEST(MetalSampling, DrawsFromManyTokensAreTheCpus) {
   }
 }
 
-// What cannot be drawn from: no number at all, infinities, extreme temperatures.
+// Degenerate rows: all NaN, infinities, extreme temperatures.
 TEST(MetalSampling, OddRowsAreTheCpus) {
   Rows rows{.vocab = 300};
   std::vector<float> row(300, -kInfinity);
@@ -126,7 +126,7 @@ TEST(MetalSampling, OddRowsAreTheCpus) {
   row[0] = -0.0f;
   row[5] = 0.0f;
   rows.add(row, {.temperature = 1, .top_k = 147, .seed = 9});
-  // Both cuts among equals: 99 of the first 100 are kept.
+  // Both cuts fall among equal logits: 99 of the first 100 are kept.
   const std::vector<float> equal(300, 0.25f);
   for (uint32_t i = 0; i < 8; ++i)
     rows.add(equal, {.temperature = 1, .top_p = 0.985f, .top_k = 100, .seed = 10, .position = i});
@@ -186,9 +186,9 @@ TEST(MetalSampling, TokensInFlightArePlaced) {
   EXPECT_EQ(metal.counts()["place_tokens"].launches, 1u);
 }
 
-// The likeliest token costs one pass over the row and one block of it.
+// Greedy sampling costs one pass over the row and one block.
 TEST(MetalSampling, TheLikeliestReadsTheRowOnce) {
-  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts what is read";
+  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts reads";
   std::mt19937 random(6);
   Rows rows{.vocab = 5000};
   rows.add(random_logits(random, 5000, LogitShape::kFlat), {});
@@ -198,7 +198,7 @@ TEST(MetalSampling, TheLikeliestReadsTheRowOnce) {
   EXPECT_LE(metal.counts()["sample_rows"].arguments["logits"].load_bytes, 4u * 256);
 }
 
-// Rows that only the CPU can draw leave the others where they are drawn.
+// Rows that only the CPU can sample do not move the other rows to the CPU.
 TEST(MetalSampling, ADrawDoesNotDependOnWhatNeighboursAskFor) {
   std::mt19937 random(9);
   Rows rows{.vocab = 300};
@@ -219,7 +219,7 @@ TEST(MetalSampling, ADrawDoesNotDependOnWhatNeighboursAskFor) {
   hashes.eval();
   for (size_t i = 0; i < tokens.size(); ++i) {
     EXPECT_EQ(tokens[i], alone[i])
-        << i;  // the CPU's rows too: 300 draws show how seldom they differ
+        << i;  // also the CPU's rows: 300 samples show how rarely they differ
     const bool asked = mixed.sampling[i].logprobs >= 0;
     EXPECT_EQ(ids[i * 3], asked ? tokens[i] : -1) << i;
     EXPECT_EQ(hashes.data<uint64_t>()[i] != 0, i == 7) << i;

@@ -41,7 +41,7 @@ TEST(MixCost, OneRequestIsAPromptAndThenOneStepPerTokenButTheFirst) {
   EXPECT_DOUBLE_EQ(mix.limit_seconds, static_cast<double>(alone.bytes()) * 1e-9);
 }
 
-TEST(MixCost, WeightsAreReadOncePerStepHoweverManyShareIt) {
+TEST(MixCost, WeightsAreReadOncePerStep) {
   const MixCost together = cost_of({{5, 3}, {5, 3}, {5, 3}}, {.max_num_seqs = 3});
   EXPECT_EQ(together.steps, 3u);
   EXPECT_EQ(together.total.weight_bytes, 3 * kWeights);
@@ -53,7 +53,7 @@ TEST(MixCost, WeightsAreReadOncePerStepHoweverManyShareIt) {
   EXPECT_EQ(in_turn.rows, together.rows);
 }
 
-TEST(MixCost, ALongPromptRunsInChunksBesideThoseThatDecode) {
+TEST(MixCost, ALongPromptRunsInChunksWithDecodingSequences) {
   // Steps: 4 rows of both prompts; 1 decode row with 7; 1 decode row with 1; the long one decodes.
   const MixCost mix = cost_of({{4, 3}, {12, 2}}, {.max_num_seqs = 8, .max_num_batched_tokens = 8});
   StepCost chunks = prefill_cost(tiny(), 0, 0, 4, true);

@@ -72,7 +72,7 @@ class Run {
 
   ThroughputResult measure() {
     std::vector<Request> requests;
-    for (const MixRequest& asked : options_.requests) requests.push_back(request_of(asked));
+    for (const MixRequest& wanted : options_.requests) requests.push_back(request_of(wanted));
     received_.resize(requests.size());
     const EngineStats before = engine_.stats();
     const int64_t kernels = kernel_nanoseconds();
@@ -94,10 +94,10 @@ class Run {
   }
 
  private:
-  Request request_of(const MixRequest& asked) {
+  Request request_of(const MixRequest& wanted) {
     std::uniform_int_distribution<TokenId> any(0, engine_.model().plan.vocab - 1);
-    Request request{.prompt = {}, .max_tokens = asked.output_tokens, .ignore_eos = true};
-    for (int i = 0; i < asked.prompt_tokens; ++i) request.prompt.push_back(any(random_));
+    Request request{.prompt = {}, .max_tokens = wanted.output_tokens, .ignore_eos = true};
+    for (int i = 0; i < wanted.prompt_tokens; ++i) request.prompt.push_back(any(random_));
     return request;
   }
 
@@ -125,13 +125,13 @@ class Run {
     std::vector<double> first, between;
     for (size_t i = 0; i < received_.size(); ++i) {
       const ReceivedTokens& received = received_[i];
-      const MixRequest& asked = options_.requests[i];
-      if (received.tokens != asked.output_tokens) {
+      const MixRequest& wanted = options_.requests[i];
+      if (received.tokens != wanted.output_tokens) {
         throw SetupError(fmt::format("request {} ended after {} of {} tokens{}{}", i,
-                                     received.tokens, asked.output_tokens,
+                                     received.tokens, wanted.output_tokens,
                                      received.error.empty() ? "" : ": ", received.error));
       }
-      result.prompt_tokens += static_cast<uint64_t>(asked.prompt_tokens);
+      result.prompt_tokens += static_cast<uint64_t>(wanted.prompt_tokens);
       result.output_tokens += static_cast<uint64_t>(received.tokens);
       first.push_back(received.first_seconds);
       if (received.tokens > 1)

@@ -45,7 +45,7 @@ TEST(CompletionStream, CountsChunksWhenThereIsNoUsage) {
   EXPECT_TRUE(record.chunks_counted);
 }
 
-TEST(CompletionStream, OfAChatBeginsWithTheRoleButItsTokensDoNot) {
+TEST(CompletionStream, TheRoleChunkOfAChatCarriesNoToken) {
   const RequestRecord record = received({
       R"({"choices": [{"delta": {"role": "assistant", "content": ""}}]})",
       R"({"choices": [{"delta": {"content": "a"}}]})",
@@ -57,24 +57,24 @@ TEST(CompletionStream, OfAChatBeginsWithTheRoleButItsTokensDoNot) {
   EXPECT_THAT(record.chunks, ElementsAre(2, 3));
 }
 
-TEST(CompletionStream, FailsWithTheServersOwnWords) {
+TEST(CompletionStream, FailsWithTheServersMessage) {
   EXPECT_EQ(received({kText, R"({"error": {"message": "out of pages"}})", "[DONE]"}).failure,
             "error event: out of pages");
   EXPECT_EQ(received({R"({"error": "busy"})"}, "closed").failure, "error event: busy");
 }
 
-TEST(CompletionStream, FailsWhenItIsCutShort) {
+TEST(CompletionStream, FailsIfTheStreamEndsEarly) {
   EXPECT_EQ(received({kText}, "connection closed early").failure, "connection closed early");
   EXPECT_EQ(received({kText}).failure, "the stream ended before the response was complete");
   EXPECT_EQ(received({"[DONE]"}).failure, "the response contains no choices");
   EXPECT_EQ(received({"hello", kText, "[DONE]"}).failure, "an event is not a JSON object");
 }
 
-TEST(CompletionStream, DoesNotMindHowTheConnectionEndsAfterDone) {
+TEST(CompletionStream, IgnoresTransportErrorsAfterDone) {
   EXPECT_TRUE(received({kText, kStop, "[DONE]"}, "connection closed early").answered());
 }
 
-TEST(ErrorText, IsOneLineOfWhateverTheServerSent) {
+TEST(ErrorText, IsOneLine) {
   EXPECT_EQ(error_text(R"({"error": {"message": "too\nlong", "code": 400}})"), "too long");
   EXPECT_EQ(error_text(R"({"object": "error", "message": "no"})"), "no");
   EXPECT_EQ(error_text(R"({"detail": [{"msg": "x"}]})"), R"([{"msg":"x"}])");

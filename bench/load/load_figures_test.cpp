@@ -20,7 +20,7 @@ RequestRecord answer(double sent, double first, double gap, int tokens) {
 
 RequestRecord failure(const char* reason) { return {.prompt_tokens = 99, .failure = reason}; }
 
-TEST(LoadFigures, CountOnlyWhatWasAnswered) {
+TEST(LoadFigures, CountOnlySuccessfulRequests) {
   const LoadResult result{.seconds = 4,
                           .records = {answer(0, 1, 0.5, 3), failure("late"), answer(1, 2, 0.25, 5),
                                       failure("early"), failure("late")}};
@@ -58,7 +58,7 @@ TEST(LoadFigures, FindThePeaksBySecondsSinceTheFirstRequest) {
   EXPECT_THAT(output_by_second(result), ElementsAre(0, 2, 3, 1));
 }
 
-TEST(LoadFigures, CountAsGoodWhoKeepsEveryBound) {
+TEST(LoadFigures, GoodRequestsMeetEveryLimit) {
   const LoadResult result{.seconds = 2,
                           .records = {answer(0, 1, 0.5, 3), answer(0, 1, 0.25, 3),
                                       answer(0, 2, 0.25, 3), failure("late")}};
@@ -69,7 +69,7 @@ TEST(LoadFigures, CountAsGoodWhoKeepsEveryBound) {
   EXPECT_EQ(load_figures(result, {}, {.ttft = 0.5}).good, 0u);
 }
 
-TEST(LoadFigures, OfNothingAreZero) {
+TEST(LoadFigures, AreZeroWithoutRequests) {
   const LoadFigures figures =
       load_figures({.seconds = 1, .records = {failure("refused")}}, {50, 99}, {});
   EXPECT_EQ(figures.completed, 0u);

@@ -37,7 +37,7 @@ const auto kEvents =
 
 TEST(SseParser, FindsEveryEventInOnePiece) { EXPECT_THAT(events_of({kStream}), kEvents); }
 
-TEST(SseParser, DoesNotMindWhereTheStreamIsCut) {
+TEST(SseParser, AcceptsAStreamSplitAnywhere) {
   for (size_t a = 0; a <= kStream.size(); ++a) {
     for (size_t b = a; b <= kStream.size(); ++b) {
       EXPECT_THAT(events_of({kStream.substr(0, a), kStream.substr(a, b - a), kStream.substr(b)}),
@@ -47,7 +47,7 @@ TEST(SseParser, DoesNotMindWhereTheStreamIsCut) {
   }
 }
 
-TEST(SseParser, TakesSingleBytes) {
+TEST(SseParser, AcceptsSingleBytes) {
   SseParser parser;
   std::vector<std::string> events;
   for (size_t i = 0; i < kStream.size(); ++i)

@@ -97,14 +97,14 @@ PagedCase random_case(std::mt19937& random) {
 constexpr int kShards = 7;
 constexpr int kCasesPerShard = 30;
 
-class MetalAttentionTriangle : public testing::TestWithParam<int> {};
+class MetalAttentionAgreement : public testing::TestWithParam<int> {};
 
-TEST_P(MetalAttentionTriangle, ReferenceCpuAndMetalAgree) {
+TEST_P(MetalAttentionAgreement, ReferenceCpuAndMetalAgree) {
   std::mt19937 random(static_cast<uint32_t>(100 + GetParam()));
   for (int i = 0; i < kCasesPerShard; ++i)
     expect_triangle(random_case(random), static_cast<uint32_t>(i));
 }
-INSTANTIATE_TEST_SUITE_P(Shards, MetalAttentionTriangle, testing::Range(0, kShards));
+INSTANTIATE_TEST_SUITE_P(Shards, MetalAttentionAgreement, testing::Range(0, kShards));
 
 // One latent row per token, read by every query head; there are more heads than one item holds.
 TEST(MetalAttention, LatentPagesEqualTheReference) {
@@ -218,7 +218,7 @@ std::vector<int> then_single(int first) {
   return chunks;
 }
 
-TEST(MetalAttention, ARowIsAFunctionOfItsOwnSequence) {
+TEST(MetalAttention, ARowDependsOnlyOnItsSequence) {
   const std::vector<Way> ways = {
       {"decode", 16, then_single(kTokens - 10), 0},
       {"decode with 3 others, block 24", 24, then_single(kTokens - 10), 3},

@@ -36,7 +36,7 @@ TEST(MetalCausalConv, AgreesWithTheReferenceAndTheCpu) {
   }
 }
 
-TEST(MetalCausalConv, RowsHaveTheirBitsInEveryBatchAndChunk) {
+TEST(MetalCausalConv, RowsHaveTheSameBitsInEveryBatchAndChunk) {
   constexpr int kTokens = 70;
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
     const Subject s = make_subject({dtype, 3, false, dtype}, kTokens);

@@ -48,7 +48,7 @@ TEST(MetalExpertMlp, DenseAndQuantisedExpertsAgree) {
   }
 }
 
-TEST(MetalExpertMlp, EveryActivationWithAllThatIsAddedAgrees) {
+TEST(MetalExpertMlp, EveryActivationAgreesWithAllOptions) {
   std::mt19937 random(2);
   for (DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
     for (auto activation : {Activation::kSilu, Activation::kGeluTanh, Activation::kBoundedSilu}) {
@@ -124,7 +124,7 @@ TEST(MetalExpertMlp, ATokenHasTheSameBitsInEveryBatch) {
   }
 }
 
-TEST(MetalExpertMlp, TheSumIsInTheOrderOfExpertsWhateverTheOrderOfIds) {
+TEST(MetalExpertMlp, TheSumFollowsExpertOrderNotIdOrder) {
   std::mt19937 random(6);
   const ExpertMlp mlp = odd_experts(random, 5, DType::kFloat32, Activation::kSilu, false);
   const mx::array x = random_array(random, {1, 75});

@@ -81,7 +81,7 @@ TEST(MetalExpertRouting, AnExpertOfAnotherGroupCountsAsZero) {
             (std::vector<int32_t>{1, 2}));
 }
 
-TEST(MetalExpertRouting, NaNAndInfinitiesStillGiveDifferentExperts) {
+TEST(MetalExpertRouting, NaNAndInfinitiesStillSelectDistinctExperts) {
   const SimulatedMetal metal;
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float infinity = std::numeric_limits<float>::infinity();

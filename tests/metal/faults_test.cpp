@@ -107,7 +107,7 @@ void expect_found(const Fault& fault, Scenario scenario = Scenario::kFew) {
 constexpr const char* kBarrier = "threadgroup_barrier(mem_flags::mem_threadgroup);";
 constexpr const char* kLaneBarrier = "simdgroup_barrier(mem_flags::mem_threadgroup);";
 
-TEST(MetalFaults, WithoutAFaultNothingIsFound) {
+TEST(MetalFaults, WithoutAFaultNothingIsDetected) {
   const Fault none{"no fault", "paged_attention", "kNothing", "kNothing"};
   const PagedCase c = attention_case(Scenario::kFew);
   const mx::array expected = PagedFixture(c, KernelPath::kReference, 5).run();
@@ -117,7 +117,7 @@ TEST(MetalFaults, WithoutAFaultNothingIsFound) {
   EXPECT_LT(largest_difference(expected, actual), 2e-5f);
 }
 
-TEST(MetalFaults, MissingBarriersAreFound) {
+TEST(MetalFaults, MissingBarriersAreDetected) {
   for (const Fault& fault :
        {Fault{"attention: queries read before they are written", "paged_attention", kBarrier, "",
               0},
@@ -141,7 +141,7 @@ TEST(MetalFaults, MissingBarriersAreFound) {
 }
 
 // All lanes normalize a head; then lanes other than those that wrote it rotate it.
-TEST(MetalFaults, AMissingBarrierOfARotationIsFound) {
+TEST(MetalFaults, AMissingBarrierBeforeRotationIsDetected) {
   const Fault fault{"write: a head rotated before it is written", "qkv_write", kLaneBarrier, "", 0};
   SCOPED_TRACE(fault.name);
   std::mt19937 random(3);
@@ -154,7 +154,7 @@ TEST(MetalFaults, AMissingBarrierOfARotationIsFound) {
   EXPECT_NE(simulator.found(), "");
 }
 
-TEST(MetalFaults, WrongPlacesAreFound) {
+TEST(MetalFaults, WrongLocationsAreDetected) {
   for (const Fault& fault :
        {Fault{"attention: the next page", "paged_attention", "table[position / pages.block_tokens]",
               "table[position / pages.block_tokens + 1]"},
@@ -179,7 +179,7 @@ TEST(MetalFaults, WrongPlacesAreFound) {
     expect_found(fault);
 }
 
-TEST(MetalFaults, WrongConstantsAreFound) {
+TEST(MetalFaults, WrongConstantsAreDetected) {
   for (const Fault& fault :
        {Fault{"attention: log2 e to three digits", "paged_attention", "kLog2E = 1.44269504f",
               "kLog2E = 1.443f"},

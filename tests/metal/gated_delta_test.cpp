@@ -49,7 +49,7 @@ TEST(MetalGatedDelta, AgreesWhereGatesSaturate) {
   expect_triangle(with_saturated_gates(s), tolerance_of(DType::kFloat32));
 }
 
-TEST(MetalGatedDelta, RowsHaveTheirBitsInEveryBatchAndChunk) {
+TEST(MetalGatedDelta, RowsHaveTheSameBitsInEveryBatchAndChunk) {
   constexpr int kTokens = 20;
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
     const Subject s = make_subject(dtype, {1, 2, 80, 48}, kTokens);
@@ -61,7 +61,7 @@ TEST(MetalGatedDelta, RowsHaveTheirBitsInEveryBatchAndChunk) {
 }
 
 // Decode and prefill read a head's state once and write it once.
-TEST(MetalGatedDelta, TheStateIsReadAndWrittenOnceHoweverManyRows) {
+TEST(MetalGatedDelta, TheStateIsReadAndWrittenOncePerStep) {
   if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts reads";
   for (const int tokens : {1, 12}) {
     const Subject s = make_subject(DType::kBFloat16, {1, 2, 128, 32}, 13);

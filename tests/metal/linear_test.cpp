@@ -73,7 +73,7 @@ TEST(MetalLinear, SizesThatFillNoTileAgree) {
   }
 }
 
-TEST(MetalLinear, WhatStandsAroundAProductAgrees) {
+TEST(MetalLinear, ProductOptionsAgree) {
   std::mt19937 random(3);
   for (DType dtype : kDtypes) {
     const mx::Dtype type = mlx_dtype(dtype);
@@ -103,7 +103,7 @@ TEST(MetalLinear, WhatStandsAroundAProductAgrees) {
   }
 }
 
-TEST(MetalLinear, LayersSideBySideAgree) {
+TEST(MetalLinear, JoinedLayersAgree) {
   std::mt19937 random(4);
   for (DType dtype : kDtypes) {
     SCOPED_TRACE(name_of(dtype));

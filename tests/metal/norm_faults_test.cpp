@@ -43,7 +43,7 @@ std::string fault_of_changed_text(const std::string& from, const std::string& to
   return {};
 }
 
-TEST(MetalNorm, SeededFaultsAreFound) {
+TEST(MetalNorm, InjectedFaultsAreDetected) {
   EXPECT_EQ(fault_of_changed_text("float mean = 0;", "float mean = 0;"), "");
   EXPECT_THAT(fault_of_changed_text("threadgroup_barrier(mem_flags::mem_threadgroup);", ""),
               HasSubstr("uninitialised threadgroup memory"));

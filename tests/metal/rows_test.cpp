@@ -123,7 +123,7 @@ TEST(MetalRows, BoundedActivationKeepsNaN) {
     EXPECT_TRUE(std::isnan(number));
 }
 
-TEST(MetalRows, RopeAgreesAndLeavesTheRestAlone) {
+TEST(MetalRows, RopeAgreesAndKeepsOtherDimensions) {
   std::mt19937 random(4);
   const mx::array positions({0, 1, 17, 300, 130000});
   std::vector<float> turns;

@@ -56,7 +56,7 @@ BothDrawn draw_both(const Rows& rows, metal_sim::MachineOptions options = {}) {
   return both;
 }
 
-TEST(MetalSampling, TheLikeliestIsTheCpus) {
+TEST(MetalSampling, GreedyTokensEqualTheCpu) {
   std::mt19937 random(1);
   for (const int vocab : {1, 255, 256, 3000}) {
     Rows rows{.vocab = vocab};
@@ -74,7 +74,7 @@ TEST(MetalSampling, TheLikeliestIsTheCpus) {
   }
 }
 
-TEST(MetalSampling, DrawsAreTheCpus) {
+TEST(MetalSampling, DrawsEqualTheCpu) {
   std::mt19937 random(2);
   int differing = 0, draws = 0;
   for (const int vocab : {40, 700}) {
@@ -90,7 +90,7 @@ TEST(MetalSampling, DrawsAreTheCpus) {
 }
 
 // A realistic vocabulary, with several blocks per simdgroup.
-TEST(MetalSampling, DrawsFromManyTokensAreTheCpus) {
+TEST(MetalSampling, DrawsFromManyTokensEqualTheCpu) {
   std::mt19937 random(3);
   Rows rows{.vocab = 9000};
   for (const LogitShape shape : {LogitShape::kFlat, LogitShape::kPeaked, LogitShape::kEqual}) {
@@ -107,7 +107,7 @@ TEST(MetalSampling, DrawsFromManyTokensAreTheCpus) {
 }
 
 // Degenerate rows: all NaN, infinities, extreme temperatures.
-TEST(MetalSampling, OddRowsAreTheCpus) {
+TEST(MetalSampling, DegenerateRowsEqualTheCpu) {
   Rows rows{.vocab = 300};
   std::vector<float> row(300, -kInfinity);
   const RowSampling drawn_row{.temperature = 1, .top_p = 0.5f, .top_k = 7, .seed = 3};
@@ -134,7 +134,7 @@ TEST(MetalSampling, OddRowsAreTheCpus) {
   EXPECT_EQ(both.cpu, both.metal);
 }
 
-TEST(MetalSampling, ARowsTokenDoesNotDependOnTheRowsBesideIt) {
+TEST(MetalSampling, ATokenDoesNotDependOnOtherRows) {
   std::mt19937 random(4);
   Rows rows{.vocab = 600};
   for (int i = 0; i < 6; ++i)
@@ -148,15 +148,15 @@ TEST(MetalSampling, ARowsTokenDoesNotDependOnTheRowsBesideIt) {
   }
 }
 
-TEST(MetalSampling, RulesLogprobsAndHashesAreLeftToTheCpu) {
+TEST(MetalSampling, RulesLogprobsAndHashesRunOnTheCpu) {
   std::mt19937 random(5);
   const auto logits = random_logits(random, 500, LogitShape::kPeaked);
   const RowSampling plain{.temperature = 1, .seed = 11};
-  RowSampling ruled = plain, told = plain, hashed = plain;
+  RowSampling ruled = plain, with_logprobs = plain, hashed = plain;
   ruled.rules = std::make_shared<LogitRules>(LogitRules{.logit_bias = {{3, 100.0f}}});
-  told.logprobs = 2;
+  with_logprobs.logprobs = 2;
   hashed.hash_logits = true;
-  for (const RowSampling& special : {ruled, told, hashed}) {
+  for (const RowSampling& special : {ruled, with_logprobs, hashed}) {
     Rows rows{.vocab = 500};
     rows.add(logits, special);
     rows.add(logits, special);
@@ -169,7 +169,7 @@ TEST(MetalSampling, RulesLogprobsAndHashesAreLeftToTheCpu) {
   }
 }
 
-TEST(MetalSampling, LogprobsAreLeftToTheCpu) {
+TEST(MetalSampling, LogprobsRunOnTheCpu) {
   const mx::array logits = mx::array({0.0f, 1.0f, 2.0f}, {1, 3});
   const std::vector<TokenId> tokens = {1};
   const auto expected = floats_of(logprobs_of(logits, tokens, 2).values);
@@ -187,7 +187,7 @@ TEST(MetalSampling, TokensInFlightArePlaced) {
 }
 
 // Greedy sampling costs one pass over the row and one block.
-TEST(MetalSampling, TheLikeliestReadsTheRowOnce) {
+TEST(MetalSampling, GreedySamplingReadsTheRowOnce) {
   if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts reads";
   std::mt19937 random(6);
   Rows rows{.vocab = 5000};
@@ -199,7 +199,7 @@ TEST(MetalSampling, TheLikeliestReadsTheRowOnce) {
 }
 
 // Rows that only the CPU can sample do not move the other rows to the CPU.
-TEST(MetalSampling, ADrawDoesNotDependOnWhatNeighboursAskFor) {
+TEST(MetalSampling, ADrawDoesNotDependOnOtherRequests) {
   std::mt19937 random(9);
   Rows rows{.vocab = 300};
   for (int i = 0; i < 12; ++i)

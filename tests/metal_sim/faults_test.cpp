@@ -104,7 +104,7 @@ TEST(MetalFaults, AMissingBarrier) {
               HasSubstr("race: write of byte 252 of 's' is not ordered with the read by thread 0"));
 }
 
-TEST(MetalFaults, ABarrierOfASimdgroupIsEnoughInIt) {
+TEST(MetalFaults, ASimdgroupBarrierSufficesWithinASimdgroup) {
   EXPECT_EQ(fault_of("threadgroup float s[64]; s[t] = t; "
                      "simdgroup_barrier(mem_flags::mem_threadgroup);\nout[t] = s[t ^ 1];"),
             "");
@@ -126,7 +126,7 @@ TEST(MetalFaults, RacesOnDeviceMemory) {
             "");
 }
 
-TEST(MetalFaults, RacesAreNotLookedForWhenSwitchedOff) {
+TEST(MetalFaults, RaceDetectionCanBeDisabled) {
   EXPECT_EQ(fault_of("out[t / 2] = t;", {1}, 64, {.finds_races = false}), "");
 }
 
@@ -188,7 +188,7 @@ TEST(MetalFaults, TooManyThreads) {
               HasSubstr("64 threads, max_total_threads_per_threadgroup says 32"));
 }
 
-TEST(MetalFaults, WhatIsNotBound) {
+TEST(MetalFaults, UnboundArguments) {
   std::vector<float> out(1);
   const std::string text =
       "constant bool kHasBias [[function_constant(0)]];\n"
@@ -246,7 +246,7 @@ TEST(MetalFaults, UndefinedArithmetic) {
   EXPECT_THAT(fault_of("out[t] = 0x7fffffff + int(t);"), HasSubstr("signed overflow of +"));
 }
 
-TEST(MetalFaults, OutputsStayAsTheyWere) {
+TEST(MetalFaults, OutputsStayUnchanged) {
   std::vector<float> out(4, 7.0f);
   TextKernel kernel(
       "[[kernel]] void k(device float* out [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) "
@@ -255,7 +255,7 @@ TEST(MetalFaults, OutputsStayAsTheyWere) {
   EXPECT_EQ(out, std::vector<float>(4, 7.0f));
 }
 
-TEST(MetalFaults, TheMachineGoesOnAfterOne) {
+TEST(MetalFaults, TheMachineContinuesAfterAFault) {
   EXPECT_NE(fault_of("device float* p = nullptr; p[t] = 1;"), "");
   EXPECT_EQ(fault_of("out[t] = t;"), "");
 }

@@ -64,7 +64,7 @@ TEST(MetalLanes, SumsAndScans) {
   }
 }
 
-TEST(MetalLanes, LanesThatHaveEndedTakeNoPart) {
+TEST(MetalLanes, FinishedLanesDoNotTakePart) {
   std::vector<int> out(40);
   TextKernel(
       "[[kernel]] void k(device int* out [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {\n"

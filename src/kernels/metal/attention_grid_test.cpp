@@ -59,7 +59,7 @@ void expect_complete(Batch& batch, const AttentionGrid& grid) {
   }
 }
 
-TEST(AttentionGrid, EveryColumnMeetsEverySplitOnce) {
+TEST(AttentionGrid, EveryColumnVisitsEverySplitOnce) {
   for (const int32_t window : {0, 100, 1000}) {
     for (const int32_t group : {1, 3, 8, 20}) {
       Batch batch(group, 2, 64, 4);

@@ -18,7 +18,7 @@ Launch good_merge() {
   return launch;
 }
 
-TEST(Launch, ArgumentsMustStandAsInTheSignature) {
+TEST(Launch, ArgumentsMustFollowTheSignature) {
   const mx::array items = mx::zeros({6}, mx::int32);
   const AttentionParams params{};
   const auto with = [&](const std::function<void(Launch&)>& arguments) {
@@ -56,7 +56,7 @@ TEST(Launch, ArgumentsMustStandAsInTheSignature) {
                std::logic_error);
 }
 
-TEST(Launch, ConstantsMustBeTheKernels) {
+TEST(Launch, ConstantsMustBelongToTheKernel) {
   EXPECT_THROW(Launch("merge_partials", {"float", "64"}).constant("kHasSink", true),
                std::logic_error);
   EXPECT_THROW(Launch("merge_partials", {"float", "64"}).constant("kHasSinks", 1.0f),
@@ -88,7 +88,7 @@ TEST(Launch, EveryConstantIsInThePipelinesName) {
   }
 }
 
-TEST(Launch, AConstantHasOneValue) {
+TEST(Launch, AConstantCannotBeSetTwice) {
   Launch launch("merge_partials", {"float", "64"});
   launch.constant("kHasSinks", true);
   EXPECT_THROW(launch.constant("kHasSinks", true), std::logic_error);

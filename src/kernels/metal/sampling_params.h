@@ -21,7 +21,7 @@ struct SampleParams {
 // How one row is drawn. A 64-bit number is a fraction of 2^64 in two words.
 struct RowDraw {
   int32_t is_drawn;   // 0: the CPU draws this row
-  float temperature;  // 0: the likeliest token
+  float temperature;  // 0: greedy
   float scale;        // log2(e) / temperature, applied to the distance from the largest logit
   float floor;        // tokens with a smaller weight are not drawn
   int32_t top_k;      // 0: all

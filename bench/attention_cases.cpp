@@ -22,7 +22,7 @@ struct Heads {
   bool values_in_keys = false;
 
   AttentionOptions options() const { return {.scale = 1 / std::sqrt(static_cast<float>(k_dim))}; }
-  // What a token adds to the cache, in bytes.
+  // Cache bytes per token.
   int token_bytes() const { return 2 * kv * (values_in_keys ? k_dim : k_dim + v_dim); }
   std::string text() const {
     return values_in_keys ? fmt::format("latent {}/{}x{}", q, k_dim, v_dim)
@@ -37,7 +37,7 @@ constexpr Heads kManyLatent{.q = 128, .kv = 1, .k_dim = 576, .v_dim = 512, .valu
 struct Shape {
   int sequences;
   int context;  // tokens of each sequence
-  int rows;     // of each sequence in the batch, its last ones
+  int rows;     // last tokens of each sequence, in the batch
   Heads heads = kGrouped;
 };
 
@@ -57,8 +57,8 @@ BatchLayout layout_of(const Shape& shape, int rows) {
           ints(contexts, {shape.sequences})};
 }
 
-// The pages of as many layers as no cache can hold, full to the context, in shuffled order as after
-// a day of serving.
+// Pages of enough layers to exceed every cache, filled up to the context, in shuffled order as
+// after long use.
 class PagedLayers {
  public:
   PagedLayers(const Shape& shape, const mx::array& k, const mx::array& v, int layers)
@@ -105,8 +105,8 @@ class PagedLayers {
   size_t next_ = 0;
 };
 
-// MLX's own attention, sequence by sequence, over one layer's K and V lying together: far from
-// bound by memory, so it is not given cold copies.
+// MLX's attention, one sequence at a time, over contiguous K and V of one layer. It is far from
+// memory-bound, so cold copies are not needed.
 Contender mlx_attention(const Shape& shape, const mx::array& q, const mx::array& k,
                         const mx::array& v) {
   // [sequences * rows, heads, dim] to one [1, heads, rows, dim] per sequence
@@ -133,7 +133,7 @@ Contender mlx_attention(const Shape& shape, const mx::array& q, const mx::array&
   };
 }
 
-// K and V of every token once; two products of each row with the tokens it sees.
+// Reads K and V of every token once; two products of each row with its visible tokens.
 Work work_of(const Shape& shape) {
   const double seen = shape.rows * (shape.context - (shape.rows - 1) / 2.0);
   const Heads& heads = shape.heads;

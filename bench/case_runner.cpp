@@ -10,7 +10,7 @@
 namespace octavo::bench {
 namespace {
 
-constexpr double kColdBytes = 640e6;  // twice the largest cache we know of
+constexpr double kColdBytes = 640e6;  // twice the largest known cache
 constexpr double kQuickColdBytes = 16e6;
 constexpr size_t kMemory = size_t{1} << 30;
 constexpr size_t kQuickMemory = size_t{64} << 20;
@@ -19,10 +19,10 @@ constexpr size_t kWindowsPerMemory = 5;
 constexpr double kSampleSeconds = 0.02;
 constexpr double kQuickSampleSeconds = 0.002;
 constexpr double kPeakSeconds = 0.01;
-// MLX takes seconds for what takes us milliseconds: it is asked again only while this lasts.
+// MLX may take seconds where our kernels take milliseconds: repeat it only for this long.
 constexpr double kMlxSeconds = 1.0;
 
-// A contender with the number of calls that makes a sample long enough to time.
+// A contender with the number of calls that make a sample long enough to time.
 class Timed {
  public:
   Timed(const Contender& contender, double sample_seconds, bool warm_up) : contender_(contender) {
@@ -33,7 +33,7 @@ class Timed {
   }
 
   explicit operator bool() const { return static_cast<bool>(contender_); }
-  // Of one call. A first one, not timed, wakes the threads that slept while others had their turn.
+  // Seconds per call. An untimed first call wakes threads that went to sleep in the meantime.
   double seconds() const {
     if (calls_ > 1) contender_(1);
     return seconds_of(calls_);
@@ -54,10 +54,10 @@ std::optional<double> median_of(const std::vector<double>& values) {
   return values.empty() ? std::nullopt : std::optional(median(values));
 }
 
-// What the turns of one case brought.
+// The samples of one case.
 struct Turns {
   std::vector<double> seconds, of_limit, of_bandwidth, of_peak, read_rates, peak_rates;
-  std::vector<double> mlx, onednn, free_order;  // their time over ours
+  std::vector<double> mlx, onednn, free_order;  // their time divided by ours
 
   void add(const Work& work, const Limit& limit, double time) {
     const Fractions part = fractions_of(work, limit, time);
@@ -88,7 +88,7 @@ struct Turns {
   }
 };
 
-// OpenMP's threads go on spinning for a while after a product and would take our cores.
+// OpenMP threads keep spinning for a while after a product and would occupy our cores.
 void wait_for_openmp() { std::this_thread::sleep_for(std::chrono::milliseconds(40)); }
 
 class MlxRival {
@@ -97,7 +97,7 @@ class MlxRival {
 
   bool wants_turn() const { return contender_ && spent_ < kMlxSeconds; }
   double seconds() {
-    const double first = sample(1);  // counts where a second would take too long
+    const double first = sample(1);  // used alone if a second sample would take too long
     if (first > kMlxSeconds / 10) return first;
     return sample(static_cast<int>(std::clamp(kSampleSeconds / first, 1.0, 64.0)));
   }
@@ -150,7 +150,7 @@ void CaseRunner::run(const Case& c) {
     double time = ours.seconds();
     turns.add(c.work, between(before, sample_limit(*c.peak)), time);
 
-    // A rival stands between two samples of ours, so that a drift favours neither.
+    // Each rival runs between two of our samples, so that drift favours neither.
     auto against = [&](std::vector<double>& ratios, auto& rival, bool openmp = false) {
       const double rival_time = rival.seconds();
       if (openmp) wait_for_openmp();

@@ -1,5 +1,5 @@
-// case_runner.h - measures one case after the other, each in turns with the machine's limit and
-// with its rivals. No MLX.
+// case_runner.h - measures cases, alternating each with the machine's limit and with other
+// implementations. No MLX.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace octavo::bench {
 
-// Does the operation so many times, each time on memory not touched lately.
+// Runs the operation `calls` times, each time on memory that is not in the cache.
 using Contender = std::function<void(int calls)>;
 
 struct CaseName {
@@ -25,9 +25,9 @@ struct CaseName {
 struct Case {
   CaseName name;
   Work work;             // of one call
-  const PeakLoop* peak;  // the arithmetic it is held to
+  const PeakLoop* peak;  // the arithmetic limit it is compared with
   Contender ours;
-  Contender mlx = {};  // rivals may be empty
+  Contender mlx = {};  // this and the following may be empty
   Contender onednn = {};
   Contender free_order = {};
 };
@@ -39,7 +39,7 @@ class CaseRunner {
   bool wants(const CaseName& name) const;
   bool quick() const { return options_.quick; }
   bool mlx() const { return options_.mlx; }
-  // Copies of something of this size that no cache can hold together.
+  // The number of copies of data of this size that together exceed every cache.
   int cold_copies(double bytes) const;
 
   void run(const Case& c);
@@ -50,7 +50,7 @@ class CaseRunner {
 
   const KernelOptions& options_;
   ReadBuffer memory_;
-  size_t window_begin_ = 0;  // of the memory, read next
+  size_t window_begin_ = 0;  // next part of the memory to read
   std::vector<KernelResult> results_;
 };
 

@@ -1,4 +1,4 @@
-// cases.h - the cases by operation, and the arrays they are made of.
+// cases.h - the benchmark cases by operation, and helpers that create their arrays.
 #pragma once
 
 #include <vector>
@@ -14,10 +14,10 @@ void bench_experts(CaseRunner& runner);
 void bench_states(CaseRunner& runner);
 void bench_small_ops(CaseRunner& runner);
 
-// Evenly spread in [-1, 1), evaluated; the same numbers for the same shape.
+// Values spread evenly over [-1, 1), evaluated. The same shape always gives the same values.
 mx::array spread_array(const mx::Shape& shape, mx::Dtype dtype);
 
-// An array of the same numbers in memory of its own.
+// A copy in separate memory.
 mx::array copy_of(const mx::array& array);
 std::vector<mx::array> copies_of(const mx::array& array, int count);
 

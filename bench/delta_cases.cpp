@@ -16,7 +16,7 @@ namespace {
 constexpr int kHeads = 16;
 constexpr int kDim = 128;
 constexpr int kChannels = 3 * kHeads * kDim;
-constexpr int kWidth = kChannels + kHeads * kDim + 2 * kHeads;  // of the joined projection
+constexpr int kWidth = kChannels + kHeads * kDim + 2 * kHeads;  // joined projection
 constexpr int kUnitChannels = 128;
 constexpr int kUnitsPerPage = 64;
 
@@ -52,7 +52,7 @@ BatchLayout layout_of(const Shape& shape) {
           ints(contexts, {shape.sequences})};
 }
 
-// States are read where they are written.
+// States are read and written in place.
 mx::array table_of(const Shape& shape) {
   std::vector<int> ids;
   for (int s = 0; s < shape.sequences; ++s) {
@@ -63,7 +63,7 @@ mx::array table_of(const Shape& shape) {
   return ints(ids, {shape.sequences, 2 * kGeometry.columns});
 }
 
-// The states of as many layers as no cache can hold, and the rows of a batch.
+// States of enough layers to exceed every cache, and the rows of a batch.
 class StateLayers {
  public:
   StateLayers(const Shape& shape, int layers)
@@ -84,7 +84,7 @@ class StateLayers {
     mx::eval(weights_.a_log, weights_.dt_bias);
   }
 
-  // The next layer's.
+  // The next layer's states.
   mx::array delta(KernelPath path) {
     StatePages pages = layers_[next_++ % layers_.size()];
     pages.path = path;
@@ -138,8 +138,8 @@ void bench_operation(CaseRunner& runner, const CaseName& name, const Shape& shap
   runner.run(c);
 }
 
-// States are read and written. Of each element of a state: the decay, and a product and a sum each
-// for S k, for the update and for S q.
+// States are read and written. Per element of a state: the decay, and a product and a sum each for
+// S k, for the update and for S q.
 void bench_delta(CaseRunner& runner, const Shape& shape) {
   const double tokens = static_cast<double>(shape.sequences) * shape.rows;
   const double state = 1.0 * kHeads * kDim * kDim;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kGroup = 64;
 
-// A mixture of experts' layer.
+// A mixture-of-experts layer.
 struct Layer {
   int hidden;
   int inner;
@@ -40,7 +40,7 @@ CaseName case_name(const Layer& layer, const Kind& kind, int tokens) {
           kind.name()};
 }
 
-// The same numbers for every expert, each in memory of its own.
+// All experts have the same values, each in separate memory.
 ExpertStack stack_of(const Layer& layer, const Kind& kind, int rows, int cols) {
   const mx::array plain = spread_array({rows, cols}, mx::bfloat16);
   std::vector<mx::array> parts =
@@ -72,7 +72,7 @@ size_t distinct(const Routing& routing) {
   return std::set<int32_t>(ids.data<int32_t>(), ids.data<int32_t>() + ids.size()).size();
 }
 
-// Router logits of several steps, so that few tokens do not meet the same experts every time.
+// Router logits of several steps, so that few tokens do not use the same experts every time.
 std::vector<mx::array> logits_of_steps(const Layer& layer, int tokens) {
   constexpr int kSteps = 16;
   const mx::array all = spread_array({kSteps * tokens, layer.experts}, mx::float32);
@@ -82,7 +82,7 @@ std::vector<mx::array> logits_of_steps(const Layer& layer, int tokens) {
   return steps;
 }
 
-// Router logits to output, layer after layer.
+// From router logits to output, one layer after the other.
 void bench_tokens(CaseRunner& runner, const Layer& layer, const Kind& kind, int tokens,
                   const std::shared_ptr<std::vector<ExpertMlp>>& layers) {
   const ExpertChoice choice{.experts = layer.experts, .top_k = layer.top_k, .renormalize = true};
@@ -110,12 +110,12 @@ void bench_tokens(CaseRunner& runner, const Layer& layer, const Kind& kind, int 
 }  // namespace
 
 void bench_experts(CaseRunner& runner) {
-  // Qwen3-30B-A3B's.
+  // Qwen3-30B-A3B.
   const Layer layer = runner.quick()
                           ? Layer{.hidden = 256, .inner = 128, .experts = 16, .top_k = 4}
                           : Layer{.hidden = 2048, .inner = 768, .experts = 128, .top_k = 8};
   for (const Kind& kind : {Kind{0}, Kind{4}}) {
-    std::shared_ptr<std::vector<ExpertMlp>> layers;  // made for the first case that wants them
+    std::shared_ptr<std::vector<ExpertMlp>> layers;  // created for the first case that needs them
     for (int tokens : {1, 8, 32, 512}) {
       if (!runner.wants(case_name(layer, kind, tokens)) || (runner.quick() && tokens > 32))
         continue;

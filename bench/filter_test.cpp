@@ -5,7 +5,7 @@
 namespace octavo::bench {
 namespace {
 
-TEST(Filter, EmptyWantsEverything) {
+TEST(Filter, EmptyMatchesEverything) {
   EXPECT_TRUE(matches_filter("linear 1024x3072 M=16 bfloat16", ""));
   EXPECT_TRUE(matches_filter("linear 1024x3072 M=16 bfloat16", "  "));
 }

@@ -18,8 +18,8 @@ namespace {
 
 enum class Split : uint8_t {
   kOutputs,  // as linear does
-  kRows,     // each thread reads all of the weight
-  kDepth,    // two halves of every sum, added at the end
+  kRows,     // each thread reads the whole weight
+  kDepth,    // every sum in two halves, added at the end
 };
 constexpr std::array kSplits = {Split::kOutputs, Split::kRows, Split::kDepth};
 
@@ -50,7 +50,7 @@ void by_rows(const FreeJob& job) {
   });
 }
 
-// Memory that calls use one after the other.
+// Memory that consecutive calls share.
 struct Scratch {
   std::vector<uint16_t> tiles;
   std::vector<float> sums;
@@ -95,8 +95,7 @@ void multiply(FreeJob job, Split split, Scratch& scratch) {
   }
 }
 
-// inputs: x, packed weight. Runs as linear does, through MLX's stream, so
-// that both pay the same for that.
+// inputs: x, packed weight. Runs on MLX's stream like linear, so that both have the same overhead.
 class FreeProduct : public KernelPrimitive {
  public:
   FreeProduct(mx::Stream stream, Split split, std::shared_ptr<Scratch> scratch)
@@ -116,7 +115,7 @@ class FreeProduct : public KernelPrimitive {
                [job, split = split_, scratch = scratch_] { multiply(job, split, *scratch); });
   }
   void run_metal(const std::vector<mx::array>&, std::vector<mx::array>&, metal::Encoder&) override {
-    throw SetupError("the free product is a comparison for CPUs: run it with --device cpu");
+    throw SetupError("the free product runs only on CPUs; use --device cpu");
   }
   const char* name() const override { return "FreeProduct"; }
 

@@ -1,5 +1,5 @@
-// free_product.h - a bf16 product that may split its sums by the number of rows and by thread. It
-// exists to tell what `linear` pays for summing in one order. Needs the tile unit.
+// free_product.h - a bf16 product that may split its sums by number of rows and by thread. It shows
+// the cost of the fixed summation order of `linear`. Needs AMX tiles.
 #pragma once
 
 #include <span>
@@ -9,10 +9,9 @@
 
 namespace octavo::bench {
 
-// Runs over copies of one weight, with the split that measures fastest for x's rows. Empty if the
-// machine or OCTAVO_ISA has no tiles.
-//   x:      [rows, cols] bf16, cols a multiple of 64
-//   weight: [outputs, cols] bf16, outputs a multiple of 32
+// Uses copies of one weight and the split that is currently fastest for this number of rows. Empty
+// if the machine or OCTAVO_ISA does not support tiles. x: [rows, cols], weight: [outputs, cols],
+// both bf16; cols a multiple of 64, outputs a multiple of 32
 Contender free_product(const mx::array& x, const mx::array& weight, int copies);
 
 }  // namespace octavo::bench

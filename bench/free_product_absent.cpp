@@ -1,4 +1,4 @@
-// Stands in for the tile loops on machines that cannot have them: free_product() never gets here.
+// Stub of the tile loops for machines without them; free_product() never calls it.
 #include "bench/free_product_tiles.h"
 
 namespace octavo::bench {

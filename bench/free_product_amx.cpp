@@ -17,7 +17,7 @@ struct alignas(64) TileConfig {
 
 void configure() {
   TileConfig config;
-  // The compiler takes the instruction to read 8 bytes only.
+  // The compiler assumes that the instruction reads only 8 bytes.
   asm volatile("" : : "r"(&config) : "memory");
   _tile_loadconfig(&config);
 }
@@ -27,7 +27,8 @@ void store_rounded(uint16_t* out, __m512 values) {
                       reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(values)));
 }
 
-// One or two tiles of rows against two of outputs, over the box's depth. Sums stay in tiles 0 to 3.
+// Multiplies one or two tiles of rows by two of outputs over the box's depth. Tiles 0 to 3 hold the
+// sums.
 template <bool kTwoRows>
 void multiply_block(const FreeJob& job, int row, int output, const Box& box) {
   const int64_t strip = int64_t{job.cols} / kTileDepth * kTileElements;
@@ -55,7 +56,7 @@ void multiply_block(const FreeJob& job, int row, int output, const Box& box) {
   }
 }
 
-// The sums of one tile of rows, [16][32] of them, to where they belong.
+// Writes the [16][32] sums of one tile of rows.
 void write_rows(const FreeJob& job, const float* block, int row, int output, float* sums) {
   for (int r = 0; r < kTileRows; ++r) {
     const int64_t at = (int64_t{row} * kTileRows + r) * job.outputs + output * kTileRows;
@@ -116,7 +117,7 @@ void multiply_box(const FreeJob& job, const Box& box, float* sums) {
       }
       _tile_stored(0, block[0], 128);
       _tile_stored(1, block[0] + 16, 128);
-      asm volatile("" : : "r"(block) : "memory");  // the tile stores wrote it
+      asm volatile("" : : "r"(block) : "memory");  // written by the tile stores
       write_rows(job, block[0], row, output, sums);
       if (two) write_rows(job, block[1], row + 1, output, sums);
     }

@@ -28,11 +28,10 @@ struct Box {
 
 void pack_free(const uint16_t* weight, int outputs, int cols, uint16_t* packed);
 
-// Fills tiles [begin, end) of rows; what is past the last row becomes zero.
+// Fills row tiles [begin, end), with zeros past the last row.
 void pack_rows(const FreeJob& job, int begin, int end);
 
-// Writes the box's sums to `sums` ([row_tiles * 16, outputs] float32), or, with none, rounded to
-// out.
+// Writes the box's sums to `sums` ([row_tiles * 16, outputs] float32), or rounded to out if null.
 void multiply_box(const FreeJob& job, const Box& box, float* sums);
 
 // out = a + b, over rows [begin, end).

@@ -15,7 +15,7 @@ std::vector<KernelResult> bench_kernels(const KernelOptions& options) {
   bench_small_ops(runner);
   if (runner.results().empty()) {
     throw SetupError("--filter " + options.filter +
-                     ": no such case; words are of the kind linear, paged_attention, experts, "
+                     ": no case matches; use words such as linear, paged_attention, experts, "
                      "rms_norm, sample, 1024x3072, M=32, bfloat16, 4-bit");
   }
   return runner.results();

@@ -1,4 +1,4 @@
-// kernels.h - times the kernels and holds each time to the limit measured around it. No MLX.
+// kernels.h - times the kernels and compares each with the limit measured around it. No MLX.
 #pragma once
 
 #include <optional>
@@ -15,14 +15,14 @@ struct KernelResult {
   std::string shape;
   std::string dtype;
   std::string isa;
-  double seconds = 0;   // of one call; the median, as are all of the following
+  double seconds = 0;   // of one call; a median, like the following fields
   Work work;            // of one call
   Limit limit;          // measured around the calls
-  Fractions fractions;  // of pairs of limit and call, so that a slow minute cancels out
-  // The rival's time over ours: above 1 we are faster.
+  Fractions fractions;  // from pairs of limit and call, so that slow phases cancel out
+  // The other implementation's time divided by ours: above 1, ours is faster.
   std::optional<double> vs_mlx;
   std::optional<double> vs_onednn;
-  // Our time over that of a product free to sum in any order, less 1.
+  // Our time divided by that of a product that may sum in any order, minus 1.
   std::optional<double> invariance_cost;
 };
 
@@ -30,7 +30,7 @@ struct KernelOptions {
   std::string filter;  // see matches_filter; the label is "op shape dtype"
   int repeats = 5;
   bool mlx = true;     // compare with MLX's own operations, the slow part
-  bool quick = false;  // little memory and small shapes: the figures mean nothing
+  bool quick = false;  // little memory and small shapes: the figures are meaningless
   Progress progress;   // may be empty
 };
 

@@ -28,7 +28,7 @@ struct Kind {
   std::string name() const {
     return bits == 0 ? std::string(name_of(dtype)) : fmt::format("affine {}-bit/{}", bits, kGroup);
   }
-  // As stored; the scales and biases of the quantised form count.
+  // As stored, including the scales and biases of quantized weights.
   double weight_bytes(const Shape& shape) const {
     const double numbers = 1.0 * shape.cols * shape.outputs;
     const auto size = static_cast<double>(size_of(dtype));
@@ -48,8 +48,7 @@ std::span<const uint16_t> halves_of(const mx::array& array) {
   return {array.data<uint16_t>(), array.size()};
 }
 
-// One matrix as MLX holds it, and as many copies of it, in our form and in MLX's, as no cache can
-// hold.
+// One matrix in MLX's form, and enough copies in our form and in MLX's to exceed every cache.
 class ColdWeights {
  public:
   ColdWeights(const Shape& shape, const Kind& kind, int copies, bool mlx)
@@ -98,7 +97,7 @@ class ColdWeights {
   size_t next_mlx_ = 0;
 };
 
-// Calls are evaluated together, as a model's step evaluates its layers.
+// Calls are evaluated together, like the layers of a model step.
 template <typename Product>
 Contender together(Product product) {
   return [product](int calls) {
@@ -141,7 +140,7 @@ void bench_rows(CaseRunner& runner, const Shape& shape, const Kind& kind, int ro
 }
 
 void bench_kind(CaseRunner& runner, const Shape& shape, const Kind& kind) {
-  std::shared_ptr<ColdWeights> weights;  // made for the first case that wants them
+  std::shared_ptr<ColdWeights> weights;  // created for the first case that needs them
   for (int rows : kind.rows) {
     if (!runner.wants(case_name(shape, kind, rows))) continue;
     if (runner.quick() && rows > 32) continue;

@@ -33,7 +33,7 @@ ThreadRates thread_rates(int passes, const Measure& measure) {
           .all = rate_of(passes, [&] { return measure(Threads::kAll); })};
 }
 
-// One core reading `bytes` over and over, after a pass that brings them into the cache.
+// One core reads `bytes` repeatedly, after a pass that loads them into the cache.
 Rate cache_rate(size_t bytes, int passes) {
   const ReadBuffer buffer(bytes);
   const auto memory = buffer.bytes().first(bytes / 256 * 256);
@@ -58,7 +58,7 @@ void measure_peaks(const MachineOptions& options, std::vector<PeakRate>& peaks) 
   };
   for (cpu::Isa isa : cpu::available_isas()) {
     const Probe& probe = probe_of(isa);
-    // The same fp32 loop is not measured again for a set that only adds bf16 to another.
+    // A set that only adds bf16 to another shares its fp32 loop, which is measured once.
     if (isa <= cpu::Isa::kAvx512) measure(isa, "float32", probe.fp32);
     if (probe.bf16.run != nullptr) measure(isa, "bfloat16", probe.bf16);
   }
@@ -89,8 +89,8 @@ MachineLimits measure_machine(const MachineOptions& options) {
         options.passes, [&](Threads threads) { return read_rate(buffer.bytes(), threads); });
   }
   say(options, "cache read bandwidth");
-  // Half of L2 leaves room for what else lives there; L3 is probed well outside L2 and well inside
-  // the share of it that a guest may really have.
+  // Half of L2 leaves space for other data; the L3 size is well above L2 and well below the share
+  // that a virtual machine may actually get.
   limits.l2 = cache_rate(limits.l2_bytes / 2, options.passes);
   limits.l3 = cache_rate(std::min(limits.l2_bytes * 6, limits.l3_bytes / 2), options.passes);
   measure_peaks(options, limits.peaks);

@@ -1,5 +1,5 @@
-// machine.h - the limits every kernel figure is held to: memory and cache bandwidth, and the
-// matrix peak of each instruction set. No MLX.
+// machine.h - the machine's limits: memory and cache bandwidth, and the matrix peak of each
+// instruction set. No MLX.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace octavo::bench {
 
-// Of several passes, per second.
+// Over several passes, per second.
 struct Rate {
   double best = 0;
   double median = 0;
@@ -32,15 +32,15 @@ struct MachineLimits {
   std::string isa;  // in use
   std::vector<std::string> isas;
   size_t l2_bytes = 0;    // of one core
-  size_t l3_bytes = 0;    // as the system reports it; a virtual machine may not have all of it
-  size_t read_bytes = 0;  // touched by the memory passes
+  size_t l3_bytes = 0;    // as reported by the system; a virtual machine may not get all of it
+  size_t read_bytes = 0;  // read by the memory passes
   ThreadRates memory;     // bytes
   Rate l2;                // bytes, one core
   Rate l3;
   std::vector<PeakRate> peaks;
 };
 
-// Called with what is being measured, before it is.
+// Called before each measurement with its name.
 using Progress = std::function<void(std::string_view)>;
 
 struct MachineOptions {
@@ -50,7 +50,7 @@ struct MachineOptions {
   Progress progress;          // may be empty
 };
 
-// Small and fast, to see that it works; the figures mean nothing.
+// Small and fast, to check that it works; the figures are meaningless.
 MachineOptions quick_machine_options();
 
 MachineLimits measure_machine(const MachineOptions& options);

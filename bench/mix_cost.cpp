@@ -12,12 +12,12 @@ namespace {
 struct Running {
   MixRequest request;
   int computed = 0;  // rows so far
-  // The last token drawn is no step's input.
+  // The last token is not an input of any step.
   int rows_in_all() const { return request.prompt_tokens + request.output_tokens - 1; }
   bool decodes() const { return computed >= request.prompt_tokens; }
 };
 
-// Replays the schedule; what a step costs is summed without the weights, which all its rows share.
+// Replays the schedule; sums the cost of steps without the weights, which all rows share.
 class Replay {
  public:
   Replay(const ModelDescription& model, std::span<const MixRequest> requests,
@@ -29,7 +29,7 @@ class Replay {
   // Runs the next step and returns its rows.
   int step(StepCost& cost) {
     int budget = options_.max_num_batched_tokens;
-    // Whoever begins to decode in this step has had its rows.
+    // Sequences that start to decode in this step already had their rows.
     std::vector<Running*> prefilling;
     for (Running& running : running_) {
       if (!running.decodes()) {
@@ -65,7 +65,7 @@ class Replay {
   const ModelDescription& model_;
   std::span<const MixRequest> waiting_;
   const MixOptions& options_;
-  std::vector<Running> running_;  // as they came
+  std::vector<Running> running_;  // in order of arrival
 };
 
 }  // namespace

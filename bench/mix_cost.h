@@ -1,5 +1,5 @@
-// mix_cost.h - the least time a mix of requests can take: their steps replayed, each at the
-// machine's limit. No MLX.
+// mix_cost.h - the minimum time for a mix of requests: replays the steps, each at the machine's
+// limit. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,12 @@ struct MixCost {
   uint64_t steps = 0;
   uint64_t rows = 0;
   StepCost total;
-  double limit_seconds = 0;  // the sum over the steps; 0 when a limit is unknown
+  double limit_seconds = 0;  // the sum over the steps; 0 if a limit is unknown
 };
 
-// All requests are there from the start. A step has a row for each sequence that decodes, then
-// chunks of prompts as far as the rows go, first come, first served; a sequence that ends makes
-// room in the next step. Pages never run out, and no prompts share a beginning.
+// All requests arrive at the start. A step has one row per decoding sequence, then prompt chunks up
+// to max_num_batched_tokens, first come, first served. A finished sequence frees its slot for the
+// next step. Assumes unlimited pages and no shared prefixes.
 MixCost mix_cost(const ModelDescription& model, const StepWeights& weights,
                  std::span<const MixRequest> requests, const MixOptions& options,
                  const StepLimits& machine);

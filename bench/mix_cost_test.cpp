@@ -22,7 +22,7 @@ ModelDescription tiny() {
 }
 
 constexpr uint64_t kWeights = 1000;
-constexpr StepLimits kMachine = {.read_gbps = 1, .matrix_tflops = 1e9};  // bytes alone count
+constexpr StepLimits kMachine = {.read_gbps = 1, .matrix_tflops = 1e9};  // only bytes matter
 
 MixCost cost_of(const std::vector<MixRequest>& requests, const MixOptions& options,
                 const StepLimits& machine = kMachine) {
@@ -41,7 +41,7 @@ TEST(MixCost, OneRequestIsAPromptAndThenOneStepPerTokenButTheFirst) {
   EXPECT_DOUBLE_EQ(mix.limit_seconds, static_cast<double>(alone.bytes()) * 1e-9);
 }
 
-TEST(MixCost, WeightsAreReadOncePerStepHoweverManyShareIt) {
+TEST(MixCost, WeightsAreReadOncePerStep) {
   const MixCost together = cost_of({{5, 3}, {5, 3}, {5, 3}}, {.max_num_seqs = 3});
   EXPECT_EQ(together.steps, 3u);
   EXPECT_EQ(together.total.weight_bytes, 3 * kWeights);
@@ -53,8 +53,8 @@ TEST(MixCost, WeightsAreReadOncePerStepHoweverManyShareIt) {
   EXPECT_EQ(in_turn.rows, together.rows);
 }
 
-TEST(MixCost, ALongPromptRunsInChunksBesideThoseThatDecode) {
-  // Steps: both prompts 4 rows; 1 decodes beside 7; 1 decodes beside 1; the long one decodes.
+TEST(MixCost, ALongPromptRunsInChunksWithDecodingSequences) {
+  // Steps: 4 rows of both prompts; 1 decode row with 7; 1 decode row with 1; the long one decodes.
   const MixCost mix = cost_of({{4, 3}, {12, 2}}, {.max_num_seqs = 8, .max_num_batched_tokens = 8});
   StepCost chunks = prefill_cost(tiny(), 0, 0, 4, true);
   chunks += prefill_cost(tiny(), 0, 0, 4, false);
@@ -75,7 +75,7 @@ TEST(MixCost, FewerRowsThanSequencesTakeTurns) {
 }
 
 TEST(MixCost, TheLimitIsSummedStepByStep) {
-  // The prompt is bound by its sums and the tokens behind it by memory: the total knows neither.
+  // The prompt is compute-bound and the decoded tokens are memory-bound; the totals show neither.
   const StepLimits machine = {.read_gbps = 1, .matrix_tflops = 0.01};
   const MixCost mix = cost_of({{400, 3}}, {}, machine);
   const double prompt = prefill_cost(tiny(), kWeights, 0, 400, true).limit_seconds(machine);

@@ -17,7 +17,7 @@ namespace octavo::bench {
 namespace {
 
 constexpr int kBlockTokens = 32;
-constexpr int kStepRows = 512;  // of a prefill step, as the engine's default
+constexpr int kStepRows = 512;  // per prefill step; the engine's default
 
 double median(std::vector<double> values) {
   OCTAVO_CHECK(!values.empty());
@@ -32,7 +32,7 @@ double sum(const std::vector<double>& values) {
   return total;
 }
 
-// Wall time and our kernels' share of it since it was made.
+// Wall time since construction, and our kernels' share of it.
 class Stopwatch {
  public:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
@@ -46,7 +46,7 @@ class Stopwatch {
   int64_t kernels_ = kernel_nanoseconds();
 };
 
-// Sequences side by side in the cache, run step by step.
+// Several sequences in the cache, run step by step.
 class Sequences {
  public:
   Sequences(int count, Runner& runner, const CachePlan& plan, PagePool& pool)
@@ -57,11 +57,11 @@ class Sequences {
 
   int length() const { return length_; }
 
-  // Runs the same number of tokens of every sequence, some of them together in steps of at most
-  // kStepRows rows, and keeps the token drawn behind each.
+  // Runs the same number of tokens of every sequence, in steps of at most kStepRows rows, and keeps
+  // the next token of each.
   void prefill(const std::vector<std::vector<TokenId>>& prompts) {
     const auto tokens = static_cast<int>(prompts.front().size());
-    const int whole = std::max(1, kStepRows / tokens);  // prompts of a step
+    const int whole = std::max(1, kStepRows / tokens);  // prompts per step
     const auto count = static_cast<int>(prompts.size());
     for (int first = 0; first < count; first += whole) {
       for (int start = 0; start < tokens; start += kStepRows) {
@@ -82,7 +82,7 @@ class Sequences {
     length_ = tokens;
   }
 
-  // One token more for every sequence, the likeliest.
+  // Generates one more token per sequence, greedily.
   void decode() {
     BatchBuilder builder(plan_);
     for (size_t i = 0; i < pages_.size(); ++i)
@@ -91,7 +91,7 @@ class Sequences {
     ++length_;
   }
 
-  // Back to the first `tokens` tokens. What was drawn last stays the next input.
+  // Truncates to the first `tokens` tokens. The last generated token remains the next input.
   void shrink_to(int tokens) {
     for (auto& pages : pages_) pages.shrink_to(tokens);
     length_ = tokens;
@@ -119,7 +119,7 @@ class Sequences {
   Runner& runner_;
   const CachePlan& plan_;
   std::vector<SequencePages> pages_;
-  std::vector<TokenId> last_;  // by sequence: the token drawn last, input of the next step
+  std::vector<TokenId> last_;  // by sequence: the last generated token, input of the next step
   int length_ = 0;
 };
 
@@ -136,7 +136,7 @@ class Bench {
             page_count(), KernelPath::kNative),
         pool_(kv_.page_count()),
         runner_(model_, kv_, {}) {
-    // As the engine does, so that what is measured is what it runs.
+    // As in the engine, so that the measurement matches it.
     const uint64_t step = step_bytes(description_, kStepRows, most_sequences());
     mx::set_memory_limit(step / 2);
     mx::set_cache_limit(step);
@@ -209,8 +209,8 @@ class Bench {
     return made;
   }
 
-  // output_len steps from the prompts on: appends the time of each, adds what was spent outside
-  // kernels, and returns to the prompts.
+  // Runs output_len steps after the prompts: appends the time of each, adds the time outside
+  // kernels, and truncates back to the prompts.
   void decode_run(Sequences& sequences, std::vector<double>& steps, double& outside) {
     for (int i = 0; i < options_.output_len; ++i) {
       const Stopwatch watch;

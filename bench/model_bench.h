@@ -1,5 +1,5 @@
-// model_bench.h - a model's decode and prefill speed in a plain loop over its steps: no scheduler,
-// no text. Shows no MLX.
+// model_bench.h - measures a model's decode and prefill speed in a plain loop over its steps,
+// without scheduler or text. Shows no MLX.
 #pragma once
 
 #include <functional>
@@ -15,18 +15,18 @@ struct ModelBenchOptions {
   std::optional<DType> dtype;  // default: the checkpoint's own
   std::vector<int> batch_sizes = {1, 8, 32};
   int context = 128;      // tokens of every sequence before the first decode step
-  int output_len = 32;    // decode steps of a run
-  int prefill_len = 512;  // tokens of the prompt that is timed; 0: none
+  int output_len = 32;    // decode steps per run
+  int prefill_len = 512;  // tokens of the timed prompt; 0: none
   int repeats = 5;        // runs of each
 };
 
 // Times of one kind of step over all repeats.
 struct StepTimes {
-  double median_seconds = 0;  // of all single steps (decode) or of all prompts (prefill)
-  // Of the median repeat: its tokens over its whole span, as other engines report it.
+  double median_seconds = 0;  // over all steps (decode) or over all prompts (prefill)
+  // Of the median repeat: its tokens divided by its duration, as other engines report it.
   double tokens_per_second = 0;
-  StepCost cost;  // of a step half-way through a run; of a whole prompt
-  // Share of the time that none of our kernels ran.
+  StepCost cost;  // of a step half-way through a run, or of a whole prompt
+  // Share of the time during which none of our kernels ran.
   double outside_kernels = 0;
 };
 
@@ -39,7 +39,7 @@ struct ModelBenchResult {
   ModelDescription model;
   int threads = 0;
   std::string isa;
-  std::vector<DecodeResult> decode;  // by batch size, as asked
+  std::vector<DecodeResult> decode;  // one per batch size, in the given order
   std::optional<StepTimes> prefill;
 };
 

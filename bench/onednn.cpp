@@ -79,7 +79,7 @@ std::unique_ptr<OneDnnProduct> OneDnnProduct::make(const Shape& shape, int copie
   try {
     return std::make_unique<Product>(shape, copies, x, weight);
   } catch (const dnnl::error&) {
-    return nullptr;  // no bf16 on this machine
+    return nullptr;  // bf16 is not supported on this machine
   }
 }
 

@@ -1,4 +1,4 @@
-// onednn.h - oneDNN's matrix product, to be timed beside ours. No MLX.
+// onednn.h - oneDNN's matrix product, for comparison with ours. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace octavo::bench {
 
-// Whether the library was there when octavo was built.
+// Whether octavo was built with oneDNN.
 bool onednn_built();
 
-// y = x W^T in bf16, over copies of one weight, each packed once into the layout oneDNN likes best
-// for this number of rows. Runs on as many threads as the compute pool has.
+// y = x W^T in bf16, over copies of one weight, each packed once into oneDNN's preferred layout for
+// this number of rows. Uses as many threads as the compute pool.
 class OneDnnProduct {
  public:
   struct Shape {
@@ -20,17 +20,16 @@ class OneDnnProduct {
     int outputs;
   };
 
-  // Returns null if oneDNN was not built in or does not support this product on this machine.
-  //   x:      [rows, cols]
-  //   weight: [outputs, cols]
+  // Returns null if oneDNN is not built in or does not support this product on this machine.
+  // x: [rows, cols]   weight: [outputs, cols]
   static std::unique_ptr<OneDnnProduct> make(const Shape& shape, int copies,
                                              std::span<const uint16_t> x,
                                              std::span<const uint16_t> weight);
   virtual ~OneDnnProduct() = default;
 
-  // `calls` products, each with the next copy.
+  // Runs `calls` products, each with the next copy.
   virtual void run(int calls) = 0;
-  // [rows, outputs] of the last call.
+  // The result of the last call, [rows, outputs].
   virtual std::span<const uint16_t> output() const = 0;
 };
 

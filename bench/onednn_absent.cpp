@@ -1,4 +1,4 @@
-// Stands in for oneDNN where it is not installed.
+// Stub for builds without oneDNN.
 #include "bench/onednn.h"
 
 namespace octavo::bench {

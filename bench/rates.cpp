@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kLargePage = size_t{2} << 20;
 
-// Results go here, or the optimiser would take the loops away.
+// Stores results so that the optimizer does not remove the loops.
 std::atomic<uint64_t> sink;
 
 template <typename Body>
@@ -36,8 +36,8 @@ void run_pieces(Threads threads, int64_t pieces, const Body& body) {
 ReadBuffer::ReadBuffer(size_t bytes) : size_((bytes + kLargePage - 1) / kLargePage * kLargePage) {
   void* data = nullptr;
   if (::posix_memalign(&data, kLargePage, size_) != 0) {
-    throw SetupError(
-        fmt::format("no room for {} to measure memory with; see --quick", format_bytes(size_)));
+    throw SetupError(fmt::format("cannot allocate {} to measure memory bandwidth; see --quick",
+                                 format_bytes(size_)));
   }
   data_ = static_cast<std::byte*>(data);
 #ifdef MADV_HUGEPAGE
@@ -65,7 +65,8 @@ double read_rate(std::span<const std::byte> memory, Threads threads, int passes)
 
 double peak_rate(const PeakLoop& loop, Threads threads, double seconds) {
   OCTAVO_CHECK(loop.run != nullptr);
-  // A piece long enough to hide its claim, short enough that no thread waits for the other's last.
+  // Long enough to hide the cost of claiming a piece, short enough that no thread waits long at the
+  // end.
   constexpr double kPieceSeconds = 200e-6;
   int64_t rounds = 1024;
   double piece = 0;

@@ -1,4 +1,4 @@
-// rates.h - what the machine does right now: bytes read and operations per second. No MLX.
+// rates.h - measures the machine's current speed: bytes read and operations per second. No MLX.
 #pragma once
 
 #include <chrono>
@@ -19,8 +19,8 @@ class Stopwatch {
   Clock::time_point start_ = Clock::now();
 };
 
-// Memory to read: written once so that it is really there, in large pages where the system has
-// them, which is the best it can do for a reader.
+// Memory to read: written once so that it is actually allocated, in huge pages where available,
+// which are fastest to read.
 class ReadBuffer {
  public:
   explicit ReadBuffer(size_t bytes);  // rounded up to 2 MiB
@@ -35,10 +35,10 @@ class ReadBuffer {
   size_t size_ = 0;
 };
 
-enum class Threads : uint8_t { kOne, kAll };  // all: the compute pool's
+enum class Threads : uint8_t { kOne, kAll };  // kAll: those of the compute pool
 
-// Bytes per second of reading `memory` forward `passes` times. Pieces are claimed one by one, as
-// the kernels claim theirs. memory: aligned to 64, a multiple of 256 bytes
+// Bytes per second when reading `memory` forward `passes` times. Threads claim pieces one by one,
+// as the kernels do. memory: aligned to 64, a multiple of 256 bytes
 double read_rate(std::span<const std::byte> memory, Threads threads, int passes = 1);
 
 // Operations per second over about `seconds`.

@@ -85,11 +85,11 @@ Json json_of(const KernelResult& result) {
 
 std::string machine_table(const MachineLimits& machine) {
   constexpr double kGiga = 1e9;
-  std::string text = fmt::format("cpu: {} (of {}), {} threads; L2 {} a core, L3 {}\n", machine.isa,
-                                 fmt::join(machine.isas, ", "), machine.threads,
+  std::string text = fmt::format("cpu: {} (of {}), {} threads; L2 {} per core, L3 {}\n",
+                                 machine.isa, fmt::join(machine.isas, ", "), machine.threads,
                                  format_bytes(machine.l2_bytes), format_bytes(machine.l3_bytes));
-  text += fmt::format("Read bandwidth, best of the passes ({} from memory)\n",
-                      format_bytes(machine.read_bytes));
+  text +=
+      fmt::format("Read bandwidth, best pass ({} from memory)\n", format_bytes(machine.read_bytes));
   text += rate_line("memory, 1 thread", machine.memory.one, kGiga, "GB/s");
   text += rate_line(fmt::format("memory, {} threads", machine.threads), machine.memory.all, kGiga,
                     "GB/s");

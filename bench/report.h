@@ -1,4 +1,4 @@
-// report.h - results as a table for people and as JSON for programs. No MLX.
+// report.h - formats results as a table and as JSON. No MLX.
 #pragma once
 
 #include <span>

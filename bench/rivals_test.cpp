@@ -1,4 +1,4 @@
-// A rival that computes something else is no rival.
+// Implementations used for comparison must compute the same result.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Problem {
   std::vector<float> expected;  // [kRows, kOutputs]
 };
 
-// Small integers: exact in bf16, and their sums in any order.
+// Small integers: exact in bf16, as are their sums in any order.
 Problem make_problem() {
   Problem p;
   for (int i = 0; i < kRows * kCols; ++i) {
@@ -50,7 +50,7 @@ std::vector<float> floats_of(std::span<const uint16_t> values) {
 bool has_tiles() { return cpu::available_isas().back() == cpu::Isa::kAmx; }
 
 TEST(FreeProduct, WholeAndSplitByDepthGiveTheProduct) {
-  if (!has_tiles()) GTEST_SKIP() << "no tile unit";
+  if (!has_tiles()) GTEST_SKIP() << "no AMX tiles";
   const Problem p = make_problem();
   std::vector<uint16_t> packed(p.weight.size()), out(kRows * kOutputs), tiles(32 * kCols);
   pack_free(p.weight.data(), kOutputs, kCols, packed.data());
@@ -80,7 +80,7 @@ TEST(OneDnn, GivesTheProduct) {
   const Problem p = make_problem();
   const auto product =
       OneDnnProduct::make({.rows = kRows, .cols = kCols, .outputs = kOutputs}, 2, p.x, p.weight);
-  if (!product) GTEST_SKIP() << "oneDNN is not built, or has no bf16 here";
+  if (!product) GTEST_SKIP() << "oneDNN is not built in or does not support bf16 on this machine";
   product->run(3);
   EXPECT_EQ(floats_of(product->output()), p.expected);
 }

@@ -25,7 +25,7 @@ TEST(Roofline, FractionsAreOneAtTheLimitAndHalfAtTwiceItsTime) {
   EXPECT_DOUBLE_EQ(fractions_of(work, kMachine, 2e-3).limit, 0.5);
 }
 
-TEST(Roofline, AnUnknownLimitBindsNothing) {
+TEST(Roofline, AnUnknownLimitIsIgnored) {
   const Work work = {.bytes = 20e6, .flops = 300e6};
   const Fractions fractions = fractions_of(work, {.bytes = 20e9, .flops = 0}, 1e-3);
   EXPECT_DOUBLE_EQ(fractions.limit, 1);

@@ -8,7 +8,7 @@
 namespace octavo::bench {
 namespace {
 
-// Applies `op` to one of the inputs after the other.
+// Applies `op` to the inputs in turn.
 template <typename Op>
 Contender over(std::shared_ptr<std::vector<mx::array>> inputs, Op op) {
   return [inputs, op, next = size_t{0}](int calls) mutable {

@@ -16,13 +16,13 @@ struct Rows {
   uint64_t logit_rows;  // over all sequences
 };
 
-// What a mixer adds to a step.
+// The cost of a mixer in a step.
 struct Work {
   uint64_t products = 0;
   uint64_t cache_bytes = 0;
 };
 
-// Positions that rows [start, start + rows) see in all, themselves included.
+// Total number of positions visible to rows [start, start + rows), themselves included.
 uint64_t visible(const Rows& rows, int window) {
   uint64_t seen = 0;
   for (uint64_t position = rows.start; position < rows.start + rows.rows; ++position)
@@ -33,16 +33,16 @@ uint64_t visible(const Rows& rows, int window) {
 Work attention_work(const AttentionPlan& a, const SoftmaxSpec& spec, int hidden, const Rows& rows) {
   const int columns = (a.output_gate ? 3 : 2) * a.heads + 2 * a.kv_heads;
   const uint64_t matrices = widen(hidden) * widen(columns) * widen(a.head_dim);
-  // Each query head meets each visible position twice: q k and p v.
+  // Each query head uses each visible position twice: q k and p v.
   const uint64_t scores = visible(rows, a.window) * 2 * widen(a.heads) * widen(a.head_dim);
-  // The first row sees the farthest back.
+  // The first row sees the oldest positions.
   const uint64_t reach = a.window > 0 ? std::min(rows.start, widen(a.window) - 1) : rows.start;
   return {rows.sequences * (rows.rows * matrices + scores),
           rows.sequences * (reach + rows.rows) * spec.bytes_per_token()};
 }
 
 Work mla_work(const MlaPlan& a, const SoftmaxSpec& spec, int hidden, const Rows& rows) {
-  // Each query head meets each visible row twice: all of it, and its latent.
+  // Each query head uses each visible row twice: all of it, and its latent.
   const uint64_t scores = visible(rows, 0) * widen(a.heads) * widen(a.latent_dim() + a.kv_rank);
   return {rows.sequences * (rows.rows * a.parameters(hidden) + scores),
           rows.sequences * (rows.start + rows.rows) * spec.bytes_per_token()};
@@ -52,9 +52,9 @@ Work delta_work(const GatedDeltaPlan& d, const StateSpec& spec, int hidden, cons
   const uint64_t values = widen(d.value_heads) * widen(d.v_dim);
   const uint64_t matrices =
       widen(hidden) * (widen(d.conv_channels()) + 2 * values + 2 * widen(d.value_heads));
-  // Decay, S k, the update and S q: seven operations on each element of a state.
+  // Decay, S k, the update and S q: seven operations per element of a state.
   const uint64_t state = widen(d.value_heads) * widen(d.k_dim) * widen(d.v_dim) * 7 / 2;
-  // A state is read and written, however many rows there are.
+  // A state is read and written once, regardless of the number of rows.
   return {rows.sequences * rows.rows * (matrices + state), 2 * rows.sequences * spec.bytes()};
 }
 
@@ -62,7 +62,7 @@ Work conv_work(const ShortConvPlan& c, const StateSpec& spec, int hidden, const 
   return {rows.sequences * rows.rows * c.parameters(hidden), 2 * rows.sequences * spec.bytes()};
 }
 
-// One expert's, or all of a layer's in one tensor.
+// One expert, or all experts of a layer in one tensor.
 bool is_expert(const std::string& name) {
   for (const char* part : {".experts.", ".switch_mlp.", "_exps."})
     if (name.find(part) != std::string::npos) return true;

@@ -44,7 +44,7 @@ TEST(StepCost, AWindowBoundsWhatIsReadAndComputed) {
   EXPECT_EQ(cost.flops, 2 * (2 * kLayerProducts + (4 + 4) * 2 * 4 * 16));
 }
 
-TEST(StepCost, ATokenMeetsItsExpertsOnlyAndAStepThoseOfAllItsTokens) {
+TEST(StepCost, AStepReadsTheExpertsOfItsTokens) {
   ModelDescription model = tiny(0);
   MoePlan moe;
   moe.choice.experts = 16;
@@ -63,7 +63,7 @@ TEST(StepCost, ATokenMeetsItsExpertsOnlyAndAStepThoseOfAllItsTokens) {
   EXPECT_EQ((StepWeights{.always = 100}.read_by(7)), 100u);
 }
 
-TEST(StepCost, TheLimitIsTheLongerOfBytesAndSums) {
+TEST(StepCost, TheLimitIsTheLongerOfMemoryAndCompute) {
   const StepCost cost{.weight_bytes = 3'000'000'000, .kv_bytes = 1'000'000'000, .flops = 1};
   EXPECT_DOUBLE_EQ(cost.limit_seconds({.read_gbps = 2, .matrix_tflops = 1}), 2.0);
   const StepCost sums{.weight_bytes = 1, .kv_bytes = 0, .flops = 6'000'000'000'000};

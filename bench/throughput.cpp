@@ -20,8 +20,8 @@
 namespace octavo::bench {
 namespace {
 
-// What was heard of one request; written by the engine thread until the engine is idle.
-struct Heard {
+// The tokens of one request; written by the engine thread until the engine is idle.
+struct ReceivedTokens {
   int tokens = 0;
   double first_seconds = 0;
   double last_seconds = 0;
@@ -36,7 +36,7 @@ Spread spread_of(const std::vector<double>& values) {
           .p99 = percentile(values, 99)};
 }
 
-// Counters since the start, as counters since `before`.
+// Returns the difference of two sets of counters.
 SchedulerStats since(const SchedulerStats& before, SchedulerStats now) {
   now.steps -= before.steps;
   now.preemptions -= before.preemptions;
@@ -72,13 +72,14 @@ class Run {
 
   ThroughputResult measure() {
     std::vector<Request> requests;
-    for (const MixRequest& asked : options_.requests) requests.push_back(request_of(asked));
-    heard_.resize(requests.size());
+    for (const MixRequest& wanted : options_.requests) requests.push_back(request_of(wanted));
+    received_.resize(requests.size());
     const EngineStats before = engine_.stats();
     const int64_t kernels = kernel_nanoseconds();
     watch_ = Stopwatch();
     for (size_t i = 0; i < requests.size(); ++i)
-      engine_.submit(std::move(requests[i]), [this, i](const Update& u) { hear(heard_[i], u); });
+      engine_.submit(std::move(requests[i]),
+                     [this, i](const Update& u) { receive(received_[i], u); });
     wait();
     ThroughputResult result;
     result.seconds = watch_.seconds();
@@ -93,19 +94,19 @@ class Run {
   }
 
  private:
-  Request request_of(const MixRequest& asked) {
+  Request request_of(const MixRequest& wanted) {
     std::uniform_int_distribution<TokenId> any(0, engine_.model().plan.vocab - 1);
-    Request request{.prompt = {}, .max_tokens = asked.output_tokens, .ignore_eos = true};
-    for (int i = 0; i < asked.prompt_tokens; ++i) request.prompt.push_back(any(random_));
+    Request request{.prompt = {}, .max_tokens = wanted.output_tokens, .ignore_eos = true};
+    for (int i = 0; i < wanted.prompt_tokens; ++i) request.prompt.push_back(any(random_));
     return request;
   }
 
-  void hear(Heard& heard, const Update& update) {
-    heard.last_seconds = watch_.seconds();
-    if (heard.tokens == 0) heard.first_seconds = heard.last_seconds;
-    heard.tokens += static_cast<int>(update.tokens.size());
+  void receive(ReceivedTokens& received, const Update& update) {
+    received.last_seconds = watch_.seconds();
+    if (received.tokens == 0) received.first_seconds = received.last_seconds;
+    received.tokens += static_cast<int>(update.tokens.size());
     if (!update.finish) return;
-    heard.error = update.error;
+    received.error = update.error;
     answered_.fetch_add(1, std::memory_order_relaxed);
   }
 
@@ -116,25 +117,25 @@ class Run {
       idle = engine_.wait_until_idle(kEvery);
       peak_resident_bytes_ = std::max(peak_resident_bytes_, resident_bytes());
       if (progress_.answering)
-        progress_.answering(answered_.load(std::memory_order_relaxed), heard_.size());
+        progress_.answering(answered_.load(std::memory_order_relaxed), received_.size());
     }
   }
 
   void summarise(ThroughputResult& result) const {
     std::vector<double> first, between;
-    for (size_t i = 0; i < heard_.size(); ++i) {
-      const Heard& heard = heard_[i];
-      const MixRequest& asked = options_.requests[i];
-      if (heard.tokens != asked.output_tokens) {
-        throw SetupError(fmt::format("request {} ended after {} of {} tokens{}{}", i, heard.tokens,
-                                     asked.output_tokens, heard.error.empty() ? "" : ": ",
-                                     heard.error));
+    for (size_t i = 0; i < received_.size(); ++i) {
+      const ReceivedTokens& received = received_[i];
+      const MixRequest& wanted = options_.requests[i];
+      if (received.tokens != wanted.output_tokens) {
+        throw SetupError(fmt::format("request {} ended after {} of {} tokens{}{}", i,
+                                     received.tokens, wanted.output_tokens,
+                                     received.error.empty() ? "" : ": ", received.error));
       }
-      result.prompt_tokens += static_cast<uint64_t>(asked.prompt_tokens);
-      result.output_tokens += static_cast<uint64_t>(heard.tokens);
-      first.push_back(heard.first_seconds);
-      if (heard.tokens > 1)
-        between.push_back((heard.last_seconds - heard.first_seconds) / (heard.tokens - 1));
+      result.prompt_tokens += static_cast<uint64_t>(wanted.prompt_tokens);
+      result.output_tokens += static_cast<uint64_t>(received.tokens);
+      first.push_back(received.first_seconds);
+      if (received.tokens > 1)
+        between.push_back((received.last_seconds - received.first_seconds) / (received.tokens - 1));
     }
     result.first_token = spread_of(first);
     result.token = spread_of(between);
@@ -144,29 +145,32 @@ class Run {
   const ThroughputProgress& progress_;
   std::mt19937 random_;
   Stopwatch watch_;
-  std::vector<Heard> heard_;
+  std::vector<ReceivedTokens> received_;
   std::atomic<uint64_t> answered_ = 0;
   uint64_t peak_resident_bytes_ = 0;
-  Engine engine_;  // dies first: its thread writes to what stands above
+  Engine engine_;  // destroyed first: its thread writes to the members above
 };
 
 void require_room(const std::vector<MixRequest>& requests, int max_model_len) {
-  if (requests.empty()) throw SetupError("there are no requests to measure");
+  if (requests.empty()) throw SetupError("the dataset contains no requests");
   for (size_t i = 0; i < requests.size(); ++i) {
     const auto& [prompt, output] = requests[i];
     if (prompt < 1 || output < 1)
-      throw SetupError(fmt::format("request {}: prompt and output need at least 1 token", i));
+      throw SetupError(
+          fmt::format("request {}: prompt_tokens and output_tokens must be at least 1", i));
     if (int64_t{prompt} + output > max_model_len) {
-      throw SetupError(fmt::format(
-          "request {}: {} and {} tokens do not fit the context of {}; see --max-model-len", i,
-          prompt, output, max_model_len));
+      throw SetupError(
+          fmt::format("request {}: {} prompt tokens and {} output tokens exceed the context of {}; "
+                      "see --max-model-len",
+                      i, prompt, output, max_model_len));
     }
   }
 }
 
 int positive_count(const nlohmann::json& request, const char* name) {
   const auto& count = request.at(name);
-  if (!count.is_number_unsigned()) throw SetupError(fmt::format("{} is no count", name));
+  if (!count.is_number_unsigned())
+    throw SetupError(fmt::format("{} is not a non-negative integer", name));
   return count.get<int>();
 }
 

@@ -11,7 +11,7 @@ std::vector<double> poisson_arrivals(size_t count, double rate, uint64_t seed) {
   OCTAVO_CHECK(rate > 0);
   std::vector<double> times(count, 0.0);
   if (count == 0 || std::isinf(rate)) return times;
-  // The generator is the same everywhere, the standard distributions are not.
+  // The generator is portable; the standard distributions are not.
   std::mt19937_64 random(seed);
   double now = 0;
   for (double& time : times) {

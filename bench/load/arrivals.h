@@ -1,4 +1,4 @@
-// arrivals.h - when each request of a load comes. No MLX.
+// arrivals.h - arrival times of the requests of a load. No MLX.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace octavo::bench {
 
-// Seconds from the start, ascending, of `count` Poisson arrivals at `rate` per second; an infinite
-// rate is all at once. As vLLM does, the times are stretched so that the last is at count / rate:
-// every seed asks for the same mean rate. The same seed gives the same times everywhere.
+// Ascending times in seconds of `count` Poisson arrivals at `rate` per second; an infinite rate
+// means all at once. As in vLLM, the times are scaled so that the last is at count / rate: every
+// seed has the same mean rate. The same seed gives the same times on every platform.
 std::vector<double> poisson_arrivals(size_t count, double rate, uint64_t seed);
 
 }  // namespace octavo::bench

@@ -9,7 +9,7 @@
 namespace octavo::bench {
 namespace {
 
-TEST(PoissonArrivals, AreTheSameForASeedAndOthersForAnother) {
+TEST(PoissonArrivals, DependOnlyOnTheSeed) {
   EXPECT_EQ(poisson_arrivals(50, 10, 7), poisson_arrivals(50, 10, 7));
   EXPECT_NE(poisson_arrivals(50, 10, 7), poisson_arrivals(50, 10, 8));
 }
@@ -35,7 +35,7 @@ TEST(PoissonArrivals, HaveExponentialGaps) {
   EXPECT_NEAR(static_cast<double>(short_gaps) / kCount, 0.5, 0.02);
 }
 
-TEST(PoissonArrivals, AtAnInfiniteRateComeAtOnce) {
+TEST(PoissonArrivals, AtAnInfiniteRateArriveAtOnce) {
   const auto times = poisson_arrivals(3, std::numeric_limits<double>::infinity(), 0);
   EXPECT_EQ(times, (std::vector<double>{0, 0, 0}));
 }

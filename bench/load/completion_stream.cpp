@@ -14,10 +14,10 @@ bool has_value(const Json& object, const char* name) {
   return found != object.end() && !found->is_null() && *found != "";
 }
 
-// A chat's opening chunk, which only names the role, and a closing one, which only gives the finish
-// reason, brought no token: gaps beside them are no inter-token latency. A chunk with nothing in it
-// did bring one, whose bytes are not yet a whole character.
-bool brings_tokens(const Json& choice) {
+// The first chat chunk contains only the role and the last only the finish reason. They carry no
+// token and do not count for inter-token latency. An otherwise empty chunk does: its token's bytes
+// do not yet form a whole character.
+bool carries_token(const Json& choice) {
   if (has_value(choice, "text")) return true;
   const auto delta = choice.find("delta");
   if (delta != choice.end() && delta->is_object()) {
@@ -30,14 +30,14 @@ bool brings_tokens(const Json& choice) {
 
 }  // namespace
 
-void CompletionStream::hear(std::string_view bytes, double seconds) {
+void CompletionStream::receive(std::string_view bytes, double seconds) {
   parser_.feed(bytes, [&](std::string_view data) { on_event(data, seconds); });
 }
 
 void CompletionStream::on_event(std::string_view data, double seconds) {
-  if (heard_done_ || !error_.empty()) return;
+  if (saw_done_ || !error_.empty()) return;
   if (data == "[DONE]") {
-    heard_done_ = true;
+    saw_done_ = true;
     return;
   }
   const Json event = Json::parse(data, nullptr, false);
@@ -53,31 +53,31 @@ void CompletionStream::on_event(std::string_view data, double seconds) {
   } else if (!choices->empty()) {
     const Json& choice = choices->front();
     record_.last = seconds;
-    if (!heard_choices_) record_.first = seconds;
-    heard_choices_ = true;
-    if (brings_tokens(choice)) record_.chunks.push_back(seconds);
-    heard_finish_ = heard_finish_ || has_value(choice, "finish_reason");
+    if (!saw_choices_) record_.first = seconds;
+    saw_choices_ = true;
+    if (carries_token(choice)) record_.chunks.push_back(seconds);
+    saw_finish_ = saw_finish_ || has_value(choice, "finish_reason");
   }
   if (const auto usage = event.find("usage"); usage != event.end() && usage->is_object()) {
     const auto tokens = usage->find("completion_tokens");
     if (tokens == usage->end() || !tokens->is_number_integer()) return;
     record_.output_tokens = tokens->get<int>();
-    heard_usage_ = true;
+    saw_usage_ = true;
   }
 }
 
 void CompletionStream::finish(const std::string& transport_error) {
-  if (!heard_usage_) record_.output_tokens = static_cast<int>(record_.chunks.size());
-  record_.chunks_counted = !heard_usage_;
+  if (!saw_usage_) record_.output_tokens = static_cast<int>(record_.chunks.size());
+  record_.chunks_counted = !saw_usage_;
   record_.failure.clear();
   if (!error_.empty()) {
     record_.failure = error_;
-  } else if (!heard_done_ && !transport_error.empty()) {
+  } else if (!saw_done_ && !transport_error.empty()) {
     record_.failure = transport_error;
-  } else if (!heard_choices_) {
-    record_.failure = "the answer had no chunk with choices";
-  } else if (!heard_done_ && !heard_finish_) {
-    record_.failure = "the stream ended before the answer did";
+  } else if (!saw_choices_) {
+    record_.failure = "the response contains no choices";
+  } else if (!saw_done_ && !saw_finish_) {
+    record_.failure = "the stream ended before the response was complete";
   }
 }
 

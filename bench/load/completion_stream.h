@@ -1,4 +1,4 @@
-// completion_stream.h - a streamed completion or chat completion, heard piece by piece. No MLX.
+// completion_stream.h - parses a streamed completion or chat completion piece by piece. No MLX.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@ namespace octavo::bench {
 
 class CompletionStream {
  public:
-  // `record` outlives the stream; prompt_tokens and sent are the caller's to write.
+  // `record` must outlive the stream. The caller sets prompt_tokens and sent.
   explicit CompletionStream(RequestRecord& record) : record_(record) {}
 
-  // `bytes` of the answer's body arrived at `seconds`.
-  void hear(std::string_view bytes, double seconds);
+  // Call when `bytes` of the response body arrive at `seconds`.
+  void receive(std::string_view bytes, double seconds);
 
-  // Nothing more will come; `transport_error` says why if the body did not end by itself. Settles
-  // the record's failure. After [DONE] or an error event the transport's end is of no interest.
+  // Call at the end of the body, with the transport's error if there was one. Sets the record's
+  // failure. A transport error after [DONE] or an error event is ignored.
   void finish(const std::string& transport_error);
 
  private:
@@ -26,10 +26,10 @@ class CompletionStream {
 
   RequestRecord& record_;
   SseParser parser_;
-  bool heard_choices_ = false;
-  bool heard_finish_ = false;
-  bool heard_usage_ = false;
-  bool heard_done_ = false;
+  bool saw_choices_ = false;
+  bool saw_finish_ = false;
+  bool saw_usage_ = false;
+  bool saw_done_ = false;
   std::string error_;
 };
 

@@ -19,7 +19,7 @@ const std::vector<TokenId>& ids_of(const LoadRequest& request) {
   return std::get<std::vector<TokenId>>(request.prompt);
 }
 
-TEST(RandomIdRequests, HaveTheLengthsAskedForAndIdsInRange) {
+TEST(RandomIdRequests, HaveTheRequestedLengthsAndIdsInRange) {
   const std::vector<MixRequest> lengths = {{.prompt_tokens = 300, .output_tokens = 7},
                                            {.prompt_tokens = 1, .output_tokens = 2}};
   const auto requests = random_id_requests(lengths, {.first = 100, .end = 110}, 5);
@@ -33,7 +33,7 @@ TEST(RandomIdRequests, HaveTheLengthsAskedForAndIdsInRange) {
   EXPECT_EQ(most, 109);
 }
 
-TEST(RandomIdRequests, AreDecidedByTheSeed) {
+TEST(RandomIdRequests, DependOnlyOnTheSeed) {
   const std::vector<MixRequest> lengths(2, {.prompt_tokens = 20, .output_tokens = 1});
   const auto first = random_id_requests(lengths, {}, 1);
   EXPECT_EQ(ids_of(first[0]), ids_of(random_id_requests(lengths, {}, 1)[0]));
@@ -74,7 +74,7 @@ class ShareGptFile : public testing::Test {
   std::filesystem::path path_;
 };
 
-TEST_F(ShareGptFile, GivesTheFirstQuestionAndTheAnswerBehindIt) {
+TEST_F(ShareGptFile, GivesTheFirstQuestionAndItsAnswer) {
   const auto read_back = read(R"([
     {"id": "a", "conversations": [{"from": "system", "value": "s"}, {"from": "human", "value": "q"},
       {"from": "gpt", "value": "r"}, {"from": "human", "value": "x"}, {"from": "gpt", "value": "y"}]},
@@ -88,7 +88,7 @@ TEST_F(ShareGptFile, GivesTheFirstQuestionAndTheAnswerBehindIt) {
   EXPECT_EQ(read_back[1].prompt, "q2");
 }
 
-TEST_F(ShareGptFile, ThatIsSomethingElseIsRefused) {
+TEST_F(ShareGptFile, RejectsOtherFormats) {
   EXPECT_THROW(read("{}"), SetupError);
   EXPECT_THROW(read("[{\"conversations\": [{\"from\": \"human\"}]}]"), SetupError);
   EXPECT_THROW(read("[{\"turns\": []}]"), SetupError);
@@ -102,7 +102,7 @@ Conversation of_lengths(size_t prompt, size_t answer) {
 
 int count_bytes(const std::string& text) { return static_cast<int>(text.size()); }
 
-TEST(ShareGptRequests, LeaveOutWhatIsTooShortOrTooLong) {
+TEST(ShareGptRequests, SkipTooShortAndTooLongPairs) {
   const auto requests =
       sharegpt_requests({of_lengths(3, 10), of_lengths(10, 3), of_lengths(1025, 10),
                          of_lengths(1024, 1025), of_lengths(1024, 1024), of_lengths(4, 4)},

@@ -9,12 +9,12 @@
 
 namespace octavo::bench {
 
-HttpReply http_call(const ServerUrl& url, const HttpAsk& ask) {
+HttpReply http_call(const ServerUrl& url, const HttpRequest& request) {
   boost::asio::io_context context(1);
   HttpClient client(context, url);
   HttpReply reply;
   const auto on_body = [&](int, std::string_view piece) { reply.body += piece; };
-  boost::asio::co_spawn(context, client.ask(ask, on_body),
+  boost::asio::co_spawn(context, client.send(request, on_body),
                         [&](const std::exception_ptr& failed, const HttpOutcome& outcome) {
                           if (failed) std::rethrow_exception(failed);
                           reply.status = outcome.status;

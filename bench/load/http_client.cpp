@@ -20,27 +20,29 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
-using Request = http::request<http::string_body>;
+using Message = http::request<http::string_body>;
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 
-Request request_of(const HttpAsk& ask, const ServerUrl& url) {
-  Request request{ask.json.empty() ? http::verb::get : http::verb::post, url.prefix + ask.path, 11};
-  request.set(http::field::host, host_header(url));
-  request.set(http::field::user_agent, "octavo-bench");
-  request.set(http::field::accept, "*/*");
-  if (!ask.api_key.empty()) request.set(http::field::authorization, "Bearer " + ask.api_key);
-  if (!ask.json.empty()) {
-    request.set(http::field::content_type, "application/json");
-    request.body() = ask.json;
+Message message_of(const HttpRequest& request, const ServerUrl& url) {
+  Message message{request.json.empty() ? http::verb::get : http::verb::post,
+                  url.prefix + request.path, 11};
+  message.set(http::field::host, host_header(url));
+  message.set(http::field::user_agent, "octavo-bench");
+  message.set(http::field::accept, "*/*");
+  if (!request.api_key.empty())
+    message.set(http::field::authorization, "Bearer " + request.api_key);
+  if (!request.json.empty()) {
+    message.set(http::field::content_type, "application/json");
+    message.body() = request.json;
   }
-  request.prepare_payload();
-  return request;
+  message.prepare_payload();
+  return message;
 }
 
-std::string words_for(const error_code& error, const HttpAsk& ask) {
+std::string words_for(const error_code& error, const HttpRequest& request) {
   if (error == beast::error::timeout)
-    return fmt::format("timed out after {} s", ask.timeout_seconds);
+    return fmt::format("timed out after {} s", request.timeout_seconds);
   if (error == http::error::end_of_stream || error == http::error::partial_message ||
       error == asio::error::eof || error == asio::error::connection_reset ||
       error == asio::error::broken_pipe)
@@ -60,7 +62,7 @@ class HttpClient::Connection {
  public:
   explicit Connection(asio::io_context& context) : stream_(context) {}
 
-  // How one exchange over this connection went.
+  // The result of one exchange over this connection.
   struct Exchange {
     int status = 0;
     error_code error = {};
@@ -68,7 +70,7 @@ class HttpClient::Connection {
   };
 
   void expire_at(std::chrono::steady_clock::time_point deadline) { stream_.expires_at(deadline); }
-  void rest() { stream_.expires_never(); }
+  void clear_deadline() { stream_.expires_never(); }
 
   asio::awaitable<error_code> connect(const tcp::resolver::results_type& addresses) {
     const auto [error, endpoint] = co_await stream_.async_connect(addresses, kAsTuple);
@@ -76,9 +78,9 @@ class HttpClient::Connection {
     co_return error;
   }
 
-  asio::awaitable<Exchange> exchange(const Request& request, const OnBody& on_body) {
+  asio::awaitable<Exchange> exchange(const Message& message, const OnBody& on_body) {
     Exchange result;
-    const auto [write_error, written] = co_await http::async_write(stream_, request, kAsTuple);
+    const auto [write_error, written] = co_await http::async_write(stream_, message, kAsTuple);
     if (write_error) {
       result.error = write_error;
       co_return result;
@@ -92,7 +94,7 @@ class HttpClient::Connection {
       co_return result;
     }
     result.status = static_cast<int>(parser.get().result_int());
-    // Not eager: an eager parser would first wait for the next chunk before handing this one out.
+    // Not eager: an eager parser waits for the next chunk before it returns this one.
     std::string& body = parser.get().body();
     while (!parser.is_done() && !result.error) {
       const auto [error, read] = co_await http::async_read_some(stream_, buffer_, parser, kAsTuple);
@@ -118,11 +120,11 @@ HttpClient::HttpClient(asio::io_context& context, const ServerUrl& url)
 
 HttpClient::~HttpClient() = default;
 
-asio::awaitable<HttpOutcome> HttpClient::ask(HttpAsk ask, OnBody on_body) {
+asio::awaitable<HttpOutcome> HttpClient::send(HttpRequest request, OnBody on_body) {
   const auto deadline = std::chrono::steady_clock::now() +
                         std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                            std::chrono::duration<double>(ask.timeout_seconds));
-  const Request request = request_of(ask, url_);
+                            std::chrono::duration<double>(request.timeout_seconds));
+  const Message message = message_of(request, url_);
   for (;;) {
     std::unique_ptr<Connection> connection;
     const bool reused = !idle_.empty();
@@ -135,17 +137,17 @@ asio::awaitable<HttpOutcome> HttpClient::ask(HttpAsk ask, OnBody on_body) {
     connection->expire_at(deadline);
     if (!reused) {
       const error_code error = co_await connection->connect(addresses_->list);
-      if (error) co_return HttpOutcome{.status = 0, .error = words_for(error, ask)};
+      if (error) co_return HttpOutcome{.status = 0, .error = words_for(error, request)};
     }
-    const Connection::Exchange result = co_await connection->exchange(request, on_body);
+    const Connection::Exchange result = co_await connection->exchange(message, on_body);
     const bool timed_out = result.error == beast::error::timeout;
     if (reused && result.error && result.status == 0 && !timed_out) continue;
     if (result.keep_alive) {
-      connection->rest();
+      connection->clear_deadline();
       idle_.push_back(std::move(connection));
     }
     HttpOutcome outcome{.status = result.status, .error = {}};
-    if (result.error) outcome.error = words_for(result.error, ask);
+    if (result.error) outcome.error = words_for(result.error, request);
     co_return outcome;
   }
 }

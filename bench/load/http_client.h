@@ -11,14 +11,14 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/load/http_ask.h"
+#include "bench/load/http_request.h"
 #include "bench/load/server_url.h"
 
 namespace octavo::bench {
 
 struct HttpOutcome {
-  int status = 0;          // 0: no answer came
-  std::string error = {};  // why the answer is not whole; empty: it is
+  int status = 0;          // 0: no reply
+  std::string error = {};  // why the reply is incomplete; empty: it is complete
 };
 
 class HttpClient {
@@ -26,15 +26,15 @@ class HttpClient {
   // Called with each piece of the body as soon as it is read.
   using OnBody = std::function<void(int status, std::string_view piece)>;
 
-  // Throws SetupError when the host has no address.
+  // Throws SetupError if the host name cannot be resolved.
   HttpClient(boost::asio::io_context& context, const ServerUrl& url);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // Takes an idle connection or makes one. A kept-alive connection that the server has meanwhile
-  // closed is replaced without a word, as long as nothing of the answer came.
-  boost::asio::awaitable<HttpOutcome> ask(HttpAsk ask, OnBody on_body);
+  // Uses an idle connection or opens one. If the server has closed a kept-alive connection in the
+  // meantime, retries with another, unless part of the reply has arrived.
+  boost::asio::awaitable<HttpOutcome> send(HttpRequest request, OnBody on_body);
 
  private:
   class Connection;

@@ -14,7 +14,7 @@ class IdSource {
   }
 
   void append(std::vector<TokenId>& to, int count) {
-    // The generator is the same everywhere, the standard distributions are not.
+    // The generator is portable; the standard distributions are not.
     const auto width = static_cast<uint64_t>(ids_.end - ids_.first);
     for (int i = 0; i < count; ++i)
       to.push_back(ids_.first + static_cast<TokenId>(random_() % width));

@@ -1,5 +1,5 @@
-// id_requests.h - requests whose prompts are random token ids. The same seed gives the same prompts
-// everywhere. No MLX.
+// id_requests.h - requests with random token ids as prompts. The same seed gives the same prompts
+// on every platform. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace octavo::bench {
 
-// Ids to draw from. The lowest ones are special in many vocabularies and are left out.
+// Range of ids. The lowest ids are special tokens in many vocabularies and are excluded.
 struct IdRange {
   TokenId first = 100;
   TokenId end = 1000;  // one past the last
 };
 
-// One request for each length, no two prompts alike.
+// One request per length; all prompts differ.
 std::vector<LoadRequest> random_id_requests(std::span<const MixRequest> lengths, IdRange ids,
                                             uint64_t seed);
 
 struct SharedPrefixShape {
   int requests = 100;
-  int groups = 1;  // each has a prefix of its own; the requests take turns
+  int groups = 1;  // one prefix each; requests are assigned round-robin
   int prefix_tokens = 512;
   int suffix_tokens = 128;
   int output_tokens = 128;

@@ -26,7 +26,7 @@ LatencySummary summary_of(const std::vector<double>& values, const std::vector<d
   return summary;
 }
 
-// Seconds are counted from the first answered request, as vLLM does.
+// As in vLLM, seconds are counted from the first successful request.
 class SecondCounts {
  public:
   explicit SecondCounts(double origin) : origin_(origin) {}

@@ -1,4 +1,4 @@
-// load_figures.h - what a load run amounts to, defined as `vllm bench serve` defines it. Pure
+// load_figures.h - summarizes a load run with the definitions of `vllm bench serve`. Pure
 // arithmetic. No MLX.
 #pragma once
 
@@ -12,15 +12,15 @@
 
 namespace octavo::bench {
 
-// Of the answered requests, in seconds; all zero when there is nothing to summarise.
+// Over the successful requests, in seconds; all zero if there are none.
 struct LatencySummary {
   double mean = 0;
   double median = 0;
-  double deviation = 0;                  // of the whole, not of a sample
-  std::vector<double> percentiles = {};  // as asked for
+  double deviation = 0;                  // population, not sample
+  std::vector<double> percentiles = {};  // in the requested order
 };
 
-// Bounds in seconds that a request must keep to count as good; none: no bound.
+// Limits in seconds for a request to count as good; nullopt: no limit.
 struct ServiceLevel {
   std::optional<double> ttft = {};
   std::optional<double> tpot = {};
@@ -39,16 +39,16 @@ struct LoadFigures {
   size_t completed = 0;
   size_t failed = 0;
   size_t good = 0;            // completed within the service level
-  size_t chunks_counted = 0;  // completed, but their output tokens are only counted chunks
-  uint64_t input_tokens = 0;  // of completed requests, as the output tokens
+  size_t chunks_counted = 0;  // completed, but output tokens are counted from chunks
+  uint64_t input_tokens = 0;  // of completed requests, like output_tokens
   uint64_t output_tokens = 0;
-  double peak_output_tokens = 0;  // in one second: chunks with tokens
-  size_t peak_concurrent = 0;     // open at any time of one second, so it may pass the bound
+  double peak_output_tokens = 0;  // in one second, counted in chunks with tokens
+  size_t peak_concurrent = 0;     // open at any time within one second; may exceed max_concurrency
   LatencySummary ttft = {};       // from sending to the first chunk
-  LatencySummary tpot = {};       // of answers with two tokens or more
+  LatencySummary tpot = {};       // of answers with at least two tokens
   LatencySummary itl = {};        // between chunks with tokens, over all requests
   LatencySummary e2el = {};       // from sending to the last chunk
-  std::vector<FailureCount> failures = {};  // the most frequent first
+  std::vector<FailureCount> failures = {};  // most frequent first
 
   double per_second(uint64_t count) const {
     return seconds > 0 ? static_cast<double>(count) / seconds : 0;
@@ -59,7 +59,7 @@ struct LoadFigures {
 LoadFigures load_figures(const LoadResult& result, const std::vector<double>& percents,
                          const ServiceLevel& level);
 
-// Chunks with tokens of answered requests, by whole second since the run began.
+// Chunks with tokens of successful requests, per second since the start of the run.
 std::vector<double> output_by_second(const LoadResult& result);
 
 }  // namespace octavo::bench

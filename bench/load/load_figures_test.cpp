@@ -9,7 +9,7 @@ namespace {
 using testing::DoubleNear;
 using testing::ElementsAre;
 
-// Answered: tokens at `first`, then every `gap` seconds.
+// A successful request: tokens at `first`, then every `gap` seconds.
 RequestRecord answer(double sent, double first, double gap, int tokens) {
   RequestRecord record{.prompt_tokens = 10, .output_tokens = tokens, .sent = sent, .first = first};
   for (int i = 0; i < tokens; ++i) record.chunks.push_back(first + gap * i);
@@ -20,7 +20,7 @@ RequestRecord answer(double sent, double first, double gap, int tokens) {
 
 RequestRecord failure(const char* reason) { return {.prompt_tokens = 99, .failure = reason}; }
 
-TEST(LoadFigures, CountOnlyWhatWasAnswered) {
+TEST(LoadFigures, CountOnlySuccessfulRequests) {
   const LoadResult result{.seconds = 4,
                           .records = {answer(0, 1, 0.5, 3), failure("late"), answer(1, 2, 0.25, 5),
                                       failure("early"), failure("late")}};
@@ -42,7 +42,7 @@ TEST(LoadFigures, SummariseLatencies) {
   EXPECT_DOUBLE_EQ(figures.ttft.median, 2);
   EXPECT_DOUBLE_EQ(figures.ttft.deviation, 1);
   EXPECT_THAT(figures.ttft.percentiles, ElementsAre(1, 1.5, DoubleNear(2.98, 1e-9), 3));
-  EXPECT_DOUBLE_EQ(figures.tpot.mean, 0.5);  // an answer of one token has none
+  EXPECT_DOUBLE_EQ(figures.tpot.mean, 0.5);  // undefined for an answer of one token
   EXPECT_THAT(figures.itl.percentiles, ElementsAre(0.5, 0.5, 0.5, 0.5));
   EXPECT_DOUBLE_EQ(figures.e2el.mean, 2.5);  // of 2 and 3
 }
@@ -58,7 +58,7 @@ TEST(LoadFigures, FindThePeaksBySecondsSinceTheFirstRequest) {
   EXPECT_THAT(output_by_second(result), ElementsAre(0, 2, 3, 1));
 }
 
-TEST(LoadFigures, CountAsGoodWhoKeepsEveryBound) {
+TEST(LoadFigures, GoodRequestsMeetEveryLimit) {
   const LoadResult result{.seconds = 2,
                           .records = {answer(0, 1, 0.5, 3), answer(0, 1, 0.25, 3),
                                       answer(0, 2, 0.25, 3), failure("late")}};
@@ -69,7 +69,7 @@ TEST(LoadFigures, CountAsGoodWhoKeepsEveryBound) {
   EXPECT_EQ(load_figures(result, {}, {.ttft = 0.5}).good, 0u);
 }
 
-TEST(LoadFigures, OfNothingAreZero) {
+TEST(LoadFigures, AreZeroWithoutRequests) {
   const LoadFigures figures =
       load_figures({.seconds = 1, .records = {failure("refused")}}, {50, 99}, {});
   EXPECT_EQ(figures.completed, 0u);

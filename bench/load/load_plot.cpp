@@ -37,7 +37,7 @@ constexpr auto kHead =
 <rect class="back" width="{0}" height="{1}"/>
 )";
 
-// 1, 2 or 5 times a power of ten, so that at most `ticks` of them make the whole.
+// 1, 2 or 5 times a power of ten, so that at most `ticks` steps cover the range.
 double tick_step(double whole, int ticks) {
   const double rough = whole / ticks;
   const double power = std::pow(10.0, std::floor(std::log10(rough)));
@@ -103,8 +103,8 @@ void draw_ttft(std::string& svg, const LoadResult& result, const Axis& time) {
   const bool long_waits = most > 5;
   const double unit = long_waits ? 1 : 1e3;
   Panel panel(svg, kTtftTop, time, Axis(most * unit, kValueTicks));
-  panel.draw_axes(fmt::format("Time to first token ({}), by when the request was sent{}",
-                              long_waits ? "s" : "ms", failures ? "; a cross failed" : ""));
+  panel.draw_axes(fmt::format("Time to first token ({}), by send time{}", long_waits ? "s" : "ms",
+                              failures ? "; crosses: failed requests" : ""));
   for (const RequestRecord& record : result.records) {
     const double x = panel.x(record.sent);
     if (record.answered()) {
@@ -121,16 +121,16 @@ void draw_output(std::string& svg, const LoadResult& result, const Axis& time) {
   const std::vector<double> counts = output_by_second(result);
   const double most = counts.empty() ? 0 : *std::ranges::max_element(counts);
   Panel panel(svg, kOutputTop, time, Axis(std::max(most, 1.0), kValueTicks));
-  panel.draw_axes("Output tokens in each second");
+  panel.draw_axes("Output tokens per second");
   std::string steps = fmt::format("M{:.1f} {:.1f}", panel.x(0), panel.y(0));
   for (size_t second = 0; second < counts.size(); ++second) {
-    // The last second ends where the run does.
+    // The last second ends with the run.
     const double end = std::min(static_cast<double>(second) + 1, std::max(result.seconds, 1e-3));
     fmt::format_to(std::back_inserter(steps), "V{:.1f}H{:.1f}", panel.y(counts[second]),
                    panel.x(end));
   }
   panel.add(R"(<path class="output" d="{}V{:.1f}"/>)", steps, panel.y(0));
-  panel.add(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle">seconds since the start</text>)",
+  panel.add(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle">seconds since start</text>)",
             (kLeft + kWidth - kRight) / 2, kOutputTop + kPanelHeight + 42);
 }
 

@@ -1,4 +1,4 @@
-// load_plot.h - a load run over time, as a picture. No MLX.
+// load_plot.h - plots a load run over time. No MLX.
 #pragma once
 
 #include <filesystem>
@@ -8,12 +8,12 @@
 
 namespace octavo::bench {
 
-// An SVG of two panels over the same time: the TTFT of each request where it was sent, with a cross
-// for each that failed, and the output tokens of each second. Its colours follow the reader's light
-// or dark setting.
+// Returns an SVG with two panels: the TTFT of each request at the time it was sent, with a cross
+// for each failed request, and the output tokens per second. Colours follow the viewer's light or
+// dark setting.
 std::string load_plot(const LoadResult& result);
 
-// Throws SetupError when the file cannot be written.
+// Throws SetupError if the file cannot be written.
 void write_load_plot(const LoadResult& result, const std::filesystem::path& path);
 
 }  // namespace octavo::bench

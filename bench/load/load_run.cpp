@@ -25,13 +25,13 @@ void rethrow(const std::exception_ptr& failed) {
   if (failed) std::rethrow_exception(failed);
 }
 
-// Every open request is a socket, and the usual bound is 1024. Where it cannot be raised the
-// requests say so.
-void raise_open_file_bound() {
-  rlimit bound{};
-  if (::getrlimit(RLIMIT_NOFILE, &bound) != 0) return;
-  bound.rlim_cur = std::max(bound.rlim_cur, std::min<rlim_t>(bound.rlim_max, 65535));
-  ::setrlimit(RLIMIT_NOFILE, &bound);
+// Every open request uses a socket, and the default limit is usually 1024. If the limit cannot be
+// raised, the affected requests report the error.
+void raise_open_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::max(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, 65535));
+  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 class Run {
@@ -42,10 +42,10 @@ class Run {
         requests_(requests),
         on_progress_(on_progress),
         client_(context_, options.url),
-        place_freed_(context_) {
+        slot_freed_(context_) {
     progress_.total = requests.size();
     result_.records.resize(requests.size());
-    // Made ahead: no time of the run is spent on it.
+    // Built in advance, so that it does not take time during the run.
     for (const LoadRequest& request : requests)
       bodies_.push_back(request_body(request, options.body));
   }
@@ -68,9 +68,9 @@ class Run {
                                       std::chrono::duration<double>(options_.arrivals[i])));
       co_await arrival.async_wait(asio::use_awaitable);
       while (options_.max_concurrency > 0 && running_ >= options_.max_concurrency) {
-        place_freed_.expires_at(Clock::time_point::max());
-        // Ends when a request cancels it, which is no error.
-        co_await place_freed_.async_wait(asio::as_tuple(asio::use_awaitable));
+        slot_freed_.expires_at(Clock::time_point::max());
+        // A finished request cancels the wait; this is not an error.
+        co_await slot_freed_.async_wait(asio::as_tuple(asio::use_awaitable));
       }
       ++running_;
       asio::co_spawn(context_, send(i), rethrow);
@@ -89,20 +89,20 @@ class Run {
         return;
       }
       const size_t before = record.chunks.size();
-      stream.hear(piece, seconds());
+      stream.receive(piece, seconds());
       progress_.chunks += record.chunks.size() - before;
       on_progress_(progress_);
     };
-    HttpAsk ask{.path = options_.endpoint,
-                .json = std::move(bodies_[i]),
-                .api_key = options_.api_key,
-                .timeout_seconds = options_.timeout_seconds};
-    const HttpOutcome outcome = co_await client_.ask(std::move(ask), std::move(on_body));
+    HttpRequest request{.path = options_.endpoint,
+                        .json = std::move(bodies_[i]),
+                        .api_key = options_.api_key,
+                        .timeout_seconds = options_.timeout_seconds};
+    const HttpOutcome outcome = co_await client_.send(std::move(request), std::move(on_body));
     stream.finish(outcome.error);
     if (outcome.status != 0 && outcome.status != 200)
       record.failure = fmt::format("HTTP {}: {}", outcome.status, error_text(error_body));
     --running_;
-    place_freed_.cancel();
+    slot_freed_.cancel();
     ++progress_.done;
     on_progress_(progress_);
   }
@@ -112,7 +112,7 @@ class Run {
   const std::function<void(const LoadProgress&)>& on_progress_;
   asio::io_context context_{1};
   HttpClient client_;
-  asio::steady_timer place_freed_;
+  asio::steady_timer slot_freed_;
   Clock::time_point start_;
   std::vector<std::string> bodies_;
   int running_ = 0;
@@ -125,7 +125,7 @@ class Run {
 LoadResult run_load(const LoadOptions& options, const std::vector<LoadRequest>& requests,
                     const std::function<void(const LoadProgress&)>& on_progress) {
   OCTAVO_CHECK(options.arrivals.size() == requests.size());
-  raise_open_file_bound();
+  raise_open_file_limit();
   return Run(options, requests, on_progress).run();
 }
 

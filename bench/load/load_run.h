@@ -1,5 +1,5 @@
-// load_run.h - sends a load of requests to a server and hears the streamed answers. One thread: the
-// caller's. No MLX.
+// load_run.h - sends a load of requests to a server and records the streamed responses. Runs on the
+// calling thread. No MLX.
 #pragma once
 
 #include <cstddef>
@@ -19,23 +19,24 @@ struct LoadOptions {
   std::string endpoint = "/v1/completions";
   std::string api_key = {};
   BodyOptions body = {};
-  std::vector<double> arrivals = {};  // seconds from the start, ascending, one for each request
-  int max_concurrency = 0;            // 0: no bound. Who finds no place waits, and is sent later
-  double timeout_seconds = 600;       // of one request
+  std::vector<double> arrivals = {};  // seconds since start, ascending, one per request
+  int max_concurrency = 0;       // 0: unlimited. Requests above the limit wait and are sent later
+  double timeout_seconds = 600;  // per request
 };
 
 struct LoadProgress {
   size_t done = 0;  // requests, failed ones included
   size_t total = 0;
-  uint64_t chunks = 0;  // with tokens, of all requests
+  uint64_t chunks = 0;  // with tokens, over all requests
 };
 
 struct LoadResult {
-  double seconds = 0;                       // from the start to the last answer's end
-  std::vector<RequestRecord> records = {};  // as the requests are ordered
+  double seconds = 0;                       // from the start to the end of the last response
+  std::vector<RequestRecord> records = {};  // in the order of the requests
 };
 
-// What becomes of a request stands in its record. Throws SetupError when the host has no address.
+// Failed requests are reported in their records. Throws SetupError if the host name cannot be
+// resolved.
 LoadResult run_load(const LoadOptions& options, const std::vector<LoadRequest>& requests,
                     const std::function<void(const LoadProgress&)>& on_progress);
 

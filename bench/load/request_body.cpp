@@ -13,7 +13,7 @@ std::string request_body(const LoadRequest& request, const BodyOptions& options)
                {"temperature", options.temperature},
                {"stream", true},
                {"stream_options", {{"include_usage", true}}}};
-  // Not OpenAI's own, so only sent when it is wanted.
+  // Not part of OpenAI's API, so sent only if set.
   if (options.ignore_eos) body["ignore_eos"] = true;
   if (options.chat) {
     const auto* text = std::get_if<std::string>(&request.prompt);
@@ -22,7 +22,7 @@ std::string request_body(const LoadRequest& request, const BodyOptions& options)
   } else {
     std::visit([&](const auto& prompt) { body["prompt"] = prompt; }, request.prompt);
   }
-  // A text of a dataset may hold broken UTF-8; it is sent repaired rather than not at all.
+  // Datasets may contain invalid UTF-8; replace it instead of failing.
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

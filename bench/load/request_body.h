@@ -1,4 +1,4 @@
-// request_body.h - a request as the JSON of OpenAI's completions or chat completions. No MLX.
+// request_body.h - the JSON body of a completion or chat completion request. No MLX.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace octavo::bench {
 
 struct BodyOptions {
   std::string model = {};
-  bool chat = false;  // chat completions, which take text only
+  bool chat = false;  // chat completions, which require text prompts
   bool ignore_eos = false;
   double temperature = 0;
 };

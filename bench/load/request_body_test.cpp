@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-TEST(RequestBody, OfACompletionHasIdsAndAsksForUsage) {
+TEST(RequestBody, OfACompletionHasIdsAndRequestsUsage) {
   const LoadRequest request{
       .prompt = std::vector<TokenId>{5, 6}, .prompt_tokens = 2, .max_tokens = 9};
   const auto body =
@@ -19,7 +19,7 @@ TEST(RequestBody, OfACompletionHasIdsAndAsksForUsage) {
       "stream_options": {"include_usage": true}})"));
 }
 
-TEST(RequestBody, OfAChatHasOneMessageAndNoForeignFieldUnasked) {
+TEST(RequestBody, OfAChatHasOneMessageAndNoExtraFields) {
   const LoadRequest request{.prompt = std::string("hi"), .prompt_tokens = 1, .max_tokens = 3};
   const auto body = json::parse(request_body(request, {.model = "m", .chat = true}));
   EXPECT_EQ(body.at("messages"), json::parse(R"([{"role": "user", "content": "hi"}])"));

@@ -6,7 +6,7 @@
 namespace octavo::bench {
 namespace {
 
-constexpr size_t kMaxChars = 200;  // the rest of an error page says nothing
+constexpr size_t kMaxChars = 200;  // the rest of an error page is not useful
 
 std::string one_line(std::string text) {
   std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');

@@ -1,4 +1,4 @@
-// server_error.h - the sentence in a server's error answer. No MLX.
+// server_error.h - extracts the message from a server's error response. No MLX.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,12 +7,11 @@
 
 namespace octavo::bench {
 
-// Understands {"error": {"message": ...}}, {"error": "..."}, {"message": ...} and {"detail": ...}.
-// Empty: `answer` is no error.
+// Accepts {"error": {"message": ...}}, {"error": "..."}, {"message": ...} and {"detail": ...}.
+// Empty if `answer` is not an error.
 std::string error_sentence(const nlohmann::json& answer);
 
-// For the body of an answer that is known to be an error: its sentence, or the beginning of the
-// text itself, in one line.
+// For the body of an error response: its message, or else the beginning of the body, on one line.
 std::string error_text(std::string_view body);
 
 }  // namespace octavo::bench

@@ -21,7 +21,7 @@ ServerUrl parse_server_url(std::string_view url) {
   constexpr std::string_view kScheme = "http://";
   if (url.starts_with("https://")) {
     throw SetupError(
-        fmt::format("{}: only http is spoken; measure the server itself, behind its TLS", url));
+        fmt::format("{}: https is not supported; use the http address behind the TLS proxy", url));
   }
   if (!url.starts_with(kScheme)) refuse(url);
   std::string_view rest = url.substr(kScheme.size());
@@ -30,7 +30,7 @@ ServerUrl parse_server_url(std::string_view url) {
   parsed.prefix = rest.substr(slash);
   while (parsed.prefix.ends_with('/')) parsed.prefix.pop_back();
   rest = rest.substr(0, slash);
-  if (rest.starts_with('[')) {  // an IPv6 address has colons of its own
+  if (rest.starts_with('[')) {  // an IPv6 address contains colons
     const size_t close = rest.find(']');
     if (close == std::string_view::npos) refuse(url);
     parsed.host = rest.substr(1, close - 1);

@@ -1,4 +1,4 @@
-// server_url.h - where a server is, read from a base URL. No MLX.
+// server_url.h - a server address, parsed from a base URL. No MLX.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@ namespace octavo::bench {
 
 struct ServerUrl {
   std::string host;         // without the brackets of an IPv6 address
-  std::string port = "80";  // as the resolver takes it
-  std::string prefix = {};  // stands before every path; no slash at its end
+  std::string port = "80";  // number or service name
+  std::string prefix = {};  // prepended to every path; no trailing slash
 };
 
-// "http://host[:port][/prefix]". Throws SetupError, also for https, which is not spoken here.
+// url: "http://host[:port][/prefix]". Throws SetupError, also for https, which is not supported.
 ServerUrl parse_server_url(std::string_view url);
 
-// As the Host header names the server.
+// The value of the Host header.
 std::string host_header(const ServerUrl& url);
 
 }  // namespace octavo::bench

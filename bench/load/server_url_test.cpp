@@ -29,7 +29,7 @@ TEST(ServerUrl, KeepsTheColonsOfAnIpv6Address) {
   EXPECT_EQ(host_header(url), "[::1]:9000");
 }
 
-TEST(ServerUrl, RefusesWhatItCannotReach) {
+TEST(ServerUrl, RejectsUnsupportedUrls) {
   for (const char* bad : {"", "127.0.0.1:8000", "https://host", "http://", "http://host:",
                           "http://:1", "http://host:80a", "http://[::1", "http://[::1]80"})
     EXPECT_THROW(parse_server_url(bad), SetupError) << bad;

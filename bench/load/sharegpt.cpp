@@ -37,7 +37,7 @@ std::vector<Conversation> read_sharegpt(const std::filesystem::path& path) {
   std::ifstream file(path);
   if (!file) throw SetupError(fmt::format("{}: cannot be read", path.string()));
   std::vector<Conversation> conversations;
-  // The usual file is 600 MB: each entry is thrown away once its two turns are taken.
+  // The usual file has 600 MB, so each entry is discarded after its two turns are extracted.
   const auto take = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth != 1 || event != Json::parse_event_t::object_end) return true;
     if (auto conversation = conversation_of(parsed))
@@ -45,7 +45,7 @@ std::vector<Conversation> read_sharegpt(const std::filesystem::path& path) {
     return false;
   };
   try {
-    if (!Json::parse(file, take).is_array()) throw SetupError("no list");
+    if (!Json::parse(file, take).is_array()) throw SetupError("not a list");
   } catch (const std::exception& error) {
     throw SetupError(
         fmt::format("{}: {}; expected [{{\"conversations\": [{{\"from\": \"human\", "
@@ -57,7 +57,7 @@ std::vector<Conversation> read_sharegpt(const std::filesystem::path& path) {
 
 std::vector<LoadRequest> sharegpt_requests(std::vector<Conversation> conversations, size_t count,
                                            uint64_t seed, const CountTokens& count_tokens) {
-  // The generator is the same everywhere, std::shuffle is not.
+  // The generator is portable; std::shuffle is not.
   std::mt19937_64 random(seed);
   for (size_t left = conversations.size(); left > 1; --left)
     std::swap(conversations[left - 1], conversations[random() % left]);

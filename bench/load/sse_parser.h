@@ -1,4 +1,4 @@
-// sse_parser.h - server-sent events out of a byte stream that may be cut anywhere. No MLX.
+// sse_parser.h - parses server-sent events from a byte stream split at any point. No MLX.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 namespace octavo::bench {
 
 // Lines may end in LF, CR LF or CR. Comments and fields other than data are skipped; the data lines
-// of one event are joined by LF. An event that no empty line ends is never reported.
+// of one event are joined by LF. An event without a terminating empty line is not reported.
 class SseParser {
  public:
   using OnData = std::function<void(std::string_view data)>;
@@ -21,8 +21,8 @@ class SseParser {
 
   std::string line_;
   std::string data_;
-  bool has_data_ = false;  // an event's data may be empty and still be an event
-  bool after_cr_ = false;  // a LF now belongs to the line that the CR ended
+  bool has_data_ = false;  // an event may have empty data
+  bool after_cr_ = false;  // a following LF belongs to the same line end
 };
 
 }  // namespace octavo::bench

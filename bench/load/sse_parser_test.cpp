@@ -10,8 +10,8 @@ namespace {
 
 using testing::ElementsAre;
 
-// A stream with all that may occur: comments, CR LF, CR, no space behind the colon, another field,
-// two data lines in one event, an empty event and an end that no empty line closes.
+// A stream with every variant: comments, CR LF, CR, no space after the colon, another field, two
+// data lines in one event, an empty event and an unterminated event at the end.
 constexpr std::string_view kStream =
     ": hello\n\n"
     "data: {\"a\": 1}\n\n"
@@ -37,7 +37,7 @@ const auto kEvents =
 
 TEST(SseParser, FindsEveryEventInOnePiece) { EXPECT_THAT(events_of({kStream}), kEvents); }
 
-TEST(SseParser, DoesNotMindWhereTheStreamIsCut) {
+TEST(SseParser, AcceptsAStreamSplitAnywhere) {
   for (size_t a = 0; a <= kStream.size(); ++a) {
     for (size_t b = a; b <= kStream.size(); ++b) {
       EXPECT_THAT(events_of({kStream.substr(0, a), kStream.substr(a, b - a), kStream.substr(b)}),
@@ -47,7 +47,7 @@ TEST(SseParser, DoesNotMindWhereTheStreamIsCut) {
   }
 }
 
-TEST(SseParser, TakesSingleBytes) {
+TEST(SseParser, AcceptsSingleBytes) {
   SseParser parser;
   std::vector<std::string> events;
   for (size_t i = 0; i < kStream.size(); ++i)

@@ -1,5 +1,5 @@
-// probe.h - loops that do nothing but read, or nothing but multiply: what the machine can do at
-// most. One file per instruction set, compiled for it. No MLX.
+// probe.h - loops that only read or only multiply, to measure the machine's peak rates. One file
+// per instruction set, compiled for it. No MLX.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace octavo::bench {
 
 struct PeakLoop {
   double flops_per_round = 0;
-  float (*run)(int64_t rounds) = nullptr;  // null: the set has no such instruction
+  float (*run)(int64_t rounds) = nullptr;  // null: no such instruction
 };
 
 struct Probe {
@@ -24,8 +24,8 @@ struct Probe {
 // The set must be among cpu::available_isas().
 const Probe& probe_of(cpu::Isa isa);
 
-// The fastest way this set has to multiply bf16 numbers and add in fp32: where it has no such
-// instruction, its fp32 loop.
+// The instruction set's fastest loop for bf16 products with fp32 sums; its fp32 loop if it has no
+// bf16 instruction.
 const PeakLoop& bf16_peak_of(cpu::Isa isa);
 
 namespace probes {

@@ -1,4 +1,4 @@
-// AMX: 2 x 2 tiles of sums, operands loaded from the first cache as any product must.
+// AMX: 2 x 2 tiles of sums; operands are loaded from L1, as in any product.
 #include <immintrin.h>
 
 #include "bench/probes/probe.h"
@@ -25,7 +25,7 @@ float tile_loop(int64_t rounds) {
   alignas(64) float out[256];
   for (auto& value : x) value = 0x3f80;
   for (auto& value : w) value = 0x3f80;
-  // The compiler does not know that the tile instructions below read all of this.
+  // The compiler does not know that the tile instructions below read this memory.
   asm volatile("" : : "r"(&config), "r"(x), "r"(w) : "memory");
   _tile_loadconfig(&config);
   _tile_zero(0);

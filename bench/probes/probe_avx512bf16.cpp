@@ -1,4 +1,4 @@
-// AVX-512 with bfloat16 dot products: 32 products and sums an instruction.
+// AVX-512 with bfloat16 dot products: 32 products and sums per instruction.
 #include <immintrin.h>
 
 #include "bench/probes/probe.h"
@@ -13,7 +13,7 @@ float dot_loop(int64_t rounds) {
   __m512 sums[kSums];
   for (auto& sum : sums) sum = _mm512_setzero_ps();
   __m512i ones = _mm512_set1_epi16(0x3f80);
-  asm volatile("" : "+v"(ones));  // not a constant to the optimiser
+  asm volatile("" : "+v"(ones));  // hide the constant from the optimizer
   const auto x = reinterpret_cast<__m512bh>(ones);
   for (int64_t round = 0; round < rounds; ++round) {
     for (int step = 0; step < kUnroll; ++step) {

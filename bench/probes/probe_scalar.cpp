@@ -1,4 +1,4 @@
-// What every machine of the architecture has: registers of 16 bytes.
+// The baseline of the architecture: registers of 16 bytes.
 #include "bench/probes/probe.h"
 #include "bench/probes/vector_loops.h"
 

@@ -1,5 +1,5 @@
-// vector_loops.h - the reading and multiplying loops over vector registers. Everything here is
-// local to the file that includes it: each is compiled for another instruction set. No MLX.
+// vector_loops.h - read and multiply loops over vector registers. Everything here is local to the
+// including file, because each is compiled for a different instruction set. No MLX.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 namespace octavo::bench {
 namespace {
 
-// kBytes: of a register. A struct, because the compiler takes no vector size from a template's
-// parameter inside a function.
+// kBytes: register size. A struct, because the compiler does not accept a template parameter as
+// vector size inside a function.
 template <int kBytes>
 struct Registers;
 
@@ -29,8 +29,8 @@ struct Registers<64> {
   typedef float Floats __attribute__((vector_size(64)));
 };
 
-// Four runs at once, a quarter of the data each: prefetchers follow several runs and stop at the
-// end of a page, so that one run alone does not keep memory busy.
+// Reads four streams at once, a quarter of the data each: prefetchers stop at page boundaries but
+// follow several streams, so a single stream does not saturate memory.
 template <int kBytes>
 uint64_t read_loop(const std::byte* data, size_t bytes) {
   using Words = typename Registers<kBytes>::Words;
@@ -48,21 +48,20 @@ uint64_t read_loop(const std::byte* data, size_t bytes) {
   return all[0] ^ all[1];
 }
 
-// Enough independent sums to hide the latency of one, and few enough for 16 registers.
+// Enough independent sums to hide latency, and few enough for 16 registers.
 constexpr int kSums = 12;
-constexpr int kUnroll = 8;  // steps in a round
+constexpr int kUnroll = 8;  // steps per round
 
 template <int kBytes>
 constexpr double kFmaRoundFlops = 2.0 * kUnroll * kSums * (kBytes / 4);
 
-// These files are compiled with -ffp-contract=fast: a product and a sum become one instruction
-// where the set has it.
+// Compiled with -ffp-contract=fast: a product and a sum become one instruction where available.
 template <int kBytes>
 float fma_loop(int64_t rounds) {
   using Floats = typename Registers<kBytes>::Floats;
   Floats sums[kSums] = {};
   Floats factor = Floats{} + 0.999f, term = Floats{} + 0.001f;
-  asm volatile("" : "+m"(factor), "+m"(term));  // not constants to the optimiser
+  asm volatile("" : "+m"(factor), "+m"(term));  // hide the constants from the optimizer
   for (int64_t round = 0; round < rounds; ++round) {
     for (int step = 0; step < kUnroll; ++step) {
       for (int i = 0; i < kSums; ++i) sums[i] = sums[i] * factor + term;

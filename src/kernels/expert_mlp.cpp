@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/cpu/expert_mlp.h"
-#include "kernels/metal/experts.h"
+#include "kernels/metal/expert_mlp.h"
 #include "kernels/runtime/primitive.h"
 
 namespace octavo {
@@ -70,18 +70,19 @@ class Experts : public KernelPrimitive {
       if (shape_.has_bias) result.bias = inputs[next++];
       return result;
     };
-    metal::ExpertsCall call{.x = inputs[0],
-                            .ids = inputs[1],
-                            .weights = inputs[2],
-                            .experts = shape_.experts,
-                            .gate = layer(shape_.gate),
-                            .up = layer(shape_.up),
-                            .down = layer(shape_.down),
-                            .activation = shape_.activation};
+    metal::ExpertMlpCall call{.x = inputs[0],
+                              .ids = inputs[1],
+                              .weights = inputs[2],
+                              .experts = shape_.experts,
+                              .gate = layer(shape_.gate),
+                              .up = layer(shape_.up),
+                              .down = layer(shape_.down),
+                              .activation = shape_.activation,
+                              .out = outputs[0]};
     if (shape_.has_shared) call.shared = inputs[next++];
     if (shape_.has_shared_gate) call.shared_gate = inputs[next++];
     if (shape_.has_residual) call.residual = inputs[next];
-    metal::run_experts(call, outputs[0], encoder);
+    metal::expert_mlp(call, encoder);
   }
   const char* name() const override { return "Experts"; }
 

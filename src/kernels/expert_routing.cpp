@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/cpu/expert_routing.h"
-#include "kernels/metal/route_experts.h"
+#include "kernels/metal/expert_routing.h"
 #include "kernels/runtime/primitive.h"
 
 namespace octavo {
@@ -38,11 +38,12 @@ class RouteExperts : public KernelPrimitive {
                  metal::Encoder& encoder) override {
     for (const auto& input : inputs) require_contiguous(input);
     for (auto& output : outputs) allocate(output);
-    metal::RoutingArrays arrays{.logits = inputs[0], .ids = outputs[0], .weights = outputs[1]};
+    metal::RoutingCall call{
+        .logits = inputs[0], .choice = choice_, .ids = outputs[0], .weights = outputs[1]};
     size_t next = 1;
-    if (has_bias_) arrays.bias = inputs[next++];
-    if (has_scales_) arrays.expert_scales = inputs[next];
-    metal::route_experts(arrays, choice_, encoder);
+    if (has_bias_) call.bias = inputs[next++];
+    if (has_scales_) call.expert_scales = inputs[next];
+    metal::route_experts(call, encoder);
   }
   const char* name() const override { return "RouteExperts"; }
 

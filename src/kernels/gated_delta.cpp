@@ -41,7 +41,23 @@ class GatedDeltaRule : public KernelPrimitive {
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);
     outputs[1].copy_shared_buffer(inputs[0]);
-    metal::gated_delta(geometry_, job_, inputs, outputs, encoder);
+    const mx::array* input = &inputs[kStateInputs];
+    metal::gated_delta({.geometry = geometry_,
+                        .pages = outputs[1],
+                        .cu_seqlens = inputs[1],
+                        .table = inputs[2],
+                        .qkv = input[0],
+                        .gates = input[1],
+                        .z_column = static_cast<int>(job_.z_column),
+                        .a_column = static_cast<int>(job_.a_column),
+                        .b_column = static_cast<int>(job_.b_column),
+                        .a_log = input[2],
+                        .dt_bias = input[3],
+                        .norm = input[4],
+                        .key_heads = static_cast<int>(job_.key_heads),
+                        .norm_eps = job_.norm_eps,
+                        .out = outputs[0]},
+                       encoder);
   }
   const char* name() const override { return "GatedDelta"; }
 

@@ -40,11 +40,12 @@ class HeadLinear : public KernelPrimitive {
     const mx::array& x = inputs[0];
     require_contiguous(x);
     allocate(outputs[0]);
-    metal::run_linear({.x = x,
-                       .rows = x.shape(0),
-                       .heads = x.shape(1),
-                       .layers = {{layout_, inputs[1], std::nullopt}}},
-                      outputs[0], encoder);
+    metal::linear({.x = x,
+                   .rows = x.shape(0),
+                   .heads = x.shape(1),
+                   .layers = {{layout_, inputs[1], std::nullopt}},
+                   .out = outputs[0]},
+                  encoder);
   }
   const char* name() const override { return "HeadLinear"; }
 

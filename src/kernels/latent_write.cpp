@@ -56,22 +56,23 @@ class LatentWrite : public KernelPrimitive {
     outputs[1].copy_shared_buffer(inputs[0]);
     const auto input = [&](size_t i) -> const mx::array& { return inputs[kPageInputs + i]; };
     const mx::array& q = input(0);
-    metal::LinearCall product{.x = q};
+    metal::LinearCall product{.x = q, .out = outputs[0]};
     product.rows = q.shape(0);
     product.heads = q.shape(1);
     product.x_head = q.shape(2);
     product.out_head = geometry_.k_dim;
     product.layers.push_back({absorbed_, input(2), std::nullopt});
-    metal::run_linear(product, outputs[0], encoder);
-    metal::latent_write(encoder, {.targets = page_targets(inputs, outputs[1], geometry_),
-                                  .q = q,
-                                  .latent = input(1),
-                                  .norm = input(3),
-                                  .positions = input(4),
-                                  .inverse_frequencies = input(5),
-                                  .eps = eps_,
-                                  .magnitude = magnitude_,
-                                  .q_out = outputs[0]});
+    metal::linear(product, encoder);
+    metal::latent_write({.targets = page_targets(inputs, outputs[1], geometry_),
+                         .q = q,
+                         .latent = input(1),
+                         .norm = input(3),
+                         .positions = input(4),
+                         .inverse_frequencies = input(5),
+                         .eps = eps_,
+                         .magnitude = magnitude_,
+                         .q_out = outputs[0]},
+                        encoder);
   }
   const char* name() const override { return "LatentWrite"; }
 

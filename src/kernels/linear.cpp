@@ -85,6 +85,7 @@ class Linear : public KernelPrimitive {
         .activation = shape_.activation,
         .scale = shape_.scale,
         .soft_cap = shape_.soft_cap,
+        .out = outputs[0],
     };
     size_t next = 1;
     for (size_t i = 0; i < shape_.layouts.size(); ++i) {
@@ -92,13 +93,17 @@ class Linear : public KernelPrimitive {
       if (shape_.has_bias[i]) call.layers.back().bias = inputs[next++];
     }
     if (shape_.norm != Norm::kNone) {
-      metal::NormCall norm{inputs[0], inputs[next++], std::nullopt, shape_.norm, shape_.eps};
-      if (shape_.has_norm_bias) norm.bias = inputs[next++];
       call.x = encoder.temporary(inputs[0].shape(), inputs[0].dtype());
-      metal::run_norm(norm, call.x, encoder);
+      metal::NormCall norm{.x = inputs[0],
+                           .weight = inputs[next++],
+                           .kind = shape_.norm,
+                           .eps = shape_.eps,
+                           .out = call.x};
+      if (shape_.has_norm_bias) norm.bias = inputs[next++];
+      metal::norm(norm, encoder);
     }
     if (shape_.has_residual) call.residual = inputs[next++];
-    metal::run_linear(call, outputs[0], encoder);
+    metal::linear(call, encoder);
   }
   const char* name() const override { return "Linear"; }
 
@@ -146,8 +151,12 @@ class Embed : public KernelPrimitive {
                  metal::Encoder& encoder) override {
     require_contiguous(inputs[0]);
     allocate(outputs[0]);
-    metal::run_embed(inputs[0], table_, inputs[1], rounded(scale_, dtype_of(outputs[0])),
-                     outputs[0], encoder);
+    metal::embed({.tokens = inputs[0],
+                  .table = inputs[1],
+                  .layout = table_,
+                  .scale = rounded(scale_, dtype_of(outputs[0])),
+                  .out = outputs[0]},
+                 encoder);
   }
   const char* name() const override { return "Embed"; }
 

@@ -40,12 +40,13 @@ class NormRows : public KernelPrimitive {
                  metal::Encoder& encoder) override {
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);
-    metal::run_norm({.x = inputs[0],
-                     .weight = inputs[1],
-                     .bias = inputs.size() > 2 ? std::optional(inputs[2]) : std::nullopt,
-                     .kind = kind_,
-                     .eps = eps_},
-                    outputs[0], encoder);
+    metal::norm({.x = inputs[0],
+                 .weight = inputs[1],
+                 .bias = inputs.size() > 2 ? std::optional(inputs[2]) : std::nullopt,
+                 .kind = kind_,
+                 .eps = eps_,
+                 .out = outputs[0]},
+                encoder);
   }
   const char* name() const override { return "Norm"; }
 

@@ -41,14 +41,14 @@ class KvWrite : public KernelPrimitive {
     outputs[0].copy_shared_buffer(inputs[0]);
     const mx::array& k = inputs[kPageInputs];
     const mx::array& v = inputs[kPageInputs + 1];
-    metal::QkvArgs args;
+    metal::QkvCall args;
     args.tokens = k.shape(0);
     args.dtype = geometry_.dtype;
     args.targets = page_targets(inputs, outputs[0], geometry_);
     args.k = {k, {.first = 0, .stride = geometry_.kv_heads * geometry_.k_dim}};
     args.v = {v, {.first = 0, .stride = geometry_.kv_heads * geometry_.v_dim}};
     args.k_dim = geometry_.k_dim;
-    metal::qkv_write(encoder, args);
+    metal::qkv_write(args, encoder);
   }
   const char* name() const override { return "KvWrite"; }
 
@@ -90,8 +90,8 @@ class PagedAttention : public KernelPrimitive {
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);
     const bool sinks = inputs.size() > kPageInputs + 1;
-    metal::paged_attention(encoder, geometry_,
-                           {.pages = inputs[0],
+    metal::paged_attention({.geometry = geometry_,
+                            .pages = inputs[0],
                             .cu_seqlens_q = inputs[1],
                             .context_lens = inputs[2],
                             .block_tables = inputs[3],
@@ -100,7 +100,8 @@ class PagedAttention : public KernelPrimitive {
                             .out = outputs[0],
                             .scale = scale_,
                             .window = window_,
-                            .soft_cap = soft_cap_});
+                            .soft_cap = soft_cap_},
+                           encoder);
   }
   const char* name() const override { return "PagedAttention"; }
 

@@ -65,9 +65,9 @@ struct QkvSwitches {
     return args;
   }
 
-  metal::QkvArgs metal_args(const std::vector<mx::array>& inputs, size_t next,
+  metal::QkvCall metal_args(const std::vector<mx::array>& inputs, size_t next,
                             bool with_keys) const {
-    metal::QkvArgs args;
+    metal::QkvCall args;
     args.q_heads = q_heads;
     args.norms_rows = norms_rows;
     args.norms_values = norms_values;
@@ -112,7 +112,7 @@ class QkvWrite : public KernelPrimitive {
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);
     outputs[1].copy_shared_buffer(inputs[0]);
-    metal::QkvArgs args = switches_.metal_args(inputs, kPageInputs + 1, true);
+    metal::QkvCall args = switches_.metal_args(inputs, kPageInputs + 1, true);
     const mx::array& qkv = inputs[kPageInputs];
     const int q_first = switches_.first_column;
     const int k_first = q_first + switches_.q_heads * geometry_.k_dim;
@@ -126,7 +126,7 @@ class QkvWrite : public KernelPrimitive {
     args.v = {qkv, {.first = v_first, .stride = qkv.shape(1)}};
     args.k_dim = geometry_.k_dim;
     args.q_out = outputs[0];
-    metal::qkv_write(encoder, args);
+    metal::qkv_write(args, encoder);
   }
   const char* name() const override { return "QkvWrite"; }
 
@@ -175,13 +175,13 @@ class PrepareQueries : public KernelPrimitive {
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);
     const mx::array& q = inputs[0];
-    metal::QkvArgs args = switches_.metal_args(inputs, 1, false);
+    metal::QkvCall args = switches_.metal_args(inputs, 1, false);
     args.tokens = q.shape(0);
     args.dtype = dtype_of(q);
     args.q = {q, {.first = 0, .stride = q.shape(1)}};
     args.k_dim = head_dim_;
     args.q_out = outputs[0];
-    metal::qkv_write(encoder, args);
+    metal::qkv_write(args, encoder);
   }
   const char* name() const override { return "PrepareQueries"; }
 

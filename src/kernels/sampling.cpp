@@ -10,7 +10,7 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/logprobs.h"
 #include "kernels/cpu/sample.h"
-#include "kernels/metal/sample.h"
+#include "kernels/metal/sampling.h"
 #include "kernels/metal/simulator.h"
 #include "kernels/runtime/kernel_path.h"
 #include "kernels/runtime/primitive.h"
@@ -180,7 +180,9 @@ class Sample : public KernelPrimitive {
     allocate(outputs[0]);
     std::vector<bool> drawn;
     for (const RowSampling& row : *rows_) drawn.push_back(share_.has(row));
-    metal::sample(inputs[0], *rows_, drawn, outputs[0], encoder);
+    metal::sample(
+        {.logits = inputs[0], .rows = *rows_, .drawn = std::move(drawn), .tokens = outputs[0]},
+        encoder);
   }
   const char* name() const override { return "Sample"; }
 
@@ -240,7 +242,9 @@ class PlaceTokens : public KernelPrimitive {
                  metal::Encoder& encoder) override {
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);
-    metal::place_tokens(inputs[0], inputs[1], inputs[2], outputs[0], encoder);
+    metal::place_tokens(
+        {.tokens = inputs[0], .sources = inputs[1], .previous = inputs[2], .out = outputs[0]},
+        encoder);
   }
   const char* name() const override { return "PlaceTokens"; }
 };

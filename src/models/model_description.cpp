@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "kernels/cpu/expert_mlp.h"
 #include "kernels/cpu/linear.h"
-#include "kernels/metal/attention_plan.h"
+#include "kernels/metal/attention_grid.h"
 #include "kernels/runtime/device.h"
 #include "kernels/types/state_geometry.h"
 #include "models/checkpoint_fit.h"

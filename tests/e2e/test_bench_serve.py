@@ -171,7 +171,7 @@ def test_failures_are_counted_by_reason(bench, mix):
         "      1  HTTP 503: try again",
         "      1  error event: out of pages",
         "      1  connection closed early",
-        "      1  the stream ended before the answer did"])
+        "      1  the stream ended before the response was complete"])
     assert failures.startswith("      2  ")  # the most frequent first
     assert re.search(r"^Total input tokens: +20$", table, re.M)  # failed requests are not counted
 

@@ -1,5 +1,5 @@
-// Metal's attention against plain MLX and against the CPU's, row by row against itself, and what it
-// reads.
+// Compares attention on Metal with plain MLX and the CPU, and batches with single rows, and counts
+// its reads.
 #include "kernels/paged_attention.h"
 
 #include <fmt/format.h>
@@ -14,8 +14,8 @@ namespace {
 
 using metal_sim::SimulatedMetal;
 
-// Against the other paths, relative to numbers above one: both round to the type at the end, so two
-// units in the last place; 16-bit weights another half.
+// Tolerance against the other paths, relative to values above one: both round to the type at the
+// end, which allows two units in the last place; 16-bit weights add half a unit.
 float tolerance_of(DType dtype) {
   switch (dtype) {
     case DType::kFloat32:
@@ -51,7 +51,7 @@ void expect_triangle(const PagedCase& c, uint32_t seed) {
   EXPECT_LT(largest_error(on_cpu, on_metal), tolerance);
 }
 
-// Lists to draw cases from; few enough pairs of types and heads to compile quickly.
+// Values for random cases; few pairs of types and heads, so that compilation is fast.
 struct Heads {
   DType dtype;
   KvFormat format;
@@ -97,16 +97,16 @@ PagedCase random_case(std::mt19937& random) {
 constexpr int kShards = 7;
 constexpr int kCasesPerShard = 30;
 
-class MetalAttentionTriangle : public testing::TestWithParam<int> {};
+class MetalAttentionAgreement : public testing::TestWithParam<int> {};
 
-TEST_P(MetalAttentionTriangle, ReferenceCpuAndMetalAgree) {
+TEST_P(MetalAttentionAgreement, ReferenceCpuAndMetalAgree) {
   std::mt19937 random(static_cast<uint32_t>(100 + GetParam()));
   for (int i = 0; i < kCasesPerShard; ++i)
     expect_triangle(random_case(random), static_cast<uint32_t>(i));
 }
-INSTANTIATE_TEST_SUITE_P(Shards, MetalAttentionTriangle, testing::Range(0, kShards));
+INSTANTIATE_TEST_SUITE_P(Shards, MetalAttentionAgreement, testing::Range(0, kShards));
 
-// One latent row per token, read by every query head: more of them than one item is wide.
+// One latent row per token, read by every query head; there are more heads than one item holds.
 TEST(MetalAttention, LatentPagesEqualTheReference) {
   for (const DType dtype : {DType::kFloat16, DType::kFloat32}) {
     for (const int heads : {3, 16, 20}) {
@@ -131,7 +131,7 @@ struct Way {
   std::string name;
   int block_tokens;
   std::vector<int> chunks;
-  int neighbours;  // one-row sequences in front of it
+  int neighbours;  // one-row sequences before it
 };
 
 struct Subject {
@@ -154,8 +154,8 @@ Subject make_subject(const Heads& heads, int q_heads, const AttentionOptions& op
           options};
 }
 
-// Rows of the subject, in chunks, the last sequence of its batches. Rows from `first` on are asked
-// for, those before are written only.
+// Runs the subject in chunks, as the last sequence of its batches. Returns rows from `first` on;
+// the rows before are only written.
 std::vector<float> attend(const Subject& subject, const Way& way, int first) {
   PageGeometry geometry = subject.geometry;
   geometry.block_tokens = way.block_tokens;
@@ -218,11 +218,12 @@ std::vector<int> then_single(int first) {
   return chunks;
 }
 
-TEST(MetalAttention, ARowIsAFunctionOfItsOwnSequence) {
-  const std::vector<Way> ways = {{"decode", 16, then_single(kTokens - 10), 0},
-                                 {"decode beside 3, block 24", 24, then_single(kTokens - 10), 3},
-                                 {"uneven chunks, block 160", 160, {100, 29, 129, 32}, 2},
-                                 {"whole items, not cut", 8, {kTokens - 10, 10}, 130}};
+TEST(MetalAttention, ARowDependsOnlyOnItsSequence) {
+  const std::vector<Way> ways = {
+      {"decode", 16, then_single(kTokens - 10), 0},
+      {"decode with 3 others, block 24", 24, then_single(kTokens - 10), 3},
+      {"uneven chunks, block 160", 160, {100, 29, 129, 32}, 2},
+      {"whole items, not cut", 8, {kTokens - 10, 10}, 130}};
   const AttentionOptions plain{.scale = 0.125f};
   const AttentionOptions windowed{.scale = 0.125f,
                                   .window = 128,
@@ -236,10 +237,10 @@ TEST(MetalAttention, ARowIsAFunctionOfItsOwnSequence) {
   }
 }
 
-// --- what it reads
+// --- reads
 
 TEST(MetalAttention, DecodeReadsEachKeyAndValueOncePerKvHead) {
-  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts what is read";
+  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts reads";
   for (const int group : {1, 4, 8, 16}) {
     SCOPED_TRACE(group);
     PagedCase c{.sequences = {{300, 1}, {0, 1}, {127, 1}},
@@ -257,7 +258,7 @@ TEST(MetalAttention, DecodeReadsEachKeyAndValueOncePerKvHead) {
 }
 
 TEST(MetalAttention, PagesBeforeTheWindowAreNotRead) {
-  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts what is read";
+  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts reads";
   PagedCase c{.sequences = {{600, 1}},
               .geometry = {.kv_heads = 1, .k_dim = 64, .v_dim = 64, .dtype = DType::kFloat16},
               .q_heads = 4,

@@ -9,8 +9,8 @@ namespace {
 using metal_sim::SimulatedMetal;
 using namespace conv_fixture;
 
-// Three sequences in three steps: one has more rows than an item of work, one fewer than the state,
-// one none.
+// Three sequences in three steps: one has more rows than a work item, one fewer than the state, one
+// has none.
 const std::vector<StateStep> kThreeSteps = {{{67, 1, 2}, {{-1, 0}, {-1, 0}, {-1, 0}}},
                                             {{1, 7, 0}, {{0, 0}, {0, 1}, {0, 0}}},
                                             {{2, 34, 1}, {{0, 1}, {1, 1}, {0, 0}}}};
@@ -36,7 +36,7 @@ TEST(MetalCausalConv, AgreesWithTheReferenceAndTheCpu) {
   }
 }
 
-TEST(MetalCausalConv, RowsHaveTheirBitsInEveryBatchAndChunk) {
+TEST(MetalCausalConv, RowsHaveTheSameBitsInEveryBatchAndChunk) {
   constexpr int kTokens = 70;
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
     const Subject s = make_subject({dtype, 3, false, dtype}, kTokens);

@@ -4,7 +4,7 @@
 namespace octavo::metal_linear {
 namespace {
 
-// Decoding is the same arithmetic everywhere: the results are equal, not just close.
+// All devices decode with the same arithmetic, so the results are equal, not just close.
 void expect_equal_rows(const Weight& table, const mx::array& tokens, mx::Dtype dtype, float scale) {
   const auto made = [&] { return embed(table, tokens, dtype, KernelPath::kNative, scale); };
   const mx::array expected = launching("embed.reference", [&] {

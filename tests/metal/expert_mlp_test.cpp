@@ -26,7 +26,7 @@ void expect_triangle(const mx::array& x, const Routing& routing, const ExpertMlp
   expect_close(expected, metal_experts(x, routing, mlp, options, products), tolerance);
 }
 
-// The formats themselves are linear_test's business: here each way of packing finds its experts.
+// linear_test covers the formats; this checks that each packing locates its experts.
 TEST(MetalExpertMlp, DenseAndQuantisedExpertsAgree) {
   std::mt19937 random(1);
   constexpr int kHidden = 256, kInner = 256, kExperts = 4;
@@ -48,7 +48,7 @@ TEST(MetalExpertMlp, DenseAndQuantisedExpertsAgree) {
   }
 }
 
-TEST(MetalExpertMlp, EveryActivationWithAllThatIsAddedAgrees) {
+TEST(MetalExpertMlp, EveryActivationAgreesWithAllOptions) {
   std::mt19937 random(2);
   for (DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
     for (auto activation : {Activation::kSilu, Activation::kGeluTanh, Activation::kBoundedSilu}) {
@@ -56,7 +56,8 @@ TEST(MetalExpertMlp, EveryActivationWithAllThatIsAddedAgrees) {
       const ExpertMlp mlp = odd_experts(random, 5, dtype, activation, true);
       const mx::array x = random_array(random, {7, 75}, mlx_dtype(dtype));
       const Routing routing = random_routing(random, 7, 2, 5);
-      const uint64_t products = dtype == DType::kFloat32 ? 3 : 2;  // gate and up apart, or not
+      const uint64_t products =
+          dtype == DType::kFloat32 ? 3 : 2;  // gate and up separately, or together
       ExpertOptions options;
       options.shared = random_array(random, {7, 75}, mlx_dtype(dtype));
       options.residual = random_array(random, {7, 75}, mlx_dtype(dtype));
@@ -67,7 +68,7 @@ TEST(MetalExpertMlp, EveryActivationWithAllThatIsAddedAgrees) {
   }
 }
 
-// Groups of more than 8 and more than 32 rows: tiles of many rows, and gate and up of two formats.
+// Groups of more than 8 and more than 32 rows: large tiles, and gate and up in different formats.
 TEST(MetalExpertMlp, ManyTokensAgree) {
   std::mt19937 random(3);
   ExpertMlp mlp = odd_experts(random, 3, DType::kBFloat16, Activation::kSilu, false);
@@ -123,7 +124,7 @@ TEST(MetalExpertMlp, ATokenHasTheSameBitsInEveryBatch) {
   }
 }
 
-TEST(MetalExpertMlp, TheSumIsInTheOrderOfExpertsWhateverTheOrderOfIds) {
+TEST(MetalExpertMlp, TheSumFollowsExpertOrderNotIdOrder) {
   std::mt19937 random(6);
   const ExpertMlp mlp = odd_experts(random, 5, DType::kFloat32, Activation::kSilu, false);
   const mx::array x = random_array(random, {1, 75});

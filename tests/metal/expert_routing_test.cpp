@@ -61,7 +61,7 @@ TEST(MetalExpertRouting, TiesGoToTheLowerExpertAndGroup) {
       .experts = 8, .top_k = 2, .score = ExpertScore::kSigmoid, .groups = 4, .top_groups = 2};
   EXPECT_EQ(ints_of(route_experts(row_of({0, 0, 1, 1, 1, 1, 1, 1}), choice, {}).ids),
             (std::vector<int32_t>{2, 3}));
-  // Over more than one expert per lane.
+  // More than one expert per lane.
   std::vector<float> equal(100, 0.5f);
   EXPECT_EQ(ints_of(route_experts(row_of(equal), {.experts = 100, .top_k = 3}, {}).ids),
             (std::vector<int32_t>{0, 1, 2}));
@@ -81,7 +81,7 @@ TEST(MetalExpertRouting, AnExpertOfAnotherGroupCountsAsZero) {
             (std::vector<int32_t>{1, 2}));
 }
 
-TEST(MetalExpertRouting, NaNAndInfinitiesStillGiveDifferentExperts) {
+TEST(MetalExpertRouting, NaNAndInfinitiesStillSelectDistinctExperts) {
   const SimulatedMetal metal;
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float infinity = std::numeric_limits<float>::infinity();

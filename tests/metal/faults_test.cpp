@@ -1,5 +1,5 @@
-// Faults put into the kernels' text on purpose: each must be found, by the simulator or by the
-// numbers. What is listed here is what the tests of these kernels are worth.
+// Injects faults into the kernel source: each must be detected, by the simulator or by the results.
+// This measures how good the tests of these kernels are.
 #include <fmt/format.h>
 
 #include <functional>
@@ -15,12 +15,12 @@ namespace {
 struct Fault {
   const char* name;
   const char* kernel;
-  const char* from;  // text of the kernel, its includes put in...
-  const char* to;    // ...and what stands there instead
-  int which = 0;     // of several such places
+  const char* from;  // text of the kernel with its includes expanded
+  const char* to;    // the replacement
+  int which = 0;     // occurrence to replace
 };
 
-// Runs one kernel with a fault in it. What the simulator finds is kept.
+// Runs one kernel with a fault and stores what the simulator detects.
 class FaultySimulator : public metal::Simulator {
  public:
   explicit FaultySimulator(const Fault& fault) : fault_(fault) { metal::set_simulator(this); }
@@ -58,7 +58,7 @@ class FaultySimulator : public metal::Simulator {
   std::string found_;
 };
 
-// What the fault shows itself in.
+// The batch that exposes the fault.
 enum class Scenario : uint8_t {
   kFew,   // sequences, so that long ones are cut along their splits
   kMany,  // so that nothing is cut
@@ -84,7 +84,7 @@ PagedCase attention_case(Scenario scenario) {
                       .sinks = mx::array({0.0f, 1.0f, -3.0f, 2.5f, -1.0f, 0.5f, 2.0f, 1.0f})}};
 }
 
-// The fault's effect on attention: found by the simulator, or visible in the numbers.
+// The fault's effect on attention: detected by the simulator, or visible in the results.
 void expect_found(const Fault& fault, Scenario scenario = Scenario::kFew) {
   SCOPED_TRACE(fault.name);
   const PagedCase c = attention_case(scenario);
@@ -98,7 +98,7 @@ void expect_found(const Fault& fault, Scenario scenario = Scenario::kFew) {
     const float tolerance = scenario == Scenario::kFloat16 ? 2e-3f : 2e-5f;
     const float difference = largest_difference(expected, actual);
     if (how.empty() && difference > tolerance)
-      how = fmt::format("numbers differ by {:.2g}", difference);
+      how = fmt::format("results differ by {:.2g}", difference);
   }
   EXPECT_NE(how, "");
   std::printf("%-48s %s\n", fault.name, how.substr(0, how.find('\n')).c_str());
@@ -107,7 +107,7 @@ void expect_found(const Fault& fault, Scenario scenario = Scenario::kFew) {
 constexpr const char* kBarrier = "threadgroup_barrier(mem_flags::mem_threadgroup);";
 constexpr const char* kLaneBarrier = "simdgroup_barrier(mem_flags::mem_threadgroup);";
 
-TEST(MetalFaults, WithoutAFaultNothingIsFound) {
+TEST(MetalFaults, WithoutAFaultNothingIsDetected) {
   const Fault none{"no fault", "paged_attention", "kNothing", "kNothing"};
   const PagedCase c = attention_case(Scenario::kFew);
   const mx::array expected = PagedFixture(c, KernelPath::kReference, 5).run();
@@ -117,16 +117,19 @@ TEST(MetalFaults, WithoutAFaultNothingIsFound) {
   EXPECT_LT(largest_difference(expected, actual), 2e-5f);
 }
 
-TEST(MetalFaults, MissingBarriersAreFound) {
+TEST(MetalFaults, MissingBarriersAreDetected) {
   for (const Fault& fault :
-       {Fault{"attention: queries read before they are there", "paged_attention", kBarrier, "", 0},
-        Fault{"attention: scores read before they are there", "paged_attention", kBarrier, "", 1},
-        Fault{"attention: weights read before they are there", "paged_attention", kBarrier, "", 2},
-        Fault{"attention: staging read before it is there", "paged_attention", kLaneBarrier, "", 0},
+       {Fault{"attention: queries read before they are written", "paged_attention", kBarrier, "",
+              0},
+        Fault{"attention: scores read before they are written", "paged_attention", kBarrier, "", 1},
+        Fault{"attention: weights read before they are written", "paged_attention", kBarrier, "",
+              2},
+        Fault{"attention: staging read before it is written", "paged_attention", kLaneBarrier, "",
+              0},
         Fault{"attention: staging overwritten too early", "paged_attention", kLaneBarrier, "", 1},
         Fault{"attention: a barrier for the wrong memory", "paged_attention", kBarrier,
               "threadgroup_barrier(mem_flags::mem_device);", 1},
-        Fault{"attention: a barrier that some lanes pass by", "paged_attention", kBarrier,
+        Fault{"attention: a barrier that some lanes skip", "paged_attention", kBarrier,
               "if (lane < 16) threadgroup_barrier(mem_flags::mem_threadgroup);", 1}})
     expect_found(fault);
   expect_found({"attention: scores overwritten too early", "paged_attention", kBarrier, "", 3},
@@ -137,9 +140,9 @@ TEST(MetalFaults, MissingBarriersAreFound) {
       Scenario::kFloat16);
 }
 
-// A head is normed by all lanes, then rotated by others than those that wrote it.
-TEST(MetalFaults, AMissingBarrierOfARotationIsFound) {
-  const Fault fault{"write: a head rotated before it is there", "qkv_write", kLaneBarrier, "", 0};
+// All lanes normalize a head; then lanes other than those that wrote it rotate it.
+TEST(MetalFaults, AMissingBarrierBeforeRotationIsDetected) {
+  const Fault fault{"write: a head rotated before it is written", "qkv_write", kLaneBarrier, "", 0};
   SCOPED_TRACE(fault.name);
   std::mt19937 random(3);
   const PagedCase c = attention_case(Scenario::kFew);
@@ -151,7 +154,7 @@ TEST(MetalFaults, AMissingBarrierOfARotationIsFound) {
   EXPECT_NE(simulator.found(), "");
 }
 
-TEST(MetalFaults, WrongPlacesAreFound) {
+TEST(MetalFaults, WrongLocationsAreDetected) {
   for (const Fault& fault :
        {Fault{"attention: the next page", "paged_attention", "table[position / pages.block_tokens]",
               "table[position / pages.block_tokens + 1]"},
@@ -159,7 +162,7 @@ TEST(MetalFaults, WrongPlacesAreFound) {
               "block_tables + item.sequence *", "block_tables + (item.sequence + 1) *"},
         Fault{"attention: keys past the context count", "paged_attention", "if (key < tile.keys)",
               "if (key < 8)"},
-        Fault{"attention: values where the keys stand", "paged_attention",
+        Fault{"attention: values read from the keys", "paged_attention",
               "head + params.pages.v_first + slot", "head + slot"},
         Fault{"attention: the wrong key of a tile", "paged_attention", "k * 8, ulong(kSplitKeys)",
               "k * 8 + 1, ulong(kSplitKeys)"},
@@ -171,12 +174,12 @@ TEST(MetalFaults, WrongPlacesAreFound) {
               "p < item.partials - 1"},
         Fault{"write: one token further", "qkv_write", "const int slot = place %",
               "const int slot = (place + 1) %"},
-        Fault{"write: the sequence before", "qkv_write", "cu_seqlens_q[middle] <= row",
+        Fault{"write: the previous sequence", "qkv_write", "cu_seqlens_q[middle] <= row",
               "cu_seqlens_q[middle] < row"}})
     expect_found(fault);
 }
 
-TEST(MetalFaults, WrongConstantsAreFound) {
+TEST(MetalFaults, WrongConstantsAreDetected) {
   for (const Fault& fault :
        {Fault{"attention: log2 e to three digits", "paged_attention", "kLog2E = 1.44269504f",
               "kLog2E = 1.443f"},
@@ -192,8 +195,8 @@ TEST(MetalFaults, WrongConstantsAreFound) {
               "params.soft_cap * precise::tanh(value / params.soft_cap)", "value * 1.5f"}})
     expect_found(fault);
   for (const char* kernel : {"paged_attention", "merge_partials"})
-    expect_found({"a fold that forgets", kernel, "fma(part, factors.take, old * factors.keep)",
-                  "fma(part, factors.take, old)"},
+    expect_found({"a merge that drops the old state", kernel,
+                  "fma(part, factors.take, old * factors.keep)", "fma(part, factors.take, old)"},
                  kernel == std::string("paged_attention") ? Scenario::kMany : Scenario::kFew);
   expect_found({"attention: int8 keys without their scale", "paged_attention",
                 "value *= scales[at % params.pages.block_tokens];", ""},

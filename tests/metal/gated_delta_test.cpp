@@ -9,7 +9,7 @@ namespace {
 using metal_sim::SimulatedMetal;
 using namespace delta_fixture;
 
-// Three sequences in three steps, two of them moved to other pages.
+// Three sequences in three steps; two of them move to other pages.
 const std::vector<StateStep> kThreeSteps = {{{9, 1, 3}, {{-1, 0}, {-1, 0}, {-1, 0}}},
                                             {{1, 4, 0}, {{0, 0}, {0, 1}, {0, 0}}},
                                             {{1, 1, 2}, {{0, 1}, {1, 1}, {0, 0}}}};
@@ -49,7 +49,7 @@ TEST(MetalGatedDelta, AgreesWhereGatesSaturate) {
   expect_triangle(with_saturated_gates(s), tolerance_of(DType::kFloat32));
 }
 
-TEST(MetalGatedDelta, RowsHaveTheirBitsInEveryBatchAndChunk) {
+TEST(MetalGatedDelta, RowsHaveTheSameBitsInEveryBatchAndChunk) {
   constexpr int kTokens = 20;
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
     const Subject s = make_subject(dtype, {1, 2, 80, 48}, kTokens);
@@ -61,8 +61,8 @@ TEST(MetalGatedDelta, RowsHaveTheirBitsInEveryBatchAndChunk) {
 }
 
 // Decode and prefill read a head's state once and write it once.
-TEST(MetalGatedDelta, TheStateIsReadAndWrittenOnceHoweverManyRows) {
-  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts what is read";
+TEST(MetalGatedDelta, TheStateIsReadAndWrittenOncePerStep) {
+  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts reads";
   for (const int tokens : {1, 12}) {
     const Subject s = make_subject(DType::kBFloat16, {1, 2, 128, 32}, 13);
     StateFixture fixture(s.geometry, KernelPath::kNative, page_bytes_of(s.geometry), 1);

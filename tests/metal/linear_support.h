@@ -1,4 +1,4 @@
-// linear_support.h - what the tests of products on the simulated Metal share.
+// linear_support.h - helpers for the tests of products on simulated Metal.
 #pragma once
 
 #include <map>
@@ -12,8 +12,7 @@ namespace octavo::metal_linear {
 
 using metal_sim::SimulatedMetal;
 
-// What `make` gives when its kernels run on the simulated Metal, in so many launches of each
-// kernel.
+// The result of `make` on simulated Metal; checks the number of launches of each kernel.
 template <typename Make>
 mx::array on_metal(const std::map<std::string, uint64_t>& launches, Make&& make) {
   const SimulatedMetal metal;
@@ -24,20 +23,20 @@ mx::array on_metal(const std::map<std::string, uint64_t>& launches, Make&& make)
   return result;
 }
 
-// In one launch of linear.metal.
+// The same for one launch of linear.metal.
 template <typename Make>
 mx::array on_metal(Make&& make) {
   return on_metal({{"linear_rows", 1}}, make);
 }
 
-// Of the largest output: float32 differs by the order of a sum alone, float16 and bfloat16 by the
-// rounding of decoded weights and of the result.
+// Relative to the largest output: float32 differs only by the order of sums, float16 and bfloat16
+// also by the rounding of decoded weights and of the result.
 inline float tolerance_of(DType dtype) {
   return dtype == DType::kFloat32 ? 1e-5f : dtype == DType::kFloat16 ? 2e-3f : 2e-2f;
 }
 
-// `compute` of rows of x has one result for a row alone and in batches of 2 to all rows, from the
-// front and from the back: the last row stands at every place.
+// `compute` must return the same result for a row alone and in batches of 2 to all rows, taken from
+// the front and from the back, so that the last row appears in every position.
 template <typename Compute>
 void expect_same_bits_in_every_batch(const mx::array& x, Compute&& compute) {
   const int most = x.shape(0);

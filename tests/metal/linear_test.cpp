@@ -30,7 +30,7 @@ void expect_gated_triangle(const mx::array& x, const Projection& gate, const Pro
   options.path = kReference;
   const mx::array expected = launching("linear.reference", made);
   options.path = KernelPath::kNative;
-  // The product of two sums: of their errors too.
+  // A product of two sums, so errors multiply too.
   const float tolerance = 2 * tolerance_of(dtype_of(x));
   expect_close(expected, launching("linear.cpu", made), tolerance);
   expect_close(expected, on_metal({{"linear_rows", launches}}, made), tolerance);
@@ -73,7 +73,7 @@ TEST(MetalLinear, SizesThatFillNoTileAgree) {
   }
 }
 
-TEST(MetalLinear, WhatStandsAroundAProductAgrees) {
+TEST(MetalLinear, ProductOptionsAgree) {
   std::mt19937 random(3);
   for (DType dtype : kDtypes) {
     const mx::Dtype type = mlx_dtype(dtype);
@@ -103,7 +103,7 @@ TEST(MetalLinear, WhatStandsAroundAProductAgrees) {
   }
 }
 
-TEST(MetalLinear, LayersSideBySideAgree) {
+TEST(MetalLinear, JoinedLayersAgree) {
   std::mt19937 random(4);
   for (DType dtype : kDtypes) {
     SCOPED_TRACE(name_of(dtype));
@@ -172,7 +172,7 @@ TEST(MetalLinear, AGatedRowHasTheSameBitsInEveryBatch) {
   });
 }
 
-// Bytes that a launch over `rows` rows reads of its weight and of x.
+// Bytes of the weight and of x that a launch over `rows` rows reads.
 std::pair<uint64_t, uint64_t> bytes_read(const Weight& weight, int rows, mx::Dtype dtype) {
   std::mt19937 random(8);
   const mx::array x = random_array(random, {rows, weight.cols}, dtype);
@@ -183,7 +183,7 @@ std::pair<uint64_t, uint64_t> bytes_read(const Weight& weight, int rows, mx::Dty
 }
 
 TEST(MetalLinear, AWeightIsReadOncePerTileOfRowsAndARowOncePerGroupOfStrips) {
-  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts what is read";
+  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts reads";
   std::mt19937 random(8);
   const std::vector<Weight> weights = {random_dense(random, 48, 256, DType::kFloat16),
                                        random_affine(random, 48, 256, 4, 64, DType::kFloat16),
@@ -191,7 +191,7 @@ TEST(MetalLinear, AWeightIsReadOncePerTileOfRowsAndARowOncePerGroupOfStrips) {
   for (const Weight& weight : weights) {
     SCOPED_TRACE(weight.describe());
     const auto all = static_cast<uint64_t>(weight.layout.bytes());
-    // Both lanes of a row read its scales, the second time from the cache.
+    // Both lanes of a row read its scales, the second one from the cache.
     const auto again = static_cast<uint64_t>(3 * weight.layout.scale_bytes());
     for (int rows : {1, 8, 32, 40}) {
       const uint64_t tiles = rows > 32 ? 2 : 1, groups = rows > 8 ? 2 : 3;

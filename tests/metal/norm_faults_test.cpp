@@ -1,4 +1,4 @@
-// Faults put into the norm's text on purpose: each must be found by the simulator.
+// Injects faults into the source of the norm: the simulator must detect each.
 #include <gmock/gmock.h>
 
 #include "kernels/metal/norm_params.h"
@@ -9,8 +9,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// What the simulator says of a layer norm of 4 rows of 300 floats, with the kernel's text changed
-// in one place.
+// The simulator's report for a layer norm of 4 rows of 300 floats, with one change in the kernel's
+// text.
 std::string fault_of_changed_text(const std::string& from, const std::string& to) {
   const metal::KernelSource& kernel = metal::find_kernel("norm_rows");
   std::string text = metal::instance_text(kernel, std::vector<std::string>{"float", "float"});
@@ -43,7 +43,7 @@ std::string fault_of_changed_text(const std::string& from, const std::string& to
   return {};
 }
 
-TEST(MetalNorm, SeededFaultsAreFound) {
+TEST(MetalNorm, InjectedFaultsAreDetected) {
   EXPECT_EQ(fault_of_changed_text("float mean = 0;", "float mean = 0;"), "");
   EXPECT_THAT(fault_of_changed_text("threadgroup_barrier(mem_flags::mem_threadgroup);", ""),
               HasSubstr("uninitialised threadgroup memory"));

@@ -1,5 +1,5 @@
-// What stands between the projections and attention, on Metal: against plain MLX and the CPU, and
-// row by row against itself.
+// The operations between the projections and attention on Metal: compared with plain MLX and the
+// CPU, and batches with single rows.
 #include "kernels/qkv_write.h"
 
 #include "kernels/testing/latent_fixture.h"
@@ -66,8 +66,8 @@ TEST(MetalQkvWrite, ARowDoesNotDependOnItsBatch) {
     std::mt19937 random(5);
     PagedCase whole = qkv_variants::case_of(dtype, 72);
     whole.sequences = {{0, kTokens}};
-    PagedCase beside = whole;
-    beside.sequences = {{0, kTokens}, {0, 7}, {33, 1}};
+    PagedCase batch = whole;
+    batch.sequences = {{0, kTokens}, {0, 7}, {33, 1}};
     for (const Variant& variant : qkv_variants::variants(random, 72, mlx_dtype(dtype))) {
       SCOPED_TRACE(testing::Message() << variant.name << " " << name_of(dtype));
       const mx::array qkv = qkv_variants::random_rows(random, whole, variant.options, kTokens);
@@ -75,7 +75,7 @@ TEST(MetalQkvWrite, ARowDoesNotDependOnItsBatch) {
       SimulatedMetal metal;
       const auto alone =
           PagedFixture(whole, KernelPath::kNative, 1).run_fused(variant.options, qkv);
-      const auto batched = PagedFixture(beside, KernelPath::kNative, 1)
+      const auto batched = PagedFixture(batch, KernelPath::kNative, 1)
                                .run_fused(variant.options, mx::concatenate({qkv, others}, 0));
       for (size_t i : {0u, 1u}) {
         auto all = floats_of(batched[i]);

@@ -1,4 +1,4 @@
-// The operations that treat each row on its own: activation, sum, gates, rope.
+// The row operations: activation, sum, gates, rope.
 #include "kernels/activation.h"
 #include "kernels/add_rows.h"
 #include "kernels/gate_rows.h"
@@ -13,12 +13,12 @@ using metal_sim::SimulatedMetal;
 
 const std::vector<mx::Dtype> kDtypes = {mx::float32, mx::float16, mx::bfloat16};
 
-// Both round once, at the end: a unit in the last place of numbers up to about 8.
+// Both round once, at the end: one unit in the last place of values up to about 8.
 float tolerance_of(mx::Dtype dtype) {
   return dtype == mx::float32 ? 5e-6f : dtype == mx::float16 ? 8e-3f : 6.4e-2f;
 }
 
-// make(path) on the reference, the CPU and the simulated Metal; one launch of `kernel`.
+// make(path) on the reference, the CPU and simulated Metal, with one launch of `kernel`.
 template <typename Make>
 void expect_triangle(const std::string& operation, const std::string& kernel, float tolerance,
                      const Make& make) {
@@ -33,7 +33,7 @@ void expect_triangle(const std::string& operation, const std::string& kernel, fl
   EXPECT_EQ(metal.counts()[kernel].launches, 1u);
 }
 
-// of(array) of all rows, and of each row alone: the same bits.
+// of(array) has the same bits for all rows together and for each row alone.
 template <typename Of>
 void expect_rows_for_themselves(const mx::array& x, const Of& of) {
   const SimulatedMetal metal;
@@ -54,7 +54,7 @@ TEST(MetalRows, GatedActivationAgrees) {
   for (const mx::Dtype dtype : kDtypes) {
     for (const auto kind : {Activation::kSilu, Activation::kGeluTanh, Activation::kBoundedSilu}) {
       SCOPED_TRACE(static_cast<int>(kind));
-      // More than one tile, the last of them broken; numbers that reach the bounds.
+      // More than one tile, the last one incomplete; values that reach the bounds.
       const mx::array gate =
           mx::multiply(random_array(random, {2, 700}, dtype), mx::array(4.0f, dtype));
       const mx::array up =
@@ -123,7 +123,7 @@ TEST(MetalRows, BoundedActivationKeepsNaN) {
     EXPECT_TRUE(std::isnan(number));
 }
 
-TEST(MetalRows, RopeAgreesAndLeavesTheRestAlone) {
+TEST(MetalRows, RopeAgreesAndKeepsOtherDimensions) {
   std::mt19937 random(4);
   const mx::array positions({0, 1, 17, 300, 130000});
   std::vector<float> turns;
@@ -165,9 +165,9 @@ TEST(MetalRows, ARowHasTheSameBitsInEveryBatch) {
   }
 }
 
-// Each element is read and written once; the norm's row a second time.
+// Each element is read and written once; the norm reads its row twice.
 TEST(MetalRows, NothingIsReadTwice) {
-  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts what is read";
+  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts reads";
   std::mt19937 random(6);
   for (const int rows : {1, 4}) {
     const uint64_t bytes = static_cast<uint64_t>(rows) * 1024 * 2;

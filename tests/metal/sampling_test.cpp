@@ -34,7 +34,7 @@ std::vector<int32_t> drawn(const Rows& rows) {
   return ints_of(sample(rows.all(), rows.sampling).tokens);
 }
 
-// Tokens of the CPU's kernels and of Metal's.
+// Tokens sampled by the CPU and by Metal.
 struct BothDrawn {
   std::vector<int32_t> cpu, metal;
 
@@ -56,7 +56,7 @@ BothDrawn draw_both(const Rows& rows, metal_sim::MachineOptions options = {}) {
   return both;
 }
 
-TEST(MetalSampling, TheLikeliestIsTheCpus) {
+TEST(MetalSampling, GreedyTokensEqualTheCpu) {
   std::mt19937 random(1);
   for (const int vocab : {1, 255, 256, 3000}) {
     Rows rows{.vocab = vocab};
@@ -74,7 +74,7 @@ TEST(MetalSampling, TheLikeliestIsTheCpus) {
   }
 }
 
-TEST(MetalSampling, DrawsAreTheCpus) {
+TEST(MetalSampling, DrawsEqualTheCpu) {
   std::mt19937 random(2);
   int differing = 0, draws = 0;
   for (const int vocab : {40, 700}) {
@@ -89,8 +89,8 @@ TEST(MetalSampling, DrawsAreTheCpus) {
   EXPECT_LE(differing * 1000, draws) << draws;
 }
 
-// A vocabulary as models have it: blocks enough for each simdgroup to have several.
-TEST(MetalSampling, DrawsFromManyTokensAreTheCpus) {
+// A realistic vocabulary, with several blocks per simdgroup.
+TEST(MetalSampling, DrawsFromManyTokensEqualTheCpu) {
   std::mt19937 random(3);
   Rows rows{.vocab = 9000};
   for (const LogitShape shape : {LogitShape::kFlat, LogitShape::kPeaked, LogitShape::kEqual}) {
@@ -106,8 +106,8 @@ TEST(MetalSampling, DrawsFromManyTokensAreTheCpus) {
   }
 }
 
-// What cannot be drawn from: no number at all, infinities, extreme temperatures.
-TEST(MetalSampling, OddRowsAreTheCpus) {
+// Degenerate rows: all NaN, infinities, extreme temperatures.
+TEST(MetalSampling, DegenerateRowsEqualTheCpu) {
   Rows rows{.vocab = 300};
   std::vector<float> row(300, -kInfinity);
   const RowSampling drawn_row{.temperature = 1, .top_p = 0.5f, .top_k = 7, .seed = 3};
@@ -126,7 +126,7 @@ TEST(MetalSampling, OddRowsAreTheCpus) {
   row[0] = -0.0f;
   row[5] = 0.0f;
   rows.add(row, {.temperature = 1, .top_k = 147, .seed = 9});
-  // Both cuts among equals: 99 of the first 100 are kept.
+  // Both cuts fall among equal logits: 99 of the first 100 are kept.
   const std::vector<float> equal(300, 0.25f);
   for (uint32_t i = 0; i < 8; ++i)
     rows.add(equal, {.temperature = 1, .top_p = 0.985f, .top_k = 100, .seed = 10, .position = i});
@@ -134,7 +134,7 @@ TEST(MetalSampling, OddRowsAreTheCpus) {
   EXPECT_EQ(both.cpu, both.metal);
 }
 
-TEST(MetalSampling, ARowsTokenDoesNotDependOnTheRowsBesideIt) {
+TEST(MetalSampling, ATokenDoesNotDependOnOtherRows) {
   std::mt19937 random(4);
   Rows rows{.vocab = 600};
   for (int i = 0; i < 6; ++i)
@@ -148,15 +148,15 @@ TEST(MetalSampling, ARowsTokenDoesNotDependOnTheRowsBesideIt) {
   }
 }
 
-TEST(MetalSampling, RulesLogprobsAndHashesAreLeftToTheCpu) {
+TEST(MetalSampling, RulesLogprobsAndHashesRunOnTheCpu) {
   std::mt19937 random(5);
   const auto logits = random_logits(random, 500, LogitShape::kPeaked);
   const RowSampling plain{.temperature = 1, .seed = 11};
-  RowSampling ruled = plain, told = plain, hashed = plain;
+  RowSampling ruled = plain, with_logprobs = plain, hashed = plain;
   ruled.rules = std::make_shared<LogitRules>(LogitRules{.logit_bias = {{3, 100.0f}}});
-  told.logprobs = 2;
+  with_logprobs.logprobs = 2;
   hashed.hash_logits = true;
-  for (const RowSampling& special : {ruled, told, hashed}) {
+  for (const RowSampling& special : {ruled, with_logprobs, hashed}) {
     Rows rows{.vocab = 500};
     rows.add(logits, special);
     rows.add(logits, special);
@@ -169,7 +169,7 @@ TEST(MetalSampling, RulesLogprobsAndHashesAreLeftToTheCpu) {
   }
 }
 
-TEST(MetalSampling, LogprobsAreLeftToTheCpu) {
+TEST(MetalSampling, LogprobsRunOnTheCpu) {
   const mx::array logits = mx::array({0.0f, 1.0f, 2.0f}, {1, 3});
   const std::vector<TokenId> tokens = {1};
   const auto expected = floats_of(logprobs_of(logits, tokens, 2).values);
@@ -186,9 +186,9 @@ TEST(MetalSampling, TokensInFlightArePlaced) {
   EXPECT_EQ(metal.counts()["place_tokens"].launches, 1u);
 }
 
-// The likeliest token costs one pass over the row and one block of it.
-TEST(MetalSampling, TheLikeliestReadsTheRowOnce) {
-  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts what is read";
+// Greedy sampling costs one pass over the row and one block.
+TEST(MetalSampling, GreedySamplingReadsTheRowOnce) {
+  if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts reads";
   std::mt19937 random(6);
   Rows rows{.vocab = 5000};
   rows.add(random_logits(random, 5000, LogitShape::kFlat), {});
@@ -198,8 +198,8 @@ TEST(MetalSampling, TheLikeliestReadsTheRowOnce) {
   EXPECT_LE(metal.counts()["sample_rows"].arguments["logits"].load_bytes, 4u * 256);
 }
 
-// Rows that only the CPU can draw leave the others where they are drawn.
-TEST(MetalSampling, ADrawDoesNotDependOnWhatNeighboursAskFor) {
+// Rows that only the CPU can sample do not move the other rows to the CPU.
+TEST(MetalSampling, ADrawDoesNotDependOnOtherRequests) {
   std::mt19937 random(9);
   Rows rows{.vocab = 300};
   for (int i = 0; i < 12; ++i)
@@ -219,7 +219,7 @@ TEST(MetalSampling, ADrawDoesNotDependOnWhatNeighboursAskFor) {
   hashes.eval();
   for (size_t i = 0; i < tokens.size(); ++i) {
     EXPECT_EQ(tokens[i], alone[i])
-        << i;  // the CPU's rows too: 300 draws show how seldom they differ
+        << i;  // also the CPU's rows: 300 samples show how rarely they differ
     const bool asked = mixed.sampling[i].logprobs >= 0;
     EXPECT_EQ(ids[i * 3], asked ? tokens[i] : -1) << i;
     EXPECT_EQ(hashes.data<uint64_t>()[i] != 0, i == 7) << i;

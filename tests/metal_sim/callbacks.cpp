@@ -1,6 +1,6 @@
-// The C functions that kernels call: the shim's (shim/runtime.h), and the hooks that clang's
-// sanitizers put before accesses and beside arithmetic. They are found by name when a kernel's
-// library is loaded.
+// The C functions that kernels call: those of the shim (shim/runtime.h), and the hooks that clang's
+// sanitizers insert at accesses and arithmetic. They are resolved by name when a kernel's library
+// is loaded.
 #include "metal_sim/callbacks.h"
 
 #include <fmt/format.h>
@@ -120,7 +120,7 @@ void* __tsan_memset(void* to, int value, size_t bytes) {
   return std::memset(to, value, bytes);
 }
 
-// The undefined-behaviour sanitizer's. What they are given starts with the place in the source.
+// The hooks of the undefined-behaviour sanitizer. Their argument starts with the source location.
 struct SourcePlace {
   const char* file;
   uint32_t line;

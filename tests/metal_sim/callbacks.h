@@ -1,4 +1,4 @@
-// callbacks.h (metal_sim) - the other end of what a kernel's library asks for while it is loaded.
+// callbacks.h (metal_sim) - serves the calls of a kernel's library while it is loaded.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Loading {
   std::string missing_constant = {};
 };
 
-// Initialisers that run while it lives speak to `loading`.
+// Initialisers that run during its lifetime use `loading`.
 class LoadingScope {
  public:
   explicit LoadingScope(Loading& loading);

@@ -1,4 +1,4 @@
-// Each fault the simulator finds, in a kernel that has it, and the message it gives.
+// Each kind of fault that the simulator detects, in a kernel that has it, with the message.
 #include <gmock/gmock.h>
 
 #include "metal_sim/text_kernel.h"
@@ -48,7 +48,7 @@ TEST(MetalFaults, DeviceAccessOutOfBounds) {
   EXPECT_THAT(
       fault_of("if (t == 0) *(device float4*)(out + 60) = float4(1);", {1}, 63),
       HasSubstr("out-of-bounds device write: 16 bytes at byte 240 of 'out', which has 252"));
-  // Far away is no other argument.
+  // Far away, outside every argument.
   EXPECT_THAT(fault_of("out[ulong(t) << 28] = 1;"), HasSubstr("wild device write"));
 }
 
@@ -82,14 +82,14 @@ TEST(MetalFaults, AMissingBarrier) {
     return std::string(body).replace(body.find("%s"), 2, barrier);
   };
   EXPECT_EQ(fault_of(with("threadgroup_barrier(mem_flags::mem_threadgroup);")), "");
-  // A barrier of the wrong memory, and one of the simdgroup's alone.
+  // A barrier for the wrong memory, and one for the simdgroup only.
   for (const char* barrier :
        {"threadgroup_barrier(mem_flags::mem_device);", "threadgroup_barrier(mem_flags::mem_none);"})
     EXPECT_THAT(
         fault_of(with(barrier)),
         AllOf(HasSubstr("race: read of byte 128 of 's' is not ordered with the write by thread 32"),
               HasSubstr("k.metal:6")));
-  // The other simdgroup has not even begun, unless it ran first.
+  // The other simdgroup has not started, unless it ran first.
   EXPECT_THAT(fault_of(with("simdgroup_barrier(mem_flags::mem_threadgroup);")),
               HasSubstr("uninitialised threadgroup memory"));
   EXPECT_THAT(
@@ -104,7 +104,7 @@ TEST(MetalFaults, AMissingBarrier) {
               HasSubstr("race: write of byte 252 of 's' is not ordered with the read by thread 0"));
 }
 
-TEST(MetalFaults, ABarrierOfASimdgroupIsEnoughInIt) {
+TEST(MetalFaults, ASimdgroupBarrierSufficesWithinASimdgroup) {
   EXPECT_EQ(fault_of("threadgroup float s[64]; s[t] = t; "
                      "simdgroup_barrier(mem_flags::mem_threadgroup);\nout[t] = s[t ^ 1];"),
             "");
@@ -126,7 +126,7 @@ TEST(MetalFaults, RacesOnDeviceMemory) {
             "");
 }
 
-TEST(MetalFaults, RacesAreNotLookedForWhenSwitchedOff) {
+TEST(MetalFaults, RaceDetectionCanBeDisabled) {
   EXPECT_EQ(fault_of("out[t / 2] = t;", {1}, 64, {.finds_races = false}), "");
 }
 
@@ -136,7 +136,7 @@ TEST(MetalFaults, UninitialisedThreadgroupMemory) {
                        "out[t] = s[63 - t];"),
               AllOf(HasSubstr("read of uninitialised threadgroup memory: byte 252 of 's'"),
                     HasSubstr("thread 0]")));
-  // What the group before has left is not this group's.
+  // Data left by the previous threadgroup is not initialised for this one.
   EXPECT_THAT(fault_of("threadgroup float s[64]; if (group == 0) s[t] = t; out[t] = s[t];", {2}),
               AllOf(HasSubstr("uninitialised"), HasSubstr("threadgroup (1, 0, 0)")));
 }
@@ -188,7 +188,7 @@ TEST(MetalFaults, TooManyThreads) {
               HasSubstr("64 threads, max_total_threads_per_threadgroup says 32"));
 }
 
-TEST(MetalFaults, WhatIsNotBound) {
+TEST(MetalFaults, UnboundArguments) {
   std::vector<float> out(1);
   const std::string text =
       "constant bool kHasBias [[function_constant(0)]];\n"
@@ -246,7 +246,7 @@ TEST(MetalFaults, UndefinedArithmetic) {
   EXPECT_THAT(fault_of("out[t] = 0x7fffffff + int(t);"), HasSubstr("signed overflow of +"));
 }
 
-TEST(MetalFaults, OutputsStayAsTheyWere) {
+TEST(MetalFaults, OutputsStayUnchanged) {
   std::vector<float> out(4, 7.0f);
   TextKernel kernel(
       "[[kernel]] void k(device float* out [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) "
@@ -255,7 +255,7 @@ TEST(MetalFaults, OutputsStayAsTheyWere) {
   EXPECT_EQ(out, std::vector<float>(4, 7.0f));
 }
 
-TEST(MetalFaults, TheMachineGoesOnAfterOne) {
+TEST(MetalFaults, TheMachineContinuesAfterAFault) {
   EXPECT_NE(fault_of("device float* p = nullptr; p[t] = 1;"), "");
   EXPECT_EQ(fault_of("out[t] = t;"), "");
 }

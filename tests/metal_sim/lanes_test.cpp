@@ -12,7 +12,7 @@ namespace {
 const std::vector<ThreadOrder> kOrders = {ThreadOrder::kForward, ThreadOrder::kBackward,
                                           ThreadOrder::kShuffled};
 
-// What each of 32 lanes gets of an expression of lane and v = lane * lane.
+// The result in each of 32 lanes of an expression in lane and v = lane * lane.
 std::vector<int> lanes_of(const std::string& expression, ThreadOrder order) {
   std::vector<int> out(32);
   TextKernel(
@@ -64,7 +64,7 @@ TEST(MetalLanes, SumsAndScans) {
   }
 }
 
-TEST(MetalLanes, LanesThatHaveEndedTakeNoPart) {
+TEST(MetalLanes, FinishedLanesDoNotTakePart) {
   std::vector<int> out(40);
   TextKernel(
       "[[kernel]] void k(device int* out [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {\n"

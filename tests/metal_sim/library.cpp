@@ -40,7 +40,7 @@ std::string hex_digest(const std::string& text) {
   return hex.substr(0, 24);
 }
 
-// Everything but the text that decides what is compiled.
+// Everything except the text that determines the compiled code.
 const std::string& tools_digest() {
   static const std::string digest = [] {
     std::vector<fs::path> files;
@@ -55,7 +55,7 @@ const std::string& tools_digest() {
   return digest;
 }
 
-// Output of a command, and whether it ended well.
+// The output of a command, and whether it succeeded.
 std::pair<std::string, bool> output_of(const std::string& command) {
   FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) throw std::runtime_error("metal_sim: cannot start " + command);
@@ -66,7 +66,7 @@ std::pair<std::string, bool> output_of(const std::string& command) {
   return {output, pclose(pipe) == 0};
 }
 
-// One process compiles a text, the others wait for it.
+// One process compiles a text; the others wait for it.
 class FileLock {
  public:
   explicit FileLock(const fs::path& path)
@@ -88,8 +88,8 @@ void write_at_once(const fs::path& path, const std::string& text) {
   fs::rename(made, path);
 }
 
-// A copy each time, which the loader takes for another library: initialisers, which read the
-// function constants, run once for each.
+// Loads a new copy each time, which the loader treats as another library, so that the initialisers,
+// which read the function constants, run for each.
 void open_copy(const fs::path& library) {
   static int copies = 0;
   const fs::path copy = library.parent_path() / fmt::format("copy_{}_{}.so", getpid(), copies++);
@@ -159,7 +159,7 @@ void (*LoadedLibrary::kernel(const std::string& name) const)() {
 std::string LoadedLibrary::place_of(const void* instruction) const {
   const auto address = reinterpret_cast<uintptr_t>(instruction);
   if (address < begin_ || address >= end_) return {};
-  // A return address: the call is before it. Inlined functions come from the innermost outwards.
+  // It is a return address, so the call is before it. Inlined functions are listed innermost first.
   const auto [frames, ok] =
       output_of(fmt::format("addr2line -i -s -e '{}' {:#x} 2>/dev/null", compiled_.library.string(),
                             address - begin_ - 1));

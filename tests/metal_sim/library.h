@@ -1,4 +1,4 @@
-// library.h (metal_sim) - Metal source made into code of this machine.
+// library.h (metal_sim) - compiles Metal source for this machine and loads it.
 //
 // OCTAVO_METAL_CXX      the compiler, clang 19 (default clang++-19)
 // OCTAVO_METAL_CACHE    folder of compiled kernels, shared by processes (default: in the build
@@ -18,7 +18,7 @@ struct CompiledText {
   std::filesystem::path source;  // the text, for messages
 };
 
-// `name` is for messages. Throws std::runtime_error with the compiler's or the lint's complaints.
+// `name` is for messages. Throws std::runtime_error with the diagnostics of the compiler or lint.
 CompiledText compile(const std::string& name, const std::string& text);
 
 // A library in this process, with values for its function constants. Never unloaded.
@@ -26,14 +26,14 @@ class LoadedLibrary {
  public:
   LoadedLibrary(CompiledText compiled, const std::map<int, uint32_t>& constants);
 
-  // The function that runs one thread of it.
+  // The function that runs one thread of the kernel.
   void (*kernel(const std::string& name) const)();
   uintptr_t begin() const { return begin_; }
   uintptr_t end() const { return end_; }
 
   // "file:line" of an instruction, in the kernel's text rather than in the shim.
   std::string place_of(const void* instruction) const;
-  // The line of source at "file:line", or nothing.
+  // The source line at "file:line", or empty.
   std::string source_line(const std::string& place) const;
 
  private:

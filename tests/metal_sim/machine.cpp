@@ -19,8 +19,7 @@ std::string file_name(const char* path) {
   return slash == nullptr ? path : slash + 1;
 }
 
-// Handlers for the accesses that are not asked for (wider than 16 bytes, a stack's end), while a
-// grid runs.
+// Signal handlers for unchecked accesses (wider than 16 bytes, stack overflow) while a grid runs.
 class SignalHandlers {
  public:
   SignalHandlers(void (*handler)(int, siginfo_t*, void*), std::vector<std::byte>& stack) {
@@ -67,8 +66,8 @@ Machine::Machine() : signal_stack_(64 << 10), fibers_(kMostThreads), simdgroups_
   for (int i = 0; i < kMostThreads; ++i) mprotect(stack_of(i), kPage, PROT_NONE);
 }
 
-// Not all at one place of their pages: the tops, which are always in use, would share a few sets of
-// the cache.
+// Staggered within their pages: otherwise the tops, which are always in use, would share a few
+// cache sets.
 std::byte* Machine::stack_top(int thread) const {
   constexpr int kSteps = 64;
   constexpr size_t kStep = 7 * 64;
@@ -140,7 +139,7 @@ void Machine::run_group() {
   counts_.threadgroup_bytes = std::max(counts_.threadgroup_bytes, threadgroup_.bytes());
 }
 
-// Until all of its lanes have ended or wait for the other simdgroups.
+// Runs until all of its lanes have ended or wait for the other simdgroups.
 void Machine::run_simdgroup(int simdgroup) {
   do {
     for (const int lane : lane_order_) {
@@ -153,8 +152,8 @@ void Machine::run_simdgroup(int simdgroup) {
   } while (release_lanes(simdgroup));
 }
 
-// All lanes wait or have ended. Those at a simd operation go on, if all that live are at the same
-// one.
+// All lanes wait or have ended. Lanes at a simd operation continue if all remaining lanes are at
+// the same one.
 bool Machine::release_lanes(int simdgroup) {
   const int begin = simdgroup * msl::kSimdLanes;
   const int end = std::min(begin + msl::kSimdLanes, thread_count_);
@@ -191,7 +190,7 @@ bool Machine::release_lanes(int simdgroup) {
   return true;
 }
 
-// All threads wait at a barrier or have ended. Says whether there is more to run.
+// All threads wait at a barrier or have ended. Returns whether any can continue.
 bool Machine::release_group() {
   const auto threads = std::span(fibers_).first(static_cast<size_t>(thread_count_));
   const auto waits = [](const Fiber& fiber) { return fiber.state == State::kAtGroupBarrier; };
@@ -227,7 +226,7 @@ void Machine::resume(int thread) {
   current_ = -1;
 }
 
-// Leaves the running fiber; comes back when it is resumed.
+// Suspends the running fiber; returns when it is resumed.
 void Machine::wait(State state) {
   fibers_[static_cast<size_t>(current_)].state = state;
   scheduler_ = fibers::jump_fcontext(scheduler_, nullptr).fctx;
@@ -253,7 +252,7 @@ void Machine::throw_fault() const {
 
 void Machine::on_signal(int signal, siginfo_t* info, void*) {
   Machine& self = machine();
-  if (!self.is_running()) {  // not the kernel's: let it end the process
+  if (!self.is_running()) {  // not caused by the kernel: let it end the process
     std::signal(signal, SIG_DFL);
     return;
   }

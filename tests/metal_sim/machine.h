@@ -1,9 +1,9 @@
-// machine.h (metal_sim) - a GPU of one core: runs a grid of threads to its end or to the first
-// fault.
+// machine.h (metal_sim) - a GPU with one core: runs a grid of threads until it ends or until the
+// first fault.
 //
-// A GPU thread is a fiber. Threadgroups run one after the other; in one, a fiber runs until it
-// needs the others: at a barrier or a simd operation. There is one machine in a process, because
-// kernels call it through C functions (callbacks.cpp).
+// A GPU thread is a fiber. Threadgroups run one after the other; within one, a fiber runs until it
+// has to wait for others, at a barrier or a simd operation. There is one machine per process,
+// because kernels call it through C functions (callbacks.cpp).
 #pragma once
 
 #include <signal.h>
@@ -30,13 +30,13 @@ struct Grid {
   uint32_t count() const { return x * y * z; }
 };
 
-// In which order threads run between two barriers: a kernel must not care.
+// The order in which threads run between two barriers. Results must not depend on it.
 enum class ThreadOrder : uint8_t { kForward, kBackward, kShuffled };
 
 struct MachineOptions {
   ThreadOrder order = ThreadOrder::kForward;
   uint32_t seed = 1;
-  bool finds_races = true;  // off: faster
+  bool finds_races = true;  // false: faster
 };
 
 struct ThreadgroupArgument {
@@ -44,26 +44,26 @@ struct ThreadgroupArgument {
   size_t bytes;
 };
 
-// One run: what the kernel's parameters are bound to.
+// One run: the kernel and its bound parameters.
 struct Run {
   void (*run_thread)() = nullptr;
   Grid groups;
   Grid threads;
   std::array<void*, kMostArguments> buffers = {};
   std::vector<ThreadgroupArgument> threadgroup = {};
-  uintptr_t code_begin = 0;  // of the kernel's library: its constants are read there
+  uintptr_t code_begin = 0;  // of the kernel's library, which contains its constants
   uintptr_t code_end = 0;
 };
 
 struct RunCounts {
   uint64_t threads = 0;
-  uint64_t barriers = 0;  // of threadgroups
+  uint64_t barriers = 0;  // threadgroup barriers
   uint64_t simd_operations = 0;
   uint64_t multiply_adds = 0;
   size_t threadgroup_bytes = 0;
 };
 
-// A kernel did something wrong. `place` is "file:line", or else the instruction is known.
+// A fault in a kernel. `place` is "file:line"; if it is empty, the instruction is known.
 class KernelFault : public std::runtime_error {
  public:
   KernelFault(const std::string& what, std::string place, const void* instruction)
@@ -87,10 +87,10 @@ class Machine {
 
   DeviceMemory device;
 
-  // Throws KernelFault; its text names threadgroup and thread.
+  // Throws KernelFault with the threadgroup and thread in the message.
   RunCounts run(const Run& run, const MachineOptions& options);
 
-  // Calls of the running fiber's:
+  // Called by the running fiber:
   bool is_running() const { return current_ >= 0; }
   void access(uintptr_t address, unsigned bytes, bool is_write, const void* instruction);
   void atomic_access(uintptr_t address, unsigned bytes, const void* instruction);
@@ -119,7 +119,7 @@ class Machine {
     boost::context::detail::fcontext_t context;
     Site site;
     State state;
-    uint8_t parity;  // of the exchange it uses: two take turns, so that a quick lane spoils nothing
+    uint8_t parity;  // of its exchange: two alternate, so that a fast lane overwrites nothing
   };
   struct Simdgroup {
     msl::Exchange exchanges[2];

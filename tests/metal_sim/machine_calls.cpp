@@ -1,4 +1,4 @@
-// What a running fiber asks of the machine.
+// The machine's functions that a running fiber calls.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -15,7 +15,7 @@ constexpr size_t kPage = 4096;
 
 size_t round_up(size_t value, size_t step) { return (value + step - 1) / step * step; }
 
-// Address space; memory comes with the first touch.
+// Reserves address space; memory is allocated on first access.
 uintptr_t reserve(size_t bytes, int protection) {
   void* at = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) throw std::runtime_error("metal_sim: no address space left");
@@ -24,8 +24,8 @@ uintptr_t reserve(size_t bytes, int protection) {
 
 }  // namespace
 
-// Histories are twice 8 bytes for each byte of the slot's writable part, touched only where a
-// kernel touches.
+// Histories take twice 8 bytes per byte of the slot's writable part, allocated only where a kernel
+// accesses it.
 DeviceMemory::DeviceMemory()
     : base_(reserve(kSlots * kSlotBytes, PROT_NONE)),
       history_base_(

@@ -1,8 +1,7 @@
-// memory.h (metal_sim) - the memory a kernel may touch, and who touched it when.
+// memory.h (metal_sim) - the memory a kernel may access, and the history of accesses.
 //
-// Device memory: each argument lies alone between pages that cannot be touched. Threadgroup memory:
-// variables with gaps between them. Every access of a kernel's is asked for here first, byte by
-// byte.
+// Device memory: each argument is surrounded by inaccessible pages. Threadgroup memory: variables
+// with gaps between them. Every access of a kernel is checked here first, byte by byte.
 #pragma once
 
 #include <array>
@@ -19,7 +18,7 @@ inline constexpr int kMostArguments = 32;
 inline constexpr size_t kMostThreadgroupBytes = 32 * 1024;
 inline constexpr int kMostSimdgroups = 32;
 
-// Accesses of one argument by all threads of a kernel's launches.
+// Accesses to one argument by all threads of a kernel's launches.
 struct AccessCounts {
   uint64_t loads = 0;
   uint64_t load_bytes = 0;
@@ -27,9 +26,9 @@ struct AccessCounts {
   uint64_t store_bytes = 0;
 };
 
-// Time as barriers make it. An access is stamped with `now`; it is ordered before another one if a
-// barrier that both obey lies between. Stamps only grow, also from launch to launch, so nothing is
-// ever cleared.
+// Logical time, advanced by barriers. An access is stamped with `now`; it is ordered before another
+// if a barrier that applies to both lies between them. Stamps only increase, also between launches,
+// so nothing has to be cleared.
 struct BarrierClock {
   uint64_t now = 1;
   uint64_t launch_start = 1;
@@ -54,7 +53,7 @@ struct ByteHistory {
 
 enum class Space : uint8_t { kThreadgroup, kDevice };
 
-// What is wrong with an access, or nothing.
+// The fault of an access, or empty.
 using Complaint = std::string;
 
 struct Access {
@@ -68,10 +67,10 @@ class RaceDetector {
  public:
   BarrierClock clock;
 
-  // history: of the access's first byte. offset: of it in `name`, for the message.
+  // history: of the access's first byte. offset: of that byte in `name`, for the message.
   Complaint check(const Access& access, Space space, ByteHistory* history, std::string_view name,
                   size_t offset);
-  // Atomics race with nothing atomic; what is not atomic must be ordered with them.
+  // Atomic accesses do not race with each other; non-atomic ones must be ordered with them.
   void mark_atomic(const Access& access, ByteHistory* history);
 
  private:
@@ -91,7 +90,7 @@ struct DeviceSlot {
   AccessCounts* store_counts = nullptr;
 };
 
-// Slots of address space, one for each argument of a launch.
+// Slots of address space, one per argument of a launch.
 class DeviceMemory {
  public:
   DeviceMemory();
@@ -100,7 +99,7 @@ class DeviceMemory {
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
   void clear() { used_ = 0; }
-  // The memory of a new slot; what it holds is the caller's to write.
+  // The memory of a new slot, to be filled by the caller.
   std::byte* add(DeviceSlot slot);
   bool holds(uintptr_t address) const { return address - base_ < kSlots * kSlotBytes; }
   Complaint check(const Access& access, RaceDetector* races);
@@ -118,10 +117,10 @@ class DeviceMemory {
   uintptr_t history_base_;
   size_t used_ = 0;
   std::array<DeviceSlot, kSlots> slots_;
-  std::array<size_t, kSlots> opened_ = {};  // bytes of the slot that can be touched; they stay so
+  std::array<size_t, kSlots> opened_ = {};  // accessible bytes of the slot; they remain accessible
 };
 
-// Threadgroup memory of the group that runs.
+// Threadgroup memory of the running threadgroup.
 class ThreadgroupMemory {
  public:
   ThreadgroupMemory();
@@ -130,7 +129,7 @@ class ThreadgroupMemory {
   ThreadgroupMemory& operator=(const ThreadgroupMemory&) = delete;
 
   void start_group();
-  // The same memory for every thread that asks under one id. Null if there is too much of it.
+  // Returns the same memory to every thread for one id. Null if the limit is exceeded.
   void* variable(int id, size_t bytes, size_t alignment, const char* name);
   size_t bytes() const { return bytes_; }
   bool holds(uintptr_t address) const { return address - base_ < kArenaBytes; }

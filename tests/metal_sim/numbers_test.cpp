@@ -1,4 +1,4 @@
-// Arithmetic of kernels: where half and bfloat round, and Metal's own functions.
+// Arithmetic in kernels: rounding of half and bfloat, and Metal's functions.
 #include <bit>
 #include <cmath>
 #include <random>
@@ -8,8 +8,8 @@
 namespace octavo::metal_sim {
 namespace {
 
-// Sixteen bits as a number, and the nearest sixteen bits to a number (ties to even): by the
-// definition of the formats, not by the compiler's conversions.
+// Converts 16-bit values to numbers and back (nearest, ties to even) by the definition of the
+// formats, not with the compiler's conversions.
 struct Format {
   int mantissa_bits;
   int least_exponent;
@@ -49,7 +49,7 @@ std::vector<uint16_t> random_bits(size_t count, uint32_t seed) {
   return bits;
 }
 
-// a * b + c, fma, a / b, and a times a float literal, of sixteen-bit numbers.
+// a * b + c, fma, a / b, and a times a float literal, of 16-bit numbers.
 void expect_rounding(const std::string& type, const Format& format) {
   constexpr size_t kCount = 65536;
   std::vector<uint16_t> every(kCount);

@@ -6,8 +6,8 @@
 namespace octavo::metal_sim {
 namespace {
 
-// Codes in place of a thread. Reads of several threads are kept as one, which is enough to know
-// what a write needs.
+// Codes used instead of a thread. Reads by several threads are stored as one entry, which is enough
+// to check a later write.
 constexpr uint64_t kSeveralLanes = 0x8000;  // | simdgroup
 constexpr uint64_t kSeveralSimdgroups = 0xFFFE;
 constexpr uint64_t kSeveralGroups = 0xFFFF;
@@ -47,7 +47,7 @@ bool RaceDetector::is_ordered(uint64_t touch, int thread, Space space) const {
   const auto kind = static_cast<size_t>(space);
   if (space == Space::kDevice) {
     if (stamp < clock.launch_start) return true;
-    // Nothing orders the threadgroups of a launch.
+    // The threadgroups of a launch are not ordered.
     if (other == kSeveralGroups || stamp < clock.group_start) return false;
   } else if (stamp < clock.group_start) {
     return true;
@@ -75,7 +75,7 @@ uint64_t RaceDetector::merged_read(uint64_t earlier, int thread, Space space) co
 Complaint RaceDetector::check(const Access& access, Space space, ByteHistory* history,
                               std::string_view name, size_t offset) {
   const uint64_t mine = touch_of(clock.now, static_cast<uint64_t>(access.thread));
-  // Neighbouring bytes nearly always have one history.
+  // Adjacent bytes nearly always have the same history.
   ByteHistory judged{~uint64_t{0}, ~uint64_t{0}};
   uint64_t read_after = 0;
   for (unsigned i = 0; i < access.bytes; ++i) {

@@ -1,5 +1,5 @@
-// Prints what each Metal kernel loads, stores and computes, counted by the simulator, beside what
-// it could not do without. The table of docs/metal.md.
+// Prints what each Metal kernel loads, stores and computes, counted by the simulator, and the
+// minimum. The table of docs/metal.md.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -30,12 +30,12 @@ namespace {
 constexpr mx::Dtype kType = mx::float16;
 constexpr DType kDType = DType::kFloat16;
 
-// The least that any kernel for it would do.
+// The minimum for any implementation.
 struct Bound {
   double outputs;
   double load_bytes;
   double store_bytes;
-  double multiply_adds = 0;  // 0: few
+  double multiply_adds = 0;  // 0: negligible
 };
 
 class Report {
@@ -75,7 +75,7 @@ class Report {
   }
 
  private:
-  // Numbers that say where others stand: read by every thread alike, so by a simdgroup at once.
+  // Index data, which all threads read alike, so a simdgroup reads it at once.
   static bool is_place(const std::string& kernel, const std::string& argument) {
     for (const metal::Parameter& parameter : metal::find_kernel(kernel).parameters)
       if (parameter.name == argument)

@@ -10,11 +10,11 @@ namespace {
 
 using metal::ParameterKind;
 
-// The machine and the libraries are the process's: function constants are read when a library is
-// loaded, so each set of them has a copy.
+// The process shares the machine and the libraries. Function constants are read when a library is
+// loaded, so each set of values has its own copy.
 std::mutex machine_mutex;
 
-// A launch's memory: arguments that share bytes with an output lie in one slot, as they lie in one
+// The memory of a launch. Arguments that share bytes with an output share a slot, as they share a
 // buffer on Metal.
 class BoundMemory {
  public:
@@ -62,7 +62,7 @@ class BoundMemory {
   }
 
   static void bind(Part& part, KernelCounts& counts, Run& run) {
-    // Loads through an input that shares an output's buffer are the input's.
+    // Loads through an input that shares an output's buffer count for the input.
     const auto reads = std::ranges::find_if(
         part.arguments, [](auto* a) { return a->kind != ParameterKind::kOutput; });
     const auto writes = std::ranges::find_if(
@@ -171,7 +171,7 @@ SimulatedMetal::SimulatedMetal(MachineOptions options) : simulator_(options) {
 
 SimulatedMetal::~SimulatedMetal() {
   metal::set_simulator(nullptr);
-  mx::synchronize();  // launches that wait in MLX's queue know this object
+  mx::synchronize();  // queued launches refer to this object
   if (fault_) ADD_FAILURE() << *fault_;
 }
 

@@ -1,14 +1,13 @@
-// simulator.h (metal_sim) - runs our Metal kernels on the CPU and finds what they do wrong.
+// simulator.h (metal_sim) - runs our Metal kernels on the CPU and detects faults.
 //
-//   SimulatedMetal metal;                       // kernels on the CPU device now go Metal's way
-//   mx::array y = norm(x, spec);
-//   y.eval();
+//   SimulatedMetal metal;                       // kernels on the CPU device now take the Metal
+//   path mx::array y = norm(x, spec); y.eval();
 //   metal.counts()["norm_rows"].arguments["x"].load_bytes
 //
-// Wrong: accesses outside of an argument or a threadgroup variable (to the byte), data races (a
-// missing barrier), reads of threadgroup memory that nobody wrote, misaligned accesses, barriers
-// and simd operations that not all threads reach, more than 32 KiB of threadgroup memory, writes to
-// inputs, source that is not MSL.
+// Faults: accesses outside an argument or a threadgroup variable (to the byte), data races (a
+// missing barrier), reads of uninitialised threadgroup memory, misaligned accesses, barriers and
+// simd operations that not all threads reach, more than 32 KiB of threadgroup memory, writes to
+// inputs, source that is not valid MSL.
 #pragma once
 
 #include <map>
@@ -25,21 +24,21 @@
 
 namespace octavo::metal_sim {
 
-// On a Mac the same tests run on the GPU (tests/metal_gpu), where this is false: launches are known
-// there, and nothing else of KernelCounts.
+// On a Mac the same tests run on the GPU (tests/metal_gpu), where this is false: of KernelCounts,
+// only launches are counted there.
 inline constexpr bool kCountsAccesses = true;
 
-// Of all launches of one kernel.
+// Totals over all launches of one kernel.
 struct KernelCounts {
   uint64_t launches = 0;
   uint64_t threadgroups = 0;
   uint64_t threads = 0;
-  uint64_t barriers = 0;         // of threadgroups
-  uint64_t simd_operations = 0;  // of simdgroups: shuffles, matrix products, ...
-  // fma() and dot(), one for each product, and 512 for a product of simdgroup matrices. A product
-  // and a sum written apart are not seen.
+  uint64_t barriers = 0;         // threadgroup barriers
+  uint64_t simd_operations = 0;  // per simdgroup: shuffles, matrix products, ...
+  // One per product of fma() and dot(), and 512 per product of simdgroup matrices. A separate
+  // product and sum are not counted.
   uint64_t multiply_adds = 0;
-  size_t threadgroup_bytes = 0;  // the most of a launch
+  size_t threadgroup_bytes = 0;  // maximum over the launches
   std::map<std::string, AccessCounts> arguments = {};
 };
 
@@ -48,7 +47,7 @@ struct TextArgument {
   int index;
   std::string name;
   metal::ParameterKind kind;
-  std::byte* data = nullptr;  // none: left out, or threadgroup memory
+  std::byte* data = nullptr;  // null: omitted, or threadgroup memory
   size_t bytes = 0;
 };
 struct TextLaunch {
@@ -66,8 +65,8 @@ class MetalSimulator : public metal::Simulator {
  public:
   explicit MetalSimulator(MachineOptions options = {}) : options_(options) {}
 
-  // Both throw std::runtime_error: kernel, place in the source, threadgroup and thread of the first
-  // fault. Outputs are then left as they were.
+  // Both throw std::runtime_error with kernel, source location, threadgroup and thread of the first
+  // fault. Outputs are then unchanged.
   void run(const metal::BoundLaunch& launch) override;
   void run_text(const TextLaunch& launch);
 
@@ -81,9 +80,9 @@ class MetalSimulator : public metal::Simulator {
   std::map<std::string, KernelCounts> counts_;
 };
 
-// While it lives, kernel primitives on the CPU device run as on Metal, in a MetalSimulator. A fault
-// must not leave MLX's thread: it is kept, and fails the test when this dies, unless it was asked
-// for.
+// During its lifetime, kernel primitives on the CPU device take the Metal path in a MetalSimulator.
+// An exception must not leave MLX's thread, so a fault is stored; the destructor fails the test
+// unless take_fault() has returned it.
 class SimulatedMetal : private metal::Simulator {
  public:
   explicit SimulatedMetal(MachineOptions options = {});

@@ -1,4 +1,4 @@
-// Memory of a launch, counts, and what a primitive sees of the simulator.
+// Memory of a launch, counts, and primitives that run in the simulator.
 #include "metal_sim/simulator.h"
 
 #include <gmock/gmock.h>
@@ -112,7 +112,7 @@ TEST(MetalSimulator, InvalidSourceSaysWhy) {
                      HasSubstr("unknown")));
 }
 
-TEST(SimulatedMetal, TakesThePlaceOfTheCpuWhileItLives) {
+TEST(SimulatedMetal, ReplacesTheCpuDuringItsLifetime) {
   const mx::array x = mx::ones({2, 8});
   {
     SimulatedMetal metal;
@@ -136,7 +136,7 @@ TEST(SimulatedMetal, NewOutputsAreNaN) {
   EXPECT_THAT(std::vector<uint16_t>(bits, bits + 4), testing::Each(0xFFFF));
 }
 
-TEST(SimulatedMetal, AFaultIsKeptUntilItIsTaken) {
+TEST(SimulatedMetal, AFaultIsStoredUntilItIsTaken) {
   SimulatedMetal metal;
   std::byte value{};
   metal::BoundLaunch launch{};

@@ -1,4 +1,4 @@
-"""Source that Apple's compiler refuses is refused here too, and what it takes is taken."""
+"""Source that Apple's compiler rejects is rejected here, and source that it accepts is accepted."""
 
 import os
 import subprocess
@@ -23,14 +23,14 @@ HELPER
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory):
-    """The shim compiled ahead, once."""
+    """Precompiles the shim once."""
     return tmp_path_factory.mktemp("metal_cache")
 
 
 @pytest.fixture
 def lint(tmp_path, cache):
     def run(body: str = "", helper: str = "", parameter: str = "") -> str:
-        """Returns the complaints; none if the source is taken."""
+        """Returns the diagnostics; empty if the source is accepted."""
         source = tmp_path / "k.metal"
         source.write_text(KERNEL.replace("HELPER", helper).replace("BODY", body).replace("PARAMETER", parameter))
         command = [sys.executable, BUILD, "--lint-only", source, tmp_path / "k.so", cache]
@@ -109,7 +109,7 @@ def test_parameters_without_a_place_are_refused(lint, parameter, message):
     assert message in lint(parameter=parameter)
 
 
-# What is invalid and not found.
+# Invalid source that is not detected.
 MISSED = {
     "recursion": ("o[t] = f(3);", "float f(int n) { return n ? f(n - 1) : 1; }"),
     "pointer without a space, used with none": ("half z[2]; o[t] = f(z);", "float f(const half* x) { return x[0]; }"),
@@ -117,7 +117,7 @@ MISSED = {
 
 
 @pytest.mark.parametrize("name", MISSED)
-@pytest.mark.xfail(strict=True, reason="the lint does not see it")
+@pytest.mark.xfail(strict=True, reason="the lint does not detect it")
 def test_invalid_source_that_is_missed(lint, name):
     body, helper = MISSED[name]
     assert lint(body, helper) != ""

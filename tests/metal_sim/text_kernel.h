@@ -23,7 +23,7 @@ class TextKernel {
             .text = fmt::format("#include <metal_stdlib>\nusing namespace metal;\n{}", text),
         } {}
 
-  // A word of the text stands for another.
+  // Replaces a word of the text.
   TextKernel& define(const std::string& word, const std::string& meaning) {
     launch_.text = fmt::format("#define {} {}\n{}", word, meaning, launch_.text);
     return *this;
@@ -44,7 +44,7 @@ class TextKernel {
   TextKernel& bytes(const std::string& name, const Struct& value) {
     return add(name, metal::ParameterKind::kBytes, const_cast<Struct*>(&value), sizeof value);
   }
-  // An output that nobody looks at.
+  // An output that is not examined.
   TextKernel& scratch(const std::string& name, size_t size) {
     scratch_.emplace_back(size);
     return output(name, scratch_.back());
@@ -71,7 +71,7 @@ class TextKernel {
     simulator.run_text(launch_);
     return simulator.counts()["k"];
   }
-  // What the run complains of; empty if of nothing.
+  // The fault of the run; empty if there is none.
   std::string fault(MachineOptions options = {}) const {
     try {
       run(options);

@@ -5,8 +5,8 @@
 //
 // 64 random prompts run alone and whole first. Each trial takes 2 to 64 of them in random order,
 // with rows per step and sequence drawn from 1, 16, 64, 256 and all, a random page size, and pages
-// full of NaN. The full-vocabulary logits behind every prompt must be the same bytes. Prints one
-// JSON line; exit 1 on a mismatch.
+// filled with NaN. The full-vocabulary logits after every prompt must be identical. Prints one JSON
+// line; exits with status 1 on a mismatch.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
@@ -52,7 +52,7 @@ class Trials {
     for (size_t i = 0; i < kPrompts; ++i) alone_.push_back(run({i}, kChunks[4], 16).front());
   }
 
-  // Sequences whose bits differ in one random batch.
+  // The number of sequences whose bits differ in one random batch.
   int trial() {
     std::vector<size_t> which(kPrompts);
     for (size_t i = 0; i < kPrompts; ++i) which[i] = i;
@@ -144,7 +144,7 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   octavo::Options options;
-  CLI::App app("Bits of a model's answers, alone and in random batches");
+  CLI::App app("Compares the bits of a model's answers alone and in random batches");
   app.add_option("MODEL", options.model)->required();
   app.add_option("--trials", options.trials);
   app.add_option("--dtype", options.dtype);

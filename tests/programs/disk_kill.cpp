@@ -1,5 +1,5 @@
-// Kills a process that writes prefix pages, again and again, at random points, and looks at what it
-// left behind: every page that comes back is right, and the files are never longer than allowed.
+// Repeatedly kills a process that writes prefix pages, at random points, and checks the files:
+// every page that can be read is correct, and the files never exceed the size limit.
 //
 // usage: disk_kill FOLDER [--kills 200] [--seed 1]
 //
@@ -20,7 +20,7 @@ namespace octavo {
 namespace {
 
 constexpr size_t kPageBytes = 100'000;
-constexpr uint64_t kMostBytes = 6'000'000;  // some 57 pages
+constexpr uint64_t kMostBytes = 6'000'000;  // about 57 pages
 constexpr int kNumbers = 200;
 
 DiskTierOptions options_in(const std::string& folder) {
@@ -56,7 +56,7 @@ int run(const std::string& folder, int kills, unsigned seed) {
     int status = 0;
     ::waitpid(child, &status, 0);
     OCTAVO_CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    if (!std::filesystem::exists(folder)) continue;  // killed before it had begun
+    if (!std::filesystem::exists(folder)) continue;  // killed before it started
     most = std::max(most, bytes_on_disk(folder));
     OCTAVO_CHECK(most <= kMostBytes);
     DiskTier tier(options_in(folder));
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
   std::string folder;
   int kills = 200;
   unsigned seed = 1;
-  CLI::App app("The disk tier under SIGKILL");
+  CLI::App app("Tests the disk tier under SIGKILL");
   app.add_option("FOLDER", folder)->required();
   app.add_option("--kills", kills);
   app.add_option("--seed", seed);

@@ -1,4 +1,4 @@
-// Prints a model's logits for given token ids, so that Python can hold them against an oracle.
+// Prints a model's logits for given token ids, so that Python can compare them with an oracle.
 //
 // stdin: {"model": path, "dtype": name or null, "block_tokens": n, "kernels": "native",
 // "reference" or "metal" (simulated),
@@ -56,7 +56,7 @@ class Dumper {
     return pages;
   }
 
-  // Whatever a kernel reads past a context must not count.
+  // Data past a context must not affect the result.
   void fill_with_nan() {
     for (const auto& buffer : kv_.buffers()) {
       auto* bytes = const_cast<unsigned char*>(buffer.data<unsigned char>());
@@ -64,7 +64,7 @@ class Dumper {
     }
   }
 
-  // One step after the other, each with a chunk of every prompt that has rows left.
+  // Each step runs a chunk of every prompt that has rows left.
   void run_together(const std::vector<size_t>& which, std::vector<std::vector<float>>& results) {
     std::vector<SequencePages> pages;
     std::vector<size_t> done(which.size(), 0);
@@ -72,7 +72,7 @@ class Dumper {
     for (bool more = true; more;) {
       more = false;
       BatchBuilder builder(plan_);
-      std::vector<std::pair<size_t, size_t>> order;  // (prompt, rows) as they stand in the batch
+      std::vector<std::pair<size_t, size_t>> order;  // (prompt, rows) in batch order
       for (size_t i = 0; i < which.size(); ++i) {
         const Prompt& prompt = prompts_[which[i]];
         if (done[i] == prompt.size()) continue;

@@ -1,8 +1,9 @@
-// More than the pool can hold: 64 requests of 512 tokens on pages for 8 of them. All finish, with
-// the bits of a run that has room, and no page is lost.
+// Exhausts the pool: 64 requests of 512 tokens with pages for 8 of them. All finish with the bits
+// of a run with enough pages, and no page is lost.
 //
 // usage: exhaustion MODEL [REQUESTS TOKENS FIT]
-// Prints one JSON line; exit 1 when an answer differs, nothing was preempted or a page is missing.
+// Prints one JSON line; exits with status 1 if an answer differs, nothing was preempted or a page
+// is missing.
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +14,7 @@ namespace {
 
 struct Load {
   int requests = 64;
-  int tokens = 512;  // of prompt and answer
+  int tokens = 512;  // prompt and answer
   int fit = 8;
 };
 

@@ -1,12 +1,12 @@
-// The real server over a fake engine, for the tests of everything between a socket and a step.
+// The real server over a fake engine, for tests of everything between a socket and a step.
 //
 // usage: fake_server [--port 0] [--step-ms 0] [--pages 512] [--wedge-token 259 --wedge-seconds 20]
 // ...
 //
 // Prints "listening PORT" and serves until SIGTERM. Scheduler, page pool, prefix cache and step
-// loop are the real ones; only the model is not: it draws bytes, and its answers change when a page
-// is in the wrong hands. The vocabulary is the 256 bytes, "he", "ll", <|end|> (258, which ends an
-// answer) and <tool> (259, which is never drawn).
+// loop are real; only the model is fake: it generates bytes, and its answers change if a page is
+// used by the wrong sequence. The vocabulary is the 256 bytes, "he", "ll", <|end|> (258, which ends
+// an answer) and <tool> (259, which is never generated).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -46,16 +46,16 @@ void add_times(CLI::App& app, server::ServerOptions& server) {
   time("--header-timeout", server.limits.header_timeout, "for a request's headers");
   time("--body-timeout", server.limits.body_timeout, "between two reads of a body");
   time("--body-total-timeout", server.limits.body_total_timeout, "for a whole body");
-  time("--write-timeout", server.limits.write_timeout, "for a client to take what it was sent");
-  time("--idle-timeout", server.limits.idle_timeout, "between two requests of a connection");
+  time("--write-timeout", server.limits.write_timeout, "for a client to receive sent data");
+  time("--idle-timeout", server.limits.idle_timeout, "between two requests on a connection");
   time("--drain-timeout", server.drain_timeout, "for open requests after SIGTERM");
   time("--sse-keepalive", server.sse_keepalive, "of silence before a comment");
-  time("--stalled-after", server.stalled_after, "without a step before /livez turns red");
+  time("--stalled-after", server.stalled_after, "without a step before /livez fails");
 }
 
 void add_options(CLI::App& app, Options& options) {
   server::ServerOptions& server = options.server;
-  app.add_option("--port", server.port, "0 takes a free one");
+  app.add_option("--port", server.port, "0: any free port");
   app.add_option("--api-key", server.api_keys)->allow_extra_args(false);
   app.add_option("--allowed-origins", server.cors.allowed_origins)->allow_extra_args(false);
   app.add_option("--max-connections", server.max_connections);
@@ -64,15 +64,15 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--max-stored-responses", server.stored_responses.count);
   app.add_option("--max-body-bytes", server.limits.body_bytes);
   app.add_option("--max-header-bytes", server.limits.header_bytes);
-  app.add_option("--step-ms", options.step_ms, "How long a step takes");
+  app.add_option("--step-ms", options.step_ms, "Duration of a step");
   app.add_option("--wedge-token", options.wedge_token, "A step with this token in a prompt hangs");
-  app.add_option("--wedge-seconds", options.wedge_seconds, "For so long");
+  app.add_option("--wedge-seconds", options.wedge_seconds, "Duration of the hang");
   app.add_option("--max-num-seqs", options.max_num_seqs);
   app.add_option("--max-num-batched-tokens", options.max_num_batched_tokens);
   app.add_option("--max-model-len", options.max_model_len);
   app.add_option("--pages", options.pages);
   app.add_option("--block-tokens", options.block_tokens);
-  app.add_option("--pooling", options.pooling, "Embed: last or mean");
+  app.add_option("--pooling", options.pooling, "Embedding model: last or mean");
   app.add_flag("--access-log", server.access_log);
   add_times(app, server);
 }

@@ -1,5 +1,5 @@
-// Prints what hybrid models need in the cache: our pages of one head's state each, beside one page
-// size for attention and whole states.
+// Prints the cache memory of hybrid models: with our pages of one head's state each, compared with
+// a single page size for attention and whole states.
 #include <fmt/format.h>
 
 #include "base/units.h"

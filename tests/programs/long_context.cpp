@@ -1,5 +1,5 @@
-// What a token costs as the context grows: one prompt of TOKENS tokens in chunks, with single
-// tokens decoded at every eighth of it.
+// Measures the time per token as the context grows: one prompt of TOKENS tokens in chunks, with
+// single tokens decoded at every eighth of it.
 //
 // usage: long_context MODEL [TOKENS]
 // Prints a table: context, prefill time per token over the last eighth, decode time per token.
@@ -29,7 +29,7 @@ int run(const std::string& model, int tokens) {
     std::printf("%10d %22.1f %20.2f\n", length, answer.first_token_seconds / computed * 1e6,
                 (answer.seconds - answer.first_token_seconds) / (kDecoded - 1) * 1e3);
     std::fflush(stdout);
-    // Else the prefill column would be of the whole prompt.
+    // Otherwise the prefill column would cover the whole prompt.
     reused = reused && (eighth == 1 || answer.cached_tokens > 0);
   }
   return reused ? 0 : 1;

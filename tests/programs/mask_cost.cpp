@@ -1,12 +1,12 @@
-// What grammars cost: decode speed of a batch with half of its rows constrained, against the same
-// batch without, in turns.
+// Measures the cost of grammars: decode speed of a batch with half of its rows constrained,
+// compared with the same batch without constraints, alternating.
 //
 // usage: mask_cost --model PATH [--batch 32] [--tokens 96] [--rounds 5]
 //
-// Constrained rows write a long list of JSON objects (strings, bounded integers, enums, a pattern)
-// that cannot end before their tokens do. The clock starts when every row has drawn its first
-// token. Prints one JSON line; ratio is that of the median rounds' speeds, cpu_ratio that of the
-// tokens per second of processor time, which others on the machine disturb less.
+// Constrained rows generate a long list of JSON objects (strings, bounded integers, enums, a
+// pattern) that cannot end before max_tokens. Timing starts when every row has its first token.
+// Prints one JSON line; ratio compares the speeds of the median rounds, cpu_ratio the tokens per
+// second of processor time, which is less affected by other processes.
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
@@ -49,7 +49,7 @@ constexpr const char* kSchema = R"({
 
 using Clock = std::chrono::steady_clock;
 
-// Of all threads, so far.
+// Processor time of all threads so far.
 double processor_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -65,7 +65,7 @@ struct Speed {
   std::vector<double> processor = {};
 };
 
-// Waits for all rows' first tokens, then for their ends.
+// Waits for the first token of all rows, then for their end.
 class Progress {
  public:
   explicit Progress(int rows) : first_(rows), open_(rows) {}
@@ -104,7 +104,7 @@ class Progress {
   int open_;
   int counted_ = 0;
   Clock::time_point began_, ended_;
-  double processor_ = 0;  // at the beginning, then since
+  double processor_ = 0;  // first the start value, then the difference
 };
 
 void round(Llm& llm, const Options& options, const std::shared_ptr<const Constraint>& constraint,
@@ -128,7 +128,7 @@ double median(std::vector<double> values) {
 }
 
 int run(const Options& options) {
-  // Drafts would not cost both sides the same.
+  // Drafts would not have the same cost on both sides.
   Llm llm(options.model,
           {.max_num_seqs = options.batch, .speculation = {.method = SpeculativeMethod::kNone}},
           nullptr);
@@ -158,7 +158,7 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   octavo::Options options;
-  CLI::App app("What grammars cost a batch");
+  CLI::App app("Measures the cost of grammars in a batch");
   app.add_option("--model", options.model)->required();
   app.add_option("--batch", options.batch);
   app.add_option("--tokens", options.tokens);

@@ -1,16 +1,16 @@
-// One request among many: its tokens and the hash of its full logits at every step must be the same
-// bits alone and in company.
+// One request among many: its tokens and the hash of its full logits at every step must be
+// identical alone and with other requests.
 //
 // usage: needle MODEL [--trials 200] [--tokens 128] [--neighbours 63] [--longest 200] [--seed 1]
 //               [--dtype bfloat16] [--kv-dtype int8] [--pool-sequences 6]
 //
-// Eight needles, greedy and at temperature 0.8 with a seed in turn, some under a constraint, are
-// answered alone first. Each
-// trial runs a greedy and a sampled one together with random neighbours that arrive and are aborted
-// at random, on a random page size, chunk budget (16..2048 rows) and pool; small pools preempt,
-// also the needles; pages start full of NaN; neighbours that begin like a needle fill the prefix
-// cache to a random depth. With --pool-sequences every trial's pool holds that many sequences of
-// full length. Prints one JSON line; exit 1 on a mismatch.
+// Eight needles, alternately greedy and at temperature 0.8 with a seed, some with a constraint,
+// first run alone. Each trial runs a greedy and a sampled one together with random neighbours that
+// arrive and are aborted at random, with a random page size, chunk budget (16..2048 rows) and pool.
+// Small pools preempt requests, including the needles. Pages are initially filled with NaN.
+// Neighbours that share a needle's prefix fill the prefix cache to a random depth. With
+// --pool-sequences, every trial's pool holds that many sequences of full length. Prints one JSON
+// line; exits with status 1 on a mismatch.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
@@ -43,7 +43,7 @@ struct Options {
 
 struct Answer {
   std::vector<TokenId> tokens;
-  std::vector<uint64_t> hashes;  // of the logits each token was drawn from
+  std::vector<uint64_t> hashes;  // of the logits of each token
   bool operator==(const Answer&) const = default;
 };
 
@@ -52,7 +52,7 @@ struct Totals {
   int64_t preemptions = 0, needles_with_hit = 0, constrained = 0;
 };
 
-// A scheduler and a cache of their own over the loaded model, driven step by step, one ahead.
+// A separate scheduler and cache over the loaded model, driven step by step, one step ahead.
 class Session {
  public:
   Session(const DecoderModel& model, const std::vector<CacheSpec>& specs, int block_tokens,
@@ -125,7 +125,7 @@ class Trials {
   }
   int context() const { return options_.longest + options_.tokens + 64; }
 
-  // Temperature 0.8 and a seed; half of them with cuts and penalties as well.
+  // Temperature 0.8 and a seed; half of them also with top_k, top_p and penalties.
   SamplingParams sampled_params() {
     SamplingParams params{.temperature = 0.8f, .seed = random_()};
     if (chance(50)) {
@@ -136,7 +136,7 @@ class Trials {
     return params;
   }
 
-  // Even and odd tokens in turns, which the answer's length ends.
+  // Alternates even and odd tokens until max_tokens.
   std::shared_ptr<const Constraint> constraint() {
     return std::make_shared<ToyConstraint>(
         ToyRules{.vocab = vocab_, .stop = vocab_ - 1, .length = options_.tokens});
@@ -162,8 +162,8 @@ class Trials {
 
   Request neighbour(const Request& greedy, const Request& sampled) {
     Request request;
-    const bool same = chance(10);  // prompts: states are found at the ends of prompts
-    if (same || chance(30)) {      // begins like a needle
+    const bool same = chance(10);  // prompt: states are stored at the ends of prompts
+    if (same || chance(30)) {      // shares a needle's prefix
       const auto& prompt = chance(50) ? greedy.prompt : sampled.prompt;
       const auto depth = static_cast<std::ptrdiff_t>(draw(1, static_cast<int>(prompt.size())));
       request.prompt.assign(prompt.begin(), same ? prompt.end() : prompt.begin() + depth);
@@ -182,6 +182,13 @@ class Trials {
     if (chance(5)) request.sampling.prompt_logprobs = 1;
     if (chance(5)) request.sampling.logprobs = 3;
     return request;
+  }
+
+  // Aborts a random neighbour with an id below `end`; returns whether it was running.
+  bool abort_one(Scheduler& scheduler, RequestId end) {
+    const int neighbours = static_cast<int>(end - kFirstNeighbour);
+    const auto pick = static_cast<RequestId>(draw(0, neighbours - 1));
+    return !scheduler.abort(kFirstNeighbour + pick).empty();
   }
 
   Options options_;
@@ -228,12 +235,7 @@ void Trials::trial(Totals& totals) {
          arrivals > 0 && next < kFirstNeighbour + static_cast<RequestId>(options_.neighbours);
          --arrivals)
       scheduler.add(next++, neighbour(greedy, sampled));
-    if (chance(10) && next > kFirstNeighbour)
-      totals.aborted +=
-          !scheduler
-               .abort(kFirstNeighbour +
-                      static_cast<RequestId>(draw(0, static_cast<int>(next - kFirstNeighbour) - 1)))
-               .empty();
+    if (chance(10) && next > kFirstNeighbour) totals.aborted += abort_one(scheduler, next);
     const auto updates = session.step();
     take(updates, kGreedy, greedy_answer);
     take(updates, kSampled, sampled_answer);
@@ -285,7 +287,7 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   octavo::Options options;
-  CLI::App app("A request's bits alone and in company");
+  CLI::App app("Compares a request's bits alone and with other requests");
   app.add_option("MODEL", options.model)->required();
   app.add_option("--trials", options.trials);
   app.add_option("--tokens", options.tokens);
@@ -296,7 +298,7 @@ int main(int argc, char** argv) {
   app.add_option("--dtype", options.dtype);
   app.add_option("--kv-dtype", options.kv_dtype);
   bool metal = false;
-  app.add_flag("--metal", metal, "kernels as on Metal, in the simulator");
+  app.add_flag("--metal", metal, "run the kernels in the Metal simulator");
   return octavo::run_program(app, argc, argv, [&] {
     octavo::SimulatedDevice device(metal);
     const int status = octavo::run(options);

@@ -1,8 +1,9 @@
-// A step that fails on the device: every sequence in it is computed again alone, the one that fails
-// again is ended, and the others answer with the bits of a run without it.
+// A step fails on the device: every sequence in it runs again alone, the one that fails again is
+// ended, and the others finish with the bits of a run without it.
 //
 // usage: recovery MODEL
-// Prints one JSON line; exit 1 when a neighbour's bits differ or the poisoned request is not ended.
+// Prints one JSON line; exits with status 1 if another request's bits differ or the failing request
+// is not ended.
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -17,7 +18,7 @@ constexpr int kNeighbours = 6;
 
 bool is_poisoned(const Batch& batch) {
   return std::ranges::any_of(batch.sampling, [](const RowSampling& row) {
-    // From its fifth token on, so that it has company and pages when it strikes.
+    // From its fifth token on, so that it shares a batch and holds pages when it fails.
     return row.seed == kPoisonSeed && row.position >= 25;
   });
 }

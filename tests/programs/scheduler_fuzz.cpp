@@ -1,12 +1,12 @@
-// Random requests, aborts, failures and steps against the scheduler, the prefix cache and the page
-// pool, over a model whose answers change when a page is in the wrong hands.
+// Runs random requests, aborts, failures and steps against the scheduler, the prefix cache and the
+// page pool, over a model whose answers change if a page is used by the wrong sequence.
 //
 // usage: scheduler_fuzz [--operations 1000000] [--seed 1] [--hash-bits 64] [--disk FOLDER]
 //
 // After every operation the invariants of the pool and the scheduler hold; every answer equals the
 // one computed from its tokens alone. Pools, budgets, windows and policies change every few
-// thousand operations. With a folder a disk tier stands behind the pool, whose pages outlive the
-// rounds that wrote them. Prints one JSON line; aborts on a violation.
+// thousand operations. With a folder, the pool has a disk tier, whose pages persist across rounds.
+// Prints one JSON line; aborts on a violation.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -43,8 +43,8 @@ struct Totals {
 constexpr int kVocab = 13;
 constexpr int kOperationsPerRound = 4000;
 
-// One pool and one scheduler with random settings, driven until its share of operations is done,
-// then run dry.
+// One pool and one scheduler with random settings, driven for its share of operations, then until
+// idle.
 class Round {
  public:
   Round(std::mt19937& random, const Options& options, Totals& totals)
@@ -96,7 +96,7 @@ class Round {
   int draw(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
   bool chance(int percent) { return draw(1, 100) <= percent; }
 
-  // Rounds of one plan find each other's pages.
+  // Rounds with the same plan find each other's pages.
   std::unique_ptr<DiskTier> make_tier(const std::string& folder) {
     if (folder.empty() || !options_.enable_prefix_caching) return nullptr;
     std::string fingerprint;
@@ -115,8 +115,8 @@ class Round {
   CachePlan random_plan() {
     SoftmaxSpec full{.kv_heads = 1, .k_dim = 8, .v_dim = 8};
     SoftmaxSpec window = full;
-    window.window = draw(2, 30);  // a cell needs the one before it
-    SoftmaxSpec narrow = window;  // pages of twice the tokens
+    window.window = draw(2, 30);  // a cell needs the previous one
+    SoftmaxSpec narrow = window;  // pages with twice the tokens
     narrow.k_dim = narrow.v_dim = 4;
     std::vector<CacheSpec> layers = {full};
     if (chance(40)) layers.push_back(window);
@@ -140,7 +140,7 @@ class Round {
             .speculation = {.most_drafts = draw(1, 8), .most_rows = draw(1, 60)}};
   }
 
-  // Right and wrong ones; a state cannot take rows back.
+  // Correct and wrong drafts; a state cannot undo rows.
   std::unique_ptr<Drafter> random_drafter() {
     if (plan_.state || chance(20)) return nullptr;
     return std::make_unique<FakeDrafter>(
@@ -169,7 +169,7 @@ class Round {
 
   void add() {
     Request request;
-    // Few beginnings, so that many prompts share one.
+    // Few prefixes, so that many prompts share one.
     const int length = draw(1, options_.max_model_len - 1);
     const int shared = draw(0, length);
     const auto family = static_cast<unsigned>(draw(0, 3));
@@ -209,7 +209,7 @@ class Round {
     ++totals_.requests;
   }
 
-  // As the oracle needs it; the position is set for each token.
+  // For the oracle; the position is set for each token.
   RowSampling sampling_of(const Request& request, int choice) const {
     RowSampling sampling{.temperature = request.sampling.temperature,
                          .seed = request.sampling.seed,
@@ -238,7 +238,7 @@ class Round {
     if (runner_.in_flight().size() > 1) return;
     const auto batch = scheduler_.next();
     if (!batch) {
-      // With nothing in flight there is nothing to wait for, but pages of the disk.
+      // With nothing in flight, only disk reads can be waited for.
       OCTAVO_CHECK(!runner_.in_flight().empty() || scheduler_.idle() ||
                    scheduler_.waits_for_disk());
       return;
@@ -274,7 +274,7 @@ class Round {
     }
     OCTAVO_CHECK(asked_.empty());
     OCTAVO_CHECK(pool_.referenced_pages() == 0);
-    prefixes_.index().clear();  // and not what is on disk
+    prefixes_.index().clear();  // keeps the pages on disk
     OCTAVO_CHECK(pool_.free_pages() == pool_.page_count());
     OCTAVO_CHECK(prefixes_.index().nodes() == 1);
   }
@@ -331,7 +331,7 @@ class Round {
       totals_.constrained += answer.state != nullptr;
       OCTAVO_CHECK(own || undrawn ||
                    std::ranges::count(request.stop_token_ids, answer.tokens.back()) > 0);
-      // A grammar's end comes before min_tokens.
+      // The end of a grammar takes precedence over min_tokens.
       OCTAVO_CHECK(produced > request.min_tokens || request.min_tokens == 0 || answer.state);
     }
     if (whole && update.choice == 0 && request.sampling.prompt_logprobs >= 0)
@@ -356,7 +356,7 @@ class Round {
 
   void check() {
     invariants_.check();
-    // Nothing is held when nobody is left.
+    // No page is held after all requests have ended.
     if (scheduler_.idle()) OCTAVO_CHECK(pool_.referenced_pages() == 0);
     OCTAVO_CHECK(scheduler_.stats().running <= options_.max_num_seqs);
   }
@@ -408,7 +408,7 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   octavo::Options options;
-  CLI::App app("Scheduler, prefix cache and page pool under random operations");
+  CLI::App app("Tests scheduler, prefix cache and page pool with random operations");
   app.add_option("--operations", options.operations);
   app.add_option("--seed", options.seed);
   app.add_option("--hash-bits", options.hash_bits);

@@ -1,9 +1,10 @@
-// Requests that begin alike: the beginning is computed once, and later first tokens come early.
+// Requests with a shared prefix: the prefix is computed once, and later requests have a short TTFT.
 //
 // usage: shared_prefix MODEL [PREFIX REQUESTS]
-// One request alone, then the others one after the other (for the times), then as many new ones all
-// at once behind another prefix. Prints one JSON line; exit 1 when more prompt rows were computed
-// than prefix + own parts + one block each, or the answers differ from those without a cache.
+// Runs one request alone, then the others one after the other (for the times), then as many new
+// ones at once with another prefix. Prints one JSON line; exits with status 1 if more prompt rows
+// were computed than prefix + suffixes + one block each, or if the answers differ from those
+// without a cache.
 #include <iostream>
 #include <nlohmann/json.hpp>
 

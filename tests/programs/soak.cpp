@@ -1,9 +1,9 @@
-// Memory under a long mixed load: resident memory after the last request against that after the
-// first tenth, and against the plan.
+// Memory under a long mixed load: compares resident memory after the last request with that after
+// the first tenth, and with the plan.
 //
 // usage: soak MODEL [REQUESTS LONGEST]
-// Random lengths, sampling modes, choices and aborts, up to 64 at once. Prints one JSON line; exit
-// 1 when it grew by more than 2% or went past the plan.
+// Random lengths, sampling modes, choices and aborts, up to 64 at once. Prints one JSON line; exits
+// with status 1 if memory grew by more than 2% or exceeded the plan.
 #include <atomic>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -33,7 +33,7 @@ Request random_request(std::mt19937& random, int vocab, int longest) {
 }
 
 int run(const std::string& model, int count, int longest) {
-  EngineDriver driver(model, {});  // as a server would have it
+  EngineDriver driver(model, {});  // as in a server
   Engine& engine = driver.engine();
   std::mt19937 random(7);
   std::atomic<int> open = 0;

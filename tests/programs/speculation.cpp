@@ -1,11 +1,11 @@
-// Answers with and without speculation, which must not differ in a bit.
+// Compares answers with and without speculative decoding, which must be bit-identical.
 //
 // usage: speculation MODEL [--draft PATH] [--trials 300] [--tokens 32] [--seed 1]
 //
-// Trials take turns: one request or sixteen at once, greedy or at temperature 0.8, free or under a
-// JSON schema; prompts are to be copied, or stories to go on with. Compared are the tokens and, in
-// every other trial, the hashes of all logits. Drafts are made whatever they cost. Prints one JSON
-// line; exit 1 when an answer differs or no draft was right.
+// Trials alternate between one request and sixteen at once, greedy and temperature 0.8, free and
+// with a JSON schema; prompts are texts to copy or stories to continue. Compares the tokens and, in
+// every other trial, the hashes of all logits. Drafts are made regardless of their cost. Prints one
+// JSON line; exits with status 1 if an answer differs or no draft was accepted.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -36,7 +36,7 @@ constexpr const char* kSchema = R"({
     "required": ["name", "open", "keys"], "additionalProperties": false
   }})";
 
-// What the schema makes of an answer can be looked up here.
+// Prompt lookup finds the text that the schema requires here.
 constexpr const char* kKeys =
     "Doors as JSON:\n"
     R"([{"name": "north gate", "open": false, "keys": 3}, {"name": "cellar", "open": true, "keys": 12}])"
@@ -146,7 +146,7 @@ class Trials {
 
 int main(int argc, char** argv) {
   octavo::Options options;
-  CLI::App app("Answers with and without speculation");
+  CLI::App app("Compares answers with and without speculative decoding");
   app.add_option("MODEL", options.model)->required();
   app.add_option("--draft", options.draft);
   app.add_option("--trials", options.trials);

@@ -1,11 +1,12 @@
-// What speculation brings and costs: the same requests with and without it, in turns.
+// Measures the gain and cost of speculative decoding: the same requests with and without it,
+// alternating.
 //
 // usage: speculation_speed MODEL [--config JSON] [--batch 1] [--rounds 7] [--tokens 200]
 //
 // Two workloads: "copy" (a text to repeat, greedy) and "story" (nothing to look up, temperature 1).
-// Times are of decoding: from an answer's first token to its last, of the slowest answer of a
-// round. Prints one JSON line for each; speedup is the median over rounds of time without over time
-// with.
+// Times cover decoding: from an answer's first token to its last, for the slowest answer of a
+// round. Prints one JSON line for each; speedup is the median over rounds of the time without
+// divided by the time with speculative decoding.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
@@ -51,7 +52,7 @@ void race(const Options& options, bool copies, Llm& plain, Llm& speculating) {
   const SchedulerStats before = speculating.engine().stats().scheduler;
   std::vector<double> ratios;
   double sums[2] = {0, 0};
-  for (int round = -1; round < options.rounds; ++round) {  // the first one warms up
+  for (int round = -1; round < options.rounds; ++round) {  // the first round warms up
     std::vector<Request> requests;
     for (int i = 0; i < options.batch; ++i) {
       const std::string prompt = copies ? copying_prompt(random, 12) : story_prompt(random);
@@ -97,7 +98,7 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   octavo::Options options;
-  CLI::App app("What speculation brings and costs");
+  CLI::App app("Measures the gain and cost of speculative decoding");
   app.add_option("MODEL", options.model)->required();
   app.add_option("--config", options.config);
   app.add_option("--batch", options.batch);

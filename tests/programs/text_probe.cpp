@@ -1,8 +1,8 @@
-// text_probe - the text layer for the Python tests: one JSON request a line in, one JSON answer a
-// line out.
+// text_probe - the text layer for the Python tests: reads one JSON request per line, writes one
+// JSON answer per line.
 //
 //   {"op":"load","file":path}                        reads a tokenizer.json
-//   {"op":"load_gguf","vocab":{...}}                 makes a tokenizer from GGUF values
+//   {"op":"load_gguf","vocab":{...}}                 creates a tokenizer from GGUF values
 //   {"op":"encode","bytes":hex,"add_special":bool}   -> {"ids":[...]}
 //   {"op":"decode","ids":[...],"skip_special":bool}  -> {"text":..., "streamed":..., "deltas":n}
 //   {"op":"render","template":..., "messages":[...], "options":{...}, "tokens":{...}}  ->
@@ -87,7 +87,7 @@ class Probe {
     int deltas = 0;
     for (const TokenId id : ids) {
       const std::string delta = detokenizer.push(id);
-      // Half a character would not survive the trip as JSON, so it is reported here.
+      // JSON cannot represent an incomplete character, so report it here.
       if (!is_valid_utf8(delta)) return {{"error", "a delta is not UTF-8"}, {"kind", "probe"}};
       deltas += delta.empty() ? 0 : 1;
       streamed += delta;

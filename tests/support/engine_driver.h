@@ -1,4 +1,5 @@
-// engine_driver.h - an engine for test programs: token requests in, whole answers out.
+// engine_driver.h - an engine for test programs that takes token requests and returns whole
+// answers.
 #pragma once
 
 #include <chrono>
@@ -19,7 +20,7 @@ struct DrivenAnswer {
   std::vector<uint64_t> hashes = {};
   FinishReason finish = FinishReason::kLength;
   int cached_tokens = 0;
-  double first_token_seconds = 0;  // since it was submitted
+  double first_token_seconds = 0;  // since submission
   double seconds = 0;
 
   bool same_bits(const DrivenAnswer& other) const {
@@ -27,7 +28,7 @@ struct DrivenAnswer {
   }
 };
 
-// First choices, in the order asked; all submitted at once.
+// Submits all requests at once; returns the first choice of each, in order.
 inline std::vector<DrivenAnswer> answer_all(Engine& engine, const std::vector<Request>& requests) {
   using Clock = std::chrono::steady_clock;
   std::vector<DrivenAnswer> answers(requests.size());
@@ -53,7 +54,7 @@ inline std::vector<DrivenAnswer> answer_all(Engine& engine, const std::vector<Re
   }
   std::unique_lock lock(mutex);
   ended.wait(lock, [&] { return open == 0; });
-  engine.wait_until_idle(std::chrono::minutes(1));  // so that its figures hold these answers
+  engine.wait_until_idle(std::chrono::minutes(1));  // so that its statistics include these answers
   return answers;
 }
 

@@ -1,8 +1,8 @@
-// fake_engine.h - scheduler, page pool, prefix cache and step loop as they are, over a model that
-// is not: it draws bytes, and its answers change when a page is in the wrong hands. No MLX.
+// fake_engine.h - the real scheduler, page pool, prefix cache and step loop over a fake model. The
+// model generates bytes, and its answers change if a page is used by the wrong sequence. No MLX.
 //
 // The vocabulary is the 256 bytes, "he", "ll", <|end|> (258, which ends an answer) and <tool> (259,
-// which is never drawn).
+// which is never generated).
 #pragma once
 
 #include <algorithm>
@@ -34,10 +34,10 @@ struct FakeEngineOptions {
   int max_model_len = 1024;
   int pages = 512;
   int block_tokens = 16;
-  std::string pooling;  // "last" or "mean": embeds and does not generate
+  std::string pooling;  // "last" or "mean": an embedding model
 };
 
-// Takes its time, and hangs where it is told to.
+// Delays each step, and hangs at the configured token.
 class FakeSlowRunner : public StepRunner {
  public:
   FakeSlowRunner(StepRunner& inner, const FakeEngineOptions& options)
@@ -97,7 +97,7 @@ class FakeEngine {
   FakeEngine& operator=(const FakeEngine&) = delete;
 
   EngineClient& client() { return loop_; }
-  // What requests see of it. The engine must outlive it.
+  // The interface for requests. The engine must outlive it.
   server::ServedModel served() {
     return {.engine = loop_,
             .text = {tokenizer_, fake_chat_template()},

@@ -15,7 +15,7 @@
 namespace octavo {
 
 struct LoadedModel {
-  // `dtype`: "auto" takes the checkpoint's own.
+  // `dtype`: "auto" uses the checkpoint's dtype.
   LoadedModel(const std::string& path, const std::string& dtype)
       : checkpoint(Checkpoint::open(path)),
         description(describe_model(checkpoint, dtype == "auto"
@@ -30,7 +30,7 @@ struct LoadedModel {
   DecoderModel model;
 };
 
-// Parses, runs, and turns what is thrown into status 2.
+// Parses the arguments and runs; returns status 2 for an exception.
 inline int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& run) {
   try {
     app.parse(argc, argv);

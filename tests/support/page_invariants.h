@@ -1,5 +1,5 @@
-// page_invariants.h - what must hold of pool, prefix index and steps in flight after every
-// operation; aborts when it does not. No MLX.
+// page_invariants.h - checks the invariants of pool, prefix index and steps in flight after every
+// operation; aborts on a violation. No MLX.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace octavo {
 
 class PageInvariants {
  public:
-  // All must outlive it.
+  // All arguments must outlive it.
   PageInvariants(const CachePlan& plan, PagePool& pool, PrefixCache& prefixes,
                  const FakeRunner& runner)
       : plan_(plan), pool_(pool), prefixes_(prefixes), runner_(runner) {}
@@ -28,7 +28,7 @@ class PageInvariants {
   }
 
  private:
-  // Each page in one state, and the sums match.
+  // Each page is in one state, and the sums match.
   void check_states() {
     int free = 0;
     int cached = 0;
@@ -42,8 +42,8 @@ class PageInvariants {
     OCTAVO_CHECK(free == pool_.free_pages() && cached == pool_.cached_pages());
   }
 
-  // No step in flight looks at a page that went home; a page is written by one sequence of a step
-  // only, and by nobody while others hold it, but for the steps that fill it.
+  // No step in flight uses a free page. Within a step, only one sequence writes a page. A shared
+  // page is not written, except by the steps that fill it.
   void check_in_flight() {
     std::set<PageId> written, filled;
     for (const Batch& batch : runner_.in_flight()) {
@@ -75,8 +75,9 @@ class PageInvariants {
     }
   }
 
-  // Every state's page is held. One that a sequence writes is neither read nor written by another
-  // of the same step, and nobody else holds it, unless it is the newest of its sequence and kept.
+  // Every state page is held. A page that a sequence writes is neither read nor written by another
+  // sequence of the same step, and has no other holder unless it is the newest of its sequence and
+  // kept.
   void check_state_table(const Batch& batch) {
     const BlockTable& table = batch.block_tables.back();
     const auto half = static_cast<size_t>(table.columns) / 2;
@@ -102,10 +103,10 @@ class PageInvariants {
     }
   }
 
-  // What the index promises is what the pages hold: every cell is that of its tokens' whole past.
+  // The pages contain what the index records: every cell matches the tokens up to it.
   void check_index() {
     if (runner_.in_flight().empty() || ++index_checks_ % 8 == 0) {
-      std::map<NodeId, std::vector<uint64_t>> cells;  // of the node's own tokens
+      std::map<NodeId, std::vector<uint64_t>> cells;  // of the node's tokens
       for (PageId page = 0; page < pool_.page_count(); ++page) {
         const NodeId node = prefixes_.index().node_of(page);
         if (node == kNoNode || is_written(page)) continue;
@@ -125,7 +126,7 @@ class PageInvariants {
     }
   }
 
-  // A failed step leaves garbage until the failure is known.
+  // A failed step leaves invalid data until the failure is known.
   bool is_written(PageId page) const {
     for (const Batch& batch : runner_.in_flight()) {
       for (const auto& table : batch.block_tables) {

@@ -1,4 +1,4 @@
-// simulated_device.h - lets a test program run its kernels as on Metal, in the simulator.
+// simulated_device.h - runs the kernels of a test program in the Metal simulator.
 #pragma once
 
 #include <iostream>
@@ -11,8 +11,8 @@
 
 namespace octavo {
 
-// While it lives, kernels on the CPU device go Metal's way, if that was asked for. finish() throws
-// what the simulator has found.
+// If is_metal, kernels on the CPU device take the Metal path during its lifetime. finish() throws
+// the fault that the simulator detected.
 class SimulatedDevice {
  public:
 #ifdef OCTAVO_METAL_SIM

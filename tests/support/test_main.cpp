@@ -1,5 +1,5 @@
-// main() of the test programs that link MLX. On a Mac its default device is the GPU; the tests name
-// the CPU's kernels, and those of tests/metal take the GPU themselves.
+// main() of the test programs that link MLX. On a Mac, MLX's default device is the GPU. The tests
+// expect the CPU kernels; tests/metal select the GPU themselves.
 #include <gmock/gmock.h>
 #include <mlx/device.h>
 

@@ -1,4 +1,4 @@
-"""The pure parts of bench/peers.py: medians and ratios, the table, the document's generated part, and what it may show."""
+"""The pure parts of bench/race/peers.py: medians and ratios, the table, the document's generated part, and what it may show."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 REPO = Path(__file__).parents[2]
-sys.path.insert(0, str(REPO / "bench"))
+sys.path.insert(0, str(REPO / "bench" / "race"))
 
 from peerkit import report  # noqa: E402
 from peerkit.engines import Octavo, Settings, shell  # noqa: E402

@@ -11,9 +11,10 @@ METAL_CONSTANT int kTileColumns = 8;
 // Keys per partial result, at absolute positions. Partials are folded in index order.
 METAL_CONSTANT int kSplitKeys = 128;
 
-// Columns of a sequence are its (row, query head) pairs for one KV head, the heads of a row side by
-// side. An item takes some of them, at most kTileColumns per tile, through some of their splits.
-struct AttentionItem {
+// The columns of a sequence are its (row, query head) pairs for one KV head; the heads of a row are
+// adjacent. An item processes a range of columns, at most kTileColumns per tile, over a range of
+// splits.
+struct GridItem {
   int32_t sequence;
   int32_t first_row;  // of the sequence, in the batch
   int32_t position;   // of that row
@@ -21,19 +22,19 @@ struct AttentionItem {
   int32_t columns;
   int32_t split_begin;
   int32_t split_end;
-  // -1: write the rows out; else the state after the only split goes there, counted in tiles of
-  // kTileColumns columns, each its values, highest score and sum.
+  // -1: write the rows to the output. Otherwise the item has one split, and this is the index of
+  // its first partial tile: kTileColumns columns of values, highest scores and sums.
   int32_t partial;
 };
 
-// Folds the partials of one item's columns.
+// Merges the partials of one item's columns.
 struct MergeItem {
   int32_t first_row;
   int32_t column_begin;
   int32_t columns;
-  int32_t tiles;  // of the item's kernel: what a partial is wide
+  int32_t tiles;  // width of a partial
   int32_t partial;
-  int32_t partials;  // one behind the other
+  int32_t partials;  // consecutive
 };
 
 struct AttentionParams {

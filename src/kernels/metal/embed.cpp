@@ -5,21 +5,22 @@
 
 namespace octavo::metal {
 
-void run_embed(const mx::array& tokens, const PackedLayout& layout, const mx::array& table,
-               float scale, const mx::array& out, Encoder& encoder) {
-  if (tokens.size() == 0) return;
+void embed(const EmbedCall& call, Encoder& encoder) {
+  if (call.tokens.size() == 0) return;
+  const PackedLayout& layout = call.layout;
   const auto threads = static_cast<uint32_t>(layout.padded_cols / kUnitCols * 2);
-  Launch launch("embed_rows", {msl_type(dtype_of(out))});
+  Launch launch("embed_rows", {msl_type(dtype_of(call.out))});
   set_format(launch, layout);
-  launch.input("tokens", tokens)
-      .input("table", table)
-      .output("out", out)
+  launch.input("tokens", call.tokens)
+      .input("table", call.table)
+      .output("out", call.out)
       .bytes("params", EmbedParams{.cols = static_cast<int32_t>(layout.cols),
                                    .padded_cols = static_cast<int32_t>(layout.padded_cols),
                                    .strip_bytes = static_cast<int32_t>(layout.strip_bytes()),
                                    .scale_bytes = static_cast<int32_t>(layout.scale_bytes()),
-                                   .scale = scale})
-      .grid({(threads + kEmbedThreads - 1) / kEmbedThreads, static_cast<uint32_t>(tokens.size())},
+                                   .scale = call.scale})
+      .grid({(threads + kEmbedThreads - 1) / kEmbedThreads,
+             static_cast<uint32_t>(call.tokens.size())},
             {kEmbedThreads});
   encoder.run(launch);
 }

@@ -6,8 +6,13 @@
 
 namespace octavo::metal {
 
-// out: [tokens, layout.cols], allocated. scale: rounded to out's dtype already.
-void run_embed(const mx::array& tokens, const PackedLayout& layout, const mx::array& table,
-               float scale, const mx::array& out, Encoder& encoder);
+struct EmbedCall {
+  mx::array tokens;  // [T] int32
+  mx::array table;   // packed
+  PackedLayout layout;
+  float scale = 1;  // already rounded to the dtype of out
+  mx::array out;    // [T, layout.cols], allocated
+};
+void embed(const EmbedCall& call, Encoder& encoder);
 
 }  // namespace octavo::metal

@@ -6,7 +6,7 @@
 namespace octavo {
 namespace metal {
 
-METAL_CONSTANT int kEmbedThreads = 64;  // of a threadgroup
+METAL_CONSTANT int kEmbedThreads = 64;  // per threadgroup
 
 struct EmbedParams {
   int32_t cols;

@@ -1,19 +1,19 @@
-// encoder.h (metal) - takes the launches of one primitive to its device.
+// encoder.h (metal) - submits the launches of one primitive to its device.
 #pragma once
 
 #include "kernels/metal/launch.h"
 
 namespace octavo::metal {
 
-// Launches run in the order of run(), each after the ones whose outputs it reads.
+// Launches run in the order of the run() calls, each after those whose outputs it reads.
 class Encoder {
  public:
   explicit Encoder(mx::Stream stream) : stream_(stream) {}
 
-  // An array for what one launch leaves to the next; it lives until both have run.
+  // An array for passing data between launches. It stays allocated until they have run.
   mx::array temporary(mx::Shape shape, mx::Dtype dtype);
 
-  // The same with numbers of the host's.
+  // The same, initialized with host data.
   template <typename Number>
   mx::array temporary(const std::vector<Number>& numbers, mx::Dtype dtype) {
     mx::array array = temporary({static_cast<int>(numbers.size())}, dtype);
@@ -21,14 +21,14 @@ class Encoder {
     return array;
   }
 
-  // A launch of no threadgroups, of a batch without rows, does nothing.
+  // Does nothing if the launch has no threadgroups, as for a batch without rows.
   void run(const Launch& launch);
 
  private:
   mx::Stream stream_;
 };
 
-// Throws what launches on this GPU stream have failed with, as far as is known: waits for nothing.
+// Throws the error of a failed launch on this GPU stream, if one is already known. Does not wait.
 void check_stream(mx::Stream stream);
 
 }  // namespace octavo::metal

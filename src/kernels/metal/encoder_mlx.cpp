@@ -1,4 +1,4 @@
-// On macOS: launches go through MLX's own command encoder, on its queue.
+// macOS: submits launches through MLX's command encoder, on its queue.
 #include <fmt/format.h>
 #include <mlx/backend/metal/device.h>
 
@@ -23,8 +23,8 @@ MTL::DataType data_type(std::string_view type) {
   return MTL::DataTypeFloat;
 }
 
-// Compiled by the first launch that needs it, and kept by MLX. Its default options are what we
-// want: safe math; functions that must not be the fast ones are called as precise:: in the kernels.
+// MLX compiles a pipeline on first use and caches it. Its default options include safe math; the
+// kernels call precise:: functions where the fast variants must not be used.
 MTL::ComputePipelineState* pipeline(mx::metal::Device& device, const Launch& launch) {
   const KernelSource& kernel = launch.kernel();
   const std::string instance = instance_name(kernel.name, launch.types());
@@ -56,7 +56,7 @@ void set_argument(mx::metal::CommandEncoder& encoder, const Argument& argument, 
       encoder.set_bytes(argument.bytes.data(), static_cast<int>(argument.bytes.size()), index);
       return;
     case ParameterKind::kThreadgroup: {
-      constexpr size_t kUnit = 16;  // Metal takes multiples of it
+      constexpr size_t kUnit = 16;  // required by Metal
       encoder.set_threadgroup_memory_length(
           (argument.threadgroup_bytes + kUnit - 1) / kUnit * kUnit, index);
       return;
@@ -64,23 +64,24 @@ void set_argument(mx::metal::CommandEncoder& encoder, const Argument& argument, 
   }
 }
 
-// A kernel that needs many registers runs in smaller threadgroups than the 1024 of Launch::check,
-// and only the compiled pipeline knows. Without its validation layer Metal drops a larger launch
-// and says nothing.
+// A kernel that uses many registers may be limited to fewer than the 1024 threads per threadgroup
+// that Launch::check allows; only the compiled pipeline knows. Without its validation layer, Metal
+// silently drops a larger launch.
 void check_threads(const Launch& launch, MTL::ComputePipelineState* pipeline) {
   const Size3 threads = launch.threads();
   const uint64_t wanted = uint64_t{threads.x} * threads.y * threads.z;
   const uint64_t most = pipeline->maxTotalThreadsPerThreadgroup();
   if (wanted <= most) return;
-  throw std::runtime_error(fmt::format("metal kernel {}: threadgroups of {} on a GPU that takes {}",
-                                       launch.pipeline_name(), wanted, most));
+  throw std::runtime_error(
+      fmt::format("metal kernel {}: threadgroups have {} threads, but this GPU allows {}",
+                  launch.pipeline_name(), wanted, most));
 }
 
 MTL::Size size_of(Size3 size) { return MTL::Size(size.x, size.y, size.z); }
 
 }  // namespace
 
-// Nothing simulates Metal where it is.
+// There is no simulator on macOS.
 void set_simulator(Simulator* simulator) { OCTAVO_CHECK(simulator == nullptr); }
 Simulator* simulator() { return nullptr; }
 
@@ -104,12 +105,12 @@ void Encoder::run(const Launch& launch) {
   encoder.dispatch_threadgroups(size_of(launch.groups()), size_of(launch.threads()));
 }
 
-// MLX looks for a stored error when it opens a compute encoder, and at no other time that does not
-// wait for all that is queued. So one is opened, with a barrier that orders nothing.
+// MLX checks for a stored error only when it opens a compute encoder or waits for all queued work.
+// So open one, with a barrier that has no effect.
 void check_stream(mx::Stream stream) {
   const auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
   mx::metal::CommandEncoder& encoder = mx::metal::get_command_encoder(stream);
-  encoder.end_encoding();  // one that is open has been looked at
+  encoder.end_encoding();  // an open encoder was already checked
   encoder.barrier();
   encoder.end_encoding();
 }

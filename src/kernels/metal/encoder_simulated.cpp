@@ -1,4 +1,4 @@
-// Where there is no Metal: launches are queued on MLX's CPU stream and go to the simulator.
+// Other platforms: queues launches on MLX's CPU stream and runs them in the simulator.
 #include <mlx/backend/cpu/encoder.h>
 
 #include <atomic>
@@ -24,7 +24,7 @@ BoundLaunch bind(const Launch& launch) {
                     .bytes = {},
                     .groups = launch.groups(),
                     .threads = launch.threads()};
-  bound.bytes.reserve(launch.arguments().size());  // arguments point into it
+  bound.bytes.reserve(launch.arguments().size());  // arguments hold pointers into it
   for (size_t i = 0; i < launch.arguments().size(); ++i) {
     const Argument& given = launch.arguments()[i];
     BoundArgument argument{&bound.kernel->parameters[i], nullptr, 0};
@@ -59,13 +59,13 @@ void Encoder::run(const Launch& launch) {
   launch.check();
   if (launch.is_empty()) return;
   Simulator* target = simulator();
-  if (target == nullptr) throw SetupError("this build has no Metal: run on the CPU device");
+  if (target == nullptr) throw SetupError("this build does not support Metal; use --device cpu");
   count_launch((std::string(launch.kernel().name) + ".metal").c_str());
   // Shared: MLX copies its tasks.
   auto bound = std::make_shared<const BoundLaunch>(bind(launch));
   mx::cpu::get_command_encoder(stream_).dispatch([target, bound] { target->run(*bound); });
 }
 
-void check_stream(mx::Stream) { OCTAVO_CHECK(false); }  // there are CPU streams only
+void check_stream(mx::Stream) { OCTAVO_CHECK(false); }  // only CPU streams exist
 
 }  // namespace octavo::metal

@@ -5,62 +5,59 @@
 
 #include "kernels/metal/row_tiles.h"
 #include "kernels/metal/state_places.h"
-#include "kernels/state_inputs.h"
 
 namespace octavo::metal {
 namespace {
 
 constexpr int kLanes = 32;
 
-DeltaParams params_of(const StateGeometry& geometry, const cpu::DeltaJob& job, int page_bytes) {
-  return {.places = head_places(geometry, page_bytes),
-          .qkv_stride = static_cast<int32_t>(job.qkv_stride),
-          .gates_stride = static_cast<int32_t>(job.gates_stride),
-          .z_column = static_cast<int32_t>(job.z_column),
-          .a_column = static_cast<int32_t>(job.a_column),
-          .b_column = static_cast<int32_t>(job.b_column),
-          .key_heads = static_cast<int32_t>(job.key_heads),
+DeltaParams params_of(const GatedDeltaCall& call) {
+  const StateGeometry& geometry = call.geometry;
+  return {.places = head_places(geometry, call.pages.shape(1)),
+          .qkv_stride = call.qkv.shape(1),
+          .gates_stride = call.gates.shape(1),
+          .z_column = call.z_column,
+          .a_column = call.a_column,
+          .b_column = call.b_column,
+          .key_heads = call.key_heads,
           .value_heads = geometry.heads,
           .k_dim = geometry.k_dim,
           .v_dim = geometry.v_dim,
           .q_scale = 1 / std::sqrt(static_cast<float>(geometry.k_dim)),
-          .norm_eps = job.norm_eps};
+          .norm_eps = call.norm_eps};
 }
 
 }  // namespace
 
-void gated_delta(const StateGeometry& geometry, const cpu::DeltaJob& job,
-                 const std::vector<mx::array>& inputs, const std::vector<mx::array>& outputs,
-                 Encoder& encoder) {
+void gated_delta(const GatedDeltaCall& call, Encoder& encoder) {
   static_assert(kDeltaLargestDim == kLargestStateDim && kStateDimStep % kDeltaRows == 0);
-  const mx::array& table = inputs[2];
-  const mx::array* input = &inputs[kStateInputs];
-  const DeltaParams params = params_of(geometry, job, inputs[0].shape(1));
-  const auto rows = static_cast<uint32_t>(input[0].shape(0));
-  // What the rule gives before its norm, in float32.
-  const mx::array y = encoder.temporary(outputs[0].shape(), mx::float32);
-  Launch rule("gated_delta",
-              {msl_type(job.dtype), std::to_string(groups_of(params.k_dim, kLanes))});
-  rule.output("pages", outputs[1])
-      .input("cu_seqlens", inputs[1])
-      .input("table", table)
-      .input("qkv", input[0])
-      .input("gates", input[1])
-      .input("a_log", input[2])
-      .input("dt_bias", input[3])
+  const DeltaParams params = params_of(call);
+  const std::string type = msl_type(dtype_of(call.qkv));
+  // The rule's result before its norm, in float32.
+  const mx::array y = encoder.temporary(call.out.shape(), mx::float32);
+  Launch rule("gated_delta", {type, std::to_string(groups_of(params.k_dim, kLanes))});
+  rule.output("pages", call.pages)
+      .input("cu_seqlens", call.cu_seqlens)
+      .input("table", call.table)
+      .input("qkv", call.qkv)
+      .input("gates", call.gates)
+      .input("a_log", call.a_log)
+      .input("dt_bias", call.dt_bias)
       .output("y", y)
       .bytes("params", params)
       .grid({groups_of(params.v_dim, kDeltaRows * kDeltaSimdgroups),
-             static_cast<uint32_t>(params.value_heads), static_cast<uint32_t>(table.shape(0))},
+             static_cast<uint32_t>(params.value_heads), static_cast<uint32_t>(call.table.shape(0))},
             {kLanes * kDeltaSimdgroups});
   encoder.run(rule);
-  Launch norm("gated_delta_norm", {msl_type(job.dtype), msl_type(job.norm_dtype)});
+  Launch norm("gated_delta_norm", {type, msl_type(dtype_of(call.norm))});
   norm.input("y", y)
-      .input("gates", input[1])
-      .input("norm", input[4])
-      .output("out", outputs[0])
+      .input("gates", call.gates)
+      .input("norm", call.norm)
+      .output("out", call.out)
       .bytes("params", params)
-      .grid({groups_of(params.value_heads, kDeltaSimdgroups), rows}, {kLanes * kDeltaSimdgroups});
+      .grid({groups_of(params.value_heads, kDeltaSimdgroups),
+             static_cast<uint32_t>(call.qkv.shape(0))},
+            {kLanes * kDeltaSimdgroups});
   encoder.run(norm);
 }
 

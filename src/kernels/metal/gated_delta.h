@@ -1,18 +1,29 @@
-// gated_delta.h (metal) - dispatch of the gated delta rule.
+// gated_delta.h (metal) - launches gated_delta.metal.
 #pragma once
 
-#include <vector>
-
-#include "kernels/cpu/delta_job.h"
 #include "kernels/metal/encoder.h"
 #include "kernels/types/state_geometry.h"
 
 namespace octavo::metal {
 
-// inputs: state_inputs(), qkv, gates, a_log, dt_bias, norm. outputs: out, and the pages' own
-// buffer; both allocated. job: with what is no address.
-void gated_delta(const StateGeometry& geometry, const cpu::DeltaJob& job,
-                 const std::vector<mx::array>& inputs, const std::vector<mx::array>& outputs,
-                 Encoder& encoder);
+// The arguments of the operation (kernels/gated_delta.h).
+struct GatedDeltaCall {
+  StateGeometry geometry;
+  mx::array pages;  // the buffer that is read and written
+  mx::array cu_seqlens;
+  mx::array table;
+  mx::array qkv;
+  mx::array gates;
+  int z_column = 0;  // of gates, as are a_column and b_column
+  int a_column = 0;
+  int b_column = 0;
+  mx::array a_log;
+  mx::array dt_bias;
+  mx::array norm;
+  int key_heads = 0;
+  float norm_eps = 0;
+  mx::array out;  // [T, value heads * v_dim], allocated
+};
+void gated_delta(const GatedDeltaCall& call, Encoder& encoder);
 
 }  // namespace octavo::metal

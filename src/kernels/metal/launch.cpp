@@ -12,12 +12,12 @@
 namespace octavo::metal {
 namespace {
 
-constexpr uint32_t kMostThreads = 1024;             // of a threadgroup, on every Apple GPU
-constexpr size_t kMostThreadgroupBytes = 32 << 10;  // likewise
-constexpr size_t kMostBytes = 4096;                 // of a struct: setBytes takes no more
-constexpr int kBuffers = 31;                        // of a kernel
+constexpr uint32_t kMostThreads = 1024;             // per threadgroup, on every Apple GPU
+constexpr size_t kMostThreadgroupBytes = 32 << 10;  // on every Apple GPU
+constexpr size_t kMostBytes = 4096;                 // limit of setBytes
+constexpr int kBuffers = 31;                        // per kernel
 
-// What MSL calls an array's elements.
+// The MSL name of an array's element type.
 std::string_view element_type(const mx::array& array) {
   if (array.dtype() == mx::float16) return "half";
   if (array.dtype() == mx::bfloat16) return "bfloat";
@@ -29,8 +29,8 @@ std::string_view element_type(const mx::array& array) {
   return "uchar";
 }
 
-// A mismatch between host and kernel is our own bug: it must not be found on a user's Mac, so every
-// launch of every test comes through here.
+// A mismatch between host and kernel is a bug in Octavo. Checking every launch finds it in tests
+// rather than on a user's Mac.
 void require(bool holds, const Launch& launch, std::string_view what) {
   if (holds) return;
   throw std::logic_error(fmt::format("metal kernel {}: {}", launch.kernel().name, what));
@@ -56,10 +56,10 @@ Launch::Launch(std::string_view kernel, std::vector<std::string> types)
 
 Launch& Launch::add_constant(std::string_view name, std::string_view type, uint32_t bits) {
   const auto found = std::ranges::find(kernel_->constants, name, &FunctionConstant::name);
-  require(found != kernel_->constants.end(), *this, fmt::format("no constant {}", name));
-  require(found->type == type, *this, fmt::format("constant {} is no {}", name, type));
+  require(found != kernel_->constants.end(), *this, fmt::format("unknown constant {}", name));
+  require(found->type == type, *this, fmt::format("constant {} does not have type {}", name, type));
   require(std::ranges::find(constants_, name, &ConstantValue::name) == constants_.end(), *this,
-          fmt::format("constant {} has two values", name));
+          fmt::format("constant {} is set twice", name));
   constants_.push_back({name, bits});
   return *this;
 }
@@ -124,9 +124,9 @@ void Launch::check() const {
     const Argument& given = arguments_[i];
     const Parameter& wanted = kernel_->parameters[i];
     require(given.name == wanted.name && given.kind == wanted.kind, *this,
-            fmt::format("argument {} is {}, the signature has {}", i, given.name, wanted.name));
+            fmt::format("argument {} is {}, but the signature has {}", i, given.name, wanted.name));
     require(0 <= wanted.index && wanted.index < kBuffers, *this,
-            fmt::format("{} has index {}", given.name, wanted.index));
+            fmt::format("{} has invalid index {}", given.name, wanted.index));
     require(given.bytes.size() <= kMostBytes, *this, fmt::format("{} is too large", given.name));
     threadgroup_bytes += given.threadgroup_bytes;
     if (given.kind == ParameterKind::kBytes || given.kind == ParameterKind::kThreadgroup) continue;
@@ -137,12 +137,12 @@ void Launch::check() const {
     const auto parameter = std::ranges::find(names, type);
     if (parameter != names.end()) type = types_[static_cast<size_t>(parameter - names.begin())];
     require(element_type(*given.array) == type, *this,
-            fmt::format("{} holds {}, the signature has {}", given.name, element_type(*given.array),
-                        type));
+            fmt::format("{} has type {}, but the signature has {}", given.name,
+                        element_type(*given.array), type));
   }
   require(threadgroup_bytes <= kMostThreadgroupBytes, *this, "too much threadgroup memory");
   const uint64_t threads = uint64_t{threads_.x} * threads_.y * threads_.z;
-  require(0 < threads && threads <= kMostThreads, *this, "bad threadgroup size");
+  require(0 < threads && threads <= kMostThreads, *this, "invalid threadgroup size");
 }
 
 }  // namespace octavo::metal

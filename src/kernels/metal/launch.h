@@ -1,8 +1,8 @@
-// launch.h (metal) - one launch of a Metal kernel, as the dispatch code describes it.
+// launch.h (metal) - describes one launch of a Metal kernel.
 //
-// The description is made on every platform. On macOS the encoder hands it to MLX; elsewhere the
-// tests' simulator executes the kernel with it (tests/metal_sim), so that what is tested on Linux
-// is the host code that runs on a Mac.
+// All platforms create the same description. On macOS the encoder passes it to MLX; elsewhere the
+// simulator in tests/metal_sim executes it, so tests on Linux cover the host code that runs on a
+// Mac.
 #pragma once
 
 #include <cstdint>
@@ -26,20 +26,20 @@ struct Size3 {
 struct Argument {
   std::string_view name;
   ParameterKind kind;
-  std::optional<mx::array> array = {};  // kInput and kOutput; none: an optional one left out
+  std::optional<mx::array> array = {};  // kInput and kOutput; nullopt: omitted optional argument
   std::vector<std::byte> bytes = {};    // kBytes
   size_t threadgroup_bytes = 0;         // kThreadgroup
 };
 
 struct ConstantValue {
   std::string_view name;
-  uint32_t bits;  // a bool, an int or a float
+  uint32_t bits;  // of a bool, an int or a float
 };
 
-// Arguments stand in the order of the kernel's signature, under its names.
+// Arguments must be added in the order and under the names of the kernel's signature.
 class Launch {
  public:
-  // types: the template arguments as MSL writes them: {"half", "128"}.
+  // types: the template arguments in MSL syntax: {"half", "128"}.
   explicit Launch(std::string_view kernel, std::vector<std::string> types = {});
 
   Launch& constant(std::string_view name, bool value);
@@ -48,7 +48,7 @@ class Launch {
 
   Launch& input(std::string_view name, const mx::array& array);
   Launch& optional_input(std::string_view name, const std::optional<mx::array>& array);
-  // Of an array that the primitive writes, its own or one that shares its buffer.
+  // array: written by the primitive; its own output or one that shares its buffer.
   Launch& output(std::string_view name, const mx::array& array);
   Launch& optional_output(std::string_view name, const std::optional<mx::array>& array);
   template <typename Struct>
@@ -60,7 +60,7 @@ class Launch {
   }
   Launch& threadgroup(std::string_view name, size_t bytes);
 
-  // Threadgroups, and threads in each.
+  // Number of threadgroups, and of threads in each.
   Launch& grid(Size3 groups, Size3 threads);
 
   const KernelSource& kernel() const { return *kernel_; }
@@ -71,11 +71,11 @@ class Launch {
   bool is_empty() const { return groups_.x == 0 || groups_.y == 0 || groups_.z == 0; }
   Size3 threads() const { return threads_; }
 
-  // Name of the pipeline: the instance and every function constant's value.
+  // The pipeline's name: the instance and the value of every function constant.
   std::string pipeline_name() const;
 
-  // Throws unless constants and arguments are those of the kernel's signature, in its order, with
-  // its element types. Encoder::run calls it.
+  // Throws unless constants and arguments match the kernel's signature in order and element type.
+  // Called by Encoder::run.
   void check() const;
 
  private:

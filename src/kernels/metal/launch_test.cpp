@@ -18,7 +18,7 @@ Launch good_merge() {
   return launch;
 }
 
-TEST(Launch, ArgumentsMustStandAsInTheSignature) {
+TEST(Launch, ArgumentsMustFollowTheSignature) {
   const mx::array items = mx::zeros({6}, mx::int32);
   const AttentionParams params{};
   const auto with = [&](const std::function<void(Launch&)>& arguments) {
@@ -48,7 +48,7 @@ TEST(Launch, ArgumentsMustStandAsInTheSignature) {
                  l.input("out", floats(8)).bytes("params", params);
                }),
                std::logic_error);
-  EXPECT_THROW(with([&](Launch& l) {  // numbers of another type
+  EXPECT_THROW(with([&](Launch& l) {  // another element type
                  l.input("partials", floats(8)).input("items", floats(6));
                  l.optional_input("sinks", std::nullopt);
                  l.output("out", floats(8)).bytes("params", params);
@@ -56,7 +56,7 @@ TEST(Launch, ArgumentsMustStandAsInTheSignature) {
                std::logic_error);
 }
 
-TEST(Launch, ConstantsMustBeTheKernels) {
+TEST(Launch, ConstantsMustBelongToTheKernel) {
   EXPECT_THROW(Launch("merge_partials", {"float", "64"}).constant("kHasSink", true),
                std::logic_error);
   EXPECT_THROW(Launch("merge_partials", {"float", "64"}).constant("kHasSinks", 1.0f),
@@ -65,7 +65,7 @@ TEST(Launch, ConstantsMustBeTheKernels) {
   EXPECT_THROW(launch.check(), std::logic_error);
 }
 
-// Bool or int as the constant wants it.
+// Bool or int, according to the constant's type.
 void set(Launch& launch, const FunctionConstant& constant, bool value) {
   if (constant.type == "bool") {
     launch.constant(constant.name, value);
@@ -88,7 +88,7 @@ TEST(Launch, EveryConstantIsInThePipelinesName) {
   }
 }
 
-TEST(Launch, AConstantHasOneValue) {
+TEST(Launch, AConstantCannotBeSetTwice) {
   Launch launch("merge_partials", {"float", "64"});
   launch.constant("kHasSinks", true);
   EXPECT_THROW(launch.constant("kHasSinks", true), std::logic_error);

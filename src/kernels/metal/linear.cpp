@@ -19,13 +19,13 @@ static_assert(kActivationSilu == static_cast<int>(Activation::kSilu));
 static_assert(kActivationGeluTanh == static_cast<int>(Activation::kGeluTanh));
 static_assert(kActivationBoundedSilu == static_cast<int>(Activation::kBoundedSilu));
 
-// What x and the weights are multiplied in: x's own type, to which decoded weights are rounded.
-// Dense weights of another type keep their digits: float holds both.
+// The type in which x and the weights are multiplied: the type of x, to which decoded weights are
+// rounded. Dense weights of another type use float, which represents both exactly.
 DType product_type(DType x, const PackedLayout& layout) {
   return layout.bits != 0 || layout.dtype == x ? x : DType::kFloat32;
 }
 
-// Layers of one format, with the place of the first one's outputs.
+// Adjacent layers of one format, and the first output column.
 struct LayerRun {
   std::span<const LinearLayer> layers;
   int out_first = 0;
@@ -43,7 +43,7 @@ std::vector<LayerRun> runs_of(std::span<const LinearLayer> layers) {
   return runs;
 }
 
-// What one launch has besides the call: a gated call may take two.
+// Differences between the launches of one call: a gated call may need two.
 struct Around {
   int gate = kNoGate;
   std::optional<mx::array> up = {};
@@ -52,7 +52,7 @@ struct Around {
 
 LinearParams params_of(const LinearCall& call, const LayerRun& run, const mx::array& out) {
   const PackedLayout& layout = run.layers[0].layout;
-  // One head: all strips of all parts read x from its first column on.
+  // With one head, all strips of all parts read x from its first column.
   const int32_t strips_per_head = call.heads == 1
                                       ? std::numeric_limits<int32_t>::max()
                                       : static_cast<int32_t>(layout.strips()) / call.heads;
@@ -77,7 +77,7 @@ LinearParams params_of(const LinearCall& call, const LayerRun& run, const mx::ar
   };
 }
 
-// Fills in the parts; returns their groups of strips.
+// Fills in the parts; returns the total number of strip groups.
 int add_parts(const LayerRun& run, int strips_of_group, LinearParams& params) {
   int groups = 0, out_first = run.out_first;
   for (size_t i = 0; i < run.layers.size(); ++i) {
@@ -90,17 +90,17 @@ int add_parts(const LayerRun& run, int strips_of_group, LinearParams& params) {
   return groups;
 }
 
-// Whether a threadgroup of `layout`'s products has the memory for two strips.
+// Whether two strips of `layout` fit into threadgroup memory.
 bool fits_two_strips(DType x, const PackedLayout& layout) {
   return product_type(x, layout) != DType::kFloat32;
 }
 
-// Two strips share what is read of x: worth it for a gate and its partner, which are needed
-// together, and for many rows; few rows need more threadgroups rather than larger ones.
+// Two strips share their reads of x. This pays off for gate and up, which are needed together, and
+// for many rows; with few rows, more threadgroups are faster than larger ones.
 int strips_of_group(const LinearCall& call, const LayerRun& run, int gate, int tile_rows) {
   if (gate == kGateAndUp) return 2;
   const bool is_even = run.layers[0].layout.strips() / call.heads % 2 == 0;
-  if (call.heads > 1 && !is_even) return 1;  // they would read different columns
+  if (call.heads > 1 && !is_even) return 1;  // the two strips would read different columns
   return tile_rows > 8 && fits_two_strips(dtype_of(call.x), run.layers[0].layout) ? 2 : 1;
 }
 
@@ -154,8 +154,9 @@ void launch_run(const LinearCall& call, const LayerRun& run, const Around& aroun
 
 }  // namespace
 
-void run_linear(const LinearCall& call, const mx::array& out, Encoder& encoder) {
+void linear(const LinearCall& call, Encoder& encoder) {
   OCTAVO_CHECK(!call.layers.empty() && call.layers.size() <= kMostJoined);
+  const mx::array& out = call.out;
   if (out.size() == 0) return;
   const std::vector<LayerRun> runs = runs_of(call.layers);
   if (!call.is_gated) {

@@ -1,4 +1,4 @@
-// linear.h (metal) - launches linear.metal: products of rows with packed weights.
+// linear.h (metal) - launches linear.metal: multiplies rows by packed weights.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@
 namespace octavo::metal {
 
 struct LinearLayer {
-  PackedLayout layout;  // of one expert's matrix, if there are experts
+  PackedLayout layout;  // with experts: of one expert's matrix
   mx::array weight;     // packed
   std::optional<mx::array> bias;
 };
 
-// Which rows meet which expert: made on the device by expert_order.metal.
+// Assigns rows to experts; computed on the device by expert_order.metal.
 struct ExpertTiles {
   mx::array tiles;                // int32
   std::optional<mx::array> list;  // int32: row r of the tiles is row list[r] of x
@@ -24,25 +24,26 @@ struct ExpertTiles {
   int tile_rows = 0;  // 8 or kManyRows
 };
 
-inline constexpr int kManyRows = 32;  // of a tile, where there are more than 8
+inline constexpr int kManyRows = 32;  // rows per tile if there are more than 8 rows
 
-// Up to four products of one x, side by side in the output, or one gated pair.
+// Up to four products of one x, adjacent in the output, or one gated pair.
 struct LinearCall {
   mx::array x;       // [..., cols of the layers]
   int rows = 0;      // of x, without experts
-  int heads = 1;     // layer 0's outputs in equal shares, each reading its own columns of x
-  int x_head = 0;    // columns of x from one head to the next, 0: as many as it reads
-  int out_head = 0;  // columns of out from one head to the next, 0: as many as it writes
+  int heads = 1;     // divide layer 0's outputs equally; each head reads its own columns of x
+  int x_head = 0;    // columns of x from one head to the next; 0: the columns it reads
+  int out_head = 0;  // columns of out from one head to the next; 0: the columns it writes
   std::vector<LinearLayer> layers = {};
-  bool is_gated = false;  // layers[0] is the gate, layers[1] the other
+  bool is_gated = false;  // layers[0] is the gate, layers[1] is up
   Activation activation = Activation::kSilu;
   std::optional<mx::array> residual = {};
   float scale = 1;
   float soft_cap = 0;
   std::optional<ExpertTiles> experts = {};
+  mx::array out;  // [rows, outputs], allocated
 };
 
-// out: [rows, outputs], allocated. As many launches as there are formats among the layers.
-void run_linear(const LinearCall& call, const mx::array& out, Encoder& encoder);
+// Launches the kernel once per weight format among the layers.
+void linear(const LinearCall& call, Encoder& encoder);
 
 }  // namespace octavo::metal

@@ -4,7 +4,7 @@
 
 namespace octavo::metal {
 
-void run_norm(const NormCall& call, const mx::array& out, Encoder& encoder) {
+void norm(const NormCall& call, Encoder& encoder) {
   const int cols = call.x.shape(-1);
   if (call.x.size() == 0) return;
   Launch launch("norm_rows", {msl_type(dtype_of(call.x)), msl_type(dtype_of(call.weight))});
@@ -13,7 +13,7 @@ void run_norm(const NormCall& call, const mx::array& out, Encoder& encoder) {
       .input("x", call.x)
       .input("weight", call.weight)
       .optional_input("bias", call.bias)
-      .output("out", out)
+      .output("out", call.out)
       .bytes("params", NormParams{.cols = cols, .eps = call.eps})
       .grid({static_cast<uint32_t>(call.x.size()) / static_cast<uint32_t>(cols)}, {kNormThreads});
   encoder.run(launch);

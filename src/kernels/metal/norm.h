@@ -9,14 +9,13 @@
 namespace octavo::metal {
 
 struct NormCall {
-  mx::array x;                    // [..., D]
-  mx::array weight;               // [D]
-  std::optional<mx::array> bias;  // [D] of the weight's type
+  mx::array x;                         // [..., D]
+  mx::array weight;                    // [D]
+  std::optional<mx::array> bias = {};  // [D] of the weight's type
   Norm kind = Norm::kRms;
   float eps = 0;
+  mx::array out;  // x's shape and dtype, allocated
 };
-
-// out: of x's shape and dtype, allocated.
-void run_norm(const NormCall& call, const mx::array& out, Encoder& encoder);
+void norm(const NormCall& call, Encoder& encoder);
 
 }  // namespace octavo::metal

@@ -6,7 +6,7 @@
 namespace octavo {
 namespace metal {
 
-METAL_CONSTANT int kNormThreads = 256;  // of a row
+METAL_CONSTANT int kNormThreads = 256;  // per row
 
 struct NormParams {
   int32_t cols;

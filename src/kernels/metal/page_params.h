@@ -1,8 +1,7 @@
-// page_params.h - where K and V stand in a layer's pages, for Metal kernels and their host code. No
-// MLX.
+// page_params.h - the layout of K and V in pages, for Metal kernels and their host code. No MLX.
 //
-// Head after head: K [block_tokens][k_dim], V [block_tokens][v_dim], and for int8 the scales of K
-// and of V, each [block_tokens] float32.
+// For each head: K [block_tokens][k_dim], V [block_tokens][v_dim], and for int8 the scales of K and
+// of V, [block_tokens] float32 each.
 #pragma once
 
 #include "kernels/metal/shared_types.h"
@@ -15,7 +14,7 @@ struct PageParams {
   int32_t table_columns;  // of block_tables
   int32_t block_tokens;
   int32_t head_bytes;  // from one head to the next
-  int32_t v_first;     // bytes from the head's start to its V, and so on
+  int32_t v_first;     // byte offset of V in the head; likewise for the scales
   int32_t k_scales;
   int32_t v_scales;
 };

@@ -5,12 +5,12 @@
 
 #include "base/error.h"
 #include "kernels/cpu/page_layout.h"
-#include "kernels/metal/attention_plan.h"
+#include "kernels/metal/attention_grid.h"
 
 namespace octavo::metal {
 namespace {
 
-// Numbers that the host has made, and so can read before anything has run.
+// Data created by the host, readable before any kernel has run.
 std::span<const int32_t> host_numbers(const mx::array& array) {
   OCTAVO_CHECK(array.is_available());
   return {array.data<int32_t>(), array.size()};
@@ -42,56 +42,57 @@ PageParams page_params(const PageGeometry& geometry, const mx::array& pages,
           .v_scales = static_cast<int32_t>(layout.v_scales)};
 }
 
-void paged_attention(Encoder& encoder, const PageGeometry& geometry, const AttentionArgs& args) {
+void paged_attention(const AttentionCall& call, Encoder& encoder) {
+  const PageGeometry& geometry = call.geometry;
   const std::string type = msl_type(geometry.dtype);
-  const int32_t q_heads = args.q.shape(1);
-  const AttentionPlan plan =
-      plan_attention({.cu_seqlens_q = host_numbers(args.cu_seqlens_q),
-                      .context_lens = host_numbers(args.context_lens),
-                      .group = q_heads / geometry.kv_heads,
-                      .kv_heads = geometry.kv_heads,
-                      .window = args.window,
-                      .most_tiles = widest_item(
-                          geometry.k_dim, static_cast<int32_t>(octavo::size_of(geometry.dtype))),
-                      .v_dim = geometry.v_dim});
+  const int32_t q_heads = call.q.shape(1);
+  const AttentionGrid grid = plan_attention_grid(
+      {.cu_seqlens_q = host_numbers(call.cu_seqlens_q),
+       .context_lens = host_numbers(call.context_lens),
+       .group = q_heads / geometry.kv_heads,
+       .kv_heads = geometry.kv_heads,
+       .window = call.window,
+       .most_tiles =
+           widest_item(geometry.k_dim, static_cast<int32_t>(octavo::size_of(geometry.dtype))),
+       .v_dim = geometry.v_dim});
   // Bounded by kMostPartialBytes.
-  const auto partial_stride = static_cast<int32_t>(partial_floats(plan, geometry.v_dim));
+  const auto partial_stride = static_cast<int32_t>(partial_floats(grid, geometry.v_dim));
   const mx::array partials =
       encoder.temporary({std::max(1, partial_stride * geometry.kv_heads)}, mx::float32);
-  const AttentionParams params{.pages = page_params(geometry, args.pages, args.block_tables),
+  const AttentionParams params{.pages = page_params(geometry, call.pages, call.block_tables),
                                .q_heads = q_heads,
                                .kv_heads = geometry.kv_heads,
-                               .window = args.window,
-                               .scale = args.scale,
-                               .soft_cap = args.soft_cap,
+                               .window = call.window,
+                               .scale = call.scale,
+                               .soft_cap = call.soft_cap,
                                .partial_stride = partial_stride};
-  for (const AttentionWave& wave : plan.waves) {
+  for (const AttentionWave& wave : grid.waves) {
     Launch launch("paged_attention", {type, std::to_string(geometry.k_dim),
                                       std::to_string(geometry.v_dim), std::to_string(wave.tiles)});
     launch.constant("kInt8", geometry.format == KvFormat::kInt8)
-        .constant("kHasSoftCap", args.soft_cap > 0)
-        .constant("kHasWindow", args.window > 0)
-        .constant("kHasSinks", args.sinks.has_value())
-        .input("q", args.q)
-        .input("pages", args.pages)
-        .input("block_tables", args.block_tables)
+        .constant("kHasSoftCap", call.soft_cap > 0)
+        .constant("kHasWindow", call.window > 0)
+        .constant("kHasSinks", call.sinks.has_value())
+        .input("q", call.q)
+        .input("pages", call.pages)
+        .input("block_tables", call.block_tables)
         .input("items", item_array(encoder, wave.items))
-        .optional_input("sinks", args.sinks)
-        .output("out", args.out)
+        .optional_input("sinks", call.sinks)
+        .output("out", call.out)
         .output("partials", partials)
         .bytes("params", params)
         .grid(grid_of(wave.items.size(), geometry.kv_heads), kThreads);
     encoder.run(launch);
   }
-  if (plan.merges.empty()) return;
+  if (grid.merges.empty()) return;
   Launch merge("merge_partials", {type, std::to_string(geometry.v_dim)});
-  merge.constant("kHasSinks", args.sinks.has_value())
+  merge.constant("kHasSinks", call.sinks.has_value())
       .input("partials", partials)
-      .input("items", item_array(encoder, plan.merges))
-      .optional_input("sinks", args.sinks)
-      .output("out", args.out)
+      .input("items", item_array(encoder, grid.merges))
+      .optional_input("sinks", call.sinks)
+      .output("out", call.out)
       .bytes("params", params)
-      .grid(grid_of(plan.merges.size(), geometry.kv_heads), kThreads);
+      .grid(grid_of(grid.merges.size(), geometry.kv_heads), kThreads);
   encoder.run(merge);
 }
 

@@ -1,4 +1,4 @@
-// paged_attention.h (metal) - launches of the page kernels.
+// paged_attention.h (metal) - launches paged_attention.metal and merge_partials.metal.
 #pragma once
 
 #include <optional>
@@ -14,18 +14,19 @@ namespace octavo::metal {
 PageParams page_params(const PageGeometry& geometry, const mx::array& pages,
                        const mx::array& block_tables);
 
-struct AttentionArgs {
-  const mx::array& pages;
-  const mx::array& cu_seqlens_q;  // these two as the host made them: their numbers are read here
-  const mx::array& context_lens;
-  const mx::array& block_tables;
-  const mx::array& q;
+struct AttentionCall {
+  PageGeometry geometry;
+  mx::array pages;
+  mx::array cu_seqlens_q;  // this and context_lens must be available: the host reads them
+  mx::array context_lens;
+  mx::array block_tables;
+  mx::array q;
   std::optional<mx::array> sinks;
-  mx::array& out;  // allocated
+  mx::array out;  // allocated
   float scale;
   int window;
   float soft_cap;
 };
-void paged_attention(Encoder& encoder, const PageGeometry& geometry, const AttentionArgs& args);
+void paged_attention(const AttentionCall& call, Encoder& encoder);
 
 }  // namespace octavo::metal

@@ -6,9 +6,9 @@
 namespace octavo {
 namespace metal {
 
-METAL_CONSTANT int kRowSimdgroups = 4;  // of a token's threadgroup
+METAL_CONSTANT int kRowSimdgroups = 4;  // per token
 
-// Where a matrix of rows stands in an argument, in numbers.
+// The location of a matrix of rows in an argument, in elements.
 struct RowsAt {
   int32_t first;
   int32_t stride;  // from one token to the next
@@ -19,7 +19,7 @@ struct RotationParams {
   float magnitude;
 };
 
-// Heads of a token stand side by side.
+// The heads of a token are adjacent.
 struct QkvParams {
   PageParams pages;
   RotationParams rotation;
@@ -27,7 +27,7 @@ struct QkvParams {
   int32_t sequences;
   int32_t q_heads;   // 0: no q
   int32_t kv_heads;  // 0: only q
-  int32_t k_dim;     // of q, too
+  int32_t k_dim;     // also of q
   int32_t v_dim;
   float eps;
   float position_beta;

@@ -12,20 +12,20 @@ std::optional<mx::array> array_of(const std::optional<RowsIn>& rows) {
 }
 RowsAt place_of(const std::optional<RowsIn>& rows) { return rows ? rows->at : RowsAt{}; }
 
-QkvParams params_of(const QkvArgs& args) {
+QkvParams params_of(const QkvCall& call) {
   QkvParams params{};
-  params.q = place_of(args.q);
-  params.k = place_of(args.k);
-  params.v = place_of(args.v);
-  params.q_heads = args.q_heads;
-  params.k_dim = args.k_dim;
-  params.eps = args.eps;
-  params.position_beta = args.beta;
-  params.position_period = args.period;
-  if (args.inverse_frequencies)
-    params.rotation = {.pairs = args.inverse_frequencies->shape(0), .magnitude = args.magnitude};
-  if (!args.targets) return params;
-  const PageTargets& targets = *args.targets;
+  params.q = place_of(call.q);
+  params.k = place_of(call.k);
+  params.v = place_of(call.v);
+  params.q_heads = call.q_heads;
+  params.k_dim = call.k_dim;
+  params.eps = call.eps;
+  params.position_beta = call.beta;
+  params.position_period = call.period;
+  if (call.inverse_frequencies)
+    params.rotation = {.pairs = call.inverse_frequencies->shape(0), .magnitude = call.magnitude};
+  if (!call.targets) return params;
+  const PageTargets& targets = *call.targets;
   params.pages = page_params(targets.geometry, targets.pages, targets.block_tables);
   params.sequences = targets.block_tables.shape(0);
   params.kv_heads = targets.geometry.kv_heads;
@@ -34,71 +34,71 @@ QkvParams params_of(const QkvArgs& args) {
 }
 
 template <typename Member>
-std::optional<mx::array> target(const QkvArgs& args, Member member) {
-  return args.targets ? std::optional((*args.targets).*member) : std::nullopt;
+std::optional<mx::array> target(const QkvCall& call, Member member) {
+  return call.targets ? std::optional((*call.targets).*member) : std::nullopt;
 }
 
 }  // namespace
 
-void qkv_write(Encoder& encoder, const QkvArgs& args) {
-  if (args.tokens == 0) return;
-  const QkvParams params = params_of(args);
-  const DType norm_dtype = args.q_norm ? dtype_of(*args.q_norm) : DType::kFloat32;
+void qkv_write(const QkvCall& call, Encoder& encoder) {
+  if (call.tokens == 0) return;
+  const QkvParams params = params_of(call);
+  const DType norm_dtype = call.q_norm ? dtype_of(*call.q_norm) : DType::kFloat32;
   const auto row_floats = static_cast<size_t>(std::max(params.k_dim, params.v_dim));
-  Launch launch("qkv_write", {msl_type(args.dtype), msl_type(norm_dtype)});
-  launch.constant("kHasQueries", args.q.has_value())
-      .constant("kHasPages", args.targets.has_value())
-      .constant("kNorms", args.q_norm.has_value())
-      .constant("kNormsRows", args.norms_rows)
-      .constant("kNormsValues", args.norms_values)
-      .constant("kRotates", args.inverse_frequencies.has_value())
-      .constant("kScalesByPosition", args.beta != 0)
-      .constant("kHasPositions", args.positions.has_value())
-      .constant("kHasKeyNorm", args.k_norm.has_value())
-      .constant("kInt8", args.targets && args.targets->geometry.format == KvFormat::kInt8)
-      .constant("kValuesInKeys", args.targets && args.targets->geometry.values_in_keys)
-      .optional_input("q", array_of(args.q))
-      .optional_input("k", array_of(args.k))
-      .optional_input("v", array_of(args.v))
-      .optional_input("q_norm", args.q_norm)
-      .optional_input("k_norm", args.k_norm)
-      .optional_input("positions", args.positions)
-      .optional_input("inverse_frequencies", args.inverse_frequencies)
-      .optional_input("cu_seqlens_q", target(args, &PageTargets::cu_seqlens_q))
-      .optional_input("context_lens", target(args, &PageTargets::context_lens))
-      .optional_input("block_tables", target(args, &PageTargets::block_tables))
-      .optional_output("q_out", args.q_out)
-      .optional_output("pages", target(args, &PageTargets::pages))
+  Launch launch("qkv_write", {msl_type(call.dtype), msl_type(norm_dtype)});
+  launch.constant("kHasQueries", call.q.has_value())
+      .constant("kHasPages", call.targets.has_value())
+      .constant("kNorms", call.q_norm.has_value())
+      .constant("kNormsRows", call.norms_rows)
+      .constant("kNormsValues", call.norms_values)
+      .constant("kRotates", call.inverse_frequencies.has_value())
+      .constant("kScalesByPosition", call.beta != 0)
+      .constant("kHasPositions", call.positions.has_value())
+      .constant("kHasKeyNorm", call.k_norm.has_value())
+      .constant("kInt8", call.targets && call.targets->geometry.format == KvFormat::kInt8)
+      .constant("kValuesInKeys", call.targets && call.targets->geometry.values_in_keys)
+      .optional_input("q", array_of(call.q))
+      .optional_input("k", array_of(call.k))
+      .optional_input("v", array_of(call.v))
+      .optional_input("q_norm", call.q_norm)
+      .optional_input("k_norm", call.k_norm)
+      .optional_input("positions", call.positions)
+      .optional_input("inverse_frequencies", call.inverse_frequencies)
+      .optional_input("cu_seqlens_q", target(call, &PageTargets::cu_seqlens_q))
+      .optional_input("context_lens", target(call, &PageTargets::context_lens))
+      .optional_input("block_tables", target(call, &PageTargets::block_tables))
+      .optional_output("q_out", call.q_out)
+      .optional_output("pages", target(call, &PageTargets::pages))
       .bytes("params", params)
       .threadgroup("rows", kRowSimdgroups * row_floats * sizeof(float))
-      .grid({static_cast<uint32_t>(args.tokens)}, {kRowSimdgroups * 32});
+      .grid({static_cast<uint32_t>(call.tokens)}, {kRowSimdgroups * 32});
   encoder.run(launch);
 }
 
-void latent_write(Encoder& encoder, const LatentArgs& args) {
-  const PageGeometry& geometry = args.targets.geometry;
-  const auto tokens = static_cast<uint32_t>(args.q.shape(0));
+void latent_write(const LatentCall& call, Encoder& encoder) {
+  const PageGeometry& geometry = call.targets.geometry;
+  const auto tokens = static_cast<uint32_t>(call.q.shape(0));
   if (tokens == 0) return;
   const LatentParams params{
-      .pages = page_params(geometry, args.targets.pages, args.targets.block_tables),
-      .rotation = {.pairs = args.inverse_frequencies.shape(0), .magnitude = args.magnitude},
-      .sequences = args.targets.block_tables.shape(0),
-      .heads = args.q.shape(1),
-      .q_dim = args.q.shape(2),
+      .pages = page_params(geometry, call.targets.pages, call.targets.block_tables),
+      .rotation = {.pairs = call.inverse_frequencies.shape(0), .magnitude = call.magnitude},
+      .sequences = call.targets.block_tables.shape(0),
+      .heads = call.q.shape(1),
+      .q_dim = call.q.shape(2),
       .rank = geometry.v_dim,
-      .eps = args.eps};
+      .eps = call.eps};
   const auto row_floats = static_cast<size_t>(std::max(params.rank, 2 * params.rotation.pairs));
-  Launch launch("latent_write", {msl_type(geometry.dtype), msl_type(dtype_of(args.norm))});
-  launch.input("q", args.q)
-      .input("latent", args.latent)
-      .input("norm", args.norm)
-      .input("positions", args.positions)
-      .input("inverse_frequencies", args.inverse_frequencies)
-      .input("cu_seqlens_q", args.targets.cu_seqlens_q)
-      .input("context_lens", args.targets.context_lens)
-      .input("block_tables", args.targets.block_tables)
-      .output("q_out", args.q_out)
-      .output("pages", args.targets.pages)
+  Launch launch("latent_write", {msl_type(geometry.dtype), msl_type(dtype_of(call.norm))});
+  launch.input("q", call.q)
+      .input("latent", call.latent)
+      .input("norm", call.norm)
+      .input("positions", call.positions)
+      .input("inverse_frequencies", call.inverse_frequencies)
+      .input("cu_seqlens_q", call.targets.cu_seqlens_q)
+      .input("context_lens", call.targets.context_lens)
+      .input("block_tables", call.targets.block_tables)
+      .output("q_out", call.q_out)
+      .output("pages", call.targets.pages)
       .bytes("params", params)
       .threadgroup("rows", kRowSimdgroups * row_floats * sizeof(float))
       .grid({tokens}, {kRowSimdgroups * 32});

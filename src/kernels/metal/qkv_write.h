@@ -1,4 +1,5 @@
-// qkv_write.h (metal) - launches of the kernel that takes q, k and v to where attention reads them.
+// qkv_write.h (metal) - launches qkv_write.metal and latent_write.metal: prepares q, and writes K
+// and V to the pages.
 #pragma once
 
 #include <optional>
@@ -9,7 +10,7 @@
 
 namespace octavo::metal {
 
-// The pages and where each row of the batch goes in them.
+// The pages, and the position of each row of the batch in them.
 struct PageTargets {
   PageGeometry geometry;
   mx::array pages;  // the buffer that is written
@@ -24,14 +25,14 @@ struct RowsIn {
   RowsAt at;
 };
 
-// What is not there is not done; qkv_write.h of the operation has the meanings.
-struct QkvArgs {
+// Steps without their arguments are skipped; kernels/qkv_write.h defines the fields.
+struct QkvCall {
   int tokens = 0;
   DType dtype = DType::kFloat32;
   std::optional<PageTargets> targets = {};  // with k and v
   std::optional<RowsIn> q = {}, k = {}, v = {};
   int q_heads = 0;
-  int k_dim = 0;  // of q, too
+  int k_dim = 0;  // also of q
   std::optional<mx::array> q_norm = {}, k_norm = {};
   bool norms_rows = false;
   bool norms_values = false;
@@ -43,10 +44,10 @@ struct QkvArgs {
   float period = 1;
   std::optional<mx::array> q_out = {};
 };
-void qkv_write(Encoder& encoder, const QkvArgs& args);
+void qkv_write(const QkvCall& call, Encoder& encoder);
 
-// latent_write.h of the operation has the meanings.
-struct LatentArgs {
+// kernels/latent_write.h defines the fields.
+struct LatentCall {
   PageTargets targets;
   mx::array q;       // [T, heads, q_dim]
   mx::array latent;  // [T, rank + rope dims]
@@ -55,8 +56,8 @@ struct LatentArgs {
   mx::array inverse_frequencies;
   float eps;
   float magnitude;
-  mx::array q_out;  // [T, heads, rank + rope dims]: only the ends are written
+  mx::array q_out;  // [T, heads, rank + rope dims]; only the rope dims are written
 };
-void latent_write(Encoder& encoder, const LatentArgs& args);
+void latent_write(const LatentCall& call, Encoder& encoder);
 
 }  // namespace octavo::metal

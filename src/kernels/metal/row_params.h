@@ -1,8 +1,7 @@
-// row_params.h - shared by the kernels that treat each element of a row on its own and their host
-// code. No MLX.
+// row_params.h - shared by the element-wise row kernels and their host code. No MLX.
 //
-// A threadgroup takes a tile of kRowColumns columns of one row; a thread takes columns a
-// threadgroup apart, so that lanes read neighbours whatever the row's alignment.
+// A threadgroup processes a tile of kRowColumns columns of one row. A thread's columns are a
+// threadgroup apart, so that adjacent lanes read adjacent elements regardless of alignment.
 #pragma once
 
 #include "kernels/metal/shared_types.h"
@@ -15,7 +14,7 @@ METAL_CONSTANT int kRowColumns = 512;
 
 struct GatedActivationParams {
   int32_t cols;
-  int32_t up_first;   // column of up that meets column 0
+  int32_t up_first;   // column of up that belongs to column 0
   int32_t up_stride;  // elements from one row of up to the next
 };
 
@@ -31,11 +30,11 @@ struct AddRowsParams {
   int32_t cols;
   float scale;
   float out_scale;
-  float eps;  // of the norm, if there is one
+  float eps;  // add_normed_rows only
 };
 
 METAL_CONSTANT int kRopeThreads = 64;
-METAL_CONSTANT int kRopeHeads = 4;  // of a thread: they share a cosine and a sine
+METAL_CONSTANT int kRopeHeads = 4;  // per thread: they share the cosine and the sine
 
 struct RopeParams {
   int32_t heads;

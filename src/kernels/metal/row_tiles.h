@@ -1,4 +1,4 @@
-// row_tiles.h (metal) - grids of the kernels that treat rows on their own.
+// row_tiles.h (metal) - grids of the row kernels.
 #pragma once
 
 #include "kernels/metal/launch.h"

@@ -1,6 +1,6 @@
-// shared_types.h - lets one header serve a Metal kernel and its host code. No MLX.
+// shared_types.h - for headers shared by Metal kernels and host code. No MLX.
 //
-// Structs of int32_t, uint32_t and float have one layout on both sides.
+// Structs of int32_t, uint32_t and float have the same layout on both sides.
 #pragma once
 
 #ifdef __METAL_VERSION__

@@ -1,4 +1,4 @@
-// simulator.h (metal) - what runs our Metal kernels where there is no Metal.
+// simulator.h (metal) - interface of the Metal simulator for platforms without Metal.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@
 
 namespace octavo::metal {
 
-// An argument as memory: of arrays and bytes their place and size, of threadgroup memory the size.
+// An argument as memory: address and size of arrays and bytes, size of threadgroup memory.
 struct BoundArgument {
   const Parameter* parameter;
-  std::byte* data;  // none: an optional argument left out, or threadgroup memory
+  std::byte* data;  // null: omitted optional argument, or threadgroup memory
   size_t bytes;
 };
 
-// A launch that holds no array of MLX's, so that it can wait in a queue.
+// A launch without MLX arrays, so that it can be queued.
 struct BoundLaunch {
   const KernelSource* kernel;
   std::vector<std::string> types;
   std::vector<ConstantValue> constants;
   std::vector<BoundArgument> arguments;
-  std::vector<std::vector<std::byte>> bytes;  // what kBytes arguments point to
+  std::vector<std::vector<std::byte>> bytes;  // storage of the kBytes arguments
   Size3 groups;
   Size3 threads;
 };
@@ -32,13 +32,12 @@ struct BoundLaunch {
 class Simulator {
  public:
   virtual ~Simulator() = default;
-  // Executes the launch to its end; throws if the kernel did something wrong. Called on MLX's
-  // stream thread.
+  // Executes the launch; throws if the kernel is faulty. Called on MLX's stream thread.
   virtual void run(const BoundLaunch& launch) = 0;
 };
 
-// While one is set, every kernel primitive evaluated on the CPU device goes the way it would go on
-// Metal, to the simulator. Not owned; none by default.
+// While a simulator is set, kernel primitives on the CPU device take the Metal path and run in it.
+// Not owned; none by default.
 void set_simulator(Simulator* simulator);
 Simulator* simulator();
 

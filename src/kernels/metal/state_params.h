@@ -6,10 +6,10 @@
 namespace octavo {
 namespace metal {
 
-// Where blocks of state stand (state_geometry.h): block b of the layer is block first + b of the
-// pages' own count.
+// The location of state blocks (state_geometry.h): block b of the layer is block first + b when
+// counted over all pages.
 struct StatePlaces {
-  int32_t columns;  // of the table: as many sources, then as many destinations
+  int32_t columns;  // the table has this many sources, then as many destinations
   int32_t column;   // of the first block's page
   int32_t first;
   int32_t per_page;
@@ -17,8 +17,8 @@ struct StatePlaces {
   uint32_t page_bytes;
 };
 
-// The causal convolution: a threadgroup takes kConvThreads channels of up to kConvRows rows of one
-// sequence.
+// The causal convolution: a threadgroup processes kConvThreads channels of up to kConvRows rows of
+// one sequence.
 METAL_CONSTANT int kConvThreads = 128;
 METAL_CONSTANT int kConvRows = 32;
 
@@ -33,7 +33,7 @@ struct ConvParams {
 
 // The gated delta rule: a simdgroup keeps kDeltaRows rows of a head's state.
 METAL_CONSTANT int kDeltaRows = 8;
-METAL_CONSTANT int kDeltaSimdgroups = 4;  // of a threadgroup
+METAL_CONSTANT int kDeltaSimdgroups = 4;  // per threadgroup
 METAL_CONSTANT int kDeltaLargestDim = 256;
 
 struct DeltaParams {

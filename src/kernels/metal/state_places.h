@@ -1,4 +1,4 @@
-// state_places.h (metal) - where a layer's blocks of state stand, as its kernels are told. No MLX.
+// state_places.h (metal) - the location of a layer's state blocks, as kernel parameters. No MLX.
 #pragma once
 
 #include "kernels/metal/state_params.h"

@@ -1,4 +1,4 @@
-// weights.h (metal) - a packed weight's format as the function constants of weights.msl.
+// weights.h (metal) - passes the format of a packed weight to weights.msl as function constants.
 #pragma once
 
 #include "kernels/metal/launch.h"
@@ -8,7 +8,7 @@ namespace octavo::metal {
 
 void set_format(Launch& launch, const PackedLayout& layout);
 
-// Whether one pipeline reads both.
+// Whether one pipeline can read both.
 bool have_one_format(const PackedLayout& a, const PackedLayout& b);
 
 }  // namespace octavo::metal

@@ -1,6 +1,6 @@
-// simulator.h (metal_gpu) - on a Mac in the place of metal_sim/simulator.h: the tests of
-// tests/metal run on the GPU. What only a simulator knows is not counted (kCountsAccesses); threads
-// run in the order the GPU likes.
+// simulator.h (metal_gpu) - replaces metal_sim/simulator.h on a Mac: the tests of tests/metal run
+// on the GPU. Accesses are not counted there (kCountsAccesses), and the GPU determines the order of
+// threads.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ struct KernelCounts {
   std::map<std::string, AccessCounts> arguments = {};  // not counted
 };
 
-// While it lives, the GPU is the default device.
+// The GPU is the default device during its lifetime.
 class SimulatedMetal {
  public:
   explicit SimulatedMetal(MachineOptions = {}) {
@@ -52,7 +52,7 @@ class SimulatedMetal {
   SimulatedMetal(const SimulatedMetal&) = delete;
   SimulatedMetal& operator=(const SimulatedMetal&) = delete;
 
-  // Since it was made or reset.
+  // Since construction or reset.
   std::map<std::string, KernelCounts> counts() const {
     static const std::string kEnding = ".metal";
     std::map<std::string, KernelCounts> counts;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Compiles one Metal kernel file for this machine's CPU.
 
-usage: build_instance.py [--lint-only] KERNEL.metal OUTPUT.so WORK   (exit 1 and "file:line: error: message" lines when it is not valid)
+usage: build_instance.py [--lint-only] KERNEL.metal OUTPUT.so WORK   (status 1 and "file:line: error: message" lines if it is not valid)
 
-WORK holds what compilations share: the shim compiled ahead. OCTAVO_METAL_CXX names the compiler, which must be clang 19.
-With --lint-only nothing is compiled and OUTPUT.so not written."""
+WORK holds the precompiled shim, which compilations share. OCTAVO_METAL_CXX names the compiler, which must be clang 19.
+With --lint-only, nothing is compiled and OUTPUT.so is not written."""
 
 import hashlib
 import os
@@ -22,7 +22,7 @@ CXX = os.environ.get("OCTAVO_METAL_CXX") or "clang++-19"
 
 PREPROCESS = ["-E", "-x", "c++", "-nostdinc", "-undef", "-D__METAL__=1", "-D__METAL_VERSION__=310", "-D__HAVE_BFLOAT__=1",
               "-I", str(HERE / "metal_headers")]  # fmt: skip
-# C++17: the shim's own need. Literals are float; a product and a sum are two roundings; half and bfloat round each time.
+# The shim needs C++17. Literals are float; a product and a sum round separately; half and bfloat round after each operation.
 COMMON = [
     "-std=c++17", f"-I{SHIM}", "-ffp-contract=off", "-fsigned-char", "-fno-exceptions", "-fno-rtti", "-fPIC",
     "-Xclang", "-cl-single-precision-constant",
@@ -30,10 +30,10 @@ COMMON = [
     "-Wno-user-defined-literals", "-Wno-reserved-user-defined-literal", "-Wno-unknown-pragmas", "-Wno-undefined-inline",
     "-Wno-duplicate-decl-specifier", "-Wno-ignored-qualifiers", "-Wno-unknown-attributes",
 ]  # fmt: skip
-# The thread sanitizer's hooks are the simulator's own: every access of the kernel's asks it.
+# The simulator implements the thread sanitizer's hooks, so every access of the kernel calls it.
 CHECKED = [
     "-O1", "-g1", "-gdwarf-4", "-fno-vectorize", "-fno-slp-vectorize", "-fno-math-errno",
-    "-fstack-clash-protection",  # a stack that is too small is met at its guard page
+    "-fstack-clash-protection",  # a stack overflow hits the guard page
     "-fsanitize=thread,alignment,bounds,shift,integer-divide-by-zero,signed-integer-overflow",
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-read-before-write=1",
 ]  # fmt: skip
@@ -42,7 +42,7 @@ if os.uname().machine == "x86_64":
 
 
 def run(command: list[str]) -> str:
-    """Returns the complaints of a command that failed."""
+    """Returns the diagnostics of a failed command."""
     done = subprocess.run(command, capture_output=True, text=True)
     return "" if done.returncode == 0 else done.stderr or f"error: {command[0]} ended with {done.returncode}\n"
 
@@ -59,12 +59,12 @@ def compiled_ahead(flags: list[str], work: Path) -> Path:
         complaints = run([CXX, *flags, "-Xclang", "-fno-pch-timestamp", "-x", "c++-header", str(SHIM / "msl.h"), "-o", str(made)])
         if complaints:
             sys.exit(complaints)
-        made.rename(path)  # at once: another process may be waiting for it
+        made.rename(path)  # atomic: another process may be waiting for it
     return path
 
 
 def rewritten(source: str, for_lint: bool, path: Path) -> list[str]:
-    """Writes the C++; returns what the rewriter finds wrong."""
+    """Writes the C++ code; returns the rewriter's errors."""
     rewriter = Rewriter(source, for_lint)
     path.write_text(rewriter.run(), encoding="utf-8")
     return rewriter.errors
@@ -78,7 +78,7 @@ def build(source: Path, made: Path, output: Path, work: Path) -> list[str]:
 
 
 def lint_and_build(source: str, output: Path, work: Path, lint_only: bool) -> list[str]:
-    """Both at once. The lint's complaints are MSL's own, so they go first."""
+    """Runs both concurrently. The lint reports errors in terms of MSL, so they come first."""
     linted, built, made = (Path(f"{output.with_suffix('')}{end}") for end in (".lint.cpp", ".cpp", ".o"))
     try:
         errors = rewritten(source, True, linted) or rewritten(source, False, built)
@@ -98,7 +98,7 @@ def main(argv: list[str]) -> int:
     lint_only = "--lint-only" in argv
     kernel, output, work = map(Path, [argument for argument in argv[1:] if argument != "--lint-only"])
     work.mkdir(parents=True, exist_ok=True)
-    # By its name alone, so that messages have no folder.
+    # Only the file name, so that messages contain no folder.
     done = subprocess.run([CXX, *PREPROCESS, kernel.name], cwd=kernel.parent, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(done.stderr)

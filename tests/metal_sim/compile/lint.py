@@ -1,4 +1,4 @@
-"""Type-checks rewritten MSL with real address spaces, and makes clang's complaints those of MSL."""
+"""Type-checks rewritten MSL with real address spaces, and translates clang's diagnostics to MSL."""
 
 import re
 import subprocess
@@ -9,12 +9,12 @@ FLAGS = [
     "-Wno-implicit-int-float-conversion", "-Wdouble-promotion", "-Werror=missing-variable-declarations",
 ]  # fmt: skip
 COMPLAINT = re.compile(r".*: (fatal error|error|warning): ")
-# Conversions that clang makes silently and MSL refuses.
+# Conversions that clang accepts silently and MSL rejects.
 NARROWING = re.compile(r"'float'.* to '(const )?bfloat'|bfloat' .*to 'half'|half' .*to 'bfloat'")
 
 
 def blocks_of(text: str) -> list[list[str]]:
-    """Each complaint with its notes."""
+    """Each diagnostic with its notes."""
     blocks: list[list[str]] = []
     for line in text.splitlines():
         if COMPLAINT.match(line):
@@ -34,7 +34,7 @@ def is_struct_copy(block: list[str]) -> bool:
 
 
 def in_kernel(block: list[str]) -> str:
-    """A complaint about the shim is one about the line of the kernel that led there, which a note names."""
+    """Attributes a diagnostic in the shim to the kernel line that caused it, which a note names."""
     head = block[0]
     if not head.startswith("/"):
         return head

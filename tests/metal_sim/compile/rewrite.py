@@ -1,7 +1,7 @@
-"""Rewrites preprocessed MSL into C++ that clang takes, with shim/msl.h before it.
+"""Rewrites preprocessed MSL into C++ that clang accepts, with shim/msl.h before it.
 
 Lines stay where they are, so that messages point into the kernel's text. What cannot be valid MSL and would be valid C++ is
-reported here (`errors`); the rest is lint.py's and the compiler's."""
+reported here (`errors`); lint.py and the compiler report the rest."""
 
 import re
 
@@ -130,7 +130,7 @@ class Rewriter:
         tokens.tokens[last].text += ">"
 
     def vector_cast(self, at: int) -> None:
-        """(float4)x: clang would take the bits or refuse; MSL converts."""
+        """(float4)x: clang would reinterpret the bits or reject it; MSL converts."""
         tokens = self.list
         name = tokens.next(at)
         close = tokens.next(name)
@@ -161,7 +161,7 @@ class Rewriter:
             tokens.tokens[end].text = f' = msl::FunctionConstant{{{index}, "{name}"}};'
 
     def kernel_definition(self, at: int) -> None:
-        """Notes a kernel's parameters; one that is no template is registered after its body."""
+        """Records a kernel's parameters; a kernel that is not a template is registered after its body."""
         tokens, attributes, here = self.list, {}, at
         while tokens.text(here) != "(" or not tokens.is_word(tokens.previous(here)):
             if tokens.is_attribute(here):

@@ -1,4 +1,4 @@
-"""Tokens of preprocessed MSL, and walking among them."""
+"""Tokenizes preprocessed MSL and navigates the tokens."""
 
 import re
 
@@ -69,7 +69,7 @@ class TokenList:
         return "".join(" " if token.kind == "marker" else token.text for token in self.tokens[first:end])
 
     def blank(self, first: int, end: int) -> None:
-        """Takes tokens out; lines stay where they are."""
+        """Removes tokens; line numbers do not change."""
         for token in self.tokens[first:end]:
             if token.kind != "marker":
                 token.text, token.kind = "\n" * token.text.count("\n"), "space"
@@ -110,7 +110,7 @@ class TokenList:
         return self.text(at) == "[" and self.text(self.next(at)) == "[" and self.text(self.previous(at)) != "operator"
 
     def take_attributes(self, first: int, end: int) -> dict[str, str]:
-        """Attributes by name, with what stands in their brackets; they are blanked."""
+        """Attributes by name, with their arguments; blanks them in the text."""
         found, at = {}, first
         while at < end:
             if self.is_attribute(at):

@@ -1,8 +1,8 @@
-// msl.h (metal_sim) - stands in for metal_stdlib, so that clang compiles a rewritten kernel for
-// this machine's CPU.
+// msl.h (metal_sim) - replaces metal_stdlib, so that clang compiles a rewritten kernel for this
+// machine's CPU.
 //
-// With MSL_LINT it only serves to check types, with real address spaces. It is compiled ahead once
-// (build_instance.py).
+// With MSL_LINT it is only used to check types, with real address spaces. build_instance.py
+// precompiles it once.
 #pragma once
 
 #include "runtime.h"
@@ -19,7 +19,7 @@
 #define constant const __attribute__((address_space(2)))
 #define threadgroup __attribute__((address_space(3)))
 #else
-// One address space: an overload by address space alone is a redefinition here.
+// There is one address space: overloads that differ only in it are redefinitions here.
 #define device
 #define constant const
 #define threadgroup
@@ -37,7 +37,7 @@
 #define INT_MAX 0x7fffffff
 #define UINT_MAX 0xffffffffu
 
-// clang-format off: each needs the ones before it
+// clang-format off: each depends on the previous ones
 #include "msl_types.h"
 #include "msl_math.h"
 #include "msl_simd.h"

@@ -1,5 +1,5 @@
 // msl_atomic.h (metal_sim) - 32-bit relaxed atomics. GPU threads are fibers of one thread, so plain
-// operations do.
+// operations suffice.
 #pragma once
 
 namespace metal {

@@ -1,11 +1,11 @@
-// msl_kernel.h (metal_sim) - what the rewriter makes of kernels, function constants and threadgroup
-// variables.
+// msl_kernel.h (metal_sim) - targets of the rewriter for kernels, function constants and
+// threadgroup variables.
 #pragma once
 
 namespace msl {
 
 // `constant bool kHasBias [[function_constant(1)]];` is written `constant bool kHasBias =
-// FunctionConstant{1, "kHasBias"};`: its value is asked for when the library is loaded.
+// FunctionConstant{1, "kHasBias"};`: its value is read when the library is loaded.
 struct FunctionConstant {
   int index;
   const char* name;
@@ -64,7 +64,7 @@ struct Registration {
   }                                                              \
   static msl::Registration msl_registration_##number(name, &msl_run_thread_##number);
 
-// `threadgroup float parts[8];` is written as a reference into the simulator's memory.
+// `threadgroup float parts[8];` becomes a reference to the simulator's memory.
 #define MSL_THREADGROUP_VARIABLE(id, name)                \
   (*(msl_threadgroup_type_##id*)msl_threadgroup_variable( \
       id, sizeof(msl_threadgroup_type_##id), alignof(msl_threadgroup_type_##id), name))

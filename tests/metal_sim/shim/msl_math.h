@@ -1,16 +1,15 @@
 // msl_math.h (metal_sim) - metal_math, metal_common, metal_integer.
 //
-// Plain overloads, no templates: a call that is ambiguous in Metal, as max(half, float), is
-// ambiguous here. None for bfloat, as Metal has none: a kernel computes in float.
+// Plain overloads, no templates: a call that is ambiguous in Metal, such as max(half, float), is
+// also ambiguous here. Metal has no bfloat overloads; kernels compute in float.
 #pragma once
 
 namespace msl {
 
 inline void count_multiply_adds(uint64_t count) {
 #ifndef MSL_LINT
-  // The counter is not the kernel's memory. Through an address space of which the compiler knows
-  // nothing, accesses are not asked for; the empty assembly hides from it that they need not go
-  // that way.
+  // The counter is not kernel memory. Accesses through an address space unknown to the compiler are
+  // not instrumented; the empty assembly keeps it from removing the address space.
   uintptr_t at;
   asm("" : "=r"(at) : "0"(&msl_multiply_adds));
   *(__attribute__((address_space(1))) uint64_t*)at += count;
@@ -43,7 +42,7 @@ namespace metal {
 #define MSL_VECTORS(n, T, name) \
   MSL_VECTOR_##n(T##2, name) MSL_VECTOR_##n(T##3, name) MSL_VECTOR_##n(T##4, name)
 
-// Functions of floats: half ones compute in float and round once.
+// Functions of floats: half overloads compute in float and round once.
 #define MSL_FLOAT_1(T, name, builtin)                 \
   inline T name(T a) { return (T)builtin((float)a); } \
   MSL_VECTORS(1, T, name)
@@ -122,7 +121,7 @@ inline bool isinf(half a) { return __builtin_isinf((float)a); }
 inline bool isfinite(float a) { return __builtin_isfinite(a); }
 inline bool isfinite(half a) { return __builtin_isfinite((float)a); }
 
-// A NaN is the smaller and the greater of two, as in IEEE's minNum.
+// If one argument is NaN, the result is the other, as in IEEE minNum.
 #define MSL_ORDER(T)                                                    \
   inline T max(T a, T b) { return a < b || a != a ? b : a; }            \
   inline T min(T a, T b) { return b < a || a != a ? b : a; }            \
@@ -147,7 +146,7 @@ MSL_FOR_INTEGERS(MSL_ORDER)
 MSL_SELECT(half)
 MSL_SELECT(float)
 MSL_FOR_INTEGERS(MSL_SELECT)
-// clang's comparisons of vectors give integers of the elements' size.
+// In clang, vector comparisons return integers of the element size.
 MSL_SELECT_VECTOR(float2, int2)
 MSL_SELECT_VECTOR(float4, int4)
 MSL_SELECT_VECTOR(half2, short2)

@@ -1,7 +1,7 @@
 // msl_matrix.h (metal_sim) - simdgroup_matrix, 8 x 8.
 //
-// Each lane holds two neighbouring elements of a row. Which ones is nobody's business: Metal
-// promises no layout, so there is no thread_elements() here.
+// Each lane holds two adjacent elements of a row. Metal does not specify which, so there is no
+// thread_elements() here.
 #pragma once
 
 namespace metal {
@@ -34,8 +34,7 @@ inline simdgroup_matrix<T, Rows, Cols> make_filled_simdgroup_matrix(T value) {
   return matrix;
 }
 
-// Every lane's accesses are checked like any other; the exchange sees to it that all lanes take
-// part.
+// Accesses of every lane are checked as usual; the exchange ensures that all lanes take part.
 #define MSL_MATRIX_MEMORY(SPACE)                                                                  \
   template <class T>                                                                              \
   inline void simdgroup_load(simdgroup_matrix<T, 8, 8>& matrix, const SPACE T* from,              \
@@ -92,7 +91,7 @@ MSL_UNCHECKED inline void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8
                                                         simdgroup_matrix<B, 8, 8> b,
                                                         simdgroup_matrix<D, 8, 8> c, MSL_HERE) {
   static_assert(is_same_v<A, B>, "simdgroup_multiply_accumulate: both factors of one type");
-  msl::count_multiply_adds(16);  // of the 512 each lane does its part
+  msl::count_multiply_adds(16);  // each lane's share of 512
   const float mine[4] = {(float)a.held[0], (float)a.held[1], (float)b.held[0], (float)b.held[1]};
   const msl::Exchange* exchange =
       msl::with_all_lanes(mine, sizeof mine, "simdgroup_multiply_accumulate", file, line);

@@ -3,7 +3,7 @@
 
 // The simulator's own memory, not the kernel's.
 #define MSL_UNCHECKED __attribute__((no_sanitize("thread")))
-// The place of the call, for messages and to see whether lanes stand at the same one.
+// The location of the call, for messages and to check that all lanes are at the same one.
 #define MSL_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 namespace metal {
@@ -37,7 +37,7 @@ MSL_UNCHECKED inline T value_of_lane(const Exchange* exchange, uint lane, const 
   return value;
 }
 
-// As a tree over the lanes that take part; made by the first of them that goes on.
+// Reduces as a tree over the participating lanes; computed by the first lane that continues.
 template <class T, class Combine>
 MSL_UNCHECKED inline T reduce(T value, Combine combine, const char* operation, const char* file,
                               int line) {

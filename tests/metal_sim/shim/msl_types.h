@@ -21,7 +21,7 @@ MSL_FOR_NUMBERS(MSL_VECTORS_OF)
 MSL_VECTORS_OF(bool)
 
 #ifndef MSL_LINT
-// clang asks for it; the compiler support library of Debian 12 has none. To nearest, ties to even.
+// clang requires it, but the compiler support library of Debian 12 lacks it. Nearest, ties to even.
 extern "C" __attribute__((weak, used, visibility("hidden"), no_sanitize("thread"))) bfloat
 __truncsfbf2(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);
@@ -55,7 +55,7 @@ struct Shape<Vector<T, 3>> : VectorShape<T, 3> {};
 template <class T>
 struct Shape<Vector<T, 4>> : VectorShape<T, 4> {};
 
-// A parameter that takes no part in deducing T.
+// A parameter that is not used to deduce T.
 template <class T>
 struct Same {
   using Type = T;
@@ -73,8 +73,8 @@ inline void append(Result& result, int& filled, Part part) {
   }
 }
 
-// The rewriter writes make<float4>(...) for float4(...): vectors are made of parts and converted
-// element by element, where clang would take the same bits. Any other type: T(...).
+// The rewriter replaces float4(...) by make<float4>(...): vectors are built from parts and
+// converted element by element, where clang would reinterpret the bits. Any other type: T(...).
 template <class Result, class... Parts>
 inline constexpr Result make(Parts... parts) {
   if constexpr (!Shape<Result>::kIsVector) {

@@ -1,5 +1,5 @@
-// runtime.h (metal_sim) - what a compiled kernel and the simulator ask of each other. Both sides
-// include it: the kernel's side is C++17 of clang's, so plain types only.
+// runtime.h (metal_sim) - the interface between a compiled kernel and the simulator. Both sides
+// include it; the kernel side is C++17 compiled by clang, so only plain types are used.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 namespace msl {
 
 constexpr int kSimdLanes = 32;
-constexpr int kMostValueBytes = 64;  // of one lane's value in a simd operation
+constexpr int kMostValueBytes = 64;  // one lane's value in a simd operation
 
-// Where a kernel's parameter gets its value.
+// The source of a kernel parameter's value.
 enum class Source : int {
   kBuffer,
   kThreadgroupMemory,
@@ -33,10 +33,10 @@ struct ParameterSource {
   const char* name;
 };
 
-// What the lanes of a simdgroup gave to one simd operation.
+// The values of a simdgroup's lanes in one simd operation.
 struct Exchange {
-  uint32_t active;  // the lanes that take part
-  bool reduced;     // `result` is made: by the first lane that goes on
+  uint32_t active;  // participating lanes
+  bool reduced;     // `result` is set, by the first lane that continues
   alignas(16) unsigned char result[kMostValueBytes];
   alignas(16) unsigned char values[kSimdLanes][kMostValueBytes];
 };
@@ -48,8 +48,8 @@ constexpr int kOrdersThreadgroup = 2;
 }  // namespace msl
 
 extern "C" {
-// Waits until every lane of the simdgroup stands at the same place, then shows what each one
-// brought.
+// Waits until every lane of the simdgroup reaches the same location, then returns the values of all
+// lanes.
 msl::Exchange* msl_exchange(const void* value, unsigned size, const char* operation,
                             const char* file, int line);
 void msl_barrier(bool of_simdgroup, int flags, const char* file, int line);
@@ -60,9 +60,9 @@ uint32_t msl_lane();
 void msl_limit_threads(int most);
 [[noreturn]] void msl_fail(const char* format, ...);
 void msl_atomic_access(const volatile void* address, unsigned size);
-// While a library is being loaded:
+// Called while a library is loaded:
 void msl_register_kernel(const char* name, void (*run_thread)());
 void msl_function_constant(int index, const char* name, void* value, unsigned size);
-// Multiply-adds that a kernel wrote as such; counted by the shim.
+// Explicit multiply-adds of a kernel, counted by the shim.
 extern uint64_t msl_multiply_adds;
 }

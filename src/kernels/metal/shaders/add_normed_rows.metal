@@ -1,7 +1,7 @@
 // add_normed_rows.metal - (x + scale * norm(y)) * out_scale, row by row.
 //
-// A threadgroup of kNormThreads per row, sums as in norm.metal. Two passes over y (three for layer
-// norm), which stays in the cache, one over x.
+// One threadgroup of kNormThreads per row, sums as in norm.metal. Two passes over y (three for
+// layer norm), which stays in the cache, and one over x.
 // Memory: 32 bytes of threadgroup memory. Limit: bandwidth, 3 * cols * sizeof(T) per row.
 #include "kernels/metal/norm_params.h"
 #include "kernels/metal/shaders/residual_sum.msl"

@@ -1,11 +1,11 @@
-// causal_conv.metal - depthwise convolution over a sequence's rows, its last rows kept in pages.
+// causal_conv.metal - depthwise convolution over the rows of a sequence; pages keep its last rows.
 //
-// A thread takes one channel of up to kConvRows rows of a sequence and keeps the inputs before the
-// row in registers; grid (runs of kConvThreads channels, items of rows). Rows do not wait for each
-// other: the first item of a sequence reads the state and, when it is through, writes the new one,
-// so nobody else touches it. No threadgroup memory, no barriers.
-// Limit: bandwidth, 2 * sizeof(T) per element and (kTaps - 1) / kConvRows more for what items
-// share.
+// A thread processes one channel of up to kConvRows rows of a sequence and keeps the previous
+// inputs in registers; grid (groups of kConvThreads channels, items of rows). Items are
+// independent: only the first item of a sequence reads the state, and it writes the new state when
+// it is done. No threadgroup memory, no barriers.
+// Limit: bandwidth, 2 * sizeof(T) per element and (kTaps - 1) / kConvRows more for the inputs that
+// items share.
 #include "kernels/metal/shaders/state_blocks.msl"
 
 using namespace octavo::metal;
@@ -41,7 +41,7 @@ template <typename T, typename W, int kTaps>
   const int unit = channel / params.unit_channels;
   const int in_unit = channel - unit * params.unit_channels;
   StateBlock block;
-  float past[kPast];  // the inputs before the row, the oldest first
+  float past[kPast];  // previous inputs, oldest first
   if (keeps_state) {
     block = state_block(params.places, table, rows.sequence, unit);
     const device T* from = (const device T*)(pages + block.from) + in_unit;
@@ -66,7 +66,7 @@ template <typename T, typename W, int kTaps>
   }
   if (!keeps_state) return;
   const int end = cu_seqlens[rows.sequence + 1];
-  if (rows.end < end) {  // other items do the last rows
+  if (rows.end < end) {  // other items process the last rows
     UNROLL
     for (int j = 0; j < kPast; ++j) past[j] = float(x[ulong(end - kPast + j) * params.x_stride]);
   }

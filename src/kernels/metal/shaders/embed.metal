@@ -1,8 +1,8 @@
 // embed.metal - rows of a packed table, decoded.
 //
-// A thread decodes 32 numbers of a row: half of a unit, as weights.msl shares it out. Grid: x the
-// halves of the units, y the tokens. Memory: none. Limit: bandwidth, the row's codes (in pieces of
-// 16 bytes: a row is spread over its strip) and cols * sizeof(U) written.
+// A thread decodes 32 elements of a row: half of a unit, see weights.msl. Grid: x halves of units,
+// y tokens. Memory: none. Limit: bandwidth, the row's codes (in pieces of 16 bytes, because rows of
+// a strip are interleaved) and cols * sizeof(U) written.
 #include "kernels/metal/embed_params.h"
 #include "kernels/metal/shaders/weights.msl"
 

@@ -1,17 +1,17 @@
-// expert_order.metal - (token, expert) pairs sorted by expert, so that rows of one expert stand
-// together, and cut into tiles of rows of one expert each.
+// expert_order.metal - sorts (token, expert) pairs by expert, so that rows of one expert are
+// adjacent, and divides them into tiles of rows of one expert each.
 //
-// One threadgroup; thread e reads all ids and looks after experts e, e + kOrderThreads, ... Pairs
-// of one expert keep their order. Memory: 8 KiB. Limit: latency; each thread reads 8 * pairs bytes,
-// from the cache and as wide as a simdgroup's broadcast.
-#include "kernels/metal/experts_params.h"
+// One threadgroup; thread e reads all ids and handles experts e, e + kOrderThreads, ... Pairs of
+// one expert keep their order. Memory: 8 KiB. Limit: latency; each thread reads 8 * pairs bytes,
+// from the cache and broadcast over a simdgroup.
+#include "kernels/metal/expert_mlp_params.h"
 #include "kernels/metal/linear_params.h"
 #include "kernels/metal/shaders/numbers.msl"
 
 using namespace octavo::metal;
 
 // ids: [pairs]; tokens: [pairs], the token of each sorted row; places: [pairs], each pair's sorted
-// row; tiles: as linear_params.h says.
+// row; tiles: see linear_params.h.
 [[kernel, max_total_threads_per_threadgroup(kOrderThreads)]] void expert_order(
     const device int* ids [[buffer(0)]],
     device int* tokens [[buffer(1)]],
@@ -19,7 +19,7 @@ using namespace octavo::metal;
     device int* tiles [[buffer(3)]],
     constant ExpertOrderParams& params [[buffer(4)]],
     uint thread_index [[thread_index_in_threadgroup]]) {
-  threadgroup int first_row[kMostExperts];  // first the counts, then where the rows begin
+  threadgroup int first_row[kMostExperts];  // first the counts, then the start of the rows
   threadgroup int first_tile[kMostExperts];
   for (int e = thread_index; e < params.experts; e += kOrderThreads) {
     int count = 0;

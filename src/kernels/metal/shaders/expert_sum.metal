@@ -1,8 +1,8 @@
-// expert_sum.metal - what a token's experts gave, weighted and summed in the order of experts.
+// expert_sum.metal - weighted sum of the expert outputs of a token, in the order of expert ids.
 //
-// A thread per number. Grid: x columns, y tokens. Memory: none. Limit: bandwidth, top_k floats read
-// per number.
-#include "kernels/metal/experts_params.h"
+// One thread per element. Grid: x columns, y tokens. Memory: none. Limit: bandwidth, top_k floats
+// read per element.
+#include "kernels/metal/expert_mlp_params.h"
 #include "kernels/metal/shaders/numbers.msl"
 
 using namespace octavo::metal;
@@ -30,7 +30,7 @@ template <typename T>
   float sum = 0.0f;
   int last = -1;
   for (int taken = 0; taken < params.top_k; ++taken) {
-    // Sorted rows rise with the expert: the next one is the lowest above the last.
+    // Sorted rows ascend with the expert id: the next one is the lowest above the previous.
     int next = 0x7fffffff, choice = 0;
     for (int i = 0; i < params.top_k; ++i) {
       const int row = places[first + i];

@@ -1,23 +1,24 @@
-// gated_delta.metal - the gated delta rule, one token after the other in prefill as in decode.
+// gated_delta.metal - the gated delta rule, one token at a time in both prefill and decode.
 //
 // gated_delta: a simdgroup keeps kDeltaRows rows (value dimensions) of one head's state in
-// registers while it walks its sequence's rows; lanes run along the key dimension, kPerLane numbers
-// each. Rows of the state never meet, so simdgroups do not wait for each other: grid (slices of a
-// head, heads, sequences), kDeltaSimdgroups per threadgroup, no threadgroup memory, no barriers.
-// Each simdgroup norms q and k for itself: a few shuffles are cheaper than meeting at a barrier for
-// every row, and slices spread one sequence's prefill over the GPU. That is also why the norm of
-// the output, which needs all rows of a head, is a kernel of its own: gated_delta_norm, a simdgroup
-// per row and head.
-// The state's order in a block is [v_dim][k_dim].
-// Registers: kDeltaRows * kPerLane + 4 * kPerLane floats a lane (48 for k_dim 128).
-// Limit: decode, bandwidth: 8 bytes per number of state. Prefill: latency of the row's two trees.
+// registers while it processes the rows of its sequence; lanes span the key dimension, kPerLane
+// elements each. Rows of the state are independent, so simdgroups never synchronize: grid (slices
+// of a head, heads, sequences), kDeltaSimdgroups per threadgroup, no threadgroup memory, no
+// barriers. Each simdgroup normalizes q and k itself: a few shuffles are cheaper than a barrier per
+// row, and slices distribute the prefill of one sequence over the GPU. For the same reason the norm
+// of the output, which needs all rows of a head, is a separate kernel: gated_delta_norm, one
+// simdgroup per row and head.
+// The layout of the state in a block is [v_dim][k_dim].
+// Registers: kDeltaRows * kPerLane + 4 * kPerLane floats per lane (48 for k_dim 128).
+// Limit: decode, bandwidth: 8 bytes per element of state. Prefill: latency of the two trees per
+// row.
 #include "kernels/metal/shaders/delta_gates.msl"
 #include "kernels/metal/shaders/lane_rows.msl"
 #include "kernels/metal/shaders/state_blocks.msl"
 
 using namespace octavo::metal;
 
-// Numbers of a head over its length, times `scale`.
+// The head divided by its L2 norm, times `scale`.
 template <int kPerLane>
 inline void unit_head(thread float (&head)[kPerLane], float scale) {
   float squares = 0;
@@ -74,7 +75,7 @@ template <typename T, int kPerLane>
   const float rate = precise::exp(a_log[head]);
   const float bias = dt_bias[head];
   const int key_head = head / (params.value_heads / params.key_heads);
-  const int own = int(lane) * kDeltaRows / kSimdWidth;  // the row whose sums this lane gets
+  const int own = int(lane) * kDeltaRows / kSimdWidth;  // the row whose sums this lane receives
   const int value = head * params.v_dim + first + own;
   for (int row = begin; row < end; ++row) {
     const device T* q_heads = qkv + ulong(row) * params.qkv_stride;
@@ -123,7 +124,7 @@ template <typename T, int kPerLane>
   }
 }
 
-// out = rms_norm(y) * norm * silu(z); grid (runs of kDeltaSimdgroups heads, rows).
+// out = rms_norm(y) * norm * silu(z); grid (groups of kDeltaSimdgroups heads, rows).
 template <typename T, typename W>
 [[kernel, max_total_threads_per_threadgroup(kDeltaSimdgroups * 32)]] void gated_delta_norm(
     const device float* y [[buffer(0)]],

@@ -1,9 +1,10 @@
-// latent_write.metal - latent rows of multi-head latent attention into their pages, normed and
-// rotated, and the rotated ends of the query heads into place. (The queries' way into the latents'
-// space is a product: linear.metal.)
+// latent_write.metal - normalizes and rotates the latent rows of multi-head latent attention,
+// writes them to pages, and writes the rotated part of the query heads. (linear.metal projects the
+// queries into the latent space.)
 //
-// A threadgroup of four simdgroups per token: the first takes the latent row, all of them the query
-// heads s, s + 4, ... Threadgroup memory: 4 * max(rank, 2 * pairs) * 4 bytes. Limit: bandwidth.
+// A threadgroup of four simdgroups per token: the first processes the latent row, simdgroup s the
+// query heads s, s + 4, ... Threadgroup memory: 4 * max(rank, 2 * pairs) * 4 bytes. Limit:
+// bandwidth.
 #include "kernels/metal/shaders/head_rows.msl"
 #include "kernels/metal/shaders/pages.msl"
 #include "kernels/metal/qkv_params.h"
@@ -20,7 +21,7 @@ template <typename T, typename W>
     const device int* cu_seqlens_q [[buffer(5)]],
     const device int* context_lens [[buffer(6)]],
     const device int* block_tables [[buffer(7)]],
-    device T* q_out [[buffer(8)]],  // [T, heads, rank + 2 * pairs], of which the ends are written
+    device T* q_out [[buffer(8)]],  // [T, heads, rank + 2 * pairs]; writes the rotated part
     device uchar* pages [[buffer(9)]],
     constant LatentParams& params [[buffer(10)]],
     threadgroup float* rows [[threadgroup(0)]],

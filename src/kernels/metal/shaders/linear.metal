@@ -1,17 +1,18 @@
-// linear.metal - out = x W^T with what stands around it, for every weight format, one or many rows.
+// linear.metal - out = x W^T and the operations of LinearOptions, for every weight format and
+// number of rows.
 //
-// A threadgroup of 4 simdgroups makes 8 * RowTiles rows of Strips strips (16 outputs each):
-// neighbours, or a gate's and its partner's. Simdgroup p adds up the units (64 inputs) p, p + 4, p
-// + 8, ...; their sums are added in order 0..3, then comes what LinearOptions asks for. Grid: x
-// groups of strips of all parts, y tiles of rows. A number's bits depend neither on RowTiles nor on
-// Strips, nor on the rows beside it.
+// A threadgroup of 4 simdgroups computes 8 * RowTiles rows of Strips strips (16 outputs each):
+// either adjacent strips, or one of the gate and one of up. Simdgroup p sums the units (64 inputs)
+// p, p + 4, p + 8, ...; their sums are added in order 0..3, then the operations of LinearOptions
+// follow. Grid: x groups of strips of all parts, y tiles of rows. The bits of an output do not
+// depend on RowTiles, Strips or other rows.
 //
-// T: x; C: what is multiplied, T or float (weights decoded and rounded to it once); U: out; B:
-// bias. Memory, per simdgroup: Strips units of C, and 8 x 32 of C. In all 10 or 18 KiB for 16-bit
-// C, 20 KiB for float, which takes one strip only. Limit: few rows: bandwidth, each weight is read
-// once; for codes below 6 bits the matrix units too, because 8 rows are computed: 16 operations per
-// weight. Many rows: the matrix units, fed from the cache: x is read once per group of strips, the
-// weight once per 8 * RowTiles rows.
+// T: x; C: type of the product, T or float (weights are decoded and rounded to it once); U: out; B:
+// bias. Memory per simdgroup: Strips units of C, and 8 x 32 elements of C. In total 10 or 18 KiB
+// for 16-bit C, 20 KiB for float, which uses a single strip. Limit with few rows: bandwidth, each
+// weight is read once; for codes below 6 bits also the matrix units, because 8 rows are computed:
+// 16 operations per weight. Limit with many rows: the matrix units, fed from the cache: x is read
+// once per group of strips, the weight once per 8 * RowTiles rows.
 #include "kernels/metal/shaders/activations.msl"
 #include "kernels/metal/shaders/product.msl"
 
@@ -24,14 +25,14 @@ constant bool kHasUp = kGate == kUpGiven;
 
 constant constexpr int kThreads = kKParts * kSimdWidth;
 
-// A thread's numbers: of[s][t] is of strip s, tile t of 8 rows, row thread / 16, output thread
-// % 16.
+// A thread's results: of[s][t] belongs to strip s, tile t of 8 rows, row thread / 16, output
+// thread % 16.
 template <int RowTiles, int Strips>
 struct ThreadSums {
   float of[Strips][RowTiles];
 };
 
-// Every simdgroup's sums, added in their order. memory: `pitch` float4s for each.
+// Adds the sums of all simdgroups in order. memory: `pitch` float4s per simdgroup.
 template <typename T, typename C, int RowTiles, int Strips>
 inline void full_product(RowsOf<T> rows, thread const StripsOf<Strips>& strips,
                          threadgroup float4* memory, int pitch, threadgroup C* staged,
@@ -48,7 +49,7 @@ inline void full_product(RowsOf<T> rows, thread const StripsOf<Strips>& strips,
       sums.of[t][h] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   }
   add_product(rows, strips, part, lane, workspace, sums);
-  // The decoded weights have been used: their memory takes the sums, [strip][row][16].
+  // The decoded weights are no longer needed: their memory now holds the sums, [strip][row][16].
   simdgroup_barrier(mem_flags::mem_threadgroup);
   threadgroup float* own = (threadgroup float*)(memory + part * pitch);
   UNROLL
@@ -108,7 +109,7 @@ template <typename T, typename C, typename U, typename B, int RowTiles, int Stri
   }
   int part = 0;
   while (part + 1 < params.part_count && int(place.x) >= params.parts[part + 1].first_group) ++part;
-  const LinearPart layer = params.parts[part];
+  const JoinedLayer layer = params.parts[part];
   const bool is_pair = kGate == kGateAndUp;
   const int group = int(place.x) - layer.first_group;
   const int first_strip = is_pair ? group : group * Strips;
@@ -139,7 +140,7 @@ template <typename T, typename C, typename U, typename B, int RowTiles, int Stri
     const int of_expert = expert * layer.outputs + n;
     UNROLL
     for (int t = 0; t < RowTiles; ++t) {
-      // Tile t begins before row 8 t where it would pass the last row.
+      // Tile t starts before row 8 t if it would extend past the last row.
       const int row = max(min(8 * t, count - 8), 0) + int(thread_index) / kUnitRows;
       if (row < 8 * t || row >= count) continue;
       const ulong at = ulong(first + row) * params.out_stride + layer.out_first + n +

@@ -1,7 +1,7 @@
-// merge_partials.metal - folds what paged_attention left of items that were cut along their splits.
+// merge_partials.metal - merges the partial results of items that were divided by splits.
 //
-// A threadgroup of four simdgroups per item and KV head; a simdgroup takes columns s, s + 4, ...,
-// lanes run along the values. Partials are folded in index order (attention_fold.msl).
+// A threadgroup of four simdgroups per item and KV head; simdgroup s processes columns s, s + 4,
+// ..., lanes span the values. Partials are merged in index order (attention_fold.msl).
 // No threadgroup memory. Limit: bandwidth, (kValueDim + 2) * 4 bytes per column and split.
 #include "kernels/metal/shaders/attention_fold.msl"
 #include "kernels/metal/attention_params.h"

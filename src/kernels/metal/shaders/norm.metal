@@ -1,7 +1,7 @@
 // norm.metal - RMS and layer norm of rows.
 //
-// A threadgroup of kNormThreads per row. Thread t sums columns t, t + kNormThreads, ... in order;
-// the threads' sums are added as a tree in each simdgroup, then simdgroup after simdgroup. Two
+// One threadgroup of kNormThreads per row. Thread t sums columns t, t + kNormThreads, ... in order;
+// the threads' sums are added as a tree in each simdgroup, then over the simdgroups in order. Two
 // passes over the row (three for layer norm), which stays in the cache.
 // Memory: 32 bytes of threadgroup memory. Limit: bandwidth, 2 * cols * sizeof(T) per row.
 #include "kernels/metal/norm_params.h"

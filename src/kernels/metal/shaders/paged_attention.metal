@@ -1,20 +1,20 @@
-// paged_attention.metal - causal attention over paged keys and values, prefill and decode alike.
+// paged_attention.metal - causal attention over paged keys and values, for prefill and decode.
 //
-// A threadgroup of four simdgroups takes one item: up to kTiles * 8 columns (row, query head) of
-// one sequence that share a KV head, through its splits of 128 keys at absolute positions. Per
-// split:
-//   scores   simdgroup s takes key tiles s, s + 4, ...: 8 keys x 8 dims at a time, each K element
-//            read once for all columns;
+// A threadgroup of four simdgroups processes one item: up to kTiles * 8 columns (row, query head)
+// of one sequence that share a KV head, over splits of 128 keys at absolute positions. Per split:
+//   scores   simdgroup s processes key tiles s, s + 4, ...: 8 keys x 8 dims at a time, each K
+//            element is read once for all columns;
 //   softmax  sixteen lanes per column, sums as a tree;
-//   values   simdgroup s takes value tiles s, s + 4, ...: each V element read once for all columns.
-// Then the split is folded into the item's state (attention_fold.msl). Every 8 x 8 product is the
-// same sequence of multiply-accumulates however many columns the item has, so a row's bits do not
-// depend on its batch, as far as the hardware's own product is a function of its row.
+//   values   simdgroup s processes value tiles s, s + 4, ...: each V element is read once for all
+//            columns.
+// Then the split is merged into the item's state (attention_fold.msl). Every 8 x 8 product is the
+// same sequence of multiply-accumulates for any number of columns, so a row's bits do not depend on
+// its batch, provided that each row of the hardware's product depends only on that row.
 //
 // Threadgroup memory: kTiles * 8 * (kKeyDim * sizeof(T) + 128 * 4) bytes and 2 KiB; 26 KiB for 32
-// columns of 128 16-bit numbers. Registers: kTiles * kValueDim / 16 floats of state a lane.
+// columns of 128 16-bit elements. Registers: kTiles * kValueDim / 16 floats of state per lane.
 // Limit: decode reads each K and V element once per KV head: bandwidth. Prefill does 4 * kTiles
-// multiply-accumulates per (kTiles + 1) tile loads: flops from 32 columns on.
+// multiply-accumulates per (kTiles + 1) tile loads: compute-bound from 32 columns on.
 #include "kernels/metal/shaders/attention_fold.msl"
 #include "kernels/metal/attention_params.h"
 #include "kernels/metal/shaders/pages.msl"
@@ -32,16 +32,16 @@ constant constexpr int kKeyTiles = kSplitKeys / 8;
 constant constexpr int kRowLanes = 16;  // lanes that share a column's softmax
 constant constexpr int kLaneKeys = kSplitKeys / kRowLanes;
 
-// Eight keys' rows of one head, as they stand in a page.
+// The rows of eight keys of one head, in a page.
 template <typename T>
 struct KeyTile {
   const device uchar* rows;
-  int stride;  // numbers from one key to the next
-  int keys;    // below 8: the rest is past the context, and whatever it holds counts as zero
+  int stride;  // elements from one key to the next
+  int keys;    // below 8: the rest is past the context and counts as zero
 };
 
-// Columns [column, column + 8) of the tile's numbers as an 8 x 8 matrix, keys down, or turned. What
-// is int8 or not whole goes through `staging` (64 numbers of this simdgroup's own).
+// Columns [column, column + 8) of the tile as an 8 x 8 matrix with keys as rows, or transposed.
+// int8 and incomplete tiles go through `staging` (64 elements per simdgroup).
 template <bool kTurned, typename T>
 inline void load_tile(thread simdgroup_matrix<T, 8, 8>& matrix, KeyTile<T> tile, int column,
                       threadgroup T* staging, ushort lane) {
@@ -66,7 +66,7 @@ inline void load_tile(thread simdgroup_matrix<T, 8, 8>& matrix, KeyTile<T> tile,
   simdgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// Positions a column may look at: [first, last].
+// Positions visible to a column: [first, last].
 struct Visible {
   int first;
   int last;
@@ -83,7 +83,7 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
     const device T* q [[buffer(0)]],               // [rows, q_heads, kKeyDim]
     const device uchar* pages [[buffer(1)]],
     const device int* block_tables [[buffer(2)]],  // [sequences, table_columns]
-    const device int* items [[buffer(3)]],         // AttentionItem each
+    const device int* items [[buffer(3)]],         // GridItem each
     const device float* sinks [[buffer(4), function_constant(kHasSinks)]],  // [q_heads]
     device T* out [[buffer(5)]],                   // [rows, q_heads, kValueDim]
     device float* partials [[buffer(6)]],          // [kv_heads][partial_stride]
@@ -94,7 +94,7 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
   constexpr int kColumns = kTiles * kTileColumns;
   constexpr int kValueTiles = kValueDim / 8;
   constexpr int kOwnTiles = (kValueTiles + kAttentionSimdgroups - 1) / kAttentionSimdgroups;
-  // A column's weights, as T, stand in the front of its scores.
+  // A column's weights, as T, overlay the start of its scores.
   constexpr int kWeightStride = kSplitKeys * sizeof(float) / sizeof(T);
 
   threadgroup T queries[kColumns * kKeyDim];
@@ -111,7 +111,7 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
 
   const int thread_index = simdgroup_index * kSimdWidth + lane;
   constexpr int kThreads = kAttentionSimdgroups * kSimdWidth;
-  const device AttentionItem& item = ((const device AttentionItem*)items)[group_at.x];
+  const device GridItem& item = ((const device GridItem*)items)[group_at.x];
   const int kv_head = group_at.y;
   const int group = params.q_heads / params.kv_heads;
   const device int* table = block_tables + item.sequence * params.pages.table_columns;
@@ -140,14 +140,14 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
     for (int v = 0; v < kOwnTiles; ++v) state[t][v][0] = state[t][v][1] = 0;
   }
 
-  // What the item's first column begins with, and its last one ends with.
+  // The first position of the item's first column and the last position of its last.
   const int last_position = item.position + (first_column + columns - 1) / group;
   const int first_position = visible_to(item.position + first_column / group, params.window).first;
   threadgroup_barrier(mem_flags::mem_threadgroup);
 
   for (int split = item.split_begin; split < item.split_end; ++split) {
     const int base = split * kSplitKeys;
-    // Key tiles that some column looks at.
+    // Key tiles visible to any column.
     const int tile_begin = max(0, first_position - base) / 8;
     const int tile_end = min(kKeyTiles, (last_position - base) / 8 + 1);
 

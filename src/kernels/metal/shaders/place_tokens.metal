@@ -1,8 +1,8 @@
-// place_tokens.metal - the step before's tokens in the rows that wait for them.
+// place_tokens.metal - inserts the tokens of the previous step into the rows that depend on them.
 //
-// A thread per row. Limit: the launch itself.
+// One thread per row. Limit: launch overhead.
 #include "kernels/metal/shaders/numbers.msl"
-#include "kernels/metal/sample_params.h"
+#include "kernels/metal/sampling_params.h"
 
 using namespace octavo::metal;
 

@@ -1,10 +1,10 @@
-// qkv_write.metal - everything between the q, k, v projection and attention: norms and rotates the
-// heads of q and k, and puts k and v into their pages in place.
+// qkv_write.metal - the steps between the q, k, v projection and attention: normalizes and rotates
+// the heads of q and k, and writes k and v to their pages in place.
 //
-// A threadgroup of four simdgroups per token; a simdgroup takes heads s, s + 4, ... of q, then of
-// k, then of v, one at a time, its numbers in threadgroup memory (4 * the head's size * 4 bytes).
-// Values are rounded to T after each operation. Limit: bandwidth, each number read and written
-// once (twice read with a norm).
+// A threadgroup of four simdgroups per token; simdgroup s processes heads s, s + 4, ... of q, then
+// of k, then of v, one at a time, in threadgroup memory (4 * head size * 4 bytes). Values are
+// rounded to T after each operation. Limit: bandwidth, each element is read and written once (read
+// twice with a norm).
 #include "kernels/metal/shaders/head_rows.msl"
 #include "kernels/metal/shaders/pages.msl"
 #include "kernels/metal/qkv_params.h"
@@ -14,7 +14,7 @@ using namespace octavo::metal;
 constant bool kHasQueries [[function_constant(0)]];
 constant bool kHasPages [[function_constant(1)]];
 constant bool kNorms [[function_constant(2)]];
-constant bool kNormsRows [[function_constant(3)]];    // over all heads of a token together
+constant bool kNormsRows [[function_constant(3)]];    // one norm over all heads of a token
 constant bool kNormsValues [[function_constant(4)]];  // each v head, without a weight
 constant bool kRotates [[function_constant(5)]];
 constant bool kScalesByPosition [[function_constant(6)]];

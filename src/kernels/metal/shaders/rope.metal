@@ -1,9 +1,9 @@
 // rope.metal - rotary position embedding, rotate-half form.
 //
-// A thread takes one pair of dimensions (or one dimension that passes unchanged) of kRopeHeads
-// heads of a token, so that a cosine and a sine serve several heads; grid (runs of kRopeThreads of
-// them, runs of heads, tokens). No threadgroup memory. Limit: bandwidth, 2 * heads * dim *
-// sizeof(T) per token.
+// A thread processes one pair of dimensions (or one unchanged dimension) of kRopeHeads heads of a
+// token, so that several heads share a cosine and a sine; grid (groups of kRopeThreads pairs,
+// groups of heads, tokens). No threadgroup memory. Limit: bandwidth, 2 * heads * dim * sizeof(T)
+// per token.
 #include "kernels/metal/shaders/numbers.msl"
 #include "kernels/metal/row_params.h"
 

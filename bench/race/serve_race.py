@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Benchmarks servers over HTTP with `octavo bench serve`: a mix of requests at 10 per second, at most 32 open.
 
-    bench/serve_race.py DATASET                        Octavo and llama.cpp's server with SmolLM2, alternating
-    bench/serve_race.py DATASET --octavo-only qwen3-0.6b-bf16 qwen3-0.6b-mlx-4bit
-    bench/serve_race.py DATASET --overhead smollm2     output tok/s over HTTP, compared with `octavo bench throughput`
+    bench/race/serve_race.py DATASET                        Octavo and llama.cpp's server with SmolLM2, alternating
+    bench/race/serve_race.py DATASET --octavo-only qwen3-0.6b-bf16 qwen3-0.6b-mlx-4bit
+    bench/race/serve_race.py DATASET --overhead smollm2     output tok/s over HTTP, compared with `octavo bench throughput`
 
 Each run starts a new server, so no prompt is cached. The script first installs the engines and models into build/, as
-bench/peers.py does. Client and server share this machine's cores. Prints a Markdown table; --json FILE saves all figures."""
+bench/race/peers.py does. Client and server share this machine's cores. Prints a Markdown table; --json FILE saves all figures."""
 
 import argparse
 import contextlib
@@ -113,7 +113,7 @@ def overhead(race: Race, name: str) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("dataset", type=Path, help="JSON file with the request lengths, as for bench/mix.py")
+    parser.add_argument("dataset", type=Path, help="JSON file with the request lengths, as for bench/race/mix.py")
     parser.add_argument("--octavo-only", nargs="+", metavar="MODEL", help="run only Octavo, with these models: smollm2 or one of build/peers-models")
     parser.add_argument("--overhead", nargs="+", metavar="MODEL", help="compare HTTP with `octavo bench throughput` for these models")
     parser.add_argument("--rounds", type=int, default=1, help="default: 1")

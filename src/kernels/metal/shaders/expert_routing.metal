@@ -1,12 +1,12 @@
-// route_experts.metal - which experts each token meets, and with which weights.
+// expert_routing.metal - selects the experts of each token and their weights.
 //
-// A simdgroup, which is the whole threadgroup, per token; lane l has experts l, l + 32, ... Experts
-// are picked one after the other, each by a tree over the lanes' best. The weights' sum is taken in
-// the order of the experts' ids.
-// Memory: 8 bytes per expert, 4 per group and 8 per expert picked of threadgroup memory.
+// One simdgroup, which is the whole threadgroup, per token; lane l has experts l, l + 32, ...
+// Experts are selected one at a time, each by a tree over the best of each lane. The weights are
+// summed in the order of expert ids.
+// Threadgroup memory: 8 bytes per expert, 4 per group and 8 per selected expert.
 // Limit: latency, top_k * 10 shuffles; logits are read once.
 #include "kernels/metal/shaders/numbers.msl"
-#include "kernels/metal/routing_params.h"
+#include "kernels/metal/expert_routing_params.h"
 
 using namespace octavo::metal;
 
@@ -19,19 +19,19 @@ constant int kScore [[function_constant(0)]];
 constant bool kHasBias [[function_constant(1)]];
 constant bool kHasScales [[function_constant(2)]];
 constant bool kHasGroups [[function_constant(3)]];
-constant bool kBestOfGroup [[function_constant(4)]];  // else the sum of a group's two best
+constant bool kBestOfGroup [[function_constant(4)]];  // otherwise the sum of a group's two best
 constant bool kRenormalize [[function_constant(5)]];
 
 inline float number_of(float x) { return isnan(x) ? -INFINITY : x; }
 
-// Softmax of `count` numbers where they stand, each lane its own ones.
+// In-place softmax of `count` values; each lane handles its own.
 inline void softmax(threadgroup float* numbers, int count, uint lane) {
   float best = -INFINITY;
   for (int i = lane; i < count; i += kSimdWidth) best = max(best, numbers[i]);
   const float largest = lanes_max(best);
   float sum = 0;
   for (int i = lane; i < count; i += kSimdWidth) {
-    // Equal infinities have no difference.
+    // The difference of equal infinities is NaN.
     const float below = numbers[i] == largest ? 0.0f : numbers[i] - largest;
     numbers[i] = precise::exp(below);
     sum += numbers[i];
@@ -40,13 +40,13 @@ inline void softmax(threadgroup float* numbers, int count, uint lane) {
   for (int i = lane; i < count; i += kSimdWidth) numbers[i] /= total;
 }
 
-// Which of the lane's numbers (bit i: number lane + 32 * i) are among the `wanted` largest; of
-// equal ones the lower index.
+// Which of the lane's values (bit i: value lane + 32 * i) are among the `wanted` largest; ties go
+// to the lower index.
 inline uint pick_largest(const threadgroup float* numbers, int count, int wanted, uint lane) {
   uint taken = 0;
   float own_best = 0;
   int own_at = 0;
-  bool stale = true;  // the lane's best was taken
+  bool stale = true;  // the lane's best was selected
   for (int round = 0; round < wanted; ++round) {
     if (stale) {
       own_best = -INFINITY;
@@ -76,7 +76,7 @@ inline uint pick_largest(const threadgroup float* numbers, int count, int wanted
   return taken;
 }
 
-// What a group is worth: its best number, or the sum of its two best.
+// The score of a group: its best value, or the sum of its two best.
 inline float group_key(const threadgroup float* numbers, int count) {
   float first = -INFINITY, second = -INFINITY;
   for (int i = 0; i < count; ++i) {
@@ -122,7 +122,7 @@ inline float group_key(const threadgroup float* numbers, int count) {
     for (int g = lane; g < params.groups; g += kSimdWidth)
       group_keys[g] = group_key(keys + g * size, size);
     const uint kept = pick_largest(group_keys, params.groups, params.top_groups, lane);
-    // Experts of the other groups take part with 0.
+    // Experts of the other groups have score 0.
     for (int g = lane, i = 0; g < params.groups; g += kSimdWidth, ++i) {
       if ((kept >> i & 1) != 0) continue;
       for (int e = g * size; e < (g + 1) * size; ++e) keys[e] = 0;
@@ -131,7 +131,7 @@ inline float group_key(const threadgroup float* numbers, int count) {
   }
 
   const uint taken = pick_largest(keys, experts, top_k, lane);
-  int before = 0;  // picked experts with lower ids
+  int before = 0;  // selected experts with lower ids
   for (int first = 0, i = 0; first < experts; first += kSimdWidth, ++i) {
     const int is_taken = int(taken >> i & 1);
     const int place = before + simd_prefix_exclusive_sum(is_taken);
@@ -151,7 +151,7 @@ inline float group_key(const threadgroup float* numbers, int count) {
   if (kRenormalize) {
     total = 0;
     for (int j = 0; j < top_k; ++j) total += chosen[j];
-    total += 1e-20f;  // below every score's rounding: changes nothing but zero by zero
+    total += 1e-20f;  // smaller than any rounding error; only avoids 0 / 0
   }
   for (int j = lane; j < top_k; j += kSimdWidth) {
     const int expert = picked[j];

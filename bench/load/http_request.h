@@ -1,11 +1,11 @@
-// http_ask.h - what is asked of a server. No MLX.
+// http_request.h - an HTTP request. No MLX.
 #pragma once
 
 #include <string>
 
 namespace octavo::bench {
 
-struct HttpAsk {
+struct HttpRequest {
   std::string path = "/";
   std::string json = {};  // sent as POST; empty: GET
   std::string api_key = {};

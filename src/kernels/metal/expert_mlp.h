@@ -1,4 +1,4 @@
-// experts.h (metal) - the launches of a mixture of experts.
+// expert_mlp.h (metal) - the launches of a mixture of experts.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace octavo::metal {
 
-struct ExpertsCall {
+struct ExpertMlpCall {
   mx::array x;        // [T, hidden]
   mx::array ids;      // [T, top_k] int32
   mx::array weights;  // [T, top_k] float32
@@ -15,10 +15,11 @@ struct ExpertsCall {
   LinearLayer gate, up, down;
   Activation activation = Activation::kSilu;
   std::optional<mx::array> shared = {}, shared_gate = {}, residual = {};
+  mx::array out;  // [T, hidden], allocated
 };
 
-// out: [T, hidden], allocated. Pairs of a token and an expert are sorted by expert and multiplied
-// in tiles of one expert's rows; a pair's product has the bits it would have alone.
-void run_experts(const ExpertsCall& call, const mx::array& out, Encoder& encoder);
+// Sorts the (token, expert) pairs by expert and multiplies tiles of rows that share an expert. The
+// bits of a pair's product do not depend on the other pairs.
+void expert_mlp(const ExpertMlpCall& call, Encoder& encoder);
 
 }  // namespace octavo::metal

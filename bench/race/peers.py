@@ -6,10 +6,10 @@ round runs the engines one after the other with the same number of threads, so t
 speed varies. Writes docs/performance.md and docs/performance.svg.
 
 examples:
-  bench/peers.py                                   full run, about an hour
-  bench/peers.py --quick                           checks that everything runs; does not change docs/
-  bench/peers.py --only 4bit --rounds 3 --json build/peers.json
-  bench/peers.py --from-json build/peers.json      writes the documents from saved figures"""
+  bench/race/peers.py                                   full run, about an hour
+  bench/race/peers.py --quick                           checks that everything runs; does not change docs/
+  bench/race/peers.py --only 4bit --rounds 3 --json build/peers.json
+  bench/race/peers.py --from-json build/peers.json      writes the documents from saved figures"""
 
 import argparse
 import json
@@ -26,7 +26,7 @@ from peerkit.environment import REPO, Environment, smollm2, usable_cores  # noqa
 
 SKELETON = f"""# Performance
 
-Written by `bench/peers.py`, which runs on any machine.
+Written by `bench/race/peers.py`, which runs on any machine.
 
 {report.BEGIN}
 {report.END}
@@ -136,7 +136,7 @@ def write_documents(results: dict, folder: Path, python: Path) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(results, file)
         file.flush()
-        subprocess.run([python, REPO / "bench/peerkit/plot.py", file.name, folder / "performance.svg"], check=True)
+        subprocess.run([python, REPO / "bench/race/peerkit/plot.py", file.name, folder / "performance.svg"], check=True)
     print(f"Wrote {document} and performance.svg")
 
 

@@ -1,24 +1,24 @@
-#include "kernels/metal/experts.h"
+#include "kernels/metal/expert_mlp.h"
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "kernels/metal/experts_params.h"
+#include "kernels/metal/expert_mlp_params.h"
 #include "kernels/metal/linear_params.h"
 
 namespace octavo::metal {
 namespace {
 
-// The pairs in the order of their experts.
+// The pairs, sorted by expert.
 struct SortedPairs {
   ExpertTiles tiles;
   mx::array places;  // [pairs]
 };
 
-SortedPairs sort_pairs(const ExpertsCall& call, Encoder& encoder) {
+SortedPairs sort_pairs(const ExpertMlpCall& call, Encoder& encoder) {
   OCTAVO_CHECK(call.experts <= kMostExperts);
   const auto pairs = static_cast<int>(call.ids.size());
-  // Tiles of many rows pay once an expert has more than a small one's on average.
+  // Large tiles pay off when experts have more than 8 rows on average.
   const int tile_rows = pairs > 8 * call.experts ? kManyRows : 8;
   const int most_tiles = pairs / tile_rows + std::min(pairs, call.experts);
   const mx::array tiles = encoder.temporary({1 + most_tiles * kTileWords}, mx::int32);
@@ -38,8 +38,9 @@ SortedPairs sort_pairs(const ExpertsCall& call, Encoder& encoder) {
   return {{tiles, tokens, most_tiles, tile_rows}, places};
 }
 
-void sum_products(const ExpertsCall& call, const mx::array& products, const mx::array& places,
-                  const mx::array& out, Encoder& encoder) {
+void sum_products(const ExpertMlpCall& call, const mx::array& products, const mx::array& places,
+                  Encoder& encoder) {
+  const mx::array& out = call.out;
   const int hidden = out.shape(1);
   Launch launch("expert_sum", {msl_type(dtype_of(out))});
   launch.constant("kHasShared", call.shared.has_value())
@@ -61,23 +62,24 @@ void sum_products(const ExpertsCall& call, const mx::array& products, const mx::
 
 }  // namespace
 
-void run_experts(const ExpertsCall& call, const mx::array& out, Encoder& encoder) {
-  if (out.size() == 0) return;
+void expert_mlp(const ExpertMlpCall& call, Encoder& encoder) {
+  if (call.out.size() == 0) return;
   const auto pairs = static_cast<int>(call.ids.size());
   const SortedPairs sorted = sort_pairs(call, encoder);
   const mx::array inner =
       encoder.temporary({pairs, static_cast<int>(call.gate.layout.rows)}, call.x.dtype());
-  run_linear({.x = call.x,
-              .layers = {call.gate, call.up},
-              .is_gated = true,
-              .activation = call.activation,
-              .experts = sorted.tiles},
-             inner, encoder);
+  linear({.x = call.x,
+          .layers = {call.gate, call.up},
+          .is_gated = true,
+          .activation = call.activation,
+          .experts = sorted.tiles,
+          .out = inner},
+         encoder);
   ExpertTiles in_order = sorted.tiles;
-  in_order.list = std::nullopt;  // inner stands in the order of the tiles
-  const mx::array products = encoder.temporary({pairs, out.shape(1)}, mx::float32);
-  run_linear({.x = inner, .layers = {call.down}, .experts = in_order}, products, encoder);
-  sum_products(call, products, sorted.places, out, encoder);
+  in_order.list = std::nullopt;  // inner is already in tile order
+  const mx::array products = encoder.temporary({pairs, call.out.shape(1)}, mx::float32);
+  linear({.x = inner, .layers = {call.down}, .experts = in_order, .out = products}, encoder);
+  sum_products(call, products, sorted.places, encoder);
 }
 
 }  // namespace octavo::metal

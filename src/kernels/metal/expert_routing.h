@@ -1,4 +1,4 @@
-// route_experts.h (metal) - dispatch of the routing to experts.
+// expert_routing.h (metal) - launches expert_routing.metal.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,16 @@
 
 namespace octavo::metal {
 
-struct RoutingArrays {
+struct RoutingCall {
   mx::array logits;
   std::optional<mx::array> bias = {};
   std::optional<mx::array> expert_scales = {};
+  ExpertChoice choice;
   mx::array ids;
   mx::array weights;
 };
 
-// Throws SetupError for more experts than the kernel can do.
-void route_experts(const RoutingArrays& arrays, const ExpertChoice& choice, Encoder& encoder);
+// Throws SetupError if there are more than kMostExperts experts.
+void route_experts(const RoutingCall& call, Encoder& encoder);
 
 }  // namespace octavo::metal

@@ -1,4 +1,4 @@
-// routing_params.h - shared by route_experts.metal and its host code. No MLX.
+// expert_routing_params.h - shared by expert_routing.metal and its host code. No MLX.
 #pragma once
 
 #include "kernels/metal/shared_types.h"
@@ -6,7 +6,7 @@
 namespace octavo {
 namespace metal {
 
-METAL_CONSTANT int kMostExperts = 1024;  // a lane marks its experts in one word
+METAL_CONSTANT int kMostExperts = 1024;  // each of 32 lanes tracks its experts in a 32-bit word
 
 struct RoutingParams {
   int32_t experts;

@@ -1,7 +1,7 @@
-// experts_params.h - shared by expert_order.metal, expert_sum.metal and their host code. No MLX.
+// expert_mlp_params.h - shared by expert_order.metal, expert_sum.metal and their host code. No MLX.
 #pragma once
 
-#include "kernels/metal/routing_params.h"
+#include "kernels/metal/expert_routing_params.h"
 
 namespace octavo {
 namespace metal {
@@ -13,7 +13,7 @@ struct ExpertOrderParams {
   int32_t pairs;  // tokens * top_k
   int32_t top_k;
   int32_t experts;
-  int32_t tile_rows;  // most rows of a tile
+  int32_t tile_rows;  // maximum rows per tile
 };
 
 struct ExpertSumParams {

@@ -1,4 +1,4 @@
-#include "kernels/metal/attention_plan.h"
+#include "kernels/metal/attention_grid.h"
 
 #include <fmt/format.h>
 
@@ -10,17 +10,16 @@
 namespace octavo::metal {
 namespace {
 
-// Fewer threadgroups than this leave a large GPU idle: 40 cores with room for several each.
+// Fewer threadgroups leave a large GPU idle: 40 cores run several each.
 constexpr int64_t kWantedGroups = 256;
-// A sequence's only item through more splits than this would be waited for by the rest of its
-// batch.
+// A sequence's only item with more splits than this would delay the whole batch.
 constexpr int32_t kMostSplits = 32;
 constexpr int32_t kThreadgroupBytes = 32 << 10;
 constexpr std::array<int32_t, 3> kWidths = {1, 2, 4};
 
 int32_t divide_up(int32_t value, int32_t by) { return (value + by - 1) / by; }
 
-// The narrowest item that takes all columns at once, or the widest there may be.
+// The narrowest item that holds all columns, or the widest allowed.
 int32_t tiles_for(int32_t columns, int32_t most) {
   for (int32_t tiles : kWidths)
     if (tiles <= most && columns <= tiles * kTileColumns) return tiles;
@@ -46,7 +45,7 @@ std::vector<SequenceRows> rows_of(const AttentionBatch& batch) {
   return all;
 }
 
-// The columns of one sequence as whole items.
+// Adds the columns of one sequence as unsplit items.
 void add_items(const AttentionBatch& batch, const SequenceRows& rows, AttentionWave& wave) {
   const int32_t columns = rows.rows * batch.group;
   const int32_t width = wave.tiles * kTileColumns;
@@ -66,28 +65,27 @@ void add_items(const AttentionBatch& batch, const SequenceRows& rows, AttentionW
   }
 }
 
-// One item per split, their partials to be folded afterwards.
-void cut(const AttentionItem& item, int32_t tiles, AttentionPlan& plan,
-         std::vector<AttentionItem>& pieces) {
+// Divides an item into one per split; the partials are merged afterwards.
+void cut(const GridItem& item, int32_t tiles, AttentionGrid& grid, std::vector<GridItem>& pieces) {
   const int32_t splits = item.split_end - item.split_begin;
-  plan.merges.push_back({.first_row = item.first_row,
+  grid.merges.push_back({.first_row = item.first_row,
                          .column_begin = item.column_begin,
                          .columns = item.columns,
                          .tiles = tiles,
-                         .partial = plan.partial_tiles,
+                         .partial = grid.partial_tiles,
                          .partials = splits});
   for (int32_t split = item.split_begin; split < item.split_end; ++split) {
-    AttentionItem piece = item;
+    GridItem piece = item;
     piece.split_begin = split;
     piece.split_end = split + 1;
-    piece.partial = plan.partial_tiles;
-    plan.partial_tiles += tiles;
+    piece.partial = grid.partial_tiles;
+    grid.partial_tiles += tiles;
     pieces.push_back(piece);
   }
 }
 
-// Whether more threadgroups than the batch has would help.
-bool is_worth_cutting(const AttentionBatch& batch, const AttentionItem& item, int64_t groups) {
+// Whether more threadgroups would help.
+bool is_worth_cutting(const AttentionBatch& batch, const GridItem& item, int64_t groups) {
   const int32_t splits = item.split_end - item.split_begin;
   if (groups < kWantedGroups) return splits > 1;
   const auto s = static_cast<size_t>(item.sequence);
@@ -97,17 +95,17 @@ bool is_worth_cutting(const AttentionBatch& batch, const AttentionItem& item, in
 
 int64_t floats_of(int64_t tiles, int32_t v_dim) { return tiles * kTileColumns * (v_dim + 2); }
 
-bool has_room(const AttentionBatch& batch, const AttentionPlan& plan, const AttentionItem& item,
+bool has_room(const AttentionBatch& batch, const AttentionGrid& grid, const GridItem& item,
               int32_t tiles) {
   const int64_t more = int64_t{item.split_end - item.split_begin} * tiles;
-  const int64_t floats = floats_of(plan.partial_tiles + more, batch.v_dim) * batch.kv_heads;
+  const int64_t floats = floats_of(grid.partial_tiles + more, batch.v_dim) * batch.kv_heads;
   return floats * static_cast<int64_t>(sizeof(float)) <= kMostPartialBytes;
 }
 
 }  // namespace
 
-int64_t partial_floats(const AttentionPlan& plan, int32_t v_dim) {
-  return floats_of(plan.partial_tiles, v_dim);
+int64_t partial_floats(const AttentionGrid& grid, int32_t v_dim) {
+  return floats_of(grid.partial_tiles, v_dim);
 }
 
 int32_t widest_item(int32_t k_dim, int32_t element_bytes) {
@@ -120,33 +118,33 @@ int32_t widest_item(int32_t k_dim, int32_t element_bytes) {
   }
   if (widest == 0)
     throw SetupError(
-        fmt::format("heads of {} numbers are too large for Metal's kernels: --device cpu", k_dim));
+        fmt::format("head size {} is too large for the Metal kernels; use --device cpu", k_dim));
   return widest;
 }
 
-AttentionPlan plan_attention(const AttentionBatch& batch) {
-  AttentionPlan plan;
-  for (int32_t tiles : kWidths) plan.waves.push_back({tiles, {}});
+AttentionGrid plan_attention_grid(const AttentionBatch& batch) {
+  AttentionGrid grid;
+  for (int32_t tiles : kWidths) grid.waves.push_back({tiles, {}});
   int64_t groups = 0;
   for (const SequenceRows& rows : rows_of(batch)) {
     const int32_t tiles = tiles_for(rows.rows * batch.group, batch.most_tiles);
-    const auto wave = std::ranges::find(plan.waves, tiles, &AttentionWave::tiles);
+    const auto wave = std::ranges::find(grid.waves, tiles, &AttentionWave::tiles);
     add_items(batch, rows, *wave);
     groups += divide_up(rows.rows * batch.group, tiles * kTileColumns) * batch.kv_heads;
   }
-  for (AttentionWave& wave : plan.waves) {
-    std::vector<AttentionItem> pieces;
-    for (const AttentionItem& item : wave.items) {
-      if (is_worth_cutting(batch, item, groups) && has_room(batch, plan, item, wave.tiles)) {
-        cut(item, wave.tiles, plan, pieces);
+  for (AttentionWave& wave : grid.waves) {
+    std::vector<GridItem> pieces;
+    for (const GridItem& item : wave.items) {
+      if (is_worth_cutting(batch, item, groups) && has_room(batch, grid, item, wave.tiles)) {
+        cut(item, wave.tiles, grid, pieces);
       } else {
         pieces.push_back(item);
       }
     }
     wave.items = std::move(pieces);
   }
-  std::erase_if(plan.waves, [](const AttentionWave& wave) { return wave.items.empty(); });
-  return plan;
+  std::erase_if(grid.waves, [](const AttentionWave& wave) { return wave.items.empty(); });
+  return grid;
 }
 
 }  // namespace octavo::metal

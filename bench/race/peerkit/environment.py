@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-REPO = Path(__file__).resolve().parents[2]
-REQUIREMENTS = REPO / "bench" / "requirements-peers.txt"
+REPO = Path(__file__).resolve().parents[3]
+REQUIREMENTS = REPO / "bench" / "race" / "requirements.txt"
 # The package is built from source; these options skip the programs that are not needed.
 LLAMA_BUILD = {"CMAKE_ARGS": " ".join(f"-DLLAMA_BUILD_{part}=OFF" for part in ("TESTS", "EXAMPLES", "APP"))}
 SHAPE = "qwen3-0.6b"
@@ -47,7 +47,7 @@ class Environment:
 
     @staticmethod
     def _requirements() -> str:
-        """Returns requirements-peers.txt and the repository's pins for the packages that create and load the models."""
+        """Returns requirements.txt and the repository's pins for the packages that create and load the models."""
         mlx = (REPO / "cmake" / "mlx_version.txt").read_text().strip()
         extra = "[cpu]" if sys.platform == "linux" else ""
         lines = REQUIREMENTS.read_text().splitlines() + (REPO / "tools" / "requirements.txt").read_text().splitlines()

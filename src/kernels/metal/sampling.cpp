@@ -1,4 +1,4 @@
-#include "kernels/metal/sample.h"
+#include "kernels/metal/sampling.h"
 
 #include <algorithm>
 #include <cstring>
@@ -12,7 +12,7 @@ namespace octavo::metal {
 namespace {
 
 constexpr float kLog2E = 1.44269504f;
-// Above 2^-126, the smallest weight that is computed; below what a draw could notice.
+// Above 2^-126, the smallest weight that is computed; too small to affect a draw.
 constexpr float kSmallestWeight = 2e-38f;
 
 // `part` in [0, 1) as a fraction of 2^64; exact for a float and for the generator's 53 bits.
@@ -53,9 +53,9 @@ mx::array draws_of(std::span<const RowSampling> rows, const std::vector<bool>& d
 
 }  // namespace
 
-void sample(const mx::array& logits, std::span<const RowSampling> rows,
-            const std::vector<bool>& drawn, const mx::array& tokens, Encoder& encoder) {
-  if (rows.empty()) return;
+void sample(const SampleCall& call, Encoder& encoder) {
+  if (call.rows.empty()) return;
+  const mx::array& logits = call.logits;
   const int vocab = logits.shape(1);
   const SampleParams params{.vocab = vocab, .blocks = (vocab + kLogitBlock - 1) / kLogitBlock};
   const mx::Shape shape = {logits.shape(0), params.blocks};
@@ -70,23 +70,22 @@ void sample(const mx::array& logits, std::span<const RowSampling> rows,
   Launch draw("sample_rows");
   draw.input("logits", logits)
       .input("maxima", maxima)
-      .input("draws", draws_of(rows, drawn, vocab, encoder))
+      .input("draws", draws_of(call.rows, call.drawn, vocab, encoder))
       .output("sums", encoder.temporary(shape, mx::float32))
-      .output("tokens", tokens)
+      .output("tokens", call.tokens)
       .bytes("params", params)
       .grid({count}, {kSampleThreads});
   encoder.run(draw);
 }
 
-void place_tokens(const mx::array& tokens, const mx::array& sources, const mx::array& previous,
-                  const mx::array& out, Encoder& encoder) {
-  const auto count = static_cast<int>(tokens.size());
+void place_tokens(const PlaceTokensCall& call, Encoder& encoder) {
+  const auto count = static_cast<int>(call.tokens.size());
   if (count == 0) return;
   Launch launch("place_tokens");
-  launch.input("tokens", tokens)
-      .input("sources", sources)
-      .input("previous", previous)
-      .output("out", out)
+  launch.input("tokens", call.tokens)
+      .input("sources", call.sources)
+      .input("previous", call.previous)
+      .output("out", call.out)
       .bytes("count", static_cast<int32_t>(count))
       .grid({groups_of(count, kPlaceThreads)}, {kPlaceThreads});
   encoder.run(launch);

@@ -1,4 +1,4 @@
-#include "kernels/metal/attention_plan.h"
+#include "kernels/metal/attention_grid.h"
 
 #include <gtest/gtest.h>
 
@@ -25,20 +25,20 @@ struct Batch {
     cu.push_back(cu.back() + rows);
     context.push_back(cached + rows);
   }
-  AttentionPlan plan() {
+  AttentionGrid grid() {
     of.cu_seqlens_q = cu;
     of.context_lens = context;
-    return plan_attention(of);
+    return plan_attention_grid(of);
   }
 };
 
-// Every column goes through every split it looks at exactly once, and cut items are folded whole.
-void expect_complete(Batch& batch, const AttentionPlan& plan) {
+// Every column visits each of its splits exactly once, and all partials of split items are merged.
+void expect_complete(Batch& batch, const AttentionGrid& grid) {
   using Column = std::pair<int32_t, int32_t>;  // sequence, column
   std::map<Column, std::map<int32_t, int>> seen;
-  for (const AttentionWave& wave : plan.waves) {
+  for (const AttentionWave& wave : grid.waves) {
     EXPECT_LE(wave.tiles, batch.of.most_tiles);
-    for (const AttentionItem& item : wave.items) {
+    for (const GridItem& item : wave.items) {
       EXPECT_LE(item.columns, wave.tiles * kTileColumns);
       EXPECT_TRUE(item.partial < 0 || item.split_end == item.split_begin + 1);
       for (int32_t c = item.column_begin; c < item.column_begin + item.columns; ++c)
@@ -59,7 +59,7 @@ void expect_complete(Batch& batch, const AttentionPlan& plan) {
   }
 }
 
-TEST(AttentionPlan, EveryColumnMeetsEverySplitOnce) {
+TEST(AttentionGrid, EveryColumnVisitsEverySplitOnce) {
   for (const int32_t window : {0, 100, 1000}) {
     for (const int32_t group : {1, 3, 8, 20}) {
       Batch batch(group, 2, 64, 4);
@@ -70,25 +70,25 @@ TEST(AttentionPlan, EveryColumnMeetsEverySplitOnce) {
       batch.add(0, 300);
       batch.add(5000, 40);
       batch.add(9, 0);
-      expect_complete(batch, batch.plan());
+      expect_complete(batch, batch.grid());
     }
   }
 }
 
-TEST(AttentionPlan, FewRowsAreCutAndManyAreNot) {
+TEST(AttentionGrid, FewRowsAreCutAndManyAreNot) {
   Batch few(4, 8, 128, 4);
   few.add(4000, 1);
-  EXPECT_EQ(few.plan().merges.size(), 1u);
+  EXPECT_EQ(few.grid().merges.size(), 1u);
   Batch many(4, 8, 128, 4);
   for (int i = 0; i < 32; ++i) many.add(4000, 1);
-  EXPECT_TRUE(many.plan().merges.empty());
-  // One that is far longer than its neighbours.
+  EXPECT_TRUE(many.grid().merges.empty());
+  // One sequence that is far longer than the others.
   many.add(40000, 1);
-  EXPECT_EQ(many.plan().merges.size(), 1u);
+  EXPECT_EQ(many.grid().merges.size(), 1u);
 }
 
-// Long contexts, with chunks of prompts and with many heads on one: what is kept stays bounded.
-TEST(AttentionPlan, PartialsStayWithinTheirBudget) {
+// Long contexts with prompt chunks and with many query heads per KV head: partials stay bounded.
+TEST(AttentionGrid, PartialsStayWithinTheirBudget) {
   struct Shape {
     int32_t group, kv_heads, v_dim, tiles;
   };
@@ -99,18 +99,18 @@ TEST(AttentionPlan, PartialsStayWithinTheirBudget) {
         Batch batch(shape.group, shape.kv_heads, shape.v_dim, shape.tiles);
         batch.add(context, rows);
         batch.add(100, 1);
-        const AttentionPlan plan = batch.plan();
-        const int64_t bytes = partial_floats(plan, shape.v_dim) * shape.kv_heads * 4;
+        const AttentionGrid grid = batch.grid();
+        const int64_t bytes = partial_floats(grid, shape.v_dim) * shape.kv_heads * 4;
         EXPECT_LE(bytes, kMostPartialBytes) << context << " " << rows;
         if (rows >= 512) {
-          EXPECT_LE(plan.merges.size(), 1u) << context;
+          EXPECT_LE(grid.merges.size(), 1u) << context;
         }
       }
     }
   }
 }
 
-TEST(AttentionPlan, ItemsAreAsWideAsTheirMemoryAllows) {
+TEST(AttentionGrid, ItemsAreAsWideAsTheirMemoryAllows) {
   EXPECT_EQ(widest_item(128, 2), 4);
   EXPECT_EQ(widest_item(128, 4), 2);
   EXPECT_EQ(widest_item(256, 2), 2);

@@ -2,12 +2,12 @@
 """Compares Octavo's continuous batching with another engine's on a mix of request lengths, alternating between the two.
 All requests are submitted at once.
 
-    bench/mix.py DATASET --race openvino            Qwen3-0.6B shape in bf16, compared with OpenVINO GenAI
-    bench/mix.py DATASET --race llama-server        SmolLM2 (the GGUF of tools/bootstrap.sh), compared with llama.cpp's server
-    bench/mix.py DATASET --race llama-server --requests 40 --rounds 3
+    bench/race/mix.py DATASET --race openvino            Qwen3-0.6B shape in bf16, compared with OpenVINO GenAI
+    bench/race/mix.py DATASET --race llama-server        SmolLM2 (the GGUF of tools/bootstrap.sh), compared with llama.cpp's server
+    bench/race/mix.py DATASET --race llama-server --requests 40 --rounds 3
 
 DATASET: {"requests": [{"prompt_tokens": n, "output_tokens": m}, ...]}. Every request generates exactly m tokens. The script
-first installs the engines and models into build/, as bench/peers.py does. Octavo runs without HTTP; llama.cpp's server is
+first installs the engines and models into build/, as bench/race/peers.py does. Octavo runs without HTTP; llama.cpp's server is
 called over HTTP on this machine (the client uses a few percent of a core)."""
 
 import argparse

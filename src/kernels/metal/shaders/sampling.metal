@@ -1,12 +1,12 @@
-// sample.metal - draws tokens: the likeliest, or by temperature, min_p, top_k and top_p.
+// sampling.metal - samples tokens: greedily, or with temperature, min_p, top_k and top_p.
 //
-// logit_maxima: a simdgroup per block of kLogitBlock logits finds its largest; grid (runs of
-// blocks, rows). sample_rows: a threadgroup of kSampleThreads per row. It reads whole blocks only
-// where the largest says that something in them counts: for the likeliest token one block, for a
-// draw each block once, for a cut the blocks that reach it, a few times. Nothing is sorted: a cut
-// is found by sums over 16 thresholds at a time.
+// logit_maxima: one simdgroup per block of kLogitBlock logits finds its maximum; grid (groups of
+// blocks, rows). sample_rows: one threadgroup of kSampleThreads per row. It reads only blocks whose
+// maximum is large enough to matter: one block for greedy sampling, each block once for a draw, and
+// the blocks that reach a cut several times. Nothing is sorted: sums over 16 thresholds at a time
+// find a cut.
 // Memory: 3.2 KiB of threadgroup memory. Limit: bandwidth, 4 * vocab bytes (twice that for a draw);
-// one row's draw runs on one core.
+// each row is sampled by one core.
 #include "kernels/metal/shaders/logit_row.msl"
 
 using namespace octavo::metal;
@@ -25,7 +25,7 @@ using namespace octavo::metal;
   float best = -INFINITY;
   for (int i = block * kLogitBlock + int(lane); i < end; i += kSimdWidth) {
     const float logit = row[i];
-    best = logit > best ? logit : best;  // not so for NaN
+    best = logit > best ? logit : best;  // false for NaN
   }
   best = lanes_max(best);
   if (lane == 0) maxima[ulong(group.y) * params.blocks + block] = best;
@@ -42,7 +42,7 @@ inline float largest_of(LogitRow row, int blocks, threadgroup float* parts, RowT
   return best;
 }
 
-// The first index of the largest logit; 0 if there is no number.
+// The first index of the largest logit; 0 if all are NaN.
 inline int first_of(LogitRow row, float largest, int blocks, threadgroup int* parts, RowThread me) {
   int first = kNoIndex;
   for (int b = me.simdgroup; b < blocks; b += kRowSimdgroups) {
@@ -59,13 +59,13 @@ inline int first_of(LogitRow row, float largest, int blocks, threadgroup int* pa
   return first == kNoIndex ? 0 : first;
 }
 
-// Where the top_k largest end. `lightest`: smaller ones have no weight.
+// The cut after the top_k largest. `lightest`: smaller logits have no weight.
 inline Cut top_k_cut(LogitRow row, Weighing weighing, int top_k, int blocks, float lightest,
                      Cut all, device float* sums, RowSpace space, RowThread me) {
   const ulong target = ulong(top_k) * fixed_of(1.0f);
   float lowest = lightest;
   if (top_k <= blocks) {
-    // The top_k largest of the blocks' maxima are as many logits: the cut is not below them.
+    // The top_k largest block maxima are top_k logits: the cut is not below them.
     LogitRow tops;
     tops.logits = row.maxima;
     tops.maxima = row.maxima;
@@ -81,14 +81,14 @@ inline Cut top_k_cut(LogitRow row, Weighing weighing, int top_k, int blocks, flo
   return find_cut<Measure::kCount>(row, weighing, all, target, lowest, sums, space, me);
 }
 
-// The smallest set of likeliest tokens within `within` whose weight reaches top_p of the total.
+// The smallest set of most likely tokens within `within` whose weight reaches top_p of the total.
 inline Cut nucleus(LogitRow row, Weighing weighing, constant SampleParams& params, RowDraw draw,
                    Cut within, float lightest, device float* sums, RowSpace space, RowThread me) {
   const ulong total = block_sums<Measure::kWeights>(row, weighing, within, sums, space, me);
   const ulong top_p = ulong(draw.top_p_high) << 32 | draw.top_p_low;
   const ulong target = max(fraction_of(total, top_p), ulong(1));
-  // All tokens lighter than this together do not outweigh what may be left out, so the cut is not
-  // among them.
+  // All tokens with a smaller weight together do not exceed the weight that may be dropped, so the
+  // cut is not among them.
   const float light = float(total - target + 1) / kUnit / float(params.vocab);
   const int exponent = int(as_type<uint>(light) >> 23) - 127;
   const float distance = float(exponent) * 0.693148f * draw.temperature;
@@ -125,7 +125,7 @@ inline Cut nucleus(LogitRow row, Weighing weighing, constant SampleParams& param
   row.count = params.vocab;
   sums += ulong(row_index) * params.blocks;
   const RowDraw draw = ((const device RowDraw*)draws)[row_index];
-  if (draw.is_drawn == 0) return;  // all threads of the row alike
+  if (draw.is_drawn == 0) return;  // uniform over the threadgroup
 
   Weighing weighing;
   weighing.largest = largest_of(row, params.blocks, weights, me);

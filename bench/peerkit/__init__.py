@@ -1,1 +1,0 @@
-"""Modules of bench/peers.py. Only mix_openvino.py, run_*.py and plot.py need packages, which are in the peers' environment."""

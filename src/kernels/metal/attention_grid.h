@@ -1,0 +1,49 @@
+// attention_grid.h (metal) - divides the attention of a batch into threadgroups. No MLX.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/metal/attention_params.h"
+
+namespace octavo::metal {
+
+// A flat batch; batch_layout.h defines the fields.
+struct AttentionBatch {
+  std::span<const int32_t> cu_seqlens_q;
+  std::span<const int32_t> context_lens;
+  int32_t group;  // query heads per KV head
+  int32_t kv_heads;
+  int32_t window;      // 0: none
+  int32_t most_tiles;  // per item: 1, 2 or 4
+  int32_t v_dim;
+};
+
+// Items of equal width share a launch.
+struct AttentionWave {
+  int32_t tiles;
+  std::vector<GridItem> items;
+};
+
+// Upper bound for the partials of a launch. Items that would exceed it are not split.
+inline constexpr int64_t kMostPartialBytes = int64_t{128} << 20;
+
+struct AttentionGrid {
+  std::vector<AttentionWave> waves;
+  std::vector<MergeItem> merges;
+  int32_t partial_tiles = 0;  // size of all partials, per KV head
+};
+
+// The division never changes a result bit. It determines the number of threadgroups and how often K
+// and V are read.
+AttentionGrid plan_attention_grid(const AttentionBatch& batch);
+
+// Floats of one KV head's partials.
+int64_t partial_floats(const AttentionGrid& grid, int32_t v_dim);
+
+// Returns the widest item that fits threadgroup memory with heads of k_dim elements. Throws
+// SetupError if none fits.
+int32_t widest_item(int32_t k_dim, int32_t element_bytes);
+
+}  // namespace octavo::metal

@@ -1,0 +1,31 @@
+// sampling.h (metal) - launches sampling.metal and place_tokens.metal. The host computes the random
+// numbers, because they do not depend on device data.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernels/metal/encoder.h"
+#include "kernels/metal/sampling_params.h"
+#include "kernels/types/row_sampling.h"
+
+namespace octavo::metal {
+
+// Rows with drawn[row] set must have no rules, logprobs or hash; nothing is written for the others.
+struct SampleCall {
+  mx::array logits;  // [R, vocab] float32, vocab <= kMostLogits
+  std::span<const RowSampling> rows;
+  std::vector<bool> drawn;
+  mx::array tokens;  // [R] int32, allocated
+};
+void sample(const SampleCall& call, Encoder& encoder);
+
+struct PlaceTokensCall {
+  mx::array tokens;
+  mx::array sources;
+  mx::array previous;
+  mx::array out;  // [T] int32, allocated
+};
+void place_tokens(const PlaceTokensCall& call, Encoder& encoder);
+
+}  // namespace octavo::metal

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-/// Mirrors `octavo_status` in the header.
+/// Mirrors `octavo_rust_status` in the header.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -105,6 +105,21 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     detail.unwrap_or("panic without a message").to_string()
+}
+
+/// Destroys a handle that crossed the border; null is allowed.
+///
+/// # Safety
+/// `handle` came from `Box::into_raw` in the matching `_new` function and is given back once.
+pub unsafe fn free<T>(handle: *mut T) -> Status {
+    unsafe {
+        guarded(std::ptr::null_mut(), || {
+            if !handle.is_null() {
+                drop(Box::from_raw(handle));
+            }
+            Ok(())
+        })
+    }
 }
 
 /// # Safety

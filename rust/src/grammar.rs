@@ -71,8 +71,8 @@ impl GrammarEnv {
 
 /// Compiled; something may be said under it. Answers start from copies.
 pub struct Grammar {
-    parser: TokenParser,
-    stop_tokens: Vec<u32>,
+    pub(crate) parser: TokenParser,
+    pub(crate) stop_tokens: Vec<u32>,
 }
 
 impl Grammar {
@@ -103,7 +103,7 @@ impl Grammar {
 }
 
 /// All zero when nothing may come.
-fn mask_of(parser: &mut TokenParser) -> Result<Vec<u32>, Failure> {
+pub(crate) fn mask_of(parser: &mut TokenParser) -> Result<Vec<u32>, Failure> {
     match parser.compute_mask() {
         Ok(mask) => Ok(mask.as_slice().to_vec()),
         Err(_) if parser.stop_reason() == StopReason::NoExtensionBias => Ok(Vec::new()),
@@ -111,7 +111,7 @@ fn mask_of(parser: &mut TokenParser) -> Result<Vec<u32>, Failure> {
     }
 }
 
-fn limit(error: &impl ToString) -> Failure {
+pub(crate) fn limit(error: &impl ToString) -> Failure {
     Failure {
         status: Status::Limit,
         ..refused(error)
@@ -129,91 +129,25 @@ fn refused(error: &impl ToString) -> Failure {
     )
 }
 
-/// Their handles are used from many threads; a matcher's from one at a time.
+/// C++ uses these handles from several threads at once.
 const _: () = {
     const fn shared<T: Send + Sync>() {}
-    const fn moved<T: Send>() {}
     shared::<GrammarEnv>();
     shared::<Grammar>();
-    moved::<Matcher>();
 };
 
-/// Where one answer stands.
-pub struct Matcher {
-    parser: TokenParser,
-    stop_tokens: Vec<u32>,
-    /// A stop token has come: nothing may follow.
-    ended: bool,
-}
-
-impl Matcher {
-    pub fn new(grammar: &Grammar) -> Matcher {
-        Matcher {
-            parser: grammar.parser.deep_clone(),
-            stop_tokens: grammar.stop_tokens.clone(),
-            ended: false,
-        }
-    }
-
-    /// Sets the bits of the tokens that may come next; the rest of `words` becomes zero.
-    pub fn mask(&mut self, words: &mut [u32]) -> Result<(), Failure> {
-        words.fill(0);
-        if self.ended {
-            return Ok(());
-        }
-        if self.parser.stop_reason() != StopReason::NotStopped {
-            for &token in &self.stop_tokens {
-                if let Some(word) = words.get_mut(token as usize / 32) {
-                    *word |= 1 << (token % 32);
-                }
-            }
-            return Ok(());
-        }
-        let mask = mask_of(&mut self.parser)?;
-        for (word, allowed) in words.iter_mut().zip(mask) {
-            *word = allowed;
-        }
-        Ok(())
-    }
-
-    /// False, and nothing has changed, when `token` may not come.
-    pub fn accept(&mut self, token: u32) -> Result<bool, Failure> {
-        if self.ended {
-            return Ok(false);
-        }
-        if self.stop_tokens.contains(&token) {
-            self.ended =
-                self.parser.stop_reason() != StopReason::NotStopped || self.parser.is_accepting();
-            return Ok(self.ended);
-        }
-        if !self.parser.validate_token(token).map_err(|e| limit(&e))? {
-            return Ok(false);
-        }
-        self.parser.consume_token(token).map_err(|e| limit(&e))?;
-        self.parser.check_stop().map_err(|e| limit(&e))?;
-        Ok(true)
-    }
-
-    pub fn take_back(&mut self, mut tokens: usize) -> Result<(), Failure> {
-        if tokens > 0 && self.ended {
-            self.ended = false;
-            tokens -= 1;
-        }
-        self.parser.rollback(tokens).map_err(|e| limit(&e))
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::grammar_source::MAX_TEXT_BYTES;
+    use crate::matcher::Matcher;
     use crate::token_bytes::tests::byte_level_tokenizer;
     use serde_json::{Value, json};
 
-    const STOP: u32 = 257;
+    pub const STOP: u32 = 257;
     const WORDS: usize = 9;
 
-    fn env() -> GrammarEnv {
+    pub fn env() -> GrammarEnv {
         GrammarEnv::new(&byte_level_tokenizer(), 262, &[STOP]).unwrap()
     }
 
@@ -221,11 +155,11 @@ mod tests {
         Grammar::new(&env(), kind, text, Whitespace::Usual)
     }
 
-    fn begin(kind: Kind, text: &str) -> Matcher {
+    pub fn begin(kind: Kind, text: &str) -> Matcher {
         Matcher::new(&compile(kind, text).unwrap())
     }
 
-    fn allowed(matcher: &mut Matcher) -> Vec<u32> {
+    pub fn allowed(matcher: &mut Matcher) -> Vec<u32> {
         let mut words = [0; WORDS];
         matcher.mask(&mut words).unwrap();
         let set = |id: &u32| words[*id as usize / 32] >> (id % 32) & 1 == 1;
@@ -243,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_takes_what_fits_and_nothing_else() {
+    fn each_kind_accepts_only_matching_text() {
         let schema = r#"{"type":"object","properties":{"a":{"type":"integer","minimum":3,
             "maximum":12},"b":{"enum":["x","日本"]}},"required":["a"],"additionalProperties":false}"#;
         for (kind, text, fits, does_not) in [
@@ -284,54 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_the_end_nothing_may_come() {
-        let mut matcher = begin(Kind::Choice, r#"["a"]"#);
-        assert_eq!(allowed(&mut matcher), [u32::from(b'a')]);
-        assert!(!matcher.accept(STOP).unwrap());
-        assert!(matcher.accept(u32::from(b'a')).unwrap());
-        assert_eq!(allowed(&mut matcher), [STOP]);
-        assert!(!matcher.accept(u32::from(b'a')).unwrap());
-        assert!(matcher.accept(STOP).unwrap());
-        assert!(allowed(&mut matcher).is_empty());
-        assert!(!matcher.accept(STOP).unwrap());
-    }
-
-    #[test]
-    fn what_is_taken_back_never_was() {
-        let mut matcher = begin(Kind::Regex, "he(x|y)z");
-        let fresh = allowed(&mut matcher);
-        assert!(matcher.accept(256).unwrap());
-        let behind_he = allowed(&mut matcher);
-        for token in [u32::from(b'x'), u32::from(b'z'), STOP] {
-            assert!(matcher.accept(token).unwrap());
-        }
-        matcher.take_back(3).unwrap();
-        assert_eq!(allowed(&mut matcher), behind_he);
-        matcher.take_back(1).unwrap();
-        assert_eq!(allowed(&mut matcher), fresh);
-    }
-
-    #[test]
-    fn whitespace_is_bounded_or_as_asked() {
-        let schema = r#"{"type":"array","items":{"type":"null"}}"#;
-        let begin = |whitespace| {
-            let grammar = Grammar::new(&env(), Kind::JsonSchema, schema, whitespace).unwrap();
-            Matcher::new(&grammar)
-        };
-        let spaces = |mut matcher: Matcher| {
-            assert!(matcher.accept(u32::from(b'[')).unwrap());
-            matcher.accept(u32::from(b'\n')).unwrap();
-            (0..100)
-                .take_while(|_| matcher.accept(u32::from(b' ')).unwrap())
-                .count()
-        };
-        assert_eq!(spaces(begin(Whitespace::Usual)), 32);
-        assert_eq!(spaces(begin(Whitespace::Nowhere)), 0);
-        assert_eq!(spaces(begin(Whitespace::Pattern(" {1,3}"))), 3);
-    }
-
-    #[test]
-    fn what_cannot_be_kept_to_is_refused() {
+    fn unsupported_and_invalid_grammars_are_refused() {
         for (kind, text) in [
             (Kind::JsonSchema, r#"{"type":"array","uniqueItems":true}"#),
             (Kind::JsonSchema, r#"{"not":{"type":"string"}}"#),
@@ -371,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_too_deep_is_refused() {
+    fn grammars_that_are_too_large_or_deep_are_refused() {
         let deep = |open: &str, close: &str, inner: &str| {
             let levels = 40_000 / (open.len() + close.len());
             open.repeat(levels) + inner + &close.repeat(levels)
@@ -404,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn repetitions_cost_little() {
+    fn large_repetitions_are_cheap() {
         for (kind, text) in [
             (Kind::Regex, "((a{1,1000}){1,1000}){1,1000}"),
             (Kind::Regex, "(a|b)*a(a|b){5000}"),

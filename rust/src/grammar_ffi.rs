@@ -6,11 +6,11 @@
 //! used by one thread at a time.
 #![allow(clippy::missing_safety_doc)]
 
-use crate::border::{Failure, OwnedText, Status, guarded, slice, text};
-use crate::grammar::{Grammar, GrammarEnv, Matcher};
+use crate::border::{Failure, OwnedText, Status, free, guarded, slice, text};
+use crate::grammar::{Grammar, GrammarEnv};
 use crate::grammar_source::{Kind, Whitespace};
+use crate::matcher::Matcher;
 use crate::tokenizer::Tokenizer;
-use std::ptr::null_mut;
 
 /// Mirrors `octavo_grammar_source` in the header.
 #[repr(C)]
@@ -45,17 +45,6 @@ impl Source {
             return Ok(Whitespace::Usual);
         }
         unsafe { text(self.whitespace, self.whitespace_size) }.map(Whitespace::Pattern)
-    }
-}
-
-unsafe fn free<T>(handle: *mut T) -> Status {
-    unsafe {
-        guarded(null_mut(), || {
-            if !handle.is_null() {
-                drop(Box::from_raw(handle));
-            }
-            Ok(())
-        })
     }
 }
 

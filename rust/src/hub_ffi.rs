@@ -5,11 +5,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::border::{Failure, OwnedText, Status, guarded, text};
+use crate::border::{Failure, OwnedText, Status, free, guarded, text};
 use crate::hub::{Client, ClientOptions, DownloadOptions, FileOrder, Progress, Trouble, download};
 
 /// Mirrors `octavo_hub_progress`.
-type OnProgress = extern "C" fn(context: *mut c_void, done: u64, total: u64, waiting: bool) -> bool;
+#[repr(C)]
+pub struct OnProgress {
+    report: extern "C" fn(context: *mut c_void, done: u64, total: u64, waiting: bool) -> bool,
+    context: *mut c_void,
+}
 
 /// # Safety
 /// `options` points at `options_size` bytes, `out` is writable, `error` null or writable.
@@ -41,14 +45,7 @@ pub unsafe extern "C" fn octavo_hub_new(
 /// `client` came from `octavo_hub_new` and is given back once; it may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn octavo_hub_free(client: *mut Client) -> Status {
-    unsafe {
-        guarded(std::ptr::null_mut(), || {
-            if !client.is_null() {
-                drop(Box::from_raw(client));
-            }
-            Ok(())
-        })
-    }
+    unsafe { free(client) }
 }
 
 /// # Safety
@@ -73,15 +70,14 @@ pub unsafe extern "C" fn octavo_hub_get(
 }
 
 /// # Safety
-/// `client` is alive, `order` points at `order_size` bytes, `progress` may be called with `context` while this runs,
-/// `http_status` is writable, `error` null or writable.
+/// `client` is alive, `order` points at `order_size` bytes, `progress.report` may be called with its context while this
+/// runs, `http_status` is writable, `error` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn octavo_hub_download(
     client: *const Client,
     order: *const u8,
     order_size: usize,
     progress: OnProgress,
-    context: *mut c_void,
     http_status: *mut u16,
     error: *mut OwnedText,
 ) -> Status {
@@ -95,7 +91,9 @@ pub unsafe extern "C" fn octavo_hub_download(
             let files = json.get("files").and_then(Value::as_array);
             let files = files.ok_or_else(|| Failure::refused("no files"))?;
             let orders: Result<Vec<_>, _> = files.iter().map(file_order).collect();
-            let mut tell = |now: Progress| progress(context, now.done, now.total, now.waiting);
+            let mut tell = |now: Progress| {
+                (progress.report)(progress.context, now.done, now.total, now.waiting)
+            };
             download(&*client, orders?, &options, &mut tell)
                 .map_err(|trouble| failure(trouble, http_status))
         })

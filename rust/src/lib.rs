@@ -11,6 +11,7 @@ mod grammar_source;
 mod hub;
 mod hub_ffi;
 mod json_dumps;
+mod matcher;
 mod python;
 mod sha256_ffi;
 mod template;

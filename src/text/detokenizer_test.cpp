@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "text/test_vocab.h"
+#include "text/testing/test_vocab.h"
 #include "text/utf8.h"
 
 namespace octavo {

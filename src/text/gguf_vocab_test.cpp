@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "text/gguf_merges.h"
 #include "text/gguf_pre_tokenizer.h"
-#include "text/test_vocab.h"
+#include "text/testing/test_vocab.h"
 
 namespace octavo {
 namespace {

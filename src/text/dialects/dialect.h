@@ -1,5 +1,5 @@
 // dialect.h - how a family of models writes tool calls and reasoning, as tables. The state machine
-// that reads them is answer_parser.h, the one that writes them call_text.h.
+// that reads them is output_parser.h, the one that writes them call_text.h.
 #pragma once
 
 #include <cstdint>

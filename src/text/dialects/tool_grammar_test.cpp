@@ -5,11 +5,11 @@
 #include <random>
 
 #include "base/error.h"
-#include "text/dialects/answer_parser.h"
 #include "text/dialects/call_text.h"
-#include "text/dialects/shown_parts.h"
+#include "text/dialects/output_parser.h"
 #include "text/grammar.h"
-#include "text/test_vocab.h"
+#include "text/testing/shown_parts.h"
+#include "text/testing/test_vocab.h"
 
 namespace octavo {
 namespace {
@@ -84,7 +84,7 @@ TEST_P(ToolGrammar, TakesWhatTheDialectWrites) {
 
 TEST_P(ToolGrammar, WhatItMakesAreCalls) {
   const auto grammar = compile({.max_calls = 2});
-  AnswerParserOptions options{.dialect = {.tools = GetParam()}, .tools = kTools};
+  OutputParserOptions options{.dialect = {.tools = GetParam()}, .tools = kTools};
   if (GetParam() == &kHarmony) options.dialect.channels = &kHarmonyChannels;
   std::mt19937 random(7);
   int ended = 0;
@@ -92,11 +92,11 @@ TEST_P(ToolGrammar, WhatItMakesAreCalls) {
     const std::string text = walk(*grammar, random, 1500);
     if (text.empty()) continue;
     ++ended;
-    AnswerParser parser(options);
-    std::vector<AnswerPart> parts = parser.push(text);
+    OutputParser parser(options);
+    std::vector<OutputPart> parts = parser.push(text);
     append_parts(parts, parser.finish());
     ASSERT_GT(parser.calls(), 0) << text;
-    for (const AnswerPart& part : parts) {
+    for (const OutputPart& part : parts) {
       ASSERT_NE(part.kind, PartKind::kContent) << text;
       if (part.kind != PartKind::kToolArguments) continue;
       const ordered_json arguments = ordered_json::parse(part.text, nullptr, false);

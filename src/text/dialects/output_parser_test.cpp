@@ -1,9 +1,9 @@
-#include "text/dialects/answer_parser.h"
+#include "text/dialects/output_parser.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "text/dialects/shown_parts.h"
+#include "text/testing/shown_parts.h"
 
 namespace octavo {
 namespace {
@@ -13,18 +13,18 @@ const nlohmann::ordered_json kWeather = nlohmann::ordered_json::parse(R"({
   "properties": {"city": {"type": "string"}, "days": {"type": "integer"},
                  "tags": {"type": "array"}, "unit": {"type": ["string", "null"]}}})");
 
-AnswerParserOptions options(const ToolDialect& tools,
+OutputParserOptions options(const ToolDialect& tools,
                             const ReasoningDialect* reasoning = &kQwen3Reasoning) {
-  AnswerParserOptions made{.dialect = {.tools = &tools, .reasoning = reasoning}};
+  OutputParserOptions made{.dialect = {.tools = &tools, .reasoning = reasoning}};
   if (&tools == &kHarmony) made.dialect.channels = &kHarmonyChannels;
   made.tools = {{"weather", kWeather}, {"time", nlohmann::ordered_json::object()}};
   return made;
 }
 
 // "text", "[reasoning]", "name(arguments)", byte by byte: every boundary there can be.
-std::string read(const AnswerParserOptions& options, std::string_view text) {
-  AnswerParser parser(options);
-  std::vector<AnswerPart> parts;
+std::string read(const OutputParserOptions& options, std::string_view text) {
+  OutputParser parser(options);
+  std::vector<OutputPart> parts;
   for (const char c : text) append_parts(parts, parser.push({&c, 1}));
   append_parts(parts, parser.finish());
   return shown_parts(parts);

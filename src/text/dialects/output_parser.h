@@ -1,4 +1,4 @@
-// answer_parser.h - what a model writes, told apart as it comes: content, reasoning, tool calls.
+// output_parser.h - what a model writes, told apart as it comes: content, reasoning, tool calls.
 // One per answer, one thread at a time.
 #pragma once
 
@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "text/answer_part.h"
 #include "text/dialects/call_reader.h"
 #include "text/dialects/dialect.h"
+#include "text/output_part.h"
 
 namespace octavo {
 
-struct AnswerParserOptions {
+struct OutputParserOptions {
   Dialect dialect = {};
   std::vector<Tool> tools = {};      // none: calls are content
   bool starts_in_reasoning = false;  // the prompt ends with the opening marker
@@ -26,14 +26,14 @@ struct AnswerParserOptions {
 // - What looked like a call and is none comes out as content, markers included, as soon as that is
 //   known. Once a call's name has gone out, all the text up to the call's end is its arguments,
 //   also when that is no JSON, and also when the answer breaks off.
-class AnswerParser : private CallSink {
+class OutputParser : private CallSink {
  public:
   // `options` outlive it.
-  explicit AnswerParser(const AnswerParserOptions& options);
+  explicit OutputParser(const OutputParserOptions& options);
 
-  std::vector<AnswerPart> push(std::string_view text);
+  std::vector<OutputPart> push(std::string_view text);
   // The answer ended: what was held back.
-  std::vector<AnswerPart> finish();
+  std::vector<OutputPart> finish();
   // All calls that may be made were made.
   bool ended() const { return state_ == State::kEnded; }
   int calls() const { return calls_; }
@@ -89,9 +89,9 @@ class AnswerParser : private CallSink {
   const Marker* complete() const;
   bool may_become_marker() const;
 
-  const AnswerParserOptions& options_;
+  const OutputParserOptions& options_;
   std::vector<Marker> markers_;
-  std::vector<AnswerPart> out_;
+  std::vector<OutputPart> out_;
   std::string input_;  // not read yet, from at_ on
   size_t at_ = 0;
 

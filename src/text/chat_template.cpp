@@ -46,7 +46,7 @@ class ChatTemplate::Compiled {
  public:
   explicit Compiled(const std::string& source) {
     if (source.size() > kTemplateSourceBytes) {
-      throw SetupError(fmt::format("the chat template has {}, at most {} are allowed",
+      throw SetupError(fmt::format("the chat template is {}; at most {} are allowed",
                                    format_bytes(source.size()),
                                    format_bytes(kTemplateSourceBytes)));
     }
@@ -77,8 +77,9 @@ class ChatTemplate::Compiled {
       case OCTAVO_RUST_RAISED:
         throw RequestError(400, "messages", std::string(error.view()));
       default:
-        throw RequestError(status == OCTAVO_RUST_BUG ? 500 : 400, "messages",
-                           fmt::format("the chat template cannot render these: {}", error.view()));
+        throw RequestError(
+            status == OCTAVO_RUST_BUG ? 500 : 400, "messages",
+            fmt::format("the chat template cannot render the messages: {}", error.view()));
     }
   }
 

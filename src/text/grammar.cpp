@@ -12,7 +12,7 @@ namespace {
 
 void expect_done(octavo_rust_status status, const RustText& error) {
   if (status != OCTAVO_RUST_OK)
-    throw std::runtime_error(fmt::format("the grammar cannot be followed: {}", error.view()));
+    throw std::runtime_error(fmt::format("the grammar cannot be applied: {}", error.view()));
 }
 
 octavo_grammar_kind kind_of(GrammarSource::Kind kind) {
@@ -35,13 +35,13 @@ const char* advice_for(GrammarSource::Kind kind) {
   switch (kind) {
     case GrammarSource::Kind::kJsonSchema:
     case GrammarSource::Kind::kJsonObject:
-      return "leave out or rewrite that part of the schema; nothing of a schema is ignored";
+      return "remove or rewrite that part of the schema; unsupported keywords are never ignored";
     case GrammarSource::Kind::kRegex:
-      return "Rust's regex syntax is used, the whole answer has to match";
+      return "use Rust regex syntax; the whole answer must match";
     case GrammarSource::Kind::kChoice:
       return "send a list of strings";
     case GrammarSource::Kind::kLark:
-      return "Lark's syntax is used, with a rule named start";
+      return "use Lark syntax with a rule named start";
   }
   OCTAVO_CHECK(false);
 }
@@ -105,7 +105,7 @@ std::unique_ptr<const Grammar> GrammarVocabulary::compile(const GrammarSource& s
   RustText error;
   const octavo_rust_status status = octavo_grammar_new(handle_, &from, &grammar, error.out());
   if (status == OCTAVO_RUST_LIMIT)
-    throw RequestError(400, param, fmt::format("is too large: {}; make it smaller", error.view()));
+    throw RequestError(400, param, fmt::format("is too large: {}; reduce its size", error.view()));
   if (status != OCTAVO_RUST_OK)
     throw RequestError(400, param, fmt::format("{} ({})", error.view(), advice_for(source.kind)));
   return std::unique_ptr<const Grammar>(new Grammar(grammar, words_));

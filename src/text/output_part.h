@@ -1,5 +1,4 @@
-// output_part.h - a piece of what a model said, told apart by kind: every API writes these down in
-// its own way.
+// output_part.h - a typed part of a model's output; each API serializes parts in its own format.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +10,22 @@ namespace octavo {
 
 enum class PartKind : uint8_t {
   kContent,        // text for the user
-  kReasoning,      // text of its thinking
-  kToolCall,       // a call begins: its id and name, no arguments yet
-  kToolArguments,  // more of that call's arguments: JSON text
+  kReasoning,      // the model's thinking
+  kToolCall,       // the start of a call: its id and name, no arguments
+  kToolArguments,  // the next piece of that call's arguments: JSON text
 };
 
 struct OutputPart {
   PartKind kind = PartKind::kContent;
-  std::string text = {};  // none with kToolCall
-  int call = 0;           // of a tool call: which one of the answer, from 0
-  std::string id = {};    // with kToolCall
-  std::string name = {};  // with kToolCall
+  std::string text = {};  // empty for kToolCall
+  int call = 0;           // the tool call's index within the answer, from 0
+  std::string id = {};    // kToolCall only
+  std::string name = {};  // kToolCall only
 
   bool operator==(const OutputPart&) const = default;
 };
 
-// Joins what belongs together: text of one kind in a row, arguments of one call.
+// Merges adjacent text of the same kind and adjacent arguments of the same call.
 inline void append_parts(std::vector<OutputPart>& to, std::vector<OutputPart>&& from) {
   for (OutputPart& part : from) {
     const bool goes_on = !to.empty() && to.back().kind == part.kind &&

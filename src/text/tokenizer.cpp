@@ -52,7 +52,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, bool add_special_t
   if (text.size() > options_.max_text_bytes) {
     throw RequestError(
         400, "prompt",
-        fmt::format("the text has {}, at most {} can be encoded", format_bytes(text.size()),
+        fmt::format("the text is {}; at most {} can be encoded", format_bytes(text.size()),
                     format_bytes(options_.max_text_bytes)));
   }
   const std::string valid = replace_invalid_utf8(text);

@@ -7,9 +7,9 @@ namespace octavo {
 namespace {
 
 constexpr size_t kMaxHeader = 512;
-// A call whose name has not come by then is none.
+// Text without a call's name after this many bytes is not a call.
 constexpr size_t kMaxNameless = 16384;
-// Shorter ones are closers only directly behind a call: in a text they are a text's.
+// Closers up to this length count only directly after a call; elsewhere they are ordinary text.
 constexpr size_t kShortCloser = 3;
 
 }  // namespace
@@ -52,12 +52,12 @@ void OutputParser::add_arguments(std::string_view text) {
 
 bool OutputParser::is_active(const Marker& marker) const {
   switch (marker.kind) {
-    case MarkerKind::kReasoningOpen:  // written by the model although the prompt had it: dropped
+    case MarkerKind::kReasoningOpen:  // repeated by the model although the prompt has it: dropped
       return !said_something_ && (reasoning_ || !reasoned_);
-    case MarkerKind::kReasoningClose:  // without an opening: dropped
+    case MarkerKind::kReasoningClose:  // without an opening marker: dropped
       return reasoning_ || !reasoned_;
     case MarkerKind::kCloser:
-      return !reasoning_ && calls_ > 0 && (behind_call_ || marker.text.size() > kShortCloser);
+      return !reasoning_ && calls_ > 0 && (after_call_ || marker.text.size() > kShortCloser);
     case MarkerKind::kSectionOpen:
     case MarkerKind::kCallOpen:
       return !reasoning_;
@@ -88,7 +88,7 @@ void OutputParser::take_text(char c) {
     const std::string rest = held_.substr(1);
     held_.clear();
     take_plain(plain);
-    if (state_ != State::kText) {  // it began a call
+    if (state_ != State::kText) {  // a call began
       input_ = rest + input_.substr(at_);
       at_ = 0;
       return;
@@ -103,7 +103,7 @@ void OutputParser::take_plain(char c) {
     return;
   }
   const ToolDialect* tools = options_.dialect.tools;
-  const bool first = behind_call_ || !said_something_;
+  const bool first = after_call_ || !said_something_;
   if (c == '{' && first && !reasoning_ && tools != nullptr && tools->bare &&
       !options_.tools.empty()) {
     held_.assign(1, c);
@@ -113,12 +113,12 @@ void OutputParser::take_plain(char c) {
     return;
   }
   said_something_ = true;
-  behind_call_ = drop_space_ = false;
+  after_call_ = drop_space_ = false;
   const PartKind kind = reasoning_ ? PartKind::kReasoning : PartKind::kContent;
   add(kind, std::exchange(space_, {}) + c);
 }
 
-// `held_` is the marker.
+// `held_` holds the marker.
 void OutputParser::open_call(State state) {
   raw_ = std::exchange(space_, {}) + held_;
   raw_marker_ = raw_.size();
@@ -212,7 +212,7 @@ void OutputParser::take_in_list_gap(char c) {
   if (is_space(c)) return;
   if (c == ',') {
     raw_.clear();
-    raw_marker_ = 1;  // the bracket that comes
+    raw_marker_ = 1;  // the next opening bracket
     state_ = State::kCallStart;
     return;
   }
@@ -267,13 +267,13 @@ void OutputParser::end_call() {
   reader_.reset();
   held_.clear();
   raw_.clear();
-  behind_call_ = drop_space_ = true;
+  after_call_ = drop_space_ = true;
   said_something_ = false;
   state_ = in_list_ ? State::kListGap : State::kText;
   if (options_.max_calls > 0 && calls_ >= options_.max_calls) state_ = State::kEnded;
 }
 
-// What was opened is nothing: its marker is content, and what came behind it is read again.
+// Not a call or header after all: its marker becomes content and the text after it is read again.
 void OutputParser::give_up() {
   raw_marker_ = std::min(raw_marker_, raw_.size());
   add(reasoning_ ? PartKind::kReasoning : PartKind::kContent, raw_.substr(0, raw_marker_));
@@ -281,7 +281,7 @@ void OutputParser::give_up() {
   at_ = 0;
   raw_.clear();
   reader_.reset();
-  in_list_ = behind_call_ = drop_space_ = false;
+  in_list_ = after_call_ = drop_space_ = false;
   said_something_ = true;
   state_ = State::kText;
 }

@@ -1,4 +1,4 @@
-// output_parser.h - what a model writes, told apart as it comes: content, reasoning, tool calls.
+// output_parser.h - splits a model's output into content, reasoning and tool calls, incrementally.
 // One per answer, one thread at a time.
 #pragma once
 
@@ -15,38 +15,38 @@ namespace octavo {
 
 struct OutputParserOptions {
   Dialect dialect = {};
-  std::vector<Tool> tools = {};      // none: calls are content
+  std::vector<Tool> tools = {};      // empty: calls are content
   bool starts_in_reasoning = false;  // the prompt ends with the opening marker
-  int max_calls = 0;                 // the answer ends with so many; 0: any number
+  int max_calls = 0;                 // the answer ends after this many calls; 0: unlimited
 };
 
-// Reads byte by byte, so how the text was cut into pushes changes nothing but when parts come.
-// - Space next to a marker belongs to the marker; other text is passed on byte for byte.
-// - A beginning of a marker is held back until it is one or is none.
-// - What looked like a call and is none comes out as content, markers included, as soon as that is
-//   known. Once a call's name has gone out, all the text up to the call's end is its arguments,
-//   also when that is no JSON, and also when the answer breaks off.
+// Reads byte by byte, so how the text is split into pushes affects only when parts are returned.
+// - Whitespace next to a marker belongs to the marker; other text is passed on byte for byte.
+// - A possible prefix of a marker is held back until it is complete or ruled out.
+// - Text that looked like a call but is not one becomes content, including its markers, as soon as
+//   that is known. Once a call's name has been returned, all text up to the call's end is its
+//   arguments, even if it is not valid JSON or the answer is truncated.
 class OutputParser : private CallSink {
  public:
-  // `options` outlive it.
+  // `options` must outlive the parser.
   explicit OutputParser(const OutputParserOptions& options);
 
   std::vector<OutputPart> push(std::string_view text);
-  // The answer ended: what was held back.
+  // Ends the answer and returns the parts held back.
   std::vector<OutputPart> finish();
-  // All calls that may be made were made.
+  // The limit max_calls has been reached, or finish() was called.
   bool ended() const { return state_ == State::kEnded; }
   int calls() const { return calls_; }
-  // What comes next is reasoning, unless a marker says otherwise.
+  // Whether the next text is reasoning, unless a marker follows.
   bool reasoning() const { return reasoning_; }
 
  private:
   enum class State : uint8_t {
     kText,
-    kSection,    // behind the marker that opens all calls
-    kCallStart,  // behind one that opens a call, where it may be a list
+    kSection,    // after the marker that opens all calls
+    kCallStart,  // after a marker that opens a call or a list of calls
     kCall,
-    kListGap,  // behind a call in a list
+    kListGap,  // after a call in a list
     kSpill,    // broken arguments, up to a closing marker
     kHeader,
     kEnded,
@@ -85,27 +85,27 @@ class OutputParser : private CallSink {
   void end_call();
   void give_up();
   bool is_active(const Marker& marker) const;
-  // A marker that is `held_`; whether one begins with it.
+  // The active marker equal to `held_`, or null; whether an active marker starts with `held_`.
   const Marker* complete() const;
   bool may_become_marker() const;
 
   const OutputParserOptions& options_;
   std::vector<Marker> markers_;
   std::vector<OutputPart> out_;
-  std::string input_;  // not read yet, from at_ on
+  std::string input_;  // unread from at_ on
   size_t at_ = 0;
 
   State state_ = State::kText;
-  bool reasoning_ = false;       // text is reasoning
-  bool reasoned_ = false;        // there was reasoning
-  bool said_something_ = false;  // in this stretch of text
-  bool behind_call_ = false;     // nothing but space since a call
+  bool reasoning_ = false;       // the current text is reasoning
+  bool reasoned_ = false;        // there has been reasoning
+  bool said_something_ = false;  // text has been returned since the last marker
+  bool after_call_ = false;      // only whitespace since a call
   bool in_list_ = false;
-  bool drop_space_ = false;  // behind a marker
-  std::string space_;        // held back: the next byte may begin a marker
-  std::string held_;         // a marker's beginning
-  std::string raw_;          // since the marker that opened what is being read
-  size_t raw_marker_ = 0;    // bytes of raw_ that are that marker and the space before it
+  bool drop_space_ = false;  // after a marker
+  std::string space_;        // whitespace held back: the next byte may begin a marker
+  std::string held_;         // a possible prefix of a marker
+  std::string raw_;          // text since the marker that opened the current construct
+  size_t raw_marker_ = 0;    // bytes of raw_ that are that marker and the whitespace before it
   std::string gap_;          // read in kSection
   std::optional<CallReader> reader_;
   int calls_ = 0;

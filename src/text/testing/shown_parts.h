@@ -1,4 +1,4 @@
-// shown_parts.h - parts of an answer on one line, for tests.
+// shown_parts.h - formats output parts on one line, for tests.
 #pragma once
 
 #include <string>

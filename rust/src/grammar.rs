@@ -1,4 +1,4 @@
-//! What an answer may say, token by token: llguidance over our own tokenizer's bytes.
+//! Grammars that constrain an answer token by token: llguidance over the tokenizer's bytes.
 
 use crate::border::{Failure, Status};
 use crate::grammar_source::{Kind, Whitespace, source};
@@ -9,21 +9,21 @@ use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{ParserFactory, TokenParser};
 use std::sync::Arc;
 
-/// Reserved, not touched, while a grammar is compiled: parsers of nested text recurse.
+/// Reserved, not committed, while a grammar is compiled: parsers of nested text recurse.
 const STACK_BYTES: usize = 64 << 20;
-/// About 50,000 a millisecond are spent on building a grammar's lexer...
+/// Building a grammar's lexer consumes about 50,000 per millisecond.
 const INITIAL_LEXER_FUEL: u64 = 1_000_000;
-/// ...and about 14,000 on a mask.
+/// Computing a mask consumes about 14,000 per millisecond.
 const STEP_LEXER_FUEL: u64 = 200_000;
 const STEP_ITEMS: usize = 50_000;
 const ITEMS_IN_ROW: usize = 2_000;
-/// One or two kilobytes each, for every answer under way.
+/// One or two kilobytes each, per running answer.
 const LEXER_STATES: usize = 16_384;
 /// Symbols in productions.
 const GRAMMAR_SIZE: usize = 200_000;
 const MAX_MESSAGE_CHARACTERS: usize = 300;
 
-/// What all grammars over one vocabulary share.
+/// State shared by all grammars over one vocabulary.
 pub struct GrammarEnv {
     factory: ParserFactory,
     stop_tokens: Vec<u32>,
@@ -41,9 +41,7 @@ impl GrammarEnv {
             .filter(|&id| (id as usize) < vocab_size)
             .collect();
         if stop_tokens.is_empty() {
-            return Err(Failure::refused(
-                "the model has no stop token to end an answer with",
-            ));
+            return Err(Failure::refused("the model has no stop token"));
         }
         let words = token_bytes(tokenizer, vocab_size)?;
         let size = u32::try_from(vocab_size).map_err(Failure::refused)?;
@@ -69,7 +67,7 @@ impl GrammarEnv {
     }
 }
 
-/// Compiled; something may be said under it. Answers start from copies.
+/// A compiled grammar that allows at least one token. Matchers start from copies of its parser.
 pub struct Grammar {
     pub(crate) parser: TokenParser,
     pub(crate) stop_tokens: Vec<u32>,
@@ -95,14 +93,16 @@ impl Grammar {
             };
             let first = mask_of(&mut grammar.parser)?;
             if first.iter().all(|&word| word == 0) {
-                return Err(Failure::refused("no text of this model's tokens fits it"));
+                return Err(Failure::refused(
+                    "no text of this model's tokens matches it",
+                ));
             }
             Ok(grammar)
         })
     }
 }
 
-/// All zero when nothing may come.
+/// Empty or all zero if no token is allowed.
 pub(crate) fn mask_of(parser: &mut TokenParser) -> Result<Vec<u32>, Failure> {
     match parser.compute_mask() {
         Ok(mask) => Ok(mask.as_slice().to_vec()),
@@ -118,7 +118,7 @@ pub(crate) fn limit(error: &impl ToString) -> Failure {
     }
 }
 
-/// Messages repeat what they are about, which may be long.
+/// Truncates the message, which may quote a long input.
 fn refused(error: &impl ToString) -> Failure {
     let message = error.to_string();
     Failure::refused(
@@ -152,7 +152,7 @@ pub mod tests {
     }
 
     fn compile(kind: Kind, text: &str) -> Result<Grammar, Failure> {
-        Grammar::new(&env(), kind, text, Whitespace::Usual)
+        Grammar::new(&env(), kind, text, Whitespace::Default)
     }
 
     pub fn begin(kind: Kind, text: &str) -> Matcher {
@@ -166,7 +166,7 @@ pub mod tests {
         (0..WORDS as u32 * 32).filter(set).collect()
     }
 
-    /// Byte by byte, then the end.
+    /// Whether the grammar accepts `answer` byte by byte, then the stop token.
     fn takes(kind: Kind, text: &str, answer: &str) -> bool {
         let mut matcher = begin(kind, text);
         answer.bytes().map(u32::from).chain([STOP]).all(|token| {

@@ -1,4 +1,4 @@
-//! The C functions over grammars.
+//! The C functions for grammars.
 //!
 //! # Safety
 //! For every function here: handles are live and made by the matching `_new`, pointers with a size
@@ -34,15 +34,15 @@ impl Source {
         ]
         .into_iter()
         .find(|&kind| kind as i32 == self.kind)
-        .ok_or_else(|| Failure::refused("no such kind of grammar"))
+        .ok_or_else(|| Failure::refused("unknown kind of grammar"))
     }
 
     unsafe fn whitespace(&self) -> Result<Whitespace<'_>, Failure> {
         if self.no_whitespace {
-            return Ok(Whitespace::Nowhere);
+            return Ok(Whitespace::Forbidden);
         }
         if self.whitespace_size == 0 {
-            return Ok(Whitespace::Usual);
+            return Ok(Whitespace::Default);
         }
         unsafe { text(self.whitespace, self.whitespace_size) }.map(Whitespace::Pattern)
     }

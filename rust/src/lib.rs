@@ -1,7 +1,7 @@
-//! What octavo takes from Rust, behind the C functions of `include/*.h`.
+//! The Rust part of octavo, called through the C functions of `include/*.h`.
 //!
-//! Handles are immutable once made and may be used from many threads at once. No panic leaves a
-//! function: it comes back as `Status::Bug`.
+//! Handles are immutable and may be used from several threads at once, except matchers. No panic
+//! crosses the border: it is returned as `Status::Bug`.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod border;

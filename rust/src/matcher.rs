@@ -5,11 +5,11 @@ use crate::grammar::{Grammar, limit, mask_of};
 use llguidance::TokenParser;
 use llguidance::api::StopReason;
 
-/// Where one answer stands.
+/// Not shared between threads.
 pub struct Matcher {
     parser: TokenParser,
     stop_tokens: Vec<u32>,
-    /// A stop token has come: nothing may follow.
+    /// A stop token was accepted: nothing may follow.
     ended: bool,
 }
 
@@ -22,7 +22,7 @@ impl Matcher {
         }
     }
 
-    /// Sets the bits of the tokens that may come next; the rest of `words` becomes zero.
+    /// Sets the bits of the tokens allowed next and clears the rest of `words`.
     pub fn mask(&mut self, words: &mut [u32]) -> Result<(), Failure> {
         words.fill(0);
         if self.ended {
@@ -43,7 +43,7 @@ impl Matcher {
         Ok(())
     }
 
-    /// False, and nothing has changed, when `token` may not come.
+    /// Returns false, leaving the state unchanged, if `token` is not allowed.
     pub fn accept(&mut self, token: u32) -> Result<bool, Failure> {
         if self.ended {
             return Ok(false);
@@ -61,6 +61,7 @@ impl Matcher {
         Ok(true)
     }
 
+    /// Undoes the last `tokens` accepted tokens.
     pub fn take_back(&mut self, mut tokens: usize) -> Result<(), Failure> {
         if tokens > 0 && self.ended {
             self.ended = false;
@@ -124,8 +125,8 @@ mod tests {
                 .take_while(|_| matcher.accept(u32::from(b' ')).unwrap())
                 .count()
         };
-        assert_eq!(spaces(begin(Whitespace::Usual)), 32);
-        assert_eq!(spaces(begin(Whitespace::Nowhere)), 0);
+        assert_eq!(spaces(begin(Whitespace::Default)), 32);
+        assert_eq!(spaces(begin(Whitespace::Forbidden)), 0);
         assert_eq!(spaces(begin(Whitespace::Pattern(" {1,3}"))), 3);
     }
 }

@@ -1,4 +1,4 @@
-//! The C functions over `Template`.
+//! The C functions for `Template`.
 //!
 //! # Safety
 //! For every function here: handles are live and made by `octavo_template_new`, pointers with a

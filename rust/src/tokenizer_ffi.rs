@@ -1,4 +1,4 @@
-//! The C functions over `Tokenizer`.
+//! The C functions for `Tokenizer`.
 //!
 //! # Safety
 //! For every function here: handles are live and made by `octavo_tokenizer_new`, pointers with a

@@ -23,8 +23,8 @@ struct ToolGrammarOptions {
 };
 
 // Allows only one or more calls of `tools` whose arguments match their schemas, or `content`.
-// `tools` may be empty if content is set. Throws RequestError(400, "tools") for a schema that cannot
-// be enforced in the dialect's form.
+// `tools` may be empty if content is set. Throws RequestError(400, "tools") for a schema that
+// cannot be enforced in the dialect's form.
 std::string tool_grammar(const ToolDialect& dialect, const std::vector<Tool>& tools,
                          const ToolGrammarOptions& options);
 

@@ -1,10 +1,10 @@
 /* octavo_rust.h - C functions for tokenizers, grammars, chat templates and SHA-256 in Rust.
  *
- * Every function returns a status; outputs are written only on OCTAVO_RUST_OK. Handles are immutable
- * and may be used from several threads at once, except matchers. Text is UTF-8 with a size; it may
- * contain NUL and has no terminator. The caller frees what it owns exactly once, with the matching
- * free function. `error` may be null; otherwise it receives text owned by the caller if the status
- * is not OCTAVO_RUST_OK. */
+ * Every function returns a status; outputs are written only on OCTAVO_RUST_OK. Handles are
+ * immutable and may be used from several threads at once, except matchers. Text is UTF-8 with a
+ * size; it may contain NUL and has no terminator. The caller frees what it owns exactly once, with
+ * the matching free function. `error` may be null; otherwise it receives text owned by the caller
+ * if the status is not OCTAVO_RUST_OK. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-// Random answers in every dialect: cut anywhere they are read alike, calls come back as they were
-// written, and nothing of a marker is left in the content.
+// Random answers in every dialect: splitting the text does not change the result, written calls are
+// read back, and no part of a marker is left in the content.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kCases = 3000;  // of each dialect and each test
+constexpr int kCases = 3000;  // per dialect and test
 
 struct Style {
   const ToolDialect* tools;
@@ -81,7 +81,7 @@ class DialectFuzz : public testing::TestWithParam<Style> {
     return made;
   }
 
-  // How a model would write it all.
+  // The answer as a model would write it.
   std::string answer(const std::string& reasoning, const std::string& content,
                      const std::vector<ToolCall>& calls) {
     const Style& style = GetParam();
@@ -125,10 +125,10 @@ class DialectFuzz : public testing::TestWithParam<Style> {
   std::mt19937 random_{20260};
 };
 
-TEST_P(DialectFuzz, CallsComeBackAsTheyWereWritten) {
+TEST_P(DialectFuzz, WrittenCallsAreReadBack) {
   const OutputParserOptions options = this->options();
   for (int i = 0; i < kCases; ++i) {
-    const bool bare = GetParam().tools->bare;  // its calls stand at the beginning
+    const bool bare = GetParam().tools->bare;  // its calls come first
     const std::string reasoning =
         below(2) == 0 && GetParam().reasoning != nullptr ? fmt::format("r{}.", words(false)) : "";
     const std::string content = below(2) == 0 && !bare ? fmt::format("c{}.", words(false)) : "";
@@ -158,7 +158,7 @@ TEST_P(DialectFuzz, CallsComeBackAsTheyWereWritten) {
   }
 }
 
-TEST_P(DialectFuzz, BrokenTextsAreReadAlikeHoweverTheyAreCut) {
+TEST_P(DialectFuzz, SplittingMalformedTextDoesNotMatter) {
   OutputParserOptions options = this->options();
   std::vector<std::string> scraps = {
       "<",  ">",    "{",    "}",  "\"name\"",      ":",       "\"time\"", "[",
@@ -174,7 +174,7 @@ TEST_P(DialectFuzz, BrokenTextsAreReadAlikeHoweverTheyAreCut) {
       for (int n = below(12); n > 0; --n) text += any(scraps);
     };
     scrap();
-    if (below(2) == 0) {  // a good answer with a piece taken out or put in
+    if (below(2) == 0) {  // a valid answer with a piece removed or inserted
       std::string good = answer("r", "c", {call(), call()});
       const auto at = static_cast<size_t>(below(static_cast<int>(good.size())));
       if (below(2) == 0) {
@@ -192,7 +192,7 @@ TEST_P(DialectFuzz, BrokenTextsAreReadAlikeHoweverTheyAreCut) {
   }
 }
 
-// What breaks off before it is a call is there to the last byte.
+// Text that ends before it is a call is returned completely.
 TEST_P(DialectFuzz, NothingIsLost) {
   const OutputParserOptions options = this->options();
   for (int i = 0; i < kCases; ++i) {

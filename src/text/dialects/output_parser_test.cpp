@@ -21,7 +21,7 @@ OutputParserOptions options(const ToolDialect& tools,
   return made;
 }
 
-// "text", "[reasoning]", "name(arguments)", byte by byte: every boundary there can be.
+// The parts as "text", "[reasoning]", "name(arguments)". Pushes byte by byte to cover all boundaries.
 std::string read(const OutputParserOptions& options, std::string_view text) {
   OutputParser parser(options);
   std::vector<OutputPart> parts;
@@ -30,7 +30,7 @@ std::string read(const OutputParserOptions& options, std::string_view text) {
   return shown_parts(parts);
 }
 
-TEST(Hermes, CallsStandBetweenMarkers) {
+TEST(Hermes, ReadsCallsBetweenMarkers) {
   const auto hermes = options(kHermes);
   EXPECT_EQ(read(hermes, R"(<tool_call>
 {"name": "weather", "arguments": {"city": "Rome"}}
@@ -55,7 +55,7 @@ TEST(Hermes, ThinkingComesFirst) {
   EXPECT_EQ(read(hermes, "a <think> b"), "a <think> b");
 }
 
-TEST(Hermes, WhatIsNoCallIsContent) {
+TEST(Hermes, TextThatIsNotACallIsContent) {
   const auto hermes = options(kHermes);
   EXPECT_EQ(read(hermes, "<tool_cal"), "<tool_cal");
   EXPECT_EQ(read(hermes, "a <tool_call> b"), "a <tool_call> b");
@@ -141,7 +141,7 @@ TEST(Llama3, CallsAreBareObjects) {
   }
 }
 
-TEST(Harmony, ChannelsSayWhatIsWhat) {
+TEST(Harmony, ChannelsDetermineTheKind) {
   const auto harmony = options(kHarmony, &kHarmonyReasoning);
   EXPECT_EQ(
       read(harmony,
@@ -201,7 +201,7 @@ Hm.<channel|><|tool_call>call:weather{city:<|"|>Ro"me<|"|>,days:3,tags:[1,<|"|>a
             R"(weather({"city": "Rome"}))");
 }
 
-TEST(DetectDialect, FromWhatTheTemplateWrites) {
+TEST(DetectDialect, DetectsTheDialectFromTheTemplate) {
   EXPECT_EQ(detect_dialect("x <tool_call>").tools, &kHermes);
   EXPECT_EQ(detect_dialect("x <tool_call><function=").tools, &kQwenXml);
   EXPECT_EQ(detect_dialect("[TOOL_CALLS] [THINK]").reasoning, &kMistralReasoning);

@@ -39,7 +39,7 @@ class ToolGrammar : public testing::TestWithParam<const ToolDialect*> {
         "tools");
   }
 
-  // A random answer of at most `longest` bytes; empty when it did not end.
+  // A random answer of at most `longest` bytes; empty if it did not end.
   std::string walk(const Grammar& grammar, std::mt19937& random, size_t longest) {
     const auto matcher = grammar.begin();
     std::string text;
@@ -52,11 +52,11 @@ class ToolGrammar : public testing::TestWithParam<const ToolDialect*> {
         const bool is_plain = (token >= 32 && token < 127) || token == '\n' || token == kEnd;
         (is_plain ? plain : others).push_back(token);
       }
-      // Bytes beyond ASCII make characters only by luck, but for those of a marker.
+      // Random bytes outside ASCII rarely form characters, except those of a marker.
       const auto& allowed = plain.empty() ? others : plain;
       if (allowed.empty()) return "";
       const TokenId token = allowed[random() % allowed.size()];
-      if (!matcher->accept(token)) ADD_FAILURE() << "a token of the mask was refused";
+      if (!matcher->accept(token)) ADD_FAILURE() << "a token allowed by the mask was refused";
       if (token == kEnd) return text;
       text += static_cast<char>(token);
     }
@@ -67,7 +67,7 @@ class ToolGrammar : public testing::TestWithParam<const ToolDialect*> {
   GrammarVocabulary vocabulary_;
 };
 
-TEST_P(ToolGrammar, TakesWhatTheDialectWrites) {
+TEST_P(ToolGrammar, AcceptsCallsWrittenByTheDialect) {
   const auto grammar = compile();
   const std::vector<ToolCall> calls = {
       {"weather", {{"city", "Rome"}, {"days", 3}, {"unit", "C"}, {"at", {true, false}}}},
@@ -82,7 +82,7 @@ TEST_P(ToolGrammar, TakesWhatTheDialectWrites) {
   EXPECT_TRUE(matcher->accept(kEnd)) << text;
 }
 
-TEST_P(ToolGrammar, WhatItMakesAreCalls) {
+TEST_P(ToolGrammar, GeneratedTextParsesAsCalls) {
   const auto grammar = compile({.max_calls = 2});
   OutputParserOptions options{.dialect = {.tools = GetParam()}, .tools = kTools};
   if (GetParam() == &kHarmony) options.dialect.channels = &kHarmonyChannels;
@@ -129,7 +129,7 @@ TEST(ToolGrammarText, SpecialTokensAreNamedByTheirIds) {
   EXPECT_EQ(grammar.find("TOOL_CALLS"), std::string::npos);
 }
 
-TEST(ToolGrammarText, SchemasThatCannotBeHeldToAreRefused) {
+TEST(ToolGrammarText, UnenforceableSchemasAreRefused) {
   const std::vector<Tool> tools = {
       {"f", ordered_json::parse(R"({"type": "object", "patternProperties": {"a": {}}})")}};
   EXPECT_THROW(tool_grammar(kGemma4, tools, {}), RequestError);

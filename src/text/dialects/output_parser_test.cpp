@@ -21,7 +21,7 @@ OutputParserOptions options(const ToolDialect& tools,
   return made;
 }
 
-// The parts as "text", "[reasoning]", "name(arguments)". Pushes byte by byte to cover all boundaries.
+// The parts as "text", "[reasoning]", "name(arguments)". Pushes single bytes: every boundary.
 std::string read(const OutputParserOptions& options, std::string_view text) {
   OutputParser parser(options);
   std::vector<OutputPart> parts;

@@ -1,14 +1,14 @@
-# octavo_flags: what every one of our own targets is compiled with.
+# octavo_flags: the compile and link flags of all our own targets.
 add_library(octavo_flags INTERFACE)
 target_compile_features(octavo_flags INTERFACE cxx_std_20)
 target_compile_options(octavo_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual
   -Werror
-  # A product and a sum are two roundings unless the source says fma: bits must not depend on what
+  # A multiply and an add round twice unless the source uses fma: results must not depend on what
   # the optimiser fuses.
   -ffp-contract=off)
 
-# The layers also go into a shared library (src/capi). Sanitized builds have none, Darwin's code always can.
+# The layers are also linked into a shared library (src/capi), except in sanitized builds. Darwin code is always position-independent.
 if(NOT OCTAVO_SANITIZE AND NOT APPLE)
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
   target_compile_options(octavo_flags INTERFACE -fno-semantic-interposition)

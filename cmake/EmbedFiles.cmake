@@ -1,5 +1,5 @@
-# octavo_embed_page(<target> <folder>): puts the files of <folder> into the target as
-# octavo::server::page_files(). A changed file is embedded anew by the next build.
+# octavo_embed_page(<target> <folder>): embeds the files of <folder> in the target as
+# octavo::server::page_files(). Changed files are embedded again by the next build.
 function(octavo_embed_page target folder)
   file(GLOB files CONFIGURE_DEPENDS "${folder}/*.html" "${folder}/*.css" "${folder}/*.js" "${folder}/*.svg")
   set(output "${CMAKE_BINARY_DIR}/generated/${target}/page_files.cpp")

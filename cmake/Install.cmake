@@ -1,5 +1,5 @@
-# cmake --install: bin/octavo, and in lib/octavo every library that is not part of any Linux system, so that the folder runs
-# wherever it is put. tools/package makes its packages from such a folder.
+# cmake --install: bin/octavo, and in lib/octavo every library that is not part of every Linux system, so that the folder is
+# relocatable. tools/package builds its packages from such a folder.
 set_target_properties(octavo PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/octavo")
 set(octavo_installed octavo)
 if(TARGET octavo_shared)
@@ -8,7 +8,7 @@ if(TARGET octavo_shared)
   install(FILES "${CMAKE_SOURCE_DIR}/include/octavo.h" DESTINATION include)
 endif()
 
-if(APPLE)  # Homebrew has the libraries where they were linked
+if(APPLE)  # Homebrew keeps the libraries at the paths they were linked from
   set_target_properties(${octavo_installed} PROPERTIES INSTALL_RPATH "" INSTALL_RPATH_USE_LINK_PATH ON)
   install(TARGETS ${octavo_installed} RUNTIME DESTINATION bin LIBRARY DESTINATION lib)
   return()
@@ -16,7 +16,7 @@ endif()
 
 install(TARGETS ${octavo_installed}
   RUNTIME_DEPENDENCIES
-    # What a C++ program may count on (manylinux calls it the policy): the C library, libstdc++, libgcc_s.
+    # Libraries present on every system (compare the manylinux policy): the C library, libstdc++, libgcc_s.
     PRE_EXCLUDE_REGEXES "^(libc|libm|libdl|librt|libpthread)\\.so" "^ld-linux" "^libstdc\\+\\+\\.so" "^libgcc_s\\.so"
   RUNTIME DESTINATION bin
   LIBRARY DESTINATION lib/octavo)

@@ -1,5 +1,5 @@
-# src/kernels/metal/shaders/*.metal go into the binary as text, with a table of their signatures; MLX compiles them on the user's
-# Mac. Elsewhere the same host code drives the tests' simulator.
+# src/kernels/metal/shaders/*.metal are embedded in the binary as text, with a table of their signatures; MLX compiles them on
+# the user's Mac. On other systems the same host code drives the tests' simulator.
 find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)  # as tools/bootstrap.sh
 file(GLOB metal_kernels CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/kernels/metal/shaders/*.metal")
 file(GLOB metal_headers CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/kernels/metal/shaders/*.msl" "${CMAKE_SOURCE_DIR}/src/kernels/metal/*.h")

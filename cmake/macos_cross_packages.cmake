@@ -1,6 +1,6 @@
-# What find_package gives in the preset macos-cross: the headers of this machine's packages, gathered by tools/cross_macos.sh in
-# OCTAVO_MACOS_HEADERS. They are the same for every system; their libraries are not, so their symbols stay undefined. (fmt's and
-# spdlog's header-only forms would double the time of the build.)
+# Implements find_package for the preset macos-cross with the headers of this machine's packages, which tools/cross_macos.sh
+# collects in OCTAVO_MACOS_HEADERS. The headers are the same on every system; the libraries are not, so their symbols stay
+# undefined. (The header-only variants of fmt and spdlog would double the build time.)
 function(octavo_header_package target)
   if(TARGET ${target})
     return()
@@ -10,7 +10,7 @@ function(octavo_header_package target)
   target_compile_definitions(${target} INTERFACE ${ARGN})
 endfunction()
 
-# In the place of FindPkgConfig's.
+# Replaces FindPkgConfig's function.
 function(pkg_check_modules prefix)
   octavo_header_package(PkgConfig::${prefix})
 endfunction()
@@ -35,7 +35,7 @@ macro(octavo_provide method name)
     foreach(part gtest gmock gtest_main)
       octavo_header_package(GTest::${part})
     endforeach()
-    # In zig's headers <math.h> takes a part of <float.h>, after which the rest is unavailable. This includes it.
+    # zig's <math.h> includes a part of <float.h>, which then cannot be included completely: include the missing part first.
     target_compile_options(GTest::gtest INTERFACE -include __float_float.h)
     target_link_libraries(GTest::gmock INTERFACE GTest::gtest)
   elseif(NOT "${name}" STREQUAL "PkgConfig")

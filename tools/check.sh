@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PATH:$HOME/.cargo/bin"
-export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/build/rust}"  # as cmake/RustText.cmake
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/build/rust}"  # as cmake/RustLibrary.cmake
 
 fix=false
 case "${1:-}" in

@@ -1,8 +1,8 @@
-/* octavo_hub.h - the hub's HTTP API and its downloads from Rust, as C functions.
+/* octavo_hub.h - C functions for the hub's HTTP API and downloads, implemented in Rust.
  *
- * The rules of octavo_rust.h hold. A client may be used from many threads at once. Paths on the hub
- * begin with a slash. `http_status` receives the hub's status when its answer was final, else is
- * left alone. */
+ * The rules of octavo_rust.h apply. A client may be used from several threads at once. Paths on the
+ * hub begin with a slash. `http_status` is set to the hub's status code if a response was final;
+ * otherwise it is unchanged. */
 #pragma once
 
 #include <octavo_rust.h>
@@ -13,28 +13,31 @@ extern "C" {
 
 typedef struct octavo_hub octavo_hub;
 
-/* `options` is a JSON object: endpoint, token (empty: none; it is sent to the endpoint's own host
- * and port only), user_agent, timeout_ms, retry_ms (the first wait before a request is sent again).
- * Proxies and SSL_CERT_FILE are taken from the environment. */
-octavo_status octavo_hub_new(const char* options, size_t options_size, octavo_hub** out,
-                             octavo_text* error);
-octavo_status octavo_hub_free(octavo_hub* hub);
+/* `options` is a JSON object: endpoint, token (empty: none; it is sent only to the endpoint's own
+ * host and port), user_agent, timeout_ms, retry_ms (the delay before the first retry). Proxies and
+ * SSL_CERT_FILE are read from the environment. */
+octavo_rust_status octavo_hub_new(const char* options, size_t options_size, octavo_hub** out,
+                                  octavo_text* error);
+octavo_rust_status octavo_hub_free(octavo_hub* hub);
 
-/* The text at a path. */
-octavo_status octavo_hub_get(const octavo_hub* hub, const char* path, size_t path_size,
-                             octavo_text* out, uint16_t* http_status, octavo_text* error);
+/* Fetches the text at a path. */
+octavo_rust_status octavo_hub_get(const octavo_hub* hub, const char* path, size_t path_size,
+                                  octavo_text* out, uint16_t* http_status, octavo_text* error);
 
-/* False: stop, keeping what has come. Must not throw. `waiting`: another process fetches a file of
- * this order. */
-typedef bool (*octavo_hub_progress)(void* context, uint64_t done, uint64_t total, bool waiting);
+/* Reports a download's progress. `waiting` is true while another process downloads a file of this
+ * order. Return false to stop; the bytes received so far are kept. Must not throw. */
+typedef struct octavo_hub_progress {
+  bool (*report)(void* context, uint64_t done, uint64_t total, bool waiting);
+  void* context;
+} octavo_hub_progress;
 
 /* `order` is a JSON object: connections, chunk_bytes, and files, each with name, url_path, size,
- * hash (SHA-256, or git's SHA-1 of a blob, in hex), blob (where the whole file shall be) and lock;
- * their folders exist. A blob appears only when it is whole and has its hash. Calls `progress` on
- * this thread. OCTAVO_STOPPED: `progress` said so. */
-octavo_status octavo_hub_download(const octavo_hub* hub, const char* order, size_t order_size,
-                                  octavo_hub_progress progress, void* context,
-                                  uint16_t* http_status, octavo_text* error);
+ * hash (SHA-256, or git's SHA-1 of a blob, in hex), blob (the path of the finished file) and lock;
+ * the folders of both paths exist. A blob appears only when it is complete and matches its hash.
+ * Calls `progress` on this thread. Returns OCTAVO_RUST_STOPPED if `progress` returned false. */
+octavo_rust_status octavo_hub_download(const octavo_hub* hub, const char* order, size_t order_size,
+                                       octavo_hub_progress progress, uint16_t* http_status,
+                                       octavo_text* error);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,10 @@
-/* octavo_rust.h - tokenizers, grammars, chat templates and SHA-256 from Rust, as C functions.
+/* octavo_rust.h - C functions for tokenizers, grammars, chat templates and SHA-256 in Rust.
  *
- * Every function returns a status; outputs are written only on OCTAVO_OK. A handle is immutable and
- * may be used from many threads at once, but for a matcher. Text is UTF-8 with a size, may hold NUL
- * and has no terminator. What is owned by the caller is given back with the matching free function,
- * once. `error` may be null; when the status is not OCTAVO_OK it receives owned text. */
+ * Every function returns a status; outputs are written only on OCTAVO_RUST_OK. Handles are
+ * immutable and may be used from several threads at once, except matchers. Text is UTF-8 with a
+ * size; it may contain NUL and has no terminator. The caller frees what it owns exactly once, with
+ * the matching free function. `error` may be null; otherwise it receives text owned by the caller
+ * if the status is not OCTAVO_RUST_OK. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,14 +15,14 @@
 extern "C" {
 #endif
 
-typedef enum octavo_status {
-  OCTAVO_OK = 0,
-  OCTAVO_REFUSED = 1, /* the input is not valid; `error` says why */
-  OCTAVO_RAISED = 2,  /* a template called raise_exception; `error` is its message */
-  OCTAVO_LIMIT = 3,   /* a template or a grammar went over its steps or its size */
-  OCTAVO_BUG = 4,     /* a panic was stopped at the border */
-  OCTAVO_STOPPED = 5  /* the caller's own callback said so */
-} octavo_status;
+typedef enum octavo_rust_status {
+  OCTAVO_RUST_OK = 0,
+  OCTAVO_RUST_REFUSED = 1, /* the input is invalid; `error` explains why */
+  OCTAVO_RUST_RAISED = 2,  /* a template called raise_exception; `error` is its message */
+  OCTAVO_RUST_LIMIT = 3,   /* a template or grammar exceeded a limit on steps or size */
+  OCTAVO_RUST_BUG = 4,     /* a panic was caught */
+  OCTAVO_RUST_STOPPED = 5  /* the caller's callback stopped the operation */
+} octavo_rust_status;
 
 typedef struct octavo_text {
   char* data;
@@ -33,42 +34,42 @@ typedef struct octavo_ids {
   size_t size;
 } octavo_ids;
 
-octavo_status octavo_text_free(octavo_text text);
-octavo_status octavo_ids_free(octavo_ids ids);
+octavo_rust_status octavo_text_free(octavo_text text);
+octavo_rust_status octavo_ids_free(octavo_ids ids);
 
 /* digest: 32 bytes. */
-octavo_status octavo_sha256(const uint8_t* data, size_t size, uint8_t* digest);
+octavo_rust_status octavo_sha256(const uint8_t* data, size_t size, uint8_t* digest);
 
 /* A tokenizer, from the bytes of a tokenizer.json. Its truncation and padding are ignored. */
 typedef struct octavo_tokenizer octavo_tokenizer;
 
-octavo_status octavo_tokenizer_new(const char* json, size_t json_size, octavo_tokenizer** out,
-                                   octavo_text* error);
-octavo_status octavo_tokenizer_free(octavo_tokenizer* tokenizer);
-octavo_status octavo_tokenizer_encode(const octavo_tokenizer* tokenizer, const char* text,
-                                      size_t text_size, bool add_special_tokens, octavo_ids* out,
-                                      octavo_text* error);
-/* Ids outside the vocabulary contribute nothing. */
-octavo_status octavo_tokenizer_decode(const octavo_tokenizer* tokenizer, const uint32_t* ids,
-                                      size_t count, bool skip_special_tokens, octavo_text* out,
-                                      octavo_text* error);
-octavo_status octavo_tokenizer_token_to_id(const octavo_tokenizer* tokenizer, const char* text,
-                                           size_t text_size, bool* found, uint32_t* id);
-octavo_status octavo_tokenizer_id_to_token(const octavo_tokenizer* tokenizer, uint32_t id,
-                                           bool* found, octavo_text* out);
+octavo_rust_status octavo_tokenizer_new(const char* json, size_t json_size, octavo_tokenizer** out,
+                                        octavo_text* error);
+octavo_rust_status octavo_tokenizer_free(octavo_tokenizer* tokenizer);
+octavo_rust_status octavo_tokenizer_encode(const octavo_tokenizer* tokenizer, const char* text,
+                                           size_t text_size, bool add_special_tokens,
+                                           octavo_ids* out, octavo_text* error);
+/* Ids outside the vocabulary are ignored. */
+octavo_rust_status octavo_tokenizer_decode(const octavo_tokenizer* tokenizer, const uint32_t* ids,
+                                           size_t count, bool skip_special_tokens, octavo_text* out,
+                                           octavo_text* error);
+octavo_rust_status octavo_tokenizer_token_to_id(const octavo_tokenizer* tokenizer, const char* text,
+                                                size_t text_size, bool* found, uint32_t* id);
+octavo_rust_status octavo_tokenizer_id_to_token(const octavo_tokenizer* tokenizer, uint32_t id,
+                                                bool* found, octavo_text* out);
 /* One past the largest id, added tokens included. */
-octavo_status octavo_tokenizer_vocab_size(const octavo_tokenizer* tokenizer, size_t* size);
-octavo_status octavo_tokenizer_is_special(const octavo_tokenizer* tokenizer, uint32_t id,
-                                          bool* special);
+octavo_rust_status octavo_tokenizer_vocab_size(const octavo_tokenizer* tokenizer, size_t* size);
+octavo_rust_status octavo_tokenizer_is_special(const octavo_tokenizer* tokenizer, uint32_t id,
+                                               bool* special);
 
-/* What all grammars over one vocabulary share. The tokenizer need not outlive it. */
+/* State shared by all grammars over one vocabulary. The tokenizer need not outlive it. */
 typedef struct octavo_grammar_env octavo_grammar_env;
 
-/* vocab_size: of the model's logits; ids the tokenizer does not know are never allowed. */
-octavo_status octavo_grammar_env_new(const octavo_tokenizer* tokenizer, size_t vocab_size,
-                                     const uint32_t* stop_tokens, size_t stop_token_count,
-                                     octavo_grammar_env** out, octavo_text* error);
-octavo_status octavo_grammar_env_free(octavo_grammar_env* env);
+/* vocab_size: the width of the model's logits; ids unknown to the tokenizer are never allowed. */
+octavo_rust_status octavo_grammar_env_new(const octavo_tokenizer* tokenizer, size_t vocab_size,
+                                          const uint32_t* stop_tokens, size_t stop_token_count,
+                                          octavo_grammar_env** out, octavo_text* error);
+octavo_rust_status octavo_grammar_env_free(octavo_grammar_env* env);
 
 typedef enum octavo_grammar_kind {
   OCTAVO_JSON_SCHEMA = 0,
@@ -82,51 +83,53 @@ typedef struct octavo_grammar_source {
   octavo_grammar_kind kind;
   const char* text;
   size_t text_size;
-  /* Between the parts of a JSON text: none, a regex, or (size 0) what is usual. */
+  /* Whitespace within JSON: none, a regex, or (size 0) the default. */
   bool no_whitespace;
   const char* whitespace;
   size_t whitespace_size;
 } octavo_grammar_source;
 
-/* Compiled. OCTAVO_LIMIT: it is too large. The env need not outlive it. */
+/* A compiled grammar. OCTAVO_RUST_LIMIT: it is too large. The env need not outlive it. */
 typedef struct octavo_grammar octavo_grammar;
 
-octavo_status octavo_grammar_new(const octavo_grammar_env* env, const octavo_grammar_source* source,
-                                 octavo_grammar** out, octavo_text* error);
-octavo_status octavo_grammar_free(octavo_grammar* grammar);
+octavo_rust_status octavo_grammar_new(const octavo_grammar_env* env,
+                                      const octavo_grammar_source* source, octavo_grammar** out,
+                                      octavo_text* error);
+octavo_rust_status octavo_grammar_free(octavo_grammar* grammar);
 
-/* Where one answer stands. One thread at a time. The grammar need not outlive it. */
+/* The state of one answer. One thread at a time. The grammar need not outlive it. */
 typedef struct octavo_matcher octavo_matcher;
 
-octavo_status octavo_matcher_new(const octavo_grammar* grammar, octavo_matcher** out,
-                                 octavo_text* error);
-octavo_status octavo_matcher_free(octavo_matcher* matcher);
-/* Bit t % 32 of word t / 32: token t may come next. No bit: nothing may. Where the grammar can end
- * the stop tokens may come. */
-octavo_status octavo_matcher_mask(octavo_matcher* matcher, uint32_t* words, size_t word_count,
-                                  octavo_text* error);
-/* Not accepted: nothing has changed. */
-octavo_status octavo_matcher_accept(octavo_matcher* matcher, uint32_t token, bool* accepted,
-                                    octavo_text* error);
-/* Forgets the last accepted tokens. */
-octavo_status octavo_matcher_take_back(octavo_matcher* matcher, size_t tokens, octavo_text* error);
+octavo_rust_status octavo_matcher_new(const octavo_grammar* grammar, octavo_matcher** out,
+                                      octavo_text* error);
+octavo_rust_status octavo_matcher_free(octavo_matcher* matcher);
+/* Sets bit t % 32 of word t / 32 if token t is allowed next; no bit is set if none is. Stop tokens
+ * are allowed wherever the grammar can end. */
+octavo_rust_status octavo_matcher_mask(octavo_matcher* matcher, uint32_t* words, size_t word_count,
+                                       octavo_text* error);
+/* A token that is not accepted leaves the state unchanged. */
+octavo_rust_status octavo_matcher_accept(octavo_matcher* matcher, uint32_t token, bool* accepted,
+                                         octavo_text* error);
+/* Undoes the last `tokens` accepted tokens. */
+octavo_rust_status octavo_matcher_take_back(octavo_matcher* matcher, size_t tokens,
+                                            octavo_text* error);
 
-/* A chat template with the filters, tests and functions that transformers gives it. */
+/* A chat template with the filters, tests and functions that transformers provides. */
 typedef struct octavo_template octavo_template;
 
 typedef struct octavo_template_limits {
-  uint64_t output_bytes; /* of one rendering */
-  uint64_t stack_bytes;  /* reserved (not touched) while compiling and rendering */
+  uint64_t output_bytes; /* per rendering */
+  uint64_t stack_bytes;  /* reserved, not committed, while compiling and rendering */
 } octavo_template_limits;
 
-octavo_status octavo_template_new(const char* source, size_t source_size,
-                                  octavo_template_limits limits, octavo_template** out,
-                                  octavo_text* error);
-octavo_status octavo_template_free(octavo_template* handle);
-/* `context` is a JSON object: the variables the template sees. `steps` bounds the instructions. */
-octavo_status octavo_template_render(const octavo_template* handle, const char* context,
-                                     size_t context_size, uint64_t steps, octavo_text* out,
-                                     octavo_text* error);
+octavo_rust_status octavo_template_new(const char* source, size_t source_size,
+                                       octavo_template_limits limits, octavo_template** out,
+                                       octavo_text* error);
+octavo_rust_status octavo_template_free(octavo_template* handle);
+/* `context` is a JSON object with the template's variables. `steps` limits the instructions. */
+octavo_rust_status octavo_template_render(const octavo_template* handle, const char* context,
+                                          size_t context_size, uint64_t steps, octavo_text* out,
+                                          octavo_text* error);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,9 @@
-//! The border: statuses, owned buffers that cross it, and the one place where panics stop.
+//! The C border: statuses, owned buffers that cross it, and the function that catches panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-/// Mirrors `octavo_status` in the header.
+/// Mirrors `octavo_rust_status` in the header.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -50,7 +50,7 @@ fn leak<T>(values: Vec<T>) -> (*mut T, usize) {
 }
 
 /// # Safety
-/// `data` and `size` came from `leak` and are given back once.
+/// `data` and `size` came from `leak` and are reclaimed once.
 unsafe fn reclaim<T>(data: *mut T, size: usize) {
     if !data.is_null() {
         drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(data, size)) });
@@ -71,7 +71,7 @@ impl From<Vec<u32>> for OwnedIds {
     }
 }
 
-/// Runs `body`; a failure's or a panic's message goes to `error` unless that is null.
+/// Runs `body` and writes the message of a failure or panic to `error` unless that is null.
 ///
 /// # Safety
 /// `error` is null or writable.
@@ -91,7 +91,7 @@ pub unsafe fn guarded(error: *mut OwnedText, body: impl FnOnce() -> Result<(), F
     failure.status
 }
 
-/// A panic's message reaches the caller as an error; Rust's own note on stderr would say it a second time.
+/// The caller receives a panic's message as an error, so Rust's note on stderr would be redundant.
 fn silence_panics() {
     static ONCE: Once = Once::new();
     if !cfg!(test) {
@@ -105,6 +105,21 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     detail.unwrap_or("panic without a message").to_string()
+}
+
+/// Destroys a handle that crossed the border; null is allowed.
+///
+/// # Safety
+/// `handle` came from `Box::into_raw` in the matching `_new` function and is freed once.
+pub unsafe fn free<T>(handle: *mut T) -> Status {
+    unsafe {
+        guarded(std::ptr::null_mut(), || {
+            if !handle.is_null() {
+                drop(Box::from_raw(handle));
+            }
+            Ok(())
+        })
+    }
 }
 
 /// # Safety
@@ -124,7 +139,7 @@ pub unsafe fn text<'a>(data: *const u8, size: usize) -> Result<&'a str, Failure>
 }
 
 /// # Safety
-/// `text` came from this library and is given back once.
+/// `text` came from this library and is freed once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn octavo_text_free(text: OwnedText) -> Status {
     unsafe {
@@ -136,7 +151,7 @@ pub unsafe extern "C" fn octavo_text_free(text: OwnedText) -> Status {
 }
 
 /// # Safety
-/// `ids` came from this library and is given back once.
+/// `ids` came from this library and is freed once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn octavo_ids_free(ids: OwnedIds) -> Status {
     unsafe {

@@ -1,4 +1,4 @@
-//! What an answer may say, token by token: llguidance over our own tokenizer's bytes.
+//! Grammars that constrain an answer token by token: llguidance over the tokenizer's bytes.
 
 use crate::border::{Failure, Status};
 use crate::grammar_source::{Kind, Whitespace, source};
@@ -9,21 +9,21 @@ use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{ParserFactory, TokenParser};
 use std::sync::Arc;
 
-/// Reserved, not touched, while a grammar is compiled: parsers of nested text recurse.
+/// Reserved, not committed, while a grammar is compiled: parsers of nested text recurse.
 const STACK_BYTES: usize = 64 << 20;
-/// About 50,000 a millisecond are spent on building a grammar's lexer...
+/// Building a grammar's lexer consumes about 50,000 per millisecond.
 const INITIAL_LEXER_FUEL: u64 = 1_000_000;
-/// ...and about 14,000 on a mask.
+/// Computing a mask consumes about 14,000 per millisecond.
 const STEP_LEXER_FUEL: u64 = 200_000;
 const STEP_ITEMS: usize = 50_000;
 const ITEMS_IN_ROW: usize = 2_000;
-/// One or two kilobytes each, for every answer under way.
+/// One or two kilobytes each, per running answer.
 const LEXER_STATES: usize = 16_384;
 /// Symbols in productions.
 const GRAMMAR_SIZE: usize = 200_000;
 const MAX_MESSAGE_CHARACTERS: usize = 300;
 
-/// What all grammars over one vocabulary share.
+/// State shared by all grammars over one vocabulary.
 pub struct GrammarEnv {
     factory: ParserFactory,
     stop_tokens: Vec<u32>,
@@ -41,9 +41,7 @@ impl GrammarEnv {
             .filter(|&id| (id as usize) < vocab_size)
             .collect();
         if stop_tokens.is_empty() {
-            return Err(Failure::refused(
-                "the model has no stop token to end an answer with",
-            ));
+            return Err(Failure::refused("the model has no stop token"));
         }
         let words = token_bytes(tokenizer, vocab_size)?;
         let size = u32::try_from(vocab_size).map_err(Failure::refused)?;
@@ -69,10 +67,10 @@ impl GrammarEnv {
     }
 }
 
-/// Compiled; something may be said under it. Answers start from copies.
+/// A compiled grammar that allows at least one token. Matchers start from copies of its parser.
 pub struct Grammar {
-    parser: TokenParser,
-    stop_tokens: Vec<u32>,
+    pub(crate) parser: TokenParser,
+    pub(crate) stop_tokens: Vec<u32>,
 }
 
 impl Grammar {
@@ -95,15 +93,17 @@ impl Grammar {
             };
             let first = mask_of(&mut grammar.parser)?;
             if first.iter().all(|&word| word == 0) {
-                return Err(Failure::refused("no text of this model's tokens fits it"));
+                return Err(Failure::refused(
+                    "no text of this model's tokens matches it",
+                ));
             }
             Ok(grammar)
         })
     }
 }
 
-/// All zero when nothing may come.
-fn mask_of(parser: &mut TokenParser) -> Result<Vec<u32>, Failure> {
+/// Empty or all zero if no token is allowed.
+pub(crate) fn mask_of(parser: &mut TokenParser) -> Result<Vec<u32>, Failure> {
     match parser.compute_mask() {
         Ok(mask) => Ok(mask.as_slice().to_vec()),
         Err(_) if parser.stop_reason() == StopReason::NoExtensionBias => Ok(Vec::new()),
@@ -111,14 +111,14 @@ fn mask_of(parser: &mut TokenParser) -> Result<Vec<u32>, Failure> {
     }
 }
 
-fn limit(error: &impl ToString) -> Failure {
+pub(crate) fn limit(error: &impl ToString) -> Failure {
     Failure {
         status: Status::Limit,
         ..refused(error)
     }
 }
 
-/// Messages repeat what they are about, which may be long.
+/// Truncates the message, which may quote a long input.
 fn refused(error: &impl ToString) -> Failure {
     let message = error.to_string();
     Failure::refused(
@@ -129,110 +129,44 @@ fn refused(error: &impl ToString) -> Failure {
     )
 }
 
-/// Their handles are used from many threads; a matcher's from one at a time.
+/// C++ uses these handles from several threads at once.
 const _: () = {
     const fn shared<T: Send + Sync>() {}
-    const fn moved<T: Send>() {}
     shared::<GrammarEnv>();
     shared::<Grammar>();
-    moved::<Matcher>();
 };
 
-/// Where one answer stands.
-pub struct Matcher {
-    parser: TokenParser,
-    stop_tokens: Vec<u32>,
-    /// A stop token has come: nothing may follow.
-    ended: bool,
-}
-
-impl Matcher {
-    pub fn new(grammar: &Grammar) -> Matcher {
-        Matcher {
-            parser: grammar.parser.deep_clone(),
-            stop_tokens: grammar.stop_tokens.clone(),
-            ended: false,
-        }
-    }
-
-    /// Sets the bits of the tokens that may come next; the rest of `words` becomes zero.
-    pub fn mask(&mut self, words: &mut [u32]) -> Result<(), Failure> {
-        words.fill(0);
-        if self.ended {
-            return Ok(());
-        }
-        if self.parser.stop_reason() != StopReason::NotStopped {
-            for &token in &self.stop_tokens {
-                if let Some(word) = words.get_mut(token as usize / 32) {
-                    *word |= 1 << (token % 32);
-                }
-            }
-            return Ok(());
-        }
-        let mask = mask_of(&mut self.parser)?;
-        for (word, allowed) in words.iter_mut().zip(mask) {
-            *word = allowed;
-        }
-        Ok(())
-    }
-
-    /// False, and nothing has changed, when `token` may not come.
-    pub fn accept(&mut self, token: u32) -> Result<bool, Failure> {
-        if self.ended {
-            return Ok(false);
-        }
-        if self.stop_tokens.contains(&token) {
-            self.ended =
-                self.parser.stop_reason() != StopReason::NotStopped || self.parser.is_accepting();
-            return Ok(self.ended);
-        }
-        if !self.parser.validate_token(token).map_err(|e| limit(&e))? {
-            return Ok(false);
-        }
-        self.parser.consume_token(token).map_err(|e| limit(&e))?;
-        self.parser.check_stop().map_err(|e| limit(&e))?;
-        Ok(true)
-    }
-
-    pub fn take_back(&mut self, mut tokens: usize) -> Result<(), Failure> {
-        if tokens > 0 && self.ended {
-            self.ended = false;
-            tokens -= 1;
-        }
-        self.parser.rollback(tokens).map_err(|e| limit(&e))
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::grammar_source::MAX_TEXT_BYTES;
+    use crate::matcher::Matcher;
     use crate::token_bytes::tests::byte_level_tokenizer;
     use serde_json::{Value, json};
 
-    const STOP: u32 = 257;
+    pub const STOP: u32 = 257;
     const WORDS: usize = 9;
 
-    fn env() -> GrammarEnv {
+    pub fn env() -> GrammarEnv {
         GrammarEnv::new(&byte_level_tokenizer(), 262, &[STOP]).unwrap()
     }
 
     fn compile(kind: Kind, text: &str) -> Result<Grammar, Failure> {
-        Grammar::new(&env(), kind, text, Whitespace::Usual)
+        Grammar::new(&env(), kind, text, Whitespace::Default)
     }
 
-    fn begin(kind: Kind, text: &str) -> Matcher {
+    pub fn begin(kind: Kind, text: &str) -> Matcher {
         Matcher::new(&compile(kind, text).unwrap())
     }
 
-    fn allowed(matcher: &mut Matcher) -> Vec<u32> {
+    pub fn allowed(matcher: &mut Matcher) -> Vec<u32> {
         let mut words = [0; WORDS];
         matcher.mask(&mut words).unwrap();
         let set = |id: &u32| words[*id as usize / 32] >> (id % 32) & 1 == 1;
         (0..WORDS as u32 * 32).filter(set).collect()
     }
 
-    /// Byte by byte, then the end.
+    /// Whether the grammar accepts `answer` byte by byte, then the stop token.
     fn takes(kind: Kind, text: &str, answer: &str) -> bool {
         let mut matcher = begin(kind, text);
         answer.bytes().map(u32::from).chain([STOP]).all(|token| {
@@ -243,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_takes_what_fits_and_nothing_else() {
+    fn each_kind_accepts_only_matching_text() {
         let schema = r#"{"type":"object","properties":{"a":{"type":"integer","minimum":3,
             "maximum":12},"b":{"enum":["x","日本"]}},"required":["a"],"additionalProperties":false}"#;
         for (kind, text, fits, does_not) in [
@@ -284,54 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_the_end_nothing_may_come() {
-        let mut matcher = begin(Kind::Choice, r#"["a"]"#);
-        assert_eq!(allowed(&mut matcher), [u32::from(b'a')]);
-        assert!(!matcher.accept(STOP).unwrap());
-        assert!(matcher.accept(u32::from(b'a')).unwrap());
-        assert_eq!(allowed(&mut matcher), [STOP]);
-        assert!(!matcher.accept(u32::from(b'a')).unwrap());
-        assert!(matcher.accept(STOP).unwrap());
-        assert!(allowed(&mut matcher).is_empty());
-        assert!(!matcher.accept(STOP).unwrap());
-    }
-
-    #[test]
-    fn what_is_taken_back_never_was() {
-        let mut matcher = begin(Kind::Regex, "he(x|y)z");
-        let fresh = allowed(&mut matcher);
-        assert!(matcher.accept(256).unwrap());
-        let behind_he = allowed(&mut matcher);
-        for token in [u32::from(b'x'), u32::from(b'z'), STOP] {
-            assert!(matcher.accept(token).unwrap());
-        }
-        matcher.take_back(3).unwrap();
-        assert_eq!(allowed(&mut matcher), behind_he);
-        matcher.take_back(1).unwrap();
-        assert_eq!(allowed(&mut matcher), fresh);
-    }
-
-    #[test]
-    fn whitespace_is_bounded_or_as_asked() {
-        let schema = r#"{"type":"array","items":{"type":"null"}}"#;
-        let begin = |whitespace| {
-            let grammar = Grammar::new(&env(), Kind::JsonSchema, schema, whitespace).unwrap();
-            Matcher::new(&grammar)
-        };
-        let spaces = |mut matcher: Matcher| {
-            assert!(matcher.accept(u32::from(b'[')).unwrap());
-            matcher.accept(u32::from(b'\n')).unwrap();
-            (0..100)
-                .take_while(|_| matcher.accept(u32::from(b' ')).unwrap())
-                .count()
-        };
-        assert_eq!(spaces(begin(Whitespace::Usual)), 32);
-        assert_eq!(spaces(begin(Whitespace::Nowhere)), 0);
-        assert_eq!(spaces(begin(Whitespace::Pattern(" {1,3}"))), 3);
-    }
-
-    #[test]
-    fn what_cannot_be_kept_to_is_refused() {
+    fn unsupported_and_invalid_grammars_are_refused() {
         for (kind, text) in [
             (Kind::JsonSchema, r#"{"type":"array","uniqueItems":true}"#),
             (Kind::JsonSchema, r#"{"not":{"type":"string"}}"#),
@@ -371,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_too_deep_is_refused() {
+    fn grammars_that_are_too_large_or_deep_are_refused() {
         let deep = |open: &str, close: &str, inner: &str| {
             let levels = 40_000 / (open.len() + close.len());
             open.repeat(levels) + inner + &close.repeat(levels)
@@ -404,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn repetitions_cost_little() {
+    fn large_repetitions_are_cheap() {
         for (kind, text) in [
             (Kind::Regex, "((a{1,1000}){1,1000}){1,1000}"),
             (Kind::Regex, "(a|b)*a(a|b){5000}"),

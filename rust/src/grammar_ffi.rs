@@ -1,4 +1,4 @@
-//! The C functions over grammars.
+//! The C functions for grammars.
 //!
 //! # Safety
 //! For every function here: handles are live and made by the matching `_new`, pointers with a size
@@ -6,11 +6,11 @@
 //! used by one thread at a time.
 #![allow(clippy::missing_safety_doc)]
 
-use crate::border::{Failure, OwnedText, Status, guarded, slice, text};
-use crate::grammar::{Grammar, GrammarEnv, Matcher};
+use crate::border::{Failure, OwnedText, Status, free, guarded, slice, text};
+use crate::grammar::{Grammar, GrammarEnv};
 use crate::grammar_source::{Kind, Whitespace};
+use crate::matcher::Matcher;
 use crate::tokenizer::Tokenizer;
-use std::ptr::null_mut;
 
 /// Mirrors `octavo_grammar_source` in the header.
 #[repr(C)]
@@ -34,28 +34,17 @@ impl Source {
         ]
         .into_iter()
         .find(|&kind| kind as i32 == self.kind)
-        .ok_or_else(|| Failure::refused("no such kind of grammar"))
+        .ok_or_else(|| Failure::refused("unknown kind of grammar"))
     }
 
     unsafe fn whitespace(&self) -> Result<Whitespace<'_>, Failure> {
         if self.no_whitespace {
-            return Ok(Whitespace::Nowhere);
+            return Ok(Whitespace::Forbidden);
         }
         if self.whitespace_size == 0 {
-            return Ok(Whitespace::Usual);
+            return Ok(Whitespace::Default);
         }
         unsafe { text(self.whitespace, self.whitespace_size) }.map(Whitespace::Pattern)
-    }
-}
-
-unsafe fn free<T>(handle: *mut T) -> Status {
-    unsafe {
-        guarded(null_mut(), || {
-            if !handle.is_null() {
-                drop(Box::from_raw(handle));
-            }
-            Ok(())
-        })
     }
 }
 

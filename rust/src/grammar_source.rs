@@ -1,16 +1,16 @@
-//! A request's schema, regex, choice or grammar as llguidance takes it, and what of them is refused.
+//! Converts a request's schema, regex, choices or grammar for llguidance, and refuses unsupported ones.
 
 use crate::border::{Failure, Status};
 use llguidance::api::TopLevelGrammar;
 use serde_json::{Map, Value, json};
 
-/// Of a schema, regex, grammar or list of choices.
+/// Limit for a schema, regex, grammar or list of choices.
 pub const MAX_TEXT_BYTES: usize = 128 << 10;
-/// Of one object of a schema, and of all: the work grows with the square of the first.
+/// Limits per object and per schema: the work is quadratic in the former.
 const MAX_PROPERTIES: usize = 1_000;
 const MAX_ALL_PROPERTIES: usize = 5_000;
-/// Between the parts of a JSON text: a space, or a new line and its indentation. Bounded, because
-/// models under a grammar like to write white space for ever.
+/// Whitespace within JSON: a space, or a line break and indentation. Bounded, because a constrained
+/// model may otherwise write whitespace endlessly.
 const WHITESPACE: &str = r" |\r?\n[ \t]{0,32}";
 
 /// Mirrors `octavo_grammar_kind` in the header.
@@ -24,11 +24,11 @@ pub enum Kind {
     Lark = 4,
 }
 
-/// Between the parts of a JSON text.
+/// Whitespace within JSON.
 #[derive(Clone, Copy)]
 pub enum Whitespace<'a> {
-    Usual,
-    Nowhere,
+    Default,
+    Forbidden,
     Pattern(&'a str),
 }
 
@@ -42,7 +42,7 @@ pub fn source(kind: Kind, text: &str, whitespace: Whitespace) -> Result<TopLevel
         Kind::JsonObject => json_grammar(json!({"type": "object"}), whitespace),
         Kind::Regex => Ok(TopLevelGrammar::from_regex(text)),
         Kind::Choice => choice_grammar(text),
-        // Draws take the request's temperature; a rule's own would be passed over.
+        // Sampling uses the request's temperature; a rule's own would be ignored.
         Kind::Lark if has_own_temperature(text) => Err(Failure::refused(
             "temperature= in a rule is not supported; set the request's temperature",
         )),
@@ -50,7 +50,7 @@ pub fn source(kind: Kind, text: &str, whitespace: Whitespace) -> Result<TopLevel
     }
 }
 
-/// Whether a rule has the attribute `temperature=`: what strings, regexes and comments say does not count.
+/// Whether a rule has the attribute `temperature=`, ignoring strings, regexes and comments.
 fn has_own_temperature(lark: &str) -> bool {
     let mut rules = String::new();
     let mut rest = lark.chars().peekable();
@@ -83,9 +83,9 @@ fn json_grammar(schema: Value, whitespace: Whitespace) -> Result<TopLevelGrammar
     let mut schema = match schema {
         Value::Object(members) => members,
         Value::Bool(true) => Map::new(),
-        _ => return Err(Failure::refused("a schema must be an object")),
+        _ => return Err(Failure::refused("the schema must be an object")),
     };
-    // llguidance's own options: they could make it pass over what it does not support.
+    // llguidance's own options, which could make it ignore unsupported keywords.
     if schema.contains_key("x-guidance") {
         return Err(Failure::refused("x-guidance is not supported"));
     }
@@ -96,15 +96,15 @@ fn json_grammar(schema: Value, whitespace: Whitespace) -> Result<TopLevelGrammar
     at_most(MAX_PROPERTIES, most, "properties in one object")?;
     at_most(MAX_ALL_PROPERTIES, all, "properties")?;
     let options = match whitespace {
-        Whitespace::Usual => json!({"whitespace_pattern": WHITESPACE}),
-        Whitespace::Nowhere => json!({"whitespace_flexible": false}),
+        Whitespace::Default => json!({"whitespace_pattern": WHITESPACE}),
+        Whitespace::Forbidden => json!({"whitespace_flexible": false}),
         Whitespace::Pattern(pattern) => json!({"whitespace_pattern": pattern}),
     };
     schema.insert("x-guidance".to_string(), options);
     Ok(TopLevelGrammar::from_json_schema(Value::Object(schema)))
 }
 
-/// The properties of the largest object, and of all together.
+/// The number of properties of the largest object, and in total.
 fn properties(schema: &Value) -> (usize, usize) {
     match schema {
         Value::Object(members) => members
@@ -135,7 +135,7 @@ fn choice_grammar(text: &str) -> Result<TopLevelGrammar, Failure> {
         .into_iter()
         .map(|choice| json!(choice).to_string())
         .collect();
-    // One terminal: thousands of them would be slow.
+    // A single terminal, because thousands of them would be slow.
     Ok(TopLevelGrammar::from_lark(format!(
         "start: CHOICE\nCHOICE: {}",
         quoted.join("\n  | ")
@@ -148,6 +148,6 @@ fn at_most(limit: usize, count: usize, what: &str) -> Result<(), Failure> {
     }
     Err(Failure {
         status: Status::Limit,
-        message: format!("it has {count} {what}; at most {limit} are compiled"),
+        message: format!("it has {count} {what}; the limit is {limit}"),
     })
 }

@@ -1,15 +1,21 @@
-//! The hub's functions of `include/octavo_hub.h`.
+//! The C functions of `include/octavo_hub.h`.
 
 use std::ffi::c_void;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::border::{Failure, OwnedText, Status, guarded, text};
-use crate::hub::{Client, ClientOptions, DownloadOptions, FileOrder, Progress, Trouble, download};
+use crate::border::{Failure, OwnedText, Status, free, guarded, text};
+use crate::hub::{
+    Client, ClientOptions, DownloadOptions, FetchError, FileOrder, Progress, download,
+};
 
 /// Mirrors `octavo_hub_progress`.
-type OnProgress = extern "C" fn(context: *mut c_void, done: u64, total: u64, waiting: bool) -> bool;
+#[repr(C)]
+pub struct OnProgress {
+    report: extern "C" fn(context: *mut c_void, done: u64, total: u64, waiting: bool) -> bool,
+    context: *mut c_void,
+}
 
 /// # Safety
 /// `options` points at `options_size` bytes, `out` is writable, `error` null or writable.
@@ -23,11 +29,11 @@ pub unsafe extern "C" fn octavo_hub_new(
     unsafe {
         guarded(error, || {
             let json = parse(text(options, options_size)?)?;
-            let token = words(&json, "token")?;
+            let token = string(&json, "token")?;
             let client = Client::new(ClientOptions {
-                endpoint: words(&json, "endpoint")?,
+                endpoint: string(&json, "endpoint")?,
                 token: (!token.is_empty()).then_some(token),
-                user_agent: words(&json, "user_agent")?,
+                user_agent: string(&json, "user_agent")?,
                 timeout: Duration::from_millis(number(&json, "timeout_ms")?),
                 first_retry: Duration::from_millis(number(&json, "retry_ms")?),
             });
@@ -38,17 +44,10 @@ pub unsafe extern "C" fn octavo_hub_new(
 }
 
 /// # Safety
-/// `client` came from `octavo_hub_new` and is given back once; it may be null.
+/// `client` came from `octavo_hub_new` and is freed once; it may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn octavo_hub_free(client: *mut Client) -> Status {
-    unsafe {
-        guarded(std::ptr::null_mut(), || {
-            if !client.is_null() {
-                drop(Box::from_raw(client));
-            }
-            Ok(())
-        })
-    }
+    unsafe { free(client) }
 }
 
 /// # Safety
@@ -65,7 +64,7 @@ pub unsafe extern "C" fn octavo_hub_get(
     unsafe {
         guarded(error, || {
             let answer = (*client).text(text(path, path_size)?);
-            let body = answer.map_err(|trouble| failure(trouble, http_status))?;
+            let body = answer.map_err(|error| failure(error, http_status))?;
             out.write(OwnedText::from(body));
             Ok(())
         })
@@ -73,15 +72,14 @@ pub unsafe extern "C" fn octavo_hub_get(
 }
 
 /// # Safety
-/// `client` is alive, `order` points at `order_size` bytes, `progress` may be called with `context` while this runs,
-/// `http_status` is writable, `error` null or writable.
+/// `client` is alive, `order` points at `order_size` bytes, `progress.report` may be called with its context while this
+/// runs, `http_status` is writable, `error` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn octavo_hub_download(
     client: *const Client,
     order: *const u8,
     order_size: usize,
     progress: OnProgress,
-    context: *mut c_void,
     http_status: *mut u16,
     error: *mut OwnedText,
 ) -> Status {
@@ -95,34 +93,36 @@ pub unsafe extern "C" fn octavo_hub_download(
             let files = json.get("files").and_then(Value::as_array);
             let files = files.ok_or_else(|| Failure::refused("no files"))?;
             let orders: Result<Vec<_>, _> = files.iter().map(file_order).collect();
-            let mut tell = |now: Progress| progress(context, now.done, now.total, now.waiting);
+            let mut tell = |now: Progress| {
+                (progress.report)(progress.context, now.done, now.total, now.waiting)
+            };
             download(&*client, orders?, &options, &mut tell)
-                .map_err(|trouble| failure(trouble, http_status))
+                .map_err(|error| failure(error, http_status))
         })
     }
 }
 
 fn file_order(json: &Value) -> Result<FileOrder, Failure> {
     Ok(FileOrder {
-        name: words(json, "name")?,
-        url_path: words(json, "url_path")?,
+        name: string(json, "name")?,
+        url_path: string(json, "url_path")?,
         size: number(json, "size")?,
-        hash: words(json, "hash")?,
-        blob: words(json, "blob")?.into(),
-        lock: words(json, "lock")?.into(),
+        hash: string(json, "hash")?,
+        blob: string(json, "blob")?.into(),
+        lock: string(json, "lock")?.into(),
     })
 }
 
 /// # Safety
 /// `http_status` is writable.
-unsafe fn failure(trouble: Trouble, http_status: *mut u16) -> Failure {
-    match trouble {
-        Trouble::Stopped => Failure {
+unsafe fn failure(error: FetchError, http_status: *mut u16) -> Failure {
+    match error {
+        FetchError::Stopped => Failure {
             status: Status::Stopped,
             message: "stopped".to_string(),
         },
-        Trouble::Again { reason, .. } => Failure::refused(reason),
-        Trouble::Final { status, reason } => {
+        FetchError::Retry { reason, .. } => Failure::refused(reason),
+        FetchError::Final { status, reason } => {
             unsafe { http_status.write(status) };
             Failure::refused(reason)
         }
@@ -133,13 +133,13 @@ fn parse(json: &str) -> Result<Value, Failure> {
     serde_json::from_str(json).map_err(Failure::refused)
 }
 
-fn words(json: &Value, name: &str) -> Result<String, Failure> {
+fn string(json: &Value, name: &str) -> Result<String, Failure> {
     let value = json.get(name).and_then(Value::as_str);
-    let value = value.ok_or_else(|| Failure::refused(format!("{name} is no text")))?;
+    let value = value.ok_or_else(|| Failure::refused(format!("{name} must be a string")))?;
     Ok(value.to_string())
 }
 
 fn number(json: &Value, name: &str) -> Result<u64, Failure> {
     let value = json.get(name).and_then(Value::as_u64);
-    value.ok_or_else(|| Failure::refused(format!("{name} is no number")))
+    value.ok_or_else(|| Failure::refused(format!("{name} must be a number")))
 }

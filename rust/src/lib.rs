@@ -1,7 +1,7 @@
-//! What octavo takes from Rust, behind the C functions of `include/*.h`.
+//! The Rust part of octavo, called through the C functions of `include/*.h`.
 //!
-//! Handles are immutable once made and may be used from many threads at once. No panic leaves a
-//! function: it comes back as `Status::Bug`.
+//! Handles are immutable and may be used from several threads at once, except matchers. No panic
+//! crosses the border: it is returned as `Status::Bug`.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod border;
@@ -11,6 +11,7 @@ mod grammar_source;
 mod hub;
 mod hub_ffi;
 mod json_dumps;
+mod matcher;
 mod python;
 mod sha256_ffi;
 mod template;

@@ -1,4 +1,4 @@
-//! Where Python's strings, numbers and dates differ from what minijinja and its pycompat do.
+//! Python's behaviour for strings, numbers and dates where minijinja and its pycompat differ.
 
 use crate::template_guard;
 use minijinja::value::{Rest, Tuple, ValueKind, from_args};
@@ -33,7 +33,7 @@ pub fn float_repr(value: f64) -> String {
     }
 }
 
-/// The value as a float, when it is one (and not an integer or a boolean).
+/// The value as a float if it is one (and not an integer or a boolean).
 pub fn as_float(value: &Value) -> Option<f64> {
     if value.kind() == ValueKind::Number && !value.is_integer() {
         f64::try_from(value.clone()).ok()
@@ -42,7 +42,7 @@ pub fn as_float(value: &Value) -> Option<f64> {
     }
 }
 
-/// Python's methods: ours where pycompat lacks or differs, then pycompat's.
+/// Python's methods: ours where pycompat lacks one or differs, otherwise pycompat's.
 pub fn call_method(
     state: &mut State,
     value: &Value,
@@ -143,7 +143,7 @@ pub fn trim(value: &Value, chars: Option<&str>) -> String {
     strip(&value.to_string(), "strip", chars).to_string()
 }
 
-/// Jinja's `sequence`: has a length and takes an index, so strings and mappings are sequences.
+/// Jinja's `sequence` test: has a length and can be indexed, so strings and mappings are sequences.
 pub fn is_sequence(value: &Value) -> bool {
     match value.kind() {
         ValueKind::Undefined | ValueKind::String | ValueKind::Seq | ValueKind::Map => true,
@@ -152,18 +152,18 @@ pub fn is_sequence(value: &Value) -> bool {
     }
 }
 
-/// Jinja's `iterable`: None is not.
+/// Jinja's `iterable` test: None is not iterable.
 pub fn is_iterable(value: &Value) -> bool {
     !value.is_none() && value.try_iter().is_ok()
 }
 
 /// `datetime.now().strftime(format)`.
 pub fn strftime_now(format: &str) -> Result<String, Error> {
-    // The mark tells an empty result from a buffer that is too small.
+    // The added dot distinguishes an empty result from a buffer that is too small.
     let marked = std::ffi::CString::new(format!("{format}.")).map_err(|_| {
         Error::new(
             ErrorKind::InvalidOperation,
-            "strftime_now: the format holds NUL",
+            "strftime_now: the format contains NUL",
         )
     })?;
     let mut buffer = vec![0u8; 256 + 16 * format.len().min(4096)];
@@ -189,7 +189,7 @@ pub fn strftime_now(format: &str) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&buffer).into_owned())
 }
 
-/// The positional arguments of a filter as `options` names them, then its keywords.
+/// A filter's arguments in the order of `names`, positional or by keyword.
 pub fn named_arguments<const N: usize>(
     names: [&str; N],
     positional: &Rest<Value>,

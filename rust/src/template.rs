@@ -1,4 +1,4 @@
-//! Chat templates: minijinja set up as transformers sets up Jinja.
+//! Chat templates: minijinja configured as transformers configures Jinja.
 
 use crate::border::{Failure, Status};
 use crate::{json_dumps, python, template_guard, template_source};
@@ -58,7 +58,7 @@ impl Template {
         on_large_stack(self.limits, || {
             let mut out = BoundedText {
                 text: Vec::new(),
-                room: usize::try_from(self.limits.output_bytes).unwrap_or(usize::MAX),
+                capacity: usize::try_from(self.limits.output_bytes).unwrap_or(usize::MAX),
             };
             // Fuel belongs to the environment; a clone shares the compiled template.
             let mut environment = self.environment.clone();
@@ -75,8 +75,8 @@ impl Template {
     }
 }
 
-/// A template can nest values (`x = [x]`) as often as it has steps, and they are dropped, printed
-/// and compared recursively; the caller's stack is not made for that.
+/// A template can nest values (`x = [x]`) once per step, and values are dropped, printed and compared
+/// recursively, which would overflow the caller's stack.
 fn on_large_stack<T>(limits: Limits, body: impl FnOnce() -> T) -> T {
     let bytes = usize::try_from(limits.stack_bytes).unwrap_or(usize::MAX);
     stacker::grow(bytes, body)
@@ -115,7 +115,7 @@ fn environment() -> Result<Environment<'static>, Error> {
     Ok(env)
 }
 
-/// An error inside a macro or a call arrives wrapped, so the whole chain is looked at.
+/// An error inside a macro or a call is wrapped, so the whole chain is searched.
 fn failure(error: &Error) -> Failure {
     let mut link: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(cause) = link {
@@ -130,8 +130,8 @@ fn failure(error: &Error) -> Failure {
             return Failure {
                 status: Status::Limit,
                 message: match kind {
-                    Some(ErrorKind::OutOfFuel) => "the template takes too many steps".into(),
-                    _ => "the rendered text is too long".into(),
+                    Some(ErrorKind::OutOfFuel) => "the template exceeds the limit on steps".into(),
+                    _ => "the rendered text exceeds the limit on its size".into(),
                 },
             };
         }
@@ -142,12 +142,12 @@ fn failure(error: &Error) -> Failure {
 
 struct BoundedText {
     text: Vec<u8>,
-    room: usize,
+    capacity: usize,
 }
 
 impl io::Write for BoundedText {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() > self.room - self.text.len() {
+        if bytes.len() > self.capacity - self.text.len() {
             return Err(io::Error::other("too long"));
         }
         self.text.extend_from_slice(bytes);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_assigned_is_bounded() {
+    fn assigned_values_are_bounded() {
         for source in [
             "{% set x = 'ab' %}HERE".replace("HERE", &"{% set x = x ~ x %}".repeat(40)),
             "{% set n = namespace() %}{% set n.x = n %}{{ n }}".into(),

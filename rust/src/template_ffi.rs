@@ -1,13 +1,12 @@
-//! The C functions over `Template`.
+//! The C functions for `Template`.
 //!
 //! # Safety
 //! For every function here: handles are live and made by `octavo_template_new`, pointers with a
 //! size are readable for that size, out pointers are writable, `error` is writable or null.
 #![allow(clippy::missing_safety_doc)]
 
-use crate::border::{OwnedText, Status, guarded, slice, text};
+use crate::border::{OwnedText, Status, free, guarded, slice, text};
 use crate::template::{Limits, Template};
-use std::ptr::null_mut;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn octavo_template_new(
@@ -28,14 +27,7 @@ pub unsafe extern "C" fn octavo_template_new(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn octavo_template_free(handle: *mut Template) -> Status {
-    unsafe {
-        guarded(null_mut(), || {
-            if !handle.is_null() {
-                drop(Box::from_raw(handle));
-            }
-            Ok(())
-        })
-    }
+    unsafe { free(handle) }
 }
 
 #[unsafe(no_mangle)]

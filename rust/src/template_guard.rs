@@ -1,7 +1,8 @@
-//! What a template assigns is looked at, because steps alone do not bound it: a string doubled in forty
-//! steps, a list copied in each of a hundred thousand, a namespace that holds itself.
+//! Checks the values that a template assigns, because a limit on steps does not bound them: a string
+//! can double in each of forty steps, a list be copied in each of a hundred thousand, a namespace
+//! contain itself.
 //!
-//! `template_source` sends every assigned value through one of the filters here.
+//! `template_source` passes every assigned value through one of these filters.
 
 use minijinja::value::{DynObject, Kwargs, Rest, StringInput, ValueKind, ValueOrKwargs};
 use minijinja::{Error, ErrorKind, State, Value};
@@ -15,7 +16,7 @@ const MAX_DEPTH: usize = 200;
 const MAX_WIDTH: usize = 1000;
 
 thread_local! {
-    // A rendering runs on one thread, from start to end.
+    // A rendering runs on one thread from start to end.
     static WORK_LEFT: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -38,7 +39,7 @@ pub fn store(value: &Value) -> Result<Value, Error> {
     if let Some(text) = value.as_str() {
         spend(text.len() / 8)?;
     }
-    // A slice or a sum is a view of what it was made from; views of views cost their depth to read.
+    // A slice or a sum is a view of its operands, and reading nested views costs their depth.
     let value = match value.kind() {
         ValueKind::Iterable if value.len().is_some() => list(value)?,
         _ => value.clone(),
@@ -47,8 +48,8 @@ pub fn store(value: &Value) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// For `set namespace.x = value`. Namespaces are the only values that change, so keeping them out of
-/// each other keeps every value free of cycles.
+/// For `set namespace.x = value`. Namespaces are the only mutable values, so refusing to nest them
+/// rules out cycles.
 pub fn store_attribute(value: &Value) -> Result<Value, Error> {
     let value = match value.kind() {
         ValueKind::Iterable => list(value)?,
@@ -76,14 +77,14 @@ fn walk(value: &Value, refuse_namespaces: bool, depth: usize) -> Result<(), Erro
         return Ok(());
     }
     if depth == MAX_DEPTH {
-        return Err(refusal("a value is nested too deep"));
+        return Err(refusal("a value is nested too deeply"));
     }
     let namespace = value.as_object().is_some_and(is_namespace);
     if namespace && refuse_namespaces {
-        return Err(refusal("a namespace cannot hold a namespace"));
+        return Err(refusal("a namespace cannot contain a namespace"));
     }
     if value.len().is_none() {
-        return Ok(()); // reading a one-shot iterator would use it up
+        return Ok(()); // reading a one-shot iterator would exhaust it
     }
     for item in value.try_iter()?.checked() {
         let item = item?;
@@ -96,7 +97,7 @@ fn walk(value: &Value, refuse_namespaces: bool, depth: usize) -> Result<(), Erro
     Ok(())
 }
 
-/// The `indent` filter, for widths that a template can mean.
+/// The `indent` filter with a limit on the width.
 pub fn indent(
     value: StringInput<'_>,
     width: Option<usize>,
@@ -111,7 +112,7 @@ pub fn indent(
     minijinja::filters::indent(value, width, first, blank, kwargs)
 }
 
-/// The `format` filter, for widths that a template can mean.
+/// The `format` filter with a limit on field widths.
 pub fn format(
     state: &mut State,
     pattern: &Value,
@@ -121,18 +122,18 @@ pub fn format(
     minijinja::filters::format(state, pattern, args)
 }
 
-/// A field width of five digits has no use and one of nine allocates a gigabyte.
+/// A width of five digits is of no use, and one of nine would allocate a gigabyte.
 pub fn check_widths(pattern: &Value) -> Result<(), Error> {
     let text = pattern.as_str().unwrap_or_default();
     let wide = |part: &str| part.len() > 4 && part.trim_start_matches('0').len() > 3;
-    // A width that comes from an argument: "%*d", "%-5.*f".
+    // A width taken from an argument: "%*d", "%-5.*f".
     let from_argument = |field: &str| {
         let rest = field.trim_start_matches(|c: char| "-+ #.".contains(c) || c.is_ascii_digit());
         rest.starts_with('*')
     };
     let mut digits = text.split(|c: char| !c.is_ascii_digit());
     if digits.any(wide) || text.split('%').skip(1).any(from_argument) {
-        return Err(refusal("a field of the format is too wide"));
+        return Err(refusal("a field of the format string is too wide"));
     }
     Ok(())
 }

@@ -1,14 +1,14 @@
-//! Source-level differences between Jinja as transformers sets it up and minijinja.
+//! Rewrites template sources where minijinja differs from transformers' Jinja.
 
 use crate::template_guard::{STORE, STORE_ATTRIBUTE};
 
-/// One newline form, as Jinja's lexer makes it; `generation` blocks as plain scopes; assigned values
-/// through the guard.
+/// Normalizes line breaks as Jinja's lexer does, turns `generation` blocks into plain scopes, and
+/// passes assigned values through the guard.
 pub fn prepare(source: &str) -> String {
     rewrite_tags(&source.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
-/// Comments and raw blocks are left alone.
+/// Leaves comments and raw blocks unchanged.
 fn rewrite_tags(source: &str) -> String {
     let mut out = String::with_capacity(source.len() * 2);
     let mut rest = source;
@@ -22,7 +22,7 @@ fn rewrite_tags(source: &str) -> String {
         };
         let (tag, after) = rest.split_at(length);
         match tag_name(tag) {
-            // transformers marks the assistant's part so; for the text it is only a scope.
+            // Marks the assistant's part for transformers; for rendering it is only a scope.
             "generation" => out.push_str(&tag.replacen("generation", "with", 1)),
             "endgeneration" => out.push_str(&tag.replacen("endgeneration", "endwith", 1)),
             "set" => out.push_str(&guard_assignment(tag)),
@@ -40,7 +40,7 @@ fn tag_start(text: &str) -> Option<usize> {
         .position(|pair| pair == b"{%" || pair == b"{#")
 }
 
-/// `set x = value` to `set x = (value)|store`, and `set x|filter` (a block) to `set x|filter|store`.
+/// Rewrites `set x = value` to `set x = (value)|store`, and the block `set x|filter` to `set x|filter|store`.
 fn guard_assignment(tag: &str) -> String {
     let Some(body) = tag.strip_suffix("%}") else {
         return tag.to_string();
@@ -62,7 +62,7 @@ fn guard_assignment(tag: &str) -> String {
     }
 }
 
-/// Up to and including its end, which a string inside may seem to have; a raw block up to its last tag.
+/// The tag's length, ignoring tag ends inside strings; for a raw block, up to `endraw`.
 fn tag_length(rest: &str) -> usize {
     let mut quote = None;
     let mut escaped = false;
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_stays_as_it_is() {
+    fn other_text_is_unchanged() {
         for source in [
             "{# {% generation %} #}x",
             "{% raw %}{% generation %}{% endraw %}",
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn every_newline_form_becomes_one() {
+    fn line_breaks_are_normalized() {
         assert_eq!(prepare("a\r\nb\rc\n"), "a\nb\nc\n");
     }
 }

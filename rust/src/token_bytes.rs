@@ -1,16 +1,16 @@
-//! The bytes each token stands for: what its decoder makes of it, without decoding text.
+//! The bytes of each token, derived from the tokenizer's decoder.
 
 use crate::border::Failure;
 use crate::tokenizer::Tokenizer;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// In front of a special token's name: no text has this byte, so no grammar over text allows one.
+/// Precedes a special token's name. Text never contains this byte, so no grammar over text allows it.
 const SPECIAL_MARK: u8 = 0xFF;
-/// Longer tokens (runs of a thousand spaces) are left out of grammars; shorter ones say the same.
+/// Longer tokens (such as a thousand spaces) are excluded from grammars; shorter ones can express them.
 const MAX_TOKEN_BYTES: usize = 512;
 
-/// What of a tokenizer.json's decoder changes a token's bytes.
+/// The parts of a tokenizer.json's decoder that affect a token's bytes.
 #[derive(Default, Debug, PartialEq)]
 struct Spelling {
     byte_level: bool,
@@ -20,13 +20,13 @@ struct Spelling {
 
 impl Spelling {
     fn read(&mut self, decoder: &Value) -> Result<(), Failure> {
-        let unknown = || Failure::refused(format!("the decoder {decoder} is not known"));
+        let unknown = || Failure::refused(format!("the decoder {decoder} is not supported"));
         let text = |name: &str| decoder[name].as_str().map(str::to_string);
         match decoder["type"].as_str().ok_or_else(unknown)? {
             "ByteLevel" => self.byte_level = true,
             "ByteFallback" => self.byte_fallback = true,
             "Fuse" => {}
-            // Only at the ends of a whole text.
+            // Affects only the ends of a whole text.
             "Strip" => {}
             "Replace" => {
                 let pattern = decoder["pattern"]["String"].as_str().ok_or_else(unknown)?;
@@ -49,7 +49,7 @@ impl Spelling {
 
     fn bytes_of(&self, token: &str, alphabet: &HashMap<char, u8>) -> Vec<u8> {
         if self.byte_level {
-            // An added token may hold characters that are no byte's: it stands for itself.
+            // An added token with characters outside the alphabet is its own text.
             let bytes: Option<Vec<u8>> = token.chars().map(|c| alphabet.get(&c).copied()).collect();
             return bytes.unwrap_or_else(|| token.as_bytes().to_vec());
         }
@@ -64,7 +64,7 @@ impl Spelling {
     }
 }
 
-/// `<0x0A>` is a byte that no piece of text has.
+/// `<0x0A>` stands for a single byte that is not covered by other tokens.
 fn fallback_byte(token: &str) -> Option<u8> {
     let digits = token.strip_prefix("<0x")?.strip_suffix('>')?;
     if digits.len() != 2 {
@@ -73,7 +73,7 @@ fn fallback_byte(token: &str) -> Option<u8> {
     u8::from_str_radix(digits, 16).ok()
 }
 
-/// GPT-2's table: printable bytes are their own characters, the others stand from U+0100 on.
+/// GPT-2's table: printable bytes map to themselves, the others to U+0100 and up.
 fn byte_alphabet() -> HashMap<char, u8> {
     let mut next = 256;
     let mut alphabet = HashMap::new();
@@ -86,7 +86,7 @@ fn byte_alphabet() -> HashMap<char, u8> {
     alphabet
 }
 
-/// One entry per id below `vocab_size`; empty for ids that stand for no text.
+/// One entry per id below `vocab_size`; empty for ids without text.
 pub fn token_bytes(tokenizer: &Tokenizer, vocab_size: usize) -> Result<Vec<Vec<u8>>, Failure> {
     let mut spelling = Spelling::default();
     spelling.read(&tokenizer.decoder()?)?;
@@ -100,7 +100,7 @@ pub fn token_bytes(tokenizer: &Tokenizer, vocab_size: usize) -> Result<Vec<Vec<u
                 [&[SPECIAL_MARK], token.as_bytes()].concat()
             } else {
                 let bytes = spelling.bytes_of(&token, &alphabet);
-                // UTF-8 has no such byte, and grammars take it for a special token's.
+                // UTF-8 never contains this byte, and grammars treat it as a special token's.
                 if bytes.contains(&SPECIAL_MARK) {
                     return Vec::new();
                 }

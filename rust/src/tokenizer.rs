@@ -1,4 +1,4 @@
-//! A Hugging Face tokenizer as a server uses it: no truncation, no padding, ids in and out.
+//! A Hugging Face tokenizer without truncation and padding.
 
 use crate::border::Failure;
 use std::collections::HashSet;
@@ -27,7 +27,7 @@ impl Tokenizer {
             .max()
             .map_or(0, |&id| id as usize + 1);
         if past_last_id > i32::MAX as usize {
-            return Err(Failure::refused("a token id is over 2^31"));
+            return Err(Failure::refused("a token id exceeds 2^31"));
         }
         let vocab_size = past_last_id.max(inner.get_vocab_size(true));
         Ok(Tokenizer {
@@ -38,7 +38,7 @@ impl Tokenizer {
     }
 
     pub fn encode(&self, text: &str, add_special_tokens: bool) -> Result<Vec<u32>, Failure> {
-        // "fast" leaves out the offsets; the ids are the same.
+        // "fast" omits the offsets; the ids are the same.
         let encoding = self
             .inner
             .encode_fast(text, add_special_tokens)
@@ -46,7 +46,7 @@ impl Tokenizer {
         Ok(encoding.get_ids().to_vec())
     }
 
-    /// An id that is not in the vocabulary contributes nothing.
+    /// Ids outside the vocabulary are ignored.
     pub fn decode(&self, ids: &[u32], skip_special_tokens: bool) -> Result<String, Failure> {
         self.inner
             .decode(ids, skip_special_tokens)
@@ -66,7 +66,7 @@ impl Tokenizer {
         self.vocab_size
     }
 
-    /// As tokenizer.json writes it; null when there is none.
+    /// The decoder in the form of tokenizer.json; null if there is none.
     pub fn decoder(&self) -> Result<serde_json::Value, Failure> {
         serde_json::to_value(self.inner.get_decoder()).map_err(Failure::refused)
     }

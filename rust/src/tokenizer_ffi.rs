@@ -1,11 +1,11 @@
-//! The C functions over `Tokenizer`.
+//! The C functions for `Tokenizer`.
 //!
 //! # Safety
 //! For every function here: handles are live and made by `octavo_tokenizer_new`, pointers with a
 //! size are readable for that size, out pointers are writable, `error` is writable or null.
 #![allow(clippy::missing_safety_doc)]
 
-use crate::border::{OwnedIds, OwnedText, Status, guarded, slice, text};
+use crate::border::{OwnedIds, OwnedText, Status, free, guarded, slice, text};
 use crate::tokenizer::Tokenizer;
 use std::ptr::null_mut;
 
@@ -27,14 +27,7 @@ pub unsafe extern "C" fn octavo_tokenizer_new(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn octavo_tokenizer_free(tokenizer: *mut Tokenizer) -> Status {
-    unsafe {
-        guarded(null_mut(), || {
-            if !tokenizer.is_null() {
-                drop(Box::from_raw(tokenizer));
-            }
-            Ok(())
-        })
-    }
+    unsafe { free(tokenizer) }
 }
 
 #[unsafe(no_mangle)]

@@ -55,7 +55,7 @@ std::optional<AnswerEvent> AnswerEvents::take(size_t prompt, Update update) {
     choice.done = true;
     --open_choices_;
   }
-  for (AnswerPart& part : delta.parts) {
+  for (OutputPart& part : delta.parts) {
     if (part.kind == PartKind::kToolCall)
       part.id = call_id(job_.id, static_cast<int>(index), part.call, job_.call_id_length);
   }

@@ -9,7 +9,7 @@
 
 #include "api/generation_request.h"
 #include "generation/answer_text.h"
-#include "text/answer_part.h"
+#include "text/output_part.h"
 
 namespace octavo::server {
 
@@ -17,7 +17,7 @@ namespace octavo::server {
 struct AnswerEvent {
   int index = 0;          // prompt * n + choice
   std::string text = {};  // as the model wrote it, calls and reasoning included
-  std::vector<AnswerPart> parts =
+  std::vector<OutputPart> parts =
       {};  // of a chat: the same, told apart; one per kind and call in a row
   std::vector<TokenId> tokens = {};
   std::vector<TokenLogprobs> logprobs = {};         // one per token, when asked for

@@ -26,6 +26,6 @@ class RustText {
 };
 
 // For calls that can fail only by our own mistake.
-inline void expect_ok(octavo_status status) { OCTAVO_CHECK(status == OCTAVO_OK); }
+inline void expect_ok(octavo_rust_status status) { OCTAVO_CHECK(status == OCTAVO_RUST_OK); }
 
 }  // namespace octavo

@@ -8,7 +8,7 @@ namespace octavo {
 
 Sha256Digest sha256(std::span<const uint8_t> bytes) {
   Sha256Digest digest{};
-  OCTAVO_CHECK(octavo_sha256(bytes.data(), bytes.size(), digest.data()) == OCTAVO_OK);
+  OCTAVO_CHECK(octavo_sha256(bytes.data(), bytes.size(), digest.data()) == OCTAVO_RUST_OK);
   return digest;
 }
 

@@ -21,11 +21,11 @@ Json& call_of(Json& calls, int index) {
 }
 
 // A chat's parts, told apart.
-void add_parts(const std::vector<AnswerPart>& parts, Json& choice) {
+void add_parts(const std::vector<OutputPart>& parts, Json& choice) {
   std::string content;
   std::string reasoning;
   Json calls = Json::array();
-  for (const AnswerPart& part : parts) {
+  for (const OutputPart& part : parts) {
     if (part.kind == PartKind::kContent) content += part.text;
     if (part.kind == PartKind::kReasoning) reasoning += part.text;
     if (part.kind == PartKind::kToolCall) {

@@ -59,7 +59,7 @@ bool Stream::read(size_t prompt, Update update) {
 std::string Stream::answer_event(const std::vector<AnswerEvent>& answers) {
   if (const auto* embedding = job_.embedding()) return embedding_event(answers, *embedding);
   for (const AnswerEvent& answer : answers) {
-    for (const AnswerPart& part : answer.parts) {
+    for (const OutputPart& part : answer.parts) {
       if (part.kind == PartKind::kToolCall) called_[static_cast<size_t>(answer.index)] = true;
     }
   }

@@ -5,9 +5,9 @@
 namespace octavo {
 namespace {
 
-void append_content(std::string text, std::vector<AnswerPart>& parts) {
+void append_content(std::string text, std::vector<OutputPart>& parts) {
   if (text.empty()) return;
-  std::vector<AnswerPart> one;
+  std::vector<OutputPart> one;
   one.push_back({.text = std::move(text)});
   append_parts(parts, std::move(one));
 }
@@ -40,8 +40,8 @@ bool AnswerText::feed(const std::string& text, Delta& delta) {
   return end_here(delta);
 }
 
-bool AnswerText::feed_parts(std::vector<AnswerPart> parts, Delta& delta) {
-  for (AnswerPart& part : parts) {
+bool AnswerText::feed_parts(std::vector<OutputPart> parts, Delta& delta) {
+  for (OutputPart& part : parts) {
     if (part.kind == PartKind::kContent) {
       StopStrings::Step step = stops_.push(part.text);
       append_content(std::move(step.text), delta.parts);
@@ -50,7 +50,7 @@ bool AnswerText::feed_parts(std::vector<AnswerPart> parts, Delta& delta) {
       return end_here(delta);
     }
     append_content(stops_.release(), delta.parts);
-    std::vector<AnswerPart> one;
+    std::vector<OutputPart> one;
     one.push_back(std::move(part));
     append_parts(delta.parts, std::move(one));
   }

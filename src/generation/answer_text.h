@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "scheduler/update.h"
-#include "text/answer_part.h"
 #include "text/detokenizer.h"
-#include "text/dialects/answer_parser.h"
+#include "text/dialects/output_parser.h"
+#include "text/output_part.h"
 #include "text/stop_strings.h"
 
 namespace octavo {
 
 // An answer in a conversation.
 struct ChatAnswer {
-  AnswerParserOptions parser = {};
+  OutputParserOptions parser = {};
   std::vector<TokenId> markers = {};  // special tokens that the parser is to see
 };
 
@@ -33,7 +33,7 @@ class AnswerText {
   struct Delta {
     // Certain: no stop string begins in it. Of a chat: all that the model wrote.
     std::string text = {};
-    std::vector<AnswerPart> parts = {};  // of a chat; stop strings are looked for in the content
+    std::vector<OutputPart> parts = {};  // of a chat; stop strings are looked for in the content
     std::optional<FinishReason> finish = {};
     std::string stop_string = {};  // that ended the answer, if one did
     bool ended_early = false;      // by its text: the engine is to be told
@@ -49,7 +49,7 @@ class AnswerText {
  private:
   // All true when the text ends here.
   bool feed(const std::string& text, Delta& delta);
-  bool feed_parts(std::vector<AnswerPart> parts, Delta& delta);
+  bool feed_parts(std::vector<OutputPart> parts, Delta& delta);
   bool end_here(Delta& delta);
   void finish_text(Delta& delta);
   bool is_reasoning() const { return parser_ && parser_->reasoning(); }
@@ -57,7 +57,7 @@ class AnswerText {
   AnswerTextOptions options_;
   Detokenizer detokenizer_;
   StopStrings stops_;
-  std::optional<AnswerParser> parser_;
+  std::optional<OutputParser> parser_;
   bool done_ = false;
 };
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "text/dialects/shown_parts.h"
-#include "text/test_vocab.h"
+#include "text/testing/shown_parts.h"
+#include "text/testing/test_vocab.h"
 
 namespace octavo {
 namespace {
@@ -111,7 +111,7 @@ TEST(ChatAnswerText, StopStringsAreLookedForInTheContent) {
 
 TEST(ChatAnswerText, WhatAStopStringHeldBackStandsBeforeACall) {
   AnswerText text = answer_text(chat_options({"END"}));
-  std::vector<AnswerPart> parts = text.take(text_update("aEN<tool_call>")).parts;
+  std::vector<OutputPart> parts = text.take(text_update("aEN<tool_call>")).parts;
   append_parts(parts, text.take(text_update("{\"name\":\"f\"}b", FinishReason::kLength)).parts);
   EXPECT_EQ(shown_parts(parts), "aEN|f({})|b");
 }

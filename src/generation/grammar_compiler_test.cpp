@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "text/test_vocab.h"
+#include "text/testing/test_vocab.h"
 
 namespace octavo {
 namespace {

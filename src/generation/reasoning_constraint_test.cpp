@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "text/test_vocab.h"
+#include "text/testing/test_vocab.h"
 
 namespace octavo {
 namespace {

@@ -98,7 +98,7 @@ HubClient::HubClient(const HubSettings& settings) : settings_(settings) {
        settings.retry_ms}}.dump();
   octavo_hub* hub = nullptr;
   RustText error;
-  if (octavo_hub_new(options.data(), options.size(), &hub, error.out()) != OCTAVO_OK)
+  if (octavo_hub_new(options.data(), options.size(), &hub, error.out()) != OCTAVO_RUST_OK)
     throw SetupError(std::string(error.view()));
   hub_.reset(hub);
 }
@@ -110,7 +110,7 @@ HubListing HubClient::list(const ModelName& name) const {
   RustText error;
   uint16_t http_status = 0;
   if (octavo_hub_get(hub_.get(), path.data(), path.size(), body.out(), &http_status, error.out()) !=
-      OCTAVO_OK)
+      OCTAVO_RUST_OK)
     fail(name, http_status, error.view());
   return parse_listing(std::string(body.view()));
 }
@@ -134,16 +134,18 @@ void HubClient::download(const ModelName& name, const std::string& commit,
                               {"lock", download.lock.string()}});
   }
   const std::string text = order.dump();
-  const auto progress = [](void* context, uint64_t done, uint64_t total, bool waiting) {
-    return (*static_cast<const OnDownload*>(context))(done, total, waiting);
-  };
+  const octavo_hub_progress progress{
+      .report =
+          [](void* context, uint64_t done, uint64_t total, bool waiting) {
+            return (*static_cast<const OnDownload*>(context))(done, total, waiting);
+          },
+      .context = const_cast<void*>(static_cast<const void*>(&on_progress))};
   RustText error;
   uint16_t http_status = 0;
-  const octavo_status status = octavo_hub_download(
-      hub_.get(), text.data(), text.size(), progress,
-      const_cast<void*>(static_cast<const void*>(&on_progress)), &http_status, error.out());
-  if (status == OCTAVO_STOPPED) throw DownloadStopped();
-  if (status != OCTAVO_OK) fail(name, http_status, error.view());
+  const octavo_rust_status status = octavo_hub_download(hub_.get(), text.data(), text.size(),
+                                                        progress, &http_status, error.out());
+  if (status == OCTAVO_RUST_STOPPED) throw DownloadStopped();
+  if (status != OCTAVO_RUST_OK) fail(name, http_status, error.view());
 }
 
 void HubClient::fail(const ModelName& name, int http_status, std::string_view reason) const {

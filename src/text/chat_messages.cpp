@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// The space tells whether the template trimmed the message.
+// The trailing space shows whether the template trimmed the message.
 constexpr std::string_view kTag = "CONTINUE_FINAL_MESSAGE_TAG";
 constexpr std::string_view kTagAndSpace = "CONTINUE_FINAL_MESSAGE_TAG ";
 
@@ -18,7 +18,7 @@ constexpr std::string_view kTagAndSpace = "CONTINUE_FINAL_MESSAGE_TAG ";
   throw RequestError(400, "continue_final_message", why);
 }
 
-// The text of the last message: its content, or the last text part of it.
+// The text of the last message: its content or the content's last text part.
 ordered_json* final_text(ordered_json& messages) {
   if (messages.empty()) return nullptr;
   ordered_json& message = messages.back();
@@ -84,7 +84,7 @@ void FinalMessage::mark(ordered_json& messages) {
 std::string FinalMessage::cut(std::string rendered) const {
   const size_t tag = rendered.rfind(kTag);
   if (tag == std::string::npos || rendered.find(strip_space(text_)) == std::string::npos) {
-    refuse("the chat template does not show the final message as it is");
+    refuse("the chat template does not render the final message verbatim");
   }
   const bool kept_spacing = std::string_view(rendered).substr(tag).starts_with(kTagAndSpace);
   rendered.resize(tag);

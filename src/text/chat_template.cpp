@@ -46,7 +46,7 @@ class ChatTemplate::Compiled {
  public:
   explicit Compiled(const std::string& source) {
     if (source.size() > kTemplateSourceBytes) {
-      throw SetupError(fmt::format("the chat template has {}, at most {} are allowed",
+      throw SetupError(fmt::format("the chat template is {}; at most {} are allowed",
                                    format_bytes(source.size()),
                                    format_bytes(kTemplateSourceBytes)));
     }
@@ -55,7 +55,7 @@ class ChatTemplate::Compiled {
                                         .stack_bytes = kTemplateStackBytes};
     RustText error;
     if (octavo_template_new(valid.data(), valid.size(), limits, &handle_, error.out()) !=
-        OCTAVO_OK) {
+        OCTAVO_RUST_OK) {
       throw SetupError(fmt::format("the chat template cannot be used: {}", error.view()));
     }
   }
@@ -69,16 +69,17 @@ class ChatTemplate::Compiled {
     const uint64_t steps = kTemplateSteps + kTemplateStepsPerValue * count_values(variables);
     RustText text;
     RustText error;
-    const octavo_status status = octavo_template_render(handle_, context.data(), context.size(),
-                                                        steps, text.out(), error.out());
+    const octavo_rust_status status = octavo_template_render(
+        handle_, context.data(), context.size(), steps, text.out(), error.out());
     switch (status) {
-      case OCTAVO_OK:
+      case OCTAVO_RUST_OK:
         return std::string(text.view());
-      case OCTAVO_RAISED:
+      case OCTAVO_RUST_RAISED:
         throw RequestError(400, "messages", std::string(error.view()));
       default:
-        throw RequestError(status == OCTAVO_BUG ? 500 : 400, "messages",
-                           fmt::format("the chat template cannot render these: {}", error.view()));
+        throw RequestError(
+            status == OCTAVO_RUST_BUG ? 500 : 400, "messages",
+            fmt::format("the chat template cannot render the messages: {}", error.view()));
     }
   }
 

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxFileBytes = 64u << 20;
 
-// An empty object when the file is not there.
+// Returns an empty object if the file does not exist.
 json read_object(const fs::path& path) {
   if (!fs::exists(path)) return json::object();
   json value =
@@ -24,7 +24,7 @@ json read_object(const fs::path& path) {
   return value;
 }
 
-// A token stands as "text" or as {"content": "text", ...}.
+// A token is either "text" or {"content": "text", ...}.
 std::string token_text(const json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_object() && value.contains("content") && value["content"].is_string()) {

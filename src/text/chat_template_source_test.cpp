@@ -24,13 +24,13 @@ class ChatTemplateSourceTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(ChatTemplateSourceTest, AFolderWithoutATemplateHasNone) {
+TEST_F(ChatTemplateSourceTest, ReturnsNulloptWithoutATemplate) {
   EXPECT_FALSE(find_chat_template(folder_));
   write("tokenizer_config.json", R"({"bos_token": "<s>", "chat_template": null})");
   EXPECT_FALSE(find_chat_template(folder_));
 }
 
-TEST_F(ChatTemplateSourceTest, TheJinjaFileGoesFirst) {
+TEST_F(ChatTemplateSourceTest, TheJinjaFileTakesPrecedence) {
   write("tokenizer_config.json",
         R"({"chat_template": "config", "eos_token": {"content": "</s>"}})");
   EXPECT_EQ(find_chat_template(folder_)->source, "config");

@@ -34,7 +34,7 @@ TEST(ChatTemplate, RendersMessagesAndTokens) {
   EXPECT_EQ(render("{{ eos_token is defined }}{{ tools is none }}", user("")), "FalseTrue");
 }
 
-TEST(ChatTemplate, ThinkingIsUndefinedUnlessAsked) {
+TEST(ChatTemplate, EnableThinkingIsUndefinedUnlessSet) {
   const std::string source = "{{ enable_thinking is defined }}{{ enable_thinking }}";
   EXPECT_EQ(render(source, user("")), "False");
   EXPECT_EQ(render(source, user(""), {.enable_thinking = false}), "TrueFalse");
@@ -55,14 +55,14 @@ TEST(ChatTemplate, ContinuesTheFinalMessage) {
   EXPECT_THROW(render(kChatMl, ordered_json::array(), open), RequestError);
 }
 
-TEST(ChatTemplate, ReasoningIsSeenUnderEveryName) {
+TEST(ChatTemplate, ReasoningIsAvailableUnderEveryName) {
   ordered_json messages = user("");
   messages[0]["reasoning"] = "why";
   EXPECT_EQ(render("{{ messages[0].reasoning_content }},{{ messages[0].thinking }}", messages),
             "why,why");
 }
 
-TEST(ChatTemplate, WhatTheTemplateRaisesIsTheRequestsFault) {
+TEST(ChatTemplate, RaiseExceptionIsARequestError) {
   try {
     render("{{ raise_exception('roles must alternate') }}", user(""));
     FAIL();

@@ -9,12 +9,12 @@
 namespace octavo {
 namespace {
 
-constexpr size_t kContextTokens =
-    8;  // at least the three before a token that can share a character
-constexpr size_t kWindowTokens = 32;     // shortened to the context from here on
+// At least the three preceding tokens that can share a character with the next one.
+constexpr size_t kContextTokens = 8;
+constexpr size_t kWindowTokens = 32;     // at this size the window is cut to kContextTokens
 constexpr size_t kMaxPartialTokens = 3;  // the first bytes of a character, one token each
 
-// `text` without up to three U+FFFD at its end: each may be a byte that the next token completes.
+// `text` without up to three trailing U+FFFD, which the next token may turn into a character.
 std::string_view certain_part(std::string_view text) {
   for (size_t i = 0; i < kMaxPartialTokens && text.ends_with(kReplacementCharacter); ++i) {
     text.remove_suffix(kReplacementCharacter.size());
@@ -31,14 +31,14 @@ Detokenizer::Detokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_s
       kept_(std::move(kept)) {}
 
 std::string Detokenizer::decode(size_t from) const {
-  // Of special tokens only those to be shown are in the window.
+  // The window holds only those special tokens that are shown.
   return tokenizer_->decode(std::span(window_).subspan(from),
                             skip_special_tokens_ && kept_.empty());
 }
 
 std::string Detokenizer::push(TokenId id) {
-  // A token without text must not be the window's only context: what follows would look like a
-  // start.
+  // A token without text must not be the window's only context, or the next token would decode as
+  // the start of the text.
   if (id < 0 || id >= tokenizer_->vocab_size()) return "";
   if (skip_special_tokens_ && tokenizer_->is_special(id) && std::ranges::count(kept_, id) == 0)
     return "";
@@ -60,7 +60,7 @@ std::string Detokenizer::push(TokenId id) {
   return fresh;
 }
 
-// The window's text no longer begins with what was returned, and no character can still explain it.
+// The window's text no longer starts with the returned text, and no pending character explains it.
 std::string Detokenizer::restart_from_unshown() {
   window_.erase(window_.begin(), window_.end() - static_cast<std::ptrdiff_t>(unshown_));
   const std::string text = decode(0);
@@ -69,8 +69,7 @@ std::string Detokenizer::restart_from_unshown() {
   return shown_;
 }
 
-// Keeps a few tokens, if possible from a place where they decode to the end of the longer window's
-// text.
+// Keeps the last few tokens, if possible from where they decode to a suffix of the window's text.
 void Detokenizer::shorten(const std::string& text) {
   const size_t latest = window_.size() - kContextTokens;
   size_t from = latest;

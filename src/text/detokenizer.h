@@ -1,5 +1,4 @@
-// detokenizer.h - token ids to text, one at a time, for a stream. One per stream, one thread at a
-// time.
+// detokenizer.h - converts a stream of token ids to text. One per stream, one thread at a time.
 #pragma once
 
 #include <memory>
@@ -11,21 +10,22 @@
 
 namespace octavo {
 
-// What push() and finish() return, put together, is Tokenizer::decode() of all the ids. A character
-// whose bytes are still arriving is held back; bytes that cannot become a character are not held
-// for more than three tokens. (One case differs: a SentencePiece model that writes *invalid* bytes
-// right after valid ones. Decoding the whole would take back characters that were already sent.)
+// The concatenated results of push() and finish() equal Tokenizer::decode() of all ids. An
+// incomplete character is held back until its last byte arrives; bytes that cannot become a
+// character are held for at most three tokens. (One case differs: a SentencePiece model that writes
+// *invalid* bytes directly after valid ones. Decoding everything at once would retract characters
+// that were already returned.)
 //
-// A push decodes a short window of tokens, never the whole history.
+// push() decodes a short window of tokens, never the whole history.
 class Detokenizer {
  public:
-  // `kept`: special tokens that are shown all the same.
+  // `kept`: special tokens to show even if skip_special_tokens is set.
   Detokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special_tokens,
               std::vector<TokenId> kept = {});
 
-  // The text that became certain with this token; often empty.
+  // Returns the text that this token completes; often empty.
   std::string push(TokenId id);
-  // What was held back. The next push() starts a new text.
+  // Returns the text held back. The next push() starts a new text.
   std::string finish();
 
  private:
@@ -37,8 +37,8 @@ class Detokenizer {
   bool skip_special_tokens_;
   std::vector<TokenId> kept_;
   std::vector<TokenId> window_;  // the last tokens, enough to decode the next one in its context
-  std::string shown_;            // the part of the window's text that was returned
-  size_t unshown_ = 0;           // tokens at the window's end that have given no certain text yet
+  std::string shown_;            // the part of the window's text already returned
+  size_t unshown_ = 0;           // trailing tokens whose text is not fully returned yet
 };
 
 }  // namespace octavo

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "text/test_vocab.h"
+#include "text/testing/test_vocab.h"
 #include "text/utf8.h"
 
 namespace octavo {
@@ -45,12 +45,12 @@ TEST(Detokenizer, AnUnfinishedCharacterComesOutAtTheEnd) {
   EXPECT_EQ(detokenizer.finish(), kReplacementCharacter);
 }
 
-TEST(Detokenizer, RandomBytesGiveWhatDecodingTheWholeGives) {
+TEST(Detokenizer, RandomBytesMatchDecodingAtOnce) {
   const auto tokenizer = tokenizer_of(byte_level_vocab());
   std::mt19937 random(1);
   for (int round = 0; round < 500; ++round) {
     std::vector<TokenId> ids(std::uniform_int_distribution<size_t>(0, 120)(random));
-    // Mostly bytes of long characters, whole and broken.
+    // Mostly bytes of multi-byte characters, valid and invalid.
     for (TokenId& id : ids) {
       const int kind = std::uniform_int_distribution<int>(0, 3)(random);
       id = kind == 0   ? std::uniform_int_distribution<int>(0, 259)(random)

@@ -18,7 +18,7 @@ struct Candidate {
   int left_id, right_id;
 };
 
-// All splits of `token` into two tokens, by the ids of the parts.
+// All splits of `token` into two tokens, ordered by the parts' ids.
 std::vector<Candidate> splits_of(std::string_view token, float score, const TokenIndex& index) {
   std::vector<Candidate> found;
   const size_t length = count_code_points(token);
@@ -56,9 +56,9 @@ std::vector<Merge> written_merges(const GgufVocab& vocab, const TokenIndex& inde
     if (line.empty() || space == std::string_view::npos) refuse("is not two tokens");
     const auto left = index.find(line.substr(0, space));
     const auto right = index.find(line.substr(space + 1));
-    if (left == index.end() || right == index.end()) refuse("names a token that is not there");
+    if (left == index.end() || right == index.end()) refuse("names an unknown token");
     const std::string whole = std::string(left->first) + std::string(right->first);
-    if (!index.contains(whole)) refuse("makes a token that is not there");
+    if (!index.contains(whole)) refuse("produces an unknown token");
     merges.emplace_back(left->first, right->first);
   }
   return merges;

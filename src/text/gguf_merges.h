@@ -1,4 +1,4 @@
-// gguf_merges.h - the merge list of a GGUF vocabulary: as written, or worked out from scores.
+// gguf_merges.h - the BPE merges of a GGUF vocabulary: as stored, or derived from scores.
 #pragma once
 
 #include <string>
@@ -14,12 +14,11 @@ namespace octavo {
 using Merge = std::pair<std::string_view, std::string_view>;  // views into the vocabulary
 using TokenIndex = std::unordered_map<std::string_view, int>;
 
-// "left right" lines to pairs. Throws SetupError for a line that names a token the vocabulary
-// lacks.
+// Parses "left right" entries into pairs. Throws SetupError if an entry names an unknown token.
 std::vector<Merge> written_merges(const GgufVocab& vocab, const TokenIndex& index);
 
-// Every way to make a token from two others, best score first: the list (and the order) that
-// Hugging Face's SentencePiece converter makes. Needs one score per token.
+// Every way to form a token from two others, best score first: the same list, in the same order, as
+// Hugging Face's SentencePiece converter. Requires one score per token.
 std::vector<Merge> merges_from_scores(const GgufVocab& vocab, const TokenIndex& index);
 
 }  // namespace octavo

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Patterns in the form the families' own tokenizer.json files have them (Oniguruma).
+// Oniguruma patterns, as in each family's own tokenizer.json.
 #define OCTAVO_CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define OCTAVO_TAIL R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"
 #define OCTAVO_SLASH_TAIL R"(| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)"
@@ -78,7 +78,7 @@ ordered_json punctuation(const char* behavior) {
   return {{"type", "Punctuation"}, {"behavior", behavior}};
 }
 
-// With GPT-2's own word pattern, or only turning bytes into characters.
+// use_regex: split with GPT-2's word pattern; otherwise only map bytes to characters.
 ordered_json byte_level(bool use_regex) {
   return {{"type", "ByteLevel"},
           {"add_prefix_space", false},
@@ -192,8 +192,8 @@ GgufPreTokenizer gguf_pre_tokenizer(std::string_view name) {
   }
   std::ranges::sort(known);
   throw SetupError(
-      fmt::format("tokenizer.ggml.pre is \"{}\", which this version does not know; it knows: {}",
-                  name, fmt::join(known, ", ")));
+      fmt::format("tokenizer.ggml.pre is \"{}\", which is not supported; supported: {}", name,
+                  fmt::join(known, ", ")));
 }
 
 }  // namespace octavo

@@ -1,4 +1,4 @@
-// gguf_pre_tokenizer.h - how each byte-level BPE family that GGUF files name cuts text into words.
+// gguf_pre_tokenizer.h - the pre-tokenizer of each byte-level BPE family named in GGUF files.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,12 +9,12 @@ namespace octavo {
 struct GgufPreTokenizer {
   nlohmann::ordered_json stages;  // the "pretokenizers" of a tokenizer.json Sequence
   bool normalize_nfc = false;
-  bool ignore_merges = false;  // a word that is a token is taken whole, whatever the merges say
-  bool add_bos = false;        // when the file does not say
+  bool ignore_merges = false;  // a word that is itself a token is not split, regardless of merges
+  bool add_bos = false;        // default if the file does not specify it
 };
 
-// By the file's `tokenizer.ggml.pre`; an empty name is "default". Throws SetupError for a name that
-// is not known.
+// `name` is the file's `tokenizer.ggml.pre`; empty means "default". Throws SetupError if it is
+// unknown.
 GgufPreTokenizer gguf_pre_tokenizer(std::string_view name);
 
 }  // namespace octavo

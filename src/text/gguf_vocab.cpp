@@ -21,7 +21,7 @@ constexpr int kControl = 3;
 constexpr int kUserDefined = 4;
 
 constexpr size_t kMaxTokens = 4u << 20;
-constexpr size_t kMaxTokenBytes = 4096;  // finding merges takes the square of it
+constexpr size_t kMaxTokenBytes = 4096;  // finding merges is quadratic in it
 
 constexpr const char* kWordMark = "\xE2\x96\x81";  // U+2581, SentencePiece's space
 
@@ -57,7 +57,8 @@ TokenIndex index_tokens(const GgufVocab& vocab) {
   for (size_t i = 0; i < vocab.tokens.size(); ++i) {
     const std::string& token = vocab.tokens[i];
     if (token.size() > kMaxTokenBytes) {
-      throw SetupError(fmt::format("token {} has {} bytes", i, token.size()));
+      throw SetupError(
+          fmt::format("token {} has {} bytes; the limit is {}", i, token.size(), kMaxTokenBytes));
     }
     if (!is_valid_utf8(token)) throw SetupError(fmt::format("token {} is not UTF-8", i));
     const auto [place, added] = index.emplace(token, static_cast<int>(i));
@@ -86,7 +87,7 @@ ordered_json added_tokens(const GgufVocab& vocab) {
 }
 
 struct BpeOptions {
-  ordered_json unk_token = nullptr;  // null is none
+  ordered_json unk_token = nullptr;  // null: none
   bool sentence_piece = false;
   bool ignore_merges = false;
 };
@@ -95,7 +96,7 @@ ordered_json bpe_model(const GgufVocab& vocab, const std::vector<Merge>& merges,
                        const BpeOptions& options) {
   ordered_json pairs = ordered_json::array();
   for (const auto& [left, right] : merges) pairs.push_back({left, right});
-  // Names are unique by now, so they are appended; inserting would compare each with all others.
+  // The names are known to be unique, so append them; inserting would compare each with all others.
   ordered_json::object_t ids;
   ids.reserve(vocab.tokens.size());
   for (size_t i = 0; i < vocab.tokens.size(); ++i) ids.emplace_back(vocab.tokens[i], i);
@@ -111,14 +112,15 @@ ordered_json bpe_model(const GgufVocab& vocab, const std::vector<Merge>& merges,
           {"merges", std::move(pairs)}};
 }
 
-// Null when neither end is marked.
+// Returns null if neither BOS nor EOS is added.
 ordered_json post_processor(const GgufVocab& vocab, bool add_bos, bool add_eos) {
   ordered_json single = ordered_json::array();
   ordered_json pair = ordered_json::array();
   ordered_json specials = ordered_json::object();
   const auto mark = [&](bool wanted, int id, const char* name) {
     if (!wanted) return;
-    if (id < 0) throw SetupError(fmt::format("the vocabulary adds {} but has no such token", name));
+    if (id < 0)
+      throw SetupError(fmt::format("the vocabulary adds a {} token but does not define it", name));
     const std::string& token = vocab.tokens[static_cast<size_t>(id)];
     single.push_back({{"SpecialToken", {{"id", token}, {"type_id", 0}}}});
     pair.push_back({{"SpecialToken", {{"id", token}, {"type_id", 0}}}});
@@ -176,7 +178,7 @@ ordered_json sentence_piece_bpe(GgufVocab vocab, const TokenIndex& index) {
   for (const float score : vocab.scores) {
     if (std::isnan(score)) throw SetupError("a score of the vocabulary is not a number");
   }
-  // What SentencePiece models have when the file does not say.
+  // SentencePiece's default ids.
   const auto fallback = [&](int& id, int usual) {
     if (id < 0 && static_cast<size_t>(usual) < vocab.tokens.size()) id = usual;
   };
@@ -210,8 +212,9 @@ std::string tokenizer_json_from_gguf(const GgufVocab& vocab) {
   const TokenIndex index = index_tokens(vocab);
   if (vocab.model == "gpt2") return byte_level_bpe(vocab, index).dump();
   if (vocab.model == "llama") return sentence_piece_bpe(vocab, index).dump();
-  throw SetupError(fmt::format(
-      "tokenizer.ggml.model is \"{}\"; this version reads \"gpt2\" and \"llama\"", vocab.model));
+  throw SetupError(
+      fmt::format("tokenizer.ggml.model is \"{}\", which is not supported; supported: gpt2, llama",
+                  vocab.model));
 }
 
 }  // namespace octavo

@@ -1,5 +1,5 @@
-// gguf_vocab.h - the tokenizer a GGUF file carries, written as the tokenizer.json it came from, so
-// that there is one path from text to ids.
+// gguf_vocab.h - converts the tokenizer in a GGUF file to a tokenizer.json, so that all models
+// share one tokenizer implementation.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,7 @@
 
 namespace octavo {
 
-// The `tokenizer.ggml.*` values of a GGUF file as they stand there; none is trusted. -1 is "not
-// given".
+// The raw, unvalidated `tokenizer.ggml.*` values of a GGUF file. An id of -1 means "not set".
 struct GgufVocab {
   std::string model;  // "gpt2": byte-level BPE; "llama": SentencePiece BPE
   std::string pre;
@@ -22,7 +21,7 @@ struct GgufVocab {
   std::optional<bool> add_bos, add_eos, add_space_prefix;
 };
 
-// Throws SetupError when the values do not make a tokenizer.
+// Throws SetupError if the values do not form a valid tokenizer.
 std::string tokenizer_json_from_gguf(const GgufVocab& vocab);
 
 }  // namespace octavo

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "text/gguf_merges.h"
 #include "text/gguf_pre_tokenizer.h"
-#include "text/test_vocab.h"
+#include "text/testing/test_vocab.h"
 
 namespace octavo {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(GgufVocab, ByteLevelEndsAreMarkedWhenTheFileSaysSo) {
+TEST(GgufVocab, ByteLevelAddsBosAndEosIfTheFileSaysSo) {
   GgufVocab vocab = byte_level_vocab();
   EXPECT_THAT(tokenizer_of(vocab)->encode("h", true), ElementsAre('h'));
   vocab.add_bos = vocab.add_eos = true;
@@ -25,7 +25,7 @@ TEST(GgufVocab, ByteLevelEndsAreMarkedWhenTheFileSaysSo) {
   EXPECT_THAT(tokenizer_of(vocab)->encode("h", false), ElementsAre('h'));
 }
 
-TEST(GgufVocab, Llama3TakesAWholeTokenWhateverTheMergesSay) {
+TEST(GgufVocab, Llama3KeepsAWordThatIsATokenRegardlessOfMerges) {
   GgufVocab vocab = byte_level_vocab();
   vocab.tokens.push_back("hex");
   vocab.types.push_back(1);
@@ -36,7 +36,7 @@ TEST(GgufVocab, Llama3TakesAWholeTokenWhateverTheMergesSay) {
   EXPECT_THAT(tokenizer_of(vocab)->encode("hex", true), ElementsAre(258, 260));  // its own default
 }
 
-TEST(GgufVocab, EveryKnownPreTokenizerLoadsAndLosesNothing) {
+TEST(GgufVocab, EveryPreTokenizerLoadsAndRoundTrips) {
   std::string known;
   try {
     gguf_pre_tokenizer("no-such-family");
@@ -44,7 +44,7 @@ TEST(GgufVocab, EveryKnownPreTokenizerLoadsAndLosesNothing) {
     known = error.what();
   }
   EXPECT_THAT(known, HasSubstr("no-such-family"));
-  known = known.substr(known.find("knows: ") + 7);
+  known = known.substr(known.find("supported: ") + 11);
   const std::string text =
       "Hello wOrld's 12345 \xE4\xBD\xA0\xE5\xA5\xBD, x=1;\n\n  \t\xF0\x9F\x98\x80 end  ";
   int count = 0;
@@ -82,7 +82,7 @@ TEST(GgufVocab, MergesComeBestScoreFirstThenLongestLeftPart) {
               ElementsAre(Merge("b", "a"), Merge("a", "b"), Merge("ab", "a"), Merge("a", "ba")));
 }
 
-TEST(GgufVocab, ValuesThatMakeNoTokenizerAreRefused) {
+TEST(GgufVocab, InvalidVocabulariesAreRefused) {
   const std::vector<std::pair<const char*, std::function<void(GgufVocab&)>>> faults = {
       {"model", [](GgufVocab& v) { v.model = "t5"; }},
       {"pre", [](GgufVocab& v) { v.pre = "unheard-of"; }},

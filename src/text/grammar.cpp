@@ -10,9 +10,9 @@
 namespace octavo {
 namespace {
 
-void expect_done(octavo_status status, const RustText& error) {
-  if (status != OCTAVO_OK)
-    throw std::runtime_error(fmt::format("the grammar cannot be followed: {}", error.view()));
+void expect_done(octavo_rust_status status, const RustText& error) {
+  if (status != OCTAVO_RUST_OK)
+    throw std::runtime_error(fmt::format("the grammar cannot be applied: {}", error.view()));
 }
 
 octavo_grammar_kind kind_of(GrammarSource::Kind kind) {
@@ -35,13 +35,13 @@ const char* advice_for(GrammarSource::Kind kind) {
   switch (kind) {
     case GrammarSource::Kind::kJsonSchema:
     case GrammarSource::Kind::kJsonObject:
-      return "leave out or rewrite that part of the schema; nothing of a schema is ignored";
+      return "remove or rewrite that part of the schema; unsupported keywords are never ignored";
     case GrammarSource::Kind::kRegex:
-      return "Rust's regex syntax is used, the whole answer has to match";
+      return "use Rust regex syntax; the whole answer must match";
     case GrammarSource::Kind::kChoice:
       return "send a list of strings";
     case GrammarSource::Kind::kLark:
-      return "Lark's syntax is used, with a rule named start";
+      return "use Lark syntax with a rule named start";
   }
   OCTAVO_CHECK(false);
 }
@@ -83,11 +83,11 @@ GrammarVocabulary::GrammarVocabulary(const Tokenizer& tokenizer, int vocab,
                                      std::span<const TokenId> stop_tokens)
     : words_((static_cast<size_t>(vocab) + 31) / 32) {
   RustText error;
-  const octavo_status status =
+  const octavo_rust_status status =
       octavo_grammar_env_new(tokenizer.handle(), static_cast<size_t>(vocab),
                              reinterpret_cast<const uint32_t*>(stop_tokens.data()),
                              stop_tokens.size(), &handle_, error.out());
-  if (status != OCTAVO_OK)
+  if (status != OCTAVO_RUST_OK)
     throw SetupError(fmt::format("this tokenizer cannot be used with grammars: {}", error.view()));
 }
 
@@ -103,10 +103,10 @@ std::unique_ptr<const Grammar> GrammarVocabulary::compile(const GrammarSource& s
                                    .whitespace_size = source.whitespace.size()};
   octavo_grammar* grammar = nullptr;
   RustText error;
-  const octavo_status status = octavo_grammar_new(handle_, &from, &grammar, error.out());
-  if (status == OCTAVO_LIMIT)
-    throw RequestError(400, param, fmt::format("is too large: {}; make it smaller", error.view()));
-  if (status != OCTAVO_OK)
+  const octavo_rust_status status = octavo_grammar_new(handle_, &from, &grammar, error.out());
+  if (status == OCTAVO_RUST_LIMIT)
+    throw RequestError(400, param, fmt::format("is too large: {}; reduce its size", error.view()));
+  if (status != OCTAVO_RUST_OK)
     throw RequestError(400, param, fmt::format("{} ({})", error.view(), advice_for(source.kind)));
   return std::unique_ptr<const Grammar>(new Grammar(grammar, words_));
 }

@@ -1,5 +1,5 @@
-// grammar.h - what an answer may say: a schema, a regex, choices or a grammar, over a tokenizer's
-// bytes. Compiled objects are immutable and serve every thread.
+// grammar.h - constrains generation to a JSON schema, regex, list of choices or Lark grammar.
+// Compiled objects are immutable and may be used from any thread.
 #pragma once
 
 #include <cstdint>
@@ -21,28 +21,28 @@ struct GrammarSource {
   enum class Kind : uint8_t { kJsonSchema, kJsonObject, kRegex, kChoice, kLark };
 
   Kind kind = Kind::kJsonSchema;
-  std::string text = {};  // choices: a JSON array of strings; of a JSON object: none
-  // Between the parts of a JSON text: a regex; empty: a space, or a line break and indentation.
+  std::string text = {};  // kChoice: a JSON array of strings; kJsonObject: unused
+  // A regex for whitespace within JSON; empty: a space, or a line break and indentation.
   std::string whitespace = {};
   bool no_whitespace = false;
 
   bool operator==(const GrammarSource&) const = default;
 };
 
-// Where one answer stands. One thread at a time.
+// The state of one answer under a grammar. One thread at a time.
 class GrammarMatcher {
  public:
   ~GrammarMatcher();
   GrammarMatcher(const GrammarMatcher&) = delete;
   GrammarMatcher& operator=(const GrammarMatcher&) = delete;
 
-  // Bit t % 32 of word t / 32: t may come next. All zero: nothing may. The stop tokens may come
-  // where the grammar can end, and nothing behind one. Throws std::runtime_error when to find out
-  // would take too long.
+  // Bit t % 32 of word t / 32 is set if token t is allowed next; all bits are zero if none is. Stop
+  // tokens are allowed wherever the grammar can end; nothing is allowed after one. Throws
+  // std::runtime_error if computing the mask exceeds its limits.
   std::vector<uint32_t> mask();
-  // False, and nothing has changed, when it may not come.
+  // Returns false, leaving the state unchanged, if `token` is not allowed.
   bool accept(TokenId token);
-  // Forgets the last `tokens` accepted ones.
+  // Undoes the last `tokens` accepted tokens.
   void take_back(int tokens);
 
  private:
@@ -69,17 +69,17 @@ class Grammar {
   size_t words_;
 };
 
-// What all grammars over one tokenizer share. Making one takes a while.
+// State shared by all grammars over one tokenizer. Slow to construct.
 class GrammarVocabulary {
  public:
-  // vocab: of the model's logits. Throws SetupError for a tokenizer whose tokens have no bytes of
-  // their own, and when there are no stop tokens.
+  // vocab: the width of the model's logits. Throws SetupError if the tokenizer's tokens do not map
+  // to bytes or if there are no stop tokens.
   GrammarVocabulary(const Tokenizer& tokenizer, int vocab, std::span<const TokenId> stop_tokens);
   ~GrammarVocabulary();
   GrammarVocabulary(const GrammarVocabulary&) = delete;
   GrammarVocabulary& operator=(const GrammarVocabulary&) = delete;
 
-  // Throws RequestError(400, param) when it is too large, cannot be kept to, or allows nothing.
+  // Throws RequestError(400, param) if the grammar is too large, unsupported, or matches no text.
   std::unique_ptr<const Grammar> compile(const GrammarSource& source,
                                          const std::string& param) const;
 

@@ -6,7 +6,7 @@
 namespace octavo {
 namespace {
 
-// The length of the longest end of `text` that is a proper beginning of `stop`.
+// The length of the longest suffix of `text` that is a proper prefix of `stop`.
 size_t partial_match(std::string_view text, std::string_view stop) {
   for (size_t size = std::min(text.size(), stop.size() - 1); size > 0; --size) {
     if (text.ends_with(stop.substr(0, size))) return size;
@@ -18,7 +18,7 @@ size_t partial_match(std::string_view text, std::string_view stop) {
 
 StopStrings::StopStrings(StopStringsOptions options) : options_(std::move(options)) {
   std::erase_if(options_.stops, [](const std::string& stop) { return stop.empty(); });
-  // The longest first: of two that are complete at one place it is the one that began first.
+  // Longest first: of two that end at the same position, the longer one began first.
   std::ranges::stable_sort(options_.stops, std::ranges::greater{}, &std::string::size);
 }
 

@@ -1,4 +1,4 @@
-// stop_strings.h - ends a stream of text at the first stop string. One per stream.
+// stop_strings.h - truncates a stream of text at the first stop string. One per stream.
 #pragma once
 
 #include <string>
@@ -15,20 +15,20 @@ struct StopStringsOptions {
 class StopStrings {
  public:
   struct Step {
-    std::string text = {};  // may be sent: no stop string begins in it
+    std::string text = {};  // safe to send: no stop string begins in it
     bool matched = false;   // the text ends here; further calls return nothing
-    std::string stop = {};  // which one, when matched
+    std::string stop = {};  // the stop string, if matched
   };
 
   explicit StopStrings(StopStringsOptions options);
 
-  // Holds back only an end that could be the beginning of a stop string. The stop string that is
-  // complete first wins, then the one that begins first: how the text was cut into deltas does not
-  // matter.
+  // Holds back only a suffix that could begin a stop string. The stop string that completes first
+  // wins, then the one that begins first, so the result does not depend on how the text was split
+  // into deltas.
   Step push(std::string_view delta);
-  // Something that is no text stands between: what was held back. No stop string goes across.
+  // Returns the text held back before a non-text part, which no stop string spans.
   std::string release();
-  // The stream ended: what was held back.
+  // Ends the stream and returns the text held back.
   std::string finish();
 
  private:

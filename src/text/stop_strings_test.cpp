@@ -7,7 +7,7 @@
 namespace octavo {
 namespace {
 
-// What comes out when `text` arrives in pieces of `size` bytes.
+// The result if `text` arrives in pieces of `size` bytes.
 std::string run(StopStringsOptions options, std::string_view text, size_t size) {
   StopStrings stops(std::move(options));
   std::string out;
@@ -24,17 +24,17 @@ TEST(StopStrings, EndsTheTextBeforeTheStop) {
   EXPECT_EQ(run({.stops = {"</s>"}, .include_stop_str = true}, "abc</s>def", 1), "abc</s>|</s>");
 }
 
-TEST(StopStrings, HoldsOnlyWhatCouldBegin) {
+TEST(StopStrings, HoldsBackOnlyAPossibleStopString) {
   StopStrings stops({.stops = {"\n\nUser"}});
   EXPECT_EQ(stops.push("ab\n").text, "ab");
   EXPECT_EQ(stops.push("\n").text, "");
-  EXPECT_EQ(stops.push("\n").text, "\n");  // the first newline cannot begin it any more
+  EXPECT_EQ(stops.push("\n").text, "\n");  // the first newline can no longer begin a stop string
   EXPECT_EQ(stops.push("x").text, "\n\nx");
   EXPECT_EQ(stops.push("\n\nUs").text, "");
   EXPECT_EQ(stops.finish(), "\n\nUs");
 }
 
-TEST(StopStrings, TheOneCompleteFirstWins) {
+TEST(StopStrings, TheFirstCompleteStopStringWins) {
   EXPECT_EQ(run({.stops = {"abcd", "b"}}, "xabcd", 5), "xa|b");
   EXPECT_EQ(run({.stops = {"c", "abc"}}, "xabc", 4), "x|abc");
 }
@@ -51,7 +51,7 @@ TEST(StopStrings, NothingComesAfterAMatch) {
   EXPECT_EQ(stops.finish(), "");
 }
 
-TEST(StopStrings, ThePiecesDoNotMatter) {
+TEST(StopStrings, SplittingTheTextDoesNotMatter) {
   std::mt19937 random(1);
   const auto letters = [&](size_t low, size_t high) {
     std::string text(std::uniform_int_distribution<size_t>(low, high)(random), 'a');

@@ -36,7 +36,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_json(std::string_view json,
                                                       TokenizerOptions options) {
   octavo_tokenizer* handle = nullptr;
   RustText error;
-  if (octavo_tokenizer_new(json.data(), json.size(), &handle, error.out()) != OCTAVO_OK) {
+  if (octavo_tokenizer_new(json.data(), json.size(), &handle, error.out()) != OCTAVO_RUST_OK) {
     throw SetupError(fmt::format("the tokenizer cannot be read: {}", error.view()));
   }
   return std::shared_ptr<const Tokenizer>(new Tokenizer(handle, options));
@@ -52,16 +52,16 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, bool add_special_t
   if (text.size() > options_.max_text_bytes) {
     throw RequestError(
         400, "prompt",
-        fmt::format("the text has {}, at most {} can be encoded", format_bytes(text.size()),
+        fmt::format("the text is {}; at most {} can be encoded", format_bytes(text.size()),
                     format_bytes(options_.max_text_bytes)));
   }
   const std::string valid = replace_invalid_utf8(text);
   octavo_ids ids{nullptr, 0};
   RustText error;
-  const octavo_status status = octavo_tokenizer_encode(handle_, valid.data(), valid.size(),
-                                                       add_special_tokens, &ids, error.out());
-  if (status != OCTAVO_OK) {
-    throw RequestError(status == OCTAVO_BUG ? 500 : 400, "prompt",
+  const octavo_rust_status status = octavo_tokenizer_encode(handle_, valid.data(), valid.size(),
+                                                            add_special_tokens, &ids, error.out());
+  if (status != OCTAVO_RUST_OK) {
+    throw RequestError(status == OCTAVO_RUST_BUG ? 500 : 400, "prompt",
                        fmt::format("the text cannot be encoded: {}", error.view()));
   }
   std::vector<TokenId> result(ids.data, ids.data + ids.size);
@@ -72,10 +72,10 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, bool add_special_t
 std::string Tokenizer::decode(std::span<const TokenId> ids, bool skip_special_tokens) const {
   RustText text;
   RustText error;
-  const octavo_status status =
+  const octavo_rust_status status =
       octavo_tokenizer_decode(handle_, reinterpret_cast<const uint32_t*>(ids.data()), ids.size(),
                               skip_special_tokens, text.out(), error.out());
-  if (status != OCTAVO_OK) {
+  if (status != OCTAVO_RUST_OK) {
     throw RequestError(500, "tokens",
                        fmt::format("the tokens cannot be decoded: {}", error.view()));
   }

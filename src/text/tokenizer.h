@@ -1,4 +1,4 @@
-// tokenizer.h - text to token ids and back. Immutable; one object serves every thread.
+// tokenizer.h - converts text to token ids and back. Immutable; any thread.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,14 @@ struct octavo_tokenizer;
 namespace octavo {
 
 struct TokenizerOptions {
-  // One text to encode; over it is a RequestError. Encoding costs about ten times the text in
-  // memory.
+  // Limit per text to encode; a longer text is a RequestError. Encoding takes about ten times the
+  // text's size in memory.
   size_t max_text_bytes = 8u << 20;
 };
 
 class Tokenizer {
  public:
-  // Both throw SetupError when `json` (a Hugging Face tokenizer.json) cannot be used. Its
+  // Both throw SetupError if `json` (a Hugging Face tokenizer.json) cannot be used. Its
   // truncation and padding settings are ignored.
   static std::shared_ptr<const Tokenizer> from_json(std::string_view json,
                                                     TokenizerOptions options = {});
@@ -35,8 +35,8 @@ class Tokenizer {
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
 
-  // Bytes that are not UTF-8 are read as U+FFFD. Throws RequestError for a text that is too long or
-  // that the vocabulary cannot express.
+  // Invalid UTF-8 is read as U+FFFD. Throws RequestError if the text is too long or cannot be
+  // expressed in the vocabulary.
   std::vector<TokenId> encode(std::string_view text, bool add_special_tokens) const;
 
   // Always valid UTF-8. Ids outside the vocabulary contribute nothing.
@@ -48,7 +48,7 @@ class Tokenizer {
   // One past the largest id, added tokens included.
   int vocab_size() const { return vocab_size_; }
   bool is_special(TokenId id) const;
-  // For what else the Rust library makes of it.
+  // For other functions of the Rust library that take a tokenizer.
   const octavo_tokenizer* handle() const { return handle_; }
 
  private:

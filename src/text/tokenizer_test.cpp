@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "text/test_vocab.h"
+#include "text/testing/test_vocab.h"
 
 namespace octavo {
 namespace {
@@ -38,7 +38,7 @@ TEST(Tokenizer, IdsOutsideTheVocabularyAreHarmless) {
   EXPECT_FALSE(tokenizer->is_special(-1));
 }
 
-TEST(Tokenizer, SpecialTokensAreToldFromAddedOnes) {
+TEST(Tokenizer, SpecialTokensAreDistinguishedFromAddedOnes) {
   const auto tokenizer = tokenizer_of(byte_level_vocab());
   EXPECT_TRUE(tokenizer->is_special(258));
   EXPECT_FALSE(tokenizer->is_special(259));
@@ -48,7 +48,7 @@ TEST(Tokenizer, SpecialTokensAreToldFromAddedOnes) {
   EXPECT_EQ(tokenizer->decode(ids, false), "a<|end|><tool>b");
 }
 
-TEST(Tokenizer, ATextOverTheLimitIsTheRequestsFault) {
+TEST(Tokenizer, ATextOverTheLimitIsARequestError) {
   const auto tokenizer =
       Tokenizer::from_json(tokenizer_json_from_gguf(byte_level_vocab()), {.max_text_bytes = 10});
   EXPECT_EQ(tokenizer->encode("0123456789", false).size(), 10u);
@@ -60,7 +60,7 @@ TEST(Tokenizer, AnEightMebibyteWordIsEncoded) {
   EXPECT_EQ(tokenizer->encode(std::string(8u << 20, 'l'), false).size(), 4u << 20);
 }
 
-TEST(Tokenizer, AFileThatIsNoTokenizerIsRefused) {
+TEST(Tokenizer, AFileThatIsNotATokenizerIsRefused) {
   for (const char* json : {"", "{", "[]", "{}", "{\"model\": 1}", "\xFF"}) {
     EXPECT_THROW(Tokenizer::from_json(json), SetupError) << json;
   }

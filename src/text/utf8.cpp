@@ -9,13 +9,13 @@ namespace {
 using Byte = unsigned char;
 
 struct Step {
-  size_t size;  // bytes of the character, or of the part that is replaced
+  size_t size;  // bytes of the character or of the invalid part
   bool valid;
 };
 
 bool within(Byte value, int low, int high) { return value >= low && value <= high; }
 
-// What stands at the start of `bytes`, which are not empty.
+// Classifies the start of `bytes`, which must not be empty.
 Step next_step(std::string_view bytes) {
   const auto at = [&](size_t i) { return static_cast<Byte>(bytes[i]); };
   const Byte first = at(0);
@@ -28,7 +28,7 @@ Step next_step(std::string_view bytes) {
   for (size_t i = 1; i < length; ++i) {
     int low = 0x80;
     int high = 0xBF;
-    if (i == 1) {  // where overlong forms, surrogates and values past the last plane are told apart
+    if (i == 1) {  // excludes overlong forms, surrogates and values over U+10FFFF
       if (first == 0xE0) low = 0xA0;
       if (first == 0xED) high = 0x9F;
       if (first == 0xF0) low = 0x90;
@@ -55,7 +55,7 @@ uint32_t code_point(std::string_view character) {
     case 3:
       return (at(0) & 0x0F) << 12 | (at(1) & 0x3F) << 6 | (at(2) & 0x3F);
     default:
-      return 0xFFFD;  // no white space is that long
+      return 0xFFFD;  // no whitespace character has four bytes
   }
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// Each expectation is what CPython 3.11 answers to bytes.decode("utf-8", "replace").
+// Each expectation is CPython 3.11's result of bytes.decode("utf-8", "replace").
 TEST(Utf8, ReplacesWhatPythonReplaces) {
   const std::string r(kReplacementCharacter);
   EXPECT_EQ(replace_invalid_utf8("plain \xC3\xA9 \xE4\xBD\xA0 \xF0\x9F\x98\x80"),

@@ -1,4 +1,4 @@
-"""Answers that keep to a schema, a regex, a choice or a grammar, on the real model and by OpenAI's client."""
+"""Structured output (schema, regex, choice, grammar) on the real model, with OpenAI's client."""
 
 import json
 import re
@@ -40,12 +40,12 @@ def text_of(answer) -> str:
     return answer.choices[0].message.content
 
 
-def test_random_schemas_are_kept_to(server):
+def test_answers_match_random_schemas(server):
     figures = schemas.run(server.url, 40, seed=7)
     assert figures["wrong"] == []
 
 
-def test_the_clients_own_models_are_filled(chat):
+def test_pydantic_models_are_parsed(chat):
     class City(pydantic.BaseModel):
         name: str = pydantic.Field(max_length=20)
         rainy: bool
@@ -56,26 +56,26 @@ def test_the_clients_own_models_are_filled(chat):
     assert isinstance(city, City) and 1 <= city.inhabitants <= 40_000_000
 
 
-def test_every_form_is_kept_to(chat):
+def test_answers_match_every_constraint(chat):
     assert text_of(chat(**structured(choice=["London", "Paris", "New York"]))) in ("London", "Paris", "New York")
     assert re.fullmatch(r"[A-Z][a-z]{2,9}, [0-9]{4}", text_of(chat(**structured(regex="[A-Z][a-z]{2,9}, [0-9]{4}"))))
     expression = text_of(chat(**structured(grammar='start: term ("+" term){2}\nterm: /[1-9][0-9]{0,2}/')))
     assert re.fullmatch(r"[1-9]\d{0,2}(\+[1-9]\d{0,2}){2}", expression)
     compact = text_of(chat(**structured(json=schemas.Schemas(5).next(), disable_any_whitespace=True)))
     assert json.dumps(json.loads(compact), separators=(",", ":"), ensure_ascii=False).count(" ") == compact.count(" ")
-    # Bounded by nothing: what came must be the beginning of an object.
+    # Unbounded: the text must be the beginning of an object.
     free = chat(response_format={"type": "json_object"}, max_tokens=40).choices[0]
     assert free.message.content.startswith("{")
     assert free.finish_reason == "length" or isinstance(json.loads(free.message.content), dict)
 
 
-def test_completions_have_it_too_and_every_prompt_and_choice_for_itself(chat):
+def test_completions_constrain_each_prompt_and_choice(chat):
     answer = chat.client.completions.create(model=chat.model, prompt=["Is it?", "Was it?"], n=3, temperature=1, seed=1,
                                             extra_body={"structured_outputs": {"choice": ["yes", "no", "maybe"]}})
     assert len(answer.choices) == 6 and {choice.text for choice in answer.choices} <= {"yes", "no", "maybe"}
 
 
-def test_the_grammar_comes_before_other_wishes(chat):
+def test_the_grammar_takes_precedence_over_other_options(chat):
     choice = structured(choice=["yes", "no"])
     for wish in ({"min_tokens": 20}, {"ignore_eos": True}, {"allowed_token_ids": [0]}, {"bad_words": ["yes", "no"]}):
         answer = chat(extra_body=choice["extra_body"] | wish)
@@ -96,15 +96,15 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("param", REFUSED)
-def test_what_cannot_be_kept_to_is_refused_by_name(param, chat):
+def test_unsupported_constraints_are_refused_by_name(param, chat):
     with pytest.raises(openai.BadRequestError) as refusal:
         chat(max_tokens=4, **REFUSED[param])
     error = refusal.value.response.json()["error"]
     assert error["param"] == param and len(error["message"]) < 600, error
 
 
-def test_neighbours_change_no_bit(chat):
-    """Answers and log probabilities, of constrained and free requests: alone, then all at once."""
+def test_concurrent_requests_do_not_change_results(chat):
+    """Answers and log probabilities of constrained and unconstrained requests, sequentially and then concurrently."""
     made = schemas.Schemas(11)
     forms = [{"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": made.next()}}}
              if number % 2 else {} for number in range(16)]

@@ -1,4 +1,4 @@
-"""The text layer against its oracles: Python's tokenizers, and transformers' chat rendering."""
+"""Compares the text layer with Python's tokenizers and with transformers' chat template rendering."""
 
 import itertools
 import json
@@ -24,7 +24,7 @@ def build_folder() -> Path:
 
 
 class Probe:
-    """The text_probe program: one JSON request a line, one answer a line."""
+    """The text_probe program: one JSON request and one response per line."""
 
     def __init__(self, program: Path):
         self.process = subprocess.Popen(
@@ -113,7 +113,7 @@ def compare(probe, oracle, specials, count=STRINGS, seed=1):
         assert back["text"] == oracle.decode(want, skip_special_tokens=skip_special), data
         assert back["streamed"] == back["text"], data
         streamed_pieces += back["deltas"]
-    # Otherwise the comparison would not have seen what it is for.
+    # Otherwise the comparison would not cover the interesting cases.
     assert replaced > count // 20
     assert streamed_pieces > count
 
@@ -155,7 +155,7 @@ def smollm2_oracle(vocab):
     return oracle
 
 
-def test_smollm2_from_gguf_gives_pythons_ids_and_text(probe, smollm2):
+def test_smollm2_from_gguf_matches_python(probe, smollm2):
     vocab, _ = smollm2
     assert probe.ask(op="load_gguf", vocab=vocab) == {"vocab_size": 49152}
     specials = ["<|im_start|>", "<|im_end|>", "<repo_name>"]
@@ -187,7 +187,7 @@ def test_trained_byte_level_bpe_with_bos_and_eos(probe, tmp_path):
         single="<s> $A </s>", special_tokens=[("<s>", oracle.token_to_id("<s>")), ("</s>", oracle.token_to_id("</s>"))]
     )
     file = tmp_path / "tokenizer.json"
-    # What training leaves in real files and must have no effect on a server.
+    # Settings that training leaves in real files and that a server must ignore.
     oracle.enable_truncation(max_length=5)
     oracle.enable_padding(length=64)
     oracle.save(str(file))
@@ -315,7 +315,7 @@ def option_sets():
 
 
 def expected(template, messages, options):
-    """What transformers renders, or None when it refuses."""
+    """The text transformers renders, or None if it fails."""
     arguments = {key: value for key, value in options.items() if key != "extra"}
     try:
         rendered, _ = render_jinja_template(
@@ -331,7 +331,7 @@ def template_names():
 
 
 @pytest.mark.parametrize("name", template_names())
-def test_chats_render_as_transformers_renders_them(probe, smollm2, name):
+def test_rendering_matches_transformers(probe, smollm2, name):
     template = smollm2[1] if name == "smollm2" else (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
     rendered = refused = 0
     for (chat, messages), options in itertools.product(CHATS.items(), option_sets()):
@@ -351,7 +351,7 @@ def test_there_are_enough_templates():
     assert len(template_names()) >= 6
 
 
-def test_raise_exception_is_the_requests_fault_with_the_templates_words(probe):
+def test_raise_exception_is_a_request_error_with_its_message(probe):
     answer = probe.ask(op="render", template="{{ raise_exception('no ' + messages[0].role) }}", messages=[USER])
     assert answer == {"error": "messages: no user", "kind": "request", "param": "messages"}
 
@@ -372,7 +372,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_template_is_an_error_and_the_next_works(probe, name):
+def test_a_hostile_template_fails_without_affecting_the_next(probe, name):
     answer = probe.ask(op="render", template=HOSTILE[name], messages=[USER])
     assert answer.get("kind") in ("setup", "request"), answer.get("text", "")[:100]
     assert probe.ask(op="render", template="ok", messages=[]) == {"text": "ok"}

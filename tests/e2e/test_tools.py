@@ -1,5 +1,5 @@
-"""Tools and reasoning on the real model, by OpenAI's client. SmolLM2's own template knows no tools, so any dialect can be
-asked of it. OCTAVO_TOOL_SCHEMAS sets how many random tools each dialect is asked for (200 for the full run)."""
+"""Tools and reasoning on the real model, with OpenAI's client. SmolLM2's own template does not support tools, so any dialect can
+be selected. OCTAVO_TOOL_SCHEMAS sets the number of random tools per dialect (200 for the full run)."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def asker(server):
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_random_tools_are_called_as_their_schemas_say(octavo, smollm2_gguf, dialect):
+def test_calls_of_random_tools_match_their_schemas(octavo, smollm2_gguf, dialect):
     flags = ("--tool-call-parser", dialect, "--max-model-len", 8192, "--max-num-seqs", 32)
     with running_server.running(octavo, smollm2_gguf, *flags) as running:
         figures = tool_schemas.run(running.url, COUNT, seed=5)
@@ -52,7 +52,7 @@ def test_random_tools_are_called_as_their_schemas_say(octavo, smollm2_gguf, dial
     assert figures["valid"] >= COUNT // 2
 
 
-def test_the_start_says_which_dialect_was_chosen(server):
+def test_startup_logs_the_detected_dialect(server):
     assert any("hermes (by a system message" in line for line in server.lines)
 
 
@@ -66,7 +66,7 @@ def test_a_named_tool_is_called(chat):
     assert 1 <= json.loads(call.function.arguments)["days"] <= 9
 
 
-def test_a_stream_says_the_same(chat):
+def test_streaming_gives_the_same_call(chat):
     fields = {"tool_choice": "required", "extra_body": {"request_id": "the same"}}
     whole = chat(**fields).choices[0].message.tool_calls
     calls = {}
@@ -80,10 +80,10 @@ def test_a_stream_says_the_same(chat):
             pieces += 1
     assert [(call.id, call.function.name, call.function.arguments) for call in whole] == [
         (call["id"], call["name"], call["arguments"]) for call in calls.values()]
-    assert pieces > 2 * len(calls)  # arguments come as they are written
+    assert pieces > 2 * len(calls)  # arguments are streamed
 
 
-def test_results_go_back_and_the_model_goes_on(chat):
+def test_tool_results_continue_the_conversation(chat):
     called = chat(tool_choice="required").choices[0].message
     messages = ASK + [called.model_dump(exclude_none=True)]
     messages += [{"role": "tool", "tool_call_id": call.id, "content": "Sunny"} for call in called.tool_calls]
@@ -91,7 +91,7 @@ def test_results_go_back_and_the_model_goes_on(chat):
     assert answer.message.tool_calls is None and answer.message.content
 
 
-def test_free_answers_have_their_text_as_before(chat):
+def test_unconstrained_answers_keep_their_text(chat):
     plain = chat(tools=openai.NOT_GIVEN, max_tokens=20, temperature=0)
     assert plain.choices[0].message.content and plain.choices[0].finish_reason in ("stop", "length")
 

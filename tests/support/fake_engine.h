@@ -18,7 +18,7 @@
 #include "scheduler/engine_loop.h"
 #include "scheduler/fake_model.h"
 #include "text/chat_template.h"
-#include "text/test_vocab.h"
+#include "text/testing/test_vocab.h"
 
 namespace octavo {
 

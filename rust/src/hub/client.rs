@@ -1,4 +1,4 @@
-//! One request at a time to the hub and to where it redirects.
+//! Requests to the hub and to the addresses it redirects to.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
 use super::proxy::proxy_for;
-use super::retry::{Patience, Trouble};
+use super::retry::{Backoff, FetchError};
 
-const MOST_REDIRECTS: usize = 5;
-const MOST_API_BYTES: u64 = 256 << 20;
+const MAX_REDIRECTS: usize = 5;
+const MAX_API_BYTES: u64 = 256 << 20;
 
 pub struct ClientOptions {
-    /// Like "https://huggingface.co", without a slash at the end.
+    /// For example "https://huggingface.co", without a trailing slash.
     pub endpoint: String,
-    /// Goes to the endpoint's own host and port, and nowhere else.
+    /// Sent only to the endpoint's own host and port.
     pub token: Option<String>,
     pub user_agent: String,
-    /// For connecting, for an answer's head, and for each read.
+    /// Applies to connecting, to receiving the response headers, and to each read.
     pub timeout: Duration,
     pub first_retry: Duration,
 }
@@ -29,7 +29,7 @@ pub struct Client {
     https: Agent,
 }
 
-/// An answer that is no redirect, and what the hub said of the file on the way to it.
+/// The final response after redirects, with the hub's metadata of the file.
 pub struct Answer {
     pub response: Response<Body>,
     /// Where it came from: the hub, or a store the hub redirects to.
@@ -42,7 +42,7 @@ impl Client {
     pub fn new(options: ClientOptions) -> Result<Client, String> {
         if origin_of(&options.endpoint).is_none() {
             return Err(format!(
-                "HF_ENDPOINT: {} is no address; it should be like https://huggingface.co",
+                "HF_ENDPOINT: {} is not a valid URL; use a form like https://huggingface.co",
                 options.endpoint
             ));
         }
@@ -57,50 +57,52 @@ impl Client {
         format!("{}{path}", self.options.endpoint)
     }
 
-    /// Is this address the hub itself?
+    /// Whether this URL is on the hub itself.
     pub fn is_hub(&self, url: &str) -> bool {
         origin_of(url) == origin_of(&self.options.endpoint)
     }
 
-    pub fn patience(&self) -> Patience {
-        Patience::new(self.options.first_retry)
+    pub fn backoff(&self) -> Backoff {
+        Backoff::new(self.options.first_retry)
     }
 
-    /// The text at `path` of the hub. Asks again while that may help; blocks meanwhile.
-    pub fn text(&self, path: &str) -> Result<String, Trouble> {
-        let mut patience = self.patience();
+    /// Fetches the text at `path` of the hub, retrying transient errors. Blocks.
+    pub fn text(&self, path: &str) -> Result<String, FetchError> {
+        let mut backoff = self.backoff();
         loop {
-            let trouble = match self.text_once(path) {
+            let error = match self.text_once(path) {
                 Ok(text) => return Ok(text),
-                Err(trouble) => trouble,
+                Err(error) => error,
             };
-            std::thread::sleep(patience.wait_after(trouble)?);
+            std::thread::sleep(backoff.wait_after(error)?);
         }
     }
 
-    fn text_once(&self, path: &str) -> Result<String, Trouble> {
+    fn text_once(&self, path: &str) -> Result<String, FetchError> {
         let mut answer = self.get(&self.url_of(path), None)?;
         let body = answer.response.body_mut().with_config();
-        body.limit(MOST_API_BYTES)
+        body.limit(MAX_API_BYTES)
             .read_to_string()
-            .map_err(Trouble::again)
+            .map_err(FetchError::retry)
     }
 
-    /// Follows redirects. An answer is 200 or 206; anything else is trouble. `range`: first byte and one past the
-    /// last.
-    pub fn get(&self, url: &str, range: Option<(u64, u64)>) -> Result<Answer, Trouble> {
+    /// Follows redirects. Any final status other than 200 and 206 is an error. `range`: the first byte and one past
+    /// the last.
+    pub fn get(&self, url: &str, range: Option<(u64, u64)>) -> Result<Answer, FetchError> {
         let mut url = url.to_string();
         let mut etag = None;
-        for _ in 0..=MOST_REDIRECTS {
+        for _ in 0..=MAX_REDIRECTS {
             let response = self.get_once(&url, range)?;
             if self.is_hub(&url) {
                 etag = etag_of(response.headers()).or(etag);
             }
             let status = response.status();
             if !status.is_redirection() {
-                check_status(&response).map_err(|trouble| match trouble {
-                    // The addresses the hub redirects to are signed and expire: ask the hub again.
-                    Trouble::Final { reason, .. } if !self.is_hub(&url) => Trouble::again(reason),
+                check_status(&response).map_err(|error| match error {
+                    // The URLs the hub redirects to are signed and expire, so request a new one.
+                    FetchError::Final { reason, .. } if !self.is_hub(&url) => {
+                        FetchError::retry(reason)
+                    }
                     other => other,
                 })?;
                 return Ok(Answer {
@@ -112,16 +114,16 @@ impl Client {
             let target = header(response.headers(), "location")
                 .and_then(|location| resolve(&url, location))
                 .ok_or_else(|| {
-                    Trouble::again(format!("{status} without a location that makes sense"))
+                    FetchError::retry(format!("{status} without a valid Location header"))
                 })?;
             url = target;
         }
-        Err(Trouble::again(format!(
-            "more than {MOST_REDIRECTS} redirects, the last to {url}"
+        Err(FetchError::retry(format!(
+            "more than {MAX_REDIRECTS} redirects, the last to {url}"
         )))
     }
 
-    fn get_once(&self, url: &str, range: Option<(u64, u64)>) -> Result<Response<Body>, Trouble> {
+    fn get_once(&self, url: &str, range: Option<(u64, u64)>) -> Result<Response<Body>, FetchError> {
         let secure = url.starts_with("https:");
         let agent = if secure { &self.https } else { &self.http };
         let mut request = agent.get(url);
@@ -135,14 +137,14 @@ impl Client {
         }
         request.call().map_err(|error| match error {
             ureq::Error::Http(_) | ureq::Error::BadUri(_) => {
-                Trouble::finally(format!("{url}: {error}"))
+                FetchError::fatal(format!("{url}: {error}"))
             }
-            // A certificate does not become right by asking again.
-            ureq::Error::Tls(_) | ureq::Error::Rustls(_) => Trouble::finally(format!(
-                "{}: {error} (SSL_CERT_FILE names a file of certificates to trust instead)",
+            // Retrying does not make a certificate valid.
+            ureq::Error::Tls(_) | ureq::Error::Rustls(_) => FetchError::fatal(format!(
+                "{}: {error} (set SSL_CERT_FILE to a file of certificates to trust)",
                 origin_of(url).unwrap_or_default()
             )),
-            _ => Trouble::again(format!(
+            _ => FetchError::retry(format!(
                 "{}: {error}",
                 origin_of(url).unwrap_or_else(|| url.to_string())
             )),
@@ -168,14 +170,14 @@ fn agent(scheme: &str, options: &ClientOptions) -> Result<Agent, String> {
     Ok(config.new_agent())
 }
 
-/// Mozilla's certificates, or those of the file that SSL_CERT_FILE or REQUESTS_CA_BUNDLE names.
+/// Mozilla's certificates, or those in the file named by SSL_CERT_FILE or REQUESTS_CA_BUNDLE.
 fn tls_config() -> Result<TlsConfig, String> {
     let named = |name| std::env::var(name).ok().filter(|path| !path.is_empty());
     let Some(path) = named("SSL_CERT_FILE").or_else(|| named("REQUESTS_CA_BUNDLE")) else {
         return Ok(TlsConfig::default());
     };
-    let pem =
-        std::fs::read(&path).map_err(|error| format!("the certificates of {path}: {error}"))?;
+    let pem = std::fs::read(&path)
+        .map_err(|error| format!("cannot read the certificates in {path}: {error}"))?;
     let certificates: Vec<_> = parse_pem(&pem)
         .filter_map(|item| match item {
             Ok(PemItem::Certificate(certificate)) => Some(certificate),
@@ -183,19 +185,19 @@ fn tls_config() -> Result<TlsConfig, String> {
         })
         .collect();
     if certificates.is_empty() {
-        return Err(format!("{path}: holds no certificate in PEM form"));
+        return Err(format!("{path}: contains no PEM certificate"));
     }
     Ok(TlsConfig::builder()
         .root_certs(RootCerts::new_with_certs(&certificates))
         .build())
 }
 
-fn check_status(response: &Response<Body>) -> Result<(), Trouble> {
+fn check_status(response: &Response<Body>) -> Result<(), FetchError> {
     let status = response.status();
     if status == StatusCode::OK || status == StatusCode::PARTIAL_CONTENT {
         return Ok(());
     }
-    // The hub says in a header of its own what its status means.
+    // The hub explains its status in a header of its own.
     let said = header(response.headers(), "x-error-message").map(|text| format!(": {text}"));
     let reason = format!(
         "the server answered {status}{}",
@@ -203,13 +205,13 @@ fn check_status(response: &Response<Body>) -> Result<(), Trouble> {
     );
     let passing = [408, 416, 425, 429].contains(&status.as_u16()) || !status.is_client_error();
     if !passing {
-        return Err(Trouble::Final {
+        return Err(FetchError::Final {
             status: status.as_u16(),
             reason,
         });
     }
     let seconds = header(response.headers(), "retry-after").and_then(|value| value.parse().ok());
-    Err(Trouble::Again {
+    Err(FetchError::Retry {
         wait: seconds.map(Duration::from_secs),
         reason,
     })
@@ -224,7 +226,7 @@ fn etag_of(headers: &HeaderMap) -> Option<String> {
     Some(tag.trim_start_matches("W/").trim_matches('"').to_string())
 }
 
-/// Scheme, host and port, in small letters.
+/// Scheme, host and port in lower case.
 fn origin_of(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
@@ -276,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_location_may_leave_out_what_the_address_had() {
+    fn a_relative_location_is_resolved() {
         let base = "https://hub.co/a/resolve/main/x?y=1";
         assert_eq!(resolve(base, "/b").unwrap(), "https://hub.co/b");
         assert_eq!(resolve(base, "//cdn.co/b").unwrap(), "https://cdn.co/b");

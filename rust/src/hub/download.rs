@@ -1,4 +1,4 @@
-//! Many files at once, in chunks, over a few connections.
+//! Downloads several files in chunks over parallel connections.
 
 use std::collections::VecDeque;
 use std::fs::{File, TryLockError};
@@ -9,33 +9,33 @@ use std::time::Duration;
 use super::client::Client;
 use super::fetch::Fetcher;
 use super::job::{FileOrder, Job};
-use super::retry::Trouble;
+use super::retry::FetchError;
 
 pub struct DownloadOptions {
     pub connections: usize,
-    /// Of downloads that begin now; those begun before keep theirs.
+    /// For new downloads; resumed ones keep their chunk size.
     pub chunk_bytes: u64,
 }
 
 pub struct Progress {
     pub done: u64,
     pub total: u64,
-    /// Another process fetches one of the files now.
+    /// Another process is downloading one of the files.
     pub waiting: bool,
 }
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(50);
 
-/// Fetches every file that is not there yet. Calls `progress` on this thread, about 20 times a second; when it says
-/// false the download stops, ready to go on another time.
+/// Downloads every missing file. Calls `progress` on this thread about 20 times per second; if it returns false, the
+/// download stops and can be resumed later.
 pub fn download(
     client: &Client,
     mut orders: Vec<FileOrder>,
     options: &DownloadOptions,
     progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<(), Trouble> {
+) -> Result<(), FetchError> {
     let total = orders.iter().map(|order| order.size).sum();
-    // All processes lock in the same order, so that none waits for one that waits for it.
+    // All processes lock in the same order, which prevents deadlocks.
     orders.sort_by(|a, b| a.lock.cmp(&b.lock));
     orders.dedup_by(|a, b| a.lock == b.lock);
     let mut jobs = Vec::new();
@@ -58,15 +58,15 @@ pub fn download(
     work.run(total, progress)
 }
 
-/// Waits for the file's lock. None: it is there already.
+/// Waits for the file's lock. Returns None if the file already exists.
 fn open_job(
     order: FileOrder,
     options: &DownloadOptions,
     total: u64,
     progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Option<Job>, Trouble> {
+) -> Result<Option<Job>, FetchError> {
     let failed =
-        |error: std::io::Error| Trouble::finally(format!("{}: {error}", order.lock.display()));
+        |error: std::io::Error| FetchError::fatal(format!("{}: {error}", order.lock.display()));
     let lock = File::create(&order.lock).map_err(failed)?;
     loop {
         if order.blob.exists() {
@@ -83,7 +83,7 @@ fn open_job(
             waiting: true,
         };
         if !progress(now) {
-            return Err(Trouble::Stopped);
+            return Err(FetchError::Stopped);
         }
         std::thread::sleep(PROGRESS_EVERY);
     }
@@ -93,22 +93,26 @@ fn open_job(
     let blob = order.blob.clone();
     let job = Job::open(order, lock, options.chunk_bytes.max(1));
     job.map(Some)
-        .map_err(|error| Trouble::finally(format!("{}: {error}", blob.display())))
+        .map_err(|error| FetchError::fatal(format!("{}: {error}", blob.display())))
 }
 
 struct Work<'a> {
     client: &'a Client,
     jobs: &'a [Job],
-    /// Chunks that nobody fetches yet: a job and its chunk.
+    /// Unassigned chunks, as indices of a job and its chunk.
     queue: Mutex<VecDeque<(usize, usize)>>,
     stop: AtomicBool,
     done: AtomicU64,
-    failure: Mutex<Option<Trouble>>,
+    failure: Mutex<Option<FetchError>>,
     connections: usize,
 }
 
 impl Work<'_> {
-    fn run(&self, total: u64, progress: &mut dyn FnMut(Progress) -> bool) -> Result<(), Trouble> {
+    fn run(
+        &self,
+        total: u64,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<(), FetchError> {
         for index in 0..self.jobs.len() {
             if self.jobs[index].unfinished.load(Ordering::Relaxed) == 0 {
                 self.finish(index)?;
@@ -132,26 +136,30 @@ impl Work<'_> {
                     waiting: false,
                 });
                 if !wanted {
-                    self.fail(Trouble::Stopped);
+                    self.fail(FetchError::Stopped);
                 }
                 std::thread::sleep(PROGRESS_EVERY);
             }
         });
-        let failure = self.failure.lock().expect("no panic holds it").take();
+        let failure = self
+            .failure
+            .lock()
+            .expect("the mutex is not poisoned")
+            .take();
         failure.map_or(Ok(()), Err)
     }
 
     fn queue_missing(&self, index: usize) {
         let record = &self.jobs[index].record;
         let missing = (0..record.chunks()).filter(|chunk| !record.is_whole(*chunk));
-        let mut queue = self.queue.lock().expect("no panic holds it");
+        let mut queue = self.queue.lock().expect("the mutex is not poisoned");
         queue.extend(missing.map(|chunk| (index, chunk)));
     }
 
     fn work(&self) {
         while let Some((index, chunk)) = self.next() {
-            if let Err(trouble) = self.fetch(index, chunk) {
-                return self.fail(named(&self.jobs[index], trouble));
+            if let Err(error) = self.fetch(index, chunk) {
+                return self.fail(named(&self.jobs[index], error));
             }
         }
     }
@@ -160,14 +168,17 @@ impl Work<'_> {
         if self.stop.load(Ordering::Relaxed) {
             return None;
         }
-        self.queue.lock().expect("no panic holds it").pop_front()
+        self.queue
+            .lock()
+            .expect("the mutex is not poisoned")
+            .pop_front()
     }
 
-    fn fetch(&self, index: usize, chunk: usize) -> Result<(), Trouble> {
+    fn fetch(&self, index: usize, chunk: usize) -> Result<(), FetchError> {
         let job = &self.jobs[index];
         let fetcher = Fetcher {
             client: self.client,
-            // All connections together hold back half a chunk; the other half is for what they had not read yet.
+            // All connections together leave at most half a chunk unrecorded; the other half allows for unread data.
             unrecorded_bytes: (job.record.chunk_bytes() / (2 * self.connections as u64)).max(1),
             stop: &self.stop,
             done: &self.done,
@@ -179,40 +190,40 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Every chunk is there. Wrong bytes are fetched once more.
-    fn finish(&self, index: usize) -> Result<(), Trouble> {
+    /// Called when every chunk is complete. If the hash does not match, the file is downloaded once more.
+    fn finish(&self, index: usize) -> Result<(), FetchError> {
         let job = &self.jobs[index];
         let right = job
             .finish()
-            .map_err(|error| Trouble::finally(format!("{}: {error}", job.order.blob.display())))?;
+            .map_err(|error| FetchError::fatal(format!("{}: {error}", job.order.blob.display())))?;
         if right {
             return Ok(());
         }
         self.done.fetch_sub(job.order.size, Ordering::Relaxed);
         if job.failed_once.swap(true, Ordering::AcqRel) || job.record.chunks() == 0 {
-            return Err(Trouble::finally(
-                "what came has not the hash the hub gives, twice; nothing of it was kept",
+            return Err(FetchError::fatal(
+                "the downloaded file did not match the hub's hash twice; it was discarded",
             ));
         }
-        *job.location.lock().expect("no panic holds it") = None;
+        *job.location.lock().expect("the mutex is not poisoned") = None;
         job.unfinished.store(job.record.chunks(), Ordering::Release);
         self.queue_missing(index);
         Ok(())
     }
 
-    /// The first failure is the one that is told.
-    fn fail(&self, trouble: Trouble) {
-        let mut failure = self.failure.lock().expect("no panic holds it");
+    /// Only the first failure is reported.
+    fn fail(&self, error: FetchError) {
+        let mut failure = self.failure.lock().expect("the mutex is not poisoned");
         if failure.is_none() {
-            *failure = Some(trouble);
+            *failure = Some(error);
         }
         self.stop.store(true, Ordering::Relaxed);
     }
 }
 
-fn named(job: &Job, trouble: Trouble) -> Trouble {
-    match trouble {
-        Trouble::Final { status, reason } => Trouble::Final {
+fn named(job: &Job, error: FetchError) -> FetchError {
+    match error {
+        FetchError::Final { status, reason } => FetchError::Final {
             status,
             reason: format!("{}: {reason}", job.order.name),
         },
@@ -220,7 +231,7 @@ fn named(job: &Job, trouble: Trouble) -> Trouble {
     }
 }
 
-/// Also when its thread panics, so that nobody waits for it.
+/// Counts down even if its thread panics, so that the caller does not wait forever.
 struct Countdown<'a>(&'a AtomicUsize);
 
 impl Drop for Countdown<'_> {

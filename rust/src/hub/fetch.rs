@@ -1,4 +1,4 @@
-//! The bytes of one chunk, from the network into the data file.
+//! Downloads one chunk into the data file.
 
 use std::io::Read;
 use std::os::unix::fs::FileExt;
@@ -9,44 +9,44 @@ use ureq::http::StatusCode;
 
 use super::client::{Answer, Client, header};
 use super::job::Job;
-use super::retry::Trouble;
+use super::retry::FetchError;
 
-/// Answers to a range that ignore it, one after the other, until we believe that the server has no ranges.
+/// Consecutive responses that ignore the range before the server is assumed not to support ranges.
 const IGNORED_RANGES: u32 = 3;
 const READ_BYTES: usize = 64 << 10;
 
 pub struct Fetcher<'a> {
     pub client: &'a Client,
-    /// Bytes that a connection may hold back from the record: what a killed process fetches again.
+    /// Bytes per connection that may be unrecorded: a killed process downloads them again.
     pub unrecorded_bytes: u64,
     pub stop: &'a AtomicBool,
-    /// Bytes that have come, of all files.
+    /// Bytes received, over all files.
     pub done: &'a AtomicU64,
 }
 
 impl Fetcher<'_> {
-    /// Until the chunk is whole, or asking again is of no use.
-    pub fn fetch_chunk(&self, job: &Job, chunk: usize) -> Result<(), Trouble> {
-        let mut patience = self.client.patience();
+    /// Retries until the chunk is complete or an error is final.
+    pub fn fetch_chunk(&self, job: &Job, chunk: usize) -> Result<(), FetchError> {
+        let mut backoff = self.client.backoff();
         let mut ignored = 0;
         while !job.record.is_whole(chunk) {
             self.check_stop()?;
             let before = job.record.got(chunk);
-            let trouble = match self.fetch_once(job, chunk, &mut ignored) {
+            let error = match self.fetch_once(job, chunk, &mut ignored) {
                 Ok(()) => continue,
-                Err(trouble) => trouble,
+                Err(error) => error,
             };
             if job.record.got(chunk) > before {
-                patience.progressed();
+                backoff.progressed();
             }
-            self.sleep(patience.wait_after(trouble)?)?;
+            self.sleep(backoff.wait_after(error)?)?;
         }
         Ok(())
     }
 
-    fn fetch_once(&self, job: &Job, chunk: usize, ignored: &mut u32) -> Result<(), Trouble> {
+    fn fetch_once(&self, job: &Job, chunk: usize, ignored: &mut u32) -> Result<(), FetchError> {
         if job.without_ranges.load(Ordering::Acquire) {
-            let _alone = job.stream.lock().expect("no panic holds it");
+            let _alone = job.stream.lock().expect("the mutex is not poisoned");
             return if job.record.is_whole(chunk) {
                 Ok(())
             } else {
@@ -57,12 +57,12 @@ impl Fetcher<'_> {
         let end = job.record.begin(chunk) + job.record.len(chunk);
         let answer = self.ask(job, Some((begin, end)))?;
         if answer.response.status() == StatusCode::OK {
-            // The whole file: of use if we begin at its beginning.
+            // The response is the whole file, which is usable only from its beginning.
             if begin > 0 {
                 *ignored += 1;
                 let given_up = *ignored >= IGNORED_RANGES;
                 job.without_ranges.fetch_or(given_up, Ordering::AcqRel);
-                return Err(Trouble::again("the server ignored the range asked for"));
+                return Err(FetchError::retry("the server ignored the requested range"));
             }
         } else {
             check_range(&answer, begin, job.order.size)?;
@@ -72,8 +72,8 @@ impl Fetcher<'_> {
         self.copy_chunk(&mut body, job, chunk)
     }
 
-    /// All that is missing, from one answer that has the whole file.
-    fn stream_all(&self, job: &Job) -> Result<(), Trouble> {
+    /// Fills all missing bytes from one response with the whole file.
+    fn stream_all(&self, job: &Job) -> Result<(), FetchError> {
         let answer = self.ask(job, None)?;
         let mut body = answer.response.into_body().into_reader();
         for chunk in 0..job.record.chunks() {
@@ -84,22 +84,22 @@ impl Fetcher<'_> {
         Ok(())
     }
 
-    fn skip(&self, body: &mut impl Read, mut count: u64) -> Result<(), Trouble> {
+    fn skip(&self, body: &mut impl Read, mut count: u64) -> Result<(), FetchError> {
         let mut buffer = [0; READ_BYTES];
         while count > 0 {
             self.check_stop()?;
             let most = count.min(READ_BYTES as u64) as usize;
             match body.read(&mut buffer[..most]) {
-                Ok(0) => return Err(Trouble::again("the connection was cut")),
+                Ok(0) => return Err(FetchError::retry("the connection was closed early")),
                 Ok(read) => count -= read as u64,
-                Err(error) => return Err(Trouble::again(error)),
+                Err(error) => return Err(FetchError::retry(error)),
             }
         }
         Ok(())
     }
 
-    /// The rest of the chunk. What came before a cut is kept.
-    fn copy_chunk(&self, body: &mut impl Read, job: &Job, chunk: usize) -> Result<(), Trouble> {
+    /// Copies the rest of the chunk. Bytes received before an error are kept.
+    fn copy_chunk(&self, body: &mut impl Read, job: &Job, chunk: usize) -> Result<(), FetchError> {
         let (begin, len) = (job.record.begin(chunk), job.record.len(chunk));
         let mut recorded = job.record.got(chunk);
         let mut at = recorded;
@@ -108,15 +108,15 @@ impl Fetcher<'_> {
         while at < len && end.is_ok() {
             let most = (len - at).min(READ_BYTES as u64) as usize;
             end = match body.read(&mut buffer[..most]) {
-                Ok(0) => Err(Trouble::again("the connection was cut")),
+                Ok(0) => Err(FetchError::retry("the connection was closed early")),
                 Ok(count) => {
                     let written = job.data.write_all_at(&buffer[..count], begin + at);
-                    written.map_err(|error| disk_trouble(job, error))?;
+                    written.map_err(|error| disk_error(job, error))?;
                     at += count as u64;
                     self.done.fetch_add(count as u64, Ordering::Relaxed);
                     self.check_stop()
                 }
-                Err(error) => Err(Trouble::again(error)),
+                Err(error) => Err(FetchError::retry(error)),
             };
             if at - recorded >= self.unrecorded_bytes {
                 record(job, chunk, at)?;
@@ -127,12 +127,16 @@ impl Fetcher<'_> {
         end
     }
 
-    /// Asks where the hub sent us last time; asks the hub when there was no such time, or that place refuses now.
-    fn ask(&self, job: &Job, range: Option<(u64, u64)>) -> Result<Answer, Trouble> {
-        let known = job.location.lock().expect("no panic holds it").clone();
+    /// Requests the URL of the last redirect, or the hub if there is none or the last request to it failed.
+    fn ask(&self, job: &Job, range: Option<(u64, u64)>) -> Result<Answer, FetchError> {
+        let known = job
+            .location
+            .lock()
+            .expect("the mutex is not poisoned")
+            .clone();
         if let Some(url) = known {
             return self.client.get(&url, range).inspect_err(|_| {
-                *job.location.lock().expect("no panic holds it") = None;
+                *job.location.lock().expect("the mutex is not poisoned") = None;
             });
         }
         let hub = self.client.url_of(&job.order.url_path);
@@ -140,24 +144,24 @@ impl Fetcher<'_> {
         if let Some(etag) = &answer.etag
             && !etag.eq_ignore_ascii_case(&job.order.hash)
         {
-            return Err(Trouble::again(format!(
-                "the hub's tag of the file changed to {etag}"
+            return Err(FetchError::retry(format!(
+                "the hub's ETag of the file changed to {etag}"
             )));
         }
         if !self.client.is_hub(&answer.url) {
-            *job.location.lock().expect("no panic holds it") = Some(answer.url.clone());
+            *job.location.lock().expect("the mutex is not poisoned") = Some(answer.url.clone());
         }
         Ok(answer)
     }
 
-    fn check_stop(&self) -> Result<(), Trouble> {
+    fn check_stop(&self) -> Result<(), FetchError> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err(Trouble::Stopped);
+            return Err(FetchError::Stopped);
         }
         Ok(())
     }
 
-    fn sleep(&self, time: Duration) -> Result<(), Trouble> {
+    fn sleep(&self, time: Duration) -> Result<(), FetchError> {
         let until = Instant::now() + time;
         while let Some(left) = until.checked_duration_since(Instant::now()) {
             self.check_stop()?;
@@ -167,25 +171,25 @@ impl Fetcher<'_> {
     }
 }
 
-fn record(job: &Job, chunk: usize, count: u64) -> Result<(), Trouble> {
+fn record(job: &Job, chunk: usize, count: u64) -> Result<(), FetchError> {
     let synced = job.data.sync_data();
     synced
         .and_then(|()| job.record.set(chunk, count))
-        .map_err(|error| disk_trouble(job, error))
+        .map_err(|error| disk_error(job, error))
 }
 
-fn disk_trouble(job: &Job, error: std::io::Error) -> Trouble {
-    Trouble::finally(format!("{}: {error}", job.order.blob.display()))
+fn disk_error(job: &Job, error: std::io::Error) -> FetchError {
+    FetchError::fatal(format!("{}: {error}", job.order.blob.display()))
 }
 
-/// "bytes 100-199/250" must begin where we asked, in a file of the size we know.
-fn check_range(answer: &Answer, begin: u64, size: u64) -> Result<(), Trouble> {
+/// "bytes 100-199/250" must begin at `begin` and state the expected size.
+fn check_range(answer: &Answer, begin: u64, size: u64) -> Result<(), FetchError> {
     let text = header(answer.response.headers(), "content-range").unwrap_or("");
     if range_begins(text, begin, size) {
         return Ok(());
     }
-    Err(Trouble::again(format!(
-        "asked for a range from byte {begin} of {size}, got \"{text}\""
+    Err(FetchError::retry(format!(
+        "requested a range from byte {begin} of {size}, got \"{text}\""
     )))
 }
 
@@ -203,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_is_held_to_what_was_asked() {
+    fn content_range_must_match_the_request() {
         assert!(range_begins("bytes 100-199/250", 100, 250));
         assert!(range_begins("bytes 100-120/*", 100, 250));
         for wrong in [

@@ -1,4 +1,4 @@
-//! One file of a download: its data file, its record, and the step that makes it a blob.
+//! One file of a download: its data file, its progress record, and the final move to its blob.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -9,18 +9,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use super::record::Record;
 use super::verify;
 
-/// What to fetch and where to put it.
+/// A file to download and its destination.
 pub struct FileOrder {
     /// For messages.
     pub name: String,
-    /// On the hub, with the slash at its beginning.
+    /// On the hub, with a leading slash.
     pub url_path: String,
     pub size: u64,
     /// The SHA-256, or git's SHA-1 of a blob, in hex.
     pub hash: String,
-    /// Where the whole file shall be.
+    /// The path of the complete file.
     pub blob: PathBuf,
-    /// Held while it is fetched; the same file that huggingface_hub locks.
+    /// Held during the download; the same lock file as huggingface_hub's.
     pub lock: PathBuf,
 }
 
@@ -28,23 +28,23 @@ pub struct Job {
     pub order: FileOrder,
     pub data: File,
     pub record: Record,
-    /// Where the hub redirected to; asked for again when it is refused there.
+    /// The URL the hub redirected to; cleared after an error.
     pub location: Mutex<Option<String>>,
-    /// The server does not serve ranges of it: one stream at a time fetches all.
+    /// The server does not support ranges: one stream at a time downloads the whole file.
     pub without_ranges: AtomicBool,
     pub stream: Mutex<()>,
-    /// Chunks that are not whole yet.
+    /// Incomplete chunks.
     pub unfinished: AtomicUsize,
-    /// It was whole once, with a wrong hash.
+    /// The file was complete once, with a wrong hash.
     pub failed_once: AtomicBool,
     _lock: File,
 }
 
 impl Job {
-    /// The caller holds `lock`. Goes on where an earlier download stopped.
+    /// The caller holds `lock`. Resumes an earlier download.
     pub fn open(order: FileOrder, lock: File, chunk_bytes: u64) -> io::Result<Job> {
-        let data_path = beside(&order.blob, ".octavo.incomplete");
-        let record_path = beside(&order.blob, ".octavo.progress");
+        let data_path = with_suffix(&order.blob, ".octavo.incomplete");
+        let record_path = with_suffix(&order.blob, ".octavo.progress");
         let data = OpenOptions::new()
             .read(true)
             .write(true)
@@ -79,10 +79,10 @@ impl Job {
         })
     }
 
-    /// All bytes are there: checks them and makes the file the blob. False: they are not the right ones, and nothing
-    /// of them is kept.
+    /// Called when all bytes are present: verifies the hash and renames the file to the blob. Returns false, discarding
+    /// the progress, if the hash does not match.
     pub fn finish(&self) -> io::Result<bool> {
-        let data_path = beside(&self.order.blob, ".octavo.incomplete");
+        let data_path = with_suffix(&self.order.blob, ".octavo.incomplete");
         let mut file = File::open(&data_path)?;
         let right = verify::holds(&mut file, self.order.size, &self.order.hash)?;
         if right != Some(true) {
@@ -94,14 +94,14 @@ impl Job {
         if let Some(folder) = self.order.blob.parent() {
             File::open(folder)?.sync_all()?;
         }
-        std::fs::remove_file(beside(&self.order.blob, ".octavo.progress"))?;
+        std::fs::remove_file(with_suffix(&self.order.blob, ".octavo.progress"))?;
         Ok(true)
     }
 }
 
-/// huggingface_hub's own unfinished files have other names: it would take ours for a beginning of the file.
-fn beside(blob: &Path, ending: &str) -> PathBuf {
+/// The names differ from those of huggingface_hub's partial files, which it would resume from their length.
+fn with_suffix(blob: &Path, suffix: &str) -> PathBuf {
     let mut path = blob.as_os_str().to_os_string();
-    path.push(ending);
+    path.push(suffix);
     path.into()
 }

@@ -1,4 +1,4 @@
-//! The proxy of the environment, chosen by the scheme of the address as curl and Python do.
+//! Selects the proxy from the environment by the URL's scheme, as curl and Python do.
 
 use ureq::Proxy;
 
@@ -20,7 +20,7 @@ fn choose(scheme: &str, env: impl Fn(&str) -> Option<String>) -> Result<Option<P
     let Some(url) = first(&names.concat()) else {
         return Ok(None);
     };
-    let bad = |_| format!("the proxy {url} of the environment is no proxy address");
+    let bad = |_| format!("the proxy {url} in the environment is not a valid proxy URL");
     let parsed = Proxy::new(&url).map_err(bad)?;
     let mut builder = Proxy::builder(parsed.protocol())
         .host(parsed.host())

@@ -1,7 +1,7 @@
-//! Which bytes of a download are safely in its file, kept in a small file beside it.
+//! Records which bytes of a download are on disk, in a small file next to the data.
 //!
-//! A head of fixed size names the download; then one little-endian u64 for each chunk: how many of its bytes, from
-//! its beginning, are there. Whoever sets a count has synced the bytes to the disk before.
+//! A header of fixed size identifies the download. It is followed by one little-endian u64 per chunk: the number of
+//! bytes present from the chunk's start. The caller syncs the bytes to disk before it sets a count.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -19,7 +19,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record at `path` if it is one of this download; the chunks then are of the size it was begun with.
+    /// Opens the record at `path` if it belongs to this download; it determines the chunk size.
     pub fn resume(path: &Path, size: u64, hash: &str) -> Option<Record> {
         let mut file = OpenOptions::new().read(true).write(true).open(path).ok()?;
         let mut bytes = Vec::new();
@@ -66,7 +66,7 @@ impl Record {
         self.chunk_bytes
     }
 
-    /// Of the chunk, in the file.
+    /// The chunk's offset in the file.
     pub fn begin(&self, chunk: usize) -> u64 {
         chunk as u64 * self.chunk_bytes
     }
@@ -87,7 +87,7 @@ impl Record {
         (0..self.chunks()).map(|chunk| self.got(chunk)).sum()
     }
 
-    /// The first `count` bytes of the chunk are on the disk. Never takes back what was recorded.
+    /// Records that the first `count` bytes of the chunk are on disk. Never lowers the count.
     pub fn set(&self, chunk: usize, count: u64) -> io::Result<()> {
         if self.got[chunk].fetch_max(count, Ordering::AcqRel) < count {
             self.write(chunk, count)?;
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_set_is_there_again_and_nothing_else_is_taken_for_it() {
+    fn a_record_resumes_only_its_own_download() {
         let folder = std::env::temp_dir().join(format!("octavo-record-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("x.progress");

@@ -1,74 +1,74 @@
-//! What went wrong with a request, and whether asking again can help.
+//! Request errors and the backoff between retries.
 
 use std::time::Duration;
 
 #[derive(Debug)]
-pub enum Trouble {
-    /// Asking again may help; not before `wait`, when the server said so.
-    Again {
+pub enum FetchError {
+    /// A retry may succeed, after `wait` if the server specified it.
+    Retry {
         wait: Option<Duration>,
         reason: String,
     },
-    /// The server's answer is final. `status` is 0 when it was no answer.
+    /// Retrying does not help. `status` is 0 if there was no HTTP response.
     Final { status: u16, reason: String },
-    /// The caller wants no more.
+    /// The caller stopped the operation.
     Stopped,
 }
 
-impl Trouble {
-    pub fn again(reason: impl ToString) -> Trouble {
-        Trouble::Again {
+impl FetchError {
+    pub fn retry(reason: impl ToString) -> FetchError {
+        FetchError::Retry {
             wait: None,
             reason: reason.to_string(),
         }
     }
 
-    pub fn finally(reason: impl ToString) -> Trouble {
-        Trouble::Final {
+    pub fn fatal(reason: impl ToString) -> FetchError {
+        FetchError::Final {
             status: 0,
             reason: reason.to_string(),
         }
     }
 }
 
-/// Counts tries in vain; each waits twice as long as the one before.
-pub struct Patience {
+/// Counts failed attempts; each delay is twice the previous one.
+pub struct Backoff {
     first_wait: Duration,
-    tries: u32,
+    attempts: u32,
 }
 
-const MOST_TRIES: u32 = 8;
+const MAX_ATTEMPTS: u32 = 8;
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// The hub counts requests in windows of five minutes.
-const LONGEST_ASKED_WAIT: Duration = Duration::from_secs(310);
+/// The hub's rate limit uses windows of five minutes.
+const LONGEST_REQUESTED_WAIT: Duration = Duration::from_secs(310);
 
-impl Patience {
-    pub fn new(first_wait: Duration) -> Patience {
-        Patience {
+impl Backoff {
+    pub fn new(first_wait: Duration) -> Backoff {
+        Backoff {
             first_wait,
-            tries: 0,
+            attempts: 0,
         }
     }
 
-    /// Something came: the tries before were not in vain.
+    /// Resets the count after progress.
     pub fn progressed(&mut self) {
-        self.tries = 0;
+        self.attempts = 0;
     }
 
-    /// How long to wait before the next try; the trouble itself when there shall be none.
-    pub fn wait_after(&mut self, trouble: Trouble) -> Result<Duration, Trouble> {
-        let Trouble::Again { wait, reason } = trouble else {
-            return Err(trouble);
+    /// Returns the delay before the next attempt, or the error if there is none.
+    pub fn wait_after(&mut self, error: FetchError) -> Result<Duration, FetchError> {
+        let FetchError::Retry { wait, reason } = error else {
+            return Err(error);
         };
-        self.tries += 1;
-        if self.tries >= MOST_TRIES {
-            return Err(Trouble::finally(format!(
-                "gave up after {MOST_TRIES} tries: {reason}"
+        self.attempts += 1;
+        if self.attempts >= MAX_ATTEMPTS {
+            return Err(FetchError::fatal(format!(
+                "gave up after {MAX_ATTEMPTS} attempts: {reason}"
             )));
         }
-        let own = self.first_wait * 2u32.pow(self.tries - 1);
+        let own = self.first_wait * 2u32.pow(self.attempts - 1);
         Ok(match wait {
-            Some(asked) => asked.clamp(self.first_wait.min(own), LONGEST_ASKED_WAIT),
+            Some(requested) => requested.clamp(self.first_wait.min(own), LONGEST_REQUESTED_WAIT),
             None => own.min(LONGEST_WAIT),
         })
     }
@@ -79,39 +79,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_until_patience_ends() {
-        let mut patience = Patience::new(Duration::from_millis(100));
+    fn waits_double_until_attempts_run_out() {
+        let mut backoff = Backoff::new(Duration::from_millis(100));
         let waits: Vec<_> = (0..3)
-            .map(|_| patience.wait_after(Trouble::again("cut")).unwrap())
+            .map(|_| backoff.wait_after(FetchError::retry("cut")).unwrap())
             .collect();
         assert_eq!(waits, [100, 200, 400].map(Duration::from_millis));
-        for _ in 3..MOST_TRIES - 1 {
-            patience.wait_after(Trouble::again("cut")).unwrap();
+        for _ in 3..MAX_ATTEMPTS - 1 {
+            backoff.wait_after(FetchError::retry("cut")).unwrap();
         }
         assert!(matches!(
-            patience.wait_after(Trouble::again("cut")),
-            Err(Trouble::Final { .. })
+            backoff.wait_after(FetchError::retry("cut")),
+            Err(FetchError::Final { .. })
         ));
     }
 
     #[test]
-    fn waits_as_long_as_the_server_asks_within_reason() {
-        let mut patience = Patience::new(Duration::from_millis(100));
-        let mut asked = |seconds| {
-            let trouble = Trouble::Again {
+    fn honours_retry_after_within_limits() {
+        let mut backoff = Backoff::new(Duration::from_millis(100));
+        let mut requested = |seconds| {
+            let error = FetchError::Retry {
                 wait: Some(Duration::from_secs(seconds)),
                 reason: String::new(),
             };
-            patience.wait_after(trouble).unwrap()
+            backoff.wait_after(error).unwrap()
         };
-        assert_eq!(asked(7), Duration::from_secs(7));
-        assert_eq!(asked(100_000), LONGEST_ASKED_WAIT);
-        assert_eq!(asked(0), Duration::from_millis(100));
+        assert_eq!(requested(7), Duration::from_secs(7));
+        assert_eq!(requested(100_000), LONGEST_REQUESTED_WAIT);
+        assert_eq!(requested(0), Duration::from_millis(100));
     }
 
     #[test]
-    fn a_final_answer_is_not_asked_for_again() {
-        let mut patience = Patience::new(Duration::ZERO);
-        assert!(patience.wait_after(Trouble::finally("no")).is_err());
+    fn final_errors_are_not_retried() {
+        let mut backoff = Backoff::new(Duration::ZERO);
+        assert!(backoff.wait_after(FetchError::fatal("no")).is_err());
     }
 }

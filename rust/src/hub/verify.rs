@@ -1,4 +1,4 @@
-//! Whether a file holds what the hub says it does.
+//! Verifies a file against the hub's hash.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-/// `hash`: 64 hex digits are the SHA-256 of the bytes, 40 the SHA-1 of them as a git blob; None for anything else.
+/// `hash`: 64 hex digits for SHA-256, 40 for the SHA-1 of a git blob. Returns None for any other length.
 pub fn holds(file: &mut File, size: u64, hash: &str) -> io::Result<Option<bool>> {
     let found = match hash.len() {
         64 => hex_of(Sha256::new(), file)?,

@@ -41,7 +41,7 @@ Json input_of(const std::string& arguments) {
 }
 
 // The block a part begins, without what it says.
-Json empty_block(const AnswerPart& part) {
+Json empty_block(const OutputPart& part) {
   switch (part.kind) {
     case PartKind::kContent:
       return {{"type", "text"}, {"text", ""}};
@@ -54,14 +54,14 @@ Json empty_block(const AnswerPart& part) {
 }
 
 // Whether the part goes on with the block.
-bool continues(const Json& block, const AnswerPart& part) {
+bool continues(const Json& block, const OutputPart& part) {
   const Json& type = block.at("type");
   return (part.kind == PartKind::kContent && type == "text") ||
          (part.kind == PartKind::kReasoning && type == "thinking") ||
          part.kind == PartKind::kToolArguments;
 }
 
-Json content_of(const std::vector<AnswerPart>& parts) {
+Json content_of(const std::vector<OutputPart>& parts) {
   Json content = Json::array();
   std::string text;
   const auto finish_block = [&] {
@@ -77,7 +77,7 @@ Json content_of(const std::vector<AnswerPart>& parts) {
     }
     text.clear();
   };
-  for (const AnswerPart& part : parts) {
+  for (const OutputPart& part : parts) {
     if (content.empty() || !continues(content.back(), part)) {
       finish_block();
       content.push_back(empty_block(part));
@@ -88,7 +88,7 @@ Json content_of(const std::vector<AnswerPart>& parts) {
   return content;
 }
 
-bool calls_a_tool(const std::vector<AnswerPart>& parts) {
+bool calls_a_tool(const std::vector<OutputPart>& parts) {
   return std::ranges::any_of(parts,
                              [](const auto& part) { return part.kind == PartKind::kToolCall; });
 }
@@ -112,7 +112,7 @@ void MessagesFormat::begin(std::string& out, const Usage& usage) {
                      dump({{"type", "message_start"}, {"message", std::move(message)}}));
 }
 
-void MessagesFormat::open(std::string& out, Block block, const AnswerPart& part) {
+void MessagesFormat::open(std::string& out, Block block, const OutputPart& part) {
   close(out);
   open_ = block;
   ++index_;
@@ -142,7 +142,7 @@ void MessagesFormat::close(std::string& out) {
   open_ = Block::kNone;
 }
 
-void MessagesFormat::append_part(std::string& out, const AnswerPart& part) {
+void MessagesFormat::append_part(std::string& out, const OutputPart& part) {
   switch (part.kind) {
     case PartKind::kContent:
       if (open_ != Block::kText) open(out, Block::kText, part);
@@ -165,7 +165,7 @@ void MessagesFormat::append_part(std::string& out, const AnswerPart& part) {
 void MessagesFormat::append_event(std::string& out, const AnswerEvent& event, const Usage& usage) {
   if (event.tokens.empty() && !event.finish) return;
   if (!begun_) begin(out, usage);
-  for (const AnswerPart& part : event.parts) append_part(out, part);
+  for (const OutputPart& part : event.parts) append_part(out, part);
   if (!event.finish) return;
   close(out);
   delta_ = end_of(event, called_);

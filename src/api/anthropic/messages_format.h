@@ -21,8 +21,8 @@ class MessagesFormat : public AnswerFormat {
   enum class Block : uint8_t { kNone, kText, kThinking, kToolUse };
 
   void begin(std::string& out, const Usage& usage);
-  void append_part(std::string& out, const AnswerPart& part);
-  void open(std::string& out, Block block, const AnswerPart& part);
+  void append_part(std::string& out, const OutputPart& part);
+  void open(std::string& out, Block block, const OutputPart& part);
   void append_delta(std::string& out, std::string_view kind, std::string_view field,
                     std::string_view text) const;
   void close(std::string& out);

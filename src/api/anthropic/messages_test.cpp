@@ -178,10 +178,10 @@ class MessagesFormatTest : public testing::Test {
     job_.prompts.push_back({.tokens = {1, 2}});
   }
 
-  static AnswerEvent event(std::vector<AnswerPart> parts) {
+  static AnswerEvent event(std::vector<OutputPart> parts) {
     return {.parts = std::move(parts), .tokens = {1}};
   }
-  static AnswerEvent last(std::vector<AnswerPart> parts,
+  static AnswerEvent last(std::vector<OutputPart> parts,
                           FinishReason finish = FinishReason::kStop) {
     AnswerEvent made = event(std::move(parts));
     made.finish = finish;
@@ -204,7 +204,7 @@ class MessagesFormatTest : public testing::Test {
   const Usage usage_{.prompt_tokens = 5, .completion_tokens = 3, .cached_tokens = 2};
 };
 
-const std::vector<AnswerPart> kAgentsAnswer = {
+const std::vector<OutputPart> kAgentsAnswer = {
     {.kind = PartKind::kReasoning, .text = "think"},
     {.kind = PartKind::kContent, .text = "I look\n"},
     {.kind = PartKind::kToolCall, .call = 0, .id = "c0", .name = "read"},
@@ -257,7 +257,7 @@ Json content_of(const std::vector<NamedEvent>& events) {
 
 TEST_F(MessagesFormatTest, AStreamAddsUpToTheWhole) {
   std::vector<AnswerEvent> events;
-  for (const AnswerPart& part : kAgentsAnswer) events.push_back(event({part}));
+  for (const OutputPart& part : kAgentsAnswer) events.push_back(event({part}));
   events.push_back(event({}));  // a token without text
   events.push_back(last({}));
   const auto sent = streamed(events);
@@ -281,7 +281,7 @@ TEST_F(MessagesFormatTest, AStreamAddsUpToTheWhole) {
 }
 
 TEST_F(MessagesFormatTest, AnAnswerEndsForAReason) {
-  const AnswerPart text{.text = "a"};
+  const OutputPart text{.text = "a"};
   EXPECT_EQ(whole(last({text}))["stop_reason"], "end_turn");
   EXPECT_EQ(whole(last({text}, FinishReason::kLength))["stop_reason"], "max_tokens");
   AnswerEvent stopped = last({text});
@@ -294,7 +294,7 @@ TEST_F(MessagesFormatTest, AnAnswerEndsForAReason) {
 }
 
 TEST_F(MessagesFormatTest, ACallThatWasCutOffHasNoInput) {
-  const std::vector<AnswerPart> parts = {kAgentsAnswer[2], kAgentsAnswer[3]};
+  const std::vector<OutputPart> parts = {kAgentsAnswer[2], kAgentsAnswer[3]};
   const Json message = whole(last(parts, FinishReason::kLength));
   EXPECT_EQ(message["content"][0]["input"], Json::object());
   EXPECT_EQ(message["stop_reason"], "max_tokens");

@@ -9,10 +9,10 @@
 namespace octavo::server {
 namespace {
 
-bool is_call(const AnswerPart& part) { return part.kind == PartKind::kToolCall; }
+bool is_call(const OutputPart& part) { return part.kind == PartKind::kToolCall; }
 
 // The members of a delta.
-std::string delta_of(const AnswerPart& part) {
+std::string delta_of(const OutputPart& part) {
   std::string delta;
   switch (part.kind) {
     case PartKind::kContent:
@@ -36,11 +36,11 @@ std::string delta_of(const AnswerPart& part) {
   return delta;
 }
 
-Json message_of(const std::vector<AnswerPart>& parts) {
+Json message_of(const std::vector<OutputPart>& parts) {
   std::string content;
   std::string reasoning;
   Json calls = Json::array();
-  for (const AnswerPart& part : parts) {
+  for (const OutputPart& part : parts) {
     if (part.kind == PartKind::kContent) content += part.text;
     if (part.kind == PartKind::kReasoning) reasoning += part.text;
     if (part.kind == PartKind::kToolCall)
@@ -106,7 +106,7 @@ void ChatFormat::append_event(std::string& out, const AnswerEvent& event, const 
     choice += '}';
     envelope_.append_chunk(out, choice, usage);
   }
-  for (const AnswerPart& part : event.parts) called_[index] = called_[index] || is_call(part);
+  for (const OutputPart& part : event.parts) called_[index] = called_[index] || is_call(part);
   if (event.parts.empty() && !event.finish && event.logprobs.empty() && !job_.return_token_ids)
     return;
   for (size_t i = 0; i < std::max<size_t>(event.parts.size(), 1); ++i) {

@@ -58,7 +58,7 @@ Json ResponsesFormat::content_part() const {
           {"logprobs", Json::array()}};
 }
 
-void ResponsesFormat::open(std::string& out, Item item, const AnswerPart& part) {
+void ResponsesFormat::open(std::string& out, Item item, const OutputPart& part) {
   close(out, "completed");
   open_ = item;
   item_text_.clear();
@@ -119,7 +119,7 @@ void ResponsesFormat::close(std::string& out, const char* status) {
   open_.reset();
 }
 
-void ResponsesFormat::append_part(std::string& out, const AnswerPart& part) {
+void ResponsesFormat::append_part(std::string& out, const OutputPart& part) {
   switch (part.kind) {
     case PartKind::kContent:
       if (open_ != Item::kMessage) open(out, Item::kMessage, part);
@@ -155,7 +155,7 @@ void ResponsesFormat::append_event(std::string& out, const AnswerEvent& event, c
     append_state(out, "response.created");
     append_state(out, "response.in_progress");
   }
-  for (const AnswerPart& part : event.parts) append_part(out, part);
+  for (const OutputPart& part : event.parts) append_part(out, part);
   if (!event.finish) return;
   close(out, event.finish == FinishReason::kLength ? "incomplete" : "completed");
   finish(event);

@@ -27,8 +27,8 @@ class ResponsesFormat : public AnswerFormat {
   void append(std::string& out, std::string_view type, Json fields);
   void append_delta(std::string& out, std::string_view type, std::string_view text);
   void append_state(std::string& out, std::string_view type);
-  void append_part(std::string& out, const AnswerPart& part);
-  void open(std::string& out, Item item, const AnswerPart& part);
+  void append_part(std::string& out, const OutputPart& part);
+  void open(std::string& out, Item item, const OutputPart& part);
   // Ends the item that is open, if one is.
   void close(std::string& out, const char* status);
   Json content_part() const;

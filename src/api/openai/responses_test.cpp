@@ -197,7 +197,7 @@ TEST_F(ResponsesTest, AConversationThatTurnsInACircleEnds) {
             "400 previous_response_id");
 }
 
-const std::vector<AnswerPart> kAgentsAnswer = {
+const std::vector<OutputPart> kAgentsAnswer = {
     {.kind = PartKind::kReasoning, .text = "thi"},
     {.kind = PartKind::kReasoning, .text = "nk"},
     {.kind = PartKind::kContent, .text = "I look\n"},
@@ -233,7 +233,7 @@ TEST_F(ResponsesTest, AStreamAddsUpToTheWhole) {
   std::string out;
   format.append_event(out, {}, usage_);
   EXPECT_EQ(out, "");
-  for (const AnswerPart& part : kAgentsAnswer)
+  for (const OutputPart& part : kAgentsAnswer)
     format.append_event(out, {.parts = {part}, .tokens = {1}}, usage_);
   format.append_event(out, {.finish = FinishReason::kStop}, usage_);
   format.append_end(out, usage_);

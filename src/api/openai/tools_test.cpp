@@ -187,7 +187,7 @@ class ToolFormatTest : public testing::Test {
   }
   TestModel model_;
   GenerationJob job_;
-  const std::vector<AnswerPart> parts_ = {
+  const std::vector<OutputPart> parts_ = {
       {.kind = PartKind::kReasoning, .text = "hm"},
       {.kind = PartKind::kToolCall, .call = 0, .id = "call_1", .name = "f"},
       {.kind = PartKind::kToolArguments, .text = "{\"a\":", .call = 0},

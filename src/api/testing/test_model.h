@@ -3,7 +3,7 @@
 
 #include "api/served_model.h"
 #include "base/error.h"
-#include "text/test_vocab.h"
+#include "text/testing/test_vocab.h"
 
 namespace octavo::server {
 

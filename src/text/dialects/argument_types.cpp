@@ -55,7 +55,7 @@ const ordered_json* find_reference(const ordered_json& root, const ordered_json&
   try {
     const ordered_json::json_pointer pointer(text.substr(1));
     return root.contains(pointer) ? &root.at(pointer) : nullptr;
-  } catch (const ordered_json::exception&) {  // no pointer
+  } catch (const ordered_json::exception&) {  // not a JSON pointer
     return nullptr;
   }
 }

@@ -1,5 +1,5 @@
-// argument_types.h - what a tool's schema lets an argument be, as far as a dialect needs it that
-// writes strings without quotes.
+// argument_types.h - whether a tool's schema allows an argument to be a string, for dialects that
+// write strings without quotes.
 #pragma once
 
 #include <string_view>
@@ -10,24 +10,24 @@
 namespace octavo {
 
 enum class ValueType : uint8_t {
-  kString,  // a string and nothing else: never taken for anything
-  kOther,   // no string
+  kString,  // strings only: the text is never parsed as JSON
+  kOther,   // never a string
   kEither,
 };
 
-// `schema` is a part of `root`, which references point into. A schema that says nothing of types
-// allows either; so does one that is not understood.
+// `schema` is a part of `root`, which its references point into. A schema without type information,
+// or one that is not understood, gives kEither.
 ValueType type_of(const nlohmann::ordered_json& schema, const nlohmann::ordered_json& root);
 
-// Of a call's argument; one that no schema names is a string.
+// The type of a call's argument; an argument without a schema is a string.
 ValueType type_of_argument(const std::vector<Tool>& tools, std::string_view tool,
                            std::string_view argument);
 
-// An argument's text as JSON. What is no JSON where some should be (Python's True and None apart)
-// becomes a string.
+// An argument's text as JSON. Text that is not valid JSON becomes a string, except for Python's
+// True, False and None.
 std::string json_of_value(std::string_view text, ValueType type);
 
-// The part of `root` that "#/.." points at; null when there is none.
+// The part of `root` that "#/.." refers to; null if there is none.
 const nlohmann::ordered_json* find_reference(const nlohmann::ordered_json& root,
                                              const nlohmann::ordered_json& reference);
 

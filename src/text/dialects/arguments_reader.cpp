@@ -5,7 +5,7 @@
 namespace octavo {
 namespace {
 
-// An object, as it is.
+// A JSON object, unchanged.
 class JsonReader : public ArgumentsReader {
  public:
   Verdict take(char c, std::string& json) override {

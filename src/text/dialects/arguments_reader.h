@@ -1,4 +1,4 @@
-// arguments_reader.h - a call's arguments in a dialect's own form, to JSON as they come.
+// arguments_reader.h - incrementally converts a call's arguments from a dialect's form to JSON.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,13 @@ namespace octavo {
 class ArgumentsReader {
  public:
   virtual ~ArgumentsReader() = default;
-  // Appends to `json` what became certain. A broken byte appends nothing.
+  // Appends to `json` the text that `c` completes. Appends nothing on kBroken.
   virtual Verdict take(char c, std::string& json) = 0;
-  // The answer ended in the middle: what was held back.
+  // The text held back, for an answer that ends inside the arguments.
   virtual std::string held() const { return {}; }
 };
 
-// `tools` outlive it.
+// `tools` must outlive the reader.
 std::unique_ptr<ArgumentsReader> make_arguments_reader(const ToolDialect& dialect,
                                                        const std::string& function,
                                                        const std::vector<Tool>& tools);

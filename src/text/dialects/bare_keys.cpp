@@ -1,4 +1,4 @@
-// {key:value,..} with keys as they are and strings between quotes of the dialect's own: Gemma.
+// Gemma's arguments: {key:value,..} with unquoted keys and strings in the dialect's own quotes.
 #include <utility>
 
 #include "text/dialects/argument_types.h"
@@ -62,7 +62,7 @@ class BareKeysReader : public ArgumentsReader {
     return open_.empty() ? Verdict::kEnd : Verdict::kMore;
   }
 
-  // The quote, when `c` completes it; holds back what may become one.
+  // Returns true if `c` completes the quote; holds back a possible prefix of it.
   bool quote_read(char c) {
     held_ += c;
     if (held_ == quote_) {
@@ -87,7 +87,7 @@ class BareKeysReader : public ArgumentsReader {
         return Verdict::kMore;
       }
       if (may_be_quote()) return Verdict::kMore;
-      // Not a quote: the name's own characters.
+      // Not a quote: the characters belong to the key.
       const std::string text = std::exchange(held_, {});
       word_ += text.substr(0, text.size() - 1);
     }
@@ -169,10 +169,10 @@ class BareKeysReader : public ArgumentsReader {
   std::string_view quote_;
   State state_ = State::kStart;
   JsonScanner scanner_;
-  std::string open_;    // brackets
-  std::string held_;    // may be a quote
-  std::string word_;    // a key, or a value that is no string
-  bool fresh_ = false;  // the innermost bracket has held nothing yet
+  std::string open_;    // open brackets
+  std::string held_;    // a possible prefix of the quote
+  std::string word_;    // a key, or a value that is not a string
+  bool fresh_ = false;  // the innermost bracket is still empty
   bool key_is_quoted_ = false;
 };
 

@@ -1,4 +1,4 @@
-// call_id.h - names for tool calls.
+// call_id.h - ids of tool calls.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace octavo {
 
-// The same for the same request, choice and call: "call_" and 24 letters and digits, or `length`
-// of those alone where a template wants so many.
+// Deterministic for a given request, choice and call: "call_" and 24 letters and digits, or, if
+// `length` is not 0, only `length` letters and digits (some templates require this).
 std::string call_id(std::string_view request, int choice, int call, int length = 0);
 
 }  // namespace octavo

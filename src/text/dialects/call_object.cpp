@@ -8,7 +8,7 @@ namespace {
 
 bool holds_arguments(std::string_view key) { return key == "arguments" || key == "parameters"; }
 
-// The string that a JSON string says; nothing when it says none.
+// Decodes a JSON string; nullopt if `json` is not one.
 std::optional<std::string> unquoted(const std::string& json) {
   const auto value = nlohmann::json::parse(json, nullptr, false);
   if (!value.is_string()) return std::nullopt;
@@ -49,7 +49,7 @@ bool CallObject::name_read() {
 Verdict CallObject::end(CallSink& sink) {
   if (name_.empty()) return Verdict::kBroken;
   if (!has_arguments_) {
-    // A thing with a name is no call unless something said so.
+    // Without markers, an object that only has a name is not a call.
     if (known_ != nullptr) return Verdict::kBroken;
     give("{}", sink);
   }

@@ -11,18 +11,18 @@
 
 namespace octavo {
 
-// The call begins when its name is known and its arguments are, or their first byte: until then it
-// may turn out to be something else. `parameters` is read as `arguments`; arguments that were put
-// into a string are taken out of it; a call without arguments has {}; other keys are passed over.
+// The call begins once its name and the first byte of its arguments have been read; until then it
+// may turn out to be something else. `parameters` is an alias of `arguments`; arguments encoded as
+// a string are decoded; a call without arguments gets {}; other keys are skipped.
 class CallObject {
  public:
-  // `known`: without markers around it an object is a call only if it names one of these, and has
-  // no keys but a call's.
+  // `known` is set for objects without markers, which are calls only if they name one of these
+  // tools and have no keys other than a call's.
   explicit CallObject(const std::vector<Tool>* known) : known_(known) {}
 
   Verdict take(char c, CallSink& sink);
   bool begun() const { return begun_; }
-  // Nothing that can still come changes the call.
+  // The call is complete: no further input can change it.
   bool whole() const { return begun_ && whole_; }
 
  private:
@@ -51,13 +51,13 @@ class CallObject {
   const std::vector<Tool>* known_;
   State state_ = State::kStart;
   JsonScanner scanner_;
-  std::string text_;  // of the key, name or quoted arguments being read
+  std::string text_;  // the key, name or quoted arguments being read
   std::string key_;
   std::string name_;
   std::string early_;  // arguments that came before the name
   bool has_arguments_ = false;
   bool begun_ = false;
-  bool whole_ = false;  // the arguments are
+  bool whole_ = false;  // the arguments are complete
 };
 
 }  // namespace octavo

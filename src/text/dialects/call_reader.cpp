@@ -42,7 +42,7 @@ Verdict CallReader::take_literal(char c, const Step& step, CallSink& sink) {
     return Verdict::kMore;
   }
   if (step.kind == StepKind::kLiteral) return Verdict::kBroken;
-  // It is not there: the next step's from its first byte on.
+  // The optional text is absent: pass its bytes to the next step.
   const std::string again = std::string(text.substr(0, matched_)) + c;
   next();
   for (const char byte : again) {

@@ -1,4 +1,4 @@
-// call_reader.h - reads one call, step by step as its dialect's table says.
+// call_reader.h - reads one call, following the steps in its dialect's table.
 #pragma once
 
 #include <memory>
@@ -13,20 +13,20 @@ namespace octavo {
 
 class CallReader {
  public:
-  // Everything outlives it. `markerless`: nothing but its form says that it is a call.
+  // The arguments must outlive the reader. `markerless`: no marker announced the call.
   CallReader(const ToolDialect& dialect, const std::vector<Tool>& tools, bool markerless);
-  // A call object, whatever the dialect's steps.
+  // Reads a call object, regardless of the dialect's steps.
   static CallReader object(const ToolDialect& dialect, const std::vector<Tool>& tools);
-  // The arguments of a function that is known already.
+  // Reads the arguments of a function whose name is already known.
   static CallReader arguments_of(const ToolDialect& dialect, const std::vector<Tool>& tools,
                                  std::string name);
 
   Verdict take(char c, CallSink& sink);
-  // The answer ended: gives out what was held back of arguments that have begun.
+  // Ends the answer: passes on the text held back of arguments that have begun.
   void finish(CallSink& sink);
-  // Whether the sink has heard of it; until then it may turn out to be something else.
+  // Whether the sink has received the call; until then it may turn out to be something else.
   bool begun() const { return begun_ || (object_ && object_->begun()); }
-  // Whether its arguments are complete, whatever is missing behind them.
+  // Whether its arguments are complete, even if closing text is missing.
   bool whole() const { return object_ && object_->whole(); }
 
  private:
@@ -38,7 +38,7 @@ class CallReader {
   const ToolDialect* dialect_;
   const std::vector<Tool>* tools_;
   size_t step_ = 0;
-  size_t matched_ = 0;  // bytes of the step's literal
+  size_t matched_ = 0;  // matched bytes of the step's literal
   std::string name_;
   std::string word_;
   std::optional<CallObject> object_;

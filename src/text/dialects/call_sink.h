@@ -1,4 +1,4 @@
-// call_sink.h - where a call goes as it is read.
+// call_sink.h - receives a call while it is being read.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ class CallSink {
  public:
   virtual ~CallSink() = default;
   virtual void begin_call(const std::string& name) = 0;
-  // More of its arguments' JSON text.
+  // Appends to the arguments' JSON text.
   virtual void add_arguments(std::string_view text) = 0;
 };
 
@@ -22,9 +22,9 @@ inline bool is_name_character(char c) {
          c == '-' || c == '.' || c == ':' || c == '/';
 }
 
-// The text as it stands between the quotes of a JSON string, byte by byte.
+// `c` escaped for use inside a JSON string.
 std::string json_escaped(char c);
-// With quotes.
+// `text` as a JSON string, with quotes.
 std::string json_quoted(std::string_view text);
 
 }  // namespace octavo

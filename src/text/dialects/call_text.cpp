@@ -34,7 +34,7 @@ std::string arguments_text(const ToolDialect& dialect, const ordered_json& argum
 
 std::string one_call(const ToolDialect& dialect, const ToolCall& call) {
   std::string text;
-  if (!dialect.bare) text = std::string(dialect.call_open) + std::string(dialect.behind_open);
+  if (!dialect.bare) text = std::string(dialect.call_open) + std::string(dialect.after_open);
   for (const Step& step : dialect.steps) {
     switch (step.kind) {
       case StepKind::kLiteral:
@@ -59,7 +59,7 @@ std::string one_call(const ToolDialect& dialect, const ToolCall& call) {
 
 }  // namespace
 
-// Keys that could be taken for something else have quotes, too.
+// Ambiguous keys are quoted, too.
 std::string bare_key(const std::string& key, std::string_view quote) {
   const bool plain = !key.empty() && key.find_first_of(":,{}[]<>|\"\n ") == std::string::npos;
   return plain ? key : std::string(quote) + key + std::string(quote);

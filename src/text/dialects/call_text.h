@@ -1,4 +1,4 @@
-// call_text.h - calls as a model of a dialect writes them.
+// call_text.h - formats calls as a model of a given dialect writes them.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ struct ToolCall {
   nlohmann::ordered_json arguments;  // an object
 };
 
-// A key and a value as kBareKeys has them.
+// A key and a value in the form kBareKeys.
 std::string bare_key(const std::string& key, std::string_view quote);
 std::string bare_text(const nlohmann::ordered_json& value, std::string_view quote);
 

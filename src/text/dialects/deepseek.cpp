@@ -1,4 +1,4 @@
-// DeepSeek V3 (the kind, then name and a fenced JSON) and V3.1 (name and JSON).
+// DeepSeek V3 (type, name and fenced JSON) and V3.1 (name and JSON).
 #include <array>
 
 #include "text/dialects/dialect.h"

@@ -8,7 +8,7 @@ namespace {
 
 template <typename Table>
 struct Named {
-  std::string_view name;  // vLLM has several for some
+  std::string_view name;  // vLLM has several names for some dialects
   const Table* table;
 };
 
@@ -51,7 +51,7 @@ const ToolDialect* tools_of(std::string_view text) {
   if (has(kMistral.call_open)) return &kMistral;
   if (has(kGemma4.call_open)) return &kGemma4;
   if (has(kFunctionGemma.call_open)) return &kFunctionGemma;
-  // Qwen3-Coder's markers are Hermes' with another inside.
+  // Qwen3-Coder uses Hermes' markers with another one inside.
   if (has("<function=")) return &kQwenXml;
   if (has(kHermes.call_open)) return &kHermes;
   if (has(kLlama3.call_open) || (has("ipython") && has("parameters"))) return &kLlama3;

@@ -1,5 +1,5 @@
-// dialect.h - how a family of models writes tool calls and reasoning, as tables. The state machine
-// that reads them is answer_parser.h, the one that writes them call_text.h.
+// dialect.h - tables that describe how a model family writes tool calls and reasoning, used for
+// parsing by output_parser.h and for writing by call_text.h.
 #pragma once
 
 #include <cstdint>
@@ -13,69 +13,70 @@ namespace octavo {
 
 enum class StepKind : uint8_t {
   kLiteral,     // this text
-  kMaybe,       // this text, or nothing; not written
-  kMaybeWord,   // this text and a word behind it, or nothing; not written
+  kMaybe,       // optionally this text; never written
+  kMaybeWord,   // optionally this text followed by a word; never written
   kName,        // the function's name
-  kArguments,   // in the dialect's form; the call ends with them
-  kCallObject,  // {"name": .., "arguments": ..}; the call ends with it
+  kArguments,   // in the dialect's form; ends the call
+  kCallObject,  // {"name": .., "arguments": ..}; ends the call
 };
 
-// A call is its steps one after the other. Space around them has no meaning.
+// A call is a sequence of steps. Whitespace around them is ignored.
 struct Step {
   StepKind kind;
   std::string_view text = {};
 };
 
 enum class ArgumentsForm : uint8_t {
-  kJson,           // as it is
+  kJson,           // unchanged
   kXmlParameters,  // <parameter=KEY>\nVALUE\n</parameter>... </function>
   kBareKeys,       // {key:value}, strings between the dialect's own quotes
 };
 
 struct ToolDialect {
-  std::string_view name;               // as --tool-call-parser has it
-  std::string_view section_open = {};  // stands once, before the first call
+  std::string_view name;               // the value of --tool-call-parser
+  std::string_view section_open = {};  // once, before the first call
   std::string_view call_open = {};
-  std::string_view behind_open = {};  // space, written there
-  bool bare = false;     // a call object may also begin an answer without call_open; written so
-  bool in_list = false;  // or calls stand as objects in a JSON list behind call_open
+  std::string_view after_open = {};  // whitespace, written after call_open
+  bool bare = false;     // an answer may begin with a call object without call_open; written so
+  bool in_list = false;  // after call_open, calls may also be objects in a JSON list
   std::span<const Step> steps = {};
   ArgumentsForm form = ArgumentsForm::kJson;
-  std::string_view arguments_key = "arguments";  // of a call object, when written; both are read
-  std::string_view quote = {};                   // of kBareKeys
-  std::string_view call_close = {};              // written behind a call, space included
-  bool close_stops = false;       // as a token call_close ends the answer: there is one call
-  std::string_view between = {};  // written between two calls
+  std::string_view arguments_key =
+      "arguments";                   // of a call object when written; both keys are read
+  std::string_view quote = {};       // for kBareKeys
+  std::string_view call_close = {};  // written after a call, including whitespace
+  bool close_stops = false;          // the token call_close ends the answer, so there is one call
+  std::string_view between = {};     // written between two calls
   std::string_view section_close = {};
-  std::span<const std::string_view> closers = {};  // read behind a call, in any number
-  int id_length = 0;  // of call ids: the template wants so many letters and digits; 0: call_ and 24
+  std::span<const std::string_view> closers = {};  // skipped after a call, any number of them
+  int id_length = 0;  // length of call ids that the template requires; 0: "call_" and 24 characters
 };
 
-// Text between markers that comes before the answer.
+// Reasoning is text between markers, before the answer.
 struct ReasoningDialect {
-  std::string_view name;  // as --reasoning-parser has it
+  std::string_view name;  // the value of --reasoning-parser
   std::string_view open;
   std::string_view close;
-  bool assumed_open = false;         // the model begins inside, whether the prompt says so or not
-  std::string_view open_token = {};  // the part of `open` that can be a token, when not all of it
+  bool assumed_open = false;  // the model starts in reasoning even if the prompt has no marker
+  std::string_view open_token = {};  // the part of `open` that can be a token, if not all of it
 };
 
-// Messages with a header each that says what they are: gpt-oss. Stands for both of the above.
+// gpt-oss: each message has a header that states its kind. Replaces both of the above.
 struct ChannelDialect {
   std::span<const std::string_view> header_opens;
   std::string_view header_close;
   std::span<const std::string_view> ends;
   std::string_view reasoning_channel;
-  std::string_view recipient;  // before a function's name in a header
-  std::string_view other;      // a marker inside headers that says nothing here
+  std::string_view recipient;  // precedes a function's name in a header
+  std::string_view other;      // a marker inside headers that is ignored
 };
 
 struct Dialect {
-  const ToolDialect* tools = nullptr;  // null: calls are text
+  const ToolDialect* tools = nullptr;  // null: calls are plain text
   const ReasoningDialect* reasoning = nullptr;
   const ChannelDialect* channels = nullptr;
 
-  // Every marker, for the vocabulary to be asked whether it is a token.
+  // All markers, to look up which of them are tokens of the vocabulary.
   std::vector<std::string_view> markers() const;
 };
 
@@ -97,13 +98,13 @@ extern const ReasoningDialect kHarmonyReasoning;
 
 extern const ChannelDialect kHarmonyChannels;
 
-// By vLLM's names; null when there is none of that name.
+// Looks up a dialect by vLLM's name; null if unknown.
 const ToolDialect* find_tool_dialect(std::string_view name);
 const ReasoningDialect* find_reasoning_dialect(std::string_view name);
 std::vector<std::string_view> tool_dialect_names();
 std::vector<std::string_view> reasoning_dialect_names();
 
-// What the template writes, so what the model was taught.
+// Detects the dialect from the markers the chat template writes.
 Dialect detect_dialect(std::string_view chat_template);
 
 // A function that may be called.

@@ -1,21 +1,21 @@
-// Random answers in every dialect: cut anywhere they are read alike, calls come back as they were
-// written, and nothing of a marker is left in the content.
+// Random answers in every dialect: splitting the text does not change the result, written calls are
+// read back, and no part of a marker is left in the content.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-#include "text/dialects/answer_parser.h"
 #include "text/dialects/call_text.h"
-#include "text/dialects/shown_parts.h"
+#include "text/dialects/output_parser.h"
+#include "text/testing/shown_parts.h"
 
 namespace octavo {
 namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kCases = 3000;  // of each dialect and each test
+constexpr int kCases = 3000;  // per dialect and test
 
 struct Style {
   const ToolDialect* tools;
@@ -24,8 +24,8 @@ struct Style {
 
 class DialectFuzz : public testing::TestWithParam<Style> {
  protected:
-  AnswerParserOptions options() const {
-    AnswerParserOptions made{
+  OutputParserOptions options() const {
+    OutputParserOptions made{
         .dialect = {.tools = GetParam().tools, .reasoning = GetParam().reasoning}};
     if (GetParam().tools == &kHarmony) made.dialect.channels = &kHarmonyChannels;
     for (const char* name : {"weather", "get-time", "a.b_C"}) {
@@ -81,7 +81,7 @@ class DialectFuzz : public testing::TestWithParam<Style> {
     return made;
   }
 
-  // How a model would write it all.
+  // The answer as a model would write it.
   std::string answer(const std::string& reasoning, const std::string& content,
                      const std::vector<ToolCall>& calls) {
     const Style& style = GetParam();
@@ -101,17 +101,17 @@ class DialectFuzz : public testing::TestWithParam<Style> {
     return text;
   }
 
-  std::vector<AnswerPart> whole(const AnswerParserOptions& options, const std::string& text) {
-    AnswerParser parser(options);
-    std::vector<AnswerPart> parts;
+  std::vector<OutputPart> whole(const OutputParserOptions& options, const std::string& text) {
+    OutputParser parser(options);
+    std::vector<OutputPart> parts;
     append_parts(parts, parser.push(text));
     append_parts(parts, parser.finish());
     return parts;
   }
 
-  std::vector<AnswerPart> cut(const AnswerParserOptions& options, const std::string& text) {
-    AnswerParser parser(options);
-    std::vector<AnswerPart> parts;
+  std::vector<OutputPart> cut(const OutputParserOptions& options, const std::string& text) {
+    OutputParser parser(options);
+    std::vector<OutputPart> parts;
     const int longest = 1 + below(30);
     for (size_t at = 0; at < text.size();) {
       const auto size = static_cast<size_t>(1 + below(longest));
@@ -125,21 +125,21 @@ class DialectFuzz : public testing::TestWithParam<Style> {
   std::mt19937 random_{20260};
 };
 
-TEST_P(DialectFuzz, CallsComeBackAsTheyWereWritten) {
-  const AnswerParserOptions options = this->options();
+TEST_P(DialectFuzz, WrittenCallsAreReadBack) {
+  const OutputParserOptions options = this->options();
   for (int i = 0; i < kCases; ++i) {
-    const bool bare = GetParam().tools->bare;  // its calls stand at the beginning
+    const bool bare = GetParam().tools->bare;  // its calls come first
     const std::string reasoning =
         below(2) == 0 && GetParam().reasoning != nullptr ? fmt::format("r{}.", words(false)) : "";
     const std::string content = below(2) == 0 && !bare ? fmt::format("c{}.", words(false)) : "";
     std::vector<ToolCall> calls;
     for (int n = below(4); n > 0; --n) calls.push_back(call());
     const std::string text = answer(reasoning, content, calls);
-    const std::vector<AnswerPart> parts = cut(options, text);
+    const std::vector<OutputPart> parts = cut(options, text);
     std::string got_reasoning;
     std::string got_content;
     std::vector<ToolCall> got;
-    for (const AnswerPart& part : parts) {
+    for (const OutputPart& part : parts) {
       if (part.kind == PartKind::kReasoning) got_reasoning += part.text;
       if (part.kind == PartKind::kContent) got_content += part.text;
       if (part.kind == PartKind::kToolCall) got.push_back({part.name, nullptr});
@@ -158,8 +158,8 @@ TEST_P(DialectFuzz, CallsComeBackAsTheyWereWritten) {
   }
 }
 
-TEST_P(DialectFuzz, BrokenTextsAreReadAlikeHoweverTheyAreCut) {
-  AnswerParserOptions options = this->options();
+TEST_P(DialectFuzz, SplittingMalformedTextDoesNotMatter) {
+  OutputParserOptions options = this->options();
   std::vector<std::string> scraps = {
       "<",  ">",    "{",    "}",  "\"name\"",      ":",       "\"time\"", "[",
       "]",  ",",    " ",    "\n", "call:",         "\\",      "weather",  "é",
@@ -174,7 +174,7 @@ TEST_P(DialectFuzz, BrokenTextsAreReadAlikeHoweverTheyAreCut) {
       for (int n = below(12); n > 0; --n) text += any(scraps);
     };
     scrap();
-    if (below(2) == 0) {  // a good answer with a piece taken out or put in
+    if (below(2) == 0) {  // a valid answer with a piece removed or inserted
       std::string good = answer("r", "c", {call(), call()});
       const auto at = static_cast<size_t>(below(static_cast<int>(good.size())));
       if (below(2) == 0) {
@@ -192,9 +192,9 @@ TEST_P(DialectFuzz, BrokenTextsAreReadAlikeHoweverTheyAreCut) {
   }
 }
 
-// What breaks off before it is a call is there to the last byte.
+// Text that ends before it is a call is returned completely.
 TEST_P(DialectFuzz, NothingIsLost) {
-  const AnswerParserOptions options = this->options();
+  const OutputParserOptions options = this->options();
   for (int i = 0; i < kCases; ++i) {
     const ToolCall one = call();
     std::string written = call_text(*GetParam().tools, std::vector<ToolCall>{one});
@@ -205,7 +205,7 @@ TEST_P(DialectFuzz, NothingIsLost) {
     text += written;
     const std::string more = below(2) == 0 ? "" : " \xC3\xA9 x";
     std::string got;
-    for (const AnswerPart& part : cut(options, text + more)) {
+    for (const OutputPart& part : cut(options, text + more)) {
       ASSERT_EQ(part.kind, PartKind::kContent) << text;
       got += part.text;
     }

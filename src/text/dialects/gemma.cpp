@@ -1,5 +1,5 @@
-// Gemma 4 and FunctionGemma: call:NAME{key:value} with quotes of their own. Gemma 3's template
-// knows no tools; its calls are whatever a prompt asks for (llm's fallback asks for Hermes').
+// Gemma 4 and FunctionGemma: call:NAME{key:value} with their own quotes. Gemma 3's template has no
+// tools; its calls follow whatever the prompt specifies (the fallback prompt specifies Hermes').
 #include <array>
 
 #include "text/dialects/dialect.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array<Step, 3> kSteps = {
     {{StepKind::kLiteral, "call:"}, {StepKind::kName}, {StepKind::kArguments}}};
-// Behind its calls the model waits for a response.
+// After its calls the model waits for a tool response.
 constexpr std::array<std::string_view, 2> kGemma4Closers = {"<tool_call|>", "<|tool_response>"};
 constexpr std::array<std::string_view, 2> kFunctionGemmaClosers = {"<end_function_call>",
                                                                    "<start_function_response>"};

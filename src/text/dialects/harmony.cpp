@@ -23,7 +23,7 @@ const ToolDialect kHarmony = {.name = "openai",
                               .between = "<|start|>assistant",
                               .closers = kEnds};
 
-// Budgets and grammars go by these; the text is told apart by the channels.
+// Used for reasoning budgets and grammars; parsing uses the channels.
 const ReasoningDialect kHarmonyReasoning = {
     .name = "openai_gptoss", .open = "<|channel|>analysis<|message|>", .close = "<|end|>"};
 

@@ -13,7 +13,7 @@ constexpr std::array<std::string_view, 1> kClosers = {"</tool_call>"};
 
 const ToolDialect kHermes = {.name = "hermes",
                              .call_open = "<tool_call>",
-                             .behind_open = "\n",
+                             .after_open = "\n",
                              .steps = kSteps,
                              .call_close = "\n</tool_call>",
                              .between = "\n",

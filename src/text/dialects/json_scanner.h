@@ -1,4 +1,4 @@
-// json_scanner.h - where a JSON value ends, byte by byte.
+// json_scanner.h - finds the end of a JSON value, byte by byte.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@ namespace octavo {
 
 enum class Verdict : uint8_t {
   kMore,
-  kEnd,     // with this byte
-  kBroken,  // this byte cannot come here
+  kEnd,     // this byte ends the value
+  kBroken,  // this byte is not allowed here
 };
 
-// Of an object, a list or a string: other values have no end of their own. Follows brackets and
-// strings; what stands between them is the reader's business.
+// Accepts an object, an array or a string; other values have no delimiter of their own. Checks only
+// brackets and strings; whatever is between them is not validated.
 class JsonScanner {
  public:
   Verdict take(char c);
 
  private:
-  std::string open_;  // the brackets that are to be closed, as they are closed
+  std::string open_;  // the closing brackets still expected, innermost last
   bool in_string_ = false;
   bool escaped_ = false;
 };

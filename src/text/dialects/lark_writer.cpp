@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Bounded: models under a grammar like to write space for ever.
+// Bounded, because a constrained model may otherwise write whitespace endlessly.
 constexpr const char* kWhitespace = R"( |\r?\n[ \t]{0,32})";
 
 }  // namespace
@@ -92,7 +92,7 @@ std::string LarkWriter::json(const ordered_json& schema, const ordered_json& roo
 std::string LarkWriter::text_until(std::string_view pattern, std::string_view lead,
                                    std::string_view end) {
   for (const Token& token : tokens_) {
-    // No text spells it.
+    // `end` is a special token, which ordinary text cannot contain.
     if (token.text != end) continue;
     const std::string text = pattern.empty() ? "/(?s:.*)/" : std::string(pattern);
     const std::string name = fmt::format("T{}", made_++);

@@ -1,4 +1,4 @@
-// lark_writer.h - rules of a Lark grammar, as llguidance reads it.
+// lark_writer.h - writes the rules of a Lark grammar for llguidance.
 #pragma once
 
 #include <functional>
@@ -16,26 +16,26 @@ class LarkWriter {
  public:
   using Special = std::function<std::optional<TokenId>(std::string_view)>;
 
-  // `markers`: those of them that `special` knows are written as tokens.
+  // Markers for which `special` returns an id are written as tokens.
   LarkWriter(const std::vector<std::string_view>& markers, const Special& special);
 
   bool is_token(std::string_view marker) const;
 
-  // Expressions, to be put into rules.
+  // Expressions for use in rules.
   std::string literal(std::string_view text) const;
-  // JSON that fits `schema`, whose references point into `root`.
+  // JSON that matches `schema`, whose references point into `root`.
   std::string json(const nlohmann::ordered_json& schema, const nlohmann::ordered_json& root);
-  // Text up to and with `end`, which is not in it, behind `lead`; `pattern` is a terminal's
-  // expression, or empty for any text.
+  // Text that does not contain `end`, followed by `lead` and `end`. `pattern` is a terminal
+  // expression for the text, or empty for any text.
   std::string text_until(std::string_view pattern, std::string_view lead, std::string_view end);
 
-  // A rule of its own; its name.
+  // Adds a rule and returns its name.
   std::string rule(std::string_view expression);
-  // Names a rule that is written later.
+  // Returns the name of a rule to be defined later.
   std::string reserve();
   void define(const std::string& name, std::string_view expression);
 
-  // All of it; `start` is the expression an answer is.
+  // The complete grammar; `start` is the expression for a whole answer.
   std::string grammar(std::string_view start) const;
 
  private:
@@ -49,10 +49,10 @@ class LarkWriter {
   int made_ = 0;
 };
 
-// A literal of Lark, and a regex between slashes.
+// A Lark string literal, and a regex between slashes.
 std::string lark_string(std::string_view text);
 std::string lark_regex(std::string_view regex);
-// A regex for the text itself.
+// A regex that matches exactly `text`.
 std::string regex_escaped(std::string_view text);
 
 }  // namespace octavo

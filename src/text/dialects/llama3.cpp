@@ -1,4 +1,4 @@
-// Llama 3.1 and later: {"name": .., "parameters": {..}}, <|python_tag|> before it or not.
+// Llama 3.1 and later: {"name": .., "parameters": {..}}, optionally after <|python_tag|>.
 #include <array>
 
 #include "text/dialects/dialect.h"

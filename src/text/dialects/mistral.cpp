@@ -1,5 +1,5 @@
-// Mistral: [TOOL_CALLS]NAME[ARGS]{..} for each call, or before that one list of call objects;
-// Magistral's [THINK].
+// Mistral: [TOOL_CALLS]NAME[ARGS]{..} for each call, or, in older models, one list of call objects;
+// and Magistral's [THINK].
 #include <array>
 
 #include "text/dialects/dialect.h"

@@ -1,5 +1,5 @@
 // Qwen3-Coder and Qwen3.5: <tool_call><function=NAME><parameter=KEY>VALUE</parameter></function>
-// </tool_call>; and how Qwen3 thinks.
+// </tool_call>; and Qwen3's reasoning.
 #include <array>
 
 #include "text/dialects/dialect.h"
@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 1> kClosers = {"</tool_call>"};
 
 const ToolDialect kQwenXml = {.name = "qwen3_coder",
                               .call_open = "<tool_call>",
-                              .behind_open = "\n",
+                              .after_open = "\n",
                               .steps = kSteps,
                               .form = ArgumentsForm::kXmlParameters,
                               .call_close = "\n</tool_call>",

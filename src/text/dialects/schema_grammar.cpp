@@ -15,22 +15,22 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kValueEnd = "</parameter>";
 constexpr int kDepth = 32;
-// They say what may not be, or of keys that have no name yet.
-constexpr const char* kNotHeldTo[] = {"oneOf",
-                                      "not",
-                                      "if",
-                                      "patternProperties",
-                                      "propertyNames",
-                                      "minProperties",
-                                      "maxProperties",
-                                      "uniqueItems",
-                                      "contains",
-                                      "dependentRequired",
-                                      "dependentSchemas",
-                                      "unevaluatedProperties",
-                                      "$dynamicRef"};
+// Keywords that exclude values or apply to keys the schema does not name.
+constexpr const char* kUnenforceable[] = {"oneOf",
+                                          "not",
+                                          "if",
+                                          "patternProperties",
+                                          "propertyNames",
+                                          "minProperties",
+                                          "maxProperties",
+                                          "uniqueItems",
+                                          "contains",
+                                          "dependentRequired",
+                                          "dependentSchemas",
+                                          "unevaluatedProperties",
+                                          "$dynamicRef"};
 
-// Formats that validators look at; others are for people.
+// Formats that validators check; others are treated as annotations.
 struct Format {
   std::string_view name;
   std::string_view regex;
@@ -57,7 +57,7 @@ int count_of(const ordered_json& schema, const char* key, int otherwise) {
 void SchemaGrammar::refuse(const std::string& why) const {
   throw RequestError(
       400, "tools",
-      fmt::format("`{}` cannot be forced in this model's tool dialect: {}", tool_, why));
+      fmt::format("`{}` cannot be enforced in this model's tool-call format: {}", tool_, why));
 }
 
 const ordered_json& SchemaGrammar::resolved(const Json& schema) const {
@@ -65,13 +65,13 @@ const ordered_json& SchemaGrammar::resolved(const Json& schema) const {
   for (int depth = 0; depth < kDepth; ++depth) {
     if (!at->is_object() || !at->contains("$ref")) return *at;
     at = find_reference(root_, (*at)["$ref"]);
-    if (at == nullptr) refuse("a $ref of its parameters points nowhere");
+    if (at == nullptr) refuse("a $ref in its parameters has no target");
   }
-  refuse("a $ref of its parameters points at itself");
+  refuse("a $ref in its parameters refers to itself");
 }
 
 void SchemaGrammar::check_object(const Json& schema) const {
-  for (const char* key : kNotHeldTo) {
+  for (const char* key : kUnenforceable) {
     if (schema.contains(key)) refuse(fmt::format("its parameters use {}", key));
   }
   if (schema.contains("allOf")) refuse("its parameters use allOf");
@@ -80,7 +80,7 @@ void SchemaGrammar::check_object(const Json& schema) const {
   for (const Json& key : *required) {
     const bool named = schema.contains("properties") && key.is_string() &&
                        schema["properties"].contains(key.get<std::string>());
-    if (!named) refuse("its parameters require a key that they do not describe");
+    if (!named) refuse("its parameters require a key that has no schema");
   }
 }
 
@@ -90,7 +90,7 @@ bool SchemaGrammar::is_required(const Json& schema, const std::string& key) cons
          std::ranges::any_of(*required, [&](const Json& name) { return name == key; });
 }
 
-// A terminal's expression for the text of a string; empty: any.
+// A terminal expression for the text of a string; empty if any text is allowed.
 std::string SchemaGrammar::string_pattern(const Json& schema) const {
   std::string expression;
   const int low = count_of(schema, "minLength", 0);
@@ -121,7 +121,7 @@ std::string SchemaGrammar::string_pattern(const Json& schema) const {
 }
 
 std::string SchemaGrammar::raw_string(const Json& schema, TextEnd end, int depth) {
-  if (depth > kDepth) refuse("its parameters refer to themselves");
+  if (depth > kDepth) refuse("its parameters are recursive");
   const Json& own = resolved(schema);
   std::vector<std::string> options;
   if (own.contains("const") || own.contains("enum")) {
@@ -132,7 +132,7 @@ std::string SchemaGrammar::raw_string(const Json& schema, TextEnd end, int depth
       if (text.find(end.marker) == std::string::npos)
         options.push_back(writer_.literal(fmt::format("{}{}{}", text, end.lead, end.marker)));
     }
-    if (options.empty()) refuse("it has an enum that cannot be written");
+    if (options.empty()) refuse("none of its enum values can be written");
   } else if (own.contains("anyOf")) {
     for (const Json& option : own["anyOf"]) options.push_back(raw_string(option, end, depth + 1));
   } else {
@@ -145,8 +145,8 @@ std::string SchemaGrammar::raw_string(const Json& schema, TextEnd end, int depth
 }
 
 std::string SchemaGrammar::xml_value(const Json& schema) {
-  // Of those that may be a string and something else, strings are written as JSON: the reader tells
-  // them apart by their quotes.
+  // If both strings and other types are allowed, strings are written as JSON, so that their quotes
+  // identify them.
   if (type_of(schema, root_) != ValueType::kString)
     return writer_.json(schema, root_) + writer_.literal("\n</parameter>");
   return raw_string(schema, {.lead = "\n", .marker = kValueEnd}, 0);
@@ -170,7 +170,7 @@ std::string SchemaGrammar::xml_parameters() {
 
 std::string SchemaGrammar::bare_reference(const Json& reference, std::string_view quote) {
   const Json* target = find_reference(root_, reference);
-  if (target == nullptr) refuse("a $ref of its parameters points nowhere");
+  if (target == nullptr) refuse("a $ref in its parameters has no target");
   const std::string name = reference.get<std::string>();
   if (const auto known = references_.find(name); known != references_.end())
     return known->second + ' ';
@@ -179,13 +179,14 @@ std::string SchemaGrammar::bare_reference(const Json& reference, std::string_vie
   return rule + ' ';
 }
 
-// Schemas that all hold, where no keyword stands in two of them.
+// Merges the schemas of allOf; a keyword must not have different values in two of them.
 nlohmann::ordered_json SchemaGrammar::joined(const Json& schema) const {
   Json all = schema;
   all.erase("allOf");
   for (const Json& part : schema["allOf"]) {
     for (const auto& [key, value] : resolved(part).items()) {
-      if (all.contains(key) && all[key] != value) refuse("its parameters use allOf");
+      if (all.contains(key) && all[key] != value)
+        refuse("its parameters use allOf with conflicting keywords");
       all[key] = value;
     }
   }
@@ -205,12 +206,12 @@ std::string SchemaGrammar::bare_list(const Json& schema, std::string_view quote)
   return low > 0 ? filled + ' ' : fmt::format("( {} | \"[]\" ) ", filled);
 }
 
-// As long as it must be.
+// Exactly minItems items.
 std::string SchemaGrammar::bare_tuple(const Json& schema, std::string_view quote) {
   const Json& items = schema["prefixItems"];
   const int low = count_of(schema, "minItems", 0);
   if (!items.is_array() || low > static_cast<int>(items.size()))
-    refuse("it has a list that is longer than its prefixItems");
+    refuse("it has a list whose minItems exceeds its prefixItems");
   std::string expression = "\"[\" ";
   for (int i = 0; i < low; ++i) {
     if (i > 0) expression += "\",\" ";
@@ -219,7 +220,7 @@ std::string SchemaGrammar::bare_tuple(const Json& schema, std::string_view quote
   return expression + "\"]\" ";
 }
 
-// Members in their order; those that need not be there may be left out, and with them their comma.
+// Members in the schema's order; optional members may be omitted together with their comma.
 std::string SchemaGrammar::bare_members(const Json& schema, std::string_view quote) {
   check_object(schema);
   std::vector<std::pair<std::string, bool>> members;  // rule, required
@@ -232,19 +233,19 @@ std::string SchemaGrammar::bare_members(const Json& schema, std::string_view quo
           is_required(schema, key));
     }
   }
-  std::string first;   // what may come from a member on, when none has come yet
-  std::string behind;  // when one has
+  std::string first;  // the rest from a member on, if no member precedes it
+  std::string after;  // the same, if one does
   for (auto member = members.rbegin(); member != members.rend(); ++member) {
     const auto& [rule, required] = *member;
-    const std::string rest = behind.empty() ? "" : behind + " ";
+    const std::string rest = after.empty() ? "" : after + " ";
     std::string with_first = rule + " " + rest;
     std::string with_comma = "\",\" " + rule + " " + rest;
     if (!required) {
       with_first += first.empty() ? "| \"\"" : "| " + first;
-      with_comma += behind.empty() ? "| \"\"" : "| " + behind;
+      with_comma += after.empty() ? "| \"\"" : "| " + after;
     }
     first = writer_.rule(with_first);
-    behind = writer_.rule(with_comma);
+    after = writer_.rule(with_comma);
   }
   return "\"{\" " + first + " \"}\" ";
 }

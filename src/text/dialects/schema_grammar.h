@@ -1,4 +1,4 @@
-// schema_grammar.h - JSON schemas as grammars of forms that are not JSON.
+// schema_grammar.h - converts JSON schemas to grammars for argument forms other than JSON.
 #pragma once
 
 #include <map>
@@ -10,9 +10,9 @@
 
 namespace octavo {
 
-// Of one tool. What it makes always fits the schema; it need not make all that fits: keys stand in
-// the schema's order, and none that the schema does not name. Throws RequestError(400, "tools")
-// for keywords it cannot hold to.
+// The grammar of one tool's arguments. All text it accepts matches the schema, but it may accept
+// less: keys follow the schema's order and keys not named in it are excluded. Throws
+// RequestError(400, "tools") for keywords it cannot enforce.
 class SchemaGrammar {
  public:
   SchemaGrammar(LarkWriter& writer, const std::string& tool, const nlohmann::ordered_json& schema)
@@ -27,7 +27,7 @@ class SchemaGrammar {
   using Json = nlohmann::ordered_json;
 
   std::string xml_value(const Json& schema);
-  // A string's text up to and with the marker that ends it, behind `lead`.
+  // The end of a string's text: `lead`, then `marker`.
   struct TextEnd {
     std::string_view lead;
     std::string_view marker;
@@ -49,7 +49,7 @@ class SchemaGrammar {
   LarkWriter& writer_;
   const std::string& tool_;
   const Json& root_;
-  std::map<std::string, std::string> references_;  // to rules
+  std::map<std::string, std::string> references_;  // $ref to rule name
 };
 
 }  // namespace octavo

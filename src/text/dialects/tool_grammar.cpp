@@ -36,7 +36,7 @@ bool ends_answer(const ToolDialect& dialect, const LarkWriter& writer) {
 std::string call(const ToolDialect& dialect, const Tool& tool, LarkWriter& writer) {
   std::string expression;
   std::string text;  // up to the arguments
-  if (!dialect.bare) text = std::string(dialect.call_open) + std::string(dialect.behind_open);
+  if (!dialect.bare) text = std::string(dialect.call_open) + std::string(dialect.after_open);
   for (const Step& step : dialect.steps) {
     switch (step.kind) {
       case StepKind::kLiteral:
@@ -46,7 +46,7 @@ std::string call(const ToolDialect& dialect, const Tool& tool, LarkWriter& write
         text += tool.name;
         break;
       case StepKind::kMaybe:
-        // Where the vocabulary has it, the model was taught to write it.
+        // If it is a token of the vocabulary, the model was trained to write it.
         if (writer.is_token(step.text)) text += step.text;
         break;
       case StepKind::kArguments:
@@ -67,7 +67,7 @@ std::string call(const ToolDialect& dialect, const Tool& tool, LarkWriter& write
   return writer.rule(expression + writer.literal(text));
 }
 
-// A message of reasoning, and the beginning of the next.
+// A reasoning message and the start of the next message.
 std::string analysis(LarkWriter& writer) {
   return writer.rule(writer.literal(kHarmonyReasoning.open) +
                      writer.text_until("", "", kHarmonyReasoning.close) +

@@ -1,4 +1,4 @@
-// tool_grammar.h - a grammar of llguidance's Lark that makes a model call tools.
+// tool_grammar.h - builds a Lark grammar for llguidance that forces a model to call tools.
 #pragma once
 
 #include <functional>
@@ -15,15 +15,16 @@ inline constexpr int kMaxForcedCalls = 8;
 
 struct ToolGrammarOptions {
   int max_calls = kMaxForcedCalls;
-  // The id of a marker that is a special token, which text cannot spell.
+  // Returns the id of a marker that is a special token, which ordinary text cannot produce.
   std::function<std::optional<TokenId>(std::string_view)> special = nullptr;
-  bool thinks_first = false;  // a message of reasoning may come before, in channels
-  std::optional<nlohmann::ordered_json> content = {};  // or JSON of this schema instead of calls
+  bool thinks_first = false;  // dialects with channels: a reasoning message may come first
+  std::optional<nlohmann::ordered_json> content =
+      {};  // alternatively, JSON that matches this schema
 };
 
-// One call or more of `tools`, whose arguments fit their schemas, or `content`, and nothing else.
-// `tools` may be empty when there is content. Throws RequestError(400, "tools") for a schema that
-// the dialect's form cannot be held to.
+// Allows only one or more calls of `tools` whose arguments match their schemas, or `content`.
+// `tools` may be empty if content is set. Throws RequestError(400, "tools") for a schema that
+// cannot be enforced in the dialect's form.
 std::string tool_grammar(const ToolDialect& dialect, const std::vector<Tool>& tools,
                          const ToolGrammarOptions& options);
 

@@ -5,11 +5,11 @@
 #include <random>
 
 #include "base/error.h"
-#include "text/dialects/answer_parser.h"
 #include "text/dialects/call_text.h"
-#include "text/dialects/shown_parts.h"
+#include "text/dialects/output_parser.h"
 #include "text/grammar.h"
-#include "text/test_vocab.h"
+#include "text/testing/shown_parts.h"
+#include "text/testing/test_vocab.h"
 
 namespace octavo {
 namespace {
@@ -39,7 +39,7 @@ class ToolGrammar : public testing::TestWithParam<const ToolDialect*> {
         "tools");
   }
 
-  // A random answer of at most `longest` bytes; empty when it did not end.
+  // A random answer of at most `longest` bytes; empty if it did not end.
   std::string walk(const Grammar& grammar, std::mt19937& random, size_t longest) {
     const auto matcher = grammar.begin();
     std::string text;
@@ -52,11 +52,11 @@ class ToolGrammar : public testing::TestWithParam<const ToolDialect*> {
         const bool is_plain = (token >= 32 && token < 127) || token == '\n' || token == kEnd;
         (is_plain ? plain : others).push_back(token);
       }
-      // Bytes beyond ASCII make characters only by luck, but for those of a marker.
+      // Random bytes outside ASCII rarely form characters, except those of a marker.
       const auto& allowed = plain.empty() ? others : plain;
       if (allowed.empty()) return "";
       const TokenId token = allowed[random() % allowed.size()];
-      if (!matcher->accept(token)) ADD_FAILURE() << "a token of the mask was refused";
+      if (!matcher->accept(token)) ADD_FAILURE() << "a token allowed by the mask was refused";
       if (token == kEnd) return text;
       text += static_cast<char>(token);
     }
@@ -67,7 +67,7 @@ class ToolGrammar : public testing::TestWithParam<const ToolDialect*> {
   GrammarVocabulary vocabulary_;
 };
 
-TEST_P(ToolGrammar, TakesWhatTheDialectWrites) {
+TEST_P(ToolGrammar, AcceptsCallsWrittenByTheDialect) {
   const auto grammar = compile();
   const std::vector<ToolCall> calls = {
       {"weather", {{"city", "Rome"}, {"days", 3}, {"unit", "C"}, {"at", {true, false}}}},
@@ -82,9 +82,9 @@ TEST_P(ToolGrammar, TakesWhatTheDialectWrites) {
   EXPECT_TRUE(matcher->accept(kEnd)) << text;
 }
 
-TEST_P(ToolGrammar, WhatItMakesAreCalls) {
+TEST_P(ToolGrammar, GeneratedTextParsesAsCalls) {
   const auto grammar = compile({.max_calls = 2});
-  AnswerParserOptions options{.dialect = {.tools = GetParam()}, .tools = kTools};
+  OutputParserOptions options{.dialect = {.tools = GetParam()}, .tools = kTools};
   if (GetParam() == &kHarmony) options.dialect.channels = &kHarmonyChannels;
   std::mt19937 random(7);
   int ended = 0;
@@ -92,11 +92,11 @@ TEST_P(ToolGrammar, WhatItMakesAreCalls) {
     const std::string text = walk(*grammar, random, 1500);
     if (text.empty()) continue;
     ++ended;
-    AnswerParser parser(options);
-    std::vector<AnswerPart> parts = parser.push(text);
+    OutputParser parser(options);
+    std::vector<OutputPart> parts = parser.push(text);
     append_parts(parts, parser.finish());
     ASSERT_GT(parser.calls(), 0) << text;
-    for (const AnswerPart& part : parts) {
+    for (const OutputPart& part : parts) {
       ASSERT_NE(part.kind, PartKind::kContent) << text;
       if (part.kind != PartKind::kToolArguments) continue;
       const ordered_json arguments = ordered_json::parse(part.text, nullptr, false);
@@ -129,7 +129,7 @@ TEST(ToolGrammarText, SpecialTokensAreNamedByTheirIds) {
   EXPECT_EQ(grammar.find("TOOL_CALLS"), std::string::npos);
 }
 
-TEST(ToolGrammarText, SchemasThatCannotBeHeldToAreRefused) {
+TEST(ToolGrammarText, UnenforceableSchemasAreRefused) {
   const std::vector<Tool> tools = {
       {"f", ordered_json::parse(R"({"type": "object", "patternProperties": {"a": {}}})")}};
   EXPECT_THROW(tool_grammar(kGemma4, tools, {}), RequestError);

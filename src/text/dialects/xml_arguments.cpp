@@ -1,6 +1,6 @@
 // <parameter=KEY>\nVALUE\n</parameter> for each argument, then </function>. One line break on each
-// side of a value belongs to the tags. Strings are passed on as they come, other values when they
-// are whole.
+// side of a value belongs to the tags. Strings are passed on incrementally, other values once they
+// are complete.
 #include <utility>
 
 #include "text/dialects/argument_types.h"
@@ -75,7 +75,7 @@ class XmlReader : public ArgumentsReader {
 
   Verdict take_value(char c, std::string& json) {
     if (std::exchange(at_start_, false) && c == '\n') {
-      // An empty value may have one line break for both sides.
+      // An empty value may have a single line break, shared by both tags.
       held_.assign(1, c);
       only_break_ = true;
       return Verdict::kMore;
@@ -109,13 +109,13 @@ class XmlReader : public ArgumentsReader {
   std::string function_;
   const std::vector<Tool>& tools_;
   State state_ = State::kBetween;
-  std::string held_;  // may be a tag
+  std::string held_;  // a possible prefix of a tag
   std::string key_;
-  std::string value_;  // so far, unless it is a string
+  std::string value_;  // read so far; unused for strings
   ValueType type_ = ValueType::kString;
   bool first_ = true;
-  bool at_start_ = false;    // of a value
-  bool only_break_ = false;  // held_ begins with the break behind the opening tag
+  bool at_start_ = false;    // at the first byte of a value
+  bool only_break_ = false;  // held_ begins with the line break after the opening tag
 };
 
 }  // namespace

@@ -1,17 +1,17 @@
-// shown_parts.h - parts of an answer on one line, for tests.
+// shown_parts.h - formats output parts on one line, for tests.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "text/answer_part.h"
+#include "text/output_part.h"
 
 namespace octavo {
 
 // text|[reasoning]|name(arguments)
-inline std::string shown_parts(const std::vector<AnswerPart>& parts) {
+inline std::string shown_parts(const std::vector<OutputPart>& parts) {
   std::string text;
-  for (const AnswerPart& part : parts) {
+  for (const OutputPart& part : parts) {
     const bool inside = part.kind == PartKind::kToolArguments;
     if (!text.empty() && !inside) text += '|';
     switch (part.kind) {

@@ -1,4 +1,4 @@
-#include "text/dialects/answer_parser.h"
+#include "text/dialects/output_parser.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,14 +7,14 @@ namespace octavo {
 namespace {
 
 constexpr size_t kMaxHeader = 512;
-// A call whose name has not come by then is none.
+// Text without a call's name after this many bytes is not a call.
 constexpr size_t kMaxNameless = 16384;
-// Shorter ones are closers only directly behind a call: in a text they are a text's.
+// Closers up to this length count only directly after a call; elsewhere they are ordinary text.
 constexpr size_t kShortCloser = 3;
 
 }  // namespace
 
-AnswerParser::AnswerParser(const AnswerParserOptions& options) : options_(options) {
+OutputParser::OutputParser(const OutputParserOptions& options) : options_(options) {
   const Dialect& dialect = options.dialect;
   const auto mark = [&](std::string_view text, MarkerKind kind) {
     if (!text.empty()) markers_.push_back({text, kind});
@@ -36,28 +36,28 @@ AnswerParser::AnswerParser(const AnswerParserOptions& options) : options_(option
   for (const std::string_view closer : dialect.tools->closers) mark(closer, MarkerKind::kCloser);
 }
 
-void AnswerParser::add(PartKind kind, std::string_view text) {
+void OutputParser::add(PartKind kind, std::string_view text) {
   if (out_.empty() || out_.back().kind != kind) out_.push_back({.kind = kind});
   out_.back().text += text;
 }
 
-void AnswerParser::begin_call(const std::string& name) {
+void OutputParser::begin_call(const std::string& name) {
   out_.push_back({.kind = PartKind::kToolCall, .call = calls_++, .name = name});
 }
 
-void AnswerParser::add_arguments(std::string_view text) {
+void OutputParser::add_arguments(std::string_view text) {
   add(PartKind::kToolArguments, text);
   out_.back().call = calls_ - 1;
 }
 
-bool AnswerParser::is_active(const Marker& marker) const {
+bool OutputParser::is_active(const Marker& marker) const {
   switch (marker.kind) {
-    case MarkerKind::kReasoningOpen:  // written by the model although the prompt had it: dropped
+    case MarkerKind::kReasoningOpen:  // repeated by the model although the prompt has it: dropped
       return !said_something_ && (reasoning_ || !reasoned_);
-    case MarkerKind::kReasoningClose:  // without an opening: dropped
+    case MarkerKind::kReasoningClose:  // without an opening marker: dropped
       return reasoning_ || !reasoned_;
     case MarkerKind::kCloser:
-      return !reasoning_ && calls_ > 0 && (behind_call_ || marker.text.size() > kShortCloser);
+      return !reasoning_ && calls_ > 0 && (after_call_ || marker.text.size() > kShortCloser);
     case MarkerKind::kSectionOpen:
     case MarkerKind::kCallOpen:
       return !reasoning_;
@@ -66,20 +66,20 @@ bool AnswerParser::is_active(const Marker& marker) const {
   }
 }
 
-const AnswerParser::Marker* AnswerParser::complete() const {
+const OutputParser::Marker* OutputParser::complete() const {
   for (const Marker& marker : markers_) {
     if (marker.text == held_ && is_active(marker)) return &marker;
   }
   return nullptr;
 }
 
-bool AnswerParser::may_become_marker() const {
+bool OutputParser::may_become_marker() const {
   return std::ranges::any_of(markers_, [&](const Marker& marker) {
     return marker.text.starts_with(held_) && is_active(marker);
   });
 }
 
-void AnswerParser::take_text(char c) {
+void OutputParser::take_text(char c) {
   held_ += c;
   while (!held_.empty()) {
     if (const Marker* marker = complete()) return on_marker(*marker);
@@ -88,7 +88,7 @@ void AnswerParser::take_text(char c) {
     const std::string rest = held_.substr(1);
     held_.clear();
     take_plain(plain);
-    if (state_ != State::kText) {  // it began a call
+    if (state_ != State::kText) {  // a call began
       input_ = rest + input_.substr(at_);
       at_ = 0;
       return;
@@ -97,13 +97,13 @@ void AnswerParser::take_text(char c) {
   }
 }
 
-void AnswerParser::take_plain(char c) {
+void OutputParser::take_plain(char c) {
   if (is_space(c)) {
     if (!drop_space_) space_ += c;
     return;
   }
   const ToolDialect* tools = options_.dialect.tools;
-  const bool first = behind_call_ || !said_something_;
+  const bool first = after_call_ || !said_something_;
   if (c == '{' && first && !reasoning_ && tools != nullptr && tools->bare &&
       !options_.tools.empty()) {
     held_.assign(1, c);
@@ -113,13 +113,13 @@ void AnswerParser::take_plain(char c) {
     return;
   }
   said_something_ = true;
-  behind_call_ = drop_space_ = false;
+  after_call_ = drop_space_ = false;
   const PartKind kind = reasoning_ ? PartKind::kReasoning : PartKind::kContent;
   add(kind, std::exchange(space_, {}) + c);
 }
 
-// `held_` is the marker.
-void AnswerParser::open_call(State state) {
+// `held_` holds the marker.
+void OutputParser::open_call(State state) {
   raw_ = std::exchange(space_, {}) + held_;
   raw_marker_ = raw_.size();
   held_.clear();
@@ -128,7 +128,7 @@ void AnswerParser::open_call(State state) {
   state_ = state;
 }
 
-void AnswerParser::on_marker(const Marker& marker) {
+void OutputParser::on_marker(const Marker& marker) {
   const auto turn_to = [&](bool reasoning) {
     reasoned_ |= reasoning_ || reasoning;
     reasoning_ = reasoning;
@@ -160,7 +160,7 @@ void AnswerParser::on_marker(const Marker& marker) {
   }
 }
 
-void AnswerParser::take_in_section(char c) {
+void OutputParser::take_in_section(char c) {
   raw_ += c;
   if (gap_.empty() && is_space(c)) return;
   gap_ += c;
@@ -171,7 +171,7 @@ void AnswerParser::take_in_section(char c) {
   reader_.emplace(*options_.dialect.tools, options_.tools, false);
 }
 
-void AnswerParser::take_call_start(char c) {
+void OutputParser::take_call_start(char c) {
   if (is_space(c)) {
     raw_ += c;
     return;
@@ -191,7 +191,7 @@ void AnswerParser::take_call_start(char c) {
   take_in_call(c);
 }
 
-void AnswerParser::take_in_call(char c) {
+void OutputParser::take_in_call(char c) {
   if (!reader_->begun()) raw_ += c;
   const Verdict verdict = reader_->take(c, *this);
   if (verdict == Verdict::kEnd) return end_call();
@@ -208,11 +208,11 @@ void AnswerParser::take_in_call(char c) {
   if (verdict == Verdict::kBroken || raw_.size() > kMaxNameless) give_up();
 }
 
-void AnswerParser::take_in_list_gap(char c) {
+void OutputParser::take_in_list_gap(char c) {
   if (is_space(c)) return;
   if (c == ',') {
     raw_.clear();
-    raw_marker_ = 1;  // the bracket that comes
+    raw_marker_ = 1;  // the next opening bracket
     state_ = State::kCallStart;
     return;
   }
@@ -221,7 +221,7 @@ void AnswerParser::take_in_list_gap(char c) {
   if (c != ']') take_text(c);
 }
 
-void AnswerParser::take_spill(char c) {
+void OutputParser::take_spill(char c) {
   held_ += c;
   const auto& closers = options_.dialect.tools->closers;
   while (!held_.empty()) {
@@ -236,13 +236,13 @@ void AnswerParser::take_spill(char c) {
   }
 }
 
-void AnswerParser::take_in_header(char c) {
+void OutputParser::take_in_header(char c) {
   raw_ += c;
   if (raw_.ends_with(options_.dialect.channels->header_close)) return header_read();
   if (raw_.size() > kMaxHeader) give_up();
 }
 
-void AnswerParser::header_read() {
+void OutputParser::header_read() {
   const ChannelDialect& channels = *options_.dialect.channels;
   const std::string_view header = raw_;
   reasoning_ = header.find(channels.reasoning_channel) != header.npos;
@@ -263,30 +263,30 @@ void AnswerParser::header_read() {
   reader_ = CallReader::arguments_of(*options_.dialect.tools, options_.tools, std::move(name));
 }
 
-void AnswerParser::end_call() {
+void OutputParser::end_call() {
   reader_.reset();
   held_.clear();
   raw_.clear();
-  behind_call_ = drop_space_ = true;
+  after_call_ = drop_space_ = true;
   said_something_ = false;
   state_ = in_list_ ? State::kListGap : State::kText;
   if (options_.max_calls > 0 && calls_ >= options_.max_calls) state_ = State::kEnded;
 }
 
-// What was opened is nothing: its marker is content, and what came behind it is read again.
-void AnswerParser::give_up() {
+// Not a call or header after all: its marker becomes content and the text after it is read again.
+void OutputParser::give_up() {
   raw_marker_ = std::min(raw_marker_, raw_.size());
   add(reasoning_ ? PartKind::kReasoning : PartKind::kContent, raw_.substr(0, raw_marker_));
   input_ = raw_.substr(raw_marker_) + input_.substr(at_);
   at_ = 0;
   raw_.clear();
   reader_.reset();
-  in_list_ = behind_call_ = drop_space_ = false;
+  in_list_ = after_call_ = drop_space_ = false;
   said_something_ = true;
   state_ = State::kText;
 }
 
-void AnswerParser::take(char c) {
+void OutputParser::take(char c) {
   switch (state_) {
     case State::kText:
       return take_text(c);
@@ -307,20 +307,20 @@ void AnswerParser::take(char c) {
   }
 }
 
-void AnswerParser::run() {
+void OutputParser::run() {
   while (at_ < input_.size()) take(input_[at_++]);
   input_.clear();
   at_ = 0;
 }
 
-std::vector<AnswerPart> AnswerParser::push(std::string_view text) {
+std::vector<OutputPart> OutputParser::push(std::string_view text) {
   input_ = text;
   at_ = 0;
   run();
   return std::exchange(out_, {});
 }
 
-std::vector<AnswerPart> AnswerParser::finish() {
+std::vector<OutputPart> OutputParser::finish() {
   const auto unsaid = [&] {
     return state_ == State::kSection || state_ == State::kCallStart || state_ == State::kHeader ||
            (state_ == State::kCall && !reader_->begun());

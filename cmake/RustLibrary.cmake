@@ -1,9 +1,9 @@
-# octavo_rust: the static library of rust/ (tokenizer and chat templates), behind a C header.
+# octavo_rust: the static library built from rust/ (tokenizers, grammars, chat templates, SHA-256, hub downloads) and its C headers.
 #
-# Cargo works in one folder for all presets (CARGO_TARGET_DIR, or build/rust), so that the crates are compiled once; each
-# build folder links its own copy of the library.
+# All presets share one cargo target directory (CARGO_TARGET_DIR, or build/rust), so the crates are compiled once; each build
+# folder links its own copy of the library.
 set(OCTAVO_RUST_TARGET "" CACHE STRING
-  "Cargo's target when it is not this machine; none: no library, its symbols stay undefined")
+  "Cargo target triple, empty for this machine; none: build no library and leave its symbols undefined")
 add_library(octavo_rust INTERFACE)
 target_include_directories(octavo_rust INTERFACE "${CMAKE_SOURCE_DIR}/rust/include")
 if(OCTAVO_RUST_TARGET STREQUAL "none")
@@ -34,8 +34,12 @@ add_custom_command(
     "${octavo_rust_library}"
   DEPENDS ${octavo_rust_sources} "${CMAKE_SOURCE_DIR}/rust/Cargo.toml"
     "${CMAKE_SOURCE_DIR}/rust/Cargo.lock"
-  COMMENT "Building the Rust library (cargo)" VERBATIM USES_TERMINAL)
-add_custom_target(octavo_rust_build DEPENDS "${octavo_rust_library}")
-
-add_dependencies(octavo_rust octavo_rust_build)
+  COMMENT "Building the Rust library (cargo)" VERBATIM)
+add_custom_target(octavo_rust_build ALL DEPENDS "${octavo_rust_library}")
 target_link_libraries(octavo_rust INTERFACE "${octavo_rust_library}" ${CMAKE_DL_LIBS})
+
+# In Ninja's graph each link step depends on the library's path, so compilation need not wait for cargo. Other generators
+# only know dependencies between targets.
+if(NOT CMAKE_GENERATOR MATCHES "Ninja")
+  add_dependencies(octavo_rust octavo_rust_build)
+endif()

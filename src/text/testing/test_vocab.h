@@ -1,4 +1,4 @@
-// test_vocab.h - small vocabularies for the tests of this folder.
+// test_vocab.h - small vocabularies for tests.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 
 namespace octavo {
 
-// The character that byte-level vocabularies write for `byte` (GPT-2's table), as UTF-8.
+// The character that stands for `byte` in byte-level vocabularies (GPT-2's table), as UTF-8.
 inline std::string byte_character(int byte) {
   int code = byte;
   const auto printable = [](int b) {

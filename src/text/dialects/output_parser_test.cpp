@@ -1,9 +1,9 @@
-#include "text/dialects/answer_parser.h"
+#include "text/dialects/output_parser.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "text/dialects/shown_parts.h"
+#include "text/testing/shown_parts.h"
 
 namespace octavo {
 namespace {
@@ -13,24 +13,24 @@ const nlohmann::ordered_json kWeather = nlohmann::ordered_json::parse(R"({
   "properties": {"city": {"type": "string"}, "days": {"type": "integer"},
                  "tags": {"type": "array"}, "unit": {"type": ["string", "null"]}}})");
 
-AnswerParserOptions options(const ToolDialect& tools,
+OutputParserOptions options(const ToolDialect& tools,
                             const ReasoningDialect* reasoning = &kQwen3Reasoning) {
-  AnswerParserOptions made{.dialect = {.tools = &tools, .reasoning = reasoning}};
+  OutputParserOptions made{.dialect = {.tools = &tools, .reasoning = reasoning}};
   if (&tools == &kHarmony) made.dialect.channels = &kHarmonyChannels;
   made.tools = {{"weather", kWeather}, {"time", nlohmann::ordered_json::object()}};
   return made;
 }
 
-// "text", "[reasoning]", "name(arguments)", byte by byte: every boundary there can be.
-std::string read(const AnswerParserOptions& options, std::string_view text) {
-  AnswerParser parser(options);
-  std::vector<AnswerPart> parts;
+// The parts as "text", "[reasoning]", "name(arguments)". Pushes single bytes: every boundary.
+std::string read(const OutputParserOptions& options, std::string_view text) {
+  OutputParser parser(options);
+  std::vector<OutputPart> parts;
   for (const char c : text) append_parts(parts, parser.push({&c, 1}));
   append_parts(parts, parser.finish());
   return shown_parts(parts);
 }
 
-TEST(Hermes, CallsStandBetweenMarkers) {
+TEST(Hermes, ReadsCallsBetweenMarkers) {
   const auto hermes = options(kHermes);
   EXPECT_EQ(read(hermes, R"(<tool_call>
 {"name": "weather", "arguments": {"city": "Rome"}}
@@ -55,7 +55,7 @@ TEST(Hermes, ThinkingComesFirst) {
   EXPECT_EQ(read(hermes, "a <think> b"), "a <think> b");
 }
 
-TEST(Hermes, WhatIsNoCallIsContent) {
+TEST(Hermes, TextThatIsNotACallIsContent) {
   const auto hermes = options(kHermes);
   EXPECT_EQ(read(hermes, "<tool_cal"), "<tool_cal");
   EXPECT_EQ(read(hermes, "a <tool_call> b"), "a <tool_call> b");
@@ -141,7 +141,7 @@ TEST(Llama3, CallsAreBareObjects) {
   }
 }
 
-TEST(Harmony, ChannelsSayWhatIsWhat) {
+TEST(Harmony, ChannelsDetermineTheKind) {
   const auto harmony = options(kHarmony, &kHarmonyReasoning);
   EXPECT_EQ(
       read(harmony,
@@ -201,7 +201,7 @@ Hm.<channel|><|tool_call>call:weather{city:<|"|>Ro"me<|"|>,days:3,tags:[1,<|"|>a
             R"(weather({"city": "Rome"}))");
 }
 
-TEST(DetectDialect, FromWhatTheTemplateWrites) {
+TEST(DetectDialect, DetectsTheDialectFromTheTemplate) {
   EXPECT_EQ(detect_dialect("x <tool_call>").tools, &kHermes);
   EXPECT_EQ(detect_dialect("x <tool_call><function=").tools, &kQwenXml);
   EXPECT_EQ(detect_dialect("[TOOL_CALLS] [THINK]").reasoning, &kMistralReasoning);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "server/api_error.h"
 #include "server/api_keys.h"
 #include "server/json_text.h"
@@ -41,6 +42,11 @@ TEST(ApiKeys, OnlyAWholeKeyOpens) {
   EXPECT_TRUE(keys.allow(with_header("x-api-key", "two")));
   EXPECT_FALSE(keys.allow(with_header("x-api-key", "")));
   EXPECT_FALSE(keys.allow({}));
+}
+
+TEST(ApiKeys, RefusesABlankKey) {
+  for (const char* blank : {"", " ", "\t\r\n"})
+    EXPECT_THROW(ApiKeys({"one", blank}), SetupError) << '"' << blank << '"';
 }
 
 TEST(RequestId, ThePlainOneOfTheClientIsKept) {

@@ -62,6 +62,19 @@ def test_other_machines_need_a_key(octavo, tiny):
     assert "--api-key-file" in refused(octavo, tiny, "--host", "0.0.0.0")
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1"])
+def test_an_empty_key_is_refused(octavo, tiny, tmp_path, host, monkeypatch):
+    address = ("--host", host, "--port", 0)
+    for key in ("", " "):
+        assert "--api-key: the key is empty" in refused(octavo, tiny, *address, "--api-key", key)
+    file = tmp_path / "keys.txt"
+    file.write_text("\n  \n\t\n# a comment\n")
+    assert "--api-key-file: no key in" in refused(octavo, tiny, *address, "--api-key-file", file)
+    assert "--api-key-file: no key in" in refused(octavo, tiny, *address, "--api-key-file", file, "--api-key", "right")
+    monkeypatch.setenv("OCTAVO_API_KEY", "")
+    assert "OCTAVO_API_KEY: the key is empty" in refused(octavo, tiny, *address)
+
+
 def test_a_taken_port_is_known_before_the_model_is_loaded(octavo, tiny):
     with running(octavo, tiny) as server:
         port = server.url.rsplit(":", 1)[1]

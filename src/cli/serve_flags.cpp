@@ -63,6 +63,14 @@ void ServeFlags::add_access_flags(CLI::App& command) {
       ->group(group);
   command.add_option("--api-key-file", api_key_file, "A file with one key a line")->group(group);
   command
+      .add_option("--allowed-hosts", server.allowed_hosts,
+                  "Host names that a server without API keys accepts in the header Host, besides "
+                  "IP addresses, localhost and --host: comma-separated, may be repeated; * allows "
+                  "all")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->group(group);
+  command
       .add_option("--allowed-origins", server.cors.allowed_origins,
                   "Web pages of these origins may ask, like https://example.org; * allows all "
                   "(default: none but the built-in page)")

@@ -76,10 +76,14 @@ TEST(ApiError, HasTheFormOfTheApiThatWasAsked) {
   };
   EXPECT_EQ(body(400),
             R"({"type":"error","error":{"type":"invalid_request_error","message":"no \"x\""}})");
-  const std::pair<int, const char*> types[] = {
-      {401, "authentication_error"}, {404, "not_found_error"},  {405, "invalid_request_error"},
-      {413, "request_too_large"},    {429, "rate_limit_error"}, {500, "api_error"},
-      {503, "overloaded_error"}};
+  const std::pair<int, const char*> types[] = {{401, "authentication_error"},
+                                               {403, "permission_error"},
+                                               {404, "not_found_error"},
+                                               {405, "invalid_request_error"},
+                                               {413, "request_too_large"},
+                                               {429, "rate_limit_error"},
+                                               {500, "api_error"},
+                                               {503, "overloaded_error"}};
   for (const auto& [status, type] : types)
     EXPECT_EQ(Json::parse(body(status))["error"]["type"], type) << status;
 }

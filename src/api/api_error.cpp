@@ -16,6 +16,8 @@ std::string_view anthropic_type(int status) {
   switch (status) {
     case 401:
       return "authentication_error";
+    case 403:
+      return "permission_error";
     case 404:
       return "not_found_error";
     case 413:
@@ -37,6 +39,8 @@ std::string_view error_type(int status) {
       return "BadRequestError";
     case 401:
       return "AuthenticationError";
+    case 403:
+      return "PermissionDeniedError";
     case 404:
       return "NotFoundError";
     case 405:

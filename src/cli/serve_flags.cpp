@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "server/api_keys.h"
 #include "server/server.h"
 
 namespace octavo {
@@ -16,15 +17,29 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
-// One key a line; empty lines and those that begin with # are left out.
+// One key per line; blank lines and lines that begin with # are skipped.
 void read_keys(const std::string& path, std::vector<std::string>& keys) {
   std::ifstream file(path);
   if (!file) throw SetupError("--api-key-file: cannot read " + path);
+  const size_t before = keys.size();
   for (std::string line; std::getline(file, line);) {
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-    if (!line.empty() && line.front() != '#') keys.push_back(line);
+    if (!server::is_blank_key(line) && line.front() != '#') keys.push_back(line);
   }
-  if (keys.empty()) throw SetupError("--api-key-file: no key in " + path);
+  if (keys.size() == before) throw SetupError("--api-key-file: no key in " + path);
+}
+
+// An empty key would be matched by requests that send none.
+void add_keys(const std::string& file, std::vector<std::string>& keys) {
+  for (const std::string& key : keys)
+    if (server::is_blank_key(key))
+      throw SetupError("--api-key: the key is empty; give a key, or leave the flag out");
+  if (!file.empty()) read_keys(file, keys);
+  if (const char* key = std::getenv("OCTAVO_API_KEY")) {
+    if (server::is_blank_key(key))
+      throw SetupError("OCTAVO_API_KEY: the key is empty; set a key, or unset the variable");
+    keys.emplace_back(key);
+  }
 }
 
 }  // namespace
@@ -48,6 +63,14 @@ void ServeFlags::add_access_flags(CLI::App& command) {
       ->allow_extra_args(false)
       ->group(group);
   command.add_option("--api-key-file", api_key_file, "File with one API key per line")
+      ->group(group);
+  command
+      .add_option("--allowed-hosts", server.allowed_hosts,
+                  "Host names that a server without API keys accepts in the header Host, besides "
+                  "IP addresses, localhost and --host: comma-separated, may be repeated; * allows "
+                  "all")
+      ->delimiter(',')
+      ->allow_extra_args(false)
       ->group(group);
   command
       .add_option("--allowed-origins", server.cors.allowed_origins,
@@ -147,9 +170,7 @@ void ServeFlags::add_to(CLI::App& command) {
 }
 
 void ServeFlags::finish() {
-  if (!api_key_file.empty()) read_keys(api_key_file, server.api_keys);
-  const char* key = std::getenv("OCTAVO_API_KEY");
-  if (key != nullptr && *key != '\0') server.api_keys.emplace_back(key);
+  add_keys(api_key_file, server.api_keys);
   server.sse_keepalive = milliseconds(sse_keepalive);
   server.drain_timeout = milliseconds(drain_timeout);
   server.version = OCTAVO_VERSION;

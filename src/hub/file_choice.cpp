@@ -151,8 +151,8 @@ FileChoice choose_files(const std::vector<ModelFile>& files, const std::string& 
   }
   if (best != nullptr) return gguf_choice(*best);
   if (refused != nullptr) {
-    throw SetupError(fmt::format("{}: octavo cannot load {} weights; there are {}", repo,
-                                 refused->quantization, names_of(models)));
+    throw SetupError(fmt::format("{}: octavo cannot load {} weights, only {}; there are {}", repo,
+                                 refused->quantization, kLoadableTypes, names_of(models)));
   }
   throw SetupError(
       fmt::format("{}: there is no \"{}\"; there are {}", repo, variant, names_of(models)));

@@ -1,5 +1,6 @@
 #include "hub/file_choice.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,10 +70,21 @@ TEST(FileChoice, TakesOneQuantisationWithAllItsPieces) {
   EXPECT_THAT(paths(choose_files(repo, "m-F16.gguf", "x")), ElementsAre("m-F16.gguf"));
 }
 
+TEST(FileChoice, DoesNotTakeWhatTheLoaderRefuses) {
+  for (const char* type :
+       {"Q2_K", "Q2_K_L", "Q2_K_XL", "Q3_K_S", "Q3_K_M", "Q3_K_XL", "Q8_K", "MXFP4"}) {
+    const std::string refused = fmt::format("m-{}.gguf", type);
+    EXPECT_THAT(refusal(files({refused}), ""), HasSubstr(fmt::format("cannot load {}", type)));
+    EXPECT_THAT(refusal(files({refused, "m-F16.gguf"}), type), HasSubstr("cannot load"));
+    EXPECT_THAT(paths(choose_files(files({refused, "m-F16.gguf"}), "", "x")),
+                ElementsAre("m-F16.gguf"));
+  }
+}
+
 TEST(FileChoice, SaysWhatThereIsWhenNothingFits) {
   const auto repo = files({"m-IQ2_XS.gguf", "m-Q8_0.gguf"});
   EXPECT_THAT(refusal(repo, "Q3_K_M"), HasSubstr("there are IQ2_XS, Q8_0"));
-  EXPECT_THAT(refusal(repo, "IQ2_XS"), HasSubstr("cannot load IQ2_XS"));
+  EXPECT_THAT(refusal(repo, "IQ2_XS"), HasSubstr("cannot load IQ2_XS weights, only F32, F16"));
   EXPECT_THAT(refusal(files({"config.json", "model.safetensors"}), "Q8_0"),
               HasSubstr("no GGUF files"));
   EXPECT_THAT(refusal(files({"pytorch_model.bin"}), ""), HasSubstr("PyTorch"));

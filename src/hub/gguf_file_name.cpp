@@ -9,12 +9,11 @@
 namespace octavo {
 namespace {
 
-// Best first: small enough to be quick with little lost, then more bits, then fewer, then none.
-constexpr std::array<std::string_view, 35> kLoadable = {
-    "Q4_K_M", "Q4_K_S",  "Q4_K_L", "Q4_K_XL", "Q4_K",   "Q5_K_M", "Q5_K_S", "Q5_K_L", "Q5_K_XL",
-    "Q5_K",   "Q4_0",    "Q4_1",   "Q5_0",    "Q5_1",   "MXFP4",  "Q6_K",   "Q6_K_L", "Q6_K_XL",
-    "Q8_0",   "Q8_K_XL", "Q3_K_L", "Q3_K_XL", "Q3_K_M", "Q3_K",   "Q3_K_S", "Q2_K_L", "Q2_K_XL",
-    "Q2_K",   "Q2_K_S",  "BF16",   "F16",     "FP16",   "F32",    "FP32",   "Q8_K"};
+// Best first: small enough to be quick with little lost, then more bits, then none.
+constexpr std::array<std::string_view, 24> kLoadable = {
+    "Q4_K_M",  "Q4_K_S", "Q4_K_L",  "Q4_K_XL", "Q4_K", "Q5_K_M", "Q5_K_S", "Q5_K_L",
+    "Q5_K_XL", "Q5_K",   "Q4_0",    "Q4_1",    "Q5_0", "Q5_1",   "Q6_K",   "Q6_K_L",
+    "Q6_K_XL", "Q8_0",   "Q8_K_XL", "BF16",    "F16",  "FP16",   "F32",    "FP32"};
 
 std::string upper(std::string_view text) {
   std::string result(text);
@@ -24,7 +23,7 @@ std::string upper(std::string_view text) {
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// IQ and TQ types, which octavo does not load, and what else begins as a quantisation does.
+// Also what octavo does not load: Q2 and Q3, IQ and TQ types.
 bool looks_quantized(std::string_view word) {
   const bool digit_second = word.size() > 1 && word[1] >= '0' && word[1] <= '9';
   const bool digit_third = word.size() > 2 && word[2] >= '0' && word[2] <= '9';

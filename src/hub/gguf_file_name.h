@@ -14,6 +14,10 @@ namespace octavo {
 // Returns "Q4_K_M", "BF16" or "IQ2_XS", in upper case; empty if the name does not tell.
 std::string quantization_of(std::string_view file_name);
 
+// For messages: the tensor types that octavo loads.
+inline constexpr const char* kLoadableTypes =
+    "F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K";
+
 // Lower is better to have when nothing was asked for; negative: octavo cannot load it.
 int quantization_rank(const std::string& quantization);
 

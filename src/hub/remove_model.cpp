@@ -28,6 +28,33 @@ namespace fs = std::filesystem;
                   name, found.place, found.path.string()));
 }
 
+// Throws SetupError if `folder`, or a folder between the cache and it, is a symbolic link: what is
+// deleted in it would be outside the cache.
+void refuse_links(const fs::path& cache, const fs::path& folder) {
+  std::error_code error;
+  fs::path at = cache;
+  for (const fs::path& part : folder.lexically_relative(cache)) {
+    at /= part;
+    if (fs::is_symlink(fs::symlink_status(at, error)))
+      throw SetupError(
+          fmt::format("{} is a symbolic link: octavo rm deletes only inside the cache; remove the "
+                      "link yourself",
+                      at.string()));
+  }
+}
+
+void refuse_linked_folders(const Removal& removal) {
+  const fs::path cache = removal.repo.parent_path();
+  for (const char* name : {"snapshots", "blobs", "refs"}) refuse_links(cache, removal.repo / name);
+  refuse_links(cache, removal.locks);
+  std::error_code error;
+  for (fs::directory_iterator at(removal.repo / "snapshots", error), end; !error && at != end;
+       at.increment(error))
+    refuse_links(cache, at->path());
+  for (const auto* paths : {&removal.links, &removal.blobs, &removal.unfinished})
+    for (const fs::path& path : *paths) refuse_links(cache, path.parent_path());
+}
+
 fs::path target_of(const fs::path& link) {
   std::error_code error;
   const fs::path target = fs::read_symlink(link, error);
@@ -85,6 +112,7 @@ Removal plan_removal(const std::string& name, const HubSettings& settings) {
 
   Removal removal{.repo = cache.repo(parsed->repo),
                   .locks = cache.lock(parsed->repo, "x").parent_path()};
+  refuse_linked_folders(removal);
   for (const fs::path& snapshot : snapshots_of(removal.repo, *parsed))
     std::ranges::move(chosen_links(snapshot, *parsed), std::back_inserter(removal.links));
   const std::set<fs::path> going(removal.links.begin(), removal.links.end());
@@ -95,7 +123,8 @@ Removal plan_removal(const std::string& name, const HubSettings& settings) {
   for (const fs::path& link : removal.links) blobs.insert(target_of(link));
   for (const fs::path& blob : blobs) {
     // Only what lies among this repository's own blobs.
-    if (kept.contains(blob) || blob.parent_path() != removal.repo / "blobs") continue;
+    if (kept.contains(blob) || blob.parent_path() != removal.repo / "blobs" || !blob.has_filename())
+      continue;
     removal.blobs.push_back(blob);
     const auto size = fs::file_size(blob, error);
     if (!error) removal.bytes += size;
@@ -114,6 +143,7 @@ Removal plan_removal(const std::string& name, const HubSettings& settings) {
 }
 
 void remove_planned(const Removal& removal) {
+  refuse_linked_folders(removal);  // again: time has passed since the plan
   // Links first: what is found without its blob would look like damage.
   for (const auto* paths : {&removal.links, &removal.blobs, &removal.unfinished})
     for (const fs::path& path : *paths) fs::remove(path);

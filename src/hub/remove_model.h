@@ -22,9 +22,11 @@ struct Removal {
 };
 
 // What `octavo rm NAME` would take away: all of a repository, or of one revision, or one variant.
-// Throws SetupError when nothing of that name is in the cache, saying so when it is elsewhere.
+// Throws SetupError when nothing of that name is in the cache, saying so when it is elsewhere, and
+// when a folder of the repository is a symbolic link. Links to files are removed, not followed.
 Removal plan_removal(const std::string& name, const HubSettings& settings);
 
+// Throws SetupError, before anything is removed, if a folder has become a symbolic link.
 void remove_planned(const Removal& removal);
 
 }  // namespace octavo

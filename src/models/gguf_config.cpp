@@ -1,17 +1,24 @@
 #include "models/gguf_config.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "base/error.h"
+#include "models/families/families.h"
+#include "models/format/printable.h"
 
 namespace octavo {
 namespace {
 
 using Json = nlohmann::json;
+
+// Add one together with a test against an oracle (tests/e2e/test_logits.py, test_gguf_experts.py).
+constexpr auto kArchitectures =
+    std::to_array<std::string_view>({"llama", "qwen2", "qwen3", "qwen3moe", "smollm3"});
 
 // GGUF key behind "<architecture>." and the Hugging Face name it answers to.
 constexpr auto kIntegerKeys = std::to_array<std::pair<const char*, const char*>>({
@@ -79,6 +86,20 @@ Json rope_scaling(const Checkpoint& checkpoint, const std::string& prefix) {
 }
 
 }  // namespace
+
+void check_gguf_architecture(const Gguf& gguf) {
+  const std::string architecture(gguf.get_string("general.architecture"));
+  if (std::ranges::find(kArchitectures, architecture) != kArchitectures.end()) return;
+  std::string family = architecture;  // llama.cpp writes "gpt-oss"
+  std::ranges::replace(family, '-', '_');
+  const auto families = known_model_types();
+  const bool known = std::ranges::find(families, family) != families.end();
+  throw SetupError(
+      fmt::format("{}: GGUF architecture \"{}\" is not supported; supported are {}. {}",
+                  gguf.file_name(), printable(architecture), fmt::join(kArchitectures, ", "),
+                  known ? "Use a safetensors checkpoint of this model, which octavo reads."
+                        : "docs/models.md lists the models that octavo reads as safetensors."));
+}
 
 Config config_from_gguf(const Checkpoint& checkpoint) {
   const Gguf& gguf = *checkpoint.gguf();

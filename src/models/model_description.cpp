@@ -15,6 +15,7 @@
 #include "models/checkpoint_fit.h"
 #include "models/config.h"
 #include "models/families/families.h"
+#include "models/gguf_config.h"
 
 namespace octavo {
 namespace {
@@ -98,6 +99,7 @@ void follow(const PoolingPlan& pooling, DecoderPlan& plan) {
 
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype,
                                 std::optional<PoolingPlan> pooling) {
+  if (checkpoint.gguf() != nullptr) check_gguf_architecture(*checkpoint.gguf());
   const Config config = read_config(checkpoint);
   ModelDescription description;
   description.plan = plan_model(config);

@@ -5,8 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/token_id.h"
-
 namespace octavo {
 
 enum class CacheMiss : uint8_t {
@@ -22,15 +20,15 @@ enum class CacheMiss : uint8_t {
 
 std::string_view name_of(CacheMiss miss);
 
+// Counts, positions and reasons only: callers without a key share one history, so the text of
+// another caller's prompt must not be in here.
 struct CacheReport {
   int prompt = 0;  // tokens
   int hit = 0;     // that needed no computing
   int disk = 0;    // of these, brought back from the disk
   std::vector<CacheMiss> misses = {};
-  int lost = 0;                        // with kEvicted or kSnapshot: tokens computed once more
-  int at = -1;                         // the first token that is not as expected; -1: none
-  std::vector<TokenId> expected = {};  // the first few from there on; the caller's own
-  std::vector<TokenId> seen = {};
+  int lost = 0;  // with kEvicted or kSnapshot: tokens computed once more
+  int at = -1;   // position of the first token that is new or differs; -1: none
 };
 
 }  // namespace octavo

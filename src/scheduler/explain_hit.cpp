@@ -40,10 +40,6 @@ CacheReport explain_hit(Sequence& sequence, int hit, bool enabled, const PromptH
   } else {
     report.misses.push_back(CacheMiss::kDiffers);
     report.at = match.common;
-    report.expected = match.next;
-    const auto rest = prompt.subspan(static_cast<size_t>(match.common));
-    const auto seen = rest.first(std::min(PromptHistory::kShown, rest.size()));
-    report.seen.assign(seen.begin(), seen.end());
   }
   return report;
 }

@@ -23,12 +23,7 @@ PromptHistory::Match PromptHistory::closest(std::span<const TokenId> prompt,
     most = common;
   }
   if (best == nullptr) return {};
-  const auto rest = std::span(best->tokens).subspan(most);
-  const auto next = rest.first(std::min(kShown, rest.size()));
-  return {.common = static_cast<int>(most),
-          .ended = rest.empty(),
-          .known = true,
-          .next = {next.begin(), next.end()}};
+  return {.common = static_cast<int>(most), .ended = most == best->tokens.size(), .known = true};
 }
 
 void PromptHistory::remember(std::span<const TokenId> text, const Owner& owner) {

@@ -23,7 +23,6 @@ class PromptHistory {
     int common = 0;      // tokens the most similar one has in common with the prompt, at the front
     bool ended = true;   // it has no more than these
     bool known = false;  // there is one of this owner
-    std::vector<TokenId> next = {};  // the few that follow in it
   };
 
   Match closest(std::span<const TokenId> prompt, const Owner& owner) const;
@@ -35,7 +34,6 @@ class PromptHistory {
 
   static constexpr size_t kMostTexts = 64;
   static constexpr size_t kMostTokens = 1 << 20;
-  static constexpr size_t kShown = 16;  // tokens of Match::next, at most
 
  private:
   struct Text {

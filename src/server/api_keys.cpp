@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "base/error.h"
 #include "base/sha256.h"
 
 namespace octavo::server {
@@ -37,13 +38,22 @@ std::string owner_of(const HttpRequest& request) {
   return key.empty() ? "" : digest_of(key);
 }
 
+bool is_blank_key(std::string_view key) {
+  return key.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
 ApiKeys::ApiKeys(const std::vector<std::string>& keys) {
-  for (const std::string& key : keys) digests_.push_back(digest_of(key));
+  for (const std::string& key : keys) {
+    if (is_blank_key(key)) throw SetupError("an API key is empty; every key needs a value");
+    digests_.push_back(digest_of(key));
+  }
 }
 
 bool ApiKeys::allow(const HttpRequest& request) const {
   if (digests_.empty()) return true;
-  const std::string seen = digest_of(key_of(request));
+  const std::string_view key = key_of(request);
+  if (key.empty()) return false;
+  const std::string seen = digest_of(key);
   bool allowed = false;
   for (const std::string& digest : digests_) allowed |= equal_in_constant_time(seen, digest);
   return allowed;

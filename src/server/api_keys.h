@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/http/http.h"
@@ -10,7 +11,7 @@ namespace octavo::server {
 
 class ApiKeys {
  public:
-  // No keys: everybody may ask.
+  // No keys: every request is allowed. Throws SetupError if a key is blank.
   explicit ApiKeys(const std::vector<std::string>& keys);
 
   // By "Authorization: Bearer KEY" or "x-api-key: KEY". Takes as long for a wrong key as for a
@@ -20,6 +21,9 @@ class ApiKeys {
  private:
   std::vector<std::string> digests_;
 };
+
+// Empty, or nothing but white space: a request without a key would match it.
+bool is_blank_key(std::string_view key);
 
 // Who asks, as far as a key tells: the key's digest, or nothing without one.
 std::string owner_of(const HttpRequest& request);

@@ -11,15 +11,13 @@
 namespace octavo::server {
 namespace {
 
-HttpResponse head(const ServerContext& context, const GenerationJob& job,
-                  const AnswerStream& answers, const char* content_type) {
+HttpResponse head(const GenerationJob& job, const AnswerStream& answers, const char* content_type) {
   HttpResponse response{.content_type = content_type};
   if (!job.ignored.empty())
     response.headers.emplace_back("x-octavo-ignored",
                                   fmt::format("{}", fmt::join(job.ignored, ", ")));
   if (const CacheReport* report = answers.cache_report())
-    response.headers.emplace_back(kCacheHeader,
-                                  cache_header(*report, *context.model.text.tokenizer));
+    response.headers.emplace_back(kCacheHeader, cache_header(*report));
   return response;
 }
 
@@ -40,7 +38,7 @@ Awaitable<void> send_events(ServerContext& context, Exchange& exchange, const Ge
     if (answers.done()) format.append_end(out, answers.usage());
     // The status waits for the first event: until then a failure can still have its own.
     if (!exchange.started()) {
-      HttpResponse begin = head(context, job, answers, "text/event-stream; charset=utf-8");
+      HttpResponse begin = head(job, answers, "text/event-stream; charset=utf-8");
       begin.headers.emplace_back("Cache-Control", "no-cache");
       co_await exchange.start_stream(std::move(begin));
     }
@@ -69,7 +67,7 @@ Awaitable<void> send_whole(ServerContext& context, Exchange& exchange, const Gen
     for (AnswerEvent& event : events)
       merge(whole[static_cast<size_t>(event.index)], std::move(event));
   }
-  HttpResponse response = head(context, job, answers, "application/json");
+  HttpResponse response = head(job, answers, "application/json");
   const auto write = [&] { return format.whole(whole, answers.usage()); };
   constexpr size_t kFew = 64;
   const SamplingParams& sampling = job.engine.sampling;

@@ -29,6 +29,9 @@ struct ServerOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8000;                    // 0: a free one
   std::vector<std::string> api_keys = {};  // empty: no key is asked for
+  // Names that Host may hold, besides addresses, localhost and `host`; "*": any. Checked only
+  // without API keys.
+  std::vector<std::string> allowed_hosts = {};
   CorsOptions cors = {};
   HttpLimits limits = {};
   int max_connections = 4096;                       // more: 503

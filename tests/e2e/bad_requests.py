@@ -234,6 +234,15 @@ for name, wanted, data in (
         ("encoding-gzip", 400, POST + b"Transfer-Encoding: gzip\r\n\r\n" + GOOD_BYTES),
         ("encoding-xchunked", 400, POST + b"Transfer-Encoding: xchunked\r\n\r\n" + ONE_BYTE_CHUNKS + b"0\r\n\r\n"),
         ("encoding-chunked-twice", 400, POST + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n"),
+        ("encoding-chunked-list", 400, POST + b"Transfer-Encoding: chunked, chunked\r\n\r\n" + ONE_BYTE_CHUNKS + b"0\r\n\r\n"),
+        ("encoding-chunked-comma", 400, POST + b"Transfer-Encoding: chunked,\r\n\r\n" + ONE_BYTE_CHUNKS + b"0\r\n\r\n"),
+        ("encoding-comma-chunked", 400, POST + b"Transfer-Encoding: ,chunked\r\n\r\n" + ONE_BYTE_CHUNKS + b"0\r\n\r\n"),
+        ("encoding-chunked-parameter", 400, POST + b"Transfer-Encoding: chunked;q=1\r\n\r\n" + ONE_BYTE_CHUNKS + b"0\r\n\r\n"),
+        ("encoding-gzip-chunked", 400, POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n" + ONE_BYTE_CHUNKS + b"0\r\n\r\n"),
+        ("encoding-chunked-gzip", 400, POST + b"Transfer-Encoding: chunked, gzip\r\n\r\n" + ONE_BYTE_CHUNKS + b"0\r\n\r\n"),
+        ("encoding-empty", 400, POST + b"Transfer-Encoding:\r\n\r\n"),
+        ("encoding-any-case", 200, POST + b"Transfer-Encoding: ChunKed\r\n\r\n" + ONE_BYTE_CHUNKS + b"0\r\n\r\n"),
+        ("encoding-1.0", 400, CHUNKED.replace(b"HTTP/1.1", b"HTTP/1.0") + ONE_BYTE_CHUNKS + b"0\r\n\r\n"),
         ("header-huge", 431, b"GET /version HTTP/1.1\r\n" + HOST + b"X: " + b"a" * 70_000 + b"\r\n\r\n"),
         ("header-name-huge", 431, b"GET /version HTTP/1.1\r\n" + HOST + b"a" * 70_000 + b": 1\r\n\r\n"),
         ("headers-too-many", 431, b"GET /version HTTP/1.1\r\n" + HOST + b"".join(b"X-%d: 1\r\n" % i for i in range(10_000)) + b"\r\n"),
@@ -263,14 +272,18 @@ raw("http-nothing", CLOSED, half_close=True)
 raw("http-body-over-limit-sent", 413, POST + b"Content-Length: 8400000\r\n\r\n", b"a" * 8_400_000)
 
 
-def smuggled(server: Server) -> int:
-    """A body whose length is anybody's guess must not be taken for the next request."""
-    inner = request_bytes("GET", "/version")
-    with server.wire() as wire:
-        wire.send(request_bytes("POST", "/tokenize", headers={"Transfer-Encoding": "identity"}) + inner)
-        status = wire.answer().status
-        assert wire.at_end(), "the body was answered as a request"
-        return status
+def smuggled(encoding: str, version: str = "1.1") -> Callable[[Server], int]:
+    """A body of unknown length must not be read as the next request."""
+
+    def send(server: Server) -> int:
+        headers = {"Transfer-Encoding": encoding, "Connection": "keep-alive"}
+        with server.wire() as wire:
+            wire.send(request_bytes("POST", "/tokenize", headers=headers, version=version) + request_bytes("GET", "/version"))
+            status = wire.answer().status
+            assert wire.at_end(), "the body was answered as a request"
+            return status
+
+    return send
 
 
 def header_injection(server: Server) -> int:
@@ -281,5 +294,7 @@ def header_injection(server: Server) -> int:
     return answer.status
 
 
-add("http-smuggled-request", 400, smuggled)
+for encoding in ("identity", "chunked, chunked", "chunked,", "gzip, chunked", "chunked, gzip"):
+    add(f"http-smuggled-request-{encoding}", 400, smuggled(encoding))
+add("http-smuggled-request-1.0", 400, smuggled("chunked", version="1.0"))
 add("header-injection-by-key", 200, header_injection)

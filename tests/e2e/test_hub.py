@@ -301,6 +301,22 @@ def test_rm_removes_only_what_nothing_else_uses(pull, octavo, tmp_path, served):
     assert gone.returncode == 1 and "no such model here" in gone.stderr
 
 
+def test_rm_deletes_nothing_through_a_link(pull, octavo, tmp_path):
+    pull(f"{GGUF}:Q8_0")
+    outside = tmp_path / "mine"
+    outside.mkdir()
+    (outside / "precious.gguf").write_bytes(b"x" * 100)
+    linked = hub_kit.repo_folder(tmp_path, GGUF) / "snapshots" / ("0" * 40)
+    linked.symlink_to(outside)
+    env = hub_kit.environment(tmp_path)
+    refused = hub_kit.run(octavo, "rm", GGUF, "--yes", env=env)
+    assert refused.returncode == 1 and "is a symbolic link: octavo rm deletes only inside the cache" in refused.stderr
+    assert (outside / "precious.gguf").exists() and links(tmp_path, GGUF)
+    linked.unlink()
+    assert hub_kit.run(octavo, "rm", GGUF, "--yes", env=env).returncode == 0
+    assert not hub_kit.repo_folder(tmp_path, GGUF).exists()
+
+
 @pytest.fixture
 def other_programs(tmp_path, smollm2_gguf) -> dict:
     """SmolLM2 in the layouts of LM Studio and Ollama; returns the environment in which octavo finds it."""

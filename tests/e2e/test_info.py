@@ -1,14 +1,19 @@
 """`octavo info` reports whether a checkpoint is supported, and why not, without loading it."""
 
+import dataclasses
 import json
 import re
 import shutil
 import subprocess
 
 import embedders
+import gguf
 import mlx.core as mx
+import modelkit
+import numpy as np
 import pytest
 from families import CASES
+from gguf import GGMLQuantizationType as T
 
 
 @pytest.fixture
@@ -63,6 +68,34 @@ def test_an_unknown_family_names_the_nearest(wrong, nearest, info, copy):
         assert re.search(fact, done.stdout), fact
     assert f'model_type "{wrong}" is not supported; known are, nearest first, {nearest}' in done.stderr
     assert "docs/adding-a-model.md" in done.stderr
+
+
+@pytest.mark.parametrize("arch", ["granite", "mistral3", "gemma3", "falcon"])
+def test_a_gguf_of_an_architecture_without_an_oracle_is_refused(arch, info, octavo, tmp_path, monkeypatch):
+    """Complete otherwise: only the architecture's name differs from a file that loads."""
+    monkeypatch.setitem(modelkit.FAMILIES, "llama", dataclasses.replace(modelkit.FAMILIES["llama"], gguf_arch=arch))
+    path = modelkit.make(tmp_path / "model.gguf", modelkit.Recipe(family="llama", format="gguf", gguf_type="f32"))
+    done = info(path)
+    assert done.returncode == 1 and re.search(rf"model_type +{arch}", done.stdout)
+    loaded = subprocess.run([octavo, "generate", path, "-p", "The", "--max-tokens", "1"], capture_output=True, text=True,
+                            timeout=120)
+    assert loaded.returncode == 1
+    for text in (done.stderr, loaded.stderr):
+        assert f'GGUF architecture "{arch}" is not supported; supported are llama,' in text and "safetensors" in text
+
+
+@pytest.mark.parametrize("kind", [T.Q2_K, T.Q3_K, T.MXFP4], ids=lambda kind: kind.name)
+def test_a_gguf_type_that_cannot_be_loaded_is_refused_by_name(kind, info, tmp_path):
+    block, block_bytes = gguf.GGML_QUANT_SIZES[kind]
+    path = tmp_path / "model.gguf"
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_tensor("token_embd.weight", np.zeros((8, 256 // block * block_bytes), np.uint8), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    done = info(path)
+    assert done.returncode == 1 and f"its type {kind.name} is not supported; use a file in F32, F16" in done.stderr
 
 
 def test_missing_tensors_are_listed(info, copy):

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import urllib.error
 import urllib.request
 
 import pytest
@@ -60,6 +61,36 @@ def test_config_file_mistakes_are_named(octavo, tiny, tmp_path):
 
 def test_other_machines_need_a_key(octavo, tiny):
     assert "--api-key-file" in refused(octavo, tiny, "--host", "0.0.0.0")
+
+
+def test_allowed_hosts_come_from_flags_and_the_config_file(octavo, tiny, tmp_path):
+    config = tmp_path / "serve.toml"
+    config.write_text('allowed-hosts = ["one.test", "two.test,three.test"]\n')
+
+    def status(url: str, host: str) -> int:
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url + "/version", headers={"Host": host})) as response:
+                return response.status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    hosts = ("one.test", "two.test:1", "three.test", "127.0.0.1", "other.test")
+    for flags in (("--config", config), ("--allowed-hosts", "one.test,two.test", "--allowed-hosts", "three.test")):
+        with running(octavo, tiny, *flags) as server:
+            assert [status(server.url, host) for host in hosts] == [200, 200, 200, 200, 403]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1"])
+def test_an_empty_key_is_refused(octavo, tiny, tmp_path, host, monkeypatch):
+    address = ("--host", host, "--port", 0)
+    for key in ("", " "):
+        assert "--api-key: the key is empty" in refused(octavo, tiny, *address, "--api-key", key)
+    file = tmp_path / "keys.txt"
+    file.write_text("\n  \n\t\n# a comment\n")
+    assert "--api-key-file: no key in" in refused(octavo, tiny, *address, "--api-key-file", file)
+    assert "--api-key-file: no key in" in refused(octavo, tiny, *address, "--api-key-file", file, "--api-key", "right")
+    monkeypatch.setenv("OCTAVO_API_KEY", "")
+    assert "OCTAVO_API_KEY: the key is empty" in refused(octavo, tiny, *address)
 
 
 def test_a_taken_port_is_known_before_the_model_is_loaded(octavo, tiny):

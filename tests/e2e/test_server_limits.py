@@ -206,6 +206,40 @@ def test_without_cors_no_origin_is_named(plain):
                    for name in plain.ask("GET", "/version", headers={"Origin": "https://a.example"}).headers)
 
 
+def host_status(server: Server, host: str, path: str = "/version", **headers) -> int:
+    return server.ask("GET", path, headers={"Host": host} | headers).status
+
+
+def test_without_keys_only_hosts_that_no_page_can_rebind_are_answered(plain):
+    before = plain.metric("octavo:refusals_total", 'reason="host"')
+    for host in ("127.0.0.1", f"127.0.0.1:{plain.port}", "10.0.0.7:8000", "[::1]:8000", "localhost", "LOCALHOST:1"):
+        assert host_status(plain, host) == 200, host
+    for path in ("/version", "/livez", "/metrics", "/", "/nothing"):
+        assert host_status(plain, "evil.example:8000", path) == 403, path
+    answer = plain.ask("POST", "/v1/completions", {"prompt": "hello"}, headers={"Host": "evil.example"})
+    assert answer.status == 403 and "--allowed-hosts" in answer.error["message"]
+    assert answer.error["type"] == "PermissionDeniedError" and answer.headers["connection"] == "close"
+    assert plain.ask("GET", "/version", headers={"Host": "evil.example"}, version="1.0").status == 403
+    assert plain.metric("octavo:refusals_total", 'reason="host"') == before + 7
+
+
+def test_allowed_hosts_are_answered(start):
+    server = start(allowed_hosts="one.test,Two.test")
+    assert [host_status(server, host) for host in ("one.test:1", "two.test", "localhost", "three.test")] == [200, 200, 200, 403]
+    assert host_status(start(allowed_hosts="*"), "any.test") == 200
+
+
+def test_with_a_key_any_host_is_answered(start):
+    server = start(api_key="secret")
+    assert host_status(server, "any.test", **{"x-api-key": "secret"}) == 200
+    assert host_status(server, "any.test") == 401
+
+
+def test_a_wrong_host_gets_no_preflight(start):
+    server = start(allowed_origins="*")
+    assert server.ask("OPTIONS", "/version", headers={"Host": "evil.example", "Origin": "http://evil.example"}).status == 403
+
+
 # The ways of HTTP.
 
 def test_head_has_the_headers_and_no_body(plain):

@@ -57,6 +57,7 @@ void add_options(CLI::App& app, Options& options) {
   server::ServerOptions& server = options.server;
   app.add_option("--port", server.port, "0: any free port");
   app.add_option("--api-key", server.api_keys)->allow_extra_args(false);
+  app.add_option("--allowed-hosts", server.allowed_hosts)->delimiter(',')->allow_extra_args(false);
   app.add_option("--allowed-origins", server.cors.allowed_origins)->allow_extra_args(false);
   app.add_option("--max-connections", server.max_connections);
   app.add_option("--max-open-requests", server.max_open_requests);

@@ -39,8 +39,8 @@ class Turn:
 
     @property
     def report(self) -> dict[str, str]:
-        """The header's fields; texts are JSON strings and may hold anything but a bare quote."""
-        return dict(re.findall(r'(\w+)=("(?:[^"\\]|\\.)*"|[^;]*)', self.header))
+        """The header's fields."""
+        return dict(re.findall(r"(\w+)=([^;]*)", self.header))
 
 
 def make_long_context(path: Path, family: str, shape: str = "tiny", context: int = 40960, **fields) -> Path:

@@ -208,8 +208,8 @@ class Parser {
     if (!type) fail_tensor(name, fmt::format("unknown type {}", id));
     if (!tensor_type_info(*type).supported) {
       fail_tensor(name,
-                  fmt::format("its type {} is not supported; use a file in Q4_0, Q4_K_M, Q5_K_M, "
-                              "Q6_K, Q8_0, F16 or BF16",
+                  fmt::format("its type {} is not supported; use a file in F32, F16, BF16, Q8_0, "
+                              "Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K",
                               tensor_type_name(*type)));
     }
     return *type;

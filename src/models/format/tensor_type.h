@@ -30,14 +30,14 @@ enum class TensorType : uint8_t {
   Q5_0,
   Q5_1,
   Q8_0,
-  Q2_K,
-  Q3_K,
   Q4_K,
   Q5_K,
   Q6_K,
+  // GGUF blocks that are known only so that the refusal can name them.
+  Q2_K,
+  Q3_K,
   Q8_K,
   MXFP4,
-  // GGUF blocks that are known only so that the refusal can name them.
   Q8_1,
   IQ1_S,
   IQ1_M,

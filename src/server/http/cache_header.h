@@ -4,15 +4,12 @@
 #include <string>
 
 #include "scheduler/cache_report.h"
-#include "text/tokenizer.h"
 
 namespace octavo::server {
 
 inline constexpr const char* kCacheHeader = "x-octavo-cache";
-inline constexpr size_t kCacheTextCharacters = 40;
 
-// hit=96/1300; miss=differs; at=97; expected="..."; seen="..."
-// Texts are JSON strings in ASCII, of up to 40 characters.
-std::string cache_header(const CacheReport& report, const Tokenizer& tokenizer);
+// hit=96/1300; miss=differs; at=97
+std::string cache_header(const CacheReport& report);
 
 }  // namespace octavo::server

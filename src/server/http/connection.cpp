@@ -91,6 +91,7 @@ class Connection {
   }
 
   std::optional<HttpResponse> early_answer(const HttpRequest& request) {
+    if (auto refusal = router_.host_refusal(context_, request)) return refusal;
     if (request.method == "OPTIONS" && !context_.options.cors.allowed_origins.empty())
       return preflight();
     return router_.refusal(context_, request);

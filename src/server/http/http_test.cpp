@@ -5,6 +5,7 @@
 #include "api/api_error.h"
 #include "api/fields/json_text.h"
 #include "api/request_id.h"
+#include "base/error.h"
 #include "server/api_keys.h"
 #include "server/http/error_response.h"
 
@@ -44,6 +45,11 @@ TEST(ApiKeys, OnlyAWholeKeyOpens) {
   EXPECT_FALSE(keys.allow({}));
 }
 
+TEST(ApiKeys, RefusesABlankKey) {
+  for (const char* blank : {"", " ", "\t\r\n"})
+    EXPECT_THROW(ApiKeys({"one", blank}), SetupError) << '"' << blank << '"';
+}
+
 TEST(RequestId, ThePlainOneOfTheClientIsKept) {
   EXPECT_EQ(request_id_of(with_header("x-request-id", "a-B_1.2:3")), "a-B_1.2:3");
   for (const std::string& odd : {std::string(), std::string("a b"), std::string("a\r\nb"),
@@ -71,10 +77,14 @@ TEST(ApiError, HasTheFormOfTheApiThatWasAsked) {
   };
   EXPECT_EQ(body(400),
             R"({"type":"error","error":{"type":"invalid_request_error","message":"no \"x\""}})");
-  const std::pair<int, const char*> types[] = {
-      {401, "authentication_error"}, {404, "not_found_error"},  {405, "invalid_request_error"},
-      {413, "request_too_large"},    {429, "rate_limit_error"}, {500, "api_error"},
-      {503, "overloaded_error"}};
+  const std::pair<int, const char*> types[] = {{401, "authentication_error"},
+                                               {403, "permission_error"},
+                                               {404, "not_found_error"},
+                                               {405, "invalid_request_error"},
+                                               {413, "request_too_large"},
+                                               {429, "rate_limit_error"},
+                                               {500, "api_error"},
+                                               {503, "overloaded_error"}};
   for (const auto& [status, type] : types)
     EXPECT_EQ(Json::parse(body(status))["error"]["type"], type) << status;
 }

@@ -30,8 +30,10 @@ HttpResponse refusal_of(const RequestError& error, const ServerContext& context)
 
 }  // namespace
 
-Router::Router(std::vector<Endpoint> endpoints, ApiKeys keys)
-    : endpoints_(std::move(endpoints)), keys_(std::move(keys)) {}
+Router::Router(std::vector<Endpoint> endpoints, const ServerOptions& options)
+    : endpoints_(std::move(endpoints)), keys_(options.api_keys) {
+  if (options.api_keys.empty()) hosts_.emplace(options.host, options.allowed_hosts);
+}
 
 Router::Match Router::find(const HttpRequest& request) const {
   Match match;
@@ -49,6 +51,15 @@ Router::Match Router::find(const HttpRequest& request) const {
 std::string_view Router::route_of(const HttpRequest& request) const {
   const Match match = find(request);
   return match.endpoint != nullptr ? std::string_view(match.endpoint->path) : "other";
+}
+
+std::optional<HttpResponse> Router::host_refusal(ServerContext& context,
+                                                 const HttpRequest& request) const {
+  if (!hosts_ || hosts_->allow(request.header("Host"))) return std::nullopt;
+  context.metrics.refusals(Refusal::kHost).Increment();
+  return error_response(
+      403, fmt::format("Host {} is not allowed; start the server with --allowed-hosts NAME",
+                       request.header("Host")));
 }
 
 std::optional<HttpResponse> Router::refusal(ServerContext& context,

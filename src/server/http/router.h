@@ -1,9 +1,11 @@
 // router.h - finds the endpoint of a request and turns what goes wrong into answers.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "server/api_keys.h"
+#include "server/http/allowed_hosts.h"
 #include "server/http/endpoint.h"
 #include "server/server_context.h"
 
@@ -11,10 +13,13 @@ namespace octavo::server {
 
 class Router {
  public:
-  explicit Router(std::vector<Endpoint> endpoints, ApiKeys keys);
+  Router(std::vector<Endpoint> endpoints, const ServerOptions& options);
 
   // The path's route for logs and metrics: one of the endpoints', or "other".
   std::string_view route_of(const HttpRequest& request) const;
+  // Nothing, or the refusal of a Host that is not allowed. Comes before everything else.
+  std::optional<HttpResponse> host_refusal(ServerContext& context,
+                                           const HttpRequest& request) const;
   // Nothing, or the refusal to send before a body is read: no such route, no key.
   std::optional<HttpResponse> refusal(ServerContext& context, const HttpRequest& request) const;
   // Answers. Throws nothing but ClientGone.
@@ -29,6 +34,7 @@ class Router {
 
   std::vector<Endpoint> endpoints_;
   ApiKeys keys_;
+  std::optional<AllowedHosts> hosts_;  // nothing: a key is needed, which no rebound page has
 };
 
 }  // namespace octavo::server

@@ -39,6 +39,8 @@ std::string_view name_of(Refusal reason) {
       return "draining";
     case Refusal::kKey:
       return "no_key";
+    case Refusal::kHost:
+      return "host";
     case Refusal::kTimeout:
       return "slow_sender";
     case Refusal::kBadRequest:

@@ -20,6 +20,7 @@ enum class Refusal : uint8_t {
   kConnections,
   kDraining,
   kKey,
+  kHost,
   kTimeout,
   kBadRequest
 };

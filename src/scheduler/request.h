@@ -45,8 +45,6 @@ struct Request {
   std::string cache_salt = {};               // requests with different salts share no cached prefix
   std::string owner = {};    // only texts of the same owner are told of when a prefix is not cached
   bool hash_logits = false;  // a hash of the full logits with every token
-  // The host must see each token before the next is drawn: not pipelined.
-  bool needs_host = false;
   std::shared_ptr<const Constraint> constraint = nullptr;  // none: it may say anything
   // Other than kNone: no token is drawn; the answer is Update::embedding. Sampling, lengths and
   // stops have no meaning then, and n is 1.

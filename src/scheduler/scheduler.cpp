@@ -269,91 +269,29 @@ std::vector<Update> Scheduler::commit(const StepResult& result) {
   const Step step = std::move(steps_.front());
   steps_.pop_front();
   std::vector<Update> updates;
-  Taken taken;
-  for (const Entry& entry : step.entries) {
+  StepReader reader(result);
+  for (const StepEntry& entry : step.entries) {
     --entry.sequence->steps_in_flight;
     Update update = update_of(*entry.sequence);
-    take_results(entry, result, taken, update);
+    take_results(entry, reader, update);
     if (says_something(update)) updates.push_back(std::move(update));
     settle(*entry.sequence);
   }
   return updates;
 }
 
-void Scheduler::take_results(const Entry& entry, const StepResult& result, Taken& taken,
-                             Update& update) {
+void Scheduler::take_results(const StepEntry& entry, StepReader& reader, Update& update) {
   Sequence& sequence = *entry.sequence;
-  const Taken before = taken;
-  taken.prompt_logprobs += static_cast<size_t>(entry.prompt_logprobs);
-  taken.hidden_rows += static_cast<size_t>(entry.hidden_rows);
-  if (sequence.finished) return;
-  update.cache = std::exchange(sequence.cache_report, nullptr);
-  for (size_t i = before.prompt_logprobs; i < taken.prompt_logprobs; ++i)
-    update.prompt_logprobs.push_back(result.prompt_logprobs[i]);
-  sequence.take_prompt_logprobs(entry.prompt_logprobs);
-  if (entry.hidden_rows > 0) {
-    const auto count = static_cast<size_t>(entry.hidden_rows);
-    take_hidden_rows(sequence, result.hidden.rows(before.hidden_rows, count), entry.hidden_rows,
-                     update);
+  if (sequence.finished) {
+    reader.skip(entry);
+    return;
   }
-  if (entry.drawn >= 0) take_draws(entry, result, update);
-}
-
-void Scheduler::take_draws(const Entry& entry, const StepResult& result, Update& update) {
-  Sequence& sequence = *entry.sequence;
-  const Request& request = sequence.request();
-  int right = 0;
-  for (auto drawn = static_cast<size_t>(entry.drawn);; ++drawn, ++right) {
-    if (ends_undrawn(sequence, update)) break;
-    if (request.sampling.logprobs >= 0) update.logprobs.push_back(result.logprobs[drawn]);
-    if (request.hash_logits) update.hashes.push_back(result.hashes[drawn]);
-    if (!take_drawn_token(sequence, result.tokens[drawn], update)) break;
-  }
-  if (entry.drafts > 0) speculator_.observe(sequence, entry.drafts, right, stats_);
-}
-
-void Scheduler::take_hidden_rows(Sequence& sequence, std::span<const float> rows, int count,
-                                 Update& update) {
-  auto pooled = sequence.take_hidden(rows, count);
-  if (!pooled) return;
-  update.embedding = std::move(*pooled);
-  update.cached_tokens = sequence.cached_tokens;
-  update.scheduled = sequence.scheduled;
-  end(sequence, FinishReason::kStop, update);
-}
-
-bool Scheduler::ends_undrawn(Sequence& sequence, Update& update) {
-  if (sequence.known() == sequence.prompt_length()) {
-    update.cached_tokens = sequence.cached_tokens;
-    update.scheduled = sequence.scheduled;
-  }
-  const TokenMask* mask = sequence.oldest_mask();
-  if (mask == nullptr || !mask->allows_nothing()) return false;
-  update.error = mask->failure();
-  end(sequence, update.error.empty() ? FinishReason::kStop : FinishReason::kError, update);
-  return true;
-}
-
-bool Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& update) {
-  const RequestShared& shared = sequence.shared();
-  const bool goes_on = sequence.take_token(token);
-  update.tokens.push_back(token);
-  ++stats_.generated_tokens;
-  if (sequence.failed_before) {
-    sequence.failed_before = false;
+  const int accepted = reader.read(entry, update);
+  if (entry.drafts > 0) speculator_.observe(sequence, entry.drafts, accepted, stats_);
+  stats_.generated_tokens += update.tokens.size();
+  if (!update.tokens.empty() && std::exchange(sequence.failed_before, false))
     std::erase(suspects_, &sequence);
-  }
-  const auto stop = std::ranges::find(shared.stop_tokens, token);
-  if (stop != shared.stop_tokens.end()) {
-    const auto index = static_cast<size_t>(stop - shared.stop_tokens.begin());
-    if (index >= shared.model_stop_tokens) update.stop_token = token;
-    end(sequence, FinishReason::kStop, update);
-  } else if (sequence.known() >= shared.max_length) {
-    end(sequence, FinishReason::kLength, update);
-  } else {
-    sequence.allow_next();
-  }
-  return goes_on && !sequence.finished;
+  if (update.finish) end(sequence, *update.finish, update);
 }
 
 void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
@@ -389,14 +327,14 @@ void Scheduler::settle(Sequence& sequence) {
 
 void Scheduler::release_masks() {
   for (const Step& step : steps_)
-    for (const Entry& entry : step.entries) entry.sequence->release_masks();
+    for (const StepEntry& entry : step.entries) entry.sequence->release_masks();
 }
 
 std::vector<Update> Scheduler::fail(const std::string& reason) {
   ++stats_.failed_steps;
   std::vector<Sequence*> involved;
   for (const Step& step : steps_) {
-    for (const Entry& entry : step.entries) {
+    for (const StepEntry& entry : step.entries) {
       if (std::ranges::find(involved, entry.sequence) == involved.end())
         involved.push_back(entry.sequence);
       entry.sequence->cache().retract(entry.start);

@@ -17,6 +17,7 @@
 #include "scheduler/prompt_history.h"
 #include "scheduler/sequence.h"
 #include "scheduler/speculator.h"
+#include "scheduler/step_reader.h"
 #include "scheduler/step_runner.h"
 
 namespace octavo {
@@ -87,21 +88,8 @@ class Scheduler {
     int choice;
     auto operator<=>(const Rank&) const = default;
   };
-  struct Entry {
-    Sequence* sequence;
-    int start;  // position of its first row
-    int drawn;  // first entry among the drawn tokens, or -1
-    int prompt_logprobs;
-    int hidden_rows;
-    int drafts = 0;  // each with an entry of its own behind the first
-  };
-  // How far a step's results have been handed out.
-  struct Taken {
-    size_t prompt_logprobs = 0;
-    size_t hidden_rows = 0;
-  };
   struct Step {
-    std::vector<Entry> entries;
+    std::vector<StepEntry> entries;
     bool has_drafts = false;
   };
   // A step being put together.
@@ -132,13 +120,8 @@ class Scheduler {
   void preempt(Sequence& sequence);
   void requeue(Sequence& sequence);
 
-  void take_results(const Entry& entry, const StepResult& result, Taken& taken, Update& update);
-  void take_hidden_rows(Sequence& sequence, std::span<const float> rows, int count, Update& update);
-  // Ends an answer that could not go on where its next token was drawn.
-  bool ends_undrawn(Sequence& sequence, Update& update);
-  void take_draws(const Entry& entry, const StepResult& result, Update& update);
-  // True: the entry behind it counts too.
-  bool take_drawn_token(Sequence& sequence, TokenId token, Update& update);
+  // Passes an entry's results on to its sequence, and ends the sequence if they do.
+  void take_results(const StepEntry& entry, StepReader& reader, Update& update);
   void end(Sequence& sequence, FinishReason reason, Update& update);
   // After a step or an end: lets go of what the sequence need not hold.
   void settle(Sequence& sequence);

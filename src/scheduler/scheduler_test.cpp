@@ -70,18 +70,6 @@ TEST_F(SchedulerTest, DecodeRowsComeFirstAndChunksFillTheBudget) {
   expect_right_answers(20);
 }
 
-TEST_F(SchedulerTest, ARowThatNeedsTheHostWaitsForItsToken) {
-  make({.max_num_batched_tokens = 64, .max_model_len = 100}, 64);
-  add({.prompt = numbers(0, 5), .max_tokens = 6, .needs_host = true});
-  add({.prompt = numbers(9, 5), .max_tokens = 6});
-  EXPECT_EQ(start().sequences(), 2);
-  EXPECT_EQ(start().sequences(), 1);
-  finish();
-  EXPECT_EQ(start().sequences(), 2);
-  run_all();
-  expect_right_answers(6);
-}
-
 TEST_F(SchedulerTest, NoMoreSequencesRunThanAllowed) {
   make({.max_num_seqs = 2, .max_num_batched_tokens = 64, .max_model_len = 100}, 64);
   for (int i = 0; i < 3; ++i) add({.prompt = numbers(i, 5), .max_tokens = 4});

@@ -44,7 +44,7 @@ class Sequence {
   int computed() const { return computed_; }
   // Rows that could run now.
   int rows_left() const {
-    const bool waits = (request().needs_host || drafts_ != nullptr) && tokens_in_flight_ > 0;
+    const bool waits = drafts_ != nullptr && tokens_in_flight_ > 0;
     return !waits && length() < shared_->max_length ? length() - computed_ : 0;
   }
   // All but the newest token has been computed.

@@ -69,7 +69,6 @@ class SpeculationTest : public SchedulerFixture {
     if (draw(0, 3) == 0) request.sampling.logprobs = 0;
     if (draw(0, 3) == 0) request.sampling.prompt_logprobs = 0;
     request.hash_logits = draw(0, 3) == 0;
-    request.needs_host = draw(0, 5) == 0;
     if (draw(0, 3) == 0) {
       request.constraint =
           std::make_shared<ToyConstraint>(ToyRules{.vocab = kFakeVocab,

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/draft_plan.h"
+#include "engine/plan_engine.h"
 #include "engine/runner.h"
 #include "models/kv_store.h"
 #include "scheduler/drafter.h"

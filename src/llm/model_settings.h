@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/compute_pool.h"
-#include "engine/engine.h"
+#include "engine/engine_options.h"
 
 namespace octavo {
 

@@ -4,8 +4,7 @@
 
 #include <cmath>
 
-#include "base/error.h"
-#include "models/families/families.h"
+#include "models/families/plan_of.h"
 
 namespace octavo {
 namespace {
@@ -13,17 +12,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using Json = nlohmann::json;
-
-DecoderPlan plan_of(const Json& json) { return plan_model(Config(json, "config.json")); }
-
-std::string error_of(const Json& json) {
-  try {
-    plan_of(json);
-  } catch (const SetupError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 Json with(Json json, const Json& changes) {
   json.update(changes);
@@ -139,7 +127,8 @@ TEST(DenseFamilies, WhatTheyCannotHonourNamesItsField) {
       {with(small("phi3"), {{"rope_scaling", {{"type", "longrope"}, {"long_factor", {1.0, 2.0}}}}}),
        "long_factor"},
   };
-  for (const auto& [config, field] : bad) EXPECT_THAT(error_of(config), HasSubstr(field)) << config;
+  for (const auto& [config, field] : bad)
+    EXPECT_THAT(plan_error_of(config), HasSubstr(field)) << config;
 }
 
 }  // namespace

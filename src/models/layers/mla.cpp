@@ -23,19 +23,24 @@ std::vector<int> halves_order(int heads, int plain, int rope) {
   return order;
 }
 
-// A projection whose rows are heads that end with rope dims.
-Projection load_heads(const MlaPlan& plan, int heads, int plain, int cols, bool biased,
+// Rows of a projection, `count` heads of `plain` rows each, followed by the rope dims.
+struct HeadRows {
+  int count;
+  int plain;
+};
+
+Projection load_heads(const MlaPlan& plan, HeadRows heads, int cols, bool biased,
                       const std::string& name, WeightSource& source) {
-  const int rows = heads * (plain + plan.rope_dim);
+  const int rows = heads.count * (heads.plain + plan.rope_dim);
   std::vector<int> order;
-  if (plan.rope_in_pairs) order = halves_order(heads, plain, plan.rope_dim);
+  if (plan.rope_in_pairs) order = halves_order(heads.count, heads.plain, plan.rope_dim);
   return load_projection(source, name, rows, cols, biased, order);
 }
 
 Projection load_queries(const MlaPlan& plan, int hidden, const std::string& prefix,
                         WeightSource& source) {
   const bool through_rank = plan.q_rank > 0;
-  return load_heads(plan, plan.heads, plan.nope_dim, through_rank ? plan.q_rank : hidden, false,
+  return load_heads(plan, {plan.heads, plan.nope_dim}, through_rank ? plan.q_rank : hidden, false,
                     prefix + (through_rank ? ".q_b_proj" : ".q_proj"), source);
 }
 
@@ -82,7 +87,7 @@ Mla::Mla(const MlaPlan& plan, const DecoderPlan& model, int layer, DType dtype,
       layer_(layer),
       rope_magnitude_(model.ropes[static_cast<size_t>(plan.rope)].magnitude),
       q_up_(load_queries(plan, model.hidden, prefix, source)),
-      latent_(load_heads(plan, 1, plan.kv_rank, model.hidden, plan.bias,
+      latent_(load_heads(plan, {1, plan.kv_rank}, model.hidden, plan.bias,
                          prefix + ".kv_a_proj_with_mqa", source)),
       latent_norm_(source.norm(prefix + ".kv_a_layernorm.weight", plan.kv_rank, model.norm_offset)),
       weights_(load_latent(plan, dtype, prefix, source)),

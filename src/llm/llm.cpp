@@ -10,7 +10,8 @@
 
 #include "base/error.h"
 #include "base/system_memory.h"
-#include "llm/answer_builder.h"
+#include "llm/load_model_text.h"
+#include "llm/output_builder.h"
 
 namespace octavo {
 namespace {
@@ -94,7 +95,7 @@ std::vector<TokenId> Llm::encode_prompt(const TextRequest& request) const {
 TextAnswer Llm::generate(const TextRequest& request, const OnText& on_text) {
   const auto mailbox = std::make_shared<Mailbox>();
   const std::vector<TokenId> prompt = encode_prompt(request);
-  AnswerBuilder builder(text_.tokenizer, request, prompt);
+  OutputBuilder builder(text_.tokenizer, request, prompt);
   Request asked = engine_request(request, prompt);
   asked.n = 1;
   const RequestId id = engine_.submit(
@@ -109,7 +110,7 @@ TextAnswer Llm::generate(const TextRequest& request, const OnText& on_text) {
     if (!update) continue;
     // What was drawn between the wish to stop and the stop is nobody's.
     if (unwanted && !update->second.finish) continue;
-    const AnswerText::Delta delta = builder.take(std::move(update->second));
+    const OutputText::Delta delta = builder.take(std::move(update->second));
     const bool wanted = delta.text.empty() || unwanted || on_text(delta.text);
     if (!delta.stop_string.empty() || (!wanted && !delta.finish)) engine_.abort(id);
     if (!wanted && !delta.finish) unwanted = true;
@@ -119,7 +120,7 @@ TextAnswer Llm::generate(const TextRequest& request, const OnText& on_text) {
 
 void Llm::generate_all(const std::vector<TextRequest>& requests, const OnAnswers& on_answers) {
   const auto mailbox = std::make_shared<Mailbox>();
-  std::vector<std::vector<AnswerBuilder>> builders(requests.size());
+  std::vector<std::vector<OutputBuilder>> builders(requests.size());
   std::vector<RequestId> ids(requests.size(), 0);
   size_t asked = 0;
   size_t answered = 0;
@@ -149,13 +150,13 @@ void Llm::generate_all(const std::vector<TextRequest>& requests, const OnAnswers
     const size_t i = update->first;
     auto& choices = builders[i];
     if (choices.empty()) continue;  // updates behind a stop string
-    AnswerBuilder& builder = choices[static_cast<size_t>(update->second.choice)];
+    OutputBuilder& builder = choices[static_cast<size_t>(update->second.choice)];
     const int choice = update->second.choice;
-    const AnswerText::Delta delta = builder.take(std::move(update->second));
+    const OutputText::Delta delta = builder.take(std::move(update->second));
     if (!delta.stop_string.empty()) engine_.abort(ids[i], choice);
-    if (!std::ranges::all_of(choices, &AnswerBuilder::done)) continue;
+    if (!std::ranges::all_of(choices, &OutputBuilder::done)) continue;
     std::vector<TextAnswer> answers;
-    for (AnswerBuilder& done : choices) answers.push_back(std::move(done.answer()));
+    for (OutputBuilder& done : choices) answers.push_back(std::move(done.answer()));
     choices.clear();
     hand_over(i, std::move(answers));
   }

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "generation/answer_text.h"
 #include "generation/model_text.h"
+#include "generation/output_text.h"
 
 namespace octavo {
 
@@ -22,7 +22,7 @@ struct TextRequest {
   RenderOptions render = {};
   // All but the prompt, which is made from the above.
   Request engine = {.prompt = {}, .max_tokens = 512};
-  AnswerTextOptions text = {};
+  OutputTextOptions text = {};
   // If there is one: asked every few milliseconds by generate(), true ends the answer.
   std::function<bool()> cancelled = nullptr;
 };

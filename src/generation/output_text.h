@@ -1,4 +1,4 @@
-// answer_text.h - the text of one choice, made from the engine's updates as they come. Any thread,
+// output_text.h - the text of one choice, made from the engine's updates as they come. Any thread,
 // one at a time.
 #pragma once
 
@@ -21,14 +21,14 @@ struct ChatAnswer {
   std::vector<TokenId> markers = {};  // special tokens that the parser is to see
 };
 
-struct AnswerTextOptions {
+struct OutputTextOptions {
   std::vector<std::string> stop = {};
   bool include_stop_str_in_output = false;
   bool skip_special_tokens = true;
   std::shared_ptr<const ChatAnswer> chat = nullptr;  // none: text is all there is
 };
 
-class AnswerText {
+class OutputText {
  public:
   struct Delta {
     // Certain: no stop string begins in it. Of a chat: all that the model wrote.
@@ -41,7 +41,7 @@ class AnswerText {
     size_t reasoning_tokens = 0;   // of these, the markers around it included
   };
 
-  AnswerText(std::shared_ptr<const Tokenizer> tokenizer, AnswerTextOptions options);
+  OutputText(std::shared_ptr<const Tokenizer> tokenizer, OutputTextOptions options);
 
   // After the delta with `finish` the rest is ignored.
   Delta take(const Update& update);
@@ -54,7 +54,7 @@ class AnswerText {
   void finish_text(Delta& delta);
   bool is_reasoning() const { return parser_ && parser_->reasoning(); }
 
-  AnswerTextOptions options_;
+  OutputTextOptions options_;
   Detokenizer detokenizer_;
   StopStrings stops_;
   std::optional<AnswerParser> parser_;

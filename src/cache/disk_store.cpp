@@ -96,8 +96,8 @@ bool is_ours(const fs::path& path) {
 }
 
 [[noreturn]] void refuse(const fs::path& path, const char* what) {
-  throw SetupError(fmt::format("--prefix-disk: {} {}: {}; choose a folder octavo may write to",
-                               what, path.string(), std::strerror(errno)));
+  throw SetupError(fmt::format("--prefix-disk: {} {}: {}; choose a writable folder", what,
+                               path.string(), std::strerror(errno)));
 }
 
 // Only the owner may read: pages tell what was asked.
@@ -154,7 +154,7 @@ std::unique_ptr<DiskStore> DiskStore::open(const DiskStoreOptions& options) {
   fs::create_directories(options.folder, error);
   if (error) {
     errno = error.value();
-    refuse(options.folder, "cannot make the folder");
+    refuse(options.folder, "cannot create the folder");
   }
   DiskFile lock = open_file(options.folder / "octavo.lock");
   if (::flock(lock.fd(), LOCK_EX | LOCK_NB) != 0) return nullptr;
@@ -163,7 +163,7 @@ std::unique_ptr<DiskStore> DiskStore::open(const DiskStoreOptions& options) {
   const uint64_t least = kOverheadBytes + store->slot_bytes_ + kEntryBytes;
   if (options.most_bytes < least) {
     throw SetupError(
-        fmt::format("--prefix-disk-size {} has no room for one page of this model; "
+        fmt::format("--prefix-disk-size {} is smaller than one page of this model; "
                     "use {} or more",
                     format_bytes(options.most_bytes), format_bytes(least + kDiskBlock)));
   }
@@ -266,7 +266,7 @@ void DiskStore::clear() {
   records_.clear();
   slots_ = 0;
   const bool emptied = ::ftruncate(index_.fd(), 0) == 0 && ::ftruncate(pages_.fd(), 0) == 0;
-  if (!emptied || !write_header()) fail("cannot empty the files");
+  if (!emptied || !write_header()) fail("cannot clear the files");
 }
 
 void DiskStore::fail(const char* what) {
@@ -306,7 +306,7 @@ bool DiskStore::read(int slot, const DiskRecord& record, std::span<std::byte> pa
 }
 
 void DiskStore::erase(int slot) {
-  if (!index_.write(entry_offset(slot), bytes_of(Entry{}))) fail("cannot forget a page");
+  if (!index_.write(entry_offset(slot), bytes_of(Entry{}))) fail("cannot erase a page");
 }
 
 uint64_t DiskStore::bytes() const {

@@ -170,7 +170,7 @@ void DiskTier::take_over_store() {
     if (first && options_.on_warning)
       options_.on_warning(fmt::format(
           "--prefix-disk {}: another process uses this folder; prefix pages stay in memory until "
-          "it ends. Give each process a folder of its own",
+          "it ends. Use a separate folder for each process",
           options_.store.folder.string()));
     return;
   }
@@ -275,7 +275,7 @@ void DiskTier::write_one(Lock& lock) {
     ++stats_.write_errors;
     writes_off_until_ = Clock::now() + options_.write_retry;
     if (options_.on_warning)
-      options_.on_warning(fmt::format("--prefix-disk: {}; nothing is written for {} s",
+      options_.on_warning(fmt::format("--prefix-disk: {}; writing is paused for {} s",
                                       store_->error(), options_.write_retry.count() / 1000));
   } else {
     ++stats_.dropped;

@@ -25,7 +25,7 @@
 
 namespace octavo {
 
-// For pages on their way to the disk, and as many again on their way back: some, and a snapshot of
+// For pages being copied to the disk, and as many again on their way back: some, and a snapshot of
 // the state whole.
 uint64_t disk_staging_bytes(const CachePlan& plan);
 

@@ -17,7 +17,7 @@ struct MemoryRequest {
   uint64_t weights_bytes = 0;
   uint64_t draft_bytes = 0;               // all that a draft model takes
   uint64_t step_bytes = 0;                // peak of one largest step, and of one queued behind it
-  uint64_t disk_bytes = 0;                // of pages on their way to the disk tier and back
+  uint64_t disk_bytes = 0;                // of pages being copied to the disk tier and back
   int model_context = 0;                  // what the model was made for
   std::optional<int> max_model_len = {};  // --max-model-len
   std::optional<uint64_t> kv_bytes = {};  // --kv-memory

@@ -135,9 +135,9 @@ std::vector<std::vector<TokenId>> DraftModel::propose(std::span<const DraftAsk> 
   try {
     return run(asks);
   } catch (const std::exception& error) {
-    spdlog::error("the draft model is not used any more: {}", error.what());
+    spdlog::error("stopped using the draft model: {}", error.what());
   } catch (...) {
-    spdlog::error("the draft model is not used any more: the device failed");
+    spdlog::error("stopped using the draft model: the device failed");
   }
   runner_.drop();
   followers_.clear();

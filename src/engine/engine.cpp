@@ -42,7 +42,7 @@ std::unique_ptr<DiskTier> make_disk_tier(const EngineOptions& options,
                                          const ModelDescription& model, const CachePlan& cache) {
   if (!options.prefix_disk) return nullptr;
   if (!options.enable_prefix_caching)
-    throw SetupError("--prefix-disk needs the prefix cache: leave --no-enable-prefix-caching out");
+    throw SetupError("--prefix-disk requires the prefix cache; remove --no-enable-prefix-caching");
   DiskTierOptions tier{.store = {.folder = options.prefix_disk->path,
                                  .fingerprint = page_fingerprint(options, model, cache),
                                  .page_bytes = cache.bytes_per_page_id(),

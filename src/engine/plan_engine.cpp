@@ -55,9 +55,9 @@ SpeculativeConfig plan_speculation(const ModelDescription& model, const EngineOp
     }
     config.method = SpeculativeMethod::kNone;
   };
-  if (model.pooling) without("an embedding model draws no tokens");
+  if (model.pooling) without("an embedding model generates no tokens");
   if (plan_engine_cache(model, options).state)
-    without("this model's layers keep a state, which cannot take a wrong guess back");
+    without("this model has recurrent state, which cannot be rolled back after a rejected draft");
   return config;
 }
 
@@ -88,7 +88,7 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
   if (options.prefix_disk)
     request.disk_bytes = 2 * disk_staging_bytes(plan_engine_cache(model, options));
   if (on_gpu) {
-    request.device_note = "of it Metal recommends to use at most this";
+    request.device_note = "recommended by Metal as the maximum";
     request.buffer_bytes = device.buffer_bytes;
   }
   return plan_memory(request, plan_engine_cache(model, options));
@@ -103,13 +103,13 @@ std::optional<DraftPlan> plan_draft(const ModelDescription& model, const EngineO
   plan.cache = plan_engine_cache(plan.model, options);
   if (plan.cache.state) {
     throw SetupError(fmt::format(
-        "--speculative-config: {}'s layers keep a state, which cannot take a wrong guess back; "
-        "choose another draft model",
+        "--speculative-config: {} has recurrent state, which cannot be rolled back after a "
+        "rejected draft; choose another draft model",
         config.model));
   }
   if (plan.model.plan.vocab != model.plan.vocab) {
     throw SetupError(fmt::format(
-        "--speculative-config: {} has a vocabulary of {} tokens and the model one of {}; choose a "
+        "--speculative-config: {} has a vocabulary of {} tokens, the model one of {}; choose a "
         "draft model of the same family",
         config.model, plan.model.plan.vocab, model.plan.vocab));
   }

@@ -38,7 +38,7 @@ TEST(SpeculativeConfig, SaysWhatIsWrong) {
   EXPECT_NE(complaint(R"({"prompt_lookup_max": 2, "prompt_lookup_min": 3})").find("above"),
             std::string::npos);
   EXPECT_NE(complaint(R"({"method": "draft_model"})").find("model"), std::string::npos);
-  EXPECT_NE(complaint(R"({"tokens": 3})").find("known are"), std::string::npos);
+  EXPECT_NE(complaint(R"({"tokens": 3})").find("supported keys are"), std::string::npos);
 }
 
 }  // namespace

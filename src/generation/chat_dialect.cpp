@@ -60,7 +60,7 @@ std::string ChatDialect::describe() const {
   return fmt::format("{}{}; reasoning {}", dialect.tools == nullptr ? "none" : dialect.tools->name,
                      dialect.tools == nullptr || template_has_tools
                          ? ""
-                         : " (by a system message: the chat template has none)",
+                         : " (in a system message: the chat template does not support tools)",
                      dialect.reasoning == nullptr ? "none" : dialect.reasoning->name);
 }
 

@@ -52,7 +52,7 @@ void check_draft_vocabulary(const Tokenizer& own, const SpeculativeConfig& confi
   for (TokenId id = 0; id < std::max(own.vocab_size(), draft.tokenizer->vocab_size()); ++id) {
     if (own.token_text(id) == draft.tokenizer->token_text(id)) continue;
     throw SetupError(fmt::format(
-        "--speculative-config: token {} is '{}' to the model and '{}' to {}; choose a draft model "
+        "--speculative-config: token {} is '{}' in the model and '{}' in {}; choose a draft model "
         "with the same tokenizer",
         id, own.token_text(id), draft.tokenizer->token_text(id), config.model));
   }

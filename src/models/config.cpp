@@ -116,7 +116,7 @@ std::vector<std::string> Config::texts(const std::string& key) const {
   if (!has(key)) return result;
   if (!object_.at(key).is_array()) fail(key, "is not a list");
   for (const auto& value : object_.at(key)) {
-    if (!value.is_string()) fail(key, "is not a list of texts");
+    if (!value.is_string()) fail(key, "is not a list of strings");
     result.push_back(value.get<std::string>());
   }
   return result;

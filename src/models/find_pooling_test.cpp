@@ -136,10 +136,10 @@ TEST_F(PoolingPlanTest, FlagsThatAreNotKnownAreRefused) {
     return error({.runner = RunnerKind::kPooling, .pooler_config = json});
   };
   EXPECT_THAT(pooler("{"), HasSubstr("--pooler-config: must be a JSON object"));
-  EXPECT_THAT(pooler(R"({"pooling_type": "CLS"})"), HasSubstr("known are LAST and MEAN"));
-  EXPECT_THAT(pooler(R"({"enable_chunked_processing": true})"), HasSubstr("not known here"));
+  EXPECT_THAT(pooler(R"({"pooling_type": "CLS"})"), HasSubstr("only LAST and MEAN are supported"));
+  EXPECT_THAT(pooler(R"({"enable_chunked_processing": true})"), HasSubstr("not a supported key"));
   EXPECT_THAT(error({.runner = RunnerKind::kPooling, .hf_overrides = R"({"rope_theta": 1})"}),
-              HasSubstr("known are is_matryoshka"));
+              HasSubstr("supported keys: is_matryoshka"));
 }
 
 TEST_F(PoolingPlanTest, MatryoshkaIsTheConfigsWord) {

@@ -120,10 +120,11 @@ RopePlan make_rope(double base, int dims, const std::optional<Config>& scaling,
   } else if (type == "factors") {
     divide_by_factors(period, *scaling, "factors");
   } else if (type != "default") {
-    scaling->fail("rope_type",
-                  fmt::format("is \"{}\"; known are default, linear, llama3, yarn, longrope, "
-                              "proportional",
-                              type));
+    scaling->fail(
+        "rope_type",
+        fmt::format("is \"{}\"; supported types: default, linear, llama3, yarn, longrope, "
+                    "proportional",
+                    type));
   }
   for (double p : period) plan.inverse_frequencies.push_back(static_cast<float>(1 / p));
   return plan;

@@ -175,8 +175,9 @@ ExpertStack WeightSource::expert_stack(std::span<const std::string> modules, int
     if (!stack) stack = make_expert_stack(static_cast<int>(modules.size()), view, rows);
     if (only_checks()) continue;
     if (packed_layout(view) != stack->layout) {
-      throw SetupError(fmt::format("tensor \"{}\": another format than the expert's before it",
-                                   tensors.numbers->name));
+      throw SetupError(
+          fmt::format("tensor \"{}\": its format differs from that of the previous expert",
+                      tensors.numbers->name));
     }
     pack_expert(*stack, static_cast<int>(e), view);
     for (const TensorView* tensor : tensors.all()) done_with(*tensor);

@@ -53,7 +53,7 @@ def test_random_tools_are_called_as_their_schemas_say(octavo, smollm2_gguf, dial
 
 
 def test_the_start_says_which_dialect_was_chosen(server):
-    assert any("hermes (by a system message" in line for line in server.lines)
+    assert any("hermes (in a system message" in line for line in server.lines)
 
 
 def test_a_named_tool_is_called(chat):

@@ -21,7 +21,7 @@ DecoderPlan plan_gemma3(const Config& given) {
                                              {"sliding_window", 4096},
                                              {"tie_word_embeddings", true}});
   if (config.boolean_or("use_bidirectional_attention", false))
-    config.fail("use_bidirectional_attention", "is true; only causal attention is known");
+    config.fail("use_bidirectional_attention", "is true; only causal attention is supported");
   DecoderPlan plan = plan_llama_like(
       config, "gemma3", {"hidden_activation", "gelu_pytorch_tanh", Activation::kGeluTanh});
   plan.norm_offset = 1;

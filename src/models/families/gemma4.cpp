@@ -32,9 +32,10 @@ const nlohmann::json kDefaults = {
 
 void refuse_unknown(const Config& config) {
   if (config.text_or("use_bidirectional_attention", "vision") != "vision")
-    config.fail("use_bidirectional_attention", "asks for more than images; text is causal");
+    config.fail("use_bidirectional_attention",
+                "is set for text; only causal attention is supported");
   if (config.has("per_layer_config"))
-    config.fail("per_layer_config", "is not known; global_head_dim and layer_types are");
+    config.fail("per_layer_config", "is not supported; use global_head_dim and layer_types");
 }
 
 // Fills in what a full layer has of its own.

@@ -47,7 +47,7 @@ std::vector<bool> attention_layers(const Config& config, size_t layers) {
 
 void refuse_unknown(const Config& config) {
   if (const auto type = config.text_or("output_gate_type", "swish"); type != "swish") {
-    config.fail("output_gate_type", fmt::format("is \"{}\"; only swish is known", type));
+    config.fail("output_gate_type", fmt::format("is \"{}\"; only swish is supported", type));
   }
   if (const auto type = config.text_or("mamba_ssm_dtype", "float32"); type != "float32") {
     config.fail("mamba_ssm_dtype", fmt::format("is \"{}\"; states are kept in float32", type));

@@ -53,7 +53,7 @@ std::vector<fs::path> files_with_extension(const fs::path& folder, std::string_v
     if (path.extension() == extension && fs::is_regular_file(path, error)) files.push_back(path);
     error.clear();  // a dangling link is no file
   }
-  if (error) fail(folder, "cannot be listed: " + error.message());
+  if (error) fail(folder, "cannot be read: " + error.message());
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -115,8 +115,8 @@ void Checkpoint::open_folder() {
   // Several files are one model only if they are the pieces of one.
   if (ggufs.size() > 1 && gguf_pieces(ggufs.front()) != ggufs) {
     fail(path_,
-         fmt::format("{} .gguf files in this folder, name one of them: {} or {}", ggufs.size(),
-                     ggufs[0].filename().string(), ggufs[1].filename().string()));
+         fmt::format("{} .gguf files in this folder, pass the path of one of them: {} or {}",
+                     ggufs.size(), ggufs[0].filename().string(), ggufs[1].filename().string()));
   }
   add_gguf(ggufs.front());
 }
@@ -126,8 +126,9 @@ void Checkpoint::open_index(const fs::path& index) {
   for (const auto& [file_name, names] : files) {
     const fs::path file = path_ / file_name;
     if (!is_there(file)) {
-      fail(index, fmt::format("the file {} it names is missing: download it into this folder",
-                              in_quotes(file_name)));
+      fail(index,
+           fmt::format("the file {}, which it lists, is missing; download it into this folder",
+                       in_quotes(file_name)));
     }
     const size_t before = tensors_.size();
     add_safetensors(file);
@@ -189,7 +190,7 @@ const TensorView& Checkpoint::at(std::string_view name) const {
     nearest += (nearest.empty() ? "" : ", ") + in_quotes(other);
   }
   fail(path_,
-       fmt::format("there is no tensor {}; the nearest names are {}", in_quotes(name), nearest));
+       fmt::format("no tensor is named {}; the closest names are {}", in_quotes(name), nearest));
 }
 
 fs::path Checkpoint::folder() const {

@@ -42,7 +42,7 @@ class Parser {
     for (uint64_t i = 0; i < value_count; ++i) {
       const std::string_view key = read_string("a metadata key", kMaxKeyBytes);
       if (!metadata.add(key, read_value(key))) {
-        reader_.fail(fmt::format("the metadata key {} is there twice", in_quotes(key)));
+        reader_.fail(fmt::format("the metadata key {} appears twice", in_quotes(key)));
       }
     }
     const uint64_t alignment = read_alignment(metadata);
@@ -53,14 +53,15 @@ class Parser {
  private:
   uint32_t read_version() {
     if (reader_.read_text(4, "the file's magic number") != "GGUF") {
-      reader_.fail("no GGUF file: it does not start with \"GGUF\"");
+      reader_.fail("not a GGUF file: it does not start with \"GGUF\"");
     }
     const auto version = reader_.read<uint32_t>("the version");
     if (version != 0 && (version & 0xffff) == 0) {
-      reader_.fail("a big-endian GGUF file, which octavo does not read");
+      reader_.fail("big-endian GGUF files are not supported");
     }
     if (version != 2 && version != 3) {
-      reader_.fail(fmt::format("GGUF version {}; octavo reads versions 2 and 3", version));
+      reader_.fail(
+          fmt::format("GGUF version {} is not supported; supported versions are 2 and 3", version));
     }
     return version;
   }
@@ -128,7 +129,7 @@ class Parser {
   bool read_bool(std::string_view key) {
     const auto byte = reader_.read<uint8_t>(key);
     if (byte > 1)
-      reader_.fail(fmt::format("metadata key {}: {} is no boolean", in_quotes(key), byte));
+      reader_.fail(fmt::format("metadata key {}: {} is not a boolean", in_quotes(key), byte));
     return byte == 1;
   }
 
@@ -170,7 +171,7 @@ class Parser {
     for (uint64_t i = 0; i < count; ++i) {
       const std::string_view name = read_string("a tensor's name", kMaxTensorNameBytes);
       if (!names.insert(name).second) {
-        reader_.fail(fmt::format("the tensor {} is there twice", in_quotes(name)));
+        reader_.fail(fmt::format("the tensor {} appears twice", in_quotes(name)));
       }
       entries.push_back(read_tensor_entry(name));
       if (entries.back().offset % alignment != 0) {
@@ -250,7 +251,7 @@ class Parser {
       if (entry.offset < end) {
         fail_tensor(
             entry.view.name,
-            fmt::format("data starts at {}, inside the tensor before, which ends at {}: they "
+            fmt::format("data starts at {}, inside the previous tensor, which ends at {}: they "
                         "overlap",
                         entry.offset, end));
       }

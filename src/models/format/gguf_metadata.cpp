@@ -121,7 +121,7 @@ std::optional<uint32_t> Gguf::find_u32(std::string_view key) const {
 }
 
 std::optional<uint64_t> Gguf::find_u64(std::string_view key) const {
-  return find_integer<uint64_t>(key, "an integer that is not negative");
+  return find_integer<uint64_t>(key, "a non-negative integer");
 }
 
 std::optional<int64_t> Gguf::find_i64(std::string_view key) const {

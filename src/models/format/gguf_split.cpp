@@ -56,9 +56,8 @@ void check_gguf_piece(const Gguf& metadata, size_t index, size_t count) {
   if (stated_count == count && stated_index == index) return;
   if (stated_count <= 1 && count == 1) return;
   throw SetupError(fmt::format(
-      "{}: the file says it is piece {} of {}, but by its name it is piece {} of {}; give the "
-      "pieces "
-      "their names back (name-00001-of-{:05}.gguf) or merge them",
+      "{}: the file says it is piece {} of {}, but by its name it is piece {} of {}; restore "
+      "the names of the pieces (name-00001-of-{:05}.gguf) or merge them",
       metadata.file_name(), stated_index + 1, stated_count, index + 1, count, stated_count));
 }
 

@@ -94,8 +94,7 @@ TEST(Gguf, AGetterNamesFileKeyAndBothTypes) {
   expect([&] { gguf.get_u32("yes"); },
          "\"yes\" must be an integer from 0 to 4294967295, but is true");
   expect([&] { gguf.get_u32("u64"); }, "but is the integer 18446744073709551615");
-  expect([&] { gguf.get_u64("i64"); },
-         "must be an integer that is not negative, but is the integer -1");
+  expect([&] { gguf.get_u64("i64"); }, "must be a non-negative integer, but is the integer -1");
   expect([&] { gguf.get_i64("u64"); }, "must be an integer below 2^63");
   expect([&] { gguf.get_f32("u32"); },
          "must be a floating-point number, but is the integer 4000000000");

@@ -19,7 +19,7 @@ class WeightMapReader : public JsonEvents {
   explicit WeightMapReader(std::string_view file_name) : JsonEvents(file_name) {}
 
   std::map<std::string, std::vector<std::string>> take() {
-    if (!seen_map_) fail("it has no \"weight_map\"");
+    if (!seen_map_) fail("\"weight_map\" is missing");
     return std::move(files_);
   }
 
@@ -53,10 +53,10 @@ class WeightMapReader : public JsonEvents {
   bool key(string_t& key) override {
     if (in_map_) {
       if (!names_.insert(key).second)
-        fail(fmt::format("the tensor {} is there twice", in_quotes(key)));
+        fail(fmt::format("the tensor {} appears twice", in_quotes(key)));
       tensor_ = key;
     } else if (depth_ == 1 && key == "weight_map") {
-      if (std::exchange(seen_map_, true)) fail("\"weight_map\" is there twice");
+      if (std::exchange(seen_map_, true)) fail("\"weight_map\" appears twice");
       expect_map_ = true;
     }
     return true;

@@ -9,7 +9,7 @@
 namespace octavo {
 
 std::string DenseAndExpertsPlan::describe() const {
-  return fmt::format("{} beside {}", dense.describe(), experts.describe());
+  return fmt::format("{} plus {}", dense.describe(), experts.describe());
 }
 
 // Three norms, the router's, and a scale for each expert.

@@ -15,7 +15,8 @@ constexpr int kUnit = 16;         // rows that are packed together: heads end at
 constexpr int kWidestRow = 1024;  // the page kernels' limit
 
 int sixteens(const Config& config, const char* key, int value) {
-  if (value % kUnit != 0) config.fail(key, fmt::format("is {}, no multiple of {}", value, kUnit));
+  if (value % kUnit != 0)
+    config.fail(key, fmt::format("is {}, not a multiple of {}", value, kUnit));
   return value;
 }
 
@@ -48,8 +49,7 @@ uint64_t MlaPlan::widest_input(int hidden) const {
 CacheSpec MlaPlan::cache_spec(DType dtype, KvFormat format) const {
   if (format == KvFormat::kInt8) {
     throw SetupError(
-        "int8 pages are not there for latent attention: one scale would have to serve the normed "
-        "latent and the rotated key alike. Use --kv-cache-dtype auto.");
+        "the int8 KV cache does not support latent attention (MLA); use --kv-cache-dtype auto");
   }
   return SoftmaxSpec{.kv_heads = 1,
                      .k_dim = latent_dim(),

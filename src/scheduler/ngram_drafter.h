@@ -1,5 +1,5 @@
-// ngram_drafter.h - prompt lookup: a sequence whose last tokens stood in it before is guessed to go
-// on as it did then. No MLX. Engine thread only.
+// ngram_drafter.h - prompt lookup: drafts the tokens that followed the last earlier occurrence of
+// the newest tokens. No MLX. Engine thread only.
 #pragma once
 
 #include <map>

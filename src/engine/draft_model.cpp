@@ -11,8 +11,8 @@
 namespace octavo {
 namespace {
 
-// As the sequence's own token `ahead` places on will be drawn, but for rules and masks: those look
-// at what only its own model's rows are asked for.
+// How the sequence's token `ahead` positions further will be drawn, without rules and masks, which
+// apply only to the main model.
 RowSampling guess_sampling(const DraftAsk& ask, int ahead) {
   const RowSampling& own = ask.sampling;
   return {.temperature = own.temperature,
@@ -98,7 +98,7 @@ std::vector<DraftModel::Guess> DraftModel::catch_up(std::span<const DraftAsk> as
 std::vector<std::vector<TokenId>> DraftModel::run(std::span<const DraftAsk> asks) {
   std::vector<std::vector<TokenId>> drafts(asks.size());
   std::vector<std::vector<Guess>> steps = {catch_up(asks)};
-  // Each step takes the tokens of the one before where they are: the host reads them at the end.
+  // Each step uses the tokens of the previous one on the device; the host reads them at the end.
   while (!steps.back().empty()) {
     BatchBuilder batch(kv_.plan());
     std::vector<Guess> step;
@@ -121,7 +121,7 @@ std::vector<std::vector<TokenId>> DraftModel::run(std::span<const DraftAsk> asks
     for (const Guess& guess : step)
       drafts[guess.ask].push_back(result.tokens[static_cast<size_t>(guess.newest_entry)]);
   }
-  // The last guess of each was drawn and not read.
+  // The last draft of each sequence was drawn but not read.
   for (size_t i = 0; i < asks.size(); ++i) {
     if (drafts[i].empty()) continue;
     auto& read = follower_of(asks[i].key).read;

@@ -23,7 +23,7 @@
 namespace octavo {
 namespace {
 
-// All that decides a page's bytes besides the tokens.
+// Everything besides the tokens that determines the bytes of a page.
 std::string page_fingerprint(const EngineOptions& options, const ModelDescription& model,
                              const CachePlan& cache) {
   const DeviceFacts device = device_facts();
@@ -68,7 +68,7 @@ std::unique_ptr<Drafter> make_drafter(const SpeculativeConfig& config,
 
 }  // namespace
 
-// Made, used and destroyed by the engine thread.
+// Created, used and destroyed by the engine thread.
 struct Engine::Loaded {
   Loaded(const Checkpoint& checkpoint, const EngineOptions& options, Progress progress)
       : description(describe_model(checkpoint, options)),
@@ -89,8 +89,8 @@ struct Engine::Loaded {
         loop({.max_open_requests = options.max_open_requests}, prefixes, scheduler, runner) {
     if (options.wired_bytes) wire_memory(*options.wired_bytes);
     if (options.touch_pages) kv.touch();
-    // Weights and pages are ours; what MLX allocates is the step. It queues no further while it
-    // holds more than this (see step_bytes).
+    // MLX allocates only the memory of steps. It stops queueing while it holds more than this (see
+    // step_bytes).
     mx::set_memory_limit(counted_bytes() +
                          (plan.step_bytes - bytes_ahead(description, options)) / 2);
     mx::set_cache_limit(plan.step_bytes);
@@ -102,7 +102,7 @@ struct Engine::Loaded {
   Loaded(const Loaded&) = delete;
   Loaded& operator=(const Loaded&) = delete;
 
-  // What MLX counts beside steps.
+  // Memory other than steps that MLX counts.
   uint64_t counted_bytes() const {
     const uint64_t draft_bytes = draft ? draft->model.weights_bytes + draft->pages_bytes() : 0;
     return kMlxCountsDeviceBuffers ? source.loaded_bytes() + plan.kv_bytes + draft_bytes : 0;
@@ -118,7 +118,7 @@ struct Engine::Loaded {
   Runner runner;
   PagePool pool;
   PrefixCache prefixes;
-  std::unique_ptr<DiskTier> disk_tier;  // none: memory only
+  std::unique_ptr<DiskTier> disk_tier;  // null: no disk tier
   std::unique_ptr<PrefixDisk> disk;
   Scheduler scheduler;
   EngineLoop loop;
@@ -159,7 +159,7 @@ class Engine::Thread {
 
  private:
   std::thread thread_;
-  Loaded* loaded_ = nullptr;  // the thread's own; lives as long as it
+  Loaded* loaded_ = nullptr;  // owned by the thread
 };
 
 Engine::Engine(const Checkpoint& checkpoint, const EngineOptions& options, Progress progress) {
@@ -191,7 +191,7 @@ bool Engine::wait_until_idle(std::chrono::milliseconds timeout) {
 }
 EngineStats Engine::stats() const { return thread_->loaded().loop.stats(); }
 std::chrono::steady_clock::time_point Engine::heartbeat() const {
-  // A step of a large model takes long; while kernels end one after the other it is not stuck.
+  // A step of a large model may take long; as long as kernels complete, it is not stuck.
   return std::max(thread_->loaded().loop.heartbeat(), compute_pool().last_done());
 }
 

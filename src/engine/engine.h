@@ -1,5 +1,5 @@
-// engine.h - a loaded model that turns token ids into token ids, for many at once. Shows no MLX.
-// Its own thread owns every MLX call; the functions here may be called from any.
+// engine.h - a loaded model that serves many requests at once, in token ids. Shows no MLX. All MLX
+// calls run on its own thread; these functions may be called from any thread.
 #pragma once
 
 #include <chrono>
@@ -19,11 +19,11 @@ namespace octavo {
 
 class Engine : public EngineClient {
  public:
-  // Called on the engine thread with the file bytes read so far and in all.
+  // Called on the engine thread with the file bytes read so far and the total.
   using Progress = std::function<void(uint64_t done, uint64_t total)>;
 
-  // Takes the device, plans memory, loads, and starts the loop. Throws SetupError when there is no
-  // such device, it does not fit or a file is damaged.
+  // Selects the device, plans memory, loads the model and starts the loop. Throws SetupError if the
+  // device is not available, the model does not fit, or a file is damaged.
   Engine(const Checkpoint& checkpoint, const EngineOptions& options, Progress progress);
   // Ends every open request.
   ~Engine() override;
@@ -31,8 +31,8 @@ class Engine : public EngineClient {
   const ModelDescription& model() const;
   const MemoryPlan& memory() const;
   const SpeculativeConfig& speculation() const;
-  uint64_t weights_bytes() const;    // resident, as loaded
-  uint64_t step_peak_bytes() const;  // the most MLX has held for a step so far
+  uint64_t weights_bytes() const;    // resident memory of the weights
+  uint64_t step_peak_bytes() const;  // peak memory of MLX for a step so far
 
   RequestId submit(Request request, UpdateSink sink) override;
   void abort(RequestId id, std::optional<int> only_choice = std::nullopt) override;

@@ -1,4 +1,4 @@
-// engine_options.h - how an engine is to be set up. No MLX.
+// engine_options.h - options of an engine, one field per flag. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace octavo {
 
-// Where prefix pages are kept behind the memory.
+// The disk tier of the prefix cache.
 struct PrefixDiskOptions {
   std::string path;         // --prefix-disk
   uint64_t bytes = 0;       // --prefix-disk-size
-  std::string fingerprint;  // of the model's files and of this build
+  std::string fingerprint;  // of the model's files and this build
 };
 
 struct EngineOptions {
@@ -28,7 +28,7 @@ struct EngineOptions {
   std::optional<int> max_model_len = {};      // --max-model-len
   std::optional<uint64_t> kv_bytes = {};      // --kv-memory
   double memory_fraction = 0.9;               // --memory-fraction
-  std::optional<uint64_t> wired_bytes = {};   // --wired-limit; default: nothing is wired
+  std::optional<uint64_t> wired_bytes = {};   // --wired-limit; default: none
   int max_num_seqs = 64;                      // --max-num-seqs: sequences of the largest step
   int max_num_batched_tokens = 512;           // --max-num-batched-tokens: rows of the largest step
   SchedulingPolicy scheduling_policy = SchedulingPolicy::kFcfs;  // --scheduling-policy
@@ -37,9 +37,9 @@ struct EngineOptions {
   std::optional<PrefixDiskOptions> prefix_disk = {};
   PoolingOptions pooling = {};  // --runner, --pooler-config, --hf-overrides
   int max_open_requests = 4096;
-  bool touch_pages = true;             // at start-up; a single answer does without
-  bool speculate_at_any_cost = false;  // for tests: drafts need not be worth their time
-  // For tests: true makes the step fail on the device.
+  bool touch_pages = true;             // at start-up; not needed for a single request
+  bool speculate_at_any_cost = false;  // for tests: draft even if it does not pay off
+  // For tests: return true to make the step fail on the device.
   std::function<bool(const Batch&)> fails = nullptr;
 };
 

@@ -14,11 +14,11 @@
 namespace octavo {
 namespace {
 
-// Sequences the pool is made for without --kv-memory, and how long they are taken to be: enough for
-// a small server, and not the whole machine.
+// Number and length of the sequences that the pool holds without --kv-memory: enough for a small
+// server without taking the whole machine.
 constexpr int kUsualSequences = 32;
 constexpr int kUsualTokens = 2048;
-// And how far a draft model follows one sequence without --max-model-len.
+// Context of a draft model without --max-model-len.
 constexpr int kUsualDraftContext = 16384;
 
 int most_drafts(const ModelDescription& model, const EngineOptions& options) {
@@ -120,15 +120,14 @@ std::optional<DraftPlan> plan_draft(const ModelDescription& model, const EngineO
   const int usual = std::min(options.max_num_seqs, kUsualSequences) *
                     plan.cache.pages_held(std::min(longest, kUsualTokens), plan.step_rows);
   plan.page_count = std::max(usual, plan.cache.pages_held(longest, plan.step_rows));
-  // Its guesses are queued one behind the other.
+  // All drafts of a step are queued at once.
   const int rows_ahead = plan.sequences * config.num_speculative_tokens;
   plan.step_bytes = step_bytes(plan.model, plan.step_rows, std::min(plan.step_rows, kLogitRows)) +
                     static_cast<uint64_t>(rows_ahead) * row_bytes(plan.model);
   return plan;
 }
 
-// A step that only decodes is queued at once, behind one that still runs; drafts take the place of
-// sequences that are not there.
+// A decode step is queued while another still runs; drafts use the rows of absent sequences.
 int rows_at_once(const ModelDescription& model, const EngineOptions& options) {
   return std::min(options.max_num_seqs + most_drafts(model, options),
                   options.max_num_batched_tokens);

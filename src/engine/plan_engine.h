@@ -1,5 +1,5 @@
-// plan_engine.h - what an engine will need and how it will run, decided before anything is loaded.
-// No MLX.
+// plan_engine.h - plans memory, cache, speculation and scheduling before anything is loaded. No
+// MLX.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct DraftPlan {
   ModelDescription model;
   CachePlan cache;
   int page_count = 0;
-  int step_rows = 0;  // it reads this many tokens at a time to catch up
-  int sequences = 0;  // that draft at a time, at most
+  int step_rows = 0;  // most tokens it reads in one step
+  int sequences = 0;  // most sequences that draft at once
   uint64_t step_bytes = 0;
 
   uint64_t pages_bytes() const {
@@ -32,15 +32,15 @@ struct DraftPlan {
   uint64_t bytes() const { return model.weights_bytes + pages_bytes() + step_bytes; }
 };
 
-// describe_model as the options ask. Throws SetupError.
+// describe_model with the dtype and the pooling of the options. Throws SetupError.
 ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOptions& options);
-// The two plans, before anything is loaded; memory on the device in use. Both throw SetupError
-// naming the flag to change.
+// plan_engine_memory uses the limits of the selected device. Both throw SetupError that names the
+// flag to change.
 CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options);
 MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions& options);
 
-// How the engine will speculate: as asked, or not at all where the model cannot and nobody asked.
-// Throws SetupError when what was asked for cannot be had.
+// The requested speculation, or none if the model does not support it and it was not requested
+// explicitly. Throws SetupError if it was.
 SpeculativeConfig plan_speculation(const ModelDescription& model, const EngineOptions& options);
 
 // Empty if the engine uses no draft model. Throws SetupError if the draft model does not fit

@@ -63,7 +63,7 @@ void OutputText::finish_text(Delta& delta) {
     delta.text += stops_.finish();
     return;
   }
-  // The parser ends with this, which ends nothing early.
+  // finish() ends the parser, but the output does not end early.
   feed_parts(parser_->finish(), delta);
   if (delta.stop_string.empty()) append_content(stops_.finish(), delta.parts);
 }
@@ -71,7 +71,7 @@ void OutputText::finish_text(Delta& delta) {
 OutputText::Delta OutputText::take(const Update& update) {
   Delta delta;
   if (done_) return delta;
-  // A stop token is part of the ids, and of the text only when that was asked for.
+  // A stop token is always in the ids, but in the text only if requested.
   const bool stopped = update.finish == FinishReason::kStop;
   const size_t shown =
       update.tokens.size() - (stopped && !options_.include_stop_str_in_output ? 1 : 0);

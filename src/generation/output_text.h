@@ -1,5 +1,4 @@
-// output_text.h - the text of one choice, made from the engine's updates as they come. Any thread,
-// one at a time.
+// output_text.h - turns the engine's updates of one choice into text. One thread at a time.
 #pragma once
 
 #include <memory>
@@ -15,39 +14,39 @@
 
 namespace octavo {
 
-// An answer in a conversation.
+// How the output of a chat is parsed.
 struct ChatAnswer {
   AnswerParserOptions parser = {};
-  std::vector<TokenId> markers = {};  // special tokens that the parser is to see
+  std::vector<TokenId> markers = {};  // special tokens that the parser must see
 };
 
 struct OutputTextOptions {
   std::vector<std::string> stop = {};
   bool include_stop_str_in_output = false;
   bool skip_special_tokens = true;
-  std::shared_ptr<const ChatAnswer> chat = nullptr;  // none: text is all there is
+  std::shared_ptr<const ChatAnswer> chat = nullptr;  // null: plain text
 };
 
 class OutputText {
  public:
   struct Delta {
-    // Certain: no stop string begins in it. Of a chat: all that the model wrote.
+    // Final text: no stop string begins in it. In a chat: everything the model wrote.
     std::string text = {};
-    std::vector<AnswerPart> parts = {};  // of a chat; stop strings are looked for in the content
+    std::vector<AnswerPart> parts = {};  // in a chat; stop strings are searched in the content
     std::optional<FinishReason> finish = {};
-    std::string stop_string = {};  // that ended the answer, if one did
-    bool ended_early = false;      // by its text: the engine is to be told
-    size_t tokens = 0;             // of the update that count; those behind a stop string do not
-    size_t reasoning_tokens = 0;   // of these, the markers around it included
+    std::string stop_string = {};  // that ended the output, if any
+    bool ended_early = false;      // ended by its text: the caller must abort the engine request
+    size_t tokens = 0;             // tokens of the update that count; not those after a stop string
+    size_t reasoning_tokens = 0;   // of these, reasoning and its markers
   };
 
   OutputText(std::shared_ptr<const Tokenizer> tokenizer, OutputTextOptions options);
 
-  // After the delta with `finish` the rest is ignored.
+  // Updates after the delta with `finish` are ignored.
   Delta take(const Update& update);
 
  private:
-  // All true when the text ends here.
+  // All return true if the text ends here.
   bool feed(const std::string& text, Delta& delta);
   bool feed_parts(std::vector<AnswerPart> parts, Delta& delta);
   bool end_here(Delta& delta);

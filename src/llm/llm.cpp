@@ -16,7 +16,7 @@
 namespace octavo {
 namespace {
 
-// Updates on their way from the engine thread to the one that asked.
+// A queue of updates from the engine thread to the calling thread.
 class Mailbox {
  public:
   void put(size_t request, Update update) {
@@ -24,7 +24,7 @@ class Mailbox {
     updates_.emplace_back(request, std::move(update));
     filled_.notify_one();
   }
-  // Nothing when `timeout` comes first.
+  // Nullopt on timeout.
   std::optional<std::pair<size_t, Update>> take(std::chrono::milliseconds timeout) {
     std::unique_lock lock(mutex_);
     if (!filled_.wait_for(lock, timeout, [&] { return !updates_.empty(); })) return std::nullopt;
@@ -45,7 +45,7 @@ Request engine_request(const TextRequest& request, const std::vector<TokenId>& p
   return asked;
 }
 
-// A draft model must mean the same by every token id.
+// Every token id must mean the same in the draft model.
 void check_draft_vocabulary(const Tokenizer& own, const SpeculativeConfig& config) {
   if (config.method != SpeculativeMethod::kDraftModel) return;
   const ModelText draft = load_model_text(Checkpoint::open(config.model));
@@ -87,7 +87,7 @@ std::vector<TokenId> Llm::encode_prompt(const TextRequest& request) const {
     throw RequestError(400, "messages",
                        "this model has no chat template; send a plain prompt instead");
   }
-  // A template writes the special tokens itself.
+  // The template itself writes the special tokens.
   return text_.tokenizer->encode(text_.chat_template->render(request.messages, request.render),
                                  false);
 }
@@ -108,7 +108,7 @@ TextAnswer Llm::generate(const TextRequest& request, const OnText& on_text) {
       engine_.abort(id);
     }
     if (!update) continue;
-    // What was drawn between the wish to stop and the stop is nobody's.
+    // Tokens drawn after the cancellation are dropped.
     if (unwanted && !update->second.finish) continue;
     const OutputText::Delta delta = builder.take(std::move(update->second));
     const bool wanted = delta.text.empty() || unwanted || on_text(delta.text);
@@ -124,7 +124,7 @@ void Llm::generate_all(const std::vector<TextRequest>& requests, const OnAnswers
   std::vector<RequestId> ids(requests.size(), 0);
   size_t asked = 0;
   size_t answered = 0;
-  // As many as the scheduler may want to choose from.
+  // Enough for the scheduler to choose from.
   constexpr size_t kMostOpen = 512;
   const auto hand_over = [&](size_t i, std::vector<TextAnswer> choices) {
     ++answered;
@@ -149,7 +149,7 @@ void Llm::generate_all(const std::vector<TextRequest>& requests, const OnAnswers
     if (!update) continue;
     const size_t i = update->first;
     auto& choices = builders[i];
-    if (choices.empty()) continue;  // updates behind a stop string
+    if (choices.empty()) continue;  // updates after a stop string
     OutputBuilder& builder = choices[static_cast<size_t>(update->second.choice)];
     const int choice = update->second.choice;
     const OutputText::Delta delta = builder.take(std::move(update->second));

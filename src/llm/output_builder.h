@@ -1,4 +1,4 @@
-// output_builder.h - one choice's updates gathered into a whole answer. One thread at a time.
+// output_builder.h - collects the updates of one choice into a TextAnswer. One thread at a time.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@ class OutputBuilder {
   OutputBuilder(std::shared_ptr<const Tokenizer> tokenizer, const TextRequest& request,
                 std::vector<TokenId> prompt_tokens);
 
-  // The new text and what ended the answer, as OutputText says.
+  // Returns the new text, like OutputText::take().
   OutputText::Delta take(Update update);
   bool done() const { return done_; }
   TextAnswer& answer() { return answer_; }

@@ -28,8 +28,8 @@ struct PromptLogprobRow {
 // Rows of all sequences one after the other; kernels/batch_layout.h has the meanings.
 struct Batch {
   std::vector<TokenId> tokens = {};  // [T]; ignored where token_sources is set
-  std::vector<int32_t> token_sources =
-      {};  // [T]: -1, or an index into the tokens drawn by the previous step
+  // [T]: -1, or the index of a token drawn by the previous step
+  std::vector<int32_t> token_sources = {};
   std::vector<int32_t> positions = {};        // [T]
   std::vector<int32_t> cu_seqlens_q = {0};    // [S + 1]
   std::vector<int32_t> context_lens = {};     // [S]

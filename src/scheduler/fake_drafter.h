@@ -1,4 +1,5 @@
-// fake_drafter.h - for tests: knows what the fake model will say, and says it now and then. No MLX.
+// fake_drafter.h - for tests: drafts the tokens of the fake model, right or wrong at given rates.
+// No MLX.
 #pragma once
 
 #include <random>
@@ -16,11 +17,11 @@ class FakeDrafter : public Drafter {
   struct Options {
     int vocab = 0;
     int right_percent = 50;   // of the tokens
-    int silent_percent = 20;  // of the asks: no guess
+    int silent_percent = 20;  // of the calls: no guess
     unsigned seed = 1;
   };
 
-  // The model must outlive it.
+  // The model must outlive the drafter.
   FakeDrafter(const FakeModel& model, Options options)
       : model_(model), options_(options), random_(options.seed) {}
 
@@ -39,7 +40,7 @@ class FakeDrafter : public Drafter {
 
   void forget(const DraftKey& key) override { known_.erase(key); }
 
-  // Sequences that were asked about and have not ended.
+  // Sequences that have drafted and have not ended.
   size_t known() const { return known_.size(); }
 
  private:

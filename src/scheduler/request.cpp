@@ -13,7 +13,7 @@ void require(bool holds, const char* param, const std::string& message) {
   if (!holds) throw RequestError(400, param, message);
 }
 
-// NaN is in no range.
+// False for NaN.
 void require_in(float value, float low, float high, const char* param) {
   require(value >= low && value <= high, param,
           fmt::format("must be between {} and {}", low, high));
@@ -56,7 +56,7 @@ void validate_sampling(const SamplingParams& sampling, const RequestLimits& limi
   validate_rules(sampling, limits.vocab);
 }
 
-// What draws no token needs no room for one.
+// A pooling request draws no token, so its prompt may fill the context.
 void validate_pooling(const Request& request, const RequestLimits& limits) {
   require(request.n == 1, "n", "must be 1 for embeddings");
   const auto length = static_cast<int64_t>(request.prompt.size());

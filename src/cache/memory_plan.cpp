@@ -28,12 +28,12 @@ int context_that_fits(uint64_t bytes, const CachePlan& cache, int step_tokens) {
   return low;
 }
 
-// What the pages take at most when no layer's buffer is longer than `buffer_bytes`.
+// The most memory for pages such that no buffer exceeds `buffer_bytes`.
 uint64_t bytes_in_buffers(uint64_t buffer_bytes, const CachePlan& cache) {
   return buffer_bytes / cache.page_bytes * cache.bytes_per_page_id();
 }
 
-// Why there is no more room, when it is the length of a buffer.
+// A note for errors if the limit is the size of a buffer.
 std::string buffer_note(const MemoryRequest& request, const CachePlan& cache, uint64_t room) {
   if (!request.buffer_bytes || bytes_in_buffers(*request.buffer_bytes, cache) > room) return "";
   return fmt::format(" ({} buffers, none longer than the {} this device allows)", cache.slots,
@@ -42,7 +42,7 @@ std::string buffer_note(const MemoryRequest& request, const CachePlan& cache, ui
 
 uint64_t room_for_pages(const MemoryRequest& request, const CachePlan& cache,
                         const MemoryPlan& plan) {
-  const uint64_t taken = plan.total_bytes();  // there are no pages yet
+  const uint64_t taken = plan.total_bytes();  // without pages
   if (taken >= plan.budget_bytes) {
     const double needed = static_cast<double>(taken) / static_cast<double>(plan.device_bytes);
     const std::string advice =

@@ -18,8 +18,8 @@ Config read_json_file(const std::filesystem::path& path) {
   return {read_json(path), path.string()};
 }
 
-// A checkpoint of several parts (text, images) describes its language model under text_config; what
-// stands above it holds too where it does not say otherwise. The model_type remains the whole's.
+// A multimodal checkpoint describes its language model under text_config; top-level keys apply
+// unless text_config overrides them. The top-level model_type is kept.
 Config language_part(const Config& whole) {
   const auto text = whole.object("text_config");
   if (!text) return whole;

@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 constexpr const char* kOverride =
     R"(--pooler-config '{"pooling_type": "LAST"}' or "MEAN" overrides it)";
 
-// By sentence-transformers' names: switches, or the value of "pooling_mode".
+// sentence-transformers' names: boolean keys, or the value of "pooling_mode".
 constexpr std::array<std::pair<const char*, Pooling>, 4> kModes = {{
     {"pooling_mode_lasttoken", Pooling::kLast},
     {"lasttoken", Pooling::kLast},
@@ -44,14 +44,14 @@ Pooling pooling_mode(const Config& config) {
 Pooling read_pooling(const std::filesystem::path& path) {
   const Config config(read_json(path), path.string());
   const Pooling kind = pooling_mode(config);
-  // The tokens of an instruction cannot be told from the text's.
+  // The tokens of an instruction cannot be told apart from the text.
   if (kind == Pooling::kMean && !config.boolean_or("include_prompt", true))
     config.fail("include_prompt", fmt::format("is false, which is not supported. {}", kOverride));
   return kind;
 }
 
-// What sentence-transformers would do behind the model; only whether it normalises, when it is
-// known already how to pool.
+// What sentence-transformers does after the model; only whether it normalises if the pooling type
+// is already known.
 PoolingPlan read_modules(const std::filesystem::path& file, const Json& modules, bool known) {
   std::optional<Pooling> kind;
   bool normalize = false;
@@ -92,7 +92,7 @@ std::optional<PoolingPlan> from_gguf(const Gguf& gguf, bool known) {
   return PoolingPlan{.kind = *type == 1 ? Pooling::kMean : Pooling::kLast};
 }
 
-// What the tokenizer is told besides tokenizer.json.
+// Tokenizer settings outside tokenizer.json.
 void read_text_limits(const std::filesystem::path& folder, PoolingPlan& plan) {
   const auto path = folder / "sentence_bert_config.json";
   if (!std::filesystem::exists(path)) return;
@@ -102,7 +102,7 @@ void read_text_limits(const std::filesystem::path& folder, PoolingPlan& plan) {
   if (config.has("max_seq_length")) plan.max_tokens = config.integer("max_seq_length", 1, 1 << 28);
 }
 
-// An encoder's rows see the tokens behind them; ours do not.
+// Encoders attend to later tokens, which is not supported.
 void refuse_bidirectional(const Config& config) {
   if (!config.boolean_or("is_causal", true))
     config.fail("is_causal", "is false; only causal attention is supported");

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// GGUF key behind "<architecture>." and the Hugging Face name it answers to.
+// GGUF key after "<architecture>." and the corresponding Hugging Face name.
 constexpr auto kIntegerKeys = std::to_array<std::pair<const char*, const char*>>({
     {"block_count", "num_hidden_layers"},
     {"embedding_length", "hidden_size"},
@@ -28,7 +28,7 @@ constexpr auto kIntegerKeys = std::to_array<std::pair<const char*, const char*>>
     {"expert_feed_forward_length", "moe_intermediate_size"},
 });
 
-// Parts of a tensor's name, Hugging Face first.
+// Parts of tensor names, Hugging Face's first.
 constexpr auto kNameParts = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"model.embed_tokens.", "token_embd."},
     {"model.norm.", "output_norm."},
@@ -54,7 +54,7 @@ constexpr auto kNameParts = std::to_array<std::pair<std::string_view, std::strin
     {"block_sparse_moe.switch_mlp.down_proj.", "ffn_down_exps."},
 });
 
-// rope_freqs.weight: what each frequency is divided by (llama.cpp's form of llama3 scaling).
+// rope_freqs.weight: divisors of the frequencies (llama.cpp's form of llama3 scaling).
 Json rope_factors(const TensorView& tensor) {
   if (tensor.type != TensorType::F32) throw SetupError("rope_freqs.weight: expected F32");
   std::vector<float> factors(tensor.bytes.size() / sizeof(float));
@@ -106,7 +106,7 @@ Config config_from_gguf(const Checkpoint& checkpoint) {
     if (id && std::find(stops.begin(), stops.end(), Json(*id)) == stops.end()) stops.push_back(*id);
   }
   config["eos_token_id"] = stops;
-  // llama.cpp files Mistral and Mixtral under llama; the window and the experts tell them apart.
+  // llama.cpp converts Mistral and Mixtral as llama; the window and the experts tell them apart.
   if (architecture == "llama" && config.contains("sliding_window"))
     config["model_type"] = "mistral";
   if (architecture == "llama" && config.value("num_experts", 0) > 0) {
@@ -115,7 +115,7 @@ Config config_from_gguf(const Checkpoint& checkpoint) {
   }
   if (architecture == "qwen3moe") {
     config["model_type"] = "qwen3_moe";
-    config["norm_topk_prob"] = true;  // always so there, and not in the file
+    config["norm_topk_prob"] = true;  // always true, but not in the file
   }
   return {std::move(config), gguf.file_name()};
 }

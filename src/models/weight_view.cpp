@@ -54,14 +54,14 @@ std::optional<WeightFormat> gguf_format(TensorType type) {
                                tensor_type_name(tensor.type), expected));
 }
 
-// The shape of a tensor with so many numbers in a row.
+// The shape of a tensor with `columns` elements per row.
 std::vector<int64_t> dims_of(const MatrixShape& shape, int64_t columns) {
   if (shape.count > 0) return {shape.count, shape.rows, columns};
   return {shape.rows, columns};
 }
 
-// Whole groups of inputs in an MLX-quantised matrix, from the shapes themselves: what a config says
-// of a layer's bits is always also in its shapes.
+// Bits and group size of an MLX-quantised matrix, derived from its shapes alone; the config is not
+// needed.
 struct QuantShape {
   int bits;
   int group_size;
@@ -98,7 +98,7 @@ WeightView mxfp4_view(const MatrixTensors& tensors, const MatrixShape& shape) {
           .scales = tensors.scales->bytes.data()};
 }
 
-// gpt-oss's own form of mxfp4: 16 bytes per group, an axis for the groups.
+// gpt-oss's layout of mxfp4: 16 bytes per group, with a separate axis for groups.
 WeightView mxfp4_blocks(const MatrixTensors& tensors, const MatrixShape& shape) {
   const int64_t groups = shape.cols / kMxfp4Group;
   std::vector<int64_t> blocks = dims_of(shape, groups);

@@ -1,4 +1,4 @@
-// DeepSeek-V2 and V2-Lite: experts picked by softmax scores, in V2 from the best groups only.
+// DeepSeek-V2 and V2-Lite: experts chosen by softmax scores, in V2 from the best groups only.
 #include <fmt/format.h>
 
 #include "models/families/deepseek_like.h"

@@ -1,4 +1,4 @@
-// GLM-4.7-Flash: DeepSeek-V3's layers; the ranks' norms have the model's own epsilon.
+// GLM-4.7-Flash: DeepSeek-V3's layers; the norms of the latents use the model's epsilon.
 #include "models/families/deepseek_like.h"
 #include "models/families/families.h"
 

@@ -8,7 +8,7 @@
 namespace octavo {
 namespace {
 
-// The MLP's width as the checkpoints mean it.
+// The width of the MLP, as checkpoints define it.
 int ffn_width(const Config& config) {
   const int stated = config.has("block_ff_dim") ? config.integer("block_ff_dim")
                                                 : config.integer("intermediate_size");
@@ -19,7 +19,7 @@ int ffn_width(const Config& config) {
   return (static_cast<int>(scaled) + multiple - 1) / multiple * multiple;
 }
 
-// LFM2's own names for what Llama has too.
+// Translates LFM2's keys to Llama's.
 Config in_llamas_names(const Config& config) {
   nlohmann::json json = config.json();
   json["rms_norm_eps"] = config.number("norm_eps");

@@ -46,7 +46,7 @@ DecoderPlan plan_frame(const Config& config, const char* family,
   }
   LayerPlan layer;
   layer.mlp().activation = activation.kind;
-  // A mixture of experts may have no dense layer, and then does not say how wide one would be.
+  // A mixture of experts without dense layers may have no intermediate_size.
   const bool mixture = config.has("moe_intermediate_size") && !config.has("intermediate_size");
   if (!mixture) layer.mlp().intermediate = config.integer("intermediate_size", 8, 1 << 22);
   const int layers = config.integer("num_hidden_layers", 1, 4096);

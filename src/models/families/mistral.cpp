@@ -1,5 +1,5 @@
-// Mistral and Ministral: Llama with a sliding window in the layers that have one, and for long
-// contexts queries that grow with the position. Also as the text part of a multimodal checkpoint.
+// Mistral and Ministral: Llama with a sliding window in some layers, and query scaling by position
+// for long contexts. Also as the text part of a multimodal checkpoint.
 #include "models/families/families.h"
 #include "models/families/llama_like.h"
 

@@ -1,4 +1,4 @@
-// plan_of.h - plans a model from the text of its config, for tests.
+// plan_of.h - plans a model from its config, for tests.
 #pragma once
 
 #include <string>

@@ -15,13 +15,13 @@
 namespace octavo {
 namespace {
 
-constexpr uint64_t kMaxKeyBytes = 65535;  // the format's own limit
+constexpr uint64_t kMaxKeyBytes = 65535;  // limit of the format
 constexpr uint64_t kMaxTensorNameBytes = 1024;
 constexpr uint64_t kMinAlignment = 8;
 constexpr uint64_t kDefaultAlignment = 32;
 constexpr uint64_t kMaxAlignment = 65536;
-// The fewest bytes an entry takes in the file. A count is held against the bytes left, so that it
-// cannot ask for more memory than a small multiple of the file.
+// Minimum bytes of an entry in the file. Counts are checked against the remaining bytes, so that
+// memory use is bounded by a small multiple of the file size.
 constexpr uint64_t kMinValueEntryBytes = 8 + 4 + 1;
 constexpr uint64_t kMinTensorEntryBytes = 8 + 4 + 8 + 4 + 8;
 
@@ -162,7 +162,7 @@ class Parser {
   }
 
   std::vector<TensorEntry> read_tensor_entries(uint64_t count, uint64_t alignment) {
-    if (count > reader_.remaining() / kMinTensorEntryBytes) {  // the metadata came in between
+    if (count > reader_.remaining() / kMinTensorEntryBytes) {  // checked again after the metadata
       reader_.fail(fmt::format("the file cannot hold the {} tensors it announces", count));
     }
     std::vector<TensorEntry> entries;
@@ -189,7 +189,7 @@ class Parser {
     }
     std::vector<int64_t> shape(dims);
     for (auto size = shape.rbegin(); size != shape.rend();
-         ++size) {  // the file has the innermost first
+         ++size) {  // the file lists the innermost first
       const auto value = reader_.read<uint64_t>("a tensor's dimensions");
       if (value == 0 || !std::in_range<int64_t>(value)) {
         fail_tensor(name, fmt::format("a dimension of {}", value));
@@ -216,7 +216,7 @@ class Parser {
     return *type;
   }
 
-  // The bytes that type and shape ask for.
+  // The bytes required by type and shape.
   uint64_t data_bytes(const TensorView& view) const {
     const TensorTypeInfo& info = tensor_type_info(view.type);
     if (view.shape.back() % info.block_elements != 0) {
@@ -238,7 +238,7 @@ class Parser {
     const auto data = start < file_.size() ? file_.subspan(start) : std::span<const std::byte>();
     std::vector<TensorView> views;
     views.reserve(entries.size());
-    uint64_t end = 0;  // of the tensor placed last
+    uint64_t end = 0;  // of the previous tensor
     for (TensorEntry& entry : entries) {
       const uint64_t bytes = data_bytes(entry.view);
       if (entry.offset > data.size() || bytes > data.size() - entry.offset) {

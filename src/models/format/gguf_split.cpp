@@ -13,7 +13,7 @@ namespace octavo {
 namespace {
 
 struct PieceName {
-  std::string stem;  // what stands before "-00001-of-00003.gguf"
+  std::string stem;  // the part before "-00001-of-00003.gguf"
   size_t count;
 };
 
@@ -36,7 +36,7 @@ std::optional<PieceName> parse_piece_name(const std::string& name) {
 std::vector<std::filesystem::path> gguf_pieces(const std::filesystem::path& file) {
   const auto name = parse_piece_name(file.filename().string());
   if (!name) return {file};
-  std::error_code error;  // what we may not look at counts as missing
+  std::error_code error;  // an inaccessible file counts as missing
   std::vector<std::filesystem::path> pieces;
   for (size_t i = 1; i <= name->count; ++i) {
     pieces.push_back(file.parent_path() /

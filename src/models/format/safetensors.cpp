@@ -31,7 +31,7 @@ std::string_view read_header_text(ByteReader& reader, std::string_view file_name
   return header;
 }
 
-// Takes the next tensor of the data, which has to start where the one before ended.
+// Adds the next tensor, whose data must start where the previous one ended.
 class Placer {
  public:
   Placer(std::span<const std::byte> data, std::string_view file_name)
@@ -85,7 +85,7 @@ class Placer {
 
   std::span<const std::byte> data_;
   std::string_view file_name_;
-  uint64_t end_ = 0;  // of the tensor placed last
+  uint64_t end_ = 0;  // of the previous tensor
 };
 
 }  // namespace

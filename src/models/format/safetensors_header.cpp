@@ -58,7 +58,7 @@ class HeaderReader : public JsonEvents {
     return true;
   }
 
-  // MLX writes this where it has nothing to say.
+  // MLX writes null for empty metadata.
   bool null() override {
     if (place_ != Place::kMetadataValue) unexpected("null");
     place_ = Place::kTop;
@@ -116,7 +116,7 @@ class HeaderReader : public JsonEvents {
   }
 
  private:
-  // Where in the header the next event belongs; the k...Value places wait for a value to open.
+  // Position in the header; the k...Value places expect a value to open.
   enum class Place {
     kStart,
     kTop,

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMaxDepth = 16;
 
-// {"metadata": anything, "weight_map": {"tensor": "file", ...}}; other keys are passed over.
+// {"metadata": anything, "weight_map": {"tensor": "file", ...}}; other keys are ignored.
 class WeightMapReader : public JsonEvents {
  public:
   explicit WeightMapReader(std::string_view file_name) : JsonEvents(file_name) {}
@@ -74,7 +74,7 @@ class WeightMapReader : public JsonEvents {
     return in_map_ ? "tensor " + in_quotes(tensor_) : "the index";
   }
 
-  // Outside of weight_map any value is fine.
+  // Outside weight_map any value is accepted.
   bool pass(std::string_view what) {
     if (in_map_ || expect_map_ || depth_ == 0) unexpected(what);
     return true;

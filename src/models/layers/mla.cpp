@@ -9,8 +9,8 @@
 namespace octavo {
 namespace {
 
-// Entry r: which of the file's rows is row r here. Heads of `plain` rows and `rope` more, which the
-// file has in pairs and rope takes in halves.
+// Entry r: the row of the file that becomes row r. Each head has `plain` rows and `rope` rows,
+// which the file stores as adjacent pairs and the rope kernel expects in halves.
 std::vector<int> halves_order(int heads, int plain, int rope) {
   std::vector<int> order;
   for (int head = 0; head < heads; ++head) {
@@ -54,7 +54,7 @@ std::vector<int> strips_of_heads(int heads, int height, int first, int count) {
   return strips;
 }
 
-// A matrix for each head, as mlx-lm converts them: [heads, rows, cols], rows in whole strips.
+// One matrix per head, as converted by mlx-lm: [heads, rows, cols], rows in whole strips.
 Weight load_stack(const std::string& module, int heads, int rows, int cols, WeightSource& source) {
   const std::vector<std::vector<int>> all_rows(1);
   ExpertStack stack = std::move(source.expert_stacks(module, {rows, cols, heads}, all_rows)[0]);

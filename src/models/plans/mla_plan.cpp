@@ -11,7 +11,7 @@
 namespace octavo {
 namespace {
 
-constexpr int kUnit = 16;         // rows that are packed together: heads end at whole units
+constexpr int kUnit = 16;         // rows packed together; heads must be whole units
 constexpr int kWidestRow = 1024;  // the page kernels' limit
 
 int sixteens(const Config& config, const char* key, int value) {
@@ -37,7 +37,7 @@ uint64_t MlaPlan::parameters(int hidden) const {
 }
 
 uint64_t MlaPlan::row_elements() const {
-  // The projections; q in the latents' space, what attention returns there, and the values.
+  // The projections; q and the attention result in the latent space, and the values.
   return widen(q_rank) + widen(heads) * widen(q_dim()) + widen(latent_dim()) +
          widen(heads) * widen(latent_dim() + kv_rank + v_dim);
 }

@@ -31,7 +31,7 @@ TEST(SpeculativeConfig, ReadsVllmsNames) {
   EXPECT_EQ(parse_speculative_config(R"({"method": "none"})").method, SpeculativeMethod::kNone);
 }
 
-TEST(SpeculativeConfig, SaysWhatIsWrong) {
+TEST(SpeculativeConfig, ErrorsNameTheKey) {
   EXPECT_NE(complaint("5").find("JSON object"), std::string::npos);
   EXPECT_NE(complaint(R"({"method": "eagle"})").find("ngram"), std::string::npos);
   EXPECT_NE(complaint(R"({"num_speculative_tokens": 0})").find("from 1"), std::string::npos);

@@ -18,7 +18,7 @@ Update tokens(std::vector<TokenId> ids, std::optional<FinishReason> finish = {})
   return {.tokens = std::move(ids), .finish = finish};
 }
 
-TEST(OutputText, TextComesAsItBecomesCertain) {
+TEST(OutputText, TextIsReturnedOnceItIsFinal) {
   OutputText text = output_text({});
   EXPECT_EQ(text.take(tokens({'a'})).text, "a");
   EXPECT_EQ(text.take(tokens({0xC3})).text, "");
@@ -45,17 +45,17 @@ TEST(OutputText, AStopStringAcrossTokensIsHeldBackAndEndsTheAnswer) {
   EXPECT_EQ(ended.text, "");
   EXPECT_EQ(ended.stop_string, "xyz");
   EXPECT_EQ(ended.finish, FinishReason::kStop);
-  EXPECT_EQ(ended.tokens, 1u);  // what was drawn behind it does not count
+  EXPECT_EQ(ended.tokens, 1u);  // tokens after it do not count
   EXPECT_FALSE(text.take(tokens({'c'}, FinishReason::kAbort)).finish.has_value());
 }
 
-TEST(OutputText, WhatOnlyLookedLikeAStopStringComesOut) {
+TEST(OutputText, APartialStopStringIsReleased) {
   OutputText text = output_text({.stop = {"xyz"}});
   EXPECT_EQ(text.take(tokens({'x'})).text, "");
   EXPECT_EQ(text.take(tokens({'y'}, FinishReason::kLength)).text, "xy");
 }
 
-TEST(OutputText, AnAbortedAnswerEndsWithoutItsUncertainTail) {
+TEST(OutputText, AnAbortDropsHeldBackText) {
   OutputText text = output_text({.stop = {"xyz"}});
   text.take(tokens({'x'}));
   const auto last = text.take(tokens({}, FinishReason::kAbort));
@@ -63,7 +63,7 @@ TEST(OutputText, AnAbortedAnswerEndsWithoutItsUncertainTail) {
   EXPECT_EQ(last.finish, FinishReason::kAbort);
 }
 
-TEST(OutputText, SpecialTokensAreShownOnlyWhenAskedFor) {
+TEST(OutputText, SpecialTokensAreShownOnlyOnRequest) {
   OutputText hidden = output_text({});
   EXPECT_EQ(hidden.take(tokens({kEnd, 'a'}, FinishReason::kLength)).text, "a");
   OutputText shown = output_text({.skip_special_tokens = false});
@@ -81,7 +81,7 @@ Update text_update(std::string_view text, std::optional<FinishReason> finish = {
   return tokens({text.begin(), text.end()}, finish);
 }
 
-TEST(ChatOutputText, PartsAreToldApart) {
+TEST(ChatOutputText, SeparatesContentReasoningAndCalls) {
   OutputText text = output_text(chat_options());
   const std::string raw = "<think>a</think>b<tool_call>{\"name\":\"f\"}</tool_call>";
   const auto delta = text.take(text_update(raw + "x", FinishReason::kStop));
@@ -98,7 +98,7 @@ TEST(ChatOutputText, TokensOfReasoningAreCounted) {
   EXPECT_EQ(text.take(text_update("e", FinishReason::kLength)).reasoning_tokens, 0u);
 }
 
-TEST(ChatOutputText, StopStringsAreLookedForInTheContent) {
+TEST(ChatOutputText, StopStringsAreSearchedInTheContent) {
   OutputText text = output_text(chat_options({"END"}));
   const auto thinking = text.take(text_update("<think>END</think>"));
   EXPECT_EQ(shown_parts(thinking.parts), "[END]");
@@ -109,14 +109,14 @@ TEST(ChatOutputText, StopStringsAreLookedForInTheContent) {
   EXPECT_EQ(ended.tokens, 5u);
 }
 
-TEST(ChatOutputText, WhatAStopStringHeldBackStandsBeforeACall) {
+TEST(ChatOutputText, HeldBackTextComesBeforeACall) {
   OutputText text = output_text(chat_options({"END"}));
   std::vector<AnswerPart> parts = text.take(text_update("aEN<tool_call>")).parts;
   append_parts(parts, text.take(text_update("{\"name\":\"f\"}b", FinishReason::kLength)).parts);
   EXPECT_EQ(shown_parts(parts), "aEN|f({})|b");
 }
 
-TEST(ChatOutputText, TheLastCallThatMayBeMadeEndsTheAnswer) {
+TEST(ChatOutputText, TheLastAllowedCallEndsTheOutput) {
   OutputTextOptions options = chat_options();
   auto one = std::make_shared<ChatAnswer>(*options.chat);
   one->parser.max_calls = 1;

@@ -45,7 +45,7 @@ TEST(Families, ALlamaConfigBecomesAPlan) {
   EXPECT_FALSE(plan.layers[0].attention().qkv_bias);
 }
 
-// A config comes from a stranger: every number is checked before it sizes anything.
+// Configs are untrusted: every number is checked before it is used as a size.
 TEST(Families, ABadConfigNamesItsField) {
   const std::vector<std::pair<Json, const char*>> bad = {
       {{{"vocab_size", -1}}, "vocab_size"},
@@ -139,7 +139,7 @@ TEST(Families, AHybridRefusesWhatItCannotCompute) {
   }
 }
 
-TEST(RopeScaling, EachKindStretchesAsItShould) {
+TEST(RopeScaling, EachTypeScalesTheFrequencies) {
   Json json = llama_json();
   const auto plain = plan_rope(Config(json, "c"), 16);
   ASSERT_EQ(plain.inverse_frequencies.size(), 8u);
@@ -152,9 +152,9 @@ TEST(RopeScaling, EachKindStretchesAsItShould) {
   json["rope_scaling"] = {
       {"rope_type", "llama3"}, {"factor", 8.0}, {"original_max_position_embeddings", 64}};
   const auto llama3 = plan_rope(Config(json, "c"), 16);
-  EXPECT_FLOAT_EQ(llama3.inverse_frequencies[0], 1);  // short waves stay
+  EXPECT_FLOAT_EQ(llama3.inverse_frequencies[0], 1);  // high frequencies stay
   EXPECT_FLOAT_EQ(llama3.inverse_frequencies[7],
-                  plain.inverse_frequencies[7] / 8);  // long ones stretch
+                  plain.inverse_frequencies[7] / 8);  // low frequencies are divided
   json["rope_scaling"] = {
       {"rope_type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 64}};
   EXPECT_FLOAT_EQ(plan_rope(Config(json, "c"), 16).magnitude, 0.1f * std::log(4.0f) + 1);

@@ -1,4 +1,4 @@
-// Families with experts: from a config to the plan, and what a plan counts.
+// Families with experts: plans from configs, and parameter counts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ std::vector<bool> sparse_layers(const DecoderPlan& plan) {
   return sparse;
 }
 
-TEST(Experts, Qwen3SaysWhichLayersHaveThem) {
+TEST(Experts, Qwen3ConfigsSelectTheLayers) {
   EXPECT_THAT(sparse_layers(plan_of(qwen3_moe())), ElementsAre(true, true, true, true));
   EXPECT_THAT(sparse_layers(plan_of(qwen3_moe({{"decoder_sparse_step", 2}}))),
               ElementsAre(false, true, false, true));
@@ -61,7 +61,7 @@ TEST(Experts, GptOssHasSinksAndAWindowInEveryOtherLayer) {
   EXPECT_EQ(plan.layers[0].moe()->activation, Activation::kBoundedSilu);
 }
 
-TEST(Experts, WhatCannotBeHonouredIsRefusedByName) {
+TEST(Experts, UnsupportedValuesNameTheField) {
   EXPECT_THAT(plan_error_of(qwen3_moe({{"num_experts_per_tok", 9}})),
               HasSubstr("num_experts_per_tok"));
   EXPECT_THAT(plan_error_of(qwen3_moe({{"num_experts", 0}})), HasSubstr("num_experts"));
@@ -74,7 +74,7 @@ TEST(Experts, WhatCannotBeHonouredIsRefusedByName) {
               HasSubstr("linear_attention"));
 }
 
-TEST(Experts, APlanCountsAllParametersAndWhatOneTokenMeets) {
+TEST(Experts, APlanCountsAllAndActiveParameters) {
   MoePlan plan;
   plan.choice.experts = 16;
   plan.choice.top_k = 2;

@@ -136,7 +136,7 @@ TEST_F(CheckpointTest, SurvivesAMoveAndReleasesPages) {
   EXPECT_EQ(tensor->bytes[big - 1], static_cast<std::byte>(big - 1));
 }
 
-TEST_F(CheckpointTest, AMissingTensorNamesTheNearest) {
+TEST_F(CheckpointTest, AMissingTensorNamesTheClosest) {
   write("x.safetensors", one_tensor("model.layers.0.self_attn.q_proj.weight"));
   write("y.safetensors", one_tensor("lm_head.weight"));
   const Checkpoint checkpoint = Checkpoint::open(folder_);

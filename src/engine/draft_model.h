@@ -21,7 +21,7 @@ class DraftModel : public Drafter {
   explicit DraftModel(const DraftPlan& plan);
 
   bool expects_guess(const DraftKey& key, std::span<const TokenId> tokens) override;
-  std::vector<std::vector<TokenId>> propose(std::span<const DraftAsk> asks) override;
+  std::vector<std::vector<TokenId>> propose(std::span<const DraftRequest> requests) override;
   void forget(const DraftKey& key) override { followers_.erase(key); }
 
   uint64_t loaded_bytes() const { return source_.loaded_bytes(); }
@@ -36,7 +36,7 @@ class DraftModel : public Drafter {
   };
   // A sequence in the steps of one propose().
   struct Guess {
-    size_t ask;
+    size_t request;
     Follower* follower;
     int newest_entry;
   };
@@ -45,10 +45,10 @@ class DraftModel : public Drafter {
   // Drops tokens that the sequence did not continue with.
   static void rewind(Follower& follower, std::span<const TokenId> tokens);
   bool make_room(Follower& follower, int tokens);
-  std::vector<std::vector<TokenId>> run(std::span<const DraftAsk> asks);
+  std::vector<std::vector<TokenId>> run(std::span<const DraftRequest> requests);
   // Queues missing rows, up to one step. Returns the sequences that are complete; their first
   // drafts are drawn.
-  std::vector<Guess> catch_up(std::span<const DraftAsk> asks);
+  std::vector<Guess> catch_up(std::span<const DraftRequest> requests);
 
   DraftPlan plan_;
   WeightSource source_;

@@ -18,7 +18,7 @@ struct DraftKey {
   auto operator<=>(const DraftKey&) const = default;
 };
 
-struct DraftAsk {
+struct DraftRequest {
   DraftKey key;
   std::span<const TokenId> tokens;  // of the sequence so far; append-only
   int most = 0;                     // tokens wanted
@@ -32,7 +32,7 @@ class Drafter {
   // True if a guess is likely once the next token is known. Cheap.
   virtual bool expects_guess(const DraftKey& key, std::span<const TokenId> tokens) = 0;
   // Returns at most `most` tokens for each entry, none if there is no guess.
-  virtual std::vector<std::vector<TokenId>> propose(std::span<const DraftAsk> asks) = 0;
+  virtual std::vector<std::vector<TokenId>> propose(std::span<const DraftRequest> requests) = 0;
   // The sequence has ended. Unknown keys are ignored.
   virtual void forget(const DraftKey& key) = 0;
 };

@@ -29,11 +29,11 @@ class FakeDrafter : public Drafter {
     return !chance(options_.silent_percent);
   }
 
-  std::vector<std::vector<TokenId>> propose(std::span<const DraftAsk> asks) override {
+  std::vector<std::vector<TokenId>> propose(std::span<const DraftRequest> requests) override {
     std::vector<std::vector<TokenId>> drafts;
-    for (const DraftAsk& ask : asks) {
-      known_.insert(ask.key);
-      drafts.push_back(chance(options_.silent_percent) ? std::vector<TokenId>{} : guess(ask));
+    for (const DraftRequest& request : requests) {
+      known_.insert(request.key);
+      drafts.push_back(chance(options_.silent_percent) ? std::vector<TokenId>{} : guess(request));
     }
     return drafts;
   }
@@ -44,12 +44,12 @@ class FakeDrafter : public Drafter {
   size_t known() const { return known_.size(); }
 
  private:
-  std::vector<TokenId> guess(const DraftAsk& ask) {
-    std::vector<TokenId> tokens(ask.tokens.begin(), ask.tokens.end());
-    RowSampling sampling = ask.sampling;
+  std::vector<TokenId> guess(const DraftRequest& request) {
+    std::vector<TokenId> tokens(request.tokens.begin(), request.tokens.end());
+    RowSampling sampling = request.sampling;
     OCTAVO_CHECK(sampling.position == tokens.size());
     std::vector<TokenId> drafts;
-    const int count = std::uniform_int_distribution<int>(1, ask.most)(random_);
+    const int count = std::uniform_int_distribution<int>(1, request.most)(random_);
     for (int i = 0; i < count; ++i, ++sampling.position) {
       TokenId token = model_.next_token(tokens, sampling);
       if (!chance(options_.right_percent))

@@ -94,18 +94,18 @@ bool Speculator::is_worth_waiting(std::span<Sequence* const> sequences) {
 Drafts Speculator::drafts_for(std::span<Sequence* const> sequences) {
   Drafts drafts;
   if (!drafter_) return drafts;
-  std::vector<DraftAsk> asks;
+  std::vector<DraftRequest> requests;
   std::vector<Sequence*> asked;
   for (const Candidate& candidate : candidates(sequences)) {
     Sequence& sequence = *candidate.sequence;
-    asks.push_back({.key = key_of(sequence),
-                    .tokens = sequence.tokens(),
-                    .most = candidate.most,
-                    .sampling = sequence.row_sampling()});
+    requests.push_back({.key = key_of(sequence),
+                        .tokens = sequence.tokens(),
+                        .most = candidate.most,
+                        .sampling = sequence.row_sampling()});
     asked.push_back(&sequence);
   }
-  if (asks.empty()) return drafts;
-  std::vector<std::vector<TokenId>> proposed = drafter_->propose(asks);
+  if (requests.empty()) return drafts;
+  std::vector<std::vector<TokenId>> proposed = drafter_->propose(requests);
   int draft_rows = 0;
   double right = 0;
   for (size_t i = 0; i < asked.size(); ++i) {

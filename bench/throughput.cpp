@@ -15,6 +15,7 @@
 #include "base/system_memory.h"
 #include "bench/rates.h"
 #include "bench/roofline.h"
+#include "engine/plan_engine.h"
 #include "kernels/runtime/kernel_time.h"
 
 namespace octavo::bench {

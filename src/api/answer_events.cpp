@@ -20,7 +20,7 @@ AnswerEvents::AnswerEvents(std::shared_ptr<const Tokenizer> tokenizer, const Gen
   for (const PreparedPrompt& prompt : job.prompts) {
     usage_.prompt_tokens += static_cast<int>(prompt.tokens.size());
     for (int i = 0; i < job.engine.n; ++i)
-      choices_.push_back({.text = AnswerText(tokenizer, job.text)});
+      choices_.push_back({.text = OutputText(tokenizer, job.text)});
   }
   open_choices_ = choices_.size();
 }
@@ -45,7 +45,7 @@ std::optional<AnswerEvent> AnswerEvents::take(size_t prompt, Update update) {
   if (update.tokens.empty() && update.prompt_logprobs.empty() && update.embedding.empty() &&
       !update.finish)
     return std::nullopt;
-  AnswerText::Delta delta = choice.text.take(update);
+  OutputText::Delta delta = choice.text.take(update);
   if (update.cached_tokens && update.choice == 0) usage_.cached_tokens += *update.cached_tokens;
   usage_.completion_tokens += static_cast<int>(delta.tokens);
   usage_.reasoning_tokens += static_cast<int>(delta.reasoning_tokens);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "api/generation_request.h"
-#include "generation/answer_text.h"
+#include "generation/output_text.h"
 #include "text/output_part.h"
 
 namespace octavo::server {
@@ -56,7 +56,7 @@ class AnswerEvents {
 
  private:
   struct Choice {
-    AnswerText text;
+    OutputText text;
     bool done = false;
   };
 

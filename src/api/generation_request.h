@@ -9,7 +9,7 @@
 #include "api/fields/body_fields.h"
 #include "api/openai/structured_output.h"
 #include "api/served_model.h"
-#include "generation/answer_text.h"
+#include "generation/output_text.h"
 #include "scheduler/request.h"
 
 namespace octavo::server {
@@ -40,7 +40,7 @@ struct GenerationCall {
   std::string request_id = {};
   std::optional<StructuredOutput> response_format = {};
   std::optional<StructuredOutput> structured_outputs = {};
-  AnswerTextOptions text = {};
+  OutputTextOptions text = {};
   Request engine = {};  // what needs no default; no prompt
 };
 
@@ -62,7 +62,7 @@ struct PreparedPrompt {
 struct GenerationJob {
   std::vector<PreparedPrompt> prompts = {};
   Request engine = {};  // for each prompt
-  AnswerTextOptions text = {};
+  OutputTextOptions text = {};
   bool stream = false;
   bool include_usage = false;
   bool continuous_usage_stats = false;

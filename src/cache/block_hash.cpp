@@ -5,7 +5,7 @@
 namespace octavo {
 namespace {
 
-// Appends CBOR in its canonical form: every length and number as short as it goes.
+// Appends canonical CBOR: every length and number in its shortest form.
 class CborWriter {
  public:
   void array(size_t items) { head(4, items); }

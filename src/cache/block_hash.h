@@ -1,5 +1,5 @@
-// block_hash.h - names a block of tokens together with all that stood before it: vLLM's
-// sha256_cbor, so that routers and other servers compute the same names. No MLX.
+// block_hash.h - hashes a block of tokens together with everything before it: vLLM's sha256_cbor,
+// so that routers and other servers compute the same hashes. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace octavo {
 
 using BlockHash = Sha256Digest;
 
-// What else decides a block's K and V besides the tokens: adapter, salt, images. Empty: nothing.
+// What besides the tokens determines a block's K and V: adapter, salt, images. May be empty.
 using ExtraKeys = std::vector<std::string>;
 
 // The parent of a sequence's first block.
@@ -24,7 +24,7 @@ const BlockHash& none_hash();
 BlockHash hash_block(const BlockHash& parent, std::span<const TokenId> tokens,
                      const ExtraKeys& extra);
 
-// The name that KV events carry: the digest's low 64 bits.
+// The id in KV events: the low 64 bits of the digest.
 uint64_t short_hash(const BlockHash& hash);
 
 }  // namespace octavo

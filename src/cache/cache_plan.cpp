@@ -41,7 +41,7 @@ std::optional<StateGroup> states_of(std::span<const CacheSpec> layers) {
 
 int divide_up(int value, int by) { return (value + by - 1) / by; }
 
-// Layers per group, from how many layers there are of each kind.
+// Layers per group, given the number of layers of each kind.
 int group_size(const std::vector<int>& layers) {
   int best = 1;
   int best_waste = -1;

@@ -11,24 +11,24 @@
 
 namespace octavo {
 
-// Layers with one and the same kind of cache, one per slot. A page id given to a group is this
-// group's page in every slot's buffer.
+// Layers with the same kind of cache, one per slot. A page id leased for a group is that group's
+// page in every slot's buffer.
 struct CacheGroup {
   SoftmaxSpec spec;
   int block_tokens = 0;     // tokens a page of this group holds
   std::vector<int> layers;  // slot -> layer; at most CachePlan::slots entries
 
   PageGeometry geometry() const { return spec.geometry(block_tokens); }
-  // Page ids that `tokens` tokens of one sequence hold.
+  // Page ids that hold `tokens` tokens of one sequence.
   int pages_for(int tokens) const { return spec.pages_for(tokens, block_tokens); }
-  // The most it holds at a time on its way to `tokens` tokens, in steps of up to `step_tokens` rows
-  // of which two are in flight: a window gives pages back.
+  // The most page ids held at once while growing to `tokens` tokens, in steps of up to
+  // `step_tokens` rows with two in flight. A window releases pages on the way.
   int pages_held(int tokens, int step_tokens) const;
 };
 
-// The layers with a state. They stand in rows, one layer per slot; the heads of all rows follow
-// each other in a slot's pages, and behind them the convolutions, so that nothing is padded but the
-// last page of each.
+// The layers with recurrent state, arranged in rows of one layer per slot. In a slot's pages the
+// heads of all rows follow each other, then the convolutions, so that only the last page of each is
+// padded.
 struct StateGroup {
   StateSpec spec;
   std::vector<int> layers;  // the i-th is in slot i % CachePlan::slots, row i / CachePlan::slots
@@ -36,25 +36,25 @@ struct StateGroup {
   int heads_per_page = 1;
   int units_per_page = 1;
   int conv_column = 0;  // pages of heads; the convolutions' follow
-  int pages = 0;        // page ids that one copy of a sequence's state holds
+  int pages = 0;        // page ids of one copy of a sequence's state
 
-  // Of the layer in this row.
+  // Of the layer in row `row`.
   StateGeometry geometry(int row) const;
 };
 
-// Copies of its state that one sequence can hold at a time: what the step in flight reads, what it
-// writes and keeps as a snapshot, and what the step behind it writes.
+// Copies of its state that one sequence can hold at once: the one the step in flight reads, the one
+// it writes and keeps as a snapshot, and the one the next step writes.
 inline constexpr int kStateCopies = 3;
 
 struct LayerPlace {
-  int group;  // the state's table comes behind those of the groups
+  int group;  // the state's table comes after those of the groups
   int slot;
   int row = 0;  // of StateGroup
 };
 
 struct CachePlan {
   int slots = 0;          // buffers; buffer i serves the i-th layer of every group
-  size_t page_bytes = 0;  // of one page in one buffer: the largest any group needs
+  size_t page_bytes = 0;  // of one page in one buffer: the maximum over all groups
   std::vector<CacheGroup> groups;
   std::optional<StateGroup> state = {};
   std::vector<LayerPlace> places;  // by layer
@@ -63,25 +63,25 @@ struct CachePlan {
   // Full pages of every group end together at multiples of this many tokens.
   int common_tokens() const;
 
-  // What one page id costs over all buffers.
+  // Bytes of one page id over all buffers.
   size_t bytes_per_page_id() const { return page_bytes * static_cast<size_t>(slots); }
-  // Page ids that `tokens` tokens of one sequence fill, over all groups, and the most that are held
-  // at a time on the way there.
+  // Page ids that `tokens` tokens of one sequence fill, over all groups, and the most held at once
+  // while growing to them.
   int pages_for(int tokens) const;
   int pages_held(int tokens, int step_tokens) const;
-  // Memory a token costs in a long sequence, padding included, and what a sequence costs whatever
-  // its length.
+  // Bytes per token in a long sequence, including padding, and bytes per sequence regardless of its
+  // length.
   double bytes_per_token() const;
   size_t bytes_per_state() const {
     return static_cast<size_t>(state_pages()) * bytes_per_page_id();
   }
 };
 
-// Forms equal groups over the layers' specs: layers of one spec are split into groups of one size
-// for all specs, the size that wastes the fewest slots (the larger size on a tie).
-// All pages have the same bytes: those of `block_tokens` tokens of the widest spec, or of one
-// head's state if that is more. A narrower spec fits more tokens into a page, in multiples of 8,
-// and heads share one. All layers with a state have the same spec.
+// Splits the layers of each spec into groups of one size, common to all specs: the size that wastes
+// the fewest slots (the larger one on a tie). All pages have the same size: `block_tokens` tokens
+// of the widest spec, or one head's state if that is larger. A narrower spec fits more tokens into
+// a page, in multiples of 8, and smaller heads share a page. All layers with a state must have the
+// same spec.
 CachePlan plan_cache(std::span<const CacheSpec> layers, int block_tokens);
 
 }  // namespace octavo

@@ -8,7 +8,7 @@
 
 namespace octavo {
 
-// Reads the pages of an earlier layer and has none of its own.
+// A layer that reads the pages of an earlier layer and has no pages itself.
 struct SharedSpec {
   int layer = 0;
 

@@ -33,7 +33,7 @@ void DiskIndex::add(int slot, const DiskRecord& record) {
 void DiskIndex::remove(int slot) {
   const DiskRecord record = at(slot);
   const int parent = parent_slot(record);
-  // A page that came before its parent was not counted there.
+  // A page that was added before its parent was not counted there.
   if (parent >= 0 && children_[static_cast<size_t>(parent)] > 0 &&
       --children_[static_cast<size_t>(parent)] == 0)
     leaves_.emplace(at(parent).stamp, parent);

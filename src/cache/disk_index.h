@@ -1,5 +1,5 @@
-// disk_index.h - which slot of the file holds which page, and which page goes first when there is
-// no room. No MLX. One thread at a time.
+// disk_index.h - maps pages to slots of the file and chooses the page to evict. No MLX. One thread
+// at a time.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@
 
 namespace octavo {
 
-// What is known of one page on disk.
+// One page on disk.
 struct DiskRecord {
   PageKey key;
-  std::optional<PageKey> parent = {};      // the page before it: without it this one is no use
-  uint64_t stamp = 0;                      // when it was used last: higher is later
+  std::optional<PageKey> parent = {};      // the previous page, without which this one is useless
+  uint64_t stamp = 0;                      // last use; higher is more recent
   std::array<uint64_t, 2> checksums = {};  // of its bytes
 };
 
@@ -28,21 +28,21 @@ class DiskIndex {
   int slot(const PageKey& key) const;
   const DiskRecord& at(int slot) const { return *records_[static_cast<size_t>(slot)]; }
 
-  // The slot is free and the key is not there.
+  // The slot must be free and the key absent.
   void add(int slot, const DiskRecord& record);
   void remove(int slot);
-  // It was used at `stamp`.
+  // Records a use at `stamp`.
   void touch(int slot, uint64_t stamp);
   void clear();
 
-  // The lowest slot below `end` that holds nothing, or -1.
+  // The lowest free slot below `end`, or -1.
   int free_slot(int end) const;
-  // The slot of the page used longest ago among those that no other page comes behind; -1: empty.
-  // So a beginning goes after what follows it.
+  // The slot of the least recently used page without a successor, or -1 if empty. The beginning of
+  // a prefix is thus evicted after its end.
   int oldest() const { return leaves_.empty() ? -1 : leaves_.begin()->second; }
 
   int pages() const { return static_cast<int>(slots_.size()); }
-  int slots() const { return static_cast<int>(records_.size()); }  // one behind the highest
+  int slots() const { return static_cast<int>(records_.size()); }  // one past the highest
 
  private:
   int parent_slot(const DiskRecord& record) const;

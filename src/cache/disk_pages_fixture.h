@@ -1,5 +1,5 @@
 // disk_pages_fixture.h - for tests of the disk tier: pages whose bytes follow from their keys, and
-// folders that go when the test does. No MLX.
+// temporary folders. No MLX.
 #pragma once
 
 #include <unistd.h>
@@ -39,7 +39,7 @@ inline uint64_t bytes_on_disk(const std::filesystem::path& folder) {
   return bytes;
 }
 
-// Saves the page of this number behind the one of `parent`.
+// Saves page `number` as the successor of page `parent`.
 inline bool save_page(DiskTier& tier, int number, std::optional<int> parent = {}) {
   std::optional<PageKey> before;
   if (parent) before = key_of(*parent);
@@ -49,8 +49,8 @@ inline bool save_page(DiskTier& tier, int number, std::optional<int> parent = {}
   });
 }
 
-// Reads the pages, in order, up to the first that is not there. How many came, all of them right;
-// -1: one was not, or none came for a minute.
+// Reads the pages in order up to the first missing one. Returns how many were read, or -1 if one
+// was wrong or none arrived for a minute.
 inline int read_pages(DiskTier& tier, const std::vector<int>& numbers) {
   std::vector<PageKey> keys;
   for (int number : numbers) keys.push_back(key_of(number));

@@ -22,10 +22,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kDiskBlock = 4096;  // files take whole blocks
-// The lock, the folder itself, and the rounding of both files.
+constexpr uint64_t kDiskBlock = 4096;  // files occupy whole blocks
+// For the lock, the folder itself, and rounding.
 constexpr uint64_t kOverheadBytes = 4 * kDiskBlock;
-// Keeps the index in memory small: some 100 MB.
+// Bounds the index in memory to about 100 MB.
 constexpr uint64_t kMostSlots = 1 << 18;
 
 struct Header {
@@ -61,7 +61,7 @@ uint64_t check_of(const T& value, uint64_t seed) {
   return xxh64(bytes_of(value).first(kEntryBytes - sizeof(uint64_t)), seed);
 }
 
-// The page's key is in them: a page in another's place fails.
+// They include the key, so that a misplaced page fails.
 std::array<uint64_t, 2> checksums_of(const PageKey& key, std::span<const std::byte> page) {
   const uint64_t seed = xxh64(std::as_bytes(std::span(key.block)), static_cast<uint32_t>(key.part));
   return {xxh64(page, seed), xxh64(page, ~seed)};
@@ -85,8 +85,7 @@ std::string stem_of(const std::string& fingerprint) {
   return stem;
 }
 
-// A file some model's store wrote: what stem_of() gives, and an ending. Anything else in the folder
-// is left alone.
+// True for files written by a store: stem_of() plus an extension. Other files are left alone.
 bool is_ours(const fs::path& path) {
   const std::string stem = path.stem().string();
   const std::string ending = path.extension().string();
@@ -96,11 +95,11 @@ bool is_ours(const fs::path& path) {
 }
 
 [[noreturn]] void refuse(const fs::path& path, const char* what) {
-  throw SetupError(fmt::format("--prefix-disk: {} {}: {}; choose a folder octavo may write to",
-                               what, path.string(), std::strerror(errno)));
+  throw SetupError(fmt::format("--prefix-disk: {} {}: {}; choose a writable folder", what,
+                               path.string(), std::strerror(errno)));
 }
 
-// Only the owner may read: pages tell what was asked.
+// Readable only by the owner: pages reveal prompts.
 DiskFile open_file(const fs::path& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) refuse(path, "cannot open");
@@ -154,7 +153,7 @@ std::unique_ptr<DiskStore> DiskStore::open(const DiskStoreOptions& options) {
   fs::create_directories(options.folder, error);
   if (error) {
     errno = error.value();
-    refuse(options.folder, "cannot make the folder");
+    refuse(options.folder, "cannot create the folder");
   }
   DiskFile lock = open_file(options.folder / "octavo.lock");
   if (::flock(lock.fd(), LOCK_EX | LOCK_NB) != 0) return nullptr;
@@ -163,7 +162,7 @@ std::unique_ptr<DiskStore> DiskStore::open(const DiskStoreOptions& options) {
   const uint64_t least = kOverheadBytes + store->slot_bytes_ + kEntryBytes;
   if (options.most_bytes < least) {
     throw SetupError(
-        fmt::format("--prefix-disk-size {} has no room for one page of this model; "
+        fmt::format("--prefix-disk-size {} is smaller than one page of this model; "
                     "use {} or more",
                     format_bytes(options.most_bytes), format_bytes(least + kDiskBlock)));
   }
@@ -220,7 +219,7 @@ void DiskStore::open_files() {
   } else {
     clear();
   }
-  // So that others know when this model was used last.
+  // So that other processes know when this model was last used.
   ::futimens(index_.fd(), nullptr);
 }
 
@@ -240,7 +239,7 @@ bool DiskStore::write_header() {
 
 void DiskStore::scan() {
   const auto most = static_cast<uint64_t>(most_slots());
-  // Files of a time when more was allowed.
+  // The files may date from a larger limit.
   if (size_of(pages_) > most * slot_bytes_ &&
       ::ftruncate(pages_.fd(), static_cast<off_t>(most * slot_bytes_)) != 0)
     return clear();
@@ -266,7 +265,7 @@ void DiskStore::clear() {
   records_.clear();
   slots_ = 0;
   const bool emptied = ::ftruncate(index_.fd(), 0) == 0 && ::ftruncate(pages_.fd(), 0) == 0;
-  if (!emptied || !write_header()) fail("cannot empty the files");
+  if (!emptied || !write_header()) fail("cannot clear the files");
 }
 
 void DiskStore::fail(const char* what) {
@@ -290,7 +289,7 @@ bool DiskStore::write(int slot, DiskRecord& record, std::span<const std::byte> p
   const bool written =
       index_.write(entry_offset(slot), bytes_of(Entry{})) &&
       pages_.write(static_cast<uint64_t>(slot) * slot_bytes_, page) &&
-      // The file ends with a whole slot, whatever the page's size.
+      // The file always ends with a whole slot.
       (size_of(pages_) >= static_cast<uint64_t>(slot + 1) * slot_bytes_ ||
        ::ftruncate(pages_.fd(),
                    static_cast<off_t>((static_cast<uint64_t>(slot) + 1) * slot_bytes_)) == 0) &&
@@ -306,7 +305,7 @@ bool DiskStore::read(int slot, const DiskRecord& record, std::span<std::byte> pa
 }
 
 void DiskStore::erase(int slot) {
-  if (!index_.write(entry_offset(slot), bytes_of(Entry{}))) fail("cannot forget a page");
+  if (!index_.write(entry_offset(slot), bytes_of(Entry{}))) fail("cannot erase a page");
 }
 
 uint64_t DiskStore::bytes() const {

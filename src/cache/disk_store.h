@@ -1,10 +1,10 @@
-// disk_store.h - pages in files: slots of equal size, checksummed, never more bytes than allowed.
-// No MLX. One thread at a time; one process per folder.
+// disk_store.h - pages in files: checksummed slots of equal size, within a size limit. No MLX. One
+// thread at a time; one process per folder.
 //
-// A model has two files: NAME.pages, whose slots hold pages, and NAME.index, whose entries say what
-// is in the slots. A page is written before its entry, and an entry is emptied before its slot is
-// written again. Nothing is synced: what a power cut leaves half-written fails its checksum and
-// is dropped when it is read.
+// A model has two files: NAME.pages with the slots, and NAME.index with one entry per slot. A page
+// is written before its entry, and an entry is cleared before its slot is overwritten. Nothing is
+// synced: a page that a power failure left incomplete fails its checksum and is dropped when it is
+// read.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,12 @@ namespace octavo {
 
 struct DiskStoreOptions {
   std::filesystem::path folder;
-  std::string fingerprint;  // of all that decides a page's bytes besides its key
+  std::string fingerprint;  // of everything besides the key that determines a page's bytes
   size_t page_bytes = 0;
-  uint64_t most_bytes = 0;  // that the folder's files may take, those of other models included
+  uint64_t most_bytes = 0;  // limit for all files in the folder, including those of other models
 };
 
-// A file descriptor that is closed when it dies.
+// Owns a file descriptor.
 class DiskFile {
  public:
   DiskFile() = default;
@@ -46,28 +46,28 @@ class DiskFile {
 
 class DiskStore {
  public:
-  // Opens the model's files, or makes them. Nothing when another process has the folder. Throws
-  // SetupError naming the flag when the folder cannot be used or is allowed not one page.
+  // Opens or creates the model's files. Null if another process has locked the folder. Throws
+  // SetupError that names the flag if the folder cannot be used or the limit is below one page.
   static std::unique_ptr<DiskStore> open(const DiskStoreOptions& options);
 
-  // What the files held when they were opened: slots and what is in them. Once.
+  // The slots and records found when the files were opened. Call once.
   std::vector<std::pair<int, DiskRecord>> take_records() { return std::exchange(records_, {}); }
 
-  // Slots there may be, with what other models' files take.
+  // Number of slots allowed, given the size of other models' files.
   int most_slots() const;
-  // Deletes the files of the model that was used longest ago. False: there are only our own.
+  // Deletes the files of the least recently used other model. False if there is none.
   bool drop_other_model();
 
-  // False when the disk would not; error() tells. The slot then holds nothing.
+  // False on a write error, see error(); the slot is then empty.
   bool write(int slot, DiskRecord& record, std::span<const std::byte> page);
-  // False unless every byte is as it was written.
+  // False unless the checksums match.
   bool read(int slot, const DiskRecord& record, std::span<std::byte> page) const;
-  // The slot's content cannot be found by those who open the files later.
+  // Clears the slot's entry, so that it is not found when the files are opened again.
   void erase(int slot);
   void clear();
 
   const std::string& error() const { return error_; }
-  // Bytes of all our files in the folder, as the disk counts them.
+  // Disk usage of all store files in the folder.
   uint64_t bytes() const;
 
  private:
@@ -91,7 +91,7 @@ class DiskStore {
   DiskFile lock_;
   DiskFile pages_;
   DiskFile index_;
-  int slots_ = 0;  // that the files have room for so far
+  int slots_ = 0;  // current size of the files
   std::vector<OtherModel> others_;
   std::vector<std::pair<int, DiskRecord>> records_;
   std::string error_;

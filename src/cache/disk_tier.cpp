@@ -99,7 +99,7 @@ std::shared_ptr<DiskTier::Read> DiskTier::read(std::vector<PageKey> keys) {
 
 std::vector<DiskTier::Arrival> DiskTier::take(Read& read) {
   const Lock lock(mutex_);
-  wake_.notify_one();  // there is room for more
+  wake_.notify_one();  // a buffer is free again
   return std::exchange(read.arrived_, {});
 }
 
@@ -131,7 +131,7 @@ void DiskTier::run() {
     if (writes_.empty()) written_.notify_all();
     if (stopping_) return;
     if (worked) continue;
-    // Reads that end and times that pass wake nobody.
+    // Nothing signals cancelled reads or timeouts, so poll.
     wake_.wait_for(lock, open_ ? std::chrono::milliseconds(1000) : options_.lock_retry);
   }
 }
@@ -155,7 +155,7 @@ bool DiskTier::retry_open(Lock& lock) {
   std::unique_ptr<DiskStore> store;
   try {
     store = DiskStore::open(options_.store);
-  } catch (const SetupError&) {  // the folder went away; it may come back
+  } catch (const SetupError&) {  // the folder is gone; it may come back
   }
   lock.lock();
   store_ = std::move(store);
@@ -170,7 +170,7 @@ void DiskTier::take_over_store() {
     if (first && options_.on_warning)
       options_.on_warning(fmt::format(
           "--prefix-disk {}: another process uses this folder; prefix pages stay in memory until "
-          "it ends. Give each process a folder of its own",
+          "it ends. Use a separate folder for each process",
           options_.store.folder.string()));
     return;
   }
@@ -178,7 +178,7 @@ void DiskTier::take_over_store() {
   std::ranges::sort(records, std::less<>(), [](const auto& entry) { return entry.second.stamp; });
   for (const auto& [slot, record] : records) {
     stamp_ = std::max(stamp_, record.stamp);
-    // The same page twice: a kill came between two writes of it.
+    // The same page twice: the process was killed between two writes of it.
     if (!index_.has(record.key)) index_.add(slot, record);
   }
   stats_.bytes = store_->bytes();
@@ -193,7 +193,7 @@ std::shared_ptr<DiskTier::Read> DiskTier::next_read() {
     if (!read) return true;
     staged += read->arrived_.size();
     if (read->next_ >= read->keys_.size()) return true;
-    // The one that has come least far: none waits for another to end.
+    // The read with the least progress, so that none has to wait for another to finish.
     if (!next || read->next_ < next->next_) next = read;
     return false;
   });
@@ -263,7 +263,7 @@ void DiskTier::write_one(Lock& lock) {
   const bool wanted = Clock::now() >= writes_off_until_ && !index_.has(record.key);
   const int slot = wanted ? slot_for_one_more(lock) : -1;
   lock.unlock();
-  // The page stays where it is meanwhile: only this thread takes writes away.
+  // The page stays in place meanwhile: only this thread removes writes.
   const bool written = slot >= 0 && store_->write(slot, record, write->bytes);
   const uint64_t bytes = store_->bytes();
   lock.lock();
@@ -275,7 +275,7 @@ void DiskTier::write_one(Lock& lock) {
     ++stats_.write_errors;
     writes_off_until_ = Clock::now() + options_.write_retry;
     if (options_.on_warning)
-      options_.on_warning(fmt::format("--prefix-disk: {}; nothing is written for {} s",
+      options_.on_warning(fmt::format("--prefix-disk: {}; writing is paused for {} s",
                                       store_->error(), options_.write_retry.count() / 1000));
   } else {
     ++stats_.dropped;

@@ -1,8 +1,8 @@
-// disk_tier.h - prefix pages on disk, behind those in memory: a thread of its own writes them and
-// reads them back. No MLX. Any thread.
+// disk_tier.h - the second level of the prefix cache: writes pages to disk and reads them back on
+// its own thread. No MLX. Any thread.
 //
-// A cache: what cannot be written is dropped, and what cannot be read back bit for bit is not
-// there. Nobody waits for the disk.
+// Pages that cannot be written are dropped; pages that cannot be read back bit for bit count as
+// missing. Callers never wait for the disk.
 #pragma once
 
 #include <chrono>
@@ -25,58 +25,57 @@
 
 namespace octavo {
 
-// For pages on their way to the disk, and as many again on their way back: some, and a snapshot of
-// the state whole.
+// Size of each of the two staging areas, for writes and for reads: at least one whole snapshot.
 uint64_t disk_staging_bytes(const CachePlan& plan);
 
 struct DiskTierOptions {
   DiskStoreOptions store;
-  uint64_t staging_bytes = 64u << 20;             // to the disk, and as many again back
-  std::chrono::milliseconds lock_retry{5'000};    // while another process has the folder
-  std::chrono::milliseconds write_retry{60'000};  // after the disk refused a page
-  // On the tier's thread: a line for people.
+  uint64_t staging_bytes = 64u << 20;             // for writes, and the same again for reads
+  std::chrono::milliseconds lock_retry{5'000};    // while another process has locked the folder
+  std::chrono::milliseconds write_retry{60'000};  // after a write error
+  // Called on the tier's thread with a message for the log.
   std::function<void(const std::string&)> on_warning = nullptr;
 };
 
 class DiskTier {
  public:
   using Bytes = std::vector<std::byte>;
-  // A page that came back; empty bytes: it could not be read, and no more will come.
+  // A page that was read. Empty bytes: it could not be read, and no more will follow.
   struct Arrival {
     size_t index;  // of the read's keys
     Bytes bytes;
   };
-  // Pages wanted back, in order. The tier stops reading when it dies.
+  // A request to read pages in order; destroying it cancels the read.
   class Read;
 
-  // Throws SetupError when the folder cannot be used.
+  // Throws SetupError if the folder cannot be used.
   explicit DiskTier(DiskTierOptions options);
-  // Writes what is waiting, for at most a few seconds.
+  // Writes waiting pages, for at most a few seconds.
   ~DiskTier();
   DiskTier(const DiskTier&) = delete;
   DiskTier& operator=(const DiskTier&) = delete;
 
   size_t page_bytes() const { return options_.store.page_bytes; }
 
-  // One answer per key: on disk, or on its way there.
+  // For each key: true if the page is on disk or waiting to be written.
   std::vector<bool> has(std::span<const PageKey> keys) const;
-  // Calls `fill` with the room for one page and writes it later. False, without calling it, when
-  // too much is waiting or nothing is written at present.
+  // Calls `fill` with a buffer for one page and writes it later. Returns false, without calling it,
+  // if too many pages are waiting or writing is paused.
   bool save(const PageKey& key, const std::optional<PageKey>& parent,
             const std::function<void(std::span<std::byte>)>& fill);
-  // How many more pages save() would take now.
+  // How many more pages save() would accept now.
   int room() const;
 
-  // Called on the tier's thread when there is something to take from a read. Nobody is called any
-  // more when this returns but `callback`.
+  // Sets the function that is called on the tier's thread when a read has pages to take. The
+  // previous one is not called any more after this returns.
   void on_arrival(std::function<void()> callback);
   std::shared_ptr<Read> read(std::vector<PageKey> keys);
-  // What has come since the last call.
+  // Returns the pages that arrived since the last call.
   std::vector<Arrival> take(Read& read);
 
   // Forgets every page.
   void clear();
-  // Waits until all is written that was saved before; false when `timeout` comes first.
+  // Waits until all pages saved so far are written. False on timeout.
   bool flush(std::chrono::milliseconds timeout);
   DiskStats stats() const;
 
@@ -90,8 +89,8 @@ class DiskTier {
   using Lock = std::unique_lock<std::mutex>;
 
   void run();
-  // The thread's next piece of work, with the lock held at begin and end but not in between. False:
-  // nothing to do.
+  // Runs the next piece of work. The lock is held on entry and exit but not in between. False if
+  // there is nothing to do.
   bool work(Lock& lock);
   bool retry_open(Lock& lock);
   void take_over_store();
@@ -104,12 +103,13 @@ class DiskTier {
   size_t most_staged() const;
 
   DiskTierOptions options_;
-  std::unique_ptr<DiskStore> store_;  // its thread, once it runs; none: another process has it
+  std::unique_ptr<DiskStore>
+      store_;  // used only by the thread; null: another process has the folder
 
   std::mutex arrival_mutex_;
   std::function<void()> on_arrival_;
 
-  mutable std::mutex mutex_;  // all below
+  mutable std::mutex mutex_;  // guards all below
   std::condition_variable wake_;
   std::condition_variable written_;
   bool open_ = false;
@@ -119,7 +119,7 @@ class DiskTier {
   Clock::time_point writes_off_until_ = {};
   DiskIndex index_;
   uint64_t stamp_ = 0;
-  std::list<Write> writes_;  // oldest first; its thread writes the first
+  std::list<Write> writes_;  // oldest first; the thread writes the first
   std::unordered_map<PageKey, std::list<Write>::iterator, PageKeyHash> waiting_;
   std::vector<Bytes> spare_;  // for pages to be written
   std::vector<std::weak_ptr<Read>> reads_;
@@ -133,7 +133,7 @@ class DiskTier::Read {
 
  private:
   friend class DiskTier;
-  // All under the tier's lock.
+  // Guarded by the tier's lock.
   std::vector<PageKey> keys_;
   size_t next_ = 0;
   std::vector<Arrival> arrived_;

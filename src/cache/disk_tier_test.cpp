@@ -34,7 +34,7 @@ class DiskTierTest : public testing::Test {
         .write_retry = 50ms,
         .on_warning = [this](const std::string& line) { warnings_.push_back(line); }});
   }
-  // Saves until it is taken: the tier may be behind.
+  // Retries until the page is accepted: too many may be waiting.
   static void save(DiskTier& tier, int number, std::optional<int> parent = {}) {
     while (!save_page(tier, number, parent)) std::this_thread::yield();
   }
@@ -63,16 +63,16 @@ TEST_F(DiskTierTest, PagesComeBackAfterARestart) {
   {
     const auto tier = open(20);
     for (int i = 0; i < 10; ++i) save(*tier, i);
-    EXPECT_EQ(read_pages(*tier, {0, 9}), 2);  // on disk or on the way there
+    EXPECT_EQ(read_pages(*tier, {0, 9}), 2);  // on disk or waiting to be written
   }
   const auto tier = open(20);
   EXPECT_EQ(tier->stats().pages, 10u);
   EXPECT_EQ(read_pages(*tier, {9, 8, 7, 6, 5, 4, 3, 2, 1, 0}), 10);
-  EXPECT_EQ(read_pages(*tier, {0, 10, 1}), 1);  // nothing behind one that is not there
+  EXPECT_EQ(read_pages(*tier, {0, 10, 1}), 1);  // nothing after a missing page
   EXPECT_EQ(tier->stats().corrupt, 0u);
 }
 
-TEST_F(DiskTierTest, NeverTakesMoreThanAllowedAndKeepsBeginningsLongest) {
+TEST_F(DiskTierTest, StaysWithinTheLimitAndEvictsBeginningsLast) {
   const auto tier = open(8);
   save(*tier, 100);
   save(*tier, 101, 100);
@@ -85,7 +85,7 @@ TEST_F(DiskTierTest, NeverTakesMoreThanAllowedAndKeepsBeginningsLongest) {
   EXPECT_EQ(read_pages(*tier, {100, 101, 49, 48, 47, 46, 45, 44}), 8);
 }
 
-TEST_F(DiskTierTest, ASmallerAllowanceCutsTheFiles) {
+TEST_F(DiskTierTest, ASmallerLimitTruncatesTheFiles) {
   {
     const auto tier = open(20);
     for (int i = 0; i < 20; ++i) save(*tier, i);
@@ -111,7 +111,7 @@ TEST_F(DiskTierTest, AFlippedByteDropsThePage) {
   EXPECT_EQ(read_pages(*tier, {0, 1, 3}), 3);
 }
 
-TEST_F(DiskTierTest, OtherModelsPagesAreNeverReadAndMakeRoom) {
+TEST_F(DiskTierTest, PagesOfOtherModelsAreNeverReadAndAreEvicted) {
   open(10, "one")->flush(1s);
   {
     const auto tier = open(10, "one");
@@ -129,7 +129,7 @@ TEST_F(DiskTierTest, OtherModelsPagesAreNeverReadAndMakeRoom) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 3);
 }
 
-TEST_F(DiskTierTest, ASecondOneWaitsForTheFolder) {
+TEST_F(DiskTierTest, ASecondProcessWaitsForTheFolder) {
   auto first = open(20);
   save(*first, 1);
   const auto second = open(20);
@@ -143,8 +143,8 @@ TEST_F(DiskTierTest, ASecondOneWaitsForTheFolder) {
   EXPECT_EQ(read_pages(*second, {1}), 1);
 }
 
-// As a full disk does: no byte behind a point is taken.
-TEST_F(DiskTierTest, AFullDiskTurnsWritingOffForAWhile) {
+// Simulates a full disk: no byte past a limit can be written.
+TEST_F(DiskTierTest, AFullDiskPausesWriting) {
   std::signal(SIGXFSZ, SIG_IGN);
   rlimit before = {};
   getrlimit(RLIMIT_FSIZE, &before);
@@ -165,7 +165,7 @@ TEST_F(DiskTierTest, AFullDiskTurnsWritingOffForAWhile) {
   EXPECT_EQ(read_pages(*tier, {0, 1, 2, 3}), 4);
 }
 
-TEST_F(DiskTierTest, ForgetsEverything) {
+TEST_F(DiskTierTest, ClearRemovesEveryPage) {
   const auto tier = open(20);
   for (int i = 0; i < 10; ++i) save(*tier, i);
   tier->clear();
@@ -176,7 +176,7 @@ TEST_F(DiskTierTest, ForgetsEverything) {
   EXPECT_EQ(read_pages(*tier, {1}), 1);
 }
 
-TEST_F(DiskTierTest, RefusesAnAllowanceWithoutRoomForAPage) {
+TEST_F(DiskTierTest, RejectsALimitBelowOnePage) {
   EXPECT_THROW(open(0), SetupError);
   const DiskTierOptions nowhere{.store = {.folder = "/proc/nowhere",
                                           .fingerprint = "model",
@@ -185,8 +185,8 @@ TEST_F(DiskTierTest, RefusesAnAllowanceWithoutRoomForAPage) {
   EXPECT_THROW(DiskTier{nowhere}, SetupError);
 }
 
-// Savers and readers on several threads, restarts, flipped bytes: what comes back is right, and the
-// files stay within bounds.
+// Savers and readers on several threads, restarts, flipped bytes: pages read back are correct, and
+// the files stay within the limit.
 TEST_F(DiskTierTest, HoldsUnderRandomUse) {
   std::mt19937 random(7);
   const auto draw = [&](int low, int high) {

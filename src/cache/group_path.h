@@ -1,5 +1,5 @@
-// group_path.h - the pages of one group along a sequence, and how much of a beginning they serve.
-// No MLX.
+// group_path.h - the cached pages of one group along a sequence, and which prefixes they cover. No
+// MLX.
 #pragma once
 
 #include <algorithm>
@@ -9,15 +9,15 @@
 
 namespace octavo {
 
-// How far back the pages reach without a gap, from each of them.
+// Counts the contiguous cached pages that end at each page.
 class GroupPath {
  public:
   explicit GroupPath(const CacheGroup& group) : group_(&group) {}
 
-  // The next page is there or not.
+  // Adds the next page, which is cached or not.
   void add(bool there) { run_.push_back(there ? (run_.empty() ? 0 : run_.back()) + 1 : 0); }
 
-  // The first page that a row behind `pages_before` pages still looks at.
+  // The first page that a row after `pages_before` pages still reads.
   int first_needed(int pages_before) const {
     const int window = group_->spec.window;
     if (window == 0) return 0;
@@ -31,7 +31,7 @@ class GroupPath {
 
  private:
   const CacheGroup* group_;
-  std::vector<int> run_;  // run_[p]: pages that are there without a gap up to and with page p
+  std::vector<int> run_;  // run_[p]: number of contiguous cached pages up to and including p
 };
 
 }  // namespace octavo

@@ -1,4 +1,4 @@
-// Plans for models that mix attention with layers that keep a state.
+// Plans for models that mix attention with recurrent layers.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -19,7 +19,7 @@ size_t sequence_bytes(const CachePlan& plan, int tokens) {
   return static_cast<size_t>(plan.pages_for(tokens)) * plan.bytes_per_page_id();
 }
 
-// Every head and every unit of every layer has bytes of its own, inside a page that the table has.
+// Every head and unit of every layer has its own bytes, within a page of the table.
 void expect_no_overlap(const CachePlan& plan) {
   std::set<std::tuple<int, int, size_t>> taken;  // slot, column, first byte
   const auto take = [&](int slot, int column, size_t first, size_t bytes) {
@@ -43,7 +43,7 @@ void expect_no_overlap(const CachePlan& plan) {
 
 class HybridPlan : public testing::TestWithParam<HybridShape> {};
 
-TEST_P(HybridPlan, AttentionKeepsASmallBlockAndNextToNothingIsPadded) {
+TEST_P(HybridPlan, AttentionKeepsASmallBlockWithLittlePadding) {
   const HybridShape& shape = GetParam();
   const CachePlan plan = plan_cache(shape.specs(), 16);
   EXPECT_EQ(plan.page_bytes, kPage);
@@ -66,20 +66,20 @@ INSTANTIATE_TEST_SUITE_P(Shapes, HybridPlan, testing::ValuesIn(hybrid_shapes()),
                            return name;
                          });
 
-// 544 for the 0.8B and 528 for the 4B: what the seeds' plan had to ask of attention.
+// 544 tokens for the 0.8B model and 528 for the 4B.
 TEST(HybridPlanCase, UnificationWouldNeedLongBlocks) {
   EXPECT_EQ(hybrid_shapes()[0].unified_block(), 544);
   EXPECT_EQ(hybrid_shapes()[2].unified_block(), 528);
   EXPECT_EQ(hybrid_shapes()[4].unified_block(), 784);
 }
 
-TEST(HybridPlanCase, AModelWithoutStateHasNone) {
+TEST(HybridPlanCase, AModelWithoutStateHasNoStateGroup) {
   const CachePlan plan = plan_cache(std::vector<CacheSpec>(4, small().attention()), 16);
   EXPECT_FALSE(plan.state.has_value());
   EXPECT_EQ(plan.state_pages(), 0);
 }
 
-TEST(HybridPlanCase, TheStateIsCountedInFloat32WhateverTheModelComputesIn) {
+TEST(HybridPlanCase, TheStateIsCountedInFloat32ForEveryDtype) {
   HybridShape half = small();
   half.dtype = DType::kFloat16;
   HybridShape whole = small();
@@ -98,7 +98,7 @@ TEST(HybridPlanCase, ALongBlockPutsSeveralHeadsIntoAPage) {
   expect_no_overlap(plan);
 }
 
-TEST(HybridPlanCase, AShortBlockIsRaisedToWhatAHeadsStateTakes) {
+TEST(HybridPlanCase, AShortBlockIsRaisedToFitTheStateOfAHead) {
   EXPECT_EQ(plan_cache(small().specs(), 8).groups[0].block_tokens, 32);
 }
 
@@ -109,7 +109,7 @@ TEST(HybridPlanCase, Int8PagesHoldMoreTokens) {
   }
   const CachePlan plan = plan_cache(specs, 16);
   EXPECT_EQ(plan.page_bytes, kPage);
-  EXPECT_EQ(plan.groups[0].block_tokens, 56);  // scales beside the numbers
+  EXPECT_EQ(plan.groups[0].block_tokens, 56);  // scales next to the values
 }
 
 TEST(HybridPlanCase, LayersThatDoNotDivideEvenly) {
@@ -120,7 +120,7 @@ TEST(HybridPlanCase, LayersThatDoNotDivideEvenly) {
   EXPECT_GE(plan.slots * plan.state->rows, 7);
 }
 
-TEST(HybridPlanCase, AWindowBesideAState) {
+TEST(HybridPlanCase, AWindowNextToAState) {
   std::vector<CacheSpec> specs = small().specs();
   SoftmaxSpec window = small().attention();
   window.window = 512;
@@ -160,8 +160,8 @@ TEST(HybridPlanCase, ALayerThatSharesACacheHasTheSamePlace) {
   EXPECT_EQ(plan.places[3].group, plan.places[1].group);
 }
 
-// As long as a sequence whose pages cost what its state does, at least.
-TEST(HybridPlanCase, SnapshotsStandWhereTheyCostNoMoreThanTheTokensBetween) {
+// At least as long as a sequence whose pages cost as much as its state.
+TEST(HybridPlanCase, SnapshotsCostNoMoreThanTheTokensBetweenThem) {
   const CachePlan plan = plan_cache(small().specs(), 16);
   PagePool pool(100);
   EXPECT_EQ(PrefixCache(plan, pool).snapshot_tokens(), 2048);

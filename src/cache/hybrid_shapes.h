@@ -1,5 +1,5 @@
-// hybrid_shapes.h - the hybrid models people run, as their layers' caches, and what one page size
-// for attention and whole states (vLLM's unification) would cost. No MLX.
+// hybrid_shapes.h - the cache shapes of published hybrid models, and their memory with one page
+// size for attention and whole states (as in vLLM). No MLX.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace octavo {
 struct HybridShape {
   std::string name;
   int layers;
-  int kv_heads;     // of attention, which is every fourth layer
+  int kv_heads;     // of attention layers, every fourth
   int value_heads;  // of the others
   int key_heads = 16;
   int head_dim = 256;
@@ -42,13 +42,13 @@ struct HybridShape {
   size_t attention_layers() const { return widen(layers / 4); }
   size_t state_layers() const { return widen(layers - layers / 4); }
 
-  // What the tokens and the states are, without any page.
+  // Bytes of tokens and states without paging.
   size_t bare_bytes(int tokens) const {
     return attention_layers() * widen(tokens) * attention().bytes_per_token() +
            state_layers() * state().bytes();
   }
 
-  // One page holds a layer's whole state, and attention's block is as long as that takes.
+  // The attention block if one page must hold a layer's whole state.
   int unified_block() const {
     const size_t tokens = (state().bytes() - 1) / attention().bytes_per_token() + 1;
     return static_cast<int>((tokens + 15) / 16 * 16);

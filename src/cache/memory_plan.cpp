@@ -28,12 +28,12 @@ int context_that_fits(uint64_t bytes, const CachePlan& cache, int step_tokens) {
   return low;
 }
 
-// What the pages take at most when no layer's buffer is longer than `buffer_bytes`.
+// The most memory for pages such that no buffer exceeds `buffer_bytes`.
 uint64_t bytes_in_buffers(uint64_t buffer_bytes, const CachePlan& cache) {
   return buffer_bytes / cache.page_bytes * cache.bytes_per_page_id();
 }
 
-// Why there is no more room, when it is the length of a buffer.
+// A note for errors if the limit is the size of a buffer.
 std::string buffer_note(const MemoryRequest& request, const CachePlan& cache, uint64_t room) {
   if (!request.buffer_bytes || bytes_in_buffers(*request.buffer_bytes, cache) > room) return "";
   return fmt::format(" ({} buffers, none longer than the {} this device allows)", cache.slots,
@@ -42,16 +42,15 @@ std::string buffer_note(const MemoryRequest& request, const CachePlan& cache, ui
 
 uint64_t room_for_pages(const MemoryRequest& request, const CachePlan& cache,
                         const MemoryPlan& plan) {
-  const uint64_t taken = plan.total_bytes();  // there are no pages yet
+  const uint64_t taken = plan.total_bytes();  // without pages
   if (taken >= plan.budget_bytes) {
     const double needed = static_cast<double>(taken) / static_cast<double>(plan.device_bytes);
     const std::string advice =
         needed < 0.97
-            ? fmt::format("--memory-fraction {:.2f} would leave room",
-                          std::min(0.98, needed + 0.02))
+            ? fmt::format("--memory-fraction {:.2f} would be enough", std::min(0.98, needed + 0.02))
             : std::string("this machine is too small for it: choose a smaller or quantised model");
     throw SetupError(fmt::format(
-        "the model needs {} before its first page, but the budget is {} ({:.0f}% of {}): {}",
+        "the model needs {} without any pages, but the budget is {} ({:.0f}% of {}): {}",
         format_bytes(taken), format_bytes(plan.budget_bytes), request.memory_fraction * 100,
         format_bytes(plan.device_bytes), advice));
   }
@@ -59,7 +58,7 @@ uint64_t room_for_pages(const MemoryRequest& request, const CachePlan& cache,
   if (request.buffer_bytes) room = std::min(room, bytes_in_buffers(*request.buffer_bytes, cache));
   if (request.kv_bytes && *request.kv_bytes > room) {
     throw SetupError(
-        fmt::format("--kv-memory {} does not fit: {} is left{}; use --kv-memory {}MiB or less",
+        fmt::format("--kv-memory {} does not fit: only {} is left{}; use --kv-memory {}MiB or less",
                     format_bytes(*request.kv_bytes), format_bytes(room),
                     buffer_note(request, cache, room), room >> 20));
   }
@@ -95,7 +94,8 @@ MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache) {
   }
   if (request.max_model_len && *request.max_model_len > fits) {
     throw SetupError(fmt::format(
-        "--max-model-len {} needs {} of pages and {} is left{}; use --max-model-len {} or less",
+        "--max-model-len {} needs {} of pages, but only {} is left{}; use --max-model-len {} or "
+        "less",
         *request.max_model_len,
         format_bytes(
             static_cast<uint64_t>(cache.pages_held(*request.max_model_len, request.step_tokens)) *
@@ -125,7 +125,7 @@ std::string MemoryPlan::table() const {
          row("weights", weights_bytes, "") +
          (draft_bytes > 0 ? row("draft model", draft_bytes, "weights, pages and steps") : "") +
          row("steps", step_bytes, "activations and logits of the largest, and one queued ahead") +
-         (disk_bytes == 0 ? "" : row("disk tier", disk_bytes, "pages on their way")) +
+         (disk_bytes == 0 ? "" : row("disk tier", disk_bytes, "pages being copied")) +
          row("reserve", reserve_bytes, "") +
          row("pages", kv_bytes, fmt::format("{} pages, context {}", page_count, max_model_len)) +
          row("left", budget_bytes > total_bytes() ? budget_bytes - total_bytes() : 0, "");

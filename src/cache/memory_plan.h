@@ -1,4 +1,4 @@
-// memory_plan.h - who gets how much memory, decided before anything big is allocated. No MLX.
+// memory_plan.h - divides the memory before any large allocation. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 namespace octavo {
 
 struct MemoryRequest {
-  uint64_t device_bytes = 0;  // what the machine, the cgroup or the GPU allows
+  uint64_t device_bytes = 0;  // limit of the machine, the cgroup or the GPU
   std::string device_note = "memory, or the cgroup's limit";
-  std::optional<uint64_t> buffer_bytes = {};  // the longest buffer of the device, if it has a limit
+  std::optional<uint64_t> buffer_bytes = {};  // largest buffer of the device, if limited
   double memory_fraction = 0.9;               // --memory-fraction
   uint64_t weights_bytes = 0;
-  uint64_t draft_bytes = 0;               // all that a draft model takes
-  uint64_t step_bytes = 0;                // peak of one largest step, and of one queued behind it
-  uint64_t disk_bytes = 0;                // of pages on their way to the disk tier and back
-  int model_context = 0;                  // what the model was made for
+  uint64_t draft_bytes = 0;               // total of a draft model
+  uint64_t step_bytes = 0;                // peak of the largest step and of one queued after it
+  uint64_t disk_bytes = 0;                // staging memory of the disk tier
+  int model_context = 0;                  // the model's maximum context
   std::optional<int> max_model_len = {};  // --max-model-len
   std::optional<uint64_t> kv_bytes = {};  // --kv-memory
   int step_tokens = 512;                  // rows of the largest step
-  // Without --kv-memory the pool holds one context of full length, or this many sequences of this
-  // many tokens, whichever is more, as far as they fit.
+  // Without --kv-memory the pool holds one sequence of full length or `usual_sequences` of
+  // `usual_tokens`, whichever is more, as far as they fit.
   int usual_sequences = 1;
   int usual_tokens = 0;
 };
@@ -44,11 +44,11 @@ struct MemoryPlan {
   uint64_t total_bytes() const {
     return weights_bytes + draft_bytes + step_bytes + disk_bytes + reserve_bytes + kv_bytes;
   }
-  // The rows people read: "weights  93.8 MiB" and so on.
+  // For printing, one row per item: "weights  93.8 MiB".
   std::string table() const;
 };
 
-// Throws SetupError naming the flag and the value that works when what was asked does not fit.
+// Throws SetupError that names the flag and a value that works if the request does not fit.
 MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache);
 
 }  // namespace octavo

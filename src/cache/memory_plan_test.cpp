@@ -32,7 +32,7 @@ std::string error_of(const MemoryRequest& request) {
   return "no error";
 }
 
-TEST(MemoryPlan, TheContextIsTheModelsWhereItFits) {
+TEST(MemoryPlan, UsesTheModelsContextIfItFits) {
   const MemoryPlan plan = plan_memory(machine(1024), small_cache());
   EXPECT_EQ(plan.max_model_len, 4096);
   EXPECT_EQ(plan.page_count, 256);
@@ -40,13 +40,13 @@ TEST(MemoryPlan, TheContextIsTheModelsWhereItFits) {
   EXPECT_LE(plan.total_bytes(), plan.budget_bytes);
 }
 
-TEST(MemoryPlan, TheContextIsTheLargestThatFitsOtherwise) {
-  const MemoryPlan plan = plan_memory(machine(258), small_cache());  // 2 MiB beside the reserve
+TEST(MemoryPlan, OtherwiseUsesTheLargestContextThatFits) {
+  const MemoryPlan plan = plan_memory(machine(258), small_cache());  // 2 MiB besides the reserve
   EXPECT_EQ(plan.max_model_len, 2048);
   EXPECT_LE(plan.total_bytes(), plan.budget_bytes);
 }
 
-TEST(MemoryPlan, WhatDoesNotFitNamesTheFlagAndTheValueThatWorks) {
+TEST(MemoryPlan, ErrorsNameTheFlagAndAValueThatWorks) {
   MemoryRequest request = machine(258);
   request.max_model_len = 4096;
   EXPECT_THAT(error_of(request), HasSubstr("--max-model-len 2048"));
@@ -60,7 +60,7 @@ TEST(MemoryPlan, WhatDoesNotFitNamesTheFlagAndTheValueThatWorks) {
   EXPECT_EQ(plan_memory(request, small_cache()).kv_bytes, 2u << 20);
 }
 
-TEST(MemoryPlan, NoLayersBufferIsLongerThanTheDeviceAllows) {
+TEST(MemoryPlan, NoBufferExceedsTheLimitOfTheDevice) {
   MemoryRequest request = machine(1024);
   request.buffer_bytes = (1 << 20) + 100;  // 64 pages of 16 KiB, and a part of one
   EXPECT_EQ(plan_memory(request, small_cache()).max_model_len, 1024);
@@ -77,7 +77,7 @@ TEST(MemoryPlan, NoLayersBufferIsLongerThanTheDeviceAllows) {
   EXPECT_EQ(plan_memory(request, small_cache()).kv_bytes, 64u << 20);
 }
 
-TEST(MemoryPlan, AModelLargerThanTheBudgetSaysWhatWouldHelp) {
+TEST(MemoryPlan, AModelLargerThanTheBudgetNamesARemedy) {
   MemoryRequest request = machine(1024);
   request.weights_bytes = 500 << 20;
   request.memory_fraction = 0.5;

@@ -1,5 +1,4 @@
-// page_key.h - the name of a page's content: the same in every process that serves the same model.
-// No MLX.
+// page_key.h - identifies the content of a page across processes that serve the same model. No MLX.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +10,8 @@
 namespace octavo {
 
 struct PageKey {
-  BlockHash block = {};  // that the page ends with, or that the state stands behind
-  // >= 0: the page of this group. Below: page -1 - part of the state's snapshot.
+  BlockHash block = {};  // the last block of the page, or the block before the snapshot
+  // >= 0: the group of the page. < 0: page -1 - part of a snapshot.
   int32_t part = 0;
 
   bool operator==(const PageKey&) const = default;
@@ -24,7 +23,7 @@ inline PageKey snapshot_key(const BlockHash& block, size_t page) {
 
 struct PageKeyHash {
   size_t operator()(const PageKey& key) const {
-    uint64_t bits = 0;  // a digest's bits are as good as random
+    uint64_t bits = 0;  // the bits of a digest are uniform
     std::memcpy(&bits, key.block.data(), sizeof(bits));
     return bits + static_cast<uint64_t>(key.part) * 0x9E3779B97F4A7C15u;
   }

@@ -1,4 +1,4 @@
-// page_memory.h - the bytes behind a page id. No MLX. Engine thread only.
+// page_memory.h - access to the bytes of a page. No MLX. Engine thread only.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@ class PageMemory {
  public:
   virtual ~PageMemory() = default;
 
-  // Of one page id over all buffers.
+  // Bytes of one page id over all buffers.
   virtual size_t bytes_per_page() const = 0;
-  // No step in flight writes the page.
+  // No step in flight may write the page.
   virtual void copy_out(PageId page, std::span<std::byte> to) const = 0;
-  // No step in flight reads or writes the page.
+  // No step in flight may read or write the page.
   virtual void copy_in(PageId page, std::span<const std::byte> from) = 0;
 };
 

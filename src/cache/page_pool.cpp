@@ -50,7 +50,7 @@ PagePool::PagePool(int page_count) {
   OCTAVO_CHECK(page_count >= 0);
   pages_.resize(static_cast<size_t>(page_count));
   free_.reserve(pages_.size());
-  // Handed out from the back, so the lowest ids go first.
+  // Leased from the back, so that the lowest ids come first.
   for (PageId page = page_count - 1; page >= 0; --page) free_.push_back(page);
 }
 
@@ -66,7 +66,7 @@ std::optional<PageLease> PagePool::try_lease(int count) {
     if (free_.empty()) {
       page = evict_oldest();
     } else {
-      // Newest first: a page just given back is the likeliest to be warm.
+      // Newest first: a page just released is most likely in the CPU cache.
       page = free_.back();
       free_.pop_back();
     }
@@ -113,7 +113,7 @@ PagePool::Page& PagePool::at(PageId page) {
 void PagePool::add_reference(PageId page) {
   Page& entry = at(page);
   if (entry.references == 0) {
-    OCTAVO_CHECK(entry.kept);  // a free page's content is nobody's
+    OCTAVO_CHECK(entry.kept);  // a free page has no content to share
     unlink(page);
   }
   ++entry.references;

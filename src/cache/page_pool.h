@@ -14,7 +14,7 @@ inline constexpr PageId kNoPage = -1;
 
 class PagePool;
 
-// References to pages, one per entry; they go home when the lease dies.
+// References to pages, one per entry. Returned to the pool on destruction.
 class PageLease {
  public:
   PageLease() = default;
@@ -26,9 +26,9 @@ class PageLease {
 
   // Takes over another lease of the same pool; its pages follow ours.
   void append(PageLease&& other);
-  // Gives back all but the first `count` pages, the last first.
+  // Releases all but the first `count` pages, the last first.
   void truncate(size_t count);
-  // Gives back the first `count` pages; kNoPage stands in their places.
+  // Releases the first `count` pages and replaces them by kNoPage.
   void release_front(size_t count);
 
  private:
@@ -41,32 +41,33 @@ class PageLease {
 };
 
 enum class PageState : uint8_t {
-  kFree,        // holds nothing
-  kCached,      // nobody holds it, but its content may be asked for again
+  kFree,        // has no content
+  kCached,      // unreferenced, but its content may be reused
   kReferenced,  // in at least one lease
 };
 
-// Every page is in exactly one PageState.
+// Every page has exactly one PageState.
 class PagePool {
  public:
   explicit PagePool(int page_count);
   PagePool(const PagePool&) = delete;
   PagePool& operator=(const PagePool&) = delete;
-  // Every lease must be gone.
+  // All leases must have been destroyed.
   ~PagePool();
 
-  // `count` pages nobody else holds, or nothing when there are too few. Free pages go first, then
-  // the cached ones that have been so for longest.
+  // Leases `count` unreferenced pages. Returns nullopt if there are too few. Free pages are used
+  // first, then those cached longest.
   std::optional<PageLease> try_lease(int count);
-  // One more reference to each page, which is referenced or cached; kNoPage stays kNoPage. Only
-  // full pages may be shared: a page that two leases hold is never written.
+  // Adds a reference to each page, which must be referenced or cached; kNoPage stays kNoPage. Only
+  // full pages may be shared: a page in two leases is never written.
   PageLease share(std::span<const PageId> pages);
 
-  // From now on the page becomes cached, not free, when its last lease ends. It is referenced.
+  // The page, which must be referenced, becomes cached instead of free when its last reference is
+  // released.
   void keep(PageId page);
-  // Takes keep() back; a cached page becomes free.
+  // Undoes keep(); a cached page becomes free.
   void forget(PageId page);
-  // Called with a cached page that is about to be lent for something else.
+  // Called with a cached page that is about to be reused.
   void on_evict(std::function<void(PageId)> callback) { on_evict_ = std::move(callback); }
 
   int page_count() const { return static_cast<int>(pages_.size()); }
@@ -81,7 +82,7 @@ class PagePool {
 
  private:
   friend class PageLease;
-  // Cached pages form a list from the one cached for longest to the newest.
+  // Cached pages form a list, oldest first.
   struct Page {
     int32_t references = 0;
     bool kept = false;

@@ -7,20 +7,20 @@
 namespace octavo {
 namespace {
 
-TEST(PagePool, LeaseReturnsItsPagesWhenItDies) {
+TEST(PagePool, LeaseReturnsItsPagesOnDestruction) {
   PagePool pool(4);
   pool.try_lease(3).reset();
   EXPECT_EQ(pool.free_pages(), 4);
 }
 
-TEST(PagePool, FullIsAnAnswerAndTakesNothing) {
+TEST(PagePool, AFullPoolReturnsNullopt) {
   PagePool pool(4);
   auto lease = pool.try_lease(3);
   EXPECT_FALSE(pool.try_lease(2).has_value());
   EXPECT_EQ(pool.free_pages(), 1);
 }
 
-TEST(PagePool, ASharedPageStaysUntilTheLastLeaseDies) {
+TEST(PagePool, ASharedPageStaysUntilItsLastLeaseIsDestroyed) {
   PagePool pool(4);
   auto lease = pool.try_lease(2);
   PageLease shared = pool.share(lease->pages().first(1));
@@ -44,14 +44,14 @@ TEST(PagePool, AppendAndTruncateKeepTheOrder) {
   EXPECT_EQ(pool.free_pages(), 6);
 }
 
-TEST(PagePool, AKeptPageIsCachedAndTheLongestCachedGoesFirst) {
+TEST(PagePool, AKeptPageIsCachedAndTheOldestIsEvictedFirst) {
   PagePool pool(3);
   std::vector<PageId> evicted;
   pool.on_evict([&](PageId page) { evicted.push_back(page); });
   auto lease = pool.try_lease(2);
   const std::vector<PageId> pages(lease->pages().begin(), lease->pages().end());
   for (PageId page : pages) pool.keep(page);
-  lease.reset();  // the last page goes home first
+  lease.reset();  // the last page is released first
   EXPECT_EQ(pool.free_pages(), 1);
   EXPECT_EQ(pool.cached_pages(), 2);
   EXPECT_EQ(pool.state(pages[0]), PageState::kCached);
@@ -66,7 +66,7 @@ TEST(PagePool, AKeptPageIsCachedAndTheLongestCachedGoesFirst) {
   EXPECT_EQ(pool.state(pages[0]), PageState::kFree);
 }
 
-TEST(PagePool, TheFrontGoesHomeWhileTheRestStays) {
+TEST(PagePool, ReleasingTheFrontKeepsTheRest) {
   PagePool pool(4);
   PageLease lease = *pool.try_lease(4);
   lease.release_front(2);

@@ -14,8 +14,8 @@ int common_block(const CachePlan& plan) {
   return block;
 }
 
-// A power of two of common pages, at least as long as a sequence whose pages cost what its state
-// does.
+// A power of two of common pages, at least as long as a sequence whose pages cost as much as its
+// state.
 int snapshot_interval(const CachePlan& plan) {
   if (!plan.state) return 0;
   const double per_token = plan.bytes_per_token();

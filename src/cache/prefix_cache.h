@@ -1,5 +1,5 @@
-// prefix_cache.h - what the sequences of one engine share: the pool, the plan and the index of
-// known beginnings. No MLX. Engine thread only.
+// prefix_cache.h - shared by the sequences of one engine: the pool, the plan and the prefix index.
+// No MLX. Engine thread only.
 #pragma once
 
 #include <span>
@@ -10,34 +10,34 @@
 
 namespace octavo {
 
-// A beginning whose pages are there.
+// A cached prefix.
 struct PrefixHit {
   int tokens = 0;
-  std::vector<std::vector<PageId>> pages;  // by group; kNoPage where a window has passed
-  std::vector<PageId> state = {};          // a snapshot behind them, where layers have a state
+  std::vector<std::vector<PageId>> pages;  // by group; kNoPage before the window
+  std::vector<PageId> state = {};          // the snapshot at its end, if layers have a state
 };
 
 class PrefixCache {
  public:
-  // `plan` and `pool` must outlive it. Below 64 hash bits only in tests.
+  // `plan` and `pool` must outlive it. hash_bits < 64 only in tests.
   PrefixCache(const CachePlan& plan, PagePool& pool, int hash_bits = 64);
 
   const CachePlan& plan() const { return plan_; }
   PagePool& pool() { return pool_; }
   PrefixIndex& index() { return index_; }
 
-  // Blocks are hashed in this many tokens: every group's block is a multiple of it.
+  // Tokens per hashed block; every group's block is a multiple of it.
   int hash_block_tokens() const { return hash_block_tokens_; }
 
-  // path[b]: the node of the b-th block. The longest beginning of whole pages in every group, with
-  // a snapshot behind it where layers have a state, of at most `path.size()` blocks. Without the
-  // state it is what the pages alone would serve.
+  // path[b]: the node of the b-th block. Returns the longest prefix of at most `path.size()` blocks
+  // that has whole pages in every group and, if layers have a state, a snapshot at its end.
+  // with_state = false ignores the snapshots.
   PrefixHit longest_hit(std::span<const NodeId> path, bool with_state = true);
 
-  // Layers with a state can begin at a snapshot only. One is made every so many tokens: as many as
-  // cost in pages what the snapshot itself costs. 0: there is no state.
+  // Interval of regular snapshots in tokens: the number of tokens whose pages cost as much as the
+  // snapshot. 0 if there is no state.
   int snapshot_tokens() const { return snapshot_tokens_; }
-  // The most that are kept: half of the pool.
+  // Limit on kept snapshots: half of the pool.
   int most_snapshots() const;
 
  private:

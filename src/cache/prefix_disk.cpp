@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A request waits this long for the disk's next page, then it computes.
+// A request waits this long for the next page before it recomputes.
 constexpr std::chrono::seconds kPatience{2};
 
 }  // namespace
@@ -20,11 +20,11 @@ PrefixRestore::~PrefixRestore() {
   if (tip_ != kNoNode) index_.unpin(tip_);
 }
 
-// What of a sequence is in memory and what on disk.
+// How much of a sequence is in memory and on disk.
 struct PrefixDisk::Reach {
   int memory_tokens = 0;
-  int tokens = 0;                                       // with the disk
-  std::vector<std::pair<size_t, PageKey>> wanted = {};  // block and page, in order
+  int tokens = 0;                                       // including those on disk
+  std::vector<std::pair<size_t, PageKey>> wanted = {};  // block and key, in order
   std::vector<PageId> in_memory = {};
 };
 
@@ -62,7 +62,7 @@ void PrefixDisk::save_snapshot(const BlockHash& block, std::span<const PageId> p
   }
 }
 
-// Every page that a beginning of a sequence could have, and where it is.
+// Where each page of a prefix is: in memory, on disk, or nowhere.
 class PrefixDisk::Places {
  public:
   Places(PrefixCache& prefixes, const DiskTier& tier, std::span<const BlockKey> blocks)
@@ -73,7 +73,7 @@ class PrefixDisk::Places {
 
   std::span<const NodeId> nodes() const { return nodes_; }
 
-  // Whether pages and state of the first `tokens` tokens are all somewhere.
+  // True if all pages and the state of the first `tokens` tokens are in memory or on disk.
   bool serve(int tokens) const {
     if (!std::ranges::all_of(groups_, [&](const auto& g) { return g.serves(tokens); }))
       return false;
@@ -81,7 +81,7 @@ class PrefixDisk::Places {
     return !prefixes_.plan().state || snapshot_in_memory(count) || snapshot_on_disk(count);
   }
 
-  // What serves them.
+  // The pages to restore for them.
   Reach reach(int tokens) const {
     Reach reach{.tokens = tokens};
     const size_t count = blocks_in(tokens);
@@ -164,7 +164,7 @@ class PrefixDisk::Places {
   PrefixCache& prefixes_;
   const DiskTier& tier_;
   std::span<const BlockKey> blocks_;
-  std::vector<NodeId> nodes_;               // of the blocks that are known in memory
+  std::vector<NodeId> nodes_;               // of the blocks in memory
   std::vector<std::vector<Place>> places_;  // by group
   std::vector<GroupPath> groups_;
 };
@@ -190,7 +190,7 @@ std::shared_ptr<PrefixRestore> PrefixDisk::restore(std::span<const BlockKey> blo
       ++misses_;
     return nullptr;
   }
-  // Another may be bringing the same.
+  // Another sequence may be restoring the same prefix.
   for (const auto& weak : restores_) {
     const auto other = weak.lock();
     if (other && !other->done_ && other->to_ >= reach.tokens &&
@@ -202,7 +202,7 @@ std::shared_ptr<PrefixRestore> PrefixDisk::restore(std::span<const BlockKey> blo
   PagePool& pool = prefixes_.pool();
   if (static_cast<int>(reach.wanted.size() + reach.in_memory.size()) > pool.available_pages())
     return nullptr;
-  // What is there already shall still be there when the rest comes.
+  // Keeps the part in memory until the rest arrives.
   pool.share(reach.in_memory);
   ++hits_;
   auto restore =
@@ -262,7 +262,7 @@ bool PrefixDisk::install(PrefixRestore& restore, DiskTier::Arrival& arrival) {
         restore.snapshot_.size() == static_cast<size_t>(prefixes_.plan().state_pages());
     return !whole || install_snapshot(restore, target.node);
   }
-  // Computed meanwhile by another.
+  // Computed meanwhile by another sequence.
   if (prefixes_.index().page(target.node, target.key.part) != kNoPage) return true;
   const auto lease = prefixes_.pool().try_lease(1);
   if (!lease) return false;

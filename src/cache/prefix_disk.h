@@ -1,9 +1,8 @@
-// prefix_disk.h - the disk tier as the engine sees it: saves pages whose steps are done, and brings
-// beginnings back into pages. No MLX. Engine thread only.
+// prefix_disk.h - the engine's side of the disk tier: saves pages of completed steps and restores
+// prefixes. No MLX. Engine thread only.
 //
-// Bytes are copied out of and into pages between steps; the disk itself is another thread's. Pages
-// that came back are cached pages like any other: nobody holds them until a sequence begins with
-// them.
+// Bytes are copied out of and into pages between steps; another thread accesses the disk. Restored
+// pages are ordinary cached pages, unreferenced until a sequence reuses them.
 #pragma once
 
 #include <chrono>
@@ -18,7 +17,7 @@
 
 namespace octavo {
 
-// A beginning on its way back. Sequences that wait for it hold it; when all let go it ends.
+// A prefix being restored. Owned by the sequences that wait for it; cancelled when all release it.
 class PrefixRestore {
  public:
   PrefixRestore(PrefixIndex& index, int from, int to) : from_(from), to_(to), index_(index) {}
@@ -26,10 +25,10 @@ class PrefixRestore {
   PrefixRestore(const PrefixRestore&) = delete;
   PrefixRestore& operator=(const PrefixRestore&) = delete;
 
-  // No more will come: all of it is there, or the disk had no more or took too long.
+  // True if no more pages will arrive: complete, failed or timed out.
   bool done() const { return done_; }
-  int from() const { return from_; }  // tokens that were in memory when it began
-  int to() const { return to_; }      // tokens there will be
+  int from() const { return from_; }  // tokens in memory when it started
+  int to() const { return to_; }      // tokens in memory when complete
 
  private:
   friend class PrefixDisk;
@@ -41,10 +40,10 @@ class PrefixRestore {
   int from_;
   int to_;
   PrefixIndex& index_;
-  NodeId tip_ = kNoNode;         // pinned, and all before it through it
-  std::vector<Target> targets_;  // in the order of the read's keys; a snapshot's come last
+  NodeId tip_ = kNoNode;         // pinned, which also keeps all nodes before it
+  std::vector<Target> targets_;  // in the order of the read's keys; those of a snapshot come last
   size_t arrived_ = 0;
-  std::vector<DiskTier::Bytes> snapshot_;  // its pages so far
+  std::vector<DiskTier::Bytes> snapshot_;  // pages received so far
   std::shared_ptr<DiskTier::Read> read_;
   std::chrono::steady_clock::time_point last_arrival_ = std::chrono::steady_clock::now();
   bool done_ = false;
@@ -52,25 +51,26 @@ class PrefixRestore {
 
 class PrefixDisk {
  public:
-  // All must outlive it.
+  // All must outlive this object.
   PrefixDisk(PrefixCache& prefixes, DiskTier& tier, PageMemory& memory);
 
   struct Page {
     PageKey key;
-    std::optional<PageKey> parent;  // the page before it of the same group
-    PageId page;                    // written by a step that is done
+    std::optional<PageKey> parent;  // the previous page of the same group
+    PageId page;                    // written by a completed step
   };
-  // Saves those that are not on disk yet, in order. False: not all, for the disk is behind.
+  // Saves pages that are not on disk yet, in order. False if some were not accepted because too
+  // many are waiting.
   bool save(std::span<const Page> pages);
-  // Saves all pages of a snapshot or none.
+  // Saves all pages of a snapshot, or none.
   void save_snapshot(const BlockHash& block, std::span<const PageId> pages);
 
-  // `blocks` are a sequence's from the first on. Begins to bring back what the disk has of them
-  // behind what is in memory; nothing when that is nothing, or the pool has no room for it.
+  // `blocks`: of a sequence, from the first on. Starts restoring what is on disk after the part in
+  // memory. Null if there is nothing to restore or the pool has too few pages.
   std::shared_ptr<PrefixRestore> restore(std::span<const BlockKey> blocks);
-  // Puts what has come into pages, and ends restores that wait in vain.
+  // Copies arrived pages into the pool, and ends restores that have timed out.
   void take_arrivals();
-  // A sequence began with this many tokens more than were in memory.
+  // Counts tokens that a sequence reused thanks to the disk.
   void count_restored(int tokens) { restored_tokens_ += static_cast<uint64_t>(tokens); }
 
   void clear();
@@ -82,7 +82,7 @@ class PrefixDisk {
 
   Reach reach_of(std::span<const BlockKey> blocks) const;
   void begin(PrefixRestore& restore, std::span<const BlockKey> blocks, const Reach& reach);
-  // False: the pool had no page for it.
+  // False if the pool has no page for it.
   bool install(PrefixRestore& restore, DiskTier::Arrival& arrival);
   bool install_snapshot(PrefixRestore& restore, NodeId node);
 

@@ -1,9 +1,9 @@
-// prefix_index.h - finds pages by the tokens they hold and all tokens before those. No MLX. Engine
-// thread only.
+// prefix_index.h - finds pages by their tokens and all tokens before them. No MLX. Engine thread
+// only.
 //
-// A tree of blocks. A node is one block behind its parent; hashes only lead to it, and what decides
-// is the parent and the tokens themselves, so a collision can neither leak nor corrupt. A node
-// lives while it has a page, a child or a pin.
+// A tree of blocks, each node following its parent. Hashes only find candidates; the parent and the
+// tokens are compared, so a collision can neither leak nor corrupt data. A node exists while it has
+// a page, a child or a pin.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace octavo {
 
 using NodeId = int32_t;
-inline constexpr NodeId kRootNode = 0;  // what every sequence begins with
+inline constexpr NodeId kRootNode = 0;  // the start of every sequence
 inline constexpr NodeId kNoNode = -1;
 
 struct BlockKey {
@@ -28,42 +28,41 @@ struct BlockKey {
 
 class PrefixIndex {
  public:
-  // `pool` must outlive the index, which hears of its evictions. Below 64 hash bits only in tests.
+  // `pool` must outlive the index, which registers for its evictions. hash_bits < 64 only in tests.
   PrefixIndex(PagePool& pool, int groups, int hash_bits = 64);
 
-  // The block behind `parent`, or kNoNode.
+  // The block that follows `parent`, or kNoNode.
   NodeId find(NodeId parent, const BlockKey& key) const;
-  // The same, made when it is not there, and pinned once more.
+  // The same, but creates a missing node, and adds a pin.
   NodeId pin_child(NodeId parent, const BlockKey& key);
   void pin(NodeId node);
   void unpin(NodeId node);
 
   // The page of `group` that ends with this block, or kNoPage.
   PageId page(NodeId node, int group) const;
-  // Names the page's content, and keeps it in the pool. False when the node already has a page for
-  // this group: the caller's stays its own.
+  // Registers the page and keeps it in the pool. False if the node already has a page for this
+  // group; the caller's page is then not shared.
   bool set_page(NodeId node, int group, PageId page);
-  // The page's content is not to be found again; harmless when it has no name. A snapshot is
-  // forgotten whole.
+  // Unregisters the page, if it is registered. A snapshot is dropped whole.
   void forget_page(PageId page);
 
-  // The pages of the state behind this block, or none.
+  // The pages of the snapshot after this block; may be empty.
   std::span<const PageId> snapshot(NodeId node) const { return at(node).snapshot; }
-  // A number no other snapshot has or had; 0 when there is none.
+  // A unique number of the snapshot; 0 if there is none.
   uint64_t snapshot_serial(NodeId node) const {
     return at(node).snapshot.empty() ? 0 : at(node).snapshot_serial;
   }
-  // Names them, and keeps them in the pool. False when the node already has one. More than
-  // `most` snapshots are not kept: the ones used longest ago go.
+  // Registers a snapshot and keeps its pages in the pool. False if the node already has one. Beyond
+  // `most` snapshots, the least recently used ones are dropped.
   bool set_snapshot(NodeId node, std::span<const PageId> pages, int most);
-  // It was used: others go before it.
+  // Marks the snapshot as used.
   void touch_snapshot(NodeId node);
   int snapshots() const { return static_cast<int>(snapshots_.size()); }
-  // Forgets every page.
+  // Unregisters every page.
   void clear();
 
   int nodes() const { return static_cast<int>(nodes_.size() - unused_.size()); }
-  // For checks: the node and the group whose page this is (-1: the snapshots'), or kNoNode.
+  // For checks: the node and the group of a page (-1: snapshots), or kNoNode.
   NodeId node_of(PageId page) const { return places_[static_cast<size_t>(page)].node; }
   int group_of(PageId page) const { return places_[static_cast<size_t>(page)].group; }
   NodeId parent(NodeId node) const { return at(node).parent; }
@@ -92,11 +91,10 @@ class PrefixIndex {
   Node& at(NodeId node);
   uint64_t cut(const BlockHash& hash) const;
   NodeId make_node(NodeId parent, const BlockKey& key);
-  // Removes the node if nothing needs it, then its parent, and so on.
+  // Removes the node if nothing refers to it, then its parent, and so on.
   void prune(NodeId node);
   void unname(PageId page);
-  // Takes the names of the node's snapshot; all its pages but `except` become free when nobody
-  // holds them.
+  // Unregisters the node's snapshot; all its pages but `except` become free once unreferenced.
   void drop_snapshot(NodeId node, PageId except);
 
   PagePool& pool_;
@@ -107,7 +105,7 @@ class PrefixIndex {
   std::unordered_multimap<uint64_t, NodeId> by_hash_;
   std::vector<Place> places_;  // by page
   uint64_t newest_serial_ = 0;
-  std::vector<NodeId> snapshots_;  // nodes that have one, the one used longest ago first
+  std::vector<NodeId> snapshots_;  // nodes with a snapshot, least recently used first
 };
 
 }  // namespace octavo

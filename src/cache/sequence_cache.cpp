@@ -81,10 +81,11 @@ void SequenceCache::advance(int start, int end, std::span<const int> edges, int 
   if (every == 0) return;
   const bool at_edge = end % every == 0 || std::ranges::binary_search(edges, end);
   const bool passing = !at_edge && end > answer && end % shared_.plan().common_tokens() == 0;
-  // What keeping it costs is another copy for the next rows. Nobody is sent back for a snapshot.
+  // Keeping it costs another copy for the next rows. A snapshot never preempts a sequence.
   const int spare = shared_.pool().available_pages();
   int least = 2 * shared_.plan().state_pages();
-  // One of an answer is for a turn that may never come: not while others press for pages.
+  // A snapshot of the output serves a turn that may never come, so it is not kept when pages are
+  // scarce.
   if (passing) least = std::max(least, shared_.pool().page_count() / 3);
   const bool affordable = shared_.most_snapshots() > 0 && spare >= least;
   if ((!at_edge && !passing) || !affordable) return;
@@ -146,7 +147,7 @@ void SequenceCache::save(int done, bool ended, PrefixDisk& disk) {
     for (size_t g = 0; g < shared_.plan().groups.size(); ++g) {
       const auto per_page = static_cast<size_t>(shared_.plan().groups[g].block_tokens / size);
       if ((block + 1) % per_page != 0) continue;
-      // Not the index's page: another sequence's may be in a step that still runs.
+      // Not the page in the index: another sequence's page may be in a step that still runs.
       const PageId page = pages_.table(static_cast<int>(g))[(block + 1) / per_page - 1];
       if (page == kNoPage) continue;
       const auto part = static_cast<int32_t>(g);

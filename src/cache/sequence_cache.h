@@ -1,4 +1,4 @@
-// sequence_cache.h - one sequence's pages and their place among the known beginnings. No MLX.
+// sequence_cache.h - one sequence's pages and their registration in the prefix index. No MLX.
 // Engine thread only.
 #pragma once
 
@@ -14,16 +14,15 @@
 
 namespace octavo {
 
-// Keep sequences apart whose tokens are equal but whose K and V are not, or that must not know of
-// each other.
+// Separates sequences with equal tokens but different K and V, or that must not share.
 struct SequenceKeys {
   ExtraKeys every_block = {};  // an adapter
-  ExtraKeys first_block = {};  // a salt: what follows is apart through its parents
+  ExtraKeys first_block = {};  // a salt: later blocks differ through their parents
 };
 
 class SequenceCache {
  public:
-  // `shared` must outlive it.
+  // `shared` must outlive this object.
   SequenceCache(PrefixCache& shared, SequenceKeys keys);
   ~SequenceCache();
   SequenceCache(const SequenceCache&) = delete;
@@ -31,60 +30,59 @@ class SequenceCache {
 
   const SequencePages& pages() const { return pages_; }
 
-  // Rows up to the state's next snapshot, of `rows` rows from `start` on, which is all of them when
-  // there is none to come. `edges`: positions, rising, at which one is wanted besides the regular
-  // ones.
+  // How many of the `rows` rows from `start` come before the next snapshot; all if there is none.
+  // `edges`: ascending positions of additional snapshots.
   int rows_before_snapshot(int start, int rows, std::span<const int> edges) const;
 
-  // Takes a share in the pages of the longest known beginning of `tokens`, of at most `limit`
-  // tokens, and returns its length. Only while it holds nothing.
+  // Shares the pages of the longest cached prefix of `tokens`, at most `limit` tokens, and returns
+  // its length. Only while the sequence holds no pages.
   int reuse(std::span<const TokenId> tokens, int limit);
-  // What reuse() would find if no layer had a state.
+  // What reuse() would return if no layer had a state.
   int hit_of_pages(std::span<const TokenId> tokens, int limit);
-  // Begins to bring back from the disk what of `tokens`, up to `limit`, is not in memory; nothing
-  // when there is no more.
+  // Starts restoring the part of `tokens`, up to `limit`, that is on disk but not in memory. Null
+  // if there is none.
   std::shared_ptr<PrefixRestore> restore(std::span<const TokenId> tokens, int limit,
                                          PrefixDisk& disk);
-  // Makes room for `tokens` tokens. False, with nothing taken, when the pool has too few pages.
+  // Gets pages for `tokens` tokens. Returns false, without a change, if the pool has too few.
   bool grow_to(int tokens) { return pages_.grow_to(tokens); }
-  // Rows [start, end) have been added to a step. At the end of what rows_before_snapshot() allowed
-  // the state is kept, if the pool can spare the pages. So it is, for a while, at every full page
-  // of the answer, which begins at `answer`: the newest is where a next turn goes on.
+  // Rows [start, end) have been added to a step. At a snapshot position the state is kept if the
+  // pool has enough pages. In the output, which begins at `answer`, the state of the newest full
+  // page is kept too, for the next turn.
   void advance(int start, int end, std::span<const int> edges, int answer = kNoAnswer);
   static constexpr int kNoAnswer = std::numeric_limits<int>::max();
-  // K and V of `tokens`, from the sequence's first on, are written by the steps queued so far:
-  // their full pages can be found from now on. So can snapshots of at most `snapshot_end` tokens: a
-  // step that reads one comes behind the step that writes it.
+  // Registers full pages of `tokens`, whose K and V are written by steps queued so far, and
+  // snapshots of at most `snapshot_end` tokens: a step that reads a snapshot must come after the
+  // step that writes it.
   void publish(std::span<const TokenId> tokens, int snapshot_end = kAllSnapshots);
   static constexpr int kAllSnapshots = std::numeric_limits<int>::max();
-  // The steps of the first `done` tokens are done: what is full of them goes to the disk. `ended`:
-  // no row comes behind them.
+  // Passes full pages of the first `done` tokens, whose steps are complete, to the disk. `ended`:
+  // no more rows follow.
   void save(int done, bool ended, PrefixDisk& disk);
-  // The pages that hold tokens from `from` on cannot be found any more: their step failed.
+  // Unregisters pages with tokens from `from` on, because their step failed.
   void retract(int from);
-  // Gives back the pages that no row from `position` on looks at.
+  // Releases the pages that no row from `position` on reads.
   void release_behind(int position) { pages_.release_behind(position); }
-  // Gives back every page.
+  // Releases every page.
   void release();
 
  private:
   struct Snapshot {
     int tokens;
     std::vector<PageId> pages;
-    bool passing = false;  // of an answer: goes when the next one comes
+    bool passing = false;  // of the output: replaced by the next one
   };
-  // The newest published snapshot that goes when the next one comes. Nobody holds its pages.
+  // The newest published snapshot that the next one replaces. Its pages are not referenced.
   struct Passing {
     int tokens;
     uint64_t serial;
   };
 
-  // The node behind the first `tokens` tokens, which are published.
+  // The node after the first `tokens` tokens, which are published.
   NodeId node_at(int tokens) const;
   void publish_snapshot(const Snapshot& snapshot);
-  // The node of passing_ while its snapshot is there.
+  // The node of passing_ while its snapshot exists.
   NodeId passing_node() const;
-  // The known nodes of its blocks, up to `limit` tokens.
+  // The existing nodes of its blocks, up to `limit` tokens.
   std::vector<NodeId> known_path(std::span<const TokenId> tokens, int limit);
   BlockKey block_key(std::span<const TokenId> tokens, size_t block);
 
@@ -92,12 +90,12 @@ class SequenceCache {
   ExtraKeys first_extra_;
   ExtraKeys extra_;
   SequencePages pages_;
-  std::vector<BlockHash> hashes_;    // of the blocks named so far; tokens never change
+  std::vector<BlockHash> hashes_;    // of the blocks hashed so far; tokens never change
   NodeId tip_ = kRootNode;           // of the last published block; pinned
   size_t published_ = 0;             // blocks
-  size_t saved_ = 0;                 // blocks the disk was given
-  std::vector<Snapshot> snapshots_;  // kept, not published yet; the sequence holds their pages
-  std::vector<Snapshot> unsaved_;    // kept; their step may not be done
+  size_t saved_ = 0;                 // blocks passed to the disk
+  std::vector<Snapshot> snapshots_;  // kept, not yet published; the sequence references their pages
+  std::vector<Snapshot> unsaved_;    // kept; their step may not be complete
   std::optional<Passing> passing_;
 };
 

@@ -103,13 +103,13 @@ TEST(SequenceCache, AWindowNeedsOnlyItsLastPages) {
   ASSERT_TRUE(first.grow_to(48));
   first.publish(numbers(0, 48));
   first.release_behind(48);                               // pages of 0..31 leave the window group
-  auto all = f.pool.try_lease(f.pool.available_pages());  // and are lent to others
+  auto all = f.pool.try_lease(f.pool.available_pages());  // and are leased again
   SequenceCache second(f.shared, {});
   EXPECT_EQ(second.reuse(numbers(0, 60), 59), 48);
   EXPECT_EQ(second.pages().table(1)[3], kNoPage);
   EXPECT_NE(second.pages().table(1)[4], kNoPage);
   SequenceCache third(f.shared, {});
-  EXPECT_EQ(third.reuse(numbers(0, 60), 40), 0);  // behind 40 the window's pages are gone
+  EXPECT_EQ(third.reuse(numbers(0, 60), 40), 0);  // the window's pages before 40 are gone
 }
 
 TEST(SequenceCache, RetractedPagesAreNotFound) {
@@ -125,7 +125,7 @@ TEST(SequenceCache, RetractedPagesAreNotFound) {
   EXPECT_EQ(f.pool.cached_pages(), 1);
 }
 
-TEST(SequenceCache, NothingIsLeftBehindAfterAClear) {
+TEST(SequenceCache, ClearLeavesNothing) {
   Fixture f(one_group());
   f.remember(numbers(0, 30));
   SequenceCache running(f.shared, {});
@@ -148,7 +148,7 @@ CachePlan with_state() {
 struct StateFixture : Fixture {
   explicit StateFixture(int pages = 64) : Fixture(with_state(), pages) {}
 
-  // Adds the rows of `tokens` that are not there yet, each up to the next snapshot.
+  // Adds the missing rows of `tokens`, in parts that end at snapshots.
   void run(SequenceCache& sequence, const Tokens& tokens, int start,
            const std::vector<int>& edges = {}) {
     for (const auto count = static_cast<int>(tokens.size()); start < count;) {
@@ -189,7 +189,7 @@ TEST(SequenceCacheState, AHitReadsTheSnapshotAndWritesElsewhere) {
   EXPECT_EQ(std::find(snapshot.begin(), snapshot.end(), table[2]), snapshot.end());
 }
 
-TEST(SequenceCacheState, AnEvictedPageTakesItsSnapshotAlong) {
+TEST(SequenceCacheState, EvictingAPageDropsItsSnapshot) {
   StateFixture f(16);
   {
     SequenceCache sequence(f.shared, {});

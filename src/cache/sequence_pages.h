@@ -16,21 +16,21 @@ class SequencePages {
   // `plan` and `pool` must outlive the sequence.
   SequencePages(const CachePlan& plan, PagePool& pool);
 
-  // Begins with these pages of others, by group, and this copy of their state. Only while it holds
-  // nothing.
+  // Starts with shared pages, by group, and a shared copy of the state. Only while it holds no
+  // pages.
   void adopt(std::span<const std::vector<PageId>> pages, std::span<const PageId> state);
-  // Makes room for `tokens` tokens in every group, and for the state behind them. False, with
-  // nothing taken, when the pool has too few pages.
+  // Gets pages for `tokens` tokens in every group and for the state after them. Returns false,
+  // without a change, if the pool has too few.
   bool grow_to(int tokens);
-  // Gives back the pages that `tokens` tokens do not need.
+  // Releases the pages that `tokens` tokens do not need.
   void shrink_to(int tokens);
-  // Gives back the pages whose tokens or states no row from `position` on looks at.
+  // Releases the pages whose tokens or states no row from `position` on reads.
   void release_behind(int position);
-  // Gives back every page.
+  // Releases every page.
   void release();
 
   // Column c: the page of tokens [c * block_tokens, (c + 1) * block_tokens) of the group, kNoPage
-  // when the window has passed it.
+  // before the window.
   std::span<const PageId> table(int group) const {
     return leases_[static_cast<size_t>(group)].pages();
   }

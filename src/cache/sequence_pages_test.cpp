@@ -43,7 +43,7 @@ TEST(SequencePages, ShrinkingKeepsThePagesInUse) {
   EXPECT_EQ(pages.table(0)[0], first);
 }
 
-TEST(SequencePages, AWindowGivesBackWhatNoLaterRowSees) {
+TEST(SequencePages, AWindowReleasesPagesThatNoLaterRowReads) {
   const CachePlan plan = two_groups();  // blocks of 8; the second group's window is 16
   PagePool pool(12);
   SequencePages pages(plan, pool);

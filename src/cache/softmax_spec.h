@@ -1,5 +1,4 @@
-// softmax_spec.h - the cache of a softmax attention layer: K and V of every token (or of the
-// window's).
+// softmax_spec.h - the cache of a softmax attention layer: K and V of every token, or of a window.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@ struct SoftmaxSpec {
             .values_in_keys = values_in_keys};
   }
   size_t bytes_per_token() const { return geometry(8).page_bytes() / 8; }
-  // Pages that hold `tokens` tokens from the first on.
+  // Pages that hold the first `tokens` tokens.
   int pages_for(int tokens, int block_tokens) const {
     return (tokens + block_tokens - 1) / block_tokens;
   }

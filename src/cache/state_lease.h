@@ -1,8 +1,8 @@
-// state_lease.h - the pages of one sequence's state: what the next rows read, and where they write.
-// No tensors. Engine thread only.
+// state_lease.h - the pages of one sequence's state, which the next rows read and write. No
+// tensors. Engine thread only.
 //
-// A state is written in place, until it is kept: from then on its pages stay as they are, and the
-// next rows write to fresh ones. So a snapshot costs no copy.
+// A state is written in place until it is kept as a snapshot; from then on its pages do not change
+// and the next rows write to fresh ones. A snapshot therefore needs no copy.
 #pragma once
 
 #include <span>
@@ -14,32 +14,33 @@ namespace octavo {
 
 class StateLease {
  public:
-  // `pages`: that one copy of the state takes; 0: there is no state.
+  // `pages`: per copy of the state; 0 if there is no state.
   StateLease(PagePool& pool, int pages) : pool_(&pool), pages_(pages) {}
 
-  // Begins with a copy that others have kept. Only while it holds nothing.
+  // Starts with a shared snapshot. Only while it holds no pages.
   void adopt(std::span<const PageId> snapshot);
   // Pages that the next rows still need.
   int missing() const { return must_move() && target_.pages().empty() ? pages_ : 0; }
-  // Takes them; the pool has enough.
+  // Leases them; the pool must have enough.
   void grow();
 
-  // Source pages, then target pages, of the next rows. Sources are kNoPage before the first row.
+  // Source pages, then target pages, of the next rows. The sources are kNoPage before the first
+  // row.
   std::vector<PageId> table() const;
-  // Rows from `start` on have been added: the targets hold the state now, once their step has run.
+  // Rows from `start` on have been added: the targets become the current state.
   void advance(int start);
-  // The pages of the state behind the rows added so far are not written again. Returns them.
+  // Keeps the state after the rows added so far: its pages are not written again. Returns them.
   std::span<const PageId> keep();
   // The same pages, or none before the first row.
   std::span<const PageId> current() const { return state_.pages(); }
   // Pages written by rows from `start` on, one span for each copy.
   std::vector<std::span<const PageId>> written_from(int start) const;
-  // Gives back the copies that no row from `position` on reads.
+  // Releases the copies that no row from `position` on reads.
   void release_behind(int position);
   void release();
 
  private:
-  // What rows that may still run read.
+  // A copy that rows in flight may still read.
   struct Read {
     int start;  // of those rows
     PageLease pages;

@@ -44,7 +44,7 @@ TEST(StateLease, AKeptStateIsReadButNotWritten) {
   EXPECT_EQ(pool.referenced_pages(), 2);
 }
 
-TEST(StateLease, BeginsWithWhatOthersKept) {
+TEST(StateLease, StartsWithASharedSnapshot) {
   PagePool pool(6);
   StateLease first(pool, 2);
   first.grow();
@@ -60,7 +60,7 @@ TEST(StateLease, BeginsWithWhatOthersKept) {
   EXPECT_EQ(pool.references(first.current()[0]), 1);
 }
 
-TEST(StateLease, KnowsWhatRowsFromAPlaceOnHaveWritten) {
+TEST(StateLease, ReportsPagesWrittenFromAPosition) {
   PagePool pool(8);
   StateLease state(pool, 1);
   state.grow();
@@ -77,7 +77,7 @@ TEST(StateLease, KnowsWhatRowsFromAPlaceOnHaveWritten) {
   EXPECT_NE(a, b);
 }
 
-TEST(StateLease, WithoutAStateNothingIsAsked) {
+TEST(StateLease, WithoutAStateNoPagesAreNeeded) {
   PagePool pool(1);
   StateLease state(pool, 0);
   EXPECT_EQ(state.missing(), 0);

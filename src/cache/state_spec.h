@@ -1,5 +1,5 @@
-// state_spec.h - the cache of a layer that keeps a state of fixed size instead of every token: a
-// recurrent state per head in float32, and the last rows of a causal convolution. No MLX.
+// state_spec.h - the cache of a layer with recurrent state: a float32 state per head, and the last
+// input rows of a causal convolution. No MLX.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ struct StateSpec {
   int v_dim = 0;
   int conv_rows = 0;  // 0: no convolution
   int conv_channels = 0;
-  DType conv_dtype = DType::kFloat32;  // of the rows that go into the convolution
+  DType conv_dtype = DType::kFloat32;  // of the convolution's input rows
 
   bool operator==(const StateSpec&) const = default;
 
   size_t head_bytes() const { return widen(k_dim) * widen(v_dim) * sizeof(float); }
-  // Channels that stay together in a page: few enough to fill pages to the brim.
+  // Channels stored together in a page: few enough to fill pages well.
   int unit_channels() const {
     for (int channels = 128; channels > 16; channels -= 16)
       if (conv_channels % channels == 0) return channels;

@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/model_flags.h"
+#include "engine/plan_engine.h"
 #include "generation/model_text.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/runtime/device.h"

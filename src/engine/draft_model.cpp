@@ -11,10 +11,10 @@
 namespace octavo {
 namespace {
 
-// As the sequence's own token `ahead` places on will be drawn, but for rules and masks: those look
-// at what only its own model's rows are asked for.
-RowSampling guess_sampling(const DraftAsk& ask, int ahead) {
-  const RowSampling& own = ask.sampling;
+// How the sequence's token `ahead` positions further will be drawn, without rules and masks, which
+// apply only to the main model.
+RowSampling guess_sampling(const DraftRequest& request, int ahead) {
+  const RowSampling& own = request.sampling;
   return {.temperature = own.temperature,
           .top_p = own.top_p,
           .min_p = own.min_p,
@@ -69,48 +69,49 @@ bool DraftModel::make_room(Follower& follower, int tokens) {
   return true;
 }
 
-std::vector<DraftModel::Guess> DraftModel::catch_up(std::span<const DraftAsk> asks) {
+std::vector<DraftModel::Guess> DraftModel::catch_up(std::span<const DraftRequest> requests) {
   ++calls_;
-  for (const DraftAsk& ask : asks) follower_of(ask.key).used = calls_;
+  for (const DraftRequest& request : requests) follower_of(request.key).used = calls_;
   std::vector<Guess> guesses;
   BatchBuilder batch(kv_.plan());
   int budget = plan_.step_rows;
-  for (size_t i = 0; i < asks.size(); ++i) {
-    const DraftAsk& ask = asks[i];
-    Follower& follower = follower_of(ask.key);
-    rewind(follower, ask.tokens);
-    const auto size = static_cast<int>(ask.tokens.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const DraftRequest& request = requests[i];
+    Follower& follower = follower_of(request.key);
+    rewind(follower, request.tokens);
+    const auto size = static_cast<int>(request.tokens.size());
     const auto read = static_cast<int>(follower.read.size());
     const int rows = std::min(size - read, budget);
-    const bool fits = size + ask.most <= plan_.model.plan.max_context;
-    if (rows <= 0 || !fits || !make_room(follower, read + rows + ask.most)) continue;
+    const bool fits = size + request.most <= plan_.model.plan.max_context;
+    if (rows <= 0 || !fits || !make_room(follower, read + rows + request.most)) continue;
     budget -= rows;
-    const auto next = ask.tokens.subspan(follower.read.size(), static_cast<size_t>(rows));
+    const auto next = request.tokens.subspan(follower.read.size(), static_cast<size_t>(rows));
     const int first = batch.add_sequence(next, read, follower.pages);
     follower.read.insert(follower.read.end(), next.begin(), next.end());
     if (read + rows < size) continue;
-    guesses.push_back({i, &follower, batch.sample_row(first + rows - 1, guess_sampling(ask, 0))});
+    guesses.push_back(
+        {i, &follower, batch.sample_row(first + rows - 1, guess_sampling(request, 0))});
   }
   if (budget < plan_.step_rows) runner_.start(batch.build());
   return guesses;
 }
 
-std::vector<std::vector<TokenId>> DraftModel::run(std::span<const DraftAsk> asks) {
-  std::vector<std::vector<TokenId>> drafts(asks.size());
-  std::vector<std::vector<Guess>> steps = {catch_up(asks)};
-  // Each step takes the tokens of the one before where they are: the host reads them at the end.
+std::vector<std::vector<TokenId>> DraftModel::run(std::span<const DraftRequest> requests) {
+  std::vector<std::vector<TokenId>> drafts(requests.size());
+  std::vector<std::vector<Guess>> steps = {catch_up(requests)};
+  // Each step uses the tokens of the previous one on the device; the host reads them at the end.
   while (!steps.back().empty()) {
     BatchBuilder batch(kv_.plan());
     std::vector<Guess> step;
     const auto ahead = static_cast<int>(steps.size());
     for (const Guess& guess : steps.back()) {
-      const DraftAsk& ask = asks[guess.ask];
-      if (ahead >= ask.most) continue;
-      const int position = static_cast<int>(ask.tokens.size()) + ahead - 1;
+      const DraftRequest& request = requests[guess.request];
+      if (ahead >= request.most) continue;
+      const int position = static_cast<int>(request.tokens.size()) + ahead - 1;
       const int row = batch.add_sequence(std::vector<TokenId>{0}, position, guess.follower->pages);
       batch.take_token(row, guess.newest_entry);
       step.push_back(
-          {guess.ask, guess.follower, batch.sample_row(row, guess_sampling(ask, ahead))});
+          {guess.request, guess.follower, batch.sample_row(row, guess_sampling(request, ahead))});
     }
     if (!step.empty()) runner_.start(batch.build());
     steps.push_back(std::move(step));
@@ -119,30 +120,30 @@ std::vector<std::vector<TokenId>> DraftModel::run(std::span<const DraftAsk> asks
     if (runner_.steps_in_flight() == 0) break;
     const StepResult result = runner_.finish();
     for (const Guess& guess : step)
-      drafts[guess.ask].push_back(result.tokens[static_cast<size_t>(guess.newest_entry)]);
+      drafts[guess.request].push_back(result.tokens[static_cast<size_t>(guess.newest_entry)]);
   }
-  // The last guess of each was drawn and not read.
-  for (size_t i = 0; i < asks.size(); ++i) {
+  // The last draft of each sequence was drawn but not read.
+  for (size_t i = 0; i < requests.size(); ++i) {
     if (drafts[i].empty()) continue;
-    auto& read = follower_of(asks[i].key).read;
+    auto& read = follower_of(requests[i].key).read;
     read.insert(read.end(), drafts[i].begin(), drafts[i].end() - 1);
   }
   return drafts;
 }
 
-std::vector<std::vector<TokenId>> DraftModel::propose(std::span<const DraftAsk> asks) {
-  if (failed_) return std::vector<std::vector<TokenId>>(asks.size());
+std::vector<std::vector<TokenId>> DraftModel::propose(std::span<const DraftRequest> requests) {
+  if (failed_) return std::vector<std::vector<TokenId>>(requests.size());
   try {
-    return run(asks);
+    return run(requests);
   } catch (const std::exception& error) {
-    spdlog::error("the draft model is not used any more: {}", error.what());
+    spdlog::error("stopped using the draft model: {}", error.what());
   } catch (...) {
-    spdlog::error("the draft model is not used any more: the device failed");
+    spdlog::error("stopped using the draft model: the device failed");
   }
   runner_.drop();
   followers_.clear();
   failed_ = true;
-  return std::vector<std::vector<TokenId>>(asks.size());
+  return std::vector<std::vector<TokenId>>(requests.size());
 }
 
 }  // namespace octavo

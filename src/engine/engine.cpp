@@ -11,8 +11,8 @@
 #include "base/compute_pool.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/system_memory.h"
 #include "engine/draft_model.h"
+#include "engine/plan_engine.h"
 #include "engine/runner.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/runtime/device.h"
@@ -23,85 +23,7 @@
 namespace octavo {
 namespace {
 
-// Sequences the pool is made for without --kv-memory, and how long they are taken to be: enough for
-// a small server, and not the whole machine.
-constexpr int kUsualSequences = 32;
-constexpr int kUsualTokens = 2048;
-// And how far a draft model follows one sequence without --max-model-len.
-constexpr int kUsualDraftContext = 16384;
-
-int most_drafts(const EngineOptions& options, const ModelDescription& model) {
-  const SpeculativeConfig config = plan_speculation(model, options);
-  return config.method == SpeculativeMethod::kNone ? 0 : config.num_speculative_tokens;
-}
-
-// A step that only decodes is queued at once, behind one that still runs; drafts take the place of
-// sequences that are not there.
-int rows_at_once(const EngineOptions& options, const ModelDescription& model) {
-  return std::min(options.max_num_seqs + most_drafts(options, model),
-                  options.max_num_batched_tokens);
-}
-
-uint64_t bytes_ahead(const ModelDescription& model, const EngineOptions& options) {
-  return static_cast<uint64_t>(rows_at_once(options, model)) * row_bytes(model);
-}
-
-SpeculationOptions speculation_options(const EngineOptions& options,
-                                       const ModelDescription& model) {
-  return {.most_drafts = most_drafts(options, model),
-          .most_rows = rows_at_once(options, model),
-          .at_any_cost = options.speculate_at_any_cost};
-}
-
-SchedulerOptions scheduler_options(const EngineOptions& options, const ModelDescription& model,
-                                   const MemoryPlan& plan) {
-  return {.max_num_seqs = options.max_num_seqs,
-          .max_num_batched_tokens = options.max_num_batched_tokens,
-          .max_model_len = plan.max_model_len,
-          .vocab = model.plan.vocab,
-          .draws = !model.pooling.has_value(),
-          .stop_token_ids = {model.stop_token_ids.begin(), model.stop_token_ids.end()},
-          .policy = options.scheduling_policy,
-          .mask_threads = std::clamp(compute_pool().threads() / 4, 1, 4),
-          .enable_prefix_caching = options.enable_prefix_caching,
-          .speculation = speculation_options(options, model)};
-}
-
-// None: no draft model is asked for. Throws SetupError when it does not go with `model`.
-std::optional<DraftPlan> plan_draft(const ModelDescription& model, const EngineOptions& options) {
-  const SpeculativeConfig config = plan_speculation(model, options);
-  if (config.method != SpeculativeMethod::kDraftModel) return std::nullopt;
-  DraftPlan plan;
-  plan.checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(config.model));
-  plan.model = describe_model(*plan.checkpoint, options.dtype);
-  plan.cache = plan_engine_cache(plan.model, options);
-  if (plan.cache.state) {
-    throw SetupError(fmt::format(
-        "--speculative-config: {}'s layers keep a state, which cannot take a wrong guess back; "
-        "choose another draft model",
-        config.model));
-  }
-  if (plan.model.plan.vocab != model.plan.vocab) {
-    throw SetupError(fmt::format(
-        "--speculative-config: {} has a vocabulary of {} tokens and the model one of {}; choose a "
-        "draft model of the same family",
-        config.model, plan.model.plan.vocab, model.plan.vocab));
-  }
-  plan.step_rows = options.max_num_batched_tokens;
-  plan.sequences = options.max_num_seqs;
-  const int longest =
-      std::min(plan.model.plan.max_context, options.max_model_len.value_or(kUsualDraftContext));
-  const int usual = std::min(options.max_num_seqs, kUsualSequences) *
-                    plan.cache.pages_held(std::min(longest, kUsualTokens), plan.step_rows);
-  plan.page_count = std::max(usual, plan.cache.pages_held(longest, plan.step_rows));
-  // Its guesses are queued one behind the other.
-  const int rows_ahead = plan.sequences * config.num_speculative_tokens;
-  plan.step_bytes = step_bytes(plan.model, plan.step_rows, std::min(plan.step_rows, kLogitRows)) +
-                    static_cast<uint64_t>(rows_ahead) * row_bytes(plan.model);
-  return plan;
-}
-
-// All that decides a page's bytes besides the tokens.
+// Everything besides the tokens that determines the bytes of a page.
 std::string page_fingerprint(const EngineOptions& options, const ModelDescription& model,
                              const CachePlan& cache) {
   const DeviceFacts device = device_facts();
@@ -120,7 +42,7 @@ std::unique_ptr<DiskTier> make_disk_tier(const EngineOptions& options,
                                          const ModelDescription& model, const CachePlan& cache) {
   if (!options.prefix_disk) return nullptr;
   if (!options.enable_prefix_caching)
-    throw SetupError("--prefix-disk needs the prefix cache: leave --no-enable-prefix-caching out");
+    throw SetupError("--prefix-disk requires the prefix cache; remove --no-enable-prefix-caching");
   DiskTierOptions tier{.store = {.folder = options.prefix_disk->path,
                                  .fingerprint = page_fingerprint(options, model, cache),
                                  .page_bytes = cache.bytes_per_page_id(),
@@ -146,66 +68,7 @@ std::unique_ptr<Drafter> make_drafter(const SpeculativeConfig& config,
 
 }  // namespace
 
-ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOptions& options) {
-  return describe_model(checkpoint, options.dtype, plan_pooling(checkpoint, options.pooling));
-}
-
-CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options) {
-  const int block = options.block_tokens;
-  if (block < 8 || block > 4096 || block % 8 != 0) {
-    throw SetupError("--block-size: must be a multiple of 8 from 8 to 4096");
-  }
-  return plan_cache(model.plan.cache_specs(model.dtype, options.kv_format), block);
-}
-
-SpeculativeConfig plan_speculation(const ModelDescription& model, const EngineOptions& options) {
-  SpeculativeConfig config = options.speculation;
-  const auto without = [&](const std::string& why) {
-    if (config.asked && config.method != SpeculativeMethod::kNone) {
-      throw SetupError(fmt::format(R"(--speculative-config: {}; use '{{"method": "none"}}')", why));
-    }
-    config.method = SpeculativeMethod::kNone;
-  };
-  if (model.pooling) without("an embedding model draws no tokens");
-  if (plan_engine_cache(model, options).state)
-    without("this model's layers keep a state, which cannot take a wrong guess back");
-  return config;
-}
-
-MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions& options) {
-  if (options.max_num_batched_tokens < 1) {
-    throw SetupError("--max-num-batched-tokens: must be at least 1");
-  }
-  if (options.max_num_seqs < 1) throw SetupError("--max-num-seqs: must be at least 1");
-  const DeviceFacts device = device_facts();
-  if (options.wired_bytes) check_wired_limit(device, *options.wired_bytes);
-  const bool on_gpu = device.kind == DeviceKind::kMetal;
-  const auto draft = plan_draft(model, options);
-  const int logit_rows = std::min(options.max_num_batched_tokens, kLogitRows);
-  MemoryRequest request{
-      .device_bytes = device_memory(device, usable_memory_bytes()),
-      .memory_fraction = options.memory_fraction,
-      .weights_bytes = model.weights_bytes,
-      .draft_bytes = draft ? draft->bytes() : 0,
-      .step_bytes = step_bytes(model, options.max_num_batched_tokens, logit_rows) +
-                    bytes_ahead(model, options),
-      .model_context = model.plan.max_context,
-      .max_model_len = options.max_model_len,
-      .kv_bytes = options.kv_bytes,
-      .step_tokens = options.max_num_batched_tokens,
-      .usual_sequences = std::min(options.max_num_seqs, kUsualSequences),
-      .usual_tokens = kUsualTokens,
-  };
-  if (options.prefix_disk)
-    request.disk_bytes = 2 * disk_staging_bytes(plan_engine_cache(model, options));
-  if (on_gpu) {
-    request.device_note = "of it Metal recommends to use at most this";
-    request.buffer_bytes = device.buffer_bytes;
-  }
-  return plan_memory(request, plan_engine_cache(model, options));
-}
-
-// Made, used and destroyed by the engine thread.
+// Created, used and destroyed by the engine thread.
 struct Engine::Loaded {
   Loaded(const Checkpoint& checkpoint, const EngineOptions& options, Progress progress)
       : description(describe_model(checkpoint, options)),
@@ -216,18 +79,18 @@ struct Engine::Loaded {
         model(description.plan, description.dtype, source),
         kv(plan_engine_cache(description, options), plan.page_count, KernelPath::kNative),
         runner(model, kv,
-               {.rows_at_once = rows_at_once(options, description), .fails = options.fails}),
+               {.rows_at_once = rows_at_once(description, options), .fails = options.fails}),
         pool(plan.page_count),
         prefixes(kv.plan(), pool),
         disk_tier(make_disk_tier(options, description, kv.plan())),
         disk(disk_tier ? std::make_unique<PrefixDisk>(prefixes, *disk_tier, kv) : nullptr),
-        scheduler(scheduler_options(options, description, plan), prefixes, disk.get(),
+        scheduler(plan_scheduler(description, options, plan), prefixes, disk.get(),
                   make_drafter(speculation, draft)),
         loop({.max_open_requests = options.max_open_requests}, prefixes, scheduler, runner) {
     if (options.wired_bytes) wire_memory(*options.wired_bytes);
     if (options.touch_pages) kv.touch();
-    // Weights and pages are ours; what MLX allocates is the step. It queues no further while it
-    // holds more than this (see step_bytes).
+    // MLX allocates only the memory of steps. It stops queueing while it holds more than this (see
+    // step_bytes).
     mx::set_memory_limit(counted_bytes() +
                          (plan.step_bytes - bytes_ahead(description, options)) / 2);
     mx::set_cache_limit(plan.step_bytes);
@@ -239,7 +102,7 @@ struct Engine::Loaded {
   Loaded(const Loaded&) = delete;
   Loaded& operator=(const Loaded&) = delete;
 
-  // What MLX counts beside steps.
+  // Memory other than steps that MLX counts.
   uint64_t counted_bytes() const {
     const uint64_t draft_bytes = draft ? draft->model.weights_bytes + draft->pages_bytes() : 0;
     return kMlxCountsDeviceBuffers ? source.loaded_bytes() + plan.kv_bytes + draft_bytes : 0;
@@ -255,7 +118,7 @@ struct Engine::Loaded {
   Runner runner;
   PagePool pool;
   PrefixCache prefixes;
-  std::unique_ptr<DiskTier> disk_tier;  // none: memory only
+  std::unique_ptr<DiskTier> disk_tier;  // null: no disk tier
   std::unique_ptr<PrefixDisk> disk;
   Scheduler scheduler;
   EngineLoop loop;
@@ -296,7 +159,7 @@ class Engine::Thread {
 
  private:
   std::thread thread_;
-  Loaded* loaded_ = nullptr;  // the thread's own; lives as long as it
+  Loaded* loaded_ = nullptr;  // owned by the thread
 };
 
 Engine::Engine(const Checkpoint& checkpoint, const EngineOptions& options, Progress progress) {
@@ -328,7 +191,7 @@ bool Engine::wait_until_idle(std::chrono::milliseconds timeout) {
 }
 EngineStats Engine::stats() const { return thread_->loaded().loop.stats(); }
 std::chrono::steady_clock::time_point Engine::heartbeat() const {
-  // A step of a large model takes long; while kernels end one after the other it is not stuck.
+  // A step of a large model may take long; as long as kernels complete, it is not stuck.
   return std::max(thread_->loaded().loop.heartbeat(), compute_pool().last_done());
 }
 

@@ -15,7 +15,7 @@ mx::array int_array(std::span<const int32_t> values) {
   return mx::array(values.begin(), {static_cast<int>(values.size())}, mx::int32);
 }
 
-// The figures of row `row`; `count` of the likeliest.
+// The logprobs of row `row` with `count` top tokens.
 TokenLogprobs read_logprobs(const Logprobs& from, int row, int count) {
   const int columns = from.values.shape(1);
   const float* values = from.values.data<float>() + static_cast<ptrdiff_t>(row) * columns;
@@ -52,7 +52,7 @@ mx::array Runner::queue_layers(const Batch& batch) {
 }
 
 mx::array Runner::logits_of(const mx::array& hidden, std::span<const int32_t> rows) const {
-  // Only these rows meet the vocabulary: it is the widest product of the step.
+  // Only these rows are multiplied by the output matrix, the widest product of the step.
   return model_.logits(mx::take(hidden, int_array(rows), 0), options_.path);
 }
 
@@ -95,7 +95,7 @@ void Runner::queue_hidden(const Batch& batch, const mx::array& hidden, Queued& q
       model_.final_rows(mx::take(hidden, int_array(batch.hidden_rows), 0), options_.path);
 }
 
-// All that must be computed. The pages are among them: a step may draw nothing.
+// Everything to evaluate, including the pages, since a step may draw nothing.
 std::vector<mx::array> Runner::results_of(const Queued& queued) const {
   std::vector<mx::array> results = kv_.buffers();
   const auto add = [&](const Logprobs& from) {

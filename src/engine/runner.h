@@ -15,8 +15,8 @@ namespace octavo {
 
 struct RunnerOptions {
   KernelPath path = KernelPath::kNative;
-  int rows_at_once = 0;  // larger steps are queued piece by piece, as their memory allows
-  // For tests: true makes the step fail on the device.
+  int rows_at_once = 0;  // larger steps are queued in parts, as memory allows
+  // For tests: return true to make the step fail on the device.
   std::function<bool(const Batch&)> fails = nullptr;
 };
 
@@ -33,12 +33,12 @@ class Runner : public StepRunner {
   void drop() override;
   size_t steps_in_flight() const { return queued_.size(); }
 
-  // Runs the step and returns the float32 logits [logit_rows, vocab], evaluated. Not while others
-  // are in flight.
+  // Runs the step and returns the evaluated float32 logits [logit_rows, vocab]. No step may be in
+  // flight.
   mx::array logits(const Batch& batch);
 
  private:
-  // What a queued step will give.
+  // Results of a queued step.
   struct Queued {
     mx::array tokens;               // [sampled rows] int32
     std::vector<Drawn> drawn = {};  // by slice of rows
@@ -46,10 +46,10 @@ class Runner : public StepRunner {
     std::vector<int> logprob_counts = {};         // by sampled row, -1: none
     std::vector<int> prompt_logprob_counts = {};  // by row
     std::optional<mx::array> hidden = {};         // [hidden rows, width] float32
-    std::vector<mx::array> results = {};  // all that must be computed, the written pages included
+    std::vector<mx::array> results = {};  // everything to evaluate, including the written pages
   };
 
-  // The rows behind all layers, before the final norm. Their K and V are written with them.
+  // The rows after all layers, before the final norm. Also writes their K and V.
   mx::array queue_layers(const Batch& batch);
   mx::array logits_of(const mx::array& hidden, std::span<const int32_t> rows) const;
   void queue_draws(const Batch& batch, const mx::array& hidden, Queued& queued) const;
@@ -61,7 +61,7 @@ class Runner : public StepRunner {
   KvStore& kv_;
   RunnerOptions options_;
   std::deque<Queued> queued_;            // oldest first
-  std::optional<mx::array> last_drawn_;  // of the step started last
+  std::optional<mx::array> last_drawn_;  // of the newest step
 };
 
 }  // namespace octavo

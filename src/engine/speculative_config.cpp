@@ -35,7 +35,8 @@ SpeculativeMethod method_of(const std::string& name) {
   if (name == "none") return SpeculativeMethod::kNone;
   if (name == "ngram") return SpeculativeMethod::kNgram;
   if (name == "draft_model") return SpeculativeMethod::kDraftModel;
-  fail("method", fmt::format(R"("{}" is not known; use "ngram", "draft_model" or "none")", name));
+  fail("method",
+       fmt::format(R"("{}" is not supported; use "ngram", "draft_model" or "none")", name));
 }
 
 }  // namespace
@@ -64,7 +65,7 @@ SpeculativeConfig parse_speculative_config(std::string_view json) {
       has_min = true;
     } else {
       fail(key,
-           "is not known; known are method, model, num_speculative_tokens, "
+           "unknown key; supported keys are method, model, num_speculative_tokens, "
            "prompt_lookup_max and prompt_lookup_min");
     }
   }
@@ -74,7 +75,8 @@ SpeculativeConfig parse_speculative_config(std::string_view json) {
     fail("prompt_lookup_min", "must not be above prompt_lookup_max");
   const bool drafts = config.method == SpeculativeMethod::kDraftModel;
   if (drafts && config.model.empty()) fail("model", "must name the draft model's file or folder");
-  if (!drafts && !config.model.empty()) fail("model", "is for the method draft_model only");
+  if (!drafts && !config.model.empty())
+    fail("model", "is only supported with the method draft_model");
   return config;
 }
 

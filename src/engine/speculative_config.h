@@ -1,5 +1,4 @@
-// speculative_config.h - how answers are guessed ahead: --speculative-config, with vLLM's names. No
-// MLX.
+// speculative_config.h - speculative decoding: --speculative-config, with vLLM's names. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +15,17 @@ enum class SpeculativeMethod : uint8_t {
 
 struct SpeculativeConfig {
   SpeculativeMethod method = SpeculativeMethod::kNgram;
-  int num_speculative_tokens = 7;  // drafts of a sequence in a step, at most
-  int prompt_lookup_max = 4;       // tokens of the n-grams that are looked up
+  int num_speculative_tokens = 7;  // most draft tokens per sequence and step
+  int prompt_lookup_max = 4;       // longest n-gram that is looked up
   int prompt_lookup_min = 3;
   std::string model = {};  // the draft model's path
-  bool asked = false;      // false: where it cannot be had, do without
+  bool asked = false;      // true if requested explicitly; false: fall back to none if unsupported
 
-  // As people read it: "prompt lookup of 3 to 4 tokens, up to 7 ahead".
+  // For the start-up summary: "prompt lookup of 3 to 4 tokens, up to 7 ahead".
   std::string text() const;
 };
 
-// Throws SetupError naming the key and what would be right.
+// Throws SetupError that names the key and the allowed values.
 SpeculativeConfig parse_speculative_config(std::string_view json);
 
 }  // namespace octavo

@@ -31,14 +31,14 @@ TEST(SpeculativeConfig, ReadsVllmsNames) {
   EXPECT_EQ(parse_speculative_config(R"({"method": "none"})").method, SpeculativeMethod::kNone);
 }
 
-TEST(SpeculativeConfig, SaysWhatIsWrong) {
+TEST(SpeculativeConfig, ErrorsNameTheKey) {
   EXPECT_NE(complaint("5").find("JSON object"), std::string::npos);
   EXPECT_NE(complaint(R"({"method": "eagle"})").find("ngram"), std::string::npos);
   EXPECT_NE(complaint(R"({"num_speculative_tokens": 0})").find("from 1"), std::string::npos);
   EXPECT_NE(complaint(R"({"prompt_lookup_max": 2, "prompt_lookup_min": 3})").find("above"),
             std::string::npos);
   EXPECT_NE(complaint(R"({"method": "draft_model"})").find("model"), std::string::npos);
-  EXPECT_NE(complaint(R"({"tokens": 3})").find("known are"), std::string::npos);
+  EXPECT_NE(complaint(R"({"tokens": 3})").find("supported keys are"), std::string::npos);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace octavo {
 namespace {
 
-// `auto`: what was detected; `none`: nothing.
+// `auto`: the detected dialect; `none`: null.
 template <typename Table, typename Find, typename Names>
 const Table* choose(const std::string& name, const char* flag, const Table* detected, Find find,
                     Names names) {
@@ -36,8 +36,7 @@ ChatDialect choose_chat_dialect(const ModelText& text, std::vector<TokenId> stop
     source = text.chat_template->source().source +
              text.chat_template->source().tool_use_source.value_or("");
   const Dialect detected = detect_dialect(source);
-  // A template may take tools and have its calls written in a way that no table has: then it is
-  // not given any.
+  // If the template supports tools but its call format is unknown, it is not given any tools.
   const bool forced = options.tool_call_parser != "auto" && options.tool_call_parser != "none";
   chosen.template_has_tools =
       source.find("tools") != std::string::npos && (detected.tools != nullptr || forced);
@@ -60,7 +59,7 @@ std::string ChatDialect::describe() const {
   return fmt::format("{}{}; reasoning {}", dialect.tools == nullptr ? "none" : dialect.tools->name,
                      dialect.tools == nullptr || template_has_tools
                          ? ""
-                         : " (by a system message: the chat template has none)",
+                         : " (in a system message: the chat template does not support tools)",
                      dialect.reasoning == nullptr ? "none" : dialect.reasoning->name);
 }
 

@@ -1,4 +1,4 @@
-// chat_dialect.h - how a model's chats are to be read: chosen at start-up, from its template and
+// chat_dialect.h - the dialect of a model's chats, chosen at start-up from its template and
 // vocabulary or by flags.
 #pragma once
 
@@ -15,15 +15,15 @@ namespace octavo {
 struct ChatDialectOptions {
   std::string tool_call_parser = "auto";  // or "none", or a dialect's name
   std::string reasoning_parser = "auto";
-  std::optional<bool> thinking = {};        // unless a request says otherwise
-  std::optional<int> thinking_budget = {};  // tokens of reasoning, likewise
+  std::optional<bool> thinking = {};        // default; a request may override it
+  std::optional<int> thinking_budget = {};  // tokens of reasoning; default, as above
 };
 
 struct ChatDialect {
   Dialect dialect = {};
-  // Else tools are told to the model by a system message, and calls and results are shown as text.
+  // Otherwise tools are described in a system message, and calls and results are written as text.
   bool template_has_tools = false;
-  std::vector<TokenId> markers = {};      // of the dialect's, those that are special tokens
+  std::vector<TokenId> markers = {};      // markers of the dialect that are special tokens
   std::vector<TokenId> stop_tokens = {};  // the model's own
   std::optional<bool> thinking = {};
   std::optional<int> thinking_budget = {};
@@ -32,17 +32,17 @@ struct ChatDialect {
   std::string describe() const;
 };
 
-// Throws SetupError for a name that no dialect has.
+// Throws SetupError for an unknown name.
 ChatDialect choose_chat_dialect(const ModelText& text, std::vector<TokenId> stop_tokens,
                                 const ChatDialectOptions& options);
 
 enum class ReasoningStart : uint8_t {
-  kNone,     // the model does not reason, or was told not to
-  kInside,   // the prompt opened it
-  kMayOpen,  // the model may
+  kNone,     // no reasoning, or it is switched off
+  kInside,   // the prompt has opened it
+  kMayOpen,  // the model may open it
 };
 
-// What a rendered prompt leaves the model with.
+// The state of reasoning at the end of a rendered prompt.
 ReasoningStart reasoning_start(const Dialect& dialect, std::string_view prompt);
 
 }  // namespace octavo

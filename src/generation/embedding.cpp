@@ -9,7 +9,7 @@ namespace octavo {
 
 void finish_embedding(std::vector<float>& vector, const EmbeddingForm& form) {
   if (!std::ranges::all_of(vector, [](float value) { return std::isfinite(value); }))
-    throw RequestError(500, "", "the model computed a vector that is not finite");
+    throw RequestError(500, "", "the model computed a vector with a value that is not finite");
   if (form.dimensions > 0) {
     OCTAVO_CHECK(static_cast<size_t>(form.dimensions) <= vector.size());
     vector.resize(static_cast<size_t>(form.dimensions));

@@ -1,4 +1,4 @@
-// embedding.h - a pooled vector made ready to be compared. No MLX. Any thread.
+// embedding.h - truncates and normalises a pooled vector. No MLX. Any thread.
 #pragma once
 
 #include <vector>
@@ -6,11 +6,11 @@
 namespace octavo {
 
 struct EmbeddingForm {
-  int dimensions = 0;     // the first so many are kept; 0: all
-  bool normalize = true;  // to length 1, after that
+  int dimensions = 0;     // keep the first `dimensions`; 0: all
+  bool normalize = true;  // to length 1, after truncation
 };
 
-// Throws RequestError(500) when a number is not finite: no vector can be compared with it.
+// Throws RequestError(500) if a value is not finite.
 void finish_embedding(std::vector<float>& vector, const EmbeddingForm& form);
 
 }  // namespace octavo

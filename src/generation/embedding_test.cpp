@@ -18,7 +18,7 @@ std::vector<float> finished(std::vector<float> vector, const EmbeddingForm& form
   return vector;
 }
 
-TEST(Embedding, IsCutBeforeItIsNormalised) {
+TEST(Embedding, IsTruncatedBeforeItIsNormalised) {
   EXPECT_THAT(finished({3, 4, 100}, {.dimensions = 2}), ElementsAre(0.6F, 0.8F));
   EXPECT_THAT(finished({3, 4}, {}), ElementsAre(0.6F, 0.8F));
   EXPECT_THAT(finished({3, 4, 5}, {.dimensions = 2, .normalize = false}), ElementsAre(3, 4));
@@ -30,7 +30,7 @@ TEST(Embedding, LargeNumbersDoNotOverflowAndZerosStay) {
   EXPECT_THAT(finished({0, 0}, {}), ElementsAre(0, 0));
 }
 
-TEST(Embedding, WhatIsNotFiniteIsAnError) {
+TEST(Embedding, ANonFiniteValueIsAnError) {
   EXPECT_THROW(finished({1, std::numeric_limits<float>::quiet_NaN()}, {}), RequestError);
   EXPECT_THROW(finished({1, std::numeric_limits<float>::infinity()}, {.dimensions = 1}),
                RequestError);

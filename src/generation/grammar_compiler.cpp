@@ -83,7 +83,7 @@ std::shared_ptr<const Constraint> GrammarCompiler::find(const std::string& key) 
 
 void GrammarCompiler::keep(std::string key, std::shared_ptr<const Constraint> constraint) {
   const std::lock_guard lock(mutex_);
-  if (index_.contains(key)) return;  // another thread was as fast
+  if (index_.contains(key)) return;  // compiled by another thread meanwhile
   source_bytes_ += key.size();
   entries_.push_front({std::move(key), std::move(constraint)});
   index_[entries_.front().key] = entries_.begin();

@@ -1,5 +1,4 @@
-// grammar_compiler.h - makes constraints of what requests ask for, and keeps the last ones. Any
-// thread.
+// grammar_compiler.h - compiles grammars into constraints and caches recent ones. Any thread.
 #pragma once
 
 #include <list>
@@ -16,18 +15,18 @@ namespace octavo {
 
 struct GrammarCacheOptions {
   size_t max_grammars = 64;
-  size_t max_source_bytes = 4u << 20;  // of those kept, together
+  size_t max_source_bytes = 4u << 20;  // total size of cached sources
 };
 
 class GrammarCompiler {
  public:
-  // vocab: of the model's logits; stop_tokens: the model's own. Nothing is made of them before the
-  // first grammar.
+  // vocab: of the model's logits; stop_tokens: the model's own. Initialised lazily, with the first
+  // grammar.
   GrammarCompiler(std::shared_ptr<const Tokenizer> tokenizer, int vocab,
                   std::vector<TokenId> stop_tokens, GrammarCacheOptions options = {});
 
-  // Throws RequestError(400, param) when it is too large, cannot be kept to, or allows nothing. May
-  // take some tens of milliseconds: not for the engine's thread.
+  // Throws RequestError(400, param) if the grammar is too large, unsupported, or allows nothing.
+  // May take tens of milliseconds, so do not call it on the engine thread.
   std::shared_ptr<const Constraint> compile(const GrammarSource& source,
                                             const std::string& param = "response_format");
 
@@ -51,8 +50,8 @@ class GrammarCompiler {
   std::once_flag made_;
   std::unique_ptr<const GrammarVocabulary> vocabulary_;
 
-  mutable std::mutex mutex_;  // all below
-  std::list<Entry> entries_;  // used last first
+  mutable std::mutex mutex_;  // guards all below
+  std::list<Entry> entries_;  // most recently used first
   std::unordered_map<std::string, std::list<Entry>::iterator> index_;
   size_t source_bytes_ = 0;
 };

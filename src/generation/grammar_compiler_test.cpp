@@ -54,7 +54,7 @@ TEST(GrammarCompiler, TheSameSourceIsCompiledOnce) {
   EXPECT_NE(compiler.compile(spaced), usual);
 }
 
-TEST(GrammarCompiler, KeepsTheOnesUsedLast) {
+TEST(GrammarCompiler, CachesTheMostRecentlyUsed) {
   auto compiler = compiler_of(byte_level_vocab(), 258, {.max_grammars = 2});
   const auto source = [](const char* text) {
     return GrammarSource{.kind = Kind::kRegex, .text = text};
@@ -66,7 +66,7 @@ TEST(GrammarCompiler, KeepsTheOnesUsedLast) {
   EXPECT_EQ(compiler.cached_grammars(), 2u);
   EXPECT_EQ(compiler.compile(source("a")), a);
   EXPECT_NE(compiler.compile(source("b")), b);
-  EXPECT_TRUE(b->begin()->accept('b'));  // who has it keeps it
+  EXPECT_TRUE(b->begin()->accept('b'));  // an evicted constraint stays valid
 
   auto small = compiler_of(byte_level_vocab(), 258, {.max_source_bytes = 100});
   small.compile(source("a"));

@@ -10,7 +10,7 @@ namespace {
 struct Shared {
   std::shared_ptr<const Tokenizer> tokenizer;
   ReasoningRules rules;
-  std::vector<TokenId> close;  // the marker as it is written when it is forced
+  std::vector<TokenId> close;  // tokens of the closing marker when it is forced
 };
 
 void set_bit(std::vector<uint32_t>& words, TokenId token) {
@@ -81,7 +81,7 @@ class ReasoningState : public ConstraintState {
     int used = 0;       // tokens of reasoning
     size_t closed = 0;  // tokens of the forced marker
     int inner_tokens = 0;
-    std::string tail = {};  // the last text, shorter than the marker
+    std::string tail = {};  // the last text, shorter than the closing marker
   };
 
   const ReasoningRules& rules() const { return shared_->rules; }
@@ -126,7 +126,7 @@ class ReasoningState : public ConstraintState {
 
   std::shared_ptr<const Shared> shared_;
   std::unique_ptr<ConstraintState> inner_;
-  std::vector<Place> places_;  // behind each token; the first is the beginning
+  std::vector<Place> places_;  // after each token; the first is the start
 };
 
 class ReasoningConstraint : public Constraint {

@@ -1,4 +1,4 @@
-// reasoning_constraint.h - lets a model think before a grammar begins, and not for too long.
+// reasoning_constraint.h - lets a model reason within a budget before a grammar applies.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,17 @@
 namespace octavo {
 
 struct ReasoningRules {
-  bool inside = true;  // else `open` as the first token opens it, and any other is the answer's
+  bool inside =
+      true;  // false: `open` as the first token starts it; any other token starts the answer
   std::optional<TokenId> open = {};
-  std::string close = {};                             // the marker that ends it
-  std::optional<int> budget = {};                     // tokens; at it only the marker's may come
-  int vocab = 0;                                      // of the model's logits
-  std::vector<TokenId> stop_tokens = {};              // may not come before what `inner` wants has
-  std::shared_ptr<const Constraint> inner = nullptr;  // of what comes behind; none: anything
+  std::string close = {};                 // the marker that ends it
+  std::optional<int> budget = {};         // tokens; then only the closing marker is allowed
+  int vocab = 0;                          // of the model's logits
+  std::vector<TokenId> stop_tokens = {};  // not allowed before `inner` is complete
+  std::shared_ptr<const Constraint> inner = nullptr;  // of the text after it; null: unconstrained
 };
 
-// The budget counts tokens behind the opening marker, the closing one not among them.
+// The budget counts the tokens between the markers.
 std::shared_ptr<const Constraint> reasoning_constraint(std::shared_ptr<const Tokenizer> tokenizer,
                                                        ReasoningRules rules);
 

@@ -10,7 +10,7 @@ namespace {
 constexpr TokenId kStop = 258;
 constexpr TokenId kOpen = 259;
 
-// Lets only the given token come, any number of times.
+// Allows only the given token, any number of times.
 class Only : public Constraint {
  public:
   explicit Only(TokenId token) : token_(token) {}
@@ -72,7 +72,7 @@ void say(ConstraintState& state, std::string_view text) {
   for (const char c : text) ASSERT_TRUE(state.accept(c)) << c;
 }
 
-TEST(ReasoningConstraint, TheGrammarBeginsBehindTheMarker) {
+TEST(ReasoningConstraint, TheGrammarStartsAfterTheMarker) {
   const auto state = begin(rules({}));
   EXPECT_EQ(tokens_of(state->allowed()).size(), 259u);  // all but the stop token
   EXPECT_FALSE(state->accept(kStop));
@@ -82,7 +82,7 @@ TEST(ReasoningConstraint, TheGrammarBeginsBehindTheMarker) {
   EXPECT_TRUE(state->accept('j'));
 }
 
-TEST(ReasoningConstraint, AtTheBudgetOnlyTheMarkerMayCome) {
+TEST(ReasoningConstraint, AtTheBudgetOnlyTheMarkerIsAllowed) {
   const auto state = begin(rules(3));
   say(*state, "abc");
   for (const char c : std::string_view("</t>")) {
@@ -116,7 +116,7 @@ TEST(ReasoningConstraint, TheModelMayOpenItOrAnswer) {
   EXPECT_EQ(tokens_of(answers->allowed()), std::vector<TokenId>{'j'});
 }
 
-TEST(ReasoningConstraint, WithoutAGrammarAnythingMayComeButForTheBudget) {
+TEST(ReasoningConstraint, WithoutAGrammarOnlyTheBudgetApplies) {
   ReasoningRules free = rules(1);
   free.inner = nullptr;
   const auto state = begin(free);

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::vector<fs::path> files_of(const fs::path& path) {
-  if (!fs::exists(path)) return {};  // loading it says so better
+  if (!fs::exists(path)) return {};  // loading reports a better error
   if (!fs::is_directory(path)) return {path};
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(path)) {
@@ -61,7 +61,7 @@ fs::path this_program() {
 #endif
 }
 
-// The file this code was loaded from: the shared library in another's process, else the program.
+// The file this code was loaded from: liboctavo.so or the program.
 fs::path this_code() {
   static const char here = 0;
   Dl_info info;
@@ -81,7 +81,8 @@ std::string sample_of_model(const std::string& path) {
 }
 
 std::string page_source_fingerprint(const std::string& model_path) {
-  // Kernels change between builds of one version, and a page must be what this build would compute.
+  // Kernels may change between builds of one version, and a page must have the bits that this build
+  // computes.
   std::string facts =
       fmt::format("program {:016x}\n", xxh64(MappedFile(fs::canonical(this_code())).bytes()));
   for (const fs::path& file : files_of(model_path))
@@ -97,7 +98,7 @@ std::string answer_fingerprint(const ModelSettings& settings, const Llm& llm,
                                    : std::string(cpu::name_of(cpu::active_isa()));
   std::string facts = fmt::format("{} {} {} {}\n", version, computes,
                                   name_of(llm.engine().model().dtype), settings.kv_cache_dtype);
-  // Its files stand in folders of their own.
+  // sample_of_model() does not cover the subfolders with the pooling config.
   if (const auto& pooling = llm.engine().model().pooling) facts += pooling->describe() + "\n";
   facts += sample_of_model(settings.model);
   const std::vector<uint8_t> bytes(facts.begin(), facts.end());

@@ -1,4 +1,4 @@
-// fingerprint.h - what tells one model, and one build of octavo, from another.
+// fingerprint.h - identifies a model and a build of Octavo.
 #pragma once
 
 #include <string>
@@ -8,15 +8,14 @@
 
 namespace octavo {
 
-// Names, lengths and a few pieces of the model's files: enough to tell one checkpoint from another
-// without reading it all.
+// Names, sizes and samples of the model's files: enough to tell checkpoints apart without reading
+// them whole.
 std::string sample_of_model(const std::string& path);
 
-// What decides pages that outlive the process: the model's files, times of change included, and
-// this very program.
+// Identifies pages on disk: the model's files, including their modification times, and this build.
 std::string page_source_fingerprint(const std::string& model_path);
 
-// Changes when an answer's bits may: the model's files, types, kernels, octavo's version.
+// Changes whenever output bits may change: the model's files, data types, kernels, version.
 std::string answer_fingerprint(const ModelSettings& settings, const Llm& llm,
                                const std::string& version);
 

@@ -10,12 +10,13 @@
 
 #include "base/error.h"
 #include "base/system_memory.h"
-#include "llm/answer_builder.h"
+#include "llm/load_model_text.h"
+#include "llm/output_builder.h"
 
 namespace octavo {
 namespace {
 
-// Updates on their way from the engine thread to the one that asked.
+// A queue of updates from the engine thread to the calling thread.
 class Mailbox {
  public:
   void put(size_t request, Update update) {
@@ -23,7 +24,7 @@ class Mailbox {
     updates_.emplace_back(request, std::move(update));
     filled_.notify_one();
   }
-  // Nothing when `timeout` comes first.
+  // Nullopt on timeout.
   std::optional<std::pair<size_t, Update>> take(std::chrono::milliseconds timeout) {
     std::unique_lock lock(mutex_);
     if (!filled_.wait_for(lock, timeout, [&] { return !updates_.empty(); })) return std::nullopt;
@@ -44,14 +45,14 @@ Request engine_request(const TextRequest& request, const std::vector<TokenId>& p
   return asked;
 }
 
-// A draft model must mean the same by every token id.
+// Every token id must mean the same in the draft model.
 void check_draft_vocabulary(const Tokenizer& own, const SpeculativeConfig& config) {
   if (config.method != SpeculativeMethod::kDraftModel) return;
   const ModelText draft = load_model_text(Checkpoint::open(config.model));
   for (TokenId id = 0; id < std::max(own.vocab_size(), draft.tokenizer->vocab_size()); ++id) {
     if (own.token_text(id) == draft.tokenizer->token_text(id)) continue;
     throw SetupError(fmt::format(
-        "--speculative-config: token {} is '{}' to the model and '{}' to {}; choose a draft model "
+        "--speculative-config: token {} is '{}' in the model and '{}' in {}; choose a draft model "
         "with the same tokenizer",
         id, own.token_text(id), draft.tokenizer->token_text(id), config.model));
   }
@@ -86,7 +87,7 @@ std::vector<TokenId> Llm::encode_prompt(const TextRequest& request) const {
     throw RequestError(400, "messages",
                        "this model has no chat template; send a plain prompt instead");
   }
-  // A template writes the special tokens itself.
+  // The template itself writes the special tokens.
   return text_.tokenizer->encode(text_.chat_template->render(request.messages, request.render),
                                  false);
 }
@@ -94,7 +95,7 @@ std::vector<TokenId> Llm::encode_prompt(const TextRequest& request) const {
 TextAnswer Llm::generate(const TextRequest& request, const OnText& on_text) {
   const auto mailbox = std::make_shared<Mailbox>();
   const std::vector<TokenId> prompt = encode_prompt(request);
-  AnswerBuilder builder(text_.tokenizer, request, prompt);
+  OutputBuilder builder(text_.tokenizer, request, prompt);
   Request asked = engine_request(request, prompt);
   asked.n = 1;
   const RequestId id = engine_.submit(
@@ -107,9 +108,9 @@ TextAnswer Llm::generate(const TextRequest& request, const OnText& on_text) {
       engine_.abort(id);
     }
     if (!update) continue;
-    // What was drawn between the wish to stop and the stop is nobody's.
+    // Tokens drawn after the cancellation are dropped.
     if (unwanted && !update->second.finish) continue;
-    const AnswerText::Delta delta = builder.take(std::move(update->second));
+    const OutputText::Delta delta = builder.take(std::move(update->second));
     const bool wanted = delta.text.empty() || unwanted || on_text(delta.text);
     if (!delta.stop_string.empty() || (!wanted && !delta.finish)) engine_.abort(id);
     if (!wanted && !delta.finish) unwanted = true;
@@ -119,11 +120,11 @@ TextAnswer Llm::generate(const TextRequest& request, const OnText& on_text) {
 
 void Llm::generate_all(const std::vector<TextRequest>& requests, const OnAnswers& on_answers) {
   const auto mailbox = std::make_shared<Mailbox>();
-  std::vector<std::vector<AnswerBuilder>> builders(requests.size());
+  std::vector<std::vector<OutputBuilder>> builders(requests.size());
   std::vector<RequestId> ids(requests.size(), 0);
   size_t asked = 0;
   size_t answered = 0;
-  // As many as the scheduler may want to choose from.
+  // Enough for the scheduler to choose from.
   constexpr size_t kMostOpen = 512;
   const auto hand_over = [&](size_t i, std::vector<TextAnswer> choices) {
     ++answered;
@@ -148,14 +149,14 @@ void Llm::generate_all(const std::vector<TextRequest>& requests, const OnAnswers
     if (!update) continue;
     const size_t i = update->first;
     auto& choices = builders[i];
-    if (choices.empty()) continue;  // updates behind a stop string
-    AnswerBuilder& builder = choices[static_cast<size_t>(update->second.choice)];
+    if (choices.empty()) continue;  // updates after a stop string
+    OutputBuilder& builder = choices[static_cast<size_t>(update->second.choice)];
     const int choice = update->second.choice;
-    const AnswerText::Delta delta = builder.take(std::move(update->second));
+    const OutputText::Delta delta = builder.take(std::move(update->second));
     if (!delta.stop_string.empty()) engine_.abort(ids[i], choice);
-    if (!std::ranges::all_of(choices, &AnswerBuilder::done)) continue;
+    if (!std::ranges::all_of(choices, &OutputBuilder::done)) continue;
     std::vector<TextAnswer> answers;
-    for (AnswerBuilder& done : choices) answers.push_back(std::move(done.answer()));
+    for (OutputBuilder& done : choices) answers.push_back(std::move(done.answer()));
     choices.clear();
     hand_over(i, std::move(answers));
   }

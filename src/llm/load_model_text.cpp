@@ -68,7 +68,7 @@ ModelText load_model_text(const Checkpoint& checkpoint) {
   if (!std::filesystem::exists(file)) {
     throw SetupError(
         folder.string() +
-        ": no tokenizer.json; octavo reads fast tokenizers only (convert the slow one with "
+        ": no tokenizer.json; only fast tokenizers are supported (convert a slow one with "
         "transformers' save_pretrained)");
   }
   ModelText text{.tokenizer = Tokenizer::from_file(file), .chat_template = nullptr};

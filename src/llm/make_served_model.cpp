@@ -29,7 +29,7 @@ SamplingDefaults defaults_of(const ModelSettings& settings, const ServingSetting
   if (serving.generation_config != "auto" || !fs::exists(path)) return defaults;
   std::ifstream file(path);
   const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
-  if (!json.is_object()) throw SetupError(path.string() + ": is no JSON object");
+  if (!json.is_object()) throw SetupError(path.string() + ": not a JSON object");
   const auto read = [&](const char* name, auto& value) {
     if (json.contains(name) && json.at(name).is_number()) value = json.at(name);
   };

@@ -1,4 +1,4 @@
-// make_served_model.h - a loaded model as requests see it.
+// make_served_model.h - makes the ServedModel of a loaded Llm.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace octavo::server {
 
-// What requests meet besides the engine, under the names of `octavo serve`'s flags.
+// Settings of the text side, named like the flags of `octavo serve`.
 struct ServingSettings {
-  std::vector<std::string> served_model_name = {};  // none: the file's or folder's
+  std::vector<std::string> served_model_name = {};  // empty: the name of the file or folder
   std::string generation_config = "auto";
   ChatDialectOptions dialect = {};
   std::string version = {};  // octavo's, for the fingerprint
 };
 
-// `llm` was loaded as `settings` and `options` say, and must outlive the result.
+// `llm` must have been loaded with `settings` and `options`, and must outlive the result.
 ServedModel make_served_model(Llm& llm, const ModelSettings& settings, const EngineOptions& options,
                               const ServingSettings& serving);
 

@@ -1,17 +1,16 @@
-// model_settings.h - how a model is to be loaded and run, under the names of `octavo serve`'s
-// flags.
+// model_settings.h - how a model is loaded and run, with the names of `octavo serve`'s flags.
 #pragma once
 
 #include <string>
 
 #include "base/compute_pool.h"
-#include "engine/engine.h"
+#include "engine/engine_options.h"
 
 namespace octavo {
 
 struct ModelSettings {
   std::string model;  // a path
-  std::string name;   // as the user gave it, when that was no path
+  std::string name;   // as the user gave it, if that is not a path
   std::string device = "auto";
   std::string dtype = "auto";
   std::string kv_cache_dtype = "auto";
@@ -24,13 +23,13 @@ struct ModelSettings {
   int max_num_seqs = 64;
   std::string scheduling_policy = "fcfs";
   bool enable_prefix_caching = true;
-  std::string speculative_config;  // empty: prompt lookup where the model allows it
+  std::string speculative_config;  // empty: prompt lookup if the model supports it
   std::string prefix_disk;
   std::string prefix_disk_size = "20GiB";
-  int threads = 0;  // 0: as many as this process may use
+  int threads = 0;  // 0: all that this process may use
   bool pin_threads = false;
 
-  // Throws SetupError naming the flag.
+  // Throws SetupError that names the flag.
   EngineOptions engine_options() const;
   ComputeOptions compute_options() const { return {.threads = threads, .pinned = pin_threads}; }
 };

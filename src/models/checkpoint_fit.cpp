@@ -6,8 +6,8 @@
 namespace octavo {
 namespace {
 
-// As transformers and as mlx-lm write the language model beside other parts; and without any
-// prefix, as a model saved without its head.
+// The prefixes of transformers and of mlx-lm in multimodal checkpoints, and none, for a model saved
+// without its head.
 constexpr const char* kOtherPrefixes[] = {"model.language_model", "language_model.model", ""};
 constexpr const char* kNestedHead = "language_model.lm_head";
 
@@ -43,7 +43,7 @@ void fit_to_checkpoint(DecoderPlan& plan, const Checkpoint& checkpoint) {
 }
 
 bool reads_tensor(const DecoderPlan& plan, const Checkpoint& checkpoint, std::string_view name) {
-  // Without a prefix it is all there is.
+  // Without a prefix, all tensors belong to the model.
   if (checkpoint.gguf() != nullptr || plan.prefix.empty()) return true;
   const bool of_head = !plan.head_name.empty() && name.starts_with(plan.head_name + ".");
   return of_head || name.starts_with(plan.prefix + ".");

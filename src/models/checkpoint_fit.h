@@ -1,4 +1,4 @@
-// checkpoint_fit.h - the names and forms a checkpoint's tensors really have. No MLX.
+// checkpoint_fit.h - adapts a plan to the tensor names and forms of a checkpoint. No MLX.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,12 @@
 
 namespace octavo {
 
-// A plan follows from a config, which does not say under which prefix a model of several parts
-// keeps its language model, nor who wrote the file.
+// Sets what the config does not say: the prefix of the language model in a multimodal checkpoint,
+// and which converter wrote the file.
 void fit_to_checkpoint(DecoderPlan& plan, const Checkpoint& checkpoint);
 
-// Whether the model reads a tensor; others (a vision tower, layers that guess ahead) stay on disk.
+// True if the model reads the tensor; others (vision tower, multi-token prediction layers) are not
+// loaded.
 bool reads_tensor(const DecoderPlan& plan, const Checkpoint& checkpoint, std::string_view name);
 
 }  // namespace octavo

@@ -18,8 +18,8 @@ Config read_json_file(const std::filesystem::path& path) {
   return {read_json(path), path.string()};
 }
 
-// A checkpoint of several parts (text, images) describes its language model under text_config; what
-// stands above it holds too where it does not say otherwise. The model_type remains the whole's.
+// A multimodal checkpoint describes its language model under text_config; top-level keys apply
+// unless text_config overrides them. The top-level model_type is kept.
 Config language_part(const Config& whole) {
   const auto text = whole.object("text_config");
   if (!text) return whole;
@@ -116,7 +116,7 @@ std::vector<std::string> Config::texts(const std::string& key) const {
   if (!has(key)) return result;
   if (!object_.at(key).is_array()) fail(key, "is not a list");
   for (const auto& value : object_.at(key)) {
-    if (!value.is_string()) fail(key, "is not a list of texts");
+    if (!value.is_string()) fail(key, "is not a list of strings");
     result.push_back(value.get<std::string>());
   }
   return result;

@@ -1,4 +1,5 @@
-// config.h - a model's configuration, in Hugging Face's names whatever file it came from. No MLX.
+// config.h - a model's configuration with Hugging Face's names, regardless of the file format. No
+// MLX.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ class Config {
  public:
   Config(nlohmann::json object, std::string origin);
 
-  // The origin is what errors point the user to: "config.json" or the GGUF's file name.
+  // `origin` is named in errors: "config.json" or the name of the GGUF file.
   const std::string& origin() const { return origin_; }
   const nlohmann::json& json() const { return object_; }
 
@@ -28,14 +29,14 @@ class Config {
   bool boolean_or(const std::string& key, bool fallback) const;
   std::string text(const std::string& key) const;
   std::string text_or(const std::string& key, const std::string& fallback) const;
-  // A number or a list of numbers; empty when absent.
+  // A number or a list of numbers; empty if absent.
   std::vector<int> integers(const std::string& key) const;
-  // A list of texts; empty when absent.
+  // A list of strings; empty if absent.
   std::vector<std::string> texts(const std::string& key) const;
-  // The object under `key`, or nothing.
+  // The object under `key`, if present.
   std::optional<Config> object(const std::string& key) const;
 
-  // The same with `defaults` for keys it does not have; a null stays one.
+  // The same with `defaults` for absent keys; an explicit null is kept.
   Config with_defaults(const nlohmann::json& defaults) const;
 
   [[noreturn]] void fail(const std::string& key, const std::string& problem) const;
@@ -45,14 +46,15 @@ class Config {
   std::string origin_;
 };
 
-// Of any kind, from a file of at most 16 MiB. Throws SetupError.
+// Reads any JSON value from a file of at most 16 MiB. Throws SetupError.
 nlohmann::json read_json(const std::filesystem::path& path);
 
-// config.json beside the weights, or what a GGUF's metadata says in the same names. Of a model of
-// several parts, what is said of its language model.
+// Reads config.json next to the weights, or translates the metadata of a GGUF file. For a
+// multimodal model, returns the configuration of its language model.
 Config read_config(const Checkpoint& checkpoint);
 
-// generation_config.json's stop tokens if there is one, else the config's. May be empty.
+// The stop tokens of generation_config.json if it exists, otherwise those of the config. May be
+// empty.
 std::vector<int> stop_token_ids(const Checkpoint& checkpoint, const Config& config);
 
 }  // namespace octavo

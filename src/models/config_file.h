@@ -1,4 +1,4 @@
-// config_file.h - the configuration of a model whose weights are not there yet. No MLX.
+// config_file.h - the configuration of a model whose weights are not downloaded yet. No MLX.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 namespace octavo {
 
-// What read_config would say of a model with this config.json.
+// What read_config would return for a model with this config.json.
 Config read_config_file(const std::filesystem::path& config_json);
 
 }  // namespace octavo

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "models/families/families.h"
+#include "models/families/plan_of.h"
 #include "models/gguf_config.h"
 
 namespace octavo {
@@ -20,15 +20,6 @@ Json llama_json() {
   return {{"model_type", "llama"},    {"vocab_size", 128},        {"hidden_size", 64},
           {"num_hidden_layers", 2},   {"num_attention_heads", 4}, {"num_key_value_heads", 2},
           {"intermediate_size", 128}, {"rms_norm_eps", 1e-5}};
-}
-
-std::string error_of(const Json& json) {
-  try {
-    plan_model(Config(json, "config.json"));
-  } catch (const SetupError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Config, ValuesAreCheckedForTypeAndRange) {
@@ -46,7 +37,7 @@ TEST(Config, ValuesAreCheckedForTypeAndRange) {
 }
 
 TEST(Families, ALlamaConfigBecomesAPlan) {
-  const DecoderPlan plan = plan_model(Config(llama_json(), "config.json"));
+  const DecoderPlan plan = plan_of(llama_json());
   EXPECT_EQ(plan.family, "llama");
   ASSERT_EQ(plan.layers.size(), 2u);
   EXPECT_EQ(plan.layers[0].attention().head_dim, 16);
@@ -54,7 +45,7 @@ TEST(Families, ALlamaConfigBecomesAPlan) {
   EXPECT_FALSE(plan.layers[0].attention().qkv_bias);
 }
 
-// A config comes from a stranger: every number is checked before it sizes anything.
+// Configs are untrusted: every number is checked before it is used as a size.
 TEST(Families, ABadConfigNamesItsField) {
   const std::vector<std::pair<Json, const char*>> bad = {
       {{{"vocab_size", -1}}, "vocab_size"},
@@ -75,7 +66,7 @@ TEST(Families, ABadConfigNamesItsField) {
   for (const auto& [change, fragment] : bad) {
     Json json = llama_json();
     json.update(change);
-    EXPECT_THAT(error_of(json), HasSubstr(fragment)) << change;
+    EXPECT_THAT(plan_error_of(json), HasSubstr(fragment)) << change;
   }
 }
 
@@ -83,20 +74,20 @@ TEST(Families, SwitchesOfEachFamilyAreRead) {
   Json json = llama_json();
   json["model_type"] = "mistral";
   json["sliding_window"] = 64;
-  EXPECT_EQ(plan_model(Config(json, "c")).layers[1].attention().window, 64);
+  EXPECT_EQ(plan_of(json).layers[1].attention().window, 64);
   json["model_type"] = "qwen2";
-  EXPECT_TRUE(plan_model(Config(json, "c")).layers[0].attention().qkv_bias);
-  EXPECT_EQ(plan_model(Config(json, "c")).layers[1].attention().window, 0);
+  EXPECT_TRUE(plan_of(json).layers[0].attention().qkv_bias);
+  EXPECT_EQ(plan_of(json).layers[1].attention().window, 0);
   json["use_sliding_window"] = true;
   json["max_window_layers"] = 1;
-  EXPECT_EQ(plan_model(Config(json, "c")).layers[0].attention().window, 0);
-  EXPECT_EQ(plan_model(Config(json, "c")).layers[1].attention().window, 64);
+  EXPECT_EQ(plan_of(json).layers[0].attention().window, 0);
+  EXPECT_EQ(plan_of(json).layers[1].attention().window, 64);
   json["model_type"] = "qwen3";
-  EXPECT_TRUE(plan_model(Config(json, "c")).layers[0].attention().qk_norm);
+  EXPECT_TRUE(plan_of(json).layers[0].attention().qk_norm);
   json["model_type"] = "smollm3";
   json["no_rope_layers"] = {1, 0};
-  EXPECT_TRUE(plan_model(Config(json, "c")).layers[0].attention().rope.has_value());
-  EXPECT_FALSE(plan_model(Config(json, "c")).layers[1].attention().rope.has_value());
+  EXPECT_TRUE(plan_of(json).layers[0].attention().rope.has_value());
+  EXPECT_FALSE(plan_of(json).layers[1].attention().rope.has_value());
 }
 
 Json hybrid_json() {
@@ -115,7 +106,7 @@ Json hybrid_json() {
 
 TEST(Families, AHybridHasAttentionInEveryFourthLayer) {
   Json json = hybrid_json();
-  DecoderPlan plan = plan_model(Config(json, "c"));
+  DecoderPlan plan = plan_of(json);
   for (size_t i = 0; i < plan.layers.size(); ++i)
     EXPECT_EQ(std::holds_alternative<AttentionPlan>(plan.layers[i].mixer), i % 4 == 3) << i;
   EXPECT_EQ(plan.ropes.at(0).inverse_frequencies.size(), 8u);  // a quarter of 64, in pairs
@@ -124,7 +115,7 @@ TEST(Families, AHybridHasAttentionInEveryFourthLayer) {
   json["layer_types"] = Json::array();
   for (int i = 0; i < 8; ++i)
     json["layer_types"].push_back(i < 4 ? "full_attention" : "linear_attention");
-  plan = plan_model(Config(json, "c"));
+  plan = plan_of(json);
   EXPECT_TRUE(std::holds_alternative<AttentionPlan>(plan.layers[0].mixer));
   EXPECT_TRUE(std::holds_alternative<GatedDeltaPlan>(plan.layers[7].mixer));
 }
@@ -144,11 +135,11 @@ TEST(Families, AHybridRefusesWhatItCannotCompute) {
   for (const auto& [change, fragment] : bad) {
     Json json = hybrid_json();
     json.update(change);
-    EXPECT_THAT(error_of(json), HasSubstr(fragment)) << change;
+    EXPECT_THAT(plan_error_of(json), HasSubstr(fragment)) << change;
   }
 }
 
-TEST(RopeScaling, EachKindStretchesAsItShould) {
+TEST(RopeScaling, EachTypeScalesTheFrequencies) {
   Json json = llama_json();
   const auto plain = plan_rope(Config(json, "c"), 16);
   ASSERT_EQ(plain.inverse_frequencies.size(), 8u);
@@ -161,9 +152,9 @@ TEST(RopeScaling, EachKindStretchesAsItShould) {
   json["rope_scaling"] = {
       {"rope_type", "llama3"}, {"factor", 8.0}, {"original_max_position_embeddings", 64}};
   const auto llama3 = plan_rope(Config(json, "c"), 16);
-  EXPECT_FLOAT_EQ(llama3.inverse_frequencies[0], 1);  // short waves stay
+  EXPECT_FLOAT_EQ(llama3.inverse_frequencies[0], 1);  // high frequencies stay
   EXPECT_FLOAT_EQ(llama3.inverse_frequencies[7],
-                  plain.inverse_frequencies[7] / 8);  // long ones stretch
+                  plain.inverse_frequencies[7] / 8);  // low frequencies are divided
   json["rope_scaling"] = {
       {"rope_type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 64}};
   EXPECT_FLOAT_EQ(plan_rope(Config(json, "c"), 16).magnitude, 0.1f * std::log(4.0f) + 1);

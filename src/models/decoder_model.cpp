@@ -54,7 +54,7 @@ void DecoderModel::load_layer(int i, WeightSource& source) {
     halves_.push_back(load_half({"", "post_per_layer_input_norm"}, at, std::move(work), source));
   }
   if (!layer.scalar.empty()) halves_.back().out_scale = source.number(at + layer.scalar);
-  if (source.only_checks()) halves_.clear();  // room for one layer is enough
+  if (source.only_checks()) halves_.clear();  // keep memory for one layer only
 }
 
 DecoderModel::Half DecoderModel::load_half(const HalfPlan& names, const std::string& layer,
@@ -151,7 +151,7 @@ mx::array DecoderModel::logits(const mx::array& hidden, KernelPath path) const {
 }
 
 mx::array DecoderModel::final_rows(const mx::array& hidden, KernelPath path) const {
-  // Wide before the norm, so that nothing is rounded behind it.
+  // Converted to float32 before the norm, so that its result is not rounded.
   return norm(mx::astype(hidden, mx::float32), final_norm_, path);
 }
 

@@ -1,4 +1,4 @@
-// decoder_model.h - a decoder that follows its plan. Engine thread only.
+// decoder_model.h - a decoder built from a DecoderPlan. Engine thread only.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace octavo {
 
-// What goes into the layers.
+// The input of the layers.
 struct Embedded {
   mx::array rows;                      // [T, hidden] in the model's dtype
   std::optional<mx::array> per_layer;  // ForwardContext::per_layer
@@ -22,25 +22,26 @@ struct Embedded {
 
 class DecoderModel {
  public:
-  // Loads every weight the plan names.
+  // Loads every weight of the plan.
   DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source);
 
   const DecoderPlan& plan() const { return plan_; }
   DType dtype() const { return dtype_; }
 
-  // tokens: [T] int32. Rows of other origin (images, adapters' soft prompts) may stand in for them.
+  // tokens: [T] int32. Other rows (images, soft prompts) may replace them.
   Embedded embed(const mx::array& tokens, KernelPath path) const;
 
   // Runs the layers over one flat batch, writes its K and V, and returns the hidden rows [T,
-  // hidden], before the final norm. block_tables: by cache group, the states' last.
+  // hidden], before the final norm. block_tables: by cache group, that of the states last.
   mx::array forward(const Embedded& embedded, const BatchLayout& layout,
                     std::span<const mx::array> block_tables, KvStore& kv, KernelPath path) const;
 
-  // hidden: [R, hidden] of forward(), only the rows whose logits are wanted. Normed here. Returns
-  // [R, vocab] float32.
+  // hidden: [R, hidden] of forward(), only the rows that need logits. Applies the final norm.
+  // Returns [R, vocab] float32.
   mx::array logits(const mx::array& hidden, KernelPath path) const;
 
-  // hidden: [R, hidden] of forward(), only the rows that are wanted. Returns them normed, float32.
+  // hidden: [R, hidden] of forward(), only the rows to return. Returns them after the final norm,
+  // in float32.
   mx::array final_rows(const mx::array& hidden, KernelPath path) const;
 
  private:
@@ -68,9 +69,9 @@ class DecoderModel {
   std::vector<mx::array> ropes_;  // [pairs] float32 each
   Weight embeddings_;
   std::optional<PerLayerRows> per_layer_rows_;
-  std::vector<Half> halves_;  // of each layer in turn: mixer, feed-forward, per-layer input
+  std::vector<Half> halves_;  // per layer: mixer, feed-forward, per-layer input
   NormSpec final_norm_;
-  std::optional<Weight> lm_head_;  // none: tied, the embeddings serve, or no logits are wanted
+  std::optional<Weight> lm_head_;  // unset if tied to the embeddings or without logits
 };
 
 }  // namespace octavo

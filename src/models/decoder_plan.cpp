@@ -53,7 +53,7 @@ std::vector<uint64_t> DecoderPlan::row_elements() const {
                       [&](const MoePlan& part) { return part.row_elements(hidden); },
                       [&](const DenseAndExpertsPlan& part) { return part.row_elements(hidden); }};
   for (const auto& layer : layers) {
-    // The two halves' results; a norm or a scale behind a half keeps what it takes.
+    // The results of the two sublayers; a norm or scale after a sublayer also keeps its input.
     const auto kept = [&](const HalfPlan& half) {
       return residual_scale != 1 || !half.norm_out.empty();
     };

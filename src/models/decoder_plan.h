@@ -1,5 +1,4 @@
-// decoder_plan.h - a decoder as data: what a family file fills in from a config, and the layers
-// follow. No MLX.
+// decoder_plan.h - describes a decoder as data; family files fill it in from a config. No MLX.
 #pragma once
 
 #include <optional>
@@ -20,28 +19,28 @@
 
 namespace octavo {
 
-// How one half of a layer, the mixer or the feed-forward, stands on the residual stream:
-// x + scale * norm_out(f(norm_in(x))). A norm without a name is not there.
+// Norms around one sublayer (mixer or feed-forward): x + scale * norm_out(f(norm_in(x))). An empty
+// name means no norm.
 struct HalfPlan {
-  std::string norm_in;  // below the layer's prefix: "input_layernorm"
+  std::string norm_in;  // relative to the layer's prefix: "input_layernorm"
   std::string norm_out;
 };
 
 struct LayerPlan {
   std::variant<AttentionPlan, GatedDeltaPlan, MlaPlan, ShortConvPlan> mixer = AttentionPlan{};
   std::variant<MlpPlan, MoePlan, DenseAndExpertsPlan> ffn = MlpPlan{};
-  std::string mixer_name = "self_attn";  // module names below the layer's prefix
+  std::string mixer_name = "self_attn";  // module names relative to the layer's prefix
   std::string ffn_name = "mlp";
   HalfPlan mixer_half = {"input_layernorm", ""};
   HalfPlan ffn_half = {"post_attention_layernorm", ""};
   std::string scalar;  // name of a number that multiplies the layer's result; empty: none
 
-  // For families all of whose layers are of this kind.
+  // Only if the layer is of this kind.
   AttentionPlan& attention() { return std::get<AttentionPlan>(mixer); }
   const AttentionPlan& attention() const { return std::get<AttentionPlan>(mixer); }
   MlpPlan& mlp() { return std::get<MlpPlan>(ffn); }
   const MlpPlan& mlp() const { return std::get<MlpPlan>(ffn); }
-  const MoePlan* moe() const;  // the experts, or null: there are none
+  const MoePlan* moe() const;  // null if there are no experts
 };
 
 struct DecoderPlan {
@@ -50,23 +49,23 @@ struct DecoderPlan {
   int hidden = 0;
   int max_context = 0;
   float norm_eps = 0;
-  float norm_offset = 0;  // added to every norm's weights: 1 where a checkpoint stores w of (1 + w)
-  // mlx-lm's converter adds the offset to the weights it writes. Its checkpoints are known by their
-  // convolutions, whose weights it turns to [channels, taps, 1].
+  float norm_offset = 0;  // added to all norm weights: 1 if the norm multiplies by 1 + w
+  // mlx-lm's converter already adds the offset. Its checkpoints are recognised by their convolution
+  // weights, stored as [channels, taps, 1].
   bool mlx_adds_norm_offset = false;
   bool tied_embeddings = false;
   float embedding_scale = 1;
-  float residual_scale = 1;  // on what each half of a layer adds
+  float residual_scale = 1;  // on the result of each sublayer
   float logit_scale = 1;
-  float final_soft_cap = 0;           // > 0: logits are capped
-  std::string prefix = "model";       // of the tensors' names; empty: none
-  std::string head_name = "lm_head";  // empty: no logits are wanted
-  std::vector<Rename> renames;        // where a checkpoint's names are not Llama's
+  float final_soft_cap = 0;           // > 0: logits are soft-capped
+  std::string prefix = "model";       // of tensor names; may be empty
+  std::string head_name = "lm_head";  // empty: no logits
+  std::vector<Rename> renames;        // names that differ from Llama's
   std::vector<RopePlan> ropes;
   std::vector<LayerPlan> layers;
-  std::optional<PerLayerInputPlan> per_layer_input;  // in every layer, behind its two halves
+  std::optional<PerLayerInputPlan> per_layer_input;  // in every layer, after its two sublayers
 
-  // The whole name: "model.norm.weight".
+  // Adds the prefix: "model.norm.weight".
   std::string tensor(const std::string& name) const {
     return prefix.empty() ? name : prefix + "." + name;
   }
@@ -75,12 +74,12 @@ struct DecoderPlan {
   std::vector<CacheSpec> cache_specs(DType dtype, KvFormat format) const;
 
   uint64_t parameters() const;
-  // Memory for weights that are decoded at load, beside what the file's own formats take.
+  // Additional memory for weights that are decoded at load.
   uint64_t decoded_bytes(DType dtype) const;
-  // What each layer makes of a row, in elements, and last what is made for all of them, if
-  // anything.
+  // Intermediate elements per row of each layer; the last entry is for values shared by all layers,
+  // if any.
   std::vector<uint64_t> row_elements() const;
-  // The widest row that meets a matrix.
+  // The widest row that is multiplied by a matrix.
   uint64_t widest_input() const;
 };
 

@@ -15,9 +15,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kOverride =
-    R"(--pooler-config '{"pooling_type": "LAST"}' or "MEAN" asks for one of those)";
+    R"(--pooler-config '{"pooling_type": "LAST"}' or "MEAN" overrides it)";
 
-// By sentence-transformers' names: switches, or the value of "pooling_mode".
+// sentence-transformers' names: boolean keys, or the value of "pooling_mode".
 constexpr std::array<std::pair<const char*, Pooling>, 4> kModes = {{
     {"pooling_mode_lasttoken", Pooling::kLast},
     {"lasttoken", Pooling::kLast},
@@ -36,21 +36,22 @@ Pooling pooling_mode(const Config& config) {
       if (asked.front() == key) return kind;
     }
   }
-  throw SetupError(fmt::format("{}: pools by {}; known are the last token and the mean. {}",
-                               config.origin(), fmt::join(asked, " and "), kOverride));
+  throw SetupError(
+      fmt::format("{}: pools by {}; only the last token and the mean are supported. {}",
+                  config.origin(), fmt::join(asked, " and "), kOverride));
 }
 
 Pooling read_pooling(const std::filesystem::path& path) {
   const Config config(read_json(path), path.string());
   const Pooling kind = pooling_mode(config);
-  // The tokens of an instruction cannot be told from the text's.
+  // The tokens of an instruction cannot be told apart from the text.
   if (kind == Pooling::kMean && !config.boolean_or("include_prompt", true))
-    config.fail("include_prompt", fmt::format("is false, which is not known. {}", kOverride));
+    config.fail("include_prompt", fmt::format("is false, which is not supported. {}", kOverride));
   return kind;
 }
 
-// What sentence-transformers would do behind the model; only whether it normalises, when it is
-// known already how to pool.
+// What sentence-transformers does after the model; only whether it normalises if the pooling type
+// is already known.
 PoolingPlan read_modules(const std::filesystem::path& file, const Json& modules, bool known) {
   std::optional<Pooling> kind;
   bool normalize = false;
@@ -64,10 +65,10 @@ PoolingPlan read_modules(const std::filesystem::path& file, const Json& modules,
     } else if (type.ends_with(".Pooling")) {
       kind = read_pooling(file.parent_path() / module.text("path") / "config.json");
     } else {
-      module.fail("type", fmt::format("is {}, which is not known. {}", type, kOverride));
+      module.fail("type", fmt::format("is {}, which is not supported. {}", type, kOverride));
     }
   }
-  if (!kind && !known) throw SetupError(file.string() + ": names no module that pools");
+  if (!kind && !known) throw SetupError(file.string() + ": lists no pooling module");
   return {.kind = kind.value_or(Pooling::kLast), .normalize = normalize};
 }
 
@@ -87,26 +88,26 @@ std::optional<PoolingPlan> from_gguf(const Gguf& gguf, bool known) {
   if (!type || *type == 0) return std::nullopt;
   if (*type != 1 && *type != 3)
     throw SetupError(
-        fmt::format("pooling_type {} of the GGUF file is not known; {}", *type, kOverride));
+        fmt::format("pooling_type {} of the GGUF file is not supported; {}", *type, kOverride));
   return PoolingPlan{.kind = *type == 1 ? Pooling::kMean : Pooling::kLast};
 }
 
-// What the tokenizer is told besides tokenizer.json.
+// Tokenizer settings outside tokenizer.json.
 void read_text_limits(const std::filesystem::path& folder, PoolingPlan& plan) {
   const auto path = folder / "sentence_bert_config.json";
   if (!std::filesystem::exists(path)) return;
   const Config config(read_json(path), path.string());
   if (config.boolean_or("do_lower_case", false))
-    config.fail("do_lower_case", "is true; texts are not put into lower case");
+    config.fail("do_lower_case", "is true; lower-casing is not supported");
   if (config.has("max_seq_length")) plan.max_tokens = config.integer("max_seq_length", 1, 1 << 28);
 }
 
-// An encoder's rows see the tokens behind them; ours do not.
+// Encoders attend to later tokens, which is not supported.
 void refuse_bidirectional(const Config& config) {
   if (!config.boolean_or("is_causal", true))
-    config.fail("is_causal", "is false; attention to later tokens is not known");
+    config.fail("is_causal", "is false; only causal attention is supported");
   if (config.boolean_or("use_bidirectional_attention", false))
-    config.fail("use_bidirectional_attention", "is true; attention to later tokens is not known");
+    config.fail("use_bidirectional_attention", "is true; only causal attention is supported");
 }
 
 Config flag(const std::string& name, const std::string& text) {
@@ -119,7 +120,8 @@ Config flag(const std::string& name, const std::string& text) {
 void expect_keys(const Config& config, std::initializer_list<std::string_view> known) {
   for (const auto& [key, value] : config.json().items()) {
     if (std::ranges::count(known, key) == 0 && !value.is_null())
-      config.fail(key, fmt::format("is not known here; known are {}", fmt::join(known, ", ")));
+      config.fail(
+          key, fmt::format("is not a supported key; supported keys: {}", fmt::join(known, ", ")));
   }
 }
 
@@ -129,7 +131,7 @@ std::optional<Pooling> asked_kind(const Config& config) {
     const std::string type = config.text(key);
     if (type == "LAST") return Pooling::kLast;
     if (type == "MEAN") return Pooling::kMean;
-    config.fail(key, fmt::format("is \"{}\"; known are LAST and MEAN", type));
+    config.fail(key, fmt::format("is \"{}\"; only LAST and MEAN are supported", type));
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// find_pooling.h - how a checkpoint pools token rows into one vector, from its files and the flags.
-// No MLX.
+// find_pooling.h - finds how a checkpoint pools token rows into one vector, from its files and the
+// flags. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace octavo {
 
 // vLLM's --runner.
 enum class RunnerKind : uint8_t {
-  kAuto,  // kPooling when the checkpoint, or --pooler-config, says how to pool
+  kAuto,  // kPooling if the checkpoint or --pooler-config specifies pooling
   kGenerate,
   kPooling,
 };
@@ -24,14 +24,14 @@ struct PoolingOptions {
   std::string hf_overrides = {};   // --hf-overrides: the same
 };
 
-// What the files of sentence-transformers beside the weights say (modules.json), or a GGUF's
-// pooling_type; nothing when they say nothing. Throws SetupError for a way to pool that there is no
-// code for, unless `known` is taken in its place.
+// Reads sentence-transformers' modules.json next to the weights, or a GGUF's pooling_type. Nullopt
+// if there is neither. Throws SetupError for an unsupported pooling type unless `known` overrides
+// it.
 std::optional<PoolingPlan> find_pooling(const Checkpoint& checkpoint,
                                         std::optional<Pooling> known = {});
 
-// How to pool as the flags ask, or nothing: tokens are drawn. Flags come before the checkpoint's
-// own word, which comes before vLLM's default: the last token, normalised. Throws SetupError.
+// The pooling plan, or nullopt for a generating model. Flags override the checkpoint, which
+// overrides vLLM's default: the last token, normalised. Throws SetupError.
 std::optional<PoolingPlan> plan_pooling(const Checkpoint& checkpoint,
                                         const PoolingOptions& options);
 

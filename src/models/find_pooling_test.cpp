@@ -56,12 +56,12 @@ class PoolingPlanTest : public testing::Test {
   fs::path folder_;
 };
 
-TEST_F(PoolingPlanTest, ACheckpointThatSaysNothingDrawsTokens) {
+TEST_F(PoolingPlanTest, ByDefaultACheckpointGeneratesTokens) {
   EXPECT_FALSE(plan().has_value());
   EXPECT_FALSE(plan({.runner = RunnerKind::kGenerate}).has_value());
 }
 
-TEST_F(PoolingPlanTest, AskedToPoolItTakesTheLastTokenNormalised) {
+TEST_F(PoolingPlanTest, PoolingDefaultsToTheLastTokenNormalised) {
   const auto made = plan({.runner = RunnerKind::kPooling});
   ASSERT_TRUE(made.has_value());
   EXPECT_EQ(made->kind, Pooling::kLast);
@@ -89,7 +89,7 @@ TEST_F(PoolingPlanTest, TheFilesOfSentenceTransformersAreFound) {
   EXPECT_FALSE(plan()->normalize);
 }
 
-TEST_F(PoolingPlanTest, WhatWouldChangeTheVectorAndIsNotKnownIsRefused) {
+TEST_F(PoolingPlanTest, UnsupportedSettingsThatChangeTheVectorAreRejected) {
   put("modules.json", kLastModules);
   put("1_Pooling/config.json", R"({"pooling_mode_cls_token": true})");
   EXPECT_THAT(error(), HasSubstr("pooling_mode_cls_token"));
@@ -131,18 +131,18 @@ TEST_F(PoolingPlanTest, FlagsComeFirst) {
   EXPECT_THAT(made->matryoshka_dimensions, ElementsAre(32, 64));
 }
 
-TEST_F(PoolingPlanTest, FlagsThatAreNotKnownAreRefused) {
+TEST_F(PoolingPlanTest, UnknownKeysAreRejected) {
   const auto pooler = [&](const char* json) {
     return error({.runner = RunnerKind::kPooling, .pooler_config = json});
   };
   EXPECT_THAT(pooler("{"), HasSubstr("--pooler-config: must be a JSON object"));
-  EXPECT_THAT(pooler(R"({"pooling_type": "CLS"})"), HasSubstr("known are LAST and MEAN"));
-  EXPECT_THAT(pooler(R"({"enable_chunked_processing": true})"), HasSubstr("not known here"));
+  EXPECT_THAT(pooler(R"({"pooling_type": "CLS"})"), HasSubstr("only LAST and MEAN are supported"));
+  EXPECT_THAT(pooler(R"({"enable_chunked_processing": true})"), HasSubstr("not a supported key"));
   EXPECT_THAT(error({.runner = RunnerKind::kPooling, .hf_overrides = R"({"rope_theta": 1})"}),
-              HasSubstr("known are is_matryoshka"));
+              HasSubstr("supported keys: is_matryoshka"));
 }
 
-TEST_F(PoolingPlanTest, MatryoshkaIsTheConfigsWord) {
+TEST_F(PoolingPlanTest, MatryoshkaIsReadFromTheConfig) {
   put("config.json", R"({"model_type": "qwen3", "matryoshka_dimensions": [16, 32]})");
   const auto made = plan({.runner = RunnerKind::kPooling});
   EXPECT_TRUE(made->matryoshka);

@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 constexpr auto kArchitectures =
     std::to_array<std::string_view>({"llama", "qwen2", "qwen3", "qwen3moe", "smollm3"});
 
-// GGUF key behind "<architecture>." and the Hugging Face name it answers to.
+// GGUF key after "<architecture>." and the corresponding Hugging Face name.
 constexpr auto kIntegerKeys = std::to_array<std::pair<const char*, const char*>>({
     {"block_count", "num_hidden_layers"},
     {"embedding_length", "hidden_size"},
@@ -35,7 +35,7 @@ constexpr auto kIntegerKeys = std::to_array<std::pair<const char*, const char*>>
     {"expert_feed_forward_length", "moe_intermediate_size"},
 });
 
-// Parts of a tensor's name, Hugging Face first.
+// Parts of tensor names, Hugging Face's first.
 constexpr auto kNameParts = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"model.embed_tokens.", "token_embd."},
     {"model.norm.", "output_norm."},
@@ -61,7 +61,7 @@ constexpr auto kNameParts = std::to_array<std::pair<std::string_view, std::strin
     {"block_sparse_moe.switch_mlp.down_proj.", "ffn_down_exps."},
 });
 
-// rope_freqs.weight: what each frequency is divided by (llama.cpp's form of llama3 scaling).
+// rope_freqs.weight: divisors of the frequencies (llama.cpp's form of llama3 scaling).
 Json rope_factors(const TensorView& tensor) {
   if (tensor.type != TensorType::F32) throw SetupError("rope_freqs.weight: expected F32");
   std::vector<float> factors(tensor.bytes.size() / sizeof(float));
@@ -127,7 +127,7 @@ Config config_from_gguf(const Checkpoint& checkpoint) {
     if (id && std::find(stops.begin(), stops.end(), Json(*id)) == stops.end()) stops.push_back(*id);
   }
   config["eos_token_id"] = stops;
-  // llama.cpp files Mistral and Mixtral under llama; the window and the experts tell them apart.
+  // llama.cpp converts Mistral and Mixtral as llama; the window and the experts tell them apart.
   if (architecture == "llama" && config.contains("sliding_window"))
     config["model_type"] = "mistral";
   if (architecture == "llama" && config.value("num_experts", 0) > 0) {
@@ -136,7 +136,7 @@ Config config_from_gguf(const Checkpoint& checkpoint) {
   }
   if (architecture == "qwen3moe") {
     config["model_type"] = "qwen3_moe";
-    config["norm_topk_prob"] = true;  // always so there, and not in the file
+    config["norm_topk_prob"] = true;  // always true, but not in the file
   }
   return {std::move(config), gguf.file_name()};
 }

@@ -1,4 +1,4 @@
-// gguf_config.h - a GGUF's metadata and tensor names in Hugging Face's terms, so that a family is
+// gguf_config.h - translates GGUF metadata and tensor names to Hugging Face's, so that a family is
 // written once.
 #pragma once
 
@@ -18,10 +18,10 @@ void check_gguf_architecture(const Gguf& gguf);
 Config config_from_gguf(const Checkpoint& checkpoint);
 
 // "model.layers.3.self_attn.q_proj.weight" -> "blk.3.attn_q.weight". A name without a counterpart
-// comes back as it is.
+// is returned unchanged.
 std::string gguf_tensor_name(std::string_view hugging_face_name);
 
-// Whether this file's q and k rows are in llama.cpp's interleaved rope order and must be put back.
+// True if the file's q and k rows are in llama.cpp's interleaved rope order and must be reordered.
 bool gguf_permutes_rope(const Checkpoint& checkpoint);
 
 }  // namespace octavo

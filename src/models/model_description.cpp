@@ -20,8 +20,8 @@
 namespace octavo {
 namespace {
 
-// GGUF files say nothing of the type they were trained in: bf16. Others say it in the config, or it
-// is that of their (never quantised) final norm.
+// GGUF files do not record the training type, so bfloat16 is used. Otherwise it is in the config,
+// or is the type of the (never quantised) final norm.
 DType checkpoint_dtype(const Checkpoint& checkpoint, const Config& config,
                        const DecoderPlan& plan) {
   if (checkpoint.gguf() != nullptr) return DType::kBFloat16;
@@ -34,7 +34,8 @@ DType checkpoint_dtype(const Checkpoint& checkpoint, const Config& config,
   return DType::kBFloat16;
 }
 
-// What an MLX checkpoint says of most of its layers. The loader itself goes by the tensors' shapes.
+// The default quantisation of an MLX checkpoint, for display. The loader uses the shapes of the
+// tensors.
 std::string quantization_of(const Config& config) {
   const auto quantization = config.object("quantization");
   if (!quantization) return "";
@@ -43,10 +44,9 @@ std::string quantization_of(const Config& config) {
                      quantization->integer_or("group_size", 64));
 }
 
-// What a tensor takes in memory: matrices are packed in strips of 16 rows and units of 64 inputs
-// (kernels/weights/packed_weight.h), the last of each filled with zeros. Experts may be stacked on
-// axes in front. The inputs of a quantised matrix are not seen here; at most half a unit a row is
-// missed.
+// Memory of a tensor: matrices are packed in strips of 16 rows and units of 64 inputs
+// (kernels/weights/packed_weight.h), padded with zeros. Experts may be stacked on leading axes. The
+// inputs of a quantised matrix are not known here, so up to half a unit per row is not counted.
 uint64_t packed_size(const TensorView& tensor) {
   if (tensor.shape.size() < 2 || tensor.bytes.empty()) return tensor.bytes.size();
   // gpt-oss's blocks [experts, rows, groups, 16] are rows of groups * 16 bytes.
@@ -56,10 +56,10 @@ uint64_t packed_size(const TensorView& tensor) {
   for (size_t i = 0; i < at; ++i) matrices *= static_cast<uint64_t>(tensor.shape[i]);
   const auto rows = static_cast<uint64_t>(tensor.shape[at]);
   const auto cols = static_cast<uint64_t>(tensor.shape.back());
-  constexpr uint64_t kMostTaps = kLargestConvRows + 1;  // a convolution's are no stack of matrices
+  constexpr uint64_t kMostTaps = kLargestConvRows + 1;  // a convolution is not a stack of matrices
   if (at > 0 && (rows <= kMostTaps || cols <= kMostTaps)) return tensor.bytes.size();
   uint64_t row_bytes = tensor.bytes.size() / (matrices * rows);
-  // Scales and biases of a quantised matrix have one per group of its inputs, and no units.
+  // Scales and biases of a quantised matrix have one entry per group of inputs and are not padded.
   const bool grouped = tensor.name.ends_with(".scales") || tensor.name.ends_with(".biases");
   const bool dense =
       !grouped && (tensor.type == TensorType::F32 || tensor.type == TensorType::F16 ||
@@ -69,7 +69,7 @@ uint64_t packed_size(const TensorView& tensor) {
   return matrices * row_bytes * ((rows + kStripRows - 1) / kStripRows * kStripRows);
 }
 
-// The most that the kernels of one step keep beside their inputs and outputs.
+// Largest scratch memory of the kernels of one step.
 uint64_t scratch_bytes(const DecoderPlan& plan, int tokens) {
   const int threads = compute_pool().threads();
   int64_t most =
@@ -86,7 +86,7 @@ uint64_t scratch_bytes(const DecoderPlan& plan, int tokens) {
   return static_cast<uint64_t>(most);
 }
 
-// Texts no longer than they may be, and no logits.
+// Limits the context and drops the output matrix of a pooling model.
 void follow(const PoolingPlan& pooling, DecoderPlan& plan) {
   if (pooling.dimensions.value_or(0) > plan.hidden)
     throw SetupError(fmt::format("--pooler-config: dimensions is {}; vectors have {}",
@@ -121,8 +121,8 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
 }
 
 uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows) {
-  // MLX allocates results as it queues them, ahead of the kernels. The engine caps what it holds at
-  // half of this, at which point MLX waits for some ten operations, less than a layer, at a time.
+  // MLX allocates results when it queues operations, before the kernels run. The engine limits its
+  // memory to half of this; MLX then waits for about ten operations at a time, less than a layer.
   constexpr uint64_t kLayersInFlight = 4;
   const std::vector<uint64_t> elements = model.plan.row_elements();
   const uint64_t widest = *std::ranges::max_element(elements);
@@ -130,8 +130,8 @@ uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows) {
   const uint64_t logits =
       static_cast<uint64_t>(logit_rows) * static_cast<uint64_t>(model.plan.vocab) * sizeof(float);
   const uint64_t results = kLayersInFlight * rows * widest;
-  // What Metal's kernels leave each other: at most as many float32 numbers, and attention's
-  // partials.
+  // Intermediate results between Metal kernels: at most as many float32 values, and the partial
+  // results of attention.
   const uint64_t scratch = device_facts().kind == DeviceKind::kMetal
                                ? results * sizeof(float) + metal::kMostPartialBytes
                                : scratch_bytes(model.plan, tokens);

@@ -1,4 +1,4 @@
-// model_description.h - all that can be said of a checkpoint without loading its weights. No MLX.
+// model_description.h - describes a checkpoint without loading its weights. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,26 @@ struct ModelDescription {
   DecoderPlan plan;
   DType dtype = DType::kBFloat16;  // compute and KV
   std::vector<int> stop_token_ids;
-  uint64_t parameters = 0;     // of the model, however they are stored
+  uint64_t parameters = 0;     // regardless of the storage format
   uint64_t weights_bytes = 0;  // in memory, packed for the kernels
   uint64_t file_bytes = 0;
-  std::string quantization;  // of an MLX checkpoint: "affine 4-bit in groups of 64"; else empty
-  std::string container;     // "GGUF" or "safetensors"
-  std::optional<PoolingPlan> pooling = {};  // none: it draws tokens
+  std::string
+      quantization;       // of an MLX checkpoint: "affine 4-bit in groups of 64"; otherwise empty
+  std::string container;  // "GGUF" or "safetensors"
+  std::optional<PoolingPlan> pooling = {};  // unset: the model generates tokens
 };
 
 // Reads the config and the tensors' headers. `dtype` overrides the checkpoint's own. With `pooling`
-// no logits are wanted of it. Throws SetupError when the model is not supported.
+// the model has no logits. Throws SetupError if the model is not supported.
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype,
                                 std::optional<PoolingPlan> pooling = std::nullopt);
 
-// Rows that meet the vocabulary at once; more take turns.
+// Rows multiplied by the output matrix at once; more are processed in slices.
 inline constexpr int kLogitRows = 64;
 
 // Peak memory of one step of `tokens` rows of which `logit_rows` need logits, from shapes alone.
 uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows);
-// What all layers make of one row: a step queued at once holds it for each of its rows.
+// Intermediate bytes per row over all layers, which a step queued at once holds.
 uint64_t row_bytes(const ModelDescription& model);
 
 }  // namespace octavo

@@ -1,4 +1,4 @@
-// rename.h - a part of tensor names that a family's checkpoints spell in their own way. No MLX.
+// rename.h - a part of tensor names that differs in a family's checkpoints. No MLX.
 #pragma once
 
 #include <string>

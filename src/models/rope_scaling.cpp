@@ -55,7 +55,7 @@ void scale_yarn(std::vector<double>& period, const Config& scaling, double base,
   }
   low = std::max(0.0, low);
   high = std::min(dims - 1.0, high);
-  if (low == high) high += 0.001;  // a ramp needs a width
+  if (low == high) high += 0.001;  // avoids division by zero in the ramp
   for (size_t i = 0; i < period.size(); ++i) {
     const double stretched = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
     const double frequency = (1 - stretched) / period[i] + stretched / (period[i] * factor);
@@ -77,8 +77,8 @@ void divide_by_factors(std::vector<double>& period, const Config& scaling, const
   }
 }
 
-// The long factors whatever the length, as in mlx-lm: keys in pages cannot be turned again when a
-// sequence grows past the original context.
+// Always uses the long factors, as mlx-lm does: cached keys cannot be rotated again when a sequence
+// grows past the original context.
 float scale_longrope(std::vector<double>& period, const Config& scaling, const Config& config) {
   divide_by_factors(period, scaling, "long_factor");
   if (scaling.has("attention_factor"))
@@ -91,7 +91,8 @@ float scale_longrope(std::vector<double>& period, const Config& scaling, const C
   return factor <= 1 ? 1 : static_cast<float>(std::sqrt(1 + std::log(factor) / std::log(original)));
 }
 
-// Only the first pairs turn, at the speeds of a whole head; the others stand still.
+// Only the first pairs are rotated, with the frequencies of a whole head; the others have frequency
+// 0.
 void scale_proportional(std::vector<double>& period, const Config& scaling, int dims) {
   const double part = scaling.number_or("partial_rotary_factor", 1);
   if (part <= 0 || part > 1) scaling.fail("partial_rotary_factor", "is not between 0 and 1");
@@ -120,10 +121,11 @@ RopePlan make_rope(double base, int dims, const std::optional<Config>& scaling,
   } else if (type == "factors") {
     divide_by_factors(period, *scaling, "factors");
   } else if (type != "default") {
-    scaling->fail("rope_type",
-                  fmt::format("is \"{}\"; known are default, linear, llama3, yarn, longrope, "
-                              "proportional",
-                              type));
+    scaling->fail(
+        "rope_type",
+        fmt::format("is \"{}\"; supported types: default, linear, llama3, yarn, longrope, "
+                    "proportional",
+                    type));
   }
   for (double p : period) plan.inverse_frequencies.push_back(static_cast<float>(1 / p));
   return plan;

@@ -1,5 +1,4 @@
-// rope_scaling.h - the rotation speeds of a model's rope, with whatever stretching its config asks
-// for. No MLX.
+// rope_scaling.h - the rope frequencies of a model, with the scaling of its config. No MLX.
 #pragma once
 
 #include <optional>
@@ -13,7 +12,7 @@ namespace octavo {
 struct RopePlan {
   std::vector<float> inverse_frequencies;  // one per rotated pair
   float magnitude = 1;                     // factor on the rotated dimensions (yarn)
-  float score_scale = 1;  // yarn's mscale_all_dim, for families that put it on all scores
+  float score_scale = 1;  // yarn's mscale_all_dim, for families that apply it to all scores
 
   bool operator==(const RopePlan&) const = default;
 };
@@ -22,8 +21,8 @@ struct RopePlan {
 // yarn, longrope, proportional. `dims` is the number of rotated dimensions of a head.
 RopePlan plan_rope(const Config& config, int dims);
 
-// The rope of one kind of layer ("full_attention", "sliding_attention"), in models with several:
-// from rope_parameters where it has one for the kind, else with the base `theta` and `scaling`.
+// The rope of one layer type ("full_attention", "sliding_attention") in models with several: from
+// rope_parameters if it has an entry for the type, otherwise with the base `theta` and `scaling`.
 struct RopeFallback {
   double theta = 10000;
   std::optional<Config> scaling = {};

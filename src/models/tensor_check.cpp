@@ -10,7 +10,7 @@ std::vector<std::string> tensor_problems(const Checkpoint& checkpoint,
   WeightSource source(checkpoint, nullptr, WeightUse::kCheck);
   std::vector<std::string> problems;
   try {
-    // All that loading would ask for.
+    // Requests every tensor that loading would.
     DecoderModel(model.plan, model.dtype, source);
   } catch (const SetupError& error) {
     problems.emplace_back(error.what());

@@ -1,4 +1,4 @@
-// tensor_check.h - whether a checkpoint has the tensors its config asks for. Shows no MLX.
+// tensor_check.h - checks that a checkpoint has the tensors its config requires. Shows no MLX.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace octavo {
 
-// Each tensor that is missing, or of another shape or type than the plan has it; empty: it can be
-// loaded. Reads headers and small vectors only.
+// One message per tensor that is missing or has the wrong shape or type; empty if the model can be
+// loaded. Reads only headers and small vectors.
 std::vector<std::string> tensor_problems(const Checkpoint& checkpoint,
                                          const ModelDescription& model);
 

@@ -16,8 +16,8 @@
 namespace octavo {
 namespace {
 
-// Entry r: which row of an interleaved matrix is row r of one with the halves apart. There, row
-// (head, pair, half) stands where ours has (head, half, pair); what does not turn stays in place.
+// Entry r: the row of an interleaved matrix that becomes row r in halves order. Row (head, pair,
+// half) becomes (head, half, pair); rows that are not rotated stay in place.
 std::vector<int> rope_row_order(int rows, int head_dim, int rope_dims) {
   std::vector<int> order(static_cast<size_t>(rows));
   const int half = rope_dims / 2;
@@ -138,7 +138,7 @@ Weight WeightSource::matrix_part(const std::string& module, RowRange range, int 
   return weight;
 }
 
-// Empty: the rows stand as they should. llama.cpp interleaves whole heads.
+// Empty if the rows need no reordering. llama.cpp interleaves whole heads.
 std::vector<int> WeightSource::order_of(int rows, const RopeRows& order) const {
   if (permuted_) return rope_row_order(rows, order.head_dim, order.head_dim);
   return order.interleaved ? rope_row_order(rows, order.head_dim, order.rope_dims)
@@ -175,8 +175,9 @@ ExpertStack WeightSource::expert_stack(std::span<const std::string> modules, int
     if (!stack) stack = make_expert_stack(static_cast<int>(modules.size()), view, rows);
     if (only_checks()) continue;
     if (packed_layout(view) != stack->layout) {
-      throw SetupError(fmt::format("tensor \"{}\": another format than the expert's before it",
-                                   tensors.numbers->name));
+      throw SetupError(
+          fmt::format("tensor \"{}\": its format differs from that of the previous expert",
+                      tensors.numbers->name));
     }
     pack_expert(*stack, static_cast<int>(e), view);
     for (const TensorView* tensor : tensors.all()) done_with(*tensor);

@@ -54,14 +54,14 @@ std::optional<WeightFormat> gguf_format(TensorType type) {
                                tensor_type_name(tensor.type), expected));
 }
 
-// The shape of a tensor with so many numbers in a row.
+// The shape of a tensor with `columns` elements per row.
 std::vector<int64_t> dims_of(const MatrixShape& shape, int64_t columns) {
   if (shape.count > 0) return {shape.count, shape.rows, columns};
   return {shape.rows, columns};
 }
 
-// Whole groups of inputs in an MLX-quantised matrix, from the shapes themselves: what a config says
-// of a layer's bits is always also in its shapes.
+// Bits and group size of an MLX-quantised matrix, derived from its shapes alone; the config is not
+// needed.
 struct QuantShape {
   int bits;
   int group_size;
@@ -80,11 +80,12 @@ QuantShape quant_shape(const TensorView& packed, const TensorView& scales,
       }
     }
   }
-  throw SetupError(fmt::format(
-      "tensor \"{}\" of shape [{}] with scales [{}] holds no {} x {} of 2, 3, 4, 5, 6 or 8 bits in "
-      "groups of 32, 64 or 128",
-      packed.name, fmt::join(packed.shape, ", "), fmt::join(scales.shape, ", "), shape.rows,
-      shape.cols));
+  throw SetupError(
+      fmt::format("tensor \"{}\" of shape [{}] with scales [{}] is not a {} x {} matrix of 2, 3, "
+                  "4, 5, 6 or 8 bits in "
+                  "groups of 32, 64 or 128",
+                  packed.name, fmt::join(packed.shape, ", "), fmt::join(scales.shape, ", "),
+                  shape.rows, shape.cols));
 }
 
 WeightView mxfp4_view(const MatrixTensors& tensors, const MatrixShape& shape) {
@@ -97,11 +98,12 @@ WeightView mxfp4_view(const MatrixTensors& tensors, const MatrixShape& shape) {
           .scales = tensors.scales->bytes.data()};
 }
 
-// gpt-oss's own form of mxfp4: 16 bytes per group, an axis for the groups.
+// gpt-oss's layout of mxfp4: 16 bytes per group, with a separate axis for groups.
 WeightView mxfp4_blocks(const MatrixTensors& tensors, const MatrixShape& shape) {
   const int64_t groups = shape.cols / kMxfp4Group;
   std::vector<int64_t> blocks = dims_of(shape, groups);
-  if (tensors.scales->type != TensorType::U8) wrong_type(*tensors.scales, "U8 beside U8 blocks");
+  if (tensors.scales->type != TensorType::U8)
+    wrong_type(*tensors.scales, "U8 for the scales of U8 blocks");
   expect_shape(*tensors.scales, blocks);
   blocks.push_back(kMxfp4Group / 2);
   expect_shape(*tensors.numbers, blocks);
@@ -112,14 +114,14 @@ WeightView mlx_quantized(const MatrixTensors& tensors, const MatrixShape& shape)
   const TensorView& packed = *tensors.numbers;
   const TensorView& scales = *tensors.scales;
   if (packed.type == TensorType::U8) return mxfp4_blocks(tensors, shape);
-  if (packed.type != TensorType::U32) wrong_type(packed, "U32 beside scales");
+  if (packed.type != TensorType::U32) wrong_type(packed, "U32 for a matrix with scales");
   const QuantShape quant = quant_shape(packed, scales, shape);
   if (scales.type == TensorType::U8) {
     if (quant.bits != 4 || quant.group_size != kMxfp4Group) {
-      throw SetupError(
-          fmt::format("tensor \"{}\": byte scales are known for mxfp4 only (4 bits, groups of 32), "
-                      "not {} bits in groups of {}",
-                      packed.name, quant.bits, quant.group_size));
+      throw SetupError(fmt::format(
+          "tensor \"{}\": byte scales are supported for mxfp4 only (4 bits, groups of 32), "
+          "not {} bits in groups of {}",
+          packed.name, quant.bits, quant.group_size));
     }
     return mxfp4_view(tensors, shape);
   }
@@ -175,7 +177,7 @@ WeightView stacked(const WeightView& first, int64_t index) {
 
 void expect_shape(const TensorView& tensor, const std::vector<int64_t>& shape) {
   if (tensor.shape != shape) {
-    throw SetupError(fmt::format("tensor \"{}\" has shape [{}], but the config asks for [{}]",
+    throw SetupError(fmt::format("tensor \"{}\" has shape [{}], but the config requires [{}]",
                                  tensor.name, fmt::join(tensor.shape, ", "),
                                  fmt::join(shape, ", ")));
   }

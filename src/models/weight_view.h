@@ -1,4 +1,4 @@
-// weight_view.h - a checkpoint's tensors as the matrices they hold. No MLX.
+// weight_view.h - views a checkpoint's tensors as matrices. No MLX.
 #pragma once
 
 #include <vector>
@@ -14,20 +14,20 @@ struct MatrixTensors {
   const TensorView* scales = nullptr;  // MLX quantisation
   const TensorView* biases = nullptr;  // affine only
 
-  // Those that are there.
+  // Those that are not null.
   std::vector<const TensorView*> all() const;
 };
 
 struct MatrixShape {
   int rows;
   int cols;
-  int count = 0;  // > 0: so many, the tensors have one more axis in front
+  int count = 0;  // > 0: a stack of `count` matrices, with one more leading axis
 };
 
-// The matrix, or the first of the stack. Throws SetupError where types or shapes do not fit.
+// The matrix, or the first of the stack. Throws SetupError if types or shapes do not match.
 WeightView weight_view(const MatrixTensors& tensors, const MatrixShape& shape);
 
-// Matrix `index` of the stack that `first` begins.
+// Matrix `index` of the stack that starts with `first`.
 WeightView stacked(const WeightView& first, int64_t index);
 
 // A tensor of plain floats, of exactly this shape.

@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A tensor with memory of its own; bytes count up.
+// A tensor that owns its memory; bytes count up.
 struct Owned {
   std::vector<std::byte> memory;
   TensorView view;
@@ -34,7 +34,7 @@ std::string error_of(const MatrixTensors& tensors, const MatrixShape& shape) {
   return "no error";
 }
 
-TEST(WeightView, AStackOfDenseMatricesIsCutAtItsRows) {
+TEST(WeightView, AStackOfDenseMatricesIsSplitByRows) {
   const Owned numbers("w", TensorType::BF16, {3, 4, 64}, 2);
   const WeightView first = weight_view({&numbers.view}, {.rows = 4, .cols = 64, .count = 3});
   EXPECT_EQ(first.format, WeightFormat::kDense);
@@ -43,7 +43,7 @@ TEST(WeightView, AStackOfDenseMatricesIsCutAtItsRows) {
   EXPECT_EQ(stacked(first, 2).scales, nullptr);
 }
 
-TEST(WeightView, AStackOfQuantisedMatricesTakesItsScalesAlong) {
+TEST(WeightView, AStackOfQuantisedMatricesIncludesItsScales) {
   const Owned packed("w", TensorType::U32, {3, 4, 64 * 4 / 32}, 4);
   const Owned scales("s", TensorType::F16, {3, 4, 2}, 2),
       biases("b", TensorType::F16, {3, 4, 2}, 2);

@@ -1,5 +1,4 @@
-// batch.h - one step's work as flat host arrays. No MLX, so that whoever decides what runs needs
-// none.
+// batch.h - one step's input as flat host arrays. No MLX, so that the scheduler needs none.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +18,27 @@ struct BlockTable {
   std::vector<PageId> pages = {};
 };
 
-// A row whose logits say how likely the prompt's next token was.
+// A row whose logits give the logprob of the prompt's next token.
 struct PromptLogprobRow {
   int32_t row = 0;
   TokenId target = 0;
-  int32_t count = 0;  // of the likeliest tokens besides it
+  int32_t count = 0;  // of top tokens in addition
 };
 
 // Rows of all sequences one after the other; kernels/batch_layout.h has the meanings.
 struct Batch {
-  std::vector<TokenId> tokens = {};  // [T]; of no meaning where token_sources is set
-  std::vector<int32_t> token_sources =
-      {};                               // [T]: -1, or the entry of the step before's drawn tokens
-  std::vector<int32_t> positions = {};  // [T]
+  std::vector<TokenId> tokens = {};  // [T]; ignored where token_sources is set
+  // [T]: -1, or the index of a token drawn by the previous step
+  std::vector<int32_t> token_sources = {};
+  std::vector<int32_t> positions = {};        // [T]
   std::vector<int32_t> cu_seqlens_q = {0};    // [S + 1]
   std::vector<int32_t> context_lens = {};     // [S]
   std::vector<BlockTable> block_tables = {};  // by cache group; the state's, if any, comes last
-  std::vector<int32_t> logit_rows = {};       // rows whose logits are wanted
+  std::vector<int32_t> logit_rows = {};       // rows that need logits
   std::vector<RowSampling> sampling = {};     // one per logit row
   std::vector<PromptLogprobRow> prompt_logprobs = {};
-  std::vector<int32_t> hidden_rows = {};  // rows wanted as they are behind the final norm
-  bool waits_for_previous = false;        // some token_sources or history.pending is set
+  std::vector<int32_t> hidden_rows = {};  // rows returned after the final norm
+  bool waits_for_previous = false;        // true if any token_sources or history.pending is set
 
   int rows() const { return static_cast<int>(tokens.size()); }
   int sequences() const { return static_cast<int>(context_lens.size()); }
@@ -51,15 +50,15 @@ class BatchBuilder {
   explicit BatchBuilder(const CachePlan& plan)
       : groups_(static_cast<int>(plan.groups.size())), state_{2 * plan.state_pages(), {}} {}
 
-  // Rows for `tokens`, which stand at [start, start + tokens.size()) of their sequence and whose
-  // pages `pages` already has. Returns the index of the first of them. But for its state `pages`
-  // stays as it is until build().
+  // Adds rows for `tokens`, at positions [start, start + tokens.size()) of their sequence; `pages`
+  // must cover them. Returns the index of the first row. `pages`, except its state, must not change
+  // until build().
   int add_sequence(std::span<const TokenId> tokens, int start, const SequencePages& pages);
-  // The row's token is still in flight: this entry of the step before's drawn tokens.
+  // The row's token is in flight: `source` is its index among the tokens of the previous step.
   void take_token(int row, int source);
-  // Draw a token from this row's logits. Returns its entry among the drawn tokens.
+  // Draws a token from this row's logits. Returns its index among the drawn tokens.
   int sample_row(int row, RowSampling sampling);
-  // Only the row's logits are wanted.
+  // Computes logits of the row without drawing.
   void want_logits(int row) { batch_.logit_rows.push_back(row); }
   void want_prompt_logprobs(PromptLogprobRow row) { batch_.prompt_logprobs.push_back(row); }
   void want_hidden(int row) { batch_.hidden_rows.push_back(row); }

@@ -8,7 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(BatchBuilder, LaysSequencesOneAfterTheOther) {
+TEST(BatchBuilder, ConcatenatesSequences) {
   const CachePlan plan =
       plan_cache(std::vector<CacheSpec>{SoftmaxSpec{.kv_heads = 1, .k_dim = 8, .v_dim = 8}}, 8);
   PagePool pool(8);

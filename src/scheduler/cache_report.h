@@ -8,14 +8,14 @@
 namespace octavo {
 
 enum class CacheMiss : uint8_t {
-  kOff,       // the prefix cache is switched off
-  kLogprobs,  // every row of the prompt was asked for
-  kSalt,      // nothing is known under this salt
-  kNew,       // nobody of the same owner has asked this before, from `at` on
-  kDiffers,   // the prompt most like it goes on in another way at `at`
-  kEvicted,   // it was known, but its pages went to others
-  kSnapshot,  // pages are there, but no state of the layers that keep one
-  kBlock,     // less than a page is left
+  kOff,       // the prefix cache is disabled
+  kLogprobs,  // prompt_logprobs needs every row of the prompt
+  kSalt,      // nothing is cached with this salt
+  kNew,       // new tokens from `at` on, for this owner
+  kDiffers,   // differs at `at` from the most similar prompt
+  kEvicted,   // was cached, but the pages were evicted
+  kSnapshot,  // pages are cached, but there is no snapshot of the recurrent state
+  kBlock,     // less than one page is missing
 };
 
 std::string_view name_of(CacheMiss miss);
@@ -24,10 +24,10 @@ std::string_view name_of(CacheMiss miss);
 // another caller's prompt must not be in here.
 struct CacheReport {
   int prompt = 0;  // tokens
-  int hit = 0;     // that needed no computing
-  int disk = 0;    // of these, brought back from the disk
+  int hit = 0;     // tokens not recomputed
+  int disk = 0;    // of these, read from disk
   std::vector<CacheMiss> misses = {};
-  int lost = 0;  // with kEvicted or kSnapshot: tokens computed once more
+  int lost = 0;  // with kEvicted or kSnapshot: tokens recomputed
   int at = -1;   // position of the first token that is new or differs; -1: none
 };
 

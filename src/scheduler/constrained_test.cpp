@@ -1,4 +1,4 @@
-// Constrained answers through the scheduler: alone, beside others, sent back, failed, aborted.
+// Constrained requests in the scheduler: alone, in batches, preempted, failed, aborted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,13 +37,13 @@ class ConstrainedTest : public SchedulerFixture {
       if (!update.error.empty()) errors_.push_back(update.error);
     }
   }
-  // Even and odd in turns, the stop token last.
+  // Alternately even and odd, then the stop token.
   static void expect_fitting(const std::vector<TokenId>& answer, size_t length) {
     ASSERT_THAT(answer, SizeIs(length + 1));
     for (size_t i = 0; i < length; ++i) EXPECT_EQ(answer[i] % 2, static_cast<int>(i % 2));
     EXPECT_EQ(answer.back(), kStop);
   }
-  // The same request with nobody beside it.
+  // The same request alone.
   std::vector<TokenId> alone(const Request& request) {
     make_scheduler();
     answers_.clear();
@@ -61,7 +61,7 @@ TEST_F(ConstrainedTest, StaysPipelined) {
   make_scheduler();
   add(constrained(0, 5, {.length = 9}));
   EXPECT_EQ(start().sequences(), 1);
-  EXPECT_EQ(start().sequences(), 1);  // the token before it is in flight
+  EXPECT_EQ(start().sequences(), 1);  // its previous token is in flight
   finish();
   EXPECT_EQ(start().sequences(), 1);
   run_all();
@@ -69,7 +69,7 @@ TEST_F(ConstrainedTest, StaysPipelined) {
   EXPECT_EQ((ends_[{1, 0}]), FinishReason::kStop);
 }
 
-TEST_F(ConstrainedTest, SaysTheSameAloneAndBesideOthersAndAfterBeingSentBack) {
+TEST_F(ConstrainedTest, OutputDoesNotDependOnLoadOrPreemption) {
   std::vector<Request> requests;
   for (int i = 0; i < 6; ++i) requests.push_back(constrained(i, 10 + 3 * i, {.length = 20 + i}));
   requests.push_back({.prompt = numbers(3, 12), .max_tokens = 40, .ignore_eos = true});
@@ -105,7 +105,7 @@ TEST_F(ConstrainedTest, AFailedStepChangesNothing) {
   }
 }
 
-TEST_F(ConstrainedTest, EveryChoiceHasAStateOfItsOwn) {
+TEST_F(ConstrainedTest, EveryChoiceHasItsOwnState) {
   make_scheduler();
   Request request = constrained(2, 6, {.length = 12});
   request.n = 3;
@@ -115,7 +115,7 @@ TEST_F(ConstrainedTest, EveryChoiceHasAStateOfItsOwn) {
   EXPECT_NE((answers_[{id, 0}]), (answers_[{id, 1}]));
 }
 
-TEST_F(ConstrainedTest, EndsWhereNothingMayCome) {
+TEST_F(ConstrainedTest, EndsWhereNoTokenIsAllowed) {
   make_scheduler();
   const RequestId dead_end = add(constrained(0, 5, {.length = 4, .closed = false}));
   Request past_the_stop = constrained(0, 5, {.length = 4});
@@ -137,7 +137,7 @@ TEST_F(ConstrainedTest, MinTokensDoNotLeaveTheGrammar) {
   expect_fitting(answers_[{id, 0}], 4);
 }
 
-TEST_F(ConstrainedTest, AGrammarThatCannotBeFollowedIsAnErrorOfItsOwnAnswer) {
+TEST_F(ConstrainedTest, AFailingGrammarEndsOnlyItsOwnRequest) {
   make_scheduler();
   const RequestId broken = add(constrained(0, 5, {.length = 30, .fails_at = 3}));
   const RequestId other = add(constrained(4, 5, {.length = 8}));

@@ -1,4 +1,4 @@
-// constraint.h - what an answer may say, token by token: a grammar, a budget. No MLX.
+// constraint.h - limits which tokens a choice may draw: a grammar, a budget. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 namespace octavo {
 
-// Where one answer stands. One thread at a time.
+// The progress of one choice. One thread at a time.
 class ConstraintState {
  public:
   virtual ~ConstraintState() = default;
 
-  // What may come next, as TokenMask::set takes it: no words when everything may. All zero when
-  // nothing may: the answer cannot go on.
+  // The tokens that may come next, as TokenMask::set takes them. Empty: all. All zero: none, so the
+  // choice must end.
   virtual std::vector<uint32_t> allowed() = 0;
-  // The next token. False, and nothing has changed, when it may not come.
+  // Advances by one token. Returns false, without a change, if the token is not allowed.
   virtual bool accept(TokenId token) = 0;
-  // Forgets the last `tokens` accepted ones.
+  // Undoes the last `tokens` accepted tokens.
   virtual void take_back(int tokens) = 0;
 };
 
-// Compiled and immutable; one object serves every choice, any thread. Must outlive its states.
+// Compiled and immutable; shared by all choices. Any thread. Must outlive its states.
 class Constraint {
  public:
   virtual ~Constraint() = default;

@@ -1,4 +1,4 @@
-// draft_pace.h - how well one sequence's drafts do, and whether it is worth drafting now. No MLX.
+// draft_pace.h - the acceptance rate of one sequence's drafts, and when to try again. No MLX.
 #pragma once
 
 #include <algorithm>
@@ -7,12 +7,11 @@ namespace octavo {
 
 class DraftPace {
  public:
-  // Whether drafts may be tried at this length: after failures there is a pause that doubles each
-  // time.
+  // False during the pause that follows rejected drafts; it doubles each time.
   bool may_draft(int length) const { return length >= resume_at_; }
-  // How likely a draft is right when all before it were.
+  // Probability that a draft token is accepted if all before it are.
   double chance() const { return right_ / tried_; }
-  // Of `drafted` drafts behind `length` tokens the first `right` were.
+  // The first `right` of `drafted` draft tokens after `length` tokens were accepted.
   void observe(int drafted, int right, int length) {
     constexpr double kKept = 0.8;
     right_ = right_ * kKept + right;
@@ -25,13 +24,13 @@ class DraftPace {
     }
   }
 
-  bool waited = false;  // a step was held back so that it could draft
+  bool waited = false;  // a step was delayed to make a draft possible
 
  private:
   static constexpr int kFirstPause = 4;
   static constexpr int kLongestPause = 512;
 
-  // As if a few had been tried, most of them right.
+  // Prior: a few tries, most of them accepted.
   double right_ = 2.1;
   double tried_ = 3;
   int resume_at_ = 0;

@@ -1,5 +1,5 @@
-// drafter.h - guesses how sequences go on. A guess costs rows when it is wrong and never a bit of
-// the answer. No MLX. Engine thread only.
+// drafter.h - guesses the next tokens of sequences. A wrong guess costs rows but never changes the
+// output. No MLX. Engine thread only.
 #pragma once
 
 #include <compare>
@@ -18,9 +18,9 @@ struct DraftKey {
   auto operator<=>(const DraftKey&) const = default;
 };
 
-struct DraftAsk {
+struct DraftRequest {
   DraftKey key;
-  std::span<const TokenId> tokens;  // of the sequence so far; only ever appended to
+  std::span<const TokenId> tokens;  // of the sequence so far; append-only
   int most = 0;                     // tokens wanted
   RowSampling sampling = {};        // how the first of them will be drawn
 };
@@ -29,11 +29,11 @@ class Drafter {
  public:
   virtual ~Drafter() = default;
 
-  // Whether a guess is likely to be there when the token behind these is known. Cheap.
+  // True if a guess is likely once the next token is known. Cheap.
   virtual bool expects_guess(const DraftKey& key, std::span<const TokenId> tokens) = 0;
-  // For each ask at most `most` tokens, none when there is no guess.
-  virtual std::vector<std::vector<TokenId>> propose(std::span<const DraftAsk> asks) = 0;
-  // The sequence has ended. Unknown ones are ignored.
+  // Returns at most `most` tokens for each entry, none if there is no guess.
+  virtual std::vector<std::vector<TokenId>> propose(std::span<const DraftRequest> requests) = 0;
+  // The sequence has ended. Unknown keys are ignored.
   virtual void forget(const DraftKey& key) = 0;
 };
 

@@ -1,4 +1,4 @@
-// engine_client.h - the engine as those who ask it see it. No MLX. Any thread.
+// engine_client.h - the interface of the engine to its callers. No MLX. Any thread.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace octavo {
 
-// Called on the engine thread with every update of a request, the last one of each choice with its
+// Called on the engine thread with every update of a request; the last update of each choice has
 // `finish`. Must neither block nor throw.
 using UpdateSink = std::function<void(Update)>;
 
@@ -19,19 +19,18 @@ class EngineClient {
  public:
   virtual ~EngineClient() = default;
 
-  // Throws RequestError: 400 for a request that cannot be served as asked, 429 when too many are
-  // open, 503 when no more are taken.
+  // Throws RequestError: 400 for an invalid request, 429 if too many are open, 503 after close().
   virtual RequestId submit(Request request, UpdateSink sink) = 0;
-  // Ends the request, or one choice of it, within two steps; harmless when it has ended.
+  // Ends the request, or one choice of it, within two steps. No effect if it has ended.
   virtual void abort(RequestId id, std::optional<int> only_choice = std::nullopt) = 0;
   virtual void reset_prefix_cache() = 0;
-  // Takes no more requests.
+  // Rejects further requests.
   virtual void close() = 0;
-  // Waits until every request has ended; false when `timeout` comes first.
+  // Waits until every request has ended. False on timeout.
   virtual bool wait_until_idle(std::chrono::milliseconds timeout) = 0;
 
   virtual EngineStats stats() const = 0;
-  // When work last went on; an idle engine is always on time.
+  // Time of the last progress; now, if the engine is idle.
   virtual std::chrono::steady_clock::time_point heartbeat() const = 0;
 };
 

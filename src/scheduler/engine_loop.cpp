@@ -18,7 +18,7 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-// Adds the time until it dies to `sum`.
+// Adds its own lifetime to `sum`.
 class Timed {
  public:
   explicit Timed(double& sum) : sum_(sum) {}
@@ -121,7 +121,7 @@ void EngineLoop::run() {
         result_came_.reset();
         work_.wait(lock, [&] { return stopping_ || !inbox_.empty(); });
       }
-      // Pages wake it as they come; a disk that is stuck does not.
+      // Arriving pages wake the loop, but nothing signals a stuck disk, so poll.
       if (scheduler_.waits_for_disk()) {
         work_.wait_for(lock, kDiskPoll, [&] { return stopping_ || woken_ || !inbox_.empty(); });
       }
@@ -169,7 +169,7 @@ void EngineLoop::step() {
   }
   OCTAVO_CHECK(batch || one_in_flight || scheduler_.idle() || scheduler_.waits_for_disk());
   try {
-    // A step too large to be queued at once would keep the tokens of the one before it waiting.
+    // Starting a step that cannot be queued at once would delay the tokens of the previous step.
     const bool queue_first = batch && runner_.queues_at_once(*batch);
     if (queue_first) start(*batch);
     if (one_in_flight) finish_oldest();
@@ -177,7 +177,7 @@ void EngineLoop::step() {
   } catch (const std::exception& error) {
     recover(error.what());
   } catch (...) {
-    recover("the device failed");  // Metal's own exceptions are Objective-C's
+    recover("the device failed");  // Metal throws Objective-C exceptions
   }
 }
 
@@ -236,7 +236,7 @@ void EngineLoop::deliver(std::vector<Update> updates) {
     ++ended;
   }
   if (ended == 0) return;
-  // Before anyone who waits for these ends can ask.
+  // Published before callers learn that these requests ended, so that they see current stats.
   publish_stats();
   const std::lock_guard lock(mutex_);
   open_requests_ -= ended;

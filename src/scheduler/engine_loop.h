@@ -1,8 +1,7 @@
-// engine_loop.h - the step loop and its door: requests come in from any thread, updates go out. No
-// MLX.
+// engine_loop.h - the step loop: takes requests from any thread and sends updates. No MLX.
 //
-// One step ahead: step i+1 is queued before step i's tokens are read. A step that fails ends no
-// neighbour: see Scheduler::fail.
+// Runs one step ahead: step i+1 is queued before the tokens of step i are read. A failed step does
+// not end the other requests in it: see Scheduler::fail.
 #pragma once
 
 #include <atomic>
@@ -24,28 +23,28 @@
 namespace octavo {
 
 struct LoopOptions {
-  // Beyond either: 429.
+  // Requests beyond either limit get 429.
   int max_open_requests = 4096;
-  int64_t max_open_tokens = 4 << 20;  // of prompts; one request alone may have more
+  int64_t max_open_tokens = 4 << 20;  // prompt tokens; a single request may have more
 };
 
 class EngineLoop : public EngineClient {
  public:
-  // All three must outlive the loop, and are touched only by the thread in run() while it runs.
+  // All three must outlive the loop and must not be used by other threads while run() runs.
   EngineLoop(LoopOptions options, PrefixCache& prefixes, Scheduler& scheduler, StepRunner& runner);
 
   // Runs steps until stop(). The calling thread is the engine thread.
   void run();
 
-  // Any thread, from here on.
+  // The functions below may be called from any thread.
   RequestId submit(Request request, UpdateSink sink) override;
   void abort(RequestId id, std::optional<int> only_choice = std::nullopt) override;
   void reset_prefix_cache() override;
   void close() override;
   bool wait_until_idle(std::chrono::milliseconds timeout) override;
-  // Something came from the disk.
+  // Pages have been read from disk.
   void wake();
-  // Ends every request and lets run() return.
+  // Ends every request and makes run() return.
   void stop();
   EngineStats stats() const override;
   std::chrono::steady_clock::time_point heartbeat() const override;
@@ -86,12 +85,12 @@ class EngineLoop : public EngineClient {
   LoopTimes times_;                           // engine thread
   BucketCounts step_rows_{kStepRowBounds};    // engine thread
   BucketCounts step_seconds_{kStepSecondsBounds};
-  std::chrono::steady_clock::time_point step_began_ = {};  // the oldest one in flight
-  // The newest result, while there was always something to run since.
+  std::chrono::steady_clock::time_point step_began_ = {};  // of the oldest one in flight
+  // Time of the newest result; unset if the device has been idle since.
   std::optional<std::chrono::steady_clock::time_point> result_came_ = {};
-  std::deque<int> drawing_rows_;  // of the steps in flight; 0: not every row of it draws
+  std::deque<int> drawing_rows_;  // per step in flight; 0 if not every row draws
 
-  mutable std::mutex mutex_;  // all below
+  mutable std::mutex mutex_;  // guards all below
   std::condition_variable work_;
   std::condition_variable idle_;
   std::vector<Command> inbox_;

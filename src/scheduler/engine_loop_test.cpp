@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Computes nothing before it is told to.
+// Computes nothing until released.
 class HeldRunner : public StepRunner {
  public:
   explicit HeldRunner(StepRunner& inner) : inner_(inner) {}
@@ -70,7 +70,7 @@ TEST_F(EngineLoopTest, ARequestIsAnswered) {
   EXPECT_EQ(loop_.stats().scheduler.generated_tokens, 5u);
 }
 
-TEST_F(EngineLoopTest, ABadRequestATooManyAndAClosedDoorAreRefused) {
+TEST_F(EngineLoopTest, RejectsBadRequestsOverloadAndRequestsAfterClose) {
   const auto status = [&](Request request) {
     try {
       loop_.submit(std::move(request), [](Update) {});
@@ -109,7 +109,7 @@ TEST_F(EngineLoopTest, TheHeartbeatStopsWithAStuckStep) {
   EXPECT_LT(silence(), 1s);
 }
 
-// Every request ends exactly once, whoever aborts what and when.
+// Every request ends exactly once, regardless of concurrent aborts.
 TEST_F(EngineLoopTest, ManyThreadsSubmitAndAbort) {
   std::atomic<int> ended = 0;
   std::atomic<int> taken = 0;
@@ -140,7 +140,7 @@ TEST_F(EngineLoopTest, ManyThreadsSubmitAndAbort) {
   EXPECT_GT(taken, 100);
 }
 
-TEST_F(EngineLoopTest, StoppingEndsWhatIsOpen) {
+TEST_F(EngineLoopTest, StopEndsOpenRequests) {
   std::atomic<int> ended = 0;
   for (int i = 0; i < 20; ++i) {
     loop_.submit({.prompt = {1, 2}, .max_tokens = 90},

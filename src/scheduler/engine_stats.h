@@ -1,4 +1,4 @@
-// engine_stats.h - what can be read off a running engine. No MLX.
+// engine_stats.h - counters of a running engine. No MLX.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace octavo {
 
-// Counted since the start, but for the first three.
+// Counted since start-up, except the first three.
 struct SchedulerStats {
   int running = 0;
   int waiting = 0;
@@ -17,21 +17,21 @@ struct SchedulerStats {
   uint64_t steps = 0;
   uint64_t preemptions = 0;
   uint64_t failed_steps = 0;
-  uint64_t prefix_queries = 0;  // tokens asked of the prefix cache
-  uint64_t prefix_hits = 0;     // tokens it had
-  uint64_t prompt_tokens = 0;  // rows computed for tokens that were known, recomputed ones included
-  uint64_t decode_tokens = 0;  // rows computed for tokens just drawn, and for drafts
+  uint64_t prefix_queries = 0;  // tokens looked up in the prefix cache
+  uint64_t prefix_hits = 0;     // tokens found there
+  uint64_t prompt_tokens = 0;   // rows of prompt tokens, including recomputed ones
+  uint64_t decode_tokens = 0;   // rows of generated tokens and drafts
   uint64_t generated_tokens = 0;
-  uint64_t drafts = 0;           // guesses of one or more tokens checked
-  uint64_t draft_tokens = 0;     // tokens of theirs
-  uint64_t accepted_tokens = 0;  // those that were what was drawn
-  DiskStats disk = {};           // of the disk tier, if there is one
+  uint64_t drafts = 0;           // drafts verified, of one or more tokens each
+  uint64_t draft_tokens = 0;     // tokens in them
+  uint64_t accepted_tokens = 0;  // draft tokens accepted
+  DiskStats disk = {};           // of the disk tier, if enabled
 };
 
-// Where the loop's time went, in seconds since the start.
+// How the loop spent its time, in seconds since start-up.
 struct LoopTimes {
-  double scheduling = 0;  // deciding steps, taking results in, handing updates out
-  double queueing = 0;    // giving steps to the device
+  double scheduling = 0;  // planning steps, reading results, sending updates
+  double queueing = 0;    // queueing steps on the device
   double waiting = 0;     // for the device
 };
 
@@ -45,11 +45,11 @@ struct EngineStats {
   SchedulerStats scheduler;
   LoopTimes times;
   BucketCounts step_rows{kStepRowBounds};         // rows of every step
-  BucketCounts step_seconds{kStepSecondsBounds};  // from one step's result to the next one's
+  BucketCounts step_seconds{kStepSecondsBounds};  // from one result to the next
   int page_count = 0;
   int referenced_pages = 0;
   int cached_pages = 0;
-  int open_requests = 0;  // submitted and not ended
+  int open_requests = 0;  // submitted but not finished
 };
 
 }  // namespace octavo

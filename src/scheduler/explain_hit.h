@@ -1,4 +1,4 @@
-// explain_hit.h - why no more of a prompt was cached. No MLX. Engine thread only.
+// explain_hit.h - explains why a prefix hit was not longer. No MLX. Engine thread only.
 #pragma once
 
 #include "cache/cache_plan.h"
@@ -9,8 +9,8 @@ namespace octavo {
 
 PromptHistory::Owner owner_of(const Sequence& sequence);
 
-// The sequence has taken `hit` tokens from the prefix cache, which is switched on or not, and is
-// not in the history yet.
+// `hit`: tokens the sequence has taken from the prefix cache. `enabled`: whether there is one. The
+// sequence must not be in the history yet.
 CacheReport explain_hit(Sequence& sequence, int hit, bool enabled, const PromptHistory& history,
                         const CachePlan& plan);
 

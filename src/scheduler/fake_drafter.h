@@ -1,4 +1,5 @@
-// fake_drafter.h - for tests: knows what the fake model will say, and says it now and then. No MLX.
+// fake_drafter.h - for tests: drafts the tokens of the fake model, right or wrong at given rates.
+// No MLX.
 #pragma once
 
 #include <random>
@@ -16,11 +17,11 @@ class FakeDrafter : public Drafter {
   struct Options {
     int vocab = 0;
     int right_percent = 50;   // of the tokens
-    int silent_percent = 20;  // of the asks: no guess
+    int silent_percent = 20;  // of the calls: no guess
     unsigned seed = 1;
   };
 
-  // The model must outlive it.
+  // The model must outlive the drafter.
   FakeDrafter(const FakeModel& model, Options options)
       : model_(model), options_(options), random_(options.seed) {}
 
@@ -28,27 +29,27 @@ class FakeDrafter : public Drafter {
     return !chance(options_.silent_percent);
   }
 
-  std::vector<std::vector<TokenId>> propose(std::span<const DraftAsk> asks) override {
+  std::vector<std::vector<TokenId>> propose(std::span<const DraftRequest> requests) override {
     std::vector<std::vector<TokenId>> drafts;
-    for (const DraftAsk& ask : asks) {
-      known_.insert(ask.key);
-      drafts.push_back(chance(options_.silent_percent) ? std::vector<TokenId>{} : guess(ask));
+    for (const DraftRequest& request : requests) {
+      known_.insert(request.key);
+      drafts.push_back(chance(options_.silent_percent) ? std::vector<TokenId>{} : guess(request));
     }
     return drafts;
   }
 
   void forget(const DraftKey& key) override { known_.erase(key); }
 
-  // Sequences that were asked about and have not ended.
+  // Sequences that have drafted and have not ended.
   size_t known() const { return known_.size(); }
 
  private:
-  std::vector<TokenId> guess(const DraftAsk& ask) {
-    std::vector<TokenId> tokens(ask.tokens.begin(), ask.tokens.end());
-    RowSampling sampling = ask.sampling;
+  std::vector<TokenId> guess(const DraftRequest& request) {
+    std::vector<TokenId> tokens(request.tokens.begin(), request.tokens.end());
+    RowSampling sampling = request.sampling;
     OCTAVO_CHECK(sampling.position == tokens.size());
     std::vector<TokenId> drafts;
-    const int count = std::uniform_int_distribution<int>(1, ask.most)(random_);
+    const int count = std::uniform_int_distribution<int>(1, request.most)(random_);
     for (int i = 0; i < count; ++i, ++sampling.position) {
       TokenId token = model_.next_token(tokens, sampling);
       if (!chance(options_.right_percent))

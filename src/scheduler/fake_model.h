@@ -1,5 +1,5 @@
-// fake_model.h - a model for tests of what stands above it: it writes and reads pages of its own as
-// the real one does, so that a page in the wrong hands changes its answers. No MLX.
+// fake_model.h - a model for scheduler tests: it writes and reads pages like the real one, so that
+// a misused page changes its output. No MLX.
 #pragma once
 
 #include <algorithm>
@@ -39,9 +39,9 @@ class FakeModel {
 
   const CachePlan& plan() const { return plan_; }
 
-  // What the row behind `cells` (of all tokens up to and with its own) draws. A window sees only
-  // its last cells. `state`: the last cell, as a layer with a state has it. `history`: the tokens
-  // as the row's rules see them.
+  // The token drawn by a row that sees `cells` (of all tokens up to its own). A window sees only
+  // the last cells. `state`: the last cell, as a recurrent layer has it. `history`: the tokens as
+  // the rules of the row see them.
   template <typename CellOf>  // uint64_t(int group, int position)
   TokenId draw(int length, const RowSampling& sampling, uint64_t state,
                std::span<const TokenId> history, const CellOf& cell_of) const {
@@ -62,7 +62,7 @@ class FakeModel {
     return first_from(token, [&](TokenId t) { return !is_held_back(t, sampling); });
   }
 
-  // The row itself, behind the final norm: numbers whose sum depends on the order.
+  // The row after the final norm: numbers whose sum depends on the order.
   template <typename CellOf>
   std::vector<float> hidden(int length, uint64_t state, const CellOf& cell_of) const {
     const uint64_t seen = seen_by(length, state, cell_of);
@@ -72,14 +72,14 @@ class FakeModel {
     return row;
   }
 
-  // The answer of one sequence by itself, from its tokens alone.
+  // The output of one sequence run alone.
   TokenId next_token(const std::vector<TokenId>& tokens, const RowSampling& sampling) const {
     const std::vector<uint64_t> cells = cells_of(tokens);
     return draw(static_cast<int>(tokens.size()), sampling, cells.back(), tokens,
                 [&](int, int p) { return cells[static_cast<size_t>(p)]; });
   }
 
-  // The same of a text that is pooled.
+  // The same for a pooled text.
   std::vector<float> embedding(const std::vector<TokenId>& tokens, Pooling pooling) const {
     const std::vector<uint64_t> cells = cells_of(tokens);
     const auto row = [&](size_t position) {
@@ -104,7 +104,7 @@ class FakeModel {
     return cells;
   }
 
-  // All that the last of `length` rows can see.
+  // Everything the last of `length` rows can see.
   template <typename CellOf>
   uint64_t seen_by(int length, uint64_t state, const CellOf& cell_of) const {
     uint64_t seen = plan_.state ? fake_mix(state, 5) : 0;
@@ -116,7 +116,7 @@ class FakeModel {
     return seen;
   }
 
-  // `token` itself when none is right.
+  // `token` itself if no other is allowed.
   template <typename IsRight>
   TokenId first_from(TokenId token, const IsRight& is_right) const {
     for (int i = 0; i < vocab_; ++i)
@@ -141,8 +141,8 @@ class FakeModel {
   int vocab_;
 };
 
-// Computes a step when it is started, or as soon as its masks are there, and hands the results out
-// in order.
+// Computes a step when it is started, or as soon as its masks are set, and returns the results in
+// order.
 class FakeRunner : public StepRunner, public PageMemory {
   // What a page holds: its cells of every group, then its state.
   template <typename Self>
@@ -169,7 +169,7 @@ class FakeRunner : public StepRunner, public PageMemory {
   bool queues_at_once(const Batch& batch) const override { return batch.rows() % 5 != 0; }
 
   void start(const Batch& batch) override {
-    if (fail_starts > 0 || broken_) {  // what is queued behind a failed step fails with it
+    if (fail_starts > 0 || broken_) {  // steps queued after a failed one fail too
       fail_starts = std::max(0, fail_starts - 1);
       batches_.push_back(batch);
       results_.push_back({});
@@ -225,10 +225,10 @@ class FakeRunner : public StepRunner, public PageMemory {
                  [static_cast<size_t>(page) * block + static_cast<size_t>(slot)];
   }
 
-  // What a state's page holds: the last cell of all tokens before.
+  // The content of a state page: the last cell.
   uint64_t state(PageId page) const { return states_[static_cast<size_t>(page)]; }
 
-  int fail_starts = 0;  // so many of the next steps fail, leaving garbage in the pages they write
+  int fail_starts = 0;  // this many of the next steps fail, leaving garbage in their pages
 
  private:
   void compute_ready() {
@@ -305,7 +305,7 @@ class FakeRunner : public StepRunner, public PageMemory {
     return std::span(table.pages).subspan((2 * sequence + (target ? 1 : 0)) * pages, pages);
   }
 
-  // Kernels take sequences in any order: all sources are read before a target is written.
+  // Kernels process sequences in any order, so all sources are read before a target is written.
   void write_states(const Batch& batch, const std::vector<TokenId>& tokens) {
     row_states_.assign(tokens.size(), 0);
     for (size_t s = 0; s < static_cast<size_t>(batch.sequences()); ++s) {
@@ -373,7 +373,7 @@ class FakeRunner : public StepRunner, public PageMemory {
   const FakeModel& model_;
   std::vector<std::vector<uint64_t>> cells_;  // by group: [pages * block]
   std::vector<uint64_t> states_;              // by page
-  std::vector<uint64_t> row_states_;          // behind each row of the newest step
+  std::vector<uint64_t> row_states_;          // after each row of the newest step
   std::deque<Batch> batches_;
   std::deque<StepResult> results_;
   std::vector<TokenId> last_tokens_;

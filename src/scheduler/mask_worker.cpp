@@ -42,7 +42,7 @@ void MaskWorker::serve() {
 struct ConstrainedAnswer::Strand {
   explicit Strand(std::shared_ptr<const Constraint> of) : constraint(std::move(of)) {}
 
-  // Works off what there is. The worker runs it once at a time.
+  // Runs all queued jobs. Never called concurrently.
   void run() {
     std::unique_lock lock(mutex);
     while (!jobs.empty()) {
@@ -61,7 +61,7 @@ struct ConstrainedAnswer::Strand {
     } catch (const std::exception& error) {
       failure = error.what();
     }
-    // Those that were not reached; a slot is set once.
+    // Slots that were not reached; each slot is set once.
     for (const auto& slot : job.slots) {
       if (failure.empty()) {
         slot->set({});
@@ -93,21 +93,21 @@ struct ConstrainedAnswer::Strand {
     }
   }
 
-  // A failure behind drafts is no failure of the answer, which may take another way; if it does not
-  // it will come again.
+  // A failure after a draft does not end the choice, which may continue differently; otherwise it
+  // will recur.
   void begin_again() {
     state = constraint->begin();
     for (TokenId token : accepted) state->accept(token);
   }
 
-  std::mutex mutex;  // the next two
+  std::mutex mutex;  // guards the next two
   std::deque<Job> jobs;
   bool scheduled = false;
-  // The rest belongs to whoever runs this.
+  // The rest is used only by the thread that runs this.
   std::shared_ptr<const Constraint> constraint;
   std::unique_ptr<ConstraintState> state;
   std::vector<TokenId> accepted;
-  std::string failure;  // nothing can be said about this answer any more
+  std::string failure;  // set: no further masks can be computed
 };
 
 ConstrainedAnswer::ConstrainedAnswer(MaskWorker& worker,

@@ -1,4 +1,4 @@
-// mask_worker.h - fills token masks on threads of its own, while the engine's step runs. No MLX.
+// mask_worker.h - fills token masks on its own threads while a step runs. No MLX.
 #pragma once
 
 #include <condition_variable>
@@ -17,8 +17,8 @@
 
 namespace octavo {
 
-// Runs what it is given, in order of arrival; what is left when it dies still runs. Its threads
-// start with the first work. Any thread.
+// Runs work in order of arrival. The destructor waits for queued work. Threads start with the first
+// work. Any thread.
 class MaskWorker {
  public:
   explicit MaskWorker(int threads) : most_threads_(threads) {}
@@ -32,7 +32,7 @@ class MaskWorker {
   void serve();
 
   int most_threads_;
-  std::mutex mutex_;  // all below
+  std::mutex mutex_;  // guards all below
   std::condition_variable ready_;
   std::deque<std::function<void()>> queue_;
   bool stopping_ = false;
@@ -41,18 +41,18 @@ class MaskWorker {
 
 using MaskSlots = std::vector<std::shared_ptr<TokenMask>>;
 
-// What one answer may say next. Handed over in order by one thread, worked off in that order by the
-// worker, whose threads alone touch the constraint's state.
+// The masks of one choice. Called by one thread; the worker runs the calls in order, and only its
+// threads use the constraint's state.
 class ConstrainedAnswer {
  public:
-  // The worker must outlive it, but not what it was still given.
+  // The worker must outlive this object.
   ConstrainedAnswer(MaskWorker& worker, std::shared_ptr<const Constraint> constraint);
 
-  // The answer goes on with this token for good.
+  // The choice continues with this token; it cannot be undone.
   void accept(TokenId token);
-  // slots[i]: what may come behind the tokens accepted so far and the first i of `drafts`, which
-  // has one less. Behind a draft that may not come everything may: a draw there is never kept.
-  // Every slot is set in the end.
+  // slots[i] gets the tokens allowed after the accepted tokens and the first i of `drafts`, which
+  // has one element less. After a draft that is not allowed, all tokens are, since a draw there is
+  // never kept. Every slot is set eventually.
   void fill(MaskSlots slots, std::vector<TokenId> drafts = {});
 
  private:
@@ -61,7 +61,7 @@ class ConstrainedAnswer {
     MaskSlots slots = {};
     std::vector<TokenId> drafts = {};
   };
-  // Outlives the answer while the worker has something of it.
+  // Kept alive by queued work.
   struct Strand;
 
   void hand_over(Job job);

@@ -30,7 +30,7 @@ MaskSlots slots(size_t count) {
   return made;
 }
 
-TEST(MaskWorker, FillsBehindTheTokensThatWereAccepted) {
+TEST(MaskWorker, FillsMasksAfterAcceptedTokens) {
   MaskWorker worker(1);
   ConstrainedAnswer answer(worker, toy());
   const MaskSlots masks = slots(3);
@@ -49,7 +49,7 @@ TEST(MaskWorker, DraftsAreTakenBack) {
   MaskWorker worker(1);
   ConstrainedAnswer answer(worker, toy());
   const MaskSlots drafted = slots(4);
-  answer.fill(drafted, {2, 3, 3});  // the last one may not come
+  answer.fill(drafted, {2, 3, 3});  // the last one is not allowed
   const MaskSlots again = slots(1);
   answer.fill(again);
   EXPECT_THAT(drafted[0]->wait(), ElementsAre(kEven));
@@ -59,7 +59,7 @@ TEST(MaskWorker, DraftsAreTakenBack) {
   EXPECT_THAT(again[0]->wait(), ElementsAre(kEven));
 }
 
-TEST(MaskWorker, WhatCannotBeToldIsAFailureOfEverySlotFromThereOn) {
+TEST(MaskWorker, AFailureAppliesToAllLaterSlots) {
   MaskWorker worker(1);
   ConstrainedAnswer answer(worker, toy({.fails_at = 1}));
   const MaskSlots masks = slots(4);
@@ -80,7 +80,7 @@ TEST(MaskWorker, WhatCannotBeToldIsAFailureOfEverySlotFromThereOn) {
   EXPECT_EQ(wrong[0]->failure(), "token 3 does not fit the grammar");
 }
 
-TEST(MaskWorker, WhatCannotBeToldBehindADraftIsNoFailureOfTheAnswer) {
+TEST(MaskWorker, AFailureAfterADraftDoesNotEndTheChoice) {
   MaskWorker worker(1);
   ConstrainedAnswer answer(worker, toy({.fails_at = 2}));
   const MaskSlots masks = slots(5);
@@ -94,7 +94,7 @@ TEST(MaskWorker, WhatCannotBeToldBehindADraftIsNoFailureOfTheAnswer) {
   EXPECT_TRUE(std::ranges::equal(masks[4]->wait(), masks[1]->wait()));
 }
 
-TEST(MaskWorker, EverySlotIsSetWhenItDies) {
+TEST(MaskWorker, TheDestructorSetsEverySlot) {
   const MaskSlots masks = slots(64);
   {
     MaskWorker worker(3);
@@ -103,7 +103,7 @@ TEST(MaskWorker, EverySlotIsSetWhenItDies) {
   for (const auto& mask : masks) EXPECT_TRUE(mask->is_set());
 }
 
-TEST(MaskWorker, ManyAnswersOnManyThreadsKeepTheirOwnOrder) {
+TEST(MaskWorker, ManyChoicesOnManyThreadsKeepTheirOrder) {
   MaskWorker worker(3);
   std::vector<std::unique_ptr<ConstrainedAnswer>> answers;
   for (int i = 0; i < 32; ++i)

@@ -1,5 +1,5 @@
-// ngram_drafter.h - prompt lookup: a sequence whose last tokens stood in it before is guessed to go
-// on as it did then. No MLX. Engine thread only.
+// ngram_drafter.h - prompt lookup: drafts the tokens that followed the last earlier occurrence of
+// the newest tokens. No MLX. Engine thread only.
 #pragma once
 
 #include <map>
@@ -17,10 +17,10 @@ class NgramDrafter : public Drafter {
   bool expects_guess(const DraftKey& key, std::span<const TokenId> tokens) override {
     return !index_of(key).continuation(tokens, 1).empty();
   }
-  std::vector<std::vector<TokenId>> propose(std::span<const DraftAsk> asks) override {
+  std::vector<std::vector<TokenId>> propose(std::span<const DraftRequest> requests) override {
     std::vector<std::vector<TokenId>> drafts;
-    for (const DraftAsk& ask : asks)
-      drafts.push_back(index_of(ask.key).continuation(ask.tokens, ask.most));
+    for (const DraftRequest& request : requests)
+      drafts.push_back(index_of(request.key).continuation(request.tokens, request.most));
     return drafts;
   }
   void forget(const DraftKey& key) override { indexes_.erase(key); }

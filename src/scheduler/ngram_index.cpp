@@ -57,7 +57,7 @@ int NgramIndex::find(std::span<const TokenId> text, int n) const {
 std::vector<TokenId> NgramIndex::continuation(std::span<const TokenId> text, int most) {
   if (text.empty()) return {};
   grow(text.size());
-  // The n-grams at the very end would only find themselves.
+  // The last n-grams would only find themselves.
   index_until(text, text.size() - 1);
   for (int n = lengths_.longest; n >= lengths_.shortest; --n) {
     const int at = find(text, n);

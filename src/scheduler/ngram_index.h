@@ -1,4 +1,4 @@
-// ngram_index.h - where in a growing text its last tokens stood before. No MLX.
+// ngram_index.h - finds earlier occurrences of the last tokens of a growing text. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@ struct NgramLengths {
   int longest = 4;
 };
 
-// Keeps positions only, in tables of fixed size that forget the older of two that collide: adding a
-// token and asking cost the same however long the text is, and memory is bounded.
+// Keeps positions only, in tables of fixed size where a collision overwrites the older entry.
+// Adding a token and searching take constant time, and memory is bounded.
 class NgramIndex {
  public:
   explicit NgramIndex(NgramLengths lengths);
 
-  // What may follow `text`: what followed its last tokens, as many as possible of them, the last
-  // time they stood there. At most `most` tokens; none when they did not. A text that repeats
-  // itself is taken to go on so. `text` must begin with that of the call before.
+  // Returns up to `most` tokens that followed the latest earlier occurrence of the longest suffix
+  // of `text`; none if there is no occurrence. A repetition is assumed to continue. `text` must
+  // start with the text of the previous call.
   std::vector<TokenId> continuation(std::span<const TokenId> text, int most);
 
  private:
   void grow(size_t tokens);
   void index_until(std::span<const TokenId> text, size_t end);
-  // Where the n-gram that ends `text` ended before, or -1.
+  // Where the last n-gram of `text` ended before, or -1.
   int find(std::span<const TokenId> text, int n) const;
   std::vector<int32_t>& table(int n) { return tables_[static_cast<size_t>(n - lengths_.shortest)]; }
   const std::vector<int32_t>& table(int n) const {

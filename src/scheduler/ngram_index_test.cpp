@@ -12,12 +12,12 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using Tokens = std::vector<TokenId>;
 
-TEST(NgramIndex, ATextGoesOnAsItDidBefore) {
+TEST(NgramIndex, PredictsTheEarlierContinuation) {
   NgramIndex index({.shortest = 2, .longest = 3});
   EXPECT_THAT(index.continuation(Tokens{1, 2, 3, 4, 5, 1, 2}, 3), ElementsAre(3, 4, 5));
 }
 
-TEST(NgramIndex, FewerTokensThanAskedForAreNoMatch) {
+TEST(NgramIndex, ShorterMatchesAreIgnored) {
   NgramIndex index({.shortest = 2, .longest = 3});
   EXPECT_THAT(index.continuation(Tokens{1, 2, 3, 4, 2}, 3), IsEmpty());
   EXPECT_THAT(index.continuation(Tokens{1}, 3), IsEmpty());
@@ -32,7 +32,7 @@ TEST(NgramIndex, TheLongestMatchCountsThenTheLatest) {
   EXPECT_THAT(latest.continuation(Tokens{1, 2, 50, 1, 2, 60, 1, 2}, 1), ElementsAre(60));
 }
 
-TEST(NgramIndex, ARepetitionIsTakenToGoOn) {
+TEST(NgramIndex, ARepetitionIsContinued) {
   NgramIndex index({.shortest = 2, .longest = 4});
   EXPECT_THAT(index.continuation(Tokens{9, 1, 2, 1, 2, 1, 2}, 5), ElementsAre(1, 2, 1, 2, 1));
 }
@@ -53,7 +53,7 @@ TEST(NgramIndex, GrowingTextsFindWhatASearchFinds) {
                      text.begin() + static_cast<std::ptrdiff_t>(at) - 3))
         expected = {text[at]};
     }
-    // A collision may forget one, never invent one.
+    // A collision may lose an entry but never invent one.
     if (!next.empty()) {
       EXPECT_EQ(next, expected);
     }

@@ -15,7 +15,7 @@ PooledRows::PooledRows(Pooling kind, int tokens)
 int PooledRows::droppable() const { return std::min(taken_, tokens_ - 1); }
 
 int PooledRows::ask(int start, int end) {
-  OCTAVO_CHECK(start <= asked_);  // no row is left out
+  OCTAVO_CHECK(start <= asked_);  // no gap between requested rows
   const int first = std::min(asked_, end);
   asked_ = std::max(asked_, end);
   return first;

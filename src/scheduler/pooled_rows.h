@@ -1,7 +1,6 @@
-// pooled_rows.h - one text's rows on their way to one vector. No MLX. Engine thread only.
+// pooled_rows.h - pools the rows of one text into one vector. No MLX. Engine thread only.
 //
-// Rows are taken in the order of their tokens, each once, and added one after the other, so that
-// the sum does not depend on the chunks they came in.
+// Rows are added one by one in token order, each once, so that the sum does not depend on chunking.
 #pragma once
 
 #include <span>
@@ -16,24 +15,24 @@ class PooledRows {
   // `tokens` is the text's length.
   PooledRows(Pooling kind, int tokens);
 
-  // So many of the first tokens need no row of their own any more: the prefix cache may serve them.
+  // Number of leading tokens whose rows are not needed any more and may come from the prefix cache.
   int droppable() const;
-  // Of the rows at [start, end) those from here on are wanted, and count as asked for; `end` when
-  // none is.
+  // Returns the first row of [start, end) that is needed, or `end`; it and the following ones count
+  // as requested.
   int ask(int start, int end);
-  // The next `count` rows of those asked for.
+  // Takes the next `count` requested rows.
   void take(std::span<const float> rows, int count);
-  // What was asked for and not taken will not come.
+  // Requested rows that have not been taken will not come.
   void ask_again() { asked_ = taken_; }
 
   bool done() const { return taken_ == tokens_; }
-  // When done.
+  // Only when done().
   std::vector<float> result() const;
 
  private:
   Pooling kind_;
   int tokens_;
-  int taken_;  // rows before this position have been taken, or are not wanted
+  int taken_;  // rows before this position have been taken or are not needed
   int asked_;
   std::vector<float> sum_;
 };

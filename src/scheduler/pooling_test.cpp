@@ -1,5 +1,4 @@
-// Requests that pool, through the scheduler: alone, in chunks, among others, short of pages,
-// failing.
+// Pooling requests in the scheduler: alone, in chunks, in batches, short of pages, failing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(PooledRows, TheLastTokenWantsOneRowAndDropsTheOthers) {
+TEST(PooledRows, LastTokenPoolingNeedsOneRow) {
   PooledRows rows(Pooling::kLast, 5);
   EXPECT_EQ(rows.droppable(), 4);
   EXPECT_EQ(rows.ask(0, 3), 3);  // none of them
@@ -23,7 +22,7 @@ TEST(PooledRows, TheLastTokenWantsOneRowAndDropsTheOthers) {
   EXPECT_THAT(rows.result(), ElementsAre(1, 2));
 }
 
-TEST(PooledRows, TheMeanWantsEveryRowOnceAlsoAfterARestart) {
+TEST(PooledRows, MeanPoolingNeedsEveryRowOnceEvenAfterARestart) {
   PooledRows rows(Pooling::kMean, 4);
   EXPECT_EQ(rows.droppable(), 0);
   EXPECT_EQ(rows.ask(0, 2), 0);
@@ -39,7 +38,7 @@ TEST(PooledRows, TheMeanWantsEveryRowOnceAlsoAfterARestart) {
   EXPECT_THAT(rows.result(), ElementsAre(3, 30));
 }
 
-// Chunks must not show: the sum is of one row after the other, whatever came together.
+// Chunking must not change the sum: rows are added one by one.
 TEST(PooledRows, TheSumIsInTheOrderOfTokens) {
   const std::vector<float> values = {1e8F, 1, 1, -1e8F, 1, 3};
   std::vector<std::vector<float>> results;
@@ -83,7 +82,7 @@ class PoolingTest : public SchedulerFixture {
   std::map<RequestId, Update> ends_;
 };
 
-TEST_F(PoolingTest, NothingIsDrawnAndOnlyTheRowsThatCountAreWanted) {
+TEST_F(PoolingTest, DrawsNothingAndReturnsOnlyTheNeededRows) {
   make({.max_num_batched_tokens = 16, .max_model_len = 100}, 64);
   pool(numbers(0, 5), Pooling::kLast);
   pool(numbers(9, 14), Pooling::kMean);
@@ -93,7 +92,7 @@ TEST_F(PoolingTest, NothingIsDrawnAndOnlyTheRowsThatCountAreWanted) {
   EXPECT_TRUE(batch.sampling.empty());
   EXPECT_THAT(start().hidden_rows, ElementsAre(0, 1, 2));
   finish();
-  EXPECT_FALSE(scheduler_->next().has_value());  // no row behind the last
+  EXPECT_FALSE(scheduler_->next().has_value());  // no row after the last
   finish();
   expect_right_embeddings();
   EXPECT_EQ(scheduler_->stats().generated_tokens, 0u);
@@ -147,7 +146,7 @@ TEST_F(PoolingTest, RunningOutOfPagesChangesNothing) {
   EXPECT_EQ(pool_->referenced_pages(), 0);
 }
 
-TEST_F(PoolingTest, AnAbortGivesThePagesBack) {
+TEST_F(PoolingTest, AnAbortReleasesThePages) {
   make({.max_num_batched_tokens = 16, .max_model_len = 100}, 64);
   const RequestId id = pool(numbers(0, 60), Pooling::kMean);
   start();
@@ -161,7 +160,7 @@ TEST_F(PoolingTest, AnAbortGivesThePagesBack) {
   EXPECT_TRUE(scheduler_->idle());
 }
 
-TEST_F(PoolingTest, AWindowFreesThePagesBehindIt) {
+TEST_F(PoolingTest, AWindowReleasesThePagesBeforeIt) {
   make({.max_num_batched_tokens = 8, .max_model_len = 1000}, 8, 16);
   pool(numbers(0, 300), Pooling::kMean);
   pool(numbers(2, 300), Pooling::kLast);
@@ -169,8 +168,8 @@ TEST_F(PoolingTest, AWindowFreesThePagesBehindIt) {
   expect_right_embeddings();
 }
 
-// The rows that were read before the failure count; those of the failed steps are asked for again.
-TEST_F(PoolingTest, AfterAFailedStepEveryoneIsComputedAgain) {
+// Rows read before the failure count; those of the failed steps are requested again.
+TEST_F(PoolingTest, AfterAFailedStepAllSequencesAreRecomputed) {
   make({.max_num_batched_tokens = 20, .max_model_len = 100}, 64);
   for (int i = 0; i < 3; ++i) pool(numbers(i * 3, 30), Pooling::kMean);
   pool(numbers(17, 30), Pooling::kLast);
@@ -187,7 +186,7 @@ TEST_F(PoolingTest, AfterAFailedStepEveryoneIsComputedAgain) {
   EXPECT_EQ(scheduler_->stats().failed_steps, 1u);
 }
 
-TEST_F(PoolingTest, TheOneThatFailsAgainIsEndedAndTheOthersGoOn) {
+TEST_F(PoolingTest, ASequenceThatFailsAgainEndsAndTheOthersContinue) {
   make({.max_num_batched_tokens = 64, .max_model_len = 100}, 64);
   const RequestId bad = pool(numbers(0, 10), Pooling::kMean);
   const RequestId good = pool(numbers(5, 10), Pooling::kMean);

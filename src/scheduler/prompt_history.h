@@ -1,5 +1,5 @@
-// prompt_history.h - the prompts and answers of late, to tell why one that looks known is not. No
-// MLX. Engine thread only.
+// prompt_history.h - recent prompts and outputs, to explain prefix cache misses. No MLX. Engine
+// thread only.
 #pragma once
 
 #include <deque>
@@ -13,20 +13,20 @@ namespace octavo {
 
 class PromptHistory {
  public:
-  // Whose a text is: nobody hears of another's.
+  // Texts are compared only with those of the same owner.
   struct Owner {
     std::string key;
     std::string salt;
     bool operator==(const Owner&) const = default;
   };
   struct Match {
-    int common = 0;      // tokens the most similar one has in common with the prompt, at the front
-    bool ended = true;   // it has no more than these
-    bool known = false;  // there is one of this owner
+    int common = 0;      // length of the common prefix with the most similar text
+    bool ended = true;   // that text has no further tokens
+    bool known = false;  // there is a text of this owner
   };
 
   Match closest(std::span<const TokenId> prompt, const Owner& owner) const;
-  // A text that goes on from an older one takes its place.
+  // A text replaces an older one that it continues.
   void remember(std::span<const TokenId> text, const Owner& owner);
 
   size_t texts() const { return texts_.size(); }
@@ -41,7 +41,7 @@ class PromptHistory {
     std::vector<TokenId> tokens;
   };
 
-  std::deque<Text> texts_;  // the one used longest ago first
+  std::deque<Text> texts_;  // least recently used first
   size_t tokens_ = 0;       // of all
 };
 

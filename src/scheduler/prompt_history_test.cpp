@@ -16,7 +16,7 @@ std::vector<TokenId> text(int count, TokenId last = -1) {
 
 const PromptHistory::Owner kMe{"key", ""};
 
-TEST(PromptHistory, FindsTheTextMostLikeIt) {
+TEST(PromptHistory, FindsTheMostSimilarText) {
   PromptHistory history;
   history.remember(text(10, 77), kMe);
   history.remember(text(30, 88), kMe);
@@ -25,7 +25,7 @@ TEST(PromptHistory, FindsTheTextMostLikeIt) {
   EXPECT_FALSE(match.ended);
 }
 
-TEST(PromptHistory, ATextThatGoesOnTakesTheOlderOnesPlace) {
+TEST(PromptHistory, ALongerTextReplacesItsPrefix) {
   PromptHistory history;
   for (int length : {10, 20, 30, 15}) history.remember(text(length), kMe);
   EXPECT_EQ(history.texts(), 1u);
@@ -33,7 +33,7 @@ TEST(PromptHistory, ATextThatGoesOnTakesTheOlderOnesPlace) {
   EXPECT_TRUE(history.closest(text(50), kMe).ended);
 }
 
-TEST(PromptHistory, TellsNobodyOfAnother) {
+TEST(PromptHistory, SeparatesOwners) {
   PromptHistory history;
   history.remember(text(10), kMe);
   for (const PromptHistory::Owner& other :

@@ -13,7 +13,7 @@ void require(bool holds, const char* param, const std::string& message) {
   if (!holds) throw RequestError(400, param, message);
 }
 
-// NaN is in no range.
+// False for NaN.
 void require_in(float value, float low, float high, const char* param) {
   require(value >= low && value <= high, param,
           fmt::format("must be between {} and {}", low, high));
@@ -36,7 +36,7 @@ void validate_rules(const SamplingParams& sampling, int vocab) {
     require_in(bias, -100, 100, "logit_bias");
   }
   for (const auto& word : sampling.bad_words) {
-    require(!word.empty(), "bad_words", "holds an empty word");
+    require(!word.empty(), "bad_words", "contains an empty word");
     require_tokens(word, vocab, "bad_words");
   }
   require_tokens(sampling.allowed_token_ids, vocab, "allowed_token_ids");
@@ -56,9 +56,9 @@ void validate_sampling(const SamplingParams& sampling, const RequestLimits& limi
   validate_rules(sampling, limits.vocab);
 }
 
-// What draws no token needs no room for one.
+// A pooling request draws no token, so its prompt may fill the context.
 void validate_pooling(const Request& request, const RequestLimits& limits) {
-  require(request.n == 1, "n", "must be 1 where no token is drawn");
+  require(request.n == 1, "n", "must be 1 for embeddings");
   const auto length = static_cast<int64_t>(request.prompt.size());
   require(length <= limits.max_model_len, "prompt",
           fmt::format("has {} tokens; at most {} fit the context", length, limits.max_model_len));
@@ -75,7 +75,7 @@ bool SamplingParams::has_rules() const {
 void validate(const Request& request, const RequestLimits& limits) {
   require(!request.prompt.empty(), "prompt", "is empty");
   if (request.pooling != Pooling::kNone) return validate_pooling(request, limits);
-  require(limits.draws, "", "this model was loaded for embeddings and draws no tokens");
+  require(limits.draws, "", "this model was loaded for embeddings and generates no tokens");
   require(request.max_tokens >= 1, "max_tokens", "must be at least 1");
   require(request.min_tokens >= 0 && request.min_tokens <= request.max_tokens, "min_tokens",
           "must be between 0 and max_tokens");
@@ -83,7 +83,8 @@ void validate(const Request& request, const RequestLimits& limits) {
           fmt::format("must be between 1 and {}", limits.max_choices));
   const auto length = static_cast<int64_t>(request.prompt.size());
   require(length < limits.max_model_len, "prompt",
-          fmt::format("has {} tokens; at most {} fit the context of {} with one token of answer",
+          fmt::format("has {} tokens; at most {} fit the context of {}, which must also hold one "
+                      "generated token",
                       length, limits.max_model_len - 1, limits.max_model_len));
   require_tokens(request.prompt, limits.vocab, "prompt");
   require_tokens(request.stop_token_ids, limits.vocab, "stop_token_ids");

@@ -1,4 +1,4 @@
-// request.h - what the engine is asked for: token ids only. No MLX.
+// request.h - a request to the engine, in token ids. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -26,30 +26,28 @@ struct SamplingParams {
   std::vector<std::pair<TokenId, float>> logit_bias = {};
   std::vector<std::vector<TokenId>> bad_words = {};
   std::vector<TokenId> allowed_token_ids = {};  // empty: all
-  int logprobs = -1;                            // -1: none; else this many of the likeliest
+  int logprobs = -1;                            // -1: none; otherwise the number of top tokens
   int prompt_logprobs = -1;
 
-  // Whether a row's logits are changed before the draw.
+  // True if logits are modified before the draw.
   bool has_rules() const;
 };
 
 struct Request {
   std::vector<TokenId> prompt;
   SamplingParams sampling = {};
-  int n = 1;             // answers
-  int max_tokens = 256;  // of each; less where the context ends
+  int n = 1;             // choices
+  int max_tokens = 256;  // per choice; limited by the context
   int min_tokens = 0;
-  std::vector<TokenId> stop_token_ids = {};  // besides the model's own
-  bool ignore_eos = false;                   // go on behind the model's own
-  int priority = 0;                          // lower first, with --scheduling-policy priority
+  std::vector<TokenId> stop_token_ids = {};  // in addition to the model's
+  bool ignore_eos = false;                   // ignore the model's own stop tokens
+  int priority = 0;                          // lower first; used by --scheduling-policy priority
   std::string cache_salt = {};               // requests with different salts share no cached prefix
-  std::string owner = {};    // only texts of the same owner are told of when a prefix is not cached
-  bool hash_logits = false;  // a hash of the full logits with every token
-  // The host must see each token before the next is drawn: not pipelined.
-  bool needs_host = false;
-  std::shared_ptr<const Constraint> constraint = nullptr;  // none: it may say anything
-  // Other than kNone: no token is drawn; the answer is Update::embedding. Sampling, lengths and
-  // stops have no meaning then, and n is 1.
+  std::string owner = {};    // cache reports refer only to prompts of the same owner
+  bool hash_logits = false;  // return a hash of the logits with every token
+  std::shared_ptr<const Constraint> constraint = nullptr;  // null: unconstrained
+  // Unless kNone, no token is drawn and the result is Update::embedding. Sampling, lengths and
+  // stops are ignored, and n must be 1.
   Pooling pooling = Pooling::kNone;
 };
 
@@ -58,10 +56,10 @@ struct RequestLimits {
   int vocab = 0;
   int max_choices = 64;
   int max_logprobs = 20;
-  bool draws = true;  // false: the engine has no vocabulary to draw from and only pools
+  bool draws = true;  // false: an embedding model; requests must pool
 };
 
-// Throws RequestError (400) naming the parameter and what would be right.
+// Throws RequestError (400) that names the parameter and the allowed values.
 void validate(const Request& request, const RequestLimits& limits);
 
 }  // namespace octavo

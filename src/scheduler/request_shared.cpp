@@ -11,7 +11,7 @@
 namespace octavo {
 namespace {
 
-// What of the request changes logits before a draw; none when nothing does.
+// The rules that modify logits before a draw; null if there are none.
 std::shared_ptr<const LogitRules> rules_of(const RequestShared& shared, int vocab) {
   const SamplingParams& params = shared.request.sampling;
   const int min_tokens = shared.request.min_tokens;
@@ -47,14 +47,14 @@ std::shared_ptr<const RequestShared> share_request(RequestId id, Request request
                              r.stop_token_ids.end());
   shared->rules = rules_of(*shared, options.vocab);
   if (!r.cache_salt.empty()) shared->keys.first_block.push_back(r.cache_salt);
-  // Without a prefix cache only the choices of one request share their prompt.
+  // Without a prefix cache, only the choices of one request share their prompt.
   if (!options.enable_prefix_caching)
     shared->keys.first_block.push_back(fmt::format("request {}", id));
   shared->snapshot_edges = snapshot_edges(r.prompt, options.stop_token_ids, plan);
   const auto prompt = static_cast<int64_t>(r.prompt.size());
   shared->max_length =
       static_cast<int>(std::min<int64_t>(prompt + r.max_tokens, options.max_model_len));
-  // A prompt that fills the context has no place for a token, and needs none.
+  // A pooling prompt may fill the whole context.
   if (r.pooling != Pooling::kNone) shared->max_length = static_cast<int>(prompt) + 1;
   return shared;
 }

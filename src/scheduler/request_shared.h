@@ -1,4 +1,4 @@
-// request_shared.h - what the choices of a request share. No MLX.
+// request_shared.h - data shared by the choices of a request. No MLX.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@ struct RequestShared {
   RequestId id = 0;
   Request request;
   std::vector<TokenId> stop_tokens = {};  // the model's own, unless ignored, and the request's
-  size_t model_stop_tokens = 0;           // how many of them, at the front, are the model's own
+  size_t model_stop_tokens = 0;           // the first so many are the model's own
   std::shared_ptr<const LogitRules> rules = nullptr;
   SequenceKeys keys = {};
-  int max_length = 0;  // tokens of prompt and answer
-  // Where others may go on from this prompt: its message borders and its end, at full pages.
+  int max_length = 0;  // of prompt and output
+  // Where other sequences may continue from this prompt; see snapshot_edges().
   std::vector<int> snapshot_edges = {};
 };
 

@@ -19,7 +19,7 @@ std::string rejected_param(const Request& request) {
   return "";
 }
 
-TEST(Request, WhatIsInRangePasses) {
+TEST(Request, ValuesInRangePass) {
   EXPECT_EQ(
       rejected_param({.prompt = {1, 2, 99}, .sampling = {.temperature = 0.8f, .top_p = 0.9f}}), "");
 }
@@ -54,7 +54,7 @@ TEST(Request, EachBadParameterIsNamed) {
   EXPECT_EQ(rejected_param({.prompt = {1}, .stop_token_ids = {100}}), "stop_token_ids");
 }
 
-TEST(Request, WhatDrawsNoTokenMayFillTheContext) {
+TEST(Request, APoolingPromptMayFillTheContext) {
   const auto pooling = [](std::vector<TokenId> prompt) {
     return Request{.prompt = std::move(prompt), .pooling = Pooling::kLast};
   };
@@ -65,7 +65,7 @@ TEST(Request, WhatDrawsNoTokenMayFillTheContext) {
   EXPECT_EQ(rejected_param({.prompt = {1}, .n = 2, .pooling = Pooling::kMean}), "n");
 }
 
-TEST(Request, WithoutAVocabularyThereIsOnlyPooling) {
+TEST(Request, AnEmbeddingModelRejectsGeneration) {
   const RequestLimits limits{.max_model_len = 16, .vocab = 100, .draws = false};
   EXPECT_THROW(validate({.prompt = {1}}, limits), RequestError);
   EXPECT_NO_THROW(validate({.prompt = {1}, .pooling = Pooling::kMean}, limits));

@@ -27,7 +27,7 @@ Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes, PrefixDisk
       disk_(disk),
       mask_worker_(options_.mask_threads),
       speculator_(options_.speculation, std::move(drafter)) {
-  // Without a prefix cache requests are told apart by numbers that start again with the process.
+  // Without a prefix cache, keys contain request ids, which repeat after a restart.
   OCTAVO_CHECK(disk == nullptr || options_.enable_prefix_caching);
   OCTAVO_CHECK(options_.max_num_seqs >= 1 && options_.max_num_batched_tokens >= 1);
   const int most =
@@ -75,8 +75,8 @@ std::optional<Batch> Scheduler::next() {
   Plan plan{BatchBuilder(prefixes_.plan()), {}, options_.max_num_batched_tokens};
   if (suspects_.empty()) {
     const auto sequences = decoding();
-    // Whoever drafts goes on where its drafts turn out wrong, and the others keep step with it:
-    // apart, each step would read the weights for some of them only.
+    // A sequence with drafts cannot continue until they are verified, and the others wait with it:
+    // separate steps would each read all weights for only some of the sequences.
     if (steps_.empty()) {
       plan.drafts = speculator_.drafts_for(sequences);
     } else if (steps_.back().has_drafts || speculator_.is_worth_waiting(sequences)) {
@@ -102,7 +102,7 @@ std::vector<Sequence*> Scheduler::decoding() const {
 }
 
 void Scheduler::plan_running(Plan& plan) {
-  // Making room may move sequences out of running_.
+  // make_room() may remove sequences from running_.
   std::vector<Sequence*> in_order;
   for (const auto& [rank, sequence] : running_) in_order.push_back(sequence);
   for (const bool decoding : {true, false}) {
@@ -114,7 +114,7 @@ void Scheduler::plan_running(Plan& plan) {
 }
 
 void Scheduler::plan_waiting(Plan& plan) {
-  // Pages on their way home belong to the sequence they were taken for.
+  // Pages being released are reserved for the sequence that preempted their owner.
   while (plan.budget > 0 && releasing_ == 0 && !waiting_.empty() &&
          static_cast<int>(running_.size()) < options_.max_num_seqs) {
     Sequence& sequence = *waiting_.begin()->second;
@@ -160,8 +160,8 @@ bool Scheduler::admit(Sequence& sequence) {
   const int known = sequence.known();
   const bool first_time = !sequence.cached_tokens.has_value();
   const int hit = sequence.reuse_prefix();
-  // Room for all that is known, and a page of each group for every running sequence to grow into,
-  // so that it is not sent back at once. The only one to run needs no such care.
+  // Requires pages for all known tokens, plus one page per group for every running sequence, so
+  // that it is not preempted immediately. Not required if it would be the only one running.
   int pages = 0;
   for (size_t g = 0; g < prefixes_.plan().groups.size(); ++g) {
     const auto held = static_cast<int>(sequence.cache().pages().table(static_cast<int>(g)).size());
@@ -169,7 +169,7 @@ bool Scheduler::admit(Sequence& sequence) {
     pages += std::max(0, prefixes_.plan().groups[g].pages_held(known, step) - held);
     pages += static_cast<int>(running_.size());
   }
-  // Its state, and what the step behind may write.
+  // Its state, and the copy that the next step may write.
   pages += 2 * prefixes_.plan().state_pages();
   const bool careful = !running_.empty() && suspects_.empty();
   if (careful && pages > prefixes_.pool().available_pages()) {
@@ -197,11 +197,11 @@ bool Scheduler::admit(Sequence& sequence) {
 
 bool Scheduler::plan_drafts(Sequence& sequence, Plan& plan) {
   const auto found = plan.drafts.find(&sequence);
-  // Sent back to make room for another, it may be here again with rows to compute first.
+  // A preempted sequence may have been admitted again and have rows to compute first.
   if (found == plan.drafts.end() || !sequence.is_decoding()) return false;
   std::vector<TokenId> drafts = std::move(found->second);
   const auto count = static_cast<int>(drafts.size());
-  // Nobody gives up pages for a guess.
+  // Drafts never preempt a sequence.
   if (1 + count > plan.budget || !sequence.cache().grow_to(sequence.known() + count)) return false;
   const int start = sequence.computed();
   const int drawn = sequence.add_drafts(plan.batch, std::move(drafts));
@@ -225,8 +225,8 @@ void Scheduler::plan_rows(Sequence& sequence, Plan& plan) {
   plan.step.entries.push_back({&sequence, start, drawn, plan.batch.prompt_logprob_rows() - asked,
                                plan.batch.hidden_rows() - hidden});
   plan.budget -= rows;
-  // Steps run in order, and every row's K and V are written before any row reads: others may share
-  // these pages from this very step on.
+  // Steps run in order, and within a step all K and V are written before any are read, so other
+  // sequences may share these pages from this step on.
   sequence.publish(/*in_step=*/true);
   (decoding ? stats_.decode_tokens : stats_.prompt_tokens) += static_cast<uint64_t>(rows);
 }
@@ -234,12 +234,12 @@ void Scheduler::plan_rows(Sequence& sequence, Plan& plan) {
 bool Scheduler::make_room(Sequence& sequence, int tokens) {
   const bool comes_first = !suspects_.empty();
   while (!sequence.cache().grow_to(tokens)) {
-    // A step still holds the pages that were taken from others: wait for it.
+    // A step in flight still uses the pages of preempted sequences: wait for it.
     if (releasing_ > 0) return false;
     const auto last = std::find_if(running_.rbegin(), running_.rend(), [&](const auto& entry) {
       return entry.second != &sequence && (comes_first || rank_of(sequence) < entry.first);
     });
-    // Those before it go on, and come to it when they are done.
+    // Higher-ranked sequences continue; this one waits for their pages.
     if (last == running_.rend()) return false;
     preempt(*last->second);
   }
@@ -269,91 +269,29 @@ std::vector<Update> Scheduler::commit(const StepResult& result) {
   const Step step = std::move(steps_.front());
   steps_.pop_front();
   std::vector<Update> updates;
-  Taken taken;
-  for (const Entry& entry : step.entries) {
+  StepReader reader(result);
+  for (const StepEntry& entry : step.entries) {
     --entry.sequence->steps_in_flight;
     Update update = update_of(*entry.sequence);
-    take_results(entry, result, taken, update);
+    take_results(entry, reader, update);
     if (says_something(update)) updates.push_back(std::move(update));
     settle(*entry.sequence);
   }
   return updates;
 }
 
-void Scheduler::take_results(const Entry& entry, const StepResult& result, Taken& taken,
-                             Update& update) {
+void Scheduler::take_results(const StepEntry& entry, StepReader& reader, Update& update) {
   Sequence& sequence = *entry.sequence;
-  const Taken before = taken;
-  taken.prompt_logprobs += static_cast<size_t>(entry.prompt_logprobs);
-  taken.hidden_rows += static_cast<size_t>(entry.hidden_rows);
-  if (sequence.finished) return;
-  update.cache = std::exchange(sequence.cache_report, nullptr);
-  for (size_t i = before.prompt_logprobs; i < taken.prompt_logprobs; ++i)
-    update.prompt_logprobs.push_back(result.prompt_logprobs[i]);
-  sequence.take_prompt_logprobs(entry.prompt_logprobs);
-  if (entry.hidden_rows > 0) {
-    const auto count = static_cast<size_t>(entry.hidden_rows);
-    take_hidden_rows(sequence, result.hidden.rows(before.hidden_rows, count), entry.hidden_rows,
-                     update);
+  if (sequence.finished) {
+    reader.skip(entry);
+    return;
   }
-  if (entry.drawn >= 0) take_draws(entry, result, update);
-}
-
-void Scheduler::take_draws(const Entry& entry, const StepResult& result, Update& update) {
-  Sequence& sequence = *entry.sequence;
-  const Request& request = sequence.request();
-  int right = 0;
-  for (auto drawn = static_cast<size_t>(entry.drawn);; ++drawn, ++right) {
-    if (ends_undrawn(sequence, update)) break;
-    if (request.sampling.logprobs >= 0) update.logprobs.push_back(result.logprobs[drawn]);
-    if (request.hash_logits) update.hashes.push_back(result.hashes[drawn]);
-    if (!take_drawn_token(sequence, result.tokens[drawn], update)) break;
-  }
-  if (entry.drafts > 0) speculator_.observe(sequence, entry.drafts, right, stats_);
-}
-
-void Scheduler::take_hidden_rows(Sequence& sequence, std::span<const float> rows, int count,
-                                 Update& update) {
-  auto pooled = sequence.take_hidden(rows, count);
-  if (!pooled) return;
-  update.embedding = std::move(*pooled);
-  update.cached_tokens = sequence.cached_tokens;
-  update.scheduled = sequence.scheduled;
-  end(sequence, FinishReason::kStop, update);
-}
-
-bool Scheduler::ends_undrawn(Sequence& sequence, Update& update) {
-  if (sequence.known() == sequence.prompt_length()) {
-    update.cached_tokens = sequence.cached_tokens;
-    update.scheduled = sequence.scheduled;
-  }
-  const TokenMask* mask = sequence.oldest_mask();
-  if (mask == nullptr || !mask->allows_nothing()) return false;
-  update.error = mask->failure();
-  end(sequence, update.error.empty() ? FinishReason::kStop : FinishReason::kError, update);
-  return true;
-}
-
-bool Scheduler::take_drawn_token(Sequence& sequence, TokenId token, Update& update) {
-  const RequestShared& shared = sequence.shared();
-  const bool goes_on = sequence.take_token(token);
-  update.tokens.push_back(token);
-  ++stats_.generated_tokens;
-  if (sequence.failed_before) {
-    sequence.failed_before = false;
+  const int accepted = reader.read(entry, update);
+  if (entry.drafts > 0) speculator_.observe(sequence, entry.drafts, accepted, stats_);
+  stats_.generated_tokens += update.tokens.size();
+  if (!update.tokens.empty() && std::exchange(sequence.failed_before, false))
     std::erase(suspects_, &sequence);
-  }
-  const auto stop = std::ranges::find(shared.stop_tokens, token);
-  if (stop != shared.stop_tokens.end()) {
-    const auto index = static_cast<size_t>(stop - shared.stop_tokens.begin());
-    if (index >= shared.model_stop_tokens) update.stop_token = token;
-    end(sequence, FinishReason::kStop, update);
-  } else if (sequence.known() >= shared.max_length) {
-    end(sequence, FinishReason::kLength, update);
-  } else {
-    sequence.allow_next();
-  }
-  return goes_on && !sequence.finished;
+  if (update.finish) end(sequence, *update.finish, update);
 }
 
 void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
@@ -389,14 +327,14 @@ void Scheduler::settle(Sequence& sequence) {
 
 void Scheduler::release_masks() {
   for (const Step& step : steps_)
-    for (const Entry& entry : step.entries) entry.sequence->release_masks();
+    for (const StepEntry& entry : step.entries) entry.sequence->release_masks();
 }
 
 std::vector<Update> Scheduler::fail(const std::string& reason) {
   ++stats_.failed_steps;
   std::vector<Sequence*> involved;
   for (const Step& step : steps_) {
-    for (const Entry& entry : step.entries) {
+    for (const StepEntry& entry : step.entries) {
       if (std::ranges::find(involved, entry.sequence) == involved.end())
         involved.push_back(entry.sequence);
       entry.sequence->cache().retract(entry.start);
@@ -405,7 +343,7 @@ std::vector<Update> Scheduler::fail(const std::string& reason) {
   }
   steps_.clear();
   releasing_ = 0;
-  // The suspects shall find the whole pool.
+  // The suspects get the whole pool.
   while (!running_.empty()) requeue(*running_.begin()->second);
 
   std::vector<Update> updates;

@@ -1,8 +1,9 @@
-// scheduler.h - decides what every step runs. No MLX. Engine thread only.
+// scheduler.h - decides what each step runs. No MLX. Engine thread only.
 //
 // One token budget per step: decode rows first, then chunks of prompts. Steps are queued one ahead:
-// next() may be called while one step is in flight. Running out of pages sends the latest sequence
-// back to the queue, where it waits to be computed again; that changes no bit of its answer.
+// next() may be called while one step is in flight. When the pool runs out of pages, the
+// lowest-ranked sequence is preempted: it returns to the queue and is recomputed later, with the
+// same output bits.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,14 @@
 #include "scheduler/prompt_history.h"
 #include "scheduler/sequence.h"
 #include "scheduler/speculator.h"
+#include "scheduler/step_reader.h"
 #include "scheduler/step_runner.h"
 
 namespace octavo {
 
 enum class SchedulingPolicy : uint8_t {
   kFcfs,      // first come, first served
-  kPriority,  // Request::priority, lower first, then as they came
+  kPriority,  // Request::priority, lower first, then by arrival
 };
 
 struct SchedulerOptions {
@@ -31,10 +33,10 @@ struct SchedulerOptions {
   int max_num_batched_tokens = 512;
   int max_model_len = 0;
   int vocab = 0;
-  bool draws = true;                         // false: the model has no logits, requests pool
+  bool draws = true;                         // false: an embedding model, whose requests pool
   std::vector<TokenId> stop_token_ids = {};  // the model's own
   SchedulingPolicy policy = SchedulingPolicy::kFcfs;
-  int mask_threads = 1;  // that find out what constrained answers may say
+  int mask_threads = 1;  // for the masks of constrained requests
   bool enable_prefix_caching = true;
   SpeculationOptions speculation = {};
 };
@@ -42,34 +44,33 @@ struct SchedulerOptions {
 class Scheduler {
  public:
   // `prefixes` and `disk` must outlive the scheduler; `prefixes` is empty. Its pool holds at least
-  // one sequence of max_model_len. `disk`: none, or where beginnings are kept behind the memory.
-  // Without a drafter nobody drafts; layers with a state cannot take rows back, so with them nobody
-  // may.
+  // one sequence of max_model_len. `disk` may be null. Without a drafter there is no speculation; a
+  // model with recurrent state must not have one, because a state cannot be rolled back.
   Scheduler(SchedulerOptions options, PrefixCache& prefixes, PrefixDisk* disk = nullptr,
             std::unique_ptr<Drafter> drafter = nullptr);
   ~Scheduler();
 
   // The request must be valid (validate).
   void add(RequestId id, Request request);
-  // Ends all choices of the request, or only one, that have not ended. Their pages are free when no
-  // step in flight holds them: within two steps. Unknown ids are ignored.
+  // Ends the unfinished choices of the request, or only one of them. Their pages are released when
+  // no step in flight uses them: within two steps. Unknown ids are ignored.
   std::vector<Update> abort(RequestId id, std::optional<int> only_choice = std::nullopt);
 
-  // The next step, or nothing when nothing can run before the step in flight is committed. At most
-  // one may be in flight.
+  // Returns the next step, or nullopt if nothing can run before the step in flight is committed. At
+  // most one step may be in flight.
   std::optional<Batch> next();
-  // The oldest step in flight is done.
+  // Takes the results of the oldest step in flight.
   std::vector<Update> commit(const StepResult& result);
-  // Before waiting for steps in flight that will not be committed: none of them waits for a mask
-  // any more. fail() comes next.
+  // Unblocks steps in flight that wait for a mask, so that they can be waited for and dropped.
+  // fail() must be called next.
   void release_masks();
-  // Nothing that the steps in flight wrote is to be trusted. Their sequences are computed again,
-  // one at a time; one that fails again is ended with `reason`.
+  // Discards everything the steps in flight wrote. Their sequences are recomputed one at a time; a
+  // sequence that fails again ends with `reason`.
   std::vector<Update> fail(const std::string& reason);
 
   // Forgets every cached prefix.
   void reset_prefix_cache();
-  // Nothing can run before pages come back from the disk.
+  // True if nothing can run until pages have been read from disk.
   bool waits_for_disk() const {
     return !restoring_.empty() && running_.empty() && waiting_.empty() && steps_.empty();
   }
@@ -77,7 +78,7 @@ class Scheduler {
   bool idle() const { return sequences_.empty() && steps_.empty(); }
   SchedulerStats stats() const;
   const SchedulerOptions& options() const { return options_; }
-  // For whoever runs the steps to tell.
+  // The step loop records step times here.
   StepCosts& costs() { return speculator_.costs(); }
 
  private:
@@ -87,24 +88,11 @@ class Scheduler {
     int choice;
     auto operator<=>(const Rank&) const = default;
   };
-  struct Entry {
-    Sequence* sequence;
-    int start;  // position of its first row
-    int drawn;  // first entry among the drawn tokens, or -1
-    int prompt_logprobs;
-    int hidden_rows;
-    int drafts = 0;  // each with an entry of its own behind the first
-  };
-  // How far a step's results have been handed out.
-  struct Taken {
-    size_t prompt_logprobs = 0;
-    size_t hidden_rows = 0;
-  };
   struct Step {
-    std::vector<Entry> entries;
+    std::vector<StepEntry> entries;
     bool has_drafts = false;
   };
-  // A step being put together.
+  // A step under construction.
   struct Plan {
     BatchBuilder batch;
     Step step;
@@ -119,46 +107,43 @@ class Scheduler {
   void plan_running(Plan& plan);
   void plan_waiting(Plan& plan);
   void plan_suspect(Plan& plan);
-  // True when the sequence waits, apart from the queue, for pages of its beginning.
+  // Starts reading the sequence's prefix from disk. True if it now waits for that, outside the
+  // queue.
   bool fetch_from_disk(Sequence& sequence);
   void take_from_disk();
-  // Moves the sequence from the queue to the running ones if the pool has room for it.
+  // Moves the sequence from the queue to the running ones if the pool has enough pages.
   bool admit(Sequence& sequence);
   void plan_rows(Sequence& sequence, Plan& plan);
-  // False: there are no drafts for it, or no pages to spare.
+  // False if it has no drafts or there are no free pages for them.
   bool plan_drafts(Sequence& sequence, Plan& plan);
-  // Pages for `tokens` tokens; sequences that rank behind give theirs up. False: not in this step.
+  // Gets pages for `tokens` tokens, preempting sequences of lower rank. False if that is not
+  // possible in this step.
   bool make_room(Sequence& sequence, int tokens);
   void preempt(Sequence& sequence);
   void requeue(Sequence& sequence);
 
-  void take_results(const Entry& entry, const StepResult& result, Taken& taken, Update& update);
-  void take_hidden_rows(Sequence& sequence, std::span<const float> rows, int count, Update& update);
-  // Ends an answer that could not go on where its next token was drawn.
-  bool ends_undrawn(Sequence& sequence, Update& update);
-  void take_draws(const Entry& entry, const StepResult& result, Update& update);
-  // True: the entry behind it counts too.
-  bool take_drawn_token(Sequence& sequence, TokenId token, Update& update);
+  // Passes an entry's results on to its sequence, and ends the sequence if they do.
+  void take_results(const StepEntry& entry, StepReader& reader, Update& update);
   void end(Sequence& sequence, FinishReason reason, Update& update);
-  // After a step or an end: lets go of what the sequence need not hold.
+  // After a step or an end: releases pages the sequence no longer needs.
   void settle(Sequence& sequence);
 
   SchedulerOptions options_;
   PrefixCache& prefixes_;
   PrefixDisk* disk_;
   MaskWorker mask_worker_;
-  std::map<Rank, std::unique_ptr<Sequence>> sequences_;  // all, until no step holds them
+  std::map<Rank, std::unique_ptr<Sequence>> sequences_;  // all, until no step uses them
   Queue waiting_;
   struct Restoring {
     Sequence* sequence;
     std::shared_ptr<PrefixRestore> restore;
   };
-  std::map<Rank, Restoring> restoring_;  // will be waiting again
+  std::map<Rank, Restoring> restoring_;  // return to waiting_
   Queue running_;
-  std::deque<Sequence*> suspects_;  // a step of theirs failed
+  std::deque<Sequence*> suspects_;  // to be recomputed one at a time, after a failed step
   std::deque<Step> steps_;          // in flight, oldest first
   PromptHistory history_;
-  int releasing_ = 0;  // preempted sequences whose pages a step still holds
+  int releasing_ = 0;  // preempted sequences whose pages a step still uses
   Speculator speculator_;
   SchedulerStats stats_;
 };

@@ -30,7 +30,7 @@ class SchedulerFixture : public testing::Test {
   void make(SchedulerOptions options, int pages, int window = 0) {
     make_of({SoftmaxSpec{.kv_heads = 1, .k_dim = 8, .v_dim = 8, .window = window}}, options, pages);
   }
-  // right_percent: drafts are made, this share of their tokens right.
+  // right_percent: share of draft tokens that are right.
   void make_of(const std::vector<CacheSpec>& layers, SchedulerOptions options, int pages,
                std::optional<int> right_percent = std::nullopt) {
     options.vocab = kFakeVocab;
@@ -52,7 +52,7 @@ class SchedulerFixture : public testing::Test {
     return next_id_++;
   }
 
-  // Plans and starts a step; its batch.
+  // Plans and starts a step. Returns its batch.
   Batch start() {
     auto batch = scheduler_->next();
     EXPECT_TRUE(batch.has_value());

@@ -17,7 +17,7 @@ class SchedulerTest : public SchedulerFixture {
  protected:
   using Key = std::pair<RequestId, int>;
 
-  // Attention, and three layers whose states take three pages a sequence.
+  // Attention, and three layers whose states take three pages per sequence.
   void make_hybrid(SchedulerOptions options, int pages) {
     const StateSpec state{.heads = 2, .k_dim = 8, .v_dim = 4};
     make_of({SoftmaxSpec{.kv_heads = 1, .k_dim = 8, .v_dim = 8}, state, state, state}, options,
@@ -33,7 +33,7 @@ class SchedulerTest : public SchedulerFixture {
       prompt_logprobs_[key] += static_cast<int>(update.prompt_logprobs.size());
     }
   }
-  // What the request would answer by itself.
+  // The output of the request when run alone.
   std::vector<TokenId> expected(RequestId id, int choice, size_t count) {
     const Request& request = requests_[id];
     std::vector<TokenId> tokens = request.prompt;
@@ -70,18 +70,6 @@ TEST_F(SchedulerTest, DecodeRowsComeFirstAndChunksFillTheBudget) {
   expect_right_answers(20);
 }
 
-TEST_F(SchedulerTest, ARowThatNeedsTheHostWaitsForItsToken) {
-  make({.max_num_batched_tokens = 64, .max_model_len = 100}, 64);
-  add({.prompt = numbers(0, 5), .max_tokens = 6, .needs_host = true});
-  add({.prompt = numbers(9, 5), .max_tokens = 6});
-  EXPECT_EQ(start().sequences(), 2);
-  EXPECT_EQ(start().sequences(), 1);
-  finish();
-  EXPECT_EQ(start().sequences(), 2);
-  run_all();
-  expect_right_answers(6);
-}
-
 TEST_F(SchedulerTest, NoMoreSequencesRunThanAllowed) {
   make({.max_num_seqs = 2, .max_num_batched_tokens = 64, .max_model_len = 100}, 64);
   for (int i = 0; i < 3; ++i) add({.prompt = numbers(i, 5), .max_tokens = 4});
@@ -91,7 +79,7 @@ TEST_F(SchedulerTest, NoMoreSequencesRunThanAllowed) {
   expect_right_answers(4);
 }
 
-TEST_F(SchedulerTest, AnAnswerEndsAtItsLengthWithoutAStepTooMany) {
+TEST_F(SchedulerTest, EndsAtItsLengthWithoutASurplusStep) {
   make({.max_num_batched_tokens = 64, .max_model_len = 12}, 8);
   const RequestId by_length = add({.prompt = numbers(0, 5), .max_tokens = 3});
   const RequestId by_context = add({.prompt = numbers(1, 8), .max_tokens = 30});
@@ -102,7 +90,7 @@ TEST_F(SchedulerTest, AnAnswerEndsAtItsLengthWithoutAStepTooMany) {
   EXPECT_EQ(scheduler_->stats().decode_tokens, 2u + 3u);
 }
 
-TEST_F(SchedulerTest, StopTokensEndAnAnswer) {
+TEST_F(SchedulerTest, StopTokensEndTheOutput) {
   make({.max_num_batched_tokens = 64, .max_model_len = 200}, 64);
   Request request{.prompt = numbers(0, 5), .max_tokens = 20};
   requests_[1] = request;
@@ -134,7 +122,7 @@ TEST_F(SchedulerTest, ChoicesShareThePromptsFullPages) {
     const RequestId id =
         add({.prompt = numbers(0, 20), .sampling = {.temperature = 1}, .n = 3, .max_tokens = 6});
     const Batch batch = start();
-    EXPECT_THAT(batch.cu_seqlens_q, ElementsAre(0, 20, 24, 28));  // the tail is computed again
+    EXPECT_THAT(batch.cu_seqlens_q, ElementsAre(0, 20, 24, 28));  // the tail is recomputed
     const BlockTable& table = batch.block_tables[0];
     EXPECT_EQ(table.pages[1], table.pages[4]);
     EXPECT_NE(table.pages[2], table.pages[5]);
@@ -155,7 +143,7 @@ TEST_F(SchedulerTest, WithoutPrefixCachingRequestsShareNothing) {
   EXPECT_EQ(cached_[Key(second, 0)], 0);
 }
 
-TEST_F(SchedulerTest, ASharedBeginningIsComputedOnceAndReported) {
+TEST_F(SchedulerTest, ASharedPrefixIsComputedOnceAndReported) {
   make({.max_num_batched_tokens = 64, .max_model_len = 100}, 64);
   const RequestId first = add({.prompt = numbers(0, 20), .max_tokens = 2});
   run_all();
@@ -185,7 +173,7 @@ TEST_F(SchedulerTest, PromptLogprobsComputeEveryRowOnce) {
 }
 
 // 64 requests on a pool that holds 8 of them.
-TEST_F(SchedulerTest, RunningOutOfPagesChangesNoAnswer) {
+TEST_F(SchedulerTest, RunningOutOfPagesChangesNoOutput) {
   make({.max_num_batched_tokens = 64, .max_model_len = 64}, 8 * 8);
   for (int i = 0; i < 64; ++i) add({.prompt = numbers(i * 7, 20), .max_tokens = 44});
   run_all();
@@ -195,7 +183,7 @@ TEST_F(SchedulerTest, RunningOutOfPagesChangesNoAnswer) {
   EXPECT_EQ(pool_->referenced_pages(), 0);
 }
 
-TEST_F(SchedulerTest, AnAbortGivesThePagesBackWithinTwoSteps) {
+TEST_F(SchedulerTest, AnAbortReleasesThePagesWithinTwoSteps) {
   make({.max_num_batched_tokens = 16, .max_model_len = 100}, 64);
   const RequestId waiting_long = add({.prompt = numbers(0, 60), .max_tokens = 20});
   const RequestId queued = add({.prompt = numbers(5, 60), .max_tokens = 20});
@@ -212,7 +200,7 @@ TEST_F(SchedulerTest, AnAbortGivesThePagesBackWithinTwoSteps) {
   EXPECT_TRUE(scheduler_->abort(queued).empty());
 }
 
-TEST_F(SchedulerTest, OneChoiceIsAbortedAndTheOthersGoOn) {
+TEST_F(SchedulerTest, AbortingOneChoiceKeepsTheOthers) {
   make({.max_num_batched_tokens = 64, .max_model_len = 100}, 64);
   const RequestId id = add({.prompt = numbers(0, 9), .n = 3, .max_tokens = 6});
   start();
@@ -223,14 +211,14 @@ TEST_F(SchedulerTest, OneChoiceIsAbortedAndTheOthersGoOn) {
   EXPECT_EQ(answers_[Key(id, 2)], expected(id, 2, 6));
 }
 
-TEST_F(SchedulerTest, AWindowFreesThePagesBehindIt) {
+TEST_F(SchedulerTest, AWindowReleasesThePagesBeforeIt) {
   make({.max_num_batched_tokens = 8, .max_model_len = 1000}, 8, 16);
   add({.prompt = numbers(0, 300), .max_tokens = 50});
   run_all();
   expect_right_answers(50);
 }
 
-TEST_F(SchedulerTest, AfterAFailedStepEveryoneIsComputedAgain) {
+TEST_F(SchedulerTest, AfterAFailedStepAllSequencesAreRecomputed) {
   make({.max_num_batched_tokens = 64, .max_model_len = 100}, 64);
   for (int i = 0; i < 3; ++i) add({.prompt = numbers(i * 3, 10), .max_tokens = 12});
   start();
@@ -245,7 +233,7 @@ TEST_F(SchedulerTest, AfterAFailedStepEveryoneIsComputedAgain) {
   EXPECT_EQ(scheduler_->stats().failed_steps, 1u);
 }
 
-TEST_F(SchedulerTest, TheOneThatFailsAgainIsEndedAndTheOthersGoOn) {
+TEST_F(SchedulerTest, ASequenceThatFailsAgainEndsAndTheOthersContinue) {
   make({.max_num_batched_tokens = 64, .max_model_len = 100}, 64);
   for (int i = 0; i < 3; ++i) add({.prompt = numbers(i * 3, 10), .max_tokens = 12});
   runner_->fail_starts = 2;
@@ -261,7 +249,7 @@ TEST_F(SchedulerTest, TheOneThatFailsAgainIsEndedAndTheOthersGoOn) {
   expect_right_answers(12);
 }
 
-TEST_F(SchedulerTest, AStateIsTakenUpAtTheLastFullPageOfTheSamePrompt) {
+TEST_F(SchedulerTest, AStateIsReusedAtTheLastFullPageOfTheSamePrompt) {
   make_hybrid({.max_num_batched_tokens = 64, .max_model_len = 100}, 200);
   add({.prompt = numbers(0, 30), .max_tokens = 3});
   EXPECT_THAT(start().context_lens, ElementsAre(24));  // the chunk ends where the state is kept
@@ -273,7 +261,7 @@ TEST_F(SchedulerTest, AStateIsTakenUpAtTheLastFullPageOfTheSamePrompt) {
   expect_right_answers(3);
 }
 
-TEST_F(SchedulerTest, AStateIsTakenUpBehindASharedMessage) {
+TEST_F(SchedulerTest, AStateIsReusedAfterASharedMessage) {
   make_hybrid({.max_num_batched_tokens = 64, .max_model_len = 100, .stop_token_ids = {49}}, 200);
   for (int i = 0; i < 3; ++i) {
     std::vector<TokenId> prompt = numbers(0, 20);
@@ -295,7 +283,7 @@ TEST_F(SchedulerTest, StatesAreNotReadInTheStepThatWritesThem) {
   expect_right_answers(8);
 }
 
-TEST_F(SchedulerTest, ShortOfPagesStatesAreComputedAgain) {
+TEST_F(SchedulerTest, StatesAreRecomputedWhenPagesRunOut) {
   make_hybrid({.max_num_seqs = 8, .max_num_batched_tokens = 32, .max_model_len = 60}, 28);
   for (int i = 0; i < 6; ++i) add({.prompt = numbers(i, 4), .max_tokens = 50});
   run_all();

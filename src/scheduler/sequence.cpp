@@ -16,9 +16,10 @@ Sequence::Sequence(std::shared_ptr<const RequestShared> shared, int choice, Pref
 
 int Sequence::reuse_limit() const {
   if (pooled_) return pooled_->droppable();
-  // One row must run: it is the one that draws.
+  // At least one row must run: the one that draws.
   const int limit = known() - 1;
-  // Every prompt row must run until its logprobs have been read. Other choices do without.
+  // Every prompt row must run until its logprobs have been read. Only the first choice returns
+  // them.
   const bool reads_prompt = choice_ == 0 && request().sampling.prompt_logprobs >= 0;
   return reads_prompt && prompt_logprobs_ < prompt_length() - 1 ? prompt_logprobs_ : limit;
 }
@@ -93,7 +94,7 @@ int Sequence::add_drafts(BatchBuilder& batch, std::vector<TokenId> drafts) {
 void Sequence::ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows) {
   const int count = request().sampling.prompt_logprobs;
   if (count < 0 || choice_ != 0 || pooled_) return;
-  // The row at position p tells of the token at p + 1.
+  // The row at position p gives the logprob of the token at p + 1.
   const int end = std::min(computed_ + rows, prompt_length() - 1);
   for (int p = std::max(computed_, prompt_logprobs_asked_); p < end; ++p) {
     batch.want_prompt_logprobs({.row = first_row + p - computed_,
@@ -139,7 +140,7 @@ RowSampling Sequence::row_sampling(int drafted) const {
   return row;
 }
 
-// Filled as soon as all tokens before it are known: at once, or by allow_next().
+// The mask is filled as soon as all tokens before it are known: immediately, or by allow_next().
 std::shared_ptr<const TokenMask> Sequence::next_mask() {
   if (!constrained_) return nullptr;
   masks_.push_back(std::make_shared<TokenMask>());
@@ -167,7 +168,7 @@ bool Sequence::take_token(TokenId token) {
 void Sequence::allow_next() {
   if (!constrained_) return;
   constrained_->accept(tokens().back());
-  // What may follow drafts was asked for with them.
+  // Masks after drafts were requested together with the drafts.
   if (!masks_.empty() && !drafts_) constrained_->fill({masks_.front()});
 }
 

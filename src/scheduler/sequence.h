@@ -1,4 +1,5 @@
-// sequence.h - one answer in the making: a choice of a request. No MLX. Engine thread only.
+// sequence.h - the tokens, pages and progress of one choice of a request. No MLX. Engine thread
+// only.
 #pragma once
 
 #include <deque>
@@ -18,13 +19,13 @@
 
 namespace octavo {
 
-// Tokens [0, known) have been read; those behind them are in flight: drawn by steps that are
-// queued, at most one before a step is added and two after. K and V of the first `computed` tokens
-// are written, or will be by steps queued so far. A step with drafts also writes K and V behind
-// them, which count once their draft has turned out right.
+// Tokens [0, known) have been read. Later ones are in flight, drawn by queued steps: at most one
+// before a step is added and two after. K and V of the first `computed` tokens have been written or
+// will be by steps queued so far. A step with drafts also writes K and V past `computed`, which
+// become valid once the draft is accepted.
 class Sequence {
  public:
-  // `masks` must outlive it; it works for a request with a constraint.
+  // `masks` must outlive the sequence; it is used if the request has a constraint.
   Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes,
            MaskWorker& masks);
   ~Sequence() { release_masks(); }
@@ -39,74 +40,74 @@ class Sequence {
   std::span<const TokenId> tokens() const {
     return log_ ? log_->all() : std::span<const TokenId>(request().prompt);
   }
-  // Tokens in flight included.
+  // Includes tokens in flight.
   int length() const { return known() + tokens_in_flight_; }
   int computed() const { return computed_; }
-  // Rows that could run now.
+  // Rows that can run now.
   int rows_left() const {
-    const bool waits = (request().needs_host || drafts_ != nullptr) && tokens_in_flight_ > 0;
+    const bool waits = drafts_ != nullptr && tokens_in_flight_ > 0;
     return !waits && length() < shared_->max_length ? length() - computed_ : 0;
   }
-  // All but the newest token has been computed.
+  // True if all tokens but the newest have been computed.
   bool is_decoding() const { return computed_ > 0 && length() - computed_ == 1; }
 
-  // Before its first row: takes what the prefix cache knows. Returns tokens that need no row.
+  // Before the first row: reuses the longest cached prefix. Returns its length in tokens.
   int reuse_prefix();
-  // What cached_tokens would be if states could begin anywhere. While it holds what it reused.
+  // What reuse_prefix() would have returned if snapshots existed everywhere. Only while the reused
+  // pages are held.
   int hit_of_pages() { return cache_.hit_of_pages(tokens(), reuse_limit()); }
-  // Tokens whose rows need not run, if they are cached.
+  // Number of tokens that may be taken from the cache; the rows of later ones must run.
   int reuse_limit() const;
-  // Begins to bring back from the disk what is not in memory; nothing when there is no more.
+  // Starts reading the part of the prefix that is on disk but not in memory. Null if there is none.
   std::shared_ptr<PrefixRestore> restore_prefix(PrefixDisk& disk);
-  // What the steps that are done wrote goes to the disk.
+  // Passes pages of completed steps to the disk tier.
   void save(PrefixDisk& disk);
-  // How many of the next `rows` rows one step may take.
+  // How many of the next `rows` rows may be in one step.
   int rows_of_one_step(int rows) const {
     return cache_.rows_before_snapshot(computed_, rows, shared_->snapshot_edges);
   }
-  // Adds the next `rows` rows, for which there are pages, and draws a token behind the last known
-  // one. Returns the entry among the drawn tokens, or -1 when it has not come so far or none is
-  // drawn.
+  // Adds the next `rows` rows, which must have pages. Draws a token if the newest token is among
+  // them. Returns its index among the drawn tokens, or -1 if none is drawn.
   int add_rows(BatchBuilder& batch, int rows);
-  // Adds the row of the newest token and one for each of `drafts`, the tokens guessed to follow it,
-  // and draws behind each of them. Returns the first entry among the drawn tokens; the others
-  // follow it. Nothing of the sequence is in flight, and all but the newest token is computed.
+  // Adds the row of the newest token and one row for each draft, and draws after each of them.
+  // Returns the index of the first drawn token; the others follow it. Requires that no token of the
+  // sequence is in flight and that all tokens but the newest are computed.
   int add_drafts(BatchBuilder& batch, std::vector<TokenId> drafts);
-  // The oldest token in flight has been read. True: it is what its draft said, so the token drawn
-  // behind that draft is the next to be read.
+  // Takes the oldest token in flight. True if it equals its draft, so that the token drawn after
+  // that draft is the next to be read.
   bool take_token(TokenId token);
-  // How the token behind the newest is drawn, as if `drafted` drafts had come before it.
+  // How the next token is drawn, assuming that `drafted` drafts precede it.
   RowSampling row_sampling(int drafted = 0) const;
-  // What the oldest token in flight was allowed to be; null: anything.
+  // The mask of the oldest token in flight; null if unconstrained.
   const TokenMask* oldest_mask() const { return masks_.empty() ? nullptr : masks_.front().get(); }
-  // The answer goes on behind the token read last: what may follow can be found out.
+  // The sequence continues after the token read last: its next mask can be computed.
   void allow_next();
-  // No draw in flight waits for its mask any more; what they draw has no meaning.
+  // Unblocks draws in flight that wait for a mask; their results must be ignored.
   void release_masks();
-  // K and V up to `computed` can be found by others, as far as the tokens are known. While a step
-  // is put together its own snapshots cannot.
+  // Publishes K and V of tokens that are computed and known in the prefix index. `in_step`: the
+  // step is being built, so its own snapshots are not published yet.
   void publish(bool in_step);
-  // This many more prompt logprobs have been read; rows computed again do not ask for them again.
+  // Counts prompt logprobs that have been read, so that recomputed rows do not request them again.
   void take_prompt_logprobs(int count) { prompt_logprobs_ += count; }
-  // The next `count` hidden rows of a sequence that pools. Returns the vector with the last of
-  // them.
+  // Takes the next `count` hidden rows of a pooling sequence. Returns the pooled vector after the
+  // last one.
   std::optional<std::vector<float>> take_hidden(std::span<const float> rows, int count);
 
-  // Forgets all that was computed. The tokens stay.
+  // Discards all computed rows and releases the pages. Keeps the tokens.
   void restart();
 
   SequenceCache& cache() { return cache_; }
   DraftPace pace;
   int steps_in_flight = 0;
-  int newest_rows_start = 0;   // position of the first row added last
-  bool finished = false;       // no step may be added any more
-  bool preempted = false;      // goes back to the queue as soon as no step holds its pages
-  bool failed_before = false;  // a step it was in failed: runs alone until it has drawn a token
-  bool asked_disk = false;     // since it last began to wait
-  // Of the first admission; reported once.
+  int newest_rows_start = 0;   // position of the first row of the newest step
+  bool finished = false;       // no more steps may be added
+  bool preempted = false;      // returns to the queue as soon as no step uses its pages
+  bool failed_before = false;  // was in a failed step: runs alone until it has drawn a token
+  bool asked_disk = false;     // since it was last queued
+  // Set at the first admission; reported once.
   std::optional<int> cached_tokens = {};
   std::shared_ptr<const CacheReport> cache_report = nullptr;
-  int memory_tokens = -1;  // cached when the disk began to bring back more; -1: it did not
+  int memory_tokens = -1;  // tokens cached in memory when a disk read started; -1 if none started
   std::chrono::steady_clock::time_point scheduled = {};
 
  private:

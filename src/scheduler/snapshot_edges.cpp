@@ -12,7 +12,7 @@ std::vector<int> snapshot_edges(std::span<const TokenId> prompt,
     if (std::ranges::count(stop_tokens, prompt[i]) > 0) borders.push_back(static_cast<int>(i) + 1);
   }
   if (borders.size() > 3) borders.erase(borders.begin() + 1, borders.end() - 2);
-  // The last token's row must run, whatever is known of the prompt.
+  // The last token's row must always run.
   borders.push_back(static_cast<int>(prompt.size()) - 1);
   const int page = plan.common_tokens();
   for (int& border : borders) border = border / page * page;

@@ -1,4 +1,5 @@
-// snapshot_edges.h - where in a prompt the state of its layers is worth keeping. No MLX.
+// snapshot_edges.h - the positions in a prompt where a snapshot of the recurrent state is useful.
+// No MLX.
 #pragma once
 
 #include <span>
@@ -9,9 +10,9 @@
 
 namespace octavo {
 
-// Positions, rising, at full pages of every group: behind the first message (other conversations
-// share it), behind the last two, and the last one before the prompt's end (the next turn goes on
-// there). A message ends with a stop token. Empty when no layer has a state.
+// Ascending positions at full pages of every group: after the first message (shared by other
+// conversations), after the last two, and the last one before the end of the prompt (where the next
+// turn continues). A message ends with a stop token. Empty if no layer has a state.
 std::vector<int> snapshot_edges(std::span<const TokenId> prompt,
                                 std::span<const TokenId> stop_tokens, const CachePlan& plan);
 

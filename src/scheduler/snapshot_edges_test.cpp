@@ -9,7 +9,7 @@ constexpr TokenId kEnd = 2;
 
 class SnapshotEdges : public testing::Test {
  protected:
-  // 8 tokens a page.
+  // 8 tokens per page.
   CachePlan plan_ =
       plan_cache(std::vector<CacheSpec>{SoftmaxSpec{.kv_heads = 1, .k_dim = 8, .v_dim = 8},
                                         StateSpec{.heads = 1, .k_dim = 8, .v_dim = 8}},
@@ -29,7 +29,7 @@ TEST_F(SnapshotEdges, TheLastFullPageBeforeTheEnd) {
   EXPECT_EQ(edges(8, {}), (std::vector<int>{}));
 }
 
-TEST_F(SnapshotEdges, BehindTheFirstAndTheLastTwoMessages) {
+TEST_F(SnapshotEdges, AfterTheFirstAndTheLastTwoMessages) {
   EXPECT_EQ(edges(100, {10, 30, 50, 70, 90}), (std::vector<int>{8, 64, 88, 96}));
 }
 

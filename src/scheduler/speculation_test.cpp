@@ -1,4 +1,4 @@
-// What drafts may change of an answer: nothing but when its tokens come.
+// Drafts change the timing of tokens but never the output.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +69,6 @@ class SpeculationTest : public SchedulerFixture {
     if (draw(0, 3) == 0) request.sampling.logprobs = 0;
     if (draw(0, 3) == 0) request.sampling.prompt_logprobs = 0;
     request.hash_logits = draw(0, 3) == 0;
-    request.needs_host = draw(0, 5) == 0;
     if (draw(0, 3) == 0) {
       request.constraint =
           std::make_shared<ToyConstraint>(ToyRules{.vocab = kFakeVocab,
@@ -84,7 +83,7 @@ class SpeculationTest : public SchedulerFixture {
   Answers answers_;
 };
 
-TEST_F(SpeculationTest, RightDraftsComeInOneStepAndNothingIsQueuedBehind) {
+TEST_F(SpeculationTest, RightDraftsTakeOneStepAndNothingIsQueuedAfterIt) {
   make_speculating({.max_num_batched_tokens = 64, .max_model_len = 100}, 64, 100);
   add({.prompt = numbers(0, 5), .max_tokens = 40});
   run_all();
@@ -95,7 +94,7 @@ TEST_F(SpeculationTest, RightDraftsComeInOneStepAndNothingIsQueuedBehind) {
   EXPECT_LT(stats.steps, 25u);
 }
 
-TEST_F(SpeculationTest, AStepWithDraftsDrawsBehindEachOfThem) {
+TEST_F(SpeculationTest, AStepWithDraftsDrawsAfterEachOfThem) {
   make_speculating({.max_num_batched_tokens = 64, .max_model_len = 100}, 64, 100);
   add({.prompt = numbers(0, 5), .sampling = {.repetition_penalty = 2}, .max_tokens = 40});
   start();
@@ -115,7 +114,7 @@ TEST_F(SpeculationTest, AStepWithDraftsDrawsBehindEachOfThem) {
   run_all();
 }
 
-TEST_F(SpeculationTest, TheContextsEndIsNotOverrun) {
+TEST_F(SpeculationTest, DraftsDoNotExceedTheContext) {
   make_speculating({.max_num_batched_tokens = 64, .max_model_len = 16}, 2, 100);
   add({.prompt = numbers(0, 5), .max_tokens = 100});
   run_all();
@@ -130,7 +129,7 @@ TEST_F(SpeculationTest, SequencesWhoseDraftsFailStopDrafting) {
   EXPECT_LT(scheduler_->stats().drafts, 20u);
 }
 
-TEST_F(SpeculationTest, DraftsThatCostMoreThanTheyBringAreNotMade) {
+TEST_F(SpeculationTest, DraftsThatDoNotPayOffAreNotMade) {
   make_speculating({.max_num_batched_tokens = 64, .max_model_len = 400}, 128, 100);
   for (int rows = 1; rows <= 40; ++rows) scheduler_->costs().observe_step(rows, 0.001 * rows);
   for (int i = 0; i < 8; ++i) add({.prompt = numbers(i, 5), .max_tokens = 200});
@@ -138,7 +137,7 @@ TEST_F(SpeculationTest, DraftsThatCostMoreThanTheyBringAreNotMade) {
   EXPECT_LT(scheduler_->stats().drafts, 40u);
 }
 
-TEST_F(SpeculationTest, AnswersAreThoseWithoutDrafts) {
+TEST_F(SpeculationTest, OutputIsTheSameAsWithoutDrafts) {
   std::mt19937 random(5);
   uint64_t drafts = 0;
   uint64_t preemptions = 0;
@@ -178,7 +177,7 @@ TEST_F(SpeculationTest, AnswersAreThoseWithoutDrafts) {
   EXPECT_GT(preemptions, 10u);
 }
 
-TEST_F(SpeculationTest, AnAbortWithDraftsInFlightGivesThePagesBack) {
+TEST_F(SpeculationTest, AnAbortWithDraftsInFlightReleasesThePages) {
   make_speculating({.max_num_batched_tokens = 64, .max_model_len = 100}, 64, 100);
   const RequestId id = add({.prompt = numbers(0, 5), .max_tokens = 40});
   start();

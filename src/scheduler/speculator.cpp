@@ -7,12 +7,12 @@
 namespace octavo {
 namespace {
 
-// What was slow once is tried again after so many refusals.
+// Speculation that did not pay off is tried again after this many refusals.
 constexpr int kRefusalsBeforeATry = 256;
 
 DraftKey key_of(const Sequence& sequence) { return {sequence.shared().id, sequence.choice()}; }
 
-// Of `drafts` drafts, each right with this chance when all before it are.
+// Expected number of accepted tokens of `drafts`, each accepted with `chance` if all before it are.
 double expected_right(double chance, int drafts) {
   double sum = 0;
   double all_so_far = 1;
@@ -39,7 +39,7 @@ double Speculator::least_chance(int rows) const {
 }
 
 int Speculator::most_for(const Sequence& sequence, double least_chance) const {
-  // The last draw behind a draft must still be part of the answer.
+  // The token drawn after the last draft must still fit max_length.
   const int room = sequence.shared().max_length - sequence.length() - 1;
   const int most = std::min(options_.most_drafts, room);
   int drafts = 0;
@@ -94,18 +94,18 @@ bool Speculator::is_worth_waiting(std::span<Sequence* const> sequences) {
 Drafts Speculator::drafts_for(std::span<Sequence* const> sequences) {
   Drafts drafts;
   if (!drafter_) return drafts;
-  std::vector<DraftAsk> asks;
+  std::vector<DraftRequest> requests;
   std::vector<Sequence*> asked;
   for (const Candidate& candidate : candidates(sequences)) {
     Sequence& sequence = *candidate.sequence;
-    asks.push_back({.key = key_of(sequence),
-                    .tokens = sequence.tokens(),
-                    .most = candidate.most,
-                    .sampling = sequence.row_sampling()});
+    requests.push_back({.key = key_of(sequence),
+                        .tokens = sequence.tokens(),
+                        .most = candidate.most,
+                        .sampling = sequence.row_sampling()});
     asked.push_back(&sequence);
   }
-  if (asks.empty()) return drafts;
-  std::vector<std::vector<TokenId>> proposed = drafter_->propose(asks);
+  if (requests.empty()) return drafts;
+  std::vector<std::vector<TokenId>> proposed = drafter_->propose(requests);
   int draft_rows = 0;
   double right = 0;
   for (size_t i = 0; i < asked.size(); ++i) {

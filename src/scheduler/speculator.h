@@ -1,8 +1,9 @@
-// speculator.h - decides who drafts in the next step, and how far. No MLX. Engine thread only.
+// speculator.h - decides which sequences draft in the next step, and how many tokens. No MLX.
+// Engine thread only.
 //
-// A draft is checked in the step that would have drawn its first token anyway: the token that
-// counts is always the one drawn, so drafts change the time of an answer and none of its bits. What
-// they cost is rows, and that nothing can be queued behind the step that checks them.
+// A draft is verified by the step that draws its first token anyway. The drawn token always counts,
+// so drafts change the speed but not the output. They cost rows, and no step can be queued while
+// they are verified.
 #pragma once
 
 #include <map>
@@ -18,26 +19,26 @@
 namespace octavo {
 
 struct SpeculationOptions {
-  int most_drafts = 0;       // num_speculative_tokens: of a sequence in a step
-  int most_rows = 0;         // of a step that decodes, drafts included
-  bool at_any_cost = false;  // for tests: whatever steps have cost
+  int most_drafts = 0;       // num_speculative_tokens: per sequence and step
+  int most_rows = 0;         // of a decode step, including drafts
+  bool at_any_cost = false;  // for tests: ignore step costs
 };
 
-// By sequence; never empty.
+// By sequence; a draft is never empty.
 using Drafts = std::map<const Sequence*, std::vector<TokenId>>;
 
 class Speculator {
  public:
-  // `drafter` may be null: nobody drafts.
+  // `drafter` may be null: no speculation.
   Speculator(SpeculationOptions options, std::unique_ptr<Drafter> drafter);
 
-  // Drafts for those of `sequences`, all that decode, for whom they are worth it. Nothing is in
+  // Returns drafts for those of the decoding `sequences` where they pay off. No step may be in
   // flight.
   Drafts drafts_for(std::span<Sequence* const> sequences);
-  // Tokens of `sequences` are in flight, and knowing them would make drafts possible that are worth
-  // more than a step queued ahead.
+  // True if it is better to wait for the tokens in flight, because the drafts they make possible
+  // are worth more than a step queued ahead.
   bool is_worth_waiting(std::span<Sequence* const> sequences);
-  // A step has checked `drafted` drafts and found the first `right` of them so.
+  // A step has verified `drafted` draft tokens and accepted the first `right`.
   void observe(Sequence& sequence, int drafted, int right, SchedulerStats& stats);
   void forget(const Sequence& sequence);
 
@@ -52,10 +53,10 @@ class Speculator {
 
   bool may_draft(const Sequence& sequence) const;
   int most_for(const Sequence& sequence, double least_chance) const;
-  // Chance below which a row costs more than its token is worth.
+  // The probability below which a row costs more than its token is worth.
   double least_chance(int rows) const;
   std::vector<Candidate> candidates(std::span<Sequence* const> sequences) const;
-  // Whether `right` more tokens are worth so many more rows, and the wait behind them.
+  // True if `right` more tokens are worth `draft_rows` more rows and the gap after the step.
   bool pays(int rows, int draft_rows, double right);
 
   SpeculationOptions options_;

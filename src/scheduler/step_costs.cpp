@@ -6,8 +6,7 @@
 namespace octavo {
 namespace {
 
-// Something else on the machine makes a step slower and nothing makes it faster, so what is faster
-// is believed sooner.
+// Other processes can make a step slower but not faster, so faster times get more weight.
 double nearer(double value, double sample) {
   return value + (sample < value ? 0.5 : 0.1) * (sample - value);
 }

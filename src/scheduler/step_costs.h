@@ -1,4 +1,4 @@
-// step_costs.h - what steps have cost lately, by their rows. No MLX. Engine thread only.
+// step_costs.h - recent step times by number of rows. No MLX. Engine thread only.
 #pragma once
 
 #include <array>
@@ -8,12 +8,13 @@ namespace octavo {
 
 class StepCosts {
  public:
-  // A step of this many rows, all of which drew, took so long.
+  // A step of this many rows, all of which draw, took `seconds`.
   void observe_step(int rows, double seconds);
-  // The device waited so long for a step that could not be queued ahead.
+  // The device was idle for `seconds` because a step could not be queued ahead.
   void observe_gap(double seconds);
 
-  // Between measured sizes a straight line; beyond them as the nearest. 0: nothing was measured.
+  // Interpolates between measured sizes; outside them returns the nearest. 0 if nothing was
+  // measured.
   double seconds(int rows) const;
   double gap() const { return gap_.value_or(0); }
 

@@ -5,13 +5,13 @@
 namespace octavo {
 namespace {
 
-TEST(StepCosts, NothingIsKnownAtFirst) {
+TEST(StepCosts, StartsWithoutMeasurements) {
   const StepCosts costs;
   EXPECT_EQ(costs.seconds(4), 0);
   EXPECT_EQ(costs.gap(), 0);
 }
 
-TEST(StepCosts, BetweenSizesThereIsALine) {
+TEST(StepCosts, InterpolatesBetweenSizes) {
   StepCosts costs;
   costs.observe_step(2, 0.010);
   costs.observe_step(6, 0.018);

@@ -1,5 +1,4 @@
-// step_runner.h - runs steps one behind the other: the seam between what is decided and what is
-// computed. No MLX.
+// step_runner.h - runs steps in order: the interface between scheduling and computing. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 namespace octavo {
 
-// Rows of floats, one behind the other.
+// Contiguous rows of floats.
 struct HiddenRows {
   int width = 0;
   std::vector<float> values = {};
@@ -24,8 +23,8 @@ struct HiddenRows {
 
 struct StepResult {
   std::vector<TokenId> tokens = {};                 // one per Batch::sampling
-  std::vector<TokenLogprobs> logprobs = {};         // one per token, or none when no row asked
-  std::vector<uint64_t> hashes = {};                // one per token, or none when no row asked
+  std::vector<TokenLogprobs> logprobs = {};         // one per token; empty if no row requests them
+  std::vector<uint64_t> hashes = {};                // one per token; empty if no row requests them
   std::vector<TokenLogprobs> prompt_logprobs = {};  // one per Batch::prompt_logprobs
   HiddenRows hidden = {};                           // one per Batch::hidden_rows
 };
@@ -34,16 +33,16 @@ class StepRunner {
  public:
   virtual ~StepRunner() = default;
 
-  // Whether start() returns long before a step of this size has run.
+  // True if start() does not wait for a step of this size to run.
   virtual bool queues_at_once(const Batch& batch) const = 0;
-  // Queues the step behind those that are running; its batch may take tokens of the one before. May
-  // wait for the step itself unless it is queued at once: if its rows have masks, the one before is
-  // committed first.
+  // Queues the step after those that are running; its batch may use tokens drawn by the previous
+  // step. May wait for the step to run unless queues_at_once(); if its rows have masks, the
+  // previous step must then be committed first.
   virtual void start(const Batch& batch) = 0;
-  // Waits for the oldest step. Throws when it, or the one behind it, could not be computed.
+  // Waits for the oldest step. Throws if it, or the step after it, failed.
   virtual StepResult finish() = 0;
-  // After a throw of either: waits for what still runs and drops all steps; nothing they wrote may
-  // be trusted.
+  // After start() or finish() has thrown: waits for running steps and drops all of them. Nothing
+  // they wrote may be used.
   virtual void drop() = 0;
 };
 

@@ -1,5 +1,4 @@
-// toy_constraint.h - for tests: tokens are even and odd in turns, then a stop token ends it. No
-// MLX.
+// toy_constraint.h - for tests: alternates even and odd tokens, then requires a stop token. No MLX.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +13,9 @@ namespace octavo {
 struct ToyRules {
   int vocab = 0;
   TokenId stop = 0;    // not before the end
-  int length = 0;      // of the answer, without the stop token
-  int fails_at = -1;   // it cannot be told what may come behind so many tokens
-  bool closed = true;  // false: behind the last token nothing may come, not even the stop token
+  int length = 0;      // of the output, without the stop token
+  int fails_at = -1;   // the mask after this many tokens cannot be computed
+  bool closed = true;  // false: no token is allowed after the last, not even the stop token
 };
 
 class ToyConstraint : public Constraint {

@@ -1,4 +1,4 @@
-// update.h - what the engine says of a running request, choice by choice. No MLX.
+// update.h - progress of one choice of a request, as the engine reports it. No MLX.
 #pragma once
 
 #include <chrono>
@@ -31,18 +31,19 @@ struct TokenLogprobs {
 struct Update {
   RequestId request = 0;
   int choice = 0;
-  std::vector<TokenId> tokens = {};          // new ones; a stop token included
-  std::vector<TokenLogprobs> logprobs = {};  // one per new token, when asked for
-  std::vector<uint64_t> hashes = {};         // one per new token, when asked for
-  // With a choice's first token, or its embedding: from the prefix cache.
+  std::vector<TokenId> tokens = {};          // new tokens, including a stop token
+  std::vector<TokenLogprobs> logprobs = {};  // one per new token, if requested
+  std::vector<uint64_t> hashes = {};         // one per new token, if requested
+  // Tokens from the prefix cache; set with the choice's first token or its embedding.
   std::optional<int> cached_tokens = {};
-  // With the first step of a request's first choice, long before its first token may come.
+  // Set with the first step of a request's first choice, which may be long before its first token.
   std::shared_ptr<const CacheReport> cache = nullptr;
-  std::chrono::steady_clock::time_point scheduled = {};  // with it: when the choice began to run
+  std::chrono::steady_clock::time_point scheduled =
+      {};  // set with cached_tokens: when the choice was admitted
   std::vector<TokenLogprobs> prompt_logprobs = {};  // of prompt tokens from the second on, in order
-  std::vector<float> embedding = {};  // of a request that pools, with its `finish`; not normalised
+  std::vector<float> embedding = {};  // of a pooling request, with its `finish`; not normalised
   std::optional<FinishReason> finish = {};
-  std::optional<TokenId> stop_token = {};  // that ended it, unless it was the model's own
+  std::optional<TokenId> stop_token = {};  // that ended it, unless it is one of the model's own
   std::string error = {};                  // with FinishReason::kError
 };
 

@@ -66,7 +66,7 @@ def test_an_unknown_family_names_the_nearest(wrong, nearest, info, copy):
     # The known facts are still printed.
     for fact in (rf"model_type +{wrong}", r"file +[\d.]+ \w+, safetensors, \d+ tensors", r"stored as +F32 [\d.]+ \w+"):
         assert re.search(fact, done.stdout), fact
-    assert f'model_type "{wrong}" is not supported; known are, nearest first, {nearest}' in done.stderr
+    assert f'model_type "{wrong}" is not supported; supported types, closest first: {nearest}' in done.stderr
     assert "docs/adding-a-model.md" in done.stderr
 
 

@@ -70,7 +70,7 @@ def test_a_full_disk_is_no_harm(octavo, model, asked, texts, tmp_path):
             assert [turn.text for turn in replay(server.url, asked)] == texts
             got = metrics(server.url)
             assert got["octavo:prefix_disk_write_errors_total"] >= 1 and got["octavo:prefix_disk_writes_off"] == 1
-            assert any("nothing is written" in line for line in server.lines)
+            assert any("writing is paused" in line for line in server.lines)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 

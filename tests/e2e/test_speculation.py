@@ -64,7 +64,7 @@ def refusal(octavo, model, config):
 
 def test_what_cannot_be_had_is_refused(octavo, make_model):
     hybrid = make_model("qwen3.5-text")
-    assert "keep a state" in refusal(octavo, hybrid, '{"method": "ngram"}')
-    assert "is not known" in refusal(octavo, make_model("qwen3"), '{"method": "eagle"}')
+    assert "recurrent state" in refusal(octavo, hybrid, '{"method": "ngram"}')
+    assert "is not supported" in refusal(octavo, make_model("qwen3"), '{"method": "eagle"}')
     done = subprocess.run([octavo, "generate", hybrid, "--prompt", "a", "--max-tokens", "2"], capture_output=True)
     assert done.returncode == 0  # not asked for, it does without

@@ -53,7 +53,7 @@ def test_calls_of_random_tools_match_their_schemas(octavo, smollm2_gguf, dialect
 
 
 def test_startup_logs_the_detected_dialect(server):
-    assert any("hermes (by a system message" in line for line in server.lines)
+    assert any("hermes (in a system message" in line for line in server.lines)
 
 
 def test_a_named_tool_is_called(chat):

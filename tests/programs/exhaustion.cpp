@@ -7,6 +7,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "engine/plan_engine.h"
 #include "support/engine_driver.h"
 
 namespace octavo {

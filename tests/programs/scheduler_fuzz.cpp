@@ -184,7 +184,6 @@ class Round {
     if (chance(20)) request.stop_token_ids = {draw(0, kVocab - 1)};
     request.ignore_eos = chance(60);
     request.priority = draw(-1, 1);
-    request.needs_host = chance(15);
     if (chance(20)) request.cache_salt = chance(50) ? "a" : "b";
     if (chance(50)) request.sampling.temperature = 1;
     request.sampling.seed = random_();

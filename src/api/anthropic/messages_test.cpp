@@ -5,6 +5,7 @@
 #include "api/anthropic/messages_input.h"
 #include "api/anthropic/messages_request.h"
 #include "api/testing/named_events_of.h"
+#include "api/testing/refusal_of.h"
 #include "api/testing/test_model.h"
 #include "base/error.h"
 
@@ -20,16 +21,6 @@ Json translated(const char* messages, ChatTranslation& call) {
 Json translated(const char* messages) {
   ChatTranslation call;
   return translated(messages, call);
-}
-
-template <typename Work>
-std::string refusal_of(const Work& work) {
-  try {
-    work();
-  } catch (const RequestError& error) {
-    return fmt::format("{} {}", error.status(), error.param());
-  }
-  return "taken";
 }
 
 TEST(MessagesInput, ToolsAndTheirResultsBecomeMessagesOfTheChat) {

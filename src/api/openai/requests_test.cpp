@@ -4,22 +4,12 @@
 #include "api/openai/chat_input.h"
 #include "api/openai/chat_request.h"
 #include "api/openai/completion_request.h"
+#include "api/testing/refusal_of.h"
 #include "api/testing/test_model.h"
 #include "base/error.h"
 
 namespace octavo::server {
 namespace {
-
-// Status and field of a refusal, or "taken".
-template <typename Work>
-std::string refusal_of(const Work& work) {
-  try {
-    work();
-  } catch (const RequestError& error) {
-    return fmt::format("{} {}", error.status(), error.param());
-  }
-  return "taken";
-}
 
 std::string refused_messages(const char* text) {
   return refusal_of([&] { read_messages(Json::parse(text)); });

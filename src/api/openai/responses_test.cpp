@@ -5,21 +5,12 @@
 #include "api/openai/responses_input.h"
 #include "api/openai/responses_request.h"
 #include "api/testing/named_events_of.h"
+#include "api/testing/refusal_of.h"
 #include "api/testing/test_model.h"
 #include "base/error.h"
 
 namespace octavo::server {
 namespace {
-
-template <typename Work>
-std::string refusal_of(const Work& work) {
-  try {
-    work();
-  } catch (const RequestError& error) {
-    return fmt::format("{} {}", error.status(), error.param());
-  }
-  return "taken";
-}
 
 Json translated(const char* items, Json instructions = nullptr) {
   ChatTranslation call;

@@ -45,9 +45,9 @@ DecoderPlan plan_deepseek_like(const Config& config, const char* family) {
 
 void route_by_sigmoid(const Config& config, DecoderPlan& plan) {
   if (const std::string method = config.text_or("topk_method", "noaux_tc"); method != "noaux_tc")
-    config.fail("topk_method", fmt::format("is \"{}\"; only noaux_tc is known", method));
+    config.fail("topk_method", fmt::format("is \"{}\"; only noaux_tc is supported", method));
   if (const std::string score = config.text_or("scoring_func", "sigmoid"); score != "sigmoid")
-    config.fail("scoring_func", fmt::format("is \"{}\"; only sigmoid is known", score));
+    config.fail("scoring_func", fmt::format("is \"{}\"; only sigmoid is supported", score));
   const bool normed = config.boolean_or("norm_topk_prob", true);
   each_experts(plan, [&](MoePlan& experts) {
     experts.choice.score = ExpertScore::kSigmoid;

@@ -1,18 +1,18 @@
-// deepseek_like.h - the reading of a config that DeepSeek's relatives share. No MLX.
+// deepseek_like.h - reads the config keys shared by DeepSeek-like families. No MLX.
 #pragma once
 
 #include "models/decoder_plan.h"
 
 namespace octavo {
 
-// Latent attention in every layer; from layer first_k_dense_replace on, experts beside shared ones
-// in every moe_layer_freq-th. Scores and how groups of experts are compared are left to the family.
+// Latent attention in every layer; from layer first_k_dense_replace on, experts with shared experts
+// in every moe_layer_freq-th layer. The family sets how experts are scored and groups compared.
 DecoderPlan plan_deepseek_like(const Config& config, const char* family);
 
-// DeepSeek-V3's way to pick experts: by sigmoid scores with a bias that does not weigh.
+// DeepSeek-V3's routing: sigmoid scores, with a bias that affects the choice but not the weights.
 void route_by_sigmoid(const Config& config, DecoderPlan& plan);
 
-// Changes the plan of every layer of latent attention, or of every layer with experts.
+// Applies a change to every layer with latent attention, or with experts.
 template <typename Change>
 void each_attention(DecoderPlan& plan, const Change& change) {
   for (auto& layer : plan.layers) change(std::get<MlaPlan>(layer.mixer));

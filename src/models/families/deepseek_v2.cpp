@@ -1,4 +1,4 @@
-// DeepSeek-V2 and V2-Lite: experts picked by softmax scores, in V2 from the best groups only.
+// DeepSeek-V2 and V2-Lite: experts chosen by softmax scores, in V2 from the best groups only.
 #include <fmt/format.h>
 
 #include "models/families/deepseek_like.h"
@@ -11,13 +11,14 @@ DecoderPlan plan_deepseek_v2(const Config& config) {
   const std::string method = config.text_or("topk_method", "greedy");
   const bool grouped = method == "group_limited_greedy";
   if (!grouped && method != "greedy" && method != "gready") {
-    config.fail("topk_method",
-                fmt::format("is \"{}\"; known are greedy and group_limited_greedy", method));
+    config.fail(
+        "topk_method",
+        fmt::format("is \"{}\"; only greedy and group_limited_greedy are supported", method));
   }
   if (const std::string score = config.text_or("scoring_func", "softmax"); score != "softmax")
-    config.fail("scoring_func", fmt::format("is \"{}\"; only softmax is known", score));
+    config.fail("scoring_func", fmt::format("is \"{}\"; only softmax is supported", score));
   if (config.boolean_or("norm_topk_prob", false))
-    config.fail("norm_topk_prob", "is true; not known for this family");
+    config.fail("norm_topk_prob", "is true; not supported for this family");
   each_experts(plan, [&](MoePlan& experts) {
     experts.choice.group_score = GroupScore::kBest;
     if (!grouped) experts.choice.groups = experts.choice.top_groups = 1;

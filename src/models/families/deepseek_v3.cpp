@@ -1,5 +1,5 @@
-// DeepSeek-V3 and R1: V2's layers, experts picked by sigmoid scores with a bias. The layer for
-// predicting several tokens that checkpoints have behind the last one is not loaded.
+// DeepSeek-V3 and R1: V2's layers, experts chosen by sigmoid scores with a bias. The multi-token
+// prediction layer at the end of the checkpoint is not loaded.
 #include "models/families/deepseek_like.h"
 #include "models/families/families.h"
 

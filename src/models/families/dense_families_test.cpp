@@ -1,11 +1,10 @@
-// Plans of the dense families from configs as their checkpoints have them.
+// Plans of the dense families from published configs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "base/error.h"
-#include "models/families/families.h"
+#include "models/families/plan_of.h"
 
 namespace octavo {
 namespace {
@@ -13,17 +12,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using Json = nlohmann::json;
-
-DecoderPlan plan_of(const Json& json) { return plan_model(Config(json, "config.json")); }
-
-std::string error_of(const Json& json) {
-  try {
-    plan_of(json);
-  } catch (const SetupError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 Json with(Json json, const Json& changes) {
   json.update(changes);
@@ -43,8 +31,8 @@ Json small(const char* type) {
           {"sliding_window", 32}};
 }
 
-// All that the published config of the 4B model says of its text part.
-TEST(Gemma3, AConfigMayLeaveNearlyEverythingOut) {
+// The complete text config of the published 4B model.
+TEST(Gemma3, MostConfigKeysAreOptional) {
   const DecoderPlan plan = plan_of({{"model_type", "gemma3"},
                                     {"hidden_size", 2560},
                                     {"intermediate_size", 10240},
@@ -66,7 +54,7 @@ TEST(Gemma3, AConfigMayLeaveNearlyEverythingOut) {
   EXPECT_FLOAT_EQ(plan.ropes[1].inverse_frequencies[0], 1.0f);
 }
 
-TEST(Gemma3, RopesMayStandByKindOfLayer) {
+TEST(Gemma3, RopesMayBeGivenPerLayerType) {
   const Json ropes = {
       {"full_attention", {{"rope_type", "linear"}, {"factor", 4}, {"rope_theta", 1e6}}},
       {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 1e4}}}};
@@ -75,7 +63,7 @@ TEST(Gemma3, RopesMayStandByKindOfLayer) {
   EXPECT_FLOAT_EQ(plan.ropes[1].inverse_frequencies[1], std::pow(1e4f, -1.0f / 8));
 }
 
-TEST(Gemma4, LastLayersReadTheLastCacheOfTheirKind) {
+TEST(Gemma4, LastLayersReadTheLastCacheOfTheirType) {
   const DecoderPlan plan =
       plan_of(with(small("gemma4_text"), {{"num_hidden_layers", 12},
                                           {"sliding_window_pattern", 3},
@@ -92,14 +80,14 @@ TEST(Gemma4, LastLayersReadTheLastCacheOfTheirKind) {
   EXPECT_EQ(plan.layers[6].mlp().intermediate, 128);
   const auto specs = plan.cache_specs(DType::kBFloat16, KvFormat::kPlain);
   EXPECT_EQ(std::get<SharedSpec>(specs[11]).layer, 5);
-  // A quarter of a full head turns, at the speeds of a whole one.
+  // A quarter of a full head is rotated, with the frequencies of a whole one.
   const auto& frequencies = plan.ropes[0].inverse_frequencies;
   ASSERT_EQ(frequencies.size(), 16u);
   EXPECT_FLOAT_EQ(frequencies[1], std::pow(1e6f, -1.0f / 16));
   EXPECT_EQ(frequencies[4], 0);
 }
 
-TEST(DenseFamilies, WindowsFollowTheLayersKinds) {
+TEST(DenseFamilies, WindowsFollowLayerTypes) {
   EXPECT_THAT(windows(plan_of(small("gemma2"))), ElementsAre(32, 0, 32, 0));
   EXPECT_THAT(windows(plan_of(small("olmo3"))), ElementsAre(32, 32, 32, 0));
   EXPECT_THAT(windows(plan_of(small("mistral"))), ElementsAre(32, 32, 32, 32));
@@ -112,7 +100,7 @@ TEST(DenseFamilies, WindowsFollowTheLayersKinds) {
   }
 }
 
-TEST(DenseFamilies, WhatTheyCannotHonourNamesItsField) {
+TEST(DenseFamilies, UnsupportedValuesNameTheField) {
   const std::vector<std::pair<Json, const char*>> bad = {
       {with(small("gemma2"), {{"hidden_activation", "relu"}}), "hidden_activation"},
       {with(small("gemma3_text"), {{"use_bidirectional_attention", true}}),
@@ -139,7 +127,8 @@ TEST(DenseFamilies, WhatTheyCannotHonourNamesItsField) {
       {with(small("phi3"), {{"rope_scaling", {{"type", "longrope"}, {"long_factor", {1.0, 2.0}}}}}),
        "long_factor"},
   };
-  for (const auto& [config, field] : bad) EXPECT_THAT(error_of(config), HasSubstr(field)) << config;
+  for (const auto& [config, field] : bad)
+    EXPECT_THAT(plan_error_of(config), HasSubstr(field)) << config;
 }
 
 }  // namespace

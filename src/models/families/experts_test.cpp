@@ -1,9 +1,8 @@
-// Families with experts: from a config to the plan, and what a plan counts.
+// Families with experts: plans from configs, and parameter counts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
-#include "models/families/families.h"
+#include "models/families/plan_of.h"
 
 namespace octavo {
 namespace {
@@ -35,24 +34,13 @@ Json gpt_oss(const Json& changes = Json::object()) {
   return json;
 }
 
-DecoderPlan plan_of(const Json& json) { return plan_model(Config(json, "config.json")); }
-
-std::string error_of(const Json& json) {
-  try {
-    plan_of(json);
-  } catch (const SetupError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 std::vector<bool> sparse_layers(const DecoderPlan& plan) {
   std::vector<bool> sparse;
   for (const auto& layer : plan.layers) sparse.push_back(layer.moe() != nullptr);
   return sparse;
 }
 
-TEST(Experts, Qwen3SaysWhichLayersHaveThem) {
+TEST(Experts, Qwen3ConfigsSelectTheLayers) {
   EXPECT_THAT(sparse_layers(plan_of(qwen3_moe())), ElementsAre(true, true, true, true));
   EXPECT_THAT(sparse_layers(plan_of(qwen3_moe({{"decoder_sparse_step", 2}}))),
               ElementsAre(false, true, false, true));
@@ -73,17 +61,20 @@ TEST(Experts, GptOssHasSinksAndAWindowInEveryOtherLayer) {
   EXPECT_EQ(plan.layers[0].moe()->activation, Activation::kBoundedSilu);
 }
 
-TEST(Experts, WhatCannotBeHonouredIsRefusedByName) {
-  EXPECT_THAT(error_of(qwen3_moe({{"num_experts_per_tok", 9}})), HasSubstr("num_experts_per_tok"));
-  EXPECT_THAT(error_of(qwen3_moe({{"num_experts", 0}})), HasSubstr("num_experts"));
-  EXPECT_THAT(error_of(qwen3_moe({{"use_sliding_window", true}})), HasSubstr("use_sliding_window"));
-  EXPECT_THAT(error_of(gpt_oss({{"swiglu_limit", 5}})), HasSubstr("swiglu_limit"));
-  EXPECT_THAT(error_of(gpt_oss({{"layer_types", {"full_attention"}}})), HasSubstr("layer_types"));
-  EXPECT_THAT(error_of(gpt_oss({{"layer_types", Json(4, "linear_attention")}})),
+TEST(Experts, UnsupportedValuesNameTheField) {
+  EXPECT_THAT(plan_error_of(qwen3_moe({{"num_experts_per_tok", 9}})),
+              HasSubstr("num_experts_per_tok"));
+  EXPECT_THAT(plan_error_of(qwen3_moe({{"num_experts", 0}})), HasSubstr("num_experts"));
+  EXPECT_THAT(plan_error_of(qwen3_moe({{"use_sliding_window", true}})),
+              HasSubstr("use_sliding_window"));
+  EXPECT_THAT(plan_error_of(gpt_oss({{"swiglu_limit", 5}})), HasSubstr("swiglu_limit"));
+  EXPECT_THAT(plan_error_of(gpt_oss({{"layer_types", {"full_attention"}}})),
+              HasSubstr("layer_types"));
+  EXPECT_THAT(plan_error_of(gpt_oss({{"layer_types", Json(4, "linear_attention")}})),
               HasSubstr("linear_attention"));
 }
 
-TEST(Experts, APlanCountsAllParametersAndWhatOneTokenMeets) {
+TEST(Experts, APlanCountsAllAndActiveParameters) {
   MoePlan plan;
   plan.choice.experts = 16;
   plan.choice.top_k = 2;

@@ -65,8 +65,8 @@ DecoderPlan plan_model(const Config& config) {
   }
   const auto known = known_model_types();
   throw SetupError(fmt::format(
-      "{}: model_type \"{}\" is not supported; known are, nearest first, {}. "
-      "docs/adding-a-model.md shows how to add one.",
+      "{}: model_type \"{}\" is not supported; supported types, closest first: {}. "
+      "See docs/adding-a-model.md to add one.",
       config.origin(), type, fmt::join(nearest_names(type, known, known.size()), ", ")));
 }
 

@@ -1,4 +1,4 @@
-// families.h - the model families octavo knows. No MLX.
+// families.h - the supported model families. No MLX.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace octavo {
 
-// The plan of the family that config's model_type names. Throws SetupError listing the nearest
-// known ones when there is none, or naming the field a family cannot honour.
+// Plans the model of config's model_type. Throws SetupError that lists the closest supported types
+// if it is unknown, or names the unsupported field.
 DecoderPlan plan_model(const Config& config);
 
-// Every model_type there is a family for.
+// Every supported model_type.
 std::vector<std::string> known_model_types();
 
 // One per family file.

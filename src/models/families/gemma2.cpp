@@ -1,5 +1,5 @@
-// Gemma 2: norms before and behind both halves, soft caps on scores and logits, a window in every
-// second layer.
+// Gemma 2: norms before and after both sublayers, soft caps on scores and logits, a sliding window
+// in every second layer.
 #include <cmath>
 
 #include "models/families/families.h"

@@ -1,5 +1,5 @@
-// Gemma 3: Gemma 2's norms, norms on q and k instead of soft caps, and windows in five layers of
-// six, which turn at a base of their own.
+// Gemma 3: Gemma 2's norms, norms on q and k instead of soft caps, and sliding windows in five of
+// six layers, which have a separate rope base.
 #include <cmath>
 
 #include "base/half.h"
@@ -21,11 +21,11 @@ DecoderPlan plan_gemma3(const Config& given) {
                                              {"sliding_window", 4096},
                                              {"tie_word_embeddings", true}});
   if (config.boolean_or("use_bidirectional_attention", false))
-    config.fail("use_bidirectional_attention", "is true; only causal attention is known");
+    config.fail("use_bidirectional_attention", "is true; only causal attention is supported");
   DecoderPlan plan = plan_llama_like(
       config, "gemma3", {"hidden_activation", "gelu_pytorch_tanh", Activation::kGeluTanh});
   plan.norm_offset = 1;
-  // Rounded to bfloat16 in every type: so it was trained.
+  // Rounded to bfloat16 in every data type, as in training.
   plan.embedding_scale = bf16_to_float(float_to_bf16(std::sqrt(static_cast<float>(plan.hidden))));
   plan.final_soft_cap = static_cast<float>(config.number_or("final_logit_softcapping", 0));
   set_sandwich_norms(plan);

@@ -1,6 +1,6 @@
-// Gemma 4: sandwich norms, heads of two sizes with a window in all but every n-th layer, last
-// layers that read earlier ones' caches, full layers whose values are their keys, per-layer inputs
-// and layer scalars.
+// Gemma 4: sandwich norms, two head sizes, a sliding window in all but every n-th layer, last
+// layers that read the caches of earlier ones, full layers with V equal to K, per-layer inputs and
+// layer scalars.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -32,12 +32,13 @@ const nlohmann::json kDefaults = {
 
 void refuse_unknown(const Config& config) {
   if (config.text_or("use_bidirectional_attention", "vision") != "vision")
-    config.fail("use_bidirectional_attention", "asks for more than images; text is causal");
+    config.fail("use_bidirectional_attention",
+                "is set for text; only causal attention is supported");
   if (config.has("per_layer_config"))
-    config.fail("per_layer_config", "is not known; global_head_dim and layer_types are");
+    config.fail("per_layer_config", "is not supported; use global_head_dim and layer_types");
 }
 
-// Fills in what a full layer has of its own.
+// Sets the fields specific to full-attention layers.
 void make_full(const Config& config, AttentionPlan& attention) {
   attention.window = 0;
   attention.rope = 0;

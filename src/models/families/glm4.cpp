@@ -1,5 +1,5 @@
-// GLM-4 (0414): norms before and behind both halves, gate and up in one matrix, and a rope that
-// turns neighbouring dimensions of half a head.
+// GLM-4 (0414): norms before and after both sublayers, gate and up in one matrix, and rope on
+// adjacent pairs of half of each head.
 #include "models/families/families.h"
 #include "models/families/llama_like.h"
 

@@ -1,5 +1,5 @@
-// gpt-oss: biases everywhere, a sink per query head, every other layer with a window, and experts
-// with a bounded activation.
+// gpt-oss: biases everywhere, an attention sink per query head, a sliding window in every other
+// layer, and experts with a clamped activation.
 #include "models/families/families.h"
 #include "models/families/llama_like.h"
 

@@ -1,4 +1,4 @@
-// Granite 3: Llama with a scale on embeddings, scores, what each half adds, and logits.
+// Granite 3: Llama with scales on embeddings, scores, sublayer results and logits.
 #include "models/families/families.h"
 #include "models/families/llama_like.h"
 

@@ -8,7 +8,7 @@
 namespace octavo {
 namespace {
 
-// The MLP's width as the checkpoints mean it.
+// The width of the MLP, as checkpoints define it.
 int ffn_width(const Config& config) {
   const int stated = config.has("block_ff_dim") ? config.integer("block_ff_dim")
                                                 : config.integer("intermediate_size");
@@ -19,7 +19,7 @@ int ffn_width(const Config& config) {
   return (static_cast<int>(scaled) + multiple - 1) / multiple * multiple;
 }
 
-// LFM2's own names for what Llama has too.
+// Translates LFM2's keys to Llama's.
 Config in_llamas_names(const Config& config) {
   nlohmann::json json = config.json();
   json["rms_norm_eps"] = config.number("norm_eps");
@@ -35,7 +35,7 @@ std::vector<bool> attention_layers(const Config& config, size_t layers) {
   attends.resize(layers);
   for (int layer : config.integers("full_attn_idxs")) {
     if (layer < 0 || static_cast<size_t>(layer) >= layers)
-      config.fail("full_attn_idxs", "names a layer that is not there");
+      config.fail("full_attn_idxs", "names a layer that does not exist");
     attends[static_cast<size_t>(layer)] = true;
   }
   return attends;
@@ -46,7 +46,7 @@ std::vector<bool> attention_layers(const Config& config, size_t layers) {
 DecoderPlan plan_lfm2(const Config& config) {
   DecoderPlan plan = plan_llama_like(in_llamas_names(config), "lfm2");
   if (plan.hidden % kStateDimStep != 0)
-    config.fail("hidden_size", "must be a multiple of 16 where it is convolved");
+    config.fail("hidden_size", "must be a multiple of 16 in a model with convolutions");
   const ShortConvPlan conv{.channels = plan.hidden,
                            .kernel = config.integer("conv_L_cache", 2, kLargestConvRows + 1),
                            .bias = config.boolean_or("conv_bias", false)};

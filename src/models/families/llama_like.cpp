@@ -41,12 +41,12 @@ DecoderPlan plan_frame(const Config& config, const char* family,
   plan.tied_embeddings = config.boolean_or("tie_word_embeddings", false);
   if (const std::string act = config.text_or(activation.key, activation.name);
       act != activation.name) {
-    config.fail(activation.key,
-                fmt::format("is \"{}\"; only {} is known for this family", act, activation.name));
+    config.fail(activation.key, fmt::format("is \"{}\"; only {} is supported for this family", act,
+                                            activation.name));
   }
   LayerPlan layer;
   layer.mlp().activation = activation.kind;
-  // A mixture of experts may have no dense layer, and then does not say how wide one would be.
+  // A mixture of experts without dense layers may have no intermediate_size.
   const bool mixture = config.has("moe_intermediate_size") && !config.has("intermediate_size");
   if (!mixture) layer.mlp().intermediate = config.integer("intermediate_size", 8, 1 << 22);
   const int layers = config.integer("num_hidden_layers", 1, 4096);
@@ -69,7 +69,8 @@ int rotated_dims(const Config& config, int head_dim, double part) {
   const double factor = rope && rope->has(key) ? rope->number(key) : config.number_or(key, part);
   const int dims = static_cast<int>(head_dim * factor);
   if (factor > 1 || dims < 2 || dims % 2 != 0)
-    config.fail(key, fmt::format("is {}, which turns {} of {} dimensions", factor, dims, head_dim));
+    config.fail(key,
+                fmt::format("is {}, which rotates {} of {} dimensions", factor, dims, head_dim));
   return dims;
 }
 
@@ -88,8 +89,8 @@ std::vector<bool> layers_of_type(const Config& config, size_t layers, const char
   std::vector<bool> found;
   for (const auto& each : types) {
     if (each != type && each != other) {
-      config.fail("layer_types", fmt::format("has a layer of the unknown kind \"{}\"; known are {} "
-                                             "and {}",
+      config.fail("layer_types", fmt::format("has an unknown layer type \"{}\"; only {} "
+                                             "and {} are supported",
                                              each, type, other));
     }
     found.push_back(each == type);

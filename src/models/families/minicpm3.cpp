@@ -1,5 +1,5 @@
-// MiniCPM3: latent attention in every layer, dense MLPs, and scales on embeddings, on what each
-// half of a layer adds, and on logits.
+// MiniCPM3: latent attention in every layer, dense MLPs, and scales on embeddings, sublayer results
+// and logits.
 #include <cmath>
 
 #include "models/families/families.h"
@@ -9,7 +9,7 @@ namespace octavo {
 
 DecoderPlan plan_minicpm3(const Config& config) {
   DecoderPlan plan = plan_frame(config, "minicpm3");
-  // As its own configuration class does where a config says nothing.
+  // The defaults of its configuration class.
   plan.tied_embeddings = config.boolean_or("tie_word_embeddings", true);
   const MlaPlan attention =
       plan_mla(config, plan.hidden / config.integer("num_attention_heads", 1, 4096));

@@ -1,5 +1,5 @@
-// Mistral and Ministral: Llama with a sliding window in the layers that have one, and for long
-// contexts queries that grow with the position. Also as the text part of a multimodal checkpoint.
+// Mistral and Ministral: Llama with a sliding window in some layers, and query scaling by position
+// for long contexts. Also as the text part of a multimodal checkpoint.
 #include "models/families/families.h"
 #include "models/families/llama_like.h"
 
@@ -7,7 +7,7 @@ namespace octavo {
 
 DecoderPlan plan_mistral(const Config& config) {
   if (config.has("kv_lora_rank"))
-    config.fail("kv_lora_rank", "is there; latent attention is not known for this family");
+    config.fail("kv_lora_rank", "is set; latent attention is not supported for this family");
   DecoderPlan plan = plan_llama_like(config, "mistral");
   const std::vector<bool> sliding = sliding_layers(config, plan.layers.size(), 0);
   const auto rope = config.object("rope_parameters");

@@ -1,4 +1,4 @@
-// Mixtral: Mistral with experts in every layer, weighed by softmax over those a token picked.
+// Mixtral: Mistral with experts in every layer, weighted by softmax over the chosen experts.
 #include "models/families/families.h"
 
 namespace octavo {

@@ -1,4 +1,4 @@
-// OLMo 2: norms behind each half only, and norms on q and k over all heads together.
+// OLMo 2: norms only after each sublayer, and norms on q and k over all heads at once.
 #include "models/families/families.h"
 #include "models/families/llama_like.h"
 

@@ -1,4 +1,4 @@
-// OLMo 3: OLMo 2 with a window in three layers of four, whose rope is not stretched.
+// OLMo 3: OLMo 2 with a sliding window in three of four layers, whose rope is not scaled.
 #include "models/families/families.h"
 #include "models/families/llama_like.h"
 

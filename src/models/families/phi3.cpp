@@ -1,5 +1,5 @@
-// Phi-3, Phi-3.5 and Phi-4: Llama with q, k, v in one matrix, gate and up in another, a rope over a
-// part of each head, and a window if the config has one.
+// Phi-3, Phi-3.5 and Phi-4: Llama with q, k, v in one matrix, gate and up in another, rope on part
+// of each head, and a sliding window if the config has one.
 #include "models/families/families.h"
 #include "models/families/llama_like.h"
 

@@ -1,4 +1,4 @@
-// Qwen1.5 and Qwen2 MoE: Qwen2 with experts, and a gated one that all tokens share.
+// Qwen1.5 and Qwen2 MoE: Qwen2 with experts and a gated shared expert.
 #include "models/families/families.h"
 #include "models/families/qwen_experts.h"
 

@@ -1,4 +1,4 @@
-// Qwen3 dense: Llama with an RMS norm on every head of q and k, and head_dim of its own.
+// Qwen3 dense: Llama with an RMS norm on every head of q and k, and an explicit head_dim.
 #include "models/families/families.h"
 #include "models/families/llama_like.h"
 

@@ -1,5 +1,5 @@
-// Qwen3.5 and later, dense or with experts: a hybrid whose delta layers have a projection each for
-// q, k and v, for their gate, and for the two numbers of each head.
+// Qwen3.5 and later, dense or with experts: a hybrid whose delta layers have separate projections
+// for q, k and v, for the gate, and for the two parameters of each head.
 #include "models/families/families.h"
 #include "models/families/qwen_hybrid.h"
 

@@ -1,4 +1,4 @@
-// Qwen3-Next: a hybrid whose delta layers have two projections, joined by key head.
+// Qwen3-Next: a hybrid whose delta layers have two projections, grouped by key head.
 #include "models/families/families.h"
 #include "models/families/qwen_hybrid.h"
 

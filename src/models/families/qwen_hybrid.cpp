@@ -36,7 +36,7 @@ GatedDeltaPlan plan_delta(const Config& config) {
   return plan;
 }
 
-// By layer: whether it attends to all tokens.
+// By layer: true for full attention.
 std::vector<bool> attention_layers(const Config& config, size_t layers) {
   std::vector<bool> full = layers_of_type(config, layers, "full_attention", "linear_attention");
   if (!full.empty()) return full;
@@ -47,14 +47,14 @@ std::vector<bool> attention_layers(const Config& config, size_t layers) {
 
 void refuse_unknown(const Config& config) {
   if (const auto type = config.text_or("output_gate_type", "swish"); type != "swish") {
-    config.fail("output_gate_type", fmt::format("is \"{}\"; only swish is known", type));
+    config.fail("output_gate_type", fmt::format("is \"{}\"; only swish is supported", type));
   }
   if (const auto type = config.text_or("mamba_ssm_dtype", "float32"); type != "float32") {
     config.fail("mamba_ssm_dtype", fmt::format("is \"{}\"; states are kept in float32", type));
   }
 }
 
-// The config of a mixture may name no width of dense layers; then there may be none.
+// The config of a mixture may have no intermediate_size; then no layer may be dense.
 void place_experts(const Config& config, DecoderPlan& plan) {
   if (config.integer_or("num_experts", 0) > 0) {
     MoePlan experts = plan_qwen_experts(config);
@@ -74,8 +74,7 @@ DecoderPlan plan_qwen_hybrid(const Config& config, const char* family) {
   DecoderPlan plan = plan_llama_like(config, family);
   plan.norm_offset = 1;
   plan.mlx_adds_norm_offset = true;
-  // Sections of what is rotated turn by the places of a picture's patches; those of text are the
-  // same in all.
+  // Multimodal rope sections use image positions; for text all sections have the same position.
   const int head_dim = plan.layers.front().attention().head_dim;
   plan.ropes = {plan_rope(config, rotated_dims(config, head_dim, 0.25))};
   const bool bias = config.boolean_or("attention_bias", false);

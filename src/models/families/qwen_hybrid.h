@@ -1,5 +1,5 @@
-// qwen_hybrid.h - what Qwen3-Next and Qwen3.5 have in common: three layers of a gated delta rule to
-// one of gated attention. No MLX.
+// qwen_hybrid.h - shared by Qwen3-Next and Qwen3.5: three gated delta layers for each gated
+// attention layer. No MLX.
 #pragma once
 
 #include "models/config.h"

@@ -1,4 +1,4 @@
-// byte_reader.h - reads a binary header front to back and never past its end.
+// byte_reader.h - reads a binary header sequentially and never past its end.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,8 +18,8 @@ namespace octavo {
 
 static_assert(std::endian::native == std::endian::little, "model files are little-endian");
 
-// Every overrun is a SetupError that names the file, the offset and `what` was being read (which
-// may itself be text from the file).
+// An overrun throws SetupError with the file, the offset and `what` was being read (which may be
+// text from the file).
 class ByteReader {
  public:
   // Both must outlive the reader.

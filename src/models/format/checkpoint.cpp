@@ -30,13 +30,13 @@ constexpr const char* kExpected =
   throw SetupError(fmt::format("{}: {}", path.string(), message));
 }
 
-// False also when the file system does not let us look.
+// Also false if the path is not accessible.
 bool is_there(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error);
 }
 
-// Ollama's files are named by their hash alone.
+// Ollama's files are named only by their hash.
 bool begins_as_gguf(const fs::path& path) {
   std::array<char, 4> magic{};
   std::ifstream file(path, std::ios::binary);
@@ -51,9 +51,9 @@ std::vector<fs::path> files_with_extension(const fs::path& folder, std::string_v
        entry.increment(error)) {
     const fs::path& path = entry->path();
     if (path.extension() == extension && fs::is_regular_file(path, error)) files.push_back(path);
-    error.clear();  // a dangling link is no file
+    error.clear();  // ignore dangling links
   }
-  if (error) fail(folder, "cannot be listed: " + error.message());
+  if (error) fail(folder, "cannot be read: " + error.message());
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -112,11 +112,11 @@ void Checkpoint::open_folder() {
   if (!shards.empty()) return;
   const auto ggufs = files_with_extension(path_, ".gguf");
   if (ggufs.empty()) fail(path_, fmt::format("no model in this folder; {}", kExpected));
-  // Several files are one model only if they are the pieces of one.
+  // Several files are one model only if they are pieces of a split file.
   if (ggufs.size() > 1 && gguf_pieces(ggufs.front()) != ggufs) {
     fail(path_,
-         fmt::format("{} .gguf files in this folder, name one of them: {} or {}", ggufs.size(),
-                     ggufs[0].filename().string(), ggufs[1].filename().string()));
+         fmt::format("{} .gguf files in this folder, pass the path of one of them: {} or {}",
+                     ggufs.size(), ggufs[0].filename().string(), ggufs[1].filename().string()));
   }
   add_gguf(ggufs.front());
 }
@@ -126,8 +126,9 @@ void Checkpoint::open_index(const fs::path& index) {
   for (const auto& [file_name, names] : files) {
     const fs::path file = path_ / file_name;
     if (!is_there(file)) {
-      fail(index, fmt::format("the file {} it names is missing: download it into this folder",
-                              in_quotes(file_name)));
+      fail(index,
+           fmt::format("the file {}, which it lists, is missing; download it into this folder",
+                       in_quotes(file_name)));
     }
     const size_t before = tensors_.size();
     add_safetensors(file);
@@ -150,7 +151,7 @@ void Checkpoint::add_gguf(const fs::path& file) {
     const MappedFile& mapped = files_.emplace_back(pieces[i]);
     GgufFile parsed = parse_gguf(mapped.bytes(), pieces[i].string());
     check_gguf_piece(parsed.metadata, i, pieces.size());
-    if (i == 0) gguf_ = std::move(parsed.metadata);  // the others repeat at most the architecture
+    if (i == 0) gguf_ = std::move(parsed.metadata);  // the other pieces have no further metadata
     std::move(parsed.tensors.begin(), parsed.tensors.end(), std::back_inserter(tensors_));
   }
 }
@@ -189,7 +190,7 @@ const TensorView& Checkpoint::at(std::string_view name) const {
     nearest += (nearest.empty() ? "" : ", ") + in_quotes(other);
   }
   fail(path_,
-       fmt::format("there is no tensor {}; the nearest names are {}", in_quotes(name), nearest));
+       fmt::format("no tensor is named {}; the closest names are {}", in_quotes(name), nearest));
 }
 
 fs::path Checkpoint::folder() const {

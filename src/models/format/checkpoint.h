@@ -14,32 +14,32 @@
 
 namespace octavo {
 
-// Immutable once open, so any thread may read it. Views and metadata are valid as long as it lives
+// Immutable once open, so any thread may read it. Views and metadata are valid for its lifetime
 // (also after a move).
 class Checkpoint {
  public:
-  // `path` is a .gguf or .safetensors file, a file of any name that begins as GGUF does, or a
-  // folder that holds the first of these it has: model.safetensors, model.safetensors.index.json
-  // with its files, *.safetensors, one .gguf. Of a split GGUF file (name-00001-of-00003.gguf) any
-  // piece will do. Throws SetupError when there is none, or a file is damaged.
+  // `path`: a .gguf or .safetensors file, a file of any name with the GGUF magic, or a folder, in
+  // which the first of these is used: model.safetensors, model.safetensors.index.json with its
+  // files, *.safetensors, one .gguf. Any piece of a split GGUF file (name-00001-of-00003.gguf) may
+  // be given. Throws SetupError if there is no model or a file is damaged.
   static Checkpoint open(const std::filesystem::path& path);
 
-  // In the order in which they lie in the files.
+  // In file order.
   std::span<const TensorView> tensors() const { return tensors_; }
-  const TensorView* find(std::string_view name) const;  // nullptr: no such tensor
-  // Throws SetupError naming the nearest names when there is no such tensor.
+  const TensorView* find(std::string_view name) const;  // nullptr if there is none
+  // Throws SetupError with the closest names if there is no such tensor.
   const TensorView& at(std::string_view name) const;
 
   // The metadata of a GGUF file; nullptr for safetensors.
   const Gguf* gguf() const { return gguf_ ? &*gguf_ : nullptr; }
 
-  // What was opened: the folder or the file.
+  // The folder or file that was opened.
   const std::filesystem::path& path() const { return path_; }
-  // Where the files that belong to it stand: config.json, tokenizer.json and so on.
+  // The folder of config.json, tokenizer.json and so on.
   std::filesystem::path folder() const;
   uint64_t file_bytes() const;
 
-  // Drops the pages of `tensor` from this process's memory: it will not be read again soon.
+  // Releases the mapped pages of `tensor` from memory; they are read again on the next access.
   void release(const TensorView& tensor) const;
 
  private:
@@ -54,7 +54,7 @@ class Checkpoint {
   std::filesystem::path path_;
   std::vector<MappedFile> files_;
   std::vector<TensorView> tensors_;
-  std::vector<uint32_t> by_name_;  // positions in tensors_, in the order of their names
+  std::vector<uint32_t> by_name_;  // indices into tensors_, sorted by name
   std::optional<Gguf> gguf_;
 };
 

@@ -94,7 +94,7 @@ TEST_F(CheckpointTest, OpensTheOneGgufOfAFolder) {
   write("m.gguf", gguf_piece("a", 0, 1));
   EXPECT_EQ(Checkpoint::open(folder_).gguf()->get_u32("split.count"), 1u);
   write("n.gguf", gguf_piece("a", 0, 1));
-  expect_refused("2 .gguf files in this folder, name one of them: m.gguf or n.gguf");
+  expect_refused("2 .gguf files in this folder, pass the path of one of them: m.gguf or n.gguf");
   EXPECT_EQ(Checkpoint::open(folder_ / "n.gguf").tensors().size(), 1u);
 }
 
@@ -136,13 +136,13 @@ TEST_F(CheckpointTest, SurvivesAMoveAndReleasesPages) {
   EXPECT_EQ(tensor->bytes[big - 1], static_cast<std::byte>(big - 1));
 }
 
-TEST_F(CheckpointTest, AMissingTensorNamesTheNearest) {
+TEST_F(CheckpointTest, AMissingTensorNamesTheClosest) {
   write("x.safetensors", one_tensor("model.layers.0.self_attn.q_proj.weight"));
   write("y.safetensors", one_tensor("lm_head.weight"));
   const Checkpoint checkpoint = Checkpoint::open(folder_);
   expect_setup_error(
       [&] { checkpoint.at("model.layers.0.self_attn.qproj.weight"); },
-      "there is no tensor \"model.layers.0.self_attn.qproj.weight\"; the nearest names are "
+      "no tensor is named \"model.layers.0.self_attn.qproj.weight\"; the closest names are "
       "\"model.layers.0.self_attn.q_proj.weight\", \"lm_head.weight\"");
 }
 
@@ -184,15 +184,15 @@ const BadIndex kBadIndexes[] = {
     {"Cut", R"({"weight_map":{"a":"a.safe)", "JSON text is not valid"},
     {"Array", "[]", "an array is not allowed here"},
     {"String", "\"weight_map\"", "a string is not allowed here"},
-    {"NoMap", R"({"metadata":{}})", "it has no \"weight_map\""},
+    {"NoMap", R"({"metadata":{}})", "\"weight_map\" is missing"},
     {"NestedMapOnly", R"({"metadata":{"weight_map":{"a":"a.safetensors"}}})",
-     "it has no \"weight_map\""},
+     "\"weight_map\" is missing"},
     {"MapIsNull", R"({"weight_map":null})", "null is not allowed here"},
     {"MapIsAnArray", R"({"weight_map":["a"]})", "an array is not allowed here"},
-    {"MapTwice", R"({"weight_map":{},"weight_map":{}})", "\"weight_map\" is there twice"},
+    {"MapTwice", R"({"weight_map":{},"weight_map":{}})", "\"weight_map\" appears twice"},
     {"FileIsANumber", R"({"weight_map":{"a":1}})", "tensor \"a\": a number is not allowed here"},
     {"FileIsAnObject", R"({"weight_map":{"a":{}}})", "tensor \"a\": an object is not allowed here"},
-    {"TensorTwice", R"({"weight_map":{"a":"a.safetensors","a":"a.safetensors"}})", "there twice"},
+    {"TensorTwice", R"({"weight_map":{"a":"a.safetensors","a":"a.safetensors"}})", "appears twice"},
     {"ParentFolder", R"({"weight_map":{"a":"../a.safetensors"}})",
      "not the name of a .safetensors file"},
     {"SubFolder", R"({"weight_map":{"a":"sub/a.safetensors"}})",
@@ -209,7 +209,7 @@ const BadIndex kBadIndexes[] = {
     {"OtherKindOfFile", R"({"weight_map":{"a":"a.bin"}})", "\"a.bin\" is not the name"},
     {"EmptyName", R"({"weight_map":{"a":""}})", "\"\" is not the name of a .safetensors file"},
     {"FileMissing", R"({"weight_map":{"a":"b.safetensors"}})",
-     "\"b.safetensors\" it names is missing"},
+     "\"b.safetensors\", which it lists, is missing"},
     {"TensorMissing", R"({"weight_map":{"a":"a.safetensors","b":"a.safetensors"}})",
      "tensor \"b\" should be in a.safetensors, but is not"},
     {"TooDeep", R"({"m":[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]],"weight_map":{}})",

@@ -15,13 +15,13 @@
 namespace octavo {
 namespace {
 
-constexpr uint64_t kMaxKeyBytes = 65535;  // the format's own limit
+constexpr uint64_t kMaxKeyBytes = 65535;  // limit of the format
 constexpr uint64_t kMaxTensorNameBytes = 1024;
 constexpr uint64_t kMinAlignment = 8;
 constexpr uint64_t kDefaultAlignment = 32;
 constexpr uint64_t kMaxAlignment = 65536;
-// The fewest bytes an entry takes in the file. A count is held against the bytes left, so that it
-// cannot ask for more memory than a small multiple of the file.
+// Minimum bytes of an entry in the file. Counts are checked against the remaining bytes, so that
+// memory use is bounded by a small multiple of the file size.
 constexpr uint64_t kMinValueEntryBytes = 8 + 4 + 1;
 constexpr uint64_t kMinTensorEntryBytes = 8 + 4 + 8 + 4 + 8;
 
@@ -42,7 +42,7 @@ class Parser {
     for (uint64_t i = 0; i < value_count; ++i) {
       const std::string_view key = read_string("a metadata key", kMaxKeyBytes);
       if (!metadata.add(key, read_value(key))) {
-        reader_.fail(fmt::format("the metadata key {} is there twice", in_quotes(key)));
+        reader_.fail(fmt::format("the metadata key {} appears twice", in_quotes(key)));
       }
     }
     const uint64_t alignment = read_alignment(metadata);
@@ -53,14 +53,15 @@ class Parser {
  private:
   uint32_t read_version() {
     if (reader_.read_text(4, "the file's magic number") != "GGUF") {
-      reader_.fail("no GGUF file: it does not start with \"GGUF\"");
+      reader_.fail("not a GGUF file: it does not start with \"GGUF\"");
     }
     const auto version = reader_.read<uint32_t>("the version");
     if (version != 0 && (version & 0xffff) == 0) {
-      reader_.fail("a big-endian GGUF file, which octavo does not read");
+      reader_.fail("big-endian GGUF files are not supported");
     }
     if (version != 2 && version != 3) {
-      reader_.fail(fmt::format("GGUF version {}; octavo reads versions 2 and 3", version));
+      reader_.fail(
+          fmt::format("GGUF version {} is not supported; supported versions are 2 and 3", version));
     }
     return version;
   }
@@ -128,7 +129,7 @@ class Parser {
   bool read_bool(std::string_view key) {
     const auto byte = reader_.read<uint8_t>(key);
     if (byte > 1)
-      reader_.fail(fmt::format("metadata key {}: {} is no boolean", in_quotes(key), byte));
+      reader_.fail(fmt::format("metadata key {}: {} is not a boolean", in_quotes(key), byte));
     return byte == 1;
   }
 
@@ -161,7 +162,7 @@ class Parser {
   }
 
   std::vector<TensorEntry> read_tensor_entries(uint64_t count, uint64_t alignment) {
-    if (count > reader_.remaining() / kMinTensorEntryBytes) {  // the metadata came in between
+    if (count > reader_.remaining() / kMinTensorEntryBytes) {  // checked again after the metadata
       reader_.fail(fmt::format("the file cannot hold the {} tensors it announces", count));
     }
     std::vector<TensorEntry> entries;
@@ -170,7 +171,7 @@ class Parser {
     for (uint64_t i = 0; i < count; ++i) {
       const std::string_view name = read_string("a tensor's name", kMaxTensorNameBytes);
       if (!names.insert(name).second) {
-        reader_.fail(fmt::format("the tensor {} is there twice", in_quotes(name)));
+        reader_.fail(fmt::format("the tensor {} appears twice", in_quotes(name)));
       }
       entries.push_back(read_tensor_entry(name));
       if (entries.back().offset % alignment != 0) {
@@ -188,7 +189,7 @@ class Parser {
     }
     std::vector<int64_t> shape(dims);
     for (auto size = shape.rbegin(); size != shape.rend();
-         ++size) {  // the file has the innermost first
+         ++size) {  // the file lists the innermost first
       const auto value = reader_.read<uint64_t>("a tensor's dimensions");
       if (value == 0 || !std::in_range<int64_t>(value)) {
         fail_tensor(name, fmt::format("a dimension of {}", value));
@@ -215,7 +216,7 @@ class Parser {
     return *type;
   }
 
-  // The bytes that type and shape ask for.
+  // The bytes required by type and shape.
   uint64_t data_bytes(const TensorView& view) const {
     const TensorTypeInfo& info = tensor_type_info(view.type);
     if (view.shape.back() % info.block_elements != 0) {
@@ -237,7 +238,7 @@ class Parser {
     const auto data = start < file_.size() ? file_.subspan(start) : std::span<const std::byte>();
     std::vector<TensorView> views;
     views.reserve(entries.size());
-    uint64_t end = 0;  // of the tensor placed last
+    uint64_t end = 0;  // of the previous tensor
     for (TensorEntry& entry : entries) {
       const uint64_t bytes = data_bytes(entry.view);
       if (entry.offset > data.size() || bytes > data.size() - entry.offset) {
@@ -250,7 +251,7 @@ class Parser {
       if (entry.offset < end) {
         fail_tensor(
             entry.view.name,
-            fmt::format("data starts at {}, inside the tensor before, which ends at {}: they "
+            fmt::format("data starts at {}, inside the previous tensor, which ends at {}: they "
                         "overlap",
                         entry.offset, end));
       }

@@ -17,7 +17,7 @@ struct GgufFile {
 };
 
 // Metadata and tensors point into `file`. Throws SetupError, whose message starts with `file_name`,
-// when the file is damaged, or holds a tensor type that octavo does not read.
+// if the file is damaged or has an unsupported tensor type.
 GgufFile parse_gguf(std::span<const std::byte> file, std::string_view file_name);
 
 }  // namespace octavo

@@ -13,7 +13,7 @@
 namespace octavo {
 namespace {
 
-// "the integer 7", "an array of F32": what a message says was found.
+// For messages: "the integer 7", "an array of F32".
 std::string describe(const GgufValue& value) {
   struct Visitor {
     std::string operator()(uint64_t v) const { return fmt::format("the integer {}", v); }
@@ -28,7 +28,7 @@ std::string describe(const GgufValue& value) {
   return std::visit(Visitor{}, value);
 }
 
-// Appends every element of `array`, stored as File, to `out`. False when one does not fit.
+// Appends every element of `array`, stored as File, to `out`. False if an element does not fit.
 template <typename File, typename Out>
 bool append_as(const GgufArray& array, std::vector<Out>& out) {
   for (uint64_t i = 0; i < array.count; ++i) {
@@ -121,7 +121,7 @@ std::optional<uint32_t> Gguf::find_u32(std::string_view key) const {
 }
 
 std::optional<uint64_t> Gguf::find_u64(std::string_view key) const {
-  return find_integer<uint64_t>(key, "an integer that is not negative");
+  return find_integer<uint64_t>(key, "a non-negative integer");
 }
 
 std::optional<int64_t> Gguf::find_i64(std::string_view key) const {

@@ -34,7 +34,7 @@ enum class GgufType : uint32_t {
 size_t gguf_scalar_bytes(GgufType type);
 std::string_view gguf_type_name(GgufType type);
 
-// An array as it lies in the file, already checked: `count` elements, none of them an array.
+// An array in the file, already checked: `count` elements, none of them an array.
 struct GgufArray {
   GgufType type;
   uint64_t count;
@@ -46,15 +46,15 @@ using GgufValue = std::variant<uint64_t, int64_t, double, bool, std::string_view
 
 // The metadata of one GGUF file. Valid as long as the bytes it was read from.
 //
-// find_x: the value of `key`, nullopt when the key is absent. get_x: the key must be there. Both
-// throw SetupError, naming file, key and both types, when the value is of another kind or out of
-// range.
+// find_x returns the value of `key`, or nullopt if it is absent. get_x throws SetupError if it is
+// absent. Both throw SetupError, with file, key and both types, if the value has another type or is
+// out of range.
 class Gguf {
  public:
   Gguf(std::string file_name, uint32_t version)
       : file_name_(std::move(file_name)), version_(version) {}
 
-  // False when the key is already there.
+  // False if the key already exists.
   bool add(std::string_view key, GgufValue value) { return values_.emplace(key, value).second; }
 
   uint32_t version() const { return version_; }

@@ -13,7 +13,7 @@ namespace octavo {
 namespace {
 
 struct PieceName {
-  std::string stem;  // what stands before "-00001-of-00003.gguf"
+  std::string stem;  // the part before "-00001-of-00003.gguf"
   size_t count;
 };
 
@@ -36,7 +36,7 @@ std::optional<PieceName> parse_piece_name(const std::string& name) {
 std::vector<std::filesystem::path> gguf_pieces(const std::filesystem::path& file) {
   const auto name = parse_piece_name(file.filename().string());
   if (!name) return {file};
-  std::error_code error;  // what we may not look at counts as missing
+  std::error_code error;  // an inaccessible file counts as missing
   std::vector<std::filesystem::path> pieces;
   for (size_t i = 1; i <= name->count; ++i) {
     pieces.push_back(file.parent_path() /
@@ -56,9 +56,8 @@ void check_gguf_piece(const Gguf& metadata, size_t index, size_t count) {
   if (stated_count == count && stated_index == index) return;
   if (stated_count <= 1 && count == 1) return;
   throw SetupError(fmt::format(
-      "{}: the file says it is piece {} of {}, but by its name it is piece {} of {}; give the "
-      "pieces "
-      "their names back (name-00001-of-{:05}.gguf) or merge them",
+      "{}: the file says it is piece {} of {}, but by its name it is piece {} of {}; restore "
+      "the names of the pieces (name-00001-of-{:05}.gguf) or merge them",
       metadata.file_name(), stated_index + 1, stated_count, index + 1, count, stated_count));
 }
 

@@ -8,8 +8,8 @@
 
 namespace octavo {
 
-// All pieces of the split file that `file` is one of by its name, first to last; just `file` when
-// its name is not that of a piece. Throws SetupError when one does not exist.
+// All pieces of the split file that `file` belongs to, in order; only `file` if its name is not
+// that of a piece. Throws SetupError if a piece is missing.
 std::vector<std::filesystem::path> gguf_pieces(const std::filesystem::path& file);
 
 // Throws SetupError unless the metadata says that this is piece `index` (from 0) of `count`.

@@ -37,7 +37,7 @@ GgufParts valid_parts() {
                  array_of("scores", 6, 2, le(0.25f) + le(-1.0f)),
                  array_of("flags", 7, 2, std::string("\0\1", 2)), array_of("none", 4, 0, ""),
                  array_of("huge", 10, 1, le(~uint64_t{0}))},
-      // The file order is not the data's.
+      // The order of the entries differs from that of the data.
       .tensors = {gguf_tensor("b", {64, 2}, kQ4_0, 32), gguf_tensor("a", {3}, kF32, 0),
                   gguf_tensor("c", {256, 1, 2}, kQ6_K, 128)},
       .data_bytes = 128 + 420};
@@ -94,8 +94,7 @@ TEST(Gguf, AGetterNamesFileKeyAndBothTypes) {
   expect([&] { gguf.get_u32("yes"); },
          "\"yes\" must be an integer from 0 to 4294967295, but is true");
   expect([&] { gguf.get_u32("u64"); }, "but is the integer 18446744073709551615");
-  expect([&] { gguf.get_u64("i64"); },
-         "must be an integer that is not negative, but is the integer -1");
+  expect([&] { gguf.get_u64("i64"); }, "must be a non-negative integer, but is the integer -1");
   expect([&] { gguf.get_i64("u64"); }, "must be an integer below 2^63");
   expect([&] { gguf.get_f32("u32"); },
          "must be a floating-point number, but is the integer 4000000000");
@@ -135,7 +134,7 @@ TEST(Gguf, EveryTruncationIsRefused) {
   }
 }
 
-// Reads all the metadata as well: views made by the parser must hold.
+// Also reads all metadata: views made by the parser must be valid.
 TEST(Gguf, MutationsAreAcceptedOrRefusedAndNothingElse) {
   const int refused =
       test_files::mutate(valid_parts().file(), [](const std::vector<std::byte>& file) {

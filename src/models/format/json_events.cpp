@@ -8,7 +8,7 @@
 namespace octavo {
 
 void JsonEvents::parse(std::string_view text) {
-  // The JSON library takes a NUL for the end of the text and would not look behind it.
+  // The JSON library treats NUL as the end of the text and would ignore what follows.
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
     fail(fmt::format("the JSON text is not valid at byte {} (a NUL)", nul));
   }
@@ -21,7 +21,7 @@ bool JsonEvents::number_float(number_float_t, const string_t& text) {
 
 bool JsonEvents::parse_error(std::size_t position, const std::string&,
                              const nlohmann::detail::exception&) {
-  // Not the library's own text: it repeats the last token, which may be the whole file.
+  // The library's own message repeats the last token, which may be the whole file.
   fail(fmt::format("the JSON text is not valid at byte {}; the file is damaged, download it again",
                    position));
 }

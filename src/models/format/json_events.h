@@ -1,6 +1,5 @@
-// json_events.h - the base of readers for JSON files whose shape is known: a value is checked as it
-// is met, so that a hostile file is refused at its first mistake and never becomes a tree in
-// memory.
+// json_events.h - base class of streaming readers for JSON files of a known structure: values are
+// checked one by one, so a hostile file is rejected at its first error and never held in memory.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,10 +8,10 @@
 
 namespace octavo {
 
-// A reader overrides the values it accepts; all others are refused through unexpected().
+// A reader overrides the values it accepts; all others are rejected with unexpected().
 class JsonEvents : public nlohmann::json_sax<nlohmann::json> {
  public:
-  // Parses all of `text`. Throws SetupError naming `file_name` when it is not JSON.
+  // Parses all of `text`. Throws SetupError with `file_name` if it is not valid JSON.
   void parse(std::string_view text);
 
   bool null() override { unexpected("null"); }
@@ -34,7 +33,7 @@ class JsonEvents : public nlohmann::json_sax<nlohmann::json> {
 
   [[noreturn]] void fail(std::string_view message) const;
   [[noreturn]] void unexpected(std::string_view found) const;
-  // "tensor \"a\"" and the like: where the reader is, for unexpected().
+  // The current position for unexpected(), e.g. "tensor \"a\"".
   virtual std::string where() const = 0;
 
  private:

@@ -1,4 +1,4 @@
-// printable.h - text from an untrusted file, made fit for an error message.
+// printable.h - escapes text from an untrusted file for an error message.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace octavo {
 
-// What is not printable ASCII becomes \xNN, and long text is cut.
+// Escapes anything but printable ASCII as \xNN and truncates long text.
 std::string printable(std::string_view text);
 
 // The same in double quotes.

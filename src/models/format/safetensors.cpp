@@ -20,18 +20,18 @@ std::string_view read_header_text(ByteReader& reader, std::string_view file_name
   if (length > kMaxHeaderBytes) {
     throw SetupError(fmt::format(
         "{}: the header's length is given as {} bytes, more than the {} allowed; this is "
-        "no safetensors file, or it is damaged",
+        "not a safetensors file, or it is damaged",
         file_name, length, kMaxHeaderBytes));
   }
   const std::string_view header = reader.read_text(length, "the header");
   if (!header.starts_with('{')) {
     throw SetupError(fmt::format(
-        "{}: the header does not start with '{{'; this is no safetensors file", file_name));
+        "{}: the header does not start with '{{'; this is not a safetensors file", file_name));
   }
   return header;
 }
 
-// Takes the next tensor of the data, which has to start where the one before ended.
+// Adds the next tensor, whose data must start where the previous one ended.
 class Placer {
  public:
   Placer(std::span<const std::byte> data, std::string_view file_name)
@@ -46,13 +46,15 @@ class Placer {
                               end, data_.size()));
     }
     if (begin < end_) {
-      fail(entry, fmt::format(
-                      "data starts at {}, inside the tensor before, which ends at {}: they overlap",
-                      begin, end_));
+      fail(entry,
+           fmt::format(
+               "data starts at {}, inside the previous tensor, which ends at {}: they overlap",
+               begin, end_));
     }
     if (begin > end_) {
       fail(entry,
-           fmt::format("data starts at {} but the tensor before ends at {}: a hole", begin, end_));
+           fmt::format("data starts at {} but the previous tensor ends at {}: there is a gap",
+                       begin, end_));
     }
     const auto bytes = tensor_bytes(entry.type, entry.shape);
     if (!bytes)
@@ -83,7 +85,7 @@ class Placer {
 
   std::span<const std::byte> data_;
   std::string_view file_name_;
-  uint64_t end_ = 0;  // of the tensor placed last
+  uint64_t end_ = 0;  // of the previous tensor
 };
 
 }  // namespace

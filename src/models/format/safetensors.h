@@ -17,9 +17,9 @@ struct Safetensors {
   std::map<std::string, std::string> metadata;
 };
 
-// The tensors point into `file`. Throws SetupError, whose message starts with `file_name`, when the
-// file breaks any rule of the format: the tensors' data must fill the rest of the file without gap
-// or overlap.
+// The tensors point into `file`. Throws SetupError, whose message starts with `file_name`, if the
+// file violates the format; in particular the data must fill the rest of the file without gaps or
+// overlaps.
 Safetensors parse_safetensors(std::span<const std::byte> file, std::string_view file_name);
 
 }  // namespace octavo

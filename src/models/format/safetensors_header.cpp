@@ -49,7 +49,7 @@ class HeaderReader : public JsonEvents {
       start_entry(key);
     } else if (place_ == Place::kMetadata) {
       if (header_.metadata.contains(key)) {
-        fail(fmt::format("__metadata__: the key {} is there twice", in_quotes(key)));
+        fail(fmt::format("__metadata__: the key {} appears twice", in_quotes(key)));
       }
       metadata_key_ = key;
     } else {
@@ -58,7 +58,7 @@ class HeaderReader : public JsonEvents {
     return true;
   }
 
-  // MLX writes this where it has nothing to say.
+  // MLX writes null for empty metadata.
   bool null() override {
     if (place_ != Place::kMetadataValue) unexpected("null");
     place_ = Place::kTop;
@@ -116,7 +116,7 @@ class HeaderReader : public JsonEvents {
   }
 
  private:
-  // Where in the header the next event belongs; the k...Value places wait for a value to open.
+  // Position in the header; the k...Value places expect a value to open.
   enum class Place {
     kStart,
     kTop,
@@ -140,7 +140,7 @@ class HeaderReader : public JsonEvents {
 
   void start_entry(const std::string& name) {
     if (!names_.insert(name).second) {
-      fail(fmt::format("the tensor {} is there twice", in_quotes(name)));
+      fail(fmt::format("the tensor {} appears twice", in_quotes(name)));
     }
     name_ = name;
     type_.reset();
@@ -151,7 +151,7 @@ class HeaderReader : public JsonEvents {
 
   void start_field(const std::string& field) {
     const auto enter = [&](Place place, bool seen) {
-      if (seen) fail(fmt::format("{}: the field {} is there twice", where(), field));
+      if (seen) fail(fmt::format("{}: the field {} appears twice", where(), field));
       place_ = place;
     };
     if (field == "dtype") {

@@ -1,4 +1,4 @@
-// safetensors_header.h - the JSON header of a .safetensors file, as it stands there.
+// safetensors_header.h - parses the JSON header of a .safetensors file.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-// Throws SetupError naming `file_name`.
+// Throws SetupError with `file_name`.
 SafetensorsHeader parse_safetensors_header(std::string_view json, std::string_view file_name);
 
 }  // namespace octavo

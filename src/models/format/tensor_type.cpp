@@ -87,7 +87,7 @@ std::optional<TensorType> tensor_type_from_safetensors(std::string_view dtype) {
 
 std::optional<int64_t> tensor_bytes(TensorType type, std::span<const int64_t> shape) {
   const TensorTypeInfo& info = tensor_type_info(type);
-  // The bound leaves room for the multiplication by block_bytes, whatever the block.
+  // The bound keeps the multiplication by block_bytes from overflowing.
   const int64_t limit = std::numeric_limits<int64_t>::max() / info.block_bytes;
   int64_t elements = 1;
   bool empty = false;

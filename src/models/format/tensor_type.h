@@ -1,4 +1,4 @@
-// tensor_type.h - the element types that model files hold, and how many bytes they take.
+// tensor_type.h - the element types of model files and their sizes.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,7 @@ struct TensorTypeInfo {
   std::string_view name;
   int64_t block_elements;  // 1 for plain types
   int64_t block_bytes;
-  bool supported;       // false: parsers refuse a tensor of this type
+  bool supported;       // false: parsers reject tensors of this type
   int gguf_id;          // -1: not a GGUF type
   bool in_safetensors;  // `name` is also its safetensors dtype
 };
@@ -68,13 +68,13 @@ const TensorTypeInfo& tensor_type_info(TensorType type);
 
 inline std::string_view tensor_type_name(TensorType type) { return tensor_type_info(type).name; }
 
-// nullopt: no type of this id or name. The type found may still be an unsupported one.
+// nullopt if there is no such type. The result may be an unsupported type.
 std::optional<TensorType> tensor_type_from_gguf(uint32_t id);
 std::optional<TensorType> tensor_type_from_safetensors(std::string_view dtype);
 
-// Bytes of a tensor; its innermost dimension must be whole blocks. nullopt when the element or byte
-// count of the dimensions other than 0 exceeds int64, so that no product over a part of `shape` can
-// overflow.
+// Bytes of a tensor; its innermost dimension must be whole blocks. nullopt if the product of all
+// non-zero dimensions, in elements or bytes, exceeds int64, so that no partial product of `shape`
+// can overflow.
 std::optional<int64_t> tensor_bytes(TensorType type, std::span<const int64_t> shape);
 
 }  // namespace octavo

@@ -1,4 +1,4 @@
-// tensor_view.h - one tensor of a model file, where it lies.
+// tensor_view.h - a view of one tensor in a mapped model file.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,7 @@ namespace octavo {
 inline constexpr size_t kMaxTensorDims = 8;
 
 // Row-major, outermost dimension first (GGUF files list them the other way round). `bytes` points
-// into the mapped file and has exactly the size that type and shape ask for; its address need not
-// be aligned to the element.
+// into the mapped file and has exactly the size required by type and shape; it may be unaligned.
 struct TensorView {
   std::string name;
   TensorType type;

@@ -1,4 +1,4 @@
-// test_files.h - builds small model files in memory, right ones and wrong ones. For tests only.
+// test_files.h - builds small valid and damaged model files in memory. For tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ struct GgufParts {
   }
 };
 
-// A damaged file and a part of what the refusal has to say.
+// A damaged file and a part of the expected error message.
 struct CorruptFile {
   const char* name;
   std::function<std::string()> bytes;

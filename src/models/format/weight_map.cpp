@@ -13,13 +13,13 @@ namespace {
 
 constexpr int kMaxDepth = 16;
 
-// {"metadata": anything, "weight_map": {"tensor": "file", ...}}; other keys are passed over.
+// {"metadata": anything, "weight_map": {"tensor": "file", ...}}; other keys are ignored.
 class WeightMapReader : public JsonEvents {
  public:
   explicit WeightMapReader(std::string_view file_name) : JsonEvents(file_name) {}
 
   std::map<std::string, std::vector<std::string>> take() {
-    if (!seen_map_) fail("it has no \"weight_map\"");
+    if (!seen_map_) fail("\"weight_map\" is missing");
     return std::move(files_);
   }
 
@@ -53,10 +53,10 @@ class WeightMapReader : public JsonEvents {
   bool key(string_t& key) override {
     if (in_map_) {
       if (!names_.insert(key).second)
-        fail(fmt::format("the tensor {} is there twice", in_quotes(key)));
+        fail(fmt::format("the tensor {} appears twice", in_quotes(key)));
       tensor_ = key;
     } else if (depth_ == 1 && key == "weight_map") {
-      if (std::exchange(seen_map_, true)) fail("\"weight_map\" is there twice");
+      if (std::exchange(seen_map_, true)) fail("\"weight_map\" appears twice");
       expect_map_ = true;
     }
     return true;
@@ -74,7 +74,7 @@ class WeightMapReader : public JsonEvents {
     return in_map_ ? "tensor " + in_quotes(tensor_) : "the index";
   }
 
-  // Outside of weight_map any value is fine.
+  // Outside weight_map any value is accepted.
   bool pass(std::string_view what) {
     if (in_map_ || expect_map_ || depth_ == 0) unexpected(what);
     return true;

@@ -8,8 +8,8 @@
 
 namespace octavo {
 
-// File name to the tensors it holds. File names are checked to be plain names that end in
-// .safetensors, so that they cannot lead out of the folder. Throws SetupError naming `file_name`.
+// Maps file names to tensors. File names must be plain names that end in .safetensors, so that they
+// cannot lead out of the folder. Throws SetupError with `file_name`.
 std::map<std::string, std::vector<std::string>> parse_weight_map(std::string_view json,
                                                                  std::string_view file_name);
 

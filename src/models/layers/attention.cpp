@@ -8,7 +8,7 @@ namespace octavo {
 
 namespace {
 
-// Of a q_proj whose heads have a gate behind their q: all gates, then all q.
+// Row order for a q_proj whose heads have a gate after their q: all gates, then all q.
 std::vector<int> gates_first(const AttentionPlan& plan) {
   std::vector<int> order;
   for (const int part : {plan.head_dim, 0}) {
@@ -19,7 +19,7 @@ std::vector<int> gates_first(const AttentionPlan& plan) {
   return order;
 }
 
-// The gates if there are any, then those there are in the order qkv_write takes them.
+// The gates, if any, then q, k and v in the order of qkv_write.
 std::vector<Projection> load_qkv(const DecoderPlan& model, const AttentionPlan& plan,
                                  const std::string& prefix, WeightSource& source) {
   const int q = plan.heads * plan.head_dim;
@@ -62,7 +62,7 @@ Attention::Attention(const AttentionPlan& plan, const DecoderPlan& model, int la
   if (plan_.rope) rope_magnitude_ = model.ropes[static_cast<size_t>(*plan_.rope)].magnitude;
   if (plan_.sinks) sinks_ = source.float_vector(prefix + ".sinks", plan_.heads);
   if (!plan_.qk_norm) return;
-  OCTAVO_CHECK(!plan_.interleaved_rope);  // the weights would have to be put in order, too
+  OCTAVO_CHECK(!plan_.interleaved_rope);  // the norm weights would have to be reordered too
   const auto load = [&](const char* name, int heads) {
     const int size = plan_.norms_rows ? heads * plan_.head_dim : plan_.head_dim;
     return source.norm(prefix + name, size, model.norm_offset);

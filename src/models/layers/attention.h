@@ -18,7 +18,7 @@ class Attention : public Sublayer {
   Attention(const AttentionPlan& plan, const DecoderPlan& model, int layer,
             const std::string& prefix, WeightSource& source);
 
-  // Writes the layer's pages, if they are its own.
+  // Writes the layer's pages, unless it shares those of another layer.
   mx::array forward(const mx::array& x, const Surroundings& around,
                     ForwardContext& context) const override;
 

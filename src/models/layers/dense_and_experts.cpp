@@ -13,7 +13,7 @@ NormSpec load_norm(const DecoderPlan& model, const std::string& name, WeightSour
   return {source.norm(name + ".weight", model.hidden, model.norm_offset), model.norm_eps};
 }
 
-// The router norms without weights, and scales by these and by hidden^-0.5.
+// The router uses a norm without weights, then multiplies by these scales and by hidden^-0.5.
 NormSpec load_router_norm(const DecoderPlan& model, const std::string& name, WeightSource& source) {
   const float scale = 1 / std::sqrt(static_cast<float>(model.hidden));
   mx::array weights = mx::multiply(source.float_vector(name, model.hidden), mx::array(scale));

@@ -1,4 +1,4 @@
-// dense_and_experts.h - a dense MLP and a mixture of experts side by side.
+// dense_and_experts.h - a dense MLP and a mixture of experts in parallel.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace octavo {
 
 class DenseAndExperts : public Sublayer {
  public:
-  // Its parts stand in the layer itself. `at`: the layer's name with a dot, "model.layers.3."
+  // The tensors are directly in the layer. `at`: the layer's name with a dot, "model.layers.3."
   DenseAndExperts(const DenseAndExpertsPlan& plan, const DecoderPlan& model, const std::string& at,
                   WeightSource& source);
 

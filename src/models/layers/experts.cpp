@@ -10,7 +10,7 @@ namespace {
 
 using RowPicks = std::vector<std::vector<int>>;
 
-// Which rows of a joined tensor are the gate's, and which are up's.
+// The gate rows and the up rows of a fused tensor.
 RowPicks gate_and_up_rows(const MoePlan& plan) {
   RowPicks picks(2);
   for (int row = 0; row < plan.intermediate; ++row) {
@@ -38,7 +38,7 @@ class ExpertLoader {
       return {std::move(both[0]), std::move(both[1]),
               whole(experts + ".down_proj", "_bias", hidden_, inner), plan_.activation};
     }
-    // No checkpoint has biases in a module per expert.
+    // No checkpoint with one module per expert has biases.
     if (source_.has_matrix(stack + ".gate_proj") || plan_.expert_bias) {
       return {whole(stack + ".gate_proj", ".bias", inner, hidden_),
               whole(stack + ".up_proj", ".bias", inner, hidden_),

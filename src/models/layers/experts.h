@@ -1,4 +1,4 @@
-// experts.h - loads the experts of a layer, in whatever form a checkpoint has them.
+// experts.h - loads the experts of a layer from any of the supported tensor forms.
 #pragma once
 
 #include <string>

@@ -5,8 +5,8 @@
 namespace octavo {
 namespace {
 
-// Of a matrix in which each key head has its parts of `sizes` rows together: all heads' first
-// parts, then their second, and so on.
+// Row order for a matrix that is grouped by key head, with parts of `sizes` rows each: the first
+// parts of all heads, then the second parts, and so on.
 std::vector<int> rows_by_part(int heads, const std::vector<int>& sizes) {
   int head_rows = 0;
   for (int size : sizes) head_rows += size;

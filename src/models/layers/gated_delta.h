@@ -27,7 +27,7 @@ class GatedDeltaNet : public Sublayer {
   GatedDeltaPlan plan_;
   float norm_eps_;
   int layer_;
-  std::vector<Projection> inputs_;  // side by side: q, k, v, z, b, a
+  std::vector<Projection> inputs_;  // concatenated: q, k, v, z, b, a
   ConvWeights conv_;
   GatedDeltaWeights weights_;
   Projection output_;

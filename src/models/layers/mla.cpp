@@ -9,8 +9,8 @@
 namespace octavo {
 namespace {
 
-// Entry r: which of the file's rows is row r here. Heads of `plain` rows and `rope` more, which the
-// file has in pairs and rope takes in halves.
+// Entry r: the row of the file that becomes row r. Each head has `plain` rows and `rope` rows,
+// which the file stores as adjacent pairs and the rope kernel expects in halves.
 std::vector<int> halves_order(int heads, int plain, int rope) {
   std::vector<int> order;
   for (int head = 0; head < heads; ++head) {
@@ -23,19 +23,24 @@ std::vector<int> halves_order(int heads, int plain, int rope) {
   return order;
 }
 
-// A projection whose rows are heads that end with rope dims.
-Projection load_heads(const MlaPlan& plan, int heads, int plain, int cols, bool biased,
+// Rows of a projection, `count` heads of `plain` rows each, followed by the rope dims.
+struct HeadRows {
+  int count;
+  int plain;
+};
+
+Projection load_heads(const MlaPlan& plan, HeadRows heads, int cols, bool biased,
                       const std::string& name, WeightSource& source) {
-  const int rows = heads * (plain + plan.rope_dim);
+  const int rows = heads.count * (heads.plain + plan.rope_dim);
   std::vector<int> order;
-  if (plan.rope_in_pairs) order = halves_order(heads, plain, plan.rope_dim);
+  if (plan.rope_in_pairs) order = halves_order(heads.count, heads.plain, plan.rope_dim);
   return load_projection(source, name, rows, cols, biased, order);
 }
 
 Projection load_queries(const MlaPlan& plan, int hidden, const std::string& prefix,
                         WeightSource& source) {
   const bool through_rank = plan.q_rank > 0;
-  return load_heads(plan, plan.heads, plan.nope_dim, through_rank ? plan.q_rank : hidden, false,
+  return load_heads(plan, {plan.heads, plan.nope_dim}, through_rank ? plan.q_rank : hidden, false,
                     prefix + (through_rank ? ".q_b_proj" : ".q_proj"), source);
 }
 
@@ -49,7 +54,7 @@ std::vector<int> strips_of_heads(int heads, int height, int first, int count) {
   return strips;
 }
 
-// A matrix for each head, as mlx-lm converts them: [heads, rows, cols], rows in whole strips.
+// One matrix per head, as converted by mlx-lm: [heads, rows, cols], rows in whole strips.
 Weight load_stack(const std::string& module, int heads, int rows, int cols, WeightSource& source) {
   const std::vector<std::vector<int>> all_rows(1);
   ExpertStack stack = std::move(source.expert_stacks(module, {rows, cols, heads}, all_rows)[0]);
@@ -82,7 +87,7 @@ Mla::Mla(const MlaPlan& plan, const DecoderPlan& model, int layer, DType dtype,
       layer_(layer),
       rope_magnitude_(model.ropes[static_cast<size_t>(plan.rope)].magnitude),
       q_up_(load_queries(plan, model.hidden, prefix, source)),
-      latent_(load_heads(plan, 1, plan.kv_rank, model.hidden, plan.bias,
+      latent_(load_heads(plan, {1, plan.kv_rank}, model.hidden, plan.bias,
                          prefix + ".kv_a_proj_with_mqa", source)),
       latent_norm_(source.norm(prefix + ".kv_a_layernorm.weight", plan.kv_rank, model.norm_offset)),
       weights_(load_latent(plan, dtype, prefix, source)),

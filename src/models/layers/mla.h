@@ -1,5 +1,5 @@
-// mla.h - multi-head latent attention in absorbed form: queries are taken to the latents' space,
-// attention runs over latent rows, and its result is taken to values head by head.
+// mla.h - multi-head latent attention in absorbed form: queries are projected into the latent
+// space, attention runs over latent rows, and its result is projected to values head by head.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace octavo {
 class Mla : public Sublayer {
  public:
   // `prefix`: the module's name in the checkpoint, "model.layers.3.self_attn". dtype: of the
-  // model's rows, and so of what is decoded.
+  // model's rows and of decoded weights.
   Mla(const MlaPlan& plan, const DecoderPlan& model, int layer, DType dtype,
       const std::string& prefix, WeightSource& source);
 

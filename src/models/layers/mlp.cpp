@@ -6,7 +6,7 @@ namespace octavo {
 
 namespace {
 
-// Of gate and up, which may stand one upon the other in one matrix.
+// Loads gate or up, which may be fused in one matrix.
 Projection load_first(const MlpPlan& plan, int hidden, const std::string& prefix, bool is_up,
                       WeightSource& source) {
   const int rows = plan.intermediate;

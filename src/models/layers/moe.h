@@ -1,4 +1,4 @@
-// moe.h - a mixture of experts: a router, experts, and one that all tokens share.
+// moe.h - a mixture of experts: a router, experts, and an optional shared expert.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ class Moe : public Sublayer {
                     ForwardContext& context) const override;
 
  private:
-  // x: normed rows. In float32, whatever the model's dtype.
+  // x: normed rows. Computes in float32, regardless of the model's dtype.
   Routing route(const mx::array& x, KernelPath path) const;
 
   ExpertChoice choice_;

@@ -34,7 +34,7 @@ mx::array PerLayerRows::rows(const mx::array& tokens, const mx::array& embedded,
   options.scale = 1 / std::sqrt(static_cast<float>(projection_.cols));
   options.path = path;
   const mx::array projected = linear(embedded, projection_, options);
-  // One norm for each layer's part.
+  // Normalises each layer's part separately.
   const mx::Shape parts{static_cast<int>(own.size()) / plan_.width, plan_.width};
   const mx::array sum = add_rows(mx::reshape(own, parts), mx::reshape(projected, parts),
                                  {.norm = norm_, .out_scale = std::sqrt(0.5f), .path = path});

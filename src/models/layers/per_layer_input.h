@@ -1,4 +1,4 @@
-// per_layer_input.h - what each layer is told of the token itself (PerLayerInputPlan).
+// per_layer_input.h - the additional token embedding of each layer (PerLayerInputPlan).
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace octavo {
 
-// The rows of all layers side by side.
+// Computes the rows of all layers, concatenated.
 class PerLayerRows {
  public:
   PerLayerRows(const PerLayerInputPlan& plan, const DecoderPlan& model, WeightSource& source);
@@ -25,7 +25,7 @@ class PerLayerRows {
   NormSpec norm_;
 };
 
-// The step behind a layer's two halves.
+// The sublayer after a layer's mixer and feed-forward.
 class PerLayerInput : public Sublayer {
  public:
   // `prefix`: the layer's, with a dot: "model.layers.3."

@@ -10,7 +10,7 @@
 namespace octavo {
 
 // The projection of module `name`: [rows, cols], and [rows] of bias if `biased`. With a row order,
-// row r of both is row row_order[r] of the file's.
+// row r of both is row row_order[r] of the file.
 inline Projection load_projection(WeightSource& source, const std::string& name, int rows, int cols,
                                   bool biased, RowOrder row_order = {}) {
   Weight weight = source.matrix(name, rows, cols, row_order);
@@ -19,7 +19,7 @@ inline Projection load_projection(WeightSource& source, const std::string& name,
   return {std::move(weight), std::move(bias)};
 }
 
-// The same for q and k, whose rows may stand in another order.
+// The same for q and k, whose rows may be in another order.
 inline Projection load_rope_projection(WeightSource& source, const std::string& name, int rows,
                                        int cols, const RopeRows& order, bool biased) {
   Weight weight = source.rope_matrix(name, rows, cols, order);

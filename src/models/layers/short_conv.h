@@ -23,7 +23,7 @@ class ShortConv : public Sublayer {
  private:
   ShortConvPlan plan_;
   int layer_;
-  Projection input_;  // to b, c and x, one after the other
+  Projection input_;  // to b, c and x, concatenated
   ConvWeights conv_;
   Projection output_;
 };

@@ -30,8 +30,8 @@ uint64_t AttentionPlan::parameters(int hidden) const {
 }
 
 uint64_t AttentionPlan::row_elements() const {
-  // q, k and v as projected, q as rotated, and what attention returns. A gate is projected, and
-  // makes a result of its own.
+  // Projected q, k and v, rotated q, and the attention result. A gate adds its projection and the
+  // gated result.
   const uint64_t gates = output_gate ? 2 * widen(heads) : 0;
   return (3 * widen(heads) + 2 * widen(kv_heads) + gates) * widen(head_dim);
 }

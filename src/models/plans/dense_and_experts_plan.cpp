@@ -9,10 +9,10 @@
 namespace octavo {
 
 std::string DenseAndExpertsPlan::describe() const {
-  return fmt::format("{} beside {}", dense.describe(), experts.describe());
+  return fmt::format("{} plus {}", dense.describe(), experts.describe());
 }
 
-// Three norms, the router's, and a scale for each expert.
+// Three norms, that of the router, and a scale per expert.
 uint64_t DenseAndExpertsPlan::extras(int hidden) const {
   return 4 * widen(hidden) + widen(experts.choice.experts);
 }
@@ -25,7 +25,7 @@ uint64_t DenseAndExpertsPlan::active_parameters(int hidden) const {
   return dense.parameters(hidden) + experts.active_parameters(hidden) + extras(hidden);
 }
 
-// Beside what the two make: what the dense one gives, as it is and normed, and the experts'.
+// In addition: the dense result before and after its norm, and the result of the experts.
 uint64_t DenseAndExpertsPlan::row_elements(int hidden) const {
   return dense.row_elements() + experts.row_elements(hidden) + 3 * widen(hidden);
 }

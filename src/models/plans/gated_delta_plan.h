@@ -15,13 +15,13 @@ struct GatedDeltaPlan {
   int k_dim = 0;
   int v_dim = 0;
   int conv_kernel = 4;  // taps of the causal convolution over q, k and v
-  // in_proj_qkvz and in_proj_ba, in which each key head has its q, k, v, z and its b, a together;
-  // else in_proj_qkv, in_proj_z, in_proj_b and in_proj_a.
+  // true: in_proj_qkvz and in_proj_ba, grouped by key head; false: in_proj_qkv, in_proj_z,
+  // in_proj_b and in_proj_a.
   bool joined_by_head = false;
 
   int conv_channels() const { return 2 * key_heads * k_dim + value_heads * v_dim; }
 
-  std::string describe() const;  // for people
+  std::string describe() const;  // for display
   uint64_t parameters(int hidden) const;
   uint64_t row_elements() const;
   uint64_t widest_input(int hidden) const;

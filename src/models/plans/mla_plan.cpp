@@ -11,11 +11,12 @@
 namespace octavo {
 namespace {
 
-constexpr int kUnit = 16;         // rows that are packed together: heads end at whole units
+constexpr int kUnit = 16;         // rows packed together; heads must be whole units
 constexpr int kWidestRow = 1024;  // the page kernels' limit
 
 int sixteens(const Config& config, const char* key, int value) {
-  if (value % kUnit != 0) config.fail(key, fmt::format("is {}, no multiple of {}", value, kUnit));
+  if (value % kUnit != 0)
+    config.fail(key, fmt::format("is {}, not a multiple of {}", value, kUnit));
   return value;
 }
 
@@ -36,7 +37,7 @@ uint64_t MlaPlan::parameters(int hidden) const {
 }
 
 uint64_t MlaPlan::row_elements() const {
-  // The projections; q in the latents' space, what attention returns there, and the values.
+  // The projections; q and the attention result in the latent space, and the values.
   return widen(q_rank) + widen(heads) * widen(q_dim()) + widen(latent_dim()) +
          widen(heads) * widen(latent_dim() + kv_rank + v_dim);
 }
@@ -48,8 +49,7 @@ uint64_t MlaPlan::widest_input(int hidden) const {
 CacheSpec MlaPlan::cache_spec(DType dtype, KvFormat format) const {
   if (format == KvFormat::kInt8) {
     throw SetupError(
-        "int8 pages are not there for latent attention: one scale would have to serve the normed "
-        "latent and the rotated key alike. Use --kv-cache-dtype auto.");
+        "the int8 KV cache does not support latent attention (MLA); use --kv-cache-dtype auto");
   }
   return SoftmaxSpec{.kv_heads = 1,
                      .k_dim = latent_dim(),

@@ -14,7 +14,7 @@ struct MlpPlan {
   bool bias = false;
   bool fused = false;  // gate and up are one matrix, "gate_up_proj"
 
-  std::string describe() const;  // for people
+  std::string describe() const;  // for display
   uint64_t parameters(int hidden) const;
   uint64_t row_elements() const;
   uint64_t widest_input(int hidden) const;

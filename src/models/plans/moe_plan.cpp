@@ -39,7 +39,8 @@ double MoePlan::expected_share(uint64_t tokens) const {
   return 1 - std::pow(missed, static_cast<double>(tokens));
 }
 
-// The normed row; logits, ids and weights in 32 bits; what the shared one makes and gives.
+// The normed row; logits, ids and weights in 32 bits; intermediates and result of the shared
+// expert.
 uint64_t MoePlan::row_elements(int hidden) const {
   const uint64_t shared = shared_intermediate > 0 ? widen(shared_intermediate + hidden) : 0;
   return widen(hidden) + 2 * widen(choice.experts + 2 * choice.top_k + 1) + shared;

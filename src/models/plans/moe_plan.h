@@ -9,9 +9,9 @@
 
 namespace octavo {
 
-// What the parts are called in a checkpoint, below the feed-forward's own name. Experts may stand
-// in one tensor per matrix ("switch_mlp.gate_proj"), in one that holds gate and up
-// ("experts.gate_up_proj"), or in a module each ("experts.7.gate_proj").
+// Tensor names relative to the feed-forward module. Experts may be stored as one tensor per matrix
+// ("switch_mlp.gate_proj"), with gate and up fused ("experts.gate_up_proj"), or as one module per
+// expert ("experts.7.gate_proj").
 struct MoeNames {
   std::string router = "gate";
   std::string choice_bias = "gate.e_score_correction_bias";
@@ -28,21 +28,20 @@ struct MoePlan {
   ExpertChoice choice = {};
   int intermediate = 0;  // of each expert
   Activation activation = Activation::kSilu;
-  bool expert_bias = false;     // on each expert's three products
-  bool router_bias = false;     // on the logits
-  bool choice_bias = false;     // on the scores experts are picked by
-  int shared_intermediate = 0;  // > 0: an MLP that every token meets beside its experts
-  bool shared_gate = false;     // and which counts sigmoid of a projection
-  bool interleaves_gate_up =
-      false;  // in a joined tensor: row by row, else the one behind the other
+  bool expert_bias = false;          // on each expert's three products
+  bool router_bias = false;          // on the logits
+  bool choice_bias = false;          // on the scores that select experts
+  int shared_intermediate = 0;       // > 0: a shared expert for every token
+  bool shared_gate = false;          // scaled by the sigmoid of a projection
+  bool interleaves_gate_up = false;  // in a fused tensor: rows alternate; otherwise gate, then up
   MoeNames names = {};
 
-  std::string describe() const;  // for people
+  std::string describe() const;  // for display
   uint64_t parameters(int hidden) const;
-  // Of those, what one token meets.
+  // Of those, used by one token.
   uint64_t active_parameters(int hidden) const;
   uint64_t expert_parameters(int hidden) const;  // of one expert
-  // The share of the experts that a step of so many tokens is expected to read.
+  // Expected share of the experts that a step of `tokens` tokens reads.
   double expected_share(uint64_t tokens) const;
   uint64_t row_elements(int hidden) const;
   uint64_t widest_input(int hidden) const;

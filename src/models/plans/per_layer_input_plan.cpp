@@ -5,15 +5,15 @@
 namespace octavo {
 
 uint64_t PerLayerInputPlan::parameters(int hidden, size_t layers) const {
-  // The table and the projection of the input for all layers and their norm; of each layer, two
-  // matrices and a norm.
+  // For all layers: the table, the input projection and the norm. Per layer: two matrices and a
+  // norm.
   const uint64_t all = widen(width) * layers;
   return widen(vocab) * all + widen(hidden) * all + widen(width) +
          layers * (2 * widen(hidden) * widen(width) + widen(hidden));
 }
 
 uint64_t PerLayerInputPlan::row_elements(int hidden) const {
-  // Gate and gated, the projection back and the sum.
+  // Gate, gated result, output projection and sum.
   return 2 * widen(width) + 2 * widen(hidden);
 }
 

@@ -14,7 +14,7 @@ struct PerLayerInputPlan {
   int vocab = 0;  // rows of the table
 
   uint64_t parameters(int hidden, size_t layers) const;
-  // Of each layer, and of the rows that all layers take their parts of.
+  // Per layer, and for the rows shared by all layers.
   uint64_t row_elements(int hidden) const;
   uint64_t shared_row_elements(size_t layers) const;
 };

@@ -18,7 +18,7 @@ uint64_t ShortConvPlan::parameters(int hidden) const {
 }
 
 uint64_t ShortConvPlan::row_elements() const {
-  // The projections, the product that is convolved, the result, and its product with c.
+  // The projections, the input and result of the convolution, and its product with c.
   return 6 * widen(channels);
 }
 

@@ -14,7 +14,7 @@ struct ShortConvPlan {
   int kernel = 3;     // taps
   bool bias = false;  // on projections and convolution
 
-  std::string describe() const;  // for people
+  std::string describe() const;  // for display
   uint64_t parameters(int hidden) const;
   uint64_t row_elements() const;
   uint64_t widest_input(int hidden) const;

@@ -1,4 +1,4 @@
-#include "llm/answer_builder.h"
+#include "llm/output_builder.h"
 
 #include <iterator>
 #include <utility>
@@ -13,16 +13,16 @@ void append(std::vector<T>& to, std::vector<T>&& from) {
 
 }  // namespace
 
-AnswerBuilder::AnswerBuilder(std::shared_ptr<const Tokenizer> tokenizer, const TextRequest& request,
+OutputBuilder::OutputBuilder(std::shared_ptr<const Tokenizer> tokenizer, const TextRequest& request,
                              std::vector<TokenId> prompt_tokens)
     : text_(std::move(tokenizer), request.text) {
   answer_.prompt_tokens = std::move(prompt_tokens);
 }
 
-AnswerText::Delta AnswerBuilder::take(Update update) {
+OutputText::Delta OutputBuilder::take(Update update) {
   if (done_) return {};
   Generation& g = answer_.generation;
-  AnswerText::Delta delta = text_.take(update);
+  OutputText::Delta delta = text_.take(update);
   if (g.tokens.empty() && delta.tokens > 0) first_token_ = Clock::now();
   update.tokens.resize(delta.tokens);
   if (update.logprobs.size() > delta.tokens) update.logprobs.resize(delta.tokens);

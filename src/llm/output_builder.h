@@ -1,4 +1,4 @@
-// answer_builder.h - one choice's updates gathered into a whole answer. One thread at a time.
+// output_builder.h - collects the updates of one choice into a TextAnswer. One thread at a time.
 #pragma once
 
 #include <chrono>
@@ -7,20 +7,20 @@
 
 namespace octavo {
 
-class AnswerBuilder {
+class OutputBuilder {
  public:
-  AnswerBuilder(std::shared_ptr<const Tokenizer> tokenizer, const TextRequest& request,
+  OutputBuilder(std::shared_ptr<const Tokenizer> tokenizer, const TextRequest& request,
                 std::vector<TokenId> prompt_tokens);
 
-  // The new text and what ended the answer, as AnswerText says.
-  AnswerText::Delta take(Update update);
+  // Returns the new text, like OutputText::take().
+  OutputText::Delta take(Update update);
   bool done() const { return done_; }
   TextAnswer& answer() { return answer_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  AnswerText text_;
+  OutputText text_;
   TextAnswer answer_;
   bool done_ = false;
   Clock::time_point asked_ = Clock::now();

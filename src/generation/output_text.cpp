@@ -1,4 +1,4 @@
-#include "generation/answer_text.h"
+#include "generation/output_text.h"
 
 #include <utility>
 
@@ -14,7 +14,7 @@ void append_content(std::string text, std::vector<OutputPart>& parts) {
 
 }  // namespace
 
-AnswerText::AnswerText(std::shared_ptr<const Tokenizer> tokenizer, AnswerTextOptions options)
+OutputText::OutputText(std::shared_ptr<const Tokenizer> tokenizer, OutputTextOptions options)
     : options_(std::move(options)),
       detokenizer_(std::move(tokenizer), options_.skip_special_tokens,
                    options_.chat ? options_.chat->markers : std::vector<TokenId>()),
@@ -22,13 +22,13 @@ AnswerText::AnswerText(std::shared_ptr<const Tokenizer> tokenizer, AnswerTextOpt
   if (options_.chat) parser_.emplace(options_.chat->parser);
 }
 
-bool AnswerText::end_here(Delta& delta) {
+bool OutputText::end_here(Delta& delta) {
   delta.finish = FinishReason::kStop;
   delta.ended_early = true;
   return done_ = true;
 }
 
-bool AnswerText::feed(const std::string& text, Delta& delta) {
+bool OutputText::feed(const std::string& text, Delta& delta) {
   if (parser_) {
     delta.text += text;
     return feed_parts(parser_->push(text), delta);
@@ -40,7 +40,7 @@ bool AnswerText::feed(const std::string& text, Delta& delta) {
   return end_here(delta);
 }
 
-bool AnswerText::feed_parts(std::vector<OutputPart> parts, Delta& delta) {
+bool OutputText::feed_parts(std::vector<OutputPart> parts, Delta& delta) {
   for (OutputPart& part : parts) {
     if (part.kind == PartKind::kContent) {
       StopStrings::Step step = stops_.push(part.text);
@@ -57,21 +57,21 @@ bool AnswerText::feed_parts(std::vector<OutputPart> parts, Delta& delta) {
   return parser_->ended() && end_here(delta);
 }
 
-void AnswerText::finish_text(Delta& delta) {
+void OutputText::finish_text(Delta& delta) {
   if (feed(detokenizer_.finish(), delta)) return;
   if (!parser_) {
     delta.text += stops_.finish();
     return;
   }
-  // The parser ends with this, which ends nothing early.
+  // finish() ends the parser, but the output does not end early.
   feed_parts(parser_->finish(), delta);
   if (delta.stop_string.empty()) append_content(stops_.finish(), delta.parts);
 }
 
-AnswerText::Delta AnswerText::take(const Update& update) {
+OutputText::Delta OutputText::take(const Update& update) {
   Delta delta;
   if (done_) return delta;
-  // A stop token is part of the ids, and of the text only when that was asked for.
+  // A stop token is always in the ids, but in the text only if requested.
   const bool stopped = update.finish == FinishReason::kStop;
   const size_t shown =
       update.tokens.size() - (stopped && !options_.include_stop_str_in_output ? 1 : 0);

@@ -1,0 +1,46 @@
+// engine_options.h - options of an engine, one field per flag. No MLX.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "engine/speculative_config.h"
+#include "kernels/runtime/device.h"
+#include "models/find_pooling.h"
+#include "scheduler/scheduler.h"
+
+namespace octavo {
+
+// The disk tier of the prefix cache.
+struct PrefixDiskOptions {
+  std::string path;         // --prefix-disk
+  uint64_t bytes = 0;       // --prefix-disk-size
+  std::string fingerprint;  // of the model's files and this build
+};
+
+struct EngineOptions {
+  DeviceChoice device = DeviceChoice::kAuto;  // --device
+  std::optional<DType> dtype = {};            // --dtype; default: the checkpoint's own
+  KvFormat kv_format = KvFormat::kPlain;      // --kv-cache-dtype
+  int block_tokens = 32;                      // --block-size
+  std::optional<int> max_model_len = {};      // --max-model-len
+  std::optional<uint64_t> kv_bytes = {};      // --kv-memory
+  double memory_fraction = 0.9;               // --memory-fraction
+  std::optional<uint64_t> wired_bytes = {};   // --wired-limit; default: none
+  int max_num_seqs = 64;                      // --max-num-seqs: sequences of the largest step
+  int max_num_batched_tokens = 512;           // --max-num-batched-tokens: rows of the largest step
+  SchedulingPolicy scheduling_policy = SchedulingPolicy::kFcfs;  // --scheduling-policy
+  bool enable_prefix_caching = true;                             // --enable-prefix-caching
+  SpeculativeConfig speculation = {};                            // --speculative-config
+  std::optional<PrefixDiskOptions> prefix_disk = {};
+  PoolingOptions pooling = {};  // --runner, --pooler-config, --hf-overrides
+  int max_open_requests = 4096;
+  bool touch_pages = true;             // at start-up; not needed for a single request
+  bool speculate_at_any_cost = false;  // for tests: draft even if it does not pay off
+  // For tests: return true to make the step fail on the device.
+  std::function<bool(const Batch&)> fails = nullptr;
+};
+
+}  // namespace octavo

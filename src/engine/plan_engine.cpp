@@ -1,0 +1,154 @@
+#include "engine/plan_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/compute_pool.h"
+#include "base/error.h"
+#include "base/system_memory.h"
+#include "cache/disk_tier.h"
+#include "kernels/runtime/device.h"
+
+namespace octavo {
+namespace {
+
+// Number and length of the sequences that the pool holds without --kv-memory: enough for a small
+// server without taking the whole machine.
+constexpr int kUsualSequences = 32;
+constexpr int kUsualTokens = 2048;
+// Context of a draft model without --max-model-len.
+constexpr int kUsualDraftContext = 16384;
+
+int most_drafts(const ModelDescription& model, const EngineOptions& options) {
+  const SpeculativeConfig config = plan_speculation(model, options);
+  return config.method == SpeculativeMethod::kNone ? 0 : config.num_speculative_tokens;
+}
+
+SpeculationOptions speculation_options(const ModelDescription& model,
+                                       const EngineOptions& options) {
+  return {.most_drafts = most_drafts(model, options),
+          .most_rows = rows_at_once(model, options),
+          .at_any_cost = options.speculate_at_any_cost};
+}
+
+}  // namespace
+
+ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOptions& options) {
+  return describe_model(checkpoint, options.dtype, plan_pooling(checkpoint, options.pooling));
+}
+
+CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options) {
+  const int block = options.block_tokens;
+  if (block < 8 || block > 4096 || block % 8 != 0) {
+    throw SetupError("--block-size: must be a multiple of 8 from 8 to 4096");
+  }
+  return plan_cache(model.plan.cache_specs(model.dtype, options.kv_format), block);
+}
+
+SpeculativeConfig plan_speculation(const ModelDescription& model, const EngineOptions& options) {
+  SpeculativeConfig config = options.speculation;
+  const auto without = [&](const std::string& why) {
+    if (config.asked && config.method != SpeculativeMethod::kNone) {
+      throw SetupError(fmt::format(R"(--speculative-config: {}; use '{{"method": "none"}}')", why));
+    }
+    config.method = SpeculativeMethod::kNone;
+  };
+  if (model.pooling) without("an embedding model generates no tokens");
+  if (plan_engine_cache(model, options).state)
+    without("this model has recurrent state, which cannot be rolled back after a rejected draft");
+  return config;
+}
+
+MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions& options) {
+  if (options.max_num_batched_tokens < 1) {
+    throw SetupError("--max-num-batched-tokens: must be at least 1");
+  }
+  if (options.max_num_seqs < 1) throw SetupError("--max-num-seqs: must be at least 1");
+  const DeviceFacts device = device_facts();
+  if (options.wired_bytes) check_wired_limit(device, *options.wired_bytes);
+  const bool on_gpu = device.kind == DeviceKind::kMetal;
+  const auto draft = plan_draft(model, options);
+  const int logit_rows = std::min(options.max_num_batched_tokens, kLogitRows);
+  MemoryRequest request{
+      .device_bytes = device_memory(device, usable_memory_bytes()),
+      .memory_fraction = options.memory_fraction,
+      .weights_bytes = model.weights_bytes,
+      .draft_bytes = draft ? draft->bytes() : 0,
+      .step_bytes = step_bytes(model, options.max_num_batched_tokens, logit_rows) +
+                    bytes_ahead(model, options),
+      .model_context = model.plan.max_context,
+      .max_model_len = options.max_model_len,
+      .kv_bytes = options.kv_bytes,
+      .step_tokens = options.max_num_batched_tokens,
+      .usual_sequences = std::min(options.max_num_seqs, kUsualSequences),
+      .usual_tokens = kUsualTokens,
+  };
+  if (options.prefix_disk)
+    request.disk_bytes = 2 * disk_staging_bytes(plan_engine_cache(model, options));
+  if (on_gpu) {
+    request.device_note = "recommended by Metal as the maximum";
+    request.buffer_bytes = device.buffer_bytes;
+  }
+  return plan_memory(request, plan_engine_cache(model, options));
+}
+
+std::optional<DraftPlan> plan_draft(const ModelDescription& model, const EngineOptions& options) {
+  const SpeculativeConfig config = plan_speculation(model, options);
+  if (config.method != SpeculativeMethod::kDraftModel) return std::nullopt;
+  DraftPlan plan;
+  plan.checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(config.model));
+  plan.model = describe_model(*plan.checkpoint, options.dtype);
+  plan.cache = plan_engine_cache(plan.model, options);
+  if (plan.cache.state) {
+    throw SetupError(fmt::format(
+        "--speculative-config: {} has recurrent state, which cannot be rolled back after a "
+        "rejected draft; choose another draft model",
+        config.model));
+  }
+  if (plan.model.plan.vocab != model.plan.vocab) {
+    throw SetupError(fmt::format(
+        "--speculative-config: {} has a vocabulary of {} tokens, the model one of {}; choose a "
+        "draft model of the same family",
+        config.model, plan.model.plan.vocab, model.plan.vocab));
+  }
+  plan.step_rows = options.max_num_batched_tokens;
+  plan.sequences = options.max_num_seqs;
+  const int longest =
+      std::min(plan.model.plan.max_context, options.max_model_len.value_or(kUsualDraftContext));
+  const int usual = std::min(options.max_num_seqs, kUsualSequences) *
+                    plan.cache.pages_held(std::min(longest, kUsualTokens), plan.step_rows);
+  plan.page_count = std::max(usual, plan.cache.pages_held(longest, plan.step_rows));
+  // All drafts of a step are queued at once.
+  const int rows_ahead = plan.sequences * config.num_speculative_tokens;
+  plan.step_bytes = step_bytes(plan.model, plan.step_rows, std::min(plan.step_rows, kLogitRows)) +
+                    static_cast<uint64_t>(rows_ahead) * row_bytes(plan.model);
+  return plan;
+}
+
+// A decode step is queued while another still runs; drafts use the rows of absent sequences.
+int rows_at_once(const ModelDescription& model, const EngineOptions& options) {
+  return std::min(options.max_num_seqs + most_drafts(model, options),
+                  options.max_num_batched_tokens);
+}
+
+uint64_t bytes_ahead(const ModelDescription& model, const EngineOptions& options) {
+  return static_cast<uint64_t>(rows_at_once(model, options)) * row_bytes(model);
+}
+
+SchedulerOptions plan_scheduler(const ModelDescription& model, const EngineOptions& options,
+                                const MemoryPlan& memory) {
+  return {.max_num_seqs = options.max_num_seqs,
+          .max_num_batched_tokens = options.max_num_batched_tokens,
+          .max_model_len = memory.max_model_len,
+          .vocab = model.plan.vocab,
+          .draws = !model.pooling.has_value(),
+          .stop_token_ids = {model.stop_token_ids.begin(), model.stop_token_ids.end()},
+          .policy = options.scheduling_policy,
+          .mask_threads = std::clamp(compute_pool().threads() / 4, 1, 4),
+          .enable_prefix_caching = options.enable_prefix_caching,
+          .speculation = speculation_options(model, options)};
+}
+
+}  // namespace octavo

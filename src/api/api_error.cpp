@@ -4,7 +4,7 @@
 
 #include "api/fields/json_text.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 namespace {
 
@@ -85,4 +85,4 @@ ErrorStyle error_style_of(std::string_view path) {
   return anthropic ? ErrorStyle::kAnthropic : ErrorStyle::kOpenAi;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 // What went wrong; each API has its own way to write it down.
 struct ErrorNote {
@@ -32,4 +32,4 @@ std::string error_body(ErrorStyle style, int status, const ErrorNote& error);
 // "BadRequestError" for 400 and so on.
 std::string_view error_type(int status);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

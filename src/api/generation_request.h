@@ -12,7 +12,7 @@
 #include "generation/answer_text.h"
 #include "scheduler/request.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 inline constexpr size_t kMaxStops = 16;
 inline constexpr size_t kMaxStopBytes = 1024;
@@ -20,7 +20,7 @@ inline constexpr size_t kMaxStopTokens = 1024;
 inline constexpr int kMaxLogprobs = 20;
 
 // Fields as they were sent; those that have a default elsewhere stay empty.
-struct GenerationCall {
+struct GenerationRequest {
   std::string model = {};
   bool stream = false;
   bool has_stream_options = false;
@@ -44,12 +44,13 @@ struct GenerationCall {
   Request engine = {};  // what needs no default; no prompt
 };
 
-const FieldTable<GenerationCall>& generation_fields();
+const FieldTable<GenerationRequest>& generation_fields();
 
 // The table of an endpoint's own fields with those every endpoint has.
-template <typename Call>
-FieldTable<Call> with_generation_fields(FieldTable<Call> own) {
-  add_fields(own, generation_fields(), [](Call& call) -> GenerationCall& { return call; });
+template <typename Target>
+FieldTable<Target> with_generation_fields(FieldTable<Target> own) {
+  add_fields(own, generation_fields(),
+             [](Target& request) -> GenerationRequest& { return request; });
   return own;
 }
 
@@ -75,11 +76,12 @@ struct GenerationJob {
 
 // Defaults filled in: the call's own, then the model's, then OpenAI's. Throws RequestError: 404 for
 // another model's name, 400 for fields that do not go together or a model that only embeds.
-GenerationJob prepare_job(const GenerationCall& call, const ServedModel& model,
+GenerationJob prepare_job(const GenerationRequest& request, const ServedModel& model,
                           int default_max_tokens);
 
 // Cuts the prompt as truncate_prompt_tokens says.
-void truncate(std::vector<TokenId>& prompt, const GenerationCall& call, const ServedModel& model);
+void truncate(std::vector<TokenId>& prompt, const GenerationRequest& request,
+              const ServedModel& model);
 // Throws RequestError(400) naming `field` for one that is empty or too long.
 void add_prompt(GenerationJob& job, PreparedPrompt prompt, const ServedModel& model,
                 const std::string& field);
@@ -87,4 +89,4 @@ void add_prompt(GenerationJob& job, PreparedPrompt prompt, const ServedModel& mo
 // Throws RequestError(404) unless `name` is empty or one of the model's.
 void check_model_name(const std::string& name, const ServedModel& model);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace octavo::server {
+namespace octavo::api {
 
 // "event: NAME\ndata: DATA\n\n"
 inline void append_named_event(std::string& out, std::string_view name, std::string_view data) {
@@ -15,4 +15,4 @@ inline void append_named_event(std::string& out, std::string_view name, std::str
   out += "\n\n";
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

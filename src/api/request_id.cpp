@@ -6,7 +6,7 @@
 #include <cctype>
 #include <random>
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 constexpr size_t kLongest = 128;
@@ -35,4 +35,4 @@ std::string request_id_of(std::string_view sent) {
   return usable ? std::string(sent) : fresh_request_id();
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -14,7 +14,7 @@
 #include "kernels/types/pooling_plan.h"
 #include "scheduler/engine_client.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 // What generation_config.json asks for; a request's own fields come first.
 struct SamplingDefaults {
@@ -53,4 +53,4 @@ struct ServedModel {
   const std::string& name() const { return names.front(); }
 };
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -2,10 +2,10 @@
 
 namespace octavo::capi {
 
-server::Json engine_info(const server::ServedModel& model) {
+api::Json engine_info(const api::ServedModel& model) {
   const EngineStats stats = model.engine.stats();
-  server::Json memory = server::Json::object();
-  for (const server::MemoryRow& row : model.memory) memory[row.name] = row.bytes;
+  api::Json memory = api::Json::object();
+  for (const api::MemoryRow& row : model.memory) memory[row.name] = row.bytes;
   return {{"version", OCTAVO_VERSION},
           {"model", model.name()},
           {"root", model.root},

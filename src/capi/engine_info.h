@@ -6,6 +6,6 @@
 
 namespace octavo::capi {
 
-server::Json engine_info(const server::ServedModel& model);
+api::Json engine_info(const api::ServedModel& model);
 
 }  // namespace octavo::capi

@@ -15,7 +15,7 @@
 namespace octavo::capi {
 namespace {
 
-using server::Json;
+using api::Json;
 
 [[noreturn]] void refuse(const std::string& name, const std::string& why) {
   throw SetupError(name + ": " + why);
@@ -42,7 +42,7 @@ Option text(std::string name, std::function<std::string&(EngineSettings&)> place
 Option object(std::string name, std::function<std::string&(EngineSettings&)> place) {
   auto read = [name, place](const Json& value, EngineSettings& settings) {
     if (!value.is_string() && !value.is_object()) refuse(name, "must be an object");
-    place(settings) = value.is_string() ? value.get<std::string>() : server::dump(value);
+    place(settings) = value.is_string() ? value.get<std::string>() : api::dump(value);
   };
   return {name, read};
 }
@@ -52,7 +52,7 @@ Option bytes(std::string name, std::function<std::string&(EngineSettings&)> plac
   auto read = [name, place](const Json& value, EngineSettings& settings) {
     if (!value.is_string() && !value.is_number_unsigned())
       refuse(name, "must be a number of bytes, or text like \"4GiB\"");
-    place(settings) = value.is_string() ? value.get<std::string>() : server::dump(value);
+    place(settings) = value.is_string() ? value.get<std::string>() : api::dump(value);
   };
   return {name, read};
 }
@@ -158,7 +158,7 @@ const std::vector<Option>& options() {
 
 Json parse_options(const std::string& text) {
   try {
-    return server::parse_object(text);
+    return api::parse_object(text);
   } catch (const RequestError& error) {
     throw SetupError(std::string("options: ") + error.what());
   }

@@ -11,7 +11,7 @@ namespace octavo::capi {
 struct EngineSettings {
   ModelSettings model = {};
   PoolingSettings pooling = {};
-  server::ServingSettings serving = {};
+  ServingSettings serving = {};
 };
 
 // Throws SetupError naming an option that is not known or has no such value.

@@ -13,7 +13,7 @@ namespace octavo::capi {
 class LoadedModel {
  public:
   virtual ~LoadedModel() = default;
-  virtual const server::ServedModel& served() const = 0;
+  virtual const api::ServedModel& served() const = 0;
 };
 
 using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;

@@ -111,18 +111,18 @@ Stream& stream_of(const octavo_stream* handle) {
   return *handle->stream;
 }
 
-using TokenCall = octavo::server::Json (*)(const octavo::server::Json&,
-                                           const octavo::server::ServedModel&);
+using TokenFunction = octavo::api::Json (*)(const octavo::api::Json&,
+                                            const octavo::api::ServedModel&);
 
-octavo_status answer_tokens(TokenCall call, octavo_engine* engine, const char* body, char** answer,
-                            octavo_error** error) noexcept {
+octavo_status answer_tokens(TokenFunction function, octavo_engine* engine, const char* body,
+                            char** answer, octavo_error** error) noexcept {
   return guarded(error, [&] {
     require(engine, "engine");
     require(body, "body_json");
     require(answer, "answer_json");
     const auto session = engine->open_session();
     *answer =
-        copied(octavo::server::dump(call(octavo::server::parse_object(body), session->model())));
+        copied(octavo::api::dump(function(octavo::api::parse_object(body), session->model())));
     return OCTAVO_OK;
   });
 }
@@ -206,7 +206,7 @@ octavo_status octavo_engine_info(octavo_engine* engine, char** info_json,
     require(engine, "engine");
     require(info_json, "info_json");
     *info_json =
-        copied(octavo::server::dump(octavo::capi::engine_info(engine->open_session()->model())));
+        copied(octavo::api::dump(octavo::capi::engine_info(engine->open_session()->model())));
     return OCTAVO_OK;
   });
 }
@@ -270,12 +270,12 @@ void octavo_stream_free(octavo_stream* stream) noexcept {
 
 octavo_status octavo_tokenize(octavo_engine* engine, const char* body_json, char** answer_json,
                               octavo_error** error) noexcept {
-  return answer_tokens(octavo::server::tokenize_text, engine, body_json, answer_json, error);
+  return answer_tokens(octavo::api::tokenize_text, engine, body_json, answer_json, error);
 }
 
 octavo_status octavo_detokenize(octavo_engine* engine, const char* body_json, char** answer_json,
                                 octavo_error** error) noexcept {
-  return answer_tokens(octavo::server::detokenize_tokens, engine, body_json, answer_json, error);
+  return answer_tokens(octavo::api::detokenize_tokens, engine, body_json, answer_json, error);
 }
 
 const char* octavo_error_message(const octavo_error* error) noexcept {

@@ -12,7 +12,7 @@
 
 namespace octavo::capi {
 
-using server::Json;
+using api::Json;
 using EnginePtr = std::unique_ptr<octavo_engine, decltype(&octavo_engine_free)>;
 using StreamPtr = std::unique_ptr<octavo_stream, decltype(&octavo_stream_free)>;
 
@@ -41,7 +41,7 @@ inline StreamPtr submit(octavo_engine* engine, const char* kind, const Json& bod
   octavo_stream* stream = nullptr;
   octavo_error* error = nullptr;
   const octavo_status status =
-      octavo_submit(engine, kind, server::dump(body).c_str(), &stream, &error);
+      octavo_submit(engine, kind, api::dump(body).c_str(), &stream, &error);
   const Failure told = taken(status, error);
   if (failure != nullptr) *failure = told;
   return {stream, octavo_stream_free};

@@ -14,7 +14,7 @@ std::shared_ptr<Stream> Session::submit(std::string_view kind, std::string_view 
   auto stream = std::make_shared<Stream>(waiting_, prepare_request(kind, body, model()), model());
   const std::lock_guard lock(mutex_);
   if (closed_) throw RequestError(503, "", "the engine is closed");
-  const server::GenerationJob& job = stream->job();
+  const api::GenerationJob& job = stream->job();
   try {
     for (size_t i = 0; i < job.prompts.size(); ++i) {
       Request request = job.engine;

@@ -25,7 +25,7 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  const server::ServedModel& model() const { return model_->served(); }
+  const api::ServedModel& model() const { return model_->served(); }
 
   // Throws RequestError; 503 once it is closed.
   std::shared_ptr<Stream> submit(std::string_view kind, std::string_view body);

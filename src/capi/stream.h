@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "api/answer_events.h"
+#include "api/output_events.h"
 #include "base/error.h"
 #include "capi/request_job.h"
 
@@ -24,9 +24,9 @@ struct Waiting {
 class Stream {
  public:
   // Says at once how it begins.
-  Stream(std::shared_ptr<Waiting> waiting, RequestJob job, const server::ServedModel& model);
+  Stream(std::shared_ptr<Waiting> waiting, RequestJob job, const api::ServedModel& model);
 
-  const server::GenerationJob& job() const { return job_.generation(); }
+  const api::GenerationJob& job() const { return job_.generation(); }
 
   struct Taken {
     bool end_choice = false;  // the engine is to end this choice
@@ -54,16 +54,16 @@ class Stream {
  private:
   bool read(size_t prompt, Update update);
   void put(std::vector<std::string> events, bool last);
-  std::string answer_event(const std::vector<server::AnswerEvent>& answers);
+  std::string answer_event(const std::vector<api::OutputEvent>& answers);
   void fail(const RequestError& error);
 
   const std::shared_ptr<Waiting> waiting_;
   const std::shared_ptr<const Tokenizer> tokenizer_;
   RequestJob job_;
   // Text thread.
-  server::AnswerEvents answers_;
-  std::vector<server::AnswerEvent> whole_;  // unless it is streamed
-  std::vector<bool> called_;                // choices that called a tool
+  api::OutputEvents answers_;
+  std::vector<api::OutputEvent> whole_;  // unless it is streamed
+  std::vector<bool> called_;             // choices that called a tool
   bool failed_ = false;
   // Under the lock.
   std::deque<std::string> events_;

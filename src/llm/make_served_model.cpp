@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "llm/fingerprint.h"
 
-namespace octavo::server {
+namespace octavo {
 namespace {
 
 namespace fs = std::filesystem;
@@ -23,8 +23,8 @@ std::vector<std::string> names_of(const ModelSettings& settings, const ServingSe
   return {name, settings.model};
 }
 
-SamplingDefaults defaults_of(const ModelSettings& settings, const ServingSettings& serving) {
-  SamplingDefaults defaults;
+api::SamplingDefaults defaults_of(const ModelSettings& settings, const ServingSettings& serving) {
+  api::SamplingDefaults defaults;
   const fs::path path = fs::path(settings.model) / "generation_config.json";
   if (serving.generation_config != "auto" || !fs::exists(path)) return defaults;
   std::ifstream file(path);
@@ -43,8 +43,8 @@ SamplingDefaults defaults_of(const ModelSettings& settings, const ServingSetting
 
 }  // namespace
 
-ServedModel make_served_model(Llm& llm, const ModelSettings& settings, const EngineOptions& options,
-                              const ServingSettings& serving) {
+api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
+                                   const EngineOptions& options, const ServingSettings& serving) {
   const MemoryPlan& plan = llm.engine().memory();
   const ModelDescription& model = llm.engine().model();
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -74,4 +74,4 @@ ServedModel make_served_model(Llm& llm, const ModelSettings& settings, const Eng
                      {"reserve", plan.reserve_bytes}}};
 }
 
-}  // namespace octavo::server
+}  // namespace octavo

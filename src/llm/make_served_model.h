@@ -8,7 +8,7 @@
 #include "llm/llm.h"
 #include "llm/model_settings.h"
 
-namespace octavo::server {
+namespace octavo {
 
 // What requests meet besides the engine, under the names of `octavo serve`'s flags.
 struct ServingSettings {
@@ -19,7 +19,7 @@ struct ServingSettings {
 };
 
 // `llm` was loaded as `settings` and `options` say, and must outlive the result.
-ServedModel make_served_model(Llm& llm, const ModelSettings& settings, const EngineOptions& options,
-                              const ServingSettings& serving);
+api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
+                                   const EngineOptions& options, const ServingSettings& serving);
 
-}  // namespace octavo::server
+}  // namespace octavo

@@ -11,11 +11,12 @@ namespace octavo::server {
 // Parses the request's body and returns what `work` makes of it, both on a text worker. The body is
 // forgotten when that is done: what remains of a long one is its tokens.
 template <typename Work>
-Awaitable<std::invoke_result_t<Work, const Json&>> with_json_body(ServerContext& context,
-                                                                  Exchange& exchange, Work work) {
+Awaitable<std::invoke_result_t<Work, const api::Json&>> with_json_body(ServerContext& context,
+                                                                       Exchange& exchange,
+                                                                       Work work) {
   require_json(exchange.request());
   const HeldBody body = exchange.take_body();
-  const auto on_worker = [&] { return work(parse_object(body.text)); };
+  const auto on_worker = [&] { return work(api::parse_object(body.text)); };
   co_return co_await context.on_text_worker(on_worker);
 }
 

@@ -16,10 +16,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/service_notify.h"
-#include "server/answer_stream.h"
 #include "server/endpoints/endpoints.h"
 #include "server/http/client_socket.h"
 #include "server/http/connection.h"
+#include "server/output_stream.h"
 
 namespace octavo::server {
 namespace {
@@ -79,7 +79,8 @@ std::string Listener::url() const {
   return fmt::format("http://{}:{}", host, port_);
 }
 
-Server::Server(std::unique_ptr<Listener> listener, const ServedModel& model, ServerOptions options)
+Server::Server(std::unique_ptr<Listener> listener, const api::ServedModel& model,
+               ServerOptions options)
     : listener_(std::move(listener)),
       options_(std::move(options)),
       context_(std::make_unique<ServerContext>(listener_->io_, model, options_)),
@@ -139,9 +140,9 @@ Awaitable<void> Server::wait_until_quiet(std::chrono::milliseconds limit) {
 
 Awaitable<void> Server::drain_and_stop() {
   co_await wait_until_quiet(options_.drain_timeout);
-  const std::set<AnswerStream*> late = context_->answering;
+  const std::set<OutputStream*> late = context_->answering;
   if (!late.empty()) spdlog::warn("drain: {} requests did not end in time", late.size());
-  for (AnswerStream* answers : late) answers->cut_off();
+  for (OutputStream* answers : late) answers->cut_off();
   // Their last words: an error event.
   co_await wait_until_quiet(std::chrono::milliseconds(500));
   listener_->io_.stop();

@@ -39,7 +39,7 @@ class Server {
  public:
   // `model` must outlive the server. From here on SIGTERM and SIGINT drain; a second one ends the
   // process. Throws SetupError when the address cannot be listened on.
-  Server(std::unique_ptr<Listener> listener, const ServedModel& model, ServerOptions options);
+  Server(std::unique_ptr<Listener> listener, const api::ServedModel& model, ServerOptions options);
   // Cuts off whatever is still open.
   ~Server();
   Server(const Server&) = delete;

@@ -6,7 +6,7 @@
 
 namespace octavo::server {
 
-ServerContext::ServerContext(boost::asio::io_context& io_context, const ServedModel& served,
+ServerContext::ServerContext(boost::asio::io_context& io_context, const api::ServedModel& served,
                              const ServerOptions& server_options)
     : io(io_context),
       model(served),

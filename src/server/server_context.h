@@ -16,26 +16,26 @@
 
 namespace octavo::server {
 
-class AnswerStream;
+class OutputStream;
 
 class ServerContext {
  public:
-  ServerContext(boost::asio::io_context& io, const ServedModel& model,
+  ServerContext(boost::asio::io_context& io, const api::ServedModel& model,
                 const ServerOptions& options);
   ~ServerContext();
   ServerContext(const ServerContext&) = delete;
   ServerContext& operator=(const ServerContext&) = delete;
 
   boost::asio::io_context& io;
-  const ServedModel& model;
+  const api::ServedModel& model;
   const ServerOptions& options;
   ServerMetrics metrics;
   Allowance bodies;  // bytes
   Backlog backlog;
-  ResponseStore responses;
+  api::ResponseStore responses;
   bool draining = false;
   int busy_exchanges = 0;  // whose request was read and whose answer is not all written
-  std::set<AnswerStream*> answering;
+  std::set<OutputStream*> answering;
 
   int64_t open_requests() const { return places_.lent(); }
   bool queue_full() const { return places_.lent() >= places_.most(); }

@@ -37,7 +37,7 @@ struct ServerOptions {
   std::chrono::milliseconds sse_keepalive{20'000};  // 0: none
   std::chrono::milliseconds drain_timeout{30'000};
   std::chrono::milliseconds stalled_after{8'000};  // without progress: /livez turns red
-  ResponseStoreLimits stored_responses = {};
+  api::ResponseStoreLimits stored_responses = {};
   int text_threads = 2;
   bool access_log = true;
   std::string version = "0";

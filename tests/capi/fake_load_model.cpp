@@ -8,7 +8,7 @@ namespace octavo::capi {
 namespace {
 
 FakeEngineOptions options_of(const std::string& text) {
-  const server::Json json = server::parse_object(text);
+  const api::Json json = api::parse_object(text);
   return {.step_ms = json.value("step_ms", 0),
           .max_num_seqs = json.value("max_num_seqs", 8),
           .pooling = json.value("pooling", "")};
@@ -18,11 +18,11 @@ class FakeLoadedModel : public LoadedModel {
  public:
   explicit FakeLoadedModel(const FakeEngineOptions& options)
       : engine_(options), served_(engine_.served()) {}
-  const server::ServedModel& served() const override { return served_; }
+  const api::ServedModel& served() const override { return served_; }
 
  private:
   FakeEngine engine_;
-  server::ServedModel served_;
+  api::ServedModel served_;
 };
 
 }  // namespace

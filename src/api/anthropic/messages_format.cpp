@@ -7,7 +7,7 @@
 #include "api/api_error.h"
 #include "api/named_event.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 // Clients send thinking back with the signature it came with. Nothing here depends on it.
@@ -21,7 +21,7 @@ Json usage_of(const Usage& usage) {
 }
 
 // {"stop_reason","stop_sequence"}
-Json end_of(const AnswerEvent& event, bool called) {
+Json end_of(const OutputEvent& event, bool called) {
   Json end = {{"stop_reason", "end_turn"}, {"stop_sequence", nullptr}};
   if (event.finish == FinishReason::kLength) {
     end["stop_reason"] = "max_tokens";
@@ -162,7 +162,7 @@ void MessagesFormat::append_part(std::string& out, const AnswerPart& part) {
   }
 }
 
-void MessagesFormat::append_event(std::string& out, const AnswerEvent& event, const Usage& usage) {
+void MessagesFormat::append_event(std::string& out, const OutputEvent& event, const Usage& usage) {
   if (event.tokens.empty() && !event.finish) return;
   if (!begun_) begin(out, usage);
   for (const AnswerPart& part : event.parts) append_part(out, part);
@@ -182,8 +182,8 @@ void MessagesFormat::append_error(std::string& out, const RequestError& error) {
   append_named_event(out, "error", anthropic_error_body(error.status(), error.what()));
 }
 
-std::string MessagesFormat::whole(const std::vector<AnswerEvent>& answers, const Usage& usage) {
-  const AnswerEvent& answer = answers.front();
+std::string MessagesFormat::whole(const std::vector<OutputEvent>& answers, const Usage& usage) {
+  const OutputEvent& answer = answers.front();
   Json message = head_;
   message["content"] = content_of(answer.parts);
   message.update(end_of(answer, calls_a_tool(answer.parts)));
@@ -220,4 +220,4 @@ Json message_schema() {
        {"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"}}};
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

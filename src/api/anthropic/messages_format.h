@@ -3,19 +3,19 @@
 
 #include <string>
 
-#include "api/answer_format.h"
 #include "api/fields/json_text.h"
+#include "api/output_format.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-class MessagesFormat : public AnswerFormat {
+class MessagesFormat : public OutputFormat {
  public:
   MessagesFormat(const ServedModel& model, const GenerationJob& job);
 
-  void append_event(std::string& out, const AnswerEvent& event, const Usage& usage) override;
+  void append_event(std::string& out, const OutputEvent& event, const Usage& usage) override;
   void append_end(std::string& out, const Usage& usage) override;
   void append_error(std::string& out, const RequestError& error) override;
-  std::string whole(const std::vector<AnswerEvent>& answers, const Usage& usage) override;
+  std::string whole(const std::vector<OutputEvent>& answers, const Usage& usage) override;
 
  private:
   enum class Block : uint8_t { kNone, kText, kThinking, kToolUse };
@@ -39,4 +39,4 @@ class MessagesFormat : public AnswerFormat {
 // Of OpenAPI.
 Json message_schema();
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -8,18 +8,18 @@
 #include "api/testing/test_model.h"
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 // The messages a chat is asked with.
-Json translated(const char* messages, ChatTranslation& call) {
+Json translated(const char* messages, ChatTranslation& translation) {
   Json out = Json::array();
-  read_conversation(Json::parse(messages), call, out);
+  read_conversation(Json::parse(messages), translation, out);
   return out;
 }
 Json translated(const char* messages) {
-  ChatTranslation call;
-  return translated(messages, call);
+  ChatTranslation translation;
+  return translated(messages, translation);
 }
 
 template <typename Work>
@@ -33,7 +33,7 @@ std::string refusal_of(const Work& work) {
 }
 
 TEST(MessagesInput, ToolsAndTheirResultsBecomeMessagesOfTheChat) {
-  ChatTranslation call;
+  ChatTranslation translation;
   const Json messages = translated(R"([
     {"role": "user", "content": "look"},
     {"role": "assistant", "content": [
@@ -47,7 +47,7 @@ TEST(MessagesInput, ToolsAndTheirResultsBecomeMessagesOfTheChat) {
       {"type": "tool_result", "tool_use_id": "t2", "is_error": true,
        "content": [{"type": "text", "text": "two"}]},
       {"type": "text", "text": "and?", "cache_control": {"type": "ephemeral"}}]}])",
-                                   call);
+                                   translation);
   EXPECT_EQ(messages, Json::parse(R"([
     {"role": "user", "content": [{"type": "text", "text": "look"}]},
     {"role": "assistant", "content": [{"type": "text", "text": "I do"}], "reasoning": "hm",
@@ -57,15 +57,17 @@ TEST(MessagesInput, ToolsAndTheirResultsBecomeMessagesOfTheChat) {
     {"role": "tool", "tool_call_id": "t1", "content": "one"},
     {"role": "tool", "tool_call_id": "t2", "content": "Error: two"},
     {"role": "user", "content": [{"type": "text", "text": "and?"}]}])"));
-  EXPECT_EQ(call.ignored, (IgnoredFields{"content.redacted_thinking", "content.cache_control"}));
-  EXPECT_FALSE(call.chat.contains("continue_final_message"));
+  EXPECT_EQ(translation.ignored,
+            (IgnoredFields{"content.redacted_thinking", "content.cache_control"}));
+  EXPECT_FALSE(translation.chat.contains("continue_final_message"));
 }
 
 TEST(MessagesInput, ALastMessageOfTheAssistantIsContinued) {
-  ChatTranslation call;
-  translated(R"([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])", call);
-  EXPECT_EQ(call.chat["continue_final_message"], true);
-  EXPECT_EQ(call.chat["add_generation_prompt"], false);
+  ChatTranslation translation;
+  translated(R"([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])",
+             translation);
+  EXPECT_EQ(translation.chat["continue_final_message"], true);
+  EXPECT_EQ(translation.chat["add_generation_prompt"], false);
 }
 
 TEST(MessagesInput, WhatTheModelCannotSeeIsRefusedByName) {
@@ -91,25 +93,25 @@ TEST(MessagesInput, WhatTheModelCannotSeeIsRefusedByName) {
 }
 
 TEST(MessagesInput, ToolsOfOthersAreLeftOut) {
-  ChatTranslation call;
+  ChatTranslation translation;
   read_tools(Json::parse(R"([
     {"name": "f", "description": "d", "input_schema": {"type": "object"}, "cache_control": {}},
     {"type": "custom", "name": "g", "input_schema": {}, "strict": true},
     {"type": "web_search_20250305", "name": "web_search", "max_uses": 5},
     {"type": "bad\r\nname", "name": "x"}])"),
-             call);
-  EXPECT_EQ(call.chat["tools"], Json::parse(R"([
+             translation);
+  EXPECT_EQ(translation.chat["tools"], Json::parse(R"([
     {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}},
     {"type": "function", "function": {"name": "g", "parameters": {}, "strict": true}}])"));
-  EXPECT_EQ(call.ignored,
+  EXPECT_EQ(translation.ignored,
             (IgnoredFields{"tools.cache_control", "tools.web_search_20250305", "tools"}));
 }
 
 TEST(MessagesInput, ChoicesOfToolsHaveTheChatsNames) {
   const auto choice = [](const char* text) {
-    ChatTranslation call;
-    read_tool_choice(Json::parse(text), call);
-    return call.chat;
+    ChatTranslation translation;
+    read_tool_choice(Json::parse(text), translation);
+    return translation.chat;
   };
   EXPECT_EQ(choice(R"({"type": "auto"})").dump(), R"({"tool_choice":"auto"})");
   EXPECT_EQ(choice(R"({"type": "any", "disable_parallel_tool_use": true})").dump(),
@@ -120,7 +122,7 @@ TEST(MessagesInput, ChoicesOfToolsHaveTheChatsNames) {
   EXPECT_EQ(refusal_of([&] { choice(R"({"type": "some"})"); }), "400 tool_choice.type");
 }
 
-TEST(MessagesCall, IsRenderedByTheModelsTemplate) {
+TEST(MessagesRequest, IsRenderedByTheModelsTemplate) {
   TestModel model;
   const GenerationJob job = prepare_messages(
       Json::parse(R"({"model": "tiny", "max_tokens": 7, "system": [{"type": "text", "text": "s"}],
@@ -135,7 +137,7 @@ TEST(MessagesCall, IsRenderedByTheModelsTemplate) {
   EXPECT_EQ(job.ignored, IgnoredFields{"metadata"});
 }
 
-TEST(MessagesCall, RefusalsNameItsOwnFields) {
+TEST(MessagesRequest, RefusalsNameItsOwnFields) {
   TestModel model;
   const auto refused = [&](const char* more) {
     Json body = Json::parse(more);
@@ -161,7 +163,7 @@ TEST(MessagesCall, RefusalsNameItsOwnFields) {
   EXPECT_EQ(refused(long_text.c_str()), "400 messages");
 }
 
-TEST(MessagesCall, TokensAreCountedBeyondTheContext) {
+TEST(MessagesRequest, TokensAreCountedBeyondTheContext) {
   TestModel model;
   const auto count = [&](size_t letters) {
     const Json body = {{"messages", {{{"role", "user"}, {"content", std::string(letters, 'x')}}}}};
@@ -178,24 +180,24 @@ class MessagesFormatTest : public testing::Test {
     job_.prompts.push_back({.tokens = {1, 2}});
   }
 
-  static AnswerEvent event(std::vector<AnswerPart> parts) {
+  static OutputEvent event(std::vector<AnswerPart> parts) {
     return {.parts = std::move(parts), .tokens = {1}};
   }
-  static AnswerEvent last(std::vector<AnswerPart> parts,
+  static OutputEvent last(std::vector<AnswerPart> parts,
                           FinishReason finish = FinishReason::kStop) {
-    AnswerEvent made = event(std::move(parts));
+    OutputEvent made = event(std::move(parts));
     made.finish = finish;
     return made;
   }
 
-  std::vector<NamedEvent> streamed(const std::vector<AnswerEvent>& events) {
+  std::vector<NamedEvent> streamed(const std::vector<OutputEvent>& events) {
     MessagesFormat format(*model_, job_);
     std::string out;
-    for (const AnswerEvent& event : events) format.append_event(out, event, usage_);
+    for (const OutputEvent& event : events) format.append_event(out, event, usage_);
     format.append_end(out, usage_);
     return named_events_of(out);
   }
-  Json whole(const AnswerEvent& answer) {
+  Json whole(const OutputEvent& answer) {
     return Json::parse(MessagesFormat(*model_, job_).whole({answer}, usage_));
   }
 
@@ -256,7 +258,7 @@ Json content_of(const std::vector<NamedEvent>& events) {
 }
 
 TEST_F(MessagesFormatTest, AStreamAddsUpToTheWhole) {
-  std::vector<AnswerEvent> events;
+  std::vector<OutputEvent> events;
   for (const AnswerPart& part : kAgentsAnswer) events.push_back(event({part}));
   events.push_back(event({}));  // a token without text
   events.push_back(last({}));
@@ -284,7 +286,7 @@ TEST_F(MessagesFormatTest, AnAnswerEndsForAReason) {
   const AnswerPart text{.text = "a"};
   EXPECT_EQ(whole(last({text}))["stop_reason"], "end_turn");
   EXPECT_EQ(whole(last({text}, FinishReason::kLength))["stop_reason"], "max_tokens");
-  AnswerEvent stopped = last({text});
+  OutputEvent stopped = last({text});
   stopped.stop_string = "end";
   EXPECT_EQ(whole(stopped)["stop_reason"], "stop_sequence");
   EXPECT_EQ(whole(stopped)["stop_sequence"], "end");
@@ -320,4 +322,4 @@ TEST_F(MessagesFormatTest, AnErrorIsAnEvent) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

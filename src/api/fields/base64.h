@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace octavo::server {
+namespace octavo::api {
 
 inline void append_base64(std::string& out, std::span<const std::byte> bytes) {
   constexpr const char* kDigits =
@@ -49,4 +49,4 @@ inline std::optional<std::string> from_base64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

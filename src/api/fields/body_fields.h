@@ -8,7 +8,7 @@
 
 #include "api/fields/json_values.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 inline constexpr size_t kMaxNameBytes = 1024;  // model names, request ids, salts
 
@@ -107,4 +107,4 @@ Json schema_of(const FieldTable<Target>& table) {
   return schema;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -5,7 +5,7 @@
 #include "api/fields/field_kinds.h"
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 struct Target {
@@ -86,4 +86,4 @@ TEST(BodyFields, TheSchemaHasAllButTheRefused) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

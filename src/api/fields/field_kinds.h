@@ -7,7 +7,7 @@
 
 #include "api/fields/body_fields.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 inline constexpr int kMaxInt = std::numeric_limits<int>::max();
 
@@ -73,4 +73,4 @@ Field<Target> refused(std::string name, std::string reason,
           .read = std::move(read)};
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

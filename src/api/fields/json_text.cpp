@@ -8,7 +8,7 @@
 #include "base/json_quote.h"
 #include "text/utf8.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 namespace {
 
@@ -73,4 +73,4 @@ std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace octavo::server {
+namespace octavo::api {
 
 // Keeps the order of keys: a chat template may print what it is given.
 using Json = nlohmann::ordered_json;
@@ -26,4 +26,4 @@ void append_json_string(std::string& out, std::string_view text);
 // As short as JSON allows; text that is not UTF-8 does not throw.
 std::string dump(const Json& json);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 std::string refusal_of(const std::string& body) {
@@ -64,4 +64,4 @@ TEST(JsonText, StringsAreEscapedAndAlwaysUtf8) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 void refuse(const std::string& field, const std::string& message) {
   throw RequestError(400, field, message);
@@ -82,4 +82,4 @@ std::vector<TokenId> to_tokens(const Json& value, const std::string& field) {
   return tokens;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -9,7 +9,7 @@
 #include "api/fields/json_text.h"
 #include "base/token_id.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 [[noreturn]] void refuse(const std::string& field, const std::string& message);
 
@@ -24,4 +24,4 @@ std::vector<TokenId> to_tokens(const Json& value, const std::string& field);
 // The value as an error message may show it: short.
 std::string shown(const Json& value);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 // What a refusal says, or "taken".
@@ -73,4 +73,4 @@ TEST(JsonValues, AMessageShowsOnlyShortValues) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

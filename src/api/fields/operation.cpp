@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace octavo::server {
+namespace octavo::api {
 
 Json operation(const char* summary, Json answer_schema) {
   const Json content = {{"application/json", {{"schema", std::move(answer_schema)}}}};
@@ -17,4 +17,4 @@ Json json_operation(const char* summary, Json body_schema, Json answer_schema) {
   return doc;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

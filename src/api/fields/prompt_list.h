@@ -7,7 +7,7 @@
 
 #include "api/fields/json_values.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 inline constexpr size_t kMaxPromptBytes = 8u << 20;
 
@@ -21,4 +21,4 @@ Json prompt_list_schema(size_t max_prompts);
 // Throws RequestError(400) naming `field`.
 PromptList to_prompts(const Json& value, const std::string& field, size_t max_prompts);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

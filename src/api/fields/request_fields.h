@@ -3,27 +3,28 @@
 
 #include "api/fields/field_kinds.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-// Call has `engine`, a Request, and `request_id`.
-template <typename Call>
-FieldTable<Call> request_fields() {
+// Target has `engine`, a Request, and `request_id`.
+template <typename Target>
+FieldTable<Target> request_fields() {
   return {
-      used<Call>("priority", integer_schema(-kMaxInt, kMaxInt),
-                 "Lower goes first, with --scheduling-policy priority",
-                 [](const Json& v, Call& c) {
-                   c.engine.priority = to_int(v, "priority", -kMaxInt, kMaxInt);
-                 }),
-      used<Call>(
-          "request_id", string_schema(kMaxNameBytes), "The id of the answer",
-          [](const Json& v, Call& c) { c.request_id = to_string(v, "request_id", kMaxNameBytes); }),
-      used<Call>("cache_salt", filled_string_schema(kMaxNameBytes),
-                 "Prompts with different salts share no cached prefix",
-                 [](const Json& v, Call& c) {
-                   c.engine.cache_salt = to_string(v, "cache_salt", kMaxNameBytes);
-                   if (c.engine.cache_salt.empty()) refuse("cache_salt", "is empty");
-                 }),
+      used<Target>("priority", integer_schema(-kMaxInt, kMaxInt),
+                   "Lower goes first, with --scheduling-policy priority",
+                   [](const Json& v, Target& t) {
+                     t.engine.priority = to_int(v, "priority", -kMaxInt, kMaxInt);
+                   }),
+      used<Target>("request_id", string_schema(kMaxNameBytes), "The id of the answer",
+                   [](const Json& v, Target& t) {
+                     t.request_id = to_string(v, "request_id", kMaxNameBytes);
+                   }),
+      used<Target>("cache_salt", filled_string_schema(kMaxNameBytes),
+                   "Prompts with different salts share no cached prefix",
+                   [](const Json& v, Target& t) {
+                     t.engine.cache_salt = to_string(v, "cache_salt", kMaxNameBytes);
+                     if (t.engine.cache_salt.empty()) refuse("cache_salt", "is empty");
+                   }),
   };
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -8,7 +8,7 @@
 
 #include "api/fields/field_kinds.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 constexpr size_t kMaxMessages = 4096;
@@ -136,4 +136,4 @@ Json messages_schema() {
   return {{"type", "array"}, {"items", any}, {"minItems", 1}, {"maxItems", kMaxMessages}};
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

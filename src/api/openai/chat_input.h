@@ -3,7 +3,7 @@
 
 #include "api/fields/json_values.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 // Checks roles and contents, joins parts of text, and takes `developer` for `system`. Throws
 // RequestError(400) naming the message.
@@ -12,4 +12,4 @@ Json read_messages(const Json& messages);
 // Of OpenAPI.
 Json messages_schema();
 
-}  // namespace octavo::server
+}  // namespace octavo::api

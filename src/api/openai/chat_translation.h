@@ -12,7 +12,7 @@
 #include "api/openai/chat_request.h"
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 // A call while its fields are read.
 struct ChatTranslation {
@@ -25,15 +25,15 @@ struct ChatTranslation {
 };
 
 // Fields that mean what the chat's do: read, bounded and described there.
-template <typename Call>
-FieldTable<Call> passed_on(std::initializer_list<const char*> names) {
-  FieldTable<Call> fields;
+template <typename Target>
+FieldTable<Target> passed_on(std::initializer_list<const char*> names) {
+  FieldTable<Target> fields;
   for (const char* name : names) {
     const auto field =
-        std::ranges::find(chat_fields(), std::string_view(name), &Field<ChatCall>::name);
+        std::ranges::find(chat_fields(), std::string_view(name), &Field<ChatRequest>::name);
     OCTAVO_CHECK(field != chat_fields().end() && field->use == FieldUse::kUsed);
-    fields.push_back(used<Call>(name, field->schema, field->about,
-                                [name](const Json& v, Call& c) { c.chat[name] = v; }));
+    fields.push_back(used<Target>(name, field->schema, field->about,
+                                  [name](const Json& v, Target& t) { t.chat[name] = v; }));
   }
   return fields;
 }
@@ -45,15 +45,15 @@ struct FieldName {
 };
 
 // What prepare_chat makes of the translation. A refusal names the API's own fields.
-GenerationJob prepare_translated(const ChatTranslation& call, IgnoredFields ignored,
+GenerationJob prepare_translated(const ChatTranslation& translation, IgnoredFields ignored,
                                  const std::vector<FieldName>& names, const ServedModel& model);
 // The length of its prompt, which may be longer than the context.
-size_t count_translated(const ChatTranslation& call, const std::vector<FieldName>& names,
+size_t count_translated(const ChatTranslation& translation, const std::vector<FieldName>& names,
                         const ServedModel& model);
 
 // Takes back a tool_choice that says nothing, as there are no functions to call. Throws
 // RequestError(400) for one that wants a call.
-void settle_tool_choice(ChatTranslation& call);
+void settle_tool_choice(ChatTranslation& translation);
 
 // The object's field, checked to be a string that says something.
 std::string required_string(const Json& object, const char* name, const std::string& where);
@@ -64,4 +64,4 @@ Json function_tool(const Json& tool, const char* schema, const std::string& wher
 // {"id","type":"function","function":{"name","arguments"}} of an assistant's message.
 Json tool_call(std::string id, std::string name, std::string arguments);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

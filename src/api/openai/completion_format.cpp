@@ -2,7 +2,7 @@
 
 #include "api/openai/logprob_json.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 CompletionFormat::CompletionFormat(const ServedModel& model, const CompletionJob& job)
     : model_(model),
@@ -10,7 +10,7 @@ CompletionFormat::CompletionFormat(const ServedModel& model, const CompletionJob
       envelope_(model, "cmpl-" + job.id, "text_completion", job.continuous_usage_stats),
       choices_(job.prompts.size() * static_cast<size_t>(job.engine.n)) {}
 
-const PreparedPrompt& CompletionFormat::prompt_of(const AnswerEvent& event) const {
+const PreparedPrompt& CompletionFormat::prompt_of(const OutputEvent& event) const {
   return job_.prompts[static_cast<size_t>(event.index / job_.engine.n)];
 }
 
@@ -21,7 +21,7 @@ Usage CompletionFormat::counted(const Usage& usage) const {
   return counted;
 }
 
-Json CompletionFormat::logprobs_of(const AnswerEvent& event, bool with_prompt) {
+Json CompletionFormat::logprobs_of(const OutputEvent& event, bool with_prompt) {
   if (job_.engine.sampling.logprobs < 0) return nullptr;
   Choice& choice = choices_[static_cast<size_t>(event.index)];
   CompletionLogprobs logprobs(*model_.text.tokenizer, choice.text_offset);
@@ -35,7 +35,7 @@ Json CompletionFormat::logprobs_of(const AnswerEvent& event, bool with_prompt) {
   return logprobs.take();
 }
 
-Json CompletionFormat::choice_of(const AnswerEvent& event) {
+Json CompletionFormat::choice_of(const OutputEvent& event) {
   Choice& choice = choices_[static_cast<size_t>(event.index)];
   const bool first = !std::exchange(choice.begun, true);
   const bool with_prompt = first && job_.echo;
@@ -54,7 +54,7 @@ Json CompletionFormat::choice_of(const AnswerEvent& event) {
   return json;
 }
 
-void CompletionFormat::append_event(std::string& out, const AnswerEvent& event,
+void CompletionFormat::append_event(std::string& out, const OutputEvent& event,
                                     const Usage& usage) {
   Choice& choice = choices_[static_cast<size_t>(event.index)];
   choice.prompt_logprobs.insert(choice.prompt_logprobs.end(), event.prompt_logprobs.begin(),
@@ -76,9 +76,9 @@ void CompletionFormat::append_error(std::string& out, const RequestError& error)
   append_sse_error(out, error);
 }
 
-std::string CompletionFormat::whole(const std::vector<AnswerEvent>& answers, const Usage& usage) {
+std::string CompletionFormat::whole(const std::vector<OutputEvent>& answers, const Usage& usage) {
   Json choices = Json::array();
-  for (const AnswerEvent& answer : answers) {
+  for (const OutputEvent& answer : answers) {
     choices_[static_cast<size_t>(answer.index)].prompt_logprobs = answer.prompt_logprobs;
     Json choice = choice_of(answer);
     if (job_.wants_prompt_logprobs)
@@ -89,4 +89,4 @@ std::string CompletionFormat::whole(const std::vector<AnswerEvent>& answers, con
   return dump(envelope_.whole(std::move(choices), counted(usage)));
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -3,27 +3,27 @@
 
 #include <vector>
 
-#include "api/answer_format.h"
 #include "api/openai/completion_request.h"
 #include "api/openai/envelope.h"
+#include "api/output_format.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-class CompletionFormat : public AnswerFormat {
+class CompletionFormat : public OutputFormat {
  public:
   CompletionFormat(const ServedModel& model, const CompletionJob& job);
 
-  void append_event(std::string& out, const AnswerEvent& event, const Usage& usage) override;
+  void append_event(std::string& out, const OutputEvent& event, const Usage& usage) override;
   void append_end(std::string& out, const Usage& usage) override;
   void append_error(std::string& out, const RequestError& error) override;
-  std::string whole(const std::vector<AnswerEvent>& answers, const Usage& usage) override;
+  std::string whole(const std::vector<OutputEvent>& answers, const Usage& usage) override;
 
  private:
   // What a choice says with this event: with its first, an echoed prompt comes before it.
-  Json choice_of(const AnswerEvent& event);
-  Json logprobs_of(const AnswerEvent& event, bool with_prompt);
+  Json choice_of(const OutputEvent& event);
+  Json logprobs_of(const OutputEvent& event, bool with_prompt);
   Usage counted(const Usage& usage) const;
-  const PreparedPrompt& prompt_of(const AnswerEvent& event) const;
+  const PreparedPrompt& prompt_of(const OutputEvent& event) const;
 
   const ServedModel& model_;
   const CompletionJob& job_;
@@ -37,4 +37,4 @@ class CompletionFormat : public AnswerFormat {
   std::vector<Choice> choices_;
 };
 
-}  // namespace octavo::server
+}  // namespace octavo::api

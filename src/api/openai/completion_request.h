@@ -4,9 +4,9 @@
 #include "api/fields/prompt_list.h"
 #include "api/generation_request.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-struct CompletionCall : GenerationCall {
+struct CompletionRequest : GenerationRequest {
   PromptList prompts = {};
   bool echo = false;
 };
@@ -16,9 +16,9 @@ struct CompletionJob : GenerationJob {
   bool prompt_only = false;  // and no answer: max_tokens 0
 };
 
-const FieldTable<CompletionCall>& completion_fields();
+const FieldTable<CompletionRequest>& completion_fields();
 
 // Text worker: tokenizes. Throws RequestError.
 CompletionJob prepare_completion(const Json& body, const ServedModel& model);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -8,7 +8,7 @@
 
 #include "api/fields/base64.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 // The shortest decimal that reads back as the same float, and is a float to readers who tell 0 from
@@ -39,7 +39,7 @@ void append_embedding(std::string& out, std::span<const float> vector, bool base
   out.back() = ']';
 }
 
-std::string EmbeddingFormat::whole(const std::vector<AnswerEvent>& answers, const Usage& usage) {
+std::string EmbeddingFormat::whole(const std::vector<OutputEvent>& answers, const Usage& usage) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const Json head = {{"id", "embd-" + job_.id},
                      {"object", "list"},
@@ -54,7 +54,7 @@ std::string EmbeddingFormat::whole(const std::vector<AnswerEvent>& answers, cons
   std::string out = dump(head);
   out.back() = ',';  // there is more to come
   out += "\"data\":[";
-  for (const AnswerEvent& answer : answers) {
+  for (const OutputEvent& answer : answers) {
     std::vector<float> vector = answer.embedding;
     finish_embedding(vector, job_.form);
     out += R"({"object":"embedding","index":)" + std::to_string(answer.index) + R"(,"embedding":)";
@@ -93,4 +93,4 @@ Json embedding_schema() {
           {"required", {"object", "model", "data", "usage"}}};
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -5,9 +5,9 @@
 #include "api/generation_request.h"
 #include "generation/embedding.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-struct EmbeddingCall {
+struct EmbeddingRequest {
   std::string model = {};
   PromptList input = {};
   bool base64 = false;
@@ -25,9 +25,9 @@ struct EmbeddingJob : GenerationJob {
   bool base64 = false;  // of little-endian floats, instead of a list of numbers
 };
 
-const FieldTable<EmbeddingCall>& embedding_fields();
+const FieldTable<EmbeddingRequest>& embedding_fields();
 
 // Text worker: tokenizes. Throws RequestError, for one when the model draws tokens.
 EmbeddingJob prepare_embedding(const Json& body, const ServedModel& model);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -10,7 +10,7 @@
 #include "api/testing/test_model.h"
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 using testing::ElementsAre;
@@ -39,7 +39,7 @@ class EmbeddingTest : public testing::Test {
     return all;
   }
   Json whole(const EmbeddingJob& job, std::vector<std::vector<float>> vectors) {
-    std::vector<AnswerEvent> answers;
+    std::vector<OutputEvent> answers;
     for (auto& vector : vectors)
       answers.push_back(
           {.index = static_cast<int>(answers.size()), .embedding = std::move(vector)});
@@ -199,4 +199,4 @@ TEST(Base64, PadsTheLastGroup) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

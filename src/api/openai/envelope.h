@@ -4,18 +4,18 @@
 #include <string>
 #include <string_view>
 
-#include "api/answer_events.h"
 #include "api/fields/json_text.h"
+#include "api/output_events.h"
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 Json usage_json(const Usage& usage);
 
 // null, the stop string or the stop token.
-Json stop_reason_of(const AnswerEvent& event);
+Json stop_reason_of(const OutputEvent& event);
 // null or a name.
-Json finish_reason_of(const AnswerEvent& event);
+Json finish_reason_of(const OutputEvent& event);
 
 class OpenAiEnvelope {
  public:
@@ -40,4 +40,4 @@ inline constexpr std::string_view kSseDone = "data: [DONE]\n\n";
 // "data: {"error":...}" and [DONE].
 void append_sse_error(std::string& out, const RequestError& error);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -5,7 +5,7 @@
 
 #include "text/utf8.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 // JSON has no infinity; the floor is vLLM's.
@@ -88,4 +88,4 @@ Json prompt_logprobs_json(const Tokenizer& tokenizer, std::span<const TokenLogpr
   return all;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -9,7 +9,7 @@
 #include "scheduler/update.h"
 #include "text/tokenizer.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 // The token by itself as text; bytes that are no whole character show as U+FFFD.
 std::string token_as_text(const Tokenizer& tokenizer, TokenId token);
@@ -39,4 +39,4 @@ Json chat_logprobs(const Tokenizer& tokenizer, std::span<const TokenLogprobs> to
 // {"<id>":{"logprob","rank","decoded_token"}}.
 Json prompt_logprobs_json(const Tokenizer& tokenizer, std::span<const TokenLogprobs> tokens);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

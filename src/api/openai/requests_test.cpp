@@ -7,7 +7,7 @@
 #include "api/testing/test_model.h"
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 // Status and field of a refusal, or "taken".
@@ -51,7 +51,7 @@ TEST(ChatInput, WhatIsNoTextIsRefusedByName) {
   EXPECT_EQ(refused_messages("[]"), "400 messages");
 }
 
-TEST(ChatCall, IsRenderedByTheTemplate) {
+TEST(ChatRequest, IsRenderedByTheTemplate) {
   TestModel model;
   const GenerationJob job =
       prepare_chat(Json::parse(R"({"messages": [{"role": "user", "content": "ab"}]})"), *model);
@@ -60,7 +60,7 @@ TEST(ChatCall, IsRenderedByTheTemplate) {
   EXPECT_EQ(job.engine.sampling.logprobs, -1);
 }
 
-TEST(ChatCall, TopLogprobsNeedLogprobs) {
+TEST(ChatRequest, TopLogprobsNeedLogprobs) {
   TestModel model;
   const auto call = [&](const char* more) {
     Json body = Json::parse(more);
@@ -77,7 +77,7 @@ CompletionJob complete(TestModel& model, const char* body) {
   return prepare_completion(Json::parse(body), *model);
 }
 
-TEST(CompletionCall, DefaultsAreTheCallsThenTheModelsThenOpenAis) {
+TEST(CompletionRequest, DefaultsAreTheCallsThenTheModelsThenOpenAis) {
   TestModel model;
   const CompletionJob plain = complete(model, R"({"prompt": "a"})");
   EXPECT_EQ(plain.engine.max_tokens, 16);
@@ -93,7 +93,7 @@ TEST(CompletionCall, DefaultsAreTheCallsThenTheModelsThenOpenAis) {
   EXPECT_EQ(complete(model, R"({"prompt": "a", "seed": 5})").engine.sampling.seed, 5u);
 }
 
-TEST(CompletionCall, PromptsComeInFourForms) {
+TEST(CompletionRequest, PromptsComeInFourForms) {
   TestModel model;
   EXPECT_EQ(complete(model, R"({"prompt": ["a", "b"]})").prompts.size(), 2u);
   EXPECT_EQ(complete(model, R"({"prompt": [1, 2]})").prompts.at(0).tokens,
@@ -104,7 +104,7 @@ TEST(CompletionCall, PromptsComeInFourForms) {
       (std::vector<TokenId>{2, 3}));
 }
 
-TEST(CompletionCall, WhatDoesNotGoTogetherIsRefusedByName) {
+TEST(CompletionRequest, WhatDoesNotGoTogetherIsRefusedByName) {
   TestModel model;
   const auto refused = [&](const char* body) { return refusal_of([&] { complete(model, body); }); };
   EXPECT_EQ(refused(R"({"prompt": "a", "max_tokens": 0})"), "400 max_tokens");
@@ -121,4 +121,4 @@ TEST(CompletionCall, WhatDoesNotGoTogetherIsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -3,7 +3,7 @@
 
 #include "api/fields/json_text.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 Json completion_schema();
 Json chat_completion_schema();
@@ -11,4 +11,4 @@ Json chat_completion_schema();
 // An operation whose answer comes whole, or as server-sent events when the body asks for a stream.
 Json generation_operation(const char* summary, Json body_schema, Json answer_schema);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

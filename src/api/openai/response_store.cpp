@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 // An owner is a digest of fixed length, or nothing: no two pairs have one key.
@@ -61,4 +61,4 @@ size_t ResponseStore::bytes() const {
   return bytes_;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

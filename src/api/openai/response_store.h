@@ -10,7 +10,7 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace octavo::server {
+namespace octavo::api {
 
 struct ResponseStoreLimits {
   size_t count = 1024;
@@ -55,4 +55,4 @@ class ResponseStore {
   size_t bytes_ = 0;
 };
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 StoredResponse of_bytes(size_t bytes) { return {.object = std::string(bytes, 'x')}; }
@@ -57,4 +57,4 @@ TEST(ResponseStore, ACountOfZeroKeepsNothing) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -7,7 +7,7 @@
 #include "api/named_event.h"
 #include "api/openai/responses_input.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 Json usage_of(const Usage& usage) {
@@ -138,7 +138,7 @@ void ResponsesFormat::append_part(std::string& out, const AnswerPart& part) {
   }
 }
 
-void ResponsesFormat::finish(const AnswerEvent& event) {
+void ResponsesFormat::finish(const OutputEvent& event) {
   const bool cut = event.finish == FinishReason::kLength;
   response_["status"] = cut ? "incomplete" : "completed";
   if (cut) response_["incomplete_details"] = {{"reason", "max_output_tokens"}};
@@ -149,7 +149,7 @@ void ResponsesFormat::complete(const Usage& usage) {
   if (job_.store && keep_) keep_(response_);
 }
 
-void ResponsesFormat::append_event(std::string& out, const AnswerEvent& event, const Usage&) {
+void ResponsesFormat::append_event(std::string& out, const OutputEvent& event, const Usage&) {
   if (event.tokens.empty() && !event.finish) return;
   if (!std::exchange(begun_, true)) {
     append_state(out, "response.created");
@@ -177,8 +177,8 @@ void ResponsesFormat::append_error(std::string& out, const RequestError& error) 
   append_state(out, "response.failed");
 }
 
-std::string ResponsesFormat::whole(const std::vector<AnswerEvent>& answers, const Usage& usage) {
-  const AnswerEvent& answer = answers.front();
+std::string ResponsesFormat::whole(const std::vector<OutputEvent>& answers, const Usage& usage) {
+  const OutputEvent& answer = answers.front();
   std::string events;  // the whole is what they add up to
   append_event(events, answer, usage);
   complete(usage);
@@ -206,4 +206,4 @@ Json response_schema() {
           {"required", {"id", "object", "created_at", "status", "model", "output", "usage"}}};
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

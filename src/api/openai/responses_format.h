@@ -5,21 +5,21 @@
 #include <optional>
 #include <string>
 
-#include "api/answer_format.h"
 #include "api/openai/responses_request.h"
+#include "api/output_format.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-class ResponsesFormat : public AnswerFormat {
+class ResponsesFormat : public OutputFormat {
  public:
   // `keep` gets the whole response before the client does: it may refer to it at once.
   using Keep = std::function<void(const Json& response)>;
   ResponsesFormat(const ResponsesJob& job, Keep keep);
 
-  void append_event(std::string& out, const AnswerEvent& event, const Usage& usage) override;
+  void append_event(std::string& out, const OutputEvent& event, const Usage& usage) override;
   void append_end(std::string& out, const Usage& usage) override;
   void append_error(std::string& out, const RequestError& error) override;
-  std::string whole(const std::vector<AnswerEvent>& answers, const Usage& usage) override;
+  std::string whole(const std::vector<OutputEvent>& answers, const Usage& usage) override;
 
  private:
   enum class Item : uint8_t { kMessage, kReasoning, kCall };
@@ -32,7 +32,7 @@ class ResponsesFormat : public AnswerFormat {
   // Ends the item that is open, if one is.
   void close(std::string& out, const char* status);
   Json content_part() const;
-  void finish(const AnswerEvent& event);
+  void finish(const OutputEvent& event);
   void complete(const Usage& usage);
 
   const ResponsesJob& job_;
@@ -48,4 +48,4 @@ class ResponsesFormat : public AnswerFormat {
 // Of OpenAPI.
 Json response_schema();
 
-}  // namespace octavo::server
+}  // namespace octavo::api

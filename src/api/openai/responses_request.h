@@ -4,9 +4,9 @@
 #include "api/openai/chat_translation.h"
 #include "api/openai/response_store.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-struct ResponsesCall : ChatTranslation {
+struct ResponsesRequest : ChatTranslation {
   Json input = {};  // items
   Json instructions = {};
   Json tools = {};
@@ -17,7 +17,7 @@ struct ResponsesCall : ChatTranslation {
   Json echo = Json::object();  // fields the answer repeats
 };
 
-const FieldTable<ResponsesCall>& responses_fields();
+const FieldTable<ResponsesRequest>& responses_fields();
 
 struct ResponsesJob : GenerationJob {
   Json head = {};   // the response object as far as it is known before the answer
@@ -42,4 +42,4 @@ ResponsesJob prepare_responses(const Json& body, const ServedModel& model,
 // {"object":"response.input_tokens","input_tokens"}
 Json count_response_tokens(const Json& body, const ServedModel& model, const ResponseShelf& shelf);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -8,7 +8,7 @@
 #include "api/testing/test_model.h"
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 template <typename Work>
@@ -22,8 +22,8 @@ std::string refusal_of(const Work& work) {
 }
 
 Json translated(const char* items, Json instructions = nullptr) {
-  ChatTranslation call;
-  return conversation_of(instructions, Json::array(), items_of(Json::parse(items)), call);
+  ChatTranslation translation;
+  return conversation_of(instructions, Json::array(), items_of(Json::parse(items)), translation);
 }
 
 TEST(ResponsesInput, ATextIsTheUsers) {
@@ -88,19 +88,19 @@ TEST(ResponsesInput, PackedReasoningComesBackAndOthersDoesNot) {
 }
 
 TEST(ResponsesInput, OnlyAllowedToolsAreOffered) {
-  ChatTranslation call;
+  ChatTranslation translation;
   read_response_tools(Json::parse(R"([
     {"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": false},
     {"type": "function", "name": "g"}, {"type": "web_search"}, {"type": "custom", "name": "h"}])"),
-                      call);
-  EXPECT_EQ(call.chat["tools"].size(), 2u);
-  EXPECT_EQ(call.ignored, (IgnoredFields{"tools.web_search", "tools.custom"}));
+                      translation);
+  EXPECT_EQ(translation.chat["tools"].size(), 2u);
+  EXPECT_EQ(translation.ignored, (IgnoredFields{"tools.web_search", "tools.custom"}));
   read_response_tool_choice(
       Json::parse(
           R"({"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "g"}]})"),
-      call);
-  EXPECT_EQ(call.chat["tools"].dump(), R"([{"type":"function","function":{"name":"g"}}])");
-  EXPECT_EQ(call.chat["tool_choice"], "required");
+      translation);
+  EXPECT_EQ(translation.chat["tools"].dump(), R"([{"type":"function","function":{"name":"g"}}])");
+  EXPECT_EQ(translation.chat["tool_choice"], "required");
 }
 
 class ResponsesTest : public testing::Test {
@@ -121,7 +121,7 @@ class ResponsesTest : public testing::Test {
       store_.put(shelf_.owner, id,
                  {.previous = job.previous, .object = dump(response), .input = dump(job.input)});
     });
-    AnswerEvent answer{.parts = {{.text = said}}, .tokens = {1}, .finish = FinishReason::kStop};
+    OutputEvent answer{.parts = {{.text = said}}, .tokens = {1}, .finish = FinishReason::kStop};
     format.whole({answer}, usage_);
   }
 
@@ -209,7 +209,7 @@ const std::vector<AnswerPart> kAgentsAnswer = {
 
 TEST_F(ResponsesTest, AWholeResponseHasItsItems) {
   const ResponsesJob job = prepare(R"({"input": "a", "include": ["reasoning.encrypted_content"]})");
-  const AnswerEvent answer{.parts = kAgentsAnswer, .tokens = {1}, .finish = FinishReason::kStop};
+  const OutputEvent answer{.parts = kAgentsAnswer, .tokens = {1}, .finish = FinishReason::kStop};
   const Json response = Json::parse(ResponsesFormat(job, nullptr).whole({answer}, usage_));
   EXPECT_EQ(response["id"], "resp_7");
   EXPECT_EQ(response["status"], "completed");
@@ -260,7 +260,7 @@ TEST_F(ResponsesTest, AStreamAddsUpToTheWhole) {
   const Json& response = events.back().data["response"];
   EXPECT_EQ(response["output"], items);
   EXPECT_EQ(kept, response);
-  const AnswerEvent answer{.parts = kAgentsAnswer, .tokens = {1}, .finish = FinishReason::kStop};
+  const OutputEvent answer{.parts = kAgentsAnswer, .tokens = {1}, .finish = FinishReason::kStop};
   Json whole = Json::parse(ResponsesFormat(job, nullptr).whole({answer}, usage_));
   EXPECT_EQ(whole, response);
 }
@@ -293,4 +293,4 @@ TEST_F(ResponsesTest, AnErrorEndsTheStream) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

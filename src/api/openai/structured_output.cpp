@@ -5,7 +5,7 @@
 
 #include "api/fields/field_kinds.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 using Kind = GrammarSource::Kind;
@@ -154,4 +154,4 @@ std::optional<StructuredOutput> read_structured_outputs(const Json& value) {
   return output;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -8,7 +8,7 @@
 #include "api/fields/json_values.h"
 #include "text/grammar.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 inline constexpr size_t kMaxGrammarBytes = 128u << 10;
 
@@ -24,4 +24,4 @@ Json structured_outputs_schema();
 std::optional<StructuredOutput> read_response_format(const Json& value);
 std::optional<StructuredOutput> read_structured_outputs(const Json& value);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

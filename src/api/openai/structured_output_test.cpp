@@ -8,7 +8,7 @@
 #include "api/testing/test_model.h"
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 // The job of a completion with these fields.
@@ -121,4 +121,4 @@ TEST(StructuredOutput, ChatsHaveItToo) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -4,7 +4,7 @@
 #include "api/fields/json_text.h"
 #include "api/served_model.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 // Both throw RequestError.
 Json tokenize_text(const Json& body, const ServedModel& model);
@@ -13,4 +13,4 @@ Json detokenize_tokens(const Json& body, const ServedModel& model);
 Json tokenize_schema();
 Json detokenize_schema();
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -7,7 +7,7 @@
 #include "api/fields/body_fields.h"
 #include "text/dialects/dialect.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 enum class ToolChoice : uint8_t { kAuto, kNone, kRequired, kNamed };
 
@@ -27,6 +27,6 @@ struct ToolCallFields {
 const FieldTable<ToolCallFields>& tool_fields();
 
 // What must fit together. Throws RequestError(400).
-void check_tools(const ToolCallFields& call);
+void check_tools(const ToolCallFields& fields);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

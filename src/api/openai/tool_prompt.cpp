@@ -5,7 +5,7 @@
 
 #include "text/dialects/call_text.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 // What is no object stays the text it is: the model wrote it so.
@@ -116,4 +116,4 @@ Json with_tools_as_text(const Json& messages, const Json& tools, const ToolDiale
   return shown;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

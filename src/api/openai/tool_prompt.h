@@ -4,7 +4,7 @@
 #include "api/fields/json_text.h"
 #include "generation/chat_dialect.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 // Earlier calls as templates want them: arguments as objects, ids as long as the dialect's.
 void prepare_tool_calls(Json& messages, const ToolDialect* dialect);
@@ -13,4 +13,4 @@ void prepare_tool_calls(Json& messages, const ToolDialect* dialect);
 // them, results as a user's words. `tools` may be null.
 Json with_tools_as_text(const Json& messages, const Json& tools, const ToolDialect& dialect);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "text/dialects/call_id.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 const char* const kTool = R"({"type": "function", "function": {"name": "f", "description": "d",
@@ -192,7 +192,7 @@ class ToolFormatTest : public testing::Test {
       {.kind = PartKind::kToolCall, .call = 0, .id = "call_1", .name = "f"},
       {.kind = PartKind::kToolArguments, .text = "{\"a\":", .call = 0},
       {.kind = PartKind::kToolArguments, .text = "1}", .call = 0}};
-  const AnswerEvent event_{.parts = parts_, .tokens = {'x'}, .finish = FinishReason::kStop};
+  const OutputEvent event_{.parts = parts_, .tokens = {'x'}, .finish = FinishReason::kStop};
 };
 
 TEST_F(ToolFormatTest, AWholeAnswerHasReasoningAndCalls) {
@@ -229,4 +229,4 @@ TEST_F(ToolFormatTest, AStreamHasAChunkForEachPart) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

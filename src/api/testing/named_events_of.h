@@ -8,7 +8,7 @@
 
 #include "api/fields/json_text.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 struct NamedEvent {
   std::string name;
@@ -32,4 +32,4 @@ inline std::vector<NamedEvent> named_events_of(const std::string& out) {
   return events;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

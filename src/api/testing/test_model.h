@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "text/test_vocab.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 // Takes nothing.
 class NoEngine : public EngineClient {
@@ -47,4 +47,4 @@ class TestModel {
   ServedModel served_;
 };
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -9,6 +9,9 @@
 #include "server/respond.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 Awaitable<void> chat(ServerContext& context, Exchange& exchange) {

@@ -8,6 +8,9 @@
 #include "server/respond.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 Awaitable<void> complete(ServerContext& context, Exchange& exchange) {

@@ -7,6 +7,9 @@
 #include "server/respond.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 Awaitable<void> embed(ServerContext& context, Exchange& exchange) {

@@ -5,6 +5,9 @@
 #include "server/server_context.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 HttpResponse alive(ServerContext& context, const HttpRequest&) {

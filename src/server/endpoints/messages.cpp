@@ -9,6 +9,9 @@
 #include "server/respond.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 Awaitable<void> message(ServerContext& context, Exchange& exchange) {

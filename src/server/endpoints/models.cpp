@@ -5,6 +5,9 @@
 #include "server/server_context.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 Json card(const ServedModel& model, const std::string& name) {

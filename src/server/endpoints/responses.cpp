@@ -12,6 +12,9 @@
 #include "server/respond.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 constexpr std::string_view kPrefix = "/v1/responses/";
@@ -29,7 +32,7 @@ std::string id_for(const ResponsesJob& job, const ResponseShelf& shelf, const st
   return taken ? fresh_request_id() : id;
 }
 
-Awaitable<void> respond(ServerContext& context, Exchange& exchange) {
+Awaitable<void> create_response(ServerContext& context, Exchange& exchange) {
   const auto arrival = std::chrono::steady_clock::now();
   const Place place(context);
   const ResponseShelf shelf = shelf_of(context, exchange.request());
@@ -125,7 +128,7 @@ std::vector<Endpoint> response_endpoints() {
   return {
       {.method = "POST",
        .path = "/v1/responses",
-       .handler = respond,
+       .handler = create_response,
        .doc = generation_operation("Answer in a conversation of items", body, response_schema())},
       {.method = "POST",
        .path = "/v1/responses/input_tokens",

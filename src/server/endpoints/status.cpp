@@ -4,6 +4,9 @@
 #include "server/server_context.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 HttpResponse version(ServerContext& context, const HttpRequest&) {

@@ -4,6 +4,9 @@
 #include "server/json_request.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 using Work = Json (*)(const Json&, const ServedModel&);

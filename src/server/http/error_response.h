@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "server/http/error_response.h"
 #include "server/http/http.h"
 
 namespace octavo::server {

@@ -30,7 +30,7 @@ struct HttpResponse {
   Headers headers = {};
   std::string body = {};
   // In place of a body: the exchange writes it as the API that was asked does.
-  std::optional<ErrorNote> error = {};
+  std::optional<api::ErrorNote> error = {};
 };
 
 bool equal_ignoring_case(std::string_view a, std::string_view b);

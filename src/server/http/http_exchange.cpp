@@ -89,7 +89,8 @@ Awaitable<void> HttpExchange::write_all(std::string_view bytes) {
 Awaitable<void> HttpExchange::send(HttpResponse response) {
   prepare_head(response);
   if (response.error)
-    response.body = error_body(error_style_of(request_.path), response.status, *response.error);
+    response.body =
+        api::error_body(api::error_style_of(request_.path), response.status, *response.error);
   // 204 has no body and may not say that it has none.
   if (response.status != 204)
     response.headers.emplace_back("Content-Length", std::to_string(response.body.size()));

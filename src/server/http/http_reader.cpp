@@ -53,7 +53,7 @@ HttpRequest request_of(const http::request<http::string_body>& message) {
   if (question != std::string_view::npos) request.query = std::string(target.substr(question + 1));
   for (const auto& field : message)
     request.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
-  request.id = request_id_of(request.header("X-Request-Id"));
+  request.id = api::request_id_of(request.header("X-Request-Id"));
   return request;
 }
 

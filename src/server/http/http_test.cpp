@@ -9,6 +9,9 @@
 #include "server/http/error_response.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 HttpRequest with_header(const char* name, const std::string& value) {

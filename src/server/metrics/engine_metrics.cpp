@@ -68,7 +68,7 @@ void add_requests(Families& families, const EngineStats& stats) {
                  {{"max_lora", "0"}, {"waiting_lora_adapters", ""}, {"running_lora_adapters", ""}});
 }
 
-void add_pages(Families& families, const EngineStats& stats, const ServedModel& model) {
+void add_pages(Families& families, const EngineStats& stats, const api::ServedModel& model) {
   const int used = stats.referenced_pages;
   const int free = stats.page_count - used - stats.cached_pages;
   families.gauge("vllm:kv_cache_usage_perc", "Share of the KV pages that running sequences hold",
@@ -150,7 +150,8 @@ void add_times(Families& families, const EngineStats& stats) {
 
 }  // namespace
 
-EngineMetrics::EngineMetrics(const ServedModel& model, prometheus::Labels labels) : model_(model) {
+EngineMetrics::EngineMetrics(const api::ServedModel& model, prometheus::Labels labels)
+    : model_(model) {
   for (const auto& [name, value] : labels) labels_.push_back({name, value});
 }
 

@@ -14,11 +14,11 @@ namespace octavo::server {
 class EngineMetrics : public prometheus::Collectable {
  public:
   // `model` must outlive it. `labels` go with every figure.
-  EngineMetrics(const ServedModel& model, prometheus::Labels labels);
+  EngineMetrics(const api::ServedModel& model, prometheus::Labels labels);
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
-  const ServedModel& model_;
+  const api::ServedModel& model_;
   std::vector<prometheus::ClientMetric::Label> labels_;
 };
 

@@ -49,7 +49,7 @@ std::string_view name_of(Refusal reason) {
 
 }  // namespace
 
-ServerMetrics::ServerMetrics(const ServedModel& model)
+ServerMetrics::ServerMetrics(const api::ServedModel& model)
     : labels_{{"model_name", model.name()}, {"engine", "0"}},
       engine_(std::make_unique<EngineMetrics>(model, labels_)),
       time_to_first_token(histogram("vllm:time_to_first_token_seconds",

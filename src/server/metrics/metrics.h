@@ -31,7 +31,7 @@ class ServerMetrics {
   std::unique_ptr<prometheus::Collectable> engine_;
 
  public:
-  explicit ServerMetrics(const ServedModel& model);
+  explicit ServerMetrics(const api::ServedModel& model);
   ServerMetrics(const ServerMetrics&) = delete;
   ServerMetrics& operator=(const ServerMetrics&) = delete;
 

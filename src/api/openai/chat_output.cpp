@@ -1,4 +1,4 @@
-#include "api/openai/chat_answer.h"
+#include "api/openai/chat_output.h"
 
 #include <algorithm>
 #include <memory>
@@ -7,7 +7,7 @@
 #include "generation/reasoning_constraint.h"
 #include "text/dialects/tool_grammar.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 std::shared_ptr<const ChatAnswer> answer_of(const ToolCallFields& tools, const ServedModel& model,
@@ -91,15 +91,15 @@ std::shared_ptr<const Constraint> behind_reasoning(std::shared_ptr<const Constra
 
 }  // namespace
 
-void prepare_answer(const ChatCall& call, std::string_view prompt, const ServedModel& model,
+void prepare_output(const ChatRequest& request, std::string_view prompt, const ServedModel& model,
                     GenerationJob& job) {
-  const ToolCallFields& tools = call.chat.tools;
+  const ToolCallFields& tools = request.chat.tools;
   const Dialect& dialect = model.dialect.dialect;
   const ReasoningStart start = reasoning_start(dialect, prompt);
   job.text.chat = answer_of(tools, model, start);
   if (dialect.tools != nullptr) job.call_id_length = dialect.tools->id_length;
   std::shared_ptr<const Constraint> inner = job.engine.constraint;
-  const auto& form = call.response_format ? call.response_format : call.structured_outputs;
+  const auto& form = request.response_format ? request.response_format : request.structured_outputs;
   if (tools.active() && tools.forced()) {
     inner = forced_calls(tools, model);
   } else if (form && dialect.tools != nullptr &&
@@ -107,10 +107,10 @@ void prepare_answer(const ChatCall& call, std::string_view prompt, const ServedM
     inner = form_or_calls(*form, tools, model);
   }
   const auto budget =
-      call.thinking_token_budget ? call.thinking_token_budget : model.dialect.thinking_budget;
+      request.thinking_token_budget ? request.thinking_token_budget : model.dialect.thinking_budget;
   if (dialect.channels != nullptr && inner) {
     // Its grammars have the reasoning in them.
-    if (call.thinking_token_budget)
+    if (request.thinking_token_budget)
       refuse("thinking_token_budget", "does not go together with a grammar for this model");
     job.engine.constraint = std::move(inner);
     return;
@@ -118,4 +118,4 @@ void prepare_answer(const ChatCall& call, std::string_view prompt, const ServedM
   job.engine.constraint = behind_reasoning(std::move(inner), budget, model, start);
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

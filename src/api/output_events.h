@@ -1,4 +1,4 @@
-// answer_events.h - the answers to one call as events, made from the engine's updates. One thread
+// output_events.h - the answers to one call as events, made from the engine's updates. One thread
 // at a time.
 #pragma once
 
@@ -11,10 +11,10 @@
 #include "generation/answer_text.h"
 #include "text/answer_part.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 // What one choice has to say.
-struct AnswerEvent {
+struct OutputEvent {
   int index = 0;          // prompt * n + choice
   std::string text = {};  // as the model wrote it, calls and reasoning included
   std::vector<AnswerPart> parts =
@@ -37,10 +37,10 @@ struct Usage {
   int cached_tokens = 0;
 };
 
-class AnswerEvents {
+class OutputEvents {
  public:
   // `job` must outlive it.
-  AnswerEvents(std::shared_ptr<const Tokenizer> tokenizer, const GenerationJob& job);
+  OutputEvents(std::shared_ptr<const Tokenizer> tokenizer, const GenerationJob& job);
 
   bool done() const { return open_choices_ == 0; }
   bool done(size_t index) const { return choices_[index].done; }
@@ -50,7 +50,7 @@ class AnswerEvents {
   size_t index_of(size_t prompt, const Update& update) const;
 
   // What the update has to say, if anything.
-  std::optional<AnswerEvent> take(size_t prompt, Update update);
+  std::optional<OutputEvent> take(size_t prompt, Update update);
 
   const Usage& usage() const { return usage_; }
 
@@ -67,6 +67,6 @@ class AnswerEvents {
 };
 
 // Joins what one choice says to what it said before.
-void merge(AnswerEvent& whole, AnswerEvent&& event);
+void merge(OutputEvent& whole, OutputEvent&& event);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

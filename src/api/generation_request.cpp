@@ -59,7 +59,9 @@ std::shared_ptr<const Constraint> constraint_of(const GenerationRequest& request
 }  // namespace
 
 void check_model_name(const std::string& name, const ServedModel& model) {
-  if (name.empty() || std::ranges::count(model.names, name) > 0) return;
+  if (name.empty() || std::ranges::count(model.names, name) > 0 ||
+      std::ranges::count(model.unlisted_names, name) > 0)
+    return;
   throw RequestError(
       404, "model",
       fmt::format("`{}` does not exist here; this server has `{}`", name, model.name()));

@@ -35,7 +35,8 @@ struct ServedModel {
   ModelText text;
   std::shared_ptr<GrammarCompiler> grammars = nullptr;  // none: answers cannot be constrained
   ChatDialect dialect = {};
-  std::vector<std::string> names;  // the first is the one shown; a request may use any
+  std::vector<std::string> names;  // as /v1/models lists them; answers carry the first
+  std::vector<std::string> unlisted_names = {};  // accepted in requests besides
   std::string root;                // the path it was loaded from
   int64_t created = 0;             // Unix seconds
   int max_model_len = 0;

@@ -19,8 +19,15 @@ std::vector<std::string> names_of(const ModelSettings& settings, const ServingSe
   const fs::path path = fs::weakly_canonical(settings.model);
   const std::string name =
       path.extension() == ".gguf" ? path.stem().string() : path.filename().string();
-  if (name == settings.model) return {name};
-  return {name, settings.model};
+  return {name};
+}
+
+// A model without a given name also answers to the path it was loaded from. That path is not
+// listed: it says where the files are.
+std::vector<std::string> unlisted_names_of(const ModelSettings& settings,
+                                           const ServingSettings& serving) {
+  if (!serving.served_model_name.empty() || !settings.name.empty()) return {};
+  return {settings.model};
 }
 
 api::SamplingDefaults defaults_of(const ModelSettings& settings, const ServingSettings& serving) {
@@ -29,7 +36,7 @@ api::SamplingDefaults defaults_of(const ModelSettings& settings, const ServingSe
   if (serving.generation_config != "auto" || !fs::exists(path)) return defaults;
   std::ifstream file(path);
   const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
-  if (!json.is_object()) throw SetupError(path.string() + ": is no JSON object");
+  if (!json.is_object()) throw SetupError(path.string() + ": is not a JSON object");
   const auto read = [&](const char* name, auto& value) {
     if (json.contains(name) && json.at(name).is_number()) value = json.at(name);
   };
@@ -55,6 +62,7 @@ api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
                                                         stop_tokens),
           .dialect = choose_chat_dialect(llm.text(), stop_tokens, serving.dialect),
           .names = names_of(settings, serving),
+          .unlisted_names = unlisted_names_of(settings, serving),
           .root = settings.model,
           .created = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
           .max_model_len = plan.max_model_len,

@@ -98,7 +98,7 @@ class FakeEngine {
 
   EngineClient& client() { return loop_; }
   // What requests see of it. The engine must outlive it.
-  server::ServedModel served() {
+  api::ServedModel served() {
     return {.engine = loop_,
             .text = {tokenizer_, fake_chat_template()},
             .grammars = std::make_shared<GrammarCompiler>(tokenizer_, tokenizer_->vocab_size(),

@@ -5,8 +5,8 @@
 #include "api/anthropic/messages_input.h"
 #include "api/anthropic/messages_request.h"
 #include "api/testing/named_events_of.h"
+#include "api/testing/refusals.h"
 #include "api/testing/test_model.h"
-#include "base/error.h"
 
 namespace octavo::api {
 namespace {
@@ -20,16 +20,6 @@ Json translated(const char* messages, ChatTranslation& translation) {
 Json translated(const char* messages) {
   ChatTranslation translation;
   return translated(messages, translation);
-}
-
-template <typename Work>
-std::string refusal_of(const Work& work) {
-  try {
-    work();
-  } catch (const RequestError& error) {
-    return fmt::format("{} {}", error.status(), error.param());
-  }
-  return "taken";
 }
 
 TEST(MessagesInput, ToolsAndTheirResultsBecomeMessagesOfTheChat) {
@@ -72,7 +62,7 @@ TEST(MessagesInput, ALastMessageOfTheAssistantIsContinued) {
 
 TEST(MessagesInput, WhatTheModelCannotSeeIsRefusedByName) {
   const auto refused = [](const char* messages) {
-    return refusal_of([&] { translated(messages); });
+    return refused_field([&] { translated(messages); });
   };
   EXPECT_EQ(refused(R"([{"role": "user", "content": [{"type": "text", "text": "a"},
                                                      {"type": "image", "source": {}}]}])"),
@@ -119,7 +109,7 @@ TEST(MessagesInput, ChoicesOfToolsHaveTheChatsNames) {
   EXPECT_EQ(choice(R"({"type": "tool", "name": "f"})").dump(),
             R"({"tool_choice":{"type":"function","function":{"name":"f"}}})");
   EXPECT_EQ(choice(R"({"type": "none"})").dump(), R"({"tool_choice":"none"})");
-  EXPECT_EQ(refusal_of([&] { choice(R"({"type": "some"})"); }), "400 tool_choice.type");
+  EXPECT_EQ(refused_field([&] { choice(R"({"type": "some"})"); }), "400 tool_choice.type");
 }
 
 TEST(MessagesRequest, IsRenderedByTheModelsTemplate) {
@@ -143,20 +133,20 @@ TEST(MessagesRequest, RefusalsNameItsOwnFields) {
     Json body = Json::parse(more);
     if (!body.contains("messages"))
       body["messages"] = Json::parse(R"([{"role": "user", "content": "a"}])");
-    return refusal_of([&] { prepare_messages(body, *model); });
+    return refused_field([&] { prepare_messages(body, *model); });
   };
-  EXPECT_EQ(refused("{}"), "taken");
+  EXPECT_EQ(refused("{}"), "accepted");
   EXPECT_EQ(refused(R"({"stop_sequences": [""]})"), "400 stop_sequences");
   EXPECT_EQ(refused(R"({"max_tokens": 0})"), "400 max_tokens");
   EXPECT_EQ(refused(R"({"temperature": -1})"), "400 temperature");
   EXPECT_EQ(refused(R"({"thinking": {"type": "sometimes"}})"), "400 thinking.type");
   EXPECT_EQ(refused(R"({"thinking": {"type": "enabled"}})"), "400 thinking.budget_tokens");
-  EXPECT_EQ(refused(R"({"thinking": {"type": "adaptive"}})"), "taken");
+  EXPECT_EQ(refused(R"({"thinking": {"type": "adaptive"}})"), "accepted");
   EXPECT_EQ(refused(R"({"mcp_servers": [{"url": "x"}]})"), "400 mcp_servers");
-  EXPECT_EQ(refused(R"({"mcp_servers": []})"), "taken");
+  EXPECT_EQ(refused(R"({"mcp_servers": []})"), "accepted");
   EXPECT_EQ(refused(R"({"nonsense": 1})"), "400 nonsense");
   EXPECT_EQ(refused(R"({"model": "claude"})"), "404 model");
-  EXPECT_EQ(refused(R"({"tool_choice": {"type": "auto"}})"), "taken");
+  EXPECT_EQ(refused(R"({"tool_choice": {"type": "auto"}})"), "accepted");
   EXPECT_EQ(refused(R"({"tool_choice": {"type": "any"}})"), "400 tool_choice");
   const std::string long_text = fmt::format(
       R"({{"messages": [{{"role": "user", "content": "{}"}}]}})", std::string(200, 'x'));

@@ -7,6 +7,7 @@
 #include "api/openai/chat_request.h"
 #include "api/openai/completion_request.h"
 #include "api/openai/embedding_format.h"
+#include "api/testing/refusals.h"
 #include "api/testing/test_model.h"
 #include "base/error.h"
 
@@ -24,14 +25,8 @@ class EmbeddingTest : public testing::Test {
     model_->hidden = 4;
   }
   EmbeddingJob prepare(const char* body) { return prepare_embedding(Json::parse(body), *model_); }
-  // Status and message of a refusal, or "taken".
   std::string refusal(const char* body) {
-    try {
-      prepare(body);
-    } catch (const RequestError& error) {
-      return fmt::format("{} {}", error.status(), error.what());
-    }
-    return "taken";
+    return refusal_of([&] { prepare(body); });
   }
   std::vector<std::vector<TokenId>> tokens(const char* body) {
     std::vector<std::vector<TokenId>> all;
@@ -74,7 +69,7 @@ TEST_F(EmbeddingTest, AsksTheEngineToPool) {
 
 TEST_F(EmbeddingTest, TheContextMayBeFilledAndNotMore) {
   model_->max_model_len = 3;
-  EXPECT_EQ(refusal(R"({"input": "abc"})"), "taken");
+  EXPECT_EQ(refusal(R"({"input": "abc"})"), "accepted");
   EXPECT_EQ(refusal(R"({"input": "abcd"})"), "400 input: has 4 tokens; at most 3 fit the context");
   EXPECT_THAT(refusal(R"({"input": ""})"), HasSubstr("400 input: is empty"));
   EXPECT_THAT(refusal(R"({"input": []})"), HasSubstr("400 input: is an empty list"));
@@ -119,7 +114,7 @@ TEST_F(EmbeddingTest, ACutTextKeepsTheSpecialTokensAroundIt) {
 
 TEST_F(EmbeddingTest, FewerDimensionsNeedAModelMadeForThem) {
   EXPECT_THAT(refusal(R"({"input": "a", "dimensions": 2})"), HasSubstr("is_matryoshka"));
-  EXPECT_EQ(refusal(R"({"input": "a", "dimensions": 4})"), "taken");  // changes nothing
+  EXPECT_EQ(refusal(R"({"input": "a", "dimensions": 4})"), "accepted");  // changes nothing
   EXPECT_THAT(refusal(R"({"input": "a", "dimensions": 5})"), HasSubstr("vectors have 4"));
   model_->pooling->matryoshka = true;
   EXPECT_EQ(prepare(R"({"input": "a", "dimensions": 2})").form.dimensions, 2);
@@ -149,7 +144,7 @@ TEST_F(EmbeddingTest, AServerEitherEmbedsOrGenerates) {
       EXPECT_EQ(error.status(), 400);
       return error.what();
     }
-    return "taken";
+    return "accepted";
   };
   EXPECT_THAT(message([&] { prepare_completion(Json::parse(R"({"prompt": "a"})"), *model_); }),
               HasSubstr("--runner generate"));

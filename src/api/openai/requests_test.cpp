@@ -4,25 +4,14 @@
 #include "api/openai/chat_input.h"
 #include "api/openai/chat_request.h"
 #include "api/openai/completion_request.h"
+#include "api/testing/refusals.h"
 #include "api/testing/test_model.h"
-#include "base/error.h"
 
 namespace octavo::api {
 namespace {
 
-// Status and field of a refusal, or "taken".
-template <typename Work>
-std::string refusal_of(const Work& work) {
-  try {
-    work();
-  } catch (const RequestError& error) {
-    return fmt::format("{} {}", error.status(), error.param());
-  }
-  return "taken";
-}
-
 std::string refused_messages(const char* text) {
-  return refusal_of([&] { read_messages(Json::parse(text)); });
+  return refused_field([&] { read_messages(Json::parse(text)); });
 }
 
 TEST(ChatInput, PartsOfTextAreJoinedOnLines) {
@@ -44,7 +33,7 @@ TEST(ChatInput, WhatIsNoTextIsRefusedByName) {
             "400 messages[0].content");
   EXPECT_EQ(refused_messages(R"([{"role": "user", "content": 1}])"), "400 messages[0].content");
   EXPECT_EQ(refused_messages(R"([{"role": "user"}])"), "400 messages[0].content");
-  EXPECT_EQ(refused_messages(R"([{"role": "assistant"}])"), "taken");  // it called tools
+  EXPECT_EQ(refused_messages(R"([{"role": "assistant"}])"), "accepted");  // it called tools
   EXPECT_EQ(
       refused_messages(R"([{"role": "user", "content": "a"}, {"role": "king", "content": "b"}])"),
       "400 messages[1].role");
@@ -67,7 +56,7 @@ TEST(ChatRequest, TopLogprobsNeedLogprobs) {
     body["messages"] = Json::parse(R"([{"role": "user", "content": "a"}])");
     return prepare_chat(body, *model);
   };
-  EXPECT_EQ(refusal_of([&] { call(R"({"top_logprobs": 2})"); }), "400 top_logprobs");
+  EXPECT_EQ(refused_field([&] { call(R"({"top_logprobs": 2})"); }), "400 top_logprobs");
   EXPECT_EQ(call(R"({"logprobs": true, "top_logprobs": 2})").engine.sampling.logprobs, 2);
   EXPECT_EQ(call(R"({"logprobs": true})").engine.sampling.logprobs, 0);
   EXPECT_EQ(call(R"({"max_tokens": 3, "max_completion_tokens": 4})").engine.max_tokens, 4);
@@ -106,14 +95,14 @@ TEST(CompletionRequest, PromptsComeInFourForms) {
 
 TEST(CompletionRequest, WhatDoesNotGoTogetherIsRefusedByName) {
   TestModel model;
-  const auto refused = [&](const char* body) { return refusal_of([&] { complete(model, body); }); };
+  const auto refused = [&](const char* body) { return refused_field([&] { complete(model, body); }); };
   EXPECT_EQ(refused(R"({"prompt": "a", "max_tokens": 0})"), "400 max_tokens");
-  EXPECT_EQ(refused(R"({"prompt": "a", "max_tokens": 0, "echo": true})"), "taken");
+  EXPECT_EQ(refused(R"({"prompt": "a", "max_tokens": 0, "echo": true})"), "accepted");
   EXPECT_EQ(refused(R"({"prompt": "a", "stream_options": {}})"), "400 stream_options");
   EXPECT_EQ(refused(R"({"prompt": "a", "stream": true, "prompt_logprobs": 1})"),
             "400 prompt_logprobs");
   EXPECT_EQ(refused(R"({"prompt": "a", "model": "other"})"), "404 model");
-  EXPECT_EQ(refused(R"({"prompt": "a", "model": "alias"})"), "taken");
+  EXPECT_EQ(refused(R"({"prompt": "a", "model": "alias"})"), "accepted");
   EXPECT_EQ(refused(R"({"prompt": ""})"), "400 prompt");
   EXPECT_EQ(refused(R"({"prompt": [260]})"), "400 prompt");
   const std::string long_prompt = R"({"prompt": ")" + std::string(100, 'x') + "\"}";

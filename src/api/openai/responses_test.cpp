@@ -5,21 +5,11 @@
 #include "api/openai/responses_input.h"
 #include "api/openai/responses_request.h"
 #include "api/testing/named_events_of.h"
+#include "api/testing/refusals.h"
 #include "api/testing/test_model.h"
-#include "base/error.h"
 
 namespace octavo::api {
 namespace {
-
-template <typename Work>
-std::string refusal_of(const Work& work) {
-  try {
-    work();
-  } catch (const RequestError& error) {
-    return fmt::format("{} {}", error.status(), error.param());
-  }
-  return "taken";
-}
 
 Json translated(const char* items, Json instructions = nullptr) {
   ChatTranslation translation;
@@ -68,7 +58,7 @@ TEST(ResponsesInput, ThoseWhoSpeakFirstForTheSystemSpeakTogether) {
 }
 
 TEST(ResponsesInput, WhatTheModelCannotSeeIsRefusedByName) {
-  const auto refused = [](const char* items) { return refusal_of([&] { translated(items); }); };
+  const auto refused = [](const char* items) { return refused_field([&] { translated(items); }); };
   EXPECT_EQ(refused(R"([{"role": "user", "content": [{"type": "input_image"}]}])"),
             "400 input[0].content[0]");
   EXPECT_EQ(refused(R"([{"role": "user", "content": "a"}, {"type": "item_reference", "id": "x"}])"),
@@ -111,7 +101,7 @@ class ResponsesTest : public testing::Test {
     return job;
   }
   std::string refused(const std::string& body) {
-    return refusal_of([&] { prepare(body); });
+    return refused_field([&] { prepare(body); });
   }
   std::string prompt_of(const ResponsesJob& job) {
     return model_->text.tokenizer->decode(job.prompts.at(0).tokens, false);
@@ -149,10 +139,10 @@ TEST_F(ResponsesTest, FieldsBecomeTheChats) {
 }
 
 TEST_F(ResponsesTest, RefusalsNameItsOwnFields) {
-  EXPECT_EQ(refused(R"({"input": "a"})"), "taken");
+  EXPECT_EQ(refused(R"({"input": "a"})"), "accepted");
   EXPECT_EQ(refused("{}"), "400 input");
   EXPECT_EQ(refused(R"({"input": "a", "background": true})"), "400 background");
-  EXPECT_EQ(refused(R"({"input": "a", "background": false})"), "taken");
+  EXPECT_EQ(refused(R"({"input": "a", "background": false})"), "accepted");
   EXPECT_EQ(refused(R"({"input": "a", "max_output_tokens": 0})"), "400 max_output_tokens");
   EXPECT_EQ(refused(R"({"input": "a", "text": {"format": {"type": "xml"}}})"), "400 text.format");
   EXPECT_EQ(refused(R"({"input": "a", "text": {"verbosity": "low"}})"), "400 text.verbosity");
@@ -165,7 +155,7 @@ TEST_F(ResponsesTest, RefusalsNameItsOwnFields) {
   EXPECT_EQ(refused(fmt::format(R"({{"input": "{}"}})", std::string(200, 'x'))), "400 input");
   EXPECT_EQ(
       refused(fmt::format(R"({{"input": "{}", "truncation": "auto"}})", std::string(200, 'x'))),
-      "taken");
+      "accepted");
 }
 
 TEST_F(ResponsesTest, AConversationGoesOnFromAStoredResponse) {
@@ -179,7 +169,7 @@ TEST_F(ResponsesTest, AConversationGoesOnFromAStoredResponse) {
   EXPECT_EQ(third.input.size(), 1u);
   // Another may not go on from it, and neither may anybody once a part of it is gone.
   const ResponseShelf other{.store = store_, .owner = "you"};
-  EXPECT_EQ(refusal_of([&] {
+  EXPECT_EQ(refused_field([&] {
               prepare_responses(Json::parse(R"({"input": "c", "previous_response_id": "resp_1"})"),
                                 *model_, other);
             }),

@@ -5,6 +5,7 @@
 
 #include "api/openai/chat_request.h"
 #include "api/openai/completion_request.h"
+#include "api/testing/refusals.h"
 #include "api/testing/test_model.h"
 #include "base/error.h"
 
@@ -16,15 +17,9 @@ GenerationJob prepared(TestModel& model, const std::string& fields) {
   return prepare_completion(Json::parse(fmt::format(R"({{"prompt": "a", {}}})", fields)), *model);
 }
 
-// The field of a refusal, or "taken".
 std::string refusal(const std::string& fields) {
   TestModel model;
-  try {
-    prepared(model, fields);
-  } catch (const RequestError& error) {
-    return fmt::format("{} {}", error.status(), error.param());
-  }
-  return "taken";
+  return refused_field([&] { prepared(model, fields); });
 }
 
 // Whether an answer may be `text` and end there.
@@ -84,7 +79,7 @@ TEST(StructuredOutput, WhatCannotBeKeptToIsRefusedByName) {
   EXPECT_EQ(refusal(schema(R"({"type": "array", "uniqueItems": true})")), field);
   EXPECT_EQ(refusal(schema(R"({"type": "integer", "minimum": 2, "maximum": 1})")), field);
   EXPECT_EQ(refusal(schema(R"({"type": "string", "pattern": "(?=a)b"})")), field);
-  EXPECT_EQ(refusal(schema(R"({"type": "string"})")), "taken");
+  EXPECT_EQ(refusal(schema(R"({"type": "string"})")), "accepted");
   EXPECT_EQ(refusal(R"("response_format": {"type": "structural_tag"})"),
             "400 response_format.type");
   EXPECT_EQ(refusal(R"("response_format": {"type": "json_schema"})"),

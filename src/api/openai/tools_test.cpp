@@ -4,6 +4,7 @@
 #include "api/openai/chat_format.h"
 #include "api/openai/chat_request.h"
 #include "api/openai/tool_prompt.h"
+#include "api/testing/refusals.h"
 #include "api/testing/test_model.h"
 #include "base/error.h"
 #include "text/dialects/call_id.h"
@@ -31,12 +32,7 @@ class ToolsTest : public testing::Test {
     return model_->text.tokenizer->decode(job.prompts.at(0).tokens, false);
   }
   std::string refused(const std::string& more, const char* messages = nullptr) {
-    try {
-      prepare(more, messages);
-    } catch (const RequestError& error) {
-      return fmt::format("{} {}", error.status(), error.param());
-    }
-    return "taken";
+    return refused_field([&] { prepare(more, messages); });
   }
   void use_template(const char* source) {
     model_->text.chat_template = ChatTemplate::from_source({.source = source});
@@ -85,8 +81,8 @@ TEST_F(ToolsTest, ATemplateWithToolsGetsThem) {
 
 TEST_F(ToolsTest, FieldsAreChecked) {
   const std::string tools = fmt::format(R"("tools": [{}])", kTool);
-  EXPECT_EQ(refused(tools), "taken");
-  EXPECT_EQ(refused(R"("tools": [])"), "taken");
+  EXPECT_EQ(refused(tools), "accepted");
+  EXPECT_EQ(refused(R"("tools": [])"), "accepted");
   EXPECT_EQ(refused(R"("tools": {})"), "400 tools");
   EXPECT_EQ(refused(R"("tools": [{"type": "function"}])"), "400 tools[0].function");
   EXPECT_EQ(refused(R"("tools": [{"type": "function", "function": {"name": "a b"}}])"),
@@ -99,7 +95,7 @@ TEST_F(ToolsTest, FieldsAreChecked) {
   EXPECT_EQ(refused(tools + R"(, "tool_choice": {"type": "function", "function": {"name": "g"}})"),
             "400 tool_choice");
   EXPECT_EQ(refused(R"("tool_choice": "required")"), "400 tool_choice");
-  EXPECT_EQ(refused(R"("tool_choice": "auto")"), "taken");
+  EXPECT_EQ(refused(R"("tool_choice": "auto")"), "accepted");
   EXPECT_EQ(refused(R"("functions": [{}])"), "400 functions");
   EXPECT_EQ(refused(R"("thinking_token_budget": -1)"), "400 thinking_token_budget");
   EXPECT_EQ(refused("", R"([{"role": "assistant", "tool_calls": [1]}])"),

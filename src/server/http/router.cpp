@@ -19,7 +19,7 @@ bool matches(const Endpoint& endpoint, std::string_view path) {
   return path.size() > prefix.size() && path.starts_with(prefix);
 }
 
-HttpResponse refusal_of(const RequestError& error, const ServerContext& context) {
+HttpResponse response_to(const RequestError& error, const ServerContext& context) {
   HttpResponse response = error_response(error);
   if (error.status() == 429 || error.status() == 503) {
     const auto wait = context.backlog.retry_after(context.open_requests());
@@ -74,7 +74,7 @@ Awaitable<void> Router::dispatch(ServerContext& context, Exchange& exchange) con
     co_await find(exchange.request()).endpoint->handler(context, exchange);
     co_return;
   } catch (const RequestError& error) {
-    failure = refusal_of(error, context);
+    failure = response_to(error, context);
   } catch (const std::bad_alloc&) {
     failure = error_response(503, "out of memory for this request; try again later");
   } catch (const std::exception& error) {

@@ -37,8 +37,8 @@ struct ServedModel {
   ChatDialect dialect = {};
   std::vector<std::string> names;  // as /v1/models lists them; answers carry the first
   std::vector<std::string> unlisted_names = {};  // accepted in requests besides
-  std::string root;                // the path it was loaded from
-  int64_t created = 0;             // Unix seconds
+  std::string root;                              // the path it was loaded from
+  int64_t created = 0;                           // Unix seconds
   int max_model_len = 0;
   int vocab = 0;
   int max_num_seqs = 1;

@@ -16,7 +16,6 @@
 
 #include "api/openai/token_requests.h"
 #include "base/log.h"
-#include "capi/engine_info.h"
 #include "capi/session.h"
 
 struct octavo_error {
@@ -205,8 +204,7 @@ octavo_status octavo_engine_info(octavo_engine* engine, char** info_json,
   return guarded(error, [&] {
     require(engine, "engine");
     require(info_json, "info_json");
-    *info_json =
-        copied(octavo::api::dump(octavo::capi::engine_info(engine->open_session()->model())));
+    *info_json = copied(octavo::api::dump(engine->open_session()->info()));
     return OCTAVO_OK;
   });
 }

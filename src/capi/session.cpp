@@ -10,6 +10,27 @@ Session::Session(std::unique_ptr<LoadedModel> model)
 
 Session::~Session() { close(); }
 
+api::Json Session::info() const {
+  const api::ServedModel& served = model();
+  const EngineStats stats = served.engine.stats();
+  api::Json memory = api::Json::object();
+  for (const api::MemoryRow& row : served.memory) memory[row.name] = row.bytes;
+  return {{"version", OCTAVO_VERSION},
+          {"model", served.name()},
+          {"root", served.root},
+          {"max_model_len", served.max_model_len},
+          {"vocab_size", served.vocab},
+          {"max_num_seqs", served.max_num_seqs},
+          {"block_size", served.block_tokens},
+          {"can_chat", served.text.chat_template != nullptr},
+          {"pooling", served.pooling.has_value()},
+          {"hidden_size", served.hidden},
+          {"system_fingerprint", served.fingerprint},
+          {"memory", std::move(memory)},
+          {"running", stats.scheduler.running},
+          {"waiting", stats.scheduler.waiting}};
+}
+
 std::shared_ptr<Stream> Session::submit(std::string_view kind, std::string_view body) {
   auto stream = std::make_shared<Stream>(waiting_, prepare_request(kind, body, model()), model());
   const std::lock_guard lock(mutex_);

@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "api/fields/json_text.h"
 #include "capi/loaded_model.h"
 #include "capi/stream.h"
 
@@ -26,6 +27,8 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   const api::ServedModel& model() const { return model_->served(); }
+  // For octavo_engine_info().
+  api::Json info() const;
 
   // Throws RequestError; 503 once it is closed.
   std::shared_ptr<Stream> submit(std::string_view kind, std::string_view body);

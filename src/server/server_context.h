@@ -2,10 +2,13 @@
 // workers.
 #pragma once
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <set>
 #include <type_traits>
+#include <utility>
 
 #include "api/openai/response_store.h"
 #include "api/served_model.h"
@@ -68,6 +71,13 @@ class Place {
   Allowance::Lease lease_;
 };
 
-}  // namespace octavo::server
+template <typename Work>
+Awaitable<std::invoke_result_t<Work>> ServerContext::on_text_worker(Work work) {
+  using Result = std::invoke_result_t<Work>;
+  // The coroutine's frame owns its argument, but not a lambda's captures.
+  const auto run = [](Work inner) -> Awaitable<Result> { co_return inner(); };
+  co_return co_await boost::asio::co_spawn(text_workers_, run(std::move(work)),
+                                           boost::asio::use_awaitable);
+}
 
-#include "server/text_worker.h"  // IWYU pragma: keep
+}  // namespace octavo::server

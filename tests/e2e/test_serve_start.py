@@ -36,6 +36,16 @@ def test_start_names_model_memory_and_address(octavo, tiny):
         assert tiny.name in text and "pages" in text and "CPU" in text and server.url in text
 
 
+def test_models_lists_the_path_only_if_it_is_a_served_name(octavo, tiny):
+    ask = {"prompt": [5, 6, 7], "max_tokens": 1}
+    with running(octavo, tiny) as server:
+        models = get(server.url + "/v1/models")["data"]
+        assert [model["id"] for model in models] == [tiny.name] and models[0]["root"] == str(tiny)
+        assert post(server.url + "/v1/completions", **ask, model=str(tiny))["model"] == tiny.name
+    with running(octavo, tiny, "--served-model-name", tiny) as server:
+        assert [model["id"] for model in get(server.url + "/v1/models")["data"]] == [str(tiny)]
+
+
 def test_config_file_has_the_flags_names(octavo, tiny, tmp_path):
     config = tmp_path / "serve.toml"
     config.write_text('max-model-len = 96\nserved-model-name = ["a", "b"]\nlog-format = "json"\n')

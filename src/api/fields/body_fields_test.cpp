@@ -61,7 +61,8 @@ TEST(BodyFields, UnknownNullsAreNeitherRefusedNorListed) {
 
 TEST(BodyFields, RefusedOnesMayAskForNothing) {
   for (const char* value : {"null", "[]", "{}"})
-    EXPECT_EQ(refused_by((R"({"needed": 1, "tools": )" + std::string(value) + "}").c_str()), "accepted")
+    EXPECT_EQ(refused_by((R"({"needed": 1, "tools": )" + std::string(value) + "}").c_str()),
+              "accepted")
         << value;
   EXPECT_EQ(refused_by(R"({"needed": 1, "tools": [1]})"), "400 tools");
   EXPECT_EQ(refused_by(R"({"needed": 1, "beam": false})"), "accepted");

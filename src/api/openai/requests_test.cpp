@@ -95,7 +95,9 @@ TEST(CompletionRequest, PromptsComeInFourForms) {
 
 TEST(CompletionRequest, WhatDoesNotGoTogetherIsRefusedByName) {
   TestModel model;
-  const auto refused = [&](const char* body) { return refused_field([&] { complete(model, body); }); };
+  const auto refused = [&](const char* body) {
+    return refused_field([&] { complete(model, body); });
+  };
   EXPECT_EQ(refused(R"({"prompt": "a", "max_tokens": 0})"), "400 max_tokens");
   EXPECT_EQ(refused(R"({"prompt": "a", "max_tokens": 0, "echo": true})"), "accepted");
   EXPECT_EQ(refused(R"({"prompt": "a", "stream_options": {}})"), "400 stream_options");
@@ -103,6 +105,7 @@ TEST(CompletionRequest, WhatDoesNotGoTogetherIsRefusedByName) {
             "400 prompt_logprobs");
   EXPECT_EQ(refused(R"({"prompt": "a", "model": "other"})"), "404 model");
   EXPECT_EQ(refused(R"({"prompt": "a", "model": "alias"})"), "accepted");
+  EXPECT_EQ(refused(R"({"prompt": "a", "model": "models/tiny"})"), "accepted");
   EXPECT_EQ(refused(R"({"prompt": ""})"), "400 prompt");
   EXPECT_EQ(refused(R"({"prompt": [260]})"), "400 prompt");
   const std::string long_prompt = R"({"prompt": ")" + std::string(100, 'x') + "\"}";

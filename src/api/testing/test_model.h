@@ -28,6 +28,7 @@ class TestModel {
       : served_{.engine = engine_,
                 .text = {.tokenizer = tokenizer_of(byte_level_vocab()), .chat_template = nullptr},
                 .names = {"tiny", "alias"},
+                .unlisted_names = {"models/tiny"},
                 .root = "tiny",
                 .max_model_len = 100,
                 .vocab = 260,

@@ -13,16 +13,16 @@ PAGE = Path(__file__).parents[1] / "docs" / "api-fields.md"
 IGNORED = "Accepted and ignored."
 HEAD = """# Every API field
 
-<!-- Written by tools/fields_table.py from a server's /openapi.json; change the tables in src/server. -->
+<!-- Written by tools/fields_table.py from a server's /openapi.json; change the tables in src/api. -->
 
-A field is one of three things:
+Every field is one of three kinds:
 
-- **used**: it does what its line says;
-- **accepted and ignored**: it cannot change the answer; the response header `x-octavo-ignored` names it;
-- **refused**: it would change the answer and is not supported: a 400 names it. So is any name that is not on this page. Null, and values
-  that ask for nothing (an empty list of tools), are let through.
+- **used**: it has the effect described here;
+- **accepted and ignored**: it cannot change the output; the response header `x-octavo-ignored` lists it;
+- **rejected**: it would change the output and is not supported, so the response is a 400 that names it. Fields that are not on this page
+  are rejected too. Null and values without effect (such as an empty list of tools) are accepted.
 
-`GET /openapi.json` of a server is the same as a document for programs.
+`GET /openapi.json` returns the same information in OpenAPI format.
 """
 
 
@@ -73,7 +73,7 @@ def section(path: str, schema: dict, about: str) -> str:
     if ignored:
         text += "\n**Accepted and ignored**: " + ", ".join(f"`{name}`" for name in ignored) + ".\n"
     if refused := schema.get("x-octavo-refused"):
-        text += "\n| refused | why |\n|---|---|\n" + "".join(f"| `{name}` | {cell(why)} |\n" for name, why in refused.items())
+        text += "\n| rejected | reason |\n|---|---|\n" + "".join(f"| `{name}` | {cell(why)} |\n" for name, why in refused.items())
     return text
 
 
@@ -85,7 +85,7 @@ def page(document: dict) -> str:
             text += section(path, body["content"]["application/json"]["schema"], methods["post"]["summary"].rstrip("."))
     others = [(f"`{method.upper()} {path}`", doc.get("summary", "")) for path, methods in document["paths"].items()
               for method, doc in methods.items() if "requestBody" not in doc]
-    return text + "\n## Routes without a body\n\n| route | what it gives |\n|---|---|\n" + \
+    return text + "\n## Routes without a body\n\n| route | description |\n|---|---|\n" + \
         "".join(f"| {route} | {cell(about)} |\n" for route, about in others)
 
 

@@ -16,7 +16,7 @@ using Target = GenerationRequest;
 void read_stop(const Json& value, Target& request) {
   const auto add = [&](const Json& stop) {
     request.text.stop.push_back(to_string(stop, "stop", kMaxStopBytes));
-    if (request.text.stop.back().empty()) refuse("stop", "holds an empty string");
+    if (request.text.stop.back().empty()) refuse("stop", "contains an empty string");
   };
   if (!value.is_array()) return add(value);
   if (value.size() > kMaxStops)
@@ -51,7 +51,7 @@ void read_stream_options(const Json& value, Target& request) {
     } else if (name == "include_obfuscation") {
       to_bool(option, field);  // padding against listeners: nothing to do without TLS
     } else {
-      refuse(field, "is not an option octavo knows");
+      refuse(field, "is not a known option");
     }
   }
 }
@@ -62,7 +62,7 @@ void read_logit_bias(const Json& value, Target& request) {
     int id = -1;
     const auto read = std::from_chars(token.data(), token.data() + token.size(), id);
     if (read.ec != std::errc() || read.ptr != token.data() + token.size() || id < 0)
-      refuse("logit_bias", "has a key that is no token id");
+      refuse("logit_bias", "has a key that is not a token id");
     request.engine.sampling.logit_bias.emplace_back(id, to_number(bias, "logit_bias", -100, 100));
   }
 }
@@ -77,46 +77,47 @@ void read_bad_words(const Json& value, Target& request) {
 void read_allowed_tokens(const Json& value, Target& request) {
   request.engine.sampling.allowed_token_ids = to_tokens(value, "allowed_token_ids");
   if (request.engine.sampling.allowed_token_ids.empty())
-    refuse("allowed_token_ids", "is empty; leave it out to allow all");
+    refuse("allowed_token_ids", "is empty; omit it to allow all tokens");
 }
 
 FieldTable<Target> sampling_fields() {
   return {
       used<Target>(
           "temperature", number_schema(0, 100),
-          "0 takes the likeliest token; default: the model's own, or 1",
+          "Sampling temperature; 0 is greedy. Default: the model's own, or 1",
           [](const Json& v, Target& t) { t.temperature = to_number(v, "temperature", 0, 100); }),
       used<Target>("top_p", {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}},
-                   "Keep the likeliest tokens that together reach this probability",
+                   "Sample from the most likely tokens whose probabilities add up to this value",
                    [](const Json& v, Target& t) {
                      t.top_p = to_number(v, "top_p", 0, 1);
                      if (*t.top_p == 0) refuse("top_p", "must be above 0 and at most 1");
                    }),
       used<Target>("top_k", integer_schema(-1, kMaxInt),
-                   "Keep this many of the likeliest tokens; 0 and -1 keep all",
+                   "Sample from this many of the most likely tokens; 0 and -1 keep all",
                    [](const Json& v, Target& t) { t.top_k = to_int(v, "top_k", -1, kMaxInt); }),
-      used<Target>("min_p", number_schema(0, 1),
-                   "Drop tokens below this share of the likeliest one's probability",
-                   [](const Json& v, Target& t) { t.min_p = to_number(v, "min_p", 0, 1); }),
+      used<Target>(
+          "min_p", number_schema(0, 1),
+          "Drop tokens whose probability is below this fraction of the most likely token's",
+          [](const Json& v, Target& t) { t.min_p = to_number(v, "min_p", 0, 1); }),
       used<Target>("repetition_penalty", number_schema(0.01, 100),
-                   "Above 1: tokens of prompt and answer become less likely to come again",
+                   "Values above 1 make tokens of the prompt and the output less likely to repeat",
                    [](const Json& v, Target& t) {
                      t.repetition_penalty = to_number(v, "repetition_penalty", 0.01, 100);
                    }),
       used<Target>("presence_penalty", number_schema(-2, 2),
-                   "Taken off the logits of tokens the answer has",
+                   "Subtracted from the logits of tokens already generated",
                    [](const Json& v, Target& t) {
                      t.engine.sampling.presence_penalty = to_number(v, "presence_penalty", -2, 2);
                    }),
       used<Target>("frequency_penalty", number_schema(-2, 2),
-                   "Taken off for each time the answer has the token",
+                   "Subtracted from a token's logit once per earlier occurrence in the output",
                    [](const Json& v, Target& t) {
                      t.engine.sampling.frequency_penalty = to_number(v, "frequency_penalty", -2, 2);
                    }),
       used<Target>(
           "seed",
           integer_schema(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()),
-          "The same seed gives the same answer; without one each answer is drawn anew",
+          "The same seed gives the same output; without one, each request uses a new seed",
           [](const Json& v, Target& t) {
             t.seed = to_integer(v, "seed", std::numeric_limits<int64_t>::min(),
                                 std::numeric_limits<int64_t>::max());
@@ -125,11 +126,11 @@ FieldTable<Target> sampling_fields() {
                    {{"type", "object"},
                     {"additionalProperties", number_schema(-100, 100)},
                     {"propertyNames", {{"pattern", "^[0-9]{1,6}$"}}}},
-                   "Added to the logits of tokens, by their id", read_logit_bias),
-      used<Target>("allowed_token_ids", filled_tokens_schema(), "Only these tokens may be drawn",
+                   "Added to the logits of these token ids", read_logit_bias),
+      used<Target>("allowed_token_ids", filled_tokens_schema(), "Only these tokens may be sampled",
                    read_allowed_tokens),
       used<Target>("bad_words", filled_strings_schema(kMaxStopBytes, 1024),
-                   "Words that may not be written", read_bad_words),
+                   "Words that must not appear in the output", read_bad_words),
   };
 }
 
@@ -137,10 +138,10 @@ FieldTable<Target> length_fields() {
   return {
       used<Target>(
           "max_tokens", integer_schema(0, kMaxInt),
-          "The longest answer in tokens; it ends earlier where the context does",
+          "Maximum number of output tokens; the context length is a further limit",
           [](const Json& v, Target& t) { t.max_tokens = to_int(v, "max_tokens", 0, kMaxInt); }),
       used<Target>("min_tokens", integer_schema(0, kMaxInt),
-                   "Stop tokens are held back until the answer has this many",
+                   "Stop tokens are suppressed until the output has this many tokens",
                    [](const Json& v, Target& t) {
                      t.engine.min_tokens = to_int(v, "min_tokens", 0, kMaxInt);
                    }),
@@ -148,19 +149,20 @@ FieldTable<Target> length_fields() {
                    {{"anyOf",
                      {filled_string_schema(kMaxStopBytes),
                       filled_strings_schema(kMaxStopBytes, kMaxStops)}}},
-                   "The answer ends before the first of these", read_stop),
+                   "The output ends before the first of these strings", read_stop),
       used<Target>("stop_token_ids", stop_tokens_schema(),
-                   "The answer ends with the first of these", read_stop_tokens),
-      used<Target>("include_stop_str_in_output", boolean_schema(), "Keep what stopped the answer",
+                   "The output ends at the first of these tokens", read_stop_tokens),
+      used<Target>("include_stop_str_in_output", boolean_schema(),
+                   "Keep the stop string in the output",
                    [](const Json& v, Target& t) {
                      t.text.include_stop_str_in_output = to_bool(v, "include_stop_str_in_output");
                    }),
       used<Target>(
-          "ignore_eos", boolean_schema(), "Go on after the model's own stop tokens",
+          "ignore_eos", boolean_schema(), "Continue past the model's own stop tokens",
           [](const Json& v, Target& t) { t.engine.ignore_eos = to_bool(v, "ignore_eos"); }),
       used<Target>("truncate_prompt_tokens",
                    {{"anyOf", {integer_schema(-1, -1), integer_schema(1, kMaxInt)}}},
-                   "Keep only this many tokens at the prompt's end; -1: as many as fit",
+                   "Keep only this many tokens at the end of the prompt; -1: as many as fit",
                    [](const Json& v, Target& t) {
                      t.truncate_prompt_tokens = to_int(v, "truncate_prompt_tokens", -1, kMaxInt);
                      if (*t.truncate_prompt_tokens == 0)
@@ -172,55 +174,55 @@ FieldTable<Target> length_fields() {
 FieldTable<Target> form_fields() {
   return {
       used<Target>(
-          "model", string_schema(kMaxNameBytes), "One of /v1/models",
+          "model", string_schema(kMaxNameBytes), "A model listed by /v1/models",
           [](const Json& v, Target& t) { t.model = to_string(v, "model", kMaxNameBytes); }),
-      used<Target>("n", integer_schema(1, 64), "Answers to each prompt",
+      used<Target>("n", integer_schema(1, 64), "Number of choices per prompt",
                    [](const Json& v, Target& t) { t.engine.n = to_int(v, "n", 1, 64); }),
-      used<Target>("stream", boolean_schema(), "Send the answer as it comes, as server-sent events",
+      used<Target>("stream", boolean_schema(), "Stream the output as server-sent events",
                    [](const Json& v, Target& t) { t.stream = to_bool(v, "stream"); }),
-      used<Target>(
-          "stream_options",
-          {{"type", "object"},
-           {"properties",
-            {{"include_usage", boolean_schema()},
-             {"continuous_usage_stats", boolean_schema()},
-             {"include_obfuscation", boolean_schema()}}},
-           {"additionalProperties", false}},
-          "include_usage: one more chunk with the usage; continuous_usage_stats: usage in every "
-          "chunk. Only with stream",
-          read_stream_options),
-      used<Target>("skip_special_tokens", boolean_schema(), "Leave special tokens out of the text",
+      used<Target>("stream_options",
+                   {{"type", "object"},
+                    {"properties",
+                     {{"include_usage", boolean_schema()},
+                      {"continuous_usage_stats", boolean_schema()},
+                      {"include_obfuscation", boolean_schema()}}},
+                    {"additionalProperties", false}},
+                   "include_usage: a final chunk with the usage; continuous_usage_stats: the usage "
+                   "in every chunk. Only with stream",
+                   read_stream_options),
+      used<Target>("skip_special_tokens", boolean_schema(), "Omit special tokens from the text",
                    [](const Json& v, Target& t) {
                      t.text.skip_special_tokens = to_bool(v, "skip_special_tokens");
                    }),
       used<Target>("add_special_tokens", boolean_schema(),
-                   "Put the tokenizer's own special tokens around the prompt",
+                   "Add the tokenizer's special tokens to the prompt",
                    [](const Json& v, Target& t) {
                      t.add_special_tokens = to_bool(v, "add_special_tokens");
                    }),
       used<Target>(
           "prompt_logprobs", integer_schema(0, kMaxLogprobs),
-          "Log probabilities of the prompt's tokens, with so many alternatives. Not with stream",
+          "Log probabilities of the prompt's tokens, with this many alternatives. Not with stream",
           [](const Json& v, Target& t) {
             t.engine.sampling.prompt_logprobs = to_int(v, "prompt_logprobs", 0, kMaxLogprobs);
           }),
       used<Target>(
-          "return_token_ids", boolean_schema(), "Add the token ids of prompt and answer",
+          "return_token_ids", boolean_schema(), "Return the token ids of the prompt and the output",
           [](const Json& v, Target& t) { t.return_token_ids = to_bool(v, "return_token_ids"); }),
       used<Target>("response_format", response_format_schema(),
-                   "The answer is text, a JSON object, or JSON that fits a schema",
+                   "Constrain the output to a JSON object or to JSON that matches a schema; text: "
+                   "no constraint",
                    [](const Json& v, Target& t) { t.response_format = read_response_format(v); }),
       used<Target>(
           "structured_outputs", structured_outputs_schema(),
-          "The answer fits a schema (json), a regex, one of a choice, a Lark grammar, or is "
-          "a JSON object. Not with response_format",
+          "Constrain the output to a JSON schema (json), a regex, one of several strings (choice), "
+          "a Lark grammar, or any JSON object. Not with response_format",
           [](const Json& v, Target& t) { t.structured_outputs = read_structured_outputs(v); }),
   };
 }
 
 FieldTable<Target> refused_fields() {
   const auto renamed = [](const char* now) {
-    return fmt::format("is vLLM's old name; use structured_outputs.{}", now);
+    return fmt::format("is vLLM's former name; use structured_outputs.{}", now);
   };
   return {
       refused<Target>("guided_json", renamed("json")),
@@ -228,11 +230,11 @@ FieldTable<Target> refused_fields() {
       refused<Target>("guided_choice", renamed("choice")),
       refused<Target>("guided_grammar", renamed("grammar")),
       refused<Target>("guided_whitespace_pattern", renamed("whitespace_pattern")),
-      refused<Target>("guided_decoding_backend", "there is one backend; leave it out"),
+      refused<Target>("guided_decoding_backend", "there is only one backend; omit this field"),
       refused<Target>("structural_tag",
                       "is not supported; use response_format or structured_outputs"),
       refused<Target>("use_beam_search", "beam search is not supported", asks_false),
-      refused<Target>("length_penalty", "belongs to beam search, which is not supported",
+      refused<Target>("length_penalty", "applies to beam search, which is not supported",
                       [](const Json& v) { return v == 1; }),
       refused<Target>("logits_processors", "is not supported"),
       refused<Target>("kv_transfer_params", "is not supported"),

@@ -20,7 +20,7 @@ void add_bad_word(const std::string& word, const Tokenizer& tokenizer, SamplingP
   const size_t start = std::min(word.find_first_not_of(" \t\n\r"), word.size());
   const std::string bare = word.substr(start);
   const std::vector<TokenId> plain = tokenizer.encode(bare, false);
-  if (plain.empty()) refuse("bad_words", "holds an empty word");
+  if (plain.empty()) refuse("bad_words", "contains an empty word");
   const std::vector<TokenId> spaced = tokenizer.encode(" " + bare, false);
   sampling.bad_words.push_back(plain);
   if (spaced.size() == plain.size() && spaced.front() != plain.front())
@@ -48,11 +48,11 @@ SamplingParams sampling_of(const GenerationRequest& request, const ServedModel& 
 std::shared_ptr<const Constraint> constraint_of(const GenerationRequest& request,
                                                 const ServedModel& model) {
   if (request.response_format && request.structured_outputs)
-    refuse("structured_outputs", "does not go together with response_format");
+    refuse("structured_outputs", "cannot be combined with response_format");
   const auto& asked =
       request.response_format ? request.response_format : request.structured_outputs;
   if (!asked) return nullptr;
-  if (!model.grammars) refuse(asked->field, "this model has no vocabulary for grammars");
+  if (!model.grammars) refuse(asked->field, "structured output is not available for this model");
   return model.grammars->compile(asked->grammar, asked->field);
 }
 
@@ -64,7 +64,7 @@ void check_model_name(const std::string& name, const ServedModel& model) {
     return;
   throw RequestError(
       404, "model",
-      fmt::format("`{}` does not exist here; this server has `{}`", name, model.name()));
+      fmt::format("`{}` does not exist; this server serves `{}`", name, model.name()));
 }
 
 GenerationJob prepare_job(const GenerationRequest& request, const ServedModel& model,
@@ -72,12 +72,12 @@ GenerationJob prepare_job(const GenerationRequest& request, const ServedModel& m
   check_model_name(request.model, model);
   if (model.pooling)
     refuse("model",
-           "this server embeds texts at /v1/embeddings; `octavo serve --runner generate` makes one "
-           "that generates");
+           "this server runs an embedding model; use /v1/embeddings, or start it with --runner "
+           "generate");
   if (request.has_stream_options && !request.stream)
-    refuse("stream_options", "needs stream to be true");
+    refuse("stream_options", "requires stream to be true");
   if (request.stream && request.engine.sampling.prompt_logprobs >= 0)
-    refuse("prompt_logprobs", "is not available with stream; ask for the whole answer");
+    refuse("prompt_logprobs", "cannot be combined with stream");
   GenerationJob job{.engine = request.engine,
                     .text = request.text,
                     .stream = request.stream,

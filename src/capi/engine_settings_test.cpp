@@ -33,8 +33,8 @@ TEST(EngineSettings, HaveTheFlagsNames) {
 }
 
 TEST(EngineSettings, WhatIsNotKnownIsNamed) {
-  EXPECT_TRUE(
-      setup_error_of(R"({"tensor_parallel": 2})").starts_with("tensor_parallel: is no option"));
+  EXPECT_TRUE(setup_error_of(R"({"tensor_parallel": 2})")
+                  .starts_with("tensor_parallel: is not a known option"));
   EXPECT_EQ(setup_error_of(R"({"max_model_len": 0})"), "max_model_len: must be at least 1");
   EXPECT_EQ(setup_error_of(R"({"max_num_seqs": "8"})"), "max_num_seqs: must be a whole number");
   EXPECT_EQ(setup_error_of(R"({"kv_cache_dtype": "fp8"})"),

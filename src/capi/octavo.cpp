@@ -76,10 +76,9 @@ octavo_status guarded(octavo_error** error, const Work& work) noexcept {
   } catch (const SetupError& e) {
     return told(OCTAVO_ERROR_SETUP, error, 500, e.what());
   } catch (const Forked&) {
-    return told(
-        OCTAVO_ERROR_FORKED, error, 500,
-        "this process was forked from one that runs octavo, whose threads it does not have; "
-        "start it by spawn or exec, or open the model in the child only");
+    return told(OCTAVO_ERROR_FORKED, error, 500,
+                "this process was forked from one that uses octavo and does not have its threads; "
+                "use spawn or exec, or open the model only in the child");
   } catch (const std::exception& e) {
     return told(OCTAVO_ERROR_INTERNAL, error, 500, e.what());
   } catch (...) {
@@ -135,7 +134,8 @@ size_t first_ready(const std::vector<Stream*>& streams) {
 octavo_status wait_for_any(const std::vector<Stream*>& streams, int64_t timeout_ms, size_t* ready) {
   octavo::capi::Waiting& waiting = streams.front()->waiting();
   for (const Stream* stream : streams) {
-    if (&stream->waiting() != &waiting) throw RequestError(400, "streams", "must be of one engine");
+    if (&stream->waiting() != &waiting)
+      throw RequestError(400, "streams", "must belong to one engine");
   }
   std::unique_lock lock(waiting.mutex);
   const auto found = [&] { return (*ready = first_ready(streams)) < streams.size(); };

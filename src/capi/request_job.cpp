@@ -30,7 +30,7 @@ RequestJob prepare_request(std::string_view kind, std::string_view body,
                            const api::ServedModel& model) {
   RequestJob job = prepare(kind, body, model);
   if (const auto* completion = job.completion(); completion != nullptr && completion->echo)
-    throw RequestError(400, "echo", "is for servers; the prompt is known here");
+    throw RequestError(400, "echo", "is not supported; the caller already has the prompt");
   if (job.generation().id.empty()) job.generation().id = api::fresh_request_id();
   return job;
 }

@@ -30,8 +30,8 @@ using boost::system::error_code;
 
 constexpr std::string_view kFull =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
-    "Connection: close\r\nContent-Length: 112\r\n\r\n"
-    R"({"error":{"message":"too many connections; try later","type":"ServiceUnavailableError","param":null,"code":503}})";
+    "Connection: close\r\nContent-Length: 118\r\n\r\n"
+    R"({"error":{"message":"too many connections; try again later","type":"ServiceUnavailableError","param":null,"code":503}})";
 
 // Every connection needs a descriptor; the usual soft limit of 1024 is for programs that select().
 void raise_descriptor_limit() {
@@ -114,7 +114,7 @@ void Server::wait_for_signal() {
   signals_->async_wait([this](const error_code& error, int) {
     if (error) return;
     if (context_->draining) std::_Exit(1);
-    spdlog::info("draining: open requests have {} s to end; a second signal ends at once",
+    spdlog::info("shutting down: open requests have {} s to finish; a second signal exits at once",
                  options_.drain_timeout.count() / 1000);
     drain();
     wait_for_signal();
@@ -141,7 +141,7 @@ Awaitable<void> Server::wait_until_quiet(std::chrono::milliseconds limit) {
 Awaitable<void> Server::drain_and_stop() {
   co_await wait_until_quiet(options_.drain_timeout);
   const std::set<OutputStream*> late = context_->answering;
-  if (!late.empty()) spdlog::warn("drain: {} requests did not end in time", late.size());
+  if (!late.empty()) spdlog::warn("shutting down: {} requests did not finish in time", late.size());
   for (OutputStream* answers : late) answers->cut_off();
   // Their last words: an error event.
   co_await wait_until_quiet(std::chrono::milliseconds(500));

@@ -100,7 +100,7 @@ def test_stored_responses_are_read_and_forgotten(server, client):
     for gone in (lambda: client.responses.retrieve(made.id), lambda: client.responses.delete(made.id),
                  lambda: client.responses.cancel(made.id),
                  lambda: client.responses.create(**HELLO, previous_response_id=made.id)):
-        with pytest.raises(openai.NotFoundError, match="not stored, or dropped"):
+        with pytest.raises(openai.NotFoundError, match="not stored or has been evicted"):
             gone()
 
 

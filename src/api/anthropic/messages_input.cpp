@@ -26,8 +26,8 @@ void ignore_others(const Json& object, const std::set<std::string_view>& known,
 
 [[noreturn]] void refuse_block(const std::string& where, const std::string& type,
                                std::string_view takes) {
-  refuse(where, fmt::format("has a block of type {}; only {} can be shown to this model",
-                            shown(Json(type)), takes));
+  refuse(where,
+         fmt::format("has a block of type {}; supported types: {}", shown(Json(type)), takes));
 }
 
 // A string, or a list of text blocks, as the parts of a chat's message.
@@ -89,7 +89,7 @@ void read_user(const Json& content, const std::string& where, ChatTranslation& t
       say();
       messages.push_back(tool_message(block, block_at, translation));
     } else {
-      refuse_block(block_at, type, "text and tool_result");
+      refuse_block(block_at, type, "text, tool_result");
     }
   }
   say();
@@ -124,7 +124,7 @@ Json read_assistant(const Json& content, const std::string& where, ChatTranslati
     } else if (type == "redacted_thinking") {
       translation.ignore("content", type);  // nobody here can read it
     } else {
-      refuse_block(block_at, type, "text, tool_use and thinking");
+      refuse_block(block_at, type, "text, tool_use, thinking");
     }
   }
   if (!parts.empty()) message["content"] = std::move(parts);
@@ -155,8 +155,7 @@ void read_message(const Json& message, const std::string& where, ChatTranslation
 void continue_last(Json& messages, ChatTranslation& translation) {
   const Json& last = messages.back();
   if (last.at("role") != "assistant") return;
-  if (last.contains("tool_calls"))
-    refuse("messages", "end with a call of a tool; send its tool_result");
+  if (last.contains("tool_calls")) refuse("messages", "end with a tool call; send its tool_result");
   translation.chat["add_generation_prompt"] = false;
   translation.chat["continue_final_message"] = true;
 }
@@ -193,7 +192,7 @@ void read_conversation(const Json& value, ChatTranslation& translation, Json& me
   const size_t before = messages.size();
   for (size_t i = 0; i < value.size(); ++i)
     read_message(value[i], fmt::format("messages[{}]", i), translation, messages);
-  if (messages.size() == before) refuse("messages", "say nothing");
+  if (messages.size() == before) refuse("messages", "have no content");
   continue_last(messages, translation);
 }
 

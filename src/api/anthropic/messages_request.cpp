@@ -55,7 +55,7 @@ void read_output_config(const Json& value, Target& request) {
     } else if (name == "effort") {
       request.chat["reasoning_effort"] = to_string(option, field, 32);
     } else {
-      refuse(field, "is not an option octavo knows");
+      refuse(field, "is not a known option");
     }
   }
 }
@@ -70,40 +70,41 @@ FieldTable<Target> own_fields() {
       {.name = "messages",
        .use = FieldUse::kUsed,
        .schema = conversation_schema(),
-       .about = "The conversation so far, oldest first; a last message of the assistant is "
-                "continued",
+       .about = "The conversation so far, oldest first; a final assistant message is continued",
        .read = [](const Json& v, Target& t) { t.messages = v; },
        .required = true},
-      used<Target>("system", system_schema(), "What the model is told first",
+      used<Target>("system", system_schema(), "System prompt",
                    [](const Json& v, Target& t) { t.system = v; }),
       used<Target>("max_tokens", integer_schema(1, kMaxInt),
-                   "The longest answer in tokens; it ends earlier where the context does",
+                   "Maximum number of output tokens; the context length is a further limit",
                    [](const Json& v, Target& t) {
                      t.chat["max_completion_tokens"] = to_int(v, "max_tokens", 1, kMaxInt);
                    }),
       used<Target>("stop_sequences", filled_strings_schema(kMaxStopBytes, kMaxStops),
-                   "The answer ends before the first of these", read_stops),
+                   "The output ends before the first of these strings", read_stops),
       used<Target>("tools", tools_schema(),
-                   "Functions of the client; tools of other types are accepted and ignored",
+                   "Functions that the client runs; tools of other types are accepted and ignored",
                    [](const Json& v, Target& t) { read_tools(v, t); }),
-      used<Target>("tool_choice", tool_choice_schema(), "Whether and which tools are called",
+      used<Target>("tool_choice", tool_choice_schema(), "Whether tools are called, and which",
                    [](const Json& v, Target& t) { read_tool_choice(v, t); }),
       used<Target>("thinking", {{"type", "object"}},
-                   "enabled (with budget_tokens), disabled, or adaptive: as the server is set up",
+                   "enabled (with budget_tokens), disabled, or adaptive: the server's default",
                    read_thinking),
-      used<Target>("output_config", {{"type", "object"}},
-                   "format: a JSON schema the answer keeps to; effort: handed to the template",
-                   read_output_config),
-      used<Target>("output_format", {{"type", "object"}},
-                   "The earlier name of output_config.format",
+      used<Target>(
+          "output_config", {{"type", "object"}},
+          "format: a JSON schema that constrains the output; effort: handed to the template",
+          read_output_config),
+      used<Target>("output_format", {{"type", "object"}}, "Earlier name of output_config.format",
                    [](const Json& v, Target& t) { read_format(v, "output_format", t); }),
   };
 }
 
 FieldTable<Target> refused_messages_fields() {
   return {
-      refused<Target>("mcp_servers", "the server calls no tools; list the tools in `tools`"),
-      refused<Target>("compaction", "is not supported; the client shortens its conversations"),
+      refused<Target>(
+          "mcp_servers",
+          "the server does not call tools; list them in `tools` and call them in the client"),
+      refused<Target>("compaction", "is not supported; shorten the conversation in the client"),
       refused<Target>("thread", "is not supported; send the whole conversation"),
   };
 }

@@ -69,7 +69,7 @@ IgnoredFields read_fields(const Json& body, const FieldTable<Target>& table, Tar
     } else if (value.is_null()) {
       // Asks for nothing. A strange name is not repeated: it would be the client's own header.
     } else if (field == table.end()) {
-      refuse(name, "is not a field octavo knows; it may change the answer, so it is not ignored");
+      refuse(name, "is not a known field; it is rejected because it could change the output");
     } else {
       field->read(value, target);
     }

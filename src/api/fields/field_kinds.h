@@ -52,7 +52,7 @@ FieldTable<Target> hints(std::initializer_list<const char*> names) {
     fields.push_back({.name = name,
                       .use = FieldUse::kHint,
                       .schema = Json::object(),
-                      .about = "Cannot change the answer"});
+                      .about = "Does not affect the output"});
   return fields;
 }
 

@@ -17,7 +17,8 @@ class Bounds {
  public:
   void see(int depth, Json::parse_event_t event) {
     if (depth > kJsonDepth)
-      throw RequestError(400, "", fmt::format("the body nests deeper than {}", kJsonDepth));
+      throw RequestError(400, "",
+                         fmt::format("the body is nested more than {} levels deep", kJsonDepth));
     const auto level = static_cast<size_t>(depth);
     if (event == Json::parse_event_t::object_start) {
       keys_[level + 1] = 0;
@@ -25,7 +26,8 @@ class Bounds {
       comparisons_ += keys_[level]++;
       if (keys_[level] > kJsonKeys || comparisons_ > kJsonKeyComparisons)
         throw RequestError(
-            400, "", fmt::format("the body has too many keys; an object may have {}", kJsonKeys));
+            400, "",
+            fmt::format("the body has too many keys; an object may have at most {}", kJsonKeys));
     }
   }
 
@@ -49,7 +51,7 @@ Json parse_object(std::string_view body) {
     // What the parser says repeats what it read, however long that was.
     const std::string_view reason = error.what();
     throw RequestError(400, "",
-                       fmt::format("the body is no valid JSON: {}", reason.substr(0, 200)));
+                       fmt::format("the body is not valid JSON: {}", reason.substr(0, 200)));
   }
   if (!json.is_object()) throw RequestError(400, "", "the body must be a JSON object");
   return json;

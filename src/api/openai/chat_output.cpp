@@ -57,7 +57,7 @@ std::shared_ptr<const Constraint> form_or_calls(const StructuredOutput& form,
                                                 const ServedModel& model) {
   const GrammarSource& source = form.grammar;
   if (!is_plain_json(source))
-    refuse(form.field, "this form does not go together with tools; use tool_choice none");
+    refuse(form.field, "this output format cannot be combined with tools; set tool_choice to none");
   ToolGrammarOptions options = grammar_options(tools, model);
   options.content = source.kind == GrammarSource::Kind::kJsonObject ? Json{{"type", "object"}}
                                                                     : Json::parse(source.text);
@@ -78,7 +78,7 @@ std::shared_ptr<const Constraint> behind_reasoning(std::shared_ptr<const Constra
   const auto open = model.text.tokenizer->token_id(opening);
   if (start == ReasoningStart::kMayOpen && !open) {
     if (!budget) return inner;
-    refuse("thinking_token_budget", "this model's vocabulary has no token that begins reasoning");
+    refuse("thinking_token_budget", "this model's vocabulary has no token that starts reasoning");
   }
   return reasoning_constraint(model.text.tokenizer, {.inside = start == ReasoningStart::kInside,
                                                      .open = open,
@@ -111,7 +111,7 @@ void prepare_output(const ChatRequest& request, std::string_view prompt, const S
   if (dialect.channels != nullptr && inner) {
     // Its grammars have the reasoning in them.
     if (request.thinking_token_budget)
-      refuse("thinking_token_budget", "does not go together with a grammar for this model");
+      refuse("thinking_token_budget", "cannot be combined with a grammar for this model");
     job.engine.constraint = std::move(inner);
     return;
   }

@@ -41,15 +41,15 @@ FieldTable<Target> logprob_fields() {
                    [](const Json& v, Target& t) {
                      t.max_tokens = to_int(v, "max_completion_tokens", 1, kMaxInt);
                    }),
-      used<Target>("logprobs", boolean_schema(), "Add log probabilities of the answer's tokens",
+      used<Target>("logprobs", boolean_schema(), "Return log probabilities of the output tokens",
                    [](const Json& v, Target& t) { t.logprobs = to_bool(v, "logprobs"); }),
       used<Target>("top_logprobs", integer_schema(0, kMaxLogprobs),
-                   "Alternatives to each token, with logprobs",
+                   "Number of alternatives per token; requires logprobs",
                    [](const Json& v, Target& t) {
                      t.top_logprobs = to_int(v, "top_logprobs", 0, kMaxLogprobs);
                    }),
       used<Target>("thinking_token_budget", integer_schema(0, kMaxInt),
-                   "The longest reasoning in tokens; behind it the answer begins",
+                   "Maximum number of reasoning tokens, after which the answer begins",
                    [](const Json& v, Target& t) {
                      t.thinking_token_budget = to_int(v, "thinking_token_budget", 0, kMaxInt);
                    }),
@@ -59,17 +59,17 @@ FieldTable<Target> logprob_fields() {
 FieldTable<Target> refused_chat_fields() {
   const auto no_choice = [](const Json& v) { return v == "none" || v == "auto"; };
   return {
-      refused<Target>("functions", "is OpenAI's old name; use tools"),
-      refused<Target>("function_call", "is OpenAI's old name; use tool_choice", no_choice),
+      refused<Target>("functions", "is OpenAI's former name; use tools"),
+      refused<Target>("function_call", "is OpenAI's former name; use tool_choice", no_choice),
       refused<Target>("modalities", "only text is supported",
                       [](const Json& v) { return v == Json::array({"text"}); }),
       refused<Target>("audio", "only text is supported"),
       refused<Target>("mm_processor_kwargs", "only text is supported"),
       refused<Target>("web_search_options", "is not supported"),
       refused<Target>("verbosity", "is not supported", [](const Json& v) { return v == "medium"; }),
-      refused<Target>("echo", "is not supported for chats", asks_false),
+      refused<Target>("echo", "is not supported for chat completions", asks_false),
       refused<Target>("chat_template",
-                      "a request's own template is not trusted; the model's is used"),
+                      "templates in requests are not trusted; the model's own template is used"),
   };
 }
 
@@ -84,26 +84,29 @@ const FieldTable<ChatPromptRequest>& chat_prompt_fields() {
        .about = "The conversation so far, oldest first",
        .read = [](const Json& v, Prompt& p) { p.messages = read_messages(v); },
        .required = true},
-      used<Prompt>("add_generation_prompt", boolean_schema(), "Begin the assistant's message",
+      used<Prompt>("add_generation_prompt", boolean_schema(),
+                   "End the prompt with the start of an assistant message",
                    [](const Json& v, Prompt& p) {
                      p.render.add_generation_prompt = to_bool(v, "add_generation_prompt");
                    }),
-      used<Prompt>("continue_final_message", boolean_schema(),
-                   "Leave the last message open, to be continued. Not with add_generation_prompt",
-                   [](const Json& v, Prompt& p) {
-                     p.render.continue_final_message = to_bool(v, "continue_final_message");
-                   }),
+      used<Prompt>(
+          "continue_final_message", boolean_schema(),
+          "Continue the last message instead of starting a new one. Not with add_generation_prompt",
+          [](const Json& v, Prompt& p) {
+            p.render.continue_final_message = to_bool(v, "continue_final_message");
+          }),
       used<Prompt>("chat_template_kwargs", {{"type", "object"}},
-                   "Handed to the template, such as enable_thinking", read_template_kwargs),
+                   "Variables passed to the chat template, such as enable_thinking",
+                   read_template_kwargs),
       used<Prompt>("documents", {{"type", "array"}, {"items", {{"type", "object"}}}},
-                   "Handed to the template",
+                   "Passed to the chat template",
                    [](const Json& v, Prompt& p) {
                      if (!v.is_array() || !std::ranges::all_of(v, &Json::is_object))
                        refuse("documents", "must be a list of objects");
                      p.render.documents = v;
                    }),
       used<Prompt>("reasoning_effort", string_schema(32),
-                   "Handed to the template; none switches reasoning off", read_reasoning_effort),
+                   "Passed to the chat template; none turns reasoning off", read_reasoning_effort),
   };
   static const FieldTable<Prompt> table = [] {
     FieldTable<Prompt> all = own;
@@ -165,7 +168,7 @@ GenerationJob prepare_chat(const Json& body, const ServedModel& model) {
   ChatRequest request;
   IgnoredFields ignored = read_fields(body, chat_fields(), request);
   if (request.top_logprobs && !request.logprobs)
-    refuse("top_logprobs", "needs logprobs to be true");
+    refuse("top_logprobs", "requires logprobs to be true");
   if (request.logprobs) request.engine.sampling.logprobs = request.top_logprobs.value_or(0);
   GenerationJob job = prepare_job(request, model, model.max_model_len);
   job.ignored = std::move(ignored);

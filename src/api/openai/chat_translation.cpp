@@ -71,7 +71,7 @@ void settle_tool_choice(ChatTranslation& translation) {
   if (translation.chat.contains("tools")) return;
   const Json choice = translation.chat.value("tool_choice", Json("auto"));
   if (choice != "auto" && choice != "none")
-    refuse("tool_choice", "wants a call, and `tools` has no function that could be called");
+    refuse("tool_choice", "requires a tool call, but `tools` contains no function");
   translation.chat.erase("tool_choice");
   translation.chat.erase("parallel_tool_calls");
 }

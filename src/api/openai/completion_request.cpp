@@ -17,20 +17,20 @@ const FieldTable<CompletionRequest>& completion_fields() {
       {.name = "prompt",
        .use = FieldUse::kUsed,
        .schema = prompt_list_schema(kMaxPrompts),
-       .about = "Text, a list of texts, a list of token ids or a list of such lists",
+       .about = "A string, a list of strings, a list of token ids, or a list of such lists",
        .read = [](const Json& v, Target& t) { t.prompts = to_prompts(v, "prompt", kMaxPrompts); },
        .required = true},
-      used<Target>("echo", boolean_schema(), "Put the prompt before the answer",
+      used<Target>("echo", boolean_schema(), "Return the prompt before the output",
                    [](const Json& v, Target& t) { t.echo = to_bool(v, "echo"); }),
       used<Target>("logprobs", integer_schema(0, kMaxLogprobs),
-                   "Log probabilities of the tokens, with so many alternatives; with echo of the "
-                   "prompt's too",
+                   "Log probabilities of the output tokens, with this many alternatives; with "
+                   "echo, of the prompt's tokens too",
                    [](const Json& v, Target& t) {
                      t.engine.sampling.logprobs = to_int(v, "logprobs", 0, kMaxLogprobs);
                    }),
-      refused<Target>("suffix", "filling in between is not supported",
+      refused<Target>("suffix", "fill-in-the-middle is not supported",
                       [](const Json& v) { return v == ""; }),
-      refused<Target>("best_of", "is not supported; ask for n and choose",
+      refused<Target>("best_of", "is not supported; use n and choose in the client",
                       [](const Json& v) { return v == 1; }),
   });
   return table;

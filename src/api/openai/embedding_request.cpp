@@ -32,26 +32,26 @@ bool to_choice(const Json& value, const std::string& field, const char* first, c
 FieldTable<Target> vector_fields() {
   return {
       used<Target>(
-          "model", string_schema(kMaxNameBytes), "One of /v1/models",
+          "model", string_schema(kMaxNameBytes), "A model listed by /v1/models",
           [](const Json& v, Target& t) { t.model = to_string(v, "model", kMaxNameBytes); }),
       {.name = "input",
        .use = FieldUse::kUsed,
        .schema = prompt_list_schema(kMaxInputs),
-       .about = "Text, a list of texts, a list of token ids or a list of such lists",
+       .about = "A string, a list of strings, a list of token ids, or a list of such lists",
        .read = [](const Json& v, Target& t) { t.input = to_prompts(v, "input", kMaxInputs); },
        .required = true},
       used<Target>("encoding_format", choice_schema({"float", "base64"}),
-                   "float: a list of numbers; base64: of little-endian 32-bit floats",
+                   "float: a list of numbers; base64: little-endian 32-bit floats in base64",
                    [](const Json& v, Target& t) {
                      t.base64 = to_choice(v, "encoding_format", "float", "base64");
                    }),
       used<Target>(
           "dimensions", integer_schema(1, kMaxInt),
-          "Keep so many numbers of each vector, where the model is made for that",
+          "Truncate vectors to this many dimensions, if the model supports it",
           [](const Json& v, Target& t) { t.dimensions = to_int(v, "dimensions", 1, kMaxInt); }),
       used<Target>(
           "use_activation", boolean_schema(),
-          "Bring vectors to length 1; default: as the model's files say",
+          "Normalize vectors to length 1; default: as the model's files say",
           [](const Json& v, Target& t) { t.use_activation = to_bool(v, "use_activation"); }),
   };
 }
@@ -60,19 +60,19 @@ FieldTable<Target> text_fields() {
   return {
       used<Target>("truncate_prompt_tokens",
                    {{"anyOf", {integer_schema(-1, -1), integer_schema(1, kMaxInt)}}},
-                   "Cut longer texts to so many tokens; -1: to as many as fit",
+                   "Truncate longer texts to this many tokens; -1: to as many as fit",
                    [](const Json& v, Target& t) {
                      t.truncate_prompt_tokens = to_int(v, "truncate_prompt_tokens", -1, kMaxInt);
                      if (*t.truncate_prompt_tokens == 0)
                        refuse("truncate_prompt_tokens", "must not be 0");
                    }),
       used<Target>("truncation_side", choice_schema({"right", "left"}),
-                   "Where texts are cut: right (the default) keeps their beginning",
+                   "Side that is truncated: right (the default) keeps the beginning",
                    [](const Json& v, Target& t) {
                      t.keep_end = to_choice(v, "truncation_side", "right", "left");
                    }),
       used<Target>("add_special_tokens", boolean_schema(),
-                   "Put the tokenizer's own special tokens around texts; on unless switched off",
+                   "Add the tokenizer's special tokens; on by default",
                    [](const Json& v, Target& t) {
                      t.add_special_tokens = to_bool(v, "add_special_tokens");
                    }),
@@ -81,8 +81,8 @@ FieldTable<Target> text_fields() {
 
 FieldTable<Target> refused_fields() {
   return {
-      refused<Target>("messages", "conversations are not embedded; send their text as input"),
-      refused<Target>("normalize", "was vLLM's name for use_activation"),
+      refused<Target>("messages", "is not supported; send the text as input"),
+      refused<Target>("normalize", "is vLLM's former name; use use_activation"),
       refused<Target>("embed_dtype", "only float32 is supported",
                       [](const Json& v) { return v == "float32"; }),
       refused<Target>("endianness", "only little is supported",
@@ -102,14 +102,15 @@ int dimensions_of(const EmbeddingRequest& request, const ServedModel& model) {
   const int asked = *request.dimensions;
   const auto& allowed = plan.matryoshka_dimensions;
   if (asked > model.hidden)
-    refuse("dimensions", fmt::format("is {}; vectors have {}", asked, model.hidden));
+    refuse("dimensions",
+           fmt::format("is {}; this model's vectors have {} dimensions", asked, model.hidden));
   if (!plan.matryoshka)
     refuse("dimensions",
-           "this model's config does not say that shorter vectors are of use "
-           R"((--hf-overrides '{"is_matryoshka": true}' says so))");
+           "this model's config does not declare Matryoshka embeddings; if it supports them, start "
+           R"(the server with --hf-overrides '{"is_matryoshka": true}')");
   if (!allowed.empty() && std::ranges::count(allowed, asked) == 0)
     refuse("dimensions",
-           fmt::format("is {}; this model is made for {}", asked, fmt::join(allowed, ", ")));
+           fmt::format("is {}; this model supports {}", asked, fmt::join(allowed, ", ")));
   return asked;
 }
 
@@ -122,7 +123,7 @@ std::vector<TokenId> encode_cut(const std::string& text, size_t keep,
   std::vector<TokenId> bare = tokenizer.encode(text, false);
   const auto found = std::ranges::search(whole, bare);
   const size_t around = whole.size() - bare.size();
-  if (around >= keep) refuse("truncate_prompt_tokens", "leaves no room for the text");
+  if (around >= keep) refuse("truncate_prompt_tokens", "leaves no tokens for the text");
   std::vector<TokenId> cut(whole.begin(), found.begin());
   const auto kept = static_cast<std::ptrdiff_t>(keep - around);
   cut.insert(cut.end(), request.keep_end ? bare.end() - kept : bare.begin(),
@@ -154,7 +155,7 @@ const FieldTable<EmbeddingRequest>& embedding_fields() {
 EmbeddingJob prepare_embedding(const Json& body, const ServedModel& model) {
   if (!model.pooling)
     refuse("model",
-           "this server generates text; `octavo serve --runner pooling` makes one that embeds");
+           "this server generates text; start it with --runner pooling to serve embeddings");
   EmbeddingRequest request;
   IgnoredFields ignored = read_fields(body, embedding_fields(), request);
   check_model_name(request.model, model);

@@ -109,7 +109,7 @@ TEST_F(EmbeddingTest, ACutTextKeepsTheSpecialTokensAroundIt) {
   EXPECT_THAT(tokens(R"({"input": "ab", "add_special_tokens": false})"),
               ElementsAre(ElementsAre('a', 'b')));
   EXPECT_THAT(refusal(R"({"input": "ab", "truncate_prompt_tokens": 1})"),
-              HasSubstr("no room for the text"));
+              HasSubstr("no tokens for the text"));
 }
 
 TEST_F(EmbeddingTest, FewerDimensionsNeedAModelMadeForThem) {
@@ -120,7 +120,7 @@ TEST_F(EmbeddingTest, FewerDimensionsNeedAModelMadeForThem) {
   EXPECT_EQ(prepare(R"({"input": "a", "dimensions": 2})").form.dimensions, 2);
   model_->pooling->matryoshka_dimensions = {1, 3};
   EXPECT_EQ(prepare(R"({"input": "a", "dimensions": 3})").form.dimensions, 3);
-  EXPECT_THAT(refusal(R"({"input": "a", "dimensions": 2})"), HasSubstr("made for 1, 3"));
+  EXPECT_THAT(refusal(R"({"input": "a", "dimensions": 2})"), HasSubstr("supports 1, 3"));
   model_->pooling->dimensions = 3;
   EXPECT_EQ(prepare(R"({"input": "a"})").form.dimensions, 3);
   EXPECT_EQ(prepare(R"({"input": "a", "dimensions": 4})").form.dimensions, 4);

@@ -34,8 +34,7 @@ Json text_parts(const Json& content, const std::string& where) {
     } else if (type == "input_text" || type == "output_text" || type == "text") {
       parts.push_back(text_part(part, part_at));
     } else {
-      refuse(part_at, fmt::format("has a part of type {}; only text can be shown to this model",
-                                  shown(type)));
+      refuse(part_at, fmt::format("has a part of type {}; only text is supported", shown(type)));
     }
   }
   return parts;
@@ -83,7 +82,7 @@ class Conversation {
            {"content", text_parts(item.value("output", Json()), where + ".output")}});
     } else {
       refuse(where, fmt::format("is of type {}; only message, reasoning, function_call and "
-                                "function_call_output can be shown to this model",
+                                "function_call_output are supported",
                                 shown(type)));
     }
   }

@@ -49,7 +49,7 @@ void read_text(const Json& value, Target& request) {
     } else if (name == "verbosity") {
       request.chat["verbosity"] = option;
     } else {
-      refuse("text." + name, "is not an option octavo knows");
+      refuse("text." + name, "is not a known option");
     }
   }
   request.echo["text"] = value;
@@ -69,7 +69,7 @@ void read_reasoning(const Json& value, Target& request) {
                name == "mode") {
       request.ignore("reasoning", name);  // the reasoning itself is sent
     } else {
-      refuse("reasoning." + name, "is not an option octavo knows");
+      refuse("reasoning." + name, "is not a known option");
     }
   }
 }
@@ -81,7 +81,9 @@ void read_include(const Json& value, Target& request) {
     if (name == "reasoning.encrypted_content") {
       request.encrypted_reasoning = true;
     } else if (name == "message.output_text.logprobs") {
-      refuse("include", "has message.output_text.logprobs; /v1/chat/completions has logprobs");
+      refuse(
+          "include",
+          "message.output_text.logprobs is not supported; use /v1/chat/completions for logprobs");
     } else {
       request.ignore("include", "");  // of tools there are none
     }
@@ -109,8 +111,7 @@ void read_truncation(const Json& value, Target& request) {
 void read_stream_options(const Json& value, Target&) {
   if (!value.is_object()) refuse("stream_options", "must be an object");
   for (const auto& [name, option] : value.items()) {
-    if (name != "include_obfuscation")
-      refuse("stream_options." + name, "is not an option octavo knows");
+    if (name != "include_obfuscation") refuse("stream_options." + name, "is not a known option");
     if (!option.is_null()) to_bool(option, "stream_options.include_obfuscation");
   }
 }
@@ -120,34 +121,34 @@ FieldTable<Target> conversation_fields() {
       {.name = "input",
        .use = FieldUse::kUsed,
        .schema = input_schema(),
-       .about = "A text, or the conversation's items: messages, reasoning, function calls and "
+       .about = "A string, or the conversation's items: messages, reasoning, function calls and "
                 "their outputs",
        .read = [](const Json& v, Target& t) { t.input = items_of(v); },
        .required = true},
-      used<Target>("instructions", string_schema(kMaxTextBytes), "What the model is told first",
+      used<Target>("instructions", string_schema(kMaxTextBytes), "System prompt",
                    [](const Json& v, Target& t) {
                      t.instructions = to_string(v, "instructions", kMaxTextBytes);
                    }),
       used<Target>("previous_response_id", filled_string_schema(kMaxNameBytes),
-                   "The conversation goes on from this stored response",
+                   "Continue the conversation from this stored response",
                    [](const Json& v, Target& t) {
                      t.previous = to_string(v, "previous_response_id", kMaxNameBytes);
                      if (t.previous.empty()) refuse("previous_response_id", "is empty");
                    }),
       used<Target>("store", boolean_schema(),
-                   "Keep the response for previous_response_id, for a while; on unless told "
-                   "otherwise",
+                   "Store the response so that previous_response_id can refer to it; on by default",
                    [](const Json& v, Target& t) { t.store = to_bool(v, "store"); }),
       used<Target>("tools", {{"type", "array"}, {"items", {{"type", "object"}}}},
-                   "Functions of the client; tools of other types are accepted and ignored",
+                   "Functions that the client runs; tools of other types are accepted and ignored",
                    [](const Json& v, Target& t) { t.tools = v; }),
       used<Target>(
           "tool_choice",
           {{"anyOf",
             {{{"type", "string"}, {"enum", {"auto", "none", "required"}}}, {{"type", "object"}}}}},
-          "Whether and which tools are called",
+          "Whether tools are called, and which",
           [](const Json& v, Target& t) { t.tool_choice = v; }),
-      used<Target>("parallel_tool_calls", boolean_schema(), "More than one call in an answer",
+      used<Target>("parallel_tool_calls", boolean_schema(),
+                   "Allow more than one tool call per response",
                    [](const Json& v, Target& t) {
                      t.chat["parallel_tool_calls"] = to_bool(v, "parallel_tool_calls");
                      t.echo["parallel_tool_calls"] = v;
@@ -158,21 +159,24 @@ FieldTable<Target> conversation_fields() {
 FieldTable<Target> answer_fields() {
   return {
       used<Target>("max_output_tokens", integer_schema(1, kMaxInt),
-                   "The longest answer in tokens, reasoning included",
+                   "Maximum number of output tokens, including reasoning",
                    [](const Json& v, Target& t) {
                      t.chat["max_completion_tokens"] = to_int(v, "max_output_tokens", 1, kMaxInt);
                      t.echo["max_output_tokens"] = v;
                    }),
       used<Target>("text", {{"type", "object"}},
-                   "format: text, json_object or a json_schema the answer keeps to", read_text),
-      used<Target>("reasoning", {{"type", "object"}}, "effort: handed to the template",
+                   "format: text, json_object, or a json_schema that constrains the output",
+                   read_text),
+      used<Target>("reasoning", {{"type", "object"}}, "effort: passed to the chat template",
                    read_reasoning),
       used<Target>("include", {{"type", "array"}, {"items", string_schema(kMaxNameBytes)}},
-                   "reasoning.encrypted_content: reasoning that can be sent back", read_include),
+                   "reasoning.encrypted_content: return reasoning in a form that can be sent back",
+                   read_include),
       used<Target>("metadata", {{"type", "object"}, {"additionalProperties", string_schema(512)}},
-                   "Repeated in the answer", read_metadata),
+                   "Returned unchanged in the response", read_metadata),
       used<Target>("truncation", {{"type", "string"}, {"enum", {"auto", "disabled"}}},
-                   "auto: a prompt longer than the context loses its beginning", read_truncation),
+                   "auto: drop the beginning of a prompt that exceeds the context",
+                   read_truncation),
       used<Target>("stream_options", {{"type", "object"}}, "include_obfuscation has no effect",
                    read_stream_options),
   };
@@ -183,9 +187,9 @@ FieldTable<Target> refused_responses_fields() {
       refused<Target>("background", "is not supported; send stream: true", asks_false),
       refused<Target>("conversation",
                       "is not supported; use previous_response_id or send all items"),
-      refused<Target>("prompt", "there are no stored prompts; send input"),
+      refused<Target>("prompt", "stored prompts are not supported; send input"),
       refused<Target>("moderation", "is not supported"),
-      refused<Target>("top_logprobs", "is not supported; /v1/chat/completions has logprobs",
+      refused<Target>("top_logprobs", "is not supported; use /v1/chat/completions for logprobs",
                       [](const Json& v) { return v == 0; }),
   };
 }
@@ -197,10 +201,9 @@ Json earlier_items(const std::string& previous, const ResponseShelf& shelf) {
     turns.push_back(shelf.get(id, "previous_response_id"));
     bytes += turns.back()->object.size() + turns.back()->input.size();
     if (turns.size() > kMaxTurns || bytes > kMaxTextBytes)
-      refuse("previous_response_id",
-             fmt::format("has {} bytes in {} responses before it, more than a conversation may "
-                         "have; begin a new one",
-                         bytes, turns.size()));
+      refuse("previous_response_id", fmt::format("has {} bytes in {} earlier responses, more than "
+                                                 "the limit for one conversation; start a new one",
+                                                 bytes, turns.size()));
   }
   Json items = Json::array();
   for (auto turn = turns.rbegin(); turn != turns.rend(); ++turn) {
@@ -285,10 +288,11 @@ std::shared_ptr<const StoredResponse> ResponseShelf::get(const std::string& id,
                                                          const std::string& field) const {
   auto found = store.find(owner, id);
   if (found == nullptr)
-    throw RequestError(404, field,
-                       fmt::format("there is no response {}; it was not stored, or dropped to make "
-                                   "room for later ones. Send the whole conversation as input",
-                                   shown(Json(id))));
+    throw RequestError(
+        404, field,
+        fmt::format(
+            "response {} was not stored or has been evicted; send the whole conversation as input",
+            shown(Json(id))));
   return found;
 }
 

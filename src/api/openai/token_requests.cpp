@@ -21,18 +21,19 @@ const FieldTable<TokenizeRequest>& tokenize_fields() {
   static const FieldTable<Target> table = [] {
     FieldTable<Target> fields = {
         used<Target>(
-            "model", string_schema(kMaxNameBytes), "One of /v1/models",
+            "model", string_schema(kMaxNameBytes), "A model listed by /v1/models",
             [](const Json& v, Target& t) { t.model = to_string(v, "model", kMaxNameBytes); }),
         used<Target>(
-            "prompt", string_schema(kMaxBytes), "The text; this or messages",
+            "prompt", string_schema(kMaxBytes),
+            "The text to tokenize; send either this or messages",
             [](const Json& v, Target& t) { t.prompt = to_string(v, "prompt", kMaxBytes); }),
         used<Target>("add_special_tokens", boolean_schema(),
-                     "Put the tokenizer's own special tokens around the text; on for a prompt",
+                     "Add the tokenizer's special tokens; on by default for a prompt",
                      [](const Json& v, Target& t) {
                        t.add_special_tokens = to_bool(v, "add_special_tokens");
                      }),
         used<Target>("return_token_strs", boolean_schema(),
-                     "Add the tokens as the vocabulary spells them",
+                     "Return the tokens as the vocabulary spells them",
                      [](const Json& v, Target& t) {
                        t.return_token_strs = to_bool(v, "return_token_strs");
                      }),
@@ -78,7 +79,7 @@ const FieldTable<DetokenizeRequest>& detokenize_fields() {
   using Target = DetokenizeRequest;
   static const FieldTable<Target> table = {
       used<Target>(
-          "model", string_schema(kMaxNameBytes), "One of /v1/models",
+          "model", string_schema(kMaxNameBytes), "A model listed by /v1/models",
           [](const Json& v, Target& t) { t.model = to_string(v, "model", kMaxNameBytes); }),
       {.name = "tokens",
        .use = FieldUse::kUsed,
@@ -96,7 +97,7 @@ Json detokenize_tokens(const Json& body, const ServedModel& model) {
   read_fields(body, detokenize_fields(), request);
   check_model_name(request.model, model);
   for (const TokenId token : request.tokens) {
-    if (token >= model.vocab) refuse("tokens", "holds an id outside the vocabulary");
+    if (token >= model.vocab) refuse("tokens", "contains an id outside the vocabulary");
   }
   return {{"prompt", model.text.tokenizer->decode(request.tokens, false)}};
 }

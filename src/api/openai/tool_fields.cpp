@@ -71,7 +71,7 @@ void read_tools(const Json& value, Target& fields) {
     }
     Tool tool = read_function(value[i].value("function", Json()), field + ".function");
     if (std::ranges::count(fields.functions, tool.name, &Tool::name) > 0)
-      refuse(field + ".function.name", fmt::format("`{}` is there twice", tool.name));
+      refuse(field + ".function.name", fmt::format("`{}` is defined twice", tool.name));
     fields.functions.push_back(std::move(tool));
     functions.push_back(value[i]);
   }
@@ -131,13 +131,14 @@ Json choice_schema() {
 const FieldTable<ToolCallFields>& tool_fields() {
   static const FieldTable<Target> table = {
       used<Target>("tools", tools_schema(),
-                   "Functions the model may call. Other kinds of tool are left out, and named in "
+                   "Functions the model may call. Other kinds of tool are ignored and listed in "
                    "x-octavo-ignored",
                    read_tools),
       used<Target>("tool_choice", choice_schema(),
-                   "required and a function's name are held to by a grammar", read_choice),
+                   "required and a function's name are enforced by a grammar", read_choice),
       used<Target>(
-          "parallel_tool_calls", boolean_schema(), "false: the answer ends with its first call",
+          "parallel_tool_calls", boolean_schema(),
+          "false: the output ends after the first tool call",
           [](const Json& v, Target& t) { t.parallel = to_bool(v, "parallel_tool_calls"); }),
   };
   return table;
@@ -145,10 +146,10 @@ const FieldTable<ToolCallFields>& tool_fields() {
 
 void check_tools(const ToolCallFields& fields) {
   if (!fields.forced()) return;
-  if (fields.functions.empty()) refuse("tool_choice", "needs tools");
+  if (fields.functions.empty()) refuse("tool_choice", "requires tools");
   if (fields.choice == ToolChoice::kNamed &&
       std::ranges::count(fields.functions, fields.named, &Tool::name) == 0)
-    refuse("tool_choice", fmt::format("names `{}`, which is not among the tools", fields.named));
+    refuse("tool_choice", fmt::format("names `{}`, which is not in tools", fields.named));
 }
 
 }  // namespace octavo::api

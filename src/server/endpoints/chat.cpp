@@ -30,7 +30,7 @@ std::vector<Endpoint> chat_endpoints() {
   return {{.method = "POST",
            .path = "/v1/chat/completions",
            .handler = chat,
-           .doc = generation_operation("Answer in a conversation", schema_of(chat_fields()),
+           .doc = generation_operation("Create a chat completion", schema_of(chat_fields()),
                                        chat_completion_schema())}};
 }
 

@@ -28,7 +28,7 @@ std::vector<Endpoint> embedding_endpoints() {
   return {{.method = "POST",
            .path = "/v1/embeddings",
            .handler = embed,
-           .doc = json_operation("Vectors of texts", schema_of(embedding_fields()),
+           .doc = json_operation("Create embeddings", schema_of(embedding_fields()),
                                  embedding_schema())}};
 }
 

@@ -22,7 +22,7 @@ HttpResponse page_file(ServerContext&, const HttpRequest& request) {
                         {"Cache-Control", "no-cache"}},
             .body = std::string(file.content)};
   }
-  return error_response(404, "there is no such file");
+  return error_response(404, "file not found");
 }
 
 }  // namespace

@@ -101,10 +101,11 @@ HttpResponse delete_response(ServerContext& context, const HttpRequest& request)
 HttpResponse cancel_response(ServerContext& context, const HttpRequest& request) {
   constexpr std::string_view kCancel = "/cancel";
   std::string id = request.path.substr(kPrefix.size());
-  if (!id.ends_with(kCancel)) throw RequestError(404, "", "there is no such path");
+  if (!id.ends_with(kCancel))
+    throw RequestError(404, "", "unknown path; see /openapi.json for all routes");
   id.resize(id.size() - kCancel.size());
   shelf_of(context, request).get(id, "");
-  throw RequestError(400, "", "the response is not being made in the background");
+  throw RequestError(400, "", "only background responses can be cancelled");
 }
 
 Json with_id(Json doc) {
@@ -125,21 +126,20 @@ std::vector<Endpoint> response_endpoints() {
   const Json deleted = {{"type", "object"},
                         {"properties", {{"deleted", {{"type", "boolean"}}}}},
                         {"required", Json::array({"deleted"})}};
-  return {
-      {.method = "POST",
-       .path = "/v1/responses",
-       .handler = create_response,
-       .doc = generation_operation("Answer in a conversation of items", body, response_schema())},
-      {.method = "POST",
-       .path = "/v1/responses/input_tokens",
-       .handler = count_tokens,
-       .doc = json_operation("The tokens of a response's prompt", body, count)},
-      simple_endpoint("GET", "/v1/responses/{response_id}", get_response,
-                      with_id(operation("A stored response; its input behind /input_items",
-                                        response_schema()))),
-      simple_endpoint("DELETE", "/v1/responses/{response_id}", delete_response,
-                      with_id(operation("Forget a stored response", deleted))),
-      simple_endpoint("POST", "/v1/responses/{response_id}", cancel_response, nullptr)};
+  return {{.method = "POST",
+           .path = "/v1/responses",
+           .handler = create_response,
+           .doc = generation_operation("Create a response", body, response_schema())},
+          {.method = "POST",
+           .path = "/v1/responses/input_tokens",
+           .handler = count_tokens,
+           .doc = json_operation("Count the input tokens of a response", body, count)},
+          simple_endpoint("GET", "/v1/responses/{response_id}", get_response,
+                          with_id(operation("Get a stored response; with /input_items, its input",
+                                            response_schema()))),
+          simple_endpoint("DELETE", "/v1/responses/{response_id}", delete_response,
+                          with_id(operation("Delete a stored response", deleted))),
+          simple_endpoint("POST", "/v1/responses/{response_id}", cancel_response, nullptr)};
 }
 
 }  // namespace octavo::server

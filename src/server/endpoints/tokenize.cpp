@@ -46,11 +46,11 @@ std::vector<Endpoint> token_endpoints() {
   return {{.method = "POST",
            .path = "/tokenize",
            .handler = tokenize,
-           .doc = json_operation("Text to token ids", tokenize_schema(), tokens_answer())},
+           .doc = json_operation("Convert text to token ids", tokenize_schema(), tokens_answer())},
           {.method = "POST",
            .path = "/detokenize",
            .handler = detokenize,
-           .doc = json_operation("Token ids to text", detokenize_schema(), text)}};
+           .doc = json_operation("Convert token ids to text", detokenize_schema(), text)}};
 }
 
 }  // namespace octavo::server

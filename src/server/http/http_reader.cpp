@@ -110,7 +110,7 @@ Awaitable<std::optional<HttpRequest>> HttpReader::read_head() {
     co_return std::nullopt;
   }
   if (socket_->timed_out()) {
-    fail(408, "the headers took too long", Refusal::kTimeout);
+    fail(408, "the request headers were not received in time", Refusal::kTimeout);
   } else if (error == http::error::header_limit || error == http::error::buffer_overflow) {
     fail(431, "the headers are too large", Refusal::kBadRequest);
   } else if (error == http::error::body_limit) {
@@ -119,7 +119,7 @@ Awaitable<std::optional<HttpRequest>> HttpReader::read_head() {
     failure_.path = request_of(parser_->message->get()).path;
   } else if (error.category() == http::make_error_code(http::error::bad_method).category() &&
              error != http::error::end_of_stream && error != http::error::partial_message) {
-    fail(400, "this is no HTTP/1.1 request", Refusal::kBadRequest);
+    fail(400, "not a valid HTTP/1.1 request", Refusal::kBadRequest);
   }
   co_return std::nullopt;
 }
@@ -153,11 +153,11 @@ Awaitable<bool> HttpReader::read_body(HeldBody& body) {
                                      asio::redirect_error(asio::use_awaitable, error));
     }
     if (!body.bytes.grow_to(static_cast<int64_t>(message.get().body().size()))) {
-      fail(429, "too many bytes of requests are open; try again later", Refusal::kBytes);
+      fail(429, "open request bodies exceed the memory limit; try again later", Refusal::kBytes);
       co_return false;
     }
     if (socket_->timed_out() || std::chrono::steady_clock::now() > deadline) {
-      fail(408, "the body took too long", Refusal::kTimeout);
+      fail(408, "the request body was not received in time", Refusal::kTimeout);
       co_return false;
     }
   }

@@ -48,10 +48,10 @@ TEST(ApiKeys, OnlyAWholeKeyOpens) {
 }
 
 TEST(RequestId, ThePlainOneOfTheClientIsKept) {
-  EXPECT_EQ(request_id_of(with_header("x-request-id", "a-B_1.2:3")), "a-B_1.2:3");
+  EXPECT_EQ(request_id_of("a-B_1.2:3"), "a-B_1.2:3");
   for (const std::string& odd : {std::string(), std::string("a b"), std::string("a\r\nb"),
                                  std::string(129, 'x'), std::string("\xC3\xA9")})
-    EXPECT_EQ(request_id_of(with_header("X-Request-Id", odd)).size(), 32u) << odd;
+    EXPECT_EQ(request_id_of(odd).size(), 32u) << odd;
   EXPECT_NE(fresh_request_id(), fresh_request_id());
 }
 

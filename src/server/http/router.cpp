@@ -58,12 +58,14 @@ std::optional<HttpResponse> Router::refusal(ServerContext& context,
   const bool open = match.endpoint != nullptr && !match.endpoint->needs_key;
   if (!open && !keys_.allow(request)) {
     context.metrics.refusals(Refusal::kKey).Increment();
-    return error_response(401, "no valid API key; send the header Authorization: Bearer KEY");
+    return error_response(401,
+                          "missing or invalid API key; send the header Authorization: Bearer KEY");
   }
   if (match.endpoint != nullptr) return std::nullopt;
   if (match.allowed.empty())
-    return error_response(404, "there is no such path; /openapi.json lists those there are");
-  HttpResponse response = error_response(405, "this path takes " + match.allowed);
+    return error_response(404, "unknown path; see /openapi.json for all routes");
+  HttpResponse response =
+      error_response(405, "method not allowed; this path accepts " + match.allowed);
   response.headers.emplace_back("Allow", match.allowed);
   return response;
 }
@@ -79,7 +81,7 @@ Awaitable<void> Router::dispatch(ServerContext& context, Exchange& exchange) con
     failure = error_response(503, "out of memory for this request; try again later");
   } catch (const std::exception& error) {
     spdlog::error("{} {}: {}", exchange.request().method, exchange.request().path, error.what());
-    failure = error_response(500, "an internal error; the server's log has more");
+    failure = error_response(500, "internal error; see the server's log");
   }
   if (!exchange.started()) co_await exchange.send(std::move(failure));
 }

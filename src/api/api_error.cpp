@@ -8,7 +8,7 @@ namespace octavo::api {
 
 namespace {
 
-// Names and values of the request may be in it, however long they are.
+// Messages may quote names and values of the request, which can be long.
 constexpr size_t kLongestMessage = 1000;
 constexpr size_t kLongestParam = 200;
 

@@ -1,4 +1,4 @@
-// The table of generation_call.h. Names and meanings are OpenAI's and vLLM's.
+// The field table of generation_request.h. Names and meanings are OpenAI's and vLLM's.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -24,7 +24,7 @@ void read_stop(const Json& value, Target& request) {
   for (const Json& stop : value) add(stop);
 }
 
-// The engine looks through them for every token of every answer.
+// Bounded because the engine searches them for every generated token.
 void read_stop_tokens(const Json& value, Target& request) {
   request.engine.stop_token_ids = to_tokens(value, "stop_token_ids");
   if (request.engine.stop_token_ids.size() > kMaxStopTokens)
@@ -49,7 +49,7 @@ void read_stream_options(const Json& value, Target& request) {
     } else if (name == "continuous_usage_stats") {
       request.continuous_usage_stats = to_bool(option, field);
     } else if (name == "include_obfuscation") {
-      to_bool(option, field);  // padding against listeners: nothing to do without TLS
+      to_bool(option, field);  // padding against eavesdroppers; useless without TLS
     } else {
       refuse(field, "is not a known option");
     }

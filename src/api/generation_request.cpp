@@ -106,13 +106,13 @@ void truncate(std::vector<TokenId>& prompt, const GenerationRequest& request,
 void add_prompt(GenerationJob& job, PreparedPrompt prompt, const ServedModel& model,
                 const std::string& field) {
   if (prompt.tokens.empty()) refuse(field, "is empty; send at least one token");
-  // The rest is checked here, before any prompt of the call is submitted.
+  // Validate every prompt here, before any of them is submitted.
   Request probe = job.engine;
   probe.prompt = std::move(prompt.tokens);
   try {
     validate(probe, {.max_model_len = model.max_model_len, .vocab = model.vocab});
   } catch (const RequestError& error) {
-    // The engine knows the prompt by its own name only, and begins the message with it.
+    // The engine calls the field "prompt" and starts the message with it.
     if (error.param() != "prompt") throw;
     refuse(field, std::string(error.what()).substr(std::string_view("prompt: ").size()));
   }

@@ -1,4 +1,4 @@
-// named_event.h - server-sent events that have a name, as the younger APIs send them.
+// named_event.h - named server-sent events, as the Responses and Messages APIs use them.
 #pragma once
 
 #include <string>

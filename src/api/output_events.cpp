@@ -40,8 +40,8 @@ size_t OutputEvents::index_of(size_t prompt, const Update& update) const {
 std::optional<OutputEvent> OutputEvents::take(size_t prompt, Update update) {
   const size_t index = index_of(prompt, update);
   Choice& choice = choices_[index];
-  if (choice.done) return std::nullopt;  // behind a stop string
-  // Nothing to say yet: the answer shall not begin before it has.
+  if (choice.done) return std::nullopt;  // after a stop string
+  // The response must not start before there is output.
   if (update.tokens.empty() && update.prompt_logprobs.empty() && update.embedding.empty() &&
       !update.finish)
     return std::nullopt;

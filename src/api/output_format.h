@@ -1,4 +1,4 @@
-// output_format.h - an API's way to write answers down; the events are the same for all.
+// output_format.h - how an API serializes output; the events are the same for all APIs.
 #pragma once
 
 #include <string>
@@ -9,22 +9,22 @@
 
 namespace octavo::api {
 
-// One per call; one thread at a time.
+// One per request; one thread at a time.
 class WholeFormat {
  public:
   virtual ~WholeFormat() = default;
 
-  // The body of a whole answer: `answers` holds every choice, all its events in one.
+  // The body of a non-streamed response: `answers` has one merged event per choice.
   virtual std::string whole(const std::vector<OutputEvent>& answers, const Usage& usage) = 0;
 };
 
 class OutputFormat : public WholeFormat {
  public:
-  // Server-sent events, appended to `out`: what an event has to say, if anything, and the stream's
-  // end.
+  // Append server-sent events to `out`: for one output event (possibly none), and for the end of
+  // the stream.
   virtual void append_event(std::string& out, const OutputEvent& event, const Usage& usage) = 0;
   virtual void append_end(std::string& out, const Usage& usage) = 0;
-  // In place of the end, when the stream cannot go on.
+  // Instead of the end, if generation fails.
   virtual void append_error(std::string& out, const RequestError& error) = 0;
 };
 

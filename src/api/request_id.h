@@ -1,4 +1,4 @@
-// request_id.h - the name a request has in logs and answers.
+// request_id.h - request ids for logs and responses.
 #pragma once
 
 #include <string>

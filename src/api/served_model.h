@@ -1,5 +1,5 @@
-// served_model.h - the one model a server answers with: its engine, its text side and what is said
-// of it. No MLX.
+// served_model.h - the model that a server serves: its engine, its text layer and its metadata. No
+// MLX.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace octavo::api {
 
-// What generation_config.json asks for; a request's own fields come first.
+// Defaults from generation_config.json; fields of the request take precedence.
 struct SamplingDefaults {
   std::optional<float> temperature = {};
   std::optional<float> top_p = {};
@@ -33,7 +33,7 @@ struct MemoryRow {
 struct ServedModel {
   EngineClient& engine;
   ModelText text;
-  std::shared_ptr<GrammarCompiler> grammars = nullptr;  // none: answers cannot be constrained
+  std::shared_ptr<GrammarCompiler> grammars = nullptr;  // null: no structured output
   ChatDialect dialect = {};
   std::vector<std::string> names;  // as /v1/models lists them; answers carry the first
   std::vector<std::string> unlisted_names = {};  // accepted in requests besides
@@ -44,12 +44,12 @@ struct ServedModel {
   int max_num_seqs = 1;
   int block_tokens = 0;
   bool enable_prefix_caching = true;
-  // Changes when an answer's bits may: the model's files, types, kernels.
+  // Changes whenever output bits may change: model files, data types, kernels.
   std::string fingerprint;
   SamplingDefaults defaults = {};
-  std::optional<PoolingPlan> pooling = {};  // none: it generates; else it only embeds
-  int hidden = 0;                           // numbers of a vector
-  std::vector<MemoryRow> memory = {};       // the plan's rows
+  std::optional<PoolingPlan> pooling = {};  // set: the model only embeds
+  int hidden = 0;                           // dimensions of an embedding
+  std::vector<MemoryRow> memory = {};       // rows of the memory plan
 
   const std::string& name() const { return names.front(); }
 };

@@ -10,7 +10,7 @@
 namespace octavo::api {
 namespace {
 
-// Clients send thinking back with the signature it came with. Nothing here depends on it.
+// Clients return thinking with its signature, which is not checked.
 constexpr std::string_view kSignature = "octavo";
 
 Json usage_of(const Usage& usage) {
@@ -34,13 +34,13 @@ Json end_of(const OutputEvent& event, bool called) {
   return end;
 }
 
-// Of a call that max_tokens cut off there is no object.
+// A call cut off by max_tokens has no valid object.
 Json input_of(const std::string& arguments) {
   Json input = Json::parse(arguments, nullptr, false);
   return input.is_object() ? input : Json::object();
 }
 
-// The block a part begins, without what it says.
+// The block that a part starts, without its content.
 Json empty_block(const AnswerPart& part) {
   switch (part.kind) {
     case PartKind::kContent:
@@ -53,7 +53,7 @@ Json empty_block(const AnswerPart& part) {
   }
 }
 
-// Whether the part goes on with the block.
+// Whether the part continues the block.
 bool continues(const Json& block, const AnswerPart& part) {
   const Json& type = block.at("type");
   return (part.kind == PartKind::kContent && type == "text") ||
@@ -123,7 +123,7 @@ void MessagesFormat::open(std::string& out, Block block, const AnswerPart& part)
   if (!std::exchange(pinged_, true)) append_named_event(out, "ping", R"({"type":"ping"})");
 }
 
-// By hand: this runs for every token.
+// Written by hand because it runs for every token.
 void MessagesFormat::append_delta(std::string& out, std::string_view kind, std::string_view field,
                                   std::string_view text) const {
   std::string data =

@@ -1,4 +1,4 @@
-// messages_format.h - answers as /v1/messages writes them: a message of content blocks.
+// messages_format.h - output in the format of /v1/messages: a message of content blocks.
 #pragma once
 
 #include <string>
@@ -30,13 +30,13 @@ class MessagesFormat : public OutputFormat {
   Json head_;  // the message without content
   bool begun_ = false;
   Block open_ = Block::kNone;
-  int index_ = -1;  // of the block that is open, or was
+  int index_ = -1;  // of the open or last block
   bool pinged_ = false;
-  bool called_ = false;  // a tool
-  Json delta_;           // how the answer ended
+  bool called_ = false;  // a tool was called
+  Json delta_;           // the stop reason
 };
 
-// Of OpenAPI.
+// For OpenAPI.
 Json message_schema();
 
 }  // namespace octavo::api

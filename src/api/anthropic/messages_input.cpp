@@ -17,7 +17,7 @@ std::string type_of(const Json& block, const std::string& where) {
   return to_string(block.value("type", Json()), where + ".type", kMaxNameBytes);
 }
 
-// Everything but `known` is left out: cache_control and its like, which agents put everywhere.
+// Records members other than `known`, such as cache_control, as ignored.
 void ignore_others(const Json& object, const std::set<std::string_view>& known,
                    std::string_view where, ChatTranslation& translation) {
   for (const auto& [name, value] : object.items())
@@ -30,7 +30,7 @@ void ignore_others(const Json& object, const std::set<std::string_view>& known,
          fmt::format("has a block of type {}; supported types: {}", shown(Json(type)), takes));
 }
 
-// A string, or a list of text blocks, as the parts of a chat's message.
+// A string or a list of text blocks, as the parts of a chat message.
 Json text_parts(const Json& content, const std::string& where, ChatTranslation& translation) {
   Json parts = Json::array();
   if (content.is_string()) {
@@ -62,7 +62,7 @@ Json tool_message(const Json& block, const std::string& where, ChatTranslation& 
   std::string text =
       content.is_null() ? "" : joined(text_parts(content, where + ".content", translation));
   const Json failed = block.value("is_error", Json());
-  // A chat has no place for it but the text.
+  // A chat message has no error flag, so the text says it.
   if (!failed.is_null() && to_bool(failed, where + ".is_error")) text = "Error: " + text;
   ignore_others(block, {"type", "tool_use_id", "content", "is_error"}, "content", translation);
   return {{"role", "tool"},
@@ -70,7 +70,7 @@ Json tool_message(const Json& block, const std::string& where, ChatTranslation& 
           {"content", std::move(text)}};
 }
 
-// Text and results of tools, in their order.
+// Text and tool results, in order.
 void read_user(const Json& content, const std::string& where, ChatTranslation& translation,
                Json& messages) {
   Json parts = Json::array();
@@ -122,7 +122,7 @@ Json read_assistant(const Json& content, const std::string& where, ChatTranslati
       add_reasoning(message, to_string(block.value("thinking", Json()), block_at + ".thinking",
                                        kMaxTextBytes));
     } else if (type == "redacted_thinking") {
-      translation.ignore("content", type);  // nobody here can read it
+      translation.ignore("content", type);  // encrypted by Anthropic
     } else {
       refuse_block(block_at, type, "text, tool_use, thinking");
     }
@@ -151,7 +151,7 @@ void read_message(const Json& message, const std::string& where, ChatTranslation
   }
 }
 
-// Anthropic's models go on where a last message of theirs ends.
+// Anthropic's API continues a final assistant message.
 void continue_last(Json& messages, ChatTranslation& translation) {
   const Json& last = messages.back();
   if (last.at("role") != "assistant") return;

@@ -31,7 +31,8 @@ void read_thinking(const Json& value, Target& request) {
   } else if (type != "adaptive" && type != "between_tools") {
     refuse("thinking.type", "must be enabled, disabled or adaptive");
   }
-  if (options.is_null()) request.chat.erase("chat_template_kwargs");  // the model's own way
+  if (options.is_null())
+    request.chat.erase("chat_template_kwargs");  // adaptive: the model's default
   if (!value.value("display", Json()).is_null()) request.ignore("thinking", "display");
 }
 

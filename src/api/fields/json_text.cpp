@@ -12,7 +12,7 @@ namespace octavo::api {
 
 namespace {
 
-// Watches a body being parsed.
+// Enforces the bounds while a body is parsed.
 class Bounds {
  public:
   void see(int depth, Json::parse_event_t event) {
@@ -32,7 +32,7 @@ class Bounds {
   }
 
  private:
-  std::array<int, kJsonDepth + 2> keys_ = {};  // by depth, of the object open there
+  std::array<int, kJsonDepth + 2> keys_ = {};  // of the open object, by depth
   int64_t comparisons_ = 0;
 };
 
@@ -48,7 +48,7 @@ Json parse_object(std::string_view body) {
   try {
     json = Json::parse(body, bounded);
   } catch (const Json::exception& error) {
-    // What the parser says repeats what it read, however long that was.
+    // The parser's message quotes its input, which may be long.
     const std::string_view reason = error.what();
     throw RequestError(400, "",
                        fmt::format("the body is not valid JSON: {}", reason.substr(0, 200)));

@@ -1,5 +1,4 @@
-// prompt_list.h - what may stand where a prompt is expected: a text, token ids, or a list of
-// either.
+// prompt_list.h - the values a prompt field accepts: a string, token ids, or a list of either.
 #pragma once
 
 #include <string>
@@ -11,7 +10,7 @@ namespace octavo::api {
 
 inline constexpr size_t kMaxPromptBytes = 8u << 20;
 
-// One of the two has an entry per prompt.
+// One of the two has an entry per prompt; the other is empty.
 struct PromptList {
   std::vector<std::string> texts = {};
   std::vector<std::vector<TokenId>> tokens = {};

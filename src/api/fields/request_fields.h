@@ -1,4 +1,4 @@
-// request_fields.h - the fields of every kind of request that the engine runs.
+// request_fields.h - fields that all requests to the engine share.
 #pragma once
 
 #include "api/fields/field_kinds.h"

@@ -73,8 +73,8 @@ Json ChatFormat::finish_of(const OutputEvent& event, bool called) const {
   return finish_reason_of(event);
 }
 
-// One choice of a chunk, by hand: this runs for every token. What an event has besides parts goes
-// with the last of them.
+// One choice of a chunk, written by hand because it runs for every token. The last part carries the
+// event's other fields.
 void ChatFormat::append_choice(std::string& out, const OutputEvent& event, std::string_view delta,
                                bool last) const {
   out += fmt::format(R"({{"index":{},"delta":{{{}}},"logprobs":)", event.index, delta);

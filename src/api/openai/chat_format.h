@@ -1,4 +1,4 @@
-// chat_format.h - answers as /v1/chat/completions writes them.
+// chat_format.h - output in the format of /v1/chat/completions.
 #pragma once
 
 #include <string_view>
@@ -27,8 +27,8 @@ class ChatFormat : public OutputFormat {
   const ServedModel& model_;
   const GenerationJob& job_;
   OpenAiEnvelope envelope_;
-  std::vector<bool> begun_;   // choices whose role was sent
-  std::vector<bool> called_;  // that called a tool
+  std::vector<bool> begun_;   // choices whose role has been sent
+  std::vector<bool> called_;  // choices that called a tool
 };
 
 }  // namespace octavo::api

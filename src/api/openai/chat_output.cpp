@@ -50,8 +50,8 @@ bool is_plain_json(const GrammarSource& source) {
   return json && source.whitespace.empty() && !source.no_whitespace;
 }
 
-// A form was asked for, and tools may be called instead: JSON or calls. In channels JSON has a
-// header of its own.
+// Structured output with tools: the output is either JSON or tool calls. Channel dialects put the
+// JSON under a header of its own.
 std::shared_ptr<const Constraint> form_or_calls(const StructuredOutput& form,
                                                 const ToolCallFields& tools,
                                                 const ServedModel& model) {
@@ -67,10 +67,10 @@ std::shared_ptr<const Constraint> form_or_calls(const StructuredOutput& form,
   return model.grammars->compile({.kind = GrammarSource::Kind::kLark, .text = grammar}, form.field);
 }
 
-// Grammars begin behind the reasoning.
-std::shared_ptr<const Constraint> behind_reasoning(std::shared_ptr<const Constraint> inner,
-                                                   std::optional<int> budget,
-                                                   const ServedModel& model, ReasoningStart start) {
+// Grammars apply after the reasoning.
+std::shared_ptr<const Constraint> after_reasoning(std::shared_ptr<const Constraint> inner,
+                                                  std::optional<int> budget,
+                                                  const ServedModel& model, ReasoningStart start) {
   const ReasoningDialect* reasoning = model.dialect.dialect.reasoning;
   if (start == ReasoningStart::kNone || (!inner && !budget)) return inner;
   const std::string_view opening =
@@ -109,13 +109,13 @@ void prepare_output(const ChatRequest& request, std::string_view prompt, const S
   const auto budget =
       request.thinking_token_budget ? request.thinking_token_budget : model.dialect.thinking_budget;
   if (dialect.channels != nullptr && inner) {
-    // Its grammars have the reasoning in them.
+    // This dialect's grammars include the reasoning.
     if (request.thinking_token_budget)
       refuse("thinking_token_budget", "cannot be combined with a grammar for this model");
     job.engine.constraint = std::move(inner);
     return;
   }
-  job.engine.constraint = behind_reasoning(std::move(inner), budget, model, start);
+  job.engine.constraint = after_reasoning(std::move(inner), budget, model, start);
 }
 
 }  // namespace octavo::api

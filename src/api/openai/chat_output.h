@@ -1,4 +1,4 @@
-// chat_output.h - how the answer to a chat is read, and what it may say.
+// chat_output.h - how the output of a chat is parsed and constrained.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace octavo::api {
 
-// Fills in the job's dialect, and its constraint: forced tools, and how long the model may think
-// before any grammar begins. Throws RequestError(400).
+// Sets the job's output parser and its constraint: structured output, forced tool calls and the
+// reasoning budget before them. Throws RequestError(400).
 void prepare_output(const ChatRequest& request, std::string_view prompt, const ServedModel& model,
                     GenerationJob& job);
 

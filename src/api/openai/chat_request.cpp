@@ -13,7 +13,7 @@ namespace {
 
 using Target = ChatRequest;
 
-// An option of the template alone, whatever its type.
+// Any JSON value; only the template interprets it.
 void read_template_kwargs(const Json& value, ChatPromptRequest& request) {
   if (!value.is_object()) refuse("chat_template_kwargs", "must be an object");
   for (const auto& [name, option] : value.items()) request.render.extra[name] = option;
@@ -25,7 +25,7 @@ void read_reasoning_effort(const Json& value, ChatPromptRequest& request) {
   if (effort == "none") request.render.enable_thinking = false;
 }
 
-// Some templates call it thinking.
+// Some templates name the variable "thinking".
 RenderOptions with_thinking(RenderOptions options, std::optional<bool> by_default) {
   if (!options.enable_thinking && !options.extra.contains("reasoning_effort"))
     options.enable_thinking = by_default;

@@ -1,4 +1,4 @@
-// chat_request.h - the body of /v1/chat/completions, and what /tokenize has in common with it.
+// chat_request.h - the body of /v1/chat/completions, and the part it shares with /tokenize.
 #pragma once
 
 #include "api/generation_request.h"
@@ -7,9 +7,9 @@
 
 namespace octavo::api {
 
-// The part of a body that becomes a prompt by the chat template.
+// The fields that the chat template renders to a prompt.
 struct ChatPromptRequest {
-  Json messages = {};  // an array of objects, parts of text joined
+  Json messages = {};  // an array of objects, text parts joined
   RenderOptions render = {};
   ToolCallFields tools = {};
 };
@@ -23,14 +23,14 @@ struct ChatRequest : GenerationRequest {
 
 const FieldTable<ChatRequest>& chat_fields();
 
-// For tables: messages, add_generation_prompt and the rest of ChatPromptRequest.
+// The fields of ChatPromptRequest, for use in other tables.
 const FieldTable<ChatPromptRequest>& chat_prompt_fields();
 
 // Text worker: renders and tokenizes. Throws RequestError.
 GenerationJob prepare_chat(const Json& body, const ServedModel& model);
-// The prompt alone, however long it is.
+// The prompt alone; its length is not limited.
 std::vector<TokenId> chat_prompt_tokens(const Json& body, const ServedModel& model);
-// The template's text, tools included.
+// The rendered template, including tools.
 std::string render_chat(const ChatPromptRequest& request, const ServedModel& model);
 
 }  // namespace octavo::api

@@ -9,7 +9,7 @@
 namespace octavo::api {
 namespace {
 
-constexpr size_t kMaxIgnored = 32;  // a header holds only so much
+constexpr size_t kMaxIgnored = 32;  // bounds the header
 constexpr size_t kLongestName = 64;
 constexpr size_t kMaxTextBytes = 8u << 20;
 
@@ -18,7 +18,7 @@ bool is_plain(std::string_view name) {
   return !name.empty() && name.size() <= kLongestName && std::ranges::all_of(name, plain);
 }
 
-// "messages[2].content" for "messages" is its own, "messages_more" is not.
+// Of "messages": "messages[2].content" is a part, "messages_more" is not.
 bool is_field_or_part(std::string_view param, std::string_view field) {
   if (!param.starts_with(field)) return false;
   const std::string_view rest = param.substr(field.size());
@@ -30,7 +30,7 @@ bool is_field_or_part(std::string_view param, std::string_view field) {
   for (const FieldName& name : names) {
     if (!is_field_or_part(param, name.chat)) continue;
     const std::string_view message = std::string_view(error.what()).substr(param.size() + 2);
-    // Where in the chat's field it was says nothing about the API's own.
+    // The position inside the chat field does not apply to the API's own field.
     throw RequestError(error.status(), std::string(name.own), std::string(message));
   }
   throw error;

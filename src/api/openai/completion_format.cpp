@@ -14,7 +14,7 @@ const PreparedPrompt& CompletionFormat::prompt_of(const OutputEvent& event) cons
   return job_.prompts[static_cast<size_t>(event.index / job_.engine.n)];
 }
 
-// The token that was drawn because none would have been too few is nobody's.
+// Prompt-only requests still generate one token; do not count it.
 Usage CompletionFormat::counted(const Usage& usage) const {
   Usage counted = usage;
   if (job_.prompt_only) counted.completion_tokens = 0;
@@ -43,7 +43,7 @@ Json CompletionFormat::choice_of(const OutputEvent& event) {
   if (!job_.prompt_only) text += event.text;
   Json json = {{"index", event.index}, {"text", std::move(text)}};
   json["logprobs"] = logprobs_of(event, with_prompt);
-  // An answer of no tokens ends because of its length.
+  // max_tokens 0 ends by length.
   json["finish_reason"] =
       job_.prompt_only && event.finish ? Json("length") : finish_reason_of(event);
   json["stop_reason"] = job_.prompt_only ? Json() : stop_reason_of(event);
@@ -59,11 +59,11 @@ void CompletionFormat::append_event(std::string& out, const OutputEvent& event,
   Choice& choice = choices_[static_cast<size_t>(event.index)];
   choice.prompt_logprobs.insert(choice.prompt_logprobs.end(), event.prompt_logprobs.begin(),
                                 event.prompt_logprobs.end());
-  const bool tells_tokens = job_.return_token_ids || job_.engine.sampling.logprobs >= 0;
-  // The first token is told even when it has no text yet: clients take that chunk for its time.
+  const bool reports_tokens = job_.return_token_ids || job_.engine.sampling.logprobs >= 0;
+  // Send a chunk for the first token even if it has no text: clients measure its arrival.
   const bool first = !choice.begun;
   if (event.tokens.empty() && !event.finish) return;
-  if (event.text.empty() && !event.finish && !tells_tokens && !first) return;
+  if (event.text.empty() && !event.finish && !reports_tokens && !first) return;
   envelope_.append_chunk(out, dump(choice_of(event)), counted(usage));
 }
 

@@ -1,4 +1,4 @@
-// completion_format.h - answers as /v1/completions writes them.
+// completion_format.h - output in the format of /v1/completions.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ class CompletionFormat : public OutputFormat {
   std::string whole(const std::vector<OutputEvent>& answers, const Usage& usage) override;
 
  private:
-  // What a choice says with this event: with its first, an echoed prompt comes before it.
+  // The choice object of an event; the first one includes the echoed prompt.
   Json choice_of(const OutputEvent& event);
   Json logprobs_of(const OutputEvent& event, bool with_prompt);
   Usage counted(const Usage& usage) const;
@@ -31,7 +31,7 @@ class CompletionFormat : public OutputFormat {
   struct Choice {
     bool begun = false;
     size_t text_offset = 0;
-    // With echo and stream: the prompt's come before the first token.
+    // With echo and stream, these arrive before the first token.
     std::vector<TokenLogprobs> prompt_logprobs = {};
   };
   std::vector<Choice> choices_;

@@ -46,7 +46,7 @@ CompletionJob prepare_completion(const Json& body, const ServedModel& model) {
   job.ignored = std::move(ignored);
   job.echo = request.echo;
   job.prompt_only = prompt_only;
-  // Probabilities of an echoed prompt are those of its tokens.
+  // An echoed prompt needs its own log probabilities.
   if (request.echo && job.engine.sampling.logprobs >= 0)
     job.engine.sampling.prompt_logprobs =
         std::max(job.engine.sampling.prompt_logprobs, job.engine.sampling.logprobs);

@@ -12,8 +12,8 @@ struct CompletionRequest : GenerationRequest {
 };
 
 struct CompletionJob : GenerationJob {
-  bool echo = false;         // the prompt's text before the answer's
-  bool prompt_only = false;  // and no answer: max_tokens 0
+  bool echo = false;         // return the prompt before the output
+  bool prompt_only = false;  // max_tokens 0: no output
 };
 
 const FieldTable<CompletionRequest>& completion_fields();

@@ -11,8 +11,8 @@
 namespace octavo::api {
 namespace {
 
-// The shortest decimal that reads back as the same float, and is a float to readers who tell 0 from
-// 0.0.
+// The shortest decimal that parses to the same float, with a point or exponent so that parsers read
+// a float.
 void append_number(std::string& out, float value) {
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
@@ -52,7 +52,7 @@ std::string EmbeddingFormat::whole(const std::vector<OutputEvent>& answers, cons
                        {"completion_tokens", 0},
                        {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}}}};
   std::string out = dump(head);
-  out.back() = ',';  // there is more to come
+  out.back() = ',';  // more members follow
   out += "\"data\":[";
   for (const OutputEvent& answer : answers) {
     std::vector<float> vector = answer.embedding;

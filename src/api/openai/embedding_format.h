@@ -1,4 +1,4 @@
-// embedding_format.h - answers of /v1/embeddings, as OpenAI writes them.
+// embedding_format.h - output in the format of /v1/embeddings.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ class EmbeddingFormat : public WholeFormat {
  public:
   EmbeddingFormat(const ServedModel& model, const EmbeddingJob& job) : model_(model), job_(job) {}
 
-  // Throws RequestError(500) when a vector is not finite.
+  // Throws RequestError(500) if a vector is not finite.
   std::string whole(const std::vector<OutputEvent>& answers, const Usage& usage) override;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 using Target = EmbeddingRequest;
 
-constexpr size_t kMaxInputs = 2048;  // OpenAI's own bound
+constexpr size_t kMaxInputs = 2048;  // OpenAI's limit
 
 Json choice_schema(std::initializer_list<const char*> names) {
   Json schema = {{"type", "string"}, {"enum", Json::array()}};
@@ -21,7 +21,7 @@ Json choice_schema(std::initializer_list<const char*> names) {
   return schema;
 }
 
-// Whether the second of the two names was sent.
+// Returns whether the value is `second`; refuses anything but the two.
 bool to_choice(const Json& value, const std::string& field, const char* first, const char* second) {
   if (value == first) return false;
   if (value != second)
@@ -93,8 +93,7 @@ FieldTable<Target> refused_fields() {
   };
 }
 
-// How much of a vector is kept. What the model is not made for leads to poor results, so it is not
-// done unasked.
+// The number of dimensions to keep. Truncation is refused unless the model was trained for it.
 int dimensions_of(const EmbeddingRequest& request, const ServedModel& model) {
   const PoolingPlan& plan = *model.pooling;
   if (!request.dimensions || *request.dimensions == model.hidden)
@@ -114,8 +113,7 @@ int dimensions_of(const EmbeddingRequest& request, const ServedModel& model) {
   return asked;
 }
 
-// Cut to `keep` tokens. The special tokens around the text stay: a last token may be one that the
-// model was taught to sum up with.
+// Truncates to `keep` tokens. Special tokens around the text stay: models may pool the last one.
 std::vector<TokenId> encode_cut(const std::string& text, size_t keep,
                                 const EmbeddingRequest& request, const Tokenizer& tokenizer) {
   const std::vector<TokenId> whole = tokenizer.encode(text, request.add_special_tokens);

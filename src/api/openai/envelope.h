@@ -1,4 +1,4 @@
-// envelope.h - what OpenAI's completions and chats have in common: id, model, usage, chunks.
+// envelope.h - what OpenAI's completions and chats share: id, model, usage, chunks.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ class OpenAiEnvelope {
   OpenAiEnvelope(const ServedModel& model, std::string id, std::string_view object,
                  bool usage_always);
 
-  // {"id",...,"choices":[CHOICES]} as a whole answer, with usage.
+  // {"id",...,"choices":[CHOICES]} as a non-streamed response, with usage.
   Json whole(Json choices, const Usage& usage) const;
   // "data: {...}\n\n" with `choices` between the brackets.
   void append_chunk(std::string& out, std::string_view choices, const Usage& usage) const;
@@ -32,7 +32,7 @@ class OpenAiEnvelope {
 
  private:
   Json head_;
-  std::string chunk_head_;  // up to and with "choices":[
+  std::string chunk_head_;  // up to and including "choices":[
   bool usage_always_;
 };
 

@@ -5,7 +5,7 @@
 namespace octavo::api {
 namespace {
 
-// An owner is a digest of fixed length, or nothing: no two pairs have one key.
+// An owner is a digest of fixed length or empty, so keys are unique.
 std::string key_of(std::string_view owner, std::string_view id) {
   return std::string(owner) + std::string(id);
 }

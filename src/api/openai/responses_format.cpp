@@ -36,7 +36,7 @@ void ResponsesFormat::append_state(std::string& out, std::string_view type) {
   append(out, type, {{"response", response_}});
 }
 
-// By hand: this runs for every token.
+// Written by hand because it runs for every token.
 void ResponsesFormat::append_delta(std::string& out, std::string_view type, std::string_view text) {
   item_text_ += text;
   std::string data =
@@ -179,7 +179,7 @@ void ResponsesFormat::append_error(std::string& out, const RequestError& error) 
 
 std::string ResponsesFormat::whole(const std::vector<OutputEvent>& answers, const Usage& usage) {
   const OutputEvent& answer = answers.front();
-  std::string events;  // the whole is what they add up to
+  std::string events;  // discarded; response_ accumulates the result
   append_event(events, answer, usage);
   complete(usage);
   return dump(response_);

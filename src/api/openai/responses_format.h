@@ -1,4 +1,4 @@
-// responses_format.h - answers as /v1/responses writes them: a list of items.
+// responses_format.h - output in the format of /v1/responses: a list of items.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace octavo::api {
 
 class ResponsesFormat : public OutputFormat {
  public:
-  // `keep` gets the whole response before the client does: it may refer to it at once.
+  // `keep` receives the response before the client does, who may refer to it at once.
   using Keep = std::function<void(const Json& response)>;
   ResponsesFormat(const ResponsesJob& job, Keep keep);
 
@@ -29,7 +29,7 @@ class ResponsesFormat : public OutputFormat {
   void append_state(std::string& out, std::string_view type);
   void append_part(std::string& out, const AnswerPart& part);
   void open(std::string& out, Item item, const AnswerPart& part);
-  // Ends the item that is open, if one is.
+  // Ends the open item, if any.
   void close(std::string& out, const char* status);
   Json content_part() const;
   void finish(const OutputEvent& event);
@@ -41,11 +41,11 @@ class ResponsesFormat : public OutputFormat {
   int sequence_ = 0;
   bool begun_ = false;
   std::optional<Item> open_ = {};
-  Json item_ = {};         // that is open
-  std::string item_text_;  // what it says so far: text or arguments
+  Json item_ = {};         // the open item
+  std::string item_text_;  // its text or arguments so far
 };
 
-// Of OpenAPI.
+// For OpenAPI.
 Json response_schema();
 
 }  // namespace octavo::api

@@ -16,7 +16,7 @@ constexpr size_t kMaxItems = 4096;
 constexpr size_t kMaxTools = 512;
 constexpr std::string_view kPackedMark = "octavo.";
 
-// A string, or a list of parts that are text of some kind.
+// A string, or a list of text parts.
 Json text_parts(const Json& content, const std::string& where) {
   Json parts = Json::array();
   if (content.is_string()) {
@@ -40,7 +40,7 @@ Json text_parts(const Json& content, const std::string& where) {
   return parts;
 }
 
-// The texts of a reasoning item, or what packed_reasoning() made of them.
+// The text of a reasoning item, plain or packed.
 std::optional<std::string> reasoning_of(const Json& item, const std::string& where) {
   const Json content = item.value("content", Json());
   if (content.is_array() && !content.empty()) {
@@ -56,7 +56,7 @@ std::optional<std::string> reasoning_of(const Json& item, const std::string& whe
   return unpacked_reasoning(packed.get_ref<const std::string&>());
 }
 
-// Puts items together to messages, in order.
+// Joins items into messages, in order.
 class Conversation {
  public:
   explicit Conversation(ChatTranslation& translation) : translation_(translation) {}
@@ -87,7 +87,7 @@ class Conversation {
     }
   }
 
-  // What stands first of a system belongs together: many templates take one such message.
+  // Leading system messages are joined: many templates accept only one.
   void say_system(Json parts) {
     if (messages_.size() == 1 && messages_[0]["role"] == "system" && assistant_.is_null()) {
       for (Json& part : parts) messages_[0]["content"].push_back(std::move(part));
@@ -120,7 +120,7 @@ class Conversation {
   void add_reasoning(const Json& item, const std::string& where) {
     const auto text = reasoning_of(item, where);
     if (has("content") || has("tool_calls")) flush();
-    if (!text) return translation_.ignore("input", "reasoning");  // another's, and sealed
+    if (!text) return translation_.ignore("input", "reasoning");  // encrypted by another provider
     if (has("reasoning")) {
       assistant()["reasoning"] = assistant()["reasoning"].get<std::string>() + *text;
     } else {
@@ -152,10 +152,10 @@ class Conversation {
 
   ChatTranslation& translation_;
   Json messages_ = Json::array();
-  Json assistant_ = nullptr;  // what is being put together
+  Json assistant_ = nullptr;  // the message being assembled
 };
 
-// {"type":"allowed_tools","mode","tools"}: the others are not offered.
+// {"type":"allowed_tools","mode","tools"}: other tools are not offered.
 void allow_tools(const Json& value, ChatTranslation& translation) {
   const Json mode = value.value("mode", Json());
   if (mode != "auto" && mode != "required") refuse("tool_choice.mode", "must be auto or required");

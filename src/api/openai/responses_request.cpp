@@ -15,7 +15,7 @@ namespace {
 using Target = ResponsesRequest;
 
 constexpr size_t kMaxTextBytes = 8u << 20;
-constexpr size_t kMaxTurns = 4096;  // that a conversation goes back
+constexpr size_t kMaxTurns = 4096;  // per conversation
 
 const std::vector<FieldName>& field_names() {
   static const std::vector<FieldName> names = {{"messages", "input"},
@@ -67,7 +67,7 @@ void read_reasoning(const Json& value, Target& request) {
       if (effort == "none") request.chat["chat_template_kwargs"]["enable_thinking"] = false;
     } else if (name == "summary" || name == "generate_summary" || name == "context" ||
                name == "mode") {
-      request.ignore("reasoning", name);  // the reasoning itself is sent
+      request.ignore("reasoning", name);  // the reasoning itself is returned
     } else {
       refuse("reasoning." + name, "is not a known option");
     }
@@ -85,7 +85,7 @@ void read_include(const Json& value, Target& request) {
           "include",
           "message.output_text.logprobs is not supported; use /v1/chat/completions for logprobs");
     } else {
-      request.ignore("include", "");  // of tools there are none
+      request.ignore("include", "");  // the others concern hosted tools
     }
   }
 }
@@ -195,7 +195,7 @@ FieldTable<Target> refused_responses_fields() {
 }
 
 Json earlier_items(const std::string& previous, const ResponseShelf& shelf) {
-  std::vector<std::shared_ptr<const StoredResponse>> turns;  // the latest first
+  std::vector<std::shared_ptr<const StoredResponse>> turns;  // latest first
   size_t bytes = 0;
   for (std::string id = previous; !id.empty(); id = turns.back()->previous) {
     turns.push_back(shelf.get(id, "previous_response_id"));
@@ -227,7 +227,7 @@ ResponsesRequest read_request(const Json& body, IgnoredFields& ignored,
   return request;
 }
 
-// Everything a response has but its id, its output and how it ended.
+// The response object without its id, output and final status.
 Json head_of(const ResponsesRequest& request, const GenerationJob& job, const ServedModel& model) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   Json head = {{"id", nullptr},

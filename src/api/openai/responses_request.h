@@ -14,25 +14,25 @@ struct ResponsesRequest : ChatTranslation {
   std::string previous = {};  // response id
   bool store = true;
   bool encrypted_reasoning = false;
-  Json echo = Json::object();  // fields the answer repeats
+  Json echo = Json::object();  // fields repeated in the response
 };
 
 const FieldTable<ResponsesRequest>& responses_fields();
 
 struct ResponsesJob : GenerationJob {
-  Json head = {};   // the response object as far as it is known before the answer
-  Json input = {};  // this call's own items
+  Json head = {};   // the response object without its output
+  Json input = {};  // this request's own items
   std::string previous = {};
   bool store = true;
   bool encrypted_reasoning = false;
 };
 
-// Earlier responses as one caller sees them.
+// The stored responses of one owner.
 struct ResponseShelf {
   ResponseStore& store;
   std::string owner = {};
 
-  // Throws RequestError(404) naming `field`, if that is a field, when it is not there.
+  // Throws RequestError(404) naming `field` (may be empty) if not found.
   std::shared_ptr<const StoredResponse> get(const std::string& id, const std::string& field) const;
 };
 

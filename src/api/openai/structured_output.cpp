@@ -28,7 +28,7 @@ std::string schema_text(const Json& schema, const std::string& field) {
   return dump(schema);
 }
 
-// vLLM takes the text of a schema as well.
+// vLLM also accepts a schema as text.
 std::string schema_or_its_text(const Json& value, const std::string& field) {
   return value.is_string() ? to_string(value, field, kMaxGrammarBytes) : schema_text(value, field);
 }
@@ -134,7 +134,7 @@ std::optional<StructuredOutput> read_structured_outputs(const Json& value) {
   }
   if (forms != 1)
     refuse(field, "must have exactly one of json, regex, choice, grammar and json_object");
-  // Its other value is what is done: there is nothing to fall back to.
+  // Either value is accepted: there is only one backend, so nothing falls back.
   if (has(value, "disable_fallback"))
     to_bool(value.at("disable_fallback"), field + ".disable_fallback");
   if (has(value, "disable_additional_properties") &&

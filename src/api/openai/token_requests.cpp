@@ -40,7 +40,7 @@ const FieldTable<TokenizeRequest>& tokenize_fields() {
     };
     add_fields(fields, chat_prompt_fields(),
                [](Target& request) -> ChatPromptRequest& { return request.chat; });
-    // A prompt will do instead of messages.
+    // Either prompt or messages is given, so neither is required.
     for (Field<Target>& field : fields) field.required = false;
     return fields;
   }();

@@ -1,4 +1,4 @@
-// token_requests.h - the bodies of /tokenize and /detokenize, and their answers. Any thread.
+// token_requests.h - /tokenize and /detokenize: body in, response out. Any thread.
 #pragma once
 
 #include "api/fields/json_text.h"

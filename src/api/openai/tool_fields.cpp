@@ -31,7 +31,7 @@ Tool read_function(const Json& function, const std::string& field) {
   if (given("description"))
     to_string(function.at("description"), field + ".description", kMaxDescriptionBytes);
   if (given("strict")) to_bool(function.at("strict"), field + ".strict");
-  // OpenAI: without parameters it takes none.
+  // OpenAI: a function without parameters takes none.
   tool.parameters = given("parameters") ? function.at("parameters")
                                         : Json{{"type", "object"}, {"properties", Json::object()}};
   if (!tool.parameters.is_object()) refuse(field + ".parameters", "must be a JSON schema");
@@ -40,7 +40,7 @@ Tool read_function(const Json& function, const std::string& field) {
   return tool;
 }
 
-// The name of a kind of tool, as a header may repeat it.
+// The name of a kind of tool, safe for a header.
 std::string shown_type(const Json& type) {
   std::string shown;
   if (type.is_string()) {
@@ -65,7 +65,7 @@ void read_tools(const Json& value, Target& fields) {
     if (!value[i].is_object()) refuse(field, "must be an object with a type");
     const Json type = value[i].value("type", Json("function"));
     if (type != "function") {
-      // Agents cannot switch off what another server would run for them.
+      // Agents send hosted tools unconditionally, so they are ignored.
       note(fields.ignored, shown_type(type));
       continue;
     }

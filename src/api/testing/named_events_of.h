@@ -1,4 +1,4 @@
-// named_events_of.h - reads back what named_event.h wrote, for the tests of this folder.
+// named_events_of.h - parses what named_event.h writes, for tests.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// refusals.h - how a request is refused, for the tests of this folder.
+// refusals.h - how a request is refused, for tests.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// test_model.h - a model without an engine, for the tests of this folder.
+// test_model.h - a served model without an engine, for tests.
 #pragma once
 
 #include "api/served_model.h"
@@ -7,7 +7,7 @@
 
 namespace octavo::api {
 
-// Takes nothing.
+// Refuses every request.
 class NoEngine : public EngineClient {
  public:
   RequestId submit(Request, UpdateSink) override { throw RequestError(503, "", "no engine"); }
@@ -21,7 +21,7 @@ class NoEngine : public EngineClient {
   }
 };
 
-// Bytes for tokens (test_vocab.h), a context of 100.
+// Byte tokens (test_vocab.h) and a context of 100.
 class TestModel {
  public:
   TestModel()

@@ -47,7 +47,7 @@ Option object(std::string name, std::function<std::string&(EngineSettings&)> pla
   return {name, read};
 }
 
-// Bytes as a number, or as text like 4GiB.
+// Bytes as a number, or as a string such as 4GiB.
 Option bytes(std::string name, std::function<std::string&(EngineSettings&)> place) {
   auto read = [name, place](const Json& value, EngineSettings& settings) {
     if (!value.is_string() && !value.is_number_unsigned())

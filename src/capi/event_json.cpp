@@ -11,7 +11,7 @@ using api::OutputEvent;
 
 namespace {
 
-// A piece of a call: its beginning, more of its arguments, or both.
+// The entry of tool call `index`, created on first use.
 Json& call_of(Json& calls, int index) {
   for (Json& call : calls) {
     if (call["index"] == index) return call;
@@ -20,7 +20,7 @@ Json& call_of(Json& calls, int index) {
   return calls.back();
 }
 
-// A chat's parts, told apart.
+// Splits a chat's parts into content, reasoning and tool calls.
 void add_parts(const std::vector<AnswerPart>& parts, Json& choice) {
   std::string content;
   std::string reasoning;
@@ -41,7 +41,7 @@ void add_parts(const std::vector<AnswerPart>& parts, Json& choice) {
   if (!calls.empty()) choice["tool_calls"] = std::move(calls);
 }
 
-// By id, as for the prompt's tokens; those have a first without a probability.
+// Keyed by token id like prompt_logprobs, whose first entry has no probability.
 Json logprobs_by_id(const Tokenizer& tokenizer, const std::vector<TokenLogprobs>& tokens) {
   Json all = api::prompt_logprobs_json(tokenizer, tokens);
   all.erase(all.begin());

@@ -25,7 +25,7 @@ class ModelOfFiles : public LoadedModel {
   api::ServedModel served_;
 };
 
-// Bytes downloaded are told as those loaded are later; what else there is to say goes to the log.
+// Reports downloaded bytes as progress; other messages go to the log.
 HubOptions hub_options(const ModelSettings& settings, const LoadProgress& progress) {
   HubOptions options;
   options.memory_fraction = settings.memory_fraction;

@@ -47,42 +47,42 @@ using octavo::capi::Stream;
 
 struct Forked {};
 
-// The process whose threads compute; 0: none was started yet.
+// The process that owns the compute threads; 0: none started yet.
 std::atomic<pid_t> computing_process{0};
 
 void check_process(pid_t process) {
   if (process != getpid()) throw Forked();
 }
 
-octavo_status told(octavo_status status, octavo_error** error, int32_t code, const char* message,
+octavo_status fail(octavo_status status, octavo_error** error, int32_t code, const char* message,
                    const std::string& param = "") noexcept {
   if (error == nullptr) return status;
   try {
     *error = new octavo_error{message, param, code};
   } catch (...) {
-    *error = nullptr;  // no memory even for that
+    *error = nullptr;  // out of memory
   }
   return status;
 }
 
-// Runs `work` and makes a status of whatever it throws.
+// Runs `work` and converts exceptions to a status.
 template <typename Work>
 octavo_status guarded(octavo_error** error, const Work& work) noexcept {
   if (error != nullptr) *error = nullptr;
   try {
     return work();
   } catch (const RequestError& e) {
-    return told(OCTAVO_ERROR_REQUEST, error, e.status(), e.what(), e.param());
+    return fail(OCTAVO_ERROR_REQUEST, error, e.status(), e.what(), e.param());
   } catch (const SetupError& e) {
-    return told(OCTAVO_ERROR_SETUP, error, 500, e.what());
+    return fail(OCTAVO_ERROR_SETUP, error, 500, e.what());
   } catch (const Forked&) {
-    return told(OCTAVO_ERROR_FORKED, error, 500,
+    return fail(OCTAVO_ERROR_FORKED, error, 500,
                 "this process was forked from one that uses octavo and does not have its threads; "
                 "use spawn or exec, or open the model only in the child");
   } catch (const std::exception& e) {
-    return told(OCTAVO_ERROR_INTERNAL, error, 500, e.what());
+    return fail(OCTAVO_ERROR_INTERNAL, error, 500, e.what());
   } catch (...) {
-    return told(OCTAVO_ERROR_INTERNAL, error, 500, "an unknown error");
+    return fail(OCTAVO_ERROR_INTERNAL, error, 500, "an unknown error");
   }
 }
 

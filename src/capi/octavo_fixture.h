@@ -1,4 +1,4 @@
-// octavo_fixture.h - octavo.h with owners and JSON, for the tests of this folder.
+// octavo_fixture.h - octavo.h with owning pointers and JSON, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ inline StreamPtr submit(octavo_engine* engine, const char* kind, const Json& bod
   return {stream, octavo_stream_free};
 }
 
-// Null after the last.
+// Null after the last event.
 inline Json next(octavo_stream* stream) {
   char* event = nullptr;
   if (octavo_next(stream, -1, &event, nullptr) != OCTAVO_OK) return nullptr;

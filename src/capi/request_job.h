@@ -1,4 +1,4 @@
-// request_job.h - a body read as `octavo serve` reads it. Any thread.
+// request_job.h - request bodies, parsed as `octavo serve` parses them. Any thread.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace octavo::capi {
 
-// What a body of any kind becomes.
+// The job of a completion, chat or embedding.
 struct RequestJob {
   std::variant<api::GenerationJob, api::CompletionJob, api::EmbeddingJob> job;
 

@@ -74,7 +74,7 @@ void Session::read_letters() {
       inbox_->filled.wait(lock, [&] { return !inbox_->letters.empty() || inbox_->closed; });
       letters.swap(inbox_->letters);
     }
-    if (letters.empty()) return;  // closed, and nothing is left
+    if (letters.empty()) return;  // closed and drained
     for (Letter& letter : letters) {
       const RequestId id = letter.update.request;
       const int choice = letter.update.choice;

@@ -1,4 +1,4 @@
-// make_served_model.h - a loaded model as requests see it.
+// make_served_model.h - builds the served model from a loaded one.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace octavo {
 
-// What requests meet besides the engine, under the names of `octavo serve`'s flags.
+// Settings that affect requests but not the engine, named after the flags of `octavo serve`.
 struct ServingSettings {
-  std::vector<std::string> served_model_name = {};  // none: the file's or folder's
+  std::vector<std::string> served_model_name = {};  // empty: the name of the file or folder
   std::string generation_config = "auto";
   ChatDialectOptions dialect = {};
-  std::string version = {};  // octavo's, for the fingerprint
+  std::string version = {};  // of octavo, for the fingerprint
 };
 
-// `llm` was loaded as `settings` and `options` say, and must outlive the result.
+// `llm` was loaded with `settings` and `options`, and must outlive the result.
 api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
                                    const EngineOptions& options, const ServingSettings& serving);
 

@@ -1,4 +1,4 @@
-// api_keys.h - who may ask. Immutable.
+// api_keys.h - authentication by API key. Immutable.
 #pragma once
 
 #include <string>
@@ -10,18 +10,17 @@ namespace octavo::server {
 
 class ApiKeys {
  public:
-  // No keys: everybody may ask.
+  // Without keys, every request is allowed.
   explicit ApiKeys(const std::vector<std::string>& keys);
 
-  // By "Authorization: Bearer KEY" or "x-api-key: KEY". Takes as long for a wrong key as for a
-  // right one.
+  // Checks "Authorization: Bearer KEY" or "x-api-key: KEY" in constant time.
   bool allow(const HttpRequest& request) const;
 
  private:
   std::vector<std::string> digests_;
 };
 
-// Who asks, as far as a key tells: the key's digest, or nothing without one.
+// Identifies the caller: the digest of its key, or empty without one.
 std::string owner_of(const HttpRequest& request);
 
 }  // namespace octavo::server

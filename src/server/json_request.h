@@ -1,4 +1,4 @@
-// json_request.h - a JSON body read and worked on away from the I/O thread.
+// json_request.h - parses and processes a JSON body off the I/O thread.
 #pragma once
 
 #include <utility>
@@ -8,8 +8,8 @@
 
 namespace octavo::server {
 
-// Parses the request's body and returns what `work` makes of it, both on a text worker. The body is
-// forgotten when that is done: what remains of a long one is its tokens.
+// Parses the request body and returns `work`'s result, both on a text worker. The body is freed
+// afterwards: only its tokens remain.
 template <typename Work>
 Awaitable<std::invoke_result_t<Work, const api::Json&>> with_json_body(ServerContext& context,
                                                                        Exchange& exchange,

@@ -87,7 +87,7 @@ Awaitable<std::vector<api::OutputEvent>> OutputStream::next(std::chrono::millise
     std::vector<api::OutputEvent> events = events_of(mailbox_->take());
     if (!events.empty() || Clock::now() >= deadline) co_return events;
     timer_.expires_at(deadline);
-    boost::system::error_code cancelled;  // by a letter, or the client's leaving
+    boost::system::error_code cancelled;  // by an update, or because the client left
     co_await timer_.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, cancelled));
   }
 }

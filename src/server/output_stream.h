@@ -1,5 +1,4 @@
-// output_stream.h - the answers to one call, event by event, whichever API they are for. I/O thread
-// only.
+// output_stream.h - the output of one request as events, for any API. I/O thread only.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -20,25 +19,25 @@ class ServerContext;
 
 class OutputStream {
  public:
-  // Submits every prompt. Throws RequestError when the engine takes not all of them. `arrival` is
-  // when the request came.
+  // Submits every prompt. Throws RequestError if the engine refuses one. `arrival`: when the
+  // request arrived.
   OutputStream(ServerContext& context, Exchange& exchange, const api::GenerationJob& job,
                std::chrono::steady_clock::time_point arrival);
-  // Ends what still runs.
+  // Aborts unfinished engine requests.
   ~OutputStream();
   OutputStream(const OutputStream&) = delete;
   OutputStream& operator=(const OutputStream&) = delete;
 
   bool done() const { return answers_.done(); }
-  // The next events, or none when `silence` has passed without any (zero: waits for ever). Throws
-  // ClientGone, or RequestError when the engine failed or the server ends.
+  // The next events, or none after `silence` without any (zero: wait forever). Throws ClientGone,
+  // or RequestError if the engine fails or the server shuts down.
   Awaitable<std::vector<api::OutputEvent>> next(std::chrono::milliseconds silence);
 
   const api::Usage& usage() const { return answers_.usage(); }
-  // Of the call's first prompt, once its first step is done.
+  // For the first prompt, after its first step; null before.
   const CacheReport* cache_report() const { return cache_report_.get(); }
 
-  // The server ends: next() throws.
+  // Makes next() throw, for shutdown.
   void cut_off();
 
  private:

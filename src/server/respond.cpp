@@ -41,7 +41,7 @@ Awaitable<void> send_events(ServerContext& context, Exchange& exchange, const Ge
     if (events.empty()) out = ": keep-alive\n\n";
     for (const OutputEvent& event : events) format.append_event(out, event, answers.usage());
     if (answers.done()) format.append_end(out, answers.usage());
-    // The status waits for the first event: until then a failure can still have its own.
+    // Send the status with the first event, so that an earlier failure has its own status.
     if (!exchange.started()) {
       HttpResponse begin = head(context, job, answers, "text/event-stream; charset=utf-8");
       begin.headers.emplace_back("Cache-Control", "no-cache");
@@ -53,14 +53,14 @@ Awaitable<void> send_events(ServerContext& context, Exchange& exchange, const Ge
 
 Awaitable<void> send_streamed(ServerContext& context, Exchange& exchange, const GenerationJob& job,
                               OutputFormat& format, OutputStream& answers) {
-  std::string last_words;
+  std::string error_event;
   try {
     co_await send_events(context, exchange, job, format, answers);
   } catch (const RequestError& error) {
     if (!exchange.started()) throw;
-    format.append_error(last_words, error);
+    format.append_error(error_event, error);
   }
-  if (!last_words.empty()) co_await exchange.write(last_words);
+  if (!error_event.empty()) co_await exchange.write(error_event);
 }
 
 Awaitable<void> send_whole(ServerContext& context, Exchange& exchange, const GenerationJob& job,
@@ -78,7 +78,7 @@ Awaitable<void> send_whole(ServerContext& context, Exchange& exchange, const Gen
   const SamplingParams& sampling = job.engine.sampling;
   const bool much = sampling.logprobs >= 0 || sampling.prompt_logprobs >= 0 ||
                     whole.size() > kFew || job.engine.pooling != Pooling::kNone;
-  if (much) {  // can be millions of tokens or numbers to spell
+  if (much) {  // may be millions of tokens or numbers to serialize
     response.body = co_await context.on_text_worker(write);
   } else {
     response.body = write();

@@ -33,7 +33,7 @@ constexpr std::string_view kFull =
     "Connection: close\r\nContent-Length: 118\r\n\r\n"
     R"({"error":{"message":"too many connections; try again later","type":"ServiceUnavailableError","param":null,"code":503}})";
 
-// Every connection needs a descriptor; the usual soft limit of 1024 is for programs that select().
+// Every connection needs a descriptor; the usual soft limit of 1024 exists for select().
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
@@ -92,14 +92,13 @@ Server::Server(std::unique_ptr<Listener> listener, const api::ServedModel& model
     throw SetupError(fmt::format("cannot listen on port {}: {}; choose another with --port",
                                  listener_->port(), error.message()));
   }
-  // Before anybody is told that the server is there: whoever ends it at once must find it listening
-  // to that, too.
+  // Handle signals before the server is announced, so that an immediate SIGTERM drains it.
   signals_ = std::make_unique<asio::signal_set>(listener_->io_, SIGINT, SIGTERM);
   wait_for_signal();
 }
 
 Server::~Server() {
-  // Open exchanges live in the io_context and refer to the context: they go between the two.
+  // Open exchanges belong to the io_context and refer to context_, so the io_context goes first.
   context_->stop_text_workers();
   signals_.reset();
   listener_.reset();
@@ -143,7 +142,7 @@ Awaitable<void> Server::drain_and_stop() {
   const std::set<OutputStream*> late = context_->answering;
   if (!late.empty()) spdlog::warn("shutting down: {} requests did not finish in time", late.size());
   for (OutputStream* answers : late) answers->cut_off();
-  // Their last words: an error event.
+  // Let them send a final error event.
   co_await wait_until_quiet(std::chrono::milliseconds(500));
   listener_->io_.stop();
 }
@@ -155,7 +154,7 @@ Awaitable<void> Server::accept_connections() {
     tcp::socket socket = co_await listener_->acceptor_.async_accept(
         asio::redirect_error(asio::use_awaitable, error));
     if (error) {
-      // Out of descriptors, most likely: some will be free in a moment.
+      // Most likely out of descriptors; retry shortly.
       spdlog::warn("accept: {}", error.message());
       pause.expires_after(std::chrono::milliseconds(50));
       co_await pause.async_wait(asio::use_awaitable);
@@ -168,7 +167,7 @@ Awaitable<void> Server::accept_connections() {
 }
 
 Awaitable<void> Server::refuse(tcp::socket socket) {
-  // Those that come while so many are being told are closed without a word.
+  // Beyond this many refusals at once, close without a response.
   constexpr int kMostAtOnce = 256;
   context_->metrics.refusals(Refusal::kConnections).Increment();
   if (refusing_ >= kMostAtOnce) co_return;

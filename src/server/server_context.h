@@ -1,5 +1,5 @@
-// server_context.h - what the endpoints of one server share. I/O thread only, but for the text
-// workers.
+// server_context.h - state shared by the endpoints of a server. I/O thread only, except for the
+// text workers.
 #pragma once
 
 #include <boost/asio/co_spawn.hpp>
@@ -37,17 +37,17 @@ class ServerContext {
   Backlog backlog;
   api::ResponseStore responses;
   bool draining = false;
-  int busy_exchanges = 0;  // whose request was read and whose answer is not all written
+  int busy_exchanges = 0;  // request read, response not fully written
   std::set<OutputStream*> answering;
 
   int64_t open_requests() const { return places_.lent(); }
   bool queue_full() const { return places_.lent() >= places_.most(); }
-  // Whether the engine has made progress of late.
+  // Whether the engine has made progress recently.
   bool engine_alive() const;
 
-  // Waits for those at work; what waits behind them is dropped.
+  // Waits for running work; drops queued work.
   void stop_text_workers();
-  // Runs `work` on a text worker: what takes long must not hold up the streams.
+  // Runs `work` on a text worker, so that long work does not block the I/O thread.
   template <typename Work>
   Awaitable<std::invoke_result_t<Work>> on_text_worker(Work work);
 
@@ -57,7 +57,7 @@ class ServerContext {
   boost::asio::thread_pool text_workers_;
 };
 
-// A place among the requests that are being answered, for as long as it lives.
+// Occupies one of max_open_requests for its lifetime.
 class Place {
  public:
   // Throws RequestError: 429 or 503.

@@ -1,4 +1,4 @@
-// load_model() over the fake engine: options are step_ms, max_num_seqs and pooling.
+// load_model() with the fake engine; the options are step_ms, max_num_seqs and pooling.
 #include "api/fields/json_text.h"
 #include "base/error.h"
 #include "capi/loaded_model.h"
@@ -29,7 +29,7 @@ class FakeLoadedModel : public LoadedModel {
 
 std::unique_ptr<LoadedModel> load_model(const std::string& model, const std::string& options_json,
                                         LoadProgress progress) {
-  if (model != "fake") throw SetupError(model + ": there is no such model");
+  if (model != "fake") throw SetupError(model + ": model not found");
   progress(1, 2);
   progress(2, 2);
   return std::make_unique<FakeLoadedModel>(options_of(options_json));

@@ -1,4 +1,4 @@
-// GET /livez, /readyz, /health and /ping: for those who look after the process. No key is needed.
+// GET /livez, /readyz, /health and /ping: probes, which need no key.
 #include "api/api_error.h"
 #include "server/endpoints/endpoints.h"
 #include "server/http/error_response.h"

@@ -1,5 +1,5 @@
-// GET / and /page/...: the playground. Its files are in the binary and tell nothing, so no key is
-// needed to read them; what they show does need one.
+// GET / and /page/...: the playground. Its embedded files are static and need no key; the requests
+// they make do.
 #include "api/api_error.h"
 #include "server/endpoints/endpoints.h"
 #include "server/http/error_response.h"

@@ -1,4 +1,4 @@
-// POST /v1/responses; GET and DELETE /v1/responses/{id}: OpenAI's younger API.
+// POST /v1/responses; GET and DELETE /v1/responses/{id}: OpenAI's Responses API.
 #include <chrono>
 
 #include "api/openai/response_schema.h"
@@ -21,12 +21,12 @@ constexpr std::string_view kPrefix = "/v1/responses/";
 constexpr std::string_view kInputItems = "/input_items";
 
 ResponseShelf shelf_of(ServerContext& context, const HttpRequest& request) {
-  // Without keys nobody is anybody.
+  // Without API keys, all callers share one owner.
   return {.store = context.responses,
           .owner = context.options.api_keys.empty() ? "" : owner_of(request)};
 }
 
-// Clients choose ids; a stored response keeps its own.
+// Clients may choose ids, but must not replace a stored response.
 std::string id_for(const ResponsesJob& job, const ResponseShelf& shelf, const std::string& id) {
   const bool taken = job.store && shelf.store.find(shelf.owner, "resp_" + id) != nullptr;
   return taken ? fresh_request_id() : id;
@@ -59,7 +59,7 @@ Awaitable<void> count_tokens(ServerContext& context, Exchange& exchange) {
   co_await exchange.send(json_response(counted));
 }
 
-// Items as a list of them is to be read: each has an id and a type.
+// The list of input items; each gets an id and a type.
 Json listed_items(const StoredResponse& response, const std::string& id) {
   Json items = Json::parse(response.input);
   for (size_t i = 0; i < items.size(); ++i) {
@@ -97,7 +97,7 @@ HttpResponse delete_response(ServerContext& context, const HttpRequest& request)
   return json_response({{"id", id}, {"object", "response"}, {"deleted", true}});
 }
 
-// Only what was begun in the background can be cancelled, and that is refused.
+// Only background responses can be cancelled, and those are not supported.
 HttpResponse cancel_response(ServerContext& context, const HttpRequest& request) {
   constexpr std::string_view kCancel = "/cancel";
   std::string id = request.path.substr(kPrefix.size());

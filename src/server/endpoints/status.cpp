@@ -1,4 +1,4 @@
-// GET /version, /load, /metrics and /v1/octavo/memory: for those who watch.
+// GET /version, /load, /metrics and /v1/octavo/memory: monitoring.
 #include "base/system_memory.h"
 #include "server/endpoints/endpoints.h"
 #include "server/server_context.h"

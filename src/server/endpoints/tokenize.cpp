@@ -11,7 +11,7 @@ namespace {
 
 using Work = Json (*)(const Json&, const ServedModel&);
 
-// A place is taken as for an answer: a long text is work, too.
+// Counts as an open request: long texts take time.
 Awaitable<void> run(Work work, ServerContext& context, Exchange& exchange) {
   const Place place(context);
   const auto on_worker = [&](const Json& body) { return dump(work(body, context.model)); };

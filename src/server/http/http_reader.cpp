@@ -21,7 +21,7 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
 
-// "http://host/path", as a client may write it to anybody, to "/path".
+// Absolute form "http://host/path", which servers must accept, to "/path".
 std::string_view without_authority(std::string_view target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (target.size() < scheme.size() ||
@@ -33,7 +33,7 @@ std::string_view without_authority(std::string_view target) {
   return target;
 }
 
-// What the parser lets pass and whoever stands between client and server may read differently.
+// Input that the parser accepts but that a proxy may interpret differently.
 const char* fault_of(const http::request<http::string_body>& message) {
   const auto hosts = message.count(http::field::host);
   if (hosts > 1 || (hosts == 0 && message.version() >= 11)) return "one header Host is needed";
@@ -114,7 +114,7 @@ Awaitable<std::optional<HttpRequest>> HttpReader::read_head() {
   } else if (error == http::error::header_limit || error == http::error::buffer_overflow) {
     fail(431, "the headers are too large", Refusal::kBadRequest);
   } else if (error == http::error::body_limit) {
-    // Seen at the end of the headers.
+    // Detected at the end of the headers.
     fail(413, "the body is too large", Refusal::kBadRequest);
     failure_.path = request_of(parser_->message->get()).path;
   } else if (error.category() == http::make_error_code(http::error::bad_method).category() &&

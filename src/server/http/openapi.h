@@ -1,4 +1,4 @@
-// openapi.h - the document at /openapi.json, made from the endpoints themselves.
+// openapi.h - the document at /openapi.json, generated from the endpoints.
 #pragma once
 
 #include <vector>

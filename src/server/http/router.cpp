@@ -35,7 +35,7 @@ Router::Router(std::vector<Endpoint> endpoints, ApiKeys keys)
 
 Router::Match Router::find(const HttpRequest& request) const {
   Match match;
-  // Whoever can GET can look at the headers alone.
+  // HEAD is served by the GET endpoint.
   const std::string_view method =
       request.method == "HEAD" ? "GET" : std::string_view(request.method);
   for (const Endpoint& endpoint : endpoints_) {
@@ -54,7 +54,7 @@ std::string_view Router::route_of(const HttpRequest& request) const {
 std::optional<HttpResponse> Router::refusal(ServerContext& context,
                                             const HttpRequest& request) const {
   const Match match = find(request);
-  // Without a key nobody learns which routes there are.
+  // Without a key, do not reveal which routes exist.
   const bool open = match.endpoint != nullptr && !match.endpoint->needs_key;
   if (!open && !keys_.allow(request)) {
     context.metrics.refusals(Refusal::kKey).Increment();

@@ -41,7 +41,7 @@ class Families {
   std::vector<MetricFamily> take() { return std::move(families_); }
 
  private:
-  // Metrics of one family follow each other.
+  // Metrics of one family must be added consecutively.
   ClientMetric& add(const char* name, const char* help, MetricType type, std::vector<Label> more) {
     if (families_.empty() || families_.back().name != name) {
       MetricFamily family;

@@ -82,7 +82,7 @@ ServerMetrics::ServerMetrics(const api::ServedModel& model)
                            "Streams closed because the client read too slowly")) {
   for (const auto reason :
        {FinishReason::kStop, FinishReason::kLength, FinishReason::kAbort, FinishReason::kError})
-    request_success(reason);  // so that a rate can be taken from the first on
+    request_success(reason);  // create the counter, so that rates include the first event
 }
 
 prometheus::Histogram& ServerMetrics::histogram(const char* name, const char* help,

@@ -1,4 +1,4 @@
-// metrics.h - what /metrics shows: vLLM's names, buckets and labels, and our own under octavo:.
+// metrics.h - the metrics of /metrics: vLLM's names, buckets and labels, and our own under octavo:.
 #pragma once
 
 #include <prometheus/counter.h>
@@ -13,7 +13,7 @@
 
 namespace octavo::server {
 
-// Why a request was not taken.
+// Why a request was refused.
 enum class Refusal : uint8_t {
   kQueue,
   kBytes,

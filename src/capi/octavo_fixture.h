@@ -42,8 +42,8 @@ inline StreamPtr submit(octavo_engine* engine, const char* kind, const Json& bod
   octavo_error* error = nullptr;
   const octavo_status status =
       octavo_submit(engine, kind, api::dump(body).c_str(), &stream, &error);
-  const Failure told = taken(status, error);
-  if (failure != nullptr) *failure = told;
+  const Failure result = taken(status, error);
+  if (failure != nullptr) *failure = result;
   return {stream, octavo_stream_free};
 }
 

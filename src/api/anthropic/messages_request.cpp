@@ -93,7 +93,7 @@ FieldTable<Target> own_fields() {
                    read_thinking),
       used<Target>(
           "output_config", {{"type", "object"}},
-          "format: a JSON schema that constrains the output; effort: handed to the template",
+          "format: a JSON schema that constrains the output; effort: passed to the chat template",
           read_output_config),
       used<Target>("output_format", {{"type", "object"}}, "Earlier name of output_config.format",
                    [](const Json& v, Target& t) { read_format(v, "output_format", t); }),

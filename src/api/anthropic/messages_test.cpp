@@ -11,7 +11,7 @@
 namespace octavo::api {
 namespace {
 
-// The messages a chat is asked with.
+// The messages of the translated chat.
 Json translated(const char* messages, ChatTranslation& translation) {
   Json out = Json::array();
   read_conversation(Json::parse(messages), translation, out);

@@ -75,7 +75,7 @@ TEST(BodyFields, TheSchemaHasAllButTheRefused) {
   EXPECT_TRUE(schema["properties"].contains("user"));
   EXPECT_FALSE(schema["properties"].contains("tools"));
   EXPECT_EQ(schema["required"], Json::array({"needed"}));
-  // A field nobody knows may only be null.
+  // An unknown field may only be null.
   EXPECT_EQ(schema["additionalProperties"], (Json{{"type", "null"}}));
 }
 

@@ -167,7 +167,7 @@ TEST_F(ResponsesTest, AConversationGoesOnFromAStoredResponse) {
   EXPECT_EQ(prompt_of(third), "[user]a[assistant]b[user]c[assistant]d[user]e>");
   EXPECT_EQ(third.head["previous_response_id"], "resp_2");
   EXPECT_EQ(third.input.size(), 1u);
-  // Another may not go on from it, and neither may anybody once a part of it is gone.
+  // Another owner may not continue it, and no owner may once a part of it is gone.
   const ResponseShelf other{.store = store_, .owner = "you"};
   EXPECT_EQ(refused_field([&] {
               prepare_responses(Json::parse(R"({"input": "c", "previous_response_id": "resp_1"})"),

@@ -54,7 +54,7 @@ class ServerMetrics {
   prometheus::Histogram& request_prompt_tokens;
   prometheus::Histogram& request_generation_tokens;
   prometheus::Counter& prompt_tokens;
-  prometheus::Counter& slow_readers;  // streams ended because nobody read them
+  prometheus::Counter& slow_readers;  // streams closed because the client read too slowly
 
  private:
   prometheus::Histogram& histogram(const char* name, const char* help,

@@ -32,7 +32,7 @@ TEST(EngineSettings, HaveTheFlagsNames) {
   EXPECT_EQ(settings.serving.served_model_name, std::vector<std::string>{"x"});
 }
 
-TEST(EngineSettings, WhatIsNotKnownIsNamed) {
+TEST(EngineSettings, UnknownOptionsAreNamed) {
   EXPECT_TRUE(setup_error_of(R"({"tensor_parallel": 2})")
                   .starts_with("tensor_parallel: is not a known option"));
   EXPECT_EQ(setup_error_of(R"({"max_model_len": 0})"), "max_model_len: must be at least 1");

@@ -24,7 +24,7 @@ Json completion(const char* prompt, int max_tokens = 20) {
 
 TEST(Octavo, IsUsedFromC) { EXPECT_EQ(ask_from_c(), 0); }
 
-TEST(Octavo, TellsBeginAnswerAndEnd) {
+TEST(Octavo, SendsBeginAnswerAndEnd) {
   const EnginePtr engine = open_fake();
   const StreamPtr stream = submit(engine.get(), "completion", completion("ab", 4));
   const std::vector<Json> events = events_of(stream.get());
@@ -50,7 +50,7 @@ TEST(Octavo, AStreamedAnswerIsTheWholeOneInPieces) {
   EXPECT_EQ(joined(pieces.get()), expected);
 }
 
-TEST(Octavo, AStopStringEndsTheAnswerThoughNobodyReads) {
+TEST(Octavo, AStopStringEndsTheRequestWithoutAReader) {
   const EnginePtr engine = open_fake(R"({"step_ms": 5})");
   const Joined plain = joined(submit(engine.get(), "completion", completion("x", 60)).get());
   Json body = completion("x", 600);
@@ -115,7 +115,7 @@ TEST(Octavo, TextBecomesTokensAndBack) {
   octavo_string_free(answer);
 }
 
-TEST(Octavo, NextComesBackWhenNothingCame) {
+TEST(Octavo, NextReturnsAfterItsTimeout) {
   const EnginePtr engine = open_fake(R"({"step_ms": 300})");
   const StreamPtr stream = submit(engine.get(), "completion", completion("a", 2));
   EXPECT_EQ(next(stream.get())["type"], "begin");
@@ -148,7 +148,7 @@ TEST(Octavo, ACancelledAnswerEndsWithAbort) {
   EXPECT_EQ(joined(stream.get()).finish_reason, "abort");
 }
 
-TEST(Octavo, ClosingEndsWhatIsOpenAndRefusesWhatComes) {
+TEST(Octavo, ClosingEndsOpenStreamsAndRefusesNewRequests) {
   EnginePtr engine = open_fake(R"({"step_ms": 5})");
   const StreamPtr stream = submit(engine.get(), "completion", completion("a", 900));
   std::thread closer([&] { octavo_close(engine.get()); });
@@ -164,7 +164,7 @@ TEST(Octavo, ClosingEndsWhatIsOpenAndRefusesWhatComes) {
   octavo_cancel(stream.get());
 }
 
-TEST(Octavo, AForkedChildIsTold) {
+TEST(Octavo, AForkedChildGetsAnError) {
   if (kUnderTsan) GTEST_SKIP() << "the thread sanitizer does not follow into children";
   const EnginePtr engine = open_fake();
   const pid_t child = fork();

@@ -42,7 +42,7 @@ TEST_F(UpdateMailboxTest, CallsOncePerTimeItWasEmpty) {
   EXPECT_EQ(run(), 0);
 }
 
-TEST_F(UpdateMailboxTest, OverflowsBehindASlowReaderAndSaysSo) {
+TEST_F(UpdateMailboxTest, OverflowsIfTheReaderIsTooSlow) {
   const auto box = mailbox();
   const size_t half = kMailboxBytes / sizeof(TokenId) / 2;
   box->put(0, with_tokens(half));
@@ -53,7 +53,7 @@ TEST_F(UpdateMailboxTest, OverflowsBehindASlowReaderAndSaysSo) {
   EXPECT_TRUE(box->overflowed());  // what was lost stays lost
 }
 
-TEST_F(UpdateMailboxTest, OneLetterMayBeAsLargeAsItLikes) {
+TEST_F(UpdateMailboxTest, ASingleLetterMayHaveAnySize) {
   const auto box = mailbox();
   box->put(0, with_tokens(kMailboxBytes));
   EXPECT_FALSE(box->overflowed());
@@ -70,7 +70,7 @@ TEST_F(UpdateMailboxTest, WithoutABoundNothingIsLost) {
   EXPECT_EQ(box->take().size(), 100u);
 }
 
-TEST_F(UpdateMailboxTest, AClosedOneCallsNobody) {
+TEST_F(UpdateMailboxTest, NoCallbackAfterClose) {
   const auto box = mailbox();
   box->put(0, with_tokens(1));
   box->close();

@@ -1,4 +1,4 @@
-"""/v1/responses through OpenAI's own client and against its types, over the fake engine."""
+"""/v1/responses through OpenAI's client and against its types, with the fake engine."""
 
 import contextlib
 
@@ -10,7 +10,7 @@ from server_kit import Server, request_bytes
 
 PATH = "/v1/responses"
 HELLO = {"model": "fake", "input": "hello", "max_output_tokens": 20}
-DRAWN = {"seed": 3, "temperature": 1, "ignore_eos": True}  # the same answer whenever it is asked for
+DRAWN = {"seed": 3, "temperature": 1, "ignore_eos": True}  # every request gives the same output
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What `octavo serve` says and refuses when it starts, and its config file and logs."""
+"""Start-up output and errors of `octavo serve`, its config file and its logs."""
 
 import json
 import subprocess
@@ -79,7 +79,7 @@ def test_a_taken_port_is_known_before_the_model_is_loaded(octavo, tiny):
 
 
 def test_defaults_come_from_the_models_own_config(octavo, tiny, tmp_path):
-    """top_k 1 makes every draw the likeliest token, whatever the temperature."""
+    """top_k 1 makes sampling greedy at any temperature."""
     own = tmp_path / "model"
     own.mkdir()
     for file in tiny.iterdir():

@@ -52,7 +52,7 @@ TEST(MessagesInput, ToolsAndTheirResultsBecomeMessagesOfTheChat) {
   EXPECT_FALSE(translation.chat.contains("continue_final_message"));
 }
 
-TEST(MessagesInput, ALastMessageOfTheAssistantIsContinued) {
+TEST(MessagesInput, AFinalAssistantMessageIsContinued) {
   ChatTranslation translation;
   translated(R"([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])",
              translation);
@@ -60,7 +60,7 @@ TEST(MessagesInput, ALastMessageOfTheAssistantIsContinued) {
   EXPECT_EQ(translation.chat["add_generation_prompt"], false);
 }
 
-TEST(MessagesInput, WhatTheModelCannotSeeIsRefusedByName) {
+TEST(MessagesInput, UnsupportedContentIsRefusedByName) {
   const auto refused = [](const char* messages) {
     return refused_field([&] { translated(messages); });
   };
@@ -82,7 +82,7 @@ TEST(MessagesInput, WhatTheModelCannotSeeIsRefusedByName) {
   EXPECT_EQ(refused("[]"), "400 messages");
 }
 
-TEST(MessagesInput, ToolsOfOthersAreLeftOut) {
+TEST(MessagesInput, ServerSideToolsAreIgnored) {
   ChatTranslation translation;
   read_tools(Json::parse(R"([
     {"name": "f", "description": "d", "input_schema": {"type": "object"}, "cache_control": {}},
@@ -97,7 +97,7 @@ TEST(MessagesInput, ToolsOfOthersAreLeftOut) {
             (IgnoredFields{"tools.cache_control", "tools.web_search_20250305", "tools"}));
 }
 
-TEST(MessagesInput, ChoicesOfToolsHaveTheChatsNames) {
+TEST(MessagesInput, ToolChoiceIsTranslatedToTheChats) {
   const auto choice = [](const char* text) {
     ChatTranslation translation;
     read_tool_choice(Json::parse(text), translation);
@@ -272,7 +272,7 @@ TEST_F(MessagesFormatTest, AStreamAddsUpToTheWhole) {
   EXPECT_EQ(sent[sent.size() - 2].data["usage"]["output_tokens"], 3);
 }
 
-TEST_F(MessagesFormatTest, AnAnswerEndsForAReason) {
+TEST_F(MessagesFormatTest, StopReasonsAreTranslated) {
   const AnswerPart text{.text = "a"};
   EXPECT_EQ(whole(last({text}))["stop_reason"], "end_turn");
   EXPECT_EQ(whole(last({text}, FinishReason::kLength))["stop_reason"], "max_tokens");
@@ -285,7 +285,7 @@ TEST_F(MessagesFormatTest, AnAnswerEndsForAReason) {
             R"({"stop_reason":"stop_sequence","stop_sequence":"end"})");
 }
 
-TEST_F(MessagesFormatTest, ACallThatWasCutOffHasNoInput) {
+TEST_F(MessagesFormatTest, ATruncatedToolCallHasNoInput) {
   const std::vector<AnswerPart> parts = {kAgentsAnswer[2], kAgentsAnswer[3]};
   const Json message = whole(last(parts, FinishReason::kLength));
   EXPECT_EQ(message["content"][0]["input"], Json::object());

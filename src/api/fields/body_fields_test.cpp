@@ -38,7 +38,7 @@ TEST(BodyFields, AreReadIntoTheTarget) {
   EXPECT_EQ(target.count, 3);
 }
 
-TEST(BodyFields, UnknownAndMissingOnesAreRefused) {
+TEST(BodyFields, UnknownAndMissingFieldsAreRefused) {
   EXPECT_EQ(refused_by(R"({"needed": true, "cuont": 3})"), "400 cuont");
   EXPECT_EQ(refused_by(R"({"count": 3})"), "400 needed");
   EXPECT_EQ(refused_by(R"({"needed": null})"), "400 needed");
@@ -59,7 +59,7 @@ TEST(BodyFields, UnknownNullsAreNeitherRefusedNorListed) {
   EXPECT_EQ(read_fields(body, table(), target), IgnoredFields{});
 }
 
-TEST(BodyFields, RefusedOnesMayAskForNothing) {
+TEST(BodyFields, RefusedFieldsAcceptValuesWithoutEffect) {
   for (const char* value : {"null", "[]", "{}"})
     EXPECT_EQ(refused_by((R"({"needed": 1, "tools": )" + std::string(value) + "}").c_str()),
               "accepted")
@@ -69,7 +69,7 @@ TEST(BodyFields, RefusedOnesMayAskForNothing) {
   EXPECT_EQ(refused_by(R"({"needed": 1, "beam": true})"), "400 beam");
 }
 
-TEST(BodyFields, TheSchemaHasAllButTheRefused) {
+TEST(BodyFields, TheSchemaOmitsRefusedFields) {
   const Json schema = schema_of(table());
   EXPECT_TRUE(schema["properties"].contains("count"));
   EXPECT_TRUE(schema["properties"].contains("user"));

@@ -14,7 +14,7 @@ std::string parse_refusal(const std::string& body) {
   return refusal_of([&] { parse_object(body); });
 }
 
-TEST(JsonText, OnlyOneObjectIsTaken) {
+TEST(JsonText, OnlyASingleObjectIsAccepted) {
   EXPECT_EQ(parse_object(R"({"b": 1, "a": 2})").dump(), R"({"b":1,"a":2})");
   for (const char* body :
        {"", "[]", "1", "null", "{", "{}{}", "{} x", R"({"a": "\ud800"})", R"({"a": 1e999})"})

@@ -29,7 +29,7 @@ TEST(JsonValues, IntegersStayWithinTheirBounds) {
   EXPECT_NE(refusal_of([] { to_int(65, "n", 1, 64); }), "accepted");
 }
 
-TEST(JsonValues, NoOtherTypePassesForANumber) {
+TEST(JsonValues, OtherTypesAreNotNumbers) {
   for (const char* text : {"true", "null", "\"1\"", "[1]", "{}"}) {
     const Json value = Json::parse(text);
     EXPECT_NE(refusal_of([&] { to_integer(value, "n", 0, 9); }), "accepted") << text;
@@ -42,7 +42,7 @@ TEST(JsonValues, NoOtherTypePassesForANumber) {
   EXPECT_FLOAT_EQ(to_number(1, "p", 0, 1), 1.0F);
 }
 
-TEST(JsonValues, TextsTokensAndTruthsAreChecked) {
+TEST(JsonValues, StringsTokensAndBooleansAreChecked) {
   EXPECT_EQ(to_string("abc", "stop", 3), "abc");
   EXPECT_EQ(refusal_of([] { to_string("abcd", "stop", 3); }),
             "400 stop: has 4 bytes; at most 3 are allowed");

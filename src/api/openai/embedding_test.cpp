@@ -53,7 +53,7 @@ TEST_F(EmbeddingTest, TheInputMayBeTextsOrTokens) {
               ElementsAre(ElementsAre(5), ElementsAre(6, 7)));
 }
 
-TEST_F(EmbeddingTest, AsksTheEngineToPool) {
+TEST_F(EmbeddingTest, RequestsPoolingFromTheEngine) {
   model_->pooling->kind = Pooling::kMean;
   const EmbeddingJob job =
       prepare(R"({"input": "ab", "priority": 3, "cache_salt": "s", "request_id": "mine",
@@ -67,7 +67,7 @@ TEST_F(EmbeddingTest, AsksTheEngineToPool) {
   EXPECT_EQ(job.form.dimensions, 0);
 }
 
-TEST_F(EmbeddingTest, TheContextMayBeFilledAndNotMore) {
+TEST_F(EmbeddingTest, TheContextMayBeFilledButNotExceeded) {
   model_->max_model_len = 3;
   EXPECT_EQ(refusal(R"({"input": "abc"})"), "accepted");
   EXPECT_EQ(refusal(R"({"input": "abcd"})"), "400 input: has 4 tokens; at most 3 fit the context");
@@ -79,7 +79,7 @@ TEST_F(EmbeddingTest, TheContextMayBeFilledAndNotMore) {
   EXPECT_THAT(refusal(R"({"model": "tiny"})"), HasSubstr("400 input: is missing"));
 }
 
-TEST_F(EmbeddingTest, LongTextsAreCutWhereItIsAsked) {
+TEST_F(EmbeddingTest, LongTextsAreTruncatedOnRequest) {
   model_->max_model_len = 3;
   EXPECT_THAT(tokens(R"({"input": "abcd", "truncate_prompt_tokens": -1})"),
               ElementsAre(ElementsAre('a', 'b', 'c')));
@@ -96,7 +96,7 @@ TEST_F(EmbeddingTest, LongTextsAreCutWhereItIsAsked) {
 }
 
 // Qwen3-Embedding's tokenizer ends texts with a token whose row is the vector.
-TEST_F(EmbeddingTest, ACutTextKeepsTheSpecialTokensAroundIt) {
+TEST_F(EmbeddingTest, ATruncatedTextKeepsItsSpecialTokens) {
   GgufVocab vocab = byte_level_vocab();
   vocab.add_eos = true;
   model_->text.tokenizer = tokenizer_of(vocab);
@@ -112,7 +112,7 @@ TEST_F(EmbeddingTest, ACutTextKeepsTheSpecialTokensAroundIt) {
               HasSubstr("no tokens for the text"));
 }
 
-TEST_F(EmbeddingTest, FewerDimensionsNeedAModelMadeForThem) {
+TEST_F(EmbeddingTest, FewerDimensionsNeedAMatryoshkaModel) {
   EXPECT_THAT(refusal(R"({"input": "a", "dimensions": 2})"), HasSubstr("is_matryoshka"));
   EXPECT_EQ(refusal(R"({"input": "a", "dimensions": 4})"), "accepted");  // changes nothing
   EXPECT_THAT(refusal(R"({"input": "a", "dimensions": 5})"), HasSubstr("vectors have 4"));
@@ -127,7 +127,7 @@ TEST_F(EmbeddingTest, FewerDimensionsNeedAModelMadeForThem) {
   EXPECT_THAT(refusal(R"({"input": "a", "dimensions": 0})"), HasSubstr("400 dimensions"));
 }
 
-TEST_F(EmbeddingTest, WhatWouldChangeTheAnswerIsRefused) {
+TEST_F(EmbeddingTest, FieldsThatWouldChangeTheOutputAreRefused) {
   EXPECT_THAT(refusal(R"({"input": "a", "encoding_format": "int8"})"),
               HasSubstr("400 encoding_format: must be \"float\" or \"base64\""));
   EXPECT_THAT(refusal(R"({"input": "a", "embed_dtype": "float16"})"), HasSubstr("400 embed_dtype"));
@@ -157,7 +157,7 @@ TEST_F(EmbeddingTest, AServerEitherEmbedsOrGenerates) {
   EXPECT_THAT(refusal(R"({"input": "a"})"), HasSubstr("--runner pooling"));
 }
 
-TEST_F(EmbeddingTest, AnAnswerIsOpenAis) {
+TEST_F(EmbeddingTest, TheResponseHasOpenAisFormat) {
   EmbeddingJob job = prepare(R"({"input": ["a", "b"], "request_id": "9"})");
   const Json answer = whole(job, {{3, 4, 0, 0}, {0, 0, -2, 0}});
   EXPECT_EQ(answer["id"], "embd-9");

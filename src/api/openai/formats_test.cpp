@@ -66,7 +66,7 @@ TEST_F(FormatsTest, AWholeCompletion) {
 }
 
 // Clients take the first chunk for the time of the first token.
-TEST_F(FormatsTest, TheFirstTokenHasItsChunkEvenWithoutText) {
+TEST_F(FormatsTest, TheFirstTokenIsSentEvenWithoutText) {
   CompletionJob asked = job("ab");
   asked.stream = true;
   CompletionFormat completion(*model_, asked);
@@ -115,7 +115,7 @@ TEST_F(FormatsTest, LogprobsCountCharactersFromTheEchoOn) {
   EXPECT_EQ(choice["logprobs"]["top_logprobs"][2].dump(), R"({"x":-1.0,"z":-2.0})");
 }
 
-TEST_F(FormatsTest, OffsetsGoOnFromChunkToChunk) {
+TEST_F(FormatsTest, OffsetsContinueAcrossChunks) {
   CompletionJob asked = job("ab");
   asked.stream = true;
   asked.engine.sampling.logprobs = 0;
@@ -130,7 +130,7 @@ TEST_F(FormatsTest, OffsetsGoOnFromChunkToChunk) {
   EXPECT_EQ(events.at(1)["choices"][0]["logprobs"]["text_offset"], Json::array({2}));
 }
 
-TEST_F(FormatsTest, APromptAloneHasNoAnswer) {
+TEST_F(FormatsTest, APromptOnlyRequestHasNoOutput) {
   CompletionJob asked = job("ab");
   asked.echo = asked.prompt_only = true;
   const Json whole =

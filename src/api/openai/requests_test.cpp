@@ -20,14 +20,14 @@ TEST(ChatInput, PartsOfTextAreJoinedOnLines) {
   EXPECT_EQ(read[0]["content"], "a\nb");
 }
 
-TEST(ChatInput, ADeveloperIsTheSystem) {
+TEST(ChatInput, DeveloperMessagesBecomeSystemMessages) {
   const Json read = read_messages(
       Json::parse(R"([{"role": "developer", "content": "x"}, {"role": "user", "content": "y"}])"));
   EXPECT_EQ(read[0]["role"], "system");
   EXPECT_EQ(read[1]["role"], "user");
 }
 
-TEST(ChatInput, WhatIsNoTextIsRefusedByName) {
+TEST(ChatInput, NonTextContentIsRefusedByName) {
   EXPECT_EQ(refused_messages(
                 R"([{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}])"),
             "400 messages[0].content");
@@ -66,7 +66,7 @@ CompletionJob complete(TestModel& model, const char* body) {
   return prepare_completion(Json::parse(body), *model);
 }
 
-TEST(CompletionRequest, DefaultsAreTheCallsThenTheModelsThenOpenAis) {
+TEST(CompletionRequest, DefaultsAreTheRequestsThenTheModelsThenOpenAis) {
   TestModel model;
   const CompletionJob plain = complete(model, R"({"prompt": "a"})");
   EXPECT_EQ(plain.engine.max_tokens, 16);
@@ -93,7 +93,7 @@ TEST(CompletionRequest, PromptsComeInFourForms) {
       (std::vector<TokenId>{2, 3}));
 }
 
-TEST(CompletionRequest, WhatDoesNotGoTogetherIsRefusedByName) {
+TEST(CompletionRequest, ConflictingFieldsAreRefusedByName) {
   TestModel model;
   const auto refused = [&](const char* body) {
     return refused_field([&] { complete(model, body); });

@@ -16,12 +16,12 @@ Json translated(const char* items, Json instructions = nullptr) {
   return conversation_of(instructions, Json::array(), items_of(Json::parse(items)), translation);
 }
 
-TEST(ResponsesInput, ATextIsTheUsers) {
+TEST(ResponsesInput, AStringIsAUserMessage) {
   EXPECT_EQ(translated(R"("hi")"),
             Json::parse(R"([{"role": "user", "content": [{"type": "text", "text": "hi"}]}])"));
 }
 
-TEST(ResponsesInput, WhatAnAssistantDidAtOnceIsOneMessage) {
+TEST(ResponsesInput, ConsecutiveAssistantItemsAreOneMessage) {
   const std::string packed = packed_reasoning("and on");
   const std::string items = fmt::format(R"([
     {{"role": "user", "content": "look"}},
@@ -47,7 +47,7 @@ TEST(ResponsesInput, WhatAnAssistantDidAtOnceIsOneMessage) {
     {"role": "assistant", "content": [{"type": "text", "text": "really"}]}])"));
 }
 
-TEST(ResponsesInput, ThoseWhoSpeakFirstForTheSystemSpeakTogether) {
+TEST(ResponsesInput, LeadingSystemMessagesAreJoined) {
   EXPECT_EQ(translated(R"([{"role": "developer", "content": "b"}, {"role": "user", "content": "c"},
                            {"role": "developer", "content": "d"}])",
                        "a"),
@@ -57,7 +57,7 @@ TEST(ResponsesInput, ThoseWhoSpeakFirstForTheSystemSpeakTogether) {
     {"role": "system", "content": [{"type": "text", "text": "d"}]}])"));
 }
 
-TEST(ResponsesInput, WhatTheModelCannotSeeIsRefusedByName) {
+TEST(ResponsesInput, UnsupportedContentIsRefusedByName) {
   const auto refused = [](const char* items) { return refused_field([&] { translated(items); }); };
   EXPECT_EQ(refused(R"([{"role": "user", "content": [{"type": "input_image"}]}])"),
             "400 input[0].content[0]");
@@ -70,7 +70,7 @@ TEST(ResponsesInput, WhatTheModelCannotSeeIsRefusedByName) {
   EXPECT_EQ(refused("7"), "400 input");
 }
 
-TEST(ResponsesInput, PackedReasoningComesBackAndOthersDoesNot) {
+TEST(ResponsesInput, OnlyOurOwnPackedReasoningIsDecoded) {
   for (const std::string text : {"", "a", "ab", "abc", "ä\n\"x\""})
     EXPECT_EQ(unpacked_reasoning(packed_reasoning(text)), text);
   for (const char* other : {"", "gAAAAA==", "octavo.***=", "octavo./w=="})
@@ -121,7 +121,7 @@ class ResponsesTest : public testing::Test {
   const Usage usage_{.prompt_tokens = 5, .completion_tokens = 3, .cached_tokens = 2};
 };
 
-TEST_F(ResponsesTest, FieldsBecomeTheChats) {
+TEST_F(ResponsesTest, FieldsAreTranslatedToTheChats) {
   const ResponsesJob job = prepare(R"({"input": "ab", "instructions": "s", "max_output_tokens": 9,
     "temperature": 0.5, "store": false, "include": ["reasoning.encrypted_content"],
     "prompt_cache_key": "k", "reasoning": {"effort": "low", "summary": "auto"},
@@ -158,7 +158,7 @@ TEST_F(ResponsesTest, RefusalsNameItsOwnFields) {
       "accepted");
 }
 
-TEST_F(ResponsesTest, AConversationGoesOnFromAStoredResponse) {
+TEST_F(ResponsesTest, AConversationContinuesFromAStoredResponse) {
   keep(prepare(R"({"input": "a", "instructions": "s"})"), "resp_1", "b");
   const ResponsesJob second = prepare(R"({"input": "c", "previous_response_id": "resp_1"})");
   EXPECT_EQ(prompt_of(second), "[user]a[assistant]b[user]c>");
@@ -179,7 +179,7 @@ TEST_F(ResponsesTest, AConversationGoesOnFromAStoredResponse) {
             "404 previous_response_id");
 }
 
-TEST_F(ResponsesTest, AConversationThatTurnsInACircleEnds) {
+TEST_F(ResponsesTest, ACyclicConversationIsRefused) {
   ResponsesJob job = prepare(R"({"input": "a"})");
   job.previous = "resp_1";
   keep(job, "resp_1", "b");
@@ -255,7 +255,7 @@ TEST_F(ResponsesTest, AStreamAddsUpToTheWhole) {
   EXPECT_EQ(whole, response);
 }
 
-TEST_F(ResponsesTest, AnAnswerThatWasCutOffIsIncomplete) {
+TEST_F(ResponsesTest, ATruncatedResponseIsIncomplete) {
   const ResponsesJob job = prepare(R"({"input": "a", "store": false})");
   bool kept = false;
   ResponsesFormat format(job, [&](const Json&) { kept = true; });

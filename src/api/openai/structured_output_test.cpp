@@ -32,7 +32,7 @@ bool fits(const std::string& fields, const std::string& text) {
   return state->accept(258);
 }
 
-TEST(StructuredOutput, EachFormIsKeptTo) {
+TEST(StructuredOutput, EachFormatConstrainsTheOutput) {
   const std::string schema =
       R"("response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": true,
          "schema": {"type": "object", "properties": {"z": {"type": "boolean"}, "a": {"const": 1}},
@@ -49,7 +49,7 @@ TEST(StructuredOutput, EachFormIsKeptTo) {
   EXPECT_TRUE(fits(R"("structured_outputs": {"json": "{\"type\": \"null\"}"})", "null"));
 }
 
-TEST(StructuredOutput, WhitespaceIsAsAsked) {
+TEST(StructuredOutput, WhitespaceIsAsRequested) {
   const std::string list = R"("structured_outputs": {"json": {"type": "array"}, )";
   const std::string none = list + R"("disable_any_whitespace": true})";
   EXPECT_TRUE(fits(none, "[1,2]"));
@@ -59,7 +59,7 @@ TEST(StructuredOutput, WhitespaceIsAsAsked) {
   EXPECT_FALSE(fits(two, "[1, 2]"));
 }
 
-TEST(StructuredOutput, WhatAsksForNothingIsTaken) {
+TEST(StructuredOutput, ValuesWithoutEffectAreAccepted) {
   for (const char* fields : {R"("response_format": {"type": "text"})", R"("response_format": null)",
                              R"("structured_outputs": {"json_object": false})"}) {
     TestModel model;
@@ -67,7 +67,7 @@ TEST(StructuredOutput, WhatAsksForNothingIsTaken) {
   }
 }
 
-TEST(StructuredOutput, WhatCannotBeKeptToIsRefusedByName) {
+TEST(StructuredOutput, UnsupportedFormatsAreRefusedByName) {
   const auto schema = [](const char* text) {
     return fmt::format(
         R"("response_format": {{"type": "json_schema", "json_schema": {{"name": "n", "schema": {}}}}})",

@@ -102,14 +102,14 @@ TEST_F(ToolsTest, FieldsAreChecked) {
             "400 messages[0].tool_calls[0]");
 }
 
-TEST_F(ToolsTest, KindsOfToolThatNobodyHereCanCallAreLeftOut) {
+TEST_F(ToolsTest, UnsupportedKindsOfToolAreIgnored) {
   const GenerationJob job =
       prepare(fmt::format(R"("tools": [{{"type": "web_search_20250305"}}, {}])", kTool));
   EXPECT_EQ(job.ignored, IgnoredFields{"tools.web_search_20250305"});
   EXPECT_EQ(job.text.chat->parser.tools.size(), 1u);
 }
 
-TEST_F(ToolsTest, ForcedCallsAreAGrammar) {
+TEST_F(ToolsTest, ForcedCallsAreEnforcedByAGrammar) {
   const std::string tools = fmt::format(R"("tools": [{}], "tool_choice": )", kTool);
   for (const char* choice :
        {R"("required")", R"({"type": "function", "function": {"name": "f"}})"}) {
@@ -125,7 +125,7 @@ TEST_F(ToolsTest, ForcedCallsAreAGrammar) {
       1);
 }
 
-TEST_F(ToolsTest, AFormDoesNotKeepToolsFromBeingCalled) {
+TEST_F(ToolsTest, StructuredOutputAllowsToolCalls) {
   const std::string tools = fmt::format(R"("tools": [{}], )", kTool);
   const GenerationJob job = prepare(tools + R"("response_format": {"type": "json_object"})");
   for (const char* text : {"<tool_call>\n{\"name\": \"f\"", "{\"a\""}) {
@@ -136,7 +136,7 @@ TEST_F(ToolsTest, AFormDoesNotKeepToolsFromBeingCalled) {
             "400 structured_outputs.regex");
 }
 
-TEST_F(ToolsTest, AGrammarBeginsBehindTheReasoning) {
+TEST_F(ToolsTest, AGrammarStartsAfterTheReasoning) {
   use_template("{% for m in messages %}{{ m.content }}{% endfor %}<think>\n{#</think>#}");
   const GenerationJob job =
       prepare(fmt::format(R"("tools": [{}], "tool_choice": "required")", kTool));
@@ -148,7 +148,7 @@ TEST_F(ToolsTest, AGrammarBeginsBehindTheReasoning) {
   EXPECT_EQ(prepare("").engine.constraint, nullptr);
 }
 
-TEST_F(ToolsTest, ThinkingIsTheRequestsThenTheServers) {
+TEST_F(ToolsTest, ThinkingDefaultsToTheServers) {
   use_template(
       "{% for m in messages %}{{ m.content }}{% endfor %} {{ enable_thinking }}{#</think>#}");
   model_->dialect.thinking = false;

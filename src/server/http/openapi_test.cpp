@@ -53,7 +53,7 @@ TEST(Openapi, HasEveryEndpointWithADescription) {
   EXPECT_GE(described, 15u);
 }
 
-TEST(Openapi, HasTheFieldsThatAreTakenAndNotThoseThatAreRefused) {
+TEST(Openapi, HasAcceptedFieldsButNotRefusedOnes) {
   const Json document = openapi_document(all_endpoints());
   expect_fields(document, "/v1/completions", completion_fields());
   expect_fields(document, "/v1/chat/completions", chat_fields());

@@ -10,7 +10,7 @@ namespace octavo::server {
 
 class ApiKeys {
  public:
-  // Without keys, every request is allowed.
+  // No keys: everybody may ask.
   explicit ApiKeys(const std::vector<std::string>& keys);
 
   // Checks "Authorization: Bearer KEY" or "x-api-key: KEY" in constant time.
@@ -20,7 +20,7 @@ class ApiKeys {
   std::vector<std::string> digests_;
 };
 
-// Identifies the caller: the digest of its key, or empty without one.
+// Who asks, as far as a key tells: the key's digest, or nothing without one.
 std::string owner_of(const HttpRequest& request);
 
 }  // namespace octavo::server

@@ -27,8 +27,8 @@ struct CorsOptions {
 
 struct ServerOptions {
   std::string host = "127.0.0.1";
-  uint16_t port = 8000;                    // 0: any free port
-  std::vector<std::string> api_keys = {};  // empty: no authentication
+  uint16_t port = 8000;                    // 0: a free one
+  std::vector<std::string> api_keys = {};  // empty: no key is asked for
   CorsOptions cors = {};
   HttpLimits limits = {};
   int max_connections = 4096;                       // more: 503

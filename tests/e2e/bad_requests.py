@@ -264,7 +264,7 @@ raw("http-body-over-limit-sent", 413, POST + b"Content-Length: 8400000\r\n\r\n",
 
 
 def smuggled(server: Server) -> int:
-    """A body of ambiguous length must not be read as the next request."""
+    """A body whose length is anybody's guess must not be taken for the next request."""
     inner = request_bytes("GET", "/version")
     with server.wire() as wire:
         wire.send(request_bytes("POST", "/tokenize", headers={"Transfer-Encoding": "identity"}) + inner)

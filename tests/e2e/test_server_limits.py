@@ -206,7 +206,7 @@ def test_without_cors_no_origin_is_named(plain):
                    for name in plain.ask("GET", "/version", headers={"Origin": "https://a.example"}).headers)
 
 
-# HTTP details.
+# The ways of HTTP.
 
 def test_head_has_the_headers_and_no_body(plain):
     with plain.wire() as wire:

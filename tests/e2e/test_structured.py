@@ -1,4 +1,4 @@
-"""Structured output (schema, regex, choice, grammar) on the real model, with OpenAI's client."""
+"""Answers that keep to a schema, a regex, a choice or a grammar, on the real model and by OpenAI's client."""
 
 import json
 import re
@@ -63,7 +63,7 @@ def test_every_form_is_kept_to(chat):
     assert re.fullmatch(r"[1-9]\d{0,2}(\+[1-9]\d{0,2}){2}", expression)
     compact = text_of(chat(**structured(json=schemas.Schemas(5).next(), disable_any_whitespace=True)))
     assert json.dumps(json.loads(compact), separators=(",", ":"), ensure_ascii=False).count(" ") == compact.count(" ")
-    # Unbounded: the output must be the beginning of an object.
+    # Bounded by nothing: what came must be the beginning of an object.
     free = chat(response_format={"type": "json_object"}, max_tokens=40).choices[0]
     assert free.message.content.startswith("{")
     assert free.finish_reason == "length" or isinstance(json.loads(free.message.content), dict)

@@ -1,5 +1,5 @@
-"""Tools and reasoning on the real model, with OpenAI's client. SmolLM2's template has no tool support, so any dialect can be
-used. OCTAVO_TOOL_SCHEMAS sets how many random tools each dialect is tested with (200 for the full run)."""
+"""Tools and reasoning on the real model, by OpenAI's client. SmolLM2's own template knows no tools, so any dialect can be
+asked of it. OCTAVO_TOOL_SCHEMAS sets how many random tools each dialect is asked for (200 for the full run)."""
 
 import json
 import os
@@ -80,7 +80,7 @@ def test_a_stream_says_the_same(chat):
             pieces += 1
     assert [(call.id, call.function.name, call.function.arguments) for call in whole] == [
         (call["id"], call["name"], call["arguments"]) for call in calls.values()]
-    assert pieces > 2 * len(calls)  # arguments are streamed
+    assert pieces > 2 * len(calls)  # arguments come as they are written
 
 
 def test_results_go_back_and_the_model_goes_on(chat):

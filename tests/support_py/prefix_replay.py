@@ -39,7 +39,7 @@ class Turn:
 
     @property
     def report(self) -> dict[str, str]:
-        """The header's fields; texts are JSON strings and may contain anything but a bare quote."""
+        """The header's fields; texts are JSON strings and may hold anything but a bare quote."""
         return dict(re.findall(r'(\w+)=("(?:[^"\\]|\\.)*"|[^;]*)', self.header))
 
 

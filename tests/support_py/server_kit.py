@@ -275,7 +275,7 @@ class Canary:
             try:
                 if self.sing() != self.expected:
                     self.wrong.append("an answer has other bytes")
-            except Exception as error:  # noqa: BLE001: reported by finish()
+            except Exception as error:  # reported by finish()
                 self.wrong.append(repr(error))
                 return
             self.songs += 1

@@ -15,7 +15,7 @@ class Router {
 
   // The route for logs and metrics: an endpoint's path, or "other".
   std::string_view route_of(const HttpRequest& request) const;
-  // An error to send before the body is read (unknown route, no key), or nullopt.
+  // Nothing, or the refusal to send before a body is read: no such route, no key.
   std::optional<HttpResponse> refusal(ServerContext& context, const HttpRequest& request) const;
   // Runs the endpoint. Throws only ClientGone.
   Awaitable<void> dispatch(ServerContext& context, Exchange& exchange) const;

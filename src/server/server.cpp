@@ -155,7 +155,7 @@ Awaitable<void> Server::accept_connections() {
         asio::redirect_error(asio::use_awaitable, error));
     if (error) {
       // Most likely out of descriptors; retry shortly.
-      spdlog::warn("accept: {}", error.message());
+      spdlog::warn("cannot accept a connection: {}", error.message());
       pause.expires_after(std::chrono::milliseconds(50));
       co_await pause.async_wait(asio::use_awaitable);
     } else if (connections_ >= options_.max_connections) {
@@ -185,7 +185,7 @@ Awaitable<void> Server::serve(tcp::socket socket) {
   try {
     co_await serve_connection(std::move(socket), *context_, router_);
   } catch (const std::exception& error) {
-    spdlog::error("connection: {}", error.what());
+    spdlog::error("connection closed by an internal error: {}", error.what());
   }
   --connections_;
 }

@@ -50,7 +50,7 @@ TEST_F(UpdateMailboxTest, OverflowsIfTheReaderIsTooSlow) {
   box->put(0, with_tokens(half));
   EXPECT_TRUE(box->overflowed());
   EXPECT_EQ(box->take().size(), 1u);
-  EXPECT_TRUE(box->overflowed());  // what was lost stays lost
+  EXPECT_TRUE(box->overflowed());  // the lost update is not recovered
 }
 
 TEST_F(UpdateMailboxTest, ASingleLetterMayHaveAnySize) {
@@ -62,7 +62,7 @@ TEST_F(UpdateMailboxTest, ASingleLetterMayHaveAnySize) {
   EXPECT_FALSE(box->overflowed());
 }
 
-// A whole answer has no slow reader: it is kept until it is all there.
+// Non-streamed responses are collected without a bound.
 TEST_F(UpdateMailboxTest, WithoutABoundNothingIsLost) {
   const auto box = mailbox(kUnboundedMailbox);
   for (int i = 0; i < 100; ++i) box->put(0, with_tokens(kMailboxBytes / sizeof(TokenId) / 10));

@@ -219,7 +219,7 @@ TEST_F(MessagesFormatTest, AWholeMessageHasItsBlocks) {
               "output_tokens": 3}})"));
 }
 
-// What the SDKs do with a stream: the blocks it adds up to.
+// Accumulates a stream into blocks, as the SDKs do.
 Json content_of(const std::vector<NamedEvent>& events) {
   Json content = Json::array();
   std::string arguments;

@@ -52,7 +52,7 @@ TEST(BodyFields, HintsAreListed) {
       IgnoredFields{"user"});
 }
 
-// The list goes into a header, which must not say what a client makes up.
+// The list goes into a header, which must not repeat names chosen by the client.
 TEST(BodyFields, UnknownNullsAreNeitherRefusedNorListed) {
   Target target;
   const Json body = {{"needed", 1}, {"a\r\nX-Evil: 1", nullptr}, {"later", nullptr}};

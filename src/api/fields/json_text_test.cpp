@@ -31,7 +31,7 @@ TEST(JsonText, NestingIsBounded) {
   EXPECT_NE(parse_refusal("{\"a\":" + std::string(100'000, '[')), "accepted");
 }
 
-// Objects keep the order of their keys, so looking for one takes as long as there are keys.
+// Objects keep key order, so lookup time grows with the number of keys.
 TEST(JsonText, KeysOfAnObjectAreBounded) {
   const auto with_keys = [](int count) {
     std::string body = "{\"k0\":[{},{}]";

@@ -1,4 +1,4 @@
-// /v1/embeddings without HTTP: what is asked, and how the answer is written.
+// /v1/embeddings without HTTP: parsing requests and writing responses.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

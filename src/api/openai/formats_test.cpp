@@ -65,7 +65,7 @@ TEST_F(FormatsTest, AWholeCompletion) {
   EXPECT_EQ(whole["usage"]["prompt_tokens_details"]["cached_tokens"], 1);
 }
 
-// Clients take the first chunk for the time of the first token.
+// Clients measure the time to the first token by the first chunk.
 TEST_F(FormatsTest, TheFirstTokenIsSentEvenWithoutText) {
   CompletionJob asked = job("ab");
   asked.stream = true;

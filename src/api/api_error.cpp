@@ -4,11 +4,11 @@
 
 #include "api/fields/json_text.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 namespace {
 
-// Names and values of the request may be in it, however long they are.
+// Messages may quote names and values of the request, which can be long.
 constexpr size_t kLongestMessage = 1000;
 constexpr size_t kLongestParam = 200;
 
@@ -89,4 +89,4 @@ ErrorStyle error_style_of(std::string_view path) {
   return anthropic ? ErrorStyle::kAnthropic : ErrorStyle::kOpenAi;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

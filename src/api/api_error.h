@@ -1,4 +1,4 @@
-// api_error.h - errors as the ecosystem's clients expect them.
+// api_error.h - error bodies in the formats that OpenAI and Anthropic clients expect.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-// What went wrong; each API has its own way to write it down.
+// An error, independent of the API's format.
 struct ErrorNote {
   std::string message = {};
-  std::string param = {};  // the field it is about, if any
+  std::string param = {};  // the request field, if any
 };
 
 enum class ErrorStyle : uint8_t {
@@ -20,16 +20,16 @@ enum class ErrorStyle : uint8_t {
   kAnthropic,  // {"type":"error","error":{"type","message"}}
 };
 
-// The style of whoever asks at `path`, whether there is such a path or not.
+// The error style of `path`, which need not exist.
 ErrorStyle error_style_of(std::string_view path);
 
-// In OpenAI's style; `param` empty: null.
+// OpenAI's style; an empty `param` becomes null.
 std::string error_body(int status, std::string_view message, std::string_view param = {});
-// In Anthropic's style, whose messages name the field.
+// Anthropic's style, which has no param: the message names the field.
 std::string anthropic_error_body(int status, std::string_view message);
 std::string error_body(ErrorStyle style, int status, const ErrorNote& error);
 
-// "BadRequestError" for 400 and so on.
+// For example "BadRequestError" for 400.
 std::string_view error_type(int status);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -1,4 +1,4 @@
-// The table of generation_call.h. Names and meanings are OpenAI's and vLLM's.
+// The field table of generation_request.h. Names and meanings are OpenAI's and vLLM's.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -8,15 +8,15 @@
 #include "api/fields/request_fields.h"
 #include "api/generation_request.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
-using Call = GenerationCall;
+using Target = GenerationRequest;
 
-void read_stop(const Json& value, Call& call) {
+void read_stop(const Json& value, Target& request) {
   const auto add = [&](const Json& stop) {
-    call.text.stop.push_back(to_string(stop, "stop", kMaxStopBytes));
-    if (call.text.stop.back().empty()) refuse("stop", "holds an empty string");
+    request.text.stop.push_back(to_string(stop, "stop", kMaxStopBytes));
+    if (request.text.stop.back().empty()) refuse("stop", "contains an empty string");
   };
   if (!value.is_array()) return add(value);
   if (value.size() > kMaxStops)
@@ -24,12 +24,12 @@ void read_stop(const Json& value, Call& call) {
   for (const Json& stop : value) add(stop);
 }
 
-// The engine looks through them for every token of every answer.
-void read_stop_tokens(const Json& value, Call& call) {
-  call.engine.stop_token_ids = to_tokens(value, "stop_token_ids");
-  if (call.engine.stop_token_ids.size() > kMaxStopTokens)
+// Bounded because the engine searches them for every generated token.
+void read_stop_tokens(const Json& value, Target& request) {
+  request.engine.stop_token_ids = to_tokens(value, "stop_token_ids");
+  if (request.engine.stop_token_ids.size() > kMaxStopTokens)
     refuse("stop_token_ids", fmt::format("has {} ids; at most {} are allowed",
-                                         call.engine.stop_token_ids.size(), kMaxStopTokens));
+                                         request.engine.stop_token_ids.size(), kMaxStopTokens));
 }
 
 Json stop_tokens_schema() {
@@ -38,222 +38,228 @@ Json stop_tokens_schema() {
   return schema;
 }
 
-void read_stream_options(const Json& value, Call& call) {
+void read_stream_options(const Json& value, Target& request) {
   if (!value.is_object()) refuse("stream_options", "must be an object");
-  call.has_stream_options = true;
+  request.has_stream_options = true;
   for (const auto& [name, option] : value.items()) {
     if (option.is_null()) continue;
     const std::string field = "stream_options." + name;
     if (name == "include_usage") {
-      call.include_usage = to_bool(option, field);
+      request.include_usage = to_bool(option, field);
     } else if (name == "continuous_usage_stats") {
-      call.continuous_usage_stats = to_bool(option, field);
+      request.continuous_usage_stats = to_bool(option, field);
     } else if (name == "include_obfuscation") {
-      to_bool(option, field);  // padding against listeners: nothing to do without TLS
+      to_bool(option, field);  // padding against eavesdroppers; useless without TLS
     } else {
-      refuse(field, "is not an option octavo knows");
+      refuse(field, "is not a known option");
     }
   }
 }
 
-void read_logit_bias(const Json& value, Call& call) {
+void read_logit_bias(const Json& value, Target& request) {
   if (!value.is_object()) refuse("logit_bias", "must be an object of token id to bias");
   for (const auto& [token, bias] : value.items()) {
     int id = -1;
     const auto read = std::from_chars(token.data(), token.data() + token.size(), id);
     if (read.ec != std::errc() || read.ptr != token.data() + token.size() || id < 0)
-      refuse("logit_bias", "has a key that is no token id");
-    call.engine.sampling.logit_bias.emplace_back(id, to_number(bias, "logit_bias", -100, 100));
+      refuse("logit_bias", "has a key that is not a token id");
+    request.engine.sampling.logit_bias.emplace_back(id, to_number(bias, "logit_bias", -100, 100));
   }
 }
 
-void read_bad_words(const Json& value, Call& call) {
+void read_bad_words(const Json& value, Target& request) {
   if (!value.is_array() || value.size() > 1024)
     refuse("bad_words", "must be a list of at most 1024 strings");
   for (const Json& word : value)
-    call.bad_words.push_back(to_string(word, "bad_words", kMaxStopBytes));
+    request.bad_words.push_back(to_string(word, "bad_words", kMaxStopBytes));
 }
 
-void read_allowed_tokens(const Json& value, Call& call) {
-  call.engine.sampling.allowed_token_ids = to_tokens(value, "allowed_token_ids");
-  if (call.engine.sampling.allowed_token_ids.empty())
-    refuse("allowed_token_ids", "is empty; leave it out to allow all");
+void read_allowed_tokens(const Json& value, Target& request) {
+  request.engine.sampling.allowed_token_ids = to_tokens(value, "allowed_token_ids");
+  if (request.engine.sampling.allowed_token_ids.empty())
+    refuse("allowed_token_ids", "is empty; omit it to allow all tokens");
 }
 
-FieldTable<Call> sampling_fields() {
+FieldTable<Target> sampling_fields() {
   return {
-      used<Call>(
+      used<Target>(
           "temperature", number_schema(0, 100),
-          "0 takes the likeliest token; default: the model's own, or 1",
-          [](const Json& v, Call& c) { c.temperature = to_number(v, "temperature", 0, 100); }),
-      used<Call>("top_p", {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}},
-                 "Keep the likeliest tokens that together reach this probability",
-                 [](const Json& v, Call& c) {
-                   c.top_p = to_number(v, "top_p", 0, 1);
-                   if (*c.top_p == 0) refuse("top_p", "must be above 0 and at most 1");
-                 }),
-      used<Call>("top_k", integer_schema(-1, kMaxInt),
-                 "Keep this many of the likeliest tokens; 0 and -1 keep all",
-                 [](const Json& v, Call& c) { c.top_k = to_int(v, "top_k", -1, kMaxInt); }),
-      used<Call>("min_p", number_schema(0, 1),
-                 "Drop tokens below this share of the likeliest one's probability",
-                 [](const Json& v, Call& c) { c.min_p = to_number(v, "min_p", 0, 1); }),
-      used<Call>("repetition_penalty", number_schema(0.01, 100),
-                 "Above 1: tokens of prompt and answer become less likely to come again",
-                 [](const Json& v, Call& c) {
-                   c.repetition_penalty = to_number(v, "repetition_penalty", 0.01, 100);
-                 }),
-      used<Call>("presence_penalty", number_schema(-2, 2),
-                 "Taken off the logits of tokens the answer has",
-                 [](const Json& v, Call& c) {
-                   c.engine.sampling.presence_penalty = to_number(v, "presence_penalty", -2, 2);
-                 }),
-      used<Call>("frequency_penalty", number_schema(-2, 2),
-                 "Taken off for each time the answer has the token",
-                 [](const Json& v, Call& c) {
-                   c.engine.sampling.frequency_penalty = to_number(v, "frequency_penalty", -2, 2);
-                 }),
-      used<Call>(
+          "Sampling temperature; 0 is greedy. Default: the model's own, or 1",
+          [](const Json& v, Target& t) { t.temperature = to_number(v, "temperature", 0, 100); }),
+      used<Target>("top_p", {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}},
+                   "Sample from the most likely tokens whose probabilities add up to this value",
+                   [](const Json& v, Target& t) {
+                     t.top_p = to_number(v, "top_p", 0, 1);
+                     if (*t.top_p == 0) refuse("top_p", "must be above 0 and at most 1");
+                   }),
+      used<Target>("top_k", integer_schema(-1, kMaxInt),
+                   "Sample from this many of the most likely tokens; 0 and -1 keep all",
+                   [](const Json& v, Target& t) { t.top_k = to_int(v, "top_k", -1, kMaxInt); }),
+      used<Target>(
+          "min_p", number_schema(0, 1),
+          "Drop tokens whose probability is below this fraction of the most likely token's",
+          [](const Json& v, Target& t) { t.min_p = to_number(v, "min_p", 0, 1); }),
+      used<Target>("repetition_penalty", number_schema(0.01, 100),
+                   "Values above 1 make tokens of the prompt and the output less likely to repeat",
+                   [](const Json& v, Target& t) {
+                     t.repetition_penalty = to_number(v, "repetition_penalty", 0.01, 100);
+                   }),
+      used<Target>("presence_penalty", number_schema(-2, 2),
+                   "Subtracted from the logits of tokens already generated",
+                   [](const Json& v, Target& t) {
+                     t.engine.sampling.presence_penalty = to_number(v, "presence_penalty", -2, 2);
+                   }),
+      used<Target>("frequency_penalty", number_schema(-2, 2),
+                   "Subtracted from a token's logit once per earlier occurrence in the output",
+                   [](const Json& v, Target& t) {
+                     t.engine.sampling.frequency_penalty = to_number(v, "frequency_penalty", -2, 2);
+                   }),
+      used<Target>(
           "seed",
           integer_schema(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()),
-          "The same seed gives the same answer; without one each answer is drawn anew",
-          [](const Json& v, Call& c) {
-            c.seed = to_integer(v, "seed", std::numeric_limits<int64_t>::min(),
+          "The same seed gives the same output; without one, each request uses a new seed",
+          [](const Json& v, Target& t) {
+            t.seed = to_integer(v, "seed", std::numeric_limits<int64_t>::min(),
                                 std::numeric_limits<int64_t>::max());
           }),
-      used<Call>("logit_bias",
-                 {{"type", "object"},
-                  {"additionalProperties", number_schema(-100, 100)},
-                  {"propertyNames", {{"pattern", "^[0-9]{1,6}$"}}}},
-                 "Added to the logits of tokens, by their id", read_logit_bias),
-      used<Call>("allowed_token_ids", filled_tokens_schema(), "Only these tokens may be drawn",
-                 read_allowed_tokens),
-      used<Call>("bad_words", filled_strings_schema(kMaxStopBytes, 1024),
-                 "Words that may not be written", read_bad_words),
+      used<Target>("logit_bias",
+                   {{"type", "object"},
+                    {"additionalProperties", number_schema(-100, 100)},
+                    {"propertyNames", {{"pattern", "^[0-9]{1,6}$"}}}},
+                   "Added to the logits of these token ids", read_logit_bias),
+      used<Target>("allowed_token_ids", filled_tokens_schema(), "Only these tokens may be sampled",
+                   read_allowed_tokens),
+      used<Target>("bad_words", filled_strings_schema(kMaxStopBytes, 1024),
+                   "Words that must not appear in the output", read_bad_words),
   };
 }
 
-FieldTable<Call> length_fields() {
+FieldTable<Target> length_fields() {
   return {
-      used<Call>(
+      used<Target>(
           "max_tokens", integer_schema(0, kMaxInt),
-          "The longest answer in tokens; it ends earlier where the context does",
-          [](const Json& v, Call& c) { c.max_tokens = to_int(v, "max_tokens", 0, kMaxInt); }),
-      used<Call>("min_tokens", integer_schema(0, kMaxInt),
-                 "Stop tokens are held back until the answer has this many",
-                 [](const Json& v, Call& c) {
-                   c.engine.min_tokens = to_int(v, "min_tokens", 0, kMaxInt);
-                 }),
-      used<Call>("stop",
-                 {{"anyOf",
-                   {filled_string_schema(kMaxStopBytes),
-                    filled_strings_schema(kMaxStopBytes, kMaxStops)}}},
-                 "The answer ends before the first of these", read_stop),
-      used<Call>("stop_token_ids", stop_tokens_schema(), "The answer ends with the first of these",
-                 read_stop_tokens),
-      used<Call>("include_stop_str_in_output", boolean_schema(), "Keep what stopped the answer",
-                 [](const Json& v, Call& c) {
-                   c.text.include_stop_str_in_output = to_bool(v, "include_stop_str_in_output");
-                 }),
-      used<Call>("ignore_eos", boolean_schema(), "Go on after the model's own stop tokens",
-                 [](const Json& v, Call& c) { c.engine.ignore_eos = to_bool(v, "ignore_eos"); }),
-      used<Call>("truncate_prompt_tokens",
-                 {{"anyOf", {integer_schema(-1, -1), integer_schema(1, kMaxInt)}}},
-                 "Keep only this many tokens at the prompt's end; -1: as many as fit",
-                 [](const Json& v, Call& c) {
-                   c.truncate_prompt_tokens = to_int(v, "truncate_prompt_tokens", -1, kMaxInt);
-                   if (*c.truncate_prompt_tokens == 0)
-                     refuse("truncate_prompt_tokens", "must not be 0");
-                 }),
+          "Maximum number of output tokens; the context length is a further limit",
+          [](const Json& v, Target& t) { t.max_tokens = to_int(v, "max_tokens", 0, kMaxInt); }),
+      used<Target>("min_tokens", integer_schema(0, kMaxInt),
+                   "Stop tokens are suppressed until the output has this many tokens",
+                   [](const Json& v, Target& t) {
+                     t.engine.min_tokens = to_int(v, "min_tokens", 0, kMaxInt);
+                   }),
+      used<Target>("stop",
+                   {{"anyOf",
+                     {filled_string_schema(kMaxStopBytes),
+                      filled_strings_schema(kMaxStopBytes, kMaxStops)}}},
+                   "The output ends before the first of these strings", read_stop),
+      used<Target>("stop_token_ids", stop_tokens_schema(),
+                   "The output ends at the first of these tokens", read_stop_tokens),
+      used<Target>("include_stop_str_in_output", boolean_schema(),
+                   "Keep the stop string in the output",
+                   [](const Json& v, Target& t) {
+                     t.text.include_stop_str_in_output = to_bool(v, "include_stop_str_in_output");
+                   }),
+      used<Target>(
+          "ignore_eos", boolean_schema(), "Continue past the model's own stop tokens",
+          [](const Json& v, Target& t) { t.engine.ignore_eos = to_bool(v, "ignore_eos"); }),
+      used<Target>("truncate_prompt_tokens",
+                   {{"anyOf", {integer_schema(-1, -1), integer_schema(1, kMaxInt)}}},
+                   "Keep only this many tokens at the end of the prompt; -1: as many as fit",
+                   [](const Json& v, Target& t) {
+                     t.truncate_prompt_tokens = to_int(v, "truncate_prompt_tokens", -1, kMaxInt);
+                     if (*t.truncate_prompt_tokens == 0)
+                       refuse("truncate_prompt_tokens", "must not be 0");
+                   }),
   };
 }
 
-FieldTable<Call> form_fields() {
+FieldTable<Target> form_fields() {
   return {
-      used<Call>("model", string_schema(kMaxNameBytes), "One of /v1/models",
-                 [](const Json& v, Call& c) { c.model = to_string(v, "model", kMaxNameBytes); }),
-      used<Call>("n", integer_schema(1, 64), "Answers to each prompt",
-                 [](const Json& v, Call& c) { c.engine.n = to_int(v, "n", 1, 64); }),
-      used<Call>("stream", boolean_schema(), "Send the answer as it comes, as server-sent events",
-                 [](const Json& v, Call& c) { c.stream = to_bool(v, "stream"); }),
-      used<Call>(
-          "stream_options",
-          {{"type", "object"},
-           {"properties",
-            {{"include_usage", boolean_schema()},
-             {"continuous_usage_stats", boolean_schema()},
-             {"include_obfuscation", boolean_schema()}}},
-           {"additionalProperties", false}},
-          "include_usage: one more chunk with the usage; continuous_usage_stats: usage in every "
-          "chunk. Only with stream",
-          read_stream_options),
-      used<Call>("skip_special_tokens", boolean_schema(), "Leave special tokens out of the text",
-                 [](const Json& v, Call& c) {
-                   c.text.skip_special_tokens = to_bool(v, "skip_special_tokens");
-                 }),
-      used<Call>(
-          "add_special_tokens", boolean_schema(),
-          "Put the tokenizer's own special tokens around the prompt",
-          [](const Json& v, Call& c) { c.add_special_tokens = to_bool(v, "add_special_tokens"); }),
-      used<Call>(
+      used<Target>(
+          "model", string_schema(kMaxNameBytes), "A model listed by /v1/models",
+          [](const Json& v, Target& t) { t.model = to_string(v, "model", kMaxNameBytes); }),
+      used<Target>("n", integer_schema(1, 64), "Number of choices per prompt",
+                   [](const Json& v, Target& t) { t.engine.n = to_int(v, "n", 1, 64); }),
+      used<Target>("stream", boolean_schema(), "Stream the output as server-sent events",
+                   [](const Json& v, Target& t) { t.stream = to_bool(v, "stream"); }),
+      used<Target>("stream_options",
+                   {{"type", "object"},
+                    {"properties",
+                     {{"include_usage", boolean_schema()},
+                      {"continuous_usage_stats", boolean_schema()},
+                      {"include_obfuscation", boolean_schema()}}},
+                    {"additionalProperties", false}},
+                   "include_usage: a final chunk with the usage; continuous_usage_stats: the usage "
+                   "in every chunk. Only with stream",
+                   read_stream_options),
+      used<Target>("skip_special_tokens", boolean_schema(), "Omit special tokens from the text",
+                   [](const Json& v, Target& t) {
+                     t.text.skip_special_tokens = to_bool(v, "skip_special_tokens");
+                   }),
+      used<Target>("add_special_tokens", boolean_schema(),
+                   "Add the tokenizer's special tokens to the prompt",
+                   [](const Json& v, Target& t) {
+                     t.add_special_tokens = to_bool(v, "add_special_tokens");
+                   }),
+      used<Target>(
           "prompt_logprobs", integer_schema(0, kMaxLogprobs),
-          "Log probabilities of the prompt's tokens, with so many alternatives. Not with stream",
-          [](const Json& v, Call& c) {
-            c.engine.sampling.prompt_logprobs = to_int(v, "prompt_logprobs", 0, kMaxLogprobs);
+          "Log probabilities of the prompt's tokens, with this many alternatives. Not with stream",
+          [](const Json& v, Target& t) {
+            t.engine.sampling.prompt_logprobs = to_int(v, "prompt_logprobs", 0, kMaxLogprobs);
           }),
-      used<Call>(
-          "return_token_ids", boolean_schema(), "Add the token ids of prompt and answer",
-          [](const Json& v, Call& c) { c.return_token_ids = to_bool(v, "return_token_ids"); }),
-      used<Call>("response_format", response_format_schema(),
-                 "The answer is text, a JSON object, or JSON that fits a schema",
-                 [](const Json& v, Call& c) { c.response_format = read_response_format(v); }),
-      used<Call>("structured_outputs", structured_outputs_schema(),
-                 "The answer fits a schema (json), a regex, one of a choice, a Lark grammar, or is "
-                 "a JSON object. Not with response_format",
-                 [](const Json& v, Call& c) { c.structured_outputs = read_structured_outputs(v); }),
+      used<Target>(
+          "return_token_ids", boolean_schema(), "Return the token ids of the prompt and the output",
+          [](const Json& v, Target& t) { t.return_token_ids = to_bool(v, "return_token_ids"); }),
+      used<Target>("response_format", response_format_schema(),
+                   "Constrain the output to a JSON object or to JSON that matches a schema; text: "
+                   "no constraint",
+                   [](const Json& v, Target& t) { t.response_format = read_response_format(v); }),
+      used<Target>(
+          "structured_outputs", structured_outputs_schema(),
+          "Constrain the output to a JSON schema (json), a regex, one of several strings (choice), "
+          "a Lark grammar, or any JSON object. Not with response_format",
+          [](const Json& v, Target& t) { t.structured_outputs = read_structured_outputs(v); }),
   };
 }
 
-FieldTable<Call> refused_fields() {
+FieldTable<Target> refused_fields() {
   const auto renamed = [](const char* now) {
-    return fmt::format("is vLLM's old name; use structured_outputs.{}", now);
+    return fmt::format("is vLLM's former name; use structured_outputs.{}", now);
   };
   return {
-      refused<Call>("guided_json", renamed("json")),
-      refused<Call>("guided_regex", renamed("regex")),
-      refused<Call>("guided_choice", renamed("choice")),
-      refused<Call>("guided_grammar", renamed("grammar")),
-      refused<Call>("guided_whitespace_pattern", renamed("whitespace_pattern")),
-      refused<Call>("guided_decoding_backend", "there is one backend; leave it out"),
-      refused<Call>("structural_tag",
-                    "is not supported; use response_format or structured_outputs"),
-      refused<Call>("use_beam_search", "beam search is not supported", asks_false),
-      refused<Call>("length_penalty", "belongs to beam search, which is not supported",
-                    [](const Json& v) { return v == 1; }),
-      refused<Call>("logits_processors", "is not supported"),
-      refused<Call>("kv_transfer_params", "is not supported"),
-      refused<Call>("vllm_xargs", "is not supported"),
-      refused<Call>("return_tokens_as_token_ids", "is not supported; see return_token_ids",
-                    asks_false),
-      refused<Call>("spaces_between_special_tokens", "false is not supported",
-                    [](const Json& v) { return v == true; }),
-      refused<Call>("detokenize", "false is not supported",
-                    [](const Json& v) { return v == true; }),
+      refused<Target>("guided_json", renamed("json")),
+      refused<Target>("guided_regex", renamed("regex")),
+      refused<Target>("guided_choice", renamed("choice")),
+      refused<Target>("guided_grammar", renamed("grammar")),
+      refused<Target>("guided_whitespace_pattern", renamed("whitespace_pattern")),
+      refused<Target>("guided_decoding_backend", "there is only one backend; omit this field"),
+      refused<Target>("structural_tag",
+                      "is not supported; use response_format or structured_outputs"),
+      refused<Target>("use_beam_search", "beam search is not supported", asks_false),
+      refused<Target>("length_penalty", "applies to beam search, which is not supported",
+                      [](const Json& v) { return v == 1; }),
+      refused<Target>("logits_processors", "is not supported"),
+      refused<Target>("kv_transfer_params", "is not supported"),
+      refused<Target>("vllm_xargs", "is not supported"),
+      refused<Target>("return_tokens_as_token_ids", "is not supported; see return_token_ids",
+                      asks_false),
+      refused<Target>("spaces_between_special_tokens", "false is not supported",
+                      [](const Json& v) { return v == true; }),
+      refused<Target>("detokenize", "false is not supported",
+                      [](const Json& v) { return v == true; }),
   };
 }
 
-FieldTable<Call> hint_fields() {
-  return hints<Call>({"user", "metadata", "store", "service_tier", "safety_identifier",
-                      "prompt_cache_key", "prompt_cache_retention", "cache_control",
-                      "context_management", "timeout"});
+FieldTable<Target> hint_fields() {
+  return hints<Target>({"user", "metadata", "store", "service_tier", "safety_identifier",
+                        "prompt_cache_key", "prompt_cache_retention", "cache_control",
+                        "context_management", "timeout"});
 }
 
 }  // namespace
 
-const FieldTable<GenerationCall>& generation_fields() {
-  static const FieldTable<GenerationCall> table = [] {
-    FieldTable<Call> all = form_fields();
-    for (const auto& part : {length_fields(), sampling_fields(), request_fields<Call>(),
+const FieldTable<GenerationRequest>& generation_fields() {
+  static const FieldTable<GenerationRequest> table = [] {
+    FieldTable<Target> all = form_fields();
+    for (const auto& part : {length_fields(), sampling_fields(), request_fields<Target>(),
                              refused_fields(), hint_fields()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
@@ -261,4 +267,4 @@ const FieldTable<GenerationCall>& generation_fields() {
   return table;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

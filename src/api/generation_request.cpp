@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 uint64_t fresh_seed() {
@@ -20,79 +20,85 @@ void add_bad_word(const std::string& word, const Tokenizer& tokenizer, SamplingP
   const size_t start = std::min(word.find_first_not_of(" \t\n\r"), word.size());
   const std::string bare = word.substr(start);
   const std::vector<TokenId> plain = tokenizer.encode(bare, false);
-  if (plain.empty()) refuse("bad_words", "holds an empty word");
+  if (plain.empty()) refuse("bad_words", "contains an empty word");
   const std::vector<TokenId> spaced = tokenizer.encode(" " + bare, false);
   sampling.bad_words.push_back(plain);
   if (spaced.size() == plain.size() && spaced.front() != plain.front())
     sampling.bad_words.push_back(spaced);
 }
 
-SamplingParams sampling_of(const GenerationCall& call, const ServedModel& model) {
+SamplingParams sampling_of(const GenerationRequest& request, const ServedModel& model) {
   const SamplingDefaults& defaults = model.defaults;
-  SamplingParams sampling = call.engine.sampling;
+  SamplingParams sampling = request.engine.sampling;
   const auto choose = [](const auto& own, const auto& models, auto openai) {
     return own ? *own : models ? *models : openai;
   };
-  sampling.temperature = choose(call.temperature, defaults.temperature, 1.0F);
-  sampling.top_p = choose(call.top_p, defaults.top_p, 1.0F);
-  sampling.top_k = choose(call.top_k, defaults.top_k, 0);
-  sampling.min_p = choose(call.min_p, defaults.min_p, 0.0F);
-  sampling.repetition_penalty = choose(call.repetition_penalty, defaults.repetition_penalty, 1.0F);
-  sampling.seed = call.seed ? static_cast<uint64_t>(*call.seed) : fresh_seed();
-  for (const std::string& word : call.bad_words)
+  sampling.temperature = choose(request.temperature, defaults.temperature, 1.0F);
+  sampling.top_p = choose(request.top_p, defaults.top_p, 1.0F);
+  sampling.top_k = choose(request.top_k, defaults.top_k, 0);
+  sampling.min_p = choose(request.min_p, defaults.min_p, 0.0F);
+  sampling.repetition_penalty =
+      choose(request.repetition_penalty, defaults.repetition_penalty, 1.0F);
+  sampling.seed = request.seed ? static_cast<uint64_t>(*request.seed) : fresh_seed();
+  for (const std::string& word : request.bad_words)
     add_bad_word(word, *model.text.tokenizer, sampling);
   return sampling;
 }
 
-std::shared_ptr<const Constraint> constraint_of(const GenerationCall& call,
+std::shared_ptr<const Constraint> constraint_of(const GenerationRequest& request,
                                                 const ServedModel& model) {
-  if (call.response_format && call.structured_outputs)
-    refuse("structured_outputs", "does not go together with response_format");
-  const auto& asked = call.response_format ? call.response_format : call.structured_outputs;
+  if (request.response_format && request.structured_outputs)
+    refuse("structured_outputs", "cannot be combined with response_format");
+  const auto& asked =
+      request.response_format ? request.response_format : request.structured_outputs;
   if (!asked) return nullptr;
-  if (!model.grammars) refuse(asked->field, "this model has no vocabulary for grammars");
+  if (!model.grammars) refuse(asked->field, "structured output is not available for this model");
   return model.grammars->compile(asked->grammar, asked->field);
 }
 
 }  // namespace
 
 void check_model_name(const std::string& name, const ServedModel& model) {
-  if (name.empty() || std::ranges::count(model.names, name) > 0) return;
+  if (name.empty() || std::ranges::count(model.names, name) > 0 ||
+      std::ranges::count(model.unlisted_names, name) > 0)
+    return;
   throw RequestError(
       404, "model",
-      fmt::format("`{}` does not exist here; this server has `{}`", name, model.name()));
+      fmt::format("`{}` does not exist; this server serves `{}`", name, model.name()));
 }
 
-GenerationJob prepare_job(const GenerationCall& call, const ServedModel& model,
+GenerationJob prepare_job(const GenerationRequest& request, const ServedModel& model,
                           int default_max_tokens) {
-  check_model_name(call.model, model);
+  check_model_name(request.model, model);
   if (model.pooling)
     refuse("model",
-           "this server embeds texts at /v1/embeddings; `octavo serve --runner generate` makes one "
-           "that generates");
-  if (call.has_stream_options && !call.stream) refuse("stream_options", "needs stream to be true");
-  if (call.stream && call.engine.sampling.prompt_logprobs >= 0)
-    refuse("prompt_logprobs", "is not available with stream; ask for the whole answer");
-  GenerationJob job{.engine = call.engine,
-                    .text = call.text,
-                    .stream = call.stream,
-                    .include_usage = call.include_usage,
-                    .continuous_usage_stats = call.continuous_usage_stats,
-                    .return_token_ids = call.return_token_ids,
-                    .wants_prompt_logprobs = call.engine.sampling.prompt_logprobs >= 0,
-                    .id = call.request_id};
-  job.engine.sampling = sampling_of(call, model);
-  job.engine.constraint = constraint_of(call, model);
-  job.engine.max_tokens = call.max_tokens.value_or(default_max_tokens);
-  if (call.engine.min_tokens > 0 && !call.max_tokens)
-    job.engine.max_tokens = std::max(job.engine.max_tokens, call.engine.min_tokens);
+           "this server runs an embedding model; use /v1/embeddings, or start it with --runner "
+           "generate");
+  if (request.has_stream_options && !request.stream)
+    refuse("stream_options", "requires stream to be true");
+  if (request.stream && request.engine.sampling.prompt_logprobs >= 0)
+    refuse("prompt_logprobs", "cannot be combined with stream");
+  GenerationJob job{.engine = request.engine,
+                    .text = request.text,
+                    .stream = request.stream,
+                    .include_usage = request.include_usage,
+                    .continuous_usage_stats = request.continuous_usage_stats,
+                    .return_token_ids = request.return_token_ids,
+                    .wants_prompt_logprobs = request.engine.sampling.prompt_logprobs >= 0,
+                    .id = request.request_id};
+  job.engine.sampling = sampling_of(request, model);
+  job.engine.constraint = constraint_of(request, model);
+  job.engine.max_tokens = request.max_tokens.value_or(default_max_tokens);
+  if (request.engine.min_tokens > 0 && !request.max_tokens)
+    job.engine.max_tokens = std::max(job.engine.max_tokens, request.engine.min_tokens);
   return job;
 }
 
-void truncate(std::vector<TokenId>& prompt, const GenerationCall& call, const ServedModel& model) {
-  if (!call.truncate_prompt_tokens) return;
-  const int keep =
-      *call.truncate_prompt_tokens < 0 ? model.max_model_len - 1 : *call.truncate_prompt_tokens;
+void truncate(std::vector<TokenId>& prompt, const GenerationRequest& request,
+              const ServedModel& model) {
+  if (!request.truncate_prompt_tokens) return;
+  const int keep = *request.truncate_prompt_tokens < 0 ? model.max_model_len - 1
+                                                       : *request.truncate_prompt_tokens;
   const auto length = static_cast<ptrdiff_t>(prompt.size());
   if (length > keep) prompt.erase(prompt.begin(), prompt.end() - keep);
 }
@@ -100,13 +106,13 @@ void truncate(std::vector<TokenId>& prompt, const GenerationCall& call, const Se
 void add_prompt(GenerationJob& job, PreparedPrompt prompt, const ServedModel& model,
                 const std::string& field) {
   if (prompt.tokens.empty()) refuse(field, "is empty; send at least one token");
-  // The rest is checked here, before any prompt of the call is submitted.
+  // Validate every prompt here, before any of them is submitted.
   Request probe = job.engine;
   probe.prompt = std::move(prompt.tokens);
   try {
     validate(probe, {.max_model_len = model.max_model_len, .vocab = model.vocab});
   } catch (const RequestError& error) {
-    // The engine knows the prompt by its own name only, and begins the message with it.
+    // The engine calls the field "prompt" and starts the message with it.
     if (error.param() != "prompt") throw;
     refuse(field, std::string(error.what()).substr(std::string_view("prompt: ").size()));
   }
@@ -114,4 +120,4 @@ void add_prompt(GenerationJob& job, PreparedPrompt prompt, const ServedModel& mo
   job.prompts.push_back(std::move(prompt));
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -1,5 +1,5 @@
-// generation_request.h - what every endpoint that generates can be asked, whatever its prompt looks
-// like.
+// generation_request.h - the request fields that all generating endpoints share, and the job they
+// become.
 #pragma once
 
 #include <optional>
@@ -12,19 +12,19 @@
 #include "generation/output_text.h"
 #include "scheduler/request.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 inline constexpr size_t kMaxStops = 16;
 inline constexpr size_t kMaxStopBytes = 1024;
 inline constexpr size_t kMaxStopTokens = 1024;
 inline constexpr int kMaxLogprobs = 20;
 
-// Fields as they were sent; those that have a default elsewhere stay empty.
-struct GenerationCall {
+// Fields as sent; those whose default depends on the model stay empty.
+struct GenerationRequest {
   std::string model = {};
   bool stream = false;
   bool has_stream_options = false;
-  bool include_usage = false;           // one more chunk, with the usage
+  bool include_usage = false;           // a final chunk with the usage
   bool continuous_usage_stats = false;  // usage in every chunk
   std::optional<float> temperature = {};
   std::optional<float> top_p = {};
@@ -41,24 +41,25 @@ struct GenerationCall {
   std::optional<StructuredOutput> response_format = {};
   std::optional<StructuredOutput> structured_outputs = {};
   OutputTextOptions text = {};
-  Request engine = {};  // what needs no default; no prompt
+  Request engine = {};  // fields without model-dependent defaults; no prompt
 };
 
-const FieldTable<GenerationCall>& generation_fields();
+const FieldTable<GenerationRequest>& generation_fields();
 
-// The table of an endpoint's own fields with those every endpoint has.
-template <typename Call>
-FieldTable<Call> with_generation_fields(FieldTable<Call> own) {
-  add_fields(own, generation_fields(), [](Call& call) -> GenerationCall& { return call; });
+// Adds the shared fields to an endpoint's own.
+template <typename Target>
+FieldTable<Target> with_generation_fields(FieldTable<Target> own) {
+  add_fields(own, generation_fields(),
+             [](Target& request) -> GenerationRequest& { return request; });
   return own;
 }
 
 struct PreparedPrompt {
   std::vector<TokenId> tokens = {};
-  std::string text = {};  // as it was sent, if it was text
+  std::string text = {};  // as sent, if it was text
 };
 
-// All that the engine and the text side need to answer a call.
+// Everything the engine and the text layer need to process a request.
 struct GenerationJob {
   std::vector<PreparedPrompt> prompts = {};
   Request engine = {};  // for each prompt
@@ -69,22 +70,23 @@ struct GenerationJob {
   bool return_token_ids = false;
   bool wants_prompt_logprobs = false;
   std::string id = {};     // without "cmpl-" or "chatcmpl-"
-  int call_id_length = 0;  // of tool calls' ids, as call_id() takes it
+  int call_id_length = 0;  // length of tool call ids, for call_id()
   IgnoredFields ignored = {};
 };
 
-// Defaults filled in: the call's own, then the model's, then OpenAI's. Throws RequestError: 404 for
-// another model's name, 400 for fields that do not go together or a model that only embeds.
-GenerationJob prepare_job(const GenerationCall& call, const ServedModel& model,
+// Fills in defaults: the request's own value, then the model's, then OpenAI's. Throws RequestError:
+// 404 for an unknown model name, 400 for conflicting fields or a model that only embeds.
+GenerationJob prepare_job(const GenerationRequest& request, const ServedModel& model,
                           int default_max_tokens);
 
-// Cuts the prompt as truncate_prompt_tokens says.
-void truncate(std::vector<TokenId>& prompt, const GenerationCall& call, const ServedModel& model);
-// Throws RequestError(400) naming `field` for one that is empty or too long.
+// Truncates the prompt according to truncate_prompt_tokens.
+void truncate(std::vector<TokenId>& prompt, const GenerationRequest& request,
+              const ServedModel& model);
+// Throws RequestError(400) naming `field` if the prompt is empty or too long.
 void add_prompt(GenerationJob& job, PreparedPrompt prompt, const ServedModel& model,
                 const std::string& field);
 
-// Throws RequestError(404) unless `name` is empty or one of the model's.
+// Throws RequestError(404) unless `name` is empty or one of the model's names.
 void check_model_name(const std::string& name, const ServedModel& model);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

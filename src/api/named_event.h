@@ -1,10 +1,10 @@
-// named_event.h - server-sent events that have a name, as the younger APIs send them.
+// named_event.h - named server-sent events, as the Responses and Messages APIs use them.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-namespace octavo::server {
+namespace octavo::api {
 
 // "event: NAME\ndata: DATA\n\n"
 inline void append_named_event(std::string& out, std::string_view name, std::string_view data) {
@@ -15,4 +15,4 @@ inline void append_named_event(std::string& out, std::string_view name, std::str
   out += "\n\n";
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -6,12 +6,12 @@
 #include <cctype>
 #include <random>
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 constexpr size_t kLongest = 128;
 
-// What may stand in a header and a log line as it is.
+// Characters that are safe in headers and log lines.
 bool is_plain(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.' ||
          c == ':';
@@ -20,7 +20,7 @@ bool is_plain(char c) {
 }  // namespace
 
 std::string fresh_request_id() {
-  // Ids need not be secret, only different.
+  // Ids must be unique, not secret.
   static thread_local std::mt19937_64 random = [] {
     std::random_device device;
     std::seed_seq seed{device(), device(), device(), device()};
@@ -35,4 +35,4 @@ std::string request_id_of(std::string_view sent) {
   return usable ? std::string(sent) : fresh_request_id();
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

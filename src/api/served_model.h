@@ -1,5 +1,5 @@
-// served_model.h - the one model a server answers with: its engine, its text side and what is said
-// of it. No MLX.
+// served_model.h - the model that a server serves: its engine, its text layer and its metadata. No
+// MLX.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 #include "kernels/types/pooling_plan.h"
 #include "scheduler/engine_client.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-// What generation_config.json asks for; a request's own fields come first.
+// Defaults from generation_config.json; fields of the request take precedence.
 struct SamplingDefaults {
   std::optional<float> temperature = {};
   std::optional<float> top_p = {};
@@ -33,24 +33,25 @@ struct MemoryRow {
 struct ServedModel {
   EngineClient& engine;
   ModelText text;
-  std::shared_ptr<GrammarCompiler> grammars = nullptr;  // none: answers cannot be constrained
+  std::shared_ptr<GrammarCompiler> grammars = nullptr;  // null: no structured output
   ChatDialect dialect = {};
-  std::vector<std::string> names;  // the first is the one shown; a request may use any
-  std::string root;                // the path it was loaded from
-  int64_t created = 0;             // Unix seconds
+  std::vector<std::string> names;  // as /v1/models lists them; answers carry the first
+  std::vector<std::string> unlisted_names = {};  // accepted in requests besides
+  std::string root;                              // the path it was loaded from
+  int64_t created = 0;                           // Unix seconds
   int max_model_len = 0;
   int vocab = 0;
   int max_num_seqs = 1;
   int block_tokens = 0;
   bool enable_prefix_caching = true;
-  // Changes when an answer's bits may: the model's files, types, kernels.
+  // Changes whenever output bits may change: model files, data types, kernels.
   std::string fingerprint;
   SamplingDefaults defaults = {};
-  std::optional<PoolingPlan> pooling = {};  // none: it generates; else it only embeds
-  int hidden = 0;                           // numbers of a vector
-  std::vector<MemoryRow> memory = {};       // the plan's rows
+  std::optional<PoolingPlan> pooling = {};  // set: the model only embeds
+  int hidden = 0;                           // dimensions of an embedding
+  std::vector<MemoryRow> memory = {};       // rows of the memory plan
 
   const std::string& name() const { return names.front(); }
 };
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -15,7 +15,7 @@
 namespace octavo::capi {
 namespace {
 
-using server::Json;
+using api::Json;
 
 [[noreturn]] void refuse(const std::string& name, const std::string& why) {
   throw SetupError(name + ": " + why);
@@ -29,7 +29,7 @@ struct Option {
 Option text(std::string name, std::function<std::string&(EngineSettings&)> place,
             std::vector<std::string> choices = {}) {
   auto read = [name, place, choices](const Json& value, EngineSettings& settings) {
-    if (!value.is_string()) refuse(name, "must be text");
+    if (!value.is_string()) refuse(name, "must be a string");
     const auto chosen = value.get<std::string>();
     if (!choices.empty() && std::ranges::count(choices, chosen) == 0)
       refuse(name, fmt::format("must be one of {}", fmt::join(choices, ", ")));
@@ -42,17 +42,17 @@ Option text(std::string name, std::function<std::string&(EngineSettings&)> place
 Option object(std::string name, std::function<std::string&(EngineSettings&)> place) {
   auto read = [name, place](const Json& value, EngineSettings& settings) {
     if (!value.is_string() && !value.is_object()) refuse(name, "must be an object");
-    place(settings) = value.is_string() ? value.get<std::string>() : server::dump(value);
+    place(settings) = value.is_string() ? value.get<std::string>() : api::dump(value);
   };
   return {name, read};
 }
 
-// Bytes as a number, or as text like 4GiB.
+// Bytes as a number, or as a string such as 4GiB.
 Option bytes(std::string name, std::function<std::string&(EngineSettings&)> place) {
   auto read = [name, place](const Json& value, EngineSettings& settings) {
     if (!value.is_string() && !value.is_number_unsigned())
-      refuse(name, "must be a number of bytes, or text like \"4GiB\"");
-    place(settings) = value.is_string() ? value.get<std::string>() : server::dump(value);
+      refuse(name, "must be a number of bytes or a string such as \"4GiB\"");
+    place(settings) = value.is_string() ? value.get<std::string>() : api::dump(value);
   };
   return {name, read};
 }
@@ -91,7 +91,7 @@ auto pooling_text(std::string PoolingSettings::*field) {
 void read_names(const Json& value, EngineSettings& settings) {
   auto& names = settings.serving.served_model_name;
   for (const Json& name : value.is_array() ? value : Json::array({value})) {
-    if (!name.is_string()) refuse("served_model_name", "must be text or a list of texts");
+    if (!name.is_string()) refuse("served_model_name", "must be a string or a list of strings");
     names.push_back(name.get<std::string>());
   }
 }
@@ -158,7 +158,7 @@ const std::vector<Option>& options() {
 
 Json parse_options(const std::string& text) {
   try {
-    return server::parse_object(text);
+    return api::parse_object(text);
   } catch (const RequestError& error) {
     throw SetupError(std::string("options: ") + error.what());
   }
@@ -176,7 +176,8 @@ EngineSettings read_engine_settings(const std::string& model, const std::string&
     if (option == options().end()) {
       std::vector<std::string> known;
       for (const Option& one : options()) known.push_back(one.name);
-      refuse(name, fmt::format("is no option octavo knows; there are {}", fmt::join(known, ", ")));
+      refuse(name,
+             fmt::format("is not a known option; the options are {}", fmt::join(known, ", ")));
     }
     if (!value.is_null()) option->read(value, settings);
   }

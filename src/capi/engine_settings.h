@@ -11,10 +11,10 @@ namespace octavo::capi {
 struct EngineSettings {
   ModelSettings model = {};
   PoolingSettings pooling = {};
-  server::ServingSettings serving = {};
+  ServingSettings serving = {};
 };
 
-// Throws SetupError naming an option that is not known or has no such value.
+// Throws SetupError naming an unknown option or an invalid value.
 EngineSettings read_engine_settings(const std::string& model, const std::string& options_json);
 
 }  // namespace octavo::capi

@@ -7,13 +7,13 @@
 namespace octavo::capi {
 namespace {
 
-std::string refusal_of(const char* options) {
+std::string setup_error_of(const char* options) {
   try {
     read_engine_settings("m", options);
   } catch (const SetupError& error) {
     return error.what();
   }
-  return "taken";
+  return "accepted";
 }
 
 TEST(EngineSettings, HaveTheFlagsNames) {
@@ -32,13 +32,14 @@ TEST(EngineSettings, HaveTheFlagsNames) {
   EXPECT_EQ(settings.serving.served_model_name, std::vector<std::string>{"x"});
 }
 
-TEST(EngineSettings, WhatIsNotKnownIsNamed) {
-  EXPECT_TRUE(refusal_of(R"({"tensor_parallel": 2})").starts_with("tensor_parallel: is no option"));
-  EXPECT_EQ(refusal_of(R"({"max_model_len": 0})"), "max_model_len: must be at least 1");
-  EXPECT_EQ(refusal_of(R"({"max_num_seqs": "8"})"), "max_num_seqs: must be a whole number");
-  EXPECT_EQ(refusal_of(R"({"kv_cache_dtype": "fp8"})"),
+TEST(EngineSettings, UnknownOptionsAreNamed) {
+  EXPECT_TRUE(setup_error_of(R"({"tensor_parallel": 2})")
+                  .starts_with("tensor_parallel: is not a known option"));
+  EXPECT_EQ(setup_error_of(R"({"max_model_len": 0})"), "max_model_len: must be at least 1");
+  EXPECT_EQ(setup_error_of(R"({"max_num_seqs": "8"})"), "max_num_seqs: must be a whole number");
+  EXPECT_EQ(setup_error_of(R"({"kv_cache_dtype": "fp8"})"),
             "kv_cache_dtype: must be one of auto, int8");
-  EXPECT_TRUE(refusal_of("[]").starts_with("options: "));
+  EXPECT_TRUE(setup_error_of("[]").starts_with("options: "));
 }
 
 }  // namespace

@@ -6,12 +6,12 @@
 
 namespace octavo::capi {
 
-using server::AnswerEvent;
-using server::Json;
+using api::Json;
+using api::OutputEvent;
 
 namespace {
 
-// A piece of a call: its beginning, more of its arguments, or both.
+// The entry of tool call `index`, created on first use.
 Json& call_of(Json& calls, int index) {
   for (Json& call : calls) {
     if (call["index"] == index) return call;
@@ -20,7 +20,7 @@ Json& call_of(Json& calls, int index) {
   return calls.back();
 }
 
-// A chat's parts, told apart.
+// Splits a chat's parts into content, reasoning and tool calls.
 void add_parts(const std::vector<OutputPart>& parts, Json& choice) {
   std::string content;
   std::string reasoning;
@@ -41,59 +41,58 @@ void add_parts(const std::vector<OutputPart>& parts, Json& choice) {
   if (!calls.empty()) choice["tool_calls"] = std::move(calls);
 }
 
-// By id, as for the prompt's tokens; those have a first without a probability.
+// Keyed by token id like prompt_logprobs, whose first entry has no probability.
 Json logprobs_by_id(const Tokenizer& tokenizer, const std::vector<TokenLogprobs>& tokens) {
-  Json all = server::prompt_logprobs_json(tokenizer, tokens);
+  Json all = api::prompt_logprobs_json(tokenizer, tokens);
   all.erase(all.begin());
   return all;
 }
 
-Json choice_of(const AnswerEvent& answer, const server::GenerationJob& job, bool called,
+Json choice_of(const OutputEvent& answer, const api::GenerationJob& job, bool called,
                const Tokenizer& tokenizer) {
   Json choice = {{"index", answer.index}, {"text", answer.text}};
   if (job.text.chat) add_parts(answer.parts, choice);
   choice["token_ids"] = answer.tokens;
   choice["finish_reason"] = called && answer.finish == FinishReason::kStop
                                 ? Json("tool_calls")
-                                : server::finish_reason_of(answer);
-  choice["stop_reason"] = server::stop_reason_of(answer);
+                                : api::finish_reason_of(answer);
+  choice["stop_reason"] = api::stop_reason_of(answer);
   if (job.engine.sampling.logprobs >= 0)
     choice["logprobs"] = logprobs_by_id(tokenizer, answer.logprobs);
   if (job.wants_prompt_logprobs)
-    choice["prompt_logprobs"] = server::prompt_logprobs_json(tokenizer, answer.prompt_logprobs);
+    choice["prompt_logprobs"] = api::prompt_logprobs_json(tokenizer, answer.prompt_logprobs);
   return choice;
 }
 
 }  // namespace
 
-std::string begin_event(const server::GenerationJob& job) {
+std::string begin_event(const api::GenerationJob& job) {
   Json prompts = Json::array();
-  for (const server::PreparedPrompt& prompt : job.prompts) prompts.push_back(prompt.tokens);
-  return server::dump(Json{{"type", "begin"},
-                           {"id", job.id},
-                           {"prompt_token_ids", std::move(prompts)},
-                           {"ignored", job.ignored}});
+  for (const api::PreparedPrompt& prompt : job.prompts) prompts.push_back(prompt.tokens);
+  return api::dump(Json{{"type", "begin"},
+                        {"id", job.id},
+                        {"prompt_token_ids", std::move(prompts)},
+                        {"ignored", job.ignored}});
 }
 
-std::string answers_event(const std::vector<AnswerEvent>& answers, const server::GenerationJob& job,
+std::string answers_event(const std::vector<OutputEvent>& answers, const api::GenerationJob& job,
                           const std::vector<bool>& called, const Tokenizer& tokenizer) {
   Json choices = Json::array();
-  for (const AnswerEvent& answer : answers)
+  for (const OutputEvent& answer : answers)
     choices.push_back(choice_of(answer, job, called[static_cast<size_t>(answer.index)], tokenizer));
-  return server::dump(Json{{"type", "answer"}, {"choices", std::move(choices)}});
+  return api::dump(Json{{"type", "answer"}, {"choices", std::move(choices)}});
 }
 
-std::string embedding_event(const std::vector<AnswerEvent>& answers,
-                            const server::EmbeddingJob& job) {
+std::string embedding_event(const std::vector<OutputEvent>& answers, const api::EmbeddingJob& job) {
   std::string out = R"({"type":"embedding","data":[)";
-  for (const AnswerEvent& answer : answers) {
+  for (const OutputEvent& answer : answers) {
     std::vector<float> vector = answer.embedding;
     if (!vector.empty()) finish_embedding(vector, job.form);
     out += R"({"index":)" + std::to_string(answer.index) + R"(,"embedding":)";
     if (vector.empty()) {  // cancelled
       out += "null";
     } else {
-      server::append_embedding(out, vector, job.base64);
+      api::append_embedding(out, vector, job.base64);
     }
     out += "},";
   }
@@ -101,8 +100,8 @@ std::string embedding_event(const std::vector<AnswerEvent>& answers,
   return out + '}';
 }
 
-std::string end_event(const server::Usage& usage) {
-  return server::dump(Json{{"type", "end"}, {"usage", server::usage_json(usage)}});
+std::string end_event(const api::Usage& usage) {
+  return api::dump(Json{{"type", "end"}, {"usage", api::usage_json(usage)}});
 }
 
 }  // namespace octavo::capi

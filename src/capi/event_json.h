@@ -4,19 +4,19 @@
 #include <string>
 #include <vector>
 
-#include "api/answer_events.h"
 #include "api/openai/embedding_request.h"
+#include "api/output_events.h"
 
 namespace octavo::capi {
 
-std::string begin_event(const server::GenerationJob& job);
+std::string begin_event(const api::GenerationJob& job);
 // `called`: by index, whether a choice has called a tool so far.
-std::string answers_event(const std::vector<server::AnswerEvent>& answers,
-                          const server::GenerationJob& job, const std::vector<bool>& called,
+std::string answers_event(const std::vector<api::OutputEvent>& answers,
+                          const api::GenerationJob& job, const std::vector<bool>& called,
                           const Tokenizer& tokenizer);
 // Throws RequestError(500) when a vector is not finite.
-std::string embedding_event(const std::vector<server::AnswerEvent>& answers,
-                            const server::EmbeddingJob& job);
-std::string end_event(const server::Usage& usage);
+std::string embedding_event(const std::vector<api::OutputEvent>& answers,
+                            const api::EmbeddingJob& job);
+std::string end_event(const api::Usage& usage);
 
 }  // namespace octavo::capi

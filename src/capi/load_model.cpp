@@ -18,14 +18,14 @@ class ModelOfFiles : public LoadedModel {
       : llm_(settings.model.model, options, std::move(progress)),
         served_(make_served_model(llm_, settings.model, options, settings.serving)) {}
 
-  const server::ServedModel& served() const override { return served_; }
+  const api::ServedModel& served() const override { return served_; }
 
  private:
   Llm llm_;
-  server::ServedModel served_;
+  api::ServedModel served_;
 };
 
-// Bytes downloaded are told as those loaded are later; what else there is to say goes to the log.
+// Reports downloaded bytes as progress; other messages go to the log.
 HubOptions hub_options(const ModelSettings& settings, const LoadProgress& progress) {
   HubOptions options;
   options.memory_fraction = settings.memory_fraction;

@@ -1,4 +1,4 @@
-// loaded_model.h - a model that requests can be put to, however it came to be.
+// loaded_model.h - a model that is ready for requests.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace octavo::capi {
 class LoadedModel {
  public:
   virtual ~LoadedModel() = default;
-  virtual const server::ServedModel& served() const = 0;
+  virtual const api::ServedModel& served() const = 0;
 };
 
 using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
 
-// From files, as a JSON object of options asks. Throws SetupError, or RequestError for what is no
-// JSON. Tests link another one, over a fake engine.
+// Loads a model from files; the options are a JSON object. Throws SetupError. Tests link a version
+// with a fake engine.
 std::unique_ptr<LoadedModel> load_model(const std::string& model, const std::string& options_json,
                                         LoadProgress progress);
 

@@ -16,7 +16,6 @@
 
 #include "api/openai/token_requests.h"
 #include "base/log.h"
-#include "capi/engine_info.h"
 #include "capi/session.h"
 
 struct octavo_error {
@@ -48,43 +47,42 @@ using octavo::capi::Stream;
 
 struct Forked {};
 
-// The process whose threads compute; 0: none was started yet.
+// The process that owns the compute threads; 0: none started yet.
 std::atomic<pid_t> computing_process{0};
 
 void check_process(pid_t process) {
   if (process != getpid()) throw Forked();
 }
 
-octavo_status told(octavo_status status, octavo_error** error, int32_t code, const char* message,
+octavo_status fail(octavo_status status, octavo_error** error, int32_t code, const char* message,
                    const std::string& param = "") noexcept {
   if (error == nullptr) return status;
   try {
     *error = new octavo_error{message, param, code};
   } catch (...) {
-    *error = nullptr;  // no memory even for that
+    *error = nullptr;  // out of memory
   }
   return status;
 }
 
-// Runs `work` and makes a status of whatever it throws.
+// Runs `work` and converts exceptions to a status.
 template <typename Work>
 octavo_status guarded(octavo_error** error, const Work& work) noexcept {
   if (error != nullptr) *error = nullptr;
   try {
     return work();
   } catch (const RequestError& e) {
-    return told(OCTAVO_ERROR_REQUEST, error, e.status(), e.what(), e.param());
+    return fail(OCTAVO_ERROR_REQUEST, error, e.status(), e.what(), e.param());
   } catch (const SetupError& e) {
-    return told(OCTAVO_ERROR_SETUP, error, 500, e.what());
+    return fail(OCTAVO_ERROR_SETUP, error, 500, e.what());
   } catch (const Forked&) {
-    return told(
-        OCTAVO_ERROR_FORKED, error, 500,
-        "this process was forked from one that runs octavo, whose threads it does not have; "
-        "start it by spawn or exec, or open the model in the child only");
+    return fail(OCTAVO_ERROR_FORKED, error, 500,
+                "this process was forked from one that uses octavo and does not have its threads; "
+                "use spawn or exec, or open the model only in the child");
   } catch (const std::exception& e) {
-    return told(OCTAVO_ERROR_INTERNAL, error, 500, e.what());
+    return fail(OCTAVO_ERROR_INTERNAL, error, 500, e.what());
   } catch (...) {
-    return told(OCTAVO_ERROR_INTERNAL, error, 500, "an unknown error");
+    return fail(OCTAVO_ERROR_INTERNAL, error, 500, "an unknown error");
   }
 }
 
@@ -111,18 +109,18 @@ Stream& stream_of(const octavo_stream* handle) {
   return *handle->stream;
 }
 
-using TokenCall = octavo::server::Json (*)(const octavo::server::Json&,
-                                           const octavo::server::ServedModel&);
+using TokenFunction = octavo::api::Json (*)(const octavo::api::Json&,
+                                            const octavo::api::ServedModel&);
 
-octavo_status answer_tokens(TokenCall call, octavo_engine* engine, const char* body, char** answer,
-                            octavo_error** error) noexcept {
+octavo_status answer_tokens(TokenFunction function, octavo_engine* engine, const char* body,
+                            char** answer, octavo_error** error) noexcept {
   return guarded(error, [&] {
     require(engine, "engine");
     require(body, "body_json");
     require(answer, "answer_json");
     const auto session = engine->open_session();
     *answer =
-        copied(octavo::server::dump(call(octavo::server::parse_object(body), session->model())));
+        copied(octavo::api::dump(function(octavo::api::parse_object(body), session->model())));
     return OCTAVO_OK;
   });
 }
@@ -136,7 +134,8 @@ size_t first_ready(const std::vector<Stream*>& streams) {
 octavo_status wait_for_any(const std::vector<Stream*>& streams, int64_t timeout_ms, size_t* ready) {
   octavo::capi::Waiting& waiting = streams.front()->waiting();
   for (const Stream* stream : streams) {
-    if (&stream->waiting() != &waiting) throw RequestError(400, "streams", "must be of one engine");
+    if (&stream->waiting() != &waiting)
+      throw RequestError(400, "streams", "must belong to one engine");
   }
   std::unique_lock lock(waiting.mutex);
   const auto found = [&] { return (*ready = first_ready(streams)) < streams.size(); };
@@ -205,8 +204,7 @@ octavo_status octavo_engine_info(octavo_engine* engine, char** info_json,
   return guarded(error, [&] {
     require(engine, "engine");
     require(info_json, "info_json");
-    *info_json =
-        copied(octavo::server::dump(octavo::capi::engine_info(engine->open_session()->model())));
+    *info_json = copied(octavo::api::dump(engine->open_session()->info()));
     return OCTAVO_OK;
   });
 }
@@ -270,12 +268,12 @@ void octavo_stream_free(octavo_stream* stream) noexcept {
 
 octavo_status octavo_tokenize(octavo_engine* engine, const char* body_json, char** answer_json,
                               octavo_error** error) noexcept {
-  return answer_tokens(octavo::server::tokenize_text, engine, body_json, answer_json, error);
+  return answer_tokens(octavo::api::tokenize_text, engine, body_json, answer_json, error);
 }
 
 octavo_status octavo_detokenize(octavo_engine* engine, const char* body_json, char** answer_json,
                                 octavo_error** error) noexcept {
-  return answer_tokens(octavo::server::detokenize_tokens, engine, body_json, answer_json, error);
+  return answer_tokens(octavo::api::detokenize_tokens, engine, body_json, answer_json, error);
 }
 
 const char* octavo_error_message(const octavo_error* error) noexcept {

@@ -1,4 +1,4 @@
-// octavo_fixture.h - octavo.h with owners and JSON, for the tests of this folder.
+// octavo_fixture.h - octavo.h with owning pointers and JSON, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace octavo::capi {
 
-using server::Json;
+using api::Json;
 using EnginePtr = std::unique_ptr<octavo_engine, decltype(&octavo_engine_free)>;
 using StreamPtr = std::unique_ptr<octavo_stream, decltype(&octavo_stream_free)>;
 
@@ -41,13 +41,13 @@ inline StreamPtr submit(octavo_engine* engine, const char* kind, const Json& bod
   octavo_stream* stream = nullptr;
   octavo_error* error = nullptr;
   const octavo_status status =
-      octavo_submit(engine, kind, server::dump(body).c_str(), &stream, &error);
-  const Failure told = taken(status, error);
-  if (failure != nullptr) *failure = told;
+      octavo_submit(engine, kind, api::dump(body).c_str(), &stream, &error);
+  const Failure result = taken(status, error);
+  if (failure != nullptr) *failure = result;
   return {stream, octavo_stream_free};
 }
 
-// Null after the last.
+// Null after the last event.
 inline Json next(octavo_stream* stream) {
   char* event = nullptr;
   if (octavo_next(stream, -1, &event, nullptr) != OCTAVO_OK) return nullptr;

@@ -24,7 +24,7 @@ Json completion(const char* prompt, int max_tokens = 20) {
 
 TEST(Octavo, IsUsedFromC) { EXPECT_EQ(ask_from_c(), 0); }
 
-TEST(Octavo, TellsBeginAnswerAndEnd) {
+TEST(Octavo, SendsBeginAnswerAndEnd) {
   const EnginePtr engine = open_fake();
   const StreamPtr stream = submit(engine.get(), "completion", completion("ab", 4));
   const std::vector<Json> events = events_of(stream.get());
@@ -50,7 +50,7 @@ TEST(Octavo, AStreamedAnswerIsTheWholeOneInPieces) {
   EXPECT_EQ(joined(pieces.get()), expected);
 }
 
-TEST(Octavo, AStopStringEndsTheAnswerThoughNobodyReads) {
+TEST(Octavo, AStopStringEndsTheRequestWithoutAReader) {
   const EnginePtr engine = open_fake(R"({"step_ms": 5})");
   const Joined plain = joined(submit(engine.get(), "completion", completion("x", 60)).get());
   Json body = completion("x", 600);
@@ -115,7 +115,7 @@ TEST(Octavo, TextBecomesTokensAndBack) {
   octavo_string_free(answer);
 }
 
-TEST(Octavo, NextComesBackWhenNothingCame) {
+TEST(Octavo, NextReturnsAfterItsTimeout) {
   const EnginePtr engine = open_fake(R"({"step_ms": 300})");
   const StreamPtr stream = submit(engine.get(), "completion", completion("a", 2));
   EXPECT_EQ(next(stream.get())["type"], "begin");
@@ -148,7 +148,7 @@ TEST(Octavo, ACancelledAnswerEndsWithAbort) {
   EXPECT_EQ(joined(stream.get()).finish_reason, "abort");
 }
 
-TEST(Octavo, ClosingEndsWhatIsOpenAndRefusesWhatComes) {
+TEST(Octavo, ClosingEndsOpenStreamsAndRefusesNewRequests) {
   EnginePtr engine = open_fake(R"({"step_ms": 5})");
   const StreamPtr stream = submit(engine.get(), "completion", completion("a", 900));
   std::thread closer([&] { octavo_close(engine.get()); });
@@ -164,7 +164,7 @@ TEST(Octavo, ClosingEndsWhatIsOpenAndRefusesWhatComes) {
   octavo_cancel(stream.get());
 }
 
-TEST(Octavo, AForkedChildIsTold) {
+TEST(Octavo, AForkedChildGetsAnError) {
   if (kUnderTsan) GTEST_SKIP() << "the thread sanitizer does not follow into children";
   const EnginePtr engine = open_fake();
   const pid_t child = fork();
@@ -182,47 +182,108 @@ TEST(Octavo, AForkedChildIsTold) {
   EXPECT_EQ(status, 0);
 }
 
-// What one of many does: asks, reads some, leaves, makes mistakes. Counts what went as it should.
-void ask_at_random(octavo_engine* engine, unsigned seed, std::atomic<int>& finished) {
+// How the requests of several threads ended.
+struct Outcomes {
+  std::atomic<int> finished = 0;    // every choice has a finish_reason, and the stream ended
+  std::atomic<int> unread = 0;      // freed before the first event was read
+  std::atomic<int> invalid = 0;     // refused with 400
+  std::atomic<int> closed = 0;      // refused with 503
+  std::atomic<int> unexpected = 0;  // any other status, or no event for kHangMs
+
+  int total() const { return finished + unread + invalid + closed + unexpected; }
+};
+
+constexpr int64_t kHangMs = 30'000;
+constexpr int kRequestsPerThread = 40;
+
+bool ends_with_reasons(octavo_stream* stream, size_t choices) {
+  size_t reasons = 0;
+  char* text = nullptr;
+  octavo_status status = OCTAVO_OK;
+  while ((status = octavo_next(stream, kHangMs, &text, nullptr)) == OCTAVO_OK) {
+    const Json event = Json::parse(text);
+    octavo_string_free(text);
+    if (event["type"] != "answer") continue;
+    for (const Json& choice : event["choices"]) {
+      const Json& reason = choice["finish_reason"];
+      reasons += reason == "stop" || reason == "length" || reason == "abort" ? 1 : 0;
+    }
+  }
+  return status == OCTAVO_END && reasons == choices;
+}
+
+// One thread's requests: some invalid, some cancelled, some never read.
+void submit_at_random(octavo_engine* engine, unsigned seed, Outcomes& outcomes) {
   std::mt19937 random(seed);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < kRequestsPerThread; ++i) {
     Json body = completion("hello", 1 + static_cast<int>(random() % 30));
+    const size_t choices = 1 + random() % 3;
     body["stream"] = random() % 2 == 0;
-    body["n"] = 1 + random() % 3;
+    body["n"] = choices;
     if (random() % 4 == 0) body["stop"] = "a";
     if (random() % 8 == 0) body["top_p"] = 7;
-    const StreamPtr stream = submit(engine, "completion", body);
-    if (!stream) continue;
+    Failure failure;
+    const StreamPtr stream = submit(engine, "completion", body, &failure);
     const unsigned choice = random() % 4;
-    if (choice == 0) octavo_cancel(stream.get());
-    if (choice == 1) continue;  // freed unread
-    const Joined answer = joined(stream.get());
-    finished += answer.finish_reason.is_string() ? 1 : 0;
+    if (!stream) {
+      ++(failure.code == 503   ? outcomes.closed
+         : failure.code == 400 ? outcomes.invalid
+                               : outcomes.unexpected);
+    } else if (choice == 1) {
+      ++outcomes.unread;
+    } else {
+      if (choice == 0) octavo_cancel(stream.get());
+      ++(ends_with_reasons(stream.get(), choices) ? outcomes.finished : outcomes.unexpected);
+    }
   }
 }
 
-TEST(Octavo, ManyThreadsAskCancelAndErr) {
+TEST(Octavo, ManyThreadsSubmitCancelAndSendInvalidRequests) {
+  constexpr unsigned kThreads = 8;
   const EnginePtr engine = open_fake();
-  std::atomic<int> finished = 0;
+  Outcomes outcomes;
   std::vector<std::thread> threads;
-  for (unsigned i = 0; i < 8; ++i)
-    threads.emplace_back([&, i] { ask_at_random(engine.get(), i, finished); });
+  for (unsigned i = 0; i < kThreads; ++i)
+    threads.emplace_back([&, i] { submit_at_random(engine.get(), i, outcomes); });
   for (std::thread& thread : threads) thread.join();
-  EXPECT_GT(finished, 100);
+  EXPECT_EQ(outcomes.total(), static_cast<int>(kThreads) * kRequestsPerThread);
+  EXPECT_GT(outcomes.finished, 100);
+  EXPECT_EQ(outcomes.closed, 0);
+  EXPECT_EQ(outcomes.unexpected, 0);
+  // Cancelled and unread requests leave nothing in the engine.
+  Json info = {{"running", -1}};
+  for (int i = 0; i < 500 && (info["running"] != 0 || info["waiting"] != 0); ++i) {
+    if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    char* text = nullptr;
+    ASSERT_EQ(octavo_engine_info(engine.get(), &text, nullptr), OCTAVO_OK);
+    info = Json::parse(text);
+    octavo_string_free(text);
+  }
+  EXPECT_EQ(info["running"], 0);
+  EXPECT_EQ(info["waiting"], 0);
 }
 
-TEST(Octavo, ClosesWhileManyThreadsAsk) {
+TEST(Octavo, ClosingWhileThreadsSubmitEndsEveryRequest) {
+  constexpr unsigned kThreads = 6;
   for (unsigned round = 0; round < 5; ++round) {
     const EnginePtr engine = open_fake(R"({"step_ms": 1})");
-    std::atomic<int> finished = 0;
+    // Not read until the engine is closed, so closing must end it.
+    const StreamPtr open = submit(engine.get(), "completion", completion("a", 900));
+    Outcomes outcomes;
     std::vector<std::thread> threads;
-    for (unsigned i = 0; i < 6; ++i)
-      threads.emplace_back([&, i] { ask_at_random(engine.get(), round * 10 + i, finished); });
+    for (unsigned i = 0; i < kThreads; ++i)
+      threads.emplace_back([&, i] { submit_at_random(engine.get(), round * 10 + i, outcomes); });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    std::thread again([&] { octavo_close(engine.get()); });
+    std::thread second([&] { octavo_close(engine.get()); });
     octavo_close(engine.get());
-    again.join();
+    second.join();
     for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(outcomes.total(), static_cast<int>(kThreads) * kRequestsPerThread);
+    EXPECT_EQ(outcomes.unexpected, 0);
+    EXPECT_GT(outcomes.closed, 0);
+    EXPECT_EQ(joined(open.get()).finish_reason, "abort");
+    char* text = nullptr;
+    EXPECT_EQ(octavo_engine_info(engine.get(), &text, nullptr), OCTAVO_ERROR_REQUEST);
   }
 }
 

@@ -6,32 +6,32 @@
 
 namespace octavo::capi {
 
-server::GenerationJob& RequestJob::generation() {
-  return std::visit([](auto& one) -> server::GenerationJob& { return one; }, job);
+api::GenerationJob& RequestJob::generation() {
+  return std::visit([](auto& one) -> api::GenerationJob& { return one; }, job);
 }
 
-const server::GenerationJob& RequestJob::generation() const {
-  return std::visit([](const auto& one) -> const server::GenerationJob& { return one; }, job);
+const api::GenerationJob& RequestJob::generation() const {
+  return std::visit([](const auto& one) -> const api::GenerationJob& { return one; }, job);
 }
 
 namespace {
 
-RequestJob prepare(std::string_view kind, std::string_view text, const server::ServedModel& model) {
-  const server::Json body = server::parse_object(text);
-  if (kind == "chat") return {server::prepare_chat(body, model)};
-  if (kind == "completion") return {server::prepare_completion(body, model)};
-  if (kind == "embedding") return {server::prepare_embedding(body, model)};
+RequestJob prepare(std::string_view kind, std::string_view text, const api::ServedModel& model) {
+  const api::Json body = api::parse_object(text);
+  if (kind == "chat") return {api::prepare_chat(body, model)};
+  if (kind == "completion") return {api::prepare_completion(body, model)};
+  if (kind == "embedding") return {api::prepare_embedding(body, model)};
   throw RequestError(400, "kind", "must be completion, chat or embedding");
 }
 
 }  // namespace
 
 RequestJob prepare_request(std::string_view kind, std::string_view body,
-                           const server::ServedModel& model) {
+                           const api::ServedModel& model) {
   RequestJob job = prepare(kind, body, model);
   if (const auto* completion = job.completion(); completion != nullptr && completion->echo)
-    throw RequestError(400, "echo", "is for servers; the prompt is known here");
-  if (job.generation().id.empty()) job.generation().id = server::fresh_request_id();
+    throw RequestError(400, "echo", "is not supported; the caller already has the prompt");
+  if (job.generation().id.empty()) job.generation().id = api::fresh_request_id();
   return job;
 }
 

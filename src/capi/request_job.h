@@ -1,4 +1,4 @@
-// request_job.h - a body read as `octavo serve` reads it. Any thread.
+// request_job.h - request bodies, parsed as `octavo serve` parses them. Any thread.
 #pragma once
 
 #include <string>
@@ -10,20 +10,18 @@
 
 namespace octavo::capi {
 
-// What a body of any kind becomes.
+// The job of a completion, chat or embedding.
 struct RequestJob {
-  std::variant<server::GenerationJob, server::CompletionJob, server::EmbeddingJob> job;
+  std::variant<api::GenerationJob, api::CompletionJob, api::EmbeddingJob> job;
 
-  server::GenerationJob& generation();
-  const server::GenerationJob& generation() const;
-  const server::CompletionJob* completion() const {
-    return std::get_if<server::CompletionJob>(&job);
-  }
-  const server::EmbeddingJob* embedding() const { return std::get_if<server::EmbeddingJob>(&job); }
+  api::GenerationJob& generation();
+  const api::GenerationJob& generation() const;
+  const api::CompletionJob* completion() const { return std::get_if<api::CompletionJob>(&job); }
+  const api::EmbeddingJob* embedding() const { return std::get_if<api::EmbeddingJob>(&job); }
 };
 
 // `kind`: completion, chat or embedding. Throws RequestError.
 RequestJob prepare_request(std::string_view kind, std::string_view body,
-                           const server::ServedModel& model);
+                           const api::ServedModel& model);
 
 }  // namespace octavo::capi

@@ -10,11 +10,32 @@ Session::Session(std::unique_ptr<LoadedModel> model)
 
 Session::~Session() { close(); }
 
+api::Json Session::info() const {
+  const api::ServedModel& served = model();
+  const EngineStats stats = served.engine.stats();
+  api::Json memory = api::Json::object();
+  for (const api::MemoryRow& row : served.memory) memory[row.name] = row.bytes;
+  return {{"version", OCTAVO_VERSION},
+          {"model", served.name()},
+          {"root", served.root},
+          {"max_model_len", served.max_model_len},
+          {"vocab_size", served.vocab},
+          {"max_num_seqs", served.max_num_seqs},
+          {"block_size", served.block_tokens},
+          {"can_chat", served.text.chat_template != nullptr},
+          {"pooling", served.pooling.has_value()},
+          {"hidden_size", served.hidden},
+          {"system_fingerprint", served.fingerprint},
+          {"memory", std::move(memory)},
+          {"running", stats.scheduler.running},
+          {"waiting", stats.scheduler.waiting}};
+}
+
 std::shared_ptr<Stream> Session::submit(std::string_view kind, std::string_view body) {
   auto stream = std::make_shared<Stream>(waiting_, prepare_request(kind, body, model()), model());
   const std::lock_guard lock(mutex_);
   if (closed_) throw RequestError(503, "", "the engine is closed");
-  const server::GenerationJob& job = stream->job();
+  const api::GenerationJob& job = stream->job();
   try {
     for (size_t i = 0; i < job.prompts.size(); ++i) {
       Request request = job.engine;
@@ -53,7 +74,7 @@ void Session::read_letters() {
       inbox_->filled.wait(lock, [&] { return !inbox_->letters.empty() || inbox_->closed; });
       letters.swap(inbox_->letters);
     }
-    if (letters.empty()) return;  // closed, and nothing is left
+    if (letters.empty()) return;  // closed and drained
     for (Letter& letter : letters) {
       const RequestId id = letter.update.request;
       const int choice = letter.update.choice;

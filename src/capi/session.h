@@ -1,7 +1,7 @@
-// session.h - an open model and those who ask it. Any thread.
+// session.h - an open model and its streams. Any thread.
 //
-// The engine's thread only puts its updates down; a text thread makes events of them, so that a
-// stop string ends an answer whether anybody reads it or not.
+// The engine thread only queues its updates; a text thread turns them into events, so that a stop
+// string ends a request even if the stream is not read.
 #pragma once
 
 #include <condition_variable>
@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "api/fields/json_text.h"
 #include "capi/loaded_model.h"
 #include "capi/stream.h"
 
@@ -25,12 +26,14 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  const server::ServedModel& model() const { return model_->served(); }
+  const api::ServedModel& model() const { return model_->served(); }
+  // For octavo_engine_info().
+  api::Json info() const;
 
-  // Throws RequestError; 503 once it is closed.
+  // Throws RequestError: 503 after close().
   std::shared_ptr<Stream> submit(std::string_view kind, std::string_view body);
   void cancel(Stream& stream);
-  // Ends every stream; returns when the last has its end.
+  // Ends every stream; returns after the last one has ended.
   void close();
 
  private:
@@ -39,7 +42,7 @@ class Session {
     size_t prompt;
     Update update;
   };
-  // Outlives the session where the engine still has its sinks.
+  // Shared with the engine's sinks, which may outlive the session.
   struct Inbox {
     std::mutex mutex;
     std::condition_variable filled;

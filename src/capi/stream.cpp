@@ -7,9 +7,9 @@
 
 namespace octavo::capi {
 
-using server::AnswerEvent;
+using api::OutputEvent;
 
-Stream::Stream(std::shared_ptr<Waiting> waiting, RequestJob job, const server::ServedModel& model)
+Stream::Stream(std::shared_ptr<Waiting> waiting, RequestJob job, const api::ServedModel& model)
     : waiting_(std::move(waiting)),
       tokenizer_(model.text.tokenizer),
       job_(std::move(job)),
@@ -38,7 +38,7 @@ Stream::Taken Stream::take(size_t prompt, Update update) noexcept {
 
 // Whether the choice was ended by its text.
 bool Stream::read(size_t prompt, Update update) {
-  std::optional<AnswerEvent> event = answers_.take(prompt, std::move(update));
+  std::optional<OutputEvent> event = answers_.take(prompt, std::move(update));
   if (!event) return false;
   if (event->finish == FinishReason::kError) throw RequestError(500, "", event->error);
   const bool ended_early = event->ended_early;
@@ -56,9 +56,9 @@ bool Stream::read(size_t prompt, Update update) {
   return ended_early;
 }
 
-std::string Stream::answer_event(const std::vector<AnswerEvent>& answers) {
+std::string Stream::answer_event(const std::vector<OutputEvent>& answers) {
   if (const auto* embedding = job_.embedding()) return embedding_event(answers, *embedding);
-  for (const AnswerEvent& answer : answers) {
+  for (const OutputEvent& answer : answers) {
     for (const OutputPart& part : answer.parts) {
       if (part.kind == PartKind::kToolCall) called_[static_cast<size_t>(answer.index)] = true;
     }

@@ -1,4 +1,4 @@
-// stream.h - the answer to one request, as events that wait to be taken.
+// stream.h - the output of one request as a queue of events.
 #pragma once
 
 #include <condition_variable>
@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "api/answer_events.h"
+#include "api/output_events.h"
 #include "base/error.h"
 #include "capi/request_job.h"
 
 namespace octavo::capi {
 
-// Events of all streams of an engine wait behind one lock, so that several can be waited for.
+// All streams of an engine share one lock, so that a caller can wait for several.
 struct Waiting {
   std::mutex mutex;
   std::condition_variable came;
@@ -23,29 +23,29 @@ struct Waiting {
 
 class Stream {
  public:
-  // Says at once how it begins.
-  Stream(std::shared_ptr<Waiting> waiting, RequestJob job, const server::ServedModel& model);
+  // Queues the begin event.
+  Stream(std::shared_ptr<Waiting> waiting, RequestJob job, const api::ServedModel& model);
 
-  const server::GenerationJob& job() const { return job_.generation(); }
+  const api::GenerationJob& job() const { return job_.generation(); }
 
   struct Taken {
-    bool end_choice = false;  // the engine is to end this choice
-    bool ended = false;       // the stream has its last event
-    bool failed = false;      // by an error; other choices may still run
+    bool end_choice = false;  // abort this choice in the engine
+    bool ended = false;       // the last event is queued
+    bool failed = false;      // ended by an error; other choices may still run
   };
-  // Text thread: what the engine says.
+  // Text thread: processes an update of the engine.
   Taken take(size_t prompt, Update update) noexcept;
 
-  // Any thread. Nothing: none came in time.
+  // Any thread. nullopt: timeout.
   struct Next {
     std::optional<std::string> event = {};     // none: the stream has ended
-    std::optional<RequestError> failure = {};  // ended by an error, told once
+    std::optional<RequestError> failure = {};  // ended by an error; returned once
   };
   std::optional<Next> next(int64_t timeout_ms);
   // With the lock held: whether next() would not block.
   bool ready() const { return !events_.empty() || ended_; }
   Waiting& waiting() const { return *waiting_; }
-  // What comes from now on is nobody's.
+  // Discards queued and later events.
   void forget();
 
   // Guarded by the session.
@@ -54,16 +54,16 @@ class Stream {
  private:
   bool read(size_t prompt, Update update);
   void put(std::vector<std::string> events, bool last);
-  std::string answer_event(const std::vector<server::AnswerEvent>& answers);
+  std::string answer_event(const std::vector<api::OutputEvent>& answers);
   void fail(const RequestError& error);
 
   const std::shared_ptr<Waiting> waiting_;
   const std::shared_ptr<const Tokenizer> tokenizer_;
   RequestJob job_;
   // Text thread.
-  server::AnswerEvents answers_;
-  std::vector<server::AnswerEvent> whole_;  // unless it is streamed
-  std::vector<bool> called_;                // choices that called a tool
+  api::OutputEvents answers_;
+  std::vector<api::OutputEvent> whole_;  // if not streamed
+  std::vector<bool> called_;             // choices that called a tool
   bool failed_ = false;
   // Under the lock.
   std::deque<std::string> events_;

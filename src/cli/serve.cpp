@@ -54,7 +54,7 @@ void print_device(const DeviceFacts& device, DType dtype) {
   if (const auto advice = dtype_advice(device, dtype)) row("advice", *advice);
 }
 
-void print_summary(const Llm& llm, const server::ServedModel& served, const ServeFlags& flags,
+void print_summary(const Llm& llm, const api::ServedModel& served, const ServeFlags& flags,
                    const std::string& url, double seconds) {
   const ModelDescription& model = llm.engine().model();
   fmt::print("octavo {}\n", OCTAVO_VERSION);
@@ -93,12 +93,11 @@ void run(ServeFlags flags) {
   // A request with several prompts counts as several engine requests.
   options.max_open_requests = std::max(options.max_open_requests, flags.server.max_open_requests);
   const auto llm = flags.model.load(options);
-  const server::ServedModel served =
-      server::make_served_model(*llm, flags.model, options,
-                                {.served_model_name = flags.served_model_name,
-                                 .generation_config = flags.generation_config,
-                                 .dialect = flags.dialect,
-                                 .version = OCTAVO_VERSION});
+  const api::ServedModel served = make_served_model(*llm, flags.model, options,
+                                                    {.served_model_name = flags.served_model_name,
+                                                     .generation_config = flags.generation_config,
+                                                     .dialect = flags.dialect,
+                                                     .version = OCTAVO_VERSION});
   if (!server::is_loopback(flags.server.host))
     spdlog::warn(
         "listening on {}: API keys and responses are sent unencrypted; put a TLS proxy in front of "

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "llm/fingerprint.h"
 
-namespace octavo::server {
+namespace octavo {
 namespace {
 
 namespace fs = std::filesystem;
@@ -19,17 +19,24 @@ std::vector<std::string> names_of(const ModelSettings& settings, const ServingSe
   const fs::path path = fs::weakly_canonical(settings.model);
   const std::string name =
       path.extension() == ".gguf" ? path.stem().string() : path.filename().string();
-  if (name == settings.model) return {name};
-  return {name, settings.model};
+  return {name};
 }
 
-SamplingDefaults defaults_of(const ModelSettings& settings, const ServingSettings& serving) {
-  SamplingDefaults defaults;
+// A model without a given name also answers to the path it was loaded from. That path is not
+// listed: it says where the files are.
+std::vector<std::string> unlisted_names_of(const ModelSettings& settings,
+                                           const ServingSettings& serving) {
+  if (!serving.served_model_name.empty() || !settings.name.empty()) return {};
+  return {settings.model};
+}
+
+api::SamplingDefaults defaults_of(const ModelSettings& settings, const ServingSettings& serving) {
+  api::SamplingDefaults defaults;
   const fs::path path = fs::path(settings.model) / "generation_config.json";
   if (serving.generation_config != "auto" || !fs::exists(path)) return defaults;
   std::ifstream file(path);
   const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
-  if (!json.is_object()) throw SetupError(path.string() + ": not a JSON object");
+  if (!json.is_object()) throw SetupError(path.string() + ": is not a JSON object");
   const auto read = [&](const char* name, auto& value) {
     if (json.contains(name) && json.at(name).is_number()) value = json.at(name);
   };
@@ -43,8 +50,8 @@ SamplingDefaults defaults_of(const ModelSettings& settings, const ServingSetting
 
 }  // namespace
 
-ServedModel make_served_model(Llm& llm, const ModelSettings& settings, const EngineOptions& options,
-                              const ServingSettings& serving) {
+api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
+                                   const EngineOptions& options, const ServingSettings& serving) {
   const MemoryPlan& plan = llm.engine().memory();
   const ModelDescription& model = llm.engine().model();
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -55,6 +62,7 @@ ServedModel make_served_model(Llm& llm, const ModelSettings& settings, const Eng
                                                         stop_tokens),
           .dialect = choose_chat_dialect(llm.text(), stop_tokens, serving.dialect),
           .names = names_of(settings, serving),
+          .unlisted_names = unlisted_names_of(settings, serving),
           .root = settings.model,
           .created = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
           .max_model_len = plan.max_model_len,
@@ -74,4 +82,4 @@ ServedModel make_served_model(Llm& llm, const ModelSettings& settings, const Eng
                      {"reserve", plan.reserve_bytes}}};
 }
 
-}  // namespace octavo::server
+}  // namespace octavo

@@ -1,4 +1,4 @@
-// make_served_model.h - makes the ServedModel of a loaded Llm.
+// make_served_model.h - builds the served model from a loaded one.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 #include "llm/llm.h"
 #include "llm/model_settings.h"
 
-namespace octavo::server {
+namespace octavo {
 
-// Settings of the text side, named like the flags of `octavo serve`.
+// Settings that affect requests but not the engine, named after the flags of `octavo serve`.
 struct ServingSettings {
   std::vector<std::string> served_model_name = {};  // empty: the name of the file or folder
   std::string generation_config = "auto";
   ChatDialectOptions dialect = {};
-  std::string version = {};  // octavo's, for the fingerprint
+  std::string version = {};  // of octavo, for the fingerprint
 };
 
-// `llm` must have been loaded with `settings` and `options`, and must outlive the result.
-ServedModel make_served_model(Llm& llm, const ModelSettings& settings, const EngineOptions& options,
-                              const ServingSettings& serving);
+// `llm` was loaded with `settings` and `options`, and must outlive the result.
+api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
+                                   const EngineOptions& options, const ServingSettings& serving);
 
-}  // namespace octavo::server
+}  // namespace octavo

@@ -23,7 +23,7 @@ std::optional<Allowance::Lease> Allowance::try_lend(int64_t amount) {
 void Backlog::request_ended(Clock::time_point now) {
   if (last_end_ != Clock::time_point{}) {
     const double gap = std::chrono::duration<double>(now - last_end_).count();
-    // Pauses without requests say nothing of the speed.
+    // Idle time does not measure speed.
     const double capped = std::min(gap, 10.0);
     seconds_between_ends_ =
         seconds_between_ends_ == 0 ? capped : 0.9 * seconds_between_ends_ + 0.1 * capped;

@@ -1,5 +1,4 @@
-// admission.h - how many requests, and how many bytes of them, a server holds at once. I/O thread
-// only.
+// admission.h - limits how many requests and body bytes a server holds at once. I/O thread only.
 #pragma once
 
 #include <chrono>
@@ -9,7 +8,7 @@
 
 namespace octavo::server {
 
-// Lends out parts of a fixed amount; what was lent comes back when the lease dies.
+// Lends parts of a fixed amount, which return when the lease is destroyed.
 class Allowance {
  public:
   class Lease {
@@ -25,7 +24,7 @@ class Allowance {
     ~Lease() {
       if (from_ != nullptr) from_->lent_ -= amount_;
     }
-    // More of the same; false when it is not there.
+    // Returns false if the amount is not available.
     bool grow_to(int64_t amount);
 
    private:
@@ -46,18 +45,18 @@ class Allowance {
   int64_t lent_ = 0;
 };
 
-// How long to wait before asking again, learnt from how fast requests end.
+// Estimates Retry-After from the rate at which requests finish.
 class Backlog {
  public:
   using Clock = std::chrono::steady_clock;
 
   void request_ended(Clock::time_point now);
-  // For the header Retry-After: about the time until `open` requests have ended.
+  // For the header Retry-After: about the time until `open` requests have finished.
   std::chrono::seconds retry_after(int64_t open) const;
 
  private:
   Clock::time_point last_end_ = {};
-  double seconds_between_ends_ = 0;  // a moving mean
+  double seconds_between_ends_ = 0;  // moving average
 };
 
 }  // namespace octavo::server

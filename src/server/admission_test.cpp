@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Allowance, WhatWasLentComesBackWhenTheLeaseDies) {
+TEST(Allowance, ALeaseReturnsItsAmountOnDestruction) {
   Allowance allowance(10);
   {
     const auto lease = allowance.try_lend(7);
@@ -20,7 +20,7 @@ TEST(Allowance, WhatWasLentComesBackWhenTheLeaseDies) {
   EXPECT_EQ(allowance.lent(), 0);
 }
 
-TEST(Allowance, ALeaseGrowsAsFarAsThereIsMore) {
+TEST(Allowance, ALeaseGrowsUpToTheLimit) {
   Allowance allowance(10);
   auto lease = *allowance.try_lend(0);
   EXPECT_TRUE(lease.grow_to(6));
@@ -43,7 +43,7 @@ TEST(Backlog, TheWaitFollowsHowFastRequestsEnd) {
   EXPECT_EQ(backlog.retry_after(0), 1s);
 }
 
-TEST(Backlog, AQuietNightIsNoSlowServer) {
+TEST(Backlog, IdleTimeDoesNotCountAsSlow) {
   Backlog backlog;
   Backlog::Clock::time_point now{1h};
   for (int i = 0; i < 100; ++i) backlog.request_ended(now += 100ms);

@@ -8,7 +8,7 @@
 namespace octavo::server {
 namespace {
 
-// Digests have one length and tell nothing of how much of a key was right.
+// Digests have a fixed length and do not reveal how much of a key matched.
 std::string digest_of(std::string_view key) {
   const std::vector<uint8_t> bytes(key.begin(), key.end());
   const Sha256Digest digest = sha256(bytes);

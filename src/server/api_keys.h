@@ -1,4 +1,4 @@
-// api_keys.h - who may ask. Immutable.
+// api_keys.h - authentication by API key. Immutable.
 #pragma once
 
 #include <string>
@@ -14,8 +14,7 @@ class ApiKeys {
   // No keys: every request is allowed. Throws SetupError if a key is blank.
   explicit ApiKeys(const std::vector<std::string>& keys);
 
-  // By "Authorization: Bearer KEY" or "x-api-key: KEY". Takes as long for a wrong key as for a
-  // right one.
+  // Checks "Authorization: Bearer KEY" or "x-api-key: KEY" in constant time.
   bool allow(const HttpRequest& request) const;
 
  private:

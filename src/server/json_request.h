@@ -1,4 +1,4 @@
-// json_request.h - a JSON body read and worked on away from the I/O thread.
+// json_request.h - parses and processes a JSON body off the I/O thread.
 #pragma once
 
 #include <utility>
@@ -8,14 +8,15 @@
 
 namespace octavo::server {
 
-// Parses the request's body and returns what `work` makes of it, both on a text worker. The body is
-// forgotten when that is done: what remains of a long one is its tokens.
+// Parses the request body and returns `work`'s result, both on a text worker. The body is freed
+// afterwards: only its tokens remain.
 template <typename Work>
-Awaitable<std::invoke_result_t<Work, const Json&>> with_json_body(ServerContext& context,
-                                                                  Exchange& exchange, Work work) {
+Awaitable<std::invoke_result_t<Work, const api::Json&>> with_json_body(ServerContext& context,
+                                                                       Exchange& exchange,
+                                                                       Work work) {
   require_json(exchange.request());
   const HeldBody body = exchange.take_body();
-  const auto on_worker = [&] { return work(parse_object(body.text)); };
+  const auto on_worker = [&] { return work(api::parse_object(body.text)); };
   co_return co_await context.on_text_worker(on_worker);
 }
 

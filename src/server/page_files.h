@@ -1,4 +1,4 @@
-// page_files.h - the playground's files, put into the binary by cmake/EmbedFiles.cmake.
+// page_files.h - the playground's files, embedded by cmake/EmbedFiles.cmake.
 #pragma once
 
 #include <span>

@@ -9,9 +9,12 @@
 #include "server/server_context.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
-HttpResponse head(const GenerationJob& job, const AnswerStream& answers, const char* content_type) {
+HttpResponse head(const GenerationJob& job, const OutputStream& answers, const char* content_type) {
   HttpResponse response{.content_type = content_type};
   if (!job.ignored.empty())
     response.headers.emplace_back("x-octavo-ignored",
@@ -28,15 +31,15 @@ void note_usage(Exchange& exchange, const Usage& usage) {
 }
 
 Awaitable<void> send_events(ServerContext& context, Exchange& exchange, const GenerationJob& job,
-                            AnswerFormat& format, AnswerStream& answers) {
+                            OutputFormat& format, OutputStream& answers) {
   std::string out;
   while (!answers.done()) {
-    const std::vector<AnswerEvent> events = co_await answers.next(context.options.sse_keepalive);
+    const std::vector<OutputEvent> events = co_await answers.next(context.options.sse_keepalive);
     out.clear();
     if (events.empty()) out = ": keep-alive\n\n";
-    for (const AnswerEvent& event : events) format.append_event(out, event, answers.usage());
+    for (const OutputEvent& event : events) format.append_event(out, event, answers.usage());
     if (answers.done()) format.append_end(out, answers.usage());
-    // The status waits for the first event: until then a failure can still have its own.
+    // Send the status with the first event, so that an earlier failure has its own status.
     if (!exchange.started()) {
       HttpResponse begin = head(job, answers, "text/event-stream; charset=utf-8");
       begin.headers.emplace_back("Cache-Control", "no-cache");
@@ -47,24 +50,24 @@ Awaitable<void> send_events(ServerContext& context, Exchange& exchange, const Ge
 }
 
 Awaitable<void> send_streamed(ServerContext& context, Exchange& exchange, const GenerationJob& job,
-                              AnswerFormat& format, AnswerStream& answers) {
-  std::string last_words;
+                              OutputFormat& format, OutputStream& answers) {
+  std::string error_event;
   try {
     co_await send_events(context, exchange, job, format, answers);
   } catch (const RequestError& error) {
     if (!exchange.started()) throw;
-    format.append_error(last_words, error);
+    format.append_error(error_event, error);
   }
-  if (!last_words.empty()) co_await exchange.write(last_words);
+  if (!error_event.empty()) co_await exchange.write(error_event);
 }
 
 Awaitable<void> send_whole(ServerContext& context, Exchange& exchange, const GenerationJob& job,
-                           WholeFormat& format, AnswerStream& answers) {
-  std::vector<AnswerEvent> whole(job.prompts.size() * static_cast<size_t>(job.engine.n));
+                           WholeFormat& format, OutputStream& answers) {
+  std::vector<OutputEvent> whole(job.prompts.size() * static_cast<size_t>(job.engine.n));
   for (size_t i = 0; i < whole.size(); ++i) whole[i].index = static_cast<int>(i);
   while (!answers.done()) {
-    std::vector<AnswerEvent> events = co_await answers.next(std::chrono::milliseconds(0));
-    for (AnswerEvent& event : events)
+    std::vector<OutputEvent> events = co_await answers.next(std::chrono::milliseconds(0));
+    for (OutputEvent& event : events)
       merge(whole[static_cast<size_t>(event.index)], std::move(event));
   }
   HttpResponse response = head(job, answers, "application/json");
@@ -73,7 +76,7 @@ Awaitable<void> send_whole(ServerContext& context, Exchange& exchange, const Gen
   const SamplingParams& sampling = job.engine.sampling;
   const bool much = sampling.logprobs >= 0 || sampling.prompt_logprobs >= 0 ||
                     whole.size() > kFew || job.engine.pooling != Pooling::kNone;
-  if (much) {  // can be millions of tokens or numbers to spell
+  if (much) {  // may be millions of tokens or numbers to serialize
     response.body = co_await context.on_text_worker(write);
   } else {
     response.body = write();
@@ -84,9 +87,9 @@ Awaitable<void> send_whole(ServerContext& context, Exchange& exchange, const Gen
 }  // namespace
 
 Awaitable<void> respond(ServerContext& context, Exchange& exchange, const GenerationJob& job,
-                        AnswerFormat& format, std::chrono::steady_clock::time_point arrival) {
+                        OutputFormat& format, std::chrono::steady_clock::time_point arrival) {
   if (exchange.client_gone()) throw ClientGone();
-  AnswerStream answers(context, exchange, job, arrival);
+  OutputStream answers(context, exchange, job, arrival);
   if (job.stream) {
     co_await send_streamed(context, exchange, job, format, answers);
   } else {
@@ -98,7 +101,7 @@ Awaitable<void> respond(ServerContext& context, Exchange& exchange, const Genera
 Awaitable<void> respond_whole(ServerContext& context, Exchange& exchange, const GenerationJob& job,
                               WholeFormat& format, std::chrono::steady_clock::time_point arrival) {
   if (exchange.client_gone()) throw ClientGone();
-  AnswerStream answers(context, exchange, job, arrival);
+  OutputStream answers(context, exchange, job, arrival);
   co_await send_whole(context, exchange, job, format, answers);
   note_usage(exchange, answers.usage());
 }

@@ -3,17 +3,18 @@
 
 #include <chrono>
 
-#include "api/answer_format.h"
-#include "server/answer_stream.h"
+#include "api/output_format.h"
+#include "server/output_stream.h"
 
 namespace octavo::server {
 
 // Runs the job and sends its output in that format, streamed or whole, with keep-alive comments
 // during long silences.
-Awaitable<void> respond(ServerContext& context, Exchange& exchange, const GenerationJob& job,
-                        AnswerFormat& format, std::chrono::steady_clock::time_point arrival);
+Awaitable<void> respond(ServerContext& context, Exchange& exchange, const api::GenerationJob& job,
+                        api::OutputFormat& format, std::chrono::steady_clock::time_point arrival);
 // The same for a job that is never streamed.
-Awaitable<void> respond_whole(ServerContext& context, Exchange& exchange, const GenerationJob& job,
-                              WholeFormat& format, std::chrono::steady_clock::time_point arrival);
+Awaitable<void> respond_whole(ServerContext& context, Exchange& exchange,
+                              const api::GenerationJob& job, api::WholeFormat& format,
+                              std::chrono::steady_clock::time_point arrival);
 
 }  // namespace octavo::server

@@ -16,10 +16,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/service_notify.h"
-#include "server/answer_stream.h"
 #include "server/endpoints/endpoints.h"
 #include "server/http/client_socket.h"
 #include "server/http/connection.h"
+#include "server/output_stream.h"
 
 namespace octavo::server {
 namespace {
@@ -30,10 +30,10 @@ using boost::system::error_code;
 
 constexpr std::string_view kFull =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
-    "Connection: close\r\nContent-Length: 112\r\n\r\n"
-    R"({"error":{"message":"too many connections; try later","type":"ServiceUnavailableError","param":null,"code":503}})";
+    "Connection: close\r\nContent-Length: 118\r\n\r\n"
+    R"({"error":{"message":"too many connections; try again later","type":"ServiceUnavailableError","param":null,"code":503}})";
 
-// Every connection needs a descriptor; the usual soft limit of 1024 is for programs that select().
+// Every connection needs a descriptor; the usual soft limit of 1024 exists for select().
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
@@ -79,7 +79,8 @@ std::string Listener::url() const {
   return fmt::format("http://{}:{}", host, port_);
 }
 
-Server::Server(std::unique_ptr<Listener> listener, const ServedModel& model, ServerOptions options)
+Server::Server(std::unique_ptr<Listener> listener, const api::ServedModel& model,
+               ServerOptions options)
     : listener_(std::move(listener)),
       options_(std::move(options)),
       context_(std::make_unique<ServerContext>(listener_->io_, model, options_)),
@@ -91,14 +92,13 @@ Server::Server(std::unique_ptr<Listener> listener, const ServedModel& model, Ser
     throw SetupError(fmt::format("cannot listen on port {}: {}; choose another with --port",
                                  listener_->port(), error.message()));
   }
-  // Before anybody is told that the server is there: whoever ends it at once must find it listening
-  // to that, too.
+  // Handle signals before the server is announced, so that an immediate SIGTERM drains it.
   signals_ = std::make_unique<asio::signal_set>(listener_->io_, SIGINT, SIGTERM);
   wait_for_signal();
 }
 
 Server::~Server() {
-  // Open exchanges live in the io_context and refer to the context: they go between the two.
+  // Open exchanges belong to the io_context and refer to context_, so the io_context goes first.
   context_->stop_text_workers();
   signals_.reset();
   listener_.reset();
@@ -113,7 +113,7 @@ void Server::wait_for_signal() {
   signals_->async_wait([this](const error_code& error, int) {
     if (error) return;
     if (context_->draining) std::_Exit(1);
-    spdlog::info("draining: open requests have {} s to end; a second signal ends at once",
+    spdlog::info("shutting down: open requests have {} s to finish; a second signal exits at once",
                  options_.drain_timeout.count() / 1000);
     drain();
     wait_for_signal();
@@ -139,10 +139,10 @@ Awaitable<void> Server::wait_until_quiet(std::chrono::milliseconds limit) {
 
 Awaitable<void> Server::drain_and_stop() {
   co_await wait_until_quiet(options_.drain_timeout);
-  const std::set<AnswerStream*> late = context_->answering;
-  if (!late.empty()) spdlog::warn("drain: {} requests did not end in time", late.size());
-  for (AnswerStream* answers : late) answers->cut_off();
-  // Their last words: an error event.
+  const std::set<OutputStream*> late = context_->answering;
+  if (!late.empty()) spdlog::warn("shutting down: {} requests did not finish in time", late.size());
+  for (OutputStream* answers : late) answers->cut_off();
+  // Let them send a final error event.
   co_await wait_until_quiet(std::chrono::milliseconds(500));
   listener_->io_.stop();
 }
@@ -154,8 +154,8 @@ Awaitable<void> Server::accept_connections() {
     tcp::socket socket = co_await listener_->acceptor_.async_accept(
         asio::redirect_error(asio::use_awaitable, error));
     if (error) {
-      // Out of descriptors, most likely: some will be free in a moment.
-      spdlog::warn("accept: {}", error.message());
+      // Most likely out of descriptors; retry shortly.
+      spdlog::warn("cannot accept a connection: {}", error.message());
       pause.expires_after(std::chrono::milliseconds(50));
       co_await pause.async_wait(asio::use_awaitable);
     } else if (connections_ >= options_.max_connections) {
@@ -167,7 +167,7 @@ Awaitable<void> Server::accept_connections() {
 }
 
 Awaitable<void> Server::refuse(tcp::socket socket) {
-  // Those that come while so many are being told are closed without a word.
+  // Beyond this many refusals at once, close without a response.
   constexpr int kMostAtOnce = 256;
   context_->metrics.refusals(Refusal::kConnections).Increment();
   if (refusing_ >= kMostAtOnce) co_return;
@@ -185,7 +185,7 @@ Awaitable<void> Server::serve(tcp::socket socket) {
   try {
     co_await serve_connection(std::move(socket), *context_, router_);
   } catch (const std::exception& error) {
-    spdlog::error("connection: {}", error.what());
+    spdlog::error("connection closed by an internal error: {}", error.what());
   }
   --connections_;
 }

@@ -1,7 +1,7 @@
-// server.h - the HTTP server: accepts connections, answers until it is told to drain.
+// server.h - the HTTP server: accepts connections and serves requests until it is drained.
 //
 // Threads: run() is the I/O thread, which owns every connection; text workers tokenize and render;
-// the engine's own thread hands updates over through mailboxes. Nothing else is shared.
+// the engine's thread passes updates through mailboxes. Nothing else is shared.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -14,8 +14,8 @@
 
 namespace octavo::server {
 
-// The address, taken before the model is loaded, so that a port in use is known at once. Answers
-// nobody yet.
+// Binds the address before the model is loaded, so that a port in use is reported at once. Does not
+// accept connections yet.
 class Listener {
  public:
   // Throws SetupError naming the flag to change.
@@ -37,17 +37,17 @@ bool is_loopback(const std::string& host);
 
 class Server {
  public:
-  // `model` must outlive the server. From here on SIGTERM and SIGINT drain; a second one ends the
-  // process. Throws SetupError when the address cannot be listened on.
-  Server(std::unique_ptr<Listener> listener, const ServedModel& model, ServerOptions options);
-  // Cuts off whatever is still open.
+  // `model` must outlive the server. From now on SIGTERM and SIGINT drain; a second signal ends the
+  // process. Throws SetupError if it cannot listen on the address.
+  Server(std::unique_ptr<Listener> listener, const api::ServedModel& model, ServerOptions options);
+  // Closes all open connections.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Serves until a drain ends.
+  // Returns after a drain.
   void run();
-  // Any thread: no new requests; those that are open have drain_timeout to end.
+  // Any thread. Refuses new requests; open ones have drain_timeout to finish.
   void drain();
 
  private:
@@ -64,7 +64,7 @@ class Server {
   Router router_;
   std::unique_ptr<boost::asio::signal_set> signals_;
   int connections_ = 0;
-  int refusing_ = 0;  // connections beyond those, being told so
+  int refusing_ = 0;  // connections beyond the limit that are being refused
 };
 
 }  // namespace octavo::server

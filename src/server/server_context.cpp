@@ -6,7 +6,7 @@
 
 namespace octavo::server {
 
-ServerContext::ServerContext(boost::asio::io_context& io_context, const ServedModel& served,
+ServerContext::ServerContext(boost::asio::io_context& io_context, const api::ServedModel& served,
                              const ServerOptions& server_options)
     : io(io_context),
       model(served),
@@ -32,9 +32,10 @@ Place::Place(ServerContext& context) : context_(context) {
   auto lease = context.places_.try_lend(1);
   if (!lease) {
     context.metrics.refusals(Refusal::kQueue).Increment();
-    throw RequestError(429, "",
-                       fmt::format("{} requests are open, as many as allowed; try again later",
-                                   context.places_.lent()));
+    throw RequestError(
+        429, "",
+        fmt::format("{} requests are already open, which is the limit; try again later",
+                    context.places_.lent()));
   }
   lease_ = std::move(*lease);
 }

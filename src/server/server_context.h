@@ -1,11 +1,14 @@
-// server_context.h - what the endpoints of one server share. I/O thread only, but for the text
-// workers.
+// server_context.h - state shared by the endpoints of a server. I/O thread only, except for the
+// text workers.
 #pragma once
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <set>
 #include <type_traits>
+#include <utility>
 
 #include "api/openai/response_store.h"
 #include "api/served_model.h"
@@ -16,35 +19,35 @@
 
 namespace octavo::server {
 
-class AnswerStream;
+class OutputStream;
 
 class ServerContext {
  public:
-  ServerContext(boost::asio::io_context& io, const ServedModel& model,
+  ServerContext(boost::asio::io_context& io, const api::ServedModel& model,
                 const ServerOptions& options);
   ~ServerContext();
   ServerContext(const ServerContext&) = delete;
   ServerContext& operator=(const ServerContext&) = delete;
 
   boost::asio::io_context& io;
-  const ServedModel& model;
+  const api::ServedModel& model;
   const ServerOptions& options;
   ServerMetrics metrics;
   Allowance bodies;  // bytes
   Backlog backlog;
-  ResponseStore responses;
+  api::ResponseStore responses;
   bool draining = false;
-  int busy_exchanges = 0;  // whose request was read and whose answer is not all written
-  std::set<AnswerStream*> answering;
+  int busy_exchanges = 0;  // request read, response not fully written
+  std::set<OutputStream*> answering;
 
   int64_t open_requests() const { return places_.lent(); }
   bool queue_full() const { return places_.lent() >= places_.most(); }
-  // Whether the engine has made progress of late.
+  // Whether the engine has made progress recently.
   bool engine_alive() const;
 
-  // Waits for those at work; what waits behind them is dropped.
+  // Waits for running work; drops queued work.
   void stop_text_workers();
-  // Runs `work` on a text worker: what takes long must not hold up the streams.
+  // Runs `work` on a text worker, so that long work does not block the I/O thread.
   template <typename Work>
   Awaitable<std::invoke_result_t<Work>> on_text_worker(Work work);
 
@@ -54,7 +57,7 @@ class ServerContext {
   boost::asio::thread_pool text_workers_;
 };
 
-// A place among the requests that are being answered, for as long as it lives.
+// Occupies one of max_open_requests for its lifetime.
 class Place {
  public:
   // Throws RequestError: 429 or 503.
@@ -68,6 +71,13 @@ class Place {
   Allowance::Lease lease_;
 };
 
-}  // namespace octavo::server
+template <typename Work>
+Awaitable<std::invoke_result_t<Work>> ServerContext::on_text_worker(Work work) {
+  using Result = std::invoke_result_t<Work>;
+  // The coroutine's frame owns its argument, but not a lambda's captures.
+  const auto run = [](Work inner) -> Awaitable<Result> { co_return inner(); };
+  co_return co_await boost::asio::co_spawn(text_workers_, run(std::move(work)),
+                                           boost::asio::use_awaitable);
+}
 
-#include "server/text_worker.h"  // IWYU pragma: keep
+}  // namespace octavo::server

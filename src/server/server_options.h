@@ -1,4 +1,4 @@
-// server_options.h - how a server is set up. Names follow the flags of `octavo serve`.
+// server_options.h - options of the server, named after the flags of `octavo serve`.
 #pragma once
 
 #include <chrono>
@@ -10,15 +10,15 @@
 
 namespace octavo::server {
 
-// What one client may take of time and memory.
+// Time and memory limits per client.
 struct HttpLimits {
   size_t header_bytes = 64u << 10;                        // more: 431
   size_t body_bytes = 8u << 20;                           // more: 413
-  std::chrono::milliseconds header_timeout{10'000};       // for all headers of a request: 408
-  std::chrono::milliseconds body_timeout{60'000};         // between two reads of a body: 408
-  std::chrono::milliseconds body_total_timeout{300'000};  // for a whole body: 408
-  std::chrono::milliseconds write_timeout{60'000};        // for a client to take what it was sent
-  std::chrono::milliseconds idle_timeout{75'000};         // between two requests of a connection
+  std::chrono::milliseconds header_timeout{10'000};       // for all headers of a request; then 408
+  std::chrono::milliseconds body_timeout{60'000};         // between two reads of a body; then 408
+  std::chrono::milliseconds body_total_timeout{300'000};  // for a whole body; then 408
+  std::chrono::milliseconds write_timeout{60'000};        // for a client to read what was sent
+  std::chrono::milliseconds idle_timeout{75'000};         // between two requests on a connection
 };
 
 struct CorsOptions {
@@ -36,11 +36,11 @@ struct ServerOptions {
   HttpLimits limits = {};
   int max_connections = 4096;                       // more: 503
   int max_open_requests = 512;                      // generating or waiting; more: 429
-  int64_t max_open_bytes = 256 << 20;               // of bodies being read or worked on; more: 429
+  int64_t max_open_bytes = 256 << 20;               // of bodies being read or processed; more: 429
   std::chrono::milliseconds sse_keepalive{20'000};  // 0: none
   std::chrono::milliseconds drain_timeout{30'000};
-  std::chrono::milliseconds stalled_after{8'000};  // without progress: /livez turns red
-  ResponseStoreLimits stored_responses = {};
+  std::chrono::milliseconds stalled_after{8'000};  // without progress: /livez fails
+  api::ResponseStoreLimits stored_responses = {};
   int text_threads = 2;
   bool access_log = true;
   std::string version = "0";

@@ -26,7 +26,7 @@ void UpdateMailbox::put(size_t prompt, Update update) {
   const std::lock_guard lock(mutex_);
   if (closed_) return;
   const size_t bytes = size_of(update);
-  // A single letter may be as large as it likes: prompt logprobs come in one piece.
+  // A single letter may have any size: prompt logprobs arrive in one piece.
   if (!letters_.empty() && bytes_ + bytes > most_bytes_) {
     overflowed_ = true;
   } else {

@@ -1,4 +1,4 @@
-// update_mailbox.h - updates on their way from the engine thread to the I/O thread.
+// update_mailbox.h - passes updates from the engine thread to the I/O thread.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -12,20 +12,20 @@
 
 namespace octavo::server {
 
-// A reader that falls this far behind has lost its stream: the engine waits for nobody.
+// A stream whose reader falls this far behind is closed: the engine does not wait for clients.
 inline constexpr size_t kMailboxBytes = 1u << 20;
-// For whole answers: they are kept until they are all there, and nobody's reading is slow.
+// For non-streamed responses, which are collected before they are sent.
 inline constexpr size_t kUnboundedMailbox = std::numeric_limits<size_t>::max();
 
 class UpdateMailbox : public std::enable_shared_from_this<UpdateMailbox> {
  public:
   struct Letter {
-    size_t prompt;  // which of the call's
+    size_t prompt;  // index of the prompt in the request
     Update update;
   };
 
-  // `on_letter` is called on `io` when there is something to take, at least once after each time it
-  // was empty.
+  // `on_letter` is called on `io` when there are letters to take, at least once each time the
+  // mailbox stops being empty.
   UpdateMailbox(boost::asio::any_io_executor io, std::function<void()> on_letter,
                 size_t most_bytes);
 
@@ -35,7 +35,7 @@ class UpdateMailbox : public std::enable_shared_from_this<UpdateMailbox> {
   // I/O thread.
   std::vector<Letter> take();
   bool overflowed() const;
-  // From here on letters are thrown away and nothing is called any more.
+  // Discards later letters; on_letter is not called again.
   void close();
 
  private:

@@ -42,7 +42,7 @@ TEST_F(UpdateMailboxTest, CallsOncePerTimeItWasEmpty) {
   EXPECT_EQ(run(), 0);
 }
 
-TEST_F(UpdateMailboxTest, OverflowsBehindASlowReaderAndSaysSo) {
+TEST_F(UpdateMailboxTest, OverflowsIfTheReaderIsTooSlow) {
   const auto box = mailbox();
   const size_t half = kMailboxBytes / sizeof(TokenId) / 2;
   box->put(0, with_tokens(half));
@@ -50,10 +50,10 @@ TEST_F(UpdateMailboxTest, OverflowsBehindASlowReaderAndSaysSo) {
   box->put(0, with_tokens(half));
   EXPECT_TRUE(box->overflowed());
   EXPECT_EQ(box->take().size(), 1u);
-  EXPECT_TRUE(box->overflowed());  // what was lost stays lost
+  EXPECT_TRUE(box->overflowed());  // the lost update is not recovered
 }
 
-TEST_F(UpdateMailboxTest, OneLetterMayBeAsLargeAsItLikes) {
+TEST_F(UpdateMailboxTest, ASingleLetterMayHaveAnySize) {
   const auto box = mailbox();
   box->put(0, with_tokens(kMailboxBytes));
   EXPECT_FALSE(box->overflowed());
@@ -62,7 +62,7 @@ TEST_F(UpdateMailboxTest, OneLetterMayBeAsLargeAsItLikes) {
   EXPECT_FALSE(box->overflowed());
 }
 
-// A whole answer has no slow reader: it is kept until it is all there.
+// Non-streamed responses are collected without a bound.
 TEST_F(UpdateMailboxTest, WithoutABoundNothingIsLost) {
   const auto box = mailbox(kUnboundedMailbox);
   for (int i = 0; i < 100; ++i) box->put(0, with_tokens(kMailboxBytes / sizeof(TokenId) / 10));
@@ -70,7 +70,7 @@ TEST_F(UpdateMailboxTest, WithoutABoundNothingIsLost) {
   EXPECT_EQ(box->take().size(), 100u);
 }
 
-TEST_F(UpdateMailboxTest, AClosedOneCallsNobody) {
+TEST_F(UpdateMailboxTest, NoCallbackAfterClose) {
   const auto box = mailbox();
   box->put(0, with_tokens(1));
   box->close();

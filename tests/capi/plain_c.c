@@ -1,4 +1,4 @@
-/* octavo.h from C11: asks for one answer. Gives 0, or the line that went wrong. */
+/* Uses octavo.h from C11 for one request. Returns 0, or the line of the failed check. */
 #include "octavo.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ int ask_from_c(void) {
 
   CHECK(octavo_api_version() == OCTAVO_API_VERSION);
   CHECK(octavo_open("nothing", NULL, NULL, NULL, &engine, &error) == OCTAVO_ERROR_SETUP);
-  CHECK(strstr(octavo_error_message(error), "no such model") != NULL);
+  CHECK(strstr(octavo_error_message(error), "model not found") != NULL);
   octavo_error_free(error);
 
   CHECK(octavo_open("fake", NULL, count_progress, &calls, &engine, &error) == OCTAVO_OK);

@@ -1,4 +1,4 @@
-"""Three tools and a script of which one is asked for when, for agent loops over any API."""
+"""Three tools and a script of which one each turn requests, for agent loops over any API."""
 
 import json
 
@@ -14,12 +14,12 @@ SPECS = {
 }
 ABOUT = {"get_weather": "The weather of a city", "add": "The sum of two numbers", "finish": "Ends the work"}
 QUESTION = "What is the weather in Paris, and what is 2 plus 3? Use the tools."
-# Of each turn: any tool, or this one.
+# Per turn: any tool, or this one.
 SCRIPT = [None, "get_weather", "add", "finish"]
 
 
 def run(name: str, arguments: dict) -> str:
-    """What the tool answers. The arguments must be what its schema says."""
+    """The tool's result. The arguments must match its schema."""
     assert set(arguments) == set(SPECS[name]["required"]), (name, arguments)
     for field, value in arguments.items():
         rule = SPECS[name]["properties"][field]

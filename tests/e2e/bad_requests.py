@@ -1,5 +1,5 @@
-"""Requests no client should send, each with a name and the status it must get (or CLOSED: the connection ends without an
-answer). Those that only look bad, and are to be answered, are among them with 200."""
+"""Bad requests, each with a name and the expected status (or CLOSED: the connection ends without a response). Requests that
+only look bad and must be served have the status 200."""
 
 import json
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def add(name: str, wanted, send, param: str | None = None) -> None:
 
 
 def raw(name: str, wanted, *pieces: bytes, half_close: bool = False) -> None:
-    """Bytes as they are, on a connection of their own."""
+    """Raw bytes on a separate connection."""
 
     def send(server: Server) -> int:
         with server.wire(timeout=20) as wire:
@@ -58,11 +58,11 @@ def post(name: str, wanted, body, path: str = COMPLETIONS, param: str | None = N
 
 
 def completion(text: str) -> str:
-    """A body with more fields, as JSON text: what json.dumps would not write can be written."""
+    """A body with more fields, as JSON text, which may contain what json.dumps would not write."""
     return '{"prompt": "hello", "max_tokens": 2, %s}' % text
 
 
-# Numbers: each field with what it must not be.
+# Numbers: each field with invalid values.
 NOT_NUMBERS = {"nan": "NaN", "infinity": "Infinity", "minus_infinity": "-Infinity", "over_double": "1e999", "huge": "1e300",
                "minus_huge": "-1e300", "string": '"1"', "list": "[1]", "object": '{"a": 1}', "true": "true"}
 NUMBERS = {
@@ -75,7 +75,7 @@ NUMBERS = {
 }
 for number, out_of_range in NUMBERS.items():
     for kind, value in NOT_NUMBERS.items():
-        known = kind not in ("nan", "infinity", "minus_infinity", "over_double")  # else it is no JSON at all
+        known = kind not in ("nan", "infinity", "minus_infinity", "over_double")  # the others are not valid JSON
         post(f"{number}-{kind}", 400, completion(f'"{number}": {value}'), param=number if known else None)
     for value in out_of_range:
         post(f"{number}-{value}", 400, completion(f'"{number}": {value}'))
@@ -287,7 +287,7 @@ def smuggled(encoding: str, version: str = "1.1") -> Callable[[Server], int]:
 
 
 def header_injection(server: Server) -> int:
-    """A key comes back in a header: it must not be able to end it."""
+    """A key is repeated in a header and must not be able to inject another."""
     answer = server.complete(**{"max_tokens": 1, "x\r\nX-Evil: 1\r\n\r\nevil": None, "y" * 5000: None, "plain_name": None})
     assert "x-evil" not in answer.headers and b"evil" not in answer.body, answer
     assert "x-octavo-ignored" not in answer.headers  # only hints are named

@@ -1,4 +1,4 @@
-"""`octavo serve` as a process of its own, for the tests that ask it things."""
+"""Runs `octavo serve` as a separate process for tests."""
 
 import contextlib
 import os
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 class RunningServer:
     url: str
     process: subprocess.Popen
-    lines: list[str] = field(default_factory=list)  # what it printed, the log included
+    lines: list[str] = field(default_factory=list)  # its output, including the log
 
 
 @contextlib.contextmanager
 def running(octavo, model, *flags, env: dict | None = None):
-    """A server on a free port. Leaving the block asks it to end, and it must end well."""
+    """A server on a free port. Leaving the block terminates it and checks its exit status."""
     command = [str(part) for part in (octavo, "serve", model, "--port", 0, *flags)]
     clean = {name: value for name, value in os.environ.items() if name != "OCTAVO_API_KEY"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -37,7 +37,7 @@ def _wait_for_url(process: subprocess.Popen, lines: list[str]) -> str:
     for line in process.stdout:
         lines.append(line)
         if found := re.search(r"listening\s+(http://\S+)", line):
-            # A full pipe would stop the server in the middle of its log.
+            # A full pipe would block the server.
             threading.Thread(target=lambda: lines.extend(process.stdout), daemon=True).start()
             return found[1]
-    raise AssertionError(f"the server left with {process.wait()}: {''.join(lines[-20:])}")
+    raise AssertionError(f"the server exited with {process.wait()}: {''.join(lines[-20:])}")

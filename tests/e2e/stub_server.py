@@ -1,4 +1,4 @@
-"""A server with OpenAI's paths that answers by rote, so that a load generator's figures can be held to what it did.
+"""A stub of OpenAI's API with fixed timing, so that a load generator's figures can be checked against it.
 
 How a completion is answered is chosen by the number of ids in its prompt; see ANSWERS."""
 
@@ -22,7 +22,7 @@ class StubServer(ThreadingHTTPServer):
         self.headers: list[dict] = []
         self.connections = self.open = self.most_open = 0
         self.health = [200]  # one status after the other; the last stays
-        self.hang_up = False  # close each connection behind its answer without having said so
+        self.hang_up = False  # close each connection after its response without announcing it
 
     @property
     def url(self) -> str:
@@ -105,7 +105,7 @@ class Handler(BaseHTTPRequestHandler):
         self.piece(b"")
 
     def text_events(self, count: int):
-        """The first after FIRST_SECONDS, the others GAP_SECONDS apart; the last says why it is."""
+        """The first after FIRST_SECONDS, the others GAP_SECONDS apart; the last has the finish reason."""
         for i in range(count):
             time.sleep(GAP_SECONDS if i else FIRST_SECONDS)
             reason = "length" if i + 1 == count else None
@@ -151,7 +151,7 @@ class Handler(BaseHTTPRequestHandler):
         self.piece(b"")
 
     def single_bytes(self, body: dict):
-        """Every byte a chunk of its own, and comments between the events."""
+        """One chunk per byte, and comments between the events."""
         self.begin_stream()
         text = b": hello\n\n" + b"".join(
             b'data: {"choices": [{"text": "\xc3\xa9", "finish_reason": null}]}\r\n\r\n: ping\n\n'

@@ -1,5 +1,5 @@
-"""Every bad request of bad_requests.py beside a running stream: it gets the status it must get, never a 5xx, and the stream
-keeps its bytes."""
+"""Every request of bad_requests.py during a running stream: it gets the expected status, never a 5xx, and the stream's bytes
+do not change."""
 
 import pytest
 from bad_requests import CASES

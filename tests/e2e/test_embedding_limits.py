@@ -1,4 +1,4 @@
-"""/v1/embeddings over the fake engine: clients that leave, failures of nothing but themselves, and bad requests."""
+"""/v1/embeddings with the fake engine: clients that leave, isolated failures, and bad requests."""
 
 import threading
 import time
@@ -45,7 +45,7 @@ def test_a_client_that_leaves_frees_its_pages(server):
             while server.pages()["referenced"] == 0:
                 pass
     server.wait_for_baseline()
-    assert server.steps() - steps < 3000  # they were not computed to the end: 1,000,000 rows of 64 a step
+    assert server.steps() - steps < 3000  # they were not computed to the end: 1,000,000 rows at 64 per step
     end = time.monotonic() + 10  # pages are free a moment before their request is counted out
     while server.ask("GET", "/load").json() != {"server_load": 0}:
         assert time.monotonic() < end

@@ -1,5 +1,5 @@
-"""/v1/embeddings with models of our own making: against mlx-lm's rows, through OpenAI's client, and bit for bit in any
-company."""
+"""/v1/embeddings with generated models: against mlx-lm's rows, through OpenAI's client, and bit-identical regardless of
+load."""
 
 import base64
 import json
@@ -104,7 +104,7 @@ def test_the_mean_is_mlx_lms(mean_server, oracle, length):
 
 
 def test_a_vector_has_the_same_bits_in_any_company(server, mean_server):
-    """Alone, in one call, in calls at once, and again, when the prefix cache knows them."""
+    """Alone, in one request, in concurrent requests, and again with prefix cache hits."""
     shared = prompts_of(200, seed=3)[0]
     prompts = prompts_of(1, 17, 40, 300, 64, seed=2) + [shared, shared[:150] + [5], shared[:150] + [6, 7]]
     for running in (server, mean_server):
@@ -127,7 +127,7 @@ def test_chunks_and_blocks_do_not_show(octavo, folder, server):
             chunked = bits(other, prompts)
         with running_server.running(octavo, folder, *flags[:4], "--pooler-config", config) as whole:
             assert bits(whole, prompts) == chunked
-    assert chunked != bits(server, prompts)  # the mean is another vector
+    assert chunked != bits(server, prompts)  # the mean differs
 
 
 def test_a_text_ends_with_the_token_its_tokenizer_adds(server, folder, oracle):
@@ -144,7 +144,7 @@ def test_a_text_ends_with_the_token_its_tokenizer_adds(server, folder, oracle):
 
 def test_openais_client(client, oracle, folder):
     model = client.models.list().data[0].id
-    one = client.embeddings.create(model=model, input=TEXT)  # asks for base64 and decodes it
+    one = client.embeddings.create(model=model, input=TEXT)  # requests base64 and decodes it
     numbers = client.embeddings.create(model=model, input=TEXT, encoding_format="float", user="me")
     assert one.object == "list" and one.model == model and one.data[0].object == "embedding"
     assert np.array_equal(np.float32(one.data[0].embedding), np.float32(numbers.data[0].embedding))

@@ -1,4 +1,4 @@
-"""/v1/messages and /v1/messages/count_tokens through Anthropic's own client and against its types, over the fake engine."""
+"""/v1/messages and /v1/messages/count_tokens through Anthropic's client and against its types, with the fake engine."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ from server_kit import Server, request_bytes
 
 PATH = "/v1/messages"
 HELLO = {"model": "fake", "max_tokens": 20, "messages": [{"role": "user", "content": "hello"}]}
-DRAWN = {"seed": 3, "temperature": 1, "ignore_eos": True}  # the same answer whenever it is asked for
+DRAWN = {"seed": 3, "temperature": 1, "ignore_eos": True}  # every request gives the same output
 READ_FILE = {"name": "read_file", "description": "Reads a file", "input_schema": {
     "type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}}
 

@@ -1,4 +1,4 @@
-"""/v1/responses through OpenAI's own client and against its types, over the fake engine."""
+"""/v1/responses through OpenAI's client and against its types, with the fake engine."""
 
 import contextlib
 
@@ -10,7 +10,7 @@ from server_kit import Server, request_bytes
 
 PATH = "/v1/responses"
 HELLO = {"model": "fake", "input": "hello", "max_output_tokens": 20}
-DRAWN = {"seed": 3, "temperature": 1, "ignore_eos": True}  # the same answer whenever it is asked for
+DRAWN = {"seed": 3, "temperature": 1, "ignore_eos": True}  # every request gives the same output
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_stored_responses_are_read_and_forgotten(server, client):
     for gone in (lambda: client.responses.retrieve(made.id), lambda: client.responses.delete(made.id),
                  lambda: client.responses.cancel(made.id),
                  lambda: client.responses.create(**HELLO, previous_response_id=made.id)):
-        with pytest.raises(openai.NotFoundError, match="not stored, or dropped"):
+        with pytest.raises(openai.NotFoundError, match="not stored or has been evicted"):
             gone()
 
 

@@ -1,4 +1,4 @@
-"""What `octavo serve` says and refuses when it starts, and its config file and logs."""
+"""Start-up output and errors of `octavo serve`, its config file and its logs."""
 
 import json
 import subprocess
@@ -35,6 +35,16 @@ def test_start_names_model_memory_and_address(octavo, tiny):
     with running(octavo, tiny) as server:
         text = "".join(server.lines)
         assert tiny.name in text and "pages" in text and "CPU" in text and server.url in text
+
+
+def test_models_lists_the_path_only_if_it_is_a_served_name(octavo, tiny):
+    ask = {"prompt": [5, 6, 7], "max_tokens": 1}
+    with running(octavo, tiny) as server:
+        models = get(server.url + "/v1/models")["data"]
+        assert [model["id"] for model in models] == [tiny.name] and models[0]["root"] == str(tiny)
+        assert post(server.url + "/v1/completions", **ask, model=str(tiny))["model"] == tiny.name
+    with running(octavo, tiny, "--served-model-name", tiny) as server:
+        assert [model["id"] for model in get(server.url + "/v1/models")["data"]] == [str(tiny)]
 
 
 def test_config_file_has_the_flags_names(octavo, tiny, tmp_path):
@@ -100,7 +110,7 @@ def test_a_taken_port_is_known_before_the_model_is_loaded(octavo, tiny):
 
 
 def test_defaults_come_from_the_models_own_config(octavo, tiny, tmp_path):
-    """top_k 1 makes every draw the likeliest token, whatever the temperature."""
+    """top_k 1 makes sampling greedy at any temperature."""
     own = tmp_path / "model"
     own.mkdir()
     for file in tiny.iterdir():

@@ -42,7 +42,7 @@ def test_four_at_once_are_answered_as_alone(server):
 def test_what_the_start_up_text_says_to_try_works(server):
     """The command as printed, run by a shell."""
     while "-d '" not in (text := "".join(server.lines)):
-        time.sleep(0.1)  # the lines behind the address are still on their way
+        time.sleep(0.1)  # the lines after the address may not have arrived yet
     command = text[text.index("  curl ") :].replace('}]}', '}], "max_tokens": 8}')
     done = subprocess.run(["bash", "-c", command.split("\n\n")[0]], capture_output=True, text=True, timeout=60)
     assert json.loads(done.stdout)["choices"][0]["message"]["content"], done.stderr

@@ -1,4 +1,4 @@
-"""The server's limits of time and number, keys, CORS and the ways of HTTP, over the fake engine."""
+"""Timeouts, limits, API keys, CORS and HTTP details of the server, with the fake engine."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ VERSION = request_bytes("GET", "/version")
 
 @pytest.fixture
 def start():
-    """start(**flags) runs a fake server for as long as the test."""
+    """start(**flags) runs a fake server until the test ends."""
     with contextlib.ExitStack() as stack:
         yield lambda **flags: stack.enter_context(Server.start(**flags))
 
@@ -28,7 +28,7 @@ def seconds_since(began: float) -> float:
     return time.monotonic() - began
 
 
-# Time.
+# Timeouts.
 
 def test_headers_that_take_too_long_get_408(start):
     with start(header_timeout=300).wire() as wire:
@@ -40,7 +40,7 @@ def test_headers_that_take_too_long_get_408(start):
 
 
 def test_headers_that_trickle_get_408(start):
-    """Every byte comes in time, the whole does not."""
+    """Each byte arrives in time, but the whole body does not."""
     with start(header_timeout=400).wire() as wire:
         began = time.monotonic()
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -83,7 +83,7 @@ def test_an_idle_connection_is_closed_without_a_word(start):
 
 
 def test_a_reader_that_reads_nothing_is_ended(start):
-    """And the engine waited for nobody meanwhile."""
+    """Meanwhile the engine did not wait for the client."""
     server = start(write_timeout=500, max_model_len=16_000, pages=2048, max_num_seqs=4)
     body = ENDLESS | {"stream": True, "max_tokens": 15_000, "logprobs": 5}
     with server.wire(receive_buffer=2048) as wire:
@@ -114,12 +114,12 @@ def test_a_wedged_engine_turns_livez_red_and_green_again(start):
             time.sleep(0.05)
         assert server.ask("GET", "/readyz").status == 503
         assert server.ask("GET", "/health").status == 503
-        assert server.ask("GET", "/version").status == 200  # the server itself goes on
+        assert server.ask("GET", "/version").status == 200  # the server itself is unaffected
         assert wire.answer().status == 200
     assert server.ask("GET", "/livez").status == 200
 
 
-# Number.
+# Limits.
 
 def test_too_many_connections_get_503_and_the_reason(start):
     server = start(max_connections=5)
@@ -127,7 +127,7 @@ def test_too_many_connections_get_503_and_the_reason(start):
     for wire in held:
         assert wire.send(VERSION).answer().status == 200
     for _ in range(20):
-        # As a client does it: the request is on its way before the refusal is read.
+        # Like a real client, send the request before reading the refusal.
         with server.wire() as late:
             answer = late.send(request_bytes("POST", "/v1/completions", {"prompt": "x" * 5000})).answer()
             assert answer.status == 503 and answer.error["message"] and int(answer.headers["retry-after"]) >= 1
@@ -182,7 +182,7 @@ def test_every_route_but_health_and_page_needs_the_key(start):
         assert server.ask("GET", "/version", headers={"Authorization": value}).status == 401, value
     for headers in ({"Authorization": "Bearer secret"}, {"authorization": "bearer secret"}, {"X-Api-Key": "secret"}):
         assert server.ask("GET", "/version", headers=headers).status == 200, headers
-    # A body nobody may send is not read.
+    # The body of an unauthorized request is not read.
     assert server.ask("POST", "/v1/completions", "x" * 5_000_000).status == 401
 
 
@@ -285,7 +285,7 @@ def test_pipelined_requests_are_answered_in_order(plain):
 
 
 def test_a_pipelining_client_that_leaves_is_noticed(plain):
-    """The next request, already here, does not hide that nobody will read the answer."""
+    """A pipelined request does not hide that the client has left."""
     plain.wait_for_baseline()
     wire = plain.wire()
     wire.send(request_bytes("POST", "/v1/completions", ENDLESS))
@@ -306,14 +306,14 @@ def test_expect_is_answered_before_the_body(plain):
             "Content-Type": "application/json", "Content-Length": str(len(body)), "Expect": "100-continue"}))
         assert wire.receive() == b"HTTP/1.1 100 Continue\r\n\r\n"
         assert wire.send(body).answer().status == 200
-    with plain.wire() as wire:  # too large: the client is told before it sends anything
+    with plain.wire() as wire:  # too large: refused before the client sends anything
         wire.send(request_bytes("POST", "/v1/completions", headers={
             "Content-Type": "application/json", "Content-Length": "99999999", "Expect": "100-continue"}))
         assert wire.receive().startswith(b"HTTP/1.1 413 ")
 
 
 def test_an_early_refusal_reaches_a_client_that_is_still_sending(plain):
-    """The answer is not lost to a reset because the rest of the body was not read."""
+    """The response is not lost to a reset although the rest of the body was not read."""
     for path, status in (("/nothing", 404), ("/metrics", 405)):
         with plain.wire() as wire:
             wire.send(request_bytes("POST", path, "x" * 4_000_000))
@@ -332,7 +332,7 @@ def test_a_second_server_cannot_take_the_port(plain):
 
 
 def test_wires_tell_an_early_end():
-    """The kit itself: a connection that ends before an answer is no answer."""
+    """The test kit itself: a connection that ends early raises Closed."""
     with Server.start(header_timeout=60_000) as server, server.wire() as wire:
         wire.send(b"GET /version HTTP/1.1\r\nHost: x\r\n")
         wire.socket.shutdown(1)

@@ -49,7 +49,7 @@ def test_float32_has_mlx_lms_probabilities(octavo, make_model):
 
 
 def test_bfloat16_is_as_near_to_float32_as_mlx_lms_own(octavo, make_model):
-    """Eight bits cannot do much better: mlx-lm in bfloat16 is the measure, not a number."""
+    """The bound is mlx-lm's own error in bfloat16, not a constant."""
     model = make_model("llama", dtype="bfloat16")
     wanted = log_probabilities(oracle.folder_logits(model, [PROMPT])[0])
     config = json.loads((model / "config.json").read_text())

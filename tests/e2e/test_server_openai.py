@@ -1,4 +1,4 @@
-"""`octavo serve` through OpenAI's own Python client: whatever a program written for OpenAI or vLLM may ask."""
+"""`octavo serve` through OpenAI's Python client: the requests that programs for OpenAI or vLLM send."""
 
 import asyncio
 import json
@@ -53,7 +53,7 @@ def complete(client, model):
 
 @pytest.fixture(scope="module")
 def post(server):
-    """post(path, body) without the client, for the paths it does not know."""
+    """post(path, body) without the client, for paths it does not support."""
 
     def ask(path: str, body: dict) -> dict:
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
@@ -66,7 +66,7 @@ def post(server):
 
 @pytest.fixture(scope="module")
 def tokenizer(smollm2_gguf):
-    """Python's own, from the same file."""
+    """Python's tokenizer, from the same file."""
     return make_goldens.build_tokenizer(gguf_in.fields(gguf.GGUFReader(smollm2_gguf)))
 
 
@@ -83,7 +83,7 @@ def generated(octavo, smollm2_gguf):
     return run
 
 
-# Answers ------------------------------------------------------------------------------------------------------------
+# Output -------------------------------------------------------------------------------------------------------------
 
 
 def test_chat_whole_streamed_and_generated_are_one_text(chat, generated):
@@ -143,7 +143,7 @@ def test_usage_of_a_stream(endpoint, request):
     assert counts == sorted(counts) and counts[-1] == last.usage.completion_tokens == 6
 
 
-# Probabilities ------------------------------------------------------------------------------------------------------
+# Logprobs -----------------------------------------------------------------------------------------------------------
 
 
 def test_chat_logprobs(chat):
@@ -196,7 +196,7 @@ def test_echo_scores_the_prompt(complete, tokenizer):
     plain = complete(logprobs=1, max_tokens=4).choices[0]
     assert both.text == COUNT + plain.text
     assert both.logprobs.token_logprobs == probs.token_logprobs + plain.logprobs.token_logprobs
-    # The answer, sent back as a prompt, has the probabilities it was given with.
+    # The output, sent back as a prompt, has the same log probabilities.
     answer = complete(max_tokens=4, extra_body={"return_token_ids": True}).choices[0].token_ids
     scored = complete(tokens + answer, echo=True, logprobs=1, max_tokens=0).choices[0].logprobs
     assert scored.token_logprobs == both.logprobs.token_logprobs
@@ -237,7 +237,7 @@ def test_a_seed_decides_every_choice(endpoint, request):
     assert texts(ask(seed=7, temperature=1.5)) == texts(three)[:1]
     assert texts(ask(seed=8, temperature=1.5)) != texts(three)[:1]
     assert len(set(texts(ask(n=3)))) == 1  # greedy
-    assert texts(ask(temperature=1.5)) != texts(ask(temperature=1.5))  # no seed: drawn anew
+    assert texts(ask(temperature=1.5)) != texts(ask(temperature=1.5))  # no seed: sampled anew
     streamed = ["", "", ""]
     for chunk in ask(n=3, seed=7, temperature=1.5, stream=True):
         for choice in chunk.choices:
@@ -349,7 +349,7 @@ def test_content_may_be_a_list_of_texts(chat):
     assert texts(chat(parts)) == texts(chat())
 
 
-# Refusals -----------------------------------------------------------------------------------------------------------
+# Errors -------------------------------------------------------------------------------------------------------------
 
 REFUSED_CHATS = {
     "tools[0].function.name": {"tools": [{"type": "function", "function": {"name": "a b"}}]},

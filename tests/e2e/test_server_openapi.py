@@ -1,5 +1,5 @@
-"""/openapi.json against the code: what it lists is taken, what it says is refused is refused by name, and its bounds
-are the code's."""
+"""/openapi.json against the server: documented fields are accepted, refused fields are refused by name, and the bounds
+match."""
 
 import http.client
 import json
@@ -75,13 +75,13 @@ LEAST = {
     "/v1/responses/input_tokens": {"input": "Hi"},
     "/v1/embeddings": {"input": "Hi"},
 }
-# A field that needs another one beside it, or the absence of one.
+# Fields that require or exclude another field.
 BESIDE = {"stream_options": {"stream": True}, "top_logprobs": {"logprobs": True}, "prompt": {"messages": None}}
 
 
 @pytest.fixture(scope="module")
 def servers(octavo, make_model):
-    """One that generates, and one that embeds."""
+    """A server that generates and one that embeds."""
     flags = ("--max-model-len", 512, "--served-model-name", "tiny")
     embeds = ("--runner", "pooling", "--hf-overrides", '{"is_matryoshka": true}')
     model = make_model("llama")
@@ -92,7 +92,7 @@ def servers(octavo, make_model):
 
 @pytest.fixture(scope="module")
 def ask(servers):
-    """ask(path, body) returns status, headers and the answer; a body that is no dict is sent as it is."""
+    """ask(path, body) returns status, headers and body; a body that is not a dict is sent unchanged."""
     connections = [http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=60) for server in servers]
 
     def send(path: str, body=None):
@@ -112,7 +112,7 @@ def document(ask):
 
 
 def named(answer: dict) -> str:
-    """The field an error is about. Anthropic's errors have it in the message alone."""
+    """The field an error is about. Anthropic's errors have it only in the message."""
     error = answer["error"]
     return error["param"] if "param" in error else error["message"].split(": ")[0]
 
@@ -147,7 +147,7 @@ def test_everything_documented_at_once_is_taken(path, ask):
     if path == "/tokenize":
         del body["prompt"]
     if path == "/v1/chat/completions":
-        body["tool_choice"] = "none"  # a regex and calls exclude each other
+        body["tool_choice"] = "none"  # a regex cannot be combined with tool calls
     status, _, answer = ask(path, body)
     assert status == 200, answer
 
@@ -199,7 +199,7 @@ def test_bounds_of_the_document_are_those_of_the_code(path, document, ask):
     tried = 0
     for name, kinds in properties(document, path).items():
         if len(kinds) > 1 or name == "messages":
-            continue  # what one form refuses another may take
+            continue  # another alternative may accept it
         for value in outside(kinds[0]):
             status, _, answer = ask(path, LEAST[path] | {name: value} | BESIDE.get(name, {}))
             assert status == 400 and named(answer).split(".")[0].split("[")[0] == name, (name, value, answer)
@@ -215,7 +215,7 @@ def test_bounds_of_the_document_are_those_of_the_code(path, document, ask):
 def test_unknown_fields_are_refused_and_never_repeated_in_a_header(path, ask):
     status, _, answer = ask(path, LEAST[path] | {"no such": 1})
     assert status == 400 and named(answer) == "no such"
-    # Asks for nothing, so it is let through; its name is whoever's.
+    # Has no effect, so it is accepted; the client chooses its name.
     status, headers, _ = ask(path, LEAST[path] | {"a\r\nSet-Cookie: b\r\n\r\n\0": None})
     assert status == 200
     assert "Set-Cookie" not in headers and "x-octavo-ignored" not in headers

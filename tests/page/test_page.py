@@ -391,7 +391,7 @@ def test_phone_has_no_sideways_scroll(open_page, stub):
     ask(page, "code " + "x" * 200)
     answered(page)
     page.locator("#panels > summary").click()
-    for name in ("Settings", "Penalties and stop strings", "The request as curl"):
+    for name in ("Settings", "Penalties and stop strings", "Request as curl"):
         page.get_by_text(name, exact=True).click()
     expect(page.locator("#temperature")).to_be_visible()
     for box in ("html", "main", "#transcript", "#panels"):

@@ -29,7 +29,7 @@ void serve(const Options& options) {
   auto listener = std::make_unique<server::Listener>(options.server.host, options.server.port);
   const uint16_t port = listener->port();
   FakeEngine engine(options);
-  const server::ServedModel model = engine.served();
+  const api::ServedModel model = engine.served();
   server::Server server(std::move(listener), model, options.server);
   fmt::print("listening {}\n", port);
   std::fflush(stdout);

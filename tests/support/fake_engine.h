@@ -97,8 +97,8 @@ class FakeEngine {
   FakeEngine& operator=(const FakeEngine&) = delete;
 
   EngineClient& client() { return loop_; }
-  // The interface for requests. The engine must outlive it.
-  server::ServedModel served() {
+  // What requests see of it. The engine must outlive it.
+  api::ServedModel served() {
     return {.engine = loop_,
             .text = {tokenizer_, fake_chat_template()},
             .grammars = std::make_shared<GrammarCompiler>(tokenizer_, tokenizer_->vocab_size(),

@@ -1,4 +1,4 @@
-"""Checkpoints dressed as the embedding models people publish, and what mlx-lm makes of them."""
+"""Checkpoints in the form of published embedding models, and their embeddings by mlx-lm."""
 
 import json
 import shutil
@@ -54,7 +54,7 @@ def _end_texts(path: Path) -> None:
 
 
 class Oracle:
-    """mlx-lm's rows behind the final norm, pooled here."""
+    """mlx-lm's rows after the final norm, pooled here."""
 
     def __init__(self, folder: Path):
         self.model = oracle.load(json.loads((folder / "config.json").read_text()), oracle.folder_weights(folder))

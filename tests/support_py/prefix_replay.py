@@ -1,4 +1,4 @@
-"""A recorded agent's conversation, asked turn by turn: a long beginning, then its own messages and tools' results in turn.
+"""Replays an agent's conversation turn by turn: a long prefix, then alternating assistant messages and tool results.
 
 As a program it replays one of 30,000 tokens three times - without a cache, with one, and after a restart from the disk
 tier - and prints what each cost:
@@ -44,7 +44,7 @@ class Turn:
 
 
 def make_long_context(path: Path, family: str, shape: str = "tiny", context: int = 40960, **fields) -> Path:
-    """A checkpoint whose context is longer than its shape's own: random weights do not mind."""
+    """A checkpoint whose context is longer than its shape's; random weights allow that."""
     modelkit.make(path, modelkit.Recipe(family=family, shape=shape, **fields))
     for name in ("config.json", "tokenizer_config.json"):
         file = path / name
@@ -58,7 +58,7 @@ def make_long_context(path: Path, family: str, shape: str = "tiny", context: int
 
 
 def conversation(turns: int, first_words: int, step_words: int, seed: int = 1) -> list[list[dict]]:
-    """The messages of every turn's request: each begins with all of the one before."""
+    """The messages of every turn's request; each starts with all messages of the previous one."""
     rng = random.Random(seed)
 
     def words(count: int) -> str:
@@ -74,7 +74,7 @@ def conversation(turns: int, first_words: int, step_words: int, seed: int = 1) -
 
 
 def ask(url: str, messages: list[dict], **fields) -> Turn:
-    """Streamed, so that the first token's time is seen."""
+    """Streamed, to measure the time to the first token."""
     place = urlsplit(url)
     connection = http.client.HTTPConnection(place.hostname, place.port, timeout=600)
     body = {"messages": messages, "stream": True, "stream_options": {"include_usage": True}, "max_tokens": 24, "seed": 5,
@@ -112,13 +112,13 @@ def metrics(url: str) -> dict[str, float]:
 
 
 def computed_share(turns: list[Turn]) -> float:
-    """Of the prompts behind the first turn's: tokens that were computed."""
+    """Computed prompt tokens after the first turn."""
     later = turns[1:]
     return sum(t.prompt - t.cached for t in later) / sum(t.prompt for t in later)
 
 
 def three_runs(octavo, model: Path, asked: list[list[dict]], folder: Path, *flags) -> dict[str, list[Turn]]:
-    """Without a cache, with one, and after a restart from the disk."""
+    """Without a cache, with one, and from disk after a restart."""
     disk = ("--prefix-disk", folder, "--prefix-disk-size", "8GiB")
     runs = {}
     for name, more in (("cold", ("--no-enable-prefix-caching",)), ("cached", disk), ("restarted", disk)):

@@ -1,12 +1,12 @@
-"""Answers against the types of the SDKs themselves. An SDK takes whatever it is sent; here a value must be what its type says,
-and have no field that the type does not know."""
+"""Checks responses against the SDKs' types. SDKs accept anything; here a value must match its type and have no unknown
+fields."""
 
 import json
 from typing import Any
 
 import pydantic
 
-# Sent by OpenAI's own server, and in no type of its client.
+# Sent by OpenAI's server but missing in its client's types.
 UNTYPED = {("Response", "store")}
 
 
@@ -30,7 +30,7 @@ def _unknown_fields(value: Any, where: str):
 
 
 def named_events(body: bytes) -> list[tuple[str, dict]]:
-    """Name and data of each event of a stream; comments are passed over."""
+    """Name and data of each event of a stream; comments are skipped."""
     events = []
     for block in body.decode().split("\n\n"):
         lines = [line for line in block.split("\n") if line and not line.startswith(":")]

@@ -1,5 +1,5 @@
-"""Drives a server through plain sockets: what a well-behaved HTTP library would never send can be sent, and what it would
-hide can be seen. Starts tests/fake_server (the real server over a fake engine)."""
+"""Drives a server through plain sockets, to send what an HTTP library would not send and see what it would hide. Starts
+tests/fake_server (the real server with a fake engine)."""
 
 import json
 import os
@@ -17,7 +17,7 @@ REPO = Path(__file__).parents[2]
 
 
 def fake_server_path() -> Path:
-    """OCTAVO_FAKE_SERVER, else the one of the build OCTAVO_BUILD, else of the release build."""
+    """OCTAVO_FAKE_SERVER, or the one in OCTAVO_BUILD, or the one in the release build."""
     build = Path(os.environ.get("OCTAVO_BUILD", REPO / "build" / "release"))
     path = Path(os.environ.get("OCTAVO_FAKE_SERVER", build / "tests" / "fake_server"))
     if not path.exists():
@@ -26,7 +26,7 @@ def fake_server_path() -> Path:
 
 
 class Closed(Exception):
-    """The server ended the connection where an answer was expected."""
+    """The server closed the connection instead of responding."""
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Answer:
     status: int
     headers: dict[str, str]
     body: bytes = b""
-    whole: bool = True  # the body came to its end
+    whole: bool = True  # the body is complete
 
     def json(self) -> dict:
         return json.loads(self.body)
@@ -54,7 +54,7 @@ class Wire:
 
     def __init__(self, port: int, host: str = "127.0.0.1", timeout: float = 30, receive_buffer: int = 0):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        if receive_buffer:  # before connecting, or the window is larger already
+        if receive_buffer:  # must be set before connecting
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(timeout)
         self.socket.connect((host, port))
@@ -71,7 +71,7 @@ class Wire:
         self.socket.close()
 
     def cut(self) -> None:
-        """Ends the connection with a reset instead of a goodbye."""
+        """Resets the connection."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
         self.socket.close()
 
@@ -80,7 +80,7 @@ class Wire:
         return self
 
     def receive(self) -> bytes:
-        """Some bytes, or none at the connection's end."""
+        """Some bytes, or none at the end of the connection."""
         if self.unread:
             data, self.unread = self.unread, b""
             return data
@@ -110,7 +110,7 @@ class Wire:
         return data[:size]
 
     def head(self) -> Answer:
-        """Status and headers; interim answers (100) are passed over."""
+        """Status and headers; interim responses (100) are skipped."""
         while True:
             first, *lines = self._until(b"\r\n\r\n").decode("latin-1").split("\r\n")
             version, status, *_ = first.split(" ", 2)
@@ -145,7 +145,7 @@ class Wire:
         return answer
 
     def at_end(self, within: float = 5) -> bool:
-        """Whether the server closes within so many seconds, saying nothing more."""
+        """Whether the server closes the connection in time without sending more."""
         self.socket.settimeout(within)
         try:
             return self.receive() == b""
@@ -169,7 +169,7 @@ def request_bytes(method: str, path: str, body: bytes | str | dict | None = None
 
 @dataclass
 class Server:
-    """A server that runs somewhere, or one that start() made."""
+    """A running server, or one that start() started."""
     port: int
     host: str = "127.0.0.1"
     process: subprocess.Popen | None = None
@@ -245,13 +245,13 @@ class Server:
 
 
 def without_names(body: bytes) -> bytes:
-    """An answer's bytes without what may differ from call to call: ids, times, cache hits."""
+    """A response's bytes without what may differ between requests: ids, times, cache hits."""
     return re.sub(rb'"(id":"[^"]*|created":\d+|cached_tokens":\d+)', b"", body)
 
 
 class Canary:
-    """Streams the same request again and again beside whatever a test does; every answer must have the bytes of the
-    first one, which had the server to itself."""
+    """Streams the same request repeatedly during a test; every response must have the bytes of the first one, which had
+    the server to itself."""
 
     BODY = {"prompt": "a canary sings in the mine", "stream": True, "max_tokens": 300, "ignore_eos": True, "seed": 7,
             "temperature": 1.0, "logprobs": 2, "stream_options": {"include_usage": True}}

@@ -7,10 +7,10 @@
 #include "api/api_error.h"
 #include "api/named_event.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
-// Clients send thinking back with the signature it came with. Nothing here depends on it.
+// Clients return thinking with its signature, which is not checked.
 constexpr std::string_view kSignature = "octavo";
 
 Json usage_of(const Usage& usage) {
@@ -21,7 +21,7 @@ Json usage_of(const Usage& usage) {
 }
 
 // {"stop_reason","stop_sequence"}
-Json end_of(const AnswerEvent& event, bool called) {
+Json end_of(const OutputEvent& event, bool called) {
   Json end = {{"stop_reason", "end_turn"}, {"stop_sequence", nullptr}};
   if (event.finish == FinishReason::kLength) {
     end["stop_reason"] = "max_tokens";
@@ -34,13 +34,13 @@ Json end_of(const AnswerEvent& event, bool called) {
   return end;
 }
 
-// Of a call that max_tokens cut off there is no object.
+// A call cut off by max_tokens has no valid object.
 Json input_of(const std::string& arguments) {
   Json input = Json::parse(arguments, nullptr, false);
   return input.is_object() ? input : Json::object();
 }
 
-// The block a part begins, without what it says.
+// The block that a part starts, without its content.
 Json empty_block(const OutputPart& part) {
   switch (part.kind) {
     case PartKind::kContent:
@@ -53,7 +53,7 @@ Json empty_block(const OutputPart& part) {
   }
 }
 
-// Whether the part goes on with the block.
+// Whether the part continues the block.
 bool continues(const Json& block, const OutputPart& part) {
   const Json& type = block.at("type");
   return (part.kind == PartKind::kContent && type == "text") ||
@@ -123,7 +123,7 @@ void MessagesFormat::open(std::string& out, Block block, const OutputPart& part)
   if (!std::exchange(pinged_, true)) append_named_event(out, "ping", R"({"type":"ping"})");
 }
 
-// By hand: this runs for every token.
+// Written by hand because it runs for every token.
 void MessagesFormat::append_delta(std::string& out, std::string_view kind, std::string_view field,
                                   std::string_view text) const {
   std::string data =
@@ -162,7 +162,7 @@ void MessagesFormat::append_part(std::string& out, const OutputPart& part) {
   }
 }
 
-void MessagesFormat::append_event(std::string& out, const AnswerEvent& event, const Usage& usage) {
+void MessagesFormat::append_event(std::string& out, const OutputEvent& event, const Usage& usage) {
   if (event.tokens.empty() && !event.finish) return;
   if (!begun_) begin(out, usage);
   for (const OutputPart& part : event.parts) append_part(out, part);
@@ -182,8 +182,8 @@ void MessagesFormat::append_error(std::string& out, const RequestError& error) {
   append_named_event(out, "error", anthropic_error_body(error.status(), error.what()));
 }
 
-std::string MessagesFormat::whole(const std::vector<AnswerEvent>& answers, const Usage& usage) {
-  const AnswerEvent& answer = answers.front();
+std::string MessagesFormat::whole(const std::vector<OutputEvent>& answers, const Usage& usage) {
+  const OutputEvent& answer = answers.front();
   Json message = head_;
   message["content"] = content_of(answer.parts);
   message.update(end_of(answer, calls_a_tool(answer.parts)));
@@ -220,4 +220,4 @@ Json message_schema() {
        {"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"}}};
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

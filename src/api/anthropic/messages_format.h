@@ -1,21 +1,21 @@
-// messages_format.h - answers as /v1/messages writes them: a message of content blocks.
+// messages_format.h - output in the format of /v1/messages: a message of content blocks.
 #pragma once
 
 #include <string>
 
-#include "api/answer_format.h"
 #include "api/fields/json_text.h"
+#include "api/output_format.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-class MessagesFormat : public AnswerFormat {
+class MessagesFormat : public OutputFormat {
  public:
   MessagesFormat(const ServedModel& model, const GenerationJob& job);
 
-  void append_event(std::string& out, const AnswerEvent& event, const Usage& usage) override;
+  void append_event(std::string& out, const OutputEvent& event, const Usage& usage) override;
   void append_end(std::string& out, const Usage& usage) override;
   void append_error(std::string& out, const RequestError& error) override;
-  std::string whole(const std::vector<AnswerEvent>& answers, const Usage& usage) override;
+  std::string whole(const std::vector<OutputEvent>& answers, const Usage& usage) override;
 
  private:
   enum class Block : uint8_t { kNone, kText, kThinking, kToolUse };
@@ -30,13 +30,13 @@ class MessagesFormat : public AnswerFormat {
   Json head_;  // the message without content
   bool begun_ = false;
   Block open_ = Block::kNone;
-  int index_ = -1;  // of the block that is open, or was
+  int index_ = -1;  // of the open or last block
   bool pinged_ = false;
-  bool called_ = false;  // a tool
-  Json delta_;           // how the answer ended
+  bool called_ = false;  // a tool was called
+  Json delta_;           // the stop reason
 };
 
-// Of OpenAPI.
+// For OpenAPI.
 Json message_schema();
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 constexpr size_t kMaxTextBytes = 8u << 20;
@@ -17,21 +17,21 @@ std::string type_of(const Json& block, const std::string& where) {
   return to_string(block.value("type", Json()), where + ".type", kMaxNameBytes);
 }
 
-// Everything but `known` is left out: cache_control and its like, which agents put everywhere.
+// Records members other than `known`, such as cache_control, as ignored.
 void ignore_others(const Json& object, const std::set<std::string_view>& known,
-                   std::string_view where, ChatTranslation& call) {
+                   std::string_view where, ChatTranslation& translation) {
   for (const auto& [name, value] : object.items())
-    if (!value.is_null() && !known.contains(name)) call.ignore(where, name);
+    if (!value.is_null() && !known.contains(name)) translation.ignore(where, name);
 }
 
 [[noreturn]] void refuse_block(const std::string& where, const std::string& type,
                                std::string_view takes) {
-  refuse(where, fmt::format("has a block of type {}; only {} can be shown to this model",
-                            shown(Json(type)), takes));
+  refuse(where,
+         fmt::format("has a block of type {}; supported types: {}", shown(Json(type)), takes));
 }
 
-// A string, or a list of text blocks, as the parts of a chat's message.
-Json text_parts(const Json& content, const std::string& where, ChatTranslation& call) {
+// A string or a list of text blocks, as the parts of a chat message.
+Json text_parts(const Json& content, const std::string& where, ChatTranslation& translation) {
   Json parts = Json::array();
   if (content.is_string()) {
     parts.push_back(text_part({{"text", content}}, where));
@@ -43,7 +43,7 @@ Json text_parts(const Json& content, const std::string& where, ChatTranslation& 
     const std::string type = type_of(content[i], block_at);
     if (type != "text") refuse_block(block_at, type, "text");
     parts.push_back(text_part(content[i], block_at));
-    ignore_others(content[i], {"type", "text"}, "content", call);
+    ignore_others(content[i], {"type", "text"}, "content", translation);
   }
   return parts;
 }
@@ -57,20 +57,21 @@ std::string joined(const Json& parts) {
   return text;
 }
 
-Json tool_message(const Json& block, const std::string& where, ChatTranslation& call) {
+Json tool_message(const Json& block, const std::string& where, ChatTranslation& translation) {
   const Json content = block.value("content", Json());
-  std::string text = content.is_null() ? "" : joined(text_parts(content, where + ".content", call));
+  std::string text =
+      content.is_null() ? "" : joined(text_parts(content, where + ".content", translation));
   const Json failed = block.value("is_error", Json());
-  // A chat has no place for it but the text.
+  // A chat message has no error flag, so the text says it.
   if (!failed.is_null() && to_bool(failed, where + ".is_error")) text = "Error: " + text;
-  ignore_others(block, {"type", "tool_use_id", "content", "is_error"}, "content", call);
+  ignore_others(block, {"type", "tool_use_id", "content", "is_error"}, "content", translation);
   return {{"role", "tool"},
           {"tool_call_id", required_string(block, "tool_use_id", where)},
           {"content", std::move(text)}};
 }
 
-// Text and results of tools, in their order.
-void read_user(const Json& content, const std::string& where, ChatTranslation& call,
+// Text and tool results, in order.
+void read_user(const Json& content, const std::string& where, ChatTranslation& translation,
                Json& messages) {
   Json parts = Json::array();
   const auto say = [&] {
@@ -83,12 +84,12 @@ void read_user(const Json& content, const std::string& where, ChatTranslation& c
     const std::string type = type_of(block, block_at);
     if (type == "text") {
       parts.push_back(text_part(block, block_at));
-      ignore_others(block, {"type", "text"}, "content", call);
+      ignore_others(block, {"type", "text"}, "content", translation);
     } else if (type == "tool_result") {
       say();
-      messages.push_back(tool_message(block, block_at, call));
+      messages.push_back(tool_message(block, block_at, translation));
     } else {
-      refuse_block(block_at, type, "text and tool_result");
+      refuse_block(block_at, type, "text, tool_result");
     }
   }
   say();
@@ -100,7 +101,7 @@ void add_reasoning(Json& message, const std::string& text) {
   message["reasoning"] = all + text;
 }
 
-Json read_assistant(const Json& content, const std::string& where, ChatTranslation& call) {
+Json read_assistant(const Json& content, const std::string& where, ChatTranslation& translation) {
   Json message = {{"role", "assistant"}, {"content", nullptr}};
   Json parts = Json::array();
   Json calls = Json::array();
@@ -110,20 +111,20 @@ Json read_assistant(const Json& content, const std::string& where, ChatTranslati
     const std::string type = type_of(block, block_at);
     if (type == "text") {
       parts.push_back(text_part(block, block_at));
-      ignore_others(block, {"type", "text"}, "content", call);
+      ignore_others(block, {"type", "text"}, "content", translation);
     } else if (type == "tool_use") {
       const Json input = block.value("input", Json());
       if (!input.is_object()) refuse(block_at + ".input", "must be an object");
       calls.push_back(tool_call(required_string(block, "id", block_at),
                                 required_string(block, "name", block_at), dump(input)));
-      ignore_others(block, {"type", "id", "name", "input"}, "content", call);
+      ignore_others(block, {"type", "id", "name", "input"}, "content", translation);
     } else if (type == "thinking") {
       add_reasoning(message, to_string(block.value("thinking", Json()), block_at + ".thinking",
                                        kMaxTextBytes));
     } else if (type == "redacted_thinking") {
-      call.ignore("content", type);  // nobody here can read it
+      translation.ignore("content", type);  // encrypted by Anthropic
     } else {
-      refuse_block(block_at, type, "text, tool_use and thinking");
+      refuse_block(block_at, type, "text, tool_use, thinking");
     }
   }
   if (!parts.empty()) message["content"] = std::move(parts);
@@ -131,7 +132,7 @@ Json read_assistant(const Json& content, const std::string& where, ChatTranslati
   return message;
 }
 
-void read_message(const Json& message, const std::string& where, ChatTranslation& call,
+void read_message(const Json& message, const std::string& where, ChatTranslation& translation,
                   Json& messages) {
   if (!message.is_object()) refuse(where, "must be an object with role and content");
   const Json role = message.value("role", Json());
@@ -140,24 +141,23 @@ void read_message(const Json& message, const std::string& where, ChatTranslation
   if (role != "user" && role != "assistant" && role != "system")
     refuse(where + ".role", "must be user, assistant or system");
   if (content.is_string() || role == "system") {
-    messages.push_back({{"role", role}, {"content", text_parts(content, content_at, call)}});
+    messages.push_back({{"role", role}, {"content", text_parts(content, content_at, translation)}});
   } else if (!content.is_array()) {
     refuse(content_at, "must be a string or a list of blocks");
   } else if (role == "user") {
-    read_user(content, content_at, call, messages);
+    read_user(content, content_at, translation, messages);
   } else {
-    messages.push_back(read_assistant(content, content_at, call));
+    messages.push_back(read_assistant(content, content_at, translation));
   }
 }
 
-// Anthropic's models go on where a last message of theirs ends.
-void continue_last(Json& messages, ChatTranslation& call) {
+// Anthropic's API continues a final assistant message.
+void continue_last(Json& messages, ChatTranslation& translation) {
   const Json& last = messages.back();
   if (last.at("role") != "assistant") return;
-  if (last.contains("tool_calls"))
-    refuse("messages", "end with a call of a tool; send its tool_result");
-  call.chat["add_generation_prompt"] = false;
-  call.chat["continue_final_message"] = true;
+  if (last.contains("tool_calls")) refuse("messages", "end with a tool call; send its tool_result");
+  translation.chat["add_generation_prompt"] = false;
+  translation.chat["continue_final_message"] = true;
 }
 
 Json block_schema(const char* type, Json properties, Json required) {
@@ -177,13 +177,13 @@ Json text_or(Json blocks) {
 
 }  // namespace
 
-void read_system(const Json& value, ChatTranslation& call, Json& messages) {
-  Json parts = text_parts(value, "system", call);
+void read_system(const Json& value, ChatTranslation& translation, Json& messages) {
+  Json parts = text_parts(value, "system", translation);
   if (!joined(parts).empty())
     messages.push_back({{"role", "system"}, {"content", std::move(parts)}});
 }
 
-void read_conversation(const Json& value, ChatTranslation& call, Json& messages) {
+void read_conversation(const Json& value, ChatTranslation& translation, Json& messages) {
   if (!value.is_array() || value.empty())
     refuse("messages", "must be a list with at least one message");
   if (value.size() > kMaxMessages)
@@ -191,12 +191,12 @@ void read_conversation(const Json& value, ChatTranslation& call, Json& messages)
            fmt::format("has {} messages; at most {} are allowed", value.size(), kMaxMessages));
   const size_t before = messages.size();
   for (size_t i = 0; i < value.size(); ++i)
-    read_message(value[i], fmt::format("messages[{}]", i), call, messages);
-  if (messages.size() == before) refuse("messages", "say nothing");
-  continue_last(messages, call);
+    read_message(value[i], fmt::format("messages[{}]", i), translation, messages);
+  if (messages.size() == before) refuse("messages", "have no content");
+  continue_last(messages, translation);
 }
 
-void read_tools(const Json& value, ChatTranslation& call) {
+void read_tools(const Json& value, ChatTranslation& translation) {
   if (!value.is_array() || value.size() > kMaxTools)
     refuse("tools", fmt::format("must be a list of at most {} tools", kMaxTools));
   Json tools = Json::array();
@@ -208,23 +208,24 @@ void read_tools(const Json& value, ChatTranslation& call) {
     if (type.is_null() || type == "custom") {
       if (!tool.contains("input_schema")) refuse(where + ".input_schema", "is missing");
       tools.push_back(function_tool(tool, "input_schema", where));
-      ignore_others(tool, {"type", "name", "description", "input_schema", "strict"}, "tools", call);
+      ignore_others(tool, {"type", "name", "description", "input_schema", "strict"}, "tools",
+                    translation);
     } else {
-      call.ignore("tools", to_string(type, where + ".type", kMaxNameBytes));
+      translation.ignore("tools", to_string(type, where + ".type", kMaxNameBytes));
     }
   }
-  if (!tools.empty()) call.chat["tools"] = std::move(tools);
+  if (!tools.empty()) translation.chat["tools"] = std::move(tools);
 }
 
-void read_tool_choice(const Json& value, ChatTranslation& call) {
+void read_tool_choice(const Json& value, ChatTranslation& translation) {
   if (!value.is_object()) refuse("tool_choice", "must be an object with a type");
   const Json type = value.value("type", Json());
   if (type == "auto" || type == "none") {
-    call.chat["tool_choice"] = type;
+    translation.chat["tool_choice"] = type;
   } else if (type == "any") {
-    call.chat["tool_choice"] = "required";
+    translation.chat["tool_choice"] = "required";
   } else if (type == "tool") {
-    call.chat["tool_choice"] = {
+    translation.chat["tool_choice"] = {
         {"type", "function"},
         {"function", {{"name", required_string(value, "name", "tool_choice")}}}};
   } else {
@@ -232,7 +233,8 @@ void read_tool_choice(const Json& value, ChatTranslation& call) {
   }
   const Json alone = value.value("disable_parallel_tool_use", Json());
   if (!alone.is_null())
-    call.chat["parallel_tool_calls"] = !to_bool(alone, "tool_choice.disable_parallel_tool_use");
+    translation.chat["parallel_tool_calls"] =
+        !to_bool(alone, "tool_choice.disable_parallel_tool_use");
 }
 
 Json system_schema() { return text_or(text_schema()); }
@@ -283,4 +285,4 @@ Json tool_choice_schema() {
           {"required", Json::array({"type"})}};
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

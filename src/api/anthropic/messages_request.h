@@ -3,18 +3,18 @@
 
 #include "api/openai/chat_translation.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-struct MessagesCall : ChatTranslation {
+struct MessagesRequest : ChatTranslation {
   Json system = {};
   Json messages = {};
 };
 
-const FieldTable<MessagesCall>& messages_fields();
+const FieldTable<MessagesRequest>& messages_fields();
 
 // Text worker: as prepare_chat. Throws RequestError.
 GenerationJob prepare_messages(const Json& body, const ServedModel& model);
 // {"input_tokens"}
 Json count_message_tokens(const Json& body, const ServedModel& model);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -5,26 +5,25 @@
 #include "api/anthropic/messages_input.h"
 #include "api/anthropic/messages_request.h"
 #include "api/testing/named_events_of.h"
-#include "api/testing/refusal_of.h"
+#include "api/testing/refusals.h"
 #include "api/testing/test_model.h"
-#include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
-// The messages a chat is asked with.
-Json translated(const char* messages, ChatTranslation& call) {
+// The messages of the translated chat.
+Json translated(const char* messages, ChatTranslation& translation) {
   Json out = Json::array();
-  read_conversation(Json::parse(messages), call, out);
+  read_conversation(Json::parse(messages), translation, out);
   return out;
 }
 Json translated(const char* messages) {
-  ChatTranslation call;
-  return translated(messages, call);
+  ChatTranslation translation;
+  return translated(messages, translation);
 }
 
 TEST(MessagesInput, ToolsAndTheirResultsBecomeMessagesOfTheChat) {
-  ChatTranslation call;
+  ChatTranslation translation;
   const Json messages = translated(R"([
     {"role": "user", "content": "look"},
     {"role": "assistant", "content": [
@@ -38,7 +37,7 @@ TEST(MessagesInput, ToolsAndTheirResultsBecomeMessagesOfTheChat) {
       {"type": "tool_result", "tool_use_id": "t2", "is_error": true,
        "content": [{"type": "text", "text": "two"}]},
       {"type": "text", "text": "and?", "cache_control": {"type": "ephemeral"}}]}])",
-                                   call);
+                                   translation);
   EXPECT_EQ(messages, Json::parse(R"([
     {"role": "user", "content": [{"type": "text", "text": "look"}]},
     {"role": "assistant", "content": [{"type": "text", "text": "I do"}], "reasoning": "hm",
@@ -48,20 +47,22 @@ TEST(MessagesInput, ToolsAndTheirResultsBecomeMessagesOfTheChat) {
     {"role": "tool", "tool_call_id": "t1", "content": "one"},
     {"role": "tool", "tool_call_id": "t2", "content": "Error: two"},
     {"role": "user", "content": [{"type": "text", "text": "and?"}]}])"));
-  EXPECT_EQ(call.ignored, (IgnoredFields{"content.redacted_thinking", "content.cache_control"}));
-  EXPECT_FALSE(call.chat.contains("continue_final_message"));
+  EXPECT_EQ(translation.ignored,
+            (IgnoredFields{"content.redacted_thinking", "content.cache_control"}));
+  EXPECT_FALSE(translation.chat.contains("continue_final_message"));
 }
 
-TEST(MessagesInput, ALastMessageOfTheAssistantIsContinued) {
-  ChatTranslation call;
-  translated(R"([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])", call);
-  EXPECT_EQ(call.chat["continue_final_message"], true);
-  EXPECT_EQ(call.chat["add_generation_prompt"], false);
+TEST(MessagesInput, AFinalAssistantMessageIsContinued) {
+  ChatTranslation translation;
+  translated(R"([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])",
+             translation);
+  EXPECT_EQ(translation.chat["continue_final_message"], true);
+  EXPECT_EQ(translation.chat["add_generation_prompt"], false);
 }
 
-TEST(MessagesInput, WhatTheModelCannotSeeIsRefusedByName) {
+TEST(MessagesInput, UnsupportedContentIsRefusedByName) {
   const auto refused = [](const char* messages) {
-    return refusal_of([&] { translated(messages); });
+    return refused_field([&] { translated(messages); });
   };
   EXPECT_EQ(refused(R"([{"role": "user", "content": [{"type": "text", "text": "a"},
                                                      {"type": "image", "source": {}}]}])"),
@@ -81,26 +82,26 @@ TEST(MessagesInput, WhatTheModelCannotSeeIsRefusedByName) {
   EXPECT_EQ(refused("[]"), "400 messages");
 }
 
-TEST(MessagesInput, ToolsOfOthersAreLeftOut) {
-  ChatTranslation call;
+TEST(MessagesInput, ServerSideToolsAreIgnored) {
+  ChatTranslation translation;
   read_tools(Json::parse(R"([
     {"name": "f", "description": "d", "input_schema": {"type": "object"}, "cache_control": {}},
     {"type": "custom", "name": "g", "input_schema": {}, "strict": true},
     {"type": "web_search_20250305", "name": "web_search", "max_uses": 5},
     {"type": "bad\r\nname", "name": "x"}])"),
-             call);
-  EXPECT_EQ(call.chat["tools"], Json::parse(R"([
+             translation);
+  EXPECT_EQ(translation.chat["tools"], Json::parse(R"([
     {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}},
     {"type": "function", "function": {"name": "g", "parameters": {}, "strict": true}}])"));
-  EXPECT_EQ(call.ignored,
+  EXPECT_EQ(translation.ignored,
             (IgnoredFields{"tools.cache_control", "tools.web_search_20250305", "tools"}));
 }
 
-TEST(MessagesInput, ChoicesOfToolsHaveTheChatsNames) {
+TEST(MessagesInput, ToolChoiceIsTranslatedToTheChats) {
   const auto choice = [](const char* text) {
-    ChatTranslation call;
-    read_tool_choice(Json::parse(text), call);
-    return call.chat;
+    ChatTranslation translation;
+    read_tool_choice(Json::parse(text), translation);
+    return translation.chat;
   };
   EXPECT_EQ(choice(R"({"type": "auto"})").dump(), R"({"tool_choice":"auto"})");
   EXPECT_EQ(choice(R"({"type": "any", "disable_parallel_tool_use": true})").dump(),
@@ -108,10 +109,10 @@ TEST(MessagesInput, ChoicesOfToolsHaveTheChatsNames) {
   EXPECT_EQ(choice(R"({"type": "tool", "name": "f"})").dump(),
             R"({"tool_choice":{"type":"function","function":{"name":"f"}}})");
   EXPECT_EQ(choice(R"({"type": "none"})").dump(), R"({"tool_choice":"none"})");
-  EXPECT_EQ(refusal_of([&] { choice(R"({"type": "some"})"); }), "400 tool_choice.type");
+  EXPECT_EQ(refused_field([&] { choice(R"({"type": "some"})"); }), "400 tool_choice.type");
 }
 
-TEST(MessagesCall, IsRenderedByTheModelsTemplate) {
+TEST(MessagesRequest, IsRenderedByTheModelsTemplate) {
   TestModel model;
   const GenerationJob job = prepare_messages(
       Json::parse(R"({"model": "tiny", "max_tokens": 7, "system": [{"type": "text", "text": "s"}],
@@ -126,33 +127,33 @@ TEST(MessagesCall, IsRenderedByTheModelsTemplate) {
   EXPECT_EQ(job.ignored, IgnoredFields{"metadata"});
 }
 
-TEST(MessagesCall, RefusalsNameItsOwnFields) {
+TEST(MessagesRequest, RefusalsNameItsOwnFields) {
   TestModel model;
   const auto refused = [&](const char* more) {
     Json body = Json::parse(more);
     if (!body.contains("messages"))
       body["messages"] = Json::parse(R"([{"role": "user", "content": "a"}])");
-    return refusal_of([&] { prepare_messages(body, *model); });
+    return refused_field([&] { prepare_messages(body, *model); });
   };
-  EXPECT_EQ(refused("{}"), "taken");
+  EXPECT_EQ(refused("{}"), "accepted");
   EXPECT_EQ(refused(R"({"stop_sequences": [""]})"), "400 stop_sequences");
   EXPECT_EQ(refused(R"({"max_tokens": 0})"), "400 max_tokens");
   EXPECT_EQ(refused(R"({"temperature": -1})"), "400 temperature");
   EXPECT_EQ(refused(R"({"thinking": {"type": "sometimes"}})"), "400 thinking.type");
   EXPECT_EQ(refused(R"({"thinking": {"type": "enabled"}})"), "400 thinking.budget_tokens");
-  EXPECT_EQ(refused(R"({"thinking": {"type": "adaptive"}})"), "taken");
+  EXPECT_EQ(refused(R"({"thinking": {"type": "adaptive"}})"), "accepted");
   EXPECT_EQ(refused(R"({"mcp_servers": [{"url": "x"}]})"), "400 mcp_servers");
-  EXPECT_EQ(refused(R"({"mcp_servers": []})"), "taken");
+  EXPECT_EQ(refused(R"({"mcp_servers": []})"), "accepted");
   EXPECT_EQ(refused(R"({"nonsense": 1})"), "400 nonsense");
   EXPECT_EQ(refused(R"({"model": "claude"})"), "404 model");
-  EXPECT_EQ(refused(R"({"tool_choice": {"type": "auto"}})"), "taken");
+  EXPECT_EQ(refused(R"({"tool_choice": {"type": "auto"}})"), "accepted");
   EXPECT_EQ(refused(R"({"tool_choice": {"type": "any"}})"), "400 tool_choice");
   const std::string long_text = fmt::format(
       R"({{"messages": [{{"role": "user", "content": "{}"}}]}})", std::string(200, 'x'));
   EXPECT_EQ(refused(long_text.c_str()), "400 messages");
 }
 
-TEST(MessagesCall, TokensAreCountedBeyondTheContext) {
+TEST(MessagesRequest, TokensAreCountedBeyondTheContext) {
   TestModel model;
   const auto count = [&](size_t letters) {
     const Json body = {{"messages", {{{"role", "user"}, {"content", std::string(letters, 'x')}}}}};
@@ -169,24 +170,24 @@ class MessagesFormatTest : public testing::Test {
     job_.prompts.push_back({.tokens = {1, 2}});
   }
 
-  static AnswerEvent event(std::vector<OutputPart> parts) {
+  static OutputEvent event(std::vector<OutputPart> parts) {
     return {.parts = std::move(parts), .tokens = {1}};
   }
-  static AnswerEvent last(std::vector<OutputPart> parts,
+  static OutputEvent last(std::vector<OutputPart> parts,
                           FinishReason finish = FinishReason::kStop) {
-    AnswerEvent made = event(std::move(parts));
+    OutputEvent made = event(std::move(parts));
     made.finish = finish;
     return made;
   }
 
-  std::vector<NamedEvent> streamed(const std::vector<AnswerEvent>& events) {
+  std::vector<NamedEvent> streamed(const std::vector<OutputEvent>& events) {
     MessagesFormat format(*model_, job_);
     std::string out;
-    for (const AnswerEvent& event : events) format.append_event(out, event, usage_);
+    for (const OutputEvent& event : events) format.append_event(out, event, usage_);
     format.append_end(out, usage_);
     return named_events_of(out);
   }
-  Json whole(const AnswerEvent& answer) {
+  Json whole(const OutputEvent& answer) {
     return Json::parse(MessagesFormat(*model_, job_).whole({answer}, usage_));
   }
 
@@ -218,7 +219,7 @@ TEST_F(MessagesFormatTest, AWholeMessageHasItsBlocks) {
               "output_tokens": 3}})"));
 }
 
-// What the SDKs do with a stream: the blocks it adds up to.
+// Accumulates a stream into blocks, as the SDKs do.
 Json content_of(const std::vector<NamedEvent>& events) {
   Json content = Json::array();
   std::string arguments;
@@ -247,7 +248,7 @@ Json content_of(const std::vector<NamedEvent>& events) {
 }
 
 TEST_F(MessagesFormatTest, AStreamAddsUpToTheWhole) {
-  std::vector<AnswerEvent> events;
+  std::vector<OutputEvent> events;
   for (const OutputPart& part : kAgentsAnswer) events.push_back(event({part}));
   events.push_back(event({}));  // a token without text
   events.push_back(last({}));
@@ -271,11 +272,11 @@ TEST_F(MessagesFormatTest, AStreamAddsUpToTheWhole) {
   EXPECT_EQ(sent[sent.size() - 2].data["usage"]["output_tokens"], 3);
 }
 
-TEST_F(MessagesFormatTest, AnAnswerEndsForAReason) {
+TEST_F(MessagesFormatTest, StopReasonsAreTranslated) {
   const OutputPart text{.text = "a"};
   EXPECT_EQ(whole(last({text}))["stop_reason"], "end_turn");
   EXPECT_EQ(whole(last({text}, FinishReason::kLength))["stop_reason"], "max_tokens");
-  AnswerEvent stopped = last({text});
+  OutputEvent stopped = last({text});
   stopped.stop_string = "end";
   EXPECT_EQ(whole(stopped)["stop_reason"], "stop_sequence");
   EXPECT_EQ(whole(stopped)["stop_sequence"], "end");
@@ -284,7 +285,7 @@ TEST_F(MessagesFormatTest, AnAnswerEndsForAReason) {
             R"({"stop_reason":"stop_sequence","stop_sequence":"end"})");
 }
 
-TEST_F(MessagesFormatTest, ACallThatWasCutOffHasNoInput) {
+TEST_F(MessagesFormatTest, ATruncatedToolCallHasNoInput) {
   const std::vector<OutputPart> parts = {kAgentsAnswer[2], kAgentsAnswer[3]};
   const Json message = whole(last(parts, FinishReason::kLength));
   EXPECT_EQ(message["content"][0]["input"], Json::object());
@@ -311,4 +312,4 @@ TEST_F(MessagesFormatTest, AnErrorIsAnEvent) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -1,4 +1,4 @@
-// base64.h - bytes as text (RFC 4648, padded).
+// base64.h - base64 (RFC 4648, padded).
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace octavo::server {
+namespace octavo::api {
 
 inline void append_base64(std::string& out, std::span<const std::byte> bytes) {
   constexpr const char* kDigits =
@@ -23,7 +23,7 @@ inline void append_base64(std::string& out, std::span<const std::byte> bytes) {
   }
 }
 
-// The bytes, or nothing when the text is not what append_base64 writes.
+// Returns nullopt if `text` is not valid padded base64.
 inline std::optional<std::string> from_base64(std::string_view text) {
   const auto digit = [](char c) -> int {
     if (c >= 'A' && c <= 'Z') return c - 'A';
@@ -49,4 +49,4 @@ inline std::optional<std::string> from_base64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -1,5 +1,5 @@
-// body_fields.h - the fields of a request's body as a table: what reads them, what refuses them and
-// what the OpenAPI document says of them stand in one place.
+// body_fields.h - the fields of a request body as a table, which reads, refuses and documents them
+// (OpenAPI) in one place.
 #pragma once
 
 #include <functional>
@@ -8,23 +8,23 @@
 
 #include "api/fields/json_values.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 inline constexpr size_t kMaxNameBytes = 1024;  // model names, request ids, salts
 
 enum class FieldUse : uint8_t {
   kUsed,
-  kHint,     // cannot change the answer: accepted, and named in x-octavo-ignored
-  kRefused,  // would change the answer: only the values that ask for nothing are accepted
+  kHint,     // cannot change the output: accepted, and listed in x-octavo-ignored
+  kRefused,  // would change the output: only values without effect are accepted
 };
 
 template <typename Target>
 struct Field {
   std::string name;
   FieldUse use;
-  Json schema;  // of OpenAPI; null is allowed besides, unless the field is required
+  Json schema;  // for OpenAPI; null is also allowed, unless the field is required
   std::string about;
-  // Not called for null. A refused field's throws unless the value asks for nothing.
+  // Not called for null. A refused field throws unless the value has no effect.
   std::function<void(const Json& value, Target& target)> read = nullptr;
   bool required = false;
 };
@@ -32,8 +32,8 @@ struct Field {
 template <typename Target>
 using FieldTable = std::vector<Field<Target>>;
 
-// Adds the fields of another table, which read the part of a call that `part_of` gives them.
-// `fields` outlives the table.
+// Adds the fields of another table, which read into the part of the target that `part_of` returns.
+// `fields` must outlive the table.
 template <typename Target, typename Part, typename PartOf>
 void add_fields(FieldTable<Target>& table, const FieldTable<Part>& fields, PartOf part_of) {
   for (const Field<Part>& field : fields) {
@@ -50,11 +50,11 @@ void add_fields(FieldTable<Target>& table, const FieldTable<Part>& fields, PartO
   }
 }
 
-// Hints that were seen, for the header x-octavo-ignored.
+// Ignored hints, for the header x-octavo-ignored.
 using IgnoredFields = std::vector<std::string>;
 
-// Reads every field of `body` into `target`. Throws RequestError(400) for a required field that is
-// missing and for one that is not in the table.
+// Reads every field of `body` into `target`. Throws RequestError(400) for a missing required field
+// and for a field that is not in the table.
 template <typename Target>
 IgnoredFields read_fields(const Json& body, const FieldTable<Target>& table, Target& target) {
   IgnoredFields ignored;
@@ -67,9 +67,9 @@ IgnoredFields read_fields(const Json& body, const FieldTable<Target>& table, Tar
     if (field != table.end() && field->use == FieldUse::kHint) {
       ignored.push_back(name);
     } else if (value.is_null()) {
-      // Asks for nothing. A strange name is not repeated: it would be the client's own header.
+      // No effect. Unknown names are not listed: clients could inject header text.
     } else if (field == table.end()) {
-      refuse(name, "is not a field octavo knows; it may change the answer, so it is not ignored");
+      refuse(name, "is not a known field; it is rejected because it could change the output");
     } else {
       field->read(value, target);
     }
@@ -77,8 +77,7 @@ IgnoredFields read_fields(const Json& body, const FieldTable<Target>& table, Tar
   return ignored;
 }
 
-// {"type":"object","properties":...} of OpenAPI 3.1; x-octavo-refused has the reasons of the
-// refused.
+// OpenAPI 3.1 schema of the table; x-octavo-refused maps refused fields to their reasons.
 template <typename Target>
 Json schema_of(const FieldTable<Target>& table) {
   Json properties = Json::object();
@@ -101,10 +100,10 @@ Json schema_of(const FieldTable<Target>& table) {
   }
   Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
   if (!required.empty()) schema["required"] = std::move(required);
-  // Other fields are refused, as they may change the answer; these are known and have a reason.
+  // Unknown fields are refused, since they may change the output.
   schema["additionalProperties"] = {{"type", "null"}};
   if (!refused.empty()) schema["x-octavo-refused"] = std::move(refused);
   return schema;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "api/fields/field_kinds.h"
-#include "base/error.h"
+#include "api/testing/refusals.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 struct Target {
@@ -26,16 +26,9 @@ FieldTable<Target> table() {
           refused<Target>("beam", "never", asks_false)};
 }
 
-// The refused field's name, or "".
 std::string refused_by(const char* body) {
   Target target;
-  try {
-    read_fields(Json::parse(body), table(), target);
-  } catch (const RequestError& error) {
-    EXPECT_EQ(error.status(), 400);
-    return error.param();
-  }
-  return "";
+  return refused_field([&] { read_fields(Json::parse(body), table(), target); });
 }
 
 TEST(BodyFields, AreReadIntoTheTarget) {
@@ -45,11 +38,11 @@ TEST(BodyFields, AreReadIntoTheTarget) {
   EXPECT_EQ(target.count, 3);
 }
 
-TEST(BodyFields, UnknownAndMissingOnesAreRefused) {
-  EXPECT_EQ(refused_by(R"({"needed": true, "cuont": 3})"), "cuont");
-  EXPECT_EQ(refused_by(R"({"count": 3})"), "needed");
-  EXPECT_EQ(refused_by(R"({"needed": null})"), "needed");
-  EXPECT_EQ(refused_by(R"({"needed": true, "count": null})"), "");
+TEST(BodyFields, UnknownAndMissingFieldsAreRefused) {
+  EXPECT_EQ(refused_by(R"({"needed": true, "cuont": 3})"), "400 cuont");
+  EXPECT_EQ(refused_by(R"({"count": 3})"), "400 needed");
+  EXPECT_EQ(refused_by(R"({"needed": null})"), "400 needed");
+  EXPECT_EQ(refused_by(R"({"needed": true, "count": null})"), "accepted");
 }
 
 TEST(BodyFields, HintsAreListed) {
@@ -59,31 +52,32 @@ TEST(BodyFields, HintsAreListed) {
       IgnoredFields{"user"});
 }
 
-// The list goes into a header, which must not say what a client makes up.
+// The list goes into a header, which must not repeat names chosen by the client.
 TEST(BodyFields, UnknownNullsAreNeitherRefusedNorListed) {
   Target target;
   const Json body = {{"needed", 1}, {"a\r\nX-Evil: 1", nullptr}, {"later", nullptr}};
   EXPECT_EQ(read_fields(body, table(), target), IgnoredFields{});
 }
 
-TEST(BodyFields, RefusedOnesMayAskForNothing) {
+TEST(BodyFields, RefusedFieldsAcceptValuesWithoutEffect) {
   for (const char* value : {"null", "[]", "{}"})
-    EXPECT_EQ(refused_by((R"({"needed": 1, "tools": )" + std::string(value) + "}").c_str()), "")
+    EXPECT_EQ(refused_by((R"({"needed": 1, "tools": )" + std::string(value) + "}").c_str()),
+              "accepted")
         << value;
-  EXPECT_EQ(refused_by(R"({"needed": 1, "tools": [1]})"), "tools");
-  EXPECT_EQ(refused_by(R"({"needed": 1, "beam": false})"), "");
-  EXPECT_EQ(refused_by(R"({"needed": 1, "beam": true})"), "beam");
+  EXPECT_EQ(refused_by(R"({"needed": 1, "tools": [1]})"), "400 tools");
+  EXPECT_EQ(refused_by(R"({"needed": 1, "beam": false})"), "accepted");
+  EXPECT_EQ(refused_by(R"({"needed": 1, "beam": true})"), "400 beam");
 }
 
-TEST(BodyFields, TheSchemaHasAllButTheRefused) {
+TEST(BodyFields, TheSchemaOmitsRefusedFields) {
   const Json schema = schema_of(table());
   EXPECT_TRUE(schema["properties"].contains("count"));
   EXPECT_TRUE(schema["properties"].contains("user"));
   EXPECT_FALSE(schema["properties"].contains("tools"));
   EXPECT_EQ(schema["required"], Json::array({"needed"}));
-  // A field nobody knows may only be null.
+  // An unknown field may only be null.
   EXPECT_EQ(schema["additionalProperties"], (Json{{"type", "null"}}));
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

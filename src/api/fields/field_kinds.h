@@ -1,4 +1,4 @@
-// field_kinds.h - the kinds of field that tables are made of.
+// field_kinds.h - constructors for table fields and their schemas.
 #pragma once
 
 #include <initializer_list>
@@ -7,7 +7,7 @@
 
 #include "api/fields/body_fields.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 inline constexpr int kMaxInt = std::numeric_limits<int>::max();
 
@@ -44,7 +44,7 @@ Field<Target> used(std::string name, Json schema, std::string about,
           .read = std::move(read)};
 }
 
-// Accepted and named in x-octavo-ignored.
+// Accepted, and listed in x-octavo-ignored.
 template <typename Target>
 FieldTable<Target> hints(std::initializer_list<const char*> names) {
   FieldTable<Target> fields;
@@ -52,14 +52,14 @@ FieldTable<Target> hints(std::initializer_list<const char*> names) {
     fields.push_back({.name = name,
                       .use = FieldUse::kHint,
                       .schema = Json::object(),
-                      .about = "Cannot change the answer"});
+                      .about = "Does not affect the output"});
   return fields;
 }
 
 inline bool asks_nothing(const Json& value) { return value.is_null() || value.empty(); }
 inline bool asks_false(const Json& value) { return value == false; }
 
-// Refused with the reason, unless the value asks for nothing: null, or what `harmless` says.
+// Refused with `reason`, unless the value has no effect: null, or `harmless` returns true.
 template <typename Target>
 Field<Target> refused(std::string name, std::string reason,
                       std::function<bool(const Json&)> harmless = asks_nothing) {
@@ -73,4 +73,4 @@ Field<Target> refused(std::string name, std::string reason,
           .read = std::move(read)};
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

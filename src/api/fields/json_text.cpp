@@ -8,16 +8,17 @@
 #include "base/json_quote.h"
 #include "text/utf8.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 namespace {
 
-// Watches a body being parsed.
+// Enforces the bounds while a body is parsed.
 class Bounds {
  public:
   void see(int depth, Json::parse_event_t event) {
     if (depth > kJsonDepth)
-      throw RequestError(400, "", fmt::format("the body nests deeper than {}", kJsonDepth));
+      throw RequestError(400, "",
+                         fmt::format("the body is nested more than {} levels deep", kJsonDepth));
     const auto level = static_cast<size_t>(depth);
     if (event == Json::parse_event_t::object_start) {
       keys_[level + 1] = 0;
@@ -25,12 +26,13 @@ class Bounds {
       comparisons_ += keys_[level]++;
       if (keys_[level] > kJsonKeys || comparisons_ > kJsonKeyComparisons)
         throw RequestError(
-            400, "", fmt::format("the body has too many keys; an object may have {}", kJsonKeys));
+            400, "",
+            fmt::format("the body has too many keys; an object may have at most {}", kJsonKeys));
     }
   }
 
  private:
-  std::array<int, kJsonDepth + 2> keys_ = {};  // by depth, of the object open there
+  std::array<int, kJsonDepth + 2> keys_ = {};  // of the open object, by depth
   int64_t comparisons_ = 0;
 };
 
@@ -46,10 +48,10 @@ Json parse_object(std::string_view body) {
   try {
     json = Json::parse(body, bounded);
   } catch (const Json::exception& error) {
-    // What the parser says repeats what it read, however long that was.
+    // The parser's message quotes its input, which may be long.
     const std::string_view reason = error.what();
     throw RequestError(400, "",
-                       fmt::format("the body is no valid JSON: {}", reason.substr(0, 200)));
+                       fmt::format("the body is not valid JSON: {}", reason.substr(0, 200)));
   }
   if (!json.is_object()) throw RequestError(400, "", "the body must be a JSON object");
   return json;
@@ -73,4 +75,4 @@ std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

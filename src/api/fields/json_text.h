@@ -1,4 +1,4 @@
-// json_text.h - JSON read with bounds, and written by hand where a profile would see it.
+// json_text.h - JSON parsing with bounds, and fast serialization for hot paths.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,15 @@
 #include <string>
 #include <string_view>
 
-namespace octavo::server {
+namespace octavo::api {
 
-// Keeps the order of keys: a chat template may print what it is given.
+// Keeps key order, because chat templates may print objects.
 using Json = nlohmann::ordered_json;
 
 inline constexpr int kJsonDepth = 128;
-// Keys are found one after the other, so that many of them cost their square.
+// Key lookup is linear, so many keys cost quadratic time.
 inline constexpr int kJsonKeys = 4096;                    // of one object
-inline constexpr int64_t kJsonKeyComparisons = 32 << 20;  // of all, at most
+inline constexpr int64_t kJsonKeyComparisons = 32 << 20;  // in the whole body
 
 // Throws RequestError(400) for anything but one JSON object in UTF-8 within the bounds above.
 Json parse_object(std::string_view body);
@@ -23,7 +23,7 @@ Json parse_object(std::string_view body);
 std::string json_string(std::string_view text);
 void append_json_string(std::string& out, std::string_view text);
 
-// As short as JSON allows; text that is not UTF-8 does not throw.
+// Compact; invalid UTF-8 is replaced.
 std::string dump(const Json& json);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

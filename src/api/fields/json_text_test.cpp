@@ -5,51 +5,50 @@
 
 #include <chrono>
 
-#include "api/testing/refusal_of.h"
-#include "base/error.h"
+#include "api/testing/refusals.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
-std::string parse_refusal_of(const std::string& body) {
-  return refusal_message_of([&] { parse_object(body); });
+std::string parse_refusal(const std::string& body) {
+  return refusal_of([&] { parse_object(body); });
 }
 
-TEST(JsonText, OnlyOneObjectIsTaken) {
+TEST(JsonText, OnlyASingleObjectIsAccepted) {
   EXPECT_EQ(parse_object(R"({"b": 1, "a": 2})").dump(), R"({"b":1,"a":2})");
   for (const char* body :
        {"", "[]", "1", "null", "{", "{}{}", "{} x", R"({"a": "\ud800"})", R"({"a": 1e999})"})
-    EXPECT_NE(parse_refusal_of(body), "taken") << body;
-  EXPECT_NE(parse_refusal_of("{\"a\": \"\xff\"}"), "taken");
+    EXPECT_NE(parse_refusal(body), "accepted") << body;
+  EXPECT_NE(parse_refusal("{\"a\": \"\xff\"}"), "accepted");
 }
 
 TEST(JsonText, NestingIsBounded) {
   const auto nested = [](size_t depth) {
     return "{\"a\":" + std::string(depth, '[') + std::string(depth, ']') + "}";
   };
-  EXPECT_EQ(parse_refusal_of(nested(100)), "taken");
-  EXPECT_NE(parse_refusal_of(nested(200)), "taken");
-  EXPECT_NE(parse_refusal_of("{\"a\":" + std::string(100'000, '[')), "taken");
+  EXPECT_EQ(parse_refusal(nested(100)), "accepted");
+  EXPECT_NE(parse_refusal(nested(200)), "accepted");
+  EXPECT_NE(parse_refusal("{\"a\":" + std::string(100'000, '[')), "accepted");
 }
 
-// Objects keep the order of their keys, so looking for one takes as long as there are keys.
+// Objects keep key order, so lookup time grows with the number of keys.
 TEST(JsonText, KeysOfAnObjectAreBounded) {
   const auto with_keys = [](int count) {
     std::string body = "{\"k0\":[{},{}]";
     for (int i = 1; i < count; ++i) body += fmt::format(R"(,"k{}":{{}})", i);
     return body + "}";
   };
-  EXPECT_EQ(parse_refusal_of(with_keys(kJsonKeys)), "taken");
-  EXPECT_NE(parse_refusal_of(with_keys(kJsonKeys + 1)), "taken");
+  EXPECT_EQ(parse_refusal(with_keys(kJsonKeys)), "accepted");
+  EXPECT_NE(parse_refusal(with_keys(kJsonKeys + 1)), "accepted");
   const auto began = std::chrono::steady_clock::now();
-  EXPECT_NE(parse_refusal_of(with_keys(300'000)), "taken");
-  EXPECT_NE(parse_refusal_of("{\"metadata\":[1," + with_keys(300'000) + "]}"), "taken");
+  EXPECT_NE(parse_refusal(with_keys(300'000)), "accepted");
+  EXPECT_NE(parse_refusal("{\"metadata\":[1," + with_keys(300'000) + "]}"), "accepted");
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
 }
 
 TEST(JsonText, ErrorsDoNotRepeatALongBody) {
-  EXPECT_LT(parse_refusal_of("{\"a\": \"" + std::string(100'000, 'x')).size(), 500u);
-  EXPECT_LT(parse_refusal_of("{\"a\": \"" + std::string(100'000, '\x01')).size(), 500u);
+  EXPECT_LT(parse_refusal("{\"a\": \"" + std::string(100'000, 'x')).size(), 500u);
+  EXPECT_LT(parse_refusal("{\"a\": \"" + std::string(100'000, '\x01')).size(), 500u);
 }
 
 TEST(JsonText, StringsAreEscapedAndAlwaysUtf8) {
@@ -59,4 +58,4 @@ TEST(JsonText, StringsAreEscapedAndAlwaysUtf8) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 void refuse(const std::string& field, const std::string& message) {
   throw RequestError(400, field, message);
@@ -17,7 +17,7 @@ std::string shown(const Json& value) {
   if (value.is_array()) return "a list";
   if (value.is_object()) return "an object";
   constexpr size_t kLongest = 40;
-  // Only so much of a long string is copied, and no character of it is cut.
+  // Do not copy long strings, nor cut them inside a character.
   if (value.is_string() && value.get_ref<const std::string&>().size() > kLongest)
     return "a long string";
   return dump(value);
@@ -37,8 +37,8 @@ int64_t to_integer(const Json& value, const std::string& field, int64_t low, int
   if (!value.is_number()) wrong();
   if (value.is_number_float()) {
     const double number = value.get<double>();
-    // Both bounds of int64_t are exact, or rounded outwards, as doubles. 2^63 is too large, and
-    // what was read as -2^63 was less: that number itself is read as an integer.
+    // As doubles, the bounds of int64_t are exact or rounded outwards. 2^63 is out of range, and a
+    // double of -2^63 was a smaller number: -2^63 itself is parsed as an integer.
     if (!(number >= static_cast<double>(low) && number <= static_cast<double>(high)) ||
         number >= 0x1p63 || number <= -0x1p63 || std::trunc(number) != number)
       wrong();
@@ -82,4 +82,4 @@ std::vector<TokenId> to_tokens(const Json& value, const std::string& field) {
   return tokens;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -1,5 +1,5 @@
-// json_values.h - one value of a request's body, checked. Every function throws RequestError(400)
-// naming the field and what would be right.
+// json_values.h - checked values of a request body. Every function throws RequestError(400) naming
+// the field and the expected value.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "api/fields/json_text.h"
 #include "base/token_id.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 [[noreturn]] void refuse(const std::string& field, const std::string& message);
 
@@ -21,7 +21,7 @@ float to_number(const Json& value, const std::string& field, double low, double 
 std::string to_string(const Json& value, const std::string& field, size_t max_bytes);
 std::vector<TokenId> to_tokens(const Json& value, const std::string& field);
 
-// The value as an error message may show it: short.
+// The value, shortened for error messages.
 std::string shown(const Json& value);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

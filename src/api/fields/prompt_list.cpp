@@ -6,7 +6,7 @@
 
 #include "api/fields/field_kinds.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 Json prompt_list_schema(size_t max_prompts) {
   const Json text = string_schema(kMaxPromptBytes);
@@ -44,4 +44,4 @@ PromptList to_prompts(const Json& value, const std::string& field, size_t max_pr
   return list;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

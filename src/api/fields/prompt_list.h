@@ -1,5 +1,4 @@
-// prompt_list.h - what may stand where a prompt is expected: a text, token ids, or a list of
-// either.
+// prompt_list.h - the values a prompt field accepts: a string, token ids, or a list of either.
 #pragma once
 
 #include <string>
@@ -7,11 +6,11 @@
 
 #include "api/fields/json_values.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 inline constexpr size_t kMaxPromptBytes = 8u << 20;
 
-// One of the two has an entry per prompt.
+// One of the two has an entry per prompt; the other is empty.
 struct PromptList {
   std::vector<std::string> texts = {};
   std::vector<std::vector<TokenId>> tokens = {};
@@ -21,4 +20,4 @@ Json prompt_list_schema(size_t max_prompts);
 // Throws RequestError(400) naming `field`.
 PromptList to_prompts(const Json& value, const std::string& field, size_t max_prompts);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -6,7 +6,7 @@
 
 #include "api/openai/logprob_json.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 bool is_call(const OutputPart& part) { return part.kind == PartKind::kToolCall; }
@@ -68,14 +68,14 @@ ChatFormat::ChatFormat(const ServedModel& model, const GenerationJob& job)
       begun_(static_cast<size_t>(job.engine.n)),
       called_(static_cast<size_t>(job.engine.n)) {}
 
-Json ChatFormat::finish_of(const AnswerEvent& event, bool called) const {
+Json ChatFormat::finish_of(const OutputEvent& event, bool called) const {
   if (event.finish == FinishReason::kStop && called) return "tool_calls";
   return finish_reason_of(event);
 }
 
-// One choice of a chunk, by hand: this runs for every token. What an event has besides parts goes
-// with the last of them.
-void ChatFormat::append_choice(std::string& out, const AnswerEvent& event, std::string_view delta,
+// One choice of a chunk, written by hand because it runs for every token. The last part carries the
+// event's other fields.
+void ChatFormat::append_choice(std::string& out, const OutputEvent& event, std::string_view delta,
                                bool last) const {
   out += fmt::format(R"({{"index":{},"delta":{{{}}},"logprobs":)", event.index, delta);
   out += event.logprobs.empty() || !last
@@ -92,7 +92,7 @@ void ChatFormat::append_choice(std::string& out, const AnswerEvent& event, std::
   out += '}';
 }
 
-void ChatFormat::append_event(std::string& out, const AnswerEvent& event, const Usage& usage) {
+void ChatFormat::append_event(std::string& out, const OutputEvent& event, const Usage& usage) {
   if (event.tokens.empty() && !event.finish) return;
   const auto index = static_cast<size_t>(event.index);
   std::string choice;
@@ -126,7 +126,7 @@ void ChatFormat::append_error(std::string& out, const RequestError& error) {
   append_sse_error(out, error);
 }
 
-Json ChatFormat::choice_of(const AnswerEvent& answer) const {
+Json ChatFormat::choice_of(const OutputEvent& answer) const {
   Json choice = {{"index", answer.index}, {"message", message_of(answer.parts)}};
   choice["logprobs"] = job_.engine.sampling.logprobs < 0
                            ? Json()
@@ -137,9 +137,9 @@ Json ChatFormat::choice_of(const AnswerEvent& answer) const {
   return choice;
 }
 
-std::string ChatFormat::whole(const std::vector<AnswerEvent>& answers, const Usage& usage) {
+std::string ChatFormat::whole(const std::vector<OutputEvent>& answers, const Usage& usage) {
   Json choices = Json::array();
-  for (const AnswerEvent& answer : answers) choices.push_back(choice_of(answer));
+  for (const OutputEvent& answer : answers) choices.push_back(choice_of(answer));
   Json whole = envelope_.whole(std::move(choices), usage);
   if (job_.wants_prompt_logprobs)
     whole["prompt_logprobs"] =
@@ -148,4 +148,4 @@ std::string ChatFormat::whole(const std::vector<AnswerEvent>& answers, const Usa
   return dump(whole);
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -8,7 +8,7 @@
 
 #include "api/fields/field_kinds.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 constexpr size_t kMaxMessages = 4096;
@@ -24,7 +24,7 @@ std::string text_of_part(const Json& part, const std::string& field) {
   return to_string(part.value("text", Json()), field, kMaxTextBytes);
 }
 
-// Parts of text become one text, on lines of their own.
+// Joins text parts with newlines.
 std::string joined(const Json& parts, const std::string& field) {
   std::string text;
   for (const Json& part : parts) {
@@ -86,7 +86,7 @@ Json read_messages(const Json& messages) {
     const Json role = message.value("role", Json());
     if (!role.is_string() || std::ranges::count(kRoles, role.get_ref<const std::string&>()) == 0)
       refuse(field + ".role", "must be system, developer, user, assistant or tool");
-    // What OpenAI calls developer today, templates know as system.
+    // Templates know OpenAI's developer role as system.
     if (role == "developer") message["role"] = "system";
     read_content(message, field + ".content", role == "assistant");
     check_calls(message, field + ".tool_calls");
@@ -123,7 +123,7 @@ Json messages_schema() {
                           {"reasoning", thought},
                           {"reasoning_content", thought}}},
                         {"required", {"role", "content"}}};
-  // What the assistant said may have been tool calls alone.
+  // An assistant message may have tool calls only.
   const Json silent = {{"type", "object"},
                        {"properties",
                         {{"role", {{"type", "string"}, {"enum", {"assistant"}}}},
@@ -136,4 +136,4 @@ Json messages_schema() {
   return {{"type", "array"}, {"items", any}, {"minItems", 1}, {"maxItems", kMaxMessages}};
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

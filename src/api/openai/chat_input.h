@@ -1,15 +1,15 @@
-// chat_input.h - a conversation as clients send it, made ready for a chat template.
+// chat_input.h - prepares the messages of a request for the chat template.
 #pragma once
 
 #include "api/fields/json_values.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-// Checks roles and contents, joins parts of text, and takes `developer` for `system`. Throws
+// Checks roles and contents, joins text parts, and maps the role developer to system. Throws
 // RequestError(400) naming the message.
 Json read_messages(const Json& messages);
 
-// Of OpenAPI.
+// For OpenAPI.
 Json messages_schema();
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -3,29 +3,29 @@
 #include <algorithm>
 
 #include "api/fields/field_kinds.h"
-#include "api/openai/chat_answer.h"
 #include "api/openai/chat_input.h"
+#include "api/openai/chat_output.h"
 #include "api/openai/tool_prompt.h"
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
-using Call = ChatCall;
+using Target = ChatRequest;
 
-// An option of the template alone, whatever its type.
-void read_template_kwargs(const Json& value, ChatPromptCall& call) {
+// Any JSON value; only the template interprets it.
+void read_template_kwargs(const Json& value, ChatPromptRequest& request) {
   if (!value.is_object()) refuse("chat_template_kwargs", "must be an object");
-  for (const auto& [name, option] : value.items()) call.render.extra[name] = option;
+  for (const auto& [name, option] : value.items()) request.render.extra[name] = option;
 }
 
-void read_reasoning_effort(const Json& value, ChatPromptCall& call) {
+void read_reasoning_effort(const Json& value, ChatPromptRequest& request) {
   const std::string effort = to_string(value, "reasoning_effort", 32);
-  call.render.extra["reasoning_effort"] = effort;
-  if (effort == "none") call.render.enable_thinking = false;
+  request.render.extra["reasoning_effort"] = effort;
+  if (effort == "none") request.render.enable_thinking = false;
 }
 
-// Some templates call it thinking.
+// Some templates name the variable "thinking".
 RenderOptions with_thinking(RenderOptions options, std::optional<bool> by_default) {
   if (!options.enable_thinking && !options.extra.contains("reasoning_effort"))
     options.enable_thinking = by_default;
@@ -34,105 +34,111 @@ RenderOptions with_thinking(RenderOptions options, std::optional<bool> by_defaul
   return options;
 }
 
-FieldTable<Call> logprob_fields() {
+FieldTable<Target> logprob_fields() {
   return {
-      used<Call>("max_completion_tokens", integer_schema(1, kMaxInt),
-                 "OpenAI's name for max_tokens",
-                 [](const Json& v, Call& c) {
-                   c.max_tokens = to_int(v, "max_completion_tokens", 1, kMaxInt);
-                 }),
-      used<Call>("logprobs", boolean_schema(), "Add log probabilities of the answer's tokens",
-                 [](const Json& v, Call& c) { c.logprobs = to_bool(v, "logprobs"); }),
-      used<Call>("top_logprobs", integer_schema(0, kMaxLogprobs),
-                 "Alternatives to each token, with logprobs",
-                 [](const Json& v, Call& c) {
-                   c.top_logprobs = to_int(v, "top_logprobs", 0, kMaxLogprobs);
-                 }),
-      used<Call>("thinking_token_budget", integer_schema(0, kMaxInt),
-                 "The longest reasoning in tokens; behind it the answer begins",
-                 [](const Json& v, Call& c) {
-                   c.thinking_token_budget = to_int(v, "thinking_token_budget", 0, kMaxInt);
-                 }),
+      used<Target>("max_completion_tokens", integer_schema(1, kMaxInt),
+                   "OpenAI's name for max_tokens",
+                   [](const Json& v, Target& t) {
+                     t.max_tokens = to_int(v, "max_completion_tokens", 1, kMaxInt);
+                   }),
+      used<Target>("logprobs", boolean_schema(), "Return log probabilities of the output tokens",
+                   [](const Json& v, Target& t) { t.logprobs = to_bool(v, "logprobs"); }),
+      used<Target>("top_logprobs", integer_schema(0, kMaxLogprobs),
+                   "Number of alternatives per token; requires logprobs",
+                   [](const Json& v, Target& t) {
+                     t.top_logprobs = to_int(v, "top_logprobs", 0, kMaxLogprobs);
+                   }),
+      used<Target>("thinking_token_budget", integer_schema(0, kMaxInt),
+                   "Maximum number of reasoning tokens, after which the answer begins",
+                   [](const Json& v, Target& t) {
+                     t.thinking_token_budget = to_int(v, "thinking_token_budget", 0, kMaxInt);
+                   }),
   };
 }
 
-FieldTable<Call> refused_chat_fields() {
+FieldTable<Target> refused_chat_fields() {
   const auto no_choice = [](const Json& v) { return v == "none" || v == "auto"; };
   return {
-      refused<Call>("functions", "is OpenAI's old name; use tools"),
-      refused<Call>("function_call", "is OpenAI's old name; use tool_choice", no_choice),
-      refused<Call>("modalities", "only text is supported",
-                    [](const Json& v) { return v == Json::array({"text"}); }),
-      refused<Call>("audio", "only text is supported"),
-      refused<Call>("mm_processor_kwargs", "only text is supported"),
-      refused<Call>("web_search_options", "is not supported"),
-      refused<Call>("verbosity", "is not supported", [](const Json& v) { return v == "medium"; }),
-      refused<Call>("echo", "is not supported for chats", asks_false),
-      refused<Call>("chat_template",
-                    "a request's own template is not trusted; the model's is used"),
+      refused<Target>("functions", "is OpenAI's former name; use tools"),
+      refused<Target>("function_call", "is OpenAI's former name; use tool_choice", no_choice),
+      refused<Target>("modalities", "only text is supported",
+                      [](const Json& v) { return v == Json::array({"text"}); }),
+      refused<Target>("audio", "only text is supported"),
+      refused<Target>("mm_processor_kwargs", "only text is supported"),
+      refused<Target>("web_search_options", "is not supported"),
+      refused<Target>("verbosity", "is not supported", [](const Json& v) { return v == "medium"; }),
+      refused<Target>("echo", "is not supported for chat completions", asks_false),
+      refused<Target>("chat_template",
+                      "templates in requests are not trusted; the model's own template is used"),
   };
 }
 
 }  // namespace
 
-const FieldTable<ChatPromptCall>& chat_prompt_fields() {
-  using Prompt = ChatPromptCall;
+const FieldTable<ChatPromptRequest>& chat_prompt_fields() {
+  using Prompt = ChatPromptRequest;
   static const FieldTable<Prompt> own = {
       {.name = "messages",
        .use = FieldUse::kUsed,
        .schema = messages_schema(),
        .about = "The conversation so far, oldest first",
-       .read = [](const Json& v, Prompt& c) { c.messages = read_messages(v); },
+       .read = [](const Json& v, Prompt& p) { p.messages = read_messages(v); },
        .required = true},
-      used<Prompt>("add_generation_prompt", boolean_schema(), "Begin the assistant's message",
-                   [](const Json& v, Prompt& c) {
-                     c.render.add_generation_prompt = to_bool(v, "add_generation_prompt");
+      used<Prompt>("add_generation_prompt", boolean_schema(),
+                   "End the prompt with the start of an assistant message",
+                   [](const Json& v, Prompt& p) {
+                     p.render.add_generation_prompt = to_bool(v, "add_generation_prompt");
                    }),
-      used<Prompt>("continue_final_message", boolean_schema(),
-                   "Leave the last message open, to be continued. Not with add_generation_prompt",
-                   [](const Json& v, Prompt& c) {
-                     c.render.continue_final_message = to_bool(v, "continue_final_message");
-                   }),
+      used<Prompt>(
+          "continue_final_message", boolean_schema(),
+          "Continue the last message instead of starting a new one. Not with add_generation_prompt",
+          [](const Json& v, Prompt& p) {
+            p.render.continue_final_message = to_bool(v, "continue_final_message");
+          }),
       used<Prompt>("chat_template_kwargs", {{"type", "object"}},
-                   "Handed to the template, such as enable_thinking", read_template_kwargs),
+                   "Variables passed to the chat template, such as enable_thinking",
+                   read_template_kwargs),
       used<Prompt>("documents", {{"type", "array"}, {"items", {{"type", "object"}}}},
-                   "Handed to the template",
-                   [](const Json& v, Prompt& c) {
+                   "Passed to the chat template",
+                   [](const Json& v, Prompt& p) {
                      if (!v.is_array() || !std::ranges::all_of(v, &Json::is_object))
                        refuse("documents", "must be a list of objects");
-                     c.render.documents = v;
+                     p.render.documents = v;
                    }),
       used<Prompt>("reasoning_effort", string_schema(32),
-                   "Handed to the template; none switches reasoning off", read_reasoning_effort),
+                   "Passed to the chat template; none turns reasoning off", read_reasoning_effort),
   };
   static const FieldTable<Prompt> table = [] {
     FieldTable<Prompt> all = own;
-    add_fields(all, tool_fields(), [](Prompt& call) -> ToolCallFields& { return call.tools; });
+    add_fields(all, tool_fields(),
+               [](Prompt& request) -> ToolCallFields& { return request.tools; });
     return all;
   }();
   return table;
 }
 
-const FieldTable<ChatCall>& chat_fields() {
-  static const FieldTable<Call> table = [] {
-    FieldTable<Call> own;
-    add_fields(own, chat_prompt_fields(), [](Call& call) -> ChatPromptCall& { return call.chat; });
-    for (const auto& part : {logprob_fields(), refused_chat_fields(), hints<Call>({"prediction"})})
+const FieldTable<ChatRequest>& chat_fields() {
+  static const FieldTable<Target> table = [] {
+    FieldTable<Target> own;
+    add_fields(own, chat_prompt_fields(),
+               [](Target& request) -> ChatPromptRequest& { return request.chat; });
+    for (const auto& part :
+         {logprob_fields(), refused_chat_fields(), hints<Target>({"prediction"})})
       own.insert(own.end(), part.begin(), part.end());
     return with_generation_fields(std::move(own));
   }();
   return table;
 }
 
-std::string render_chat(const ChatPromptCall& call, const ServedModel& model) {
+std::string render_chat(const ChatPromptRequest& request, const ServedModel& model) {
   if (model.text.chat_template == nullptr)
     refuse("messages", "this model has no chat template; use /v1/completions");
-  check_tools(call.tools);
+  check_tools(request.tools);
   const ToolDialect* dialect = model.dialect.dialect.tools;
-  RenderOptions options = with_thinking(call.render, model.dialect.thinking);
-  Json messages = call.messages;
+  RenderOptions options = with_thinking(request.render, model.dialect.thinking);
+  Json messages = request.messages;
   prepare_tool_calls(messages, dialect);
-  const Json tools = call.tools.active() ? call.tools.tools : Json();
+  const Json tools = request.tools.active() ? request.tools.tools : Json();
   if (dialect == nullptr || model.dialect.template_has_tools) {
     options.tools = tools;
   } else {
@@ -143,36 +149,37 @@ std::string render_chat(const ChatPromptCall& call, const ServedModel& model) {
 
 namespace {
 
-std::vector<TokenId> tokens_of(const std::string& prompt, const ChatCall& call,
+std::vector<TokenId> tokens_of(const std::string& prompt, const ChatRequest& request,
                                const ServedModel& model) {
   // The template writes special tokens itself.
-  return model.text.tokenizer->encode(prompt, call.add_special_tokens.value_or(false));
+  return model.text.tokenizer->encode(prompt, request.add_special_tokens.value_or(false));
 }
 
 }  // namespace
 
 std::vector<TokenId> chat_prompt_tokens(const Json& body, const ServedModel& model) {
-  ChatCall call;
-  read_fields(body, chat_fields(), call);
-  check_model_name(call.model, model);
-  return tokens_of(render_chat(call.chat, model), call, model);
+  ChatRequest request;
+  read_fields(body, chat_fields(), request);
+  check_model_name(request.model, model);
+  return tokens_of(render_chat(request.chat, model), request, model);
 }
 
 GenerationJob prepare_chat(const Json& body, const ServedModel& model) {
-  ChatCall call;
-  IgnoredFields ignored = read_fields(body, chat_fields(), call);
-  if (call.top_logprobs && !call.logprobs) refuse("top_logprobs", "needs logprobs to be true");
-  if (call.logprobs) call.engine.sampling.logprobs = call.top_logprobs.value_or(0);
-  GenerationJob job = prepare_job(call, model, model.max_model_len);
+  ChatRequest request;
+  IgnoredFields ignored = read_fields(body, chat_fields(), request);
+  if (request.top_logprobs && !request.logprobs)
+    refuse("top_logprobs", "requires logprobs to be true");
+  if (request.logprobs) request.engine.sampling.logprobs = request.top_logprobs.value_or(0);
+  GenerationJob job = prepare_job(request, model, model.max_model_len);
   job.ignored = std::move(ignored);
-  job.ignored.insert(job.ignored.end(), call.chat.tools.ignored.begin(),
-                     call.chat.tools.ignored.end());
-  const std::string prompt = render_chat(call.chat, model);
-  prepare_answer(call, prompt, model, job);
-  std::vector<TokenId> tokens = tokens_of(prompt, call, model);
-  truncate(tokens, call, model);
+  job.ignored.insert(job.ignored.end(), request.chat.tools.ignored.begin(),
+                     request.chat.tools.ignored.end());
+  const std::string prompt = render_chat(request.chat, model);
+  prepare_output(request, prompt, model, job);
+  std::vector<TokenId> tokens = tokens_of(prompt, request, model);
+  truncate(tokens, request, model);
   add_prompt(job, {.tokens = std::move(tokens)}, model, "messages");
   return job;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -1,36 +1,36 @@
-// chat_request.h - the body of /v1/chat/completions, and what /tokenize has in common with it.
+// chat_request.h - the body of /v1/chat/completions, and the part it shares with /tokenize.
 #pragma once
 
 #include "api/generation_request.h"
 #include "api/openai/tool_fields.h"
 #include "text/chat_template.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-// The part of a body that becomes a prompt by the chat template.
-struct ChatPromptCall {
-  Json messages = {};  // an array of objects, parts of text joined
+// The fields that the chat template renders to a prompt.
+struct ChatPromptRequest {
+  Json messages = {};  // an array of objects, text parts joined
   RenderOptions render = {};
   ToolCallFields tools = {};
 };
 
-struct ChatCall : GenerationCall {
-  ChatPromptCall chat = {};
+struct ChatRequest : GenerationRequest {
+  ChatPromptRequest chat = {};
   bool logprobs = false;
   std::optional<int> top_logprobs = {};
   std::optional<int> thinking_token_budget = {};
 };
 
-const FieldTable<ChatCall>& chat_fields();
+const FieldTable<ChatRequest>& chat_fields();
 
-// For tables: messages, add_generation_prompt and the rest of ChatPromptCall.
-const FieldTable<ChatPromptCall>& chat_prompt_fields();
+// The fields of ChatPromptRequest, for use in other tables.
+const FieldTable<ChatPromptRequest>& chat_prompt_fields();
 
 // Text worker: renders and tokenizes. Throws RequestError.
 GenerationJob prepare_chat(const Json& body, const ServedModel& model);
-// The prompt alone, however long it is.
+// The prompt alone; its length is not limited.
 std::vector<TokenId> chat_prompt_tokens(const Json& body, const ServedModel& model);
-// The template's text, tools included.
-std::string render_chat(const ChatPromptCall& call, const ServedModel& model);
+// The rendered template, including tools.
+std::string render_chat(const ChatPromptRequest& request, const ServedModel& model);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

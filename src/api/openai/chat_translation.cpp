@@ -6,10 +6,10 @@
 #include <cctype>
 #include <utility>
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
-constexpr size_t kMaxIgnored = 32;  // a header holds only so much
+constexpr size_t kMaxIgnored = 32;  // bounds the header
 constexpr size_t kLongestName = 64;
 constexpr size_t kMaxTextBytes = 8u << 20;
 
@@ -18,7 +18,7 @@ bool is_plain(std::string_view name) {
   return !name.empty() && name.size() <= kLongestName && std::ranges::all_of(name, plain);
 }
 
-// "messages[2].content" for "messages" is its own, "messages_more" is not.
+// Of "messages": "messages[2].content" is a part, "messages_more" is not.
 bool is_field_or_part(std::string_view param, std::string_view field) {
   if (!param.starts_with(field)) return false;
   const std::string_view rest = param.substr(field.size());
@@ -30,7 +30,7 @@ bool is_field_or_part(std::string_view param, std::string_view field) {
   for (const FieldName& name : names) {
     if (!is_field_or_part(param, name.chat)) continue;
     const std::string_view message = std::string_view(error.what()).substr(param.size() + 2);
-    // Where in the chat's field it was says nothing about the API's own.
+    // The position inside the chat field does not apply to the API's own field.
     throw RequestError(error.status(), std::string(name.own), std::string(message));
   }
   throw error;
@@ -45,11 +45,11 @@ void ChatTranslation::ignore(std::string_view where, std::string_view name) {
     ignored.push_back(std::move(full));
 }
 
-GenerationJob prepare_translated(const ChatTranslation& call, IgnoredFields ignored,
+GenerationJob prepare_translated(const ChatTranslation& translation, IgnoredFields ignored,
                                  const std::vector<FieldName>& names, const ServedModel& model) {
   try {
-    GenerationJob job = prepare_chat(call.chat, model);
-    ignored.insert(ignored.end(), call.ignored.begin(), call.ignored.end());
+    GenerationJob job = prepare_chat(translation.chat, model);
+    ignored.insert(ignored.end(), translation.ignored.begin(), translation.ignored.end());
     ignored.insert(ignored.end(), job.ignored.begin(), job.ignored.end());
     job.ignored = std::move(ignored);
     return job;
@@ -58,22 +58,22 @@ GenerationJob prepare_translated(const ChatTranslation& call, IgnoredFields igno
   }
 }
 
-size_t count_translated(const ChatTranslation& call, const std::vector<FieldName>& names,
+size_t count_translated(const ChatTranslation& translation, const std::vector<FieldName>& names,
                         const ServedModel& model) {
   try {
-    return chat_prompt_tokens(call.chat, model).size();
+    return chat_prompt_tokens(translation.chat, model).size();
   } catch (const RequestError& error) {
     rethrow_named(error, names);
   }
 }
 
-void settle_tool_choice(ChatTranslation& call) {
-  if (call.chat.contains("tools")) return;
-  const Json choice = call.chat.value("tool_choice", Json("auto"));
+void settle_tool_choice(ChatTranslation& translation) {
+  if (translation.chat.contains("tools")) return;
+  const Json choice = translation.chat.value("tool_choice", Json("auto"));
   if (choice != "auto" && choice != "none")
-    refuse("tool_choice", "wants a call, and `tools` has no function that could be called");
-  call.chat.erase("tool_choice");
-  call.chat.erase("parallel_tool_calls");
+    refuse("tool_choice", "requires a tool call, but `tools` contains no function");
+  translation.chat.erase("tool_choice");
+  translation.chat.erase("parallel_tool_calls");
 }
 
 std::string required_string(const Json& object, const char* name, const std::string& where) {
@@ -107,4 +107,4 @@ Json tool_call(std::string id, std::string name, std::string arguments) {
           {"function", {{"name", std::move(name)}, {"arguments", std::move(arguments)}}}};
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

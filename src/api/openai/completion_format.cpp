@@ -2,7 +2,7 @@
 
 #include "api/openai/logprob_json.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 CompletionFormat::CompletionFormat(const ServedModel& model, const CompletionJob& job)
     : model_(model),
@@ -10,18 +10,18 @@ CompletionFormat::CompletionFormat(const ServedModel& model, const CompletionJob
       envelope_(model, "cmpl-" + job.id, "text_completion", job.continuous_usage_stats),
       choices_(job.prompts.size() * static_cast<size_t>(job.engine.n)) {}
 
-const PreparedPrompt& CompletionFormat::prompt_of(const AnswerEvent& event) const {
+const PreparedPrompt& CompletionFormat::prompt_of(const OutputEvent& event) const {
   return job_.prompts[static_cast<size_t>(event.index / job_.engine.n)];
 }
 
-// The token that was drawn because none would have been too few is nobody's.
+// Prompt-only requests still generate one token; do not count it.
 Usage CompletionFormat::counted(const Usage& usage) const {
   Usage counted = usage;
   if (job_.prompt_only) counted.completion_tokens = 0;
   return counted;
 }
 
-Json CompletionFormat::logprobs_of(const AnswerEvent& event, bool with_prompt) {
+Json CompletionFormat::logprobs_of(const OutputEvent& event, bool with_prompt) {
   if (job_.engine.sampling.logprobs < 0) return nullptr;
   Choice& choice = choices_[static_cast<size_t>(event.index)];
   CompletionLogprobs logprobs(*model_.text.tokenizer, choice.text_offset);
@@ -35,7 +35,7 @@ Json CompletionFormat::logprobs_of(const AnswerEvent& event, bool with_prompt) {
   return logprobs.take();
 }
 
-Json CompletionFormat::choice_of(const AnswerEvent& event) {
+Json CompletionFormat::choice_of(const OutputEvent& event) {
   Choice& choice = choices_[static_cast<size_t>(event.index)];
   const bool first = !std::exchange(choice.begun, true);
   const bool with_prompt = first && job_.echo;
@@ -43,7 +43,7 @@ Json CompletionFormat::choice_of(const AnswerEvent& event) {
   if (!job_.prompt_only) text += event.text;
   Json json = {{"index", event.index}, {"text", std::move(text)}};
   json["logprobs"] = logprobs_of(event, with_prompt);
-  // An answer of no tokens ends because of its length.
+  // max_tokens 0 ends by length.
   json["finish_reason"] =
       job_.prompt_only && event.finish ? Json("length") : finish_reason_of(event);
   json["stop_reason"] = job_.prompt_only ? Json() : stop_reason_of(event);
@@ -54,16 +54,16 @@ Json CompletionFormat::choice_of(const AnswerEvent& event) {
   return json;
 }
 
-void CompletionFormat::append_event(std::string& out, const AnswerEvent& event,
+void CompletionFormat::append_event(std::string& out, const OutputEvent& event,
                                     const Usage& usage) {
   Choice& choice = choices_[static_cast<size_t>(event.index)];
   choice.prompt_logprobs.insert(choice.prompt_logprobs.end(), event.prompt_logprobs.begin(),
                                 event.prompt_logprobs.end());
-  const bool tells_tokens = job_.return_token_ids || job_.engine.sampling.logprobs >= 0;
-  // The first token is told even when it has no text yet: clients take that chunk for its time.
+  const bool reports_tokens = job_.return_token_ids || job_.engine.sampling.logprobs >= 0;
+  // Send a chunk for the first token even if it has no text: clients measure its arrival.
   const bool first = !choice.begun;
   if (event.tokens.empty() && !event.finish) return;
-  if (event.text.empty() && !event.finish && !tells_tokens && !first) return;
+  if (event.text.empty() && !event.finish && !reports_tokens && !first) return;
   envelope_.append_chunk(out, dump(choice_of(event)), counted(usage));
 }
 
@@ -76,9 +76,9 @@ void CompletionFormat::append_error(std::string& out, const RequestError& error)
   append_sse_error(out, error);
 }
 
-std::string CompletionFormat::whole(const std::vector<AnswerEvent>& answers, const Usage& usage) {
+std::string CompletionFormat::whole(const std::vector<OutputEvent>& answers, const Usage& usage) {
   Json choices = Json::array();
-  for (const AnswerEvent& answer : answers) {
+  for (const OutputEvent& answer : answers) {
     choices_[static_cast<size_t>(answer.index)].prompt_logprobs = answer.prompt_logprobs;
     Json choice = choice_of(answer);
     if (job_.wants_prompt_logprobs)
@@ -89,4 +89,4 @@ std::string CompletionFormat::whole(const std::vector<AnswerEvent>& answers, con
   return dump(envelope_.whole(std::move(choices), counted(usage)));
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

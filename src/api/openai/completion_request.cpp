@@ -2,70 +2,70 @@
 
 #include "api/fields/field_kinds.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
-using Call = CompletionCall;
+using Target = CompletionRequest;
 
 constexpr size_t kMaxPrompts = 1024;
 constexpr int kDefaultMaxTokens = 16;
 
 }  // namespace
 
-const FieldTable<CompletionCall>& completion_fields() {
-  static const FieldTable<Call> table = with_generation_fields<Call>({
+const FieldTable<CompletionRequest>& completion_fields() {
+  static const FieldTable<Target> table = with_generation_fields<Target>({
       {.name = "prompt",
        .use = FieldUse::kUsed,
        .schema = prompt_list_schema(kMaxPrompts),
-       .about = "Text, a list of texts, a list of token ids or a list of such lists",
-       .read = [](const Json& v, Call& c) { c.prompts = to_prompts(v, "prompt", kMaxPrompts); },
+       .about = "A string, a list of strings, a list of token ids, or a list of such lists",
+       .read = [](const Json& v, Target& t) { t.prompts = to_prompts(v, "prompt", kMaxPrompts); },
        .required = true},
-      used<Call>("echo", boolean_schema(), "Put the prompt before the answer",
-                 [](const Json& v, Call& c) { c.echo = to_bool(v, "echo"); }),
-      used<Call>("logprobs", integer_schema(0, kMaxLogprobs),
-                 "Log probabilities of the tokens, with so many alternatives; with echo of the "
-                 "prompt's too",
-                 [](const Json& v, Call& c) {
-                   c.engine.sampling.logprobs = to_int(v, "logprobs", 0, kMaxLogprobs);
-                 }),
-      refused<Call>("suffix", "filling in between is not supported",
-                    [](const Json& v) { return v == ""; }),
-      refused<Call>("best_of", "is not supported; ask for n and choose",
-                    [](const Json& v) { return v == 1; }),
+      used<Target>("echo", boolean_schema(), "Return the prompt before the output",
+                   [](const Json& v, Target& t) { t.echo = to_bool(v, "echo"); }),
+      used<Target>("logprobs", integer_schema(0, kMaxLogprobs),
+                   "Log probabilities of the output tokens, with this many alternatives; with "
+                   "echo, of the prompt's tokens too",
+                   [](const Json& v, Target& t) {
+                     t.engine.sampling.logprobs = to_int(v, "logprobs", 0, kMaxLogprobs);
+                   }),
+      refused<Target>("suffix", "fill-in-the-middle is not supported",
+                      [](const Json& v) { return v == ""; }),
+      refused<Target>("best_of", "is not supported; use n and choose in the client",
+                      [](const Json& v) { return v == 1; }),
   });
   return table;
 }
 
 CompletionJob prepare_completion(const Json& body, const ServedModel& model) {
-  CompletionCall call;
-  IgnoredFields ignored = read_fields(body, completion_fields(), call);
-  const bool prompt_only = call.max_tokens == 0;
-  if (prompt_only && !call.echo) refuse("max_tokens", "must be at least 1 without echo");
-  if (prompt_only) call.max_tokens = 1;
-  CompletionJob job{prepare_job(call, model, kDefaultMaxTokens)};
+  CompletionRequest request;
+  IgnoredFields ignored = read_fields(body, completion_fields(), request);
+  const bool prompt_only = request.max_tokens == 0;
+  if (prompt_only && !request.echo) refuse("max_tokens", "must be at least 1 without echo");
+  if (prompt_only) request.max_tokens = 1;
+  CompletionJob job{prepare_job(request, model, kDefaultMaxTokens)};
   job.ignored = std::move(ignored);
-  job.echo = call.echo;
+  job.echo = request.echo;
   job.prompt_only = prompt_only;
-  // Probabilities of an echoed prompt are those of its tokens.
-  if (call.echo && job.engine.sampling.logprobs >= 0)
+  // An echoed prompt needs its own log probabilities.
+  if (request.echo && job.engine.sampling.logprobs >= 0)
     job.engine.sampling.prompt_logprobs =
         std::max(job.engine.sampling.prompt_logprobs, job.engine.sampling.logprobs);
-  for (std::string& text : call.prompts.texts) {
-    auto tokens = model.text.tokenizer->encode(text, call.add_special_tokens.value_or(true));
-    truncate(tokens, call, model);
+  for (std::string& text : request.prompts.texts) {
+    auto tokens = model.text.tokenizer->encode(text, request.add_special_tokens.value_or(true));
+    truncate(tokens, request, model);
     add_prompt(job, {.tokens = std::move(tokens), .text = std::move(text)}, model, "prompt");
   }
-  for (auto& tokens : call.prompts.tokens) {
-    truncate(tokens, call, model);
+  for (auto& tokens : request.prompts.tokens) {
+    truncate(tokens, request, model);
     add_prompt(job, {.tokens = std::move(tokens)}, model, "prompt");
   }
-  if (call.echo) {
+  if (request.echo) {
     for (PreparedPrompt& prompt : job.prompts) {
-      if (call.prompts.texts.empty() || call.truncate_prompt_tokens)
+      if (request.prompts.texts.empty() || request.truncate_prompt_tokens)
         prompt.text = model.text.tokenizer->decode(prompt.tokens, job.text.skip_special_tokens);
     }
   }
   return job;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -4,21 +4,21 @@
 #include "api/fields/prompt_list.h"
 #include "api/generation_request.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-struct CompletionCall : GenerationCall {
+struct CompletionRequest : GenerationRequest {
   PromptList prompts = {};
   bool echo = false;
 };
 
 struct CompletionJob : GenerationJob {
-  bool echo = false;         // the prompt's text before the answer's
-  bool prompt_only = false;  // and no answer: max_tokens 0
+  bool echo = false;         // return the prompt before the output
+  bool prompt_only = false;  // max_tokens 0: no output
 };
 
-const FieldTable<CompletionCall>& completion_fields();
+const FieldTable<CompletionRequest>& completion_fields();
 
 // Text worker: tokenizes. Throws RequestError.
 CompletionJob prepare_completion(const Json& body, const ServedModel& model);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

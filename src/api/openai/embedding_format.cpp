@@ -8,11 +8,11 @@
 
 #include "api/fields/base64.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
-// The shortest decimal that reads back as the same float, and is a float to readers who tell 0 from
-// 0.0.
+// The shortest decimal that parses to the same float, with a point or exponent so that parsers read
+// a float.
 void append_number(std::string& out, float value) {
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
@@ -39,7 +39,7 @@ void append_embedding(std::string& out, std::span<const float> vector, bool base
   out.back() = ']';
 }
 
-std::string EmbeddingFormat::whole(const std::vector<AnswerEvent>& answers, const Usage& usage) {
+std::string EmbeddingFormat::whole(const std::vector<OutputEvent>& answers, const Usage& usage) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const Json head = {{"id", "embd-" + job_.id},
                      {"object", "list"},
@@ -52,9 +52,9 @@ std::string EmbeddingFormat::whole(const std::vector<AnswerEvent>& answers, cons
                        {"completion_tokens", 0},
                        {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}}}};
   std::string out = dump(head);
-  out.back() = ',';  // there is more to come
+  out.back() = ',';  // more members follow
   out += "\"data\":[";
-  for (const AnswerEvent& answer : answers) {
+  for (const OutputEvent& answer : answers) {
     std::vector<float> vector = answer.embedding;
     finish_embedding(vector, job_.form);
     out += R"({"object":"embedding","index":)" + std::to_string(answer.index) + R"(,"embedding":)";
@@ -93,4 +93,4 @@ Json embedding_schema() {
           {"required", {"object", "model", "data", "usage"}}};
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

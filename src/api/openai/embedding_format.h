@@ -1,20 +1,20 @@
-// embedding_format.h - answers of /v1/embeddings, as OpenAI writes them.
+// embedding_format.h - output in the format of /v1/embeddings.
 #pragma once
 
 #include <span>
 #include <string>
 
-#include "api/answer_format.h"
 #include "api/openai/embedding_request.h"
+#include "api/output_format.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 class EmbeddingFormat : public WholeFormat {
  public:
   EmbeddingFormat(const ServedModel& model, const EmbeddingJob& job) : model_(model), job_(job) {}
 
-  // Throws RequestError(500) when a vector is not finite.
-  std::string whole(const std::vector<AnswerEvent>& answers, const Usage& usage) override;
+  // Throws RequestError(500) if a vector is not finite.
+  std::string whole(const std::vector<OutputEvent>& answers, const Usage& usage) override;
 
  private:
   const ServedModel& model_;
@@ -27,4 +27,4 @@ void append_embedding(std::string& out, std::span<const float> vector, bool base
 
 Json embedding_schema();
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -8,12 +8,12 @@
 #include "api/fields/field_kinds.h"
 #include "api/fields/request_fields.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
-using Call = EmbeddingCall;
+using Target = EmbeddingRequest;
 
-constexpr size_t kMaxInputs = 2048;  // OpenAI's own bound
+constexpr size_t kMaxInputs = 2048;  // OpenAI's limit
 
 Json choice_schema(std::initializer_list<const char*> names) {
   Json schema = {{"type", "string"}, {"enum", Json::array()}};
@@ -21,7 +21,7 @@ Json choice_schema(std::initializer_list<const char*> names) {
   return schema;
 }
 
-// Whether the second of the two names was sent.
+// Returns whether the value is `second`; refuses anything but the two.
 bool to_choice(const Json& value, const std::string& field, const char* first, const char* second) {
   if (value == first) return false;
   if (value != second)
@@ -29,101 +29,103 @@ bool to_choice(const Json& value, const std::string& field, const char* first, c
   return true;
 }
 
-FieldTable<Call> vector_fields() {
+FieldTable<Target> vector_fields() {
   return {
-      used<Call>("model", string_schema(kMaxNameBytes), "One of /v1/models",
-                 [](const Json& v, Call& c) { c.model = to_string(v, "model", kMaxNameBytes); }),
+      used<Target>(
+          "model", string_schema(kMaxNameBytes), "A model listed by /v1/models",
+          [](const Json& v, Target& t) { t.model = to_string(v, "model", kMaxNameBytes); }),
       {.name = "input",
        .use = FieldUse::kUsed,
        .schema = prompt_list_schema(kMaxInputs),
-       .about = "Text, a list of texts, a list of token ids or a list of such lists",
-       .read = [](const Json& v, Call& c) { c.input = to_prompts(v, "input", kMaxInputs); },
+       .about = "A string, a list of strings, a list of token ids, or a list of such lists",
+       .read = [](const Json& v, Target& t) { t.input = to_prompts(v, "input", kMaxInputs); },
        .required = true},
-      used<Call>("encoding_format", choice_schema({"float", "base64"}),
-                 "float: a list of numbers; base64: of little-endian 32-bit floats",
-                 [](const Json& v, Call& c) {
-                   c.base64 = to_choice(v, "encoding_format", "float", "base64");
-                 }),
-      used<Call>(
+      used<Target>("encoding_format", choice_schema({"float", "base64"}),
+                   "float: a list of numbers; base64: little-endian 32-bit floats in base64",
+                   [](const Json& v, Target& t) {
+                     t.base64 = to_choice(v, "encoding_format", "float", "base64");
+                   }),
+      used<Target>(
           "dimensions", integer_schema(1, kMaxInt),
-          "Keep so many numbers of each vector, where the model is made for that",
-          [](const Json& v, Call& c) { c.dimensions = to_int(v, "dimensions", 1, kMaxInt); }),
-      used<Call>("use_activation", boolean_schema(),
-                 "Bring vectors to length 1; default: as the model's files say",
-                 [](const Json& v, Call& c) { c.use_activation = to_bool(v, "use_activation"); }),
+          "Truncate vectors to this many dimensions, if the model supports it",
+          [](const Json& v, Target& t) { t.dimensions = to_int(v, "dimensions", 1, kMaxInt); }),
+      used<Target>(
+          "use_activation", boolean_schema(),
+          "Normalize vectors to length 1; default: as the model's files say",
+          [](const Json& v, Target& t) { t.use_activation = to_bool(v, "use_activation"); }),
   };
 }
 
-FieldTable<Call> text_fields() {
+FieldTable<Target> text_fields() {
   return {
-      used<Call>("truncate_prompt_tokens",
-                 {{"anyOf", {integer_schema(-1, -1), integer_schema(1, kMaxInt)}}},
-                 "Cut longer texts to so many tokens; -1: to as many as fit",
-                 [](const Json& v, Call& c) {
-                   c.truncate_prompt_tokens = to_int(v, "truncate_prompt_tokens", -1, kMaxInt);
-                   if (*c.truncate_prompt_tokens == 0)
-                     refuse("truncate_prompt_tokens", "must not be 0");
-                 }),
-      used<Call>("truncation_side", choice_schema({"right", "left"}),
-                 "Where texts are cut: right (the default) keeps their beginning",
-                 [](const Json& v, Call& c) {
-                   c.keep_end = to_choice(v, "truncation_side", "right", "left");
-                 }),
-      used<Call>(
-          "add_special_tokens", boolean_schema(),
-          "Put the tokenizer's own special tokens around texts; on unless switched off",
-          [](const Json& v, Call& c) { c.add_special_tokens = to_bool(v, "add_special_tokens"); }),
+      used<Target>("truncate_prompt_tokens",
+                   {{"anyOf", {integer_schema(-1, -1), integer_schema(1, kMaxInt)}}},
+                   "Truncate longer texts to this many tokens; -1: to as many as fit",
+                   [](const Json& v, Target& t) {
+                     t.truncate_prompt_tokens = to_int(v, "truncate_prompt_tokens", -1, kMaxInt);
+                     if (*t.truncate_prompt_tokens == 0)
+                       refuse("truncate_prompt_tokens", "must not be 0");
+                   }),
+      used<Target>("truncation_side", choice_schema({"right", "left"}),
+                   "Side that is truncated: right (the default) keeps the beginning",
+                   [](const Json& v, Target& t) {
+                     t.keep_end = to_choice(v, "truncation_side", "right", "left");
+                   }),
+      used<Target>("add_special_tokens", boolean_schema(),
+                   "Add the tokenizer's special tokens; on by default",
+                   [](const Json& v, Target& t) {
+                     t.add_special_tokens = to_bool(v, "add_special_tokens");
+                   }),
   };
 }
 
-FieldTable<Call> refused_fields() {
+FieldTable<Target> refused_fields() {
   return {
-      refused<Call>("messages", "conversations are not embedded; send their text as input"),
-      refused<Call>("normalize", "was vLLM's name for use_activation"),
-      refused<Call>("embed_dtype", "only float32 is supported",
-                    [](const Json& v) { return v == "float32"; }),
-      refused<Call>("endianness", "only little is supported",
-                    [](const Json& v) { return v == "native" || v == "little"; }),
-      refused<Call>("padding", "texts are not padded",
-                    [](const Json& v) { return v == "do_not_pad"; }),
-      refused<Call>("mm_processor_kwargs", "only text is supported"),
+      refused<Target>("messages", "is not supported; send the text as input"),
+      refused<Target>("normalize", "is vLLM's former name; use use_activation"),
+      refused<Target>("embed_dtype", "only float32 is supported",
+                      [](const Json& v) { return v == "float32"; }),
+      refused<Target>("endianness", "only little is supported",
+                      [](const Json& v) { return v == "native" || v == "little"; }),
+      refused<Target>("padding", "texts are not padded",
+                      [](const Json& v) { return v == "do_not_pad"; }),
+      refused<Target>("mm_processor_kwargs", "only text is supported"),
   };
 }
 
-// How much of a vector is kept. What the model is not made for leads to poor results, so it is not
-// done unasked.
-int dimensions_of(const Call& call, const ServedModel& model) {
+// The number of dimensions to keep. Truncation is refused unless the model was trained for it.
+int dimensions_of(const EmbeddingRequest& request, const ServedModel& model) {
   const PoolingPlan& plan = *model.pooling;
-  if (!call.dimensions || *call.dimensions == model.hidden)
-    return call.dimensions.value_or(plan.dimensions.value_or(0));
-  const int asked = *call.dimensions;
+  if (!request.dimensions || *request.dimensions == model.hidden)
+    return request.dimensions.value_or(plan.dimensions.value_or(0));
+  const int asked = *request.dimensions;
   const auto& allowed = plan.matryoshka_dimensions;
   if (asked > model.hidden)
-    refuse("dimensions", fmt::format("is {}; vectors have {}", asked, model.hidden));
+    refuse("dimensions",
+           fmt::format("is {}; this model's vectors have {} dimensions", asked, model.hidden));
   if (!plan.matryoshka)
     refuse("dimensions",
-           "this model's config does not say that shorter vectors are of use "
-           R"((--hf-overrides '{"is_matryoshka": true}' says so))");
+           "this model's config does not declare Matryoshka embeddings; if it supports them, start "
+           R"(the server with --hf-overrides '{"is_matryoshka": true}')");
   if (!allowed.empty() && std::ranges::count(allowed, asked) == 0)
     refuse("dimensions",
-           fmt::format("is {}; this model is made for {}", asked, fmt::join(allowed, ", ")));
+           fmt::format("is {}; this model supports {}", asked, fmt::join(allowed, ", ")));
   return asked;
 }
 
-// Cut to `keep` tokens. The special tokens around the text stay: a last token may be one that the
-// model was taught to sum up with.
-std::vector<TokenId> encode_cut(const std::string& text, size_t keep, const Call& call,
-                                const Tokenizer& tokenizer) {
-  const std::vector<TokenId> whole = tokenizer.encode(text, call.add_special_tokens);
+// Truncates to `keep` tokens. Special tokens around the text stay: models may pool the last one.
+std::vector<TokenId> encode_cut(const std::string& text, size_t keep,
+                                const EmbeddingRequest& request, const Tokenizer& tokenizer) {
+  const std::vector<TokenId> whole = tokenizer.encode(text, request.add_special_tokens);
   if (whole.size() <= keep) return whole;
   std::vector<TokenId> bare = tokenizer.encode(text, false);
   const auto found = std::ranges::search(whole, bare);
   const size_t around = whole.size() - bare.size();
-  if (around >= keep) refuse("truncate_prompt_tokens", "leaves no room for the text");
+  if (around >= keep) refuse("truncate_prompt_tokens", "leaves no tokens for the text");
   std::vector<TokenId> cut(whole.begin(), found.begin());
   const auto kept = static_cast<std::ptrdiff_t>(keep - around);
-  cut.insert(cut.end(), call.keep_end ? bare.end() - kept : bare.begin(),
-             call.keep_end ? bare.end() : bare.begin() + kept);
+  cut.insert(cut.end(), request.keep_end ? bare.end() - kept : bare.begin(),
+             request.keep_end ? bare.end() : bare.begin() + kept);
   cut.insert(cut.end(), found.end(), whole.end());
   return cut;
 }
@@ -136,11 +138,12 @@ void cut(std::vector<TokenId>& tokens, size_t keep, bool keep_end) {
 
 }  // namespace
 
-const FieldTable<EmbeddingCall>& embedding_fields() {
-  static const FieldTable<Call> table = [] {
-    FieldTable<Call> all = vector_fields();
-    for (const auto& part : {text_fields(), request_fields<Call>(), refused_fields(),
-                             hints<Call>({"user", "metadata", "store", "service_tier", "timeout"})})
+const FieldTable<EmbeddingRequest>& embedding_fields() {
+  static const FieldTable<Target> table = [] {
+    FieldTable<Target> all = vector_fields();
+    for (const auto& part :
+         {text_fields(), request_fields<Target>(), refused_fields(),
+          hints<Target>({"user", "metadata", "store", "service_tier", "timeout"})})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();
@@ -150,32 +153,32 @@ const FieldTable<EmbeddingCall>& embedding_fields() {
 EmbeddingJob prepare_embedding(const Json& body, const ServedModel& model) {
   if (!model.pooling)
     refuse("model",
-           "this server generates text; `octavo serve --runner pooling` makes one that embeds");
-  EmbeddingCall call;
-  IgnoredFields ignored = read_fields(body, embedding_fields(), call);
-  check_model_name(call.model, model);
+           "this server generates text; start it with --runner pooling to serve embeddings");
+  EmbeddingRequest request;
+  IgnoredFields ignored = read_fields(body, embedding_fields(), request);
+  check_model_name(request.model, model);
   EmbeddingJob job;
-  job.engine = call.engine;
+  job.engine = request.engine;
   job.engine.pooling = model.pooling->kind;
-  job.id = call.request_id;
+  job.id = request.request_id;
   job.ignored = std::move(ignored);
-  job.base64 = call.base64;
-  job.form = {.dimensions = dimensions_of(call, model),
-              .normalize = call.use_activation.value_or(model.pooling->normalize)};
-  const bool cuts = call.truncate_prompt_tokens.has_value();
-  const int limit = call.truncate_prompt_tokens.value_or(-1);
+  job.base64 = request.base64;
+  job.form = {.dimensions = dimensions_of(request, model),
+              .normalize = request.use_activation.value_or(model.pooling->normalize)};
+  const bool cuts = request.truncate_prompt_tokens.has_value();
+  const int limit = request.truncate_prompt_tokens.value_or(-1);
   const auto keep = static_cast<size_t>(limit < 0 ? model.max_model_len : limit);
   const Tokenizer& tokenizer = *model.text.tokenizer;
-  for (const std::string& text : call.input.texts)
+  for (const std::string& text : request.input.texts)
     add_prompt(job,
-               {.tokens = cuts ? encode_cut(text, keep, call, tokenizer)
-                               : tokenizer.encode(text, call.add_special_tokens)},
+               {.tokens = cuts ? encode_cut(text, keep, request, tokenizer)
+                               : tokenizer.encode(text, request.add_special_tokens)},
                model, "input");
-  for (std::vector<TokenId>& tokens : call.input.tokens) {
-    if (cuts) cut(tokens, keep, call.keep_end);
+  for (std::vector<TokenId>& tokens : request.input.tokens) {
+    if (cuts) cut(tokens, keep, request.keep_end);
     add_prompt(job, {.tokens = std::move(tokens)}, model, "input");
   }
   return job;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

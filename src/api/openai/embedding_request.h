@@ -5,29 +5,29 @@
 #include "api/generation_request.h"
 #include "generation/embedding.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-struct EmbeddingCall {
+struct EmbeddingRequest {
   std::string model = {};
   PromptList input = {};
   bool base64 = false;
   std::optional<int> dimensions = {};
   std::optional<bool> use_activation = {};
   std::optional<int> truncate_prompt_tokens = {};  // -1: as many as fit
-  bool keep_end = false;                           // of a text that is cut
+  bool keep_end = false;                           // truncate at the beginning
   bool add_special_tokens = true;
   std::string request_id = {};
-  Request engine = {};  // what needs no default; no prompt
+  Request engine = {};  // fields without model-dependent defaults; no prompt
 };
 
 struct EmbeddingJob : GenerationJob {
   EmbeddingForm form = {};
-  bool base64 = false;  // of little-endian floats, instead of a list of numbers
+  bool base64 = false;  // base64 of little-endian floats instead of a list of numbers
 };
 
-const FieldTable<EmbeddingCall>& embedding_fields();
+const FieldTable<EmbeddingRequest>& embedding_fields();
 
-// Text worker: tokenizes. Throws RequestError, for one when the model draws tokens.
+// Text worker: tokenizes. Throws RequestError, also if the model generates text.
 EmbeddingJob prepare_embedding(const Json& body, const ServedModel& model);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

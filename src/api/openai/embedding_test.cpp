@@ -1,4 +1,4 @@
-// /v1/embeddings without HTTP: what is asked, and how the answer is written.
+// /v1/embeddings without HTTP: parsing requests and writing responses.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,10 +7,11 @@
 #include "api/openai/chat_request.h"
 #include "api/openai/completion_request.h"
 #include "api/openai/embedding_format.h"
+#include "api/testing/refusals.h"
 #include "api/testing/test_model.h"
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 using testing::ElementsAre;
@@ -24,14 +25,8 @@ class EmbeddingTest : public testing::Test {
     model_->hidden = 4;
   }
   EmbeddingJob prepare(const char* body) { return prepare_embedding(Json::parse(body), *model_); }
-  // Status and message of a refusal, or "taken".
   std::string refusal(const char* body) {
-    try {
-      prepare(body);
-    } catch (const RequestError& error) {
-      return fmt::format("{} {}", error.status(), error.what());
-    }
-    return "taken";
+    return refusal_of([&] { prepare(body); });
   }
   std::vector<std::vector<TokenId>> tokens(const char* body) {
     std::vector<std::vector<TokenId>> all;
@@ -39,7 +34,7 @@ class EmbeddingTest : public testing::Test {
     return all;
   }
   Json whole(const EmbeddingJob& job, std::vector<std::vector<float>> vectors) {
-    std::vector<AnswerEvent> answers;
+    std::vector<OutputEvent> answers;
     for (auto& vector : vectors)
       answers.push_back(
           {.index = static_cast<int>(answers.size()), .embedding = std::move(vector)});
@@ -58,7 +53,7 @@ TEST_F(EmbeddingTest, TheInputMayBeTextsOrTokens) {
               ElementsAre(ElementsAre(5), ElementsAre(6, 7)));
 }
 
-TEST_F(EmbeddingTest, AsksTheEngineToPool) {
+TEST_F(EmbeddingTest, RequestsPoolingFromTheEngine) {
   model_->pooling->kind = Pooling::kMean;
   const EmbeddingJob job =
       prepare(R"({"input": "ab", "priority": 3, "cache_salt": "s", "request_id": "mine",
@@ -72,9 +67,9 @@ TEST_F(EmbeddingTest, AsksTheEngineToPool) {
   EXPECT_EQ(job.form.dimensions, 0);
 }
 
-TEST_F(EmbeddingTest, TheContextMayBeFilledAndNotMore) {
+TEST_F(EmbeddingTest, TheContextMayBeFilledButNotExceeded) {
   model_->max_model_len = 3;
-  EXPECT_EQ(refusal(R"({"input": "abc"})"), "taken");
+  EXPECT_EQ(refusal(R"({"input": "abc"})"), "accepted");
   EXPECT_EQ(refusal(R"({"input": "abcd"})"), "400 input: has 4 tokens; at most 3 fit the context");
   EXPECT_THAT(refusal(R"({"input": ""})"), HasSubstr("400 input: is empty"));
   EXPECT_THAT(refusal(R"({"input": []})"), HasSubstr("400 input: is an empty list"));
@@ -84,7 +79,7 @@ TEST_F(EmbeddingTest, TheContextMayBeFilledAndNotMore) {
   EXPECT_THAT(refusal(R"({"model": "tiny"})"), HasSubstr("400 input: is missing"));
 }
 
-TEST_F(EmbeddingTest, LongTextsAreCutWhereItIsAsked) {
+TEST_F(EmbeddingTest, LongTextsAreTruncatedOnRequest) {
   model_->max_model_len = 3;
   EXPECT_THAT(tokens(R"({"input": "abcd", "truncate_prompt_tokens": -1})"),
               ElementsAre(ElementsAre('a', 'b', 'c')));
@@ -101,7 +96,7 @@ TEST_F(EmbeddingTest, LongTextsAreCutWhereItIsAsked) {
 }
 
 // Qwen3-Embedding's tokenizer ends texts with a token whose row is the vector.
-TEST_F(EmbeddingTest, ACutTextKeepsTheSpecialTokensAroundIt) {
+TEST_F(EmbeddingTest, ATruncatedTextKeepsItsSpecialTokens) {
   GgufVocab vocab = byte_level_vocab();
   vocab.add_eos = true;
   model_->text.tokenizer = tokenizer_of(vocab);
@@ -114,25 +109,25 @@ TEST_F(EmbeddingTest, ACutTextKeepsTheSpecialTokensAroundIt) {
   EXPECT_THAT(tokens(R"({"input": "ab", "add_special_tokens": false})"),
               ElementsAre(ElementsAre('a', 'b')));
   EXPECT_THAT(refusal(R"({"input": "ab", "truncate_prompt_tokens": 1})"),
-              HasSubstr("no room for the text"));
+              HasSubstr("no tokens for the text"));
 }
 
-TEST_F(EmbeddingTest, FewerDimensionsNeedAModelMadeForThem) {
+TEST_F(EmbeddingTest, FewerDimensionsNeedAMatryoshkaModel) {
   EXPECT_THAT(refusal(R"({"input": "a", "dimensions": 2})"), HasSubstr("is_matryoshka"));
-  EXPECT_EQ(refusal(R"({"input": "a", "dimensions": 4})"), "taken");  // changes nothing
+  EXPECT_EQ(refusal(R"({"input": "a", "dimensions": 4})"), "accepted");  // changes nothing
   EXPECT_THAT(refusal(R"({"input": "a", "dimensions": 5})"), HasSubstr("vectors have 4"));
   model_->pooling->matryoshka = true;
   EXPECT_EQ(prepare(R"({"input": "a", "dimensions": 2})").form.dimensions, 2);
   model_->pooling->matryoshka_dimensions = {1, 3};
   EXPECT_EQ(prepare(R"({"input": "a", "dimensions": 3})").form.dimensions, 3);
-  EXPECT_THAT(refusal(R"({"input": "a", "dimensions": 2})"), HasSubstr("made for 1, 3"));
+  EXPECT_THAT(refusal(R"({"input": "a", "dimensions": 2})"), HasSubstr("supports 1, 3"));
   model_->pooling->dimensions = 3;
   EXPECT_EQ(prepare(R"({"input": "a"})").form.dimensions, 3);
   EXPECT_EQ(prepare(R"({"input": "a", "dimensions": 4})").form.dimensions, 4);
   EXPECT_THAT(refusal(R"({"input": "a", "dimensions": 0})"), HasSubstr("400 dimensions"));
 }
 
-TEST_F(EmbeddingTest, WhatWouldChangeTheAnswerIsRefused) {
+TEST_F(EmbeddingTest, FieldsThatWouldChangeTheOutputAreRefused) {
   EXPECT_THAT(refusal(R"({"input": "a", "encoding_format": "int8"})"),
               HasSubstr("400 encoding_format: must be \"float\" or \"base64\""));
   EXPECT_THAT(refusal(R"({"input": "a", "embed_dtype": "float16"})"), HasSubstr("400 embed_dtype"));
@@ -149,7 +144,7 @@ TEST_F(EmbeddingTest, AServerEitherEmbedsOrGenerates) {
       EXPECT_EQ(error.status(), 400);
       return error.what();
     }
-    return "taken";
+    return "accepted";
   };
   EXPECT_THAT(message([&] { prepare_completion(Json::parse(R"({"prompt": "a"})"), *model_); }),
               HasSubstr("--runner generate"));
@@ -162,7 +157,7 @@ TEST_F(EmbeddingTest, AServerEitherEmbedsOrGenerates) {
   EXPECT_THAT(refusal(R"({"input": "a"})"), HasSubstr("--runner pooling"));
 }
 
-TEST_F(EmbeddingTest, AnAnswerIsOpenAis) {
+TEST_F(EmbeddingTest, TheResponseHasOpenAisFormat) {
   EmbeddingJob job = prepare(R"({"input": ["a", "b"], "request_id": "9"})");
   const Json answer = whole(job, {{3, 4, 0, 0}, {0, 0, -2, 0}});
   EXPECT_EQ(answer["id"], "embd-9");
@@ -199,4 +194,4 @@ TEST(Base64, PadsTheLastGroup) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

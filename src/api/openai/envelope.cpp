@@ -5,7 +5,7 @@
 
 #include "api/api_error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 Json usage_json(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt_tokens},
@@ -14,13 +14,13 @@ Json usage_json(const Usage& usage) {
           {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
 }
 
-Json stop_reason_of(const AnswerEvent& event) {
+Json stop_reason_of(const OutputEvent& event) {
   if (!event.stop_string.empty()) return event.stop_string;
   if (event.stop_token) return *event.stop_token;
   return nullptr;
 }
 
-Json finish_reason_of(const AnswerEvent& event) {
+Json finish_reason_of(const OutputEvent& event) {
   if (!event.finish) return nullptr;
   return std::string(name_of(*event.finish));
 }
@@ -65,4 +65,4 @@ void append_sse_error(std::string& out, const RequestError& error) {
   out += kSseDone;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -1,21 +1,21 @@
-// envelope.h - what OpenAI's completions and chats have in common: id, model, usage, chunks.
+// envelope.h - what OpenAI's completions and chats share: id, model, usage, chunks.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "api/answer_events.h"
 #include "api/fields/json_text.h"
+#include "api/output_events.h"
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 Json usage_json(const Usage& usage);
 
 // null, the stop string or the stop token.
-Json stop_reason_of(const AnswerEvent& event);
+Json stop_reason_of(const OutputEvent& event);
 // null or a name.
-Json finish_reason_of(const AnswerEvent& event);
+Json finish_reason_of(const OutputEvent& event);
 
 class OpenAiEnvelope {
  public:
@@ -23,7 +23,7 @@ class OpenAiEnvelope {
   OpenAiEnvelope(const ServedModel& model, std::string id, std::string_view object,
                  bool usage_always);
 
-  // {"id",...,"choices":[CHOICES]} as a whole answer, with usage.
+  // {"id",...,"choices":[CHOICES]} as a non-streamed response, with usage.
   Json whole(Json choices, const Usage& usage) const;
   // "data: {...}\n\n" with `choices` between the brackets.
   void append_chunk(std::string& out, std::string_view choices, const Usage& usage) const;
@@ -32,7 +32,7 @@ class OpenAiEnvelope {
 
  private:
   Json head_;
-  std::string chunk_head_;  // up to and with "choices":[
+  std::string chunk_head_;  // up to and including "choices":[
   bool usage_always_;
 };
 
@@ -40,4 +40,4 @@ inline constexpr std::string_view kSseDone = "data: [DONE]\n\n";
 // "data: {"error":...}" and [DONE].
 void append_sse_error(std::string& out, const RequestError& error);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -4,7 +4,7 @@
 #include "api/openai/completion_format.h"
 #include "api/testing/test_model.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 std::vector<TokenId> bytes(std::string_view text) { return {text.begin(), text.end()}; }
@@ -40,8 +40,8 @@ class FormatsTest : public testing::Test {
     made.id = "7";
     return made;
   }
-  static AnswerEvent event(int index, std::string_view text, bool last = false) {
-    AnswerEvent made{.index = index, .text = std::string(text), .tokens = bytes(text)};
+  static OutputEvent event(int index, std::string_view text, bool last = false) {
+    OutputEvent made{.index = index, .text = std::string(text), .tokens = bytes(text)};
     if (!text.empty()) made.parts.push_back({.text = std::string(text)});
     if (last) made.finish = FinishReason::kLength;
     return made;
@@ -65,15 +65,15 @@ TEST_F(FormatsTest, AWholeCompletion) {
   EXPECT_EQ(whole["usage"]["prompt_tokens_details"]["cached_tokens"], 1);
 }
 
-// Clients take the first chunk for the time of the first token.
-TEST_F(FormatsTest, TheFirstTokenHasItsChunkEvenWithoutText) {
+// Clients measure the time to the first token by the first chunk.
+TEST_F(FormatsTest, TheFirstTokenIsSentEvenWithoutText) {
   CompletionJob asked = job("ab");
   asked.stream = true;
   CompletionFormat completion(*model_, asked);
   ChatFormat chat(*model_, asked);
-  for (AnswerFormat* format :
-       {static_cast<AnswerFormat*>(&completion), static_cast<AnswerFormat*>(&chat)}) {
-    const AnswerEvent no_text{.index = 0, .tokens = {200}};
+  for (OutputFormat* format :
+       {static_cast<OutputFormat*>(&completion), static_cast<OutputFormat*>(&chat)}) {
+    const OutputEvent no_text{.index = 0, .tokens = {200}};
     std::string out;
     format->append_event(out, no_text, usage_);
     EXPECT_EQ(events_of(out).size(), 1u);
@@ -102,7 +102,7 @@ TEST_F(FormatsTest, LogprobsCountCharactersFromTheEchoOn) {
   CompletionJob asked = job("ab");
   asked.echo = true;
   asked.engine.sampling.logprobs = asked.engine.sampling.prompt_logprobs = 2;
-  AnswerEvent answer = event(0, "xy", true);
+  OutputEvent answer = event(0, "xy", true);
   answer.logprobs = logprobs("xy");
   answer.prompt_logprobs = logprobs("b");
   const Json choice =
@@ -115,14 +115,14 @@ TEST_F(FormatsTest, LogprobsCountCharactersFromTheEchoOn) {
   EXPECT_EQ(choice["logprobs"]["top_logprobs"][2].dump(), R"({"x":-1.0,"z":-2.0})");
 }
 
-TEST_F(FormatsTest, OffsetsGoOnFromChunkToChunk) {
+TEST_F(FormatsTest, OffsetsContinueAcrossChunks) {
   CompletionJob asked = job("ab");
   asked.stream = true;
   asked.engine.sampling.logprobs = 0;
   CompletionFormat format(*model_, asked);
   std::string out;
   for (const char* text : {"xy", "z"}) {
-    AnswerEvent part = event(0, text);
+    OutputEvent part = event(0, text);
     part.logprobs = logprobs(text);
     format.append_event(out, part, usage_);
   }
@@ -130,7 +130,7 @@ TEST_F(FormatsTest, OffsetsGoOnFromChunkToChunk) {
   EXPECT_EQ(events.at(1)["choices"][0]["logprobs"]["text_offset"], Json::array({2}));
 }
 
-TEST_F(FormatsTest, APromptAloneHasNoAnswer) {
+TEST_F(FormatsTest, APromptOnlyRequestHasNoOutput) {
   CompletionJob asked = job("ab");
   asked.echo = asked.prompt_only = true;
   const Json whole =
@@ -164,7 +164,7 @@ TEST_F(FormatsTest, AStreamedChatBeginsWithTheRoleOfEachChoice) {
 TEST_F(FormatsTest, AWholeChatHasMessagesAndLogprobs) {
   CompletionJob asked = job("ab", 2);
   asked.engine.sampling.logprobs = 1;
-  AnswerEvent first = event(0, "x", true);
+  OutputEvent first = event(0, "x", true);
   first.logprobs = logprobs("x");
   first.stop_string = "end";
   const Json whole =
@@ -188,4 +188,4 @@ TEST_F(FormatsTest, AnErrorEndsTheStream) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

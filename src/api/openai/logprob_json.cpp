@@ -5,7 +5,7 @@
 
 #include "text/utf8.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 // JSON has no infinity; the floor is vLLM's.
@@ -52,7 +52,7 @@ void CompletionLogprobs::add(const TokenLogprobs& token) {
   Json top = Json::object();
   for (const auto& [id, logprob] : token.top) {
     const std::string name = token_as_text(tokenizer_, id);
-    // Tokens that read the same share a name: the likeliest, which comes first, keeps it.
+    // Tokens with the same text share a key; the most likely one comes first and keeps it.
     if (!top.contains(name)) top[name] = finite(logprob);
   }
   if (!top.contains(text)) top[text] = finite(token.logprob);
@@ -88,4 +88,4 @@ Json prompt_logprobs_json(const Tokenizer& tokenizer, std::span<const TokenLogpr
   return all;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -1,4 +1,4 @@
-// logprob_json.h - tokens' log probabilities in the forms clients read.
+// logprob_json.h - log probabilities in the formats of the APIs.
 #pragma once
 
 #include <span>
@@ -9,15 +9,15 @@
 #include "scheduler/update.h"
 #include "text/tokenizer.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-// The token by itself as text; bytes that are no whole character show as U+FFFD.
+// The text of a single token; incomplete UTF-8 becomes U+FFFD.
 std::string token_as_text(const Tokenizer& tokenizer, TokenId token);
 
-// Completions: {"text_offset","token_logprobs","tokens","top_logprobs"}, grown token by token.
+// Completions: {"text_offset","token_logprobs","tokens","top_logprobs"}, built token by token.
 class CompletionLogprobs {
  public:
-  // `text_offset`: characters of the choice's text so far; moves on with every token.
+  // `text_offset`: characters of the choice's text so far; add() advances it.
   CompletionLogprobs(const Tokenizer& tokenizer, size_t& text_offset);
   // The prompt's first token has no probability.
   void add_first(TokenId token);
@@ -39,4 +39,4 @@ Json chat_logprobs(const Tokenizer& tokenizer, std::span<const TokenLogprobs> to
 // {"<id>":{"logprob","rank","decoded_token"}}.
 Json prompt_logprobs_json(const Tokenizer& tokenizer, std::span<const TokenLogprobs> tokens);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

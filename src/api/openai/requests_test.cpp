@@ -4,15 +4,14 @@
 #include "api/openai/chat_input.h"
 #include "api/openai/chat_request.h"
 #include "api/openai/completion_request.h"
-#include "api/testing/refusal_of.h"
+#include "api/testing/refusals.h"
 #include "api/testing/test_model.h"
-#include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 std::string refused_messages(const char* text) {
-  return refusal_of([&] { read_messages(Json::parse(text)); });
+  return refused_field([&] { read_messages(Json::parse(text)); });
 }
 
 TEST(ChatInput, PartsOfTextAreJoinedOnLines) {
@@ -21,27 +20,27 @@ TEST(ChatInput, PartsOfTextAreJoinedOnLines) {
   EXPECT_EQ(read[0]["content"], "a\nb");
 }
 
-TEST(ChatInput, ADeveloperIsTheSystem) {
+TEST(ChatInput, DeveloperMessagesBecomeSystemMessages) {
   const Json read = read_messages(
       Json::parse(R"([{"role": "developer", "content": "x"}, {"role": "user", "content": "y"}])"));
   EXPECT_EQ(read[0]["role"], "system");
   EXPECT_EQ(read[1]["role"], "user");
 }
 
-TEST(ChatInput, WhatIsNoTextIsRefusedByName) {
+TEST(ChatInput, NonTextContentIsRefusedByName) {
   EXPECT_EQ(refused_messages(
                 R"([{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}])"),
             "400 messages[0].content");
   EXPECT_EQ(refused_messages(R"([{"role": "user", "content": 1}])"), "400 messages[0].content");
   EXPECT_EQ(refused_messages(R"([{"role": "user"}])"), "400 messages[0].content");
-  EXPECT_EQ(refused_messages(R"([{"role": "assistant"}])"), "taken");  // it called tools
+  EXPECT_EQ(refused_messages(R"([{"role": "assistant"}])"), "accepted");  // it called tools
   EXPECT_EQ(
       refused_messages(R"([{"role": "user", "content": "a"}, {"role": "king", "content": "b"}])"),
       "400 messages[1].role");
   EXPECT_EQ(refused_messages("[]"), "400 messages");
 }
 
-TEST(ChatCall, IsRenderedByTheTemplate) {
+TEST(ChatRequest, IsRenderedByTheTemplate) {
   TestModel model;
   const GenerationJob job =
       prepare_chat(Json::parse(R"({"messages": [{"role": "user", "content": "ab"}]})"), *model);
@@ -50,14 +49,14 @@ TEST(ChatCall, IsRenderedByTheTemplate) {
   EXPECT_EQ(job.engine.sampling.logprobs, -1);
 }
 
-TEST(ChatCall, TopLogprobsNeedLogprobs) {
+TEST(ChatRequest, TopLogprobsNeedLogprobs) {
   TestModel model;
   const auto call = [&](const char* more) {
     Json body = Json::parse(more);
     body["messages"] = Json::parse(R"([{"role": "user", "content": "a"}])");
     return prepare_chat(body, *model);
   };
-  EXPECT_EQ(refusal_of([&] { call(R"({"top_logprobs": 2})"); }), "400 top_logprobs");
+  EXPECT_EQ(refused_field([&] { call(R"({"top_logprobs": 2})"); }), "400 top_logprobs");
   EXPECT_EQ(call(R"({"logprobs": true, "top_logprobs": 2})").engine.sampling.logprobs, 2);
   EXPECT_EQ(call(R"({"logprobs": true})").engine.sampling.logprobs, 0);
   EXPECT_EQ(call(R"({"max_tokens": 3, "max_completion_tokens": 4})").engine.max_tokens, 4);
@@ -67,7 +66,7 @@ CompletionJob complete(TestModel& model, const char* body) {
   return prepare_completion(Json::parse(body), *model);
 }
 
-TEST(CompletionCall, DefaultsAreTheCallsThenTheModelsThenOpenAis) {
+TEST(CompletionRequest, DefaultsAreTheRequestsThenTheModelsThenOpenAis) {
   TestModel model;
   const CompletionJob plain = complete(model, R"({"prompt": "a"})");
   EXPECT_EQ(plain.engine.max_tokens, 16);
@@ -83,7 +82,7 @@ TEST(CompletionCall, DefaultsAreTheCallsThenTheModelsThenOpenAis) {
   EXPECT_EQ(complete(model, R"({"prompt": "a", "seed": 5})").engine.sampling.seed, 5u);
 }
 
-TEST(CompletionCall, PromptsComeInFourForms) {
+TEST(CompletionRequest, PromptsComeInFourForms) {
   TestModel model;
   EXPECT_EQ(complete(model, R"({"prompt": ["a", "b"]})").prompts.size(), 2u);
   EXPECT_EQ(complete(model, R"({"prompt": [1, 2]})").prompts.at(0).tokens,
@@ -94,16 +93,19 @@ TEST(CompletionCall, PromptsComeInFourForms) {
       (std::vector<TokenId>{2, 3}));
 }
 
-TEST(CompletionCall, WhatDoesNotGoTogetherIsRefusedByName) {
+TEST(CompletionRequest, ConflictingFieldsAreRefusedByName) {
   TestModel model;
-  const auto refused = [&](const char* body) { return refusal_of([&] { complete(model, body); }); };
+  const auto refused = [&](const char* body) {
+    return refused_field([&] { complete(model, body); });
+  };
   EXPECT_EQ(refused(R"({"prompt": "a", "max_tokens": 0})"), "400 max_tokens");
-  EXPECT_EQ(refused(R"({"prompt": "a", "max_tokens": 0, "echo": true})"), "taken");
+  EXPECT_EQ(refused(R"({"prompt": "a", "max_tokens": 0, "echo": true})"), "accepted");
   EXPECT_EQ(refused(R"({"prompt": "a", "stream_options": {}})"), "400 stream_options");
   EXPECT_EQ(refused(R"({"prompt": "a", "stream": true, "prompt_logprobs": 1})"),
             "400 prompt_logprobs");
   EXPECT_EQ(refused(R"({"prompt": "a", "model": "other"})"), "404 model");
-  EXPECT_EQ(refused(R"({"prompt": "a", "model": "alias"})"), "taken");
+  EXPECT_EQ(refused(R"({"prompt": "a", "model": "alias"})"), "accepted");
+  EXPECT_EQ(refused(R"({"prompt": "a", "model": "models/tiny"})"), "accepted");
   EXPECT_EQ(refused(R"({"prompt": ""})"), "400 prompt");
   EXPECT_EQ(refused(R"({"prompt": [260]})"), "400 prompt");
   const std::string long_prompt = R"({"prompt": ")" + std::string(100, 'x') + "\"}";
@@ -111,4 +113,4 @@ TEST(CompletionCall, WhatDoesNotGoTogetherIsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -4,7 +4,7 @@
 
 #include "api/fields/operation.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 Json typed(const char* type) { return {{"type", type}}; }
@@ -67,4 +67,4 @@ Json generation_operation(const char* summary, Json body_schema, Json answer_sch
   return doc;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -1,14 +1,14 @@
-// response_schema.h - OpenAPI schemas of generated answers.
+// response_schema.h - OpenAPI schemas of generated output.
 #pragma once
 
 #include "api/fields/json_text.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 Json completion_schema();
 Json chat_completion_schema();
 
-// An operation whose answer comes whole, or as server-sent events when the body asks for a stream.
+// An operation whose response is JSON, or server-sent events if the body sets stream.
 Json generation_operation(const char* summary, Json body_schema, Json answer_schema);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
-// An owner is a digest of fixed length, or nothing: no two pairs have one key.
+// An owner is a digest of fixed length or empty, so keys are unique.
 std::string key_of(std::string_view owner, std::string_view id) {
   return std::string(owner) + std::string(id);
 }
@@ -61,4 +61,4 @@ size_t ResponseStore::bytes() const {
   return bytes_;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

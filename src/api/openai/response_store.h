@@ -1,5 +1,5 @@
-// response_store.h - answers of /v1/responses that a later request may refer to, kept in memory for
-// a while. Any thread.
+// response_store.h - an LRU store of /v1/responses results that later requests may refer to. Any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace octavo::server {
+namespace octavo::api {
 
 struct ResponseStoreLimits {
   size_t count = 1024;
-  size_t bytes = 64u << 20;  // of text, keys included
+  size_t bytes = 64u << 20;  // of text, including keys
 };
 
 struct StoredResponse {
-  std::string previous = {};  // the id of the response it goes on from, or nothing
+  std::string previous = {};  // the id of the previous response, or empty
   std::string object = {};    // the response as JSON
   std::string input = {};     // its own input items, a JSON array
 };
@@ -27,12 +27,12 @@ class ResponseStore {
  public:
   explicit ResponseStore(ResponseStoreLimits limits) : limits_(limits) {}
 
-  // Replaces one of the same id. Those not used for longest make room; what is larger than the
-  // whole store is not kept. An owner's responses are there for that owner alone.
+  // Replaces a response of the same id. Evicts the least recently used ones; a response larger than
+  // the whole store is not kept. Only the owner can find a response.
   void put(std::string_view owner, std::string_view id, StoredResponse response);
-  // Null when it is not there. Counts as use.
+  // Null if not found. Counts as use.
   std::shared_ptr<const StoredResponse> find(std::string_view owner, std::string_view id);
-  // False when it is not there.
+  // False if not found.
   bool erase(std::string_view owner, std::string_view id);
 
   size_t count() const;
@@ -50,9 +50,9 @@ class ResponseStore {
 
   const ResponseStoreLimits limits_;
   mutable std::mutex mutex_;
-  Entries entries_;                                                 // the last used first
-  std::unordered_map<std::string_view, Entries::iterator> by_key_;  // keys lie in the entries
+  Entries entries_;                                                 // most recently used first
+  std::unordered_map<std::string_view, Entries::iterator> by_key_;  // keys point into entries_
   size_t bytes_ = 0;
 };
 
-}  // namespace octavo::server
+}  // namespace octavo::api

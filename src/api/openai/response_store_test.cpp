@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 StoredResponse of_bytes(size_t bytes) { return {.object = std::string(bytes, 'x')}; }
 
-TEST(ResponseStore, WhatWasNotUsedForLongestMakesRoom) {
+TEST(ResponseStore, LeastRecentlyUsedResponsesAreEvicted) {
   ResponseStore store({.count = 2, .bytes = 1000});
   store.put("", "a", of_bytes(1));
   store.put("", "b", of_bytes(1));
@@ -30,7 +30,7 @@ TEST(ResponseStore, BytesNeverExceedTheLimit) {
   EXPECT_NE(store.find("", "99"), nullptr) << "what cannot be kept drives nothing out";
 }
 
-TEST(ResponseStore, AnOwnerSeesItsOwn) {
+TEST(ResponseStore, OwnersSeeOnlyTheirOwnResponses) {
   ResponseStore store({});
   store.put("one", "a", of_bytes(1));
   EXPECT_EQ(store.find("two", "a"), nullptr);
@@ -57,4 +57,4 @@ TEST(ResponseStore, ACountOfZeroKeepsNothing) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -7,7 +7,7 @@
 #include "api/named_event.h"
 #include "api/openai/responses_input.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 Json usage_of(const Usage& usage) {
@@ -36,7 +36,7 @@ void ResponsesFormat::append_state(std::string& out, std::string_view type) {
   append(out, type, {{"response", response_}});
 }
 
-// By hand: this runs for every token.
+// Written by hand because it runs for every token.
 void ResponsesFormat::append_delta(std::string& out, std::string_view type, std::string_view text) {
   item_text_ += text;
   std::string data =
@@ -138,7 +138,7 @@ void ResponsesFormat::append_part(std::string& out, const OutputPart& part) {
   }
 }
 
-void ResponsesFormat::finish(const AnswerEvent& event) {
+void ResponsesFormat::finish(const OutputEvent& event) {
   const bool cut = event.finish == FinishReason::kLength;
   response_["status"] = cut ? "incomplete" : "completed";
   if (cut) response_["incomplete_details"] = {{"reason", "max_output_tokens"}};
@@ -149,7 +149,7 @@ void ResponsesFormat::complete(const Usage& usage) {
   if (job_.store && keep_) keep_(response_);
 }
 
-void ResponsesFormat::append_event(std::string& out, const AnswerEvent& event, const Usage&) {
+void ResponsesFormat::append_event(std::string& out, const OutputEvent& event, const Usage&) {
   if (event.tokens.empty() && !event.finish) return;
   if (!std::exchange(begun_, true)) {
     append_state(out, "response.created");
@@ -177,9 +177,9 @@ void ResponsesFormat::append_error(std::string& out, const RequestError& error) 
   append_state(out, "response.failed");
 }
 
-std::string ResponsesFormat::whole(const std::vector<AnswerEvent>& answers, const Usage& usage) {
-  const AnswerEvent& answer = answers.front();
-  std::string events;  // the whole is what they add up to
+std::string ResponsesFormat::whole(const std::vector<OutputEvent>& answers, const Usage& usage) {
+  const OutputEvent& answer = answers.front();
+  std::string events;  // discarded; response_ accumulates the result
   append_event(events, answer, usage);
   complete(usage);
   return dump(response_);
@@ -206,4 +206,4 @@ Json response_schema() {
           {"required", {"id", "object", "created_at", "status", "model", "output", "usage"}}};
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

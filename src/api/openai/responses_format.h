@@ -1,25 +1,25 @@
-// responses_format.h - answers as /v1/responses writes them: a list of items.
+// responses_format.h - output in the format of /v1/responses: a list of items.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
 
-#include "api/answer_format.h"
 #include "api/openai/responses_request.h"
+#include "api/output_format.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-class ResponsesFormat : public AnswerFormat {
+class ResponsesFormat : public OutputFormat {
  public:
-  // `keep` gets the whole response before the client does: it may refer to it at once.
+  // `keep` receives the response before the client does, who may refer to it at once.
   using Keep = std::function<void(const Json& response)>;
   ResponsesFormat(const ResponsesJob& job, Keep keep);
 
-  void append_event(std::string& out, const AnswerEvent& event, const Usage& usage) override;
+  void append_event(std::string& out, const OutputEvent& event, const Usage& usage) override;
   void append_end(std::string& out, const Usage& usage) override;
   void append_error(std::string& out, const RequestError& error) override;
-  std::string whole(const std::vector<AnswerEvent>& answers, const Usage& usage) override;
+  std::string whole(const std::vector<OutputEvent>& answers, const Usage& usage) override;
 
  private:
   enum class Item : uint8_t { kMessage, kReasoning, kCall };
@@ -29,10 +29,10 @@ class ResponsesFormat : public AnswerFormat {
   void append_state(std::string& out, std::string_view type);
   void append_part(std::string& out, const OutputPart& part);
   void open(std::string& out, Item item, const OutputPart& part);
-  // Ends the item that is open, if one is.
+  // Ends the open item, if any.
   void close(std::string& out, const char* status);
   Json content_part() const;
-  void finish(const AnswerEvent& event);
+  void finish(const OutputEvent& event);
   void complete(const Usage& usage);
 
   const ResponsesJob& job_;
@@ -41,11 +41,11 @@ class ResponsesFormat : public AnswerFormat {
   int sequence_ = 0;
   bool begun_ = false;
   std::optional<Item> open_ = {};
-  Json item_ = {};         // that is open
-  std::string item_text_;  // what it says so far: text or arguments
+  Json item_ = {};         // the open item
+  std::string item_text_;  // its text or arguments so far
 };
 
-// Of OpenAPI.
+// For OpenAPI.
 Json response_schema();
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -8,7 +8,7 @@
 #include "api/fields/base64.h"
 #include "text/utf8.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 constexpr size_t kMaxTextBytes = 8u << 20;
@@ -16,7 +16,7 @@ constexpr size_t kMaxItems = 4096;
 constexpr size_t kMaxTools = 512;
 constexpr std::string_view kPackedMark = "octavo.";
 
-// A string, or a list of parts that are text of some kind.
+// A string, or a list of text parts.
 Json text_parts(const Json& content, const std::string& where) {
   Json parts = Json::array();
   if (content.is_string()) {
@@ -34,14 +34,13 @@ Json text_parts(const Json& content, const std::string& where) {
     } else if (type == "input_text" || type == "output_text" || type == "text") {
       parts.push_back(text_part(part, part_at));
     } else {
-      refuse(part_at, fmt::format("has a part of type {}; only text can be shown to this model",
-                                  shown(type)));
+      refuse(part_at, fmt::format("has a part of type {}; only text is supported", shown(type)));
     }
   }
   return parts;
 }
 
-// The texts of a reasoning item, or what packed_reasoning() made of them.
+// The text of a reasoning item, plain or packed.
 std::optional<std::string> reasoning_of(const Json& item, const std::string& where) {
   const Json content = item.value("content", Json());
   if (content.is_array() && !content.empty()) {
@@ -57,10 +56,10 @@ std::optional<std::string> reasoning_of(const Json& item, const std::string& whe
   return unpacked_reasoning(packed.get_ref<const std::string&>());
 }
 
-// Puts items together to messages, in order.
+// Joins items into messages, in order.
 class Conversation {
  public:
-  explicit Conversation(ChatTranslation& call) : call_(call) {}
+  explicit Conversation(ChatTranslation& translation) : translation_(translation) {}
 
   void add(const Json& item, const std::string& where) {
     if (!item.is_object()) refuse(where, "must be an object");
@@ -83,12 +82,12 @@ class Conversation {
            {"content", text_parts(item.value("output", Json()), where + ".output")}});
     } else {
       refuse(where, fmt::format("is of type {}; only message, reasoning, function_call and "
-                                "function_call_output can be shown to this model",
+                                "function_call_output are supported",
                                 shown(type)));
     }
   }
 
-  // What stands first of a system belongs together: many templates take one such message.
+  // Leading system messages are joined: many templates accept only one.
   void say_system(Json parts) {
     if (messages_.size() == 1 && messages_[0]["role"] == "system" && assistant_.is_null()) {
       for (Json& part : parts) messages_[0]["content"].push_back(std::move(part));
@@ -121,7 +120,7 @@ class Conversation {
   void add_reasoning(const Json& item, const std::string& where) {
     const auto text = reasoning_of(item, where);
     if (has("content") || has("tool_calls")) flush();
-    if (!text) return call_.ignore("input", "reasoning");  // another's, and sealed
+    if (!text) return translation_.ignore("input", "reasoning");  // encrypted by another provider
     if (has("reasoning")) {
       assistant()["reasoning"] = assistant()["reasoning"].get<std::string>() + *text;
     } else {
@@ -151,27 +150,27 @@ class Conversation {
     messages_.push_back(std::move(message));
   }
 
-  ChatTranslation& call_;
+  ChatTranslation& translation_;
   Json messages_ = Json::array();
-  Json assistant_ = nullptr;  // what is being put together
+  Json assistant_ = nullptr;  // the message being assembled
 };
 
-// {"type":"allowed_tools","mode","tools"}: the others are not offered.
-void allow_tools(const Json& value, ChatTranslation& call) {
+// {"type":"allowed_tools","mode","tools"}: other tools are not offered.
+void allow_tools(const Json& value, ChatTranslation& translation) {
   const Json mode = value.value("mode", Json());
   if (mode != "auto" && mode != "required") refuse("tool_choice.mode", "must be auto or required");
   const Json allowed = value.value("tools", Json());
   if (!allowed.is_array()) refuse("tool_choice.tools", "must be a list of tools");
   Json kept = Json::array();
-  for (const Json& tool : call.chat.value("tools", Json::array())) {
+  for (const Json& tool : translation.chat.value("tools", Json::array())) {
     const bool listed = std::ranges::any_of(allowed, [&](const Json& one) {
       return one.is_object() && one.value("name", Json()) == tool["function"]["name"];
     });
     if (listed) kept.push_back(tool);
   }
-  call.chat.erase("tools");
-  if (!kept.empty()) call.chat["tools"] = std::move(kept);
-  call.chat["tool_choice"] = mode;
+  translation.chat.erase("tools");
+  if (!kept.empty()) translation.chat["tools"] = std::move(kept);
+  translation.chat["tool_choice"] = mode;
 }
 
 }  // namespace
@@ -189,15 +188,15 @@ Json items_of(const Json& input) {
 }
 
 Json conversation_of(const Json& instructions, const Json& earlier, const Json& input,
-                     ChatTranslation& call) {
-  Conversation conversation(call);
+                     ChatTranslation& translation) {
+  Conversation conversation(translation);
   if (!instructions.is_null()) conversation.say_system(text_parts(instructions, "instructions"));
   for (const Json& item : earlier) conversation.add(item, "previous_response_id");
   for (size_t i = 0; i < input.size(); ++i) conversation.add(input[i], fmt::format("input[{}]", i));
   return conversation.take();
 }
 
-void read_response_tools(const Json& value, ChatTranslation& call) {
+void read_response_tools(const Json& value, ChatTranslation& translation) {
   if (!value.is_array() || value.size() > kMaxTools)
     refuse("tools", fmt::format("must be a list of at most {} tools", kMaxTools));
   Json tools = Json::array();
@@ -209,24 +208,24 @@ void read_response_tools(const Json& value, ChatTranslation& call) {
     if (type == "function") {
       tools.push_back(function_tool(value[i], "parameters", where));
     } else {
-      call.ignore("tools", type);
+      translation.ignore("tools", type);
     }
   }
-  if (!tools.empty()) call.chat["tools"] = std::move(tools);
+  if (!tools.empty()) translation.chat["tools"] = std::move(tools);
 }
 
-void read_response_tool_choice(const Json& value, ChatTranslation& call) {
+void read_response_tool_choice(const Json& value, ChatTranslation& translation) {
   if (value == "auto" || value == "none" || value == "required") {
-    call.chat["tool_choice"] = value;
+    translation.chat["tool_choice"] = value;
     return;
   }
   const Json type = value.is_object() ? value.value("type", Json()) : Json();
   if (type == "function") {
-    call.chat["tool_choice"] = {
+    translation.chat["tool_choice"] = {
         {"type", "function"},
         {"function", {{"name", required_string(value, "name", "tool_choice")}}}};
   } else if (type == "allowed_tools") {
-    allow_tools(value, call);
+    allow_tools(value, translation);
   } else {
     refuse("tool_choice", "must be auto, none, required, a function or allowed_tools");
   }
@@ -279,4 +278,4 @@ Json input_schema() {
        {text, {{"type", "array"}, {"items", items}, {"minItems", 1}, {"maxItems", kMaxItems}}}}};
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -9,13 +9,13 @@
 #include "api/openai/responses_input.h"
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
-using Call = ResponsesCall;
+using Target = ResponsesRequest;
 
 constexpr size_t kMaxTextBytes = 8u << 20;
-constexpr size_t kMaxTurns = 4096;  // that a conversation goes back
+constexpr size_t kMaxTurns = 4096;  // per conversation
 
 const std::vector<FieldName>& field_names() {
   static const std::vector<FieldName> names = {{"messages", "input"},
@@ -27,68 +27,70 @@ const std::vector<FieldName>& field_names() {
   return names;
 }
 
-void read_format(const Json& value, Call& call) {
+void read_format(const Json& value, Target& request) {
   const Json type = value.is_object() ? value.value("type", Json()) : Json();
   if (type == "text" || type == "json_object") {
-    call.chat["response_format"] = {{"type", type}};
+    request.chat["response_format"] = {{"type", type}};
   } else if (type == "json_schema") {
     Json schema = value;
     schema.erase("type");
-    call.chat["response_format"] = {{"type", "json_schema"}, {"json_schema", std::move(schema)}};
+    request.chat["response_format"] = {{"type", "json_schema"}, {"json_schema", std::move(schema)}};
   } else {
     refuse("text.format", "must be an object of type text, json_object or json_schema");
   }
 }
 
-void read_text(const Json& value, Call& call) {
+void read_text(const Json& value, Target& request) {
   if (!value.is_object()) refuse("text", "must be an object");
   for (const auto& [name, option] : value.items()) {
     if (option.is_null()) continue;
     if (name == "format") {
-      read_format(option, call);
+      read_format(option, request);
     } else if (name == "verbosity") {
-      call.chat["verbosity"] = option;
+      request.chat["verbosity"] = option;
     } else {
-      refuse("text." + name, "is not an option octavo knows");
+      refuse("text." + name, "is not a known option");
     }
   }
-  call.echo["text"] = value;
-  if (value.value("format", Json()).is_null()) call.echo["text"]["format"] = {{"type", "text"}};
+  request.echo["text"] = value;
+  if (value.value("format", Json()).is_null()) request.echo["text"]["format"] = {{"type", "text"}};
 }
 
-void read_reasoning(const Json& value, Call& call) {
+void read_reasoning(const Json& value, Target& request) {
   if (!value.is_object()) refuse("reasoning", "must be an object");
   for (const auto& [name, option] : value.items()) {
     if (option.is_null()) continue;
     if (name == "effort") {
       const std::string effort = to_string(option, "reasoning.effort", 32);
-      call.chat["reasoning_effort"] = effort;
-      call.echo["reasoning"]["effort"] = effort;
-      if (effort == "none") call.chat["chat_template_kwargs"]["enable_thinking"] = false;
+      request.chat["reasoning_effort"] = effort;
+      request.echo["reasoning"]["effort"] = effort;
+      if (effort == "none") request.chat["chat_template_kwargs"]["enable_thinking"] = false;
     } else if (name == "summary" || name == "generate_summary" || name == "context" ||
                name == "mode") {
-      call.ignore("reasoning", name);  // the reasoning itself is sent
+      request.ignore("reasoning", name);  // the reasoning itself is returned
     } else {
-      refuse("reasoning." + name, "is not an option octavo knows");
+      refuse("reasoning." + name, "is not a known option");
     }
   }
 }
 
-void read_include(const Json& value, Call& call) {
+void read_include(const Json& value, Target& request) {
   if (!value.is_array()) refuse("include", "must be a list of strings");
   for (const Json& item : value) {
     const std::string name = to_string(item, "include", kMaxNameBytes);
     if (name == "reasoning.encrypted_content") {
-      call.encrypted_reasoning = true;
+      request.encrypted_reasoning = true;
     } else if (name == "message.output_text.logprobs") {
-      refuse("include", "has message.output_text.logprobs; /v1/chat/completions has logprobs");
+      refuse(
+          "include",
+          "message.output_text.logprobs is not supported; use /v1/chat/completions for logprobs");
     } else {
-      call.ignore("include", "");  // of tools there are none
+      request.ignore("include", "");  // the others concern hosted tools
     }
   }
 }
 
-void read_metadata(const Json& value, Call& call) {
+void read_metadata(const Json& value, Target& request) {
   const auto fits = [](const Json& text, size_t most) {
     return text.is_string() && text.get_ref<const std::string&>().size() <= most;
   };
@@ -97,108 +99,111 @@ void read_metadata(const Json& value, Call& call) {
     for (const auto& [name, text] : value.items()) fine &= name.size() <= 64 && fits(text, 512);
   if (!fine)
     refuse("metadata", "must be an object of at most 16 strings of at most 512 bytes each");
-  call.echo["metadata"] = value;
+  request.echo["metadata"] = value;
 }
 
-void read_truncation(const Json& value, Call& call) {
+void read_truncation(const Json& value, Target& request) {
   if (value != "auto" && value != "disabled") refuse("truncation", "must be auto or disabled");
-  if (value == "auto") call.chat["truncate_prompt_tokens"] = -1;
-  call.echo["truncation"] = value;
+  if (value == "auto") request.chat["truncate_prompt_tokens"] = -1;
+  request.echo["truncation"] = value;
 }
 
-void read_stream_options(const Json& value, Call&) {
+void read_stream_options(const Json& value, Target&) {
   if (!value.is_object()) refuse("stream_options", "must be an object");
   for (const auto& [name, option] : value.items()) {
-    if (name != "include_obfuscation")
-      refuse("stream_options." + name, "is not an option octavo knows");
+    if (name != "include_obfuscation") refuse("stream_options." + name, "is not a known option");
     if (!option.is_null()) to_bool(option, "stream_options.include_obfuscation");
   }
 }
 
-FieldTable<Call> conversation_fields() {
+FieldTable<Target> conversation_fields() {
   return {
       {.name = "input",
        .use = FieldUse::kUsed,
        .schema = input_schema(),
-       .about = "A text, or the conversation's items: messages, reasoning, function calls and "
+       .about = "A string, or the conversation's items: messages, reasoning, function calls and "
                 "their outputs",
-       .read = [](const Json& v, Call& c) { c.input = items_of(v); },
+       .read = [](const Json& v, Target& t) { t.input = items_of(v); },
        .required = true},
-      used<Call>("instructions", string_schema(kMaxTextBytes), "What the model is told first",
-                 [](const Json& v, Call& c) {
-                   c.instructions = to_string(v, "instructions", kMaxTextBytes);
-                 }),
-      used<Call>("previous_response_id", filled_string_schema(kMaxNameBytes),
-                 "The conversation goes on from this stored response",
-                 [](const Json& v, Call& c) {
-                   c.previous = to_string(v, "previous_response_id", kMaxNameBytes);
-                   if (c.previous.empty()) refuse("previous_response_id", "is empty");
-                 }),
-      used<Call>("store", boolean_schema(),
-                 "Keep the response for previous_response_id, for a while; on unless told "
-                 "otherwise",
-                 [](const Json& v, Call& c) { c.store = to_bool(v, "store"); }),
-      used<Call>("tools", {{"type", "array"}, {"items", {{"type", "object"}}}},
-                 "Functions of the client; tools of other types are accepted and ignored",
-                 [](const Json& v, Call& c) { c.tools = v; }),
-      used<Call>(
+      used<Target>("instructions", string_schema(kMaxTextBytes), "System prompt",
+                   [](const Json& v, Target& t) {
+                     t.instructions = to_string(v, "instructions", kMaxTextBytes);
+                   }),
+      used<Target>("previous_response_id", filled_string_schema(kMaxNameBytes),
+                   "Continue the conversation from this stored response",
+                   [](const Json& v, Target& t) {
+                     t.previous = to_string(v, "previous_response_id", kMaxNameBytes);
+                     if (t.previous.empty()) refuse("previous_response_id", "is empty");
+                   }),
+      used<Target>("store", boolean_schema(),
+                   "Store the response so that previous_response_id can refer to it; on by default",
+                   [](const Json& v, Target& t) { t.store = to_bool(v, "store"); }),
+      used<Target>("tools", {{"type", "array"}, {"items", {{"type", "object"}}}},
+                   "Functions that the client runs; tools of other types are accepted and ignored",
+                   [](const Json& v, Target& t) { t.tools = v; }),
+      used<Target>(
           "tool_choice",
           {{"anyOf",
             {{{"type", "string"}, {"enum", {"auto", "none", "required"}}}, {{"type", "object"}}}}},
-          "Whether and which tools are called", [](const Json& v, Call& c) { c.tool_choice = v; }),
-      used<Call>("parallel_tool_calls", boolean_schema(), "More than one call in an answer",
-                 [](const Json& v, Call& c) {
-                   c.chat["parallel_tool_calls"] = to_bool(v, "parallel_tool_calls");
-                   c.echo["parallel_tool_calls"] = v;
-                 }),
+          "Whether tools are called, and which",
+          [](const Json& v, Target& t) { t.tool_choice = v; }),
+      used<Target>("parallel_tool_calls", boolean_schema(),
+                   "Allow more than one tool call per response",
+                   [](const Json& v, Target& t) {
+                     t.chat["parallel_tool_calls"] = to_bool(v, "parallel_tool_calls");
+                     t.echo["parallel_tool_calls"] = v;
+                   }),
   };
 }
 
-FieldTable<Call> answer_fields() {
+FieldTable<Target> answer_fields() {
   return {
-      used<Call>("max_output_tokens", integer_schema(1, kMaxInt),
-                 "The longest answer in tokens, reasoning included",
-                 [](const Json& v, Call& c) {
-                   c.chat["max_completion_tokens"] = to_int(v, "max_output_tokens", 1, kMaxInt);
-                   c.echo["max_output_tokens"] = v;
-                 }),
-      used<Call>("text", {{"type", "object"}},
-                 "format: text, json_object or a json_schema the answer keeps to", read_text),
-      used<Call>("reasoning", {{"type", "object"}}, "effort: handed to the template",
-                 read_reasoning),
-      used<Call>("include", {{"type", "array"}, {"items", string_schema(kMaxNameBytes)}},
-                 "reasoning.encrypted_content: reasoning that can be sent back", read_include),
-      used<Call>("metadata", {{"type", "object"}, {"additionalProperties", string_schema(512)}},
-                 "Repeated in the answer", read_metadata),
-      used<Call>("truncation", {{"type", "string"}, {"enum", {"auto", "disabled"}}},
-                 "auto: a prompt longer than the context loses its beginning", read_truncation),
-      used<Call>("stream_options", {{"type", "object"}}, "include_obfuscation has no effect",
-                 read_stream_options),
+      used<Target>("max_output_tokens", integer_schema(1, kMaxInt),
+                   "Maximum number of output tokens, including reasoning",
+                   [](const Json& v, Target& t) {
+                     t.chat["max_completion_tokens"] = to_int(v, "max_output_tokens", 1, kMaxInt);
+                     t.echo["max_output_tokens"] = v;
+                   }),
+      used<Target>("text", {{"type", "object"}},
+                   "format: text, json_object, or a json_schema that constrains the output",
+                   read_text),
+      used<Target>("reasoning", {{"type", "object"}}, "effort: passed to the chat template",
+                   read_reasoning),
+      used<Target>("include", {{"type", "array"}, {"items", string_schema(kMaxNameBytes)}},
+                   "reasoning.encrypted_content: return reasoning in a form that can be sent back",
+                   read_include),
+      used<Target>("metadata", {{"type", "object"}, {"additionalProperties", string_schema(512)}},
+                   "Returned unchanged in the response", read_metadata),
+      used<Target>("truncation", {{"type", "string"}, {"enum", {"auto", "disabled"}}},
+                   "auto: drop the beginning of a prompt that exceeds the context",
+                   read_truncation),
+      used<Target>("stream_options", {{"type", "object"}}, "include_obfuscation has no effect",
+                   read_stream_options),
   };
 }
 
-FieldTable<Call> refused_responses_fields() {
+FieldTable<Target> refused_responses_fields() {
   return {
-      refused<Call>("background", "is not supported; send stream: true", asks_false),
-      refused<Call>("conversation", "is not supported; use previous_response_id or send all items"),
-      refused<Call>("prompt", "there are no stored prompts; send input"),
-      refused<Call>("moderation", "is not supported"),
-      refused<Call>("top_logprobs", "is not supported; /v1/chat/completions has logprobs",
-                    [](const Json& v) { return v == 0; }),
+      refused<Target>("background", "is not supported; send stream: true", asks_false),
+      refused<Target>("conversation",
+                      "is not supported; use previous_response_id or send all items"),
+      refused<Target>("prompt", "stored prompts are not supported; send input"),
+      refused<Target>("moderation", "is not supported"),
+      refused<Target>("top_logprobs", "is not supported; use /v1/chat/completions for logprobs",
+                      [](const Json& v) { return v == 0; }),
   };
 }
 
 Json earlier_items(const std::string& previous, const ResponseShelf& shelf) {
-  std::vector<std::shared_ptr<const StoredResponse>> turns;  // the latest first
+  std::vector<std::shared_ptr<const StoredResponse>> turns;  // latest first
   size_t bytes = 0;
   for (std::string id = previous; !id.empty(); id = turns.back()->previous) {
     turns.push_back(shelf.get(id, "previous_response_id"));
     bytes += turns.back()->object.size() + turns.back()->input.size();
     if (turns.size() > kMaxTurns || bytes > kMaxTextBytes)
-      refuse("previous_response_id",
-             fmt::format("has {} bytes in {} responses before it, more than a conversation may "
-                         "have; begin a new one",
-                         bytes, turns.size()));
+      refuse("previous_response_id", fmt::format("has {} bytes in {} earlier responses, more than "
+                                                 "the limit for one conversation; start a new one",
+                                                 bytes, turns.size()));
   }
   Json items = Json::array();
   for (auto turn = turns.rbegin(); turn != turns.rend(); ++turn) {
@@ -209,19 +214,21 @@ Json earlier_items(const std::string& previous, const ResponseShelf& shelf) {
   return items;
 }
 
-Call read_call(const Json& body, IgnoredFields& ignored, const ResponseShelf& shelf) {
-  Call call;
-  ignored = read_fields(body, responses_fields(), call);
-  if (!call.tools.is_null()) read_response_tools(call.tools, call);
-  if (!call.tool_choice.is_null()) read_response_tool_choice(call.tool_choice, call);
-  settle_tool_choice(call);
-  const Json earlier = call.previous.empty() ? Json::array() : earlier_items(call.previous, shelf);
-  call.chat["messages"] = conversation_of(call.instructions, earlier, call.input, call);
-  return call;
+ResponsesRequest read_request(const Json& body, IgnoredFields& ignored,
+                              const ResponseShelf& shelf) {
+  ResponsesRequest request;
+  ignored = read_fields(body, responses_fields(), request);
+  if (!request.tools.is_null()) read_response_tools(request.tools, request);
+  if (!request.tool_choice.is_null()) read_response_tool_choice(request.tool_choice, request);
+  settle_tool_choice(request);
+  const Json earlier =
+      request.previous.empty() ? Json::array() : earlier_items(request.previous, shelf);
+  request.chat["messages"] = conversation_of(request.instructions, earlier, request.input, request);
+  return request;
 }
 
-// Everything a response has but its id, its output and how it ended.
-Json head_of(const Call& call, const GenerationJob& job, const ServedModel& model) {
+// The response object without its id, output and final status.
+Json head_of(const ResponsesRequest& request, const GenerationJob& job, const ServedModel& model) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   Json head = {{"id", nullptr},
                {"object", "response"},
@@ -230,24 +237,24 @@ Json head_of(const Call& call, const GenerationJob& job, const ServedModel& mode
                {"background", false},
                {"error", nullptr},
                {"incomplete_details", nullptr},
-               {"instructions", call.instructions},
+               {"instructions", request.instructions},
                {"max_output_tokens", nullptr},
                {"metadata", Json::object()},
                {"model", model.name()},
                {"output", Json::array()},
                {"parallel_tool_calls", true},
-               {"previous_response_id", call.previous.empty() ? Json() : Json(call.previous)},
+               {"previous_response_id", request.previous.empty() ? Json() : Json(request.previous)},
                {"reasoning", {{"effort", nullptr}, {"summary", nullptr}}},
                {"service_tier", "default"},
-               {"store", call.store},
+               {"store", request.store},
                {"temperature", job.engine.sampling.temperature},
                {"text", {{"format", {{"type", "text"}}}}},
-               {"tool_choice", call.tool_choice.is_null() ? Json("auto") : call.tool_choice},
-               {"tools", call.tools.is_null() ? Json::array() : call.tools},
+               {"tool_choice", request.tool_choice.is_null() ? Json("auto") : request.tool_choice},
+               {"tools", request.tools.is_null() ? Json::array() : request.tools},
                {"top_p", job.engine.sampling.top_p},
                {"truncation", "disabled"},
                {"usage", nullptr}};
-  for (const auto& [name, value] : call.echo.items()) {
+  for (const auto& [name, value] : request.echo.items()) {
     if (name == "reasoning") {
       head[name].update(value);
     } else {
@@ -259,18 +266,18 @@ Json head_of(const Call& call, const GenerationJob& job, const ServedModel& mode
 
 }  // namespace
 
-const FieldTable<ResponsesCall>& responses_fields() {
-  static const FieldTable<Call> table = [] {
-    FieldTable<Call> all = conversation_fields();
+const FieldTable<ResponsesRequest>& responses_fields() {
+  static const FieldTable<Target> table = [] {
+    FieldTable<Target> all = conversation_fields();
     for (const auto& part :
          {answer_fields(),
-          passed_on<Call>({"model", "stream", "temperature", "top_p", "top_k", "min_p", "seed",
-                           "repetition_penalty", "ignore_eos", "min_tokens", "priority",
-                           "request_id", "cache_salt"}),
+          passed_on<Target>({"model", "stream", "temperature", "top_p", "top_k", "min_p", "seed",
+                             "repetition_penalty", "ignore_eos", "min_tokens", "priority",
+                             "request_id", "cache_salt"}),
           refused_responses_fields(),
-          hints<Call>({"user", "service_tier", "safety_identifier", "prompt_cache_key",
-                       "prompt_cache_retention", "prompt_cache_options", "context_management",
-                       "max_tool_calls", "client_metadata", "access_programs", "image"})})
+          hints<Target>({"user", "service_tier", "safety_identifier", "prompt_cache_key",
+                         "prompt_cache_retention", "prompt_cache_options", "context_management",
+                         "max_tool_calls", "client_metadata", "access_programs", "image"})})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();
@@ -281,31 +288,32 @@ std::shared_ptr<const StoredResponse> ResponseShelf::get(const std::string& id,
                                                          const std::string& field) const {
   auto found = store.find(owner, id);
   if (found == nullptr)
-    throw RequestError(404, field,
-                       fmt::format("there is no response {}; it was not stored, or dropped to make "
-                                   "room for later ones. Send the whole conversation as input",
-                                   shown(Json(id))));
+    throw RequestError(
+        404, field,
+        fmt::format(
+            "response {} was not stored or has been evicted; send the whole conversation as input",
+            shown(Json(id))));
   return found;
 }
 
 ResponsesJob prepare_responses(const Json& body, const ServedModel& model,
                                const ResponseShelf& shelf) {
   IgnoredFields ignored;
-  Call call = read_call(body, ignored, shelf);
-  ResponsesJob job{prepare_translated(call, std::move(ignored), field_names(), model)};
-  job.head = head_of(call, job, model);
-  job.input = std::move(call.input);
-  job.previous = std::move(call.previous);
-  job.store = call.store;
-  job.encrypted_reasoning = call.encrypted_reasoning;
+  ResponsesRequest request = read_request(body, ignored, shelf);
+  ResponsesJob job{prepare_translated(request, std::move(ignored), field_names(), model)};
+  job.head = head_of(request, job, model);
+  job.input = std::move(request.input);
+  job.previous = std::move(request.previous);
+  job.store = request.store;
+  job.encrypted_reasoning = request.encrypted_reasoning;
   return job;
 }
 
 Json count_response_tokens(const Json& body, const ServedModel& model, const ResponseShelf& shelf) {
   IgnoredFields ignored;
-  const Call call = read_call(body, ignored, shelf);
+  const ResponsesRequest request = read_request(body, ignored, shelf);
   return {{"object", "response.input_tokens"},
-          {"input_tokens", count_translated(call, field_names(), model)}};
+          {"input_tokens", count_translated(request, field_names(), model)}};
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

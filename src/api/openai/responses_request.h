@@ -4,9 +4,9 @@
 #include "api/openai/chat_translation.h"
 #include "api/openai/response_store.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-struct ResponsesCall : ChatTranslation {
+struct ResponsesRequest : ChatTranslation {
   Json input = {};  // items
   Json instructions = {};
   Json tools = {};
@@ -14,25 +14,25 @@ struct ResponsesCall : ChatTranslation {
   std::string previous = {};  // response id
   bool store = true;
   bool encrypted_reasoning = false;
-  Json echo = Json::object();  // fields the answer repeats
+  Json echo = Json::object();  // fields repeated in the response
 };
 
-const FieldTable<ResponsesCall>& responses_fields();
+const FieldTable<ResponsesRequest>& responses_fields();
 
 struct ResponsesJob : GenerationJob {
-  Json head = {};   // the response object as far as it is known before the answer
-  Json input = {};  // this call's own items
+  Json head = {};   // the response object without its output
+  Json input = {};  // this request's own items
   std::string previous = {};
   bool store = true;
   bool encrypted_reasoning = false;
 };
 
-// Earlier responses as one caller sees them.
+// The stored responses of one owner.
 struct ResponseShelf {
   ResponseStore& store;
   std::string owner = {};
 
-  // Throws RequestError(404) naming `field`, if that is a field, when it is not there.
+  // Throws RequestError(404) naming `field` (may be empty) if not found.
   std::shared_ptr<const StoredResponse> get(const std::string& id, const std::string& field) const;
 };
 
@@ -42,4 +42,4 @@ ResponsesJob prepare_responses(const Json& body, const ServedModel& model,
 // {"object":"response.input_tokens","input_tokens"}
 Json count_response_tokens(const Json& body, const ServedModel& model, const ResponseShelf& shelf);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -5,24 +5,23 @@
 #include "api/openai/responses_input.h"
 #include "api/openai/responses_request.h"
 #include "api/testing/named_events_of.h"
-#include "api/testing/refusal_of.h"
+#include "api/testing/refusals.h"
 #include "api/testing/test_model.h"
-#include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 Json translated(const char* items, Json instructions = nullptr) {
-  ChatTranslation call;
-  return conversation_of(instructions, Json::array(), items_of(Json::parse(items)), call);
+  ChatTranslation translation;
+  return conversation_of(instructions, Json::array(), items_of(Json::parse(items)), translation);
 }
 
-TEST(ResponsesInput, ATextIsTheUsers) {
+TEST(ResponsesInput, AStringIsAUserMessage) {
   EXPECT_EQ(translated(R"("hi")"),
             Json::parse(R"([{"role": "user", "content": [{"type": "text", "text": "hi"}]}])"));
 }
 
-TEST(ResponsesInput, WhatAnAssistantDidAtOnceIsOneMessage) {
+TEST(ResponsesInput, ConsecutiveAssistantItemsAreOneMessage) {
   const std::string packed = packed_reasoning("and on");
   const std::string items = fmt::format(R"([
     {{"role": "user", "content": "look"}},
@@ -48,7 +47,7 @@ TEST(ResponsesInput, WhatAnAssistantDidAtOnceIsOneMessage) {
     {"role": "assistant", "content": [{"type": "text", "text": "really"}]}])"));
 }
 
-TEST(ResponsesInput, ThoseWhoSpeakFirstForTheSystemSpeakTogether) {
+TEST(ResponsesInput, LeadingSystemMessagesAreJoined) {
   EXPECT_EQ(translated(R"([{"role": "developer", "content": "b"}, {"role": "user", "content": "c"},
                            {"role": "developer", "content": "d"}])",
                        "a"),
@@ -58,8 +57,8 @@ TEST(ResponsesInput, ThoseWhoSpeakFirstForTheSystemSpeakTogether) {
     {"role": "system", "content": [{"type": "text", "text": "d"}]}])"));
 }
 
-TEST(ResponsesInput, WhatTheModelCannotSeeIsRefusedByName) {
-  const auto refused = [](const char* items) { return refusal_of([&] { translated(items); }); };
+TEST(ResponsesInput, UnsupportedContentIsRefusedByName) {
+  const auto refused = [](const char* items) { return refused_field([&] { translated(items); }); };
   EXPECT_EQ(refused(R"([{"role": "user", "content": [{"type": "input_image"}]}])"),
             "400 input[0].content[0]");
   EXPECT_EQ(refused(R"([{"role": "user", "content": "a"}, {"type": "item_reference", "id": "x"}])"),
@@ -71,7 +70,7 @@ TEST(ResponsesInput, WhatTheModelCannotSeeIsRefusedByName) {
   EXPECT_EQ(refused("7"), "400 input");
 }
 
-TEST(ResponsesInput, PackedReasoningComesBackAndOthersDoesNot) {
+TEST(ResponsesInput, OnlyOurOwnPackedReasoningIsDecoded) {
   for (const std::string text : {"", "a", "ab", "abc", "ä\n\"x\""})
     EXPECT_EQ(unpacked_reasoning(packed_reasoning(text)), text);
   for (const char* other : {"", "gAAAAA==", "octavo.***=", "octavo./w=="})
@@ -79,19 +78,19 @@ TEST(ResponsesInput, PackedReasoningComesBackAndOthersDoesNot) {
 }
 
 TEST(ResponsesInput, OnlyAllowedToolsAreOffered) {
-  ChatTranslation call;
+  ChatTranslation translation;
   read_response_tools(Json::parse(R"([
     {"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": false},
     {"type": "function", "name": "g"}, {"type": "web_search"}, {"type": "custom", "name": "h"}])"),
-                      call);
-  EXPECT_EQ(call.chat["tools"].size(), 2u);
-  EXPECT_EQ(call.ignored, (IgnoredFields{"tools.web_search", "tools.custom"}));
+                      translation);
+  EXPECT_EQ(translation.chat["tools"].size(), 2u);
+  EXPECT_EQ(translation.ignored, (IgnoredFields{"tools.web_search", "tools.custom"}));
   read_response_tool_choice(
       Json::parse(
           R"({"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "g"}]})"),
-      call);
-  EXPECT_EQ(call.chat["tools"].dump(), R"([{"type":"function","function":{"name":"g"}}])");
-  EXPECT_EQ(call.chat["tool_choice"], "required");
+      translation);
+  EXPECT_EQ(translation.chat["tools"].dump(), R"([{"type":"function","function":{"name":"g"}}])");
+  EXPECT_EQ(translation.chat["tool_choice"], "required");
 }
 
 class ResponsesTest : public testing::Test {
@@ -102,7 +101,7 @@ class ResponsesTest : public testing::Test {
     return job;
   }
   std::string refused(const std::string& body) {
-    return refusal_of([&] { prepare(body); });
+    return refused_field([&] { prepare(body); });
   }
   std::string prompt_of(const ResponsesJob& job) {
     return model_->text.tokenizer->decode(job.prompts.at(0).tokens, false);
@@ -112,7 +111,7 @@ class ResponsesTest : public testing::Test {
       store_.put(shelf_.owner, id,
                  {.previous = job.previous, .object = dump(response), .input = dump(job.input)});
     });
-    AnswerEvent answer{.parts = {{.text = said}}, .tokens = {1}, .finish = FinishReason::kStop};
+    OutputEvent answer{.parts = {{.text = said}}, .tokens = {1}, .finish = FinishReason::kStop};
     format.whole({answer}, usage_);
   }
 
@@ -122,7 +121,7 @@ class ResponsesTest : public testing::Test {
   const Usage usage_{.prompt_tokens = 5, .completion_tokens = 3, .cached_tokens = 2};
 };
 
-TEST_F(ResponsesTest, FieldsBecomeTheChats) {
+TEST_F(ResponsesTest, FieldsAreTranslatedToTheChats) {
   const ResponsesJob job = prepare(R"({"input": "ab", "instructions": "s", "max_output_tokens": 9,
     "temperature": 0.5, "store": false, "include": ["reasoning.encrypted_content"],
     "prompt_cache_key": "k", "reasoning": {"effort": "low", "summary": "auto"},
@@ -140,10 +139,10 @@ TEST_F(ResponsesTest, FieldsBecomeTheChats) {
 }
 
 TEST_F(ResponsesTest, RefusalsNameItsOwnFields) {
-  EXPECT_EQ(refused(R"({"input": "a"})"), "taken");
+  EXPECT_EQ(refused(R"({"input": "a"})"), "accepted");
   EXPECT_EQ(refused("{}"), "400 input");
   EXPECT_EQ(refused(R"({"input": "a", "background": true})"), "400 background");
-  EXPECT_EQ(refused(R"({"input": "a", "background": false})"), "taken");
+  EXPECT_EQ(refused(R"({"input": "a", "background": false})"), "accepted");
   EXPECT_EQ(refused(R"({"input": "a", "max_output_tokens": 0})"), "400 max_output_tokens");
   EXPECT_EQ(refused(R"({"input": "a", "text": {"format": {"type": "xml"}}})"), "400 text.format");
   EXPECT_EQ(refused(R"({"input": "a", "text": {"verbosity": "low"}})"), "400 text.verbosity");
@@ -156,10 +155,10 @@ TEST_F(ResponsesTest, RefusalsNameItsOwnFields) {
   EXPECT_EQ(refused(fmt::format(R"({{"input": "{}"}})", std::string(200, 'x'))), "400 input");
   EXPECT_EQ(
       refused(fmt::format(R"({{"input": "{}", "truncation": "auto"}})", std::string(200, 'x'))),
-      "taken");
+      "accepted");
 }
 
-TEST_F(ResponsesTest, AConversationGoesOnFromAStoredResponse) {
+TEST_F(ResponsesTest, AConversationContinuesFromAStoredResponse) {
   keep(prepare(R"({"input": "a", "instructions": "s"})"), "resp_1", "b");
   const ResponsesJob second = prepare(R"({"input": "c", "previous_response_id": "resp_1"})");
   EXPECT_EQ(prompt_of(second), "[user]a[assistant]b[user]c>");
@@ -168,9 +167,9 @@ TEST_F(ResponsesTest, AConversationGoesOnFromAStoredResponse) {
   EXPECT_EQ(prompt_of(third), "[user]a[assistant]b[user]c[assistant]d[user]e>");
   EXPECT_EQ(third.head["previous_response_id"], "resp_2");
   EXPECT_EQ(third.input.size(), 1u);
-  // Another may not go on from it, and neither may anybody once a part of it is gone.
+  // Another owner may not continue it, and no owner may once a part of it is gone.
   const ResponseShelf other{.store = store_, .owner = "you"};
-  EXPECT_EQ(refusal_of([&] {
+  EXPECT_EQ(refused_field([&] {
               prepare_responses(Json::parse(R"({"input": "c", "previous_response_id": "resp_1"})"),
                                 *model_, other);
             }),
@@ -180,7 +179,7 @@ TEST_F(ResponsesTest, AConversationGoesOnFromAStoredResponse) {
             "404 previous_response_id");
 }
 
-TEST_F(ResponsesTest, AConversationThatTurnsInACircleEnds) {
+TEST_F(ResponsesTest, ACyclicConversationIsRefused) {
   ResponsesJob job = prepare(R"({"input": "a"})");
   job.previous = "resp_1";
   keep(job, "resp_1", "b");
@@ -200,7 +199,7 @@ const std::vector<OutputPart> kAgentsAnswer = {
 
 TEST_F(ResponsesTest, AWholeResponseHasItsItems) {
   const ResponsesJob job = prepare(R"({"input": "a", "include": ["reasoning.encrypted_content"]})");
-  const AnswerEvent answer{.parts = kAgentsAnswer, .tokens = {1}, .finish = FinishReason::kStop};
+  const OutputEvent answer{.parts = kAgentsAnswer, .tokens = {1}, .finish = FinishReason::kStop};
   const Json response = Json::parse(ResponsesFormat(job, nullptr).whole({answer}, usage_));
   EXPECT_EQ(response["id"], "resp_7");
   EXPECT_EQ(response["status"], "completed");
@@ -251,12 +250,12 @@ TEST_F(ResponsesTest, AStreamAddsUpToTheWhole) {
   const Json& response = events.back().data["response"];
   EXPECT_EQ(response["output"], items);
   EXPECT_EQ(kept, response);
-  const AnswerEvent answer{.parts = kAgentsAnswer, .tokens = {1}, .finish = FinishReason::kStop};
+  const OutputEvent answer{.parts = kAgentsAnswer, .tokens = {1}, .finish = FinishReason::kStop};
   Json whole = Json::parse(ResponsesFormat(job, nullptr).whole({answer}, usage_));
   EXPECT_EQ(whole, response);
 }
 
-TEST_F(ResponsesTest, AnAnswerThatWasCutOffIsIncomplete) {
+TEST_F(ResponsesTest, ATruncatedResponseIsIncomplete) {
   const ResponsesJob job = prepare(R"({"input": "a", "store": false})");
   bool kept = false;
   ResponsesFormat format(job, [&](const Json&) { kept = true; });
@@ -284,4 +283,4 @@ TEST_F(ResponsesTest, AnErrorEndsTheStream) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -5,7 +5,7 @@
 
 #include "api/fields/field_kinds.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 using Kind = GrammarSource::Kind;
@@ -15,7 +15,7 @@ void expect_members(const Json& value, const std::string& field,
   if (!value.is_object()) refuse(field, "must be an object");
   for (const auto& [name, member] : value.items()) {
     if (!member.is_null() && std::ranges::find(known, name) == known.end())
-      refuse(field + "." + name, "is not a member octavo knows");
+      refuse(field + "." + name, "is not a known member");
   }
 }
 
@@ -28,7 +28,7 @@ std::string schema_text(const Json& schema, const std::string& field) {
   return dump(schema);
 }
 
-// vLLM takes the text of a schema as well.
+// vLLM also accepts a schema as text.
 std::string schema_or_its_text(const Json& value, const std::string& field) {
   return value.is_string() ? to_string(value, field, kMaxGrammarBytes) : schema_text(value, field);
 }
@@ -88,7 +88,7 @@ std::optional<StructuredOutput> read_response_format(const Json& value) {
   const std::string type =
       has(value, "type") ? to_string(value.at("type"), field + ".type", 64) : "";
   if (type != "json_schema" && has(value, "json_schema"))
-    refuse(field + ".json_schema", "needs the type json_schema");
+    refuse(field + ".json_schema", "requires the type json_schema");
   if (type == "text") return std::nullopt;
   if (type == "json_object") return StructuredOutput{{.kind = Kind::kJsonObject}, field};
   if (type != "json_schema") refuse(field + ".type", "must be text, json_object or json_schema");
@@ -132,8 +132,9 @@ std::optional<StructuredOutput> read_structured_outputs(const Json& value) {
     ++forms;
     output = read_form(name, value.at(name), field + "." + name);
   }
-  if (forms != 1) refuse(field, "must have one of json, regex, choice, grammar and json_object");
-  // Its other value is what is done: there is nothing to fall back to.
+  if (forms != 1)
+    refuse(field, "must have exactly one of json, regex, choice, grammar and json_object");
+  // Either value is accepted: there is only one backend, so nothing falls back.
   if (has(value, "disable_fallback"))
     to_bool(value.at("disable_fallback"), field + ".disable_fallback");
   if (has(value, "disable_additional_properties") &&
@@ -150,8 +151,8 @@ std::optional<StructuredOutput> read_structured_outputs(const Json& value) {
         to_string(value.at("whitespace_pattern"), field + ".whitespace_pattern", kMaxNameBytes);
   const bool is_json = grammar.kind == Kind::kJsonSchema || grammar.kind == Kind::kJsonObject;
   if (!is_json && (grammar.no_whitespace || !grammar.whitespace.empty()))
-    refuse(field, "says something of whitespace, which goes with json and json_object only");
+    refuse(field, "whitespace options apply only to json and json_object");
   return output;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -1,5 +1,5 @@
-// structured_output.h - the fields that say what form an answer has: OpenAI's response_format and
-// vLLM's structured_outputs.
+// structured_output.h - the fields that constrain the output: OpenAI's response_format and vLLM's
+// structured_outputs.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 #include "api/fields/json_values.h"
 #include "text/grammar.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 inline constexpr size_t kMaxGrammarBytes = 128u << 10;
 
-// A form, and the field that asked for it.
+// A constraint, and the field that requested it.
 struct StructuredOutput {
   GrammarSource grammar = {};
   std::string field = {};
@@ -20,8 +20,8 @@ struct StructuredOutput {
 
 Json response_format_schema();
 Json structured_outputs_schema();
-// None: any text. Both throw RequestError(400).
+// nullopt: no constraint. Both throw RequestError(400).
 std::optional<StructuredOutput> read_response_format(const Json& value);
 std::optional<StructuredOutput> read_structured_outputs(const Json& value);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

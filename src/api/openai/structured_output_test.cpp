@@ -5,10 +5,11 @@
 
 #include "api/openai/chat_request.h"
 #include "api/openai/completion_request.h"
+#include "api/testing/refusals.h"
 #include "api/testing/test_model.h"
 #include "base/error.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 // The job of a completion with these fields.
@@ -16,15 +17,9 @@ GenerationJob prepared(TestModel& model, const std::string& fields) {
   return prepare_completion(Json::parse(fmt::format(R"({{"prompt": "a", {}}})", fields)), *model);
 }
 
-// The field of a refusal, or "taken".
 std::string refusal(const std::string& fields) {
   TestModel model;
-  try {
-    prepared(model, fields);
-  } catch (const RequestError& error) {
-    return fmt::format("{} {}", error.status(), error.param());
-  }
-  return "taken";
+  return refused_field([&] { prepared(model, fields); });
 }
 
 // Whether an answer may be `text` and end there.
@@ -37,7 +32,7 @@ bool fits(const std::string& fields, const std::string& text) {
   return state->accept(258);
 }
 
-TEST(StructuredOutput, EachFormIsKeptTo) {
+TEST(StructuredOutput, EachFormatConstrainsTheOutput) {
   const std::string schema =
       R"("response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": true,
          "schema": {"type": "object", "properties": {"z": {"type": "boolean"}, "a": {"const": 1}},
@@ -54,7 +49,7 @@ TEST(StructuredOutput, EachFormIsKeptTo) {
   EXPECT_TRUE(fits(R"("structured_outputs": {"json": "{\"type\": \"null\"}"})", "null"));
 }
 
-TEST(StructuredOutput, WhitespaceIsAsAsked) {
+TEST(StructuredOutput, WhitespaceIsAsRequested) {
   const std::string list = R"("structured_outputs": {"json": {"type": "array"}, )";
   const std::string none = list + R"("disable_any_whitespace": true})";
   EXPECT_TRUE(fits(none, "[1,2]"));
@@ -64,7 +59,7 @@ TEST(StructuredOutput, WhitespaceIsAsAsked) {
   EXPECT_FALSE(fits(two, "[1, 2]"));
 }
 
-TEST(StructuredOutput, WhatAsksForNothingIsTaken) {
+TEST(StructuredOutput, ValuesWithoutEffectAreAccepted) {
   for (const char* fields : {R"("response_format": {"type": "text"})", R"("response_format": null)",
                              R"("structured_outputs": {"json_object": false})"}) {
     TestModel model;
@@ -72,7 +67,7 @@ TEST(StructuredOutput, WhatAsksForNothingIsTaken) {
   }
 }
 
-TEST(StructuredOutput, WhatCannotBeKeptToIsRefusedByName) {
+TEST(StructuredOutput, UnsupportedFormatsAreRefusedByName) {
   const auto schema = [](const char* text) {
     return fmt::format(
         R"("response_format": {{"type": "json_schema", "json_schema": {{"name": "n", "schema": {}}}}})",
@@ -84,7 +79,7 @@ TEST(StructuredOutput, WhatCannotBeKeptToIsRefusedByName) {
   EXPECT_EQ(refusal(schema(R"({"type": "array", "uniqueItems": true})")), field);
   EXPECT_EQ(refusal(schema(R"({"type": "integer", "minimum": 2, "maximum": 1})")), field);
   EXPECT_EQ(refusal(schema(R"({"type": "string", "pattern": "(?=a)b"})")), field);
-  EXPECT_EQ(refusal(schema(R"({"type": "string"})")), "taken");
+  EXPECT_EQ(refusal(schema(R"({"type": "string"})")), "accepted");
   EXPECT_EQ(refusal(R"("response_format": {"type": "structural_tag"})"),
             "400 response_format.type");
   EXPECT_EQ(refusal(R"("response_format": {"type": "json_schema"})"),
@@ -121,4 +116,4 @@ TEST(StructuredOutput, ChatsHaveItToo) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

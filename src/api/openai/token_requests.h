@@ -1,10 +1,10 @@
-// token_requests.h - the bodies of /tokenize and /detokenize, and their answers. Any thread.
+// token_requests.h - /tokenize and /detokenize: body in, response out. Any thread.
 #pragma once
 
 #include "api/fields/json_text.h"
 #include "api/served_model.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 // Both throw RequestError.
 Json tokenize_text(const Json& body, const ServedModel& model);
@@ -13,4 +13,4 @@ Json detokenize_tokens(const Json& body, const ServedModel& model);
 Json tokenize_schema();
 Json detokenize_schema();
 
-}  // namespace octavo::server
+}  // namespace octavo::api

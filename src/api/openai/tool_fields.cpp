@@ -7,10 +7,10 @@
 #include "api/fields/field_kinds.h"
 #include "text/dialects/call_sink.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
-using Call = ToolCallFields;
+using Target = ToolCallFields;
 
 constexpr size_t kMaxTools = 512;
 constexpr size_t kMaxDescriptionBytes = 1u << 20;
@@ -31,7 +31,7 @@ Tool read_function(const Json& function, const std::string& field) {
   if (given("description"))
     to_string(function.at("description"), field + ".description", kMaxDescriptionBytes);
   if (given("strict")) to_bool(function.at("strict"), field + ".strict");
-  // OpenAI: without parameters it takes none.
+  // OpenAI: a function without parameters takes none.
   tool.parameters = given("parameters") ? function.at("parameters")
                                         : Json{{"type", "object"}, {"properties", Json::object()}};
   if (!tool.parameters.is_object()) refuse(field + ".parameters", "must be a JSON schema");
@@ -40,7 +40,7 @@ Tool read_function(const Json& function, const std::string& field) {
   return tool;
 }
 
-// The name of a kind of tool, as a header may repeat it.
+// The name of a kind of tool, safe for a header.
 std::string shown_type(const Json& type) {
   std::string shown;
   if (type.is_string()) {
@@ -55,7 +55,7 @@ void note(IgnoredFields& ignored, const std::string& name) {
   if (std::ranges::count(ignored, name) == 0) ignored.push_back(name);
 }
 
-void read_tools(const Json& value, Call& call) {
+void read_tools(const Json& value, Target& fields) {
   if (!value.is_array()) refuse("tools", "must be a list");
   if (value.size() > kMaxTools)
     refuse("tools", fmt::format("has {} tools; at most {} are allowed", value.size(), kMaxTools));
@@ -65,32 +65,32 @@ void read_tools(const Json& value, Call& call) {
     if (!value[i].is_object()) refuse(field, "must be an object with a type");
     const Json type = value[i].value("type", Json("function"));
     if (type != "function") {
-      // Agents cannot switch off what another server would run for them.
-      note(call.ignored, shown_type(type));
+      // Agents send hosted tools unconditionally, so they are ignored.
+      note(fields.ignored, shown_type(type));
       continue;
     }
     Tool tool = read_function(value[i].value("function", Json()), field + ".function");
-    if (std::ranges::count(call.functions, tool.name, &Tool::name) > 0)
-      refuse(field + ".function.name", fmt::format("`{}` is there twice", tool.name));
-    call.functions.push_back(std::move(tool));
+    if (std::ranges::count(fields.functions, tool.name, &Tool::name) > 0)
+      refuse(field + ".function.name", fmt::format("`{}` is defined twice", tool.name));
+    fields.functions.push_back(std::move(tool));
     functions.push_back(value[i]);
   }
-  if (!functions.empty()) call.tools = std::move(functions);
+  if (!functions.empty()) fields.tools = std::move(functions);
 }
 
-void read_choice(const Json& value, Call& call) {
+void read_choice(const Json& value, Target& fields) {
   const char* const right = "must be auto, none, required, or name a function";
   if (value == "auto") {
-    call.choice = ToolChoice::kAuto;
+    fields.choice = ToolChoice::kAuto;
   } else if (value == "none") {
-    call.choice = ToolChoice::kNone;
+    fields.choice = ToolChoice::kNone;
   } else if (value == "required") {
-    call.choice = ToolChoice::kRequired;
+    fields.choice = ToolChoice::kRequired;
   } else if (value.is_object() && value.value("type", Json()) == "function" &&
              value.contains("function") && value["function"].is_object()) {
-    call.choice = ToolChoice::kNamed;
-    call.named = to_string(value["function"].value("name", Json()), "tool_choice.function.name",
-                           kMaxCallName);
+    fields.choice = ToolChoice::kNamed;
+    fields.named = to_string(value["function"].value("name", Json()), "tool_choice.function.name",
+                             kMaxCallName);
   } else {
     refuse("tool_choice", right);
   }
@@ -129,26 +129,27 @@ Json choice_schema() {
 }  // namespace
 
 const FieldTable<ToolCallFields>& tool_fields() {
-  static const FieldTable<Call> table = {
-      used<Call>("tools", tools_schema(),
-                 "Functions the model may call. Other kinds of tool are left out, and named in "
-                 "x-octavo-ignored",
-                 read_tools),
-      used<Call>("tool_choice", choice_schema(),
-                 "required and a function's name are held to by a grammar", read_choice),
-      used<Call>("parallel_tool_calls", boolean_schema(),
-                 "false: the answer ends with its first call",
-                 [](const Json& v, Call& c) { c.parallel = to_bool(v, "parallel_tool_calls"); }),
+  static const FieldTable<Target> table = {
+      used<Target>("tools", tools_schema(),
+                   "Functions the model may call. Other kinds of tool are ignored and listed in "
+                   "x-octavo-ignored",
+                   read_tools),
+      used<Target>("tool_choice", choice_schema(),
+                   "required and a function's name are enforced by a grammar", read_choice),
+      used<Target>(
+          "parallel_tool_calls", boolean_schema(),
+          "false: the output ends after the first tool call",
+          [](const Json& v, Target& t) { t.parallel = to_bool(v, "parallel_tool_calls"); }),
   };
   return table;
 }
 
-void check_tools(const ToolCallFields& call) {
-  if (!call.forced()) return;
-  if (call.functions.empty()) refuse("tool_choice", "needs tools");
-  if (call.choice == ToolChoice::kNamed &&
-      std::ranges::count(call.functions, call.named, &Tool::name) == 0)
-    refuse("tool_choice", fmt::format("names `{}`, which is not among the tools", call.named));
+void check_tools(const ToolCallFields& fields) {
+  if (!fields.forced()) return;
+  if (fields.functions.empty()) refuse("tool_choice", "requires tools");
+  if (fields.choice == ToolChoice::kNamed &&
+      std::ranges::count(fields.functions, fields.named, &Tool::name) == 0)
+    refuse("tool_choice", fmt::format("names `{}`, which is not in tools", fields.named));
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -1,4 +1,4 @@
-// tool_fields.h - the fields of a chat that are about tools.
+// tool_fields.h - the tool fields of a chat.
 #pragma once
 
 #include <string>
@@ -7,26 +7,26 @@
 #include "api/fields/body_fields.h"
 #include "text/dialects/dialect.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 enum class ToolChoice : uint8_t { kAuto, kNone, kRequired, kNamed };
 
 struct ToolCallFields {
-  Json tools = nullptr;              // the functions, as they were sent; null: none
-  std::vector<Tool> functions = {};  // the same, read
+  Json tools = nullptr;              // the functions as sent; null: none
+  std::vector<Tool> functions = {};  // the same, parsed
   ToolChoice choice = ToolChoice::kAuto;
   std::string named = {};  // with kNamed
   bool parallel = true;
-  IgnoredFields ignored = {};  // kinds of tool that nobody here can call
+  IgnoredFields ignored = {};  // unsupported kinds of tool
 
-  // Whether the model is to know of them.
+  // Whether tools are offered to the model.
   bool active() const { return !functions.empty() && choice != ToolChoice::kNone; }
   bool forced() const { return choice == ToolChoice::kRequired || choice == ToolChoice::kNamed; }
 };
 
 const FieldTable<ToolCallFields>& tool_fields();
 
-// What must fit together. Throws RequestError(400).
-void check_tools(const ToolCallFields& call);
+// Checks tool_choice against tools. Throws RequestError(400).
+void check_tools(const ToolCallFields& fields);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

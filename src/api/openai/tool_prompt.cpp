@@ -5,10 +5,10 @@
 
 #include "text/dialects/call_text.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
-// What is no object stays the text it is: the model wrote it so.
+// Arguments that are not an object stay text, as the model wrote them.
 void parse_arguments(Json& function) {
   const auto arguments = function.find("arguments");
   if (arguments == function.end() || !arguments->is_string()) return;
@@ -52,7 +52,7 @@ std::string calls_as_text(const Json& message, const ToolDialect& dialect) {
   return text + call_text(dialect, calls);
 }
 
-// Two messages of a user in a row become one: many templates want turns to alternate.
+// Joins consecutive user messages: many templates require alternating turns.
 void append(Json& messages, Json message) {
   const bool joins = !messages.empty() && message["role"] == "user" &&
                      messages.back()["role"] == "user" && messages.back()["content"].is_string() &&
@@ -73,7 +73,7 @@ void prepare_tool_calls(Json& messages, const ToolDialect* dialect) {
     if (length > 0) shorten(message, "tool_call_id", length);
     const auto calls = message.find("tool_calls");
     if (calls == message.end()) continue;
-    // Templates ask whether there are calls by asking whether the key is there.
+    // Templates test for the presence of the key.
     if (calls->is_null() || calls->empty()) {
       message.erase("tool_calls");
       continue;
@@ -106,8 +106,8 @@ Json with_tools_as_text(const Json& messages, const Json& tools, const ToolDiale
       copy.erase("tool_calls");
     }
     const bool from_tool = message["role"] == "tool";
-    const bool behind_tool = &message != &messages.front() && (&message)[-1]["role"] == "tool";
-    if (from_tool || behind_tool) {
+    const bool after_tool = &message != &messages.front() && (&message)[-1]["role"] == "tool";
+    if (from_tool || after_tool) {
       append(shown, std::move(copy));
     } else {
       shown.push_back(std::move(copy));
@@ -116,4 +116,4 @@ Json with_tools_as_text(const Json& messages, const Json& tools, const ToolDiale
   return shown;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

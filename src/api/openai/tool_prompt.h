@@ -1,16 +1,16 @@
-// tool_prompt.h - tools in a conversation, made ready for a chat template.
+// tool_prompt.h - prepares tools and tool calls for the chat template.
 #pragma once
 
 #include "api/fields/json_text.h"
 #include "generation/chat_dialect.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-// Earlier calls as templates want them: arguments as objects, ids as long as the dialect's.
+// Converts earlier tool calls: arguments to objects, ids to the dialect's length.
 void prepare_tool_calls(Json& messages, const ToolDialect* dialect);
 
-// For templates that know no tools: the tools in a system message, calls as the dialect writes
-// them, results as a user's words. `tools` may be null.
+// For templates without tool support: tools go into the system message, calls are written in the
+// dialect, results become user messages. `tools` may be null.
 Json with_tools_as_text(const Json& messages, const Json& tools, const ToolDialect& dialect);
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -4,11 +4,12 @@
 #include "api/openai/chat_format.h"
 #include "api/openai/chat_request.h"
 #include "api/openai/tool_prompt.h"
+#include "api/testing/refusals.h"
 #include "api/testing/test_model.h"
 #include "base/error.h"
 #include "text/dialects/call_id.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 const char* const kTool = R"({"type": "function", "function": {"name": "f", "description": "d",
@@ -31,12 +32,7 @@ class ToolsTest : public testing::Test {
     return model_->text.tokenizer->decode(job.prompts.at(0).tokens, false);
   }
   std::string refused(const std::string& more, const char* messages = nullptr) {
-    try {
-      prepare(more, messages);
-    } catch (const RequestError& error) {
-      return fmt::format("{} {}", error.status(), error.param());
-    }
-    return "taken";
+    return refused_field([&] { prepare(more, messages); });
   }
   void use_template(const char* source) {
     model_->text.chat_template = ChatTemplate::from_source({.source = source});
@@ -85,8 +81,8 @@ TEST_F(ToolsTest, ATemplateWithToolsGetsThem) {
 
 TEST_F(ToolsTest, FieldsAreChecked) {
   const std::string tools = fmt::format(R"("tools": [{}])", kTool);
-  EXPECT_EQ(refused(tools), "taken");
-  EXPECT_EQ(refused(R"("tools": [])"), "taken");
+  EXPECT_EQ(refused(tools), "accepted");
+  EXPECT_EQ(refused(R"("tools": [])"), "accepted");
   EXPECT_EQ(refused(R"("tools": {})"), "400 tools");
   EXPECT_EQ(refused(R"("tools": [{"type": "function"}])"), "400 tools[0].function");
   EXPECT_EQ(refused(R"("tools": [{"type": "function", "function": {"name": "a b"}}])"),
@@ -99,21 +95,21 @@ TEST_F(ToolsTest, FieldsAreChecked) {
   EXPECT_EQ(refused(tools + R"(, "tool_choice": {"type": "function", "function": {"name": "g"}})"),
             "400 tool_choice");
   EXPECT_EQ(refused(R"("tool_choice": "required")"), "400 tool_choice");
-  EXPECT_EQ(refused(R"("tool_choice": "auto")"), "taken");
+  EXPECT_EQ(refused(R"("tool_choice": "auto")"), "accepted");
   EXPECT_EQ(refused(R"("functions": [{}])"), "400 functions");
   EXPECT_EQ(refused(R"("thinking_token_budget": -1)"), "400 thinking_token_budget");
   EXPECT_EQ(refused("", R"([{"role": "assistant", "tool_calls": [1]}])"),
             "400 messages[0].tool_calls[0]");
 }
 
-TEST_F(ToolsTest, KindsOfToolThatNobodyHereCanCallAreLeftOut) {
+TEST_F(ToolsTest, UnsupportedKindsOfToolAreIgnored) {
   const GenerationJob job =
       prepare(fmt::format(R"("tools": [{{"type": "web_search_20250305"}}, {}])", kTool));
   EXPECT_EQ(job.ignored, IgnoredFields{"tools.web_search_20250305"});
   EXPECT_EQ(job.text.chat->parser.tools.size(), 1u);
 }
 
-TEST_F(ToolsTest, ForcedCallsAreAGrammar) {
+TEST_F(ToolsTest, ForcedCallsAreEnforcedByAGrammar) {
   const std::string tools = fmt::format(R"("tools": [{}], "tool_choice": )", kTool);
   for (const char* choice :
        {R"("required")", R"({"type": "function", "function": {"name": "f"}})"}) {
@@ -129,7 +125,7 @@ TEST_F(ToolsTest, ForcedCallsAreAGrammar) {
       1);
 }
 
-TEST_F(ToolsTest, AFormDoesNotKeepToolsFromBeingCalled) {
+TEST_F(ToolsTest, StructuredOutputAllowsToolCalls) {
   const std::string tools = fmt::format(R"("tools": [{}], )", kTool);
   const GenerationJob job = prepare(tools + R"("response_format": {"type": "json_object"})");
   for (const char* text : {"<tool_call>\n{\"name\": \"f\"", "{\"a\""}) {
@@ -140,7 +136,7 @@ TEST_F(ToolsTest, AFormDoesNotKeepToolsFromBeingCalled) {
             "400 structured_outputs.regex");
 }
 
-TEST_F(ToolsTest, AGrammarBeginsBehindTheReasoning) {
+TEST_F(ToolsTest, AGrammarStartsAfterTheReasoning) {
   use_template("{% for m in messages %}{{ m.content }}{% endfor %}<think>\n{#</think>#}");
   const GenerationJob job =
       prepare(fmt::format(R"("tools": [{}], "tool_choice": "required")", kTool));
@@ -152,7 +148,7 @@ TEST_F(ToolsTest, AGrammarBeginsBehindTheReasoning) {
   EXPECT_EQ(prepare("").engine.constraint, nullptr);
 }
 
-TEST_F(ToolsTest, ThinkingIsTheRequestsThenTheServers) {
+TEST_F(ToolsTest, ThinkingDefaultsToTheServers) {
   use_template(
       "{% for m in messages %}{{ m.content }}{% endfor %} {{ enable_thinking }}{#</think>#}");
   model_->dialect.thinking = false;
@@ -192,7 +188,7 @@ class ToolFormatTest : public testing::Test {
       {.kind = PartKind::kToolCall, .call = 0, .id = "call_1", .name = "f"},
       {.kind = PartKind::kToolArguments, .text = "{\"a\":", .call = 0},
       {.kind = PartKind::kToolArguments, .text = "1}", .call = 0}};
-  const AnswerEvent event_{.parts = parts_, .tokens = {'x'}, .finish = FinishReason::kStop};
+  const OutputEvent event_{.parts = parts_, .tokens = {'x'}, .finish = FinishReason::kStop};
 };
 
 TEST_F(ToolFormatTest, AWholeAnswerHasReasoningAndCalls) {
@@ -229,4 +225,4 @@ TEST_F(ToolFormatTest, AStreamHasAChunkForEachPart) {
 }
 
 }  // namespace
-}  // namespace octavo::server
+}  // namespace octavo::api

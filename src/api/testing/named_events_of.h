@@ -1,4 +1,4 @@
-// named_events_of.h - reads back what named_event.h wrote, for the tests of this folder.
+// named_events_of.h - parses what named_event.h writes, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "api/fields/json_text.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
 struct NamedEvent {
   std::string name;
@@ -32,4 +32,4 @@ inline std::vector<NamedEvent> named_events_of(const std::string& out) {
   return events;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

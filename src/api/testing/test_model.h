@@ -1,13 +1,13 @@
-// test_model.h - a model without an engine, for the tests of this folder.
+// test_model.h - a served model without an engine, for tests.
 #pragma once
 
 #include "api/served_model.h"
 #include "base/error.h"
 #include "text/testing/test_vocab.h"
 
-namespace octavo::server {
+namespace octavo::api {
 
-// Takes nothing.
+// Refuses every request.
 class NoEngine : public EngineClient {
  public:
   RequestId submit(Request, UpdateSink) override { throw RequestError(503, "", "no engine"); }
@@ -21,13 +21,14 @@ class NoEngine : public EngineClient {
   }
 };
 
-// Bytes for tokens (test_vocab.h), a context of 100.
+// Byte tokens (test_vocab.h) and a context of 100.
 class TestModel {
  public:
   TestModel()
       : served_{.engine = engine_,
                 .text = {.tokenizer = tokenizer_of(byte_level_vocab()), .chat_template = nullptr},
                 .names = {"tiny", "alias"},
+                .unlisted_names = {"models/tiny"},
                 .root = "tiny",
                 .max_model_len = 100,
                 .vocab = 260,
@@ -47,4 +48,4 @@ class TestModel {
   ServedModel served_;
 };
 
-}  // namespace octavo::server
+}  // namespace octavo::api

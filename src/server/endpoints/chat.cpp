@@ -9,6 +9,9 @@
 #include "server/respond.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 Awaitable<void> chat(ServerContext& context, Exchange& exchange) {
@@ -27,7 +30,7 @@ std::vector<Endpoint> chat_endpoints() {
   return {{.method = "POST",
            .path = "/v1/chat/completions",
            .handler = chat,
-           .doc = generation_operation("Answer in a conversation", schema_of(chat_fields()),
+           .doc = generation_operation("Create a chat completion", schema_of(chat_fields()),
                                        chat_completion_schema())}};
 }
 

@@ -8,6 +8,9 @@
 #include "server/respond.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 Awaitable<void> complete(ServerContext& context, Exchange& exchange) {
@@ -26,7 +29,7 @@ std::vector<Endpoint> completion_endpoints() {
   return {{.method = "POST",
            .path = "/v1/completions",
            .handler = complete,
-           .doc = generation_operation("Continue a prompt", schema_of(completion_fields()),
+           .doc = generation_operation("Create a completion", schema_of(completion_fields()),
                                        completion_schema())}};
 }
 

@@ -7,6 +7,9 @@
 #include "server/respond.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 Awaitable<void> embed(ServerContext& context, Exchange& exchange) {
@@ -25,7 +28,7 @@ std::vector<Endpoint> embedding_endpoints() {
   return {{.method = "POST",
            .path = "/v1/embeddings",
            .handler = embed,
-           .doc = json_operation("Vectors of texts", schema_of(embedding_fields()),
+           .doc = json_operation("Create embeddings", schema_of(embedding_fields()),
                                  embedding_schema())}};
 }
 

@@ -1,4 +1,4 @@
-// endpoints.h - every route, one file each (or a few that belong together).
+// endpoints.h - all routes; each file has one or a few related ones.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,7 @@ std::vector<Endpoint> health_endpoints();      // health.cpp
 std::vector<Endpoint> status_endpoints();      // status.cpp
 std::vector<Endpoint> page_endpoints();        // page.cpp
 
-// All of them, and /openapi.json, which describes them.
+// All of them, and /openapi.json.
 std::vector<Endpoint> all_endpoints();
 
 }  // namespace octavo::server

@@ -1,20 +1,23 @@
-// GET /livez, /readyz, /health and /ping: for those who look after the process. No key is needed.
+// GET /livez, /readyz, /health and /ping: probes, which need no key.
 #include "api/api_error.h"
 #include "server/endpoints/endpoints.h"
 #include "server/http/error_response.h"
 #include "server/server_context.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 HttpResponse alive(ServerContext& context, const HttpRequest&) {
-  if (!context.engine_alive()) return error_response(503, "the engine makes no progress");
+  if (!context.engine_alive()) return error_response(503, "the engine is not making progress");
   return json_response({{"status", "ok"}});
 }
 
 HttpResponse ready(ServerContext& context, const HttpRequest& request) {
   if (context.draining) return error_response(503, "the server is shutting down");
-  if (context.queue_full()) return error_response(503, "as many requests are open as allowed");
+  if (context.queue_full()) return error_response(503, "the limit of open requests is reached");
   return alive(context, request);
 }
 
@@ -30,10 +33,10 @@ std::vector<Endpoint> health_endpoints() {
     return endpoint;
   };
   return {probe("GET", "/livez", alive, "Whether the engine makes progress"),
-          probe("GET", "/readyz", ready, "Whether requests are taken"),
-          probe("GET", "/health", alive, "The same as /livez, by vLLM's name"),
-          probe("GET", "/ping", alive, "The same as /livez, by SageMaker's name"),
-          probe("POST", "/ping", alive, "The same as /livez, by SageMaker's name")};
+          probe("GET", "/readyz", ready, "Whether the server accepts requests"),
+          probe("GET", "/health", alive, "Same as /livez, under vLLM's name"),
+          probe("GET", "/ping", alive, "Same as /livez, under SageMaker's name"),
+          probe("POST", "/ping", alive, "Same as /livez, under SageMaker's name")};
 }
 
 }  // namespace octavo::server

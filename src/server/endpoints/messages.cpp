@@ -9,6 +9,9 @@
 #include "server/respond.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 Awaitable<void> message(ServerContext& context, Exchange& exchange) {
@@ -35,15 +38,15 @@ std::vector<Endpoint> message_endpoints() {
   const Json count = {{"type", "object"},
                       {"properties", {{"input_tokens", {{"type", "integer"}}}}},
                       {"required", Json::array({"input_tokens"})}};
-  return {{.method = "POST",
-           .path = "/v1/messages",
-           .handler = message,
-           .doc = generation_operation("Answer in a conversation, in Anthropic's way", body,
-                                       message_schema())},
-          {.method = "POST",
-           .path = "/v1/messages/count_tokens",
-           .handler = count_tokens,
-           .doc = json_operation("The tokens of a message's prompt", body, count)}};
+  return {
+      {.method = "POST",
+       .path = "/v1/messages",
+       .handler = message,
+       .doc = generation_operation("Create a message (Anthropic's API)", body, message_schema())},
+      {.method = "POST",
+       .path = "/v1/messages/count_tokens",
+       .handler = count_tokens,
+       .doc = json_operation("Count the input tokens of a message", body, count)}};
 }
 
 }  // namespace octavo::server

@@ -5,6 +5,9 @@
 #include "server/server_context.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 Json card(const ServedModel& model, const std::string& name) {
@@ -50,14 +53,13 @@ std::vector<Endpoint> model_endpoints() {
       {"properties",
        {{"object", {{"type", "string"}}}, {"data", {{"type", "array"}, {"items", card_schema()}}}}},
       {"required", {"object", "data"}}};
-  Json one = operation("One model", card_schema());
+  Json one = operation("Get one model", card_schema());
   one["parameters"] = Json::array({{{"name", "model"},
                                     {"in", "path"},
                                     {"required", true},
                                     {"schema", {{"type", "string"}, {"minLength", 1}}}}});
-  return {
-      simple_endpoint("GET", "/v1/models", list_models, operation("The models there are", list)),
-      simple_endpoint("GET", "/v1/models/{model}", one_model, std::move(one))};
+  return {simple_endpoint("GET", "/v1/models", list_models, operation("List models", list)),
+          simple_endpoint("GET", "/v1/models/{model}", one_model, std::move(one))};
 }
 
 }  // namespace octavo::server

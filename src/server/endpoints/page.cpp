@@ -1,5 +1,5 @@
-// GET / and /page/...: the playground. Its files are in the binary and tell nothing, so no key is
-// needed to read them; what they show does need one.
+// GET / and /page/...: the playground. Its embedded files are static and need no key; the requests
+// they make do.
 #include "api/api_error.h"
 #include "server/endpoints/endpoints.h"
 #include "server/http/error_response.h"
@@ -22,7 +22,7 @@ HttpResponse page_file(ServerContext&, const HttpRequest& request) {
                         {"Cache-Control", "no-cache"}},
             .body = std::string(file.content)};
   }
-  return error_response(404, "there is no such file");
+  return error_response(404, "file not found");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// POST /v1/responses; GET and DELETE /v1/responses/{id}: OpenAI's younger API.
+// POST /v1/responses; GET and DELETE /v1/responses/{id}: OpenAI's Responses API.
 #include <chrono>
 
 #include "api/openai/response_schema.h"
@@ -12,24 +12,27 @@
 #include "server/respond.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 constexpr std::string_view kPrefix = "/v1/responses/";
 constexpr std::string_view kInputItems = "/input_items";
 
 ResponseShelf shelf_of(ServerContext& context, const HttpRequest& request) {
-  // Without keys nobody is anybody.
+  // Without API keys, all callers share one owner.
   return {.store = context.responses,
           .owner = context.options.api_keys.empty() ? "" : owner_of(request)};
 }
 
-// Clients choose ids; a stored response keeps its own.
+// Clients may choose ids, but must not replace a stored response.
 std::string id_for(const ResponsesJob& job, const ResponseShelf& shelf, const std::string& id) {
   const bool taken = job.store && shelf.store.find(shelf.owner, "resp_" + id) != nullptr;
   return taken ? fresh_request_id() : id;
 }
 
-Awaitable<void> respond(ServerContext& context, Exchange& exchange) {
+Awaitable<void> create_response(ServerContext& context, Exchange& exchange) {
   const auto arrival = std::chrono::steady_clock::now();
   const Place place(context);
   const ResponseShelf shelf = shelf_of(context, exchange.request());
@@ -56,7 +59,7 @@ Awaitable<void> count_tokens(ServerContext& context, Exchange& exchange) {
   co_await exchange.send(json_response(counted));
 }
 
-// Items as a list of them is to be read: each has an id and a type.
+// The list of input items; each gets an id and a type.
 Json listed_items(const StoredResponse& response, const std::string& id) {
   Json items = Json::parse(response.input);
   for (size_t i = 0; i < items.size(); ++i) {
@@ -94,14 +97,15 @@ HttpResponse delete_response(ServerContext& context, const HttpRequest& request)
   return json_response({{"id", id}, {"object", "response"}, {"deleted", true}});
 }
 
-// Only what was begun in the background can be cancelled, and that is refused.
+// Only background responses can be cancelled, and those are not supported.
 HttpResponse cancel_response(ServerContext& context, const HttpRequest& request) {
   constexpr std::string_view kCancel = "/cancel";
   std::string id = request.path.substr(kPrefix.size());
-  if (!id.ends_with(kCancel)) throw RequestError(404, "", "there is no such path");
+  if (!id.ends_with(kCancel))
+    throw RequestError(404, "", "unknown path; see /openapi.json for all routes");
   id.resize(id.size() - kCancel.size());
   shelf_of(context, request).get(id, "");
-  throw RequestError(400, "", "the response is not being made in the background");
+  throw RequestError(400, "", "only background responses can be cancelled");
 }
 
 Json with_id(Json doc) {
@@ -122,21 +126,20 @@ std::vector<Endpoint> response_endpoints() {
   const Json deleted = {{"type", "object"},
                         {"properties", {{"deleted", {{"type", "boolean"}}}}},
                         {"required", Json::array({"deleted"})}};
-  return {
-      {.method = "POST",
-       .path = "/v1/responses",
-       .handler = respond,
-       .doc = generation_operation("Answer in a conversation of items", body, response_schema())},
-      {.method = "POST",
-       .path = "/v1/responses/input_tokens",
-       .handler = count_tokens,
-       .doc = json_operation("The tokens of a response's prompt", body, count)},
-      simple_endpoint("GET", "/v1/responses/{response_id}", get_response,
-                      with_id(operation("A stored response; its input behind /input_items",
-                                        response_schema()))),
-      simple_endpoint("DELETE", "/v1/responses/{response_id}", delete_response,
-                      with_id(operation("Forget a stored response", deleted))),
-      simple_endpoint("POST", "/v1/responses/{response_id}", cancel_response, nullptr)};
+  return {{.method = "POST",
+           .path = "/v1/responses",
+           .handler = create_response,
+           .doc = generation_operation("Create a response", body, response_schema())},
+          {.method = "POST",
+           .path = "/v1/responses/input_tokens",
+           .handler = count_tokens,
+           .doc = json_operation("Count the input tokens of a response", body, count)},
+          simple_endpoint("GET", "/v1/responses/{response_id}", get_response,
+                          with_id(operation("Get a stored response; with /input_items, its input",
+                                            response_schema()))),
+          simple_endpoint("DELETE", "/v1/responses/{response_id}", delete_response,
+                          with_id(operation("Delete a stored response", deleted))),
+          simple_endpoint("POST", "/v1/responses/{response_id}", cancel_response, nullptr)};
 }
 
 }  // namespace octavo::server

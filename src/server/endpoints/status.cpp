@@ -1,9 +1,12 @@
-// GET /version, /load, /metrics and /v1/octavo/memory: for those who watch.
+// GET /version, /load, /metrics and /v1/octavo/memory: monitoring.
 #include "base/system_memory.h"
 #include "server/endpoints/endpoints.h"
 #include "server/server_context.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 HttpResponse version(ServerContext& context, const HttpRequest&) {
@@ -44,16 +47,16 @@ Json object_with(const char* field, const char* type) {
 }  // namespace
 
 std::vector<Endpoint> status_endpoints() {
-  Json scrape = operation("Figures for Prometheus", {{"type", "string"}});
+  Json scrape = operation("Metrics in Prometheus format", {{"type", "string"}});
   scrape["responses"]["200"]["content"] = {{"text/plain", {{"schema", {{"type", "string"}}}}}};
   return {
       simple_endpoint("GET", "/version", version,
                       operation("Octavo's version", object_with("version", "string"))),
       simple_endpoint("GET", "/load", load,
-                      operation("Requests that are open", object_with("server_load", "integer"))),
+                      operation("Number of open requests", object_with("server_load", "integer"))),
       simple_endpoint("GET", "/metrics", metrics, std::move(scrape)),
       simple_endpoint("GET", "/v1/octavo/memory", memory,
-                      operation("The memory plan, and what is in use", {{"type", "object"}}))};
+                      operation("Memory plan and current use", {{"type", "object"}}))};
 }
 
 }  // namespace octavo::server

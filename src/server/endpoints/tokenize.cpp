@@ -4,11 +4,14 @@
 #include "server/json_request.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 using Work = Json (*)(const Json&, const ServedModel&);
 
-// A place is taken as for an answer: a long text is work, too.
+// Counts as an open request: long texts take time.
 Awaitable<void> run(Work work, ServerContext& context, Exchange& exchange) {
   const Place place(context);
   const auto on_worker = [&](const Json& body) { return dump(work(body, context.model)); };
@@ -43,11 +46,11 @@ std::vector<Endpoint> token_endpoints() {
   return {{.method = "POST",
            .path = "/tokenize",
            .handler = tokenize,
-           .doc = json_operation("Text to token ids", tokenize_schema(), tokens_answer())},
+           .doc = json_operation("Convert text to token ids", tokenize_schema(), tokens_answer())},
           {.method = "POST",
            .path = "/detokenize",
            .handler = detokenize,
-           .doc = json_operation("Token ids to text", detokenize_schema(), text)}};
+           .doc = json_operation("Convert token ids to text", detokenize_schema(), text)}};
 }
 
 }  // namespace octavo::server

@@ -20,7 +20,7 @@ ClientSocket::ClientSocket(asio::ip::tcp::socket socket)
       timer_(socket_.get_executor()),
       next_look_(socket_.get_executor()) {
   boost::system::error_code ignored;
-  // Tokens go out as they come.
+  // Send tokens without delay.
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
 }
 
@@ -28,7 +28,7 @@ void ClientSocket::arm(std::chrono::milliseconds limit) {
   timed_out_ = false;
   timer_.expires_after(limit);
   timer_.async_wait([self = shared_from_this()](const boost::system::error_code& cancelled) {
-    // A timer that ran out just before it was moved on says nothing of the new limit.
+    // The timer may have been re-armed just after it expired.
     if (cancelled || self->timer_.expiry() > std::chrono::steady_clock::now()) return;
     self->timed_out_ = true;
     boost::system::error_code ignored;
@@ -56,8 +56,7 @@ void ClientSocket::stop_watching() {
   next_look_.cancel();
 }
 
-// The client's next request is here already, and stays readable until its turn: whether the client
-// hangs up behind it has to be asked.
+// The client has already sent its next request, so the socket stays readable: poll for a hang-up.
 void ClientSocket::look_again() {
   next_look_.expires_after(std::chrono::milliseconds(20));
   next_look_.async_wait([self = shared_from_this()](const boost::system::error_code& cancelled) {

@@ -1,5 +1,5 @@
-// client_socket.h - a client's socket with time limits, and an eye on whether the client is still
-// there. I/O thread only; owned by shared_ptr.
+// client_socket.h - a client's socket with time limits, which also detects that the client has
+// left. I/O thread only; owned by shared_ptr.
 #pragma once
 
 #include <boost/asio/cancellation_signal.hpp>
@@ -19,7 +19,7 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
 
   boost::asio::ip::tcp::socket& socket() { return socket_; }
 
-  // While one lives, what the socket does is cancelled when the time is up.
+  // Cancels the socket's operations if the limit passes during its lifetime.
   class TimeLimit {
    public:
     TimeLimit(ClientSocket& socket, std::chrono::milliseconds limit) : socket_(socket) {
@@ -34,15 +34,15 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
   };
   bool timed_out() const { return timed_out_; }
 
-  // Between the two, a client that closes its end is noticed.
+  // Between these calls, a client that closes the connection is detected.
   void watch();
   void stop_watching();
   bool client_gone() const { return client_gone_; }
   void set_client_gone();
   void on_client_gone(std::function<void()> callback) { on_client_gone_ = std::move(callback); }
 
-  // Says that nothing more will come, and throws away what the client still sends: closing at once
-  // could take the answer from it before it has read it.
+  // Shuts down sending and discards what the client still sends. Closing at once could reset the
+  // connection before the client has read the response.
   Awaitable<void> linger();
 
  private:

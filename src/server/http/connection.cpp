@@ -14,7 +14,7 @@ namespace {
 
 using boost::asio::ip::tcp;
 
-// The answer to OPTIONS, which a browser sends before a page of another origin may ask.
+// The CORS preflight response to OPTIONS.
 HttpResponse preflight() {
   return {.status = 204,
           .content_type = "",
@@ -25,7 +25,7 @@ HttpResponse preflight() {
                       {"Access-Control-Max-Age", "600"}}};
 }
 
-// Counts the exchanges that are being answered, so that a drain can wait for them.
+// Counts exchanges in progress, so that a drain can wait for them.
 class Busy {
  public:
   explicit Busy(ServerContext& context) : context_(context) { ++context_.busy_exchanges; }
@@ -42,7 +42,7 @@ class Connection {
   Connection(std::shared_ptr<ClientSocket> socket, ServerContext& context, const Router& router)
       : socket_(std::move(socket)), context_(context), router_(router), reader_(socket_, context) {}
 
-  // True: the connection can take another.
+  // Returns whether the connection can be reused.
   Awaitable<bool> serve_one() {
     std::optional<HttpRequest> request = co_await reader_.read_head();
     if (!request) {
@@ -72,7 +72,7 @@ class Connection {
   Awaitable<void> answer(HttpExchange& exchange) {
     std::optional<HttpResponse> refusal = early_answer(exchange.request());
     if (refusal) {
-      // Its body, if it has one, is not read.
+      // The body, if any, is not read.
       exchange.close_after();
       co_await exchange.send(std::move(*refusal));
       co_await socket_->linger();
@@ -97,7 +97,7 @@ class Connection {
     return router_.refusal(context_, request);
   }
 
-  // Says why the request is not taken; what is left of it is thrown away.
+  // Sends the error and discards the rest of the request.
   Awaitable<void> tell_failure(HttpExchange* exchange = nullptr) {
     const ReadFailure failure = reader_.failure();
     if (failure.refusal) context_.metrics.refusals(*failure.refusal).Increment();

@@ -1,5 +1,5 @@
-// connection.h - one client's connection: reads requests one after the other, each within its
-// limits, and has them answered. I/O thread only.
+// connection.h - a client connection: reads requests one after the other, within limits, and
+// dispatches them. I/O thread only.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>

@@ -5,6 +5,9 @@
 #include "base/error.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 using Answer = std::function<HttpResponse(ServerContext&, const HttpRequest&)>;

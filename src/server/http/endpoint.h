@@ -1,4 +1,4 @@
-// endpoint.h - one route of the server: what it answers to, and what the OpenAPI document says.
+// endpoint.h - a route of the server: its handler and its OpenAPI description.
 #pragma once
 
 #include <functional>
@@ -17,21 +17,21 @@ using Handler = std::function<Awaitable<void>(ServerContext&, Exchange&)>;
 
 struct Endpoint {
   std::string method;
-  std::string path;       // a last part in braces takes the rest of the path: "/v1/models/{model}"
-  bool needs_key = true;  // the few that do not tell nothing of anybody's requests
+  std::string path;       // a final part in braces matches the rest: "/v1/models/{model}"
+  bool needs_key = true;  // false only if it reveals nothing about requests
   Handler handler = nullptr;
-  Json doc = nullptr;  // OpenAPI's operation; null: not in the document (pages for people)
+  api::Json doc = nullptr;  // OpenAPI operation; null: not documented (the playground)
 };
 
-// An endpoint whose answer is there at once.
+// An endpoint whose response needs no waiting.
 Endpoint simple_endpoint(std::string method, std::string path,
                          std::function<HttpResponse(ServerContext&, const HttpRequest&)> answer,
-                         Json doc);
+                         api::Json doc);
 
-// Throws RequestError(415) unless the body says it is JSON. A web page of another origin cannot
-// send such a request unasked, so it cannot use the server of whoever visits it.
+// Throws RequestError(415) unless Content-Type is JSON. Web pages of other origins cannot send JSON
+// without a CORS preflight, so they cannot use a visitor's server.
 void require_json(const HttpRequest& request);
 
-HttpResponse json_response(const Json& json);
+HttpResponse json_response(const api::Json& json);
 
 }  // namespace octavo::server

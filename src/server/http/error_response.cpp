@@ -5,7 +5,7 @@ namespace octavo::server {
 HttpResponse error_response(int status, std::string_view message, std::string_view param) {
   HttpResponse response{
       .status = status,
-      .error = ErrorNote{.message = std::string(message), .param = std::string(param)}};
+      .error = api::ErrorNote{.message = std::string(message), .param = std::string(param)}};
   if (status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   return response;
 }

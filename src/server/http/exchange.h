@@ -1,4 +1,4 @@
-// exchange.h - one request and the way back to its client. I/O thread only.
+// exchange.h - one request and its response. I/O thread only.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -13,10 +13,10 @@ namespace octavo::server {
 template <typename T>
 using Awaitable = boost::asio::awaitable<T>;
 
-// The client has left: whoever works for it stops. Thrown by the writers below.
+// Thrown by the writers below when the client has left.
 struct ClientGone {};
 
-// A request's body and its share of the memory that bodies may take.
+// A request's body and its share of max_open_bytes.
 struct HeldBody {
   std::string text = {};
   Allowance::Lease bytes = {};
@@ -27,18 +27,18 @@ class Exchange {
   virtual ~Exchange() = default;
 
   virtual const HttpRequest& request() const = 0;
-  // Once.
+  // Call once.
   virtual HeldBody take_body() = 0;
 
-  // Either send(), once, or start_stream() and any number of write()s. All throw ClientGone, a
-  // write also when the client took nothing for too long.
+  // Either one send(), or start_stream() and any number of write()s. All throw ClientGone, also if
+  // the client does not read for too long.
   virtual Awaitable<void> send(HttpResponse response) = 0;
   virtual Awaitable<void> start_stream(HttpResponse head) = 0;
   virtual Awaitable<void> write(std::string_view bytes) = 0;
-  virtual bool started() const = 0;  // the status is on its way
+  virtual bool started() const = 0;  // the status has been sent
 
   virtual bool client_gone() const = 0;
-  // Called, once, as soon as the client is seen to have left; nullptr takes it back.
+  // Called once when the client is found to have left; nullptr removes it.
   virtual void on_client_gone(std::function<void()> callback) = 0;
 
   // For the access log: "prompt_tokens=12 completion_tokens=3".

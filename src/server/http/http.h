@@ -1,4 +1,4 @@
-// http.h - a request and its answer, as endpoints see them: no socket, no parser.
+// http.h - requests and responses as endpoints see them: no socket, no parser.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,11 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 struct HttpRequest {
   std::string method = {};
   std::string path = {};   // without the query, percent-decoded
-  std::string query = {};  // behind the question mark
+  std::string query = {};  // after the question mark
   Headers headers = {};
-  std::string id = {};  // X-Request-Id of the client, or one of ours
+  std::string id = {};  // the client's X-Request-Id, or a fresh id
 
-  // The first header of that name, in any case; empty when there is none.
+  // The first header of that name, ignoring case; empty if there is none.
   std::string_view header(std::string_view name) const;
 };
 
@@ -29,13 +29,13 @@ struct HttpResponse {
   std::string content_type = "application/json";
   Headers headers = {};
   std::string body = {};
-  // In place of a body: the exchange writes it as the API that was asked does.
-  std::optional<ErrorNote> error = {};
+  // Instead of a body: the exchange writes it in the API's format.
+  std::optional<api::ErrorNote> error = {};
 };
 
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 
-// "%2F" to "/" and so on; what is no escape stays as it is.
+// Decodes "%2F" to "/" and so on; invalid escapes are kept.
 std::string percent_decoded(std::string_view text);
 
 }  // namespace octavo::server

@@ -16,13 +16,13 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Whatever a value is made of, it ends no header.
+// Prevents header injection.
 std::string on_one_line(std::string value) {
   std::ranges::replace_if(value, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   return value;
 }
 
-// "HTTP/1.1 200 OK" and the headers, up to and with the empty line.
+// "HTTP/1.1 200 OK" and the headers, up to and including the empty line.
 std::string head_text(const HttpResponse& response) {
   const auto reason =
       boost::beast::http::obsolete_reason(static_cast<boost::beast::http::status>(response.status));
@@ -35,7 +35,7 @@ std::string head_text(const HttpResponse& response) {
   return text + "\r\n";
 }
 
-// The origin that may read the answer, or nothing.
+// The value of Access-Control-Allow-Origin, or empty.
 std::string allowed_origin(const CorsOptions& cors, std::string_view origin) {
   for (const std::string& allowed : cors.allowed_origins) {
     if (allowed == "*") return "*";
@@ -61,7 +61,7 @@ void HttpExchange::note(std::string_view name, std::string_view value) {
 
 void HttpExchange::prepare_head(HttpResponse& response) {
   status_ = response.status;
-  // Whoever drains wants to see connections end.
+  // Close connections while draining.
   options_.keep_alive = options_.keep_alive && !context_.draining;
   response.headers.emplace_back("X-Request-Id", request_.id);
   response.headers.emplace_back("Connection", options_.keep_alive ? "keep-alive" : "close");
@@ -89,8 +89,9 @@ Awaitable<void> HttpExchange::write_all(std::string_view bytes) {
 Awaitable<void> HttpExchange::send(HttpResponse response) {
   prepare_head(response);
   if (response.error)
-    response.body = error_body(error_style_of(request_.path), response.status, *response.error);
-  // 204 has no body and may not say that it has none.
+    response.body =
+        api::error_body(api::error_style_of(request_.path), response.status, *response.error);
+  // 204 must not have a Content-Length.
   if (response.status != 204)
     response.headers.emplace_back("Content-Length", std::to_string(response.body.size()));
   std::string text = head_text(response);

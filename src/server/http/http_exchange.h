@@ -14,7 +14,7 @@ class HttpExchange : public Exchange {
  public:
   struct Options {
     bool keep_alive = true;
-    bool http_1_0 = false;  // no chunks: a stream ends with the connection
+    bool http_1_0 = false;  // no chunked encoding: the connection ends the stream
   };
 
   HttpExchange(std::shared_ptr<ClientSocket> socket, ServerContext& context, HttpRequest request,
@@ -33,15 +33,15 @@ class HttpExchange : public Exchange {
   }
   void note(std::string_view name, std::string_view value) override;
 
-  HeldBody body;  // until it is taken
+  HeldBody body;  // until take_body()
 
-  // Ends the stream, if one was started.
+  // Ends the stream, if started.
   Awaitable<void> finish();
-  // The connection can take another request.
+  // Whether the connection can be reused.
   bool keeps_alive() const { return options_.keep_alive; }
   void close_after() { options_.keep_alive = false; }
 
-  int status() const { return status_; }  // 0: nothing was sent
+  int status() const { return status_; }  // 0: nothing sent yet
   const Headers& notes() const { return notes_; }
 
  private:

@@ -21,7 +21,7 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
 
-// "http://host/path", as a client may write it to anybody, to "/path".
+// Absolute form "http://host/path", which servers must accept, to "/path".
 std::string_view without_authority(std::string_view target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (target.size() < scheme.size() ||
@@ -33,7 +33,7 @@ std::string_view without_authority(std::string_view target) {
   return target;
 }
 
-// What the parser lets pass and whoever stands between client and server may read differently.
+// Input that the parser accepts but that a proxy may interpret differently.
 const char* fault_of(const http::request<http::string_body>& message) {
   const auto hosts = message.count(http::field::host);
   if (hosts > 1 || (hosts == 0 && message.version() >= 11)) return "one header Host is needed";
@@ -58,7 +58,7 @@ HttpRequest request_of(const http::request<http::string_body>& message) {
   if (question != std::string_view::npos) request.query = std::string(target.substr(question + 1));
   for (const auto& field : message)
     request.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
-  request.id = request_id_of(request.header("X-Request-Id"));
+  request.id = api::request_id_of(request.header("X-Request-Id"));
   return request;
 }
 
@@ -115,16 +115,16 @@ Awaitable<std::optional<HttpRequest>> HttpReader::read_head() {
     co_return std::nullopt;
   }
   if (socket_->timed_out()) {
-    fail(408, "the headers took too long", Refusal::kTimeout);
+    fail(408, "the request headers were not received in time", Refusal::kTimeout);
   } else if (error == http::error::header_limit || error == http::error::buffer_overflow) {
     fail(431, "the headers are too large", Refusal::kBadRequest);
   } else if (error == http::error::body_limit) {
-    // Seen at the end of the headers.
+    // Detected at the end of the headers.
     fail(413, "the body is too large", Refusal::kBadRequest);
     failure_.path = request_of(parser_->message->get()).path;
   } else if (error.category() == http::make_error_code(http::error::bad_method).category() &&
              error != http::error::end_of_stream && error != http::error::partial_message) {
-    fail(400, "this is no HTTP/1.1 request", Refusal::kBadRequest);
+    fail(400, "not a valid HTTP/1.1 request", Refusal::kBadRequest);
   }
   co_return std::nullopt;
 }
@@ -158,11 +158,11 @@ Awaitable<bool> HttpReader::read_body(HeldBody& body) {
                                      asio::redirect_error(asio::use_awaitable, error));
     }
     if (!body.bytes.grow_to(static_cast<int64_t>(message.get().body().size()))) {
-      fail(429, "too many bytes of requests are open; try again later", Refusal::kBytes);
+      fail(429, "open request bodies exceed the memory limit; try again later", Refusal::kBytes);
       co_return false;
     }
     if (socket_->timed_out() || std::chrono::steady_clock::now() > deadline) {
-      fail(408, "the body took too long", Refusal::kTimeout);
+      fail(408, "the request body was not received in time", Refusal::kTimeout);
       co_return false;
     }
   }

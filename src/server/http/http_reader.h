@@ -1,4 +1,4 @@
-// http_reader.h - one request after the other off a socket, within the limits. I/O thread only.
+// http_reader.h - reads requests from a socket, within limits. I/O thread only.
 #pragma once
 
 #include <memory>
@@ -14,11 +14,11 @@ namespace octavo::server {
 
 class ServerContext;
 
-// Why there is no request: the client left, or it did what it is told in `response`.
+// Why there is no request: the client left, or made the error in `response`.
 struct ReadFailure {
   std::optional<HttpResponse> response = {};
   std::optional<Refusal> refusal = {};
-  std::string path = {};  // that was asked for, if it was read
+  std::string path = {};  // the requested path, if it was read
 };
 
 class HttpReader {
@@ -26,9 +26,9 @@ class HttpReader {
   HttpReader(std::shared_ptr<ClientSocket> socket, ServerContext& context);
   ~HttpReader();
 
-  // The request's line and headers. Nothing: see failure().
+  // Reads the request line and headers. nullopt: see failure().
   Awaitable<std::optional<HttpRequest>> read_head();
-  // Then its body. False: see failure().
+  // Then reads the body. False: see failure().
   Awaitable<bool> read_body(HeldBody& body);
 
   const ReadFailure& failure() const { return failure_; }

@@ -5,6 +5,9 @@
 #include "api/api_error.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 Json error_schema() {

@@ -1,4 +1,4 @@
-// openapi.h - the document at /openapi.json, made from the endpoints themselves.
+// openapi.h - the document at /openapi.json, generated from the endpoints.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 namespace octavo::server {
 
 // OpenAPI 3.1.
-Json openapi_document(const std::vector<Endpoint>& endpoints);
+api::Json openapi_document(const std::vector<Endpoint>& endpoints);
 
 Endpoint openapi_endpoint(const std::vector<Endpoint>& endpoints);
 

@@ -12,6 +12,9 @@
 #include "server/endpoints/endpoints.h"
 
 namespace octavo::server {
+
+using namespace api;
+
 namespace {
 
 std::string lower(std::string text) {
@@ -19,8 +22,8 @@ std::string lower(std::string text) {
   return text;
 }
 
-template <typename Call>
-void expect_fields(const Json& document, const char* path, const FieldTable<Call>& table) {
+template <typename Target>
+void expect_fields(const Json& document, const char* path, const FieldTable<Target>& table) {
   const Json& schema =
       document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"];
   std::set<std::string> names;
@@ -50,7 +53,7 @@ TEST(Openapi, HasEveryEndpointWithADescription) {
   EXPECT_GE(described, 15u);
 }
 
-TEST(Openapi, HasTheFieldsThatAreTakenAndNotThoseThatAreRefused) {
+TEST(Openapi, HasAcceptedFieldsButNotRefusedOnes) {
   const Json document = openapi_document(all_endpoints());
   expect_fields(document, "/v1/completions", completion_fields());
   expect_fields(document, "/v1/chat/completions", chat_fields());

@@ -19,7 +19,7 @@ bool matches(const Endpoint& endpoint, std::string_view path) {
   return path.size() > prefix.size() && path.starts_with(prefix);
 }
 
-HttpResponse refusal_of(const RequestError& error, const ServerContext& context) {
+HttpResponse response_to(const RequestError& error, const ServerContext& context) {
   HttpResponse response = error_response(error);
   if (error.status() == 429 || error.status() == 503) {
     const auto wait = context.backlog.retry_after(context.open_requests());
@@ -37,7 +37,7 @@ Router::Router(std::vector<Endpoint> endpoints, const ServerOptions& options)
 
 Router::Match Router::find(const HttpRequest& request) const {
   Match match;
-  // Whoever can GET can look at the headers alone.
+  // HEAD is served by the GET endpoint.
   const std::string_view method =
       request.method == "HEAD" ? "GET" : std::string_view(request.method);
   for (const Endpoint& endpoint : endpoints_) {
@@ -65,16 +65,18 @@ std::optional<HttpResponse> Router::host_refusal(ServerContext& context,
 std::optional<HttpResponse> Router::refusal(ServerContext& context,
                                             const HttpRequest& request) const {
   const Match match = find(request);
-  // Without a key nobody learns which routes there are.
+  // Without a key, do not reveal which routes exist.
   const bool open = match.endpoint != nullptr && !match.endpoint->needs_key;
   if (!open && !keys_.allow(request)) {
     context.metrics.refusals(Refusal::kKey).Increment();
-    return error_response(401, "no valid API key; send the header Authorization: Bearer KEY");
+    return error_response(401,
+                          "missing or invalid API key; send the header Authorization: Bearer KEY");
   }
   if (match.endpoint != nullptr) return std::nullopt;
   if (match.allowed.empty())
-    return error_response(404, "there is no such path; /openapi.json lists those there are");
-  HttpResponse response = error_response(405, "this path takes " + match.allowed);
+    return error_response(404, "unknown path; see /openapi.json for all routes");
+  HttpResponse response =
+      error_response(405, "method not allowed; this path accepts " + match.allowed);
   response.headers.emplace_back("Allow", match.allowed);
   return response;
 }
@@ -85,12 +87,12 @@ Awaitable<void> Router::dispatch(ServerContext& context, Exchange& exchange) con
     co_await find(exchange.request()).endpoint->handler(context, exchange);
     co_return;
   } catch (const RequestError& error) {
-    failure = refusal_of(error, context);
+    failure = response_to(error, context);
   } catch (const std::bad_alloc&) {
     failure = error_response(503, "out of memory for this request; try again later");
   } catch (const std::exception& error) {
     spdlog::error("{} {}: {}", exchange.request().method, exchange.request().path, error.what());
-    failure = error_response(500, "an internal error; the server's log has more");
+    failure = error_response(500, "internal error; see the server's log");
   }
   if (!exchange.started()) co_await exchange.send(std::move(failure));
 }

@@ -1,4 +1,4 @@
-// router.h - finds the endpoint of a request and turns what goes wrong into answers.
+// router.h - finds the endpoint of a request and turns exceptions into error responses.
 #pragma once
 
 #include <optional>
@@ -15,20 +15,20 @@ class Router {
  public:
   Router(std::vector<Endpoint> endpoints, const ServerOptions& options);
 
-  // The path's route for logs and metrics: one of the endpoints', or "other".
+  // The route for logs and metrics: an endpoint's path, or "other".
   std::string_view route_of(const HttpRequest& request) const;
   // Nothing, or the refusal of a Host that is not allowed. Comes before everything else.
   std::optional<HttpResponse> host_refusal(ServerContext& context,
                                            const HttpRequest& request) const;
   // Nothing, or the refusal to send before a body is read: no such route, no key.
   std::optional<HttpResponse> refusal(ServerContext& context, const HttpRequest& request) const;
-  // Answers. Throws nothing but ClientGone.
+  // Runs the endpoint. Throws only ClientGone.
   Awaitable<void> dispatch(ServerContext& context, Exchange& exchange) const;
 
  private:
   struct Match {
     const Endpoint* endpoint = nullptr;
-    std::string allowed = {};  // methods the path knows, when there is no endpoint
+    std::string allowed = {};  // methods of the path, if no endpoint matches
   };
   Match find(const HttpRequest& request) const;
 

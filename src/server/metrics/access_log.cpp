@@ -14,7 +14,7 @@ void log_access(const HttpExchange& exchange, std::chrono::steady_clock::duratio
       {"id", request.id}};
   if (left) fields.emplace_back("left", "true");
   for (const auto& note : exchange.notes()) fields.push_back(note);
-  // Probes and scrapes come every few seconds.
+  // Probes and scrapes arrive every few seconds.
   const bool routine = request.method == "GET" && exchange.status() == 200;
   log_event(routine ? spdlog::level::debug : spdlog::level::info, "request", fields);
 }

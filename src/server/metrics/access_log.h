@@ -1,4 +1,4 @@
-// access_log.h - one line per answered request.
+// access_log.h - one log line per request.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace octavo::server {
 
-// `left`: the client did not wait for the end.
+// `left`: the client disconnected early.
 void log_access(const HttpExchange& exchange, std::chrono::steady_clock::duration took, bool left);
 
 }  // namespace octavo::server

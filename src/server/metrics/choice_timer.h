@@ -1,4 +1,4 @@
-// choice_timer.h - when things happened to one choice, told to the metrics. I/O thread only.
+// choice_timer.h - measures the latencies of one choice for the metrics. I/O thread only.
 #pragma once
 
 #include <chrono>
@@ -16,9 +16,9 @@ class ChoiceTimer {
   ChoiceTimer(ServerMetrics& metrics, Clock::time_point arrival, int prompt_tokens)
       : metrics_(&metrics), arrival_(arrival), prompt_tokens_(prompt_tokens) {}
 
-  // `scheduled`: with the first tokens, when the choice began to run.
+  // `scheduled`: when the choice started to run; used with the first tokens.
   void tokens_came(int count, Clock::time_point scheduled);
-  // In place of tokens.
+  // Instead of tokens.
   void embedding_came(Clock::time_point scheduled);
   void ended(FinishReason reason);
 
@@ -27,7 +27,7 @@ class ChoiceTimer {
   Clock::time_point arrival_;
   int prompt_tokens_;
   int tokens_ = 0;
-  bool answered_ = false;  // something came
+  bool answered_ = false;  // tokens or an embedding arrived
   Clock::time_point scheduled_ = {};
   Clock::time_point first_token_ = {};
   Clock::time_point last_token_ = {};

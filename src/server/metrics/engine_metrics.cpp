@@ -41,7 +41,7 @@ class Families {
   std::vector<MetricFamily> take() { return std::move(families_); }
 
  private:
-  // Metrics of one family follow each other.
+  // Metrics of one family must be added consecutively.
   ClientMetric& add(const char* name, const char* help, MetricType type, std::vector<Label> more) {
     if (families_.empty() || families_.back().name != name) {
       MetricFamily family;
@@ -62,18 +62,18 @@ class Families {
 };
 
 void add_requests(Families& families, const EngineStats& stats) {
-  families.gauge("vllm:num_requests_running", "Sequences that run", stats.scheduler.running);
-  families.gauge("vllm:num_requests_waiting", "Sequences that wait", stats.scheduler.waiting);
-  families.gauge("vllm:lora_requests_info", "Adapters in use: none are supported", 0,
+  families.gauge("vllm:num_requests_running", "Running sequences", stats.scheduler.running);
+  families.gauge("vllm:num_requests_waiting", "Waiting sequences", stats.scheduler.waiting);
+  families.gauge("vllm:lora_requests_info", "LoRA adapters in use; none are supported", 0,
                  {{"max_lora", "0"}, {"waiting_lora_adapters", ""}, {"running_lora_adapters", ""}});
 }
 
-void add_pages(Families& families, const EngineStats& stats, const ServedModel& model) {
+void add_pages(Families& families, const EngineStats& stats, const api::ServedModel& model) {
   const int used = stats.referenced_pages;
   const int free = stats.page_count - used - stats.cached_pages;
-  families.gauge("vllm:kv_cache_usage_perc", "Share of the KV pages that running sequences hold",
+  families.gauge("vllm:kv_cache_usage_perc", "Fraction of the KV pages held by running sequences",
                  stats.page_count == 0 ? 0 : static_cast<double>(used) / stats.page_count);
-  families.gauge("vllm:cache_config_info", "The KV cache's settings", 1,
+  families.gauge("vllm:cache_config_info", "KV cache settings", 1,
                  {{"block_size", std::to_string(model.block_tokens)},
                   {"num_gpu_blocks", std::to_string(stats.page_count)},
                   {"enable_prefix_caching", model.enable_prefix_caching ? "True" : "False"}});
@@ -87,18 +87,19 @@ void add_totals(Families& families, const SchedulerStats& stats) {
   const auto total = [&](const char* name, const char* help, uint64_t value) {
     families.counter(name, help, static_cast<double>(value));
   };
-  total("vllm:prefix_cache_queries_total", "Prompt tokens asked of the prefix cache",
+  total("vllm:prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache",
         stats.prefix_queries);
-  total("vllm:prefix_cache_hits_total", "Prompt tokens it had", stats.prefix_hits);
-  total("vllm:num_preemptions_total", "Sequences sent back to wait for pages", stats.preemptions);
-  total("vllm:generation_tokens_total", "Tokens drawn", stats.generated_tokens);
-  total("vllm:spec_decode_num_drafts_total", "Guesses of how an answer goes on", stats.drafts);
-  total("vllm:spec_decode_num_draft_tokens_total", "Tokens guessed", stats.draft_tokens);
-  total("vllm:spec_decode_num_accepted_tokens_total", "Tokens guessed right",
+  total("vllm:prefix_cache_hits_total", "Prompt tokens found in the prefix cache",
+        stats.prefix_hits);
+  total("vllm:num_preemptions_total", "Sequences preempted for lack of KV pages",
+        stats.preemptions);
+  total("vllm:generation_tokens_total", "Tokens generated", stats.generated_tokens);
+  total("vllm:spec_decode_num_drafts_total", "Speculative drafts", stats.drafts);
+  total("vllm:spec_decode_num_draft_tokens_total", "Draft tokens", stats.draft_tokens);
+  total("vllm:spec_decode_num_accepted_tokens_total", "Draft tokens accepted",
         stats.accepted_tokens);
   total("octavo:steps_total", "Steps queued", stats.steps);
-  total("octavo:failed_steps_total", "Steps that failed and were computed again",
-        stats.failed_steps);
+  total("octavo:failed_steps_total", "Steps that failed and were retried", stats.failed_steps);
   const char* help = "Rows computed, by kind";
   families.counter("octavo:rows_total", help, static_cast<double>(stats.prompt_tokens),
                    {{"kind", "prefill"}});
@@ -111,34 +112,36 @@ void add_disk(Families& families, const DiskStats& stats) {
   const auto total = [&](const char* name, const char* help, uint64_t value) {
     families.counter(name, help, static_cast<double>(value));
   };
-  families.gauge("octavo:prefix_disk_bytes", "Bytes of the disk tier's files, other models' too",
+  families.gauge("octavo:prefix_disk_bytes",
+                 "Bytes of the disk tier's files, including other models'",
                  static_cast<double>(stats.bytes));
   families.gauge("octavo:prefix_disk_pages", "This model's pages on disk",
                  static_cast<double>(stats.pages));
-  families.gauge("octavo:prefix_disk_shut_out", "1 while another process has the folder",
+  families.gauge("octavo:prefix_disk_shut_out", "1 while another process uses the folder",
                  stats.shut_out ? 1 : 0);
-  families.gauge("octavo:prefix_disk_writes_off", "1 while nothing is written: the disk refused",
+  families.gauge("octavo:prefix_disk_writes_off", "1 while writing is suspended after disk errors",
                  stats.writes_off ? 1 : 0);
-  total("octavo:prefix_disk_hits_total", "Prompts that the disk had pages for", stats.hits);
-  total("octavo:prefix_disk_misses_total", "Prompts that it had no more for than the memory",
+  total("octavo:prefix_disk_hits_total", "Prompts with pages found on disk", stats.hits);
+  total("octavo:prefix_disk_misses_total", "Prompts with no pages on disk beyond those in memory",
         stats.misses);
-  total("octavo:prefix_disk_restored_tokens_total", "Prompt tokens brought back, not computed",
-        stats.restored_tokens);
-  total("octavo:prefix_disk_read_pages_total", "Pages read back bit for bit", stats.read);
+  total("octavo:prefix_disk_restored_tokens_total",
+        "Prompt tokens restored from disk instead of computed", stats.restored_tokens);
+  total("octavo:prefix_disk_read_pages_total", "Pages read and verified", stats.read);
   total("octavo:prefix_disk_written_pages_total", "Pages written", stats.written);
-  total("octavo:prefix_disk_evicted_pages_total", "Pages that made room for others", stats.evicted);
-  total("octavo:prefix_disk_corrupt_pages_total",
-        "Pages dropped because they did not come back as they were written", stats.corrupt);
-  total("octavo:prefix_disk_write_errors_total", "Pages the disk refused", stats.write_errors);
-  total("octavo:prefix_disk_dropped_pages_total", "Pages not written because the disk was behind",
-        stats.dropped);
+  total("octavo:prefix_disk_evicted_pages_total", "Pages evicted", stats.evicted);
+  total("octavo:prefix_disk_corrupt_pages_total", "Pages dropped because they failed verification",
+        stats.corrupt);
+  total("octavo:prefix_disk_write_errors_total", "Pages that could not be written",
+        stats.write_errors);
+  total("octavo:prefix_disk_dropped_pages_total",
+        "Pages not written because the disk could not keep up", stats.dropped);
 }
 
 void add_times(Families& families, const EngineStats& stats) {
-  families.histogram("vllm:iteration_tokens_total", "Rows of each step", stats.step_rows);
-  families.histogram("octavo:step_seconds", "From one step's result to the next one's",
+  families.histogram("vllm:iteration_tokens_total", "Rows per step", stats.step_rows);
+  families.histogram("octavo:step_seconds", "Time between the results of consecutive steps",
                      stats.step_seconds);
-  const char* help = "Where the engine thread's time went";
+  const char* help = "Engine thread time by activity";
   families.counter("octavo:engine_seconds_total", help, stats.times.scheduling,
                    {{"part", "scheduling"}});
   families.counter("octavo:engine_seconds_total", help, stats.times.queueing,
@@ -150,7 +153,8 @@ void add_times(Families& families, const EngineStats& stats) {
 
 }  // namespace
 
-EngineMetrics::EngineMetrics(const ServedModel& model, prometheus::Labels labels) : model_(model) {
+EngineMetrics::EngineMetrics(const api::ServedModel& model, prometheus::Labels labels)
+    : model_(model) {
   for (const auto& [name, value] : labels) labels_.push_back({name, value});
 }
 

@@ -1,4 +1,4 @@
-// engine_metrics.h - the engine's own figures as Prometheus families, read when they are asked for.
+// engine_metrics.h - the engine's statistics as Prometheus families, collected on each scrape.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -13,12 +13,12 @@ namespace octavo::server {
 
 class EngineMetrics : public prometheus::Collectable {
  public:
-  // `model` must outlive it. `labels` go with every figure.
-  EngineMetrics(const ServedModel& model, prometheus::Labels labels);
+  // `model` must outlive this object. `labels` are added to every metric.
+  EngineMetrics(const api::ServedModel& model, prometheus::Labels labels);
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
-  const ServedModel& model_;
+  const api::ServedModel& model_;
   std::vector<prometheus::ClientMetric::Label> labels_;
 };
 

@@ -51,38 +51,40 @@ std::string_view name_of(Refusal reason) {
 
 }  // namespace
 
-ServerMetrics::ServerMetrics(const ServedModel& model)
+ServerMetrics::ServerMetrics(const api::ServedModel& model)
     : labels_{{"model_name", model.name()}, {"engine", "0"}},
       engine_(std::make_unique<EngineMetrics>(model, labels_)),
       time_to_first_token(histogram("vllm:time_to_first_token_seconds",
                                     "From a request's arrival to its first token",
                                     kFirstTokenSeconds)),
       inter_token_latency(histogram("vllm:inter_token_latency_seconds",
-                                    "From one token of an answer to the next", kTokenSeconds)),
+                                    "Time between consecutive output tokens", kTokenSeconds)),
       time_per_output_token(histogram("vllm:request_time_per_output_token_seconds",
-                                      "Mean time of an answer's tokens behind the first",
-                                      kTokenSeconds)),
+                                      "Mean time per output token after the first", kTokenSeconds)),
       e2e_request_latency(histogram("vllm:e2e_request_latency_seconds",
                                     "From a request's arrival to its end", kRequestSeconds)),
       request_queue_time(histogram("vllm:request_queue_time_seconds",
-                                   "From a request's arrival until it ran", kRequestSeconds)),
+                                   "From a request's arrival until it was scheduled",
+                                   kRequestSeconds)),
       request_inference_time(histogram("vllm:request_inference_time_seconds",
-                                       "From when a request ran to its last token",
+                                       "From a request's scheduling to its last token",
                                        kRequestSeconds)),
       request_prefill_time(histogram("vllm:request_prefill_time_seconds",
-                                     "From when a request ran to its first token",
+                                     "From a request's scheduling to its first token",
                                      kRequestSeconds)),
       request_decode_time(histogram("vllm:request_decode_time_seconds",
                                     "From a request's first token to its last", kRequestSeconds)),
-      request_prompt_tokens(histogram("vllm:request_prompt_tokens", "Tokens of prompts",
+      request_prompt_tokens(histogram("vllm:request_prompt_tokens", "Number of prompt tokens",
                                       one_two_five(model.max_model_len))),
-      request_generation_tokens(histogram("vllm:request_generation_tokens", "Tokens of answers",
+      request_generation_tokens(histogram("vllm:request_generation_tokens",
+                                          "Number of generated tokens",
                                           one_two_five(model.max_model_len))),
-      prompt_tokens(counter("vllm:prompt_tokens_total", "Tokens of prompts that were read")),
-      slow_readers(counter("octavo:slow_readers_total", "Streams ended because nobody read them")) {
+      prompt_tokens(counter("vllm:prompt_tokens_total", "Prompt tokens processed")),
+      slow_readers(counter("octavo:slow_readers_total",
+                           "Streams closed because the client read too slowly")) {
   for (const auto reason :
        {FinishReason::kStop, FinishReason::kLength, FinishReason::kAbort, FinishReason::kError})
-    request_success(reason);  // so that a rate can be taken from the first on
+    request_success(reason);  // create the counter, so that rates include the first event
 }
 
 prometheus::Histogram& ServerMetrics::histogram(const char* name, const char* help,
@@ -99,17 +101,17 @@ prometheus::Counter& ServerMetrics::counter(const std::string& name, const char*
 }
 
 prometheus::Counter& ServerMetrics::request_success(FinishReason reason) {
-  return counter("vllm:request_success_total", "Choices that ended, by how",
+  return counter("vllm:request_success_total", "Finished choices by finish reason",
                  {{"finished_reason", std::string(octavo::name_of(reason))}});
 }
 
 prometheus::Counter& ServerMetrics::refusals(Refusal reason) {
-  return counter("octavo:refusals_total", "Requests that were not taken, by why",
+  return counter("octavo:refusals_total", "Rejected requests by reason",
                  {{"reason", std::string(name_of(reason))}});
 }
 
 prometheus::Counter& ServerMetrics::http_requests(std::string_view route, int status) {
-  return counter("octavo:http_requests_total", "Answered requests by route and status",
+  return counter("octavo:http_requests_total", "HTTP requests by route and status",
                  {{"route", std::string(route)}, {"status", std::to_string(status)}});
 }
 

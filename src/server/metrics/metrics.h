@@ -1,4 +1,4 @@
-// metrics.h - what /metrics shows: vLLM's names, buckets and labels, and our own under octavo:.
+// metrics.h - the metrics of /metrics: vLLM's names, buckets and labels, and our own under octavo:.
 #pragma once
 
 #include <prometheus/counter.h>
@@ -13,7 +13,7 @@
 
 namespace octavo::server {
 
-// Why a request was not taken.
+// Why a request was refused.
 enum class Refusal : uint8_t {
   kQueue,
   kBytes,
@@ -32,7 +32,7 @@ class ServerMetrics {
   std::unique_ptr<prometheus::Collectable> engine_;
 
  public:
-  explicit ServerMetrics(const ServedModel& model);
+  explicit ServerMetrics(const api::ServedModel& model);
   ServerMetrics(const ServerMetrics&) = delete;
   ServerMetrics& operator=(const ServerMetrics&) = delete;
 
@@ -55,7 +55,7 @@ class ServerMetrics {
   prometheus::Histogram& request_prompt_tokens;
   prometheus::Histogram& request_generation_tokens;
   prometheus::Counter& prompt_tokens;
-  prometheus::Counter& slow_readers;  // streams ended because nobody read them
+  prometheus::Counter& slow_readers;  // streams closed because the client read too slowly
 
  private:
   prometheus::Histogram& histogram(const char* name, const char* help,

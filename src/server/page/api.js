@@ -3,7 +3,7 @@ import { apiKey, askForKey, authorization } from "./key.js";
 
 export const addressOf = (path) => new URL(path, document.baseURI).href;
 
-// A refusal, with what the server said about it.
+// An error response, with the server's message.
 export class ApiError extends Error {
   constructor(message, { status = 0, param = null } = {}) {
     super(message);
@@ -38,7 +38,7 @@ export async function request(path, init = {}) {
     if (response.ok) return { response, startedAt };
     const refused = await refusal(response);
     if (response.status !== 401) throw refused;
-    const reason = apiKey() ? "The server did not accept this key." : "The server asks for an API key.";
+    const reason = apiKey() ? "The server did not accept this key." : "The server requires an API key.";
     if (!(await askForKey(reason))) throw refused;
   }
 }

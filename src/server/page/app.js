@@ -8,11 +8,11 @@ import { Turn } from "./turn.js";
 
 const MODES = {
   chat: {
-    list: byId("chat-turns"), turns: [], label: "Message", lead: "Ask something.",
-    note: "The conversation stays in this tab and goes along with each message.",
+    list: byId("chat-turns"), turns: [], label: "Message", lead: "Ask a question.",
+    note: "The conversation stays in this tab and is sent with each message.",
   },
   complete: {
-    list: byId("complete-turns"), turns: [], label: "Text to continue", lead: "Begin something.",
+    list: byId("complete-turns"), turns: [], label: "Text to continue", lead: "Start a text.",
     note: "The model continues the text as it stands, without a chat template.",
   },
 };
@@ -101,7 +101,7 @@ async function receive(turn, { path, body }, signal) {
     measured.finish = signal.aborted ? "stopped" : "error";
     if (signal.aborted) return { measured, error: null };
     const known = error instanceof ApiError;
-    return { measured, error: known ? error : new ApiError(`The answer broke off: ${error.message}`) };
+    return { measured, error: known ? error : new ApiError(`The response was interrupted: ${error.message}`) };
   }
 }
 

@@ -45,6 +45,6 @@ byId("key-form").addEventListener("submit", (event) => {
 });
 byId("key-cancel").addEventListener("click", () => dialog.close());
 byId("key-button").addEventListener("click", () => {
-  askForKey("Sent as a bearer token. Leave it empty if the server asks for none.");
+  askForKey("Sent as a bearer token. Leave it empty if the server requires none.");
 });
 showState();

@@ -2,15 +2,15 @@
 import { byId, make } from "./dom.js";
 
 const FIELDS = [
-  { name: "temperature", label: "Temperature", help: "0 takes the likeliest token", min: 0, max: 2, step: 0.1 },
-  { name: "top_p", label: "Top p", help: "Share of probability kept", min: 0, max: 1, step: 0.05 },
-  { name: "top_k", label: "Top k", help: "Likeliest tokens kept; 0 for all", min: -1, step: 1 },
-  { name: "min_p", label: "Min p", help: "Least share of the likeliest", min: 0, max: 1, step: 0.05 },
-  { name: "max_tokens", label: "Max tokens", help: "Longest answer", min: 1, step: 1, initial: 512 },
-  { name: "seed", label: "Seed", help: "Same seed, same answer", step: 1, placeholder: "none" },
-  { name: "repetition_penalty", label: "Repetition", help: "Over 1 makes repeats rarer", min: 0, max: 2, step: 0.05 },
-  { name: "presence_penalty", label: "Presence", help: "Against any token used before", min: -2, max: 2, step: 0.1 },
-  { name: "frequency_penalty", label: "Frequency", help: "Against each use of a token", min: -2, max: 2, step: 0.1 },
+  { name: "temperature", label: "Temperature", help: "0 is greedy", min: 0, max: 2, step: 0.1 },
+  { name: "top_p", label: "Top p", help: "Probability mass kept", min: 0, max: 1, step: 0.05 },
+  { name: "top_k", label: "Top k", help: "Most likely tokens kept; 0 for all", min: -1, step: 1 },
+  { name: "min_p", label: "Min p", help: "Minimum, relative to the top token", min: 0, max: 1, step: 0.05 },
+  { name: "max_tokens", label: "Max tokens", help: "Maximum output length", min: 1, step: 1, initial: 512 },
+  { name: "seed", label: "Seed", help: "Same seed, same output", step: 1, placeholder: "none" },
+  { name: "repetition_penalty", label: "Repetition", help: "Above 1 discourages repetition", min: 0, max: 2, step: 0.05 },
+  { name: "presence_penalty", label: "Presence", help: "Penalty for tokens already used", min: -2, max: 2, step: 0.1 },
+  { name: "frequency_penalty", label: "Frequency", help: "Penalty per use of a token", min: -2, max: 2, step: 0.1 },
 ];
 const WHOLE_LIMIT = Number.MAX_SAFE_INTEGER;
 

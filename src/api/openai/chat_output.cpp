@@ -1,4 +1,4 @@
-#include "api/openai/chat_answer.h"
+#include "api/openai/chat_output.h"
 
 #include <algorithm>
 #include <memory>
@@ -7,7 +7,7 @@
 #include "generation/reasoning_constraint.h"
 #include "text/dialects/tool_grammar.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 std::shared_ptr<const ChatAnswer> answer_of(const ToolCallFields& tools, const ServedModel& model,
@@ -50,14 +50,14 @@ bool is_plain_json(const GrammarSource& source) {
   return json && source.whitespace.empty() && !source.no_whitespace;
 }
 
-// A form was asked for, and tools may be called instead: JSON or calls. In channels JSON has a
-// header of its own.
+// Structured output with tools: the output is either JSON or tool calls. Channel dialects put the
+// JSON under a header of its own.
 std::shared_ptr<const Constraint> form_or_calls(const StructuredOutput& form,
                                                 const ToolCallFields& tools,
                                                 const ServedModel& model) {
   const GrammarSource& source = form.grammar;
   if (!is_plain_json(source))
-    refuse(form.field, "this form does not go together with tools; use tool_choice none");
+    refuse(form.field, "this output format cannot be combined with tools; set tool_choice to none");
   ToolGrammarOptions options = grammar_options(tools, model);
   options.content = source.kind == GrammarSource::Kind::kJsonObject ? Json{{"type", "object"}}
                                                                     : Json::parse(source.text);
@@ -67,10 +67,10 @@ std::shared_ptr<const Constraint> form_or_calls(const StructuredOutput& form,
   return model.grammars->compile({.kind = GrammarSource::Kind::kLark, .text = grammar}, form.field);
 }
 
-// Grammars begin behind the reasoning.
-std::shared_ptr<const Constraint> behind_reasoning(std::shared_ptr<const Constraint> inner,
-                                                   std::optional<int> budget,
-                                                   const ServedModel& model, ReasoningStart start) {
+// Grammars apply after the reasoning.
+std::shared_ptr<const Constraint> after_reasoning(std::shared_ptr<const Constraint> inner,
+                                                  std::optional<int> budget,
+                                                  const ServedModel& model, ReasoningStart start) {
   const ReasoningDialect* reasoning = model.dialect.dialect.reasoning;
   if (start == ReasoningStart::kNone || (!inner && !budget)) return inner;
   const std::string_view opening =
@@ -78,7 +78,7 @@ std::shared_ptr<const Constraint> behind_reasoning(std::shared_ptr<const Constra
   const auto open = model.text.tokenizer->token_id(opening);
   if (start == ReasoningStart::kMayOpen && !open) {
     if (!budget) return inner;
-    refuse("thinking_token_budget", "this model's vocabulary has no token that begins reasoning");
+    refuse("thinking_token_budget", "this model's vocabulary has no token that starts reasoning");
   }
   return reasoning_constraint(model.text.tokenizer, {.inside = start == ReasoningStart::kInside,
                                                      .open = open,
@@ -91,15 +91,15 @@ std::shared_ptr<const Constraint> behind_reasoning(std::shared_ptr<const Constra
 
 }  // namespace
 
-void prepare_answer(const ChatCall& call, std::string_view prompt, const ServedModel& model,
+void prepare_output(const ChatRequest& request, std::string_view prompt, const ServedModel& model,
                     GenerationJob& job) {
-  const ToolCallFields& tools = call.chat.tools;
+  const ToolCallFields& tools = request.chat.tools;
   const Dialect& dialect = model.dialect.dialect;
   const ReasoningStart start = reasoning_start(dialect, prompt);
   job.text.chat = answer_of(tools, model, start);
   if (dialect.tools != nullptr) job.call_id_length = dialect.tools->id_length;
   std::shared_ptr<const Constraint> inner = job.engine.constraint;
-  const auto& form = call.response_format ? call.response_format : call.structured_outputs;
+  const auto& form = request.response_format ? request.response_format : request.structured_outputs;
   if (tools.active() && tools.forced()) {
     inner = forced_calls(tools, model);
   } else if (form && dialect.tools != nullptr &&
@@ -107,15 +107,15 @@ void prepare_answer(const ChatCall& call, std::string_view prompt, const ServedM
     inner = form_or_calls(*form, tools, model);
   }
   const auto budget =
-      call.thinking_token_budget ? call.thinking_token_budget : model.dialect.thinking_budget;
+      request.thinking_token_budget ? request.thinking_token_budget : model.dialect.thinking_budget;
   if (dialect.channels != nullptr && inner) {
-    // Its grammars have the reasoning in them.
-    if (call.thinking_token_budget)
-      refuse("thinking_token_budget", "does not go together with a grammar for this model");
+    // This dialect's grammars include the reasoning.
+    if (request.thinking_token_budget)
+      refuse("thinking_token_budget", "cannot be combined with a grammar for this model");
     job.engine.constraint = std::move(inner);
     return;
   }
-  job.engine.constraint = behind_reasoning(std::move(inner), budget, model, start);
+  job.engine.constraint = after_reasoning(std::move(inner), budget, model, start);
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

@@ -1,4 +1,4 @@
-#include "server/answer_stream.h"
+#include "server/output_stream.h"
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -15,8 +15,8 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-AnswerStream::AnswerStream(ServerContext& context, Exchange& exchange, const GenerationJob& job,
-                           Clock::time_point arrival)
+OutputStream::OutputStream(ServerContext& context, Exchange& exchange,
+                           const api::GenerationJob& job, Clock::time_point arrival)
     : context_(context),
       exchange_(exchange),
       job_(job),
@@ -25,7 +25,7 @@ AnswerStream::AnswerStream(ServerContext& context, Exchange& exchange, const Gen
   mailbox_ = std::make_shared<UpdateMailbox>(
       context.io.get_executor(), [this] { wake(); },
       job.stream ? kMailboxBytes : kUnboundedMailbox);
-  for (const PreparedPrompt& prompt : job.prompts) {
+  for (const api::PreparedPrompt& prompt : job.prompts) {
     for (int i = 0; i < job.engine.n; ++i)
       timers_.emplace_back(context.metrics, arrival, static_cast<int>(prompt.tokens.size()));
   }
@@ -39,14 +39,14 @@ AnswerStream::AnswerStream(ServerContext& context, Exchange& exchange, const Gen
   }
 }
 
-AnswerStream::~AnswerStream() {
+OutputStream::~OutputStream() {
   for (size_t i = 0; i < timers_.size(); ++i) {
     if (!answers_.done(i)) timers_[i].ended(FinishReason::kAbort);
   }
   end();
 }
 
-void AnswerStream::submit() {
+void OutputStream::submit() {
   for (size_t i = 0; i < job_.prompts.size(); ++i) {
     Request request = job_.engine;
     request.prompt = job_.prompts[i].tokens;
@@ -57,7 +57,7 @@ void AnswerStream::submit() {
   }
 }
 
-void AnswerStream::end() {
+void OutputStream::end() {
   exchange_.on_client_gone(nullptr);
   context_.answering.erase(this);
   mailbox_->close();
@@ -66,12 +66,12 @@ void AnswerStream::end() {
   }
 }
 
-void AnswerStream::cut_off() {
+void OutputStream::cut_off() {
   cut_off_ = true;
   wake();
 }
 
-void AnswerStream::check() {
+void OutputStream::check() {
   if (exchange_.client_gone()) throw ClientGone();
   if (cut_off_) throw RequestError(503, "", "the server is shutting down");
   if (mailbox_->overflowed()) {
@@ -80,20 +80,20 @@ void AnswerStream::check() {
   }
 }
 
-Awaitable<std::vector<AnswerEvent>> AnswerStream::next(std::chrono::milliseconds silence) {
+Awaitable<std::vector<api::OutputEvent>> OutputStream::next(std::chrono::milliseconds silence) {
   const auto deadline = silence.count() == 0 ? Clock::time_point::max() : Clock::now() + silence;
   while (true) {
     check();
-    std::vector<AnswerEvent> events = events_of(mailbox_->take());
+    std::vector<api::OutputEvent> events = events_of(mailbox_->take());
     if (!events.empty() || Clock::now() >= deadline) co_return events;
     timer_.expires_at(deadline);
-    boost::system::error_code cancelled;  // by a letter, or the client's leaving
+    boost::system::error_code cancelled;  // by an update, or because the client left
     co_await timer_.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, cancelled));
   }
 }
 
-std::vector<AnswerEvent> AnswerStream::events_of(std::vector<UpdateMailbox::Letter> letters) {
-  std::vector<AnswerEvent> events;
+std::vector<api::OutputEvent> OutputStream::events_of(std::vector<UpdateMailbox::Letter> letters) {
+  std::vector<api::OutputEvent> events;
   for (auto& letter : letters) {
     if (auto event = event_of(letter.prompt, std::move(letter.update)))
       events.push_back(std::move(*event));
@@ -101,13 +101,13 @@ std::vector<AnswerEvent> AnswerStream::events_of(std::vector<UpdateMailbox::Lett
   return events;
 }
 
-std::optional<AnswerEvent> AnswerStream::event_of(size_t prompt, Update update) {
+std::optional<api::OutputEvent> OutputStream::event_of(size_t prompt, Update update) {
   const size_t index = answers_.index_of(prompt, update);
   const int choice = update.choice;
   const auto scheduled = update.scheduled;
   const bool first = update.cached_tokens && choice == 0;
   if (update.cache && prompt == 0 && !answers_.done(index)) cache_report_ = std::move(update.cache);
-  std::optional<AnswerEvent> event = answers_.take(prompt, std::move(update));
+  std::optional<api::OutputEvent> event = answers_.take(prompt, std::move(update));
   if (!event) return std::nullopt;
   ChoiceTimer& timer = timers_[index];
   timer.tokens_came(static_cast<int>(event->tokens.size()), scheduled);

@@ -1,11 +1,11 @@
-#include "api/answer_events.h"
+#include "api/output_events.h"
 
 #include <iterator>
 #include <utility>
 
 #include "text/dialects/call_id.h"
 
-namespace octavo::server {
+namespace octavo::api {
 namespace {
 
 template <typename T>
@@ -15,7 +15,7 @@ void append(std::vector<T>& to, std::vector<T>&& from) {
 
 }  // namespace
 
-AnswerEvents::AnswerEvents(std::shared_ptr<const Tokenizer> tokenizer, const GenerationJob& job)
+OutputEvents::OutputEvents(std::shared_ptr<const Tokenizer> tokenizer, const GenerationJob& job)
     : job_(job) {
   for (const PreparedPrompt& prompt : job.prompts) {
     usage_.prompt_tokens += static_cast<int>(prompt.tokens.size());
@@ -25,7 +25,7 @@ AnswerEvents::AnswerEvents(std::shared_ptr<const Tokenizer> tokenizer, const Gen
   open_choices_ = choices_.size();
 }
 
-bool AnswerEvents::running(size_t prompt) const {
+bool OutputEvents::running(size_t prompt) const {
   const auto n = static_cast<size_t>(job_.engine.n);
   for (size_t i = prompt * n; i < (prompt + 1) * n; ++i) {
     if (!choices_[i].done) return true;
@@ -33,15 +33,15 @@ bool AnswerEvents::running(size_t prompt) const {
   return false;
 }
 
-size_t AnswerEvents::index_of(size_t prompt, const Update& update) const {
+size_t OutputEvents::index_of(size_t prompt, const Update& update) const {
   return prompt * static_cast<size_t>(job_.engine.n) + static_cast<size_t>(update.choice);
 }
 
-std::optional<AnswerEvent> AnswerEvents::take(size_t prompt, Update update) {
+std::optional<OutputEvent> OutputEvents::take(size_t prompt, Update update) {
   const size_t index = index_of(prompt, update);
   Choice& choice = choices_[index];
-  if (choice.done) return std::nullopt;  // behind a stop string
-  // Nothing to say yet: the answer shall not begin before it has.
+  if (choice.done) return std::nullopt;  // after a stop string
+  // The response must not start before there is output.
   if (update.tokens.empty() && update.prompt_logprobs.empty() && update.embedding.empty() &&
       !update.finish)
     return std::nullopt;
@@ -59,7 +59,7 @@ std::optional<AnswerEvent> AnswerEvents::take(size_t prompt, Update update) {
     if (part.kind == PartKind::kToolCall)
       part.id = call_id(job_.id, static_cast<int>(index), part.call, job_.call_id_length);
   }
-  return AnswerEvent{.index = static_cast<int>(index),
+  return OutputEvent{.index = static_cast<int>(index),
                      .text = std::move(delta.text),
                      .parts = std::move(delta.parts),
                      .tokens = std::move(update.tokens),
@@ -73,7 +73,7 @@ std::optional<AnswerEvent> AnswerEvents::take(size_t prompt, Update update) {
                      .ended_early = delta.ended_early};
 }
 
-void merge(AnswerEvent& whole, AnswerEvent&& event) {
+void merge(OutputEvent& whole, OutputEvent&& event) {
   whole.text += event.text;
   append_parts(whole.parts, std::move(event.parts));
   append(whole.tokens, std::move(event.tokens));
@@ -86,4 +86,4 @@ void merge(AnswerEvent& whole, AnswerEvent&& event) {
   whole.stop_token = event.stop_token;
 }
 
-}  // namespace octavo::server
+}  // namespace octavo::api

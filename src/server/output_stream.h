@@ -1,0 +1,63 @@
+// output_stream.h - the output of one request as events, for any API. I/O thread only.
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/output_events.h"
+#include "server/http/exchange.h"
+#include "server/metrics/choice_timer.h"
+#include "server/update_mailbox.h"
+
+namespace octavo::server {
+
+class ServerContext;
+
+class OutputStream {
+ public:
+  // Submits every prompt. Throws RequestError if the engine refuses one. `arrival`: when the
+  // request arrived.
+  OutputStream(ServerContext& context, Exchange& exchange, const api::GenerationJob& job,
+               std::chrono::steady_clock::time_point arrival);
+  // Aborts unfinished engine requests.
+  ~OutputStream();
+  OutputStream(const OutputStream&) = delete;
+  OutputStream& operator=(const OutputStream&) = delete;
+
+  bool done() const { return answers_.done(); }
+  // The next events, or none after `silence` without any (zero: wait forever). Throws ClientGone,
+  // or RequestError if the engine fails or the server shuts down.
+  Awaitable<std::vector<api::OutputEvent>> next(std::chrono::milliseconds silence);
+
+  const api::Usage& usage() const { return answers_.usage(); }
+  // For the first prompt, after its first step; null before.
+  const CacheReport* cache_report() const { return cache_report_.get(); }
+
+  // Makes next() throw, for shutdown.
+  void cut_off();
+
+ private:
+  void submit();
+  void end();
+  void check();
+  std::vector<api::OutputEvent> events_of(std::vector<UpdateMailbox::Letter> letters);
+  std::optional<api::OutputEvent> event_of(size_t prompt, Update update);
+  void wake() { timer_.cancel(); }
+
+  ServerContext& context_;
+  Exchange& exchange_;
+  const api::GenerationJob& job_;
+  std::shared_ptr<UpdateMailbox> mailbox_;
+  boost::asio::steady_timer timer_;
+  std::vector<RequestId> requests_;  // one per prompt
+  api::OutputEvents answers_;
+  std::vector<ChoiceTimer> timers_;  // prompt * n + choice
+  std::shared_ptr<const CacheReport> cache_report_;
+  bool cut_off_ = false;
+};
+
+}  // namespace octavo::server

@@ -9,7 +9,7 @@
 #include "base/xxh64.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/logprobs.h"
-#include "kernels/cpu/sample.h"
+#include "kernels/cpu/sampling.h"
 #include "kernels/metal/sample.h"
 #include "kernels/metal/simulator.h"
 #include "kernels/runtime/kernel_path.h"

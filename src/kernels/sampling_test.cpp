@@ -5,7 +5,7 @@
 #include <numeric>
 #include <thread>
 
-#include "kernels/cpu/sample.h"
+#include "kernels/cpu/sampling.h"
 #include "kernels/runtime/kernel_path.h"
 #include "kernels/testing/isa_scope.h"
 #include "kernels/testing/random_logits.h"

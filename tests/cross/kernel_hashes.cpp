@@ -19,7 +19,7 @@
 #include "kernels/cpu/linear.h"
 #include "kernels/cpu/logprobs.h"
 #include "kernels/cpu/qkv_write.h"
-#include "kernels/cpu/sample.h"
+#include "kernels/cpu/sampling.h"
 
 namespace octavo {
 namespace {

@@ -198,23 +198,24 @@ struct KernelTable {
 const KernelTable& kernels_of(Isa isa);
 const KernelTable& kernels();  // of the active set
 
+// Each instruction set fills in every entry. Only the sets of OCTAVO_ISAS are part of the build.
 namespace scalar {
-const KernelTable& kernel_table();
+void fill_table(KernelTable& table);
 }
 namespace neon {
-const KernelTable& kernel_table();
+void fill_table(KernelTable& table);
 }
 namespace avx2 {
-const KernelTable& kernel_table();
+void fill_table(KernelTable& table);
 }
 namespace avx512 {
-const KernelTable& kernel_table();
+void fill_table(KernelTable& table);
 }
 namespace avx512bf16 {
-const KernelTable& kernel_table();
+void fill_table(KernelTable& table);
 }
 namespace amx {
-const KernelTable& kernel_table();
+void fill_table(KernelTable& table);
 }
 
 }  // namespace octavo::cpu

@@ -3,7 +3,7 @@
 
 #include "kernels/cpu/simd/norm.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 static void add_rows(const AddRowsJob& job, int64_t row_begin, int64_t row_end) {
   const RowsJob& y = job.y;
@@ -27,4 +27,4 @@ static void add_rows(const AddRowsJob& job, int64_t row_begin, int64_t row_end) 
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

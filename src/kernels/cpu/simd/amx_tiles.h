@@ -2,13 +2,13 @@
 // No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AMX
+#ifdef OCTAVO_SIMD_AMX
 
 #include <immintrin.h>
 
 #include "kernels/cpu/simd/reg.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 static void configure_tiles() {
   struct alignas(64) Config {
@@ -25,6 +25,6 @@ static void configure_tiles() {
   _tile_loadconfig(&config);
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

@@ -4,7 +4,7 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/simd/vec.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // The largest of `count` numbers; NaN counts as minus infinity.
 OCTAVO_INLINE float largest_of(const float* values, int64_t count) {
@@ -37,4 +37,4 @@ static int64_t argmax(const float* values, int64_t count) {
   return 0;
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

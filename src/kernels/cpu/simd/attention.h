@@ -8,7 +8,7 @@
 
 #include "kernels/cpu/simd/attention_fold.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // Columns and keys that share their loads, as many as there are registers for.
 inline constexpr int kColumnBlock = kRegs == 1 ? 4 : 2;
@@ -266,4 +266,4 @@ static void generic_attend(const AttentionItem& item, std::byte* scratch) {
   if (fold) write_out(item, x.total, s);
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

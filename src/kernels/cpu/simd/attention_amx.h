@@ -6,11 +6,11 @@
 // step) at absolute positions; a step that a column does not see adds zeros to it.
 #pragma once
 
-#ifdef OCTAVO_ISA_AMX
+#ifdef OCTAVO_SIMD_AMX
 
 #include "kernels/cpu/simd/attention_amx_weights.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // The V tiles of one step and `width` sixteens of the head from `dim` on. Copies take turns in four
 // places, so that no tile is loaded while it is on its way to memory.
@@ -151,6 +151,6 @@ static void amx_attend(const AttentionItem& item, std::byte* scratch) {
   if (fold) write_out(item, x.total, s);
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

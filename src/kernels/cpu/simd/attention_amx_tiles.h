@@ -2,14 +2,14 @@
 // they are where they stand in tiles, gathered where they do not. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AMX
+#ifdef OCTAVO_SIMD_AMX
 
 #include "kernels/cpu/simd/amx_tiles.h"
 #include "kernels/cpu/simd/attention_fold.h"
 #include "kernels/cpu/simd/page_prefetch.h"
 #include "kernels/cpu/simd/transpose.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 inline constexpr int64_t kStepKeys = 32;
 inline constexpr int64_t kSteps = kSplitTokens / kStepKeys;
@@ -261,6 +261,6 @@ static void find_tiles(const AttentionItem& item, const AttentionShape& s, AmxSc
   if (l.int8) gather_scales(item, x, keys, base);
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

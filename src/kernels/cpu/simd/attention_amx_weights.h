@@ -2,12 +2,12 @@
 // columns side by side. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AMX
+#ifdef OCTAVO_SIMD_AMX
 
 #include "kernels/cpu/simd/attention_amx_tiles.h"
 #include "kernels/cpu/simd/tile_ops.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // Steps [from, to) of a split, in which some column of a chunk sees something.
 struct StepRange {
@@ -212,6 +212,6 @@ static void weigh(const AttentionJob& job, AmxScratch& x, const ColumnTile& t, i
                   _mm512_add_ps(_mm512_add_ps(sums[0], sums[1]), _mm512_add_ps(sums[2], sums[3])));
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

@@ -8,7 +8,7 @@
 #include "kernels/cpu/attention_item.h"
 #include "kernels/cpu/simd/math.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 inline constexpr float kNothing = -3e38f;
 inline constexpr float kLog2E = 1.44269504f;
@@ -202,4 +202,4 @@ static void merge_partials(const AttentionItem& item, std::byte* scratch) {
   write_out(item, total, s);
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

@@ -3,11 +3,11 @@
 // once per group and every weight costs one shift and one permute. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_BF16
+#ifdef OCTAVO_SIMD_BF16
 
 #include "kernels/cpu/simd/decode_codes.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // The numbers of codes 0..15 and 16..31 before scale and bias, repeated where there are fewer
 // codes, so that bits above a code's own do no harm.
@@ -160,6 +160,6 @@ static void decode_strip_bf16(const PackedView& weight, int64_t strip_index, uin
     decode_unit_bf16(shape, table, strip, u, out + u * 1024);
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

@@ -4,7 +4,7 @@
 #include "kernels/cpu/simd/vec.h"
 #include "kernels/weights/packed_weight.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // A weight's strip as the inner loops need it: no calls, no divisions.
 struct CodeShape {
@@ -204,4 +204,4 @@ static void decode_strip_f32(const PackedView& weight, int64_t strip_index, floa
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

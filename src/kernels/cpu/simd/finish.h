@@ -4,7 +4,7 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/simd/math.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // What a gated pair gives.
 OCTAVO_INLINE Vec gate_up(Activation activation, Vec gate, Vec up) {
@@ -77,4 +77,4 @@ static void gated(const void* gate, const void* up, void* out, DType dtype, Acti
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

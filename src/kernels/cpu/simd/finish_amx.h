@@ -2,13 +2,13 @@
 // rows. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AMX
+#ifdef OCTAVO_SIMD_AMX
 
 #include "kernels/cpu/simd/finish.h"
 #include "kernels/cpu/simd/tile_ops.h"
 #include "kernels/cpu/simd/transpose.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // The strips of one pass. Plain: strip i of each part of the range; gated: gate and up of strip i
 // of each part. So every stream is read forward from pass to pass, what is fetched ahead is what
@@ -164,6 +164,6 @@ class PassWriter {
   PassResults results_[2];
 };
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

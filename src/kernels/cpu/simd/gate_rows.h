@@ -4,7 +4,7 @@
 #include "kernels/cpu/simd/math.h"
 #include "kernels/cpu/simd/norm.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 static void gate_rows(const GateJob& job, int64_t row_begin, int64_t row_end) {
   for (int64_t row = row_begin; row < row_end; ++row) {
@@ -22,4 +22,4 @@ static void gate_rows(const GateJob& job, int64_t row_begin, int64_t row_end) {
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

@@ -7,7 +7,7 @@
 #include "kernels/cpu/delta_job.h"
 #include "kernels/cpu/simd/math.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 inline constexpr int64_t kDeltaRows = 64;  // of a block
 
@@ -225,4 +225,4 @@ static void delta_head(const DeltaItem& item, std::byte* scratch) {
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

@@ -5,7 +5,7 @@
 #include "kernels/cpu/latent_job.h"
 #include "kernels/cpu/simd/qkv_rows.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // 2 * pairs numbers from element `from` of `source` on, rotated by the token's angles, to element
 // `to` of `target`.
@@ -34,4 +34,4 @@ static void latent_rows(const LatentJob& job, int64_t token_begin, int64_t token
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

@@ -4,14 +4,14 @@
 // stands in unused columns, leave no trace (checked by octavo_bits_test). No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AMX
+#ifdef OCTAVO_SIMD_AMX
 
 #include "kernels/cpu/simd/decode_bf16.h"
 #include "kernels/cpu/simd/finish_amx.h"
 #include "kernels/cpu/simd/rows_amx.h"
 #include "kernels/cpu/simd/tile_ops.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 inline constexpr int64_t kTileRows = 2 * kRowBlock;  // rows of one pass: two column blocks
 
@@ -265,6 +265,6 @@ static int64_t amx_scratch(const LinearJob& job, int64_t strips) {
   return strips * 2 * kStripRows * job.weight.layout.padded_cols * 2;
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

@@ -8,7 +8,7 @@
 #include "kernels/cpu/simd/finish.h"
 #include "kernels/cpu/simd/norm.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // Rows that pass over a strip before the next strip's turn: they stay in the cache meanwhile.
 inline constexpr int64_t kDotRows = 32;
@@ -30,7 +30,7 @@ struct DotF32 {
   }
 };
 
-#ifdef OCTAVO_ISA_BF16
+#ifdef OCTAVO_SIMD_BF16
 struct DotBF16 {
   using Element = uint16_t;
   static constexpr int64_t kStep = 32;
@@ -157,4 +157,4 @@ static void linear_dot(const LinearJob& job, int64_t strip_begin, int64_t strip_
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

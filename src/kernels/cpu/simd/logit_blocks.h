@@ -4,7 +4,7 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/simd/argmax.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // Stands for all that is smaller, and for NaN.
 inline constexpr float kLowestPower = -126;
@@ -107,7 +107,7 @@ static float keep_from(const float* logits, float* weights, int64_t count, float
 // Writes first + i for each bit i of `bits` that is set, i rising; returns how many. `out` has room
 // for sixteen.
 OCTAVO_INLINE int64_t store_set_bits(uint32_t bits, int32_t first, int32_t* out) {
-#ifdef OCTAVO_ISA_AVX512
+#ifdef OCTAVO_SIMD_AVX512
   const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const __m512i indices = _mm512_add_epi32(lanes, _mm512_set1_epi32(first));
   _mm512_storeu_si512(out, _mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), indices));
@@ -132,4 +132,4 @@ static int64_t indices_within(const float* logits, int64_t count, LogitRange ran
   return found;
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

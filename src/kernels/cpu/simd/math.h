@@ -5,7 +5,7 @@
 
 #include "kernels/cpu/simd/vec.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // exp(x): 0 below -87.3 (so that minus infinity is exactly 0), the largest float's neighbourhood
 // above 88.3.
@@ -70,4 +70,4 @@ OCTAVO_INLINE Vec gelu_tanh(Vec x) {
   return mul(mul(set1(0.5f), x), add(set1(1), tanh(inner)));
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

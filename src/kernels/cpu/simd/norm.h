@@ -4,7 +4,7 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/simd/vec.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // What a row's norm does to each element: (x - mean) * factor * weight + bias.
 struct RowNorm {
@@ -89,7 +89,7 @@ static void prepare_rows_f32(const RowsJob& job, int64_t row_begin, int64_t row_
   }
 }
 
-#ifdef OCTAVO_ISA_BF16
+#ifdef OCTAVO_SIMD_BF16
 // The same in bfloat16.
 static void prepare_rows_bf16(const RowsJob& job, int64_t row_begin, int64_t row_end) {
   const int64_t stride = prepared_cols(job.cols);
@@ -102,4 +102,4 @@ static void prepare_rows_bf16(const RowsJob& job, int64_t row_begin, int64_t row
 }
 #endif
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/simd/attention_fold.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // Walks over the pages of one split.
 struct PagePrefetch {
@@ -55,4 +55,4 @@ OCTAVO_INLINE void prefetch_share(PagePrefetch& p) {
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

@@ -6,7 +6,7 @@
 #include "kernels/cpu/simd/attention.h"
 #include "kernels/cpu/simd/norm.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // Rounds a padded row to `dtype`, as it would be had it been stored.
 OCTAVO_INLINE void round_row(float* row, int64_t dim, DType dtype) {
@@ -182,4 +182,4 @@ static void qkv_rows(const QkvJob& job, int64_t token_begin, int64_t token_end) 
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

@@ -1,15 +1,15 @@
 // reg_neon.h - 4 floats in one register. Included by reg.h only. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_NEON
+#ifdef OCTAVO_SIMD_NEON
 
 #include <arm_neon.h>
 
 #include <cstdint>
 
-#include "kernels/cpu/simd/isa_macros.h"
+#include "kernels/cpu/simd/simd_macros.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 using Reg = float32x4_t;
 inline constexpr int kRegLanes = 4;
@@ -73,6 +73,6 @@ OCTAVO_INLINE float reg_sum(Reg v) {
 }
 OCTAVO_INLINE float reg_max_lane(Reg v) { return vmaxvq_f32(v); }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "base/half.h"
-#include "kernels/cpu/simd/isa_macros.h"
+#include "kernels/cpu/simd/simd_macros.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 typedef float Reg __attribute__((vector_size(16)));
 typedef int32_t RegBits __attribute__((vector_size(16)));
@@ -73,4 +73,4 @@ OCTAVO_INLINE float reg_max_lane(Reg v) {
   return a > b ? a : b;
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

@@ -2,12 +2,12 @@
 // operand wants them. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AMX
+#ifdef OCTAVO_SIMD_AMX
 
 #include "kernels/cpu/simd/norm.h"
 #include "kernels/cpu/simd/transpose.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 inline constexpr int64_t kTileElements = 512;  // bfloat16 numbers of a tile: 1 KiB
 
@@ -81,6 +81,6 @@ static void amx_prepare(const RowsJob& job, int64_t row_begin, int64_t row_end) 
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

@@ -2,13 +2,13 @@
 // intrinsics do not tell the compiler which memory they read. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AMX
+#ifdef OCTAVO_SIMD_AMX
 
 #include <cstdint>
 
 #include "kernels/cpu/simd/reg.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 template <int kTile>
 OCTAVO_INLINE void tile_zero() {
@@ -33,6 +33,6 @@ OCTAVO_INLINE void tile_dot() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kA), "i"(kB));
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

@@ -1,11 +1,11 @@
 // transpose.h - a 16 x 16 block of 32-bit lanes. AVX-512 only. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AVX512
+#ifdef OCTAVO_SIMD_AVX512
 
 #include "kernels/cpu/simd/reg.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // line[i] lane j becomes line[j] lane i.
 OCTAVO_INLINE void transpose16(__m512* line) {
@@ -41,6 +41,6 @@ OCTAVO_INLINE void transpose16(__m512* line) {
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/dtype.h"
 #include "kernels/cpu/simd/reg.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 inline constexpr int kLanes = 16;
 inline constexpr int kRegs = kLanes / kRegLanes;
@@ -159,4 +159,4 @@ OCTAVO_INLINE Vec round_to(DType dtype, Vec v) {
   return load_as(half, dtype, 0);
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

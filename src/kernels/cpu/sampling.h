@@ -1,4 +1,4 @@
-// sample.h (cpu) - one row's token. No MLX.
+// sampling.h (cpu) - one row's token. No MLX.
 #pragma once
 
 #include <span>

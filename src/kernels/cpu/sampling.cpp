@@ -1,4 +1,4 @@
-#include "kernels/cpu/sample.h"
+#include "kernels/cpu/sampling.h"
 
 #include <algorithm>
 #include <bit>

@@ -72,7 +72,7 @@ class PagedAttention : public KernelPrimitive {
     allocate(out);
     const mx::array& q = inputs[kPageInputs];
     const bool sinks = inputs.size() > kPageInputs + 1;
-    const cpu::AttentionArgs args{
+    const cpu::PagedAttentionArgs args{
         .batch = page_batch(inputs, geometry_),
         .q = q.data<void>(),
         .out = out.data<void>(),

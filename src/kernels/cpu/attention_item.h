@@ -29,7 +29,7 @@ struct AttentionJob {
 // Some rows of one sequence against one KV head, with query heads that share it: all of them, or
 // some where they are many. A column is one (row, query head) pair, the heads of a row side by
 // side.
-struct AttentionItem {
+struct AttentionPiece {
   const AttentionJob* job = nullptr;
   const int32_t* table = nullptr;  // the sequence's pages
   int64_t row_begin = 0;
@@ -42,7 +42,7 @@ struct AttentionItem {
   int64_t split_end = 0;
   float* partials = nullptr;  // where split_begin's partial goes, or none: fold them all, write out
   // What this thread takes afterwards, or none: its first keys are fetched ahead.
-  const AttentionItem* next = nullptr;
+  const AttentionPiece* next = nullptr;
 };
 
 }  // namespace octavo::cpu

@@ -178,12 +178,12 @@ struct KernelTable {
   // Whether plain bfloat16 pages keep their values paired (page_layout.h).
   bool pairs_bf16_values = false;
   // Bytes of scratch, aligned to 64, for attend and merge_partials.
-  int64_t (*attention_scratch)(const AttentionItem&) = nullptr;
-  void (*attend)(const AttentionItem&, std::byte* scratch) = nullptr;
+  int64_t (*attention_scratch)(const AttentionPiece&) = nullptr;
+  void (*attend)(const AttentionPiece&, std::byte* scratch) = nullptr;
   // Of one split of the item.
-  int64_t (*partial_floats)(const AttentionItem&) = nullptr;
+  int64_t (*partial_floats)(const AttentionPiece&) = nullptr;
   // Folds the partials of the item's splits, from item.partials on, and writes its rows.
-  void (*merge_partials)(const AttentionItem&, std::byte* scratch) = nullptr;
+  void (*merge_partials)(const AttentionPiece&, std::byte* scratch) = nullptr;
   void (*qkv_rows)(const QkvJob&, int64_t token_begin, int64_t token_end) = nullptr;
 
   void (*conv_rows)(const ConvItem&) = nullptr;

@@ -11,7 +11,7 @@ namespace octavo::cpu {
 
 inline constexpr size_t kMaxJoined = 4;
 
-struct LinearPart {
+struct PackedProjection {
   PackedView weight = {};
   const void* bias = nullptr;
 };
@@ -19,7 +19,7 @@ struct LinearPart {
 // Up to four products of one x, side by side in the output, or one gated pair.
 struct LinearArgs {
   RowsJob x = {};  // prepared and arithmetic are filled in here
-  std::array<LinearPart, kMaxJoined> parts = {};
+  std::array<PackedProjection, kMaxJoined> parts = {};
   size_t part_count = 0;
   bool is_gated = false;  // parts[0] is the gate, parts[1] the other
   Activation activation = Activation::kSilu;

@@ -21,7 +21,7 @@ struct PagedBatch {
   PageGeometry geometry;
 };
 
-struct AttentionArgs {
+struct PagedAttentionArgs {
   PagedBatch batch;
   const void* q = nullptr;  // [T, q_heads, k_dim]
   void* out = nullptr;      // [T, q_heads, v_dim]
@@ -35,6 +35,6 @@ struct AttentionArgs {
 
 // Keys are taken in splits at fixed absolute positions and the splits' partial results are folded
 // in order, in prefill as in decode: a row's bits depend on its own sequence only.
-void paged_attention(const AttentionArgs& args);
+void paged_attention(const PagedAttentionArgs& args);
 
 }  // namespace octavo::cpu

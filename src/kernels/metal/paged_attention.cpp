@@ -45,7 +45,7 @@ PageParams page_params(const PageGeometry& geometry, const mx::array& pages,
 void paged_attention(Encoder& encoder, const PageGeometry& geometry, const AttentionArgs& args) {
   const std::string type = msl_type(geometry.dtype);
   const int32_t q_heads = args.q.shape(1);
-  const AttentionPlan plan =
+  const AttentionLaunchPlan plan =
       plan_attention({.cu_seqlens_q = host_numbers(args.cu_seqlens_q),
                       .context_lens = host_numbers(args.context_lens),
                       .group = q_heads / geometry.kv_heads,

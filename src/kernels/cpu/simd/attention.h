@@ -30,18 +30,18 @@ struct AttentionScratch {
 };
 
 // Floats of a row of V in a place of its own.
-OCTAVO_INLINE int64_t own_v_stride(const AttentionItem& item, const AttentionShape& s) {
+OCTAVO_INLINE int64_t own_v_stride(const AttentionPiece& item, const AttentionShape& s) {
   return item.job->layout.values_in_keys ? 0 : s.v_pad;
 }
 
-OCTAVO_INLINE int64_t generic_scratch_floats(const AttentionItem& item) {
+OCTAVO_INLINE int64_t generic_scratch_floats(const AttentionPiece& item) {
   const AttentionShape s = attention_shape(item);
   const int64_t k_pad = round_up(item.job->layout.k_dim, kLanes);
   return 2 * result_floats(s) + s.padded_columns * k_pad +
          kSplitTokens * (k_pad + own_v_stride(item, s) + 2 + kColumnBlock);
 }
 
-OCTAVO_INLINE AttentionScratch generic_scratch(const AttentionItem& item, const AttentionShape& s,
+OCTAVO_INLINE AttentionScratch generic_scratch(const AttentionPiece& item, const AttentionShape& s,
                                                float* memory) {
   AttentionScratch x;
   x.k_pad = round_up(item.job->layout.k_dim, kLanes);
@@ -74,7 +74,7 @@ OCTAVO_INLINE void widen_int8(const int8_t* from, int64_t dim, float* out) {
   store(out + d, load_i8(rest));
 }
 
-static void load_queries(const AttentionItem& item, const AttentionShape& s,
+static void load_queries(const AttentionPiece& item, const AttentionShape& s,
                          const AttentionScratch& x) {
   const AttentionJob& job = *item.job;
   for (int64_t c = 0; c < s.columns; ++c) {
@@ -86,7 +86,7 @@ static void load_queries(const AttentionItem& item, const AttentionShape& s,
 }
 
 // K and V of `keys`; position `base` is row 0.
-static void load_keys(const AttentionItem& item, const AttentionScratch& x, KeyRange keys,
+static void load_keys(const AttentionPiece& item, const AttentionScratch& x, KeyRange keys,
                       int64_t base) {
   const PageLayout& l = item.job->layout;
   for (int64_t p = keys.from; p < keys.to; ++p) {
@@ -138,7 +138,7 @@ OCTAVO_INLINE void score_columns(const AttentionScratch& x, int64_t column, int6
 
 // Scores of `rows` of the split to weights, in place; those outside `visible` become zero. Fills in
 // the column's max and sum.
-static void soften(const AttentionItem& item, const AttentionScratch& x, float* weights,
+static void soften(const AttentionPiece& item, const AttentionScratch& x, float* weights,
                    KeyRange rows, KeyRange visible, int64_t column) {
   const AttentionJob& job = *item.job;
   alignas(64) static constexpr float kCount[kLanes] = {0, 1, 2,  3,  4,  5,  6,  7,
@@ -199,7 +199,7 @@ OCTAVO_INLINE void value_block(const float* weights, const float* v, int64_t v_s
 
 // The partial of columns [column, column + kColumns).
 template <int kColumns>
-static void attend_columns(const AttentionItem& item, const AttentionShape& s,
+static void attend_columns(const AttentionPiece& item, const AttentionShape& s,
                            const AttentionScratch& x, int64_t split, int64_t column) {
   const int64_t base = split * kSplitTokens;
   const KeyRange keys = keys_of(item, s, split, column, column + kColumns);
@@ -228,7 +228,7 @@ static void attend_columns(const AttentionItem& item, const AttentionShape& s,
 }
 
 // The partial of columns [begin, end), at most sixteen.
-static void attend_sixteen(const AttentionItem& item, const AttentionShape& s,
+static void attend_sixteen(const AttentionPiece& item, const AttentionShape& s,
                            const AttentionScratch& x, int64_t split, int64_t begin, int64_t end) {
   store(x.part.max + begin, set1(kNothing));
   store(x.part.sum + begin, zero());
@@ -239,11 +239,11 @@ static void attend_sixteen(const AttentionItem& item, const AttentionShape& s,
   for (; c < end; ++c) attend_columns<1>(item, s, x, split, c);
 }
 
-static int64_t generic_attention_scratch(const AttentionItem& item) {
+static int64_t generic_attention_scratch(const AttentionPiece& item) {
   return generic_scratch_floats(item) * static_cast<int64_t>(sizeof(float));
 }
 
-static void generic_attend(const AttentionItem& item, std::byte* scratch) {
+static void generic_attend(const AttentionPiece& item, std::byte* scratch) {
   const AttentionShape s = attention_shape(item);
   AttentionScratch x = generic_scratch(item, s, reinterpret_cast<float*>(scratch));
   load_queries(item, s, x);

@@ -14,7 +14,7 @@ namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // The V tiles of one step and `width` sixteens of the head from `dim` on. Copies take turns in four
 // places, so that no tile is loaded while it is on its way to memory.
-OCTAVO_INLINE TileSource v_source(const AttentionItem& item, const AmxScratch& x, int64_t step,
+OCTAVO_INLINE TileSource v_source(const AttentionPiece& item, const AmxScratch& x, int64_t step,
                                   int64_t dim, int64_t width) {
   const TileSource t = x.v_tiles[step];
   if (t.data != nullptr) return {t.data + dim / kLanes * t.next, t.row, t.next};
@@ -25,7 +25,7 @@ OCTAVO_INLINE TileSource v_source(const AttentionItem& item, const AmxScratch& x
 
 // values = weights V, for one column tile and kWidth sixteens of the head from `dim` on.
 template <int kWidth>
-static void sum_values(const AttentionItem& item, const AttentionShape& s, AmxScratch& x,
+static void sum_values(const AttentionPiece& item, const AttentionShape& s, AmxScratch& x,
                        int64_t dim, StepRange steps) {
   tile_zero<0>();
   if constexpr (kWidth > 1) tile_zero<1>();
@@ -59,7 +59,7 @@ static void sum_values(const AttentionItem& item, const AttentionShape& s, AmxSc
 
 // The same for two column tiles, which share the loads of V.
 template <int kWidth>
-static void sum_values_of_two(const AttentionItem& item, const AttentionShape& s, AmxScratch& x,
+static void sum_values_of_two(const AttentionPiece& item, const AttentionShape& s, AmxScratch& x,
                               int64_t dim, StepRange steps) {
   tile_zero<0>();
   tile_zero<1>();
@@ -90,7 +90,7 @@ static void sum_values_of_two(const AttentionItem& item, const AttentionShape& s
 
 // The partial of one or two column tiles from `column` on.
 template <int kBlocks>
-static void attend_tiles(const AttentionItem& item, const AttentionShape& s, AmxScratch& x,
+static void attend_tiles(const AttentionPiece& item, const AttentionShape& s, AmxScratch& x,
                          int64_t column, StepRange steps) {
   ColumnTile tiles[kBlocks];
   for (int block = 0; block < kBlocks; ++block)
@@ -115,7 +115,7 @@ static void attend_tiles(const AttentionItem& item, const AttentionShape& s, Amx
   }
 }
 
-static void amx_attend(const AttentionItem& item, std::byte* scratch) {
+static void amx_attend(const AttentionPiece& item, std::byte* scratch) {
   const AttentionShape s = attention_shape(item);
   AmxScratch x;
   place_amx_scratch(item, s, scratch, x);

@@ -51,7 +51,7 @@ OCTAVO_INLINE int64_t amx_q_bytes(const AttentionShape& s, int64_t k_pad) {
 // Of two column tiles, where partials are folded at once.
 OCTAVO_INLINE int64_t pair_floats(const AttentionShape& s) { return 2 * kLanes * (2 + s.v_pad); }
 
-static int64_t amx_attention_scratch(const AttentionItem& item) {
+static int64_t amx_attention_scratch(const AttentionPiece& item) {
   const AttentionShape s = attention_shape(item);
   const int64_t k_pad = round_up(item.job->layout.k_dim, 32);
   return (result_floats(s) + pair_floats(s)) * 4 + amx_q_bytes(s, k_pad) +
@@ -59,7 +59,7 @@ static int64_t amx_attention_scratch(const AttentionItem& item) {
          2 * kSplitTokens * kLanes * 4 + 2 * kSteps * kTileBytes;
 }
 
-OCTAVO_INLINE void place_amx_scratch(const AttentionItem& item, const AttentionShape& s,
+OCTAVO_INLINE void place_amx_scratch(const AttentionPiece& item, const AttentionShape& s,
                                      std::byte* memory, AmxScratch& x) {
   x.k_pad = round_up(item.job->layout.k_dim, 32);
   auto* floats = reinterpret_cast<float*>(memory);
@@ -79,7 +79,7 @@ OCTAVO_INLINE __mmask32 first_of_32(int64_t count) {
   return count >= 32 ? ~__mmask32{0} : (__mmask32{1} << count) - 1;
 }
 
-static void pack_queries(const AttentionItem& item, const AttentionShape& s, const AmxScratch& x) {
+static void pack_queries(const AttentionPiece& item, const AttentionShape& s, const AmxScratch& x) {
   const AttentionJob& job = *item.job;
   const int64_t dim = job.layout.k_dim;
   const auto* q = static_cast<const uint16_t*>(job.q);
@@ -114,13 +114,13 @@ OCTAVO_INLINE __m512i load_numbers(const std::byte* row, bool int8, int64_t d, i
 
 // Positions of eight stand in one page, whatever its size. Those outside `keys` may have none.
 inline constexpr int64_t kRun = 8;
-OCTAVO_INLINE PageSlot run_slot(const AttentionItem& item, KeyRange keys, int64_t first) {
+OCTAVO_INLINE PageSlot run_slot(const AttentionPiece& item, KeyRange keys, int64_t first) {
   if (first + kRun <= keys.from || first >= keys.to) return {nullptr, 0};
   return slot_of(item, first);
 }
 
 // Keys [first, first + 8) as rows of tiles; those outside `keys` become zero and are not read.
-static void gather_k(const AttentionItem& item, const AmxScratch& x, KeyRange keys, int64_t first,
+static void gather_k(const AttentionPiece& item, const AmxScratch& x, KeyRange keys, int64_t first,
                      std::byte* to) {
   const PageLayout& l = item.job->layout;
   const PageSlot at = run_slot(item, keys, first);
@@ -166,7 +166,7 @@ OCTAVO_INLINE __m512i paired(const std::byte* even, const std::byte* odd) {
 }
 
 // Numbers [d_begin, d_end) of V of positions [first, first + 8) as rows of pairs.
-static void gather_v_run(const AttentionItem& item, KeyRange keys, int64_t first, int64_t d_begin,
+static void gather_v_run(const AttentionPiece& item, KeyRange keys, int64_t first, int64_t d_begin,
                          int64_t d_end, std::byte* to, int64_t row, int64_t next) {
   const PageLayout& l = item.job->layout;
   const PageSlot at = run_slot(item, keys, first);
@@ -197,7 +197,7 @@ static void gather_v_run(const AttentionItem& item, KeyRange keys, int64_t first
 }
 
 // The same of a whole step.
-OCTAVO_INLINE TileSource gather_v(const AttentionItem& item, const AmxScratch& x, int64_t step,
+OCTAVO_INLINE TileSource gather_v(const AttentionPiece& item, const AmxScratch& x, int64_t step,
                                   int64_t d_begin, int64_t d_end, std::byte* to, int64_t row,
                                   int64_t next) {
   const int64_t first = x.base + step * kStepKeys;
@@ -213,7 +213,7 @@ OCTAVO_INLINE bool in_one_page(const PageLayout& l, KeyRange keys, int64_t first
              l.block_tokens;
 }
 
-static void gather_scales(const AttentionItem& item, const AmxScratch& x, KeyRange keys,
+static void gather_scales(const AttentionPiece& item, const AmxScratch& x, KeyRange keys,
                           int64_t base) {
   const PageLayout& l = item.job->layout;
   for (int64_t p = keys.from; p < keys.to; ++p) {
@@ -225,7 +225,7 @@ static void gather_scales(const AttentionItem& item, const AmxScratch& x, KeyRan
 
 // Finds or gathers the tiles of a split's K and V, for the steps that `keys` touch. Many columns
 // are worth a copy, which the second and later ones read in order.
-static void find_tiles(const AttentionItem& item, const AttentionShape& s, AmxScratch& x) {
+static void find_tiles(const AttentionPiece& item, const AttentionShape& s, AmxScratch& x) {
   const PageLayout& l = item.job->layout;
   const KeyRange keys = x.keys;
   const int64_t base = x.base;

@@ -37,7 +37,7 @@ struct ColumnTile {
   __m512 highest[4];  // stored scores so far, by row modulo 4
 };
 
-OCTAVO_INLINE ColumnTile column_tile(const AttentionItem& item, const AttentionShape& s,
+OCTAVO_INLINE ColumnTile column_tile(const AttentionPiece& item, const AttentionShape& s,
                                      int64_t base, int64_t begin) {
   alignas(64) int32_t first[kLanes];
   alignas(64) int32_t last[kLanes];

@@ -38,7 +38,7 @@ struct AttentionShape {
   int64_t padded_columns;  // to 16
   int64_t v_pad;           // v_dim to 16
 };
-OCTAVO_INLINE AttentionShape attention_shape(const AttentionItem& item) {
+OCTAVO_INLINE AttentionShape attention_shape(const AttentionPiece& item) {
   AttentionShape s;
   s.group = item.heads;
   s.columns = (item.row_end - item.row_begin) * s.group;
@@ -106,7 +106,7 @@ static void fold_result(const AttentionResult& total, const AttentionResult& par
 }
 
 // What the sixteen columns from `first` on are to be multiplied by.
-OCTAVO_INLINE Vec final_scale(const AttentionItem& item, const AttentionResult& r,
+OCTAVO_INLINE Vec final_scale(const AttentionPiece& item, const AttentionResult& r,
                               const AttentionShape& s, int64_t first) {
   const Vec sum = load(r.sum + first);
   const float* sinks = item.job->sinks;
@@ -121,7 +121,7 @@ OCTAVO_INLINE Vec final_scale(const AttentionItem& item, const AttentionResult& 
   return div(keep, fma(sum, keep, exp2_down(sub(load(sink), new_max))));
 }
 
-static void write_out(const AttentionItem& item, const AttentionResult& r,
+static void write_out(const AttentionPiece& item, const AttentionResult& r,
                       const AttentionShape& s) {
   const AttentionJob& job = *item.job;
   const int64_t dim = job.layout.v_dim;
@@ -146,11 +146,11 @@ static void write_out(const AttentionItem& item, const AttentionResult& r,
 }
 
 // Positions a column may look at: [first, last].
-OCTAVO_INLINE int64_t last_visible(const AttentionItem& item, const AttentionShape& s,
+OCTAVO_INLINE int64_t last_visible(const AttentionPiece& item, const AttentionShape& s,
                                    int64_t column) {
   return item.position + column / s.group;
 }
-OCTAVO_INLINE int64_t first_visible(const AttentionItem& item, const AttentionShape& s,
+OCTAVO_INLINE int64_t first_visible(const AttentionPiece& item, const AttentionShape& s,
                                     int64_t column) {
   const int64_t window = item.job->window;
   const int64_t last = last_visible(item, s, column);
@@ -162,7 +162,7 @@ struct KeyRange {
   int64_t from;
   int64_t to;
 };
-OCTAVO_INLINE KeyRange keys_of(const AttentionItem& item, const AttentionShape& s, int64_t split,
+OCTAVO_INLINE KeyRange keys_of(const AttentionPiece& item, const AttentionShape& s, int64_t split,
                                int64_t begin, int64_t end) {
   KeyRange r = {first_visible(item, s, begin), last_visible(item, s, end - 1) + 1};
   if (r.from < split * kSplitTokens) r.from = split * kSplitTokens;
@@ -175,7 +175,7 @@ struct PageSlot {
   const std::byte* head;
   int64_t slot;
 };
-OCTAVO_INLINE PageSlot slot_of(const AttentionItem& item, int64_t position) {
+OCTAVO_INLINE PageSlot slot_of(const AttentionPiece& item, int64_t position) {
   const PageLayout& l = item.job->layout;
   // 32-bit division is several times cheaper.
   const int64_t column = static_cast<uint32_t>(position) / static_cast<uint32_t>(l.block_tokens);
@@ -184,13 +184,13 @@ OCTAVO_INLINE PageSlot slot_of(const AttentionItem& item, int64_t position) {
       position - column * l.block_tokens};
 }
 
-static int64_t partial_floats(const AttentionItem& item) {
+static int64_t partial_floats(const AttentionPiece& item) {
   return result_floats(attention_shape(item));
 }
 
 // Folds the partials of splits [split_begin, split_end) that stand at item.partials, and writes the
 // rows out.
-static void merge_partials(const AttentionItem& item, std::byte* scratch) {
+static void merge_partials(const AttentionPiece& item, std::byte* scratch) {
   const AttentionShape s = attention_shape(item);
   const AttentionResult total = result_at(reinterpret_cast<float*>(scratch), s);
   clear_result(total, s, 0, s.columns);

@@ -8,7 +8,7 @@ namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // Walks over the pages of one split.
 struct PagePrefetch {
-  const AttentionItem* item = nullptr;
+  const AttentionPiece* item = nullptr;
   int64_t position = 0;
   int64_t end = 0;
   const std::byte* at = nullptr;
@@ -19,7 +19,7 @@ struct PagePrefetch {
 inline constexpr int64_t kLineBytes = 64;
 
 // Of the split after `split`, be it the next item's first, in `calls` equal parts.
-OCTAVO_INLINE PagePrefetch prefetch_after(const AttentionItem& item, int64_t split, int64_t calls) {
+OCTAVO_INLINE PagePrefetch prefetch_after(const AttentionPiece& item, int64_t split, int64_t calls) {
   PagePrefetch p;
   p.item = split + 1 < item.split_end ? &item : item.next;
   if (p.item == nullptr) return p;

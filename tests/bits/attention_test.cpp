@@ -9,7 +9,6 @@
 
 #include "base/compute_pool.h"
 #include "kernels/cpu/isa.h"
-
 #include "kernels/testing/isa_scope.h"
 #include "kernels/testing/paged_fixture.h"
 

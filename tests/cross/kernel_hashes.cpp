@@ -182,10 +182,10 @@ void hash_attention(Random& random, DType dtype, KvFormat format, int k_dim, int
                         .out = out.data(),
                         .dtype = dtype,
                         .q_heads = kQueryHeads,
-                        .scale = 0.125f,
-                        .window = window,
-                        .soft_cap = soft_cap,
-                        .sinks = window > 0 ? sinks.data() : nullptr});
+                        .options = {.scale = 0.125f,
+                                    .window = window,
+                                    .soft_cap = soft_cap,
+                                    .sinks = window > 0 ? sinks.data() : nullptr}});
   print_hash(fmt::format("attention {}{} {}/{} window {} cap {}", name_of(dtype),
                          format == KvFormat::kInt8 ? " int8" : "", k_dim, v_dim, window, soft_cap),
              out);
@@ -356,7 +356,7 @@ void hash_latent(Random& random, DType dtype) {
                         .out = out.data(),
                         .dtype = dtype,
                         .q_heads = kHeads,
-                        .scale = 0.02f});
+                        .options = {.scale = 0.02f}});
   print_hash(fmt::format("latent attention {}", name_of(dtype)), out);
 }
 

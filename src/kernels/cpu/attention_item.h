@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/page_layout.h"
+#include "kernels/types/attention_options.h"
 
 namespace octavo::cpu {
 
@@ -17,10 +18,7 @@ struct AttentionJob {
   void* out = nullptr;      // [T, q_heads, v_dim]
   DType dtype = DType::kFloat32;
   int64_t q_heads = 0;
-  float scale = 1;               // > 0
-  int64_t window = 0;            // > 0: a row sees its last `window` positions
-  float soft_cap = 0;            // > 0: scores become soft_cap * tanh(score / soft_cap)
-  const float* sinks = nullptr;  // [q_heads], or none: a logit that only the denominator sees
+  AttentionOptionsWith<const float*> options;
   PageLayout layout;
   const std::byte* pages = nullptr;
   int64_t page_stride = 0;

@@ -18,16 +18,13 @@ constexpr int64_t kItemColumns = 512;
 constexpr int64_t kHeadBlock = 32;
 
 AttentionJob job_of(const PagedAttentionArgs& args) {
-  OCTAVO_CHECK(args.scale > 0);
+  OCTAVO_CHECK(args.options.scale > 0);
   AttentionJob job;
   job.q = args.q;
   job.out = args.out;
   job.dtype = args.dtype;
   job.q_heads = args.q_heads;
-  job.scale = args.scale;
-  job.window = args.window;
-  job.soft_cap = args.soft_cap;
-  job.sinks = args.sinks;
+  job.options = args.options;
   job.layout = page_layout(args.batch.geometry);
   job.pages = args.batch.pages;
   job.page_stride = args.batch.page_stride;
@@ -66,7 +63,7 @@ void list_sequence(const AttentionJob& job, const PagedBatch& batch, int64_t seq
   const int64_t context = batch.context_lens[sequence];
   const int64_t start = context - (end - begin);  // position of row `begin`
   auto first_visible = [&](int64_t position) {
-    return job.window > 0 ? std::max<int64_t>(0, position - job.window + 1) : 0;
+    return job.options.window > 0 ? std::max<int64_t>(0, position - job.options.window + 1) : 0;
   };
   check_pages(batch, sequence, first_visible(start), context);
   const int64_t rows = std::max<int64_t>(1, kItemColumns / heads);
@@ -87,7 +84,7 @@ void list_sequence(const AttentionJob& job, const PagedBatch& batch, int64_t seq
 
 // With up to `heads` query heads to an item.
 std::vector<AttentionPiece> list_items(const AttentionJob& job, const PagedBatch& batch,
-                                      int64_t heads) {
+                                       int64_t heads) {
   std::vector<AttentionPiece> items;
   for (int64_t s = 0; s < batch.sequences; ++s) list_sequence(job, batch, s, heads, items);
   return items;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/types/attention_options.h"
 #include "kernels/types/page_geometry.h"
 
 namespace octavo::cpu {
@@ -27,10 +28,7 @@ struct PagedAttentionArgs {
   void* out = nullptr;      // [T, q_heads, v_dim]
   DType dtype = DType::kFloat32;
   int64_t q_heads = 0;
-  float scale = 1;
-  int64_t window = 0;
-  float soft_cap = 0;
-  const float* sinks = nullptr;
+  AttentionOptionsWith<const float*> options;
 };
 
 // Keys are taken in splits at fixed absolute positions and the splits' partial results are folded

@@ -8,6 +8,7 @@
 
 #include "kernels/paged_attention.h"
 #include "kernels/qkv_write.h"
+#include "kernels/testing/kv_write.h"
 #include "kernels/testing/support.h"
 
 namespace octavo {

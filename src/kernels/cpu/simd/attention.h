@@ -147,9 +147,10 @@ static void soften(const AttentionPiece& item, const AttentionScratch& x, float*
   const Vec first = set1(static_cast<float>(visible.from));
   const Vec last = set1(static_cast<float>(visible.to - 1));
   const Vec nothing = set1(kNothing);
-  const bool capped = job.soft_cap > 0;
-  const Vec scale = set1(capped ? job.scale / job.soft_cap : job.scale * kLog2E);
-  const Vec cap = set1(job.soft_cap * kLog2E);
+  const bool capped = job.options.soft_cap > 0;
+  const Vec scale =
+      set1(capped ? job.options.scale / job.options.soft_cap : job.options.scale * kLog2E);
+  const Vec cap = set1(job.options.soft_cap * kLog2E);
   Vec highest = nothing;
   for (int64_t j = begin; j < rows.to; j += kLanes) {
     Vec score = load(weights + j);

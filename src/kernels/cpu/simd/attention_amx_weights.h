@@ -56,7 +56,7 @@ OCTAVO_INLINE ColumnTile column_tile(const AttentionPiece& item, const Attention
   t.first = _mm512_load_si512(first);
   t.last = _mm512_load_si512(last);
   const AttentionJob& job = *item.job;
-  t.scale = _mm512_set1_ps(job.soft_cap > 0 ? 1 : job.scale * kLog2E);
+  t.scale = _mm512_set1_ps(job.options.soft_cap > 0 ? 1 : job.options.scale * kLog2E);
   return t;
 }
 
@@ -69,10 +69,10 @@ OCTAVO_INLINE __mmask16 sees(const ColumnTile& t, int64_t row) {
 OCTAVO_INLINE __m512 finish_score(const AttentionJob& job, const AmxScratch& x, __m512 score,
                                   int64_t row) {
   if (job.layout.int8) score = _mm512_mul_ps(score, _mm512_set1_ps(x.k_scales[row]));
-  if (job.soft_cap > 0) {
+  if (job.options.soft_cap > 0) {
     Vec v;
-    v.r[0] = _mm512_mul_ps(score, _mm512_set1_ps(job.scale / job.soft_cap));
-    score = _mm512_mul_ps(_mm512_set1_ps(job.soft_cap * kLog2E), tanh(v).r[0]);
+    v.r[0] = _mm512_mul_ps(score, _mm512_set1_ps(job.options.scale / job.options.soft_cap));
+    score = _mm512_mul_ps(_mm512_set1_ps(job.options.soft_cap * kLog2E), tanh(v).r[0]);
   }
   return score;
 }
@@ -83,7 +83,7 @@ OCTAVO_INLINE __m512 finish_score(const AttentionJob& job, const AmxScratch& x, 
 OCTAVO_INLINE void take_scores(const AttentionJob& job, const AmxScratch& x, float* scores,
                                int64_t step, ColumnTile& t) {
   const int64_t begin = step * kStepKeys;
-  const bool plain = !job.layout.int8 && job.soft_cap <= 0;
+  const bool plain = !job.layout.int8 && job.options.soft_cap <= 0;
   const float* row = scores + begin * kLanes;
   if (plain && begin >= t.all_from && begin + kStepKeys <= t.all_to) {
     for (int64_t j = 0; j < kStepKeys; j += 4) {

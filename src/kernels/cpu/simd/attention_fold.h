@@ -109,7 +109,7 @@ static void fold_result(const AttentionResult& total, const AttentionResult& par
 OCTAVO_INLINE Vec final_scale(const AttentionPiece& item, const AttentionResult& r,
                               const AttentionShape& s, int64_t first) {
   const Vec sum = load(r.sum + first);
-  const float* sinks = item.job->sinks;
+  const float* sinks = item.job->options.sinks;
   if (sinks == nullptr) return div(set1(1), sum);
   alignas(64) float sink[kLanes];
   for (int64_t c = 0; c < kLanes; ++c) {
@@ -152,7 +152,7 @@ OCTAVO_INLINE int64_t last_visible(const AttentionPiece& item, const AttentionSh
 }
 OCTAVO_INLINE int64_t first_visible(const AttentionPiece& item, const AttentionShape& s,
                                     int64_t column) {
-  const int64_t window = item.job->window;
+  const int64_t window = item.job->options.window;
   const int64_t last = last_visible(item, s, column);
   return window > 0 && last >= window ? last - window + 1 : 0;
 }

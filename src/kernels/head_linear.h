@@ -1,4 +1,4 @@
-// head_linear.h - a matrix for each head.
+// head_linear.h - one product per head, each with its own matrix.
 #pragma once
 
 #include "kernels/runtime/kernel_path.h"
@@ -6,14 +6,14 @@
 
 namespace octavo {
 
-// y[t, h] = W[h] x[t, h]; bits of a row as in linear().
-// x: [T, heads, weight.cols] contiguous   weight: [heads * outputs, cols], the heads' matrices one
-// below the other, outputs a multiple of 16   returns [T, heads, outputs] of x's dtype
+// y[t, h] = W[h] x[t, h]; a row's bits do not depend on other rows.
+// x: [T, heads, weight.cols] contiguous   weight: [heads * outputs, cols], the heads' matrices
+// stacked, outputs a multiple of 16   returns [T, heads, outputs] of x's dtype
 mx::array head_linear(const mx::array& x, const Weight& weight,
                       KernelPath path = KernelPath::kNative);
 
-// Each head's matrix [rows / heads, cols] turned round: [heads * cols, rows / heads], dense in
-// `dtype`. What was quantised is decoded: its groups run along the wrong axis now.
+// Each head's matrix [rows / heads, cols], transposed: [heads * cols, rows / heads], dense in
+// `dtype`. Quantised weights are decoded, because their groups run along the other axis.
 Weight transposed_heads(const Weight& weight, int heads, DType dtype);
 
 namespace reference {

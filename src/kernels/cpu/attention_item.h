@@ -12,7 +12,7 @@ namespace octavo::cpu {
 // Keys per partial result, at absolute positions. Partials are folded in index order.
 inline constexpr int64_t kSplitTokens = 256;
 
-// What all pieces of one call share.
+// Shared by all pieces of one call.
 struct AttentionJob {
   const void* q = nullptr;  // [T, q_heads, k_dim]
   void* out = nullptr;      // [T, q_heads, v_dim]
@@ -24,9 +24,8 @@ struct AttentionJob {
   int64_t page_stride = 0;
 };
 
-// Some rows of one sequence against one KV head, with query heads that share it: all of them, or
-// some where they are many. A column is one (row, query head) pair, the heads of a row side by
-// side.
+// Some rows of one sequence against one KV head, with all or some of the query heads that share it.
+// A column is one (row, query head) pair; the heads of a row are adjacent.
 struct AttentionPiece {
   const AttentionJob* job = nullptr;
   const int32_t* table = nullptr;  // the sequence's pages
@@ -36,10 +35,10 @@ struct AttentionPiece {
   int64_t kv_head = 0;
   int64_t head_begin = 0;  // query heads [head_begin, head_begin + heads)
   int64_t heads = 0;
-  int64_t split_begin = 0;  // the splits this piece takes
+  int64_t split_begin = 0;  // the splits of this piece
   int64_t split_end = 0;
-  float* partials = nullptr;  // where split_begin's partial goes, or none: fold them all, write out
-  // What this thread takes afterwards, or none: its first keys are fetched ahead.
+  float* partials = nullptr;  // destination of split_begin's partial; null: fold all, write out
+  // The next piece of this thread, or null: its first keys are prefetched.
   const AttentionPiece* next = nullptr;
 };
 

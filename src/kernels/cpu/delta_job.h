@@ -26,7 +26,7 @@ struct DeltaJob {
   const void* norm = nullptr;      // [v_dim]
   DType norm_dtype = DType::kFloat32;
   float norm_eps = 0;
-  float* decay = nullptr;  // [T, value_heads], written by delta_gates, as is
+  float* decay = nullptr;  // [T, value_heads]; delta_gates writes this and
   float* beta = nullptr;   // [T, value_heads]
   void* out = nullptr;     // [T, value_heads * v_dim]
 };

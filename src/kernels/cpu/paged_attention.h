@@ -1,4 +1,4 @@
-// paged_attention.h (cpu) - the page kernels over raw memory, split over threads.
+// paged_attention.h (cpu) - attention over pages in raw memory, split over threads.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace octavo::cpu {
 
-// A flat batch and the pages it works on; paged_attention.h has the meanings.
+// A flat batch and its pages; see batch_layout.h and kernels/paged_attention.h for the fields.
 struct PagedBatch {
   const int32_t* cu_seqlens_q = nullptr;
   const int32_t* context_lens = nullptr;
@@ -31,8 +31,8 @@ struct PagedAttentionArgs {
   AttentionOptionsWith<const float*> options;
 };
 
-// Keys are taken in splits at fixed absolute positions and the splits' partial results are folded
-// in order, in prefill as in decode: a row's bits depend on its own sequence only.
+// Processes keys in splits at fixed absolute positions and folds the partial results in order, in
+// prefill as in decode, so a row's bits depend on its own sequence only.
 void paged_attention(const PagedAttentionArgs& args);
 
 }  // namespace octavo::cpu

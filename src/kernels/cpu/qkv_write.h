@@ -1,4 +1,4 @@
-// qkv_write.h (cpu) - q, k and v rows to where attention reads them, split over threads.
+// qkv_write.h (cpu) - prepares q and writes k and v to the pages, split over threads.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace octavo::cpu {
 
-// q times 1 + beta * log(1 + floor(position / period)).
+// Multiplies q by 1 + beta * log(1 + floor(position / period)).
 struct PositionScale {
   const int32_t* positions = nullptr;  // [T]
   float beta = 0;                      // 0: none
@@ -17,7 +17,7 @@ struct PositionScale {
 
 // One matrix of rows, or three: strides are elements from one token to the next.
 struct QkvWriteArgs {
-  PagedBatch batch;  // without pages: only q
+  PagedBatch batch;  // without pages: q only
   int64_t tokens = 0;
   const void* q = nullptr;
   const void* k = nullptr;

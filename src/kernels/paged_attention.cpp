@@ -15,7 +15,7 @@
 namespace octavo {
 namespace {
 
-// inputs: page_inputs(), q, and sinks if there are any.
+// inputs: page_inputs(), q, and sinks if present.
 class PagedAttention : public KernelPrimitive {
  public:
   PagedAttention(mx::Stream stream, const PageGeometry& geometry, const AttentionOptions& options)

@@ -14,8 +14,8 @@ namespace octavo {
 namespace {
 
 // The options without their arrays, which are inputs of the primitive in this order: q_norm if
-// there is one, k_norm if there are pages too, positions if anything asks for them, inverse
-// frequencies if there is a rotation.
+// present, k_norm if there are pages too, positions if needed, inverse frequencies if there is a
+// rotation.
 struct QkvSwitches {
   int q_heads;
   int first_column;
@@ -41,7 +41,7 @@ struct QkvSwitches {
 
   bool needs_positions() const { return rotated || beta != 0; }
 
-  // Everything but the rows and the pages. `next`: the first of the inputs above.
+  // All arguments except the rows and the pages. `next`: the first of the inputs above.
   cpu::QkvWriteArgs args(const std::vector<mx::array>& inputs, size_t next, bool with_keys) const {
     cpu::QkvWriteArgs args;
     args.q_heads = q_heads;
@@ -131,7 +131,7 @@ class QkvWrite : public KernelPrimitive {
   const char* name() const override { return "QkvWrite"; }
 
  private:
-  // The rows, as matrices side by side.
+  // The q, k and v columns of the rows.
   void place_rows(const mx::array& qkv, cpu::QkvWriteArgs& args) const {
     args.tokens = qkv.shape(0);
     args.dtype = geometry_.dtype;

@@ -1,4 +1,4 @@
-// Prints a hash of what every raw CPU kernel computes from fixed inputs. Sets with a fused
+// Prints a hash of every raw CPU kernel's output for fixed inputs. Sets with a fused
 // multiply-add share one arithmetic, so an arm64 build must print what x86 prints with
 // OCTAVO_ISA=avx2. Links no MLX: tools/test_neon.sh cross-compiles it.
 #include <fmt/format.h>
@@ -24,7 +24,7 @@
 namespace octavo {
 namespace {
 
-// A small generator of our own: the library's distributions differ between platforms.
+// A simple generator, because the standard library's distributions differ between platforms.
 class Random {
  public:
   uint32_t bits() {
@@ -115,7 +115,7 @@ void hash_linear(Random& random, WeightFormat format, int bits, DType weight_dty
 
 constexpr int kTokens = 300;
 
-// One sequence of kTokens tokens in pages of 24, the last one's first.
+// One sequence of kTokens tokens in pages of 24, in reverse page order.
 class OneSequence {
  public:
   explicit OneSequence(PageGeometry geometry) : geometry_(geometry) {
@@ -237,7 +237,7 @@ void hash_experts(Random& random, DType dtype, ExpertScore score) {
   print_hash(fmt::format("experts {} {}", name_of(dtype), static_cast<int>(score)), out);
 }
 
-// A convolution and the delta rule behind it: two sequences, of which one begins.
+// A convolution followed by the delta rule: two sequences, one of them new.
 void hash_states(Random& random, DType dtype, int k_dim, int v_dim) {
   constexpr int64_t kTokens = 75, kKeyHeads = 2, kHeads = 6;
   constexpr int64_t kSequences = 2;
@@ -255,7 +255,7 @@ void hash_states(Random& random, DType dtype, int k_dim, int v_dim) {
                     .conv_column = kHeads,
                     .units_per_page = static_cast<int>(channels / 16)};
   const std::vector<int32_t> starts = {0, 70, kTokens};
-  // The first begins, in pages 0 to 6; the second goes on in the pages behind them.
+  // The first is new, in pages 0 to 6; the second continues in the pages after them.
   std::vector<int32_t> table(7, -1);
   for (int32_t page : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 7, 8, 9, 10, 11, 12, 13})
     table.push_back(page);
@@ -376,7 +376,7 @@ void hash_sampling(Random& random, size_t vocab) {
   std::vector<int32_t> ids(21);
   tokens.push_back(0);
   cpu::write_logprobs(logits, 0, 20, {.values = values, .ids = ids, .rank = &tokens.back()});
-  // Values only to what the C library's logarithm can be trusted with.
+  // Values are rounded to the precision of the C library's logarithm.
   for (float value : values) tokens.push_back(static_cast<int32_t>(value * 1e4f));
   const auto bytes = std::as_bytes(std::span(tokens));
   print_hash(fmt::format("sampling of {}", vocab), {bytes.begin(), bytes.end()});

@@ -12,9 +12,9 @@
 namespace octavo::cpu {
 namespace {
 
-// Columns (row, query head) that share one reading of a split's K and V.
+// Columns (row, query head) that share one read of a split's K and V.
 constexpr int64_t kItemColumns = 512;
-// Query heads of one piece when whole groups are too few pieces for the threads.
+// Query heads per piece if whole groups give too few pieces for the threads.
 constexpr int64_t kHeadBlock = 32;
 
 AttentionJob job_of(const PagedAttentionArgs& args) {
@@ -31,7 +31,7 @@ AttentionJob job_of(const PagedAttentionArgs& args) {
   return job;
 }
 
-// Every page that positions [from, to) stand on must exist.
+// Aborts unless every page of positions [from, to) exists.
 void check_pages(const PagedBatch& batch, int64_t sequence, int64_t from, int64_t to) {
   const int64_t block = batch.geometry.block_tokens;
   OCTAVO_CHECK(from >= 0 && (to - 1) / block < batch.table_columns);
@@ -41,7 +41,7 @@ void check_pages(const PagedBatch& batch, int64_t sequence, int64_t from, int64_
   }
 }
 
-// The item once per KV head and per block of up to `heads` query heads that share it.
+// Adds the piece once per KV head and per block of up to `heads` query heads that share it.
 void add_heads(const AttentionJob& job, AttentionPiece item, int64_t heads,
                std::vector<AttentionPiece>& items) {
   const int64_t group = job.q_heads / job.layout.kv_heads;
@@ -54,7 +54,7 @@ void add_heads(const AttentionJob& job, AttentionPiece item, int64_t heads,
   }
 }
 
-// The rows of one sequence in blocks, the ones with most to read first.
+// The rows of one sequence in blocks, those with the longest context first.
 void list_sequence(const AttentionJob& job, const PagedBatch& batch, int64_t sequence,
                    int64_t heads, std::vector<AttentionPiece>& items) {
   const int64_t begin = batch.cu_seqlens_q[sequence];
@@ -82,7 +82,7 @@ void list_sequence(const AttentionJob& job, const PagedBatch& batch, int64_t seq
   }
 }
 
-// With up to `heads` query heads to an item.
+// With up to `heads` query heads per piece.
 std::vector<AttentionPiece> list_items(const AttentionJob& job, const PagedBatch& batch,
                                        int64_t heads) {
   std::vector<AttentionPiece> items;
@@ -93,7 +93,8 @@ std::vector<AttentionPiece> list_items(const AttentionJob& job, const PagedBatch
 void attend_all(std::vector<AttentionPiece>& items, bool merge) {
   const auto count = static_cast<int64_t>(items.size());
   const KernelTable& table = kernels();
-  // Pieces of several items, so that most know what follows; enough of them to share evenly.
+  // Several pieces per task, so that most know their successor; enough tasks to balance the
+  // threads.
   constexpr int64_t kPiecesPerThread = 8;
   const int64_t grain = std::max<int64_t>(1, count / (kPiecesPerThread * compute_pool().threads()));
   compute_pool().parallel_for(count, grain, [&](int64_t begin, int64_t end) {
@@ -107,7 +108,7 @@ void attend_all(std::vector<AttentionPiece>& items, bool merge) {
   });
 }
 
-// Cuts items along their splits until there are `wanted`; the partials are folded afterwards.
+// Divides pieces along their splits until there are `wanted`; the partials are folded afterwards.
 void attend_in_pieces(std::vector<AttentionPiece> items, int64_t wanted) {
   const KernelTable& table = kernels();
   const int64_t pieces =
@@ -144,7 +145,7 @@ void paged_attention(const PagedAttentionArgs& args) {
   const int64_t group = job.q_heads / job.layout.kv_heads;
   std::vector<AttentionPiece> items = list_items(job, args.batch, group);
   if (items.empty()) return;
-  // Reading K and V again for other heads is cheaper than keeping many heads' partials.
+  // Reading K and V again for other heads is cheaper than storing many heads' partials.
   if (static_cast<int64_t>(items.size()) < wanted && group > kHeadBlock)
     items = list_items(job, args.batch, kHeadBlock);
   const bool long_enough = std::any_of(items.begin(), items.end(), [](const AttentionPiece& item) {

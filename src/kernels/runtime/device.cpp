@@ -28,11 +28,11 @@ T fact(const char* name) {
   return found == facts.end() ? T{} : std::get<T>(found->second);
 }
 
-// MLX ends a command buffer once its operations have seen 40 to 50 million elements of distinct
-// arrays. It means to bound what a buffer keeps alive, but weights and pages are bytes that stay
-// anyway, and one layer's of a large model are hundreds of millions: each operation would get a
-// buffer of its own. With this many (times 2^20) the other limit, 40 to 50 operations, is reached
-// first. MLX reads the variable when it makes its Metal device, once.
+// MLX ends a command buffer once its operations have used 40 to 50 million elements of distinct
+// arrays. This bounds the memory that a buffer keeps alive, but weights and pages stay allocated
+// anyway, and one layer of a large model has hundreds of millions of bytes: each operation would
+// get its own buffer. With this value (times 2^20) the other limit, 40 to 50 operations, is reached
+// first. MLX reads the variable once, when it creates its Metal device.
 constexpr const char* kBufferLimit = "MLX_MAX_MB_PER_BUFFER";
 constexpr const char* kBufferElements = "4096";
 
@@ -46,7 +46,7 @@ DeviceChoice parse_device(std::string_view text, std::string_view flag) {
 }
 
 void use_device(DeviceChoice wanted) {
-  setenv(kBufferLimit, kBufferElements, 0);  // the user's own value stays
+  setenv(kBufferLimit, kBufferElements, 0);  // keeps the user's value
   const bool has_metal = mx::is_available(mx::Device(mx::Device::gpu));
   if (wanted == DeviceChoice::kMetal && !has_metal) {
 #ifdef __APPLE__

@@ -33,9 +33,9 @@ std::vector<mx::Stream> kernel_streams() {
   return {own, cpu};
 }
 
-// Errors stay with the stream they came about on until somebody asks it. Waiting for an array asks
-// too, but not always: MLX returns at once when the array's event is signalled, and it signals
-// those of a failed command buffer by hand.
+// A stream keeps its errors until it is queried. Waiting for an array queries it too, but not
+// always: MLX returns at once if the array's event is signalled, and it signals the events of a
+// failed command buffer itself.
 void check_kernels(const std::vector<mx::Stream>& streams) {
   for (const mx::Stream stream : streams) {
     if (stream.device == mx::Device::cpu) {
@@ -47,7 +47,7 @@ void check_kernels(const std::vector<mx::Stream>& streams) {
 }
 
 void wait_for_kernels(const std::vector<mx::Stream>& streams) noexcept {
-  // Each failure is told once, so two are plenty; a GPU that is gone fails for ever.
+  // Each failure is reported once, so two attempts suffice; a lost GPU fails forever.
   constexpr int kMostFailures = 8;
   for (const mx::Stream stream : streams) {
     for (int failures = 0; failures < kMostFailures; ++failures) {
@@ -55,7 +55,7 @@ void wait_for_kernels(const std::vector<mx::Stream>& streams) noexcept {
         mx::synchronize(stream);  // throws what check_kernels would
         break;
       } catch (...) {
-        // Reported already; what matters is that nothing runs any more.
+        // Already reported; the purpose here is to wait until nothing runs.
       }
     }
   }

@@ -1,4 +1,4 @@
-// kv_write.h - for tests and benchmarks: k and v into pages as they are. Models use qkv_write.
+// kv_write.h - for tests and benchmarks: writes k and v to pages unchanged. Models use qkv_write.
 #pragma once
 
 #include <memory>

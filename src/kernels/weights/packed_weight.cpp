@@ -107,7 +107,7 @@ void write_scales(const WeightView& w, const PackedLayout& layout, int64_t row, 
   }
 }
 
-// One row's 64 codes into its place of the planes of a unit. The planes start out as zeros.
+// Writes one row's 64 codes to the planes of a unit, which are zero before.
 void write_planes(const PackedLayout& layout, const uint8_t* codes, int lane, uint8_t* unit) {
   const int low = low_bits(layout.bits);
   const int high = layout.bits - low;

@@ -1,5 +1,4 @@
-// amx_tiles.h - the one tile configuration all kernels share: eight tiles of 16 rows of 64 bytes.
-// No MLX.
+// amx_tiles.h - the tile configuration of all kernels: eight tiles of 16 rows of 64 bytes. No MLX.
 #pragma once
 
 #ifdef OCTAVO_SIMD_AMX

@@ -1,4 +1,4 @@
-// argmax.h - the likeliest token of a row of logits. No MLX.
+// argmax.h - the most likely token of a row of logits. No MLX.
 #pragma once
 
 #include "kernels/cpu/kernel_table.h"
@@ -24,7 +24,7 @@ OCTAVO_INLINE float largest_of(const float* values, int64_t count) {
 // The first index of the largest number; NaN counts as minus infinity.
 static int64_t argmax(const float* values, int64_t count) {
   float largest = -__builtin_inff();
-  int64_t block = 0;  // the first that has it
+  int64_t block = 0;  // the first that contains it
   for (int64_t i = 0; i < count; i += kLogitBlock) {
     const float found = largest_of(values + i, count - i < kLogitBlock ? count - i : kLogitBlock);
     if (found > largest) {

@@ -2,26 +2,26 @@
 // MLX.
 //
 // Lanes run along the head for dot products and for the weighted sum of values, and along sixteen
-// keys at absolute positions for the softmax. Every (column, key) product is summed the same way
-// however columns and keys are blocked.
+// keys at absolute positions for the softmax. The summation order of a (column, key) product does
+// not depend on the blocking of columns and keys.
 #pragma once
 
 #include "kernels/cpu/simd/attention_fold.h"
 
 namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
-// Columns and keys that share their loads, as many as there are registers for.
+// Columns and keys that share their loads: as many as fit in registers.
 inline constexpr int kColumnBlock = kRegs == 1 ? 4 : 2;
 inline constexpr int kKeyBlock = kRegs == 1 ? 4 : 2;
 inline constexpr int kValueBlock = kRegs == 1 ? 4 : 2;  // in sixteens of the head
 
-// Scratch of an item; everything is a multiple of 64 bytes.
+// Scratch memory of a piece; all sizes are multiples of 64 bytes.
 struct AttentionScratch {
   AttentionResult total;
   AttentionResult part;
   float* q;         // [padded_columns][k_pad]
   float* k;         // [kSplitTokens][k_pad]
-  float* v;         // [kSplitTokens][v_stride]: k itself where values stand in keys
+  float* v;         // [kSplitTokens][v_stride]: equals k if values are in keys
   float* k_scales;  // [kSplitTokens], int8 only
   float* v_scales;  // [kSplitTokens]
   float* weights;   // [kColumnBlock][kSplitTokens]
@@ -29,7 +29,7 @@ struct AttentionScratch {
   int64_t v_stride;
 };
 
-// Floats of a row of V in a place of its own.
+// Floats of a separate row of V.
 OCTAVO_INLINE int64_t own_v_stride(const AttentionPiece& item, const AttentionShape& s) {
   return item.job->layout.values_in_keys ? 0 : s.v_pad;
 }
@@ -59,7 +59,7 @@ OCTAVO_INLINE AttentionScratch generic_scratch(const AttentionPiece& item, const
   return x;
 }
 
-// `dim` numbers as float32, zeros up to a multiple of 16 after them.
+// `dim` numbers as float32, padded with zeros to a multiple of 16.
 OCTAVO_INLINE void widen(const void* from, DType dtype, int64_t index, int64_t dim, float* out) {
   int64_t d = 0;
   for (; d + kLanes <= dim; d += kLanes) store(out + d, load_as(from, dtype, index + d));
@@ -136,8 +136,8 @@ OCTAVO_INLINE void score_columns(const AttentionScratch& x, int64_t column, int6
   for (; j < to; ++j) score_block<kColumns, 1>(q, x.k + j * x.k_pad, x.k_pad, x.weights + j);
 }
 
-// Scores of `rows` of the split to weights, in place; those outside `visible` become zero. Fills in
-// the column's max and sum.
+// Converts scores of `rows` of the split to weights, in place; those outside `visible` become zero.
+// Writes the column's max and sum.
 static void soften(const AttentionPiece& item, const AttentionScratch& x, float* weights,
                    KeyRange rows, KeyRange visible, int64_t column) {
   const AttentionJob& job = *item.job;
@@ -211,7 +211,7 @@ static void attend_columns(const AttentionPiece& item, const AttentionShape& s,
     return;
   }
   for (int c = 0; c < kColumns; ++c) {
-    // Sixteens that the rows only partly cover are softened as a whole.
+    // Sixteens that the rows cover only partly are converted as a whole.
     store(x.weights + c * kSplitTokens + rows.from / kLanes * kLanes, zero());
     store(x.weights + c * kSplitTokens + (rows.to - 1) / kLanes * kLanes, zero());
   }

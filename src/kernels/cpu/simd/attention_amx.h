@@ -1,9 +1,9 @@
 // attention_amx.h - paged attention of bfloat16 queries on the tile unit. No MLX.
 //
 // Scores are computed as keys x columns, so that sixteen columns run in the lanes of the softmax;
-// the weights are turned round on their way into the second product, columns x keys times keys x
-// values. A column's bits do not depend on the columns beside it. Keys are taken 32 at a time (a
-// step) at absolute positions; a step that a column does not see adds zeros to it.
+// the weights are transposed for the second product, columns x keys times keys x values. A column's
+// bits do not depend on other columns. Keys are processed 32 at a time (a step) at absolute
+// positions; a step that a column does not see adds zeros to it.
 #pragma once
 
 #ifdef OCTAVO_SIMD_AMX
@@ -12,8 +12,8 @@
 
 namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
-// The V tiles of one step and `width` sixteens of the head from `dim` on. Copies take turns in four
-// places, so that no tile is loaded while it is on its way to memory.
+// The V tiles of one step and `width` sixteens of the head starting at `dim`. Copies rotate through
+// four buffers, so that no tile is loaded while its stores are still pending.
 OCTAVO_INLINE TileSource v_source(const AttentionPiece& item, const AmxScratch& x, int64_t step,
                                   int64_t dim, int64_t width) {
   const TileSource t = x.v_tiles[step];
@@ -23,7 +23,7 @@ OCTAVO_INLINE TileSource v_source(const AttentionPiece& item, const AmxScratch& 
                   kTileRowBytes);
 }
 
-// values = weights V, for one column tile and kWidth sixteens of the head from `dim` on.
+// values = weights V, for one column tile and kWidth sixteens of the head starting at `dim`.
 template <int kWidth>
 static void sum_values(const AttentionPiece& item, const AttentionShape& s, AmxScratch& x,
                        int64_t dim, StepRange steps) {
@@ -88,7 +88,7 @@ static void sum_values_of_two(const AttentionPiece& item, const AttentionShape& 
   if constexpr (kWidth > 1) tile_store<3>(second + kLanes, s.v_pad * 4);
 }
 
-// The partial of one or two column tiles from `column` on.
+// The partial of one or two column tiles starting at `column`.
 template <int kBlocks>
 static void attend_tiles(const AttentionPiece& item, const AttentionShape& s, AmxScratch& x,
                          int64_t column, StepRange steps) {

@@ -1,5 +1,5 @@
-// attention_amx_tiles.h - queries, keys and values as the tile unit takes them: in the pages as
-// they are where they stand in tiles, gathered where they do not. No MLX.
+// attention_amx_tiles.h - queries, keys and values in the tile unit's layout: used in place if the
+// pages have that layout, gathered otherwise. No MLX.
 #pragma once
 
 #ifdef OCTAVO_SIMD_AMX
@@ -18,8 +18,8 @@ inline constexpr int64_t kKeyTiles = kSplitTokens / kTileKeys;
 inline constexpr int64_t kTileBytes = 1024;
 inline constexpr int64_t kTileRowBytes = 64;
 
-// Where tiles stand: in the pages as they are, or in scratch one after the other. Bytes from row to
-// row, and from one tile of a key's numbers to the next.
+// The location of tiles: in the pages, or contiguous in scratch memory. Bytes from row to row, and
+// from one tile of a key's numbers to the next.
 struct TileSource {
   const std::byte* data;
   int64_t row;
@@ -38,8 +38,8 @@ struct AmxScratch {
   std::byte* weights;    // [2 column tiles][kSteps] tiles [16 columns][32 keys]
   int64_t k_pad;         // k_dim to 32
   TileSource k_tiles[kKeyTiles];
-  TileSource v_tiles[kSteps];  // or no data: gathered when it is needed
-  KeyRange keys;               // of the present split
+  TileSource v_tiles[kSteps];  // without data: gathered on demand
+  KeyRange keys;               // of the current split
   int64_t base;                // its first position
   PagePrefetch ahead;
 };
@@ -48,7 +48,7 @@ OCTAVO_INLINE int64_t amx_q_bytes(const AttentionShape& s, int64_t k_pad) {
   return s.padded_columns * k_pad * 2;
 }
 
-// Of two column tiles, where partials are folded at once.
+// For two column tiles whose partials are folded immediately.
 OCTAVO_INLINE int64_t pair_floats(const AttentionShape& s) { return 2 * kLanes * (2 + s.v_pad); }
 
 static int64_t amx_attention_scratch(const AttentionPiece& item) {
@@ -102,7 +102,7 @@ static void pack_queries(const AttentionPiece& item, const AttentionShape& s, co
   }
 }
 
-// 32 numbers of a row from `d` on as bfloat16, zeros past its end. It holds int8 exactly.
+// 32 numbers of a row starting at `d` as bfloat16, zeros past its end. int8 converts exactly.
 OCTAVO_INLINE __m512i load_numbers(const std::byte* row, bool int8, int64_t d, int64_t dim) {
   const __mmask32 mask = first_of_32(dim - d);
   if (!int8) return _mm512_maskz_loadu_epi16(mask, row + 2 * d);
@@ -112,7 +112,7 @@ OCTAVO_INLINE __m512i load_numbers(const std::byte* row, bool int8, int64_t d, i
   return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
 }
 
-// Positions of eight stand in one page, whatever its size. Those outside `keys` may have none.
+// Eight aligned positions always share a page. Positions outside `keys` may have no page.
 inline constexpr int64_t kRun = 8;
 OCTAVO_INLINE PageSlot run_slot(const AttentionPiece& item, KeyRange keys, int64_t first) {
   if (first + kRun <= keys.from || first >= keys.to) return {nullptr, 0};
@@ -157,7 +157,7 @@ OCTAVO_INLINE __m512i load_v(const PageLayout& l, PageSlot at, int64_t d) {
   return _mm512_and_si512(both, _mm512_set1_epi32(0xffff));
 }
 
-// Sixteen numbers of two bfloat16 rows, taken by turns.
+// Sixteen numbers of two bfloat16 rows, interleaved.
 OCTAVO_INLINE __m512i paired(const std::byte* even, const std::byte* odd) {
   const auto numbers = [](const std::byte* row) OCTAVO_INLINE_LAMBDA {
     return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row)));
@@ -196,7 +196,7 @@ static void gather_v_run(const AttentionPiece& item, KeyRange keys, int64_t firs
   }
 }
 
-// The same of a whole step.
+// The same for a whole step.
 OCTAVO_INLINE TileSource gather_v(const AttentionPiece& item, const AmxScratch& x, int64_t step,
                                   int64_t d_begin, int64_t d_end, std::byte* to, int64_t row,
                                   int64_t next) {
@@ -223,8 +223,8 @@ static void gather_scales(const AttentionPiece& item, const AmxScratch& x, KeyRa
   }
 }
 
-// Finds or gathers the tiles of a split's K and V, for the steps that `keys` touch. Many columns
-// are worth a copy, which the second and later ones read in order.
+// Finds or gathers the tiles of a split's K and V, for the steps that `keys` touch. With
+// many columns a copy pays off, because the later ones read it sequentially.
 static void find_tiles(const AttentionPiece& item, const AttentionShape& s, AmxScratch& x) {
   const PageLayout& l = item.job->layout;
   const KeyRange keys = x.keys;
@@ -252,7 +252,7 @@ static void find_tiles(const AttentionPiece& item, const AttentionShape& s, AmxS
       x.v_tiles[step] = {at.head + l.v_first + at.slot * l.v_row_bytes, 2 * l.v_row_bytes,
                          kTileRowBytes};
     } else {
-      // A copy that is read once is best made where it is read.
+      // A copy that is read once is made just before it is read.
       x.v_tiles[step] = few ? TileSource{nullptr, 0, 0}
                             : gather_v(item, x, step, 0, s.v_pad, x.v + step * kTileBytes,
                                        kTileRowBytes, kSteps * kTileBytes);

@@ -1,5 +1,5 @@
-// expert_ops.h - what a mixture of experts does besides products: scores of experts, and sums of
-// what experts gave. No MLX.
+// expert_ops.h - the steps of a mixture of experts besides products: scores of experts, and sums of
+// their outputs. No MLX.
 #pragma once
 
 #include <limits>

@@ -21,7 +21,7 @@ OCTAVO_INLINE Reg reg_add(Reg a, Reg b) { return vaddq_f32(a, b); }
 OCTAVO_INLINE Reg reg_sub(Reg a, Reg b) { return vsubq_f32(a, b); }
 OCTAVO_INLINE Reg reg_mul(Reg a, Reg b) { return vmulq_f32(a, b); }
 OCTAVO_INLINE Reg reg_div(Reg a, Reg b) { return vdivq_f32(a, b); }
-// As x86 has it: b when either is NaN.
+// As on x86: b if either is NaN.
 OCTAVO_INLINE Reg reg_max(Reg a, Reg b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 OCTAVO_INLINE Reg reg_min(Reg a, Reg b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 OCTAVO_INLINE Reg reg_fma(Reg a, Reg b, Reg c) { return vfmaq_f32(c, a, b); }

@@ -1,4 +1,4 @@
-// reg_scalar.h - 4 floats in plain C++ (GNU vectors), for machines without anything better. Its
+// reg_scalar.h - 4 floats in plain C++ (GNU vectors), the baseline of every machine. Its
 // multiply-add rounds twice, so its bits differ from those of the other sets. Included by reg.h
 // only. No MLX.
 #pragma once

@@ -18,7 +18,7 @@ template <int kTile>
 OCTAVO_INLINE void tile_load(const void* from, int64_t stride) {
   asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(stride), "i"(kTile) : "memory");
 }
-// The same for a tile that is not read again soon: it need not push others out of the cache.
+// The same for a tile that is not read again soon: it need not displace others in the cache.
 template <int kTile>
 OCTAVO_INLINE void tile_stream(const void* from, int64_t stride) {
   asm volatile("tileloaddt1 (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(stride), "i"(kTile) : "memory");

@@ -26,7 +26,7 @@ OCTAVO_INLINE void transpose16(__m512* line) {
     line[i + 2] = low_pairs(t[i + 1], t[i + 3]);
     line[i + 3] = high_pairs(t[i + 1], t[i + 3]);
   }
-  // Now lane quarters have to change places: first between neighbours, then across.
+  // Exchange lane quarters: first between neighbours, then across.
   for (int i = 0; i < 4; ++i) {
     t[i] = _mm512_shuffle_f32x4(line[i], line[i + 4], 0x88);
     t[i + 4] = _mm512_shuffle_f32x4(line[i], line[i + 4], 0xdd);

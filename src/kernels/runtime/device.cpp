@@ -51,8 +51,8 @@ void use_device(DeviceChoice wanted) {
   if (wanted == DeviceChoice::kMetal && !has_metal) {
 #ifdef __APPLE__
     throw SetupError(
-        "--device metal: no GPU can be reached (in a virtual machine or a sandbox there may be "
-        "none); use --device cpu");
+        "--device metal: no GPU is available (virtual machines and sandboxes may have none); use "
+        "--device cpu");
 #else
     throw SetupError("--device metal: this build has no Metal; use --device cpu, or run on a Mac");
 #endif
@@ -80,7 +80,7 @@ void wire_memory(uint64_t bytes) {
 
 void check_wired_limit(const DeviceFacts& device, uint64_t bytes) {
   if (device.kind != DeviceKind::kMetal) {
-    throw SetupError("--wired-limit: only Metal's memory can be wired, and the device is the CPU");
+    throw SetupError("--wired-limit: only Metal memory can be wired, but the device is the CPU");
   }
   if (bytes > device.working_set_bytes) {
     throw SetupError(
@@ -123,10 +123,9 @@ std::string describe(const DeviceFacts& device) {
 }
 
 std::string_view invariance_note(DeviceKind kind) {
-  if (kind == DeviceKind::kCpu)
-    return "an answer's bits do not depend on who else is asking: tested";
-  return "an answer's bits do not depend on who else is asking: so by construction, tested on the "
-         "CPU and with the Metal kernels simulated, not yet proven on a GPU";
+  if (kind == DeviceKind::kCpu) return "output is bit-identical regardless of load: tested";
+  return "output is bit-identical regardless of load: by construction, tested on the CPU and with "
+         "simulated Metal kernels, not yet verified on a GPU";
 }
 
 }  // namespace octavo

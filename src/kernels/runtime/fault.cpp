@@ -16,10 +16,10 @@ class Fault : public KernelPrimitive {
   using KernelPrimitive::KernelPrimitive;
   void run_cpu(const std::vector<mx::array>&, std::vector<mx::array>& outputs) override {
     allocate(outputs[0]);
-    run_on_cpu(*this, [] { throw std::runtime_error("a kernel failed, as a test asked"); });
+    run_on_cpu(*this, [] { throw std::runtime_error("a kernel failed as requested by a test"); });
   }
   void run_metal(const std::vector<mx::array>&, std::vector<mx::array>&, metal::Encoder&) override {
-    throw std::runtime_error("a kernel failed, as a test asked");
+    throw std::runtime_error("a kernel failed as requested by a test");
   }
   const char* name() const override { return "Fault"; }
 };

@@ -1,5 +1,5 @@
-// Every product against an fp64 one of the same numbers, on each instruction set. The bounds are
-// stated relative to sum |x_k w_k|, the scale on which a sum can lose digits.
+// Compares every product with an fp64 one of the same numbers, on each instruction set. The bounds
+// are relative to sum |x_k w_k|, the scale of a sum's rounding error.
 #include <cmath>
 
 #include "kernels/cpu/isa.h"

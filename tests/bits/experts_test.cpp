@@ -1,5 +1,5 @@
 // Bitwise batch invariance of expert_mlp: a token's bits on every instruction set, for every weight
-// format, alone and at every place of batches of every size, with one thread and with two.
+// format, alone and in batches of every size, with one thread and with two.
 #include <cstdio>
 #include <cstring>
 #include <random>
@@ -18,7 +18,7 @@ constexpr int kRows[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14,
 constexpr ExpertShape kShape{.experts = 6, .hidden = 256, .inner = 256};
 constexpr int kTopK = 2;
 
-// Tokens with all that expert_mlp takes of each.
+// Tokens with all inputs of expert_mlp.
 struct Tokens {
   mx::array x, ids, weights, shared, shared_gate, residual;
 

@@ -1,5 +1,5 @@
 // Bitwise batch invariance of linear: a row's bits on every instruction set, for every weight
-// format, alone and at every place of batches of every size, with one thread and with all.
+// format, alone and in batches of every size, with one thread and with all.
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -37,7 +37,7 @@ std::vector<std::byte> row_bits(const mx::array& y, int row) {
   return {from, from + bytes};
 }
 
-// Random 16-bit patterns that read as moderate numbers in bfloat16 and float16.
+// Random numbers of moderate size as the bits of `dtype`.
 std::vector<uint16_t> random_bits(std::mt19937& random, size_t count, mx::Dtype dtype) {
   const auto values = floats_of(random_array(random, {static_cast<int>(count)}));
   mx::array typed = mx::astype(mx::array(values.begin(), {static_cast<int>(count)}), dtype);

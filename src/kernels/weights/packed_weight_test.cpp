@@ -15,7 +15,7 @@ struct Source {
   WeightView view;
 };
 
-// `view`: without data.
+// `view`: shape and format; its data is not used.
 Source random_source(std::mt19937& random, const WeightView& view) {
   Source source;
   source.view = view;

@@ -160,20 +160,22 @@ void hash_attention(Random& random, DType dtype, KvFormat format, int k_dim, int
   // No rotation: its angles come from the C library, which may differ in the last digit.
   cpu::QkvWriteArgs write{.batch = batch,
                           .tokens = kTokens,
-                          .q = q.data(),
-                          .k = k.data(),
-                          .v = v.data(),
-                          .q_stride = kQueryHeads * k_dim,
-                          .k_stride = kKvHeads * k_dim,
-                          .v_stride = kKvHeads * v_dim,
-                          .dtype = dtype,
-                          .q_heads = kQueryHeads,
-                          .q_dim = k_dim,
-                          .q_norm = norm.data(),
-                          .k_norm = norm.data(),
-                          .eps = 1e-6f,
+                          .rows = {.q = q.data(),
+                                   .k = k.data(),
+                                   .v = v.data(),
+                                   .q_stride = kQueryHeads * k_dim,
+                                   .k_stride = kKvHeads * k_dim,
+                                   .v_stride = kKvHeads * v_dim,
+                                   .dtype = dtype,
+                                   .q_heads = kQueryHeads,
+                                   .q_dim = k_dim,
+                                   .q_norm = norm.data(),
+                                   .k_norm = norm.data(),
+                                   .eps = 1e-6f,
+                                   .q_out = q_out.data(),
+                                   .layout = {}},
                           .rope = {},
-                          .q_out = q_out.data()};
+                          .position_scale = {}};
   cpu::qkv_write(write);
   std::vector<std::byte> out(static_cast<size_t>(kTokens * kQueryHeads * v_dim) * size_of(dtype));
   const std::vector<float> sinks = {0.0f, 1.0f, -3.0f, 2.5f, -1.0f, 0.5f};

@@ -15,28 +15,12 @@ struct PositionScale {
   float period = 1;
 };
 
-// One matrix of rows, or three: strides are elements from one token to the next.
 struct QkvWriteArgs {
   PagedBatch batch;  // without pages: q only
   int64_t tokens = 0;
-  const void* q = nullptr;
-  const void* k = nullptr;
-  const void* v = nullptr;
-  int64_t q_stride = 0;
-  int64_t k_stride = 0;
-  int64_t v_stride = 0;
-  DType dtype = DType::kFloat32;
-  int64_t q_heads = 0;
-  int64_t q_dim = 0;
-  const void* q_norm = nullptr;
-  const void* k_norm = nullptr;
-  bool norms_rows = false;
-  bool norms_values = false;
-  DType norm_dtype = DType::kFloat32;
-  float eps = 0;
+  QkvJob rows;  // rotation, q_scale, slots and layout are filled in here
   RopeJob rope;
   PositionScale position_scale;
-  void* q_out = nullptr;
 };
 void qkv_write(const QkvWriteArgs& args);
 

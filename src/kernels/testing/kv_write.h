@@ -27,11 +27,11 @@ class KvWrite : public KernelPrimitive {
     cpu::QkvWriteArgs args;
     args.batch = page_batch(inputs, geometry_);
     args.tokens = k.shape(0);
-    args.k = k.data<void>();
-    args.v = inputs[kPageInputs + 1].data<void>();
-    args.k_stride = geometry_.kv_heads * geometry_.k_dim;
-    args.v_stride = geometry_.kv_heads * geometry_.v_dim;
-    args.dtype = geometry_.dtype;
+    args.rows.k = k.data<void>();
+    args.rows.v = inputs[kPageInputs + 1].data<void>();
+    args.rows.k_stride = geometry_.kv_heads * geometry_.k_dim;
+    args.rows.v_stride = geometry_.kv_heads * geometry_.v_dim;
+    args.rows.dtype = geometry_.dtype;
     run_on_cpu(*this, [args] { cpu::qkv_write(args); });
   }
   void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,

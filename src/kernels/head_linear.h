@@ -6,9 +6,9 @@
 
 namespace octavo {
 
-// y[t, h] = W[h] x[t, h]; a row's bits do not depend on other rows.
-// x: [T, heads, weight.cols] contiguous   weight: [heads * outputs, cols], the heads' matrices
-// stacked, outputs a multiple of 16   returns [T, heads, outputs] of x's dtype
+// y[t, h] = W[h] x[t, h]; bits of a row as in linear().
+// x: [T, heads, weight.cols] contiguous   weight: [heads * outputs, cols], the heads' matrices one
+// below the other, outputs a multiple of 16   returns [T, heads, outputs] of x's dtype
 mx::array head_linear(const mx::array& x, const Weight& weight,
                       KernelPath path = KernelPath::kNative);
 

@@ -50,8 +50,11 @@ class PagedAttention : public KernelPrimitive {
                             .context_lens = inputs[2],
                             .block_tables = inputs[3],
                             .q = inputs[kPageInputs],
+                            .sinks = std::move(sinks),
                             .out = outputs[0],
-                            .options = options_.with_sinks(std::move(sinks))});
+                            .scale = options_.scale,
+                            .window = options_.window,
+                            .soft_cap = options_.soft_cap});
   }
   const char* name() const override { return "PagedAttention"; }
 

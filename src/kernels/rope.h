@@ -7,9 +7,9 @@
 namespace octavo {
 
 // Rotates dimension i against i + R of every head by positions[t] * inverse_frequencies[i], i < R,
-// and multiplies the rotated dimensions by `magnitude` (YaRN). Dimensions from 2 R on are
-// unchanged.
-// x: [T, heads, D] contiguous, 2 R <= D   positions: [T] int32   inverse_frequencies: [R] float32
+// and multiplies the rotated dimensions by `magnitude` (yarn); dimensions from 2 R on pass
+// unchanged. x: [T, heads, D] contiguous, 2 R <= D   positions: [T] int32   inverse_frequencies:
+// [R] float32
 mx::array rope(const mx::array& x, const mx::array& positions, const mx::array& inverse_frequencies,
                float magnitude = 1, KernelPath path = KernelPath::kNative);
 

@@ -27,18 +27,18 @@ struct Drawn {
 };
 
 // logits: [R, vocab] float32, contiguous; rows: R entries. `previous`: [P] int32, the tokens drawn
-// by the previous step; needed if a row's history.pending >= 0. A row's results depend on its own
+// by the step before; needed when a row's history.pending >= 0. A row's results depend on its own
 // logits, RowSampling and history only. NaN counts as minus infinity. A row whose rules ban every
-// token gets the most likely one by its unmodified logits, of those that its mask allows. The draw
-// waits for masks.
+// token gets the likeliest by its logits as they are, of those that its mask allows; the draw waits
+// for masks.
 Drawn sample(const mx::array& logits, std::vector<RowSampling> rows,
              const std::optional<mx::array>& previous = std::nullopt);
 
 // Log probabilities of given tokens. tokens: R entries; 0 <= count.
 Logprobs logprobs_of(const mx::array& logits, std::span<const TokenId> tokens, int count);
 
-// tokens: [T] int32 as the host knows them; sources: [T] int32, -1 or the index in `previous` of
-// the token that the row uses instead. Returns [T] int32.
+// tokens: [T] int32 as the host knows them; sources: [T] int32, -1 or the entry of `previous` that
+// row takes instead. Returns [T] int32.
 mx::array place_tokens(const mx::array& tokens, const mx::array& sources,
                        const mx::array& previous);
 

@@ -67,7 +67,7 @@ void add_items(const AttentionBatch& batch, const SequenceRows& rows, AttentionW
 }
 
 // One item per split, their partials to be folded afterwards.
-void cut(const AttentionItem& item, int32_t tiles, AttentionLaunchPlan& plan,
+void cut(const AttentionItem& item, int32_t tiles, AttentionPlan& plan,
          std::vector<AttentionItem>& pieces) {
   const int32_t splits = item.split_end - item.split_begin;
   plan.merges.push_back({.first_row = item.first_row,
@@ -97,7 +97,7 @@ bool is_worth_cutting(const AttentionBatch& batch, const AttentionItem& item, in
 
 int64_t floats_of(int64_t tiles, int32_t v_dim) { return tiles * kTileColumns * (v_dim + 2); }
 
-bool has_room(const AttentionBatch& batch, const AttentionLaunchPlan& plan, const AttentionItem& item,
+bool has_room(const AttentionBatch& batch, const AttentionPlan& plan, const AttentionItem& item,
               int32_t tiles) {
   const int64_t more = int64_t{item.split_end - item.split_begin} * tiles;
   const int64_t floats = floats_of(plan.partial_tiles + more, batch.v_dim) * batch.kv_heads;
@@ -106,7 +106,7 @@ bool has_room(const AttentionBatch& batch, const AttentionLaunchPlan& plan, cons
 
 }  // namespace
 
-int64_t partial_floats(const AttentionLaunchPlan& plan, int32_t v_dim) {
+int64_t partial_floats(const AttentionPlan& plan, int32_t v_dim) {
   return floats_of(plan.partial_tiles, v_dim);
 }
 
@@ -124,8 +124,8 @@ int32_t widest_item(int32_t k_dim, int32_t element_bytes) {
   return widest;
 }
 
-AttentionLaunchPlan plan_attention(const AttentionBatch& batch) {
-  AttentionLaunchPlan plan;
+AttentionPlan plan_attention(const AttentionBatch& batch) {
+  AttentionPlan plan;
   for (int32_t tiles : kWidths) plan.waves.push_back({tiles, {}});
   int64_t groups = 0;
   for (const SequenceRows& rows : rows_of(batch)) {

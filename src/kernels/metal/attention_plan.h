@@ -29,7 +29,7 @@ struct AttentionWave {
 // The most that the partials of a launch take; items that would need more are not cut.
 inline constexpr int64_t kMostPartialBytes = int64_t{128} << 20;
 
-struct AttentionLaunchPlan {
+struct AttentionPlan {
   std::vector<AttentionWave> waves;
   std::vector<MergeItem> merges;
   int32_t partial_tiles = 0;  // that the partials take, per KV head
@@ -37,10 +37,10 @@ struct AttentionLaunchPlan {
 
 // What is cut how changes no bit; it decides how many threadgroups there are and how often K and V
 // are read.
-AttentionLaunchPlan plan_attention(const AttentionBatch& batch);
+AttentionPlan plan_attention(const AttentionBatch& batch);
 
 // Floats of one KV head's partials.
-int64_t partial_floats(const AttentionLaunchPlan& plan, int32_t v_dim);
+int64_t partial_floats(const AttentionPlan& plan, int32_t v_dim);
 
 // The widest item whose threadgroup memory suffices for heads of k_dim numbers. Throws SetupError
 // when there is none.

@@ -25,7 +25,7 @@ struct Batch {
     cu.push_back(cu.back() + rows);
     context.push_back(cached + rows);
   }
-  AttentionLaunchPlan plan() {
+  AttentionPlan plan() {
     of.cu_seqlens_q = cu;
     of.context_lens = context;
     return plan_attention(of);
@@ -33,7 +33,7 @@ struct Batch {
 };
 
 // Every column goes through every split it looks at exactly once, and cut items are folded whole.
-void expect_complete(Batch& batch, const AttentionLaunchPlan& plan) {
+void expect_complete(Batch& batch, const AttentionPlan& plan) {
   using Column = std::pair<int32_t, int32_t>;  // sequence, column
   std::map<Column, std::map<int32_t, int>> seen;
   for (const AttentionWave& wave : plan.waves) {
@@ -59,7 +59,7 @@ void expect_complete(Batch& batch, const AttentionLaunchPlan& plan) {
   }
 }
 
-TEST(AttentionLaunchPlan, EveryColumnMeetsEverySplitOnce) {
+TEST(AttentionPlan, EveryColumnMeetsEverySplitOnce) {
   for (const int32_t window : {0, 100, 1000}) {
     for (const int32_t group : {1, 3, 8, 20}) {
       Batch batch(group, 2, 64, 4);
@@ -75,7 +75,7 @@ TEST(AttentionLaunchPlan, EveryColumnMeetsEverySplitOnce) {
   }
 }
 
-TEST(AttentionLaunchPlan, FewRowsAreCutAndManyAreNot) {
+TEST(AttentionPlan, FewRowsAreCutAndManyAreNot) {
   Batch few(4, 8, 128, 4);
   few.add(4000, 1);
   EXPECT_EQ(few.plan().merges.size(), 1u);
@@ -88,7 +88,7 @@ TEST(AttentionLaunchPlan, FewRowsAreCutAndManyAreNot) {
 }
 
 // Long contexts, with chunks of prompts and with many heads on one: what is kept stays bounded.
-TEST(AttentionLaunchPlan, PartialsStayWithinTheirBudget) {
+TEST(AttentionPlan, PartialsStayWithinTheirBudget) {
   struct Shape {
     int32_t group, kv_heads, v_dim, tiles;
   };
@@ -99,7 +99,7 @@ TEST(AttentionLaunchPlan, PartialsStayWithinTheirBudget) {
         Batch batch(shape.group, shape.kv_heads, shape.v_dim, shape.tiles);
         batch.add(context, rows);
         batch.add(100, 1);
-        const AttentionLaunchPlan plan = batch.plan();
+        const AttentionPlan plan = batch.plan();
         const int64_t bytes = partial_floats(plan, shape.v_dim) * shape.kv_heads * 4;
         EXPECT_LE(bytes, kMostPartialBytes) << context << " " << rows;
         if (rows >= 512) {
@@ -110,7 +110,7 @@ TEST(AttentionLaunchPlan, PartialsStayWithinTheirBudget) {
   }
 }
 
-TEST(AttentionLaunchPlan, ItemsAreAsWideAsTheirMemoryAllows) {
+TEST(AttentionPlan, ItemsAreAsWideAsTheirMemoryAllows) {
   EXPECT_EQ(widest_item(128, 2), 4);
   EXPECT_EQ(widest_item(128, 4), 2);
   EXPECT_EQ(widest_item(256, 2), 2);

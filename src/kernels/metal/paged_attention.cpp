@@ -45,12 +45,12 @@ PageParams page_params(const PageGeometry& geometry, const mx::array& pages,
 void paged_attention(Encoder& encoder, const PageGeometry& geometry, const AttentionArgs& args) {
   const std::string type = msl_type(geometry.dtype);
   const int32_t q_heads = args.q.shape(1);
-  const AttentionLaunchPlan plan =
+  const AttentionPlan plan =
       plan_attention({.cu_seqlens_q = host_numbers(args.cu_seqlens_q),
                       .context_lens = host_numbers(args.context_lens),
                       .group = q_heads / geometry.kv_heads,
                       .kv_heads = geometry.kv_heads,
-                      .window = args.options.window,
+                      .window = args.window,
                       .most_tiles = widest_item(
                           geometry.k_dim, static_cast<int32_t>(octavo::size_of(geometry.dtype))),
                       .v_dim = geometry.v_dim});
@@ -61,22 +61,22 @@ void paged_attention(Encoder& encoder, const PageGeometry& geometry, const Atten
   const AttentionParams params{.pages = page_params(geometry, args.pages, args.block_tables),
                                .q_heads = q_heads,
                                .kv_heads = geometry.kv_heads,
-                               .window = args.options.window,
-                               .scale = args.options.scale,
-                               .soft_cap = args.options.soft_cap,
+                               .window = args.window,
+                               .scale = args.scale,
+                               .soft_cap = args.soft_cap,
                                .partial_stride = partial_stride};
   for (const AttentionWave& wave : plan.waves) {
     Launch launch("paged_attention", {type, std::to_string(geometry.k_dim),
                                       std::to_string(geometry.v_dim), std::to_string(wave.tiles)});
     launch.constant("kInt8", geometry.format == KvFormat::kInt8)
-        .constant("kHasSoftCap", args.options.soft_cap > 0)
-        .constant("kHasWindow", args.options.window > 0)
-        .constant("kHasSinks", args.options.sinks.has_value())
+        .constant("kHasSoftCap", args.soft_cap > 0)
+        .constant("kHasWindow", args.window > 0)
+        .constant("kHasSinks", args.sinks.has_value())
         .input("q", args.q)
         .input("pages", args.pages)
         .input("block_tables", args.block_tables)
         .input("items", item_array(encoder, wave.items))
-        .optional_input("sinks", args.options.sinks)
+        .optional_input("sinks", args.sinks)
         .output("out", args.out)
         .output("partials", partials)
         .bytes("params", params)
@@ -85,10 +85,10 @@ void paged_attention(Encoder& encoder, const PageGeometry& geometry, const Atten
   }
   if (plan.merges.empty()) return;
   Launch merge("merge_partials", {type, std::to_string(geometry.v_dim)});
-  merge.constant("kHasSinks", args.options.sinks.has_value())
+  merge.constant("kHasSinks", args.sinks.has_value())
       .input("partials", partials)
       .input("items", item_array(encoder, plan.merges))
-      .optional_input("sinks", args.options.sinks)
+      .optional_input("sinks", args.sinks)
       .output("out", args.out)
       .bytes("params", params)
       .grid(grid_of(plan.merges.size(), geometry.kv_heads), kThreads);

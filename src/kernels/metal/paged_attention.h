@@ -6,7 +6,6 @@
 
 #include "kernels/metal/encoder.h"
 #include "kernels/metal/page_params.h"
-#include "kernels/types/attention_options.h"
 #include "kernels/types/page_geometry.h"
 
 namespace octavo::metal {
@@ -21,8 +20,11 @@ struct AttentionArgs {
   const mx::array& context_lens;
   const mx::array& block_tables;
   const mx::array& q;
+  std::optional<mx::array> sinks;
   mx::array& out;  // allocated
-  AttentionOptionsWith<std::optional<mx::array>> options;
+  float scale;
+  int window;
+  float soft_cap;
 };
 void paged_attention(Encoder& encoder, const PageGeometry& geometry, const AttentionArgs& args);
 

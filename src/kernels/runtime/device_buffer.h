@@ -17,8 +17,8 @@ inline constexpr bool kMlxCountsDeviceBuffers = false;
 #endif
 
 // An uninitialised array whose memory is page-aligned, never moves and is never donated to another
-// operation. On the CPU its pages become resident when touched. Throws SetupError if the machine is
-// out of memory.
+// operation. On the CPU its pages become resident when
+// touched. Throws SetupError when the machine has no room.
 mx::array make_device_buffer(mx::Shape shape, mx::Dtype dtype);
 
 // Writes to every memory page of an array of make_device_buffer, with all cores.

@@ -27,9 +27,9 @@ struct Convolved {
 };
 
 // y[t] = activation(bias + sum over j of taps[j] * x[t - (K - 1) + j]), in float32 and in the order
-// of j. Rows before the batch come from the state. The geometry gives K = conv_rows + 1 and
-// C = channels().
-// x: [T, first_column + C or more] of the geometry's conv_dtype   table: see state_pages.h
+// of j. Rows before the batch's come from the state, which is the geometry's: K = conv_rows + 1, C
+// = channels(). x: [T, first_column + C or more] of the geometry's conv_dtype   table:
+// state_pages.h
 Convolved causal_conv(const StatePages& pages, const mx::array& x, const ConvWeights& weights,
                       const ConvOptions& options, const BatchLayout& layout,
                       const mx::array& table);

@@ -19,7 +19,9 @@ static void attend(const AttentionPiece& item, std::byte* scratch) {
 static int64_t attention_scratch(const AttentionPiece& item) {
   return generic_attention_scratch(item);
 }
-static void attend(const AttentionPiece& item, std::byte* scratch) { generic_attend(item, scratch); }
+static void attend(const AttentionPiece& item, std::byte* scratch) {
+  generic_attend(item, scratch);
+}
 #endif
 
 void add_attention_kernels(KernelTable& table) {

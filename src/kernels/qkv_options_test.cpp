@@ -71,8 +71,8 @@ TEST(QkvOptions, ARowHasTheSameBitsInEveryBatch) {
           auto own = [&](const mx::array& a) {
             return floats_of(mx::slice(a, {7, 0, 0}, {7 + kTokens, kQHeads, 72}));
           };
-          EXPECT_TRUE(same_bits(own(mixed[0]), q)) << "beside others";
-          EXPECT_TRUE(same_bits(own(mixed[1]), out)) << "beside others";
+          EXPECT_TRUE(same_bits(own(mixed[0]), q)) << "with others";
+          EXPECT_TRUE(same_bits(own(mixed[1]), out)) << "with others";
         }
         compute_pool().limit_threads(1 << 20);
 

@@ -10,6 +10,7 @@
 #include "bench/cases.h"
 #include "kernels/paged_attention.h"
 #include "kernels/runtime/device_buffer.h"
+#include "kernels/testing/kv_write.h"
 
 namespace octavo::bench {
 namespace {

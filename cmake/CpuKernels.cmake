@@ -1,37 +1,56 @@
-# src/kernels/cpu/simd holds the kernels once; each isa_*.cpp compiles them for one instruction set.
-# The flags stay with that file: no other code may use what the machine might not have.
-function(octavo_isa_flags name)
-  set_source_files_properties("${CMAKE_SOURCE_DIR}/src/kernels/cpu/simd/isa_${name}.cpp"
-    PROPERTIES COMPILE_OPTIONS "${ARGN}")
-endfunction()
-
-option(OCTAVO_ALL_ISAS "OFF leaves out those whose source the others share: quicker to build" ON)
-set(OCTAVO_KERNEL_LEVEL -O3 CACHE STRING "How far the kernels are optimised")
-# gcc 12 takes the deliberately undefined lanes of its own AVX-512 headers for our mistake.
-set(isa_common ${OCTAVO_KERNEL_LEVEL} -fno-math-errno -fno-trapping-math -Wno-uninitialized
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
-  -Wno-ignored-attributes -Wno-unused-function)
-set(isa_avx2 ${isa_common} -mavx2 -mfma -mf16c)
-set(isa_avx512 ${isa_avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512)
+# The source files of src/kernels/cpu/simd, one per kernel family, are compiled once per instruction set.
+# A set's compiler flags stay with its objects: no other code may use instructions the machine might lack.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set(absent neon)
-  octavo_isa_flags(scalar ${isa_common})
-  octavo_isa_flags(avx2 ${isa_avx2})
-  if(OCTAVO_ALL_ISAS)
-    octavo_isa_flags(avx512 ${isa_avx512})
-    octavo_isa_flags(avx512bf16 ${isa_avx512} -mavx512bf16)
-  else()
-    list(APPEND absent avx512 avx512bf16)
-    set_source_files_properties("${CMAKE_SOURCE_DIR}/src/kernels/cpu/isa.cpp"
-      PROPERTIES COMPILE_DEFINITIONS OCTAVO_FEWER_ISAS)
-  endif()
-  octavo_isa_flags(amx ${isa_avx512} -mavx512bf16 -mamx-tile -mamx-bf16)
+  set(isas_here scalar avx2 avx512 avx512bf16 amx)
 else()
-  set(absent avx2 avx512 avx512bf16 amx)
-  octavo_isa_flags(scalar ${isa_common})
-  octavo_isa_flags(neon ${isa_common})
+  set(isas_here scalar neon)
 endif()
-foreach(name IN LISTS absent)
-  set_source_files_properties("${CMAKE_SOURCE_DIR}/src/kernels/cpu/simd/isa_${name}.cpp"
-    PROPERTIES HEADER_FILE_ONLY ON)
+set(OCTAVO_ISAS "${isas_here}" CACHE STRING
+  "Instruction sets to build CPU kernels for; sets of other architectures are ignored")
+set(OCTAVO_KERNEL_LEVEL -O3 CACHE STRING "Optimisation level of the CPU kernels")
+
+# gcc 12 warns about the deliberately undefined lanes of its own AVX-512 headers. Variable tracking takes a third of
+# a sanitized build's compile time, and its tables overflow.
+set(isa_common ${OCTAVO_KERNEL_LEVEL} -fno-math-errno -fno-trapping-math -Wno-uninitialized
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<CXX_COMPILER_ID:GNU>:-fno-var-tracking>
+  -Wno-ignored-attributes -Wno-unused-function)
+set(isa_scalar_flags ${isa_common})
+set(isa_neon_flags ${isa_common})
+set(isa_avx2_flags ${isa_common} -mavx2 -mfma -mf16c)
+set(isa_avx512_flags ${isa_avx2_flags} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512)
+set(isa_avx512bf16_flags ${isa_avx512_flags} -mavx512bf16)
+set(isa_amx_flags ${isa_avx512bf16_flags} -mamx-tile -mamx-bf16)
+# What the sources may use besides plain C++: OCTAVO_SIMD_<extension>.
+set(isa_scalar_extensions)
+set(isa_neon_extensions NEON)
+set(isa_avx2_extensions AVX2)
+set(isa_avx512_extensions AVX512)
+set(isa_avx512bf16_extensions AVX512 BF16)
+set(isa_amx_extensions AVX512 BF16 AMX)
+
+file(GLOB family_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/kernels/cpu/simd/*.cpp")
+set(isa_definitions)
+foreach(isa IN LISTS OCTAVO_ISAS)
+  if(NOT DEFINED isa_${isa}_flags)
+    message(FATAL_ERROR "OCTAVO_ISAS: unknown instruction set '${isa}'")
+  endif()
+  if(NOT isa IN_LIST isas_here)
+    continue()
+  endif()
+  add_library(octavo_kernels_${isa} OBJECT ${family_sources})
+  target_include_directories(octavo_kernels_${isa} PRIVATE "${CMAKE_SOURCE_DIR}/src")
+  target_compile_options(octavo_kernels_${isa} PRIVATE ${isa_${isa}_flags})
+  target_compile_definitions(octavo_kernels_${isa} PRIVATE OCTAVO_SIMD_NAMESPACE=${isa})
+  foreach(extension IN LISTS isa_${isa}_extensions)
+    target_compile_definitions(octavo_kernels_${isa} PRIVATE OCTAVO_SIMD_${extension})
+  endforeach()
+  target_link_libraries(octavo_kernels_${isa} PRIVATE octavo_flags)
+  target_sources(octavo_kernels PRIVATE $<TARGET_OBJECTS:octavo_kernels_${isa}>)
+  string(TOUPPER ${isa} upper)
+  list(APPEND isa_definitions OCTAVO_WITH_${upper})
 endforeach()
+if(NOT isa_definitions)
+  message(FATAL_ERROR "OCTAVO_ISAS=${OCTAVO_ISAS}: no set of this architecture; choose from ${isas_here}")
+endif()
+set_source_files_properties("${CMAKE_SOURCE_DIR}/src/kernels/cpu/isa.cpp"
+  PROPERTIES COMPILE_DEFINITIONS "${isa_definitions}")

@@ -12,41 +12,39 @@ if ((${#missing[@]})); then apt-get install -y -q "${missing[@]}"; fi
 
 work=build/neon
 mkdir -p "$work"
-sources=(tests/cross/kernel_hashes.cpp src/base/{compute_pool,error,dtype}.cpp
-  src/kernels/{packed_weight,weight_format,gguf_blocks}.cpp
-  src/kernels/cpu/{isa,linear,scratch,convert,page_layout,paged_attention,qkv_write,token_rows}.cpp
+sources=(tests/cross/kernel_hashes.cpp src/base/{cgroup,compute_pool,error,dtype}.cpp
+  src/kernels/types/{token_mask,weight_format}.cpp src/kernels/weights/{format_codes,gguf_blocks,packed_weight}.cpp
+  src/kernels/cpu/{linear,scratch,convert,page_layout,paged_attention,qkv_write,token_rows}.cpp
   src/kernels/cpu/{head_linear,latent_write}.cpp
   src/kernels/cpu/{expert_mlp,expert_routing,expert_rows,strip_claims}.cpp
   src/kernels/cpu/{causal_conv,gated_delta,state_batch}.cpp
-  src/kernels/cpu/{cut,logit_rules,sample,logprobs}.cpp
-  src/kernels/cpu/simd/isa_scalar.cpp)
+  src/kernels/cpu/{cut,logit_rules,sampling,logprobs}.cpp)
 flags=(-std=c++20 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -Isrc -pthread
   -DFMT_HEADER_ONLY)
 # fmt's headers are portable; the rest of /usr/include is not.
 mkdir -p "$work/include" && ln -sfn /usr/include/fmt "$work/include/fmt"
 
-build() { # compiler output extra...
-  local compiler=$1 out=$2
-  shift 2
+build() { # compiler output set extra-flags...
+  local compiler=$1 out=$2 set=$3
+  shift 3
   local objects=() source object
-  for source in "${sources[@]}" "$@"; do
+  for source in "${sources[@]}" src/kernels/cpu/isa.cpp; do
     object="$work/$out.$(basename "$source").o"
-    case $source in
-      *isa_avx2*) "$compiler" "${flags[@]}" -O3 -mavx2 -mfma -mf16c -c "$source" -o "$object" ;;
-      *isa_avx512*|*isa_amx*) "$compiler" "${flags[@]}" -O3 -w -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c \
-        -mavx512bf16 -mamx-tile -mamx-bf16 -c "$source" -o "$object" ;;
-      *) "$compiler" "${flags[@]}" -I"$work/include" -c "$source" -o "$object" ;;
-    esac
+    "$compiler" "${flags[@]}" -I"$work/include" -D"OCTAVO_WITH_${set^^}" -c "$source" -o "$object"
+    objects+=("$object")
+  done
+  for source in src/kernels/cpu/simd/*.cpp; do
+    object="$work/$out.$set.$(basename "$source").o"
+    "$compiler" "${flags[@]}" -O3 -D"OCTAVO_SIMD_NAMESPACE=$set" -D"OCTAVO_SIMD_${set^^}" "$@" -c "$source" -o "$object"
     objects+=("$object")
   done
   "$compiler" "${objects[@]}" -static -pthread -o "$work/$out"
 }
 
-simd=src/kernels/cpu/simd
 echo "building for arm64 ..."
-build aarch64-linux-gnu-g++ kernels-arm64 $simd/isa_neon.cpp
+build aarch64-linux-gnu-g++ kernels-arm64 neon
 echo "building for x86-64 ..."
-build g++ kernels-x86 $simd/isa_{avx2,avx512,avx512bf16,amx}.cpp
+build g++ kernels-x86 avx2 -mavx2 -mfma -mf16c
 
 echo "running ..."
 OCTAVO_THREADS=1 qemu-aarch64-static "$work/kernels-arm64" >"$work/neon.txt"

@@ -12,7 +12,7 @@
 namespace octavo {
 namespace {
 
-// inputs: gate, up, of which the columns from `first` on are taken.
+// inputs: gate, up; the columns of up start at `first`.
 class GatedActivation : public KernelPrimitive {
  public:
   GatedActivation(mx::Stream stream, Activation activation, int first)

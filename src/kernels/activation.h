@@ -7,8 +7,8 @@
 
 namespace octavo {
 
-// activation(gate) * up, element by element, in float32 inside. Both [..., D] contiguous, of one
-// dtype.
+// activation(gate) * up, element by element, computed in float32. Both are [..., D], contiguous and
+// of one dtype.
 mx::array gated_activation(const mx::array& gate, const mx::array& up, Activation activation,
                            KernelPath path = KernelPath::kNative);
 

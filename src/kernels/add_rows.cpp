@@ -13,7 +13,7 @@
 namespace octavo {
 namespace {
 
-// inputs: x, y, then the norm's weight and bias if there are.
+// inputs: x, y, then the norm's weight and bias if present.
 class AddRows : public KernelPrimitive {
  public:
   AddRows(mx::Stream stream, const AddRowsOptions& options)

@@ -1,4 +1,4 @@
-// add_rows.h - a sublayer's result on its way back into the residual stream.
+// add_rows.h - adds a sublayer's result to the residual stream.
 #pragma once
 
 #include <optional>
@@ -15,9 +15,9 @@ struct AddRowsOptions {
   KernelPath path = KernelPath::kNative;
 };
 
-// (x + scale * norm(y)) * out_scale, row by row, in float32 inside. x and y: [..., D] contiguous,
+// (x + scale * norm(y)) * out_scale, row by row, computed in float32. x and y: [..., D] contiguous,
 // of one shape and dtype. A float16 sum saturates instead of becoming infinite: residual streams of
-// models trained in bfloat16 leave float16's range.
+// models trained in bfloat16 exceed float16's range.
 mx::array add_rows(const mx::array& x, const mx::array& y, const AddRowsOptions& options = {});
 
 namespace reference {

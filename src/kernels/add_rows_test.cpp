@@ -7,7 +7,7 @@
 namespace octavo {
 namespace {
 
-// Both round once, at the end: a unit in the last place of numbers up to about 8.
+// Both round once, at the end: one unit in the last place of numbers up to about 8.
 float tolerance_of(mx::Dtype dtype) {
   return dtype == mx::float32 ? 5e-6f : dtype == mx::float16 ? 8e-3f : 6.4e-2f;
 }

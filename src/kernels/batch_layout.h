@@ -5,7 +5,7 @@
 
 namespace octavo {
 
-// Rows of all sequences stand one after the other; prefill chunks and decode rows mix freely. A
+// Rows of all sequences follow one another; prefill chunks and decode rows mix freely. A
 // row's own K and V are written to the pages before any row reads them.
 struct BatchLayout {
   mx::array positions;  // [T] int32: the row's place in its own sequence

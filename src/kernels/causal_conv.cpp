@@ -15,7 +15,7 @@
 namespace octavo {
 namespace {
 
-// inputs: state_inputs(), x, taps, bias if there is one. outputs: y, and the pages' own buffer.
+// inputs: state_inputs(), x, taps, bias if present. outputs: y, and the pages' own buffer.
 class CausalConv : public KernelPrimitive {
  public:
   CausalConv(mx::Stream stream, const StateGeometry& geometry, const ConvOptions& options)

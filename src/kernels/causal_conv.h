@@ -1,4 +1,4 @@
-// causal_conv.h - depthwise convolution over a sequence's rows, its last rows kept in pages.
+// causal_conv.h - depthwise convolution over a sequence's rows; its last rows are kept in pages.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace octavo {
 enum class ConvActivation : uint8_t { kNone, kSilu };
 
 struct ConvWeights {
-  mx::array taps;                      // [K, C], any float type: row K - 1 meets the row itself
+  mx::array taps;  // [K, C], any float type: row K - 1 applies to the row itself
   std::optional<mx::array> bias = {};  // [C] of the taps' type
 };
 

@@ -8,7 +8,7 @@ namespace {
 
 using namespace conv_fixture;
 
-// A chunk of three sequences, then what is left, one of them in other pages.
+// A chunk of three sequences, then the rest, one of them in other pages.
 const std::vector<StateStep> kTwoSteps = {{{9, 1, 2}, {{-1, 0}, {-1, 0}, {-1, 0}}},
                                           {{1, 7, 1}, {{0, 0}, {0, 1}, {0, 0}}}};
 
@@ -51,7 +51,7 @@ TEST(CausalConv, RowsHaveTheirBitsInEveryBatchAndChunk) {
   }
 }
 
-// Nothing but the layer's own units is written, and a sequence without rows keeps what it has.
+// Only the layer's own units are written, and the state of a sequence without rows is unchanged.
 TEST(CausalConv, LeavesTheRestOfThePagesAlone) {
   const Subject s = make_subject({DType::kBFloat16, 3, false, DType::kBFloat16}, 8);
   StateFixture fixture(s.geometry, KernelPath::kNative, page_bytes_of(s.geometry), 2);
@@ -63,7 +63,7 @@ TEST(CausalConv, LeavesTheRestOfThePagesAlone) {
   const size_t unit = s.geometry.unit_bytes();
   const auto bytes = fixture.bytes_of(0, 0);
   for (size_t i = 0; i < bytes.size(); ++i) {
-    // Blocks 5 to 9 from column 1 on: the second half of column 3, and columns 4 and 5.
+    // Blocks 5 to 9 starting at column 1: the second half of column 3, and columns 4 and 5.
     const size_t column = i / page, at = i % page;
     const bool ours = (column == 3 && at >= unit && at < 2 * unit) || (column > 3 && at < 2 * unit);
     if (!ours) {

@@ -12,7 +12,7 @@
 namespace octavo {
 namespace {
 
-// What an Experts primitive is made of besides its inputs.
+// The parameters of an Experts primitive besides its inputs.
 struct ExpertsShape {
   PackedLayout gate, up, down;  // of one expert
   int experts = 0;
@@ -23,8 +23,8 @@ struct ExpertsShape {
   bool has_residual = false;
 };
 
-// inputs: x, ids, weights; gate, up and down, each with its bias if there are biases; then shared,
-// shared gate and residual where there are any.
+// inputs: x, ids, weights; gate, up and down, each with its bias if present; then shared, shared
+// gate and residual if present.
 class Experts : public KernelPrimitive {
  public:
   Experts(mx::Stream stream, const ExpertsShape& shape) : KernelPrimitive(stream), shape_(shape) {}

@@ -1,4 +1,4 @@
-// expert_mlp.h - the gated MLPs of a mixture of experts, each token through its own few.
+// expert_mlp.h - the gated MLPs of a mixture of experts; each token uses top_k of them.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace octavo {
 
-// One linear layer of each expert.
+// One linear layer per expert.
 struct ExpertProjection {
   ExpertStack weight;
   std::optional<mx::array> bias;  // [experts, weight.rows]
@@ -17,22 +17,22 @@ struct ExpertProjection {
 
 struct ExpertMlp {
   ExpertProjection gate;  // [experts, inner, hidden]
-  ExpertProjection up;    // like the gate; of all biases there are none or each, of one dtype
+  ExpertProjection up;    // like the gate; either all biases are present, of one dtype, or none
   ExpertProjection down;  // [experts, hidden, inner]
   Activation activation = Activation::kSilu;
 };
 
 struct ExpertOptions {
-  std::optional<mx::array> shared;       // [T, hidden] of x's dtype: what all tokens' experts gave
-  std::optional<mx::array> shared_gate;  // [T, 1] float32: shared counts sigmoid of this; else once
+  std::optional<mx::array> shared;       // [T, hidden] of x's dtype: the shared expert's output
+  std::optional<mx::array> shared_gate;  // [T, 1] float32: shared is multiplied by its sigmoid
   std::optional<mx::array> residual;     // [T, hidden] of x's dtype, added last
   KernelPath path = KernelPath::kNative;
 };
 
 // x: [T, hidden] contiguous. Returns [T, hidden] of x's dtype: residual + (the sum, in the order of
 // experts, of weight * down(activation(gate(x)) * up(x)), + shared). Sums are float32 and rounded
-// once at the end; what goes into `down` is rounded to x's dtype. A token's bits do not depend on
-// the tokens beside it, nor does what an expert gives depend on the other experts.
+// once at the end; the input of `down` is rounded to x's dtype. A token's bits do not depend on
+// other tokens, nor does an expert's output depend on other experts.
 mx::array expert_mlp(const mx::array& x, const Routing& routing, const ExpertMlp& experts,
                      const ExpertOptions& options = {});
 

@@ -12,7 +12,7 @@
 namespace octavo {
 namespace {
 
-// inputs: logits, then bias and expert scales where there are any. outputs: ids, weights.
+// inputs: logits, then bias and expert scales if present. outputs: ids, weights.
 class RouteExperts : public KernelPrimitive {
  public:
   RouteExperts(mx::Stream stream, const ExpertChoice& choice, bool has_bias, bool has_scales)

@@ -1,4 +1,4 @@
-// expert_routing.h - which experts each token meets, and with which weights.
+// expert_routing.h - selects each token's experts and their weights.
 #pragma once
 
 #include <optional>
@@ -10,18 +10,19 @@
 namespace octavo {
 
 struct Routing {
-  mx::array ids;      // [T, top_k] int32, rising in each row
+  mx::array ids;      // [T, top_k] int32, ascending in each row
   mx::array weights;  // [T, top_k] float32
 };
 
 struct RoutingOptions {
-  std::optional<mx::array> bias;  // [experts] float32, added to scores to pick by, not to weigh
-  std::optional<mx::array> expert_scales;  // [experts] float32, of each expert's weight
+  std::optional<mx::array>
+      bias;  // [experts] float32, added to scores for selection, not for weights
+  std::optional<mx::array> expert_scales;  // [experts] float32, multiplies each expert's weight
   KernelPath path = KernelPath::kNative;
 };
 
-// logits: [T, choice.experts] float32. Of equal scores the lower expert (or group) is picked; NaN
-// counts as minus infinity. With groups, experts of the others take part with a score of 0.
+// logits: [T, choice.experts] float32. Of equal scores the lower expert (or group) is selected; NaN
+// counts as minus infinity. With groups, experts of the other groups compete with a score of 0.
 Routing route_experts(const mx::array& logits, const ExpertChoice& choice,
                       const RoutingOptions& options = {});
 

@@ -1,4 +1,4 @@
-// gate_rows.h - products of columns: gates on what a layer has made.
+// gate_rows.h - multiplies a layer's output by a gate.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@ namespace octavo {
 
 enum class Gate : uint8_t { kPlain, kSigmoid };
 
-// Columns of a matrix [T, W], from `first` on.
+// Columns of a matrix [T, W], starting at `first`.
 struct Columns {
   mx::array rows;
   int first = 0;
 };
 
-// x * gate, or x * sigmoid(gate), over `count` columns of each, in float32 inside. Both of one
-// dtype. Returns [T, count].
+// x * gate, or x * sigmoid(gate), over `count` columns of each, computed in float32. Both have
+// one dtype. Returns [T, count].
 mx::array gate_rows(const Columns& x, const Columns& gate, int count, Gate kind,
                     KernelPath path = KernelPath::kNative);
 

@@ -17,7 +17,7 @@ namespace {
 // buffer.
 class GatedDeltaRule : public KernelPrimitive {
  public:
-  // job: with what is no address.
+  // job: only its non-pointer fields are used.
   GatedDeltaRule(mx::Stream stream, const StateGeometry& geometry, const cpu::DeltaJob& job)
       : KernelPrimitive(stream), geometry_(geometry), job_(job) {}
 

@@ -1,4 +1,4 @@
-// gated_delta.h - the gated delta rule: linear attention whose memory is a matrix per value head,
+// gated_delta.h - the gated delta rule: linear attention whose state is a matrix per value head,
 // kept in pages.
 #pragma once
 
@@ -7,10 +7,11 @@
 
 namespace octavo {
 
-// Shapes: Hk key heads of Dk, Hv value heads of Dv; value head h goes with key head h / (Hv / Hk).
+// Shapes: Hk key heads of Dk, Hv value heads of Dv; value head h uses key head h / (Hv / Hk).
 struct GatedDeltaRows {
-  mx::array qkv;     // [T, 2 * Hk * Dk + Hv * Dv], after the convolution: q, k, then v heads
-  mx::array gates;   // [T, W] of qkv's dtype, with the columns below: a joined projection as it is
+  mx::array qkv;  // [T, 2 * Hk * Dk + Hv * Dv], after the convolution: q, k, then v heads
+  mx::array
+      gates;  // [T, W] of qkv's dtype, with the columns below: the output of a joined projection
   int z_column = 0;  // [Hv * Dv]: gates the output
   int a_column = 0;  // [Hv]: decay
   int b_column = 0;  // [Hv]: strength of the update
@@ -38,7 +39,7 @@ struct GatedDelta {
 //   S = decay * S;  S += (beta * (v - S k)) k^T;  y = S q
 //   out = rms_norm(y) * norm * silu(z)
 // A row's bits do not depend on how many rows a call has.
-// table: state_pages.h
+// table: see state_pages.h
 GatedDelta gated_delta(const StatePages& pages, const GatedDeltaRows& rows,
                        const GatedDeltaWeights& weights, const GatedDeltaOptions& options,
                        const BatchLayout& layout, const mx::array& table);

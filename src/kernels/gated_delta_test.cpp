@@ -8,7 +8,7 @@ namespace {
 
 using namespace delta_fixture;
 
-// A chunk of three sequences, then what is left, one of them in other pages.
+// A chunk of three sequences, then the rest, one of them in other pages.
 const std::vector<StateStep> kTwoSteps = {{{20, 1, 3}, {{-1, 0}, {-1, 0}, {-1, 0}}},
                                           {{1, 9, 1}, {{0, 0}, {0, 1}, {0, 0}}}};
 
@@ -66,7 +66,7 @@ TEST(GatedDelta, RowsHaveTheirBitsInEveryBatchAndChunk) {
   }
 }
 
-// Sets with a fused multiply-add sum in one order, whatever the width of their registers.
+// Sets with a fused multiply-add sum in one order, regardless of their register width.
 TEST(GatedDelta, HasTheSameBitsOnEverySetWithFusedMultiplyAdd) {
   const Subject s = make_subject(DType::kFloat32, {2, 4, 64, 80}, kTokens);
   std::vector<float> first;
@@ -79,7 +79,7 @@ TEST(GatedDelta, HasTheSameBitsOnEverySetWithFusedMultiplyAdd) {
   }
 }
 
-// Nothing but the layer's own heads is written, and a sequence without rows keeps what it has.
+// Only the layer's own heads are written, and the state of a sequence without rows is unchanged.
 TEST(GatedDelta, LeavesTheRestOfThePagesAlone) {
   const Subject s = make_subject(DType::kFloat32, {2, 4, 16, 16}, 8);
   StateFixture fixture(s.geometry, KernelPath::kNative, page_bytes_of(s.geometry), 2);

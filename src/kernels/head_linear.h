@@ -1,4 +1,4 @@
-// head_linear.h - a matrix for each head.
+// head_linear.h - one product per head, each with its own matrix.
 #pragma once
 
 #include "kernels/runtime/kernel_path.h"
@@ -13,8 +13,8 @@ namespace octavo {
 mx::array head_linear(const mx::array& x, const Weight& weight,
                       KernelPath path = KernelPath::kNative);
 
-// Each head's matrix [rows / heads, cols] turned round: [heads * cols, rows / heads], dense in
-// `dtype`. What was quantised is decoded: its groups run along the wrong axis now.
+// Each head's matrix [rows / heads, cols], transposed: [heads * cols, rows / heads], dense in
+// `dtype`. Quantised weights are decoded, because their groups run along the other axis.
 Weight transposed_heads(const Weight& weight, int heads, DType dtype);
 
 namespace reference {

@@ -13,7 +13,7 @@ constexpr int kOutputs = 48;
 constexpr int kCols = 256;
 
 // Relative to the largest output: one rounding to the type, and in bfloat16 that of decoded
-// weights, which a sum of 256 products partly evens out.
+// weights, which partly cancels in a sum of 256 products.
 float tolerance_of(DType dtype) {
   return dtype == DType::kFloat32 ? 1e-5f : dtype == DType::kFloat16 ? 1e-3f : 8e-3f;
 }
@@ -47,7 +47,7 @@ TEST(HeadLinear, EveryWeightFormatEqualsTheReference) {
   EXPECT_EQ(launch_counts()["head_linear.cpu"], before["head_linear.cpu"] + runs);
 }
 
-// A head's rows are computed as linear() computes them, whatever their number.
+// A head's rows have the bits of linear(), for any number of rows.
 TEST(HeadLinear, HasTheBitsOfOneLinearPerHead) {
   std::mt19937 random(4);
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
@@ -102,7 +102,7 @@ TEST(HeadLinear, RowsKeepTheirBitsInAnyBatchAndThreadCount) {
   }
 }
 
-TEST(HeadLinear, TransposedHeadsTurnEachMatrixRound) {
+TEST(HeadLinear, TransposedHeadsTransposesEachMatrix) {
   std::mt19937 random(6);
   const Weight weight = random_affine(random, 3 * 24, 64, 8, 32, DType::kFloat32);
   const Weight turned = transposed_heads(weight, 3, DType::kFloat32);

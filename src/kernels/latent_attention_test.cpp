@@ -1,4 +1,4 @@
-// Attention over pages whose values stand in their keys.
+// Attention over pages whose values are part of their keys.
 #include "kernels/testing/isa_scope.h"
 #include "kernels/testing/paged_fixture.h"
 
@@ -28,7 +28,7 @@ float tolerance_of(DType dtype) {
   return dtype == DType::kFloat32 ? 1e-5f : dtype == DType::kFloat16 ? 2e-3f : 1.6e-2f;
 }
 
-// A step over the case's pages, from k, v and q that depend on the seed alone.
+// A step over the case's pages; k, v and q depend on the seed only.
 mx::array attend(const PagedCase& c, KernelPath path) {
   const PageGeometry& g = c.geometry;
   const mx::Dtype dtype = mlx_dtype(g.dtype);
@@ -62,7 +62,7 @@ TEST(LatentAttention, EveryShapeTypeAndBlockSizeEqualsTheReference) {
        {LatentShape{576, 512, 16}, {576, 512, 128}, {288, 256, 40}, {72, 40, 5}, {48, 48, 3}}) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
       for (int block_tokens : {8, 16, 32, 64}) {
-        if (shape.k_dim == 576 && block_tokens != 32) continue;  // the same code, much longer
+        if (shape.k_dim == 576 && block_tokens != 32) continue;  // the same code, much slower
         const PagedCase c = latent_case(shape, block_tokens, dtype);
         SCOPED_TRACE(testing::Message()
                      << shape.k_dim << "/" << shape.v_dim << " " << shape.q_heads << " heads "
@@ -81,8 +81,8 @@ TEST(LatentAttention, EveryShapeTypeAndBlockSizeEqualsTheReference) {
   EXPECT_EQ(launch_counts()["paged_attention.cpu"], before["paged_attention.cpu"] + runs);
 }
 
-// Where V stands is no part of the arithmetic: the same numbers kept twice give the same bits.
-TEST(LatentAttention, HasTheBitsOfPagesWithValuesOfTheirOwn) {
+// The location of V does not affect the arithmetic: storing it separately gives the same bits.
+TEST(LatentAttention, HasTheBitsOfPagesWithSeparateValues) {
   const mx::array sinks({0.5f, -1.0f, 3.0f, 0.0f, 7.5f, -20.0f});
   for (const auto& shape : {LatentShape{288, 256, 6}, {72, 40, 6}, {576, 512, 6}}) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {

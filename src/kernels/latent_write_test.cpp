@@ -38,7 +38,7 @@ TEST(LatentWrite, EqualsTheReferenceOnEverySetAndType) {
   EXPECT_EQ(launch_counts()["latent_write.cpu"], before["latent_write.cpu"] + runs);
 }
 
-// The same kernels stand behind the separate operations, so not a bit may differ.
+// The separate operations use the same kernels, so the bits must be equal.
 TEST(LatentWrite, HasTheBitsOfTheSeparateOperations) {
   const LatentShape shape{256, 32, 64, 10};
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
@@ -58,7 +58,7 @@ TEST(LatentWrite, HasTheBitsOfTheSeparateOperations) {
         return rope(x, layout.positions, in.options.inverse_frequencies, in.options.rope_magnitude);
       };
       const mx::array latent = mx::reshape(in.rows.latent, {31, 1, 288});
-      // qkv_write's norm of a head is the one the latent gets.
+      // qkv_write's norm of a head is also the latent's.
       const QkvOptions norm_only{
           .q_heads = 1, .q_norm = in.options.norm, .k_norm = in.options.norm, .norm_eps = 1e-6f};
       PagedCase plain = c;

@@ -16,7 +16,7 @@
 namespace octavo {
 namespace {
 
-// What a Linear primitive is made of besides its inputs.
+// The parameters of a Linear primitive besides its inputs.
 struct LinearShape {
   std::vector<PackedLayout> layouts;
   std::vector<bool> has_bias;  // by layout
@@ -30,7 +30,7 @@ struct LinearShape {
   float soft_cap = 0;
 };
 
-// inputs: x, then per layer its weight and its bias if it has one, norm weight, norm bias,
+// inputs: x, then per layer its weight and its bias if present, norm weight, norm bias,
 // residual.
 class Linear : public KernelPrimitive {
  public:

@@ -1,4 +1,4 @@
-// linear.h - y = x W^T + bias for every weight format, with what stands around it in a decoder.
+// linear.h - y = x W^T + bias for every weight format, fused with norms, gates and residuals.
 #pragma once
 
 #include <optional>
@@ -11,27 +11,27 @@
 
 namespace octavo {
 
-// A linear layer: weight and, where the family has one, bias [weight.rows].
+// A linear layer: weight and optional bias [weight.rows].
 struct Projection {
   Weight weight;
   std::optional<mx::array> bias;
 };
 
 struct LinearOptions {
-  std::optional<mx::array> bias;      // [weight.rows]; of linear() only
+  std::optional<mx::array> bias;      // [weight.rows]; linear() only
   std::optional<NormSpec> norm;       // applied to x first, rounded to x's dtype
   std::optional<mx::array> residual;  // added last; the output's shape and dtype
-  float scale = 1;                    // on the product and its bias; not of gated_linear()
+  float scale = 1;                    // on the product and its bias; not in gated_linear()
   float soft_cap = 0;  // > 0: y becomes soft_cap * tanh(y / soft_cap); without gate and residual
   std::optional<mx::Dtype> out_dtype;  // default: x's
   KernelPath path = KernelPath::kNative;
 };
 
 // x: [..., weight.cols] float32, float16 or bfloat16, contiguous. Returns [..., weight.rows]. Sums
-// are kept in float32, and a row's bits do not depend on the rows beside it.
+// are kept in float32, and a row's bits do not depend on other rows.
 mx::array linear(const mx::array& x, const Weight& weight, const LinearOptions& options = {});
 
-// Several layers of one x in one launch; their outputs stand side by side in the last axis.
+// Several layers of one x in one launch; their outputs are concatenated along the last axis.
 mx::array joined_linear(const mx::array& x, std::span<const Projection> layers,
                         const LinearOptions& options = {});
 
@@ -39,9 +39,8 @@ mx::array joined_linear(const mx::array& x, std::span<const Projection> layers,
 mx::array gated_linear(const mx::array& x, const Projection& gate, const Projection& up,
                        Activation activation, const LinearOptions& options = {});
 
-// Rows of an embedding table, times `scale`, which is rounded to `dtype` first: so were the models
-// trained that have one. tokens: [T] int32, each below table.rows. Returns [T, table.cols] in
-// `dtype`.
+// Rows of an embedding table, times `scale`, which is rounded to `dtype` first, as in training.
+// tokens: [T] int32, each below table.rows. Returns [T, table.cols] in `dtype`.
 mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype,
                 KernelPath path = KernelPath::kNative, float scale = 1);
 

@@ -1,9 +1,10 @@
-// Every product against an fp64 one of the same numbers, on each instruction set. The bounds are
-// stated relative to sum |x_k w_k|, the scale on which a sum can lose digits.
+// Compares every product with an fp64 one of the same numbers, on each instruction set. The bounds
+// are relative to sum |x_k w_k|, the scale of a sum's rounding error.
 #include <cmath>
 
 #include "kernels/cpu/isa.h"
 #include "kernels/linear.h"
+#include "kernels/testing/isa_scope.h"
 #include "kernels/testing/support.h"
 #include "kernels/testing/weights.h"
 
@@ -43,11 +44,7 @@ double largest_relative_error(const Exact& exact, const std::vector<float>& actu
   return largest;
 }
 
-class LinearAccuracy : public testing::TestWithParam<cpu::Isa> {
- protected:
-  void SetUp() override { cpu::use_isa(GetParam()); }
-  void TearDown() override { cpu::use_isa(cpu::available_isas().back()); }
-};
+class LinearAccuracy : public IsaTest {};
 
 TEST_P(LinearAccuracy, AgainstDoubles) {
   // Sums in float32: 768 roundings of at most 2^-24 each, far less on average.
@@ -71,12 +68,7 @@ TEST_P(LinearAccuracy, AgainstDoubles) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Isa, LinearAccuracy, testing::ValuesIn(cpu::available_isas()),
-                         [](const auto& param) {
-                           std::string name(cpu::name_of(param.param));
-                           std::erase(name, '-');
-                           return name;
-                         });
+OCTAVO_FOR_EVERY_ISA(LinearAccuracy);
 
 }  // namespace
 }  // namespace octavo

@@ -12,7 +12,7 @@
 namespace octavo {
 namespace {
 
-// inputs: x, weight, bias if there is one.
+// inputs: x, weight, bias if present.
 class NormRows : public KernelPrimitive {
  public:
   NormRows(mx::Stream stream, Norm kind, float eps)

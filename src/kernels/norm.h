@@ -10,7 +10,7 @@
 namespace octavo {
 
 // kRms: y = x / sqrt(mean(x^2) + eps) * weight. kLayer: y = (x - mean) / sqrt(variance + eps) *
-// weight + bias. In float32 inside, in x's dtype outside.
+// weight + bias. Computed in float32, returned in x's dtype.
 struct NormSpec {
   mx::array weight;  // [D], any float type
   float eps;
@@ -18,7 +18,7 @@ struct NormSpec {
   std::optional<mx::array> bias = {};  // [D], of the weight's type; kLayer only
 };
 
-// x: [..., D] contiguous; over the last axis.
+// x: [..., D] contiguous; normalises the last axis.
 mx::array norm(const mx::array& x, const NormSpec& spec, KernelPath path = KernelPath::kNative);
 mx::array rms_norm(const mx::array& x, const mx::array& weight, float eps,
                    KernelPath path = KernelPath::kNative);

@@ -1,4 +1,4 @@
-// page_inputs.h - the arrays that every primitive over pages takes, and how a kernel sees them.
+// page_inputs.h - the inputs that all primitives over pages share, and their form for the kernels.
 #pragma once
 
 #include <vector>
@@ -10,14 +10,14 @@
 
 namespace octavo {
 
-// Aborts unless pages, layout and tables fit together.
+// Aborts unless pages, layout and tables are consistent.
 void check_layout(const KvPages& pages, const BatchLayout& layout, const mx::array& block_tables);
 
-// pages, cu_seqlens_q, context_lens, block_tables: what page_batch() finds again.
+// pages, cu_seqlens_q, context_lens, block_tables: the order that page_batch() expects.
 std::vector<mx::array> page_inputs(const KvPages& pages, const BatchLayout& layout,
                                    const mx::array& block_tables);
 
-// `inputs` begin with page_inputs().
+// `inputs` start with page_inputs().
 cpu::PagedBatch page_batch(const std::vector<mx::array>& inputs, const PageGeometry& geometry);
 inline constexpr size_t kPageInputs = 4;
 

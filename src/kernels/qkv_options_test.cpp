@@ -1,4 +1,4 @@
-// What qkv_write can do beside the norm of each head: norms over whole rows, values normed or taken
+// Options of qkv_write besides the norm of each head: norms over whole rows, values normed or taken
 // from the keys, a scale by position, columns before the q heads, and queries without keys.
 #include "base/compute_pool.h"
 #include "kernels/testing/isa_scope.h"
@@ -36,7 +36,8 @@ TEST(QkvOptions, EqualTheReferenceOnEverySet) {
   EXPECT_EQ(launch_counts()["qkv_write.cpu"], before["qkv_write.cpu"] + runs);
 }
 
-// One sequence of 20 tokens at once, token by token, and beside others, with one thread and two.
+// One sequence of 20 tokens at once, token by token, and in a batch with others, with one thread
+// and two.
 TEST(QkvOptions, ARowHasTheSameBitsInEveryBatch) {
   constexpr int kTokens = 20;
   for (const DType dtype : kDtypes) {
@@ -70,8 +71,8 @@ TEST(QkvOptions, ARowHasTheSameBitsInEveryBatch) {
           auto own = [&](const mx::array& a) {
             return floats_of(mx::slice(a, {7, 0, 0}, {7 + kTokens, kQHeads, 72}));
           };
-          EXPECT_TRUE(same_bits(own(mixed[0]), q)) << "beside others";
-          EXPECT_TRUE(same_bits(own(mixed[1]), out)) << "beside others";
+          EXPECT_TRUE(same_bits(own(mixed[0]), q)) << "with others";
+          EXPECT_TRUE(same_bits(own(mixed[1]), out)) << "with others";
         }
         compute_pool().limit_threads(1 << 20);
 

@@ -14,8 +14,8 @@ namespace octavo {
 namespace {
 
 // The options without their arrays, which are inputs of the primitive in this order: q_norm if
-// there is one, k_norm if there are pages too, positions if anything asks for them, inverse
-// frequencies if there is a rotation.
+// present, k_norm if there are pages too, positions if needed, inverse frequencies if there is a
+// rotation.
 struct QkvSwitches {
   int q_heads;
   int first_column;
@@ -41,17 +41,17 @@ struct QkvSwitches {
 
   bool needs_positions() const { return rotated || beta != 0; }
 
-  // Everything but the rows and the pages. `next`: the first of the inputs above.
+  // All arguments except the rows and the pages. `next`: the first of the inputs above.
   cpu::QkvWriteArgs args(const std::vector<mx::array>& inputs, size_t next, bool with_keys) const {
     cpu::QkvWriteArgs args;
-    args.q_heads = q_heads;
-    args.norms_rows = norms_rows;
-    args.norms_values = norms_values;
-    args.eps = eps;
+    args.rows.q_heads = q_heads;
+    args.rows.norms_rows = norms_rows;
+    args.rows.norms_values = norms_values;
+    args.rows.eps = eps;
     if (normed) {
-      args.norm_dtype = dtype_of(inputs[next]);
-      args.q_norm = inputs[next++].data<void>();
-      if (with_keys) args.k_norm = inputs[next++].data<void>();
+      args.rows.norm_dtype = dtype_of(inputs[next]);
+      args.rows.q_norm = inputs[next++].data<void>();
+      if (with_keys) args.rows.k_norm = inputs[next++].data<void>();
     }
     if (!needs_positions()) return args;
     const auto* positions = inputs[next++].data<int32_t>();
@@ -104,7 +104,7 @@ class QkvWrite : public KernelPrimitive {
     cpu::QkvWriteArgs args = switches_.args(inputs, kPageInputs + 1, true);
     place_rows(inputs[kPageInputs], args);
     args.batch = page_batch(inputs, geometry_);
-    args.q_out = outputs[0].data<void>();
+    args.rows.q_out = outputs[0].data<void>();
     run_on_cpu(*this, [args] { cpu::qkv_write(args); });
   }
   void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
@@ -131,19 +131,19 @@ class QkvWrite : public KernelPrimitive {
   const char* name() const override { return "QkvWrite"; }
 
  private:
-  // The rows, as matrices side by side.
+  // The q, k and v columns of the rows.
   void place_rows(const mx::array& qkv, cpu::QkvWriteArgs& args) const {
     args.tokens = qkv.shape(0);
-    args.dtype = geometry_.dtype;
-    args.q_dim = geometry_.k_dim;
-    args.q_stride = args.k_stride = args.v_stride = qkv.shape(1);
+    args.rows.dtype = geometry_.dtype;
+    args.rows.q_dim = geometry_.k_dim;
+    args.rows.q_stride = args.rows.k_stride = args.rows.v_stride = qkv.shape(1);
     const auto width = static_cast<int64_t>(size_of(geometry_.dtype));
     const auto* first = qkv.data<std::byte>() + switches_.first_column * width;
-    args.q = first;
-    args.k = first + switches_.q_heads * geometry_.k_dim * width;
-    args.v = switches_.values_are_keys
-                 ? args.k
-                 : first + (switches_.q_heads + geometry_.kv_heads) * geometry_.k_dim * width;
+    args.rows.q = first;
+    args.rows.k = first + switches_.q_heads * geometry_.k_dim * width;
+    args.rows.v = switches_.values_are_keys
+                      ? args.rows.k
+                      : first + (switches_.q_heads + geometry_.kv_heads) * geometry_.k_dim * width;
   }
 
   PageGeometry geometry_;
@@ -163,11 +163,11 @@ class PrepareQueries : public KernelPrimitive {
     allocate(outputs[0]);
     cpu::QkvWriteArgs args = switches_.args(inputs, 1, false);
     args.tokens = q.shape(0);
-    args.dtype = dtype_of(q);
-    args.q = q.data<void>();
-    args.q_stride = q.shape(1);
-    args.q_dim = head_dim_;
-    args.q_out = outputs[0].data<void>();
+    args.rows.dtype = dtype_of(q);
+    args.rows.q = q.data<void>();
+    args.rows.q_stride = q.shape(1);
+    args.rows.q_dim = head_dim_;
+    args.rows.q_out = outputs[0].data<void>();
     run_on_cpu(*this, [args] { cpu::qkv_write(args); });
   }
   void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,

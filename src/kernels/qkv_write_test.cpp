@@ -70,7 +70,7 @@ TEST(QkvWrite, EqualsTheReferenceWithAndWithoutNormAndRotation) {
   EXPECT_EQ(launch_counts()["qkv_write.cpu"], before["qkv_write.cpu"] + runs);
 }
 
-// The same kernels stand behind the separate operations, so not a bit may differ.
+// The separate operations use the same kernels, so the bits must be equal.
 TEST(QkvWrite, HasTheBitsOfRopeAndKvWrite) {
   for (const KvFormat format : {KvFormat::kPlain, KvFormat::kInt8}) {
     for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {

@@ -23,16 +23,16 @@ class Rope : public KernelPrimitive {
     allocate(outputs[0]);
     cpu::QkvWriteArgs args;
     args.tokens = x.shape(0);
-    args.q = x.data<void>();
-    args.q_stride = x.shape(1) * x.shape(2);
-    args.dtype = dtype_of(x);
-    args.q_heads = x.shape(1);
-    args.q_dim = x.shape(2);
+    args.rows.q = x.data<void>();
+    args.rows.q_stride = x.shape(1) * x.shape(2);
+    args.rows.dtype = dtype_of(x);
+    args.rows.q_heads = x.shape(1);
+    args.rows.q_dim = x.shape(2);
     args.rope = {.positions = inputs[1].data<int32_t>(),
                  .inverse_frequencies = inputs[2].data<float>(),
                  .pairs = inputs[2].shape(0),
                  .magnitude = magnitude_};
-    args.q_out = outputs[0].data<void>();
+    args.rows.q_out = outputs[0].data<void>();
     run_on_cpu(*this, [args] { cpu::qkv_write(args); });
   }
   void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,

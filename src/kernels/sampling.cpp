@@ -9,7 +9,7 @@
 #include "base/xxh64.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/logprobs.h"
-#include "kernels/cpu/sample.h"
+#include "kernels/cpu/sampling.h"
 #include "kernels/metal/sampling.h"
 #include "kernels/metal/simulator.h"
 #include "kernels/runtime/kernel_path.h"
@@ -18,7 +18,7 @@
 namespace octavo {
 namespace {
 
-// Of one step: where the rows lie and where their results go.
+// One step's rows and the destination of their results.
 struct Logits {
   const float* first = nullptr;
   int64_t rows = 0;
@@ -30,7 +30,7 @@ struct Logits {
 };
 
 struct LogprobsOut {
-  float* values = nullptr;  // null: not asked for
+  float* values = nullptr;  // null: not requested
   int32_t* ids = nullptr;
   int32_t* ranks = nullptr;
   size_t columns = 0;
@@ -47,7 +47,7 @@ Logits logits_of(const mx::array& logits) {
   return {.first = logits.data<float>(), .rows = logits.shape(0), .vocab = logits.shape(1)};
 }
 
-// The arrays of a Logprobs, which are outputs `first` and the two behind it of a primitive.
+// The arrays of a Logprobs: output `first` of a primitive and the two after it.
 LogprobsOut allocate_logprobs(std::vector<mx::array>& outputs, size_t first) {
   for (size_t i = first; i < first + 3; ++i) allocate(outputs[i]);
   return {.values = outputs[first].data<float>(),
@@ -56,7 +56,7 @@ LogprobsOut allocate_logprobs(std::vector<mx::array>& outputs, size_t first) {
           .columns = static_cast<size_t>(outputs[first].shape(1))};
 }
 
-// The shapes and types of outputs yet to be made.
+// The shapes and types of a primitive's outputs.
 struct Outputs {
   std::vector<mx::Shape> shapes;
   std::vector<mx::Dtype> dtypes;
@@ -80,18 +80,18 @@ void for_each_row(int64_t rows, const Body& body) {
   });
 }
 
-// Masks, rules, logprobs and hashes are the CPU's: they come from the host, look at a history, or
-// at all of a row, in ways that a GPU is no better at, and its memory is the GPU's too. Other rows
-// are drawn where the logits are. Only what the row's own request asks for decides, so that no
-// neighbour does.
+// The CPU handles masks, rules, logprobs and hashes: they come from the host, read a history, or
+// scan a row in ways that a GPU does not speed up, and CPU and GPU share their memory. Other rows
+// are drawn on the device. The choice depends on the row's own request only, never on its
+// neighbours.
 bool is_drawn_on_device(const RowSampling& row) {
   return row.rules == nullptr && row.mask == nullptr && row.logprobs < 0 && !row.hash_logits;
 }
 
 // Which rows of a batch a primitive draws.
 struct RowShare {
-  bool on_device = true;  // those that can be
-  bool on_cpu = true;     // and the rest
+  bool on_device = true;  // the rows that the device supports
+  bool on_cpu = true;     // the others
 
   bool has(const RowSampling& row) const { return is_drawn_on_device(row) ? on_device : on_cpu; }
 };
@@ -102,10 +102,10 @@ struct SampleJob {
   std::span<const TokenId> previous;
   int32_t* tokens = nullptr;
   LogprobsOut logprobs;
-  uint64_t* hashes = nullptr;  // null: not asked for
+  uint64_t* hashes = nullptr;  // null: not requested
   RowShare share;
 
-  // Before the rows are split over threads, which shall not wait.
+  // Done before the rows are split over threads, because pool threads must not wait.
   void wait_for_masks() const {
     for (const RowSampling& row : *rows)
       if (row.mask && share.has(row)) row.mask->wait();
@@ -136,8 +136,8 @@ struct SampleJob {
 
 mx::Stream cpu_stream() { return mx::default_stream(mx::Device::cpu); }
 
-// inputs: logits, then the previous step's tokens if there are any. outputs: tokens, then logprobs
-// and hashes if a row asks.
+// inputs: logits, then the previous step's tokens if present. outputs: tokens, then logprobs
+// and hashes if a row requests them.
 class Sample : public KernelPrimitive {
  public:
   Sample(mx::Stream stream, std::shared_ptr<const std::vector<RowSampling>> rows, RowShare share,
@@ -171,8 +171,7 @@ class Sample : public KernelPrimitive {
       for_each_row(job.logits.rows, [&](int64_t row) { job.run(row); });
     });
   }
-  // What only the CPU's kernels do was put on a CPU stream (sample): a simulator of Metal has to
-  // leave it there.
+  // sample() puts CPU-only work on a CPU stream, where a Metal simulator must leave it.
   void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
                  metal::Encoder& encoder) override {
     if (share_.on_cpu) return run_cpu(inputs, outputs);
@@ -263,18 +262,18 @@ Logprobs logprobs_at(const std::vector<mx::array>& outputs, size_t first) {
   return {.values = outputs[first], .ids = outputs[first + 1], .ranks = outputs[first + 2]};
 }
 
-// Whether kernels go Metal's way, on a Mac or in the simulator.
+// Whether Metal kernels run, on a Mac or in the simulator.
 bool has_metal() {
   return mx::default_device() == mx::Device::gpu || metal::simulator() != nullptr;
 }
 
-// A batch to draw from, as primitives share it.
+// A batch to draw from, shared by primitives.
 struct Draws {
   const mx::array& logits;
   std::shared_ptr<const std::vector<RowSampling>> rows;
   const std::optional<mx::array>& previous;
 
-  // logprobs: the most that a row asks for, -1: none.
+  // logprobs: the largest request of a row; -1: none.
   Drawn make(RowShare share, mx::Stream stream, int logprobs, bool hashed) const {
     const bool with_logprobs = logprobs >= 0;
     Outputs made;

@@ -1,4 +1,4 @@
-// sampling.h - draws tokens on the device, and says how likely they were.
+// sampling.h - draws tokens on the device and computes their log probabilities.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 namespace octavo {
 
 // Natural logarithms of the model's own probabilities (before rules and temperature). Column 0 is
-// the row's token, columns 1..K the likeliest, falling, the lower id first on a tie. A row that
-// asks for fewer leaves id -1 and minus infinity in the others; one that asks for none also has
-// rank 0.
+// the row's token, columns 1..K the most likely ones in descending order, the lower id first on a
+// tie. A row that requests fewer has id -1 and minus infinity in the others; one that requests none
+// also has rank 0.
 struct Logprobs {
   mx::array values;  // [R, 1 + K] float32
   mx::array ids;     // [R, 1 + K] int32
@@ -22,8 +22,8 @@ struct Logprobs {
 
 struct Drawn {
   mx::array tokens;                  // [R] int32
-  std::optional<Logprobs> logprobs;  // when a row asks; K is the most any row asks for
-  std::optional<mx::array> hashes;  // [R] uint64, when a row asks: XXH64 of its logits' bytes, or 0
+  std::optional<Logprobs> logprobs;  // if a row requests them; K is the largest request
+  std::optional<mx::array> hashes;   // [R] uint64, if a row requests it: XXH64 of its logits, or 0
 };
 
 // A row's results depend only on its own logits, RowSampling and history. NaN counts as minus
@@ -36,7 +36,7 @@ struct Drawn {
 Drawn sample(const mx::array& logits, std::vector<RowSampling> rows,
              const std::optional<mx::array>& previous = std::nullopt);
 
-// The same figures for given tokens. tokens: R entries; 0 <= count.
+// Log probabilities of given tokens. tokens: R entries; 0 <= count.
 Logprobs logprobs_of(const mx::array& logits, std::span<const TokenId> tokens, int count);
 
 // Replaces tokens that the host does not know yet.

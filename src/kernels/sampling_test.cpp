@@ -5,7 +5,7 @@
 #include <numeric>
 #include <thread>
 
-#include "kernels/cpu/sample.h"
+#include "kernels/cpu/sampling.h"
 #include "kernels/runtime/kernel_path.h"
 #include "kernels/testing/isa_scope.h"
 #include "kernels/testing/random_logits.h"
@@ -34,7 +34,7 @@ struct Rows {
   }
 };
 
-// Rows of every kind: greedy, drawn, with masks, rules, logprobs, hashes and tokens in flight.
+// Rows of every kind: greedy, drawn, with masks, rules, logprobs, hashes and pending tokens.
 Rows mixed_rows(int count, int vocab, int previous) {
   std::mt19937 random(7);
   Rows rows{.logits = {}, .vocab = vocab, .sampling = {}};
@@ -75,7 +75,7 @@ std::shared_ptr<const TokenMask> mask_of(std::vector<TokenId> tokens, int vocab)
   return mask;
 }
 
-TEST(Sampling, ARowsResultsDoNotDependOnTheRowsBesideIt) {
+TEST(Sampling, ARowsResultsDoNotDependOnOtherRows) {
   for (cpu::Isa isa : cpu::available_isas()) {
     const IsaScope scope(isa);
     constexpr int kPrevious = 6;
@@ -115,7 +115,7 @@ TEST(Sampling, ARowsResultsDoNotDependOnTheRowsBesideIt) {
   }
 }
 
-TEST(Sampling, NothingOutsideTheMaskIsDrawnWhateverTheRulesSay) {
+TEST(Sampling, NoTokenOutsideTheMaskIsDrawnWhateverTheRulesAllow) {
   constexpr int kVocab = 300;
   const float infinity = std::numeric_limits<float>::infinity();
   std::mt19937 random(3);
@@ -165,21 +165,21 @@ TEST(Sampling, TheDrawWaitsForItsMask) {
   EXPECT_THAT(values_of<int32_t>(drawn.tokens), ElementsAre(1));
 }
 
-TEST(Sampling, NothingIsMadeThatNoRowAsksFor) {
+TEST(Sampling, OutputsThatNoRowRequestsAreNotComputed) {
   const Drawn drawn = sample(mx::ones({2, 5}), std::vector<RowSampling>(2));
   EXPECT_FALSE(drawn.logprobs.has_value());
   EXPECT_FALSE(drawn.hashes.has_value());
   EXPECT_THAT(values_of<int32_t>(drawn.tokens), ElementsAre(0, 0));
 }
 
-TEST(Sampling, APendingTokenCountsAsPartOfTheAnswer) {
+TEST(Sampling, APendingTokenCountsAsPartOfTheOutput) {
   auto log = std::make_shared<TokenLog>(4);
   log->append(0);
   const RowSampling row{.rules = std::make_shared<LogitRules>(LogitRules{.presence_penalty = 10}),
                         .history = {.log = log, .prompt = 1, .known = 1, .pending = 1}};
   const mx::array logits = mx::array({1.0f, 2.0f, 3.0f, 4.0f}, {1, 4});
   const auto drawn_after = [&](int token) {
-    // The token in flight is the result of a step that has not run yet.
+    // The pending token is the result of a step that has not run yet.
     mx::array step = mx::zeros({2, 4});
     step = mx::contiguous(mx::where(mx::arange(4) == mx::array(token), mx::array(1.0f), step));
     const Drawn before = sample(step, std::vector<RowSampling>(2));

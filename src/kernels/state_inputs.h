@@ -1,4 +1,5 @@
-// state_inputs.h - the arrays that every primitive over states takes, and how a kernel sees them.
+// state_inputs.h - the inputs that all primitives over states share, and their form for the
+// kernels.
 #pragma once
 
 #include <vector>
@@ -9,14 +10,14 @@
 
 namespace octavo {
 
-// Aborts unless pages, layout and table fit together and the kernels can do the geometry.
+// Aborts unless pages, layout and table are consistent and the kernels support the geometry.
 void check_state(const StatePages& pages, const BatchLayout& layout, const mx::array& table);
 
-// pages, cu_seqlens_q, table: what state_batch() finds again.
+// pages, cu_seqlens_q, table: the order that state_batch() expects.
 std::vector<mx::array> state_inputs(const StatePages& pages, const BatchLayout& layout,
                                     const mx::array& table);
 
-// `inputs` begin with state_inputs().
+// `inputs` start with state_inputs().
 cpu::StateBatch state_batch(const std::vector<mx::array>& inputs, const StateGeometry& geometry);
 inline constexpr size_t kStateInputs = 3;
 

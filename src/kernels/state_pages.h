@@ -8,8 +8,8 @@
 namespace octavo {
 
 // Kernels read a sequence's state from its source pages and write it to its destination pages,
-// which may be the same; otherwise the source keeps its bits, so a snapshot costs no copy. Table:
-// [S, 2 * geometry.columns] int32, sources first; a source of -1 is a state of zeros.
+// which may be the same; otherwise the source is unchanged, so a snapshot needs no copy.
+// table: [S, 2 * geometry.columns] int32, sources first; a source of -1 is a state of zeros
 struct StatePages {
   mx::array bytes;  // [pages, page bytes] uint8, from make_device_buffer
   StateGeometry geometry;

@@ -1,5 +1,5 @@
-// Bitwise batch invariance of attention, row by row, on every instruction set and with one thread
-// and two.
+// Bitwise batch invariance of attention, row by row, on every instruction set, with one thread and
+// with two.
 
 #include <fmt/format.h>
 
@@ -9,7 +9,6 @@
 
 #include "base/compute_pool.h"
 #include "kernels/cpu/isa.h"
-
 #include "kernels/testing/isa_scope.h"
 #include "kernels/testing/paged_fixture.h"
 
@@ -35,7 +34,7 @@ struct Way {
   std::string name;
   int block_tokens;
   std::vector<int> chunks;
-  int neighbours;  // one-row sequences in front of it
+  int neighbours;  // one-row sequences before it
 };
 
 Subject make_subject(DType dtype, KvFormat format, int k_dim, int v_dim,
@@ -52,7 +51,7 @@ Subject make_subject(DType dtype, KvFormat format, int k_dim, int v_dim,
           options};
 }
 
-// One latent row per token for all the query heads, more of them than one piece of work takes.
+// One latent row per token for all the query heads, more of them than fit in one piece of work.
 Subject make_latent_subject(DType dtype, int k_dim, int v_dim, int heads) {
   std::mt19937 random(12);
   const mx::Dtype type = mlx_dtype(dtype);
@@ -116,7 +115,7 @@ class Run {
     return floats_of(rows_of(out, n, n + chunk));
   }
 
-  // With a window, pages that lie wholly before `position` go back to the pool.
+  // With a window, pages entirely before `position` are released.
   void forget_before(int position) {
     if (subject_.options.window == 0) return;
     for (int block = 0; (block + 1) * way_.block_tokens <= position; ++block) own(block) = -1;
@@ -166,8 +165,8 @@ void compare(const Subject& subject, BitsReport& report) {
 }
 
 // One sequence on `isa`: whole and alone, against chunks, one token at a time, neighbours, other
-// block sizes, and window, soft cap and sinks, for every type of number. Pages hold NaN wherever
-// nothing was written, and what lies before the window has no page at all.
+// block sizes, and window, soft cap and sinks, for every type of number. Pages contain NaN wherever
+// nothing was written, and positions before the window have no page.
 BitsReport check_attention_bits(cpu::Isa isa) {
   const IsaScope scope(isa);
   BitsReport report;
@@ -193,7 +192,7 @@ BitsReport check_attention_bits(cpu::Isa isa) {
   return report;
 }
 
-// The claim of the whole design: neighbours, chunking and page size leave no trace in the bits.
+// The design goal: neighbours, chunking and page size do not affect the bits.
 TEST(BitsAttention, ARowIsAFunctionOfItsOwnSequence) {
   for (const cpu::Isa isa : cpu::available_isas()) {
     int cases = 0;

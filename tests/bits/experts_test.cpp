@@ -1,5 +1,5 @@
 // Bitwise batch invariance of expert_mlp: a token's bits on every instruction set, for every weight
-// format, alone and at every place of batches of every size, with one thread and with two.
+// format, alone and in batches of every size, with one thread and with two.
 #include <cstdio>
 #include <cstring>
 #include <random>
@@ -8,6 +8,7 @@
 #include "base/compute_pool.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/testing/experts.h"
+#include "kernels/testing/isa_scope.h"
 
 namespace octavo {
 namespace {
@@ -17,7 +18,7 @@ constexpr int kRows[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14,
 constexpr ExpertShape kShape{.experts = 6, .hidden = 256, .inner = 256};
 constexpr int kTopK = 2;
 
-// Tokens with all that expert_mlp takes of each.
+// Tokens with all inputs of expert_mlp.
 struct Tokens {
   mx::array x, ids, weights, shared, shared_gate, residual;
 
@@ -85,34 +86,26 @@ int compare_batches(const ExpertMlp& mlp, mx::Dtype dtype, int places, std::mt19
   return cases;
 }
 
-class BitsExperts : public testing::TestWithParam<cpu::Isa> {
- protected:
-  void SetUp() override { cpu::use_isa(GetParam()); }
-  void TearDown() override { cpu::use_isa(cpu::available_isas().back()); }
-};
+class BitsExperts : public IsaTest {};
 
 TEST_P(BitsExperts, EveryFormatInEveryBatch) {
   std::mt19937 random(11);
+  const int places = GetParam() == cpu::Isa::kScalar ? 1 : 3;  // scalar is slow
   int cases = 0;
   for (const RandomExperts& experts : experts_of_every_format(random, kShape, true)) {
     SCOPED_TRACE(experts.gate[0].describe());
     const PackedLayout& layout = experts.gate[0].layout;
-    const int places = GetParam() == cpu::Isa::kScalar ? 1 : 3;  // it is slow
     cases += compare_batches(experts.mlp, mx::bfloat16, places, random);
     if (layout.bits == 0)
       cases += compare_batches(experts.mlp, mlx_dtype(layout.dtype), places, random);
     if (HasFailure()) return;
   }
+  EXPECT_GE(cases, places * 2'520);  // 32 formats, 3 of them with two types of tokens
   RecordProperty("cases", cases);
   std::printf("%d cases on %s\n", cases, std::string(cpu::name_of(GetParam())).c_str());
 }
 
-INSTANTIATE_TEST_SUITE_P(Isa, BitsExperts, testing::ValuesIn(cpu::available_isas()),
-                         [](const auto& param) {
-                           std::string name(cpu::name_of(param.param));
-                           std::erase(name, '-');
-                           return name;
-                         });
+OCTAVO_FOR_EVERY_ISA(BitsExperts);
 
 }  // namespace
 }  // namespace octavo

@@ -1,5 +1,5 @@
 // Bitwise batch invariance of linear: a row's bits on every instruction set, for every weight
-// format, alone and at every place of batches of every size, with one thread and with all.
+// format, alone and in batches of every size, with one thread and with all.
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -9,6 +9,7 @@
 #include "base/compute_pool.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/linear.h"
+#include "kernels/testing/isa_scope.h"
 #include "kernels/testing/support.h"
 #include "kernels/testing/weights.h"
 
@@ -36,7 +37,7 @@ std::vector<std::byte> row_bits(const mx::array& y, int row) {
   return {from, from + bytes};
 }
 
-// Random 16-bit patterns that read as moderate numbers in bfloat16 and float16.
+// Random numbers of moderate size as the bits of `dtype`.
 std::vector<uint16_t> random_bits(std::mt19937& random, size_t count, mx::Dtype dtype) {
   const auto values = floats_of(random_array(random, {static_cast<int>(count)}));
   mx::array typed = mx::astype(mx::array(values.begin(), {static_cast<int>(count)}), dtype);
@@ -72,11 +73,7 @@ int compare_batches(const Product& product, mx::Dtype dtype, std::mt19937& rando
   return cases;
 }
 
-class BitsLinear : public testing::TestWithParam<cpu::Isa> {
- protected:
-  void SetUp() override { cpu::use_isa(GetParam()); }
-  void TearDown() override { cpu::use_isa(cpu::available_isas().back()); }
-};
+class BitsLinear : public IsaTest {};
 
 TEST_P(BitsLinear, EveryFormatInEveryBatch) {
   std::mt19937 random(7);
@@ -91,6 +88,7 @@ TEST_P(BitsLinear, EveryFormatInEveryBatch) {
     }
     if (HasFailure()) return;
   }
+  EXPECT_GE(cases, 12'880);  // 32 formats, 12 of them with three types of rows
   RecordProperty("cases", cases);
   std::printf("%d cases on %s\n", cases, std::string(cpu::name_of(GetParam())).c_str());
 }
@@ -117,6 +115,7 @@ TEST_P(BitsLinear, GateAndUpOfDifferentFormats) {
       EXPECT_LT(largest_difference(product(x), expected), 0.02f * scale);
     }
   }
+  EXPECT_GE(cases, 3'680);  // 16 pairs of formats
   std::printf("%d cases on %s\n", cases, std::string(cpu::name_of(GetParam())).c_str());
 }
 
@@ -166,15 +165,11 @@ TEST_P(BitsLinear, FusedFormsInEveryBatch) {
         mx::bfloat16, random);
     if (HasFailure()) return;
   }
+  EXPECT_GE(cases, 2'760);  // 4 forms of 3 formats
   std::printf("%d cases on %s\n", cases, std::string(cpu::name_of(GetParam())).c_str());
 }
 
-INSTANTIATE_TEST_SUITE_P(Isa, BitsLinear, testing::ValuesIn(cpu::available_isas()),
-                         [](const auto& param) {
-                           std::string name(cpu::name_of(param.param));
-                           std::erase(name, '-');
-                           return name;
-                         });
+OCTAVO_FOR_EVERY_ISA(BitsLinear);
 
 }  // namespace
 }  // namespace octavo

@@ -1,4 +1,4 @@
-// Prints a hash of what every raw CPU kernel computes from fixed inputs. Sets with a fused
+// Prints a hash of every raw CPU kernel's output for fixed inputs. Sets with a fused
 // multiply-add share one arithmetic, so an arm64 build must print what x86 prints with
 // OCTAVO_ISA=avx2. Links no MLX: tools/test_neon.sh cross-compiles it.
 #include <fmt/format.h>
@@ -19,12 +19,12 @@
 #include "kernels/cpu/linear.h"
 #include "kernels/cpu/logprobs.h"
 #include "kernels/cpu/qkv_write.h"
-#include "kernels/cpu/sample.h"
+#include "kernels/cpu/sampling.h"
 
 namespace octavo {
 namespace {
 
-// A small generator of our own: the library's distributions differ between platforms.
+// A simple generator, because the standard library's distributions differ between platforms.
 class Random {
  public:
   uint32_t bits() {
@@ -115,7 +115,7 @@ void hash_linear(Random& random, WeightFormat format, int bits, DType weight_dty
 
 constexpr int kTokens = 300;
 
-// One sequence of kTokens tokens in pages of 24, the last one's first.
+// One sequence of kTokens tokens in pages of 24, in reverse page order.
 class OneSequence {
  public:
   explicit OneSequence(PageGeometry geometry) : geometry_(geometry) {
@@ -160,20 +160,22 @@ void hash_attention(Random& random, DType dtype, KvFormat format, int k_dim, int
   // No rotation: its angles come from the C library, which may differ in the last digit.
   cpu::QkvWriteArgs write{.batch = batch,
                           .tokens = kTokens,
-                          .q = q.data(),
-                          .k = k.data(),
-                          .v = v.data(),
-                          .q_stride = kQueryHeads * k_dim,
-                          .k_stride = kKvHeads * k_dim,
-                          .v_stride = kKvHeads * v_dim,
-                          .dtype = dtype,
-                          .q_heads = kQueryHeads,
-                          .q_dim = k_dim,
-                          .q_norm = norm.data(),
-                          .k_norm = norm.data(),
-                          .eps = 1e-6f,
+                          .rows = {.q = q.data(),
+                                   .k = k.data(),
+                                   .v = v.data(),
+                                   .q_stride = kQueryHeads * k_dim,
+                                   .k_stride = kKvHeads * k_dim,
+                                   .v_stride = kKvHeads * v_dim,
+                                   .dtype = dtype,
+                                   .q_heads = kQueryHeads,
+                                   .q_dim = k_dim,
+                                   .q_norm = norm.data(),
+                                   .k_norm = norm.data(),
+                                   .eps = 1e-6f,
+                                   .q_out = q_out.data(),
+                                   .layout = {}},
                           .rope = {},
-                          .q_out = q_out.data()};
+                          .position_scale = {}};
   cpu::qkv_write(write);
   std::vector<std::byte> out(static_cast<size_t>(kTokens * kQueryHeads * v_dim) * size_of(dtype));
   const std::vector<float> sinks = {0.0f, 1.0f, -3.0f, 2.5f, -1.0f, 0.5f};
@@ -182,10 +184,10 @@ void hash_attention(Random& random, DType dtype, KvFormat format, int k_dim, int
                         .out = out.data(),
                         .dtype = dtype,
                         .q_heads = kQueryHeads,
-                        .scale = 0.125f,
-                        .window = window,
-                        .soft_cap = soft_cap,
-                        .sinks = window > 0 ? sinks.data() : nullptr});
+                        .options = {.scale = 0.125f,
+                                    .window = window,
+                                    .soft_cap = soft_cap,
+                                    .sinks = window > 0 ? sinks.data() : nullptr}});
   print_hash(fmt::format("attention {}{} {}/{} window {} cap {}", name_of(dtype),
                          format == KvFormat::kInt8 ? " int8" : "", k_dim, v_dim, window, soft_cap),
              out);
@@ -237,7 +239,7 @@ void hash_experts(Random& random, DType dtype, ExpertScore score) {
   print_hash(fmt::format("experts {} {}", name_of(dtype), static_cast<int>(score)), out);
 }
 
-// A convolution and the delta rule behind it: two sequences, of which one begins.
+// A convolution followed by the delta rule: two sequences, one of them new.
 void hash_states(Random& random, DType dtype, int k_dim, int v_dim) {
   constexpr int64_t kTokens = 75, kKeyHeads = 2, kHeads = 6;
   constexpr int64_t kSequences = 2;
@@ -255,7 +257,7 @@ void hash_states(Random& random, DType dtype, int k_dim, int v_dim) {
                     .conv_column = kHeads,
                     .units_per_page = static_cast<int>(channels / 16)};
   const std::vector<int32_t> starts = {0, 70, kTokens};
-  // The first begins, in pages 0 to 6; the second goes on in the pages behind them.
+  // The first is new, in pages 0 to 6; the second continues in the pages after them.
   std::vector<int32_t> table(7, -1);
   for (int32_t page : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 7, 8, 9, 10, 11, 12, 13})
     table.push_back(page);
@@ -356,7 +358,7 @@ void hash_latent(Random& random, DType dtype) {
                         .out = out.data(),
                         .dtype = dtype,
                         .q_heads = kHeads,
-                        .scale = 0.02f});
+                        .options = {.scale = 0.02f}});
   print_hash(fmt::format("latent attention {}", name_of(dtype)), out);
 }
 
@@ -376,7 +378,7 @@ void hash_sampling(Random& random, size_t vocab) {
   std::vector<int32_t> ids(21);
   tokens.push_back(0);
   cpu::write_logprobs(logits, 0, 20, {.values = values, .ids = ids, .rank = &tokens.back()});
-  // Values only to what the C library's logarithm can be trusted with.
+  // Values are rounded to the precision of the C library's logarithm.
   for (float value : values) tokens.push_back(static_cast<int32_t>(value * 1e4f));
   const auto bytes = std::as_bytes(std::span(tokens));
   print_hash(fmt::format("sampling of {}", vocab), {bytes.begin(), bytes.end()});

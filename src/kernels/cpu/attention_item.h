@@ -5,31 +5,28 @@
 #include <cstdint>
 
 #include "kernels/cpu/page_layout.h"
+#include "kernels/types/attention_options.h"
 
 namespace octavo::cpu {
 
 // Keys per partial result, at absolute positions. Partials are folded in index order.
 inline constexpr int64_t kSplitTokens = 256;
 
-// What all pieces of one call share.
+// Shared by all pieces of one call.
 struct AttentionJob {
   const void* q = nullptr;  // [T, q_heads, k_dim]
   void* out = nullptr;      // [T, q_heads, v_dim]
   DType dtype = DType::kFloat32;
   int64_t q_heads = 0;
-  float scale = 1;               // > 0
-  int64_t window = 0;            // > 0: a row sees its last `window` positions
-  float soft_cap = 0;            // > 0: scores become soft_cap * tanh(score / soft_cap)
-  const float* sinks = nullptr;  // [q_heads], or none: a logit that only the denominator sees
+  AttentionOptionsWith<const float*> options;
   PageLayout layout;
   const std::byte* pages = nullptr;
   int64_t page_stride = 0;
 };
 
-// Some rows of one sequence against one KV head, with query heads that share it: all of them, or
-// some where they are many. A column is one (row, query head) pair, the heads of a row side by
-// side.
-struct AttentionItem {
+// Some rows of one sequence against one KV head, with all or some of the query heads that share it.
+// A column is one (row, query head) pair; the heads of a row are adjacent.
+struct AttentionPiece {
   const AttentionJob* job = nullptr;
   const int32_t* table = nullptr;  // the sequence's pages
   int64_t row_begin = 0;
@@ -38,11 +35,11 @@ struct AttentionItem {
   int64_t kv_head = 0;
   int64_t head_begin = 0;  // query heads [head_begin, head_begin + heads)
   int64_t heads = 0;
-  int64_t split_begin = 0;  // the splits this piece takes
+  int64_t split_begin = 0;  // the splits of this piece
   int64_t split_end = 0;
-  float* partials = nullptr;  // where split_begin's partial goes, or none: fold them all, write out
-  // What this thread takes afterwards, or none: its first keys are fetched ahead.
-  const AttentionItem* next = nullptr;
+  float* partials = nullptr;  // destination of split_begin's partial; null: fold all, write out
+  // The next piece of this thread, or null: its first keys are prefetched.
+  const AttentionPiece* next = nullptr;
 };
 
 }  // namespace octavo::cpu

@@ -11,8 +11,8 @@
 namespace octavo::cpu {
 namespace {
 
-constexpr int64_t kPieceElements = 8192;  // below this a second thread costs more than it brings
-constexpr int64_t kRunChannels = 1024;    // of an item: long enough to be read as a stream
+constexpr int64_t kPieceElements = 8192;  // a second thread does not pay off below this
+constexpr int64_t kRunChannels = 1024;    // per item: long enough for sequential reads
 
 // A run of units of one sequence.
 struct UnitRun {
@@ -32,7 +32,7 @@ std::vector<UnitRun> runs_of(const StateBatch& batch) {
   return runs;
 }
 
-// The state is copied out before any of it is written: it may be written where it is read.
+// Copies the state before writing any of it, because it may be written in place.
 void convolve(const StateBatch& batch, const ConvJob& job, const UnitRun& run) {
   const StateGeometry& g = batch.geometry;
   const auto unit_row = static_cast<size_t>(g.unit_channels) * size_of(g.conv_dtype);
@@ -78,7 +78,7 @@ void causal_conv(const StateBatch& batch, const ConvJob& job) {
   const std::vector<UnitRun> runs = runs_of(batch);
   const int64_t elements = batch.cu_seqlens_q[batch.sequences] * job.channels;
   const auto count = static_cast<int64_t>(runs.size());
-  // As many runs as make a piece, on average.
+  // The average number of runs per piece.
   const int64_t grain =
       std::max<int64_t>(1, count * kPieceElements / std::max<int64_t>(1, elements));
   compute_pool().parallel_for(count, grain, [&](int64_t begin, int64_t end) {

@@ -1,4 +1,4 @@
-// causal_conv.h (cpu) - the causal convolution, units of sequences split over threads.
+// causal_conv.h (cpu) - the causal convolution; threads share the sequences' units.
 #pragma once
 
 #include "kernels/cpu/conv_job.h"

@@ -5,6 +5,6 @@
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define OCTAVO_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
-// Sanitizers are not ready yet when the loader resolves clones.
+// Sanitizers are not initialised yet when the loader resolves clones.
 #define OCTAVO_CLONES
 #endif

@@ -14,9 +14,9 @@ struct ConvJob {
   int64_t x_stride = 0;          // bytes from one row to the next
   DType dtype = DType::kFloat32;
   int64_t channels = 0;
-  int64_t past_rows = 0;       // one less than there are taps
+  int64_t past_rows = 0;       // the number of taps minus one
   const void* taps = nullptr;  // [past_rows + 1, channels]
-  const void* bias = nullptr;  // [channels], or none
+  const void* bias = nullptr;  // [channels], or null
   DType weight_dtype = DType::kFloat32;
   bool silu = false;
   void* out = nullptr;  // [T, channels]
@@ -34,8 +34,8 @@ struct ConvItem {
   int64_t past_stride = 0;           // bytes
 };
 
-// Row `row` of the item, counted from row_begin; the past is below zero. Inlined by force: files of
-// several instruction sets include it.
+// Row `row` of the item, counted from row_begin; past rows are negative. Forced inline because
+// files of several instruction sets include it.
 __attribute__((always_inline)) inline const std::byte* conv_input(const ConvItem& item,
                                                                   int64_t row) {
   if (row >= 0) return item.fresh + row * item.job->x_stride;

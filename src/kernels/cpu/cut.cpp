@@ -14,7 +14,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr size_t kListed = 8192;       // logits worth copying out of the row
 constexpr size_t kSorted = 64;         // logits worth sorting
-constexpr int kRounds = 16;            // then whatever is left is listed, or sorted
+constexpr int kRounds = 16;            // then the rest is listed, or sorted
 constexpr size_t kSampledRow = 32768;  // logits worth a guess
 constexpr size_t kSampleStep = 64;
 
@@ -25,17 +25,17 @@ struct Extract {
   std::vector<float> weights;
 };
 
-// What the search still looks at: the row, later an extract of it.
+// The logits still searched: the row, later an extract of it.
 struct Part {
   std::span<const float> logits;
   std::span<const float> maxima;  // empty: not known
   const float* weights = nullptr;
   const int32_t* indices = nullptr;  // in the row; null: this is the row
-  double above = 0;                  // the weight of what is larger than all in this part
+  double above = 0;                  // the weight of the logits larger than all in this part
 };
 
-// Indices in the part of the logits in `range`. False if they are more than `most`; then `out` is
-// incomplete.
+// Indices in the part of the logits in `range`. Returns false if there are more than `most`; then
+// `out` is incomplete.
 bool list_within(const Part& part, LogitRange range, size_t most, std::vector<int32_t>& out) {
   out.clear();
   size_t found = 0;
@@ -69,7 +69,7 @@ Part extract(const Part& part, Extract& out) {
           .above = 0};
 }
 
-// The cut lies in `range`; `above` is the weight from range.to on.
+// The cut is in `range`; `above` is the weight of logits >= range.to.
 struct Bounds {
   LogitRange range;
   double above = 0;
@@ -84,7 +84,7 @@ std::array<double, kThresholds> sums_from(const Part& part, const Thresholds& th
     return part.maxima.empty() || part.maxima[at / kLogitBlock] >= thresholds.front();
   };
   for (size_t begin = 0; begin < size;) {
-    size_t end = begin;  // of the blocks from here on that reach any threshold
+    size_t end = begin;  // of the blocks from here that reach any threshold
     while (end < size && reaches(end)) end += kLogitBlock;
     end = std::min(end, size);
     if (begin < end) {
@@ -99,7 +99,7 @@ std::array<double, kThresholds> sums_from(const Part& part, const Thresholds& th
   return sums;
 }
 
-// Evenly, the outermost `margin` steps inside the range.
+// Evenly spaced, the outermost `margin` steps inside the range.
 Thresholds spread(LogitRange range, int margin) {
   Thresholds thresholds = {};
   const auto from = static_cast<double>(range.from);
@@ -112,7 +112,7 @@ Thresholds spread(LogitRange range, int margin) {
 // Whether there is a float between its ends.
 bool divisible(LogitRange range) { return std::nextafter(range.from, kInfinity) < range.to; }
 
-// To the part between two neighbouring thresholds, or outside all, in which the cut lies.
+// Narrows to the part between two adjacent thresholds, or outside all, that contains the cut.
 void narrow(const Part& part, double target, const Thresholds& thresholds, Bounds& bounds) {
   const auto sums = sums_from(part, thresholds);
   for (size_t t = kThresholds; t-- > 0;) {
@@ -126,8 +126,8 @@ void narrow(const Part& part, double target, const Thresholds& thresholds, Bound
   }
 }
 
-// Of a part that holds the whole range, in which the cut lies. Empty, it was the rounding of the
-// sums that placed the cut between two logits: then all from range.to on are kept.
+// The cut of a part that contains the whole range. If the range is empty, rounding of the sums
+// placed the cut between two logits: then all logits >= range.to are kept.
 Cut walk(const Part& part, LogitRange range, double target) {
   std::vector<int32_t> order(part.logits.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i);
@@ -145,7 +145,7 @@ Cut walk(const Part& part, LogitRange range, double target) {
   return cut;
 }
 
-// Of a part that is no longer than kListed.
+// The cut of a part of at most kListed logits.
 Cut search_list(Part part, Bounds bounds, double target) {
   thread_local std::array<Extract, 2> extracts;
   for (size_t round = 0;; ++round) {
@@ -168,8 +168,8 @@ Part sample_of(const Part& row, Extract& out) {
   return extract(row, out);
 }
 
-// Thresholds around the place where a sample of the row has its cut, or spread over the range if
-// the sample is not like the row. A wrong guess costs time only.
+// Thresholds around the cut of a sample of the row, or spread over the range if the sample does not
+// represent the row. A wrong guess costs time only.
 Thresholds guess(const Part& row, const Bounds& bounds, double target, double total) {
   thread_local Extract storage;
   const Part sample = sample_of(row, storage);
@@ -182,7 +182,7 @@ Thresholds guess(const Part& row, const Bounds& bounds, double target, double to
   }
   if (std::abs(sampled * kSampleStep - total) > 0.1 * total) return spread(bounds.range, 1);
   const double part = target / total;
-  // Three standard deviations; the heavier the few, the less a sample of this size is worth.
+  // Three standard deviations; a few heavy logits make a sample of this size less reliable.
   const double doubt = 3 * std::sqrt(part * (1 - part) * squares) / sampled;
   LogitRange near = bounds.range;
   if (part + doubt < 1) near.from = search_list(sample, bounds, (part + doubt) * sampled).logit;
@@ -216,7 +216,7 @@ Cut find_cut(const CutSearch& search) {
   const Part row{
       .logits = search.row.logits, .maxima = search.row.maxima, .weights = search.weights};
   Bounds bounds{.range = {.from = search.lowest, .to = std::nextafter(search.largest, kInfinity)}};
-  // Something has to be reached for at least one logit to be kept.
+  // A positive target keeps at least one logit.
   const double target = std::max(search.target, std::numeric_limits<double>::min());
   thread_local Extract storage;
   for (int round = 0;; ++round) {

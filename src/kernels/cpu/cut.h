@@ -1,4 +1,4 @@
-// cut.h (cpu) - finds where the likeliest tokens of a row end, for top_k, top_p and logprobs,
+// cut.h (cpu) - finds the threshold of a row's most likely tokens, for top_k, top_p and logprobs,
 // without sorting the row. No MLX.
 #pragma once
 
@@ -14,18 +14,18 @@ struct LogitRow {
   std::span<const float> maxima;
 };
 
-// The largest of each block of `logits`, in `maxima`; returns the largest of all, minus infinity if
-// there is no number.
+// Writes the largest logit of each block to `maxima`. Returns the largest of all, or minus infinity
+// if every logit is NaN.
 float find_maxima(std::span<const float> logits, std::vector<float>& maxima);
 
-// A number that at least `count` logits reach: the count-th largest maximum, or minus infinity if
-// there are fewer blocks.
+// A threshold that at least `count` logits reach: the count-th largest maximum, or minus infinity
+// if there are fewer blocks.
 float reached_by(std::span<const float> maxima, int64_t count);
 
-// Indices of the logits >= `from`, rising.
+// Indices of the logits >= `from`, in ascending order.
 void indices_from(const LogitRow& row, float from, std::vector<int32_t>& out);
 
-// Kept are the logits above `logit` and, of those equal to it, the ones up to `index`.
+// Keeps the logits above `logit` and, of those equal to it, the ones up to `index`.
 struct Cut {
   float logit = 0;
   int32_t index = 0;
@@ -44,8 +44,8 @@ struct CutSearch {
   float largest = 0;  // below the largest float
 };
 
-// Keeps the fewest of the largest logits whose weights reach the target, the lower index first on a
-// tie; at least one. All >= lowest if they do not reach it.
+// Keeps the fewest of the largest logits whose weights reach the target, at least one; ties keep
+// the lower index. If the target is not reached, keeps all logits >= lowest.
 Cut find_cut(const CutSearch& search);
 
 }  // namespace octavo::cpu

@@ -63,7 +63,7 @@ TEST(Cut, ByCountIsWhereASortWouldCut) {
   }
 }
 
-// The fewest that reach the target, but for the rounding of the sums.
+// The fewest that reach the target, up to rounding of the sums.
 TEST(Cut, ByWeightKeepsTheFewestThatReachTheTarget) {
   for (Isa isa : available_isas()) {
     const IsaScope scope(isa);

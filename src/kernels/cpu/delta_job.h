@@ -26,8 +26,8 @@ struct DeltaJob {
   const void* norm = nullptr;      // [v_dim]
   DType norm_dtype = DType::kFloat32;
   float norm_eps = 0;
-  float* decay = nullptr;  // [T, value_heads], written by delta_gates, as is
-  float* beta = nullptr;   // [T, value_heads]
+  float* decay = nullptr;  // [T, value_heads], written by delta_gates
+  float* beta = nullptr;   // likewise
   void* out = nullptr;     // [T, value_heads * v_dim]
 };
 

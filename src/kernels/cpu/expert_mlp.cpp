@@ -15,12 +15,12 @@
 namespace octavo::cpu {
 namespace {
 
-// Sums a thread keeps while one expert after the other adds to them: 16 numbers per token and
-// strip, half a megabyte in all.
+// Sums that a thread keeps while experts add to them in turn: 16 numbers per token and strip, half
+// a megabyte in all.
 constexpr int64_t kSumRuns = 8192;
 
-// All gathered rows made ready for a product. Groups begin at whole blocks of rows, and a block
-// takes as many bytes wherever it stands, so a group's rows are a product's by themselves.
+// Prepares all gathered rows for a product. Groups begin at whole blocks of rows, and all blocks
+// have the same size, so a group's rows form a product of their own.
 class PreparedRows {
  public:
   PreparedRows(RowsJob job, const ExpertRows& rows) {
@@ -40,7 +40,7 @@ class PreparedRows {
       }
     };
     const auto groups = static_cast<int64_t>(rows.groups.size());
-    // For a few rows a second thread costs more than it brings.
+    // For a few rows a second thread does not pay off.
     const int64_t grain = rows.most_rows <= kRowBlock ? 8 : 1;
     compute_pool().parallel_for(groups, grain, prepare);
   }
@@ -86,7 +86,7 @@ void run_gate_and_up(const ExpertMlpArgs& args, const ExpertRows& rows, void* in
   run_products(jobs);
 }
 
-// Strips of `down`, of all experts: each thread's outputs are summed over the experts in order.
+// Strips of `down` of all experts: each thread sums its outputs over the experts in order.
 class DownSums {
  public:
   DownSums(const ExpertMlpArgs& args, const ExpertRows& rows, const void* inner)

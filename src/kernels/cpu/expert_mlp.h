@@ -5,7 +5,7 @@
 
 namespace octavo::cpu {
 
-// One matrix of each expert: expert e's from data + e * layout.bytes() on.
+// One matrix per expert: expert e's starts at data + e * layout.bytes().
 struct ExpertMatrix {
   PackedLayout layout = {};
   const std::byte* data = nullptr;
@@ -35,7 +35,7 @@ struct ExpertMlpArgs {
 
 void expert_mlp(const ExpertMlpArgs& args);
 
-// The most that expert_mlp() keeps beside its inputs and outputs.
+// Upper bound of expert_mlp()'s scratch memory.
 struct ExpertMlpShape {
   int64_t experts;
   int64_t top_k;

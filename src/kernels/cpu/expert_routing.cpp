@@ -13,17 +13,17 @@ namespace octavo::cpu {
 namespace {
 
 constexpr int64_t kTokensPerPiece = 16;
-// Below every score's rounding, so it changes nothing but a division of zero by zero.
+// Below every score's rounding error, so it only affects a division of zero by zero.
 constexpr float kTiny = 1e-20f;
 
-// The indices of the `wanted` largest of `keys`, rising; of equal ones the lower index. NaN is
+// The indices of the `wanted` largest of `keys`, ascending; of equal ones the lower index. NaN is
 // last.
 void pick_largest(std::span<const float> keys, std::span<int32_t> picked) {
   const auto key = [&](int32_t i) {
     const float value = keys[static_cast<size_t>(i)];
     return std::isnan(value) ? -std::numeric_limits<float>::infinity() : value;
   };
-  // Sorted by falling key while it grows: most candidates lose against the last one at once.
+  // Sorted by descending key: most candidates are rejected by comparison with the last one.
   size_t held = 0;
   for (int32_t i = 0; i < static_cast<int32_t>(keys.size()); ++i) {
     if (held == picked.size() && !(key(i) > key(picked[held - 1]))) continue;
@@ -34,7 +34,7 @@ void pick_largest(std::span<const float> keys, std::span<int32_t> picked) {
   std::sort(picked.begin(), picked.end());
 }
 
-// One thread's working memory for one token after the other.
+// One thread's working memory, reused for all its tokens.
 class Router {
  public:
   explicit Router(const RoutingArgs& args)
@@ -75,8 +75,8 @@ class Router {
     return choice_.group_score == GroupScore::kBest ? first : first + second;
   }
 
-  // Experts outside the best groups take part with 0, as in the models' own code: they are picked
-  // only where the others' scores are negative.
+  // Experts outside the best groups compete with 0, as in the models' own code: they are selected
+  // only if the others' scores are negative.
   void leave_out_groups() {
     const size_t size = keys_.size() / group_keys_.size();
     for (size_t g = 0; g < group_keys_.size(); ++g)
@@ -107,7 +107,7 @@ class Router {
   const RoutingArgs& args_;
   const ExpertChoice& choice_;
   std::vector<float> scores_;
-  std::vector<float> keys_;  // what experts are picked by
+  std::vector<float> keys_;  // for selecting experts
   std::vector<float> group_keys_;
   std::vector<int32_t> kept_groups_;
 };

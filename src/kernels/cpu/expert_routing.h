@@ -1,4 +1,4 @@
-// expert_routing.h (cpu) - experts of each token over raw memory. No MLX.
+// expert_routing.h (cpu) - selects each token's experts, over raw memory. No MLX.
 #pragma once
 
 #include <cstdint>

@@ -15,11 +15,11 @@ struct ExpertGroup {
 };
 
 struct ExpertRows {
-  std::vector<ExpertGroup> groups;  // of the experts that have tokens, rising
-  int64_t padded_rows = 0;          // where the last group's last block of rows ends
+  std::vector<ExpertGroup> groups;  // of the experts that have tokens, in ascending order
+  int64_t padded_rows = 0;          // end of the last group's last block of rows
   int64_t most_rows = 0;            // of one group
-  // By gathered row; the places between groups hold 0.
-  std::vector<int32_t> tokens;  // rising within a group
+  // By gathered row; the padding between groups holds 0.
+  std::vector<int32_t> tokens;  // ascending within a group
   std::vector<float> weights;
 };
 

@@ -10,7 +10,7 @@
 namespace octavo::cpu {
 namespace {
 
-constexpr int64_t kGatesPiece = 4096;  // below this a second thread costs more than it brings
+constexpr int64_t kGatesPiece = 4096;  // a second thread does not pay off below this
 
 std::vector<DeltaItem> items_of(const StateBatch& batch, const DeltaJob& job) {
   std::vector<DeltaItem> items;
@@ -28,7 +28,7 @@ std::vector<DeltaItem> items_of(const StateBatch& batch, const DeltaJob& job) {
       items.push_back(item);
     }
   }
-  // The longest first, so that no thread is left with one at the end.
+  // The longest first, so that the threads finish together.
   std::stable_sort(items.begin(), items.end(), [](const DeltaItem& a, const DeltaItem& b) {
     return a.row_end - a.row_begin > b.row_end - b.row_begin;
   });

@@ -1,4 +1,4 @@
-// gated_delta.h (cpu) - the gated delta rule, heads of sequences split over threads.
+// gated_delta.h (cpu) - the gated delta rule; threads share the sequences' heads.
 #pragma once
 
 #include "kernels/cpu/delta_job.h"
@@ -6,7 +6,7 @@
 
 namespace octavo::cpu {
 
-// job: without decay and beta, whose memory is the kernel's own.
+// job: decay and beta are ignored; the kernel allocates them.
 void gated_delta(const StateBatch& batch, DeltaJob job);
 
 }  // namespace octavo::cpu

@@ -12,10 +12,10 @@
 namespace octavo::cpu {
 namespace {
 
-constexpr int64_t kPieceElements = 16384;  // below this a second thread costs more than it brings
+constexpr int64_t kPieceElements = 16384;  // a second thread does not pay off below this
 
-// The rows of all heads made ready for their products, head after head in whole blocks of rows, so
-// that a head's rows are a product's by themselves.
+// Prepares the rows of all heads for their products, in whole blocks of rows per head, so that a
+// head's rows form a product of their own.
 class PreparedHeads {
  public:
   PreparedHeads(const HeadLinearArgs& args, Arithmetic arithmetic)

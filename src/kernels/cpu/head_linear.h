@@ -8,21 +8,21 @@
 
 namespace octavo::cpu {
 
-// out[t, h] = W[h] x[t, h]. Heads of a token stand side by side; strides are elements from one head
-// to the next.
+// out[t, h] = W[h] x[t, h]. Heads of a token are adjacent; strides are elements from one head to
+// the next.
 struct HeadLinearArgs {
   const void* x = nullptr;
   DType dtype = DType::kFloat32;  // of x and of the output
   int64_t rows = 0;               // tokens
   int64_t heads = 0;
-  int64_t x_stride = 0;  // >= weight cols, which are a head's first numbers
-  // The heads' matrices one below the other, each of a multiple of kStripRows rows.
+  int64_t x_stride = 0;  // >= weight cols: the first numbers of a head are used
+  // The heads' matrices stacked, each with a multiple of kStripRows rows.
   PackedView weight = {};
   void* out = nullptr;
   int64_t out_stride = 0;  // >= outputs of a head
 };
 
-// Sums as in linear(): one order per weight, whatever the number of rows.
+// The summation order is linear()'s: it does not depend on the number of rows.
 void head_linear(const HeadLinearArgs& args);
 
 }  // namespace octavo::cpu

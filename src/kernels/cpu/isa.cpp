@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 6> kNames = {"scalar", "neon",        "av
                                                     "avx512", "avx512-bf16", "amx"};
 
 #ifdef __x86_64__
-// Linux hands out tile state on request, for the whole process and every later thread.
+// Linux grants tile state on request, for the whole process and all later threads.
 bool tiles_permitted() {
 #ifdef __linux__
   constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
@@ -47,7 +47,8 @@ bool has_amx_bf16() {
 }
 #endif
 
-std::vector<Isa> detect() {
+// The sets of this machine, slowest first. Every x86 set includes the ones before it.
+std::vector<Isa> supported_by_machine() {
   std::vector<Isa> found = {Isa::kScalar};
 #ifdef __x86_64__
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
@@ -57,17 +58,65 @@ std::vector<Isa> detect() {
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
       !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq"))
     return found;
-#ifndef OCTAVO_FEWER_ISAS
   found.push_back(Isa::kAvx512);
-#endif
   if (!__builtin_cpu_supports("avx512bf16")) return found;
-#ifndef OCTAVO_FEWER_ISAS
   found.push_back(Isa::kAvx512Bf16);
-#endif
   if (has_amx_bf16()) found.push_back(Isa::kAmx);
 #elif defined(__aarch64__)
   found.push_back(Isa::kNeon);
 #endif
+  return found;
+}
+
+// The table of a set, filled on first use; null if the build leaves the set out (OCTAVO_ISAS).
+// It is built here, not by the set's own files, whose inline functions may need the set's
+// instructions.
+template <void (*Fill)(KernelTable&)>
+const KernelTable* filled_table() {
+  static const KernelTable table = [] {
+    KernelTable empty;
+    Fill(empty);
+    return empty;
+  }();
+  return &table;
+}
+
+const KernelTable* find_table(Isa isa) {
+  switch (isa) {
+#ifdef OCTAVO_WITH_SCALAR
+    case Isa::kScalar:
+      return filled_table<scalar::fill_table>();
+#endif
+#ifdef OCTAVO_WITH_NEON
+    case Isa::kNeon:
+      return filled_table<neon::fill_table>();
+#endif
+#ifdef OCTAVO_WITH_AVX2
+    case Isa::kAvx2:
+      return filled_table<avx2::fill_table>();
+#endif
+#ifdef OCTAVO_WITH_AVX512
+    case Isa::kAvx512:
+      return filled_table<avx512::fill_table>();
+#endif
+#ifdef OCTAVO_WITH_AVX512BF16
+    case Isa::kAvx512Bf16:
+      return filled_table<avx512bf16::fill_table>();
+#endif
+#ifdef OCTAVO_WITH_AMX
+    case Isa::kAmx:
+      return filled_table<amx::fill_table>();
+#endif
+    default:
+      return nullptr;
+  }
+}
+
+std::vector<Isa> detect() {
+  std::vector<Isa> found = supported_by_machine();
+  std::erase_if(found, [](Isa isa) { return find_table(isa) == nullptr; });
+  if (found.empty())
+    throw SetupError("this build has no kernels for this machine: add \"scalar\" to OCTAVO_ISAS");
   return found;
 }
 
@@ -118,25 +167,9 @@ void prepare_thread() {
 }
 
 const KernelTable& kernels_of(Isa isa) {
-  switch (isa) {
-#ifdef __x86_64__
-    case Isa::kAvx2:
-      return avx2::kernel_table();
-#ifndef OCTAVO_FEWER_ISAS
-    case Isa::kAvx512:
-      return avx512::kernel_table();
-    case Isa::kAvx512Bf16:
-      return avx512bf16::kernel_table();
-#endif
-    case Isa::kAmx:
-      return amx::kernel_table();
-#elif defined(__aarch64__)
-    case Isa::kNeon:
-      return neon::kernel_table();
-#endif
-    default:
-      return scalar::kernel_table();
-  }
+  const KernelTable* table = find_table(isa);
+  OCTAVO_CHECK(table != nullptr);
+  return *table;
 }
 
 const KernelTable& kernels() { return kernels_of(active_isa()); }

@@ -1,5 +1,5 @@
-// kernel_table.h - what each instruction set implements, over raw memory. The callers split the
-// work over threads; a piece's result never depends on how. No MLX.
+// kernel_table.h - the kernels that each instruction set implements, over raw memory. The callers
+// split the work over threads; results do not depend on the split. No MLX.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +19,16 @@
 
 namespace octavo::cpu {
 
-// What a product is computed in. It follows from the types of x and of the weights, never from the
-// number of rows.
+// The arithmetic of a product. It depends on the types of x and of the weights, never on the number
+// of rows.
 enum class Arithmetic : uint8_t {
   kFloat32,   // x and the weights widened to float32
   kBFloat16,  // bfloat16 x and bfloat16 or quantised weights, the latter rounded to bfloat16; sums
-              // in float32. Sets without bfloat16 products take kFloat32 instead.
+              // in float32. Sets without bfloat16 products use kFloat32 instead.
 };
 
-// Rows on their way into a product: normed where asked, rounded to their own type, and laid out as
-// the product reads them.
+// Prepares the rows of a product: norm if requested, rounding to their own type, and the layout
+// that the product reads.
 struct RowsJob {
   const void* x = nullptr;            // [rows, cols]
   const int32_t* gathered = nullptr;  // [rows]: row m is row gathered[m] of x; null: row m
@@ -71,7 +71,7 @@ struct LinearJob {
   DType bias_dtype = DType::kFloat32;
   Activation activation = Activation::kSilu;
   const void* residual = nullptr;  // laid out as the output
-  float scale = 1;                 // on the product and its bias; of one that is not gated
+  float scale = 1;                 // on the product and its bias; ungated products only
   float soft_cap = 0;   // > 0: y becomes soft_cap * tanh(y / soft_cap); without gate and residual
   void* out = nullptr;  // row m at m * out_stride; this matrix's outputs from out_first on
   DType out_dtype = DType::kFloat32;
@@ -79,12 +79,12 @@ struct LinearJob {
   int64_t out_first = 0;
 };
 
-// What a token's experts gave, summed, on its way out: residual + (sums + gate * shared), where
-// gate is sigmoid(shared_gate) or 1.
+// The output of a token's experts: residual + (sums + gate * shared), where gate is
+// sigmoid(shared_gate) or 1.
 struct ExpertSums {
   const float* sums = nullptr;  // row t at t * sums_stride, in whole vectors of 16
   int64_t sums_stride = 0;
-  int64_t count = 0;             // outputs of a row
+  int64_t count = 0;             // outputs per row
   const void* shared = nullptr;  // laid out as the output, as is the residual; each may be null
   const float* shared_gate = nullptr;  // [tokens], or null
   const void* residual = nullptr;
@@ -96,7 +96,7 @@ struct ExpertSums {
 
 // out = x * gate, or x * sigmoid(gate). Strides are elements from one row to the next.
 struct GateJob {
-  const void* x = nullptr;  // the first column taken of row 0, as is
+  const void* x = nullptr;  // the first column used of row 0; gate likewise
   const void* gate = nullptr;
   int64_t x_stride = 0;
   int64_t gate_stride = 0;
@@ -107,10 +107,10 @@ struct GateJob {
   void* out = nullptr;  // [rows, cols]
 };
 
-// Logits whose largest and whose sum of weights are kept together.
+// Logits per block; each block has one maximum and one sum of weights.
 inline constexpr int64_t kLogitBlock = 256;
 inline constexpr float kLog2E = 1.44269504f;
-// How many thresholds sums_from() takes at once.
+// Thresholds per call of sums_from().
 inline constexpr int kThresholds = 4;
 
 // 2^((logit - largest) * scale), which is 1 for the largest; 0 for those below `floor` <= 1.
@@ -128,11 +128,11 @@ struct LogitRange {
   float to = 0;
 };
 
-// Rows a matrix unit takes at once: prepare() is called on multiples of it.
+// Rows per pass of a matrix unit: prepare() is called on multiples of it.
 inline constexpr int64_t kRowBlock = 16;
 
 struct KernelTable {
-  void (*configure_tiles)() = nullptr;  // null where there are none
+  void (*configure_tiles)() = nullptr;  // null if the set has no tiles
 
   int64_t (*prepared_bytes)(int64_t rows, int64_t cols, Arithmetic arithmetic) = nullptr;
   void (*prepare)(const RowsJob&, int64_t row_begin, int64_t row_end) = nullptr;
@@ -146,10 +146,10 @@ struct KernelTable {
                         float* scores) = nullptr;
   // sums += weight * product, in whole vectors of 16.
   void (*add_weighted)(float* sums, const float* product, float weight, int64_t count) = nullptr;
-  // Of one token.
+  // For one token.
   void (*finish_sums)(const ExpertSums&, int64_t token) = nullptr;
 
-  // y = norm(x) row by row, `out` like x.
+  // y = norm(x) row by row, `out` has the layout of x.
   void (*norm_rows)(const RowsJob&, void* out, int64_t row_begin, int64_t row_end) = nullptr;
   void (*add_rows)(const AddRowsJob&, int64_t row_begin, int64_t row_end) = nullptr;
   // activation(gate) * up over `count` elements of `dtype`.
@@ -159,35 +159,35 @@ struct KernelTable {
   // The first index of the largest number; NaN counts as minus infinity.
   int64_t (*argmax)(const float* values, int64_t count) = nullptr;
 
-  // Of rows of logits in blocks of kLogitBlock, the last of which may be shorter. NaN counts as
-  // minus infinity.
+  // Kernels over rows of logits in blocks of kLogitBlock, the last of which may be shorter. NaN
+  // counts as minus infinity.
   void (*block_maxima)(const float* logits, int64_t count, float* maxima) = nullptr;
-  // Writes the job's weights and the sum of each block's.
+  // Writes the job's weights and the sum of each block.
   void (*weigh)(const WeighJob&, float* weights, float* sums) = nullptr;
-  // sums[i]: of the weights (null: of one per logit) of the logits >= thresholds[i].
+  // sums[i]: the sum of the weights (null: 1 per logit) of the logits >= thresholds[i].
   void (*sums_from)(const float* logits, const float* weights, int64_t count,
                     const float* thresholds, double* sums) = nullptr;
-  // Sets the weights of logits below `threshold` to zero; returns the sum of the others. Of one
+  // Sets the weights of logits below `threshold` to zero and returns the sum of the others, for one
   // block.
   float (*keep_from)(const float* logits, float* weights, int64_t count, float threshold) = nullptr;
-  // Writes first + i for each logit i in [from, to), i rising; returns how many. `out` has room for
-  // kLogitBlock, and `count` is at most that.
+  // Writes first + i for each logit i in [from, to), in ascending order; returns how many. count is
+  // at most kLogitBlock, the capacity of `out`.
   int64_t (*indices_within)(const float* logits, int64_t count, LogitRange range, int32_t first,
                             int32_t* out) = nullptr;
 
   // Whether plain bfloat16 pages keep their values paired (page_layout.h).
   bool pairs_bf16_values = false;
   // Bytes of scratch, aligned to 64, for attend and merge_partials.
-  int64_t (*attention_scratch)(const AttentionItem&) = nullptr;
-  void (*attend)(const AttentionItem&, std::byte* scratch) = nullptr;
-  // Of one split of the item.
-  int64_t (*partial_floats)(const AttentionItem&) = nullptr;
-  // Folds the partials of the item's splits, from item.partials on, and writes its rows.
-  void (*merge_partials)(const AttentionItem&, std::byte* scratch) = nullptr;
+  int64_t (*attention_scratch)(const AttentionPiece&) = nullptr;
+  void (*attend)(const AttentionPiece&, std::byte* scratch) = nullptr;
+  // For one split of the piece.
+  int64_t (*partial_floats)(const AttentionPiece&) = nullptr;
+  // Folds the partials of the piece's splits, starting at `partials`, and writes its rows.
+  void (*merge_partials)(const AttentionPiece&, std::byte* scratch) = nullptr;
   void (*qkv_rows)(const QkvJob&, int64_t token_begin, int64_t token_end) = nullptr;
 
   void (*conv_rows)(const ConvItem&) = nullptr;
-  // Decay and strength of the rows, for all heads.
+  // Writes decay and beta of the rows, for all heads.
   void (*delta_gates)(const DeltaJob&, int64_t row_begin, int64_t row_end) = nullptr;
   // Bytes of scratch, aligned to 64, for delta_head.
   int64_t (*delta_scratch)(const DeltaJob&) = nullptr;
@@ -196,25 +196,26 @@ struct KernelTable {
 };
 
 const KernelTable& kernels_of(Isa isa);
-const KernelTable& kernels();  // of the active set
+const KernelTable& kernels();  // the active set's
 
+// Each instruction set fills in every entry. Only the sets of OCTAVO_ISAS are part of the build.
 namespace scalar {
-const KernelTable& kernel_table();
+void fill_table(KernelTable& table);
 }
 namespace neon {
-const KernelTable& kernel_table();
+void fill_table(KernelTable& table);
 }
 namespace avx2 {
-const KernelTable& kernel_table();
+void fill_table(KernelTable& table);
 }
 namespace avx512 {
-const KernelTable& kernel_table();
+void fill_table(KernelTable& table);
 }
 namespace avx512bf16 {
-const KernelTable& kernel_table();
+void fill_table(KernelTable& table);
 }
 namespace amx {
-const KernelTable& kernel_table();
+void fill_table(KernelTable& table);
 }
 
 }  // namespace octavo::cpu

@@ -1,5 +1,5 @@
-// latent_job.h - rows of multi-head latent attention on their way into the pages and the queries.
-// No MLX.
+// latent_job.h - the rows of multi-head latent attention (MLA) that are written to pages and
+// queries. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace octavo::cpu {
 
-// A latent row is [rank numbers, to be normed | 2 * pairs numbers, to be rotated], rank being the
-// pages' v_dim. A query head ends with 2 * pairs numbers that are rotated, too.
+// A latent row is [rank numbers, to be normed | 2 * pairs numbers, to be rotated]; rank is the
+// pages' v_dim. The last 2 * pairs numbers of a query head are rotated, too.
 struct LatentJob {
   const void* latent = nullptr;  // [T, rank + 2 * pairs]
   DType dtype = DType::kFloat32;

@@ -11,7 +11,7 @@
 namespace octavo::cpu {
 namespace {
 
-constexpr int64_t kPieceElements = 16384;  // below this a second thread costs more than it brings
+constexpr int64_t kPieceElements = 16384;  // a second thread does not pay off below this
 
 LatentJob job_of(const LatentWriteArgs& args) {
   LatentJob job;

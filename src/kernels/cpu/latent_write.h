@@ -1,5 +1,5 @@
-// latent_write.h (cpu) - latent rows into the pages and queries into their space, split over
-// threads. No MLX.
+// latent_write.h (cpu) - writes latent rows to the pages and maps queries to the latent space,
+// split over threads. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace octavo::cpu {
 
-// The pages hold [rank | 2 * rope.pairs] per token: v_dim is the rank, k_dim both.
+// The pages hold [rank | 2 * rope.pairs] per token: v_dim is the rank, k_dim the sum.
 struct LatentWriteArgs {
   PagedBatch batch;
   int64_t tokens = 0;

@@ -11,7 +11,7 @@ namespace octavo::cpu {
 
 inline constexpr size_t kMaxJoined = 4;
 
-struct LinearPart {
+struct PackedProjection {
   PackedView weight = {};
   const void* bias = nullptr;
 };
@@ -19,9 +19,9 @@ struct LinearPart {
 // Up to four products of one x, side by side in the output, or one gated pair.
 struct LinearArgs {
   RowsJob x = {};  // prepared and arithmetic are filled in here
-  std::array<LinearPart, kMaxJoined> parts = {};
+  std::array<PackedProjection, kMaxJoined> parts = {};
   size_t part_count = 0;
-  bool is_gated = false;  // parts[0] is the gate, parts[1] the other
+  bool is_gated = false;  // parts[0] is the gate, parts[1] the up projection
   Activation activation = Activation::kSilu;
   DType bias_dtype = DType::kFloat32;
   const void* residual = nullptr;
@@ -32,17 +32,17 @@ struct LinearArgs {
   int64_t out_stride = 0;
 };
 
-// Threads claim strips of weight rows; the sum over inputs has one order per weight, whatever the
-// number of rows.
+// Threads claim strips of weight rows. The order of the sum over inputs depends on the weight
+// alone, not on the number of rows.
 void linear(const LinearArgs& args);
 
-// What a product of rows of `x` with weights of these layouts is computed in.
+// The arithmetic of a product of rows of type `x` with weights of these layouts.
 Arithmetic arithmetic_of(DType x, std::initializer_list<const PackedLayout*> weights);
 
-// All jobs' outputs; threads claim strips across them.
+// Runs all jobs; threads claim strips across them.
 void run_products(std::span<const LinearJob> jobs);
 
-// The most that linear() keeps beside its inputs and outputs: prepared rows and decoded strips.
+// Upper bound of linear()'s scratch memory: prepared rows and decoded strips.
 int64_t linear_scratch_bytes(int64_t rows, int64_t cols, int threads);
 
 }  // namespace octavo::cpu

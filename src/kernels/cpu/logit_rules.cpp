@@ -8,11 +8,11 @@ namespace {
 
 constexpr float kBanned = -std::numeric_limits<float>::infinity();
 
-// The sequence so far, the token in flight or a draft's included.
+// The sequence so far, including the pending token or draft tokens.
 struct Sequence {
   std::span<const TokenId> prompt;
-  std::span<const TokenId> answer;  // as far as it was known
-  std::span<const TokenId> tail;    // what follows it
+  std::span<const TokenId> answer;  // the known part
+  std::span<const TokenId> tail;    // the tokens after it
 
   size_t answer_size() const { return answer.size() + tail.size(); }
 
@@ -54,8 +54,8 @@ void ban_words(std::span<float> logits, const std::vector<std::vector<TokenId>>&
   }
 }
 
-// Which tokens a sequence has and how often its answer does, in memory that is clean again when
-// this dies: cleaning costs as much as the sequence is long.
+// Which tokens a sequence contains and how often its output does. The destructor clears the memory
+// in time proportional to the sequence.
 class TokenCounts {
  public:
   TokenCounts(const Sequence& sequence, size_t vocab) {

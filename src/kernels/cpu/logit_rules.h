@@ -1,4 +1,4 @@
-// logit_rules.h (cpu) - changes a row's logits as a request's rules and the sequence so far ask. No
+// logit_rules.h (cpu) - applies a request's rules (penalties, bias, bans) to a row's logits. No
 // MLX.
 #pragma once
 
@@ -8,13 +8,13 @@
 
 namespace octavo::cpu {
 
-// What lies past the end of `allowed` is banned too.
+// Tokens past the end of `allowed` are banned too.
 void ban_all_but(std::span<float> logits, std::span<const uint32_t> allowed);
 
-// In the order row_sampling.h states; what is banned becomes minus infinity. `previous`: the tokens
-// history.pending is an entry of. Ids outside the vocabulary are passed over, and what lies past
-// the end of `allowed` is banned. The time grows with the history, not with the vocabulary, but for
-// `allowed`.
+// Applies the rules in the order of row_sampling.h; banned logits become minus infinity.
+// `previous`: the tokens that history.pending indexes. Ids outside the vocabulary are ignored;
+// tokens past the end of `allowed` are banned. Takes time in proportion to the history, and to the
+// vocabulary only if `allowed` is used.
 void apply_rules(std::span<float> logits, const LogitRules& rules, const RowHistory& history,
                  std::span<const TokenId> previous);
 

@@ -19,11 +19,11 @@ RowHistory history_of(const std::vector<TokenId>& prompt, const std::vector<Toke
   log->append(prompt);
   log->append(answer);
   const int known = log->size();
-  log->append(0);  // what is appended later must not be read
+  log->append(0);  // tokens appended later must not be read
   return {.log = log, .prompt = static_cast<int32_t>(prompt.size()), .known = known};
 }
 
-// As the contract reads, token by token.
+// A direct implementation of the contract, token by token.
 std::vector<float> reference(std::vector<float> logits, const LogitRules& rules,
                              const std::vector<TokenId>& prompt,
                              const std::vector<TokenId>& answer) {
@@ -129,7 +129,7 @@ TEST(LogitRules, AWordIsBannedWhenOnlyItsLastTokenIsMissing) {
   EXPECT_EQ(banned({7}, {1, 2}, {}), (Tokens{3, 5}));
 }
 
-TEST(LogitRules, PassOverIdsOutsideTheVocabularyAndBanWhatTheMaskDoesNotReach) {
+TEST(LogitRules, IgnoreIdsOutsideTheVocabularyAndBanTokensPastTheMask) {
   const LogitRules rules{.repetition_penalty = 2,
                          .logit_bias = {{-1, 1.0f}, {99, 1.0f}},
                          .bad_words = {{99}, {}},

@@ -51,7 +51,7 @@ int32_t rank_of(const LogitRow& row, float logit) {
   return rank;
 }
 
-// The `count` likeliest, falling, the lower id first on a tie.
+// The `count` most likely, in descending order, the lower id first on a tie.
 void find_likeliest(const LogitRow& row, size_t count, std::vector<int32_t>& tokens) {
   const float reached = reached_by(row.maxima, static_cast<int64_t>(count));
   if (reached > -kInfinity && row.logits.size() > count) {

@@ -1,4 +1,4 @@
-// logprobs.h (cpu) - how likely the tokens of one row are. No MLX.
+// logprobs.h (cpu) - log probabilities of one row's tokens. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace octavo::cpu {
 
-// One row of what sampling.h calls Logprobs: the token's own entry, then the likeliest.
+// One row of Logprobs (sampling.h): the token's own entry, then the most likely ones.
 struct LogprobsRow {
   std::span<float> values;
   std::span<int32_t> ids;  // as long as values
   int32_t* rank = nullptr;
 };
 
-// Fills the first 1 + count entries; the others become id -1 and minus infinity. A row whose
-// largest logit is not finite has no distribution: its values are minus infinity.
+// Fills the first 1 + count entries; the others get id -1 and minus infinity. A row whose largest
+// logit is not finite has no distribution: its values are minus infinity.
 void write_logprobs(std::span<const float> logits, TokenId token, int count,
                     const LogprobsRow& out);
 
-// No entries, and rank 0.
+// Writes no entries, and rank 0.
 void write_no_logprobs(const LogprobsRow& out);
 
 }  // namespace octavo::cpu

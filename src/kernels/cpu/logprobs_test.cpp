@@ -72,7 +72,7 @@ TEST(LogprobsRow, EqualsTheReference) {
   }
 }
 
-TEST(LogprobsRow, ColumnsNotAskedForAreMarked) {
+TEST(LogprobsRow, ColumnsThatWereNotRequestedAreMarked) {
   const Written out = write({1, 3, 2}, 2, 1, 4);
   EXPECT_EQ(out.ids, (std::vector<int32_t>{2, 1, -1, -1}));
   EXPECT_EQ(out.values[2], -kInfinity);

@@ -1,4 +1,4 @@
-// page_layout.h (cpu) - where K and V stand inside a page, as the CPU kernels order it. No MLX.
+// page_layout.h (cpu) - the layout of K and V inside a page for the CPU kernels. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace octavo::cpu {
 // Head after head, so that one head's rows are one run of memory:
 //   K [block_tokens][k_dim], V [block_tokens][v_dim], and for int8 the scales of K and of V, each
 //   [block_tokens] float32.
-// Values in keys are read where K stands: v_first is 0 and V's rows are K's, seen v_dim wide.
-// Paired values stand as the matrix unit multiplies them: [block_tokens / 2][v_dim][2 tokens].
+// Values in keys are read from K: v_first is 0 and V's rows are the first v_dim numbers of K's.
+// Paired values have the matrix unit's layout: [block_tokens / 2][v_dim][2 tokens].
 struct PageLayout {
   DType dtype = DType::kFloat32;  // of the numbers, unless int8
   bool int8 = false;
@@ -24,15 +24,15 @@ struct PageLayout {
   int64_t head_bytes = 0;  // from one head to the next
   int64_t k_row_bytes = 0;
   int64_t v_row_bytes = 0;
-  int64_t v_first = 0;  // bytes from the head's start to its V, and so on
+  int64_t v_first = 0;  // bytes from the head's start to its V; likewise below
   int64_t k_scales = 0;
   int64_t v_scales = 0;
 };
 
-// As the active instruction set reads it.
+// The layout that the active instruction set reads.
 PageLayout page_layout(const PageGeometry& geometry);
 
-// Without paired values: as every instruction set but one, and Metal, read it.
+// Without paired values: the layout of Metal and of every instruction set except AMX.
 PageLayout plain_page_layout(const PageGeometry& geometry);
 
 }  // namespace octavo::cpu

@@ -12,29 +12,26 @@
 namespace octavo::cpu {
 namespace {
 
-// Columns (row, query head) that share one reading of a split's K and V.
+// Columns (row, query head) that share one read of a split's K and V.
 constexpr int64_t kItemColumns = 512;
-// Query heads of one piece when whole groups are too few pieces for the threads.
+// Query heads per piece if whole groups give too few pieces for the threads.
 constexpr int64_t kHeadBlock = 32;
 
-AttentionJob job_of(const AttentionArgs& args) {
-  OCTAVO_CHECK(args.scale > 0);
+AttentionJob job_of(const PagedAttentionArgs& args) {
+  OCTAVO_CHECK(args.options.scale > 0);
   AttentionJob job;
   job.q = args.q;
   job.out = args.out;
   job.dtype = args.dtype;
   job.q_heads = args.q_heads;
-  job.scale = args.scale;
-  job.window = args.window;
-  job.soft_cap = args.soft_cap;
-  job.sinks = args.sinks;
+  job.options = args.options;
   job.layout = page_layout(args.batch.geometry);
   job.pages = args.batch.pages;
   job.page_stride = args.batch.page_stride;
   return job;
 }
 
-// Every page that positions [from, to) stand on must exist.
+// Aborts unless every page of positions [from, to) exists.
 void check_pages(const PagedBatch& batch, int64_t sequence, int64_t from, int64_t to) {
   const int64_t block = batch.geometry.block_tokens;
   OCTAVO_CHECK(from >= 0 && (to - 1) / block < batch.table_columns);
@@ -44,9 +41,9 @@ void check_pages(const PagedBatch& batch, int64_t sequence, int64_t from, int64_
   }
 }
 
-// The item once per KV head and per block of up to `heads` query heads that share it.
-void add_heads(const AttentionJob& job, AttentionItem item, int64_t heads,
-               std::vector<AttentionItem>& items) {
+// Adds the piece once per KV head and per block of up to `heads` query heads that share it.
+void add_heads(const AttentionJob& job, AttentionPiece item, int64_t heads,
+               std::vector<AttentionPiece>& items) {
   const int64_t group = job.q_heads / job.layout.kv_heads;
   for (item.kv_head = 0; item.kv_head < job.layout.kv_heads; ++item.kv_head) {
     for (int64_t first = 0; first < group; first += heads) {
@@ -57,22 +54,22 @@ void add_heads(const AttentionJob& job, AttentionItem item, int64_t heads,
   }
 }
 
-// The rows of one sequence in blocks, the ones with most to read first.
+// The rows of one sequence in blocks, those with the longest context first.
 void list_sequence(const AttentionJob& job, const PagedBatch& batch, int64_t sequence,
-                   int64_t heads, std::vector<AttentionItem>& items) {
+                   int64_t heads, std::vector<AttentionPiece>& items) {
   const int64_t begin = batch.cu_seqlens_q[sequence];
   const int64_t end = batch.cu_seqlens_q[sequence + 1];
   if (begin == end) return;
   const int64_t context = batch.context_lens[sequence];
   const int64_t start = context - (end - begin);  // position of row `begin`
   auto first_visible = [&](int64_t position) {
-    return job.window > 0 ? std::max<int64_t>(0, position - job.window + 1) : 0;
+    return job.options.window > 0 ? std::max<int64_t>(0, position - job.options.window + 1) : 0;
   };
   check_pages(batch, sequence, first_visible(start), context);
   const int64_t rows = std::max<int64_t>(1, kItemColumns / heads);
   const int64_t blocks = (end - begin + rows - 1) / rows;
   for (int64_t block = blocks - 1; block >= 0; --block) {
-    AttentionItem item;
+    AttentionPiece item;
     item.job = &job;
     item.table = batch.block_tables + sequence * batch.table_columns;
     item.row_begin = begin + block * rows;
@@ -85,24 +82,25 @@ void list_sequence(const AttentionJob& job, const PagedBatch& batch, int64_t seq
   }
 }
 
-// With up to `heads` query heads to an item.
-std::vector<AttentionItem> list_items(const AttentionJob& job, const PagedBatch& batch,
-                                      int64_t heads) {
-  std::vector<AttentionItem> items;
+// With up to `heads` query heads per piece.
+std::vector<AttentionPiece> list_items(const AttentionJob& job, const PagedBatch& batch,
+                                       int64_t heads) {
+  std::vector<AttentionPiece> items;
   for (int64_t s = 0; s < batch.sequences; ++s) list_sequence(job, batch, s, heads, items);
   return items;
 }
 
-void attend_all(std::vector<AttentionItem>& items, bool merge) {
+void attend_all(std::vector<AttentionPiece>& items, bool merge) {
   const auto count = static_cast<int64_t>(items.size());
   const KernelTable& table = kernels();
-  // Pieces of several items, so that most know what follows; enough of them to share evenly.
+  // Several pieces per task, so that most know their successor; enough tasks to balance the
+  // threads.
   constexpr int64_t kPiecesPerThread = 8;
   const int64_t grain = std::max<int64_t>(1, count / (kPiecesPerThread * compute_pool().threads()));
   compute_pool().parallel_for(count, grain, [&](int64_t begin, int64_t end) {
     prepare_thread();
     for (int64_t i = begin; i < end; ++i) {
-      AttentionItem& item = items[static_cast<size_t>(i)];
+      AttentionPiece& item = items[static_cast<size_t>(i)];
       item.next = i + 1 < end ? &items[static_cast<size_t>(i + 1)] : nullptr;
       std::byte* memory = scratch(Scratch::kAttention, table.attention_scratch(item));
       merge ? table.merge_partials(item, memory) : table.attend(item, memory);
@@ -110,8 +108,8 @@ void attend_all(std::vector<AttentionItem>& items, bool merge) {
   });
 }
 
-// Cuts items along their splits until there are `wanted`; the partials are folded afterwards.
-void attend_in_pieces(std::vector<AttentionItem> items, int64_t wanted) {
+// Divides pieces along their splits until there are `wanted`; the partials are folded afterwards.
+void attend_in_pieces(std::vector<AttentionPiece> items, int64_t wanted) {
   const KernelTable& table = kernels();
   const int64_t pieces =
       (wanted + static_cast<int64_t>(items.size()) - 1) / static_cast<int64_t>(items.size());
@@ -120,14 +118,14 @@ void attend_in_pieces(std::vector<AttentionItem> items, int64_t wanted) {
     floats += table.partial_floats(item) * (item.split_end - item.split_begin);
   auto* partials = reinterpret_cast<float*>(
       scratch(Scratch::kPartials, floats * static_cast<int64_t>(sizeof(float))));
-  std::vector<AttentionItem> parts;
+  std::vector<AttentionPiece> parts;
   float* next = partials;
   for (auto& item : items) {
     item.partials = next;
     const int64_t splits = item.split_end - item.split_begin;
     const int64_t step = (splits + pieces - 1) / pieces;
     for (int64_t split = item.split_begin; split < item.split_end; split += step) {
-      AttentionItem part = item;
+      AttentionPiece part = item;
       part.split_begin = split;
       part.split_end = std::min(split + step, item.split_end);
       part.partials += (split - item.split_begin) * table.partial_floats(item);
@@ -141,16 +139,16 @@ void attend_in_pieces(std::vector<AttentionItem> items, int64_t wanted) {
 
 }  // namespace
 
-void paged_attention(const AttentionArgs& args) {
+void paged_attention(const PagedAttentionArgs& args) {
   const AttentionJob job = job_of(args);
   const int64_t wanted = compute_pool().threads() > 1 ? 2 * compute_pool().threads() : 1;
   const int64_t group = job.q_heads / job.layout.kv_heads;
-  std::vector<AttentionItem> items = list_items(job, args.batch, group);
+  std::vector<AttentionPiece> items = list_items(job, args.batch, group);
   if (items.empty()) return;
-  // Reading K and V again for other heads is cheaper than keeping many heads' partials.
+  // Reading K and V again for other heads is cheaper than storing many heads' partials.
   if (static_cast<int64_t>(items.size()) < wanted && group > kHeadBlock)
     items = list_items(job, args.batch, kHeadBlock);
-  const bool long_enough = std::any_of(items.begin(), items.end(), [](const AttentionItem& item) {
+  const bool long_enough = std::any_of(items.begin(), items.end(), [](const AttentionPiece& item) {
     return item.split_end - item.split_begin > 1;
   });
   if (static_cast<int64_t>(items.size()) < wanted && long_enough) {

@@ -1,14 +1,15 @@
-// paged_attention.h (cpu) - the page kernels over raw memory, split over threads.
+// paged_attention.h (cpu) - attention over pages in raw memory, split over threads.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/types/attention_options.h"
 #include "kernels/types/page_geometry.h"
 
 namespace octavo::cpu {
 
-// A flat batch and the pages it works on; paged_attention.h has the meanings.
+// A flat batch and its pages; see batch_layout.h and kernels/paged_attention.h for the fields.
 struct PagedBatch {
   const int32_t* cu_seqlens_q = nullptr;
   const int32_t* context_lens = nullptr;
@@ -21,20 +22,17 @@ struct PagedBatch {
   PageGeometry geometry;
 };
 
-struct AttentionArgs {
+struct PagedAttentionArgs {
   PagedBatch batch;
   const void* q = nullptr;  // [T, q_heads, k_dim]
   void* out = nullptr;      // [T, q_heads, v_dim]
   DType dtype = DType::kFloat32;
   int64_t q_heads = 0;
-  float scale = 1;
-  int64_t window = 0;
-  float soft_cap = 0;
-  const float* sinks = nullptr;
+  AttentionOptionsWith<const float*> options;
 };
 
-// Keys are taken in splits at fixed absolute positions and the splits' partial results are folded
-// in order, in prefill as in decode: a row's bits depend on its own sequence only.
-void paged_attention(const AttentionArgs& args);
+// Processes keys in splits at fixed absolute positions and folds the partial results in order, in
+// prefill as in decode, so a row's bits depend on its own sequence only.
+void paged_attention(const PagedAttentionArgs& args);
 
 }  // namespace octavo::cpu

@@ -1,5 +1,5 @@
-// qkv_job.h - rows of q, k and v on their way to attention: normed and rotated where asked, k and v
-// into the pages. No MLX.
+// qkv_job.h - the rows of q, k and v before attention: norm and rotation if requested; k and v are
+// written to the pages. No MLX.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@ namespace octavo::cpu {
 
 inline constexpr int64_t kLargestHead = 1024;
 
-// Where the page of a token's K and V stands, and the token's place in it.
+// The page of a token's K and V, and the token's slot in it.
 struct TokenSlot {
   std::byte* page = nullptr;
   int64_t slot = 0;
 };
 
-// Heads of a token stand side by side; strides are elements from one token to the next.
+// Heads of a token are adjacent; strides are elements from one token to the next.
 struct QkvJob {
   const void* q = nullptr;
   const void* k = nullptr;
@@ -37,7 +37,7 @@ struct QkvJob {
   const float* cosine = nullptr;  // [T, pairs], or no rotation
   const float* sine = nullptr;
   int64_t pairs = 0;
-  const float* q_scale = nullptr;    // [T], or none: on q, last
+  const float* q_scale = nullptr;    // [T], or null: multiplies q, last
   void* q_out = nullptr;             // [T, q_heads, q_dim]
   const TokenSlot* slots = nullptr;  // [T], or no k and v
   PageLayout layout;

@@ -11,7 +11,7 @@
 namespace octavo::cpu {
 namespace {
 
-constexpr int64_t kPieceElements = 16384;  // below this a second thread costs more than it brings
+constexpr int64_t kPieceElements = 16384;  // a second thread does not pay off below this
 
 std::vector<float> scales_of(const PositionScale& scale, int64_t tokens) {
   std::vector<float> scales;
@@ -23,32 +23,11 @@ std::vector<float> scales_of(const PositionScale& scale, int64_t tokens) {
   return scales;
 }
 
-QkvJob job_of(const QkvWriteArgs& args) {
-  QkvJob job;
-  job.q = args.q;
-  job.k = args.k;
-  job.v = args.v;
-  job.q_stride = args.q_stride;
-  job.k_stride = args.k_stride;
-  job.v_stride = args.v_stride;
-  job.dtype = args.dtype;
-  job.q_heads = args.q_heads;
-  job.q_dim = args.q_dim;
-  job.q_norm = args.q_norm;
-  job.k_norm = args.k_norm;
-  job.norms_rows = args.norms_rows;
-  job.norms_values = args.norms_values;
-  job.norm_dtype = args.norm_dtype;
-  job.eps = args.eps;
-  job.q_out = args.q_out;
-  job.layout = page_layout(args.batch.geometry);
-  return job;
-}
-
 }  // namespace
 
 void qkv_write(const QkvWriteArgs& args) {
-  QkvJob job = job_of(args);
+  QkvJob job = args.rows;
+  job.layout = page_layout(args.batch.geometry);
   std::vector<TokenSlot> slots;
   if (args.batch.pages != nullptr) {
     slots = token_slots(args.batch, args.tokens);
@@ -60,8 +39,8 @@ void qkv_write(const QkvWriteArgs& args) {
     job.q_scale = scales.data();
   }
   const PageGeometry& g = args.batch.geometry;
-  OCTAVO_CHECK(args.q_dim <= kLargestHead && g.k_dim <= kLargestHead && g.v_dim <= kLargestHead);
-  const int64_t row_elements = args.q_heads * args.q_dim + g.kv_heads * (g.k_dim + g.v_dim);
+  OCTAVO_CHECK(job.q_dim <= kLargestHead && g.k_dim <= kLargestHead && g.v_dim <= kLargestHead);
+  const int64_t row_elements = job.q_heads * job.q_dim + g.kv_heads * (g.k_dim + g.v_dim);
   const int64_t grain = std::max<int64_t>(1, kPieceElements / std::max<int64_t>(1, row_elements));
   const RopeJob& rope = args.rope;
   compute_pool().parallel_for(args.tokens, grain, [&](int64_t begin, int64_t end) {

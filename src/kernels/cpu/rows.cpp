@@ -10,7 +10,7 @@
 namespace octavo::cpu {
 namespace {
 
-constexpr int64_t kPieceElements = 16384;  // below this a second thread costs more than it brings
+constexpr int64_t kPieceElements = 16384;  // a second thread does not pay off below this
 
 int64_t rows_per_piece(int64_t row_elements) {
   return std::max<int64_t>(1, kPieceElements / std::max<int64_t>(1, row_elements));

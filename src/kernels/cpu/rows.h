@@ -1,4 +1,4 @@
-// rows.h (cpu) - the operations that treat each row on its own: norm, sum, gated activation.
+// rows.h (cpu) - the operations on independent rows: norm, sum, gated activation.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace octavo::cpu {
 
-// out = norm(job.x), laid out as x is.
+// out = norm(job.x), with the layout of x.
 void norm_rows(const RowsJob& job, void* out);
 
 void add_rows(const AddRowsJob& job);

@@ -1,4 +1,4 @@
-// scratch.h - memory a thread reuses from one piece of work to the next. No MLX.
+// scratch.h - per-thread memory that pieces of work reuse. No MLX.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ enum class Scratch : uint8_t {
   kCount,
 };
 
-// At least `bytes` bytes at an address divisible by 64, the calling thread's own until its next
-// call with the same use. What they hold is left from before.
+// Returns at least `bytes` bytes, aligned to 64, that belong to the calling thread until its next
+// call with the same use. The contents are unspecified.
 std::byte* scratch(Scratch use, int64_t bytes);
 
 }  // namespace octavo::cpu

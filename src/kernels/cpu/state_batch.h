@@ -1,4 +1,4 @@
-// state_batch.h - a batch of sequences whose layers keep states in pages, over raw memory. No MLX.
+// state_batch.h - a batch of sequences with layer states in pages, over raw memory. No MLX.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct StateBatch {
   int64_t page_stride = 0;
   StateGeometry geometry;
 
-  // Aborts when a page does not exist.
+  // Aborts if a page does not exist.
   StateBlock head(int64_t sequence, int64_t head) const;
   StateBlock unit(int64_t sequence, int64_t unit) const;
 

@@ -5,8 +5,8 @@
 namespace octavo::cpu {
 namespace {
 
-// The tile kernels take four strips at a time; where there are too few for every thread to get so
-// many, fewer are better than none.
+// The tile kernels process four strips at a time; with too few strips for all threads, smaller
+// claims are better than idle threads.
 int64_t claim_step(int64_t strips, int threads) {
   for (int64_t step : {4, 2}) {
     if (strips >= step * threads) return step;

@@ -1,5 +1,5 @@
-// token_rows.h (cpu) - what every kernel that writes tokens into pages needs: where each goes, and
-// by which angles its heads turn. No MLX.
+// token_rows.h (cpu) - slots and rotation angles for the kernels that write tokens to pages. No
+// MLX.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Rotations {
   void fill(const RopeJob& rope, int64_t begin, int64_t end);
 };
 
-// Where each of the batch's `tokens` rows stands in the pages.
+// The slot of each of the batch's `tokens` rows in the pages.
 std::vector<TokenSlot> token_slots(const PagedBatch& batch, int64_t tokens);
 
 }  // namespace octavo::cpu

@@ -1,4 +1,4 @@
-// The oracle: the taps as so many shifted products, in plain MLX.
+// The oracle: one shifted product per tap, in plain MLX.
 #include "kernels/causal_conv.h"
 
 #include "kernels/reference/state_blocks.h"

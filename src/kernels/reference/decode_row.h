@@ -1,4 +1,4 @@
-// decode_row.h (reference) - any weight row, as its file stores it, as float32. No MLX.
+// decode_row.h (reference) - decodes a weight row of any file format to float32. No MLX.
 #pragma once
 
 #include "kernels/types/weight_format.h"

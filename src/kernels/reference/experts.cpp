@@ -6,7 +6,7 @@
 namespace octavo::reference {
 namespace {
 
-// The indices of the `count` largest along the last axis, rising.
+// The indices of the `count` largest along the last axis, ascending.
 mx::array largest(const mx::array& keys, int count) {
   mx::array order = mx::argsort(mx::negative(keys), -1);
   mx::Shape stop = order.shape();

@@ -1,4 +1,4 @@
-// The oracle: one token after the other, all heads at once, in plain MLX.
+// The oracle: one token at a time, all heads at once, in plain MLX.
 #include "kernels/gated_delta.h"
 
 #include <cmath>
@@ -14,14 +14,14 @@ mx::array wide_columns(const mx::array& array, int first, int count) {
   return mx::astype(part, mx::float32);
 }
 
-// [T, heads * dim] as [T, heads, dim], each head over its length.
+// [T, heads * dim] as [T, heads, dim], each head divided by its length.
 mx::array unit_heads(const mx::array& x, int heads, int dim) {
   const mx::array by_head = mx::reshape(x, {x.shape(0), heads, dim});
   const mx::array squares = mx::sum(mx::square(by_head), -1, true);
   return mx::multiply(by_head, mx::rsqrt(mx::add(squares, mx::array(1e-6f))));
 }
 
-// What the recurrence needs of the rows: q, k [T, Hv, 1, Dk], v [T, Hv, Dv], decay [T, Hv, 1, 1],
+// The recurrence's inputs: q, k [T, Hv, 1, Dk], v [T, Hv, Dv], decay [T, Hv, 1, 1],
 // beta [T, Hv, 1].
 struct Prepared {
   mx::array q, k, v, decay, beta;

@@ -1,5 +1,4 @@
-// host_ints.h - tables of a batch, read on the host: the reference goes one sequence after the
-// other.
+// host_ints.h - reads a batch's tables on the host: the reference processes one sequence at a time.
 #pragma once
 
 #include <vector>

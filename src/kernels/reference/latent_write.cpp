@@ -1,4 +1,4 @@
-// The oracle of the fused operation: the operations it stands for, one after the other.
+// The oracle of the fused operation: the separate operations in sequence.
 #include "kernels/latent_write.h"
 
 #include "kernels/head_linear.h"

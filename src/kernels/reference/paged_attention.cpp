@@ -1,4 +1,4 @@
-// The oracle: one sequence after the other, plain MLX operations, nothing clever.
+// The oracle: one sequence at a time, in plain MLX operations.
 #include "kernels/paged_attention.h"
 
 #include <cmath>
@@ -33,7 +33,7 @@ mx::array slice_rows(const mx::array& array, int first, int last) {
   return mx::slice(array, start, stop);
 }
 
-// Where the parts of a page stand, in bytes: K and V [block_tokens, kv_heads, dim], then for int8
+// Byte offsets of the parts of a page: K and V [block_tokens, kv_heads, dim], then for int8
 // their scales [block_tokens, kv_heads] float32.
 struct Part {
   int begin;
@@ -77,7 +77,7 @@ mx::array gather(const KvPages& pages, const mx::array& table, int context, bool
                       read_part(raw, g, scales_part(g, values), mx::float32, 1, context));
 }
 
-// [q rows, context]: true where a row may look.
+// [q rows, context]: true if the row sees the key.
 mx::array visible(const Rows& rows, int window) {
   const mx::array row = mx::expand_dims(mx::arange(rows.start(), rows.context), 1);
   const mx::array key = mx::expand_dims(mx::arange(0, rows.context), 0);
@@ -136,7 +136,7 @@ KvPages kv_write(const KvPages& pages, const mx::array& k, const mx::array& v,
   const auto tables = host_ints(block_tables);
   const auto columns = static_cast<size_t>(block_tables.shape(1));
   std::vector<int> page_ids;
-  std::vector<int> slots;  // place inside the page
+  std::vector<int> slots;  // index inside the page
   for (int s = 0; s < layout.sequences(); ++s) {
     const Rows rows = rows_of(layout, s);
     for (int position = rows.start(); position < rows.context; ++position) {

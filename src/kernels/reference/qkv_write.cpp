@@ -1,4 +1,4 @@
-// The oracle of the fused operation: the operations it stands for, one after the other.
+// The oracle of the fused operation: the separate operations in sequence.
 #include "kernels/qkv_write.h"
 
 #include "kernels/norm.h"
@@ -13,7 +13,7 @@ mx::array heads_at(const mx::array& qkv, int first, int heads, int dim) {
   return mx::contiguous(mx::reshape(part, {qkv.shape(0), heads, dim}));
 }
 
-// Over each head, or over all heads of a token when the weight is that long.
+// Norms each head, or all heads of a token together if the weight has that length.
 mx::array norm_heads(const mx::array& x, const mx::array& weight, float eps) {
   if (weight.shape(0) == x.shape(2))
     return octavo::rms_norm(x, weight, eps, KernelPath::kReference);

@@ -9,7 +9,7 @@
 
 namespace octavo::reference {
 
-// What a block of state holds, heads or units.
+// What a block of state contains: heads or convolution units.
 enum class StatePart : uint8_t { kRecurrent, kConvolution };
 
 // Rows [begin, end) of the batch and the sequence's row of the table, read on the host.
@@ -20,10 +20,10 @@ struct StateRows {
 std::vector<StateRows> state_rows(const BatchLayout& layout, const mx::array& table);
 
 // [heads, v_dim, k_dim] float32, or [units, conv_rows, unit_channels] of the conv_dtype; zeros
-// where the table names no source.
+// if the table has no source.
 mx::array read_state(const StatePages& pages, const StateRows& rows, StatePart part);
 
-// The pages with the sequence's state, of the same shape, in their destination.
+// Returns the pages with the sequence's state, of the same shape, written to its destination.
 StatePages write_state(const StatePages& pages, const StateRows& rows, StatePart part,
                        const mx::array& state);
 

@@ -28,11 +28,11 @@ T fact(const char* name) {
   return found == facts.end() ? T{} : std::get<T>(found->second);
 }
 
-// MLX ends a command buffer once its operations have seen 40 to 50 million elements of distinct
-// arrays. It means to bound what a buffer keeps alive, but weights and pages are bytes that stay
-// anyway, and one layer's of a large model are hundreds of millions: each operation would get a
-// buffer of its own. With this many (times 2^20) the other limit, 40 to 50 operations, is reached
-// first. MLX reads the variable when it makes its Metal device, once.
+// MLX ends a command buffer once its operations have used 40 to 50 million elements of distinct
+// arrays. This bounds the memory that a buffer keeps alive, but weights and pages stay allocated
+// anyway, and one layer of a large model has hundreds of millions of bytes: each operation would
+// get its own buffer. With this value (times 2^20) the other limit, 40 to 50 operations, is reached
+// first. MLX reads the variable once, when it creates its Metal device.
 constexpr const char* kBufferLimit = "MLX_MAX_MB_PER_BUFFER";
 constexpr const char* kBufferElements = "4096";
 
@@ -46,13 +46,13 @@ DeviceChoice parse_device(std::string_view text, std::string_view flag) {
 }
 
 void use_device(DeviceChoice wanted) {
-  setenv(kBufferLimit, kBufferElements, 0);  // the user's own value stays
+  setenv(kBufferLimit, kBufferElements, 0);  // keeps the user's value
   const bool has_metal = mx::is_available(mx::Device(mx::Device::gpu));
   if (wanted == DeviceChoice::kMetal && !has_metal) {
 #ifdef __APPLE__
     throw SetupError(
-        "--device metal: no GPU can be reached (in a virtual machine or a sandbox there may be "
-        "none); use --device cpu");
+        "--device metal: no GPU is available (virtual machines and sandboxes may have none); use "
+        "--device cpu");
 #else
     throw SetupError("--device metal: this build has no Metal; use --device cpu, or run on a Mac");
 #endif
@@ -80,7 +80,7 @@ void wire_memory(uint64_t bytes) {
 
 void check_wired_limit(const DeviceFacts& device, uint64_t bytes) {
   if (device.kind != DeviceKind::kMetal) {
-    throw SetupError("--wired-limit: only Metal's memory can be wired, and the device is the CPU");
+    throw SetupError("--wired-limit: only Metal memory can be wired, but the device is the CPU");
   }
   if (bytes > device.working_set_bytes) {
     throw SetupError(
@@ -123,10 +123,9 @@ std::string describe(const DeviceFacts& device) {
 }
 
 std::string_view invariance_note(DeviceKind kind) {
-  if (kind == DeviceKind::kCpu)
-    return "an answer's bits do not depend on who else is asking: tested";
-  return "an answer's bits do not depend on who else is asking: so by construction, tested on the "
-         "CPU and with the Metal kernels simulated, not yet proven on a GPU";
+  if (kind == DeviceKind::kCpu) return "output is bit-identical regardless of load: tested";
+  return "output is bit-identical regardless of load: by construction, tested on the CPU and with "
+         "simulated Metal kernels, not yet verified on a GPU";
 }
 
 }  // namespace octavo

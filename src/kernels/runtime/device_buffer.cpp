@@ -25,8 +25,8 @@ size_t bytes_of(const mx::Shape& shape, mx::Dtype dtype) {
 
 #ifdef __APPLE__
 
-// Metal kernels need memory from MLX's allocator, which is page-aligned there already. Given back
-// by a function of ours it counts as foreign, and MLX donates no foreign memory.
+// Metal kernels need memory from MLX's allocator, which is already page-aligned. With a deleter of
+// our own it counts as foreign, and MLX never donates foreign memory.
 mx::array make_device_buffer(mx::Shape shape, mx::Dtype dtype) {
   const size_t bytes = bytes_of(shape, dtype);
   mx::allocator::Allocator& allocator = mx::allocator::allocator();
@@ -55,7 +55,7 @@ mx::array make_device_buffer(mx::Shape shape, mx::Dtype dtype) {
         fmt::format("cannot reserve {} of memory for weights or pages", format_bytes(bytes)));
   }
 #ifdef MADV_HUGEPAGE
-  // Kernels stream through these: large pages save them most of the address lookups.
+  // Kernels read these sequentially: large pages avoid most address translations.
   constexpr size_t kWorthwhile = size_t{8} << 20;
   if (mapped >= kWorthwhile) ::madvise(base, mapped, MADV_HUGEPAGE);
 #endif

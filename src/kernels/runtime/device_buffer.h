@@ -1,5 +1,5 @@
-// device_buffer.h - long-lived memory of our own, seen by MLX as an array: pages and packed
-// weights.
+// device_buffer.h - long-lived memory outside MLX's allocator, wrapped as an MLX array: pages and
+// packed weights.
 #pragma once
 
 #include <cstddef>

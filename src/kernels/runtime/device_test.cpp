@@ -75,7 +75,7 @@ TEST(Device, DescriptionNamesWhatTheDeviceAllows) {
   EXPECT_EQ(
       describe(mac("Apple M1", "applegpu_g13g")),
       "Apple M1 (applegpu_g13g), working set 11.0 GiB of 16.0 GiB, one buffer up to 9.00 GiB");
-  EXPECT_THAT(std::string(invariance_note(DeviceKind::kMetal)), HasSubstr("not yet proven"));
+  EXPECT_THAT(std::string(invariance_note(DeviceKind::kMetal)), HasSubstr("not yet verified"));
 }
 
 TEST(Device, ItsNamesAreRead) {

@@ -16,10 +16,10 @@ class Fault : public KernelPrimitive {
   using KernelPrimitive::KernelPrimitive;
   void run_cpu(const std::vector<mx::array>&, std::vector<mx::array>& outputs) override {
     allocate(outputs[0]);
-    run_on_cpu(*this, [] { throw std::runtime_error("a kernel failed, as a test asked"); });
+    run_on_cpu(*this, [] { throw std::runtime_error("a kernel failed as requested by a test"); });
   }
   void run_metal(const std::vector<mx::array>&, std::vector<mx::array>&, metal::Encoder&) override {
-    throw std::runtime_error("a kernel failed, as a test asked");
+    throw std::runtime_error("a kernel failed as requested by a test");
   }
   const char* name() const override { return "Fault"; }
 };
@@ -33,9 +33,9 @@ std::vector<mx::Stream> kernel_streams() {
   return {own, cpu};
 }
 
-// Errors stay with the stream they came about on until somebody asks it. Waiting for an array asks
-// too, but not always: MLX returns at once when the array's event is signalled, and it signals
-// those of a failed command buffer by hand.
+// A stream keeps its errors until it is queried. Waiting for an array queries it too, but not
+// always: MLX returns at once if the array's event is signalled, and it signals the events of a
+// failed command buffer itself.
 void check_kernels(const std::vector<mx::Stream>& streams) {
   for (const mx::Stream stream : streams) {
     if (stream.device == mx::Device::cpu) {
@@ -47,7 +47,7 @@ void check_kernels(const std::vector<mx::Stream>& streams) {
 }
 
 void wait_for_kernels(const std::vector<mx::Stream>& streams) noexcept {
-  // Each failure is told once, so two are plenty; a GPU that is gone fails for ever.
+  // Each failure is reported once, so two attempts suffice; a lost GPU fails forever.
   constexpr int kMostFailures = 8;
   for (const mx::Stream stream : streams) {
     for (int failures = 0; failures < kMostFailures; ++failures) {
@@ -55,7 +55,7 @@ void wait_for_kernels(const std::vector<mx::Stream>& streams) noexcept {
         mx::synchronize(stream);  // throws what check_kernels would
         break;
       } catch (...) {
-        // Reported already; what matters is that nothing runs any more.
+        // Already reported; the purpose here is to wait until nothing runs.
       }
     }
   }

@@ -1,4 +1,4 @@
-// fault.h - what happens when a kernel throws, and a kernel that does.
+// fault.h - handles exceptions of kernels; also a kernel that throws, for tests.
 #pragma once
 
 #include <vector>
@@ -7,17 +7,17 @@
 
 namespace octavo {
 
-// Where the calling thread's kernels run: the device's stream, and the CPU's if that is another
-// one, for what the device does not do (draws with rules, logprobs).
+// The streams of the calling thread's kernels: the device's, and the CPU's if that is another one,
+// for operations that the device does not support (sampling with rules, logprobs).
 std::vector<mx::Stream> kernel_streams();
 
-// Throws what a kernel has thrown since the last call, if any. Waits for nothing: call it when what
-// is to be believed has been computed.
+// Rethrows the exception that a kernel has thrown since the last call, if any. Does not wait: call
+// it after the results to be checked have been computed.
 void check_kernels(const std::vector<mx::Stream>& streams = kernel_streams());
-// Waits until all that is queued has run, and forgets what it threw.
+// Waits until all queued work has run and discards its exceptions.
 void wait_for_kernels(const std::vector<mx::Stream>& streams = kernel_streams()) noexcept;
 
-// x, by a kernel that throws when it runs. For tests of what follows.
+// Returns x, computed by a kernel that throws when it runs. For tests.
 mx::array fail_when_run(const mx::array& x);
 
 }  // namespace octavo

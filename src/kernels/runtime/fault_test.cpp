@@ -14,14 +14,14 @@
 namespace octavo {
 namespace {
 
-// The kernels' own stream, and one beside it as the CPU's is when the kernels run on Metal.
+// The kernels' own stream, and a second one, like the CPU's when the kernels run on Metal.
 std::vector<mx::Stream> two_streams() { return {kernel_stream(), mx::new_stream(mx::Device::cpu)}; }
 
-TEST(Fault, TheCpusStreamCountsOnceWhereKernelsRunOnIt) {
+TEST(Fault, TheCpuStreamIsListedOnceIfKernelsRunOnIt) {
   EXPECT_THAT(kernel_streams(), testing::ElementsAre(kernel_stream()));
 }
 
-TEST(Fault, AnErrorOnEitherStreamIsToldOnce) {
+TEST(Fault, AnErrorOnEitherStreamIsReportedOnce) {
   const auto streams = two_streams();
   for (const mx::Stream stream : streams) {
     std::promise<void> gate, done;  // MLX refuses tasks for a stream that has failed
@@ -38,12 +38,12 @@ TEST(Fault, AnErrorOnEitherStreamIsToldOnce) {
   }
 }
 
-TEST(Fault, WaitingIsForBothStreamsAndForgets) {
+TEST(Fault, WaitingCoversBothStreamsAndDiscardsErrors) {
   const auto streams = two_streams();
   std::atomic<int> ran = 0;
   std::chrono::milliseconds time(0);
   for (const mx::Stream stream : streams) {
-    time += std::chrono::milliseconds(60);  // the other is still at it when the first is done
+    time += std::chrono::milliseconds(60);  // the second is still running when the first is done
     mx::scheduler::enqueue(stream, [&ran, time] {
       std::this_thread::sleep_for(time);
       ++ran;

@@ -1,4 +1,4 @@
-// kernel_path.h - which implementation of an operation runs, and proof of which one did.
+// kernel_path.h - which implementation of an operation runs, and counts of those that ran.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 namespace octavo {
 
 enum class KernelPath : uint8_t {
-  kNative,     // our kernels, for the device of the stream
-  kReference,  // plain MLX operations: slow, obviously right, the oracle of the tests
+  kNative,     // our kernels for the stream's device
+  kReference,  // plain MLX operations: slow and simple, the oracle of the tests
 };
 
 // Launches so far in this process by "<operation>.<implementation>", e.g. "paged_attention.cpu".
-// A test that compares two paths reads it to prove that both were taken.
+// A test that compares two paths reads it to check that both ran.
 std::map<std::string, int64_t> launch_counts();
 
 // Called by an implementation each time it runs. Any thread.

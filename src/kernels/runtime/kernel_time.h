@@ -5,9 +5,8 @@
 
 namespace octavo {
 
-// Time this process has spent inside our kernels' tasks, each counted once however many threads
-// shared it. What a step takes beyond this is MLX's own operations, queueing and waiting. Any
-// thread.
+// Time this process has spent in our kernels' tasks; a task counts once, regardless of its number
+// of threads. The rest of a step's time is MLX's own operations, queueing and waiting. Any thread.
 int64_t kernel_nanoseconds();
 
 }  // namespace octavo

@@ -1,4 +1,4 @@
-// mlx.h - the one place that names MLX for the layers allowed to see it.
+// mlx.h - the only header that includes MLX, for the layers that may use it.
 #pragma once
 
 #include <mlx/array.h>
@@ -13,7 +13,7 @@ namespace mx = mlx::core;
 
 mx::Dtype mlx_dtype(DType dtype);
 
-// Only float32, float16 and bfloat16 arrays have one; anything else is our own bug.
+// Aborts unless the array is float32, float16 or bfloat16.
 DType dtype_of(const mx::array& array);
 
 }  // namespace octavo

@@ -36,14 +36,14 @@ void KernelPrimitive::eval_gpu(const std::vector<mx::array>& inputs,
 
 mx::Stream kernel_stream() { return mx::default_stream(mx::default_device()); }
 
-// MLX's CPU buffers start 8 bytes behind an address of malloc's, so nearly every row would straddle
-// cache lines. A buffer of one line more is taken, and the array starts at the first whole one.
+// MLX's CPU buffers start 8 bytes after an address from malloc, so nearly every row would straddle
+// cache lines. Allocates one extra line and starts the array at the first whole one.
 void allocate(mx::array& out) {
   constexpr size_t kLine = 64;
   const size_t item = out.itemsize();
   mx::array memory({static_cast<int>(out.size() + kLine / item)}, out.dtype(), nullptr, {});
   memory.set_data(mx::allocator::malloc(out.nbytes() + kLine));
-  // NaN: what a kernel leaves unwritten must not happen to be right.
+  // NaN, so that numbers a kernel fails to write cannot be right by chance.
   if (metal::simulator() != nullptr) std::memset(memory.data<void>(), 0xFF, memory.nbytes());
   const auto address = reinterpret_cast<uintptr_t>(memory.data<void>());
   const size_t skipped = (kLine - address % kLine) % kLine / item;

@@ -13,15 +13,14 @@
 
 namespace octavo {
 
-// A primitive brings a kernel for each device: the CPU's stand in kernels/cpu/, Metal's in
-// kernels/metal/.
+// A primitive has one kernel per device: the CPU's are in kernels/cpu/, Metal's in kernels/metal/.
 class KernelPrimitive : public mx::Primitive {
  public:
   using mx::Primitive::Primitive;
-  // Two launches are never merged: a cache write must happen each time it is asked for.
+  // Two launches are never merged: a cache write must happen each time it is requested.
   bool is_equivalent(const mx::Primitive&) const override { return false; }
 
-  // On the CPU device a simulator of Metal, if there is one, takes the place of the CPU's kernels
+  // On the CPU device a Metal simulator, if installed, replaces the CPU kernels
   // (kernels/metal/simulator.h).
   void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) final;
   void eval_gpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) final;
@@ -32,19 +31,19 @@ class KernelPrimitive : public mx::Primitive {
                          metal::Encoder& encoder) = 0;
 };
 
-// The stream the calling thread's kernels run on.
+// The stream of the calling thread's kernels.
 mx::Stream kernel_stream();
 
 // Allocates `out` in MLX's memory, at the start of a cache line.
 void allocate(mx::array& out);
 
-// Our kernels walk rows by pointer; a strided array here is a bug in the caller.
+// Aborts if the array is strided: our kernels address rows by pointer.
 void require_contiguous(const mx::array& array);
 
-// Called with the time one of our CPU tasks took; kernel_time.h reads the sum. Any thread.
+// Adds the duration of one CPU task to the sum of kernel_time.h. Any thread.
 void add_kernel_time(std::chrono::steady_clock::duration time);
 
-// Queues `task` behind the work already on the primitive's CPU stream. It captures raw pointers:
+// Queues `task` after the work already on the primitive's CPU stream. It may capture raw pointers:
 // MLX keeps the arrays of a primitive alive until its tasks have run.
 template <typename Task>
 void run_on_cpu(mx::Primitive& primitive, Task&& task) {

@@ -4,9 +4,9 @@
 namespace octavo {
 
 // MLX makes eval wait while about a hundred operations are queued, or while it holds more memory
-// than its limit; a decoder step has more operations than that, so eval would return when most of
-// the step has run. While one of these lives there is no such limit. For steps whose results, all
-// allocated when they are queued, fit into memory together. One at a time.
+// than its limit. A decoder step has more operations than that, so eval would return only when most
+// of the step has run. An object of this class lifts the limit during its lifetime. Use it for
+// steps whose results, all allocated when they are queued, fit in memory together. One at a time.
 class QueueAtOnce {
  public:
   explicit QueueAtOnce(bool enabled);

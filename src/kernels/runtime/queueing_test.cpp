@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kOperations = 400;
 
-// inputs: x. Takes a while, and counts itself.
+// inputs: x. Takes a while, and counts its runs.
 class Slow : public KernelPrimitive {
  public:
   Slow(mx::Stream stream, std::atomic<int>& done) : KernelPrimitive(stream), done_(done) {}
@@ -55,9 +55,9 @@ TEST(QueueAtOnce, TheWholeChainIsQueuedBeforeItHasRun) {
   EXPECT_LT(done_when_queued(true), kOperations / 4);
 }
 
-TEST(QueueAtOnce, OutsideOfItMlxWaits) { EXPECT_GT(done_when_queued(false), kOperations / 2); }
+TEST(QueueAtOnce, OtherwiseMlxWaits) { EXPECT_GT(done_when_queued(false), kOperations / 2); }
 
-TEST(QueueAtOnce, LeavesMlxsCountAsItWas) {
+TEST(QueueAtOnce, RestoresMlxsCount) {
   done_when_queued(true);
   EXPECT_GT(done_when_queued(false), kOperations / 2);
 }

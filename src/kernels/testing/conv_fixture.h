@@ -1,4 +1,4 @@
-// conv_fixture.h - for tests: convolutions over sequences whose last rows stand in pages.
+// conv_fixture.h - for tests: convolutions over sequences whose last rows are in pages.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace octavo::conv_fixture {
 
-// Two layers share the pages; this is the second. Units of 32 channels, two to a page.
+// Two layers share the pages; this is the second. Units of 32 channels, two per page.
 inline StateGeometry geometry_of(DType dtype, int conv_rows) {
   return {.columns = 6,
           .conv_rows = conv_rows,
@@ -57,7 +57,7 @@ inline float tolerance_of(DType dtype) {
   return dtype == DType::kFloat32 ? 2e-5f : dtype == DType::kFloat16 ? 1e-2f : 8e-2f;
 }
 
-// The subject's rows, one step's after the other.
+// The subject's rows, step by step.
 inline std::vector<mx::array> run_steps(const Subject& s, KernelPath path,
                                         const std::vector<StateStep>& steps) {
   return octavo::run_steps(

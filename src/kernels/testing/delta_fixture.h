@@ -1,4 +1,4 @@
-// delta_fixture.h - for tests: the gated delta rule over sequences whose state stands in pages.
+// delta_fixture.h - for tests: the gated delta rule over sequences whose state is in pages.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ struct Shape {
   int key_heads, value_heads, k_dim, v_dim;
 };
 
-// Two layers share the pages; this is the second. Three heads to a page.
+// Two layers share the pages; this is the second. Three heads per page.
 inline StateGeometry geometry_of(const Shape& shape) {
   return {.columns = (2 * shape.value_heads + 2) / 3,
           .heads = shape.value_heads,
@@ -40,7 +40,7 @@ inline Subject make_subject(DType dtype, const Shape& s, int tokens) {
   const int values = s.value_heads * s.v_dim;
   const mx::array qkv = random_array(random, {tokens, keys + values}, type);
   const mx::array gates = random_array(random, {tokens, 24 + values + 2 * s.value_heads}, type);
-  // Decays near 1, as trained models have them: what a state forgets late, tests see late.
+  // Decays near 1, as in trained models, so that errors in the state persist and are found.
   mx::array a_log = mx::subtract(random_array(random, {s.value_heads}), mx::array(3.0f));
   a_log.eval();
   return {geometry_of(s),
@@ -53,7 +53,7 @@ inline Subject make_subject(DType dtype, const Shape& s, int tokens) {
           {.key_heads = s.key_heads, .norm_eps = 1e-6f}};
 }
 
-// Large gates: a decay of nothing, of everything, an update of nothing.
+// Extreme gates: no decay, full decay, no update.
 inline Subject with_saturated_gates(Subject s) {
   const mx::array& gates = s.rows.gates;
   const int tokens = gates.shape(0), tail = gates.shape(1) - s.geometry.heads;
@@ -77,7 +77,7 @@ inline GatedDeltaRows rows_of(const GatedDeltaRows& all, int begin, int end) {
   return rows;
 }
 
-// The subject's rows, one step's after the other.
+// The subject's rows, step by step.
 inline std::vector<mx::array> run_steps(const Subject& s, KernelPath path,
                                         const std::vector<StateStep>& steps) {
   return octavo::run_steps(

@@ -71,7 +71,7 @@ inline std::vector<RandomExperts> experts_of_every_format(std::mt19937& random,
   return out;
 }
 
-// `top_k` different experts per token, rising, and weights around 1 / top_k.
+// `top_k` different experts per token, ascending, and weights around 1 / top_k.
 inline Routing random_routing(std::mt19937& random, int tokens, int top_k, int experts) {
   const mx::array logits = random_array(random, {tokens, experts});
   Routing routing =

@@ -52,7 +52,7 @@ inline Inputs inputs_of(const LatentShape& shape, DType dtype, int tokens) {
            .rope_magnitude = 1.1f}};
 }
 
-// q, and what attention makes of it over the written pages.
+// q, and its attention over the written pages.
 inline std::vector<mx::array> run(const PagedCase& c, const Inputs& in, KernelPath path) {
   PagedFixture fixture(c, path, 2);
   const QkvWritten written = latent_write(fixture.pages(), in.rows, in.absorbed, fixture.layout(),

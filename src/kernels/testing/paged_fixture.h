@@ -8,6 +8,7 @@
 
 #include "kernels/paged_attention.h"
 #include "kernels/qkv_write.h"
+#include "kernels/testing/kv_write.h"
 #include "kernels/testing/support.h"
 
 namespace octavo {
@@ -28,7 +29,8 @@ inline mx::array int_array(const std::vector<int>& values) {
   return mx::array(values.begin(), {static_cast<int>(values.size())}, mx::int32);
 }
 
-// Free pages and the rest of partial ones hold NaN. What is random depends on the seed alone.
+// Free pages and the unused part of partial ones contain NaN. Random numbers depend on the seed
+// only.
 class PagedFixture {
  public:
   PagedFixture(const PagedCase& c, KernelPath path, uint32_t seed) : case_(c), random_(seed) {
@@ -65,8 +67,7 @@ class PagedFixture {
     return out;
   }
 
-  // The same from rows as the projection leaves them, normed and rotated on the way: q, and what
-  // attention makes of it.
+  // The same from the projection's output, normed and rotated: returns q and its attention.
   std::vector<mx::array> run_fused(const QkvOptions& options, const mx::array& qkv) {
     const QkvWritten written = qkv_write(pages_[0], qkv, layout(), tables(), options);
     pages_[0] = written.pages;

@@ -1,4 +1,4 @@
-// qkv_variants.h - for tests: every way qkv_write can be asked.
+// qkv_variants.h - for tests: every combination of options of qkv_write.
 #pragma once
 
 #include <vector>
@@ -29,7 +29,7 @@ struct Variant {
 
 inline std::vector<Variant> variants(std::mt19937& random, int dim, mx::Dtype dtype) {
   const mx::array frequencies = mx::exp(mx::negative(random_array(random, {dim / 2})));
-  // Pairs that stand still: the rest of a head that only turns a quarter.
+  // Pairs without rotation: a head that rotates only a quarter of its dimensions.
   const mx::array partial =
       mx::concatenate({mx::slice(frequencies, {0}, {dim / 8}), mx::zeros({dim / 2 - dim / 8})}, 0);
   auto weights = [&](int count) { return random_array(random, {count}, dtype); };

@@ -13,9 +13,9 @@
 namespace octavo {
 
 enum class LogitShape : uint8_t {
-  kFlat,    // one bell
-  kPeaked,  // as a language model's: a few stand out
-  kTied,    // few different numbers
+  kFlat,    // normally distributed
+  kPeaked,  // as from a language model: a few are much larger
+  kTied,    // few distinct numbers
   kHoled,   // with NaN and minus infinity
   kEqual,   // one number
 };

@@ -1,4 +1,4 @@
-// routing_choices.h - for tests: every way to choose experts.
+// routing_choices.h - for tests: every way to select experts.
 #pragma once
 
 #include <vector>

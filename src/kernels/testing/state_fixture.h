@@ -21,7 +21,7 @@ inline mx::array ints_of(const std::vector<int>& values, const mx::Shape& shape)
   return mx::array(values.begin(), shape, mx::int32);
 }
 
-// Rows of so many sequences, one after the other.
+// Layout of sequences with these numbers of rows.
 inline BatchLayout state_layout(const std::vector<int>& rows) {
   std::vector<int> positions, cu = {0};
   for (int count : rows) {
@@ -33,12 +33,12 @@ inline BatchLayout state_layout(const std::vector<int>& rows) {
           ints_of(rows, {sequences})};
 }
 
-// Pages for so many sequences, all of them NaN, and who holds which.
+// Pages for a number of sequences, filled with NaN, and the owner of each.
 class StateFixture {
  public:
   StateFixture(const StateGeometry& geometry, KernelPath path, int page_bytes, int sequences)
       : columns_(geometry.columns) {
-    // Two sets of pages per sequence, for states that are not written where they are read.
+    // Two sets of pages per sequence, for states that are not updated in place.
     const int pages = 2 * columns_ * sequences + 3;
     mx::array bytes = make_device_buffer({pages, page_bytes}, mx::uint8);
     std::memset(bytes.data<void>(), 0xff, bytes.nbytes());
@@ -48,7 +48,7 @@ class StateFixture {
     std::shuffle(ids_.begin(), ids_.end(), std::mt19937(5));
   }
 
-  // One of the two sets of a sequence; -1 gives the source of a sequence that begins.
+  // One of the two sets of a sequence; -1 gives the source of a new sequence.
   std::vector<int> set_of(int sequence, int set) const {
     if (set < 0) return std::vector<int>(static_cast<size_t>(columns_), -1);
     const auto first = ids_.begin() + (2 * sequence + set) * columns_;
@@ -92,7 +92,7 @@ class StateFixture {
   std::vector<StatePages> pages_;  // one element; StatePages has no default
 };
 
-// Rows [begin, begin + count) behind those of so many neighbours, one each.
+// Rows [begin, begin + count) after one row for each of the neighbours.
 inline mx::array behind_neighbours(const mx::array& array, int neighbours, int begin, int count) {
   const mx::array rows = rows_of(array, begin, begin + count);
   if (neighbours == 0) return rows;
@@ -103,7 +103,7 @@ inline mx::array behind_neighbours(const mx::array& array, int neighbours, int b
 struct StateSteps {
   int chunk;
   int neighbours = 0;   // sequences of one row before it
-  bool moving = false;  // each step writes to other pages than it reads
+  bool moving = false;  // each step writes to different pages than it reads
 };
 
 // A batch of the three sequences 0, 1, 2: rows of each, and the sets their states are read from and
@@ -113,7 +113,7 @@ struct StateStep {
   std::vector<std::pair<int, int>> sets;
 };
 
-// What one step after the other gives. step(fixture, begin, layout, table) runs rows [begin, ...)
+// The results of consecutive steps. step(fixture, begin, layout, table) runs rows [begin, ...)
 // and returns the result and the pages.
 template <typename Step>
 std::vector<mx::array> run_steps(StateFixture fixture, const std::vector<StateStep>& steps,
@@ -161,7 +161,7 @@ std::vector<float> run_in_steps(StateFixture fixture, int tokens, const StateSte
   return out;
 }
 
-// run(how) gives the same bits however `tokens` rows are run.
+// Expects the same bits from run(how) for every way of running `tokens` rows.
 template <typename Run>
 void expect_bits_in_every_batch_and_chunk(int tokens, const Run& run,
                                           std::vector<int> chunks = {1, 2, 16, 64},

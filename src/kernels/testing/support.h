@@ -54,7 +54,7 @@ inline float largest_error(const mx::array& expected, const mx::array& actual) {
   float largest = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     const float error = std::abs(x[i] - y[i]) / std::max(1.0f, std::abs(x[i]));
-    if (!(error <= largest)) largest = error;  // NaN is the largest of all
+    if (!(error <= largest)) largest = error;  // NaN counts as the largest
   }
   return largest;
 }
@@ -81,8 +81,8 @@ inline mx::array rows_of(const mx::array& x, int begin, int end) {
   return rows;
 }
 
-// What `make` gives, computed; it must have launched `kernel` ("norm.reference"), so that a
-// comparison is one of two paths.
+// Evaluates `make`, which must launch `kernel` ("norm.reference"), so that a comparison really
+// covers two paths.
 template <typename Make>
 auto launching(const std::string& kernel, const Make& make) {
   const int64_t before = launch_counts()[kernel];

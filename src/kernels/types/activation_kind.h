@@ -5,10 +5,10 @@
 
 namespace octavo {
 
-// Each makes one number of a gate and an up number.
+// Each computes one number from a gate and an up number.
 enum class Activation : uint8_t {
   kSilu,         // silu(gate) * up
-  kGeluTanh,     // gelu(gate) * up, gelu by tanh
+  kGeluTanh,     // gelu(gate) * up, tanh approximation
   kBoundedSilu,  // gpt-oss: gate * sigmoid(1.702 gate) * (up + 1), gate <= 7 and |up| <= 7
 };
 

@@ -1,18 +1,18 @@
-// expert_choice.h - how a mixture of experts picks experts from a token's logits. No MLX.
+// expert_choice.h - how a mixture of experts selects experts from a token's logits. No MLX.
 #pragma once
 
 #include <cstdint>
 
 namespace octavo {
 
-// What logits are turned into before experts are picked and weighed.
+// How logits become scores, which select and weight experts.
 enum class ExpertScore : uint8_t {
   kSoftmax,          // over all experts
   kSigmoid,          // each by itself
-  kSoftmaxOfChosen,  // picked by their logits; softmax over the picked ones only
+  kSoftmaxOfChosen,  // selected by their logits; softmax over the selected ones only
 };
 
-// What a group of experts is worth: only experts of the best groups are picked.
+// The score of a group of experts: only experts of the best groups are selected.
 enum class GroupScore : uint8_t {
   kTopTwo,  // the sum of its two best scores
   kBest,    // its best score
@@ -22,11 +22,11 @@ struct ExpertChoice {
   int experts = 0;
   int top_k = 0;  // experts per token
   ExpertScore score = ExpertScore::kSoftmax;
-  int groups = 1;  // of equal size, side by side
+  int groups = 1;  // of equal size, contiguous
   int top_groups = 1;
   GroupScore group_score = GroupScore::kTopTwo;
-  bool renormalize = false;  // weights add up to 1, before the scale
-  float scale = 1;           // of all weights
+  bool renormalize = false;  // weights sum to 1 before the scale
+  float scale = 1;           // on all weights
 };
 
 }  // namespace octavo

@@ -1,4 +1,4 @@
-// page_geometry.h - what one page of a softmax layer holds. No MLX.
+// page_geometry.h - the contents of one page of a softmax attention layer. No MLX.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,16 @@
 
 namespace octavo {
 
-// How K and V are kept.
+// How K and V are stored.
 enum class KvFormat : uint8_t {
-  kPlain,  // as they come, in the pages' dtype
+  kPlain,  // unchanged, in the pages' dtype
   kInt8,   // each (token, head) row as int8 times one float32 scale, for K and for V
 };
 
 // K and V of block_tokens tokens. Only kernels rely on the order inside a page.
 //
 // Values in keys: V of a token is the first v_dim numbers of its K and takes no bytes of its own. A
-// latent page is that with one head: [latent | rotated key], read by every query head.
+// latent page has this form with one head: [latent | rotated key], read by every query head.
 struct PageGeometry {
   int block_tokens = 16;  // a multiple of 8
   int kv_heads = 0;
@@ -30,7 +30,7 @@ struct PageGeometry {
   size_t element_bytes() const { return format == KvFormat::kInt8 ? 1 : size_of(dtype); }
   size_t k_bytes() const { return part_bytes(k_dim); }
   size_t v_bytes() const { return values_in_keys ? 0 : part_bytes(v_dim); }
-  size_t scale_bytes() const {  // of K; as many again for V
+  size_t scale_bytes() const {  // of K; V has as many
     return format == KvFormat::kInt8 ? rows() * sizeof(float) : 0;
   }
   size_t page_bytes() const { return k_bytes() + v_bytes() + 2 * scale_bytes(); }

@@ -17,11 +17,11 @@ enum class Pooling : uint8_t {
 struct PoolingPlan {
   Pooling kind = Pooling::kLast;
   bool normalize = true;
-  std::optional<int> dimensions = {};  // kept of a vector, unless a request says otherwise
-  // The first numbers of a vector mean something by themselves, so that requests may ask for fewer.
+  std::optional<int> dimensions = {};  // of a vector, unless a request gives another number
+  // Prefixes of a vector are meaningful (Matryoshka), so requests may choose fewer dimensions.
   bool matryoshka = false;
   std::vector<int> matryoshka_dimensions = {};  // the only ones allowed; empty: any
-  std::optional<int> max_tokens = {};           // of a text, where that is less than the context
+  std::optional<int> max_tokens = {};           // of a text, if less than the context
 
   // "last token, normalised"
   std::string describe() const;

@@ -1,4 +1,4 @@
-// state_geometry.h - where one layer's recurrent and convolution state stands in its buffer's
+// state_geometry.h - the location of one layer's recurrent and convolution state in its buffer's
 // pages. No MLX.
 #pragma once
 
@@ -8,12 +8,12 @@
 
 namespace octavo {
 
-// A sequence's table names `columns` pages its state is read from, then as many it is written to.
+// A sequence's table lists `columns` pages to read its state from, then as many to write it to.
 struct StateGeometry {
   int columns = 0;
 
   // Recurrent state: float32, v_dim x k_dim per head, in the kernels' own order. Head h of this
-  // layer is block first_head + h; block b stands in column b / heads_per_page, at byte
+  // layer is block first_head + h; block b is in column b / heads_per_page, at byte
   // (b % heads_per_page) * head_bytes().
   int heads = 0;
   int k_dim = 0;
@@ -22,7 +22,7 @@ struct StateGeometry {
   int heads_per_page = 1;
 
   // Convolution: the last conv_rows input rows, cut into conv_units units of channels, each
-  // [conv_rows][unit_channels]. Unit u of this layer is block first_unit + u; block b stands in
+  // [conv_rows][unit_channels]. Unit u of this layer is block first_unit + u; block b is in
   // column conv_column + b / units_per_page, at byte (b % units_per_page) * unit_bytes().
   int conv_rows = 0;
   int conv_units = 0;
@@ -44,7 +44,7 @@ struct StateGeometry {
   bool operator==(const StateGeometry&) const = default;
 };
 
-// What the kernels can do; a model beyond it is refused when it is loaded.
+// Limits of the kernels; models beyond them are rejected at load.
 inline constexpr int kStateDimStep = 16;      // divides k_dim, v_dim and unit_channels
 inline constexpr int kLargestStateDim = 256;  // of k_dim and v_dim
 inline constexpr int kLargestConvRows = 7;

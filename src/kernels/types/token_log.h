@@ -1,5 +1,5 @@
-// token_log.h - the tokens of one sequence, appended to by one thread while kernels on another read
-// the part that was there when their step was queued. No MLX.
+// token_log.h - the tokens of one sequence. One thread appends while kernels on another read the
+// part that existed when their step was queued. No MLX.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace octavo {
 
-// Never moves and never overwrites, so a reader of the first n tokens needs no lock: whatever
-// handed it n (a queue's mutex) also shows it the tokens.
+// Never moves or overwrites tokens, so a reader of the first n tokens needs no lock: the
+// synchronisation that passes it n (a queue's mutex) also makes the tokens visible.
 class TokenLog {
  public:
   explicit TokenLog(int capacity)

@@ -31,7 +31,7 @@ void TokenMask::wait_until_set() const {
   ready_.wait(lock, [&] { return is_set_; });
 }
 
-// What was set never changes, so it may be read without the lock.
+// Set once and never changed, so it may be read without the lock.
 
 std::span<const uint32_t> TokenMask::wait() const {
   wait_until_set();

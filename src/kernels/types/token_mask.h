@@ -1,4 +1,4 @@
-// token_mask.h - which tokens a row may draw, found out by the host while the step runs. No MLX.
+// token_mask.h - which tokens a row may draw, computed by the host while the step runs. No MLX.
 #pragma once
 
 #include <condition_variable>
@@ -10,19 +10,19 @@
 
 namespace octavo {
 
-// Made when a step is queued, filled by another thread, read by the draw at the step's end. Any
+// Created when a step is queued, set by another thread, read by the draw at the step's end. Any
 // thread.
 class TokenMask {
  public:
-  // Bit t % 32 of word t / 32: t may be drawn; no words: all may. All zero: none may, and what is
-  // drawn has no meaning. Only the first call of this and fail() counts. A mask must always be set
-  // in the end, or the step that draws with it never ends.
+  // Bit t % 32 of word t / 32: t may be drawn; no words: all may. All zero: none may, and the drawn
+  // token is meaningless. Only the first call of this and fail() counts. Every mask must be set
+  // eventually, or the step that draws with it never ends.
   void set(std::vector<uint32_t> words);
-  // Nobody can tell what may be drawn.
+  // The mask could not be computed.
   void fail(std::string why);
 
   bool is_set() const;
-  // All below wait until it is set.
+  // All functions below wait until it is set.
   std::span<const uint32_t> wait() const;
   bool allows_nothing() const;
   const std::string& failure() const;  // empty: set() was called

@@ -9,7 +9,7 @@ namespace {
 
 struct FormatInfo {
   std::string_view name;
-  BlockSize block;  // {0, 0} where the format has no blocks of its own
+  BlockSize block;  // {0, 0} if the format has no blocks
 };
 
 // In the order of WeightFormat.

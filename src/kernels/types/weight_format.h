@@ -14,7 +14,7 @@ enum class WeightFormat : uint8_t {
   kDense,   // float32, float16 or bfloat16
   kAffine,  // MLX: 2/3/4/5/6/8-bit integers, w = scale * q + bias per group of 32/64/128 inputs
   kMxfp4,   // E2M1 values, one power-of-two scale per 32 inputs
-  kQ4_0,    // GGUF blocks, kept as they are in the file
+  kQ4_0,    // GGUF blocks, as in the file
   kQ4_1,
   kQ5_0,
   kQ5_1,

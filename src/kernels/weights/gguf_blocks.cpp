@@ -20,7 +20,7 @@ inline void unpack_nibbles(const uint8_t* quants, int (&out)[kSmallBlock]) {
   for (int i = 0; i < kSmallBlock / 2; ++i) out[i + kSmallBlock / 2] = quants[i] >> 4;
 }
 
-// The same with the fifth bits put on top.
+// The same with the fifth bits.
 inline void unpack_five_bits(const uint8_t* quants, const uint8_t (&high_bits)[4],
                              int (&out)[kSmallBlock]) {
   unpack_nibbles(quants, out);

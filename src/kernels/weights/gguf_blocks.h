@@ -1,5 +1,5 @@
-// gguf_blocks.h - the quantized blocks of GGUF files and their plain decoders: the reference that
-// faster kernels are held to, bit for bit. Element order is the row's own.
+// gguf_blocks.h - the quantized blocks of GGUF files and their plain decoders, the bit-exact
+// reference for faster kernels. Element order is the row's own.
 #pragma once
 
 #include <cstddef>

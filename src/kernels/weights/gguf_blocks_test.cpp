@@ -38,8 +38,7 @@ struct Expected {
   float first[3];
 };
 
-// From tools/gguf_block_vectors.py: what the Python package gguf 0.19.0 decodes from the same
-// blocks.
+// From tools/gguf_block_vectors.py: the Python package gguf 0.19.0's decoding of the same blocks.
 const Expected kExpected[] = {
     {"Q4_0", 0x1465298a76d7625c, {-0x1.5d2p-5f, -0x1.8fp-6f, 0x1.8fp-6f}},
     {"Q4_1", 0x8e2225ec8f8532a4, {-0x1.aaep-3f, -0x1.91fp-3f, -0x1.f5bp-3f}},

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "kernels/cpu/convert.h"
+#include "kernels/weights/format_codes.h"
 #include "kernels/weights/gguf_blocks.h"
 
 namespace octavo {
@@ -24,45 +25,6 @@ constexpr float kE2M1[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.
                              -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
 
 int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
-
-struct FormatCodes {
-  int bits;
-  int group_size;
-  int zero;
-  ScaleKind scales;
-};
-
-FormatCodes codes_of(const WeightView& source) {
-  switch (source.format) {
-    case WeightFormat::kDense:
-      return {0, 0, 0, ScaleKind::kNone};
-    case WeightFormat::kAffine:
-      return {source.bits, source.group_size, 0,
-              source.dtype == DType::kFloat32   ? ScaleKind::kPairF32
-              : source.dtype == DType::kFloat16 ? ScaleKind::kPairF16
-                                                : ScaleKind::kPairBF16};
-    case WeightFormat::kMxfp4:
-      return {4, source.group_size, 0, ScaleKind::kE8M0};
-    case WeightFormat::kQ4_0:
-      return {4, 32, 8, ScaleKind::kF16};
-    case WeightFormat::kQ4_1:
-      return {4, 32, 0, ScaleKind::kPairF16};
-    case WeightFormat::kQ5_0:
-      return {5, 32, 16, ScaleKind::kF16};
-    case WeightFormat::kQ5_1:
-      return {5, 32, 0, ScaleKind::kPairF16};
-    case WeightFormat::kQ8_0:
-      return {8, 32, 128, ScaleKind::kF16};
-    case WeightFormat::kQ4_K:
-      return {4, 32, 0, ScaleKind::kSuper};
-    case WeightFormat::kQ5_K:
-      return {5, 32, 0, ScaleKind::kSuper};
-    case WeightFormat::kQ6_K:
-      return {6, 16, 32, ScaleKind::kSuperSigned};
-  }
-  OCTAVO_CHECK(false);
-  return {};
-}
 
 int low_bits(int bits) { return bits == 8 ? 8 : bits >= 4 ? 4 : 2; }
 
@@ -78,119 +40,23 @@ void write(std::byte* p, int64_t index, T value) {
   std::memcpy(p + index * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
 }
 
-// `count` integers of `bits` bits from a little-endian bit stream.
-void read_bit_stream(const uint8_t* packed, int bits, int64_t count, uint8_t* out) {
-  const uint32_t mask = (1u << bits) - 1;
-  uint32_t held = 0;
-  int held_bits = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    while (held_bits < bits) {
-      held |= static_cast<uint32_t>(*packed++) << held_bits;
-      held_bits += 8;
-    }
-    out[i] = static_cast<uint8_t>(held & mask);
-    held >>= bits;
-    held_bits -= bits;
-  }
-}
-
-void nibbles(const uint8_t* quants, uint8_t* out) {
-  for (int i = 0; i < 16; ++i) {
-    out[i] = quants[i] & 15;
-    out[i + 16] = quants[i] >> 4;
-  }
-}
-
-void fifth_bits(const uint8_t (&high)[4], uint8_t* out) {
-  uint32_t bits = 0;
-  std::memcpy(&bits, high, sizeof(bits));
-  for (int i = 0; i < 32; ++i) out[i] = static_cast<uint8_t>(out[i] | (((bits >> i) & 1) << 4));
-}
-
-template <typename Block>
-const Block* blocks_of(const WeightView& w, int64_t row) {
-  return reinterpret_cast<const Block*>(w.data + row * w.row_bytes());
-}
-
-// The codes of one source row in input order, 8-bit ones of zero 128 as signed bytes.
-void read_codes(const WeightView& w, int64_t row, uint8_t* out) {
-  const auto* bytes = reinterpret_cast<const uint8_t*>(w.data) + row * w.row_bytes();
-  switch (w.format) {
-    case WeightFormat::kAffine:
-    case WeightFormat::kMxfp4:
-      return read_bit_stream(bytes, w.format == WeightFormat::kMxfp4 ? 4 : w.bits, w.cols, out);
-    case WeightFormat::kQ4_0:
-      for (int64_t b = 0; b < w.cols / 32; ++b)
-        nibbles(blocks_of<BlockQ4_0>(w, row)[b].quants, out + b * 32);
-      return;
-    case WeightFormat::kQ4_1:
-      for (int64_t b = 0; b < w.cols / 32; ++b)
-        nibbles(blocks_of<BlockQ4_1>(w, row)[b].quants, out + b * 32);
-      return;
-    case WeightFormat::kQ5_0:
-      for (int64_t b = 0; b < w.cols / 32; ++b) {
-        nibbles(blocks_of<BlockQ5_0>(w, row)[b].quants, out + b * 32);
-        fifth_bits(blocks_of<BlockQ5_0>(w, row)[b].high_bits, out + b * 32);
-      }
-      return;
-    case WeightFormat::kQ5_1:
-      for (int64_t b = 0; b < w.cols / 32; ++b) {
-        nibbles(blocks_of<BlockQ5_1>(w, row)[b].quants, out + b * 32);
-        fifth_bits(blocks_of<BlockQ5_1>(w, row)[b].high_bits, out + b * 32);
-      }
-      return;
-    case WeightFormat::kQ8_0:
-      for (int64_t b = 0; b < w.cols / 32; ++b)
-        std::memcpy(out + b * 32, blocks_of<BlockQ8_0>(w, row)[b].quants, 32);
-      return;
-    case WeightFormat::kQ4_K:
-    case WeightFormat::kQ5_K: {
-      const bool five = w.format == WeightFormat::kQ5_K;
-      for (int64_t b = 0; b < w.cols / kSuperCols; ++b) {
-        const uint8_t* quants =
-            five ? blocks_of<BlockQ5_K>(w, row)[b].quants : blocks_of<BlockQ4_K>(w, row)[b].quants;
-        for (int k = 0; k < kSuperCols; ++k) {
-          const int group = k / 32;
-          int code = (quants[group / 2 * 32 + k % 32] >> (group % 2 * 4)) & 15;
-          if (five) code |= ((blocks_of<BlockQ5_K>(w, row)[b].high_bits[k % 32] >> group) & 1) << 4;
-          out[b * kSuperCols + k] = static_cast<uint8_t>(code);
-        }
-      }
-      return;
-    }
-    case WeightFormat::kQ6_K:
-      for (int64_t b = 0; b < w.cols / kSuperCols; ++b) {
-        const BlockQ6_K& block = blocks_of<BlockQ6_K>(w, row)[b];
-        for (int k = 0; k < kSuperCols; ++k) {
-          const int half = k / 128, quarter = k % 128 / 32, lane = k % 32;
-          const int low = block.low_bits[half * 64 + quarter % 2 * 32 + lane] >> (quarter / 2 * 4);
-          const int high = block.high_bits[half * 32 + lane] >> (quarter * 2);
-          out[b * kSuperCols + k] = static_cast<uint8_t>((low & 15) | ((high & 3) << 4));
-        }
-      }
-      return;
-    case WeightFormat::kDense:
-      OCTAVO_CHECK(false);
-  }
-}
-
 // One row's scale and bias of one group in the pair kinds, and scale alone in kF16.
 void write_small_block(const WeightView& w, int64_t row, int64_t group, int lane, std::byte* out) {
   const auto put = [&](int64_t at, uint16_t bits) { write(out, at * 16 + lane, bits); };
   switch (w.format) {
     case WeightFormat::kQ4_0:
-      return put(group, blocks_of<BlockQ4_0>(w, row)[group].scale);
+      return put(group, source_blocks<BlockQ4_0>(w, row)[group].scale);
     case WeightFormat::kQ5_0:
-      return put(group, blocks_of<BlockQ5_0>(w, row)[group].scale);
+      return put(group, source_blocks<BlockQ5_0>(w, row)[group].scale);
     case WeightFormat::kQ8_0:
-      return put(group, blocks_of<BlockQ8_0>(w, row)[group].scale);
+      return put(group, source_blocks<BlockQ8_0>(w, row)[group].scale);
     case WeightFormat::kQ4_1:
-      put(2 * group, blocks_of<BlockQ4_1>(w, row)[group].scale);
-      return put(2 * group + 1, blocks_of<BlockQ4_1>(w, row)[group].min);
+      put(2 * group, source_blocks<BlockQ4_1>(w, row)[group].scale);
+      return put(2 * group + 1, source_blocks<BlockQ4_1>(w, row)[group].min);
     default:
       OCTAVO_CHECK(w.format == WeightFormat::kQ5_1);
-      put(2 * group, blocks_of<BlockQ5_1>(w, row)[group].scale);
-      return put(2 * group + 1, blocks_of<BlockQ5_1>(w, row)[group].min);
+      put(2 * group, source_blocks<BlockQ5_1>(w, row)[group].scale);
+      return put(2 * group + 1, source_blocks<BlockQ5_1>(w, row)[group].min);
   }
 }
 
@@ -200,8 +66,8 @@ constexpr int64_t kSignedScaleBytes = 16 * 2 + 16 * 16;        // d; 16 scales
 void write_super(const WeightView& w, int64_t row, int lane, std::byte* out) {
   for (int64_t b = 0; b < w.cols / kSuperCols; ++b, out += kSuperScaleBytes) {
     const bool five = w.format == WeightFormat::kQ5_K;
-    const auto& four_bits = blocks_of<BlockQ4_K>(w, row)[five ? 0 : b];
-    const auto& five_bits = blocks_of<BlockQ5_K>(w, row)[five ? b : 0];
+    const auto& four_bits = source_blocks<BlockQ4_K>(w, row)[five ? 0 : b];
+    const auto& five_bits = source_blocks<BlockQ5_K>(w, row)[five ? b : 0];
     write(out, lane, five ? five_bits.scale : four_bits.scale);
     write(out, 16 + lane, five ? five_bits.min : four_bits.min);
     for (int group = 0; group < 8; ++group) {
@@ -214,7 +80,7 @@ void write_super(const WeightView& w, int64_t row, int lane, std::byte* out) {
 
 void write_super_signed(const WeightView& w, int64_t row, int lane, std::byte* out) {
   for (int64_t b = 0; b < w.cols / kSuperCols; ++b, out += kSignedScaleBytes) {
-    const BlockQ6_K& block = blocks_of<BlockQ6_K>(w, row)[b];
+    const BlockQ6_K& block = source_blocks<BlockQ6_K>(w, row)[b];
     write(out, lane, block.scale);
     for (int group = 0; group < 16; ++group)
       write(out + 32, group * 16 + lane, block.scales[group]);
@@ -241,7 +107,7 @@ void write_scales(const WeightView& w, const PackedLayout& layout, int64_t row, 
   }
 }
 
-// One row's 64 codes into its place of the planes of a unit. The planes start out as zeros.
+// Writes one row's 64 codes to the planes of a unit, which are zero before.
 void write_planes(const PackedLayout& layout, const uint8_t* codes, int lane, uint8_t* unit) {
   const int low = low_bits(layout.bits);
   const int high = layout.bits - low;

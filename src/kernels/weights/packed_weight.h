@@ -1,8 +1,8 @@
 // packed_weight.h - a weight matrix in the order the CPU kernels read it. No MLX.
 //
 // Sixteen rows (outputs) form a strip, and a strip is one run of memory, so that threads split a
-// matrix by strips and each reads forward. The order over the inputs is the row's own: what a
-// kernel sums, and in which order, follows from the weight alone.
+// matrix by strips and each reads forward. The inputs keep the row's order, so the order
+// of a kernel's sum depends on the weight alone.
 //
 //   dense 16-bit   per 32 inputs: [16 rows][32]                    (one tile of the matrix unit)
 //   dense 32-bit   [16 rows][padded_cols]
@@ -29,7 +29,7 @@ namespace octavo {
 inline constexpr int kStripRows = 16;
 inline constexpr int kUnitCols = 64;  // inputs of a quantised unit
 
-// What stands in front of a strip's codes, by group of inputs; "16 x" is one per row of the strip.
+// The scales before a strip's codes, by group of inputs; "16 x" means one per row of the strip.
 enum class ScaleKind : uint8_t {
   kNone,      // dense
   kPairF32,   // 16 x scale, 16 x bias, float32
@@ -73,8 +73,8 @@ struct PackedView {
 };
 
 // Writes `source` to `out` (layout.bytes() bytes) with every thread. Row r of the layout.rows rows
-// is row row_order[r] of the source; an empty order keeps all rows as they are. Of a source without
-// data nothing is written: only its shape is of interest.
+// is row row_order[r] of the source; an empty order keeps the order of the source. Writes nothing
+// if the source has no data (only its shape is used).
 void pack_weight(const WeightView& source, const PackedLayout& layout,
                  std::span<const int> row_order, std::byte* out);
 

@@ -1,4 +1,4 @@
-// weight.h - the one weight type kernels take, whatever file it came from.
+// weight.h - the weight type of all kernels, for every file format.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 namespace octavo {
 
 // A matrix [rows, cols] = [outputs, inputs] (or a table of `rows` embeddings), packed for the
-// kernels (packed_weight.h). What `packed` holds belongs to them: read it through dequantize().
+// kernels (packed_weight.h). Only kernels know the layout of `packed`: read it through
+// dequantize().
 struct Weight {
   int rows;
   int cols;
@@ -25,10 +26,10 @@ struct Weight {
   std::string describe() const;
 };
 
-// The makers pack the numbers into memory of ours with every thread, so that the file they came
-// from can be released. All spans must have exactly the size the shape asks for; the loader has
-// checked the file before. With a row order, row r of the result is row row_order[r] of the data,
-// and there are as many rows as the order has.
+// The makers pack the numbers into new memory with all threads, so that the source file can be
+// released. All spans must have exactly the size that the shape requires; the loader has checked
+// the file. With a row order, row r of the result is row row_order[r] of the data, and the result
+// has as many rows as the order.
 using RowOrder = std::span<const int>;
 Weight make_weight(const WeightView& source, RowOrder row_order = {});
 Weight make_dense_weight(int rows, int cols, DType dtype, std::span<const std::byte> data,
@@ -48,14 +49,13 @@ Weight make_mxfp4_weight(int rows, int cols, std::span<const std::byte> packed,
 Weight make_gguf_weight(int rows, int cols, WeightFormat format, std::span<const std::byte> blocks,
                         RowOrder row_order = {});
 
-// Strips (kStripRows rows each) of a matrix of whole strips one below the other, packed as they
-// are.
+// Strips (kStripRows rows each) of a matrix of whole strips, already packed.
 Weight take_strips(const Weight& weight, std::span<const int> strips);
 
-// What a weight of this shape will take once packed.
+// Bytes of a packed weight of this shape.
 size_t packed_bytes(const WeightView& source);
 
-// The matrix as float32 [rows, cols]: the reference's way to any format.
+// The matrix as float32 [rows, cols], for the reference implementations.
 mx::array dequantize(const Weight& weight);
 
 }  // namespace octavo

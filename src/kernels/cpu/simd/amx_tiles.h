@@ -1,14 +1,13 @@
-// amx_tiles.h - the one tile configuration all kernels share: eight tiles of 16 rows of 64 bytes.
-// No MLX.
+// amx_tiles.h - the tile configuration of all kernels: eight tiles of 16 rows of 64 bytes. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AMX
+#ifdef OCTAVO_SIMD_AMX
 
 #include <immintrin.h>
 
 #include "kernels/cpu/simd/reg.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 static void configure_tiles() {
   struct alignas(64) Config {
@@ -25,6 +24,6 @@ static void configure_tiles() {
   _tile_loadconfig(&config);
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

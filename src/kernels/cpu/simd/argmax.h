@@ -1,10 +1,10 @@
-// argmax.h - the likeliest token of a row of logits. No MLX.
+// argmax.h - the most likely token of a row of logits. No MLX.
 #pragma once
 
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/simd/vec.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // The largest of `count` numbers; NaN counts as minus infinity.
 OCTAVO_INLINE float largest_of(const float* values, int64_t count) {
@@ -24,7 +24,7 @@ OCTAVO_INLINE float largest_of(const float* values, int64_t count) {
 // The first index of the largest number; NaN counts as minus infinity.
 static int64_t argmax(const float* values, int64_t count) {
   float largest = -__builtin_inff();
-  int64_t block = 0;  // the first that has it
+  int64_t block = 0;  // the first that contains it
   for (int64_t i = 0; i < count; i += kLogitBlock) {
     const float found = largest_of(values + i, count - i < kLogitBlock ? count - i : kLogitBlock);
     if (found > largest) {
@@ -37,4 +37,4 @@ static int64_t argmax(const float* values, int64_t count) {
   return 0;
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

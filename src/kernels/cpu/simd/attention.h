@@ -2,26 +2,26 @@
 // MLX.
 //
 // Lanes run along the head for dot products and for the weighted sum of values, and along sixteen
-// keys at absolute positions for the softmax. Every (column, key) product is summed the same way
-// however columns and keys are blocked.
+// keys at absolute positions for the softmax. The summation order of a (column, key) product does
+// not depend on the blocking of columns and keys.
 #pragma once
 
 #include "kernels/cpu/simd/attention_fold.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
-// Columns and keys that share their loads, as many as there are registers for.
+// Columns and keys that share their loads: as many as fit in registers.
 inline constexpr int kColumnBlock = kRegs == 1 ? 4 : 2;
 inline constexpr int kKeyBlock = kRegs == 1 ? 4 : 2;
 inline constexpr int kValueBlock = kRegs == 1 ? 4 : 2;  // in sixteens of the head
 
-// Scratch of an item; everything is a multiple of 64 bytes.
+// Scratch memory of a piece; all sizes are multiples of 64 bytes.
 struct AttentionScratch {
   AttentionResult total;
   AttentionResult part;
   float* q;         // [padded_columns][k_pad]
   float* k;         // [kSplitTokens][k_pad]
-  float* v;         // [kSplitTokens][v_stride]: k itself where values stand in keys
+  float* v;         // [kSplitTokens][v_stride]: equals k if values are in keys
   float* k_scales;  // [kSplitTokens], int8 only
   float* v_scales;  // [kSplitTokens]
   float* weights;   // [kColumnBlock][kSplitTokens]
@@ -29,19 +29,19 @@ struct AttentionScratch {
   int64_t v_stride;
 };
 
-// Floats of a row of V in a place of its own.
-OCTAVO_INLINE int64_t own_v_stride(const AttentionItem& item, const AttentionShape& s) {
+// Floats of a separate row of V.
+OCTAVO_INLINE int64_t own_v_stride(const AttentionPiece& item, const AttentionShape& s) {
   return item.job->layout.values_in_keys ? 0 : s.v_pad;
 }
 
-OCTAVO_INLINE int64_t generic_scratch_floats(const AttentionItem& item) {
+OCTAVO_INLINE int64_t generic_scratch_floats(const AttentionPiece& item) {
   const AttentionShape s = attention_shape(item);
   const int64_t k_pad = round_up(item.job->layout.k_dim, kLanes);
   return 2 * result_floats(s) + s.padded_columns * k_pad +
          kSplitTokens * (k_pad + own_v_stride(item, s) + 2 + kColumnBlock);
 }
 
-OCTAVO_INLINE AttentionScratch generic_scratch(const AttentionItem& item, const AttentionShape& s,
+OCTAVO_INLINE AttentionScratch generic_scratch(const AttentionPiece& item, const AttentionShape& s,
                                                float* memory) {
   AttentionScratch x;
   x.k_pad = round_up(item.job->layout.k_dim, kLanes);
@@ -59,7 +59,7 @@ OCTAVO_INLINE AttentionScratch generic_scratch(const AttentionItem& item, const 
   return x;
 }
 
-// `dim` numbers as float32, zeros up to a multiple of 16 after them.
+// `dim` numbers as float32, padded with zeros to a multiple of 16.
 OCTAVO_INLINE void widen(const void* from, DType dtype, int64_t index, int64_t dim, float* out) {
   int64_t d = 0;
   for (; d + kLanes <= dim; d += kLanes) store(out + d, load_as(from, dtype, index + d));
@@ -74,7 +74,7 @@ OCTAVO_INLINE void widen_int8(const int8_t* from, int64_t dim, float* out) {
   store(out + d, load_i8(rest));
 }
 
-static void load_queries(const AttentionItem& item, const AttentionShape& s,
+static void load_queries(const AttentionPiece& item, const AttentionShape& s,
                          const AttentionScratch& x) {
   const AttentionJob& job = *item.job;
   for (int64_t c = 0; c < s.columns; ++c) {
@@ -86,7 +86,7 @@ static void load_queries(const AttentionItem& item, const AttentionShape& s,
 }
 
 // K and V of `keys`; position `base` is row 0.
-static void load_keys(const AttentionItem& item, const AttentionScratch& x, KeyRange keys,
+static void load_keys(const AttentionPiece& item, const AttentionScratch& x, KeyRange keys,
                       int64_t base) {
   const PageLayout& l = item.job->layout;
   for (int64_t p = keys.from; p < keys.to; ++p) {
@@ -136,9 +136,9 @@ OCTAVO_INLINE void score_columns(const AttentionScratch& x, int64_t column, int6
   for (; j < to; ++j) score_block<kColumns, 1>(q, x.k + j * x.k_pad, x.k_pad, x.weights + j);
 }
 
-// Scores of `rows` of the split to weights, in place; those outside `visible` become zero. Fills in
-// the column's max and sum.
-static void soften(const AttentionItem& item, const AttentionScratch& x, float* weights,
+// Converts scores of `rows` of the split to weights, in place; those outside `visible` become zero.
+// Writes the column's max and sum.
+static void soften(const AttentionPiece& item, const AttentionScratch& x, float* weights,
                    KeyRange rows, KeyRange visible, int64_t column) {
   const AttentionJob& job = *item.job;
   alignas(64) static constexpr float kCount[kLanes] = {0, 1, 2,  3,  4,  5,  6,  7,
@@ -147,9 +147,10 @@ static void soften(const AttentionItem& item, const AttentionScratch& x, float* 
   const Vec first = set1(static_cast<float>(visible.from));
   const Vec last = set1(static_cast<float>(visible.to - 1));
   const Vec nothing = set1(kNothing);
-  const bool capped = job.soft_cap > 0;
-  const Vec scale = set1(capped ? job.scale / job.soft_cap : job.scale * kLog2E);
-  const Vec cap = set1(job.soft_cap * kLog2E);
+  const bool capped = job.options.soft_cap > 0;
+  const Vec scale =
+      set1(capped ? job.options.scale / job.options.soft_cap : job.options.scale * kLog2E);
+  const Vec cap = set1(job.options.soft_cap * kLog2E);
   Vec highest = nothing;
   for (int64_t j = begin; j < rows.to; j += kLanes) {
     Vec score = load(weights + j);
@@ -199,7 +200,7 @@ OCTAVO_INLINE void value_block(const float* weights, const float* v, int64_t v_s
 
 // The partial of columns [column, column + kColumns).
 template <int kColumns>
-static void attend_columns(const AttentionItem& item, const AttentionShape& s,
+static void attend_columns(const AttentionPiece& item, const AttentionShape& s,
                            const AttentionScratch& x, int64_t split, int64_t column) {
   const int64_t base = split * kSplitTokens;
   const KeyRange keys = keys_of(item, s, split, column, column + kColumns);
@@ -210,7 +211,7 @@ static void attend_columns(const AttentionItem& item, const AttentionShape& s,
     return;
   }
   for (int c = 0; c < kColumns; ++c) {
-    // Sixteens that the rows only partly cover are softened as a whole.
+    // Sixteens that the rows cover only partly are converted as a whole.
     store(x.weights + c * kSplitTokens + rows.from / kLanes * kLanes, zero());
     store(x.weights + c * kSplitTokens + (rows.to - 1) / kLanes * kLanes, zero());
   }
@@ -228,7 +229,7 @@ static void attend_columns(const AttentionItem& item, const AttentionShape& s,
 }
 
 // The partial of columns [begin, end), at most sixteen.
-static void attend_sixteen(const AttentionItem& item, const AttentionShape& s,
+static void attend_sixteen(const AttentionPiece& item, const AttentionShape& s,
                            const AttentionScratch& x, int64_t split, int64_t begin, int64_t end) {
   store(x.part.max + begin, set1(kNothing));
   store(x.part.sum + begin, zero());
@@ -239,11 +240,11 @@ static void attend_sixteen(const AttentionItem& item, const AttentionShape& s,
   for (; c < end; ++c) attend_columns<1>(item, s, x, split, c);
 }
 
-static int64_t generic_attention_scratch(const AttentionItem& item) {
+static int64_t generic_attention_scratch(const AttentionPiece& item) {
   return generic_scratch_floats(item) * static_cast<int64_t>(sizeof(float));
 }
 
-static void generic_attend(const AttentionItem& item, std::byte* scratch) {
+static void generic_attend(const AttentionPiece& item, std::byte* scratch) {
   const AttentionShape s = attention_shape(item);
   AttentionScratch x = generic_scratch(item, s, reinterpret_cast<float*>(scratch));
   load_queries(item, s, x);
@@ -266,4 +267,4 @@ static void generic_attend(const AttentionItem& item, std::byte* scratch) {
   if (fold) write_out(item, x.total, s);
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

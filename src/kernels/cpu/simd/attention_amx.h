@@ -1,20 +1,20 @@
 // attention_amx.h - paged attention of bfloat16 queries on the tile unit. No MLX.
 //
 // Scores are computed as keys x columns, so that sixteen columns run in the lanes of the softmax;
-// the weights are turned round on their way into the second product, columns x keys times keys x
-// values. A column's bits do not depend on the columns beside it. Keys are taken 32 at a time (a
-// step) at absolute positions; a step that a column does not see adds zeros to it.
+// the weights are transposed for the second product, columns x keys times keys x values. A column's
+// bits do not depend on other columns. Keys are processed 32 at a time (a step) at absolute
+// positions; a step that a column does not see adds zeros to it.
 #pragma once
 
-#ifdef OCTAVO_ISA_AMX
+#ifdef OCTAVO_SIMD_AMX
 
 #include "kernels/cpu/simd/attention_amx_weights.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
-// The V tiles of one step and `width` sixteens of the head from `dim` on. Copies take turns in four
-// places, so that no tile is loaded while it is on its way to memory.
-OCTAVO_INLINE TileSource v_source(const AttentionItem& item, const AmxScratch& x, int64_t step,
+// The V tiles of one step and `width` sixteens of the head starting at `dim`. Copies rotate through
+// four buffers, so that no tile is loaded while its stores are still pending.
+OCTAVO_INLINE TileSource v_source(const AttentionPiece& item, const AmxScratch& x, int64_t step,
                                   int64_t dim, int64_t width) {
   const TileSource t = x.v_tiles[step];
   if (t.data != nullptr) return {t.data + dim / kLanes * t.next, t.row, t.next};
@@ -23,9 +23,9 @@ OCTAVO_INLINE TileSource v_source(const AttentionItem& item, const AmxScratch& x
                   kTileRowBytes);
 }
 
-// values = weights V, for one column tile and kWidth sixteens of the head from `dim` on.
+// values = weights V, for one column tile and kWidth sixteens of the head starting at `dim`.
 template <int kWidth>
-static void sum_values(const AttentionItem& item, const AttentionShape& s, AmxScratch& x,
+static void sum_values(const AttentionPiece& item, const AttentionShape& s, AmxScratch& x,
                        int64_t dim, StepRange steps) {
   tile_zero<0>();
   if constexpr (kWidth > 1) tile_zero<1>();
@@ -59,7 +59,7 @@ static void sum_values(const AttentionItem& item, const AttentionShape& s, AmxSc
 
 // The same for two column tiles, which share the loads of V.
 template <int kWidth>
-static void sum_values_of_two(const AttentionItem& item, const AttentionShape& s, AmxScratch& x,
+static void sum_values_of_two(const AttentionPiece& item, const AttentionShape& s, AmxScratch& x,
                               int64_t dim, StepRange steps) {
   tile_zero<0>();
   tile_zero<1>();
@@ -88,9 +88,9 @@ static void sum_values_of_two(const AttentionItem& item, const AttentionShape& s
   if constexpr (kWidth > 1) tile_store<3>(second + kLanes, s.v_pad * 4);
 }
 
-// The partial of one or two column tiles from `column` on.
+// The partial of one or two column tiles starting at `column`.
 template <int kBlocks>
-static void attend_tiles(const AttentionItem& item, const AttentionShape& s, AmxScratch& x,
+static void attend_tiles(const AttentionPiece& item, const AttentionShape& s, AmxScratch& x,
                          int64_t column, StepRange steps) {
   ColumnTile tiles[kBlocks];
   for (int block = 0; block < kBlocks; ++block)
@@ -115,7 +115,7 @@ static void attend_tiles(const AttentionItem& item, const AttentionShape& s, Amx
   }
 }
 
-static void amx_attend(const AttentionItem& item, std::byte* scratch) {
+static void amx_attend(const AttentionPiece& item, std::byte* scratch) {
   const AttentionShape s = attention_shape(item);
   AmxScratch x;
   place_amx_scratch(item, s, scratch, x);
@@ -151,6 +151,6 @@ static void amx_attend(const AttentionItem& item, std::byte* scratch) {
   if (fold) write_out(item, x.total, s);
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

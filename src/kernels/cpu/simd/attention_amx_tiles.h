@@ -1,15 +1,15 @@
-// attention_amx_tiles.h - queries, keys and values as the tile unit takes them: in the pages as
-// they are where they stand in tiles, gathered where they do not. No MLX.
+// attention_amx_tiles.h - queries, keys and values in the tile unit's layout: used in place if the
+// pages have that layout, gathered otherwise. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AMX
+#ifdef OCTAVO_SIMD_AMX
 
 #include "kernels/cpu/simd/amx_tiles.h"
 #include "kernels/cpu/simd/attention_fold.h"
 #include "kernels/cpu/simd/page_prefetch.h"
 #include "kernels/cpu/simd/transpose.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 inline constexpr int64_t kStepKeys = 32;
 inline constexpr int64_t kSteps = kSplitTokens / kStepKeys;
@@ -18,8 +18,8 @@ inline constexpr int64_t kKeyTiles = kSplitTokens / kTileKeys;
 inline constexpr int64_t kTileBytes = 1024;
 inline constexpr int64_t kTileRowBytes = 64;
 
-// Where tiles stand: in the pages as they are, or in scratch one after the other. Bytes from row to
-// row, and from one tile of a key's numbers to the next.
+// The location of tiles: in the pages, or contiguous in scratch memory. Bytes from row to row, and
+// from one tile of a key's numbers to the next.
 struct TileSource {
   const std::byte* data;
   int64_t row;
@@ -38,8 +38,8 @@ struct AmxScratch {
   std::byte* weights;    // [2 column tiles][kSteps] tiles [16 columns][32 keys]
   int64_t k_pad;         // k_dim to 32
   TileSource k_tiles[kKeyTiles];
-  TileSource v_tiles[kSteps];  // or no data: gathered when it is needed
-  KeyRange keys;               // of the present split
+  TileSource v_tiles[kSteps];  // without data: gathered on demand
+  KeyRange keys;               // of the current split
   int64_t base;                // its first position
   PagePrefetch ahead;
 };
@@ -48,10 +48,10 @@ OCTAVO_INLINE int64_t amx_q_bytes(const AttentionShape& s, int64_t k_pad) {
   return s.padded_columns * k_pad * 2;
 }
 
-// Of two column tiles, where partials are folded at once.
+// For two column tiles whose partials are folded immediately.
 OCTAVO_INLINE int64_t pair_floats(const AttentionShape& s) { return 2 * kLanes * (2 + s.v_pad); }
 
-static int64_t amx_attention_scratch(const AttentionItem& item) {
+static int64_t amx_attention_scratch(const AttentionPiece& item) {
   const AttentionShape s = attention_shape(item);
   const int64_t k_pad = round_up(item.job->layout.k_dim, 32);
   return (result_floats(s) + pair_floats(s)) * 4 + amx_q_bytes(s, k_pad) +
@@ -59,7 +59,7 @@ static int64_t amx_attention_scratch(const AttentionItem& item) {
          2 * kSplitTokens * kLanes * 4 + 2 * kSteps * kTileBytes;
 }
 
-OCTAVO_INLINE void place_amx_scratch(const AttentionItem& item, const AttentionShape& s,
+OCTAVO_INLINE void place_amx_scratch(const AttentionPiece& item, const AttentionShape& s,
                                      std::byte* memory, AmxScratch& x) {
   x.k_pad = round_up(item.job->layout.k_dim, 32);
   auto* floats = reinterpret_cast<float*>(memory);
@@ -79,7 +79,7 @@ OCTAVO_INLINE __mmask32 first_of_32(int64_t count) {
   return count >= 32 ? ~__mmask32{0} : (__mmask32{1} << count) - 1;
 }
 
-static void pack_queries(const AttentionItem& item, const AttentionShape& s, const AmxScratch& x) {
+static void pack_queries(const AttentionPiece& item, const AttentionShape& s, const AmxScratch& x) {
   const AttentionJob& job = *item.job;
   const int64_t dim = job.layout.k_dim;
   const auto* q = static_cast<const uint16_t*>(job.q);
@@ -102,7 +102,7 @@ static void pack_queries(const AttentionItem& item, const AttentionShape& s, con
   }
 }
 
-// 32 numbers of a row from `d` on as bfloat16, zeros past its end. It holds int8 exactly.
+// 32 numbers of a row starting at `d` as bfloat16, zeros past its end. int8 converts exactly.
 OCTAVO_INLINE __m512i load_numbers(const std::byte* row, bool int8, int64_t d, int64_t dim) {
   const __mmask32 mask = first_of_32(dim - d);
   if (!int8) return _mm512_maskz_loadu_epi16(mask, row + 2 * d);
@@ -112,15 +112,15 @@ OCTAVO_INLINE __m512i load_numbers(const std::byte* row, bool int8, int64_t d, i
   return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
 }
 
-// Positions of eight stand in one page, whatever its size. Those outside `keys` may have none.
+// Eight aligned positions always share a page. Positions outside `keys` may have no page.
 inline constexpr int64_t kRun = 8;
-OCTAVO_INLINE PageSlot run_slot(const AttentionItem& item, KeyRange keys, int64_t first) {
+OCTAVO_INLINE PageSlot run_slot(const AttentionPiece& item, KeyRange keys, int64_t first) {
   if (first + kRun <= keys.from || first >= keys.to) return {nullptr, 0};
   return slot_of(item, first);
 }
 
 // Keys [first, first + 8) as rows of tiles; those outside `keys` become zero and are not read.
-static void gather_k(const AttentionItem& item, const AmxScratch& x, KeyRange keys, int64_t first,
+static void gather_k(const AttentionPiece& item, const AmxScratch& x, KeyRange keys, int64_t first,
                      std::byte* to) {
   const PageLayout& l = item.job->layout;
   const PageSlot at = run_slot(item, keys, first);
@@ -157,7 +157,7 @@ OCTAVO_INLINE __m512i load_v(const PageLayout& l, PageSlot at, int64_t d) {
   return _mm512_and_si512(both, _mm512_set1_epi32(0xffff));
 }
 
-// Sixteen numbers of two bfloat16 rows, taken by turns.
+// Sixteen numbers of two bfloat16 rows, interleaved.
 OCTAVO_INLINE __m512i paired(const std::byte* even, const std::byte* odd) {
   const auto numbers = [](const std::byte* row) OCTAVO_INLINE_LAMBDA {
     return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row)));
@@ -166,7 +166,7 @@ OCTAVO_INLINE __m512i paired(const std::byte* even, const std::byte* odd) {
 }
 
 // Numbers [d_begin, d_end) of V of positions [first, first + 8) as rows of pairs.
-static void gather_v_run(const AttentionItem& item, KeyRange keys, int64_t first, int64_t d_begin,
+static void gather_v_run(const AttentionPiece& item, KeyRange keys, int64_t first, int64_t d_begin,
                          int64_t d_end, std::byte* to, int64_t row, int64_t next) {
   const PageLayout& l = item.job->layout;
   const PageSlot at = run_slot(item, keys, first);
@@ -196,8 +196,8 @@ static void gather_v_run(const AttentionItem& item, KeyRange keys, int64_t first
   }
 }
 
-// The same of a whole step.
-OCTAVO_INLINE TileSource gather_v(const AttentionItem& item, const AmxScratch& x, int64_t step,
+// The same for a whole step.
+OCTAVO_INLINE TileSource gather_v(const AttentionPiece& item, const AmxScratch& x, int64_t step,
                                   int64_t d_begin, int64_t d_end, std::byte* to, int64_t row,
                                   int64_t next) {
   const int64_t first = x.base + step * kStepKeys;
@@ -213,7 +213,7 @@ OCTAVO_INLINE bool in_one_page(const PageLayout& l, KeyRange keys, int64_t first
              l.block_tokens;
 }
 
-static void gather_scales(const AttentionItem& item, const AmxScratch& x, KeyRange keys,
+static void gather_scales(const AttentionPiece& item, const AmxScratch& x, KeyRange keys,
                           int64_t base) {
   const PageLayout& l = item.job->layout;
   for (int64_t p = keys.from; p < keys.to; ++p) {
@@ -223,9 +223,9 @@ static void gather_scales(const AttentionItem& item, const AmxScratch& x, KeyRan
   }
 }
 
-// Finds or gathers the tiles of a split's K and V, for the steps that `keys` touch. Many columns
-// are worth a copy, which the second and later ones read in order.
-static void find_tiles(const AttentionItem& item, const AttentionShape& s, AmxScratch& x) {
+// Finds or gathers the tiles of a split's K and V, for the steps that `keys` touch. With
+// many columns a copy pays off, because the later ones read it sequentially.
+static void find_tiles(const AttentionPiece& item, const AttentionShape& s, AmxScratch& x) {
   const PageLayout& l = item.job->layout;
   const KeyRange keys = x.keys;
   const int64_t base = x.base;
@@ -252,7 +252,7 @@ static void find_tiles(const AttentionItem& item, const AttentionShape& s, AmxSc
       x.v_tiles[step] = {at.head + l.v_first + at.slot * l.v_row_bytes, 2 * l.v_row_bytes,
                          kTileRowBytes};
     } else {
-      // A copy that is read once is best made where it is read.
+      // A copy that is read once is made just before it is read.
       x.v_tiles[step] = few ? TileSource{nullptr, 0, 0}
                             : gather_v(item, x, step, 0, s.v_pad, x.v + step * kTileBytes,
                                        kTileRowBytes, kSteps * kTileBytes);
@@ -261,6 +261,6 @@ static void find_tiles(const AttentionItem& item, const AttentionShape& s, AmxSc
   if (l.int8) gather_scales(item, x, keys, base);
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

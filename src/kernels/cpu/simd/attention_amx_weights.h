@@ -1,15 +1,15 @@
-// attention_amx_weights.h - scores of 32 keys at a time, and the weights they become, for sixteen
-// columns side by side. No MLX.
+// attention_amx_weights.h - scores of 32 keys at a time and their conversion to weights, for
+// sixteen adjacent columns. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AMX
+#ifdef OCTAVO_SIMD_AMX
 
 #include "kernels/cpu/simd/attention_amx_tiles.h"
 #include "kernels/cpu/simd/tile_ops.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
-// Steps [from, to) of a split, in which some column of a chunk sees something.
+// Steps [from, to) of a split that at least one column of a chunk sees.
 struct StepRange {
   int64_t from;
   int64_t to;
@@ -27,7 +27,7 @@ OCTAVO_INLINE __m512 exp2_weight(__m512 x) {
   return _mm512_scalef_ps(p, x);  // times 2^floor(x)
 }
 
-// The columns of one tile: what each may see, and how its scores become weights.
+// The columns of one tile: which rows each sees, and how its scores become weights.
 struct ColumnTile {
   __m512i first;  // rows of the split, by column
   __m512i last;
@@ -37,7 +37,7 @@ struct ColumnTile {
   __m512 highest[4];  // stored scores so far, by row modulo 4
 };
 
-OCTAVO_INLINE ColumnTile column_tile(const AttentionItem& item, const AttentionShape& s,
+OCTAVO_INLINE ColumnTile column_tile(const AttentionPiece& item, const AttentionShape& s,
                                      int64_t base, int64_t begin) {
   alignas(64) int32_t first[kLanes];
   alignas(64) int32_t last[kLanes];
@@ -56,7 +56,7 @@ OCTAVO_INLINE ColumnTile column_tile(const AttentionItem& item, const AttentionS
   t.first = _mm512_load_si512(first);
   t.last = _mm512_load_si512(last);
   const AttentionJob& job = *item.job;
-  t.scale = _mm512_set1_ps(job.soft_cap > 0 ? 1 : job.scale * kLog2E);
+  t.scale = _mm512_set1_ps(job.options.soft_cap > 0 ? 1 : job.options.scale * kLog2E);
   return t;
 }
 
@@ -65,25 +65,25 @@ OCTAVO_INLINE __mmask16 sees(const ColumnTile& t, int64_t row) {
   return _mm512_mask_cmple_epi32_mask(_mm512_cmple_epi32_mask(t.first, key), key, t.last);
 }
 
-// Brings one score row to its final form but for the scale.
+// Brings one score row to its final form, except for the scale.
 OCTAVO_INLINE __m512 finish_score(const AttentionJob& job, const AmxScratch& x, __m512 score,
                                   int64_t row) {
   if (job.layout.int8) score = _mm512_mul_ps(score, _mm512_set1_ps(x.k_scales[row]));
-  if (job.soft_cap > 0) {
+  if (job.options.soft_cap > 0) {
     Vec v;
-    v.r[0] = _mm512_mul_ps(score, _mm512_set1_ps(job.scale / job.soft_cap));
-    score = _mm512_mul_ps(_mm512_set1_ps(job.soft_cap * kLog2E), tanh(v).r[0]);
+    v.r[0] = _mm512_mul_ps(score, _mm512_set1_ps(job.options.scale / job.options.soft_cap));
+    score = _mm512_mul_ps(_mm512_set1_ps(job.options.soft_cap * kLog2E), tanh(v).r[0]);
   }
   return score;
 }
 
-// Goes over the 32 new score rows of a step while they are near: keeps the highest of each column
-// in t.highest, rewrites scores that need more than the scale, and makes those a column does not
-// see kNothing.
+// Processes the 32 new score rows of a step while they are in the cache: updates each column's
+// maximum in t.highest, rewrites scores that need more than the scale, and sets those that a column
+// does not see to kNothing.
 OCTAVO_INLINE void take_scores(const AttentionJob& job, const AmxScratch& x, float* scores,
                                int64_t step, ColumnTile& t) {
   const int64_t begin = step * kStepKeys;
-  const bool plain = !job.layout.int8 && job.soft_cap <= 0;
+  const bool plain = !job.layout.int8 && job.options.soft_cap <= 0;
   const float* row = scores + begin * kLanes;
   if (plain && begin >= t.all_from && begin + kStepKeys <= t.all_to) {
     for (int64_t j = 0; j < kStepKeys; j += 4) {
@@ -108,7 +108,7 @@ OCTAVO_INLINE __m512 highest_score(const ColumnTile& t) {
   return _mm512_mask_mul_ps(_mm512_set1_ps(kNothing), seen, all, t.scale);
 }
 
-// scores = K q^T for kBlocks column tiles. A step's rows are gone over while the tile unit works on
+// scores = K q^T for kBlocks column tiles. A step's rows are processed while the tile unit computes
 // the next.
 template <int kBlocks>
 static void score_steps(const AttentionJob& job, AmxScratch& x, const std::byte* q, StepRange steps,
@@ -163,7 +163,7 @@ OCTAVO_INLINE __m512 weight_row(const ColumnTile& t, const float* scores, __m512
   return _mm512_maskz_mov_ps(seen, weight);
 }
 
-// 32 rows of weights, turned into a tile of 16 columns x 32 keys. v_scales: int8 only, or null.
+// 32 rows of weights, transposed to a tile of 16 columns x 32 keys. v_scales: int8 only, or null.
 template <bool kMasked>
 OCTAVO_INLINE void weigh_step(const ColumnTile& t, const float* scores, const float* v_scales,
                               __m512 highest, __m512 sums[4], std::byte* tile) {
@@ -188,7 +188,7 @@ OCTAVO_INLINE void weigh_step(const ColumnTile& t, const float* scores, const fl
   for (int i = 0; i < 16; ++i) _mm512_store_ps(tile + i * kTileRowBytes, pairs[i]);
 }
 
-// Scores of a column tile to weights, and their max and sum.
+// Converts scores of a column tile to weights, with their max and sum.
 static void weigh(const AttentionJob& job, AmxScratch& x, const ColumnTile& t, int block,
                   StepRange steps) {
   float* scores = x.scores + block * kSplitTokens * kLanes;
@@ -212,6 +212,6 @@ static void weigh(const AttentionJob& job, AmxScratch& x, const ColumnTile& t, i
                   _mm512_add_ps(_mm512_add_ps(sums[0], sums[1]), _mm512_add_ps(sums[2], sums[3])));
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

@@ -1,14 +1,14 @@
-// attention_fold.h - how the partial results of attention are kept, folded and finished. The same
-// arithmetic whether a row's splits were taken by one thread or by several. No MLX.
+// attention_fold.h - how the partial results of attention are stored, folded and finished. The
+// arithmetic is the same whether one thread or several computed a row's splits. No MLX.
 //
-// Scores are in units of log2 e, so that weights are powers of two. Nothing seen yet is the lowest
-// score there is with a sum of zero: folding that changes no bit.
+// Scores are in units of log2 e, so that weights are powers of two. An empty partial has the lowest
+// score and a sum of zero: folding it changes no bit.
 #pragma once
 
 #include "kernels/cpu/attention_item.h"
 #include "kernels/cpu/simd/math.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 inline constexpr float kNothing = -3e38f;
 inline constexpr float kLog2E = 1.44269504f;
@@ -31,14 +31,14 @@ OCTAVO_INLINE int64_t round_up(int64_t value, int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// Sizes of an item, worked out once.
+// Sizes of a piece, computed once.
 struct AttentionShape {
-  int64_t group;           // query heads of the item
+  int64_t group;           // query heads of the piece
   int64_t columns;         // rows x group
   int64_t padded_columns;  // to 16
   int64_t v_pad;           // v_dim to 16
 };
-OCTAVO_INLINE AttentionShape attention_shape(const AttentionItem& item) {
+OCTAVO_INLINE AttentionShape attention_shape(const AttentionPiece& item) {
   AttentionShape s;
   s.group = item.heads;
   s.columns = (item.row_end - item.row_begin) * s.group;
@@ -60,13 +60,13 @@ OCTAVO_INLINE AttentionResult result_at(float* memory, const AttentionShape& s) 
   return {memory, memory + s.padded_columns, memory + 2 * s.padded_columns};
 }
 
-// The columns from `column` on.
+// The columns starting at `column`.
 OCTAVO_INLINE AttentionResult result_from(const AttentionResult& r, const AttentionShape& s,
                                           int64_t column) {
   return {r.max + column, r.sum + column, r.values + column * s.v_pad};
 }
 
-// Columns [begin, end), begin a multiple of 16 and values rounded up to one, hold nothing.
+// Empties columns [begin, end); begin is a multiple of 16, and values are padded to one.
 static void clear_result(const AttentionResult& r, const AttentionShape& s, int64_t begin,
                          int64_t end) {
   for (int64_t c = begin; c < end; c += kLanes) {
@@ -105,11 +105,11 @@ static void fold_result(const AttentionResult& total, const AttentionResult& par
   }
 }
 
-// What the sixteen columns from `first` on are to be multiplied by.
-OCTAVO_INLINE Vec final_scale(const AttentionItem& item, const AttentionResult& r,
+// The factor of each of the sixteen columns starting at `first`.
+OCTAVO_INLINE Vec final_scale(const AttentionPiece& item, const AttentionResult& r,
                               const AttentionShape& s, int64_t first) {
   const Vec sum = load(r.sum + first);
-  const float* sinks = item.job->sinks;
+  const float* sinks = item.job->options.sinks;
   if (sinks == nullptr) return div(set1(1), sum);
   alignas(64) float sink[kLanes];
   for (int64_t c = 0; c < kLanes; ++c) {
@@ -121,7 +121,7 @@ OCTAVO_INLINE Vec final_scale(const AttentionItem& item, const AttentionResult& 
   return div(keep, fma(sum, keep, exp2_down(sub(load(sink), new_max))));
 }
 
-static void write_out(const AttentionItem& item, const AttentionResult& r,
+static void write_out(const AttentionPiece& item, const AttentionResult& r,
                       const AttentionShape& s) {
   const AttentionJob& job = *item.job;
   const int64_t dim = job.layout.v_dim;
@@ -134,7 +134,7 @@ static void write_out(const AttentionItem& item, const AttentionResult& r,
     const Vec by = set1(scale[c % kLanes]);
     const float* values = r.values + c * s.v_pad;
     for (int64_t d = 0; d < dim; d += kLanes) {
-      // A masked key adds a zero of some sign. Adding zero leaves one kind of zero only.
+      // A masked key adds a zero of either sign; adding +0 normalises it.
       const Vec v = add(mul(load(values + d), by), zero());
       if (d + kLanes <= dim) {
         store_as(job.out, job.dtype, first + d, v);
@@ -145,24 +145,24 @@ static void write_out(const AttentionItem& item, const AttentionResult& r,
   }
 }
 
-// Positions a column may look at: [first, last].
-OCTAVO_INLINE int64_t last_visible(const AttentionItem& item, const AttentionShape& s,
+// Positions visible to a column: [first, last].
+OCTAVO_INLINE int64_t last_visible(const AttentionPiece& item, const AttentionShape& s,
                                    int64_t column) {
   return item.position + column / s.group;
 }
-OCTAVO_INLINE int64_t first_visible(const AttentionItem& item, const AttentionShape& s,
+OCTAVO_INLINE int64_t first_visible(const AttentionPiece& item, const AttentionShape& s,
                                     int64_t column) {
-  const int64_t window = item.job->window;
+  const int64_t window = item.job->options.window;
   const int64_t last = last_visible(item, s, column);
   return window > 0 && last >= window ? last - window + 1 : 0;
 }
 
-// The positions of one split that some column in [begin, end) looks at; empty when to <= from.
+// The positions of one split visible to some column in [begin, end); empty if to <= from.
 struct KeyRange {
   int64_t from;
   int64_t to;
 };
-OCTAVO_INLINE KeyRange keys_of(const AttentionItem& item, const AttentionShape& s, int64_t split,
+OCTAVO_INLINE KeyRange keys_of(const AttentionPiece& item, const AttentionShape& s, int64_t split,
                                int64_t begin, int64_t end) {
   KeyRange r = {first_visible(item, s, begin), last_visible(item, s, end - 1) + 1};
   if (r.from < split * kSplitTokens) r.from = split * kSplitTokens;
@@ -170,12 +170,12 @@ OCTAVO_INLINE KeyRange keys_of(const AttentionItem& item, const AttentionShape& 
   return r;
 }
 
-// The head's part of the page that holds `position`, and the token's place in it.
+// The head's part of the page that contains `position`, and the token's slot in it.
 struct PageSlot {
   const std::byte* head;
   int64_t slot;
 };
-OCTAVO_INLINE PageSlot slot_of(const AttentionItem& item, int64_t position) {
+OCTAVO_INLINE PageSlot slot_of(const AttentionPiece& item, int64_t position) {
   const PageLayout& l = item.job->layout;
   // 32-bit division is several times cheaper.
   const int64_t column = static_cast<uint32_t>(position) / static_cast<uint32_t>(l.block_tokens);
@@ -184,13 +184,12 @@ OCTAVO_INLINE PageSlot slot_of(const AttentionItem& item, int64_t position) {
       position - column * l.block_tokens};
 }
 
-static int64_t partial_floats(const AttentionItem& item) {
+static int64_t partial_floats(const AttentionPiece& item) {
   return result_floats(attention_shape(item));
 }
 
-// Folds the partials of splits [split_begin, split_end) that stand at item.partials, and writes the
-// rows out.
-static void merge_partials(const AttentionItem& item, std::byte* scratch) {
+// Folds the partials of splits [split_begin, split_end) at item.partials and writes the rows.
+static void merge_partials(const AttentionPiece& item, std::byte* scratch) {
   const AttentionShape s = attention_shape(item);
   const AttentionResult total = result_at(reinterpret_cast<float*>(scratch), s);
   clear_result(total, s, 0, s.columns);
@@ -202,4 +201,4 @@ static void merge_partials(const AttentionItem& item, std::byte* scratch) {
   write_out(item, total, s);
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

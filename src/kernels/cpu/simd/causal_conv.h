@@ -5,7 +5,7 @@
 #include "kernels/cpu/conv_job.h"
 #include "kernels/cpu/simd/math.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 template <int kTaps>
 static void conv_taps(const ConvItem& item) {
@@ -44,4 +44,4 @@ static void conv_rows(const ConvItem& item) {
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

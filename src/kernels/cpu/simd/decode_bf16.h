@@ -1,16 +1,16 @@
-// decode_bf16.h - units of quantised weights as bfloat16 tiles, rounded to the nearest. Codes of up
+// decode_bf16.h - units of quantised weights as bfloat16 tiles, rounded to nearest. Codes of up
 // to five bits are looked up: a (row, group) has at most 32 different numbers, so they are computed
 // once per group and every weight costs one shift and one permute. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_BF16
+#ifdef OCTAVO_SIMD_BF16
 
 #include "kernels/cpu/simd/decode_codes.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
-// The numbers of codes 0..15 and 16..31 before scale and bias, repeated where there are fewer
-// codes, so that bits above a code's own do no harm.
+// The numbers of codes 0..15 and 16..31 before scale and bias, repeated if there are fewer codes,
+// so that bits above a code's own have no effect.
 struct CodeTable {
   __m512 first;
   __m512 second;
@@ -66,7 +66,7 @@ OCTAVO_INLINE __m512i code_indices(const CodeShape& shape, const std::byte* unit
   return index;
 }
 
-// How far ahead of a unit the next ones are fetched. A line at a time between the rows: a burst
+// Prefetch distance from a unit. Lines are fetched one at a time between the rows, because a burst
 // would wait for free line buffers.
 inline constexpr int64_t kDecodeAhead = 4096;
 
@@ -160,6 +160,6 @@ static void decode_strip_bf16(const PackedView& weight, int64_t strip_index, uin
     decode_unit_bf16(shape, table, strip, u, out + u * 1024);
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

@@ -4,14 +4,14 @@
 #include "kernels/cpu/simd/vec.h"
 #include "kernels/weights/packed_weight.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // A weight's strip as the inner loops need it: no calls, no divisions.
 struct CodeShape {
   int64_t units;
   int64_t groups;
   int64_t scale_bytes;
-  int64_t unit_scale_bytes;  // of the scales of one unit, about
+  int64_t unit_scale_bytes;  // scales of one unit, approximately
   int64_t low_bytes;
   int64_t unit_bytes;
   int bits;
@@ -40,7 +40,7 @@ static inline CodeShape code_shape(const PackedLayout& layout) {
           layout.scale_kind};
 }
 
-// Scale and bias of each row for the (up to four) groups a unit's 64 inputs fall into.
+// Scale and bias of each row for the (up to four) groups of a unit's 64 inputs.
 struct UnitScales {
   alignas(64) float scale[4][kStripRows];
   alignas(64) float bias[4][kStripRows];
@@ -88,7 +88,7 @@ OCTAVO_INLINE void read_group_scale(const CodeShape& shape, const std::byte* sca
     case ScaleKind::kE8M0: {
       const auto* exponents = reinterpret_cast<const uint8_t*>(scales) + group * 16;
       for (int n = 0; n < kStripRows; ++n) {
-        // 2^(e - 127); e = 0 is the one that is no normal float.
+        // 2^(e - 127); only e = 0 is not a normal float.
         const uint32_t bits = exponents[n] == 0 ? 0x00400000u : uint32_t{exponents[n]} << 23;
         std::memcpy(scale + n, &bits, sizeof(bits));
       }
@@ -204,4 +204,4 @@ static void decode_strip_f32(const PackedView& weight, int64_t strip_index, floa
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

@@ -1,5 +1,5 @@
-// expert_ops.h - what a mixture of experts does besides products: scores of experts, and sums of
-// what experts gave. No MLX.
+// expert_ops.h - the steps of a mixture of experts besides products: scores of experts, and sums of
+// their outputs. No MLX.
 #pragma once
 
 #include <limits>
@@ -7,7 +7,7 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/simd/math.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // Up to sixteen numbers; the lanes past them are minus infinity.
 OCTAVO_INLINE Vec load_logits(const float* from, int64_t count) {
@@ -71,4 +71,4 @@ static void finish_sums(const ExpertSums& job, int64_t token) {
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

@@ -1,12 +1,12 @@
-// finish.h - what follows a product: bias, gate, scale, residual, cap, rounding. No MLX.
+// finish.h - the steps after a product: bias, gate, scale, residual, cap, rounding. No MLX.
 #pragma once
 
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/simd/math.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
-// What a gated pair gives.
+// The result of a gated pair.
 OCTAVO_INLINE Vec gate_up(Activation activation, Vec gate, Vec up) {
   if (activation == Activation::kBoundedSilu) {
     const Vec limit = set1(7);
@@ -18,7 +18,7 @@ OCTAVO_INLINE Vec gate_up(Activation activation, Vec gate, Vec up) {
   return mul(activation == Activation::kGeluTanh ? gelu_tanh(gate) : silu(gate), up);
 }
 
-// What plain products may have around them.
+// The optional steps of ungated products.
 OCTAVO_INLINE Vec scaled(const LinearJob& job, Vec v) {
   return job.scale == 1 ? v : mul(v, set1(job.scale));
 }
@@ -53,7 +53,7 @@ OCTAVO_INLINE void finish_lanes(const LinearJob& job, int64_t row, int64_t n, in
   }
 }
 
-// The 16 outputs of one strip for one row: `v` of the weight, `up` of the gated one's partner.
+// The 16 outputs of one strip for one row: `v` from the weight, `up` from its gated partner.
 OCTAVO_INLINE void finish_row(const LinearJob& job, int64_t row, int64_t strip, Vec v, Vec up) {
   const int64_t n = strip * kStripRows;
   const int64_t count = job.weight.layout.rows - n;
@@ -77,4 +77,4 @@ static void gated(const void* gate, const void* up, void* out, DType dtype, Acti
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

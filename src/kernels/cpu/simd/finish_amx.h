@@ -1,18 +1,17 @@
-// finish_amx.h - the tiles of results of a product, [16 outputs][16 rows] each, written out as
-// rows. No MLX.
+// finish_amx.h - writes the result tiles of a product, [16 outputs][16 rows] each, as rows. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AMX
+#ifdef OCTAVO_SIMD_AMX
 
 #include "kernels/cpu/simd/finish.h"
 #include "kernels/cpu/simd/tile_ops.h"
 #include "kernels/cpu/simd/transpose.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // The strips of one pass. Plain: strip i of each part of the range; gated: gate and up of strip i
-// of each part. So every stream is read forward from pass to pass, what is fetched ahead is what
-// comes next, and several streams at once draw more from memory than one.
+// of each part. So every stream is read forward from pass to pass, prefetches fetch what is used
+// next, and several streams use more memory bandwidth than one.
 struct StripGroup {
   const PackedView* weight[4];
   int64_t strip[4];
@@ -31,7 +30,7 @@ OCTAVO_INLINE void tile_rows(const float* tile, int64_t rows, __m512* out) {
   transpose16(out);
 }
 
-// Rows of one whole strip, with every choice made before the loop.
+// Rows of one whole strip, with all options resolved before the loop.
 template <bool Gated, bool Residual, typename Out>
 OCTAVO_INLINE void finish_block(const LinearJob& job, int64_t strip, int64_t first, int64_t rows,
                                 const __m512* sums, const __m512* ups) {
@@ -73,7 +72,7 @@ OCTAVO_INLINE void finish_strip(const LinearJob& job, int64_t strip, int64_t fir
     finish_row(job, first + m, strip, {{sums[m]}}, Gated ? Vec{{ups[m]}} : zero());
 }
 
-// What a pass leaves behind: the tile of row block b and stream i is [b * streams + i].
+// The results of a pass: the tile of row block b and stream i is [b * streams + i].
 struct PassResults {
   StripGroup group;
   int streams;
@@ -82,7 +81,7 @@ struct PassResults {
   alignas(64) float tiles[4][256];
 };
 
-// Writes out one of the four tiles (with its partner, if it is a gate's).
+// Writes one of the four tiles (with its partner if gated).
 static __attribute__((noinline)) void finish_tile(const LinearJob& job, const PassResults& results,
                                                   int index) {
   const bool is_gated = job.up.data != nullptr;
@@ -121,7 +120,7 @@ OCTAVO_INLINE void store_tiles(float (*tiles)[256]) {
   tile_store<3>(tiles[3], 64);
 }
 
-// Writes a pass's results out a tile at a time during the next one, so that the tile unit is never
+// Writes a pass's results one tile at a time during the next pass, so that the tile unit is never
 // idle for long.
 class PassWriter {
  public:
@@ -137,7 +136,7 @@ class PassWriter {
     due_ += stride_;
   }
 
-  // Takes the tile registers of the pass that has ended.
+  // Stores the tile registers of the finished pass.
   OCTAVO_INLINE void end_pass(const StripGroup& group, int streams, int64_t row_begin,
                               int64_t row_end) {
     write_rest();
@@ -159,11 +158,11 @@ class PassWriter {
   const LinearJob& job_;
   int64_t stride_;
   int64_t due_ = 0;
-  int written_ = 4;  // tiles of the other results that are written
+  int written_ = 4;  // tiles of the previous results already written
   int current_ = 0;
   PassResults results_[2];
 };
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

@@ -1,24 +1,24 @@
 // gated_delta.h (simd) - the gated delta rule of one head. The columns of the state, one per value
-// dimension, never meet: a panel of a few vectors of columns goes through all rows of a block while
-// it stands in the first-level cache. Every sum over the key dimension is taken in order, one term
-// after the other, so how rows are cut into calls and blocks changes nothing. No MLX.
+// dimension, are independent: a panel of a few vectors of columns processes all rows of a block
+// while it is in the first-level cache. Every sum over the key dimension is sequential, so the
+// split of rows into calls and blocks changes no bit. No MLX.
 #pragma once
 
 #include "kernels/cpu/delta_job.h"
 #include "kernels/cpu/simd/math.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 inline constexpr int64_t kDeltaRows = 64;  // of a block
 
-// Vectors of columns that share the broadcast of an element of k and q: as many as leave their sums
-// in registers and the panel in the cache. The state is kept panel by panel, [k_dim][vectors * 16].
+// Vectors of columns that share the broadcast of an element of k and q: as many as keep their sums
+// in registers and the panel in the cache. The state is stored by panel, [k_dim][vectors * 16].
 OCTAVO_INLINE int64_t panel_vectors(int64_t k_dim) {
   if constexpr (kRegs > 1) return 1;
   return k_dim <= 160 ? 4 : 2;
 }
 
-// The rows of a block, prepared. q and k are normed; y takes the outputs before their norm.
+// The rows of a block, prepared. q and k are normed; y receives the outputs before their norm.
 struct DeltaBlock {
   float* q = nullptr;  // [rows, k_dim]
   float* k = nullptr;  // [rows, k_dim]
@@ -55,7 +55,7 @@ static void delta_gates(const DeltaJob& job, int64_t row_begin, int64_t row_end)
   }
 }
 
-// A head of q or k over its length, times `scale`.
+// A head of q or k divided by its length, times `scale`.
 OCTAVO_INLINE void unit_head(const DeltaJob& job, int64_t index, float scale, float* out) {
   Vec squares = zero();
   for (int64_t i = 0; i < job.k_dim; i += kLanes) {
@@ -73,7 +73,7 @@ OCTAVO_INLINE void prefetch_head(const void* base, DType dtype, int64_t index, i
   for (int64_t at = 0; at < dim * width; at += 64) __builtin_prefetch(bytes + at, 0, 2);
 }
 
-// A head is a short run in each of many long rows, which the hardware does not see coming.
+// A head is a short run in each of many long rows, which hardware prefetchers do not predict.
 OCTAVO_INLINE void prefetch_row(const DeltaItem& item, int64_t key_head, int64_t row) {
   const DeltaJob& job = *item.job;
   const int64_t qkv = row * job.qkv_stride;
@@ -111,7 +111,7 @@ OCTAVO_INLINE void recall(const float* state, const float* k, int64_t k_dim, Vec
   }
 }
 
-// S = decay S + change k^T and y = S q in one pass over a panel, and what the next row recalls.
+// S = decay S + change k^T and y = S q in one pass over a panel, plus S k of the next row.
 template <int N, bool kNext>
 OCTAVO_INLINE void update(const float* from, float* to, const float* k, const float* q,
                           const float* next_k, int64_t k_dim, Vec decay, const Vec (&change)[N],
@@ -225,4 +225,4 @@ static void delta_head(const DeltaItem& item, std::byte* scratch) {
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

@@ -1,14 +1,14 @@
-// latent_rows.h - norm and rotation of latent rows on their way into the pages, and rotation of the
-// query heads' ends. One row at a time, so a row's bits are its own. No MLX.
+// latent_rows.h - norm and rotation of latent rows before they are written to pages, and rotation
+// of the query heads' last numbers. Rows are independent. No MLX.
 #pragma once
 
 #include "kernels/cpu/latent_job.h"
 #include "kernels/cpu/simd/qkv_rows.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
-// 2 * pairs numbers from element `from` of `source` on, rotated by the token's angles, to element
-// `to` of `target`.
+// Rotates 2 * pairs numbers at element `from` of `source` by the token's angles and writes them to
+// element `to` of `target`.
 OCTAVO_INLINE void move_rotated(const LatentJob& job, const void* source, int64_t from,
                                 int64_t token, void* target, int64_t to) {
   alignas(64) float row[kLargestHead + kLanes];
@@ -34,4 +34,4 @@ static void latent_rows(const LatentJob& job, int64_t token_begin, int64_t token
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

@@ -1,17 +1,17 @@
 // linear_amx.h - products on the tile unit. The weight is the A operand (16 outputs x 32 inputs, as
 // packed), the rows are the B operand (16 input pairs x 16 rows), so a tile of results is
-// [16 outputs][16 rows]. A row's results depend on its own column alone: neighbours, and what
-// stands in unused columns, leave no trace (checked by octavo_bits_test). No MLX.
+// [16 outputs][16 rows]. A row's results depend on its own column alone, not on its
+// neighbours or on the contents of unused columns (checked by octavo_bits_test). No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AMX
+#ifdef OCTAVO_SIMD_AMX
 
 #include "kernels/cpu/simd/decode_bf16.h"
 #include "kernels/cpu/simd/finish_amx.h"
 #include "kernels/cpu/simd/rows_amx.h"
 #include "kernels/cpu/simd/tile_ops.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 inline constexpr int64_t kTileRows = 2 * kRowBlock;  // rows of one pass: two column blocks
 
@@ -25,7 +25,7 @@ struct StripWalk {
   const LinearJob& job;
   int64_t begin;
   int64_t end;
-  bool adjacent = false;  // plain strips side by side instead: their outputs share cache lines
+  bool adjacent = false;  // adjacent strips instead: their outputs share cache lines
 
   bool is_gated() const { return job.up.data != nullptr; }
   int64_t parts() const { return is_gated() ? Streams / 2 : Streams; }
@@ -54,7 +54,7 @@ OCTAVO_INLINE void fetch_tile_ahead(const uint16_t* tile) {
 }
 
 // Tile register i += tiles [0, tiles) of strip i times one row block. `between` is called with
-// every tile: other work, done while the products are.
+// every tile: other work that overlaps with the products.
 template <typename Between>
 OCTAVO_INLINE void multiply_four(const uint16_t* const (&w)[4], const uint16_t* x, int64_t tiles,
                                  Between& between) {
@@ -103,7 +103,7 @@ OCTAVO_INLINE const uint16_t* dense_strip(const PackedView& weight, int64_t stri
   return reinterpret_cast<const uint16_t*>(weight.strip(strip));
 }
 
-// A quantised weight as the unit loop needs it.
+// A quantised weight in the form of the unit loop.
 struct UnitDecoder {
   CodeShape shape = {};
   CodeTable table = {};
@@ -116,7 +116,7 @@ OCTAVO_INLINE UnitDecoder unit_decoder(const PackedView& weight) {
 }
 
 // Adds one unit (two tiles of weights) of stream kStream to its tile registers: kStream, with one
-// row block, whose two tiles stand in registers 6 and 7; kStream and kStream + 2 with two.
+// row block, whose two tiles are in registers 6 and 7; kStream and kStream + 2 with two.
 template <int Streams, int kStream>
 OCTAVO_INLINE void multiply_unit(const uint16_t* w, const uint16_t* x0, const uint16_t* x1) {
   if constexpr (Streams == 4) {
@@ -148,7 +148,7 @@ static void multiply_units(const StripGroup& group, const UnitDecoder (&decoders
   const int64_t units = group.weight[0]->layout.padded_cols / kUnitCols;
   alignas(64) uint16_t numbers[2][Streams][2 * kTileElements];
   const uint16_t* w[2][Streams];
-  // Of unit u: decodes stream kStream, and multiplies what it decoded of the unit before.
+  // Decodes stream kStream of unit u, and multiplies the previous unit.
   const auto advance = [&]<int kStream>(int64_t u) OCTAVO_INLINE_LAMBDA {
     const UnitDecoder& decoder = decoders[is_gated ? kStream % 2 : 0];
     if (u < units && decoder.shape.bits == 0) {
@@ -177,7 +177,7 @@ static void multiply_units(const StripGroup& group, const UnitDecoder (&decoders
 }
 
 // One row block and four streams, or two row blocks and two streams: weights are read once,
-// straight from memory.
+// directly from memory.
 template <int Streams>
 static void amx_few_rows(const LinearJob& job, int64_t strip_begin, int64_t strip_end) {
   const int64_t x_tiles = prepared_cols(job.weight.layout.cols) / 32;
@@ -208,7 +208,7 @@ static void amx_few_rows(const LinearJob& job, int64_t strip_begin, int64_t stri
   writer.write_rest();
 }
 
-// Many rows: the strips stay in the cache (decoded once if quantised) while the rows pass by.
+// Many rows: the strips stay in the cache (decoded once if quantised) for all rows.
 static void amx_many_rows(const LinearJob& job, int64_t strip_begin, int64_t strip_end,
                           uint16_t* panels) {
   const int64_t x_tiles = prepared_cols(job.weight.layout.cols) / 32;
@@ -238,7 +238,7 @@ static void amx_many_rows(const LinearJob& job, int64_t strip_begin, int64_t str
       const StripGroup group = walk.group(pass);
       writer.begin_pass();
       clear_tiles();
-      if (m == 0) {  // the weights come from memory
+      if (m == 0) {  // the weights are read from memory
         multiply_two<true>(numbers(group, 0), numbers(group, 1), x0, x1, tiles_of_weight, writer);
       } else {
         multiply_two<false>(numbers(group, 0), numbers(group, 1), x0, x1, tiles_of_weight, writer);
@@ -265,6 +265,6 @@ static int64_t amx_scratch(const LinearJob& job, int64_t strips) {
   return strips * 2 * kStripRows * job.weight.layout.padded_cols * 2;
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

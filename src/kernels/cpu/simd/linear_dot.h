@@ -1,6 +1,6 @@
 // linear_dot.h - products by vector dot products: lanes run along the inputs, every (row, output)
-// has one accumulator of 16 lanes, summed over the inputs in order and folded once at the end. How
-// many rows and outputs share a pass changes nothing in that. No MLX.
+// has one accumulator of 16 lanes, summed over the inputs in order and folded once at the end. This
+// does not depend on how many rows and outputs share a pass. No MLX.
 #pragma once
 
 #include "kernels/cpu/simd/decode_bf16.h"
@@ -8,9 +8,9 @@
 #include "kernels/cpu/simd/finish.h"
 #include "kernels/cpu/simd/norm.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
-// Rows that pass over a strip before the next strip's turn: they stay in the cache meanwhile.
+// Rows multiplied with a strip before the next strip: they stay in the cache meanwhile.
 inline constexpr int64_t kDotRows = 32;
 
 struct DotF32 {
@@ -30,7 +30,7 @@ struct DotF32 {
   }
 };
 
-#ifdef OCTAVO_ISA_BF16
+#ifdef OCTAVO_SIMD_BF16
 struct DotBF16 {
   using Element = uint16_t;
   static constexpr int64_t kStep = 32;
@@ -48,7 +48,7 @@ struct DotBF16 {
 };
 #endif
 
-// Outputs and rows of one pass: as many accumulators as registers hold.
+// Outputs and rows of one pass: as many accumulators as fit in registers.
 inline constexpr int kDotBlock = kRegs == 1 ? 4 : 2;
 
 template <typename Dot, int Rows>
@@ -95,13 +95,13 @@ OCTAVO_INLINE void dot_strip(const PackedLayout& layout, const typename Dot::Ele
   }
 }
 
-// Elements of a decoded strip, of both matrices if gated.
+// Elements of a decoded strip; of both matrices if gated.
 static int64_t dot_panel(const LinearJob& job) {
   const int64_t up = job.up.data != nullptr ? job.up.layout.padded_cols : 0;
   return kStripRows * (job.weight.layout.padded_cols + up);
 }
 
-// Decoded strips that are kept: all of a claim when the rows come in several blocks.
+// Decoded strips to keep: all of a claim if the rows form several blocks.
 static int64_t dot_panels(const LinearJob& job, int64_t strips) {
   return job.rows > kDotRows ? strips : 1;
 }
@@ -112,7 +112,7 @@ static int64_t dot_scratch(const LinearJob& job, int64_t strips) {
          static_cast<int64_t>(sizeof(typename Dot::Element));
 }
 
-// The strip's numbers: where they are, or in `panel`, decoded unless they are already.
+// The strip's numbers: in place, or in `panel`, where they are decoded unless `decoded`.
 template <typename Dot>
 static const typename Dot::Element* strip_numbers(const PackedView& weight, int64_t strip,
                                                   bool decoded, typename Dot::Element* panel) {
@@ -157,4 +157,4 @@ static void linear_dot(const LinearJob& job, int64_t strip_begin, int64_t strip_
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

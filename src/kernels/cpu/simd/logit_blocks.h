@@ -1,18 +1,18 @@
-// logit_blocks.h - passes over a row of logits: what sampling and logprobs are made of. No MLX.
+// logit_blocks.h - passes over a row of logits, for sampling and logprobs. No MLX.
 #pragma once
 
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/simd/argmax.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
-// Stands for all that is smaller, and for NaN.
+// Replaces smaller powers and NaN.
 inline constexpr float kLowestPower = -126;
-// Above 2^kLowestPower, below what a draw could notice.
+// Above 2^kLowestPower, too small to affect a draw.
 inline constexpr float kSmallestWeight = 2e-38f;
 
-// 2^x for x in [kLowestPower, 0], exact at whole x, else within 2 units in the last place: with two
-// thirds of the operations of exp (math.h), and this is most of a draw's time.
+// 2^x for x in [kLowestPower, 0], exact at whole x, otherwise within 2 units in the last place. It
+// has two thirds of the operations of exp (math.h) and takes most of a draw's time.
 OCTAVO_INLINE Vec exp2(Vec x) {
   const Vec n = round_even(x);
   const Vec r = sub(x, n);
@@ -25,7 +25,7 @@ OCTAVO_INLINE Vec exp2(Vec x) {
   return mul(fma(p, r, set1(1)), pow2(n));
 }
 
-// Sixteen numbers, or the `count` < 16 that are left and `filler` behind them.
+// Sixteen numbers, or the remaining `count` < 16 followed by `filler`.
 OCTAVO_INLINE Vec load_filled(const float* p, int64_t count, float filler) {
   if (count >= kLanes) return load(p);
   alignas(64) float lanes[kLanes];
@@ -52,7 +52,7 @@ static void weigh(const WeighJob& job, float* weights, float* sums) {
     Vec total = zero();
     for (int64_t i = begin; i < end; i += kLanes) {
       const Vec x = load_filled(job.logits + i, end - i, -__builtin_inff());
-      // The bound is the second operand: it is taken for NaN.
+      // The bound is the second operand: max returns it for NaN.
       Vec w = exp2(max(mul(sub(x, largest), scale), lowest));
       w = if_less(w, floor, zero(), w);
       store_upto(weights + i, end - i, w);
@@ -104,10 +104,10 @@ static float keep_from(const float* logits, float* weights, int64_t count, float
   return sum(total);
 }
 
-// Writes first + i for each bit i of `bits` that is set, i rising; returns how many. `out` has room
-// for sixteen.
+// Writes first + i for each set bit i of `bits`, in ascending order; returns how many. `out` holds
+// at least sixteen.
 OCTAVO_INLINE int64_t store_set_bits(uint32_t bits, int32_t first, int32_t* out) {
-#ifdef OCTAVO_ISA_AVX512
+#ifdef OCTAVO_SIMD_AVX512
   const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const __m512i indices = _mm512_add_epi32(lanes, _mm512_set1_epi32(first));
   _mm512_storeu_si512(out, _mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), indices));
@@ -132,4 +132,4 @@ static int64_t indices_within(const float* logits, int64_t count, LogitRange ran
   return found;
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

@@ -5,10 +5,9 @@
 
 #include "kernels/cpu/simd/vec.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
-// exp(x): 0 below -87.3 (so that minus infinity is exactly 0), the largest float's neighbourhood
-// above 88.3.
+// exp(x): 0 below -87.3 (so that minus infinity is exactly 0), near the largest float above 88.3.
 OCTAVO_INLINE Vec exp(Vec x) {
   const Vec lowest = set1(-87.3f);
   const Vec bounded = max(min(set1(88.3f), x), lowest);
@@ -31,7 +30,7 @@ OCTAVO_INLINE Vec tanh(Vec x) {
   const Vec magnitude = max(x, minus);
   const Vec wide = sub(set1(1), div(set1(2), add(exp(add(magnitude, magnitude)), set1(1))));
   const Vec signed_wide = if_less(x, zero(), sub(zero(), wide), wide);
-  // Near zero the form above would lose its digits.
+  // Near zero the form above would lose precision.
   const Vec z = mul(x, x);
   Vec p = set1(-5.70498872745e-3f);
   p = fma(p, z, set1(2.06390887954e-2f));
@@ -70,4 +69,4 @@ OCTAVO_INLINE Vec gelu_tanh(Vec x) {
   return mul(mul(set1(0.5f), x), add(set1(1), tanh(inner)));
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

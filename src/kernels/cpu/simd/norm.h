@@ -1,12 +1,12 @@
-// norm.h - RMS and layer norm of one row, and rows made ready for the dot-product kernels. No MLX.
+// norm.h - RMS and layer norm of one row, and row preparation for the dot-product kernels. No MLX.
 #pragma once
 
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/simd/vec.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
-// What a row's norm does to each element: (x - mean) * factor * weight + bias.
+// The norm of a row applied to each element: (x - mean) * factor * weight + bias.
 struct RowNorm {
   float mean = 0;
   float factor = 1;
@@ -32,7 +32,7 @@ OCTAVO_INLINE RowNorm row_norm(const RowsJob& job, int64_t row) {
     const int64_t left = job.cols - k;
     Vec v = sub(load_upto16(job.x, job.dtype, job.begin_of(row) + k, left), mean);
     if (left < kLanes && job.norm == Norm::kLayer) {
-      // Lanes past the row hold minus the mean now.
+      // Lanes past the row contain minus the mean here.
       alignas(64) float lanes[kLanes];
       store(lanes, v);
       for (int64_t i = left; i < kLanes; ++i) lanes[i] = 0;
@@ -71,7 +71,7 @@ static void norm_rows(const RowsJob& job, void* out, int64_t row_begin, int64_t 
   }
 }
 
-// Inputs of a prepared row, zeros at its end included: enough for every packed weight.
+// Inputs of a prepared row including trailing zeros: enough for every packed weight.
 OCTAVO_INLINE int64_t prepared_cols(int64_t cols) {
   return (cols + kUnitCols - 1) / kUnitCols * kUnitCols;
 }
@@ -89,7 +89,7 @@ static void prepare_rows_f32(const RowsJob& job, int64_t row_begin, int64_t row_
   }
 }
 
-#ifdef OCTAVO_ISA_BF16
+#ifdef OCTAVO_SIMD_BF16
 // The same in bfloat16.
 static void prepare_rows_bf16(const RowsJob& job, int64_t row_begin, int64_t row_end) {
   const int64_t stride = prepared_cols(job.cols);
@@ -102,4 +102,4 @@ static void prepare_rows_bf16(const RowsJob& job, int64_t row_begin, int64_t row
 }
 #endif
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

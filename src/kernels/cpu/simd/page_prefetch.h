@@ -1,25 +1,26 @@
-// page_prefetch.h - asks for the pages a thread reads next while it computes on the present ones. A
-// head's rows are short runs of memory, too short for the hardware to see them coming. No MLX.
+// page_prefetch.h - prefetches the pages that a thread reads next while it computes on the current
+// ones. A head's rows are too short for hardware prefetchers. No MLX.
 #pragma once
 
 #include "kernels/cpu/simd/attention_fold.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // Walks over the pages of one split.
 struct PagePrefetch {
-  const AttentionItem* item = nullptr;
+  const AttentionPiece* item = nullptr;
   int64_t position = 0;
   int64_t end = 0;
   const std::byte* at = nullptr;
-  int64_t left = 0;   // lines of the present page
-  int64_t share = 0;  // lines to ask for at a time
+  int64_t left = 0;   // lines left of the current page
+  int64_t share = 0;  // lines to prefetch at a time
 };
 
 inline constexpr int64_t kLineBytes = 64;
 
-// Of the split after `split`, be it the next item's first, in `calls` equal parts.
-OCTAVO_INLINE PagePrefetch prefetch_after(const AttentionItem& item, int64_t split, int64_t calls) {
+// For the split after `split`, or the next piece's first, in `calls` equal parts.
+OCTAVO_INLINE PagePrefetch prefetch_after(const AttentionPiece& item, int64_t split,
+                                          int64_t calls) {
   PagePrefetch p;
   p.item = split + 1 < item.split_end ? &item : item.next;
   if (p.item == nullptr) return p;
@@ -55,4 +56,4 @@ OCTAVO_INLINE void prefetch_share(PagePrefetch& p) {
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

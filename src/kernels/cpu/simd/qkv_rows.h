@@ -1,14 +1,14 @@
-// qkv_rows.h - norm and rotation of heads, and their way into the pages. One head at a time, so a
-// row's bits are its own. No MLX.
+// qkv_rows.h - norm and rotation of heads, and writing them to pages. One head at a time, so rows
+// are independent. No MLX.
 #pragma once
 
 #include "kernels/cpu/qkv_job.h"
 #include "kernels/cpu/simd/attention.h"
 #include "kernels/cpu/simd/norm.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
-// Rounds a padded row to `dtype`, as it would be had it been stored.
+// Rounds a padded row to `dtype`, as storing it would.
 OCTAVO_INLINE void round_row(float* row, int64_t dim, DType dtype) {
   if (dtype == DType::kFloat32) return;
   for (int64_t d = 0; d < dim; d += kLanes) store(row + d, round_to(dtype, load(row + d)));
@@ -21,7 +21,7 @@ OCTAVO_INLINE float norm_factor(const float* row, int64_t dim, float eps) {
   return 1 / __builtin_sqrtf(sum(squares) / static_cast<float>(dim) + eps);
 }
 
-// The same of `count` numbers where they stand.
+// The same for `count` numbers in memory.
 OCTAVO_INLINE float norm_factor_of(const void* from, DType dtype, int64_t index, int64_t count,
                                    float eps) {
   Vec squares = zero();
@@ -32,8 +32,8 @@ OCTAVO_INLINE float norm_factor_of(const void* from, DType dtype, int64_t index,
   return 1 / __builtin_sqrtf(sum(squares) / static_cast<float>(count) + eps);
 }
 
-// row * factor * weight, the weight from element `first` on, or none; zeros after the row's end
-// stay zeros.
+// row * factor * weight, the weight starting at element `first`, or no weight; zeros after the
+// row's end stay zeros.
 OCTAVO_INLINE void scale_head(float* row, int64_t dim, float factor, const void* weight,
                               DType dtype, int64_t first) {
   const Vec scale = set1(factor);
@@ -122,7 +122,7 @@ struct HeadRows {
   int64_t first;  // element of the first head
   int64_t heads;
   int64_t dim;
-  const void* norm;  // weights, or none
+  const void* norm;  // weights, or null
   float row_factor;  // of a norm over all heads
 };
 
@@ -134,7 +134,7 @@ OCTAVO_INLINE HeadRows heads_of(const QkvJob& job, const void* from, int64_t fir
   return rows;
 }
 
-// Loads head `h` and brings it to the form attention reads, rounded after each operation.
+// Loads head `h`, norms and rotates it, rounding after each operation.
 OCTAVO_INLINE void prepare_head(const QkvJob& job, const HeadRows& rows, int64_t h, int64_t token,
                                 float* row) {
   widen(rows.from, job.dtype, rows.first + h * rows.dim, rows.dim, row);
@@ -182,4 +182,4 @@ static void qkv_rows(const QkvJob& job, int64_t token_begin, int64_t token_end) 
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

@@ -1,15 +1,15 @@
 // reg_avx2.h - 8 floats in one register. Included by reg.h only. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AVX2
+#ifdef OCTAVO_SIMD_AVX2
 
 #include <immintrin.h>
 
 #include <cstdint>
 
-#include "kernels/cpu/simd/isa_macros.h"
+#include "kernels/cpu/simd/simd_macros.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 using Reg = __m256;
 inline constexpr int kRegLanes = 8;
@@ -81,6 +81,6 @@ OCTAVO_INLINE float reg_max_lane(Reg v) {
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

@@ -1,15 +1,15 @@
 // reg_avx512.h - 16 floats in one register. Included by reg.h only. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AVX512
+#ifdef OCTAVO_SIMD_AVX512
 
 #include <immintrin.h>
 
 #include <cstdint>
 
-#include "kernels/cpu/simd/isa_macros.h"
+#include "kernels/cpu/simd/simd_macros.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 using Reg = __m512;
 inline constexpr int kRegLanes = 16;
@@ -42,7 +42,7 @@ OCTAVO_INLINE Reg reg_load_bf16(const uint16_t* p) {
   const __m256i half = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
 }
-#ifdef OCTAVO_ISA_BF16
+#ifdef OCTAVO_SIMD_BF16
 OCTAVO_INLINE void reg_store_bf16(uint16_t* p, Reg v) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
                       reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(v)));
@@ -86,6 +86,6 @@ OCTAVO_INLINE float reg_sum(Reg v) {
 }
 OCTAVO_INLINE float reg_max_lane(Reg v) { return _mm512_reduce_max_ps(v); }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

@@ -1,15 +1,15 @@
 // reg_neon.h - 4 floats in one register. Included by reg.h only. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_NEON
+#ifdef OCTAVO_SIMD_NEON
 
 #include <arm_neon.h>
 
 #include <cstdint>
 
-#include "kernels/cpu/simd/isa_macros.h"
+#include "kernels/cpu/simd/simd_macros.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 using Reg = float32x4_t;
 inline constexpr int kRegLanes = 4;
@@ -21,7 +21,7 @@ OCTAVO_INLINE Reg reg_add(Reg a, Reg b) { return vaddq_f32(a, b); }
 OCTAVO_INLINE Reg reg_sub(Reg a, Reg b) { return vsubq_f32(a, b); }
 OCTAVO_INLINE Reg reg_mul(Reg a, Reg b) { return vmulq_f32(a, b); }
 OCTAVO_INLINE Reg reg_div(Reg a, Reg b) { return vdivq_f32(a, b); }
-// As x86 has it: b when either is NaN.
+// As on x86: b if either is NaN.
 OCTAVO_INLINE Reg reg_max(Reg a, Reg b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 OCTAVO_INLINE Reg reg_min(Reg a, Reg b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 OCTAVO_INLINE Reg reg_fma(Reg a, Reg b, Reg c) { return vfmaq_f32(c, a, b); }
@@ -73,6 +73,6 @@ OCTAVO_INLINE float reg_sum(Reg v) {
 }
 OCTAVO_INLINE float reg_max_lane(Reg v) { return vmaxvq_f32(v); }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

@@ -1,4 +1,4 @@
-// reg_scalar.h - 4 floats in plain C++ (GNU vectors), for machines without anything better. Its
+// reg_scalar.h - 4 floats in plain C++ (GNU vectors), the baseline of every machine. Its
 // multiply-add rounds twice, so its bits differ from those of the other sets. Included by reg.h
 // only. No MLX.
 #pragma once
@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "base/half.h"
-#include "kernels/cpu/simd/isa_macros.h"
+#include "kernels/cpu/simd/simd_macros.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 typedef float Reg __attribute__((vector_size(16)));
 typedef int32_t RegBits __attribute__((vector_size(16)));
@@ -55,8 +55,11 @@ OCTAVO_INLINE Reg reg_load_bf16(const uint16_t* p) { return reg_convert(p, bf16_
 OCTAVO_INLINE void reg_store_bf16(uint16_t* p, Reg v) {
   for (int i = 0; i < kRegLanes; ++i) p[i] = float_to_bf16(v[i]);
 }
-OCTAVO_INLINE Reg reg_load_f16(const uint16_t* p) { return reg_convert(p, half_to_float); }
-OCTAVO_INLINE void reg_store_f16(uint16_t* p, Reg v) {
+// Not inlined: their branches, sixteen times per load and store, would double the compile time.
+static __attribute__((noinline)) Reg reg_load_f16(const uint16_t* p) {
+  return reg_convert(p, half_to_float);
+}
+static __attribute__((noinline)) void reg_store_f16(uint16_t* p, Reg v) {
   for (int i = 0; i < kRegLanes; ++i) p[i] = float_to_half(v[i]);
 }
 OCTAVO_INLINE Reg reg_load_u8(const uint8_t* p) {
@@ -73,4 +76,4 @@ OCTAVO_INLINE float reg_max_lane(Reg v) {
   return a > b ? a : b;
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

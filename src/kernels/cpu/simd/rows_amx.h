@@ -1,23 +1,23 @@
-// rows_amx.h - rows on their way into a product on the tile unit: normed, and paired as its B
-// operand wants them. No MLX.
+// rows_amx.h - prepares rows for a product on the tile unit: norm, and the pairing of its B
+// operand. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AMX
+#ifdef OCTAVO_SIMD_AMX
 
 #include "kernels/cpu/simd/norm.h"
 #include "kernels/cpu/simd/transpose.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 inline constexpr int64_t kTileElements = 512;  // bfloat16 numbers of a tile: 1 KiB
 
 static int64_t amx_prepared_bytes(int64_t rows, int64_t cols) {
   const int64_t blocks = (rows + kRowBlock - 1) / kRowBlock;
-  // One block more, so that a pass over two may read past an odd last one.
+  // One extra block, so that a pass over two may read past an odd last one.
   return (blocks + 1) * kRowBlock * prepared_cols(cols) * 2;
 }
 
-// Thirty-two inputs of a row from input k on, normed and rounded to bfloat16.
+// Thirty-two inputs of a row starting at k, normed and rounded to bfloat16.
 OCTAVO_INLINE __m512i prepared32(const RowsJob& job, int64_t row, RowNorm norm, int64_t k) {
   alignas(64) uint16_t numbers[32];
   store_bf16(numbers, normed16(job, row, norm, k));
@@ -25,7 +25,7 @@ OCTAVO_INLINE __m512i prepared32(const RowsJob& job, int64_t row, RowNorm norm, 
   return _mm512_load_si512(numbers);
 }
 
-// The same for bfloat16 rows that have all thirty-two: RMS norm's weights come in registers.
+// The same for bfloat16 rows that have all thirty-two: RMS norm's weights are in registers.
 OCTAVO_INLINE __m512i normed32(const uint16_t* x, float factor, const Vec& first,
                                const Vec& second) {
   const Vec scale = set1(factor);
@@ -51,7 +51,7 @@ OCTAVO_INLINE void store_pairs(const __m512i* lines, int64_t rows, uint16_t* til
 }
 
 // Rows [row_begin, row_end) as tiles [block][inputs / 32][16 pairs][16 rows][2]. Columns past the
-// last row keep what they held: nothing they give is read.
+// last row are not written: their results are never read.
 static void amx_prepare(const RowsJob& job, int64_t row_begin, int64_t row_end) {
   const int64_t tiles = prepared_cols(job.cols) / 32;
   const auto* x = static_cast<const uint16_t*>(job.x);
@@ -81,6 +81,6 @@ static void amx_prepare(const RowsJob& job, int64_t row_begin, int64_t row_end) 
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

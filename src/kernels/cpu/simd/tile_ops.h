@@ -2,13 +2,13 @@
 // intrinsics do not tell the compiler which memory they read. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AMX
+#ifdef OCTAVO_SIMD_AMX
 
 #include <cstdint>
 
 #include "kernels/cpu/simd/reg.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 template <int kTile>
 OCTAVO_INLINE void tile_zero() {
@@ -18,7 +18,7 @@ template <int kTile>
 OCTAVO_INLINE void tile_load(const void* from, int64_t stride) {
   asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(stride), "i"(kTile) : "memory");
 }
-// The same for a tile that is not read again soon: it need not push others out of the cache.
+// The same for a tile that is not read again soon: it need not displace others in the cache.
 template <int kTile>
 OCTAVO_INLINE void tile_stream(const void* from, int64_t stride) {
   asm volatile("tileloaddt1 (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(stride), "i"(kTile) : "memory");
@@ -33,6 +33,6 @@ OCTAVO_INLINE void tile_dot() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kA), "i"(kB));
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

@@ -1,11 +1,11 @@
 // transpose.h - a 16 x 16 block of 32-bit lanes. AVX-512 only. No MLX.
 #pragma once
 
-#ifdef OCTAVO_ISA_AVX512
+#ifdef OCTAVO_SIMD_AVX512
 
 #include "kernels/cpu/simd/reg.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // line[i] lane j becomes line[j] lane i.
 OCTAVO_INLINE void transpose16(__m512* line) {
@@ -26,7 +26,7 @@ OCTAVO_INLINE void transpose16(__m512* line) {
     line[i + 2] = low_pairs(t[i + 1], t[i + 3]);
     line[i + 3] = high_pairs(t[i + 1], t[i + 3]);
   }
-  // Now lane quarters have to change places: first between neighbours, then across.
+  // Exchange lane quarters: first between neighbours, then across.
   for (int i = 0; i < 4; ++i) {
     t[i] = _mm512_shuffle_f32x4(line[i], line[i + 4], 0x88);
     t[i + 4] = _mm512_shuffle_f32x4(line[i], line[i + 4], 0xdd);
@@ -41,6 +41,6 @@ OCTAVO_INLINE void transpose16(__m512* line) {
   }
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE
 
 #endif

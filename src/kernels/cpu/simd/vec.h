@@ -1,11 +1,11 @@
-// vec.h - sixteen float lanes, whatever the register width: kernels are written once, and on every
-// set with a fused multiply-add they give the same bits. No MLX.
+// vec.h - sixteen float lanes, regardless of the register width: kernels are written once and give
+// the same bits on every set with a fused multiply-add. No MLX.
 #pragma once
 
 #include "base/dtype.h"
 #include "kernels/cpu/simd/reg.h"
 
-namespace octavo::cpu::OCTAVO_ISA {
+namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 inline constexpr int kLanes = 16;
 inline constexpr int kRegs = kLanes / kRegLanes;
@@ -33,7 +33,7 @@ OCTAVO_VEC_BINARY(add)
 OCTAVO_VEC_BINARY(sub)
 OCTAVO_VEC_BINARY(mul)
 OCTAVO_VEC_BINARY(div)
-OCTAVO_VEC_BINARY(max)  // b when either is NaN
+OCTAVO_VEC_BINARY(max)  // b if either is NaN
 OCTAVO_VEC_BINARY(min)
 #undef OCTAVO_VEC_BINARY
 
@@ -58,7 +58,7 @@ OCTAVO_INLINE Vec if_less(Vec a, Vec b, Vec yes, Vec no) {
   OCTAVO_EACH_REG out.r[i] = reg_if_less(a.r[i], b.r[i], yes.r[i], no.r[i]);
   return out;
 }
-// Bit i: a < b in lane i; never with a NaN.
+// Bit i: a < b in lane i; false for NaN.
 OCTAVO_INLINE uint32_t less_bits(Vec a, Vec b) {
   uint32_t bits = 0;
   OCTAVO_EACH_REG bits |= reg_less_bits(a.r[i], b.r[i]) << (i * kRegLanes);
@@ -112,7 +112,7 @@ OCTAVO_INLINE void store_f16(uint16_t* p, Vec v) {
 }
 #undef OCTAVO_EACH_REG
 
-// Sixteen numbers from element `index` of an array of `dtype` on.
+// Sixteen numbers starting at element `index` of an array of `dtype`.
 OCTAVO_INLINE Vec load_as(const void* base, DType dtype, int64_t index) {
   switch (dtype) {
     case DType::kFloat32:
@@ -136,7 +136,7 @@ OCTAVO_INLINE void store_as(void* base, DType dtype, int64_t index, Vec v) {
 
 OCTAVO_INLINE int64_t element_bytes(DType dtype) { return dtype == DType::kFloat32 ? 4 : 2; }
 
-// The same for the first `count` < 16 of them; lanes past them are zero.
+// The same for the first `count` < 16 of them; other lanes are zero.
 OCTAVO_INLINE Vec load_part(const void* base, DType dtype, int64_t index, int64_t count) {
   alignas(64) unsigned char bytes[kLanes * 4] = {};
   const int64_t width = element_bytes(dtype);
@@ -159,4 +159,4 @@ OCTAVO_INLINE Vec round_to(DType dtype, Vec v) {
   return load_as(half, dtype, 0);
 }
 
-}  // namespace octavo::cpu::OCTAVO_ISA
+}  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

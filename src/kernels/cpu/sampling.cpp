@@ -1,4 +1,4 @@
-#include "kernels/cpu/sample.h"
+#include "kernels/cpu/sampling.h"
 
 #include <algorithm>
 #include <bit>
@@ -18,7 +18,7 @@ namespace {
 constexpr float kLargest = std::numeric_limits<float>::max();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// The tokens to draw from, in id order: all of a row, or those that top_k left.
+// The candidate tokens in id order: all of a row, or those that top_k keeps.
 struct Pool {
   LogitRow row;
   std::span<const int32_t> tokens;  // empty: each index is its token
@@ -29,7 +29,7 @@ struct Pool {
   }
 };
 
-// What the last rows on this thread left behind is reused.
+// Memory reused by all rows of a thread.
 struct Space {
   std::vector<float> maxima;
   std::vector<float> sums;
@@ -83,10 +83,10 @@ double total_of(std::span<const float> sums) {
   return total;
 }
 
-// The smallest set of likeliest tokens whose weight reaches top_p of the total.
+// The smallest set of most likely tokens whose weight reaches top_p of the total.
 Cut nucleus(const Pool& pool, const RowSampling& sampling, const float* weights, double total) {
-  // All tokens lighter than this together do not outweigh what may be left out, so the cut is not
-  // among them. The exponent alone is near enough, and the same with every C library.
+  // All tokens lighter than this together weigh less than what may be left out, so the cut is not
+  // among them. The exponent alone is precise enough, and the same with every C library.
   const double light = (1 - static_cast<double>(sampling.top_p)) * total /
                        static_cast<double>(pool.row.logits.size());
   const float distance = static_cast<float>(std::ilogb(light)) * 0.693148f * sampling.temperature;
@@ -99,7 +99,7 @@ Cut nucleus(const Pool& pool, const RowSampling& sampling, const float* weights,
        .largest = pool.largest});
 }
 
-// Takes the weights of what lies beyond the cut, also from the blocks' sums.
+// Removes the weights of tokens beyond the cut, also from the blocks' sums.
 void drop_beyond(const Cut& cut, const LogitRow& row, float* weights, std::span<float> sums) {
   const float* logits = row.logits.data();
   const auto size = static_cast<int64_t>(row.logits.size());
@@ -119,12 +119,12 @@ void drop_beyond(const Cut& cut, const LogitRow& row, float* weights, std::span<
   }
 }
 
-// The inverse of the cumulative distribution in id order, so that the way the cuts were made leaves
-// no trace.
+// The inverse of the cumulative distribution in id order, so that the result does not depend on how
+// the cuts were found.
 int64_t index_at(double uniform, std::span<const float> weights, std::span<const float> sums) {
   double left = uniform * total_of(sums);
   size_t block = 0;
-  size_t heavy = 0;  // the last block with any weight: rounding may lead past the end
+  size_t heavy = 0;  // the last block with any weight: rounding may exceed the end
   for (; block < sums.size(); ++block) {
     if (sums[block] <= 0) continue;
     heavy = block;
@@ -160,7 +160,7 @@ int32_t draw(const Pool& pool, const RowSampling& sampling, Space& space) {
   return pool.token(index_at(uniform, {weights, count}, space.sums));
 }
 
-// Nothing outside the mask, whatever the rules say.
+// Never returns a token outside the mask, whatever the rules allow.
 int32_t likeliest(std::span<const float> logits, std::span<const uint32_t> mask) {
   if (mask.empty()) return argmax(logits);
   const std::span<float> masked = copy_to_scratch(logits);
@@ -198,7 +198,7 @@ int32_t sample_row(std::span<const float> logits, const RowSampling& sampling,
   pool.largest = find_maxima(ruled, space.maxima);
   pool.row.maxima = space.maxima;
   if (pool.largest == -kInfinity) return likeliest(logits, mask);
-  if (pool.largest >= kLargest) return argmax(ruled);  // no room above it to search in
+  if (pool.largest >= kLargest) return argmax(ruled);  // no larger threshold exists
   if (sampling.top_k > 0 && static_cast<size_t>(sampling.top_k) < ruled.size())
     pool = keep_top_k(pool.row, pool.largest, sampling, space);
   return draw(pool, sampling, space);

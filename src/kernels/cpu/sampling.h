@@ -1,4 +1,4 @@
-// sample.h (cpu) - one row's token. No MLX.
+// sampling.h (cpu) - draws one row's token. No MLX.
 #pragma once
 
 #include <span>
@@ -7,8 +7,9 @@
 
 namespace octavo::cpu {
 
-// `previous`: the tokens sampling.history.pending is an entry of. If the rules ban every token, the
-// likeliest by the logits as they are among those that the mask allows. Waits for the mask.
+// Waits for the mask. `previous`: the tokens that sampling.history.pending indexes. If the rules
+// ban every token, returns the most likely one by the unmodified logits among those the mask
+// allows.
 int32_t sample_row(std::span<const float> logits, const RowSampling& sampling,
                    std::span<const TokenId> previous = {});
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/sample.h"
+#include "kernels/cpu/sampling.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kRounding = 3e-6;  // of sums in float32
 
-// The weights in double, by sorting; empty if a cut lies within rounding of another token.
+// The weights in double, by sorting; empty if a cut is within rounding of another token.
 std::vector<double> reference_weights(const std::vector<float>& logits, const RowSampling& s) {
   std::vector<size_t> order;
   for (size_t i = 0; i < logits.size(); ++i)
@@ -45,7 +45,7 @@ std::vector<double> reference_weights(const std::vector<float>& logits, const Ro
   return weights;
 }
 
-// The token whose share of [0, 1) holds the uniform number, or its neighbour within rounding.
+// The token whose share of [0, 1) contains the uniform number, or its neighbour within rounding.
 TEST(SampleRow, InvertsTheReferenceDistribution) {
   for (Isa isa : available_isas()) {
     const IsaScope scope(isa);
@@ -147,7 +147,7 @@ TEST(SampleRow, TiesAtTheCutGoToTheLowerId) {
   }
 }
 
-TEST(SampleRow, GreedyTakesTheLikeliestAndTheLowerIdOnATie) {
+TEST(SampleRow, GreedyReturnsTheMostLikelyAndTheLowerIdOnATie) {
   for (Isa isa : available_isas()) {
     const IsaScope scope(isa);
     EXPECT_EQ(sample_row(std::vector<float>{1, 5, 3, 5}, {}), 1);
@@ -185,7 +185,7 @@ TEST(SampleRow, OddLogitsStillGiveAToken) {
   }
 }
 
-TEST(SampleRow, WithEverythingBannedTakesTheLikeliestAsIfNothingWere) {
+TEST(SampleRow, WithAllTokensBannedIgnoresTheRules) {
   const auto rules = std::make_shared<LogitRules>(LogitRules{.allowed = {0}});
   for (float temperature : {0.0f, 1.0f})
     EXPECT_EQ(sample_row(std::vector<float>{1, 4, 2},

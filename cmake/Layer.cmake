@@ -20,6 +20,7 @@ function(octavo_layer name)
   add_library(octavo_${name} STATIC ${sources})
   target_include_directories(octavo_${name} PUBLIC "${CMAKE_SOURCE_DIR}/src")
   target_link_libraries(octavo_${name} PUBLIC ${ARG_LINKS} PRIVATE octavo_flags)
+  octavo_use_precompiled_headers(octavo_${name})
   if(OCTAVO_SANITIZE OR OCTAVO_COVERAGE)
     target_link_libraries(octavo_${name} INTERFACE octavo_flags)
   endif()
@@ -35,9 +36,19 @@ function(octavo_layer name)
   endforeach()
 
   if(OCTAVO_TESTS AND tests)
-    add_executable(octavo_${name}_test ${tests})
-    target_link_libraries(octavo_${name}_test PRIVATE octavo_${name} octavo_flags ${test_main})
-    gtest_discover_tests(octavo_${name}_test DISCOVERY_MODE PRE_TEST
-      PROPERTIES TIMEOUT 300 LABELS unit)
+    octavo_test_program(octavo_${name}_test unit 300 ${tests})
+    target_link_libraries(octavo_${name}_test PRIVATE octavo_${name} ${test_main})
   endif()
+endfunction()
+
+# octavo_test_program(<target> <label> <seconds> <sources...>): a program of GoogleTest cases, one test of ctest with that label and
+# time limit. A process per case would load MLX a thousand times. Tests are compiled more often than they are run, so their
+# own code is hardly optimised.
+function(octavo_test_program target label seconds)
+  add_executable(${target} ${ARGN})
+  target_link_libraries(${target} PRIVATE octavo_flags)
+  target_compile_options(${target} PRIVATE ${OCTAVO_TEST_LEVEL})
+  octavo_use_precompiled_headers(${target})
+  add_test(NAME ${target} COMMAND ${target} --gtest_brief=1)
+  set_tests_properties(${target} PROPERTIES TIMEOUT ${seconds} LABELS ${label})
 endfunction()

@@ -27,7 +27,7 @@ class RequestError : public std::runtime_error {
   std::string param_;
 };
 
-// A model file, a flag or this machine does not allow what was asked; the message says what to
+// A model file, a flag or this machine rules out the requested setting; the message says what to
 // change.
 class SetupError : public std::runtime_error {
  public:

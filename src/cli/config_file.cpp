@@ -9,7 +9,7 @@
 namespace octavo {
 namespace {
 
-// Removes "--config FILE" or "--config=FILE" and returns FILE; empty if it is not there.
+// Removes "--config FILE" or "--config=FILE" and returns FILE; empty if it is absent.
 std::string take_config_path(std::vector<std::string>& arguments) {
   const std::string flag = "--config";
   for (auto at = arguments.begin(); at != arguments.end(); ++at) {

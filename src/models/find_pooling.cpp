@@ -44,7 +44,7 @@ Pooling pooling_mode(const Config& config) {
 Pooling read_pooling(const std::filesystem::path& path) {
   const Config config(read_json(path), path.string());
   const Pooling kind = pooling_mode(config);
-  // The tokens of an instruction cannot be told apart from the text.
+  // The tokens of an instruction cannot be distinguished from those of the text.
   if (kind == Pooling::kMean && !config.boolean_or("include_prompt", true))
     config.fail("include_prompt", fmt::format("is false, which is not supported. {}", kOverride));
   return kind;

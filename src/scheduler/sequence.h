@@ -19,7 +19,7 @@
 
 namespace octavo {
 
-// Tokens [0, known) have been read. Later ones are in flight, drawn by queued steps: at most one
+// Tokens [0, known) have been read. Later ones are in flight, drawn by queued steps: at most 1
 // before a step is added and two after. K and V of the first `computed` tokens have been written or
 // will be by steps queued so far. A step with drafts also writes K and V past `computed`, which
 // become valid once the draft is accepted.

@@ -21,7 +21,7 @@ FieldTable<Target> table() {
            .about = "",
            .read = [](const Json&, Target&) {},
            .required = true},
-          {.name = "user", .use = FieldUse::kHint, .schema = Json::object(), .about = "Nobody"},
+          {.name = "user", .use = FieldUse::kHint, .schema = Json::object(), .about = "Unused"},
           refused<Target>("tools", "not yet"),
           refused<Target>("beam", "never", asks_false)};
 }

@@ -27,7 +27,7 @@ class Checkpoint {
   // In file order.
   std::span<const TensorView> tensors() const { return tensors_; }
   const TensorView* find(std::string_view name) const;  // nullptr if there is none
-  // Throws SetupError with the closest names if there is no such tensor.
+  // Throws SetupError with the closest names if the tensor does not exist.
   const TensorView& at(std::string_view name) const;
 
   // The metadata of a GGUF file; nullptr for safetensors.

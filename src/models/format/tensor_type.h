@@ -68,7 +68,7 @@ const TensorTypeInfo& tensor_type_info(TensorType type);
 
 inline std::string_view tensor_type_name(TensorType type) { return tensor_type_info(type).name; }
 
-// nullopt if there is no such type. The result may be an unsupported type.
+// nullopt if the id is unknown. The result may be an unsupported type.
 std::optional<TensorType> tensor_type_from_gguf(uint32_t id);
 std::optional<TensorType> tensor_type_from_safetensors(std::string_view dtype);
 

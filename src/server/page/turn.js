@@ -1,4 +1,4 @@
-// One exchange: what was asked, the answer as it comes, and its figures.
+// One exchange: the prompt, the answer as it streams, and its figures.
 import { copies, make } from "./dom.js";
 
 const LABELS = { chat: ["You", "Answer"], complete: ["Prompt", "Completion"] };

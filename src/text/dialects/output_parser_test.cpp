@@ -209,7 +209,7 @@ TEST(DetectDialect, DetectsTheDialectFromTheTemplate) {
   EXPECT_EQ(detect_dialect("</think> <tool_call>").reasoning, &kQwen3Reasoning);
   EXPECT_EQ(detect_dialect("plain {{ messages }}").tools, nullptr);
   EXPECT_EQ(find_tool_dialect("qwen3_xml"), &kQwenXml);
-  EXPECT_EQ(find_tool_dialect("nobody"), nullptr);
+  EXPECT_EQ(find_tool_dialect("unknown"), nullptr);
 }
 
 }  // namespace

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Long test runs that are too slow for .ci/run. Run by hand, on a build of the preset dev; writes a dated table of results to
+# build/battery/DATE.md and one log per part next to it. Continues after a failure and exits with status 1 if any part failed.
+#
+#   tools/battery.sh                all parts (several hours)
+#   tools/battery.sh PART...        only these parts; --list prints them
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
+export PATH="$PATH:$HOME/.cargo/bin"
+
+readonly tests=build/release/tests python=.venv/bin/python
+model=$($python tools/smollm2_path.py) || exit 1
+
+# part NAME COMMAND...: what one part runs.
+names=()
+declare -A commands
+part() {
+  names+=("$1")
+  commands[$1]="${*:2}"
+}
+part needle "$tests/needle '$model' --trials 50"
+part batch_trials "$tests/batch_trials '$model' --trials 200"
+part scheduler_fuzz "$tests/scheduler_fuzz --operations 10000000 && $tests/scheduler_fuzz --operations 10000000 --hash-bits 8 --seed 2"
+part recovery "$tests/recovery '$model'"
+part exhaustion "$tests/exhaustion '$model'"
+part shared_prefix "$tests/shared_prefix '$model'"
+part soak "$tests/soak '$model'"
+part speculation "$tests/speculation '$model' --trials 300"
+part disk_kill "$tests/disk_kill --kills 200"
+part disconnects "$python tests/battery/disconnects.py --count 1000"
+part sigterm "$python tests/battery/sigterm.py --rounds 50"
+part overload "$python tests/battery/overload.py"
+part pulls "$python tests/battery/pulls.py --count 100"
+part schemas "build/release/src/cli/octavo serve '$model' --port 8931 & trap 'kill %1' EXIT; \
+timeout 60 sh -c 'until curl -sf http://127.0.0.1:8931/readyz; do sleep 0.2; done' && \
+$python tests/battery/schemas.py --url http://127.0.0.1:8931 --count 1000"
+part metal_families "OCTAVO_METAL_ALL=1 $python -m pytest -q -n 2 tests/e2e/test_metal.py"
+part packages "OCTAVO_SLOW_TESTS=1 $python -m pytest -q tests/e2e/test_packages.py"
+part chroot "$python tools/package/check_chroot.py"
+part neon "tools/test_neon.sh"
+part asan_all_isas "cmake --preset asan -B build/asan-all '-DOCTAVO_ISAS=scalar;avx2;avx512;avx512bf16;amx;neon' && \
+cmake --build build/asan-all --target octavo_kernels_test && build/asan-all/octavo_kernels_test --gtest_brief=1"
+part macos_with_rust "OCTAVO_MACOS_RUST=1 tools/cross_macos.sh"
+
+case "${1:-}" in
+  --list) printf '%s\n' "${names[@]}" && exit ;;
+  -h | --help) sed -n '2,7s/^# \{0,1\}//p' "$0" && exit ;;
+esac
+chosen=("$@")
+if [ $# -eq 0 ]; then chosen=("${names[@]}"); fi
+for name in "${chosen[@]}"; do
+  [ -n "${commands[$name]:-}" ] || { echo "battery: unknown part $name; --list prints them" >&2 && exit 2; }
+done
+
+folder=build/battery
+table=$folder/$(date +%F).md
+mkdir -p "$folder"
+if [ ! -f "$table" ]; then
+  printf '# Test battery, %s\n\nCommit %s.\n\n| part | result | seconds | last line |\n|---|---|---|---|\n' \
+    "$(date +%F)" "$(git rev-parse --short HEAD)" >"$table"
+fi
+failed=0
+for name in "${chosen[@]}"; do
+  echo "battery: $name: ${commands[$name]}"
+  start=$SECONDS result=passed
+  bash -c "${commands[$name]}" >"$folder/$name.log" 2>&1 || { result=FAILED && failed=1; }
+  last=$(tail -n 1 "$folder/$name.log" | tr '|' '/' | cut -c 1-120)
+  printf '| %s | %s | %d | %s |\n' "$name" "$result" $((SECONDS - start)) "$last" | tee -a "$table"
+done
+echo "battery: $table"
+exit $failed

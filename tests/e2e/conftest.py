@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +69,7 @@ def dump_logits(build_dir, tmp_path_factory):
     """dump_logits(model, prompts, **options) runs Octavo's model on token ids, all positions. Asserts that the launch
     counts name the kernels asked for."""
     out = tmp_path_factory.mktemp("logits") / "logits.bin"
+    program = LineProgram(build_dir / "tests" / "dump_logits")
     done: dict[str, Dump] = {}  # tests compare the same few runs with each other
 
     def run(model: Path, prompts: list[list[int]], *, dtype: str | None = "float32", block_tokens: int = 16,
@@ -75,7 +77,7 @@ def dump_logits(build_dir, tmp_path_factory):
         order = json.dumps({"model": str(model), "dtype": dtype, "block_tokens": block_tokens, "kernels": kernels,
                             "chunk": chunk, "prompts": prompts, "out": str(out), "batch": batch})
         if order not in done:
-            answer = run_json([_program(build_dir / "tests" / "dump_logits")], order)
+            answer = program.ask(order)
             values = np.fromfile(out, "<f4").reshape(-1, answer["vocab"])
             out.unlink()
             assert len(values) == sum(map(len, prompts))
@@ -83,7 +85,43 @@ def dump_logits(build_dir, tmp_path_factory):
         done[order].took(kernels)
         return done[order]
 
-    return run
+    yield run
+    program.close()
+
+
+class LineProgram:
+    """A program that answers each line of JSON on stdin with a line of JSON; started when first needed."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.process = None
+
+    def ask(self, line: str, timeout: float = 300) -> dict:
+        if self.process is None:
+            self.process = subprocess.Popen([_program(self.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        watchdog = threading.Timer(timeout, self.process.kill)
+        watchdog.start()
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        finally:
+            watchdog.cancel()
+        if not answer:
+            status = self.process.wait()
+            self.process = None
+            pytest.fail(f"{self.path.name} exited with status {status}; its stderr is above")
+        answer = json.loads(answer)
+        if "error" in answer:
+            pytest.fail(f"{self.path.name}: {answer['error']}")
+        return answer
+
+    def close(self) -> None:
+        if self.process is not None:
+            self.process.stdin.close()
+            self.process.wait()
 
 
 def run_json(command: list, stdin: str = "", timeout: float = 300) -> dict:

@@ -1,16 +1,19 @@
-// Prints a model's logits for given token ids, so that Python can compare them with an oracle.
+// Computes a model's logits for given token ids, so that Python can compare them with an oracle. Serves
+// one request per line until stdin ends: loading MLX takes longer than most of the tests' models.
 //
-// stdin: {"model": path, "dtype": name or null, "block_tokens": n, "kernels": "native",
-// "reference" or "metal" (simulated),
-//         "chunk": 0 or rows per step, "prompts": [[ids], ...], "batch": all prompts in one flat
-//         batch, "out": path}
+// stdin, one line each: {"model": path, "dtype": name or null, "block_tokens": n,
+//         "kernels": "native", "reference" or "metal" (simulated),
+//         "chunk": 0 or rows per step, "prompts": [[ids], ...],
+//         "batch": all prompts in one flat batch, "out": path}
 // out: float32 logits of every position, prompts one after the other ([tokens, vocab] each)
-// stdout: {"vocab": n, "launches": {"paged_attention.cpu": n, ...}}
+// stdout, one line each: {"vocab": n, "launches": {"paged_attention.cpu": n, ...}} or {"error": text}
 #include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "engine/runner.h"
 #include "models/model_description.h"
@@ -111,7 +114,19 @@ class Dumper {
   Runner runner_;
 };
 
-void dump(const Json& request) {
+// The launches since `before`.
+Json launches_since(const std::map<std::string, int64_t>& before) {
+  Json counts = Json::object();
+  for (const auto& [kernel, count] : launch_counts()) {
+    const auto earlier = before.find(kernel);
+    const int64_t launches = count - (earlier == before.end() ? 0 : earlier->second);
+    if (launches > 0) counts[kernel] = launches;
+  }
+  return counts;
+}
+
+Json dump(const Json& request) {
+  const std::map<std::string, int64_t> before = launch_counts();
   const Checkpoint checkpoint = Checkpoint::open(request.at("model").get<std::string>());
   std::optional<DType> dtype;
   if (request.contains("dtype") && !request["dtype"].is_null()) {
@@ -128,17 +143,20 @@ void dump(const Json& request) {
               static_cast<std::streamsize>(logits.size() * sizeof(float)));
   }
   device.finish();
-  std::cout << Json{{"vocab", description.plan.vocab}, {"launches", launch_counts()}} << "\n";
+  return {{"vocab", description.plan.vocab}, {"launches", launches_since(before)}};
 }
 
 }  // namespace
 }  // namespace octavo
 
 int main() {
-  try {
-    octavo::dump(octavo::Json::parse(std::cin));
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << "\n";
-    return 1;
+  for (std::string line; std::getline(std::cin, line);) {
+    octavo::Json answer;
+    try {
+      answer = octavo::dump(octavo::Json::parse(line));
+    } catch (const std::exception& error) {
+      answer = {{"error", error.what()}};
+    }
+    std::cout << answer << std::endl;
   }
 }

@@ -86,7 +86,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--step-ms", type=int, default=30, help="step time of the fake server; slow, so that steps can be counted")
+    parser.add_argument("--step-ms", type=int, default=30, help="the fake server's step time; long enough to count steps")
     parser.add_argument("--url", help="test this running server instead of starting one")
     flags = parser.parse_args()
     with Server.at(flags.url) if flags.url else Server.start(step_ms=flags.step_ms) as server:

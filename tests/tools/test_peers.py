@@ -28,7 +28,7 @@ def results(*races: dict) -> dict:
 
 
 def test_ratio_is_the_median_of_the_rounds_ratios():
-    # The rates differ between rounds, so the ratio of the medians would be 1.5, which is no round's ratio.
+    # The rates differ between rounds, so the ratio of the medians would be 1.5, unlike that of any round.
     swinging = race(octavo=[10.0, 60.0, 30.0], llama=[10.0, 20.0, 30.0])
     assert report.ratio(swinging, "decode 1", "llama.cpp") == 1.0
     assert report.ratio(race(octavo=[10.0, 60.0], llama=[10.0, 20.0]), "decode 1", "llama.cpp") == 2.0

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Cuts connections at random byte offsets of request or answer, streamed and whole, and sees each time that the pages
-come home within two steps.
+"""Closes connections at random byte offsets of the request or the response, streamed and not, and waits each time until all
+pages are free.
 
     tests/battery/disconnects.py [--count 1000] [--seed 1] [--url http://127.0.0.1:8000]
 
-Prints one JSON line: how many were cut where, and the most steps between a cut and the pages' return. Steps go on while
-somebody looks, so a count may be off by the steps of two looks; it is right when steps are slow (--step-ms)."""
+Prints one JSON line: where connections were closed, and the most steps that the server ran until the pages were free. The
+server keeps running steps while it is polled, so the count includes steps during two polls; slow steps (--step-ms) make it
+accurate."""
 
 import argparse
 import json
@@ -19,7 +20,7 @@ from server_kit import Server, request_bytes  # noqa: E402
 
 
 def random_request(draw: random.Random) -> bytes:
-    close = {"Connection": "close"}  # so that an answer that is all there ends
+    close = {"Connection": "close"}  # so that a complete response ends the connection
     body = {"max_tokens": draw.choice([1, 20, 200]), "n": draw.randint(1, 3), "stream": draw.random() < 0.6, "ignore_eos": True,
             "temperature": 1, "seed": draw.randrange(1000)}
     text = "x" * draw.choice([1, 40, 400])
@@ -30,7 +31,7 @@ def random_request(draw: random.Random) -> bytes:
 
 
 def look(server: Server) -> tuple[int, int, int]:
-    """Pages in use, steps so far, requests open: one answer each, in that order."""
+    """Returns pages in use, steps so far and open requests, queried in that order."""
     referenced = server.pages()["referenced"]
     text = server.ask("GET", "/metrics").body.decode()
     steps = next(line for line in text.splitlines() if line.startswith("octavo:steps_total"))
@@ -38,7 +39,7 @@ def look(server: Server) -> tuple[int, int, int]:
 
 
 def cut_one(server: Server, draw: random.Random) -> tuple[str, int, bool]:
-    """Where it was cut, the steps until nothing was in use, and whether it had been running."""
+    """Returns where it was cut, the steps until no page was in use, and whether the request was running."""
     data = random_request(draw)
     with server.wire(timeout=60) as wire:
         end = wire.cut if draw.random() < 0.5 else wire.close
@@ -50,7 +51,7 @@ def cut_one(server: Server, draw: random.Random) -> tuple[str, int, bool]:
             where = "answer"
             wire.send(data)
             wanted = draw.choice([0, 0, 1, draw.randrange(300), draw.randrange(20_000)])
-            if wanted == 0:  # waiting, prefilling or whole: nothing has come back
+            if wanted == 0:  # queued, in prefill or not streamed: no response yet
                 time.sleep(draw.choice([0, 0.001, 0.01, 0.05]))
             got = 0
             while got < wanted and (more := wire.receive()):
@@ -85,8 +86,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--step-ms", type=int, default=30, help="of the fake server; slow enough to count its steps")
-    parser.add_argument("--url", help="a server that runs already")
+    parser.add_argument("--step-ms", type=int, default=30, help="the fake server's step time; long enough to count steps")
+    parser.add_argument("--url", help="test this running server instead of starting one")
     flags = parser.parse_args()
     with Server.at(flags.url) if flags.url else Server.start(step_ms=flags.step_ms) as server:
         began = time.monotonic()

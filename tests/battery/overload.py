@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Ten times more requests than the server can answer, with slow readers and slow senders among them.
+"""Sends ten times more requests than the server can answer, including slow readers and slow senders.
 
     tests/battery/overload.py [--seconds 60] [--connections 1000] [--url http://127.0.0.1:8000]
 
-First measures the server alone with as many streams as it can run, then offers ten times that rate over many kept
-connections. Every request is kept account of: it is refused (429, 503) or accepted, and an accepted one ends exactly once,
-with all its tokens. Prints one JSON line; the process leaves with 1 when an accepted request was lost.
+First measures the server's peak rate with as many streams as it can run, then sends ten times that rate over many keep-alive
+connections. Every request is accounted for: it is refused (429, 503) or accepted, and an accepted request ends exactly once,
+with all its tokens. Prints one JSON line; exits with status 1 if an accepted request was lost.
 
-Clients run in processes of their own; `client_lag_ms` says how late their own clocks were, which is part of every latency."""
+Clients run in separate processes; `client_lag_ms` is the delay of their event loops, which is included in every latency."""
 
 import argparse
 import asyncio
@@ -30,7 +30,7 @@ def body(number: int, stream: bool) -> dict:
 
 
 async def read_answer(reader: asyncio.StreamReader, pause: float = 0) -> tuple[int, bytes, float]:
-    """Status, body, and when the head was there."""
+    """Returns the status, the body, and the time when the headers arrived."""
     head = await reader.readuntil(b"\r\n\r\n")
     came = time.monotonic()
     status = int(head[9:12])
@@ -96,7 +96,7 @@ class Client:
                 await asyncio.sleep(0.2)
 
     async def steady(self, number: int, period: float) -> None:
-        """A request every `period` seconds over one connection; 0: one behind the other."""
+        """Sends a request every `period` seconds over one connection; 0 sends them back to back."""
         draw = random.Random(number)
         await asyncio.sleep(draw.random() * period)
         reader, writer = await self.connect()
@@ -114,7 +114,7 @@ class Client:
         writer.close()
 
     async def slow(self, number: int, sends_slowly: bool) -> None:
-        """A client that takes its time to ask, or to read."""
+        """A client that sends or reads slowly."""
         draw = random.Random(number)
         while time.monotonic() < self.until:
             reader, writer = await self.connect()
@@ -146,7 +146,7 @@ def run_clients(results, make_tasks, host: str, port: int, seconds: float) -> No
 
 
 def offer(server: Server, groups: list[list[tuple]], seconds: float) -> tuple[list[dict], dict]:
-    """Runs every group of clients in its own process. Returns the ledgers, and what the server did in the middle of it."""
+    """Runs every group of clients in its own process. Returns the ledgers and the server's figures for the middle part."""
     results = multiprocessing.Queue()
     processes = [multiprocessing.Process(target=run_clients, args=(results, group, server.host, server.port, seconds))
                  for group in groups]
@@ -199,10 +199,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--connections", type=int, default=1000)
-    parser.add_argument("--slow", type=int, default=200, help="slow readers, and as many slow senders")
-    parser.add_argument("--seats", type=int, default=16, help="sequences the server runs at once (--max-num-seqs)")
-    parser.add_argument("--step-ms", type=int, default=20, help="of the fake server")
-    parser.add_argument("--url", help="a server that runs already")
+    parser.add_argument("--slow", type=int, default=200, help="number of slow readers, and of slow senders")
+    parser.add_argument("--seats", type=int, default=16, help="concurrent sequences of the server (--max-num-seqs)")
+    parser.add_argument("--step-ms", type=int, default=20, help="step time of the fake server")
+    parser.add_argument("--url", help="test this running server instead of starting one")
     flags = parser.parse_args()
     started = Server.at(flags.url) if flags.url else Server.start(
         step_ms=flags.step_ms, max_num_seqs=flags.seats, max_num_batched_tokens=256, pages=2048,

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Pulls from a hub that cuts, lies and fails, killed at random moments, until each is done.
+"""Downloads from a faulty hub, kills each download at random times, and resumes it until it is complete.
 
     tests/battery/pulls.py [--count 100] [--seed 1] [--octavo build/release/src/cli/octavo]
 
-Every pull has a fresh cache and faults of its own. While it runs, what is visible in the cache is checked again and
-again. At the end every file has its hash, and of what the killed processes had fetched no more than one chunk for each
-kill was fetched again, counted from what the hub sent. Prints one JSON line."""
+Every pull has a fresh cache and its own random faults. While it runs, the visible files in the cache are checked repeatedly.
+At the end, every file must match its hash, and at most one chunk per kill may have been downloaded twice, counted from the
+bytes that the hub sent. Prints one JSON line."""
 
 import argparse
 import json
@@ -53,7 +53,7 @@ def one_pull(octavo: Path, folder: Path, served: Path, seed: int) -> dict:
             hub_kit.check_visible(home, NAME)
             if process.returncode == 0:
                 break
-            # A hub that fails often enough ends a pull; the next goes on.
+            # A pull fails if the hub fails too often; the next one resumes it.
             assert process.returncode in (-signal.SIGKILL, -signal.SIGINT, 130, 1), (seed, process.returncode, err)
         else:
             raise AssertionError(f"seed {seed}: never done; last: {err}")
@@ -71,7 +71,7 @@ def one_pull(octavo: Path, folder: Path, served: Path, seed: int) -> dict:
 
 
 def useless(stub: StubHub, size: int) -> int:
-    """Bytes that came under a false range, which nobody may use."""
+    """Bytes sent with a wrong Content-Range, which must not be used."""
     return sum(min(sent.count, size) for sent in stub.sent if sent.fault == "wrong_range")
 
 

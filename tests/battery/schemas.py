@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Random JSON schemas, asked of a server at temperature 1: every answer must end, parse and be valid.
+"""Requests output for random JSON schemas at temperature 1: every answer must end, parse and be valid.
 
     tests/battery/schemas.py --url http://127.0.0.1:8000 [--count 1000] [--seed 1] [--at-once 32]
 
-Schemas nest to depth 5 and are bounded (lengths, items, no additional properties), so that no answer can go on for ever:
-one that is cut off counts as wrong. Half of the answers are streamed. Prints one JSON line, and each wrong answer;
-leaves with 1 when there is one."""
+Schemas nest to depth 5 and are bounded (lengths, items, no additional properties), so that every answer is finite: a
+truncated answer counts as wrong. Half of the answers are streamed. Prints each wrong answer and one JSON line of figures;
+exits with status 1 if any answer is wrong."""
 
 import argparse
 import decimal
@@ -29,13 +29,13 @@ PROMPTS = ["Make up an example of the data.", "Describe a customer of a small sh
 
 
 class Schemas:
-    """An endless row of schemas; the same seed gives the same row."""
+    """An infinite sequence of schemas, determined by the seed."""
 
     def __init__(self, seed: int):
         self.random = random.Random(seed)
 
     def next(self) -> dict:
-        self.random = random.Random(self.random.getrandbits(64))  # each is a thing of its own
+        self.random = random.Random(self.random.getrandbits(64))  # each schema has its own generator
         schema = self.object(DEPTH)
         if self.random.random() < 0.2:
             schema["$defs"] = {"shared": self.scalar()}
@@ -110,7 +110,7 @@ def body(number: int, schema: dict) -> dict:
 
 
 def read(answer: http.client.HTTPResponse, stream: bool) -> tuple[str, str]:
-    """The text and why it ended."""
+    """Returns the text and the finish reason."""
     data = answer.read().decode()
     if answer.status != 200:
         raise ValueError(f"status {answer.status}: {data}")
@@ -126,12 +126,12 @@ def read(answer: http.client.HTTPResponse, stream: bool) -> tuple[str, str]:
 
 
 def exact(text: str):
-    """JSON with fractions as decimals: 6.02e23 is 602000000000000000000000, which rounding to a float would hide."""
+    """Parses fractions as decimals: 6.02e23 is the integer 602000000000000000000000, which a float could not represent."""
     return json.loads(text, parse_float=decimal.Decimal)
 
 
 def fault(url: str, number: int, schema: dict) -> tuple[str, int]:
-    """What is wrong with the answer, if anything, and its length."""
+    """Returns what is wrong with the answer (empty if it is valid) and its length."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=600)
     request = body(number, schema)
     connection.request("POST", "/v1/chat/completions", json.dumps(request), {"Content-Type": "application/json"})

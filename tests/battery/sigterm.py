@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""SIGTERM while streams run: inside the drain window none is cut; past it each is told.
+"""Sends SIGTERM during streams: no stream is cut within the drain timeout; after it, each stream ends with an error.
 
     tests/battery/sigterm.py [--rounds 50]
 
-Every round starts a fake server, lets streams run, and terminates it. Prints one JSON line."""
+Every round starts a fake server and streams, and terminates the server. Prints one JSON line."""
 
 import argparse
 import json
@@ -24,7 +24,7 @@ def stream_body(tokens: int, number: int) -> dict:
 
 
 class Streams:
-    """Streams that all have begun."""
+    """Concurrent streams. The constructor returns when all of them have started."""
 
     def __init__(self, server: Server, count: int, tokens: int):
         self.answers: list[Answer | Exception] = []
@@ -63,7 +63,7 @@ def tokens_of(answer: Answer) -> int:
 
 
 def wait_for_red(server: Server) -> float:
-    """Seconds until /readyz is red."""
+    """Returns the seconds until /readyz is 503."""
     began = time.monotonic()
     while server.ask("GET", "/readyz").status != 503:
         assert time.monotonic() - began < 5, "/readyz stays green"
@@ -71,7 +71,7 @@ def wait_for_red(server: Server) -> float:
 
 
 def inside_the_window(streams: int = 12, step_ms: int = 10) -> dict:
-    """No stream is cut; the process leaves with 0 as soon as they have ended."""
+    """No stream is cut; the process exits with status 0 as soon as all have ended."""
     with Server.start(step_ms=step_ms, drain_timeout=30_000, max_num_seqs=16) as server:
         running = Streams(server, streams, TOKENS)
         kept = server.wire()
@@ -82,7 +82,7 @@ def inside_the_window(streams: int = 12, step_ms: int = 10) -> dict:
         assert server.ask("GET", "/livez").status == 200
         refused = server.ask("POST", "/v1/completions", {"prompt": "too late"})
         assert refused.status == 503 and int(refused.headers["retry-after"]) >= 1, refused
-        # Whoever kept a connection is told to leave it.
+        # Keep-alive connections are closed.
         last = kept.send(request_bytes("POST", "/v1/completions", {"prompt": "too late"})).answer()
         assert last.status == 503 and last.headers["connection"] == "close", last
         kept.close()
@@ -96,7 +96,7 @@ def inside_the_window(streams: int = 12, step_ms: int = 10) -> dict:
 
 
 def past_the_window(streams: int = 6, drain_ms: int = 300) -> dict:
-    """Each stream is told with an error and [DONE]."""
+    """Each stream ends with an error and [DONE]."""
     with Server.start(step_ms=20, drain_timeout=drain_ms, max_num_seqs=8) as server:
         running = Streams(server, streams, 900)
         server.terminate()
@@ -112,7 +112,7 @@ def past_the_window(streams: int = 6, drain_ms: int = 300) -> dict:
 
 
 def twice() -> dict:
-    """A second signal ends the process at once."""
+    """A second signal ends the process immediately."""
     with Server.start(step_ms=20, drain_timeout=30_000) as server:
         running = Streams(server, 2, 900)
         server.terminate()

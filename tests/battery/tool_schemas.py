@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Random tools, forced on a server at temperature 1: every call must parse and fit its tool's schema, and nothing of a
-dialect's markers may stand in the content.
+"""Forces calls of random tools at temperature 1: every call must parse and match its tool's schema, and the content must
+not contain any of the dialect's markers.
 
     tests/battery/tool_schemas.py --url http://127.0.0.1:8000 [--count 200] [--seed 1] [--at-once 32]
 
-Three tools each; half of the answers are streamed, a quarter names the tool. Schemas are those of schemas.py. Some dialects
-cannot be held to every schema (a 400 that names `tools`): those are counted as refused. Prints one JSON line, and each wrong
-answer; leaves with 1 when there is one."""
+Each request has three tools with schemas from schemas.py; half of the answers are streamed, and a quarter of the requests name
+the tool. Some dialects cannot express every schema: a 400 for `tools` is counted as refused. Prints each wrong answer and one
+JSON line of figures; exits with status 1 if any answer is wrong."""
 
 import argparse
 import http.client
@@ -31,7 +31,7 @@ def body(number: int, tools: dict[str, dict]) -> dict:
 
 
 def read(data: str, stream: bool) -> tuple[str, list[dict], str]:
-    """Content, calls and why the answer ended."""
+    """Returns the content, the calls and the finish reason."""
     if not stream:
         choice = json.loads(data)["choices"][0]
         calls = [call["function"] for call in choice["message"].get("tool_calls", [])]
@@ -65,7 +65,7 @@ def check(request: dict, tools: dict[str, dict], data: str) -> None:
 
 
 def fault(url: str, number: int, tools: dict[str, dict]) -> str | None:
-    """What is wrong with the answer, "" for nothing; None when the tools were refused."""
+    """Returns what is wrong with the answer ("" if it is valid), or None if the tools were refused."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=900)
     request = body(number, tools)
     connection.request("POST", "/v1/chat/completions", json.dumps(request), {"Content-Type": "application/json"})

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tokenizer of the tests' GGUF as a folder transformers can load: hf_tokenizer.py FOLDER   (with .venv)"""
+"""Writes the tokenizer of the tests' GGUF in a format that transformers loads: hf_tokenizer.py FOLDER   (run with .venv)"""
 
 import json
 import sys

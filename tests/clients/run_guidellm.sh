@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# guidellm against a running server: run_guidellm.sh URL [requests] [at once] [prompt tokens] [output tokens]
-# Needs build/clients-venv (tests/clients/setup.sh). The model must be the tests' SmolLM2, whose tokenizer makes the prompts.
+# Runs guidellm against a running server: run_guidellm.sh URL [requests] [concurrency] [prompt tokens] [output tokens]
+# Needs build/clients-venv (tests/clients/setup.sh). The model must be the tests' SmolLM2, because its tokenizer makes the prompts.
 set -euo pipefail
 url=${1:?usage: run_guidellm.sh URL}
 requests=${2:-20} streams=${3:-4} prompt=${4:-64} output=${5:-32}

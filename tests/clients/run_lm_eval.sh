@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# lm-eval through /v1/completions (echo and logprobs), idle and beside a load: scores and every item's log likelihoods must
-# be the same to the last digit. run_lm_eval.sh URL, of a server with the tests' SmolLM2 and no key. Needs setup.sh.
+# Runs lm-eval through /v1/completions (echo and logprobs) on an idle and on a loaded server: scores and every item's log
+# likelihoods must be identical. Usage: run_lm_eval.sh URL. The server must run the tests' SmolLM2 without an API key. Run
+# setup.sh first.
 set -euo pipefail
 url=${1:?usage: run_lm_eval.sh URL}
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -18,7 +19,7 @@ evaluate() {
     >"$work/$1.log" 2>&1 || { tail -n 30 "$work/$1.log" >&2 && return 1; }
 }
 
-# Requests of other lengths, until the file is gone.
+# Sends requests of other lengths until the file is removed.
 load() {
   while [ -e "$work/loading" ]; do
     "$octavo" bench serve --base-url "$url" --num-prompts 24 --random-input-len 200 --random-output-len 40 --max-concurrency 8 >"$work/load.log" 2>&1
@@ -36,6 +37,6 @@ before=$(drawn)
 evaluate loaded 4 4 True
 evaluate loaded_text 1 8 False
 beside=$(($(drawn) - before))
-echo "the server drew $beside tokens meanwhile"
-[ "$beside" -gt 1500 ] || { echo "that was no load" >&2 && exit 1; }
+echo "the server generated $beside tokens for other requests during the evaluation"
+[ "$beside" -gt 1500 ] || { echo "the load was too low" >&2 && exit 1; }
 .venv/bin/python tests/clients/same_scores.py "$work/idle" "$work/loaded" "$work/loaded_text"

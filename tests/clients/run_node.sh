@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# OpenAI's client for Node against a running server: run_node.sh URL   (OCTAVO_API_KEY if it wants a key)
+# Runs OpenAI's client for Node against a running server: run_node.sh URL   (set OCTAVO_API_KEY if the server requires a key)
 set -euo pipefail
 url=${1:?usage: run_node.sh URL}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

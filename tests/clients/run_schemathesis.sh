@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Schemathesis against a server of its own with a tiny random model: valid and broken requests made from /openapi.json, NUL
-# bytes and all. No answer may be a 5xx, and every one must be as documented. run_schemathesis.sh [examples per operation]
-# Needs setup.sh. OCTAVO chooses the program, PORT where it listens.
+# Starts a server with a tiny random model and runs Schemathesis against it: valid and invalid requests generated from
+# /openapi.json, including NUL bytes. No response may be a 5xx, and each must match the document. Run setup.sh first.
+# Usage: run_schemathesis.sh [examples per operation]. OCTAVO sets the program, PORT the server's port.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 octavo=${OCTAVO:-build/release/src/cli/octavo} port=${PORT:-8765} work=$PWD/build/clients-schemathesis
@@ -15,11 +15,11 @@ for _ in $(seq 100); do
   if curl -fsS "http://127.0.0.1:$port/readyz" >/dev/null 2>&1; then break; fi
   sleep 0.2
 done
-# Not asked: positive_data_acceptance. A length or a token id may be fine by the document and too large for the model.
+# Without positive_data_acceptance: a length or a token id may be valid by the document but too large for the model.
 checks=not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance
 checks+=,response_schema_conformance,negative_data_rejection,unsupported_method,ignored_auth
-cd "$work"  # it leaves a folder where it stands
+cd "$work"  # Schemathesis creates a folder in the current directory
 "$st" run "http://127.0.0.1:$port/openapi.json" -H "Authorization: Bearer schema" \
   --checks "$checks" --mode all --max-examples "${1:-150}" --phases examples,coverage,fuzzing --continue-on-failure \
   --seed 1 --suppress-health-check all --generation-allow-x00 true --request-timeout 60 --no-color
-kill -0 $server  # it is still there
+kill -0 $server  # the server must still be running

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""same_scores.py FOLDER FOLDER...: lm-eval's outputs, which must have the same scores and log likelihoods to the last digit."""
+"""Checks that lm-eval's outputs have identical scores and log likelihoods: same_scores.py FOLDER FOLDER..."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ def scores(folder: Path) -> dict:
 
 
 def likelihoods(folder: Path) -> dict[int, str]:
-    """As the text of the file has them, so that nothing is rounded on the way."""
+    """Returns the log likelihoods of each item as text, to compare them exactly."""
     (path,) = folder.rglob("samples_octavo_facts_*.jsonl")
     samples = map(json.loads, path.read_text().splitlines())
     return {sample["doc_id"]: json.dumps(sample["resps"]) for sample in samples}

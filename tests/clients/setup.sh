@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes build/clients-venv with the clients that are too large for .venv: Schemathesis, guidellm, lm-eval.
+# Creates build/clients-venv with the clients that are too large for .venv: Schemathesis, guidellm, lm-eval.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 [ -x build/clients-venv/bin/python ] || python3 -m venv build/clients-venv

@@ -1,4 +1,4 @@
-"""The documentation as a test: where the program and the model are, and a count of what was executed."""
+"""Fixtures of the documentation tests: the program, the model, and a count of executed blocks."""
 
 import os
 import sys

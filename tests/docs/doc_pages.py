@@ -1,12 +1,12 @@
-"""What stands in README and docs/: pages, their fenced blocks with the comments that steer the runner, headings and links.
+"""Parses README and docs/: pages, fenced blocks with the comments that control how they run, headings and links.
 
-A block is preceded by comments where it is special, and a page has comments of its own:
+Comments before a block, or anywhere in a page for (page), control how it is run:
 
-  <!-- server: FLAGS -->          (page) a server of MODEL with these flags runs while the page's blocks do
+  <!-- server: FLAGS -->          (page) a server of MODEL with these flags runs during the page's blocks
   <!-- run: no (REASON) -->       not executed; REASON is one of REASONS
-  <!-- run: if (THING) -->        executed where THING is there (CONDITIONS), else counted as left out
-  <!-- run: server -->            runs in the background until the page's end or its next such block
-  <!-- run: fails -->             must end with a status other than 0
+  <!-- run: if (THING) -->        executed if THING is available, otherwise counted as not executed
+  <!-- run: server -->            runs in the background until the end of the page or its next server block
+  <!-- run: fails -->             must exit with a non-zero status
   <!-- file: NAME -->             written to the sandbox as NAME, so that later blocks can use it
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 REPO = Path(__file__).parents[2]
 
-# Why a block may go without being executed. A new reason is a new line here, where it is seen.
+# The accepted reasons for not executing a block, each with an explanation.
 REASONS = {
     "needs a Mac": "Metal, Homebrew, launchd",
     "needs a package registry": "downloads from PyPI, npm or a package archive",
@@ -39,7 +39,7 @@ class Block:
     language: str
     text: str
     mode: str = "yes"  # yes, no, if, server, fails
-    detail: str = ""  # the reason, or the thing
+    detail: str = ""  # the reason (no) or the requirement (if)
     file: str = ""
 
     @property
@@ -120,7 +120,7 @@ def pages() -> list[Page]:
 
 
 def without_code(text: str) -> str:
-    """The page without fenced blocks and code spans, so that what is left is prose and links."""
+    """Returns the page's prose and links, without fenced blocks and code spans."""
     text = re.sub(r"^( *)(```+).*?^\1\2\s*$", "", text, flags=re.DOTALL | re.MULTILINE)
     return re.sub(r"(`+)[^`].*?\1", "", text)
 
@@ -130,7 +130,7 @@ def links(page: Page) -> list[str]:
 
 
 def anchor(heading: str) -> str:
-    """As Python-Markdown's toc and GitHub make it, of the characters that headings here have."""
+    """Returns the anchor that Python-Markdown's toc and GitHub generate, for the characters used in these headings."""
     plain = re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", heading)
     return re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", plain).strip().lower())
 

@@ -1,8 +1,8 @@
-"""Where the documentation's blocks run: a folder with MODEL in it, octavo and Python on the PATH, and ports of its own. Names of
-models are asked of a stub hub, which has the same small model under each.
+"""Runs the documentation's blocks in a folder that contains MODEL, with octavo and Python on the PATH and free ports. Model names
+resolve to a stub hub, which serves the same small model under each name.
 
-Blocks run as they stand, but for two things: ports 8000 and 9000 become free ones, and servers get little memory for pages. A
-page's bash blocks see each other's exported variables."""
+Blocks run unchanged, with two exceptions: free ports replace 8000 and 9000, and servers get a small KV cache. The bash blocks of
+a page share exported variables."""
 
 import json
 import os
@@ -21,10 +21,10 @@ from pathlib import Path
 
 from doc_pages import REPO, Block
 
-NAMED = {"Qwen/Qwen3-0.6B-GGUF": "Qwen3-0.6B-Q8_0.gguf"}  # the repositories that pages name, and a file of each
+NAMED = {"Qwen/Qwen3-0.6B-GGUF": "Qwen3-0.6B-Q8_0.gguf"}  # repositories named in the pages, and a file of each
 STUB_HUB = REPO / "tests" / "hub" / "stub_hub.py"
-TIMEOUT = 150  # seconds of one block
-# The wrapper gives a server the port that the page's other blocks ask, and few pages: many servers come and go.
+TIMEOUT = 150  # seconds per block
+# The wrapper sets the port that the page's other blocks use, and a small KV cache because many servers are started.
 OCTAVO = """#!/bin/bash
 if [[ "$1" == serve && " $* " != *" --help "* ]]; then
   [[ " $* " == *" --port "* || " $* " == *" --config "* ]] || set -- "$@" --port "$DOCS_PORT"
@@ -33,12 +33,12 @@ fi
 if [[ "$1 $2" == "bench serve" && " $* " != *" --base-url "* ]]; then set -- "$@" --base-url "http://127.0.0.1:$DOCS_PORT"; fi
 exec "$DOCS_OCTAVO" "$@"
 """
-# What curl calls a success is an answer, which may be a refusal.
+# Without --fail-with-body, curl exits with status 0 on HTTP errors.
 CURL = '#!/bin/bash\nexec "$DOCS_CURL" --fail-with-body --silent --show-error "$@"\n'
 
 
 def free_port() -> int:
-    """Below those the system lends to connections: one of them could have it later, when a page needs it."""
+    """Returns a port below the ephemeral range, so that an outgoing connection cannot take it before a page uses it."""
     while True:
         port = random.randrange(20_000, 30_000)
         with socket.socket() as probe:
@@ -62,12 +62,12 @@ class Sandbox:
     server_log: Path | None = None
     hub: subprocess.Popen | None = None
     hub_url: str = ""
-    library: str = ""  # octavo.LLM's, where it is built
+    library: str = ""  # the library that octavo.LLM loads; empty if it is not built
 
     def __post_init__(self):
         bin_folder = self.folder / ".bin"
         bin_folder.mkdir(parents=True)
-        python = f'#!/bin/sh\nexec "{sys.executable}" "$@"\n'  # a link would not find its packages
+        python = f'#!/bin/sh\nexec "{sys.executable}" "$@"\n'  # with a symbolic link, Python would not find its packages
         for name, text in {"octavo": OCTAVO, "curl": CURL, "python": python, "python3": python}.items():
             (bin_folder / name).write_text(text)
             (bin_folder / name).chmod(0o755)
@@ -135,7 +135,7 @@ class Sandbox:
         return self._execute(["bash", "-c", f"{state}trap 'export -p >\"$DOCS_STATE\"' EXIT\n{text}"])
 
     def _console(self, text: str) -> Outcome:
-        """Lines behind "$ " are commands; what stands below one is what it must print, with ... for anything."""
+        """Lines that start with "$ " are commands; the lines below must match the output, where ... matches anything."""
         for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
             command, expected = _split_command(part)
             done = self._bash(command)
@@ -157,7 +157,7 @@ class Sandbox:
             return Outcome(False, f"still ran after {TIMEOUT} s:\n{process.communicate()[0]}")
 
     def serve(self, text: str) -> None:
-        """Starts a server and waits until it takes requests."""
+        """Starts a server and waits until it is ready."""
         self.stop_server()
         self.server_log = self.folder / ".server.log"
         state = '[ ! -f "$DOCS_STATE" ] || . "$DOCS_STATE"\n'
@@ -194,7 +194,7 @@ class Sandbox:
 
 
 def _split_command(part: str) -> tuple[str, str]:
-    """A command with the lines a backslash or a shell's > continues it by, and what stands below."""
+    """Splits off the command, including lines continued by a backslash or the shell's >, from its expected output."""
     lines = part.split("\n")
     count = 1
     while count < len(lines) and (lines[count - 1].endswith("\\") or lines[count].startswith("> ")):

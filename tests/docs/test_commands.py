@@ -1,5 +1,5 @@
-"""Every block of bash, console, Python and JavaScript in README and docs/ is executed, and every JSON, YAML and TOML one parsed,
-unless a comment before it says why not (doc_pages.py). How many of each is printed at the end."""
+"""Executes every bash, console, Python and JavaScript block in README and docs/, unless a comment before it gives a reason not to
+(doc_pages.py), and parses every JSON, YAML and TOML block. Prints the counts at the end."""
 
 import importlib.util
 import json
@@ -23,7 +23,7 @@ def sandbox(octavo, smollm2_gguf, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def has():
-    """has(thing): whether what a block needs is there. `python x` is a module, `node x` a package."""
+    """has(thing) returns whether a requirement is installed: `python MODULE`, `node PACKAGE` or `program NAME`."""
 
     def answer(thing: str) -> bool:
         kind, _, name = thing.partition(" ")
@@ -58,7 +58,7 @@ def test_blocks_run(page, sandbox, has, counts):
 
 
 def serve_for(page, sandbox) -> bool:
-    """Starts the page's server, unless the page before left the same one."""
+    """Starts the page's server, unless the previous page left one running with the same flags."""
     if page.server is None:
         return getattr(sandbox, "shared", None) is not None
     if getattr(sandbox, "shared", None) != page.server:

@@ -1,5 +1,4 @@
-"""Every flag of every --help is in the documentation, and every flag of octavo that the documentation names is one of its
-command's."""
+"""Checks that every flag of every --help is documented, and that every octavo flag in the documentation exists."""
 
 import re
 import shlex
@@ -29,7 +28,7 @@ def test_every_flag_of_help_is_documented(commands):
 
 
 def octavo_lines():
-    """(where, words) of each octavo command in a block or a code span."""
+    """Yields (location, words) of each octavo command in a block or a code span."""
     for page in pages():
         for block in page.blocks:
             if block.language in ("bash", "console"):
@@ -47,7 +46,7 @@ def words_of(where: str, line: str):
         return
     try:
         yield where, shlex.split(found[1])
-    except ValueError:  # quotes that a line break cuts
+    except ValueError:  # a quoted string that spans lines
         yield where, found[1].split()
 
 

@@ -1,5 +1,5 @@
-"""Every link of README and docs/ leads somewhere: files and folders of the repository, and headings. What leads outside is only
-listed (pytest -s), not fetched."""
+"""Checks that every link in README and docs/ to a file, folder or heading in the repository resolves. External links are listed
+(pytest -s) but not fetched."""
 
 import re
 from urllib.parse import unquote

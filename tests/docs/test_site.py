@@ -1,4 +1,4 @@
-"""tools/docs.sh builds the site, and does not when a link leads nowhere."""
+"""tools/docs.sh builds the site, and fails on a broken link."""
 
 import shutil
 import subprocess

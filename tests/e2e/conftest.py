@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: where the programs are, and checkpoints made on demand."""
+"""Shared fixtures of the end-to-end tests: paths of the programs, and checkpoints made on demand."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def smollm2_gguf() -> Path:
 
 @pytest.fixture(scope="session")
 def make_model(tmp_path_factory):
-    """make_model(family, **recipe fields) returns a checkpoint's path; the same recipe is made once a session."""
+    """make_model(family, **recipe fields) returns a checkpoint's path; each recipe is made once per session."""
     made: dict[modelkit.Recipe, Path] = {}
     root = tmp_path_factory.mktemp("models")
 
@@ -57,7 +57,7 @@ class Dump:
     launches: dict[str, int]
 
     def took(self, kernels: str) -> None:
-        """The run went through the kernels it was asked for, and not through the other kind."""
+        """Asserts that the run used the requested kernels only."""
         native = "cpu" if sys.platform == "linux" else "metal"
         wanted = native if kernels == "native" else kernels
         assert self.launches.get(f"paged_attention.{wanted}", 0) > 0, self.launches
@@ -66,8 +66,8 @@ class Dump:
 
 @pytest.fixture(scope="session")
 def dump_logits(build_dir, tmp_path_factory):
-    """dump_logits(model, prompts, **options) runs Octavo's model on token ids, all positions. Asserts that the launch
-    counts name the kernels asked for."""
+    """dump_logits(model, prompts, **options) returns the logits of all positions. Asserts that the run used the requested
+    kernels."""
     out = tmp_path_factory.mktemp("logits") / "logits.bin"
     program = LineProgram(build_dir / "tests" / "dump_logits")
     done: dict[str, Dump] = {}  # tests compare the same few runs with each other
@@ -125,7 +125,7 @@ class LineProgram:
 
 
 def run_json(command: list, stdin: str = "", timeout: float = 300) -> dict:
-    """Runs a program that prints one JSON object; its stderr is the failure's message."""
+    """Runs a program that prints one JSON object; if it fails, the test fails with its stderr."""
     done = subprocess.run([str(part) for part in command], input=stdin, capture_output=True, text=True, timeout=timeout)
     if done.returncode != 0:
         pytest.fail(f"{Path(command[0]).name} left with {done.returncode}: {done.stderr.strip()[-2000:]}")
@@ -139,13 +139,13 @@ def _program(path: Path) -> Path:
 
 
 def prompts_of(*lengths: int, seed: int = 1) -> list[list[int]]:
-    """Random token ids of the tiny models' vocabulary."""
+    """Returns one list of random token ids of the tiny models' vocabulary per length."""
     rng = np.random.default_rng(seed)
     return [rng.integers(0, 512, n).tolist() for n in lengths]
 
 
 def assert_close(got: list[np.ndarray], wanted: list[np.ndarray], tolerance: float) -> None:
-    """Largest absolute difference over all prompts and positions; the message says where it is."""
+    """Asserts that no logit differs by more than the tolerance; the message says where the largest difference is."""
     assert len(got) == len(wanted)
     for number, (a, b) in enumerate(zip(got, wanted)):
         assert a.shape == b.shape, f"prompt {number}: {a.shape} instead of {b.shape}"
@@ -159,5 +159,5 @@ def assert_close(got: list[np.ndarray], wanted: list[np.ndarray], tolerance: flo
 
 
 def cosine(a: list[np.ndarray], b: list[np.ndarray]) -> float:
-    """The lowest cosine between two sets of logits, prompt by prompt."""
+    """Returns the lowest cosine over all prompts."""
     return min(float(np.vdot(x, y) / (np.linalg.norm(x) * np.linalg.norm(y))) for x, y in zip(a, b))

@@ -1,6 +1,6 @@
 """A stub of OpenAI's API with fixed timing, so that a load generator's figures can be checked against it.
 
-How a completion is answered is chosen by the number of ids in its prompt; see ANSWERS."""
+The number of ids in the prompt selects the kind of response; see ANSWERS."""
 
 import json
 import threading
@@ -8,7 +8,7 @@ import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-FIRST_SECONDS, GAP_SECONDS = 0.05, 0.1  # of every streamed answer
+FIRST_SECONDS, GAP_SECONDS = 0.05, 0.1  # of every streamed response
 
 
 class StubServer(ThreadingHTTPServer):
@@ -18,10 +18,10 @@ class StubServer(ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.lock = threading.Lock()
-        self.bodies: list[dict] = []  # of completions, as they came
+        self.bodies: list[dict] = []  # of completion requests, in order of arrival
         self.headers: list[dict] = []
         self.connections = self.open = self.most_open = 0
-        self.health = [200]  # one status after the other; the last stays
+        self.health = [200]  # successive statuses; the last one repeats
         self.hang_up = False  # close each connection after its response without announcing it
 
     @property
@@ -105,7 +105,7 @@ class Handler(BaseHTTPRequestHandler):
         self.piece(b"")
 
     def text_events(self, count: int):
-        """The first after FIRST_SECONDS, the others GAP_SECONDS apart; the last has the finish reason."""
+        """Sends the first event after FIRST_SECONDS and the others GAP_SECONDS apart; the last has the finish reason."""
         for i in range(count):
             time.sleep(GAP_SECONDS if i else FIRST_SECONDS)
             reason = "length" if i + 1 == count else None
@@ -161,7 +161,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_stream(body)
 
     def until_closed(self, body: dict):
-        """As an HTTP/1.0 server does: no chunks, no length."""
+        """Responds like an HTTP/1.0 server: without chunks or a length."""
         self.send_response(200)
         self.send_header("Connection", "close")
         self.end_headers()

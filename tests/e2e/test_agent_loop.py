@@ -1,6 +1,6 @@
-"""A scripted agent with three tools on SmolLM2, through the SDKs of both families, streamed and whole: every call is of a tool
-there is, with arguments its schema allows, because a grammar makes it so. The same conversation has the same calls through
-every API, streamed or not."""
+"""A scripted agent with three tools on SmolLM2, through OpenAI's and Anthropic's SDKs, streamed and not: a grammar ensures that
+every call names an existing tool and has valid arguments. The same conversation gives the same calls through every API, streamed
+or not."""
 
 import json
 import subprocess
@@ -119,7 +119,7 @@ def loop_by_messages(client: anthropic.Anthropic, stream: bool) -> list[tuple[st
 
 @pytest.fixture(scope="module")
 def expected(openai_client):
-    """The calls of the plainest way: chat, not streamed."""
+    """The calls of chat completions without streaming, which all other APIs must match."""
     calls = loop_by_chat(openai_client, stream=False)
     for wanted, (name, _) in zip(agent_tools.SCRIPT, calls, strict=True):
         assert wanted is None or name == wanted
@@ -146,7 +146,7 @@ def test_messages(stream, anthropic_client, expected):
 
 
 def test_node(server, expected, tmp_path):
-    """OpenAI's client for Node, where tests/clients/run_node.sh has installed it."""
+    """OpenAI's client for Node, if tests/clients/run_node.sh has installed it."""
     folder = REPO / "build" / "clients-node"
     if not (folder / "node_modules" / "openai").exists():
         pytest.skip("run tests/clients/run_node.sh once: it installs the client")

@@ -1,5 +1,5 @@
-"""Requests in the shape that coding agents send them, hints and tools they cannot switch off included. Each is answered, in the
-types of the SDK that the agent reads answers with."""
+"""Requests as coding agents send them, including hints and tools that they cannot disable. Each response must match the types of
+the SDK that the agent uses."""
 
 import json
 from pathlib import Path

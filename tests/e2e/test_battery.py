@@ -1,4 +1,4 @@
-"""The battery of tests/battery, short enough for every run."""
+"""Short runs of the load tests in tests/battery."""
 
 import disconnects
 import overload
@@ -10,7 +10,7 @@ def test_pages_come_home_from_cut_connections():
     with Server.start(step_ms=20) as server:
         figures = disconnects.run(server, 60, seed=1)
     assert figures["while_running"] > 10
-    # Two, one that was queued when the cut came, and one of the looks.
+    # Two steps, one that was queued when the connection was closed, and one during polling.
     assert figures["most_steps_until_free"] <= 4, figures
 
 

@@ -32,7 +32,7 @@ def test_throughput_counts_every_token_of_a_dataset(bench, tiny, tmp_path):
     assert (result["requests"], result["prompt_tokens"], result["output_tokens"]) == (12, prompt, output)
     assert result["total_tokens"] == prompt + output
     assert result["output_tokens_per_second"] == pytest.approx(output / result["seconds"])
-    # Random prompts share no prefix: every row is computed once, by the engine as in the replay.
+    # Random prompts share no prefix, so the engine and the replay compute every row once.
     rows = prompt + output - len(requests)
     assert result["prefix_hit_tokens"] == result["preemptions"] == 0
     assert result["steps"] * result["rows_per_step"] == pytest.approx(rows)

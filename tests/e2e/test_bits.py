@@ -1,6 +1,6 @@
-"""The first promise, whole models: the bits of an answer do not depend on who else is asking.
+"""Output is bit-identical regardless of load, for whole models.
 
-By hand, 200 trials each on real shapes:
+To run 200 trials each on real shapes:
     build/release/tests/batch_trials "$(tools/smollm2_path.py)" --trials 200
 """
 

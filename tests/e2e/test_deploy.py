@@ -1,4 +1,4 @@
-"""What deploy/ names is what the server has: figures, flags, probes and times; the files themselves are well-formed."""
+"""Checks that the metrics, flags, probes and timeouts in deploy/ match the server, and that the files are valid."""
 
 import json
 import plistlib
@@ -37,7 +37,7 @@ def asked() -> dict[str, set[str]]:
 @pytest.mark.parametrize("who", ["dashboard", "alerts"])
 def test_names_only_figures_there_are(who, given):
     missing = asked()[who] - given
-    # A refusal is counted from the first one on.
+    # This counter appears with the first refusal.
     assert missing <= {"octavo:refusals_total"}
 
 
@@ -73,7 +73,7 @@ def containerfile_command() -> list[str]:
 
 def toml_flags() -> list[str]:
     text = (DEPLOY / "systemd" / "serve.toml").read_text()
-    # What is commented out is an example, and must be right when it is not.
+    # Commented-out settings are examples, and must be valid when enabled.
     return ["--" + name for name in tomllib.loads(re.sub(r"^#(\S+ = )", r"\1", text, flags=re.MULTILINE))]
 
 
@@ -94,7 +94,7 @@ def seconds_of(arguments: list[str], flag: str) -> float:
 
 
 def test_kubernetes_takes_the_manifests():
-    known = [one for one in manifests() if one["kind"] != "PodMonitor"]  # not Kubernetes' own
+    known = [one for one in manifests() if one["kind"] != "PodMonitor"]  # not a built-in kind of Kubernetes
     assert {one["kind"] for one in known} >= {"Deployment", "Service", "PodDisruptionBudget", "Secret", "PersistentVolumeClaim"}
     for one in known:
         kubernetes_validate.validate(one, kubernetes_validate.latest_version(), strict=True)
@@ -144,7 +144,7 @@ def test_the_plist_restarts_after_failures_only():
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
 def test_systemd_takes_the_unit(tmp_path, octavo):
     text = (DEPLOY / "systemd" / "octavo.service").read_text()
-    # The program and its manual are not installed here.
+    # The program and its man page are not installed here.
     copy = tmp_path / "octavo.service"
     copy.write_text(text.replace("/usr/bin/octavo", str(octavo)).replace("Documentation=man:octavo(1)\n", ""))
     done = subprocess.run(["systemd-analyze", "verify", copy], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""`octavo doctor` on this machine, and with what can be broken from outside."""
+"""`octavo doctor` on this machine, and with problems that a test can cause."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def test_every_line_is_a_verdict(doctor):
     assert done.returncode == 0, done.stdout
     first, *lines = done.stdout.splitlines()
     assert first.startswith("octavo ")
-    # A verdict, or the advice below one.
+    # Each line is a verdict or the advice for it.
     assert all(line.split()[0] in ("ok", "warning", "problem") or line.startswith(" " * 20) for line in lines)
     for name in ("processor", "cores", "memory", "MLX", "port", "Hugging Face cache", "LM Studio models", "Ollama models",
                  "open files"):

@@ -32,7 +32,7 @@ def oracle(source):
 
 @pytest.fixture(scope="module")
 def folder(source, tmp_path_factory):
-    """As Qwen3-Embedding-0.6B is published."""
+    """A model in the published form of Qwen3-Embedding-0.6B."""
     return embedders.dress(source, tmp_path_factory.mktemp("last") / "embedder", flat=True)
 
 
@@ -44,7 +44,7 @@ def server(octavo, folder):
 
 @pytest.fixture(scope="module")
 def mean_server(octavo, source, tmp_path_factory):
-    """The mean, in chunks: a text of 300 tokens takes many steps, shared with others."""
+    """Mean pooling with chunked prefill: a text of 300 tokens takes many steps, which it shares with others."""
     model = embedders.dress(source, tmp_path_factory.mktemp("mean") / "embedder", "mean_tokens")
     flags = ("--max-num-batched-tokens", 48, "--max-num-seqs", 3, "--block-size", 8)
     with running_server.running(octavo, model, "--dtype", "float32", "--max-model-len", 512, *flags) as running:
@@ -57,7 +57,7 @@ def client(server):
 
 
 def ask(server, body: dict, path: str = "/v1/embeddings"):
-    """Status, headers and answer."""
+    """Returns the status, headers and response."""
     request = urllib.request.Request(server.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:
@@ -115,7 +115,7 @@ def test_a_vector_has_the_same_bits_in_any_company(server, mean_server):
                 assert list(pool.map(lambda prompt, target=running: bits(target, [prompt])[0], prompts)) == alone
         assert len(set(alone)) == len(alone)
     assert metric(server, "vllm:prefix_cache_hits_total") > 0
-    assert metric(mean_server, "vllm:prefix_cache_hits_total") == 0  # every row counts
+    assert metric(mean_server, "vllm:prefix_cache_hits_total") == 0  # the mean needs every row
 
 
 def test_chunks_and_blocks_do_not_show(octavo, folder, server):
@@ -183,7 +183,7 @@ def test_errors_are_openais(client, server):
         client.embeddings.create(model="other", input="a")
     _, headers, _ = ask(server, {"input": "a", "user": "me"})
     assert headers["x-octavo-ignored"] == "user"
-    assert len(vectors(server, [prompts_of(512)[0]])) == 1  # the context may be filled
+    assert len(vectors(server, [prompts_of(512)[0]])) == 1  # a prompt may fill the context
     assert ask(server, {"input": [prompts_of(513)[0]]})[0] == 400
 
 
@@ -218,7 +218,7 @@ def test_without_files_the_last_token_is_the_default(octavo, source, oracle):
 
 
 def test_a_model_without_a_head(octavo, make_model, tmp_path):
-    """Qwen3-Embedding-8B's config says it is not tied, but there is no lm_head: nothing is drawn from it."""
+    """Like Qwen3-Embedding-8B: the config has untied embeddings, but the checkpoint has no lm_head, so it cannot generate."""
     source = make_model("qwen3", tied=False)
     model = embedders.dress(source, tmp_path / "headless", flat=True, headless=True)
     with running_server.running(octavo, model, "--dtype", "float32") as running:

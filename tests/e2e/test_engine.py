@@ -1,6 +1,6 @@
-"""The engine under load, whole models: many at once, and nobody's bits change.
+"""The engine under load with whole models: output is bit-identical regardless of concurrent requests.
 
-By hand, on real shapes (docs/testing.md has the figures):
+To run these on real shapes (docs/testing.md has the results):
     build/release/tests/needle "$(.venv/bin/python tools/smollm2_path.py)" --trials 500
     build/release/tests/exhaustion MODEL;  build/release/tests/shared_prefix MODEL
     build/release/tests/soak MODEL;        build/release/tests/long_context MODEL
@@ -30,7 +30,7 @@ def run(build_dir):
 def test_a_needle_among_63_neighbours(run, make_model):
     found = run("needle", make_model("qwen3", dtype="bfloat16"), "--trials", 200)
     assert found["mismatches"] == 0 and found["needles"] == 400
-    # Company, hits and preemptions did happen.
+    # Preemptions, prefix hits and aborts did occur.
     assert found["preemptions"] > 100 and found["needles_with_prefix_hit"] > 50 and found["aborted"] > 100
 
 
@@ -48,7 +48,7 @@ def test_a_needle_in_int8_pages_and_4_bit_weights(run, make_model):
 
 
 def test_a_failed_step_ends_one_request_and_no_neighbour(run, make_model):
-    # Once with its neighbours and once alone; more often when they arrive apart.
+    # The step fails once with its neighbours and once alone, and more often if the requests arrive at different times.
     assert run("recovery", make_model("qwen3"))["failed_steps"] >= 2
 
 
@@ -62,7 +62,7 @@ def test_a_shared_prefix_is_computed_once(run, make_model):
 
 
 def test_memory_stays_inside_the_plan(build_dir, make_model):
-    """Growth is judged on a real model, by hand: beside a tiny one the allocator's own habits are percents."""
+    """Does not check growth: for a tiny model, the allocator's overhead would dominate. Use a real model by hand."""
     done = subprocess.run([build_dir / "tests" / "soak", make_model("qwen3"), "400", "100"], capture_output=True, text=True)
     found = json.loads(done.stdout)
     assert found["resident_at_the_end"] < found["plan_bytes"]

@@ -1,6 +1,6 @@
-"""Every family against its oracle: logits, the same whole, chunked and token by token, and greedy answers.
+"""Compares every family with its oracle: logits (prefilled whole, in chunks and token by token) and greedy output.
 
-All in float32 on random tiny checkpoints with every switch of the real config. TOLERANCE is the largest absolute
+All run in float32 on random tiny checkpoints with every setting of the real config. TOLERANCE is the largest allowed absolute
 difference of any logit at any position."""
 
 import functools
@@ -40,7 +40,7 @@ def test_reference_kernels(model, dump_logits):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_bits_depend_on_the_sequence_only(model, dtype, dump_logits):
-    """Not on neighbours, chunks or the page size."""
+    """They do not depend on other sequences, chunks or the page size."""
     alone = dump_logits(model, PROMPTS, dtype=dtype).logits
     for options in [dict(batch=True), dict(chunk=1), dict(chunk=16, batch=True), dict(block_tokens=48, chunk=100)]:
         other = dump_logits(model, PROMPTS, dtype=dtype, **options).logits
@@ -48,7 +48,7 @@ def test_bits_depend_on_the_sequence_only(model, dtype, dump_logits):
 
 
 def test_greedy_tokens(model, octavo):
-    """The whole engine, pages and prefix cache included, draws the tokens that the oracle finds likeliest."""
+    """The whole engine, including pages and prefix cache, generates the oracle's most likely tokens."""
     prompt = PROMPTS[2]
     line = json.dumps({"prompt_token_ids": prompt, "max_tokens": GREEDY_TOKENS, "temperature": 0, "ignore_eos": True})
     answer = run_json([octavo, "generate", model, "--dtype", "float32", "--prompts", "-"], line)["choices"][0]["token_ids"]

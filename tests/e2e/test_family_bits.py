@@ -1,6 +1,6 @@
-"""The first promise for every family: an answer's bits alone and in company, through the whole engine.
+"""Output is bit-identical regardless of load, for every family and through the whole engine.
 
-By hand, on more trials and real shapes:
+To run more trials on real shapes:
     build/release/tests/needle MODEL --trials 200 --neighbours 31 --pool-sequences 6
 """
 
@@ -28,14 +28,14 @@ def test_a_needle_of_every_family(build_dir, make_model, name):
 
 @pytest.mark.parametrize("family", ["qwen3.5", "lfm2"])
 def test_32_sequences_on_a_pool_for_6(build_dir, make_model, family):
-    """Layers with a state: preempted, taken up at snapshots, and the same bits."""
+    """Layers with a recurrent state: preempted sequences resume at snapshots and give the same bits."""
     pressed = needle(build_dir, make_model(family, dtype="bfloat16"), "--trials", "12", "--neighbours", "31",
                      "--pool-sequences", "6", "--tokens", "300", "--longest", "100")
     assert pressed["preemptions"] > 0 and pressed["needles_with_prefix_hit"] > 0
 
 
 def test_the_next_turn_goes_on_from_a_snapshot(octavo, make_model):
-    """The second prompt is the first, its answer and a new message: the state is taken up where the first one ended."""
+    """The second prompt starts with the first one, so it resumes from a snapshot near the end of the first."""
     model = make_model("qwen3.5", dtype="bfloat16")
     first = list(range(20, 320))
     lines = [{"prompt_token_ids": first}, {"prompt_token_ids": first + list(range(40, 60))}]

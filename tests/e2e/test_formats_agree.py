@@ -1,8 +1,8 @@
-"""One tiny model in every form it can be stored in, each loaded by its own path.
+"""One tiny model in every supported format, each with its own loading path.
 
-Two comparisons for each form. Exact: Octavo against mlx-lm on that form's weights, decoded by MLX or by the gguf
-package; both sums are over the same numbers, so EXACT is only rounding. Loose: against the dense original, by the
-cosine of the logits; the bound is a little below what the form's own error costs (measured with mlx-lm)."""
+There are two comparisons per format. Exact: Octavo against mlx-lm on the format's weights, decoded by MLX or by the gguf
+package; the weights are identical, so EXACT covers only rounding. Loose: the cosine of the logits with those of the dense
+original; the bound is slightly below the cosine that the format's own error causes (measured with mlx-lm)."""
 
 import functools
 
@@ -13,8 +13,8 @@ from modelkit.recipe import hf_config
 
 EXACT = 1e-3
 PROMPTS = prompts_of(5, 70)
-SHAPE = "tiny-k"  # rows are multiples of 256, as K blocks and groups of 128 need
-FAMILIES = ["llama", "qwen3"]  # q and k rows permuted in GGUF, and not
+SHAPE = "tiny-k"  # rows are multiples of 256, as required by K blocks and groups of 128
+FAMILIES = ["llama", "qwen3"]  # with and without permuted q and k rows in GGUF
 
 MLX_LIKENESS = {2: 0.25, 3: 0.70, 4: 0.88, 5: 0.97, 6: 0.99, 8: 0.999}
 GGUF_LIKENESS = {
@@ -30,7 +30,7 @@ def dense_logits(folder):
 
 @pytest.fixture
 def original(make_model):
-    """original(family): mlx-lm's logits of the dense float32 checkpoint."""
+    """original(family) returns mlx-lm's logits of the dense float32 checkpoint."""
     return lambda family, **fields: dense_logits(make_model(family, shape=SHAPE, **fields))
 
 
@@ -65,7 +65,7 @@ MLX_OTHERS = {
 
 @pytest.mark.parametrize("fields, likeness", MLX_OTHERS.values(), ids=MLX_OTHERS)
 def test_mlx_variants(fields, likeness, make_model, dump_logits, original):
-    """mxfp4; per-layer overrides (8 bits and dense beside 4 bits); scales in half precision, run in float32."""
+    """mxfp4; per-layer overrides (8 bits and dense next to 4 bits); scales in half precision, run in float32."""
     model = make_model(shape=SHAPE, format="mlx", **fields)
     got = dump_logits(model, PROMPTS, dtype="float32").logits
     same = {k: v for k, v in fields.items() if k in ("family", "biases")}
@@ -82,14 +82,14 @@ def test_gguf(kind, family, make_model, dump_logits, original):
 
 
 def test_gguf_falls_back_on_narrow_rows(make_model, dump_logits):
-    """Rows of 288 are no multiple of 256: llama.cpp stores them as Q5_0 and Q8_0 in a Q4_K_M file (SmolLM2 is one)."""
+    """288 is not a multiple of 256, so llama.cpp stores such rows as Q5_0 and Q8_0 in a Q4_K_M file (as for SmolLM2)."""
     model = make_model("smollm2", format="gguf", gguf_type="q4_k_m")
     exact = oracle.gguf_logits(model, hf_config(Recipe(family="smollm2")), PROMPTS)
     assert_close(dump_logits(model, PROMPTS).logits, exact, EXACT)
 
 
 def test_the_three_forms_agree(make_model, dump_logits):
-    """Dense, 4-bit MLX and Q4_K_M of the same model, all by Octavo."""
+    """Dense, 4-bit MLX and Q4_K_M versions of the same model, all run by Octavo."""
     dense = dump_logits(make_model("llama", shape=SHAPE), PROMPTS).logits
     mlx = dump_logits(make_model("llama", shape=SHAPE, format="mlx", bits=4), PROMPTS).logits
     gguf = dump_logits(make_model("llama", shape=SHAPE, format="gguf", gguf_type="q4_k_m"), PROMPTS).logits
@@ -100,7 +100,7 @@ def test_the_three_forms_agree(make_model, dump_logits):
 
 @pytest.mark.parametrize("rows", [1, 128, 512])
 def test_step_peak_is_inside_the_plan(rows, make_model, octavo):
-    """What the plan computes from shapes against what MLX held in the largest step."""
+    """The plan, computed from shapes, bounds the memory that MLX used in the largest step."""
     model = make_model("llama", shape="medium", format="gguf", gguf_type="q4_k_m")
     memory = run_json([octavo, "generate", model, "-p", "The sea. " * 80, "--max-tokens", "2", "--json",
                        "--max-num-batched-tokens", rows])["memory"]
@@ -110,15 +110,15 @@ def test_step_peak_is_inside_the_plan(rows, make_model, octavo):
 @pytest.mark.parametrize("family, form", [("qwen3_moe", {}), ("qwen3_moe-mlx", {"format": "mlx", "group_size": 32}),
                                           ("mixtral-mlx", {}), ("gpt_oss", {}), ("gpt_oss-mlx", {})])
 def test_experts_take_what_the_plan_says(family, form, make_model, octavo):
-    """Stacked, in blocks or in a module each: packed strips and units are counted."""
+    """The plan counts packed strips and units for stacked experts, experts in blocks and one module per expert."""
     model = make_model(family, **form)
     memory = run_json([octavo, "generate", model, "-p", "The sea", "--max-tokens", "1", "--json"])["memory"]
     assert memory["weights_bytes"] == pytest.approx(memory["plan"]["weights_bytes"], rel=0.01)
 
 
 def test_resident_memory(make_model, octavo):
-    """Loading a quantised file costs the file and what the plan says, not a dequantised copy (which would be seven
-    times as much)."""
+    """Loading a quantised file takes the file's size and the planned extras, not a dequantised copy (seven times as
+    much)."""
     model = make_model("llama", shape="medium", format="gguf", gguf_type="q4_k_m")
     memory = run_json([octavo, "generate", model, "-p", "The sea", "--max-tokens", "1", "--json"])["memory"]
     allowed = 1.15 * model.stat().st_size + memory["plan"]["extras_bytes"]

@@ -1,4 +1,4 @@
-"""Experts in a GGUF, stacked as llama.cpp's converter writes them, against mlx-lm on what the gguf package decodes."""
+"""Experts in a GGUF, stacked as llama.cpp's converter writes them, compared with mlx-lm on the decoded weights."""
 
 import json
 
@@ -24,7 +24,7 @@ def gguf_name(name: str) -> str:
 
 
 def write(path, arch: str, config: dict, weights: dict[str, np.ndarray], kind: T) -> dict[str, np.ndarray]:
-    """Returns what a reader of the file must find, by the weights' own names."""
+    """Returns the decoded weights that a reader of the file must find, by their original names."""
     writer = gguf.GGUFWriter(path, arch)
     writer.add_block_count(config["num_hidden_layers"])
     writer.add_context_length(config["max_position_embeddings"])
@@ -59,7 +59,7 @@ def write(path, arch: str, config: dict, weights: dict[str, np.ndarray], kind: T
 @pytest.mark.parametrize("kind", [T.F32, T.Q8_0, T.Q4_0], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("family, arch", [("qwen3_moe-mlx", "qwen3moe"), ("mixtral-mlx", "llama")])
 def test_logits(family, arch, kind, make_model, dump_logits, tmp_path):
-    overrides = (("mlp_only_layers", ()),) if arch == "qwen3moe" else ()  # there every layer has experts
+    overrides = (("mlp_only_layers", ()),) if arch == "qwen3moe" else ()  # in qwen3moe, every layer has experts
     folder = make_model(family, overrides=overrides)
     config = json.loads((folder / "config.json").read_text())
     weights = {name: np.array(value) for name, value in mx.load(str(folder / "model.safetensors")).items()}

@@ -1,4 +1,4 @@
-"""A real model, answered greedily, token for token as mlx-lm answers it (tools/make_goldens.py)."""
+"""Greedy output of a real model, compared token by token with mlx-lm's (tools/make_goldens.py)."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def test_greedy_answer_is_the_golden_one(case, octavo, smollm2_gguf):
 
 
 def test_capital_of_france(octavo, smollm2_gguf):
-    """With no option but the temperature: the default dtype, and the model's own end of text."""
+    """Sets only the temperature, so the default dtype and the model's own end-of-text token apply."""
     done = subprocess.run(
         [octavo, "generate", smollm2_gguf, "-p", "What is the capital of France?", "--chat", "--temperature", "0"],
         capture_output=True, text=True, timeout=120)

@@ -72,7 +72,7 @@ def test_an_unknown_family_names_the_nearest(wrong, nearest, info, copy):
 
 @pytest.mark.parametrize("arch", ["granite", "mistral3", "gemma3", "falcon"])
 def test_a_gguf_of_an_architecture_without_an_oracle_is_refused(arch, info, octavo, tmp_path, monkeypatch):
-    """Complete otherwise: only the architecture's name differs from a file that loads."""
+    """The file is complete: only the architecture's name differs from a file that loads."""
     monkeypatch.setitem(modelkit.FAMILIES, "llama", dataclasses.replace(modelkit.FAMILIES["llama"], gguf_arch=arch))
     path = modelkit.make(tmp_path / "model.gguf", modelkit.Recipe(family="llama", format="gguf", gguf_type="f32"))
     done = info(path)

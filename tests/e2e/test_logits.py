@@ -1,7 +1,7 @@
-"""Octavo's logits against mlx-lm's, for every family and every switch of its config.
+"""Compares Octavo's logits with mlx-lm's, for every family and every setting of its config.
 
-All in float32 on random tiny checkpoints whose logits have a spread of about one. TOLERANCE is the largest absolute
-difference at any position of any prompt."""
+All run in float32 on random tiny checkpoints whose logits have a standard deviation of about one. TOLERANCE is the largest
+allowed absolute difference at any position of any prompt."""
 
 import functools
 
@@ -11,7 +11,7 @@ from conftest import assert_close, cosine, prompts_of
 from modelkit import oracle
 
 TOLERANCE = 1e-4
-SAME = 1e-5  # two ways through Octavo that should do the same sums in another order
+SAME = 1e-5  # for two paths in Octavo that compute the same sums in another order
 PROMPTS = prompts_of(1, 7, 64, 300)
 BLOCK_TOKENS = [8, 16, 32, 48, 160, 544]
 
@@ -32,7 +32,7 @@ CASES = {
     "qwen3": dict(family="qwen3"),
     "qwen3-untied": dict(family="qwen3", tied=False),
 }
-# One of each architecture, for the tests where the config's switches play no part.
+# One of each architecture, for tests that do not depend on the config's settings.
 FAMILIES = ["llama", "smollm3", "mistral-window", "qwen2", "qwen3"]
 
 
@@ -89,7 +89,7 @@ EIGHT = prompts_of(1, 2, 17, 33, 64, 100, 129, 300, seed=2)
 
 @pytest.mark.parametrize("model", FAMILIES, indirect=True)
 def test_eight_mixed_sequences_equal_each_alone(model, dump_logits):
-    """In steps of 16 rows a sequence, so that one call holds prefill chunks and single rows far into a sequence."""
+    """Runs steps of 16 rows per sequence, so that one call has prefill chunks and single rows far into a sequence."""
     alone = dump_logits(model, EIGHT)
     mixed = dump_logits(model, EIGHT, chunk=16, batch=True)
     reference = dump_logits(model, EIGHT, chunk=16, batch=True, kernels="reference")
@@ -100,7 +100,7 @@ def test_eight_mixed_sequences_equal_each_alone(model, dump_logits):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("model", FAMILIES, indirect=True)
 def test_bits_depend_on_the_sequence_only(model, dtype, dump_logits):
-    """Not on neighbours, chunks or the page size."""
+    """They do not depend on other sequences, chunks or the page size."""
     alone = dump_logits(model, EIGHT, dtype=dtype).logits
     for options in [dict(batch=True), dict(chunk=1), dict(chunk=16, batch=True), dict(block_tokens=48, chunk=100)]:
         other = dump_logits(model, EIGHT, dtype=dtype, **options).logits
@@ -116,7 +116,7 @@ def test_gguf_f32_equals_safetensors(model, request, make_model, dump_logits):
 
 @pytest.mark.parametrize("block_tokens", [16])
 def test_window_of_mistral_is_not_ignored(block_tokens, make_model, dump_logits):
-    """Guards the oracle: with a window longer than the prompt the answer must be another one."""
+    """Checks the test itself: with a window longer than the prompt, the logits must differ."""
     short = dump_logits(make_model("mistral"), PROMPTS, block_tokens=block_tokens).logits[3]
     long = dump_logits(make_model("mistral", window=4096), PROMPTS, block_tokens=block_tokens).logits[3]
     assert_close([short[:64]], [long[:64]], SAME)
@@ -126,8 +126,8 @@ def test_window_of_mistral_is_not_ignored(block_tokens, make_model, dump_logits)
 @pytest.mark.parametrize("dtype, error, likeness", [("bfloat16", 0.25, 0.9995), ("float16", 0.03, 0.99999)])
 @pytest.mark.parametrize("family", ["llama", "smollm2", "smollm3", "mistral", "qwen2", "qwen3"])
 def test_half_checkpoints(family, dtype, error, likeness, make_model, dump_logits):
-    """A 16-bit checkpoint run in float32 equals mlx-lm in float32; run in its own dtype it stays near: `error` is the
-    largest difference of any logit, `likeness` the lowest cosine of a prompt's logits."""
+    """A 16-bit checkpoint run in float32 equals mlx-lm in float32, and is close to it in its own dtype: `error` bounds the
+    difference of any logit, `likeness` the cosine of a prompt's logits."""
     model = make_model(family, dtype=dtype)
     wanted = oracle_logits(model)
     assert_close(dump_logits(model, PROMPTS, dtype="float32").logits, wanted, TOLERANCE)

@@ -1,4 +1,4 @@
-"""The tools that make the checkpoints of the other tests, checked without Octavo."""
+"""Checks the tools that make the other tests' checkpoints, without Octavo."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from modelkit import FAMILIES, Recipe, gguf_in, gguf_names, kquants, oracle
 from modelkit.recipe import hf_config
 from modelkit.values import ValueSource, tensors
 
-# Largest error of a value drawn from a normal distribution of spread 1, and the root of the mean square.
+# Largest error and root mean square error of values from a standard normal distribution.
 K_ERRORS = {T.Q4_K: (0.35, 0.08), T.Q5_K: (0.18, 0.04), T.Q6_K: (0.09, 0.02)}
 
 
@@ -48,12 +48,12 @@ def test_gguf_holds_the_same_values_and_names_them_all(family, make_model):
 def test_permutation_undoes_itself():
     rows = np.arange(4 * 32 * 3).reshape(128, 3)
     np.testing.assert_array_equal(gguf_names.unpermute(gguf_names.permute(rows, 4), 4), rows)
-    assert gguf_names.permute(rows, 4)[1, 0] == rows[16, 0]  # a pair's second half comes right behind the first
+    assert gguf_names.permute(rows, 4)[1, 0] == rows[16, 0]  # a pair's second half directly follows the first
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_mlx_lm_loads_what_we_make(family, make_model):
-    """Through its own loader, tokenizer included; except for Mistral's window it must agree with our oracle."""
+    """Uses mlx-lm's own loader and tokenizer. Except for Mistral's window, the logits must agree with our oracle."""
     from mlx_lm.utils import load
 
     folder, prompt = make_model(family, shards=2), prompts_of(60)
@@ -64,7 +64,7 @@ def test_mlx_lm_loads_what_we_make(family, make_model):
 
 
 def test_mlx_lm_ignores_mistrals_window(make_model):
-    """Why the oracle brings its own mask. If this fails, mlx-lm has learnt it and the oracle can be simpler."""
+    """The reason why the oracle has its own mask. If this fails, mlx-lm supports the window and the oracle can be simpler."""
     folder, prompts = make_model("mistral"), prompts_of(100)
     model = oracle.load(hf_config(Recipe(family="mistral")), oracle.folder_weights(folder))
     unmasked, windowed = oracle.logits(model, prompts)[0], oracle.folder_logits(folder, prompts)[0]
@@ -76,7 +76,7 @@ def test_mlx_lm_ignores_mistrals_window(make_model):
     dict(bits=3, group_size=32), dict(mixed=True), dict(mixed=True, tied=False), dict(mode="mxfp4", group_size=32),
 ], ids=str)
 def test_mlx_lm_loads_our_quantised_forms(fields, make_model):
-    """mlx-lm's quantised layers and our dequantised oracle do the same sums."""
+    """mlx-lm's quantised layers and our dequantised oracle give the same logits."""
     from mlx_lm.utils import load_model
 
     folder, prompt = make_model("qwen3", shape="tiny-k", format="mlx", **fields), prompts_of(20)

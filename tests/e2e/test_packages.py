@@ -1,7 +1,7 @@
-"""The tarball, the wheel and the Debian package run where they are put, and carry what they need.
+"""Checks that the tarball, the wheel and the Debian package run from any folder and contain their dependencies.
 
-They are made by tools/package from the preset `package`, which compiles what the release build has compiled already. Installing them
-in a bare Debian is tools/package/check_chroot.py's, by hand: it needs root."""
+tools/package makes them from the preset `package`, which compiles the same sources as the release build. To test them in a
+minimal Debian, run tools/package/check_chroot.py, which needs root."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux" or not shutil.which("pat
 slow = pytest.mark.skipif(not os.environ.get("OCTAVO_SLOW_TESTS"), reason="half a minute of compression; OCTAVO_SLOW_TESTS=1 runs it")
 
 DIST = REPO / "dist"
-# What every Linux with a C++ runtime has (manylinux's policy); anything else must come with the package.
+# Libraries of every Linux with a C++ runtime (manylinux's policy); the package must contain all others.
 SYSTEM = re.compile(r"linux-vdso|ld-linux|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so")
 
 
@@ -46,7 +46,7 @@ def wheel(tarball) -> Path:
 
 @pytest.fixture(scope="module")
 def moved(tarball, tmp_path_factory) -> Path:
-    """Unpacked, then moved to a folder with a space in its name."""
+    """The unpacked tarball, moved to a folder with a space in its name."""
     root = tmp_path_factory.mktemp("tarball")
     subprocess.run(["tar", "-xf", tarball, "-C", root], check=True)
     [folder] = root.iterdir()
@@ -55,7 +55,7 @@ def moved(tarball, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory) -> Path:
-    """A fresh virtual environment with nothing but the wheel."""
+    """A new virtual environment that contains only the wheel."""
     root = tmp_path_factory.mktemp("wheel") / "venv"
     venv.create(root, with_pip=True)
     subprocess.run([root / "bin" / "pip", "install", "--quiet", "--no-index", wheel], check=True)
@@ -68,14 +68,14 @@ def package_folder(installed: Path) -> Path:
 
 
 def run_bare(*command, cwd="/") -> str:
-    """Without anything of this shell's environment."""
+    """Runs a command without this shell's environment and returns its output."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, env={"HOME": "/tmp"}, cwd=cwd, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def foreign_libraries(program: Path, inside: Path) -> list[str]:
-    """Lines of ldd that are neither the system's nor inside the package."""
+    """Returns the lines of ldd with libraries that belong neither to the system nor to the package."""
     listed = subprocess.check_output(["ldd", program], text=True).splitlines()
     assert any("libmlx" in line for line in listed)
     return [line for line in listed if not SYSTEM.search(line) and str(inside.resolve()) not in str(real_path(line))]
@@ -150,10 +150,10 @@ def test_the_wheels_name_says_which_libc_it_needs(wheel, moved):
     symbols = subprocess.run(["objdump", "-T", *files], capture_output=True, text=True).stdout
     newest = max((int(major), int(minor)) for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", symbols))
     assert f"-py3-none-manylinux_{newest[0]}_{newest[1]}_" in wheel.name
-    assert newest <= (2, 36)  # Debian 12's
+    assert newest <= (2, 36)  # Debian 12's glibc
 
 
-# The library the Python package loads, or MLX's own as it would load it.
+# Loads the Python package's library, or the package's libmlx if there is none.
 LOAD_OURS = """
 import ctypes, glob
 folder = {folder!r}

@@ -1,4 +1,4 @@
-"""The disk tier's faults through the whole server: kills, a full disk, flipped bytes, two processes on one folder."""
+"""Faults of the disk tier, tested through the server: kills, a full disk, flipped bytes, two processes that share a folder."""
 
 import json
 import random
@@ -64,7 +64,7 @@ def test_the_tier_alone_killed_200_times(build_dir, tmp_path):
 
 def test_a_full_disk_is_no_harm(octavo, model, asked, texts, tmp_path):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, before[1]))  # as a full disk: no file grows beyond
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, before[1]))  # acts like a full disk: no file can grow beyond this
     try:
         with running_server.running(octavo, model, *flags(tmp_path / "pages")) as server:
             assert [turn.text for turn in replay(server.url, asked)] == texts

@@ -1,4 +1,5 @@
-"""A conversation that grows is computed once, whatever the layers keep; restarts read it from disk; misses are explained."""
+"""A growing conversation is computed once, for every kind of cache, and restored from disk after a restart. Every miss is
+explained."""
 
 import json
 import re
@@ -11,7 +12,7 @@ import running_server
 from prefix_replay import ask, conversation, make_long_context
 
 TURNS = 20
-# A family for each kind of cache: all tokens, a window, latents, states.
+# One family per kind of cache: all tokens, a window, latents, states.
 FAMILIES = ["llama", "gemma3", "deepseek_v2", "qwen3.5-text"]
 
 
@@ -65,10 +66,10 @@ def test_every_miss_is_explained(runs, family):
     for before, turn in zip(got["cached"], later):
         report = turn.report
         assert report["hit"] == f"{turn.cached}/{turn.prompt}"
-        # The recorded message is not what this model answered.
+        # The recorded message differs from what this model generated.
         assert report["miss"].split(",")[-1] == "differs"
         assert before.prompt <= int(report["at"]) <= before.prompt + 8
-        # At most the page that the answer began in, where a state stands only before it.
+        # At most the page in which the answer started: a state is saved only before that page.
         assert int(report.get("lost", 0)) <= 64
 
 

@@ -1,4 +1,4 @@
-"""octavo.LLM: vLLM's names over the C library, and the answers of `octavo serve`, bit for bit."""
+"""octavo.LLM has vLLM's interface, uses the C library, and gives the same bits as `octavo serve`."""
 
 import concurrent.futures
 import json
@@ -41,7 +41,7 @@ def llm(octavo_module, smollm2_gguf):
 
 
 def run_script(library: str, script: str, *arguments) -> str:
-    """What a Python of its own prints."""
+    """Runs a script in a separate Python process and returns its output."""
     done = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True, timeout=300,
                           env=os.environ | {"OCTAVO_LIBRARY": library, "PYTHONPATH": str(REPO / "python")})
     assert done.returncode == 0, done.stderr
@@ -52,7 +52,7 @@ WORDS = "the river stone 7 light café über winter # code def moon walks quietl
 
 
 def draw_requests(count: int) -> list[dict]:
-    """Prompts and chats of random lengths, half of them greedy, half at a temperature with a seed."""
+    """Returns prompts and chats of random lengths; half are greedy, half have a temperature and a seed."""
     chance = random.Random(10)
     requests = []
     for number in range(count):
@@ -90,7 +90,7 @@ def test_100_prompts_have_the_servers_answers(octavo_module, llm, octavo, smollm
             concurrent.futures.ThreadPoolExecutor(12) as pool:
         served = list(pool.map(lambda request: ask_server(server.url, request), requests))
     assert [answers[i] for i in range(100)] == served
-    assert len({text for text, _, _ in served}) > 80  # they are answers, not one
+    assert len({text for text, _, _ in served}) > 80  # the outputs differ from each other
 
 
 def test_a_script_for_vllm_runs(library, smollm2_gguf):
@@ -162,8 +162,8 @@ def test_closing_the_iterator_ends_the_request(octavo_module, llm):
     assert llm._engine.info()["running"] == 1
     stream.close()
     wait_until_idle(llm)
-    llm.stream("Once", long)  # dropped before it began
-    time.sleep(0.3)  # else it might not run yet
+    llm.stream("Once", long)  # discarded before it starts
+    time.sleep(0.3)  # otherwise it might not be running yet
     wait_until_idle(llm)
 
 
@@ -184,7 +184,7 @@ def test_other_python_threads_run_meanwhile(octavo_module, llm):
     seconds = time.monotonic() - start
     done.set()
     thread.join()
-    # A held GIL would let it count a few times, between the calls; so that a busy machine does not matter, ask for little.
+    # If the GIL were held, it would count only a few times, between calls. The bound is low to allow for a busy machine.
     assert counted > max(20, seconds * 20)
 
 

@@ -1,4 +1,4 @@
-"""The smoke test people run by hand: `octavo serve MODEL` in one terminal, curl in another."""
+"""A typical first test by a user: `octavo serve MODEL` in one terminal, curl in another."""
 
 import json
 import subprocess
@@ -40,7 +40,7 @@ def test_four_at_once_are_answered_as_alone(server):
 
 
 def test_what_the_start_up_text_says_to_try_works(server):
-    """The command as printed, run by a shell."""
+    """Runs the printed command in a shell."""
     while "-d '" not in (text := "".join(server.lines)):
         time.sleep(0.1)  # the lines after the address may not have arrived yet
     command = text[text.index("  curl ") :].replace('}]}', '}], "max_tokens": 8}')

@@ -40,7 +40,7 @@ def test_headers_that_take_too_long_get_408(start):
 
 
 def test_headers_that_trickle_get_408(start):
-    """Each byte arrives in time, but the whole body does not."""
+    """Each byte arrives in time, but the headers as a whole do not."""
     with start(header_timeout=400).wire() as wire:
         began = time.monotonic()
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -83,7 +83,7 @@ def test_an_idle_connection_is_closed_without_a_word(start):
 
 
 def test_a_reader_that_reads_nothing_is_ended(start):
-    """Meanwhile the engine did not wait for the client."""
+    """The engine does not wait for the client."""
     server = start(write_timeout=500, max_model_len=16_000, pages=2048, max_num_seqs=4)
     body = ENDLESS | {"stream": True, "max_tokens": 15_000, "logprobs": 5}
     with server.wire(receive_buffer=2048) as wire:
@@ -240,7 +240,7 @@ def test_a_wrong_host_gets_no_preflight(start):
     assert server.ask("OPTIONS", "/version", headers={"Host": "evil.example", "Origin": "http://evil.example"}).status == 403
 
 
-# The ways of HTTP.
+# HTTP.
 
 def test_head_has_the_headers_and_no_body(plain):
     with plain.wire() as wire:

@@ -1,4 +1,4 @@
-"""Log probabilities of /v1/completions against mlx-lm's, which runs the same weights in float32."""
+"""Compares log probabilities of /v1/completions with mlx-lm's, which runs the same weights in float32."""
 
 import json
 import urllib.request
@@ -29,7 +29,7 @@ def served_choice(octavo, model) -> dict:
 
 
 def told_probabilities(choice: dict) -> dict[tuple[int, int], float]:
-    """(position, token) to the log probability of that token coming next."""
+    """Maps (position, token) to the log probability of that token after that position."""
     tokens = PROMPT + choice["token_ids"]
     scored = choice["logprobs"]["token_logprobs"]
     assert len(scored) == len(tokens) == len(PROMPT) + 1
@@ -59,6 +59,6 @@ def test_bfloat16_is_as_near_to_float32_as_mlx_lms_own(octavo, make_model):
     told = told_probabilities(served_choice(octavo, model))
     errors = [abs(value - wanted[at]) for at, value in told.items()]
     theirs = [abs(halves[at] - wanted[at]) for at in told]
-    assert max(theirs) > 1e-3  # it was bfloat16
+    assert max(theirs) > 1e-3  # bfloat16 was used
     assert max(errors) <= max(theirs) and np.mean(errors) <= np.mean(theirs), (max(errors), max(theirs))
     assert np.mean(errors) < 1e-2

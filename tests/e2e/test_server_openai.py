@@ -72,7 +72,7 @@ def tokenizer(smollm2_gguf):
 
 @pytest.fixture(scope="module")
 def generated(octavo, smollm2_gguf):
-    """generated(*flags) is what `octavo generate` answers."""
+    """generated(*flags) returns the output of `octavo generate`."""
 
     def run(*flags) -> dict:
         command = [str(a) for a in (octavo, "generate", smollm2_gguf, "--json", *flags)]

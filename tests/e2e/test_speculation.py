@@ -1,6 +1,6 @@
-"""Speculation changes when tokens come and none of their bits.
+"""Speculative decoding changes when tokens are generated, but none of their bits.
 
-By hand, at length (docs/testing.md has the figures):
+Longer runs (docs/testing.md has the results):
     build/release/tests/speculation "$(.venv/bin/python tools/smollm2_path.py)" --trials 300
     build/release/tests/speculation_speed "$(.venv/bin/python tools/smollm2_path.py)"
 """
@@ -44,7 +44,7 @@ def test_a_model_as_its_own_draft_is_always_right(speculate, make_model):
     model = make_model("qwen3", dtype="bfloat16")
     found = speculate(model, "--draft", model, "--trials", 16, "--tokens", 32)
     free = found["accepted_tokens"] - found["accepted_under_grammar"]
-    assert free > 0.5 * found["draft_tokens"]  # rules and grammars are not the draft's
+    assert free > 0.5 * found["draft_tokens"]  # the draft ignores penalties and grammars
 
 
 def test_a_draft_model_that_knows_nothing_changes_nothing(build_dir, make_model):
@@ -67,4 +67,4 @@ def test_what_cannot_be_had_is_refused(octavo, make_model):
     assert "recurrent state" in refusal(octavo, hybrid, '{"method": "ngram"}')
     assert "is not supported" in refusal(octavo, make_model("qwen3"), '{"method": "eagle"}')
     done = subprocess.run([octavo, "generate", hybrid, "--prompt", "a", "--max-tokens", "2"], capture_output=True)
-    assert done.returncode == 0  # not asked for, it does without
+    assert done.returncode == 0  # without the flag, it runs without speculation

@@ -1,6 +1,6 @@
 """Serves the page and imitates the endpoints it calls, so that the page can be tried without a model.
 
-The prompt's first word chooses the answer: slow, html, code, error, cut; anything else is answered at once.
+The prompt's first word selects the kind of answer: slow, html, code, error, cut; otherwise the stub answers immediately.
 
 usage: page_stub.py [PORT]   (stops with Ctrl-C)"""
 
@@ -34,7 +34,7 @@ PLAIN = "Café — the answer to “{}” is short."
 
 @dataclass
 class Stub:
-    """What the server pretends, and what it was asked."""
+    """What the stub server reports, and the requests it received."""
 
     api_key: str | None = None
     template: bool = True  # whether the model has a chat template
@@ -42,10 +42,10 @@ class Stub:
     model: str = "stub/tiny-model"
     token_seconds: float = 0.0
     url: str = ""
-    bodies: list[dict] = field(default_factory=list)  # of the POSTs that were answered
+    bodies: list[dict] = field(default_factory=list)  # of the POST requests that were answered
     generated: int = 0
     running: int = 0
-    dropped: int = 0  # answers whose reader went away
+    dropped: int = 0  # answers whose client disconnected
 
 
 def _first_word(text: str) -> str:
@@ -143,7 +143,7 @@ class Handler(BaseHTTPRequestHandler):
     def event(self, payload: dict | str) -> None:
         text = payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False)
         data = f": a comment\r\ndata: {text}\r\n\r\n".encode()
-        # In two pieces, so that lines come apart, and a character of several bytes too; the pause keeps them apart.
+        # Sends two chunks, to split lines and multi-byte characters; the pause keeps the chunks apart.
         several = re.search(rb"[\xc0-\xff]", data)
         cut = several.end() if several else 19
         self.chunk(data[:cut])

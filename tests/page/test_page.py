@@ -1,6 +1,6 @@
-"""The playground in a real browser. Needs playwright and Chromium, and is skipped where they are not.
+"""Tests the playground in a real browser. Needs playwright and Chromium, otherwise it is skipped.
 
-OCTAVO_PAGE_URL names a running server; without it a stub is started, and only then are the stub's own cases tried.
+OCTAVO_PAGE_URL sets a running server to test; otherwise a stub is started. Some cases run only with the stub.
 
     python3 -m venv build/page-venv && build/page-venv/bin/pip install playwright pytest
     build/page-venv/bin/python -m pytest tests/page"""
@@ -37,7 +37,7 @@ def browser():
 
 @pytest.fixture
 def stub():
-    """The stub's fields may be changed by a test before it opens the page."""
+    """A test may change the stub's fields before it opens the page."""
     with page_stub.serve() as running:
         yield running
 
@@ -49,11 +49,11 @@ def url(stub) -> str:
 
 @pytest.fixture
 def open_page(browser, url):
-    """open_page(**context options) opens the playground; at the end, nothing may have gone wrong behind its back."""
+    """open_page(**context options) opens the playground; afterwards, asserts that the browser reported no errors."""
     contexts, complaints = [], []
 
     def watch_console(message) -> None:
-        # A refused request is logged by the browser itself, and is what some tests are about.
+        # The browser logs refused requests, which some tests provoke.
         if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
             complaints.append(message.text)
 
@@ -93,7 +93,7 @@ def ask(page, text: str) -> None:
 
 
 def answered(page):
-    """The last turn, once its answer is over."""
+    """Waits until the last turn's answer is complete and returns the turn."""
     turn = page.locator(".turn:visible").last
     expect(turn.locator(".actions")).to_be_visible(timeout=ANSWER_MS)
     return turn
@@ -105,7 +105,7 @@ def figures(turn) -> dict[str, str]:
 
 
 def curl(page) -> list[str]:
-    """The words of the curl command, as a shell would read them."""
+    """Returns the words of the curl command as a shell would parse them."""
     return shlex.split(page.locator("#curl").inner_text().replace("\\\n", " "))
 
 
@@ -209,7 +209,7 @@ def test_curl_is_copied(open_page):
 
 
 def test_everything_is_reached_by_keyboard(page):
-    """From the composer, which has the focus at first, to an answer, a stop, the mode switch and the settings."""
+    """Starts in the composer, which has the focus, and covers an answer, stopping, the mode switch and the settings."""
     expect(page.locator("#prompt")).to_be_focused()
     page.keyboard.type("slow")
     page.keyboard.press("Shift+Enter")
@@ -306,7 +306,7 @@ def test_refused_key_is_asked_for_and_kept_out_of_sight(open_page, stub):
     assert '"Authorization: Bearer $OCTAVO_API_KEY"' in page.locator("#curl").inner_text()
     assert "right-key" not in page.content()
     assert page.evaluate("[localStorage.length, sessionStorage.length, document.cookie]") == [0, 1, ""]
-    # A key that goes bad later: the question waits for the new one, and is then asked by itself.
+    # If a key becomes invalid later, the prompt waits for a new key and is then sent automatically.
     stub.api_key = "newer-key"
     ask(page, "again")
     expect(page.locator("#key-dialog")).to_be_visible()

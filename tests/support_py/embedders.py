@@ -14,7 +14,7 @@ EOS = "<|endoftext|>"
 
 def dress(source: Path, out: Path, mode: str = "lasttoken", *, normalize: bool = True, flat: bool = False,
           headless: bool = False, ends_with_eos: bool = True, modules: list[str] | None = None, **config) -> Path:
-    """A copy of a checkpoint's folder with the files of sentence-transformers. Like Qwen3-Embedding's, it may have names
+    """Copies a checkpoint's folder and adds the files of sentence-transformers. Like Qwen3-Embedding's, it may have names
     without "model." (flat), no lm_head though it is not tied (headless), and a tokenizer that ends texts with a token."""
     shutil.copytree(source, out)
     names = modules or ["Transformer", "Pooling"] + ["Normalize"] * normalize
@@ -29,7 +29,7 @@ def dress(source: Path, out: Path, mode: str = "lasttoken", *, normalize: bool =
         path = out / "model.safetensors"
         tensors = {name.removeprefix("model." if flat else ""): value for name, value in mx.load(str(path)).items()
                    if not (headless and name.startswith("lm_head."))}
-        mx.eval(tensors)  # before its file is written over
+        mx.eval(tensors)  # before the file is overwritten
         mx.save_safetensors(str(path), tensors)
     if ends_with_eos:
         _end_texts(out / "tokenizer.json")

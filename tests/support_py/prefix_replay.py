@@ -39,7 +39,7 @@ class Turn:
 
     @property
     def report(self) -> dict[str, str]:
-        """The header's fields."""
+        """The fields of the x-octavo-cache header."""
         return dict(re.findall(r"(\w+)=([^;]*)", self.header))
 
 
@@ -74,7 +74,7 @@ def conversation(turns: int, first_words: int, step_words: int, seed: int = 1) -
 
 
 def ask(url: str, messages: list[dict], **fields) -> Turn:
-    """Streamed, to measure the time to the first token."""
+    """Sends a streamed request, to measure the time to the first token."""
     place = urlsplit(url)
     connection = http.client.HTTPConnection(place.hostname, place.port, timeout=600)
     body = {"messages": messages, "stream": True, "stream_options": {"include_usage": True}, "max_tokens": 24, "seed": 5,
@@ -112,7 +112,7 @@ def metrics(url: str) -> dict[str, float]:
 
 
 def computed_share(turns: list[Turn]) -> float:
-    """Computed prompt tokens after the first turn."""
+    """Returns the computed share of the prompt tokens after the first turn."""
     later = turns[1:]
     return sum(t.prompt - t.cached for t in later) / sum(t.prompt for t in later)
 
@@ -136,7 +136,7 @@ def main() -> None:
     parser.add_argument("--shape", default="medium")
     parser.add_argument("--turns", type=int, default=20)
     parser.add_argument("--first", type=int, default=10000, help="words of the first prompt")
-    parser.add_argument("--step", type=int, default=530, help="words a turn adds")
+    parser.add_argument("--step", type=int, default=530, help="words added per turn")
     args = parser.parse_args()
     asked = conversation(args.turns, args.first, args.step)
     with tempfile.TemporaryDirectory() as folder:

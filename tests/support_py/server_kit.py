@@ -124,7 +124,7 @@ class Wire:
         return Answer(int(status), headers)
 
     def chunk(self) -> bytes:
-        """One chunk of a chunked body; empty is the end."""
+        """Reads one chunk of a chunked body; an empty chunk is the end."""
         size = int(self._until(b"\r\n"), 16)
         data = self._exactly(size)
         assert self._exactly(2) == b"\r\n"
@@ -173,7 +173,7 @@ class Server:
     port: int
     host: str = "127.0.0.1"
     process: subprocess.Popen | None = None
-    headers: dict = field(default_factory=dict)  # sent with every ask()
+    headers: dict = field(default_factory=dict)  # sent with every request of ask()
 
     @staticmethod
     def at(url: str) -> "Server":
@@ -221,7 +221,7 @@ class Server:
         return self.ask("GET", "/v1/octavo/memory").json()["pages"]
 
     def metric(self, name: str, labels: str = "") -> float:
-        """The first sample of that name whose labels hold `labels`."""
+        """Returns the first sample of that name whose labels contain `labels`."""
         for line in self.ask("GET", "/metrics").body.decode().splitlines():
             if re.match(rf"{re.escape(name)}[{{ ]", line) and labels in line:
                 return float(line.rsplit(" ", 1)[1])
@@ -231,7 +231,7 @@ class Server:
         return int(self.metric("octavo:steps_total"))
 
     def wait_for_baseline(self, timeout: float = 10) -> None:
-        """Until no page is referenced."""
+        """Waits until no page is referenced."""
         end = time.monotonic() + timeout
         while (pages := self.pages())["referenced"] != 0:
             assert time.monotonic() < end, f"pages are still in use: {pages}"

@@ -1,4 +1,4 @@
-"""tools/check_layers.py finds each kind of violation, at its line, and nothing in a tree that has none."""
+"""tools/check_layers.py reports each kind of violation with its line, and nothing in a clean tree."""
 
 import subprocess
 import sys

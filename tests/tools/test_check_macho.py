@@ -1,4 +1,4 @@
-"""tools/check_macho.py on files made by hand: a symbol that MLX keeps to itself must be found."""
+"""tools/check_macho.py on generated files: it must report symbols that MLX does not export."""
 
 import struct
 import subprocess
@@ -15,7 +15,7 @@ PUBLIC = [f"__ZN3mlx4core{4 + len(str(i))}call{i}Ev" for i in range(12)]
 
 
 def macho(file_type: int, symbols: list[tuple[str, int, int]], libraries: list[str], cpu: int = 0x0100000C) -> bytes:
-    """symbols: name, type and description."""
+    """Returns a Mach-O file. symbols: name, type and description."""
     strings, entries = b"\0", b""
     for name, kind, description in symbols:
         entries += struct.pack("<IBBHQ", len(strings), kind, 0, description, 0)

@@ -1,4 +1,4 @@
-"""tools/models_table.py: what it reads, and what it finds missing."""
+"""tools/models_table.py parses its inputs and reports missing entries."""
 
 import sys
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The pure parts of bench/race/peers.py: medians and ratios, the table, the document's generated part, and what it may show."""
+"""Unit tests of bench/race/peers.py: medians, ratios, the table, the generated part of the document, and what it may contain."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ SETTINGS = {"batch_sizes": [1, 8], "prefill_len": 512, "context": 128, "output_l
 
 
 def race(**engines: list) -> dict:
-    """race(octavo=[1.0, 2.0]) has two rounds; each value is the rate of "decode 1"; None: the engine did not run."""
+    """race(octavo=[1.0, 2.0]) has two rounds; each value is the rate of "decode 1", or None if the engine did not run."""
     names = {"llama": "llama.cpp", "openvino": "OpenVINO GenAI", "mlx_lm": "mlx-lm"}
     rounds = [{names.get(engine, engine): {"decode 1": values[i]} for engine, values in engines.items() if values[i] is not None}
               for i in range(len(engines["octavo"]))]
@@ -28,7 +28,7 @@ def results(*races: dict) -> dict:
 
 
 def test_ratio_is_the_median_of_the_rounds_ratios():
-    # The machine is twice as fast in round 2: the medians' ratio would be 1.5, no round's own is.
+    # The rates differ between rounds, so the ratio of the medians would be 1.5, unlike that of any round.
     swinging = race(octavo=[10.0, 60.0, 30.0], llama=[10.0, 20.0, 30.0])
     assert report.ratio(swinging, "decode 1", "llama.cpp") == 1.0
     assert report.ratio(race(octavo=[10.0, 60.0], llama=[10.0, 20.0]), "decode 1", "llama.cpp") == 2.0

@@ -1,7 +1,7 @@
 """Rewrites preprocessed MSL into C++ that clang accepts, with shim/msl.h before it.
 
-Lines stay where they are, so that messages point into the kernel's text. What cannot be valid MSL and would be valid C++ is
-reported here (`errors`); lint.py and the compiler report the rest."""
+Line numbers do not change, so that messages point into the kernel's source. Source that is invalid MSL but valid C++ is reported
+here (`errors`); lint.py and the compiler report the rest."""
 
 import re
 

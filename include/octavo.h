@@ -66,7 +66,7 @@ typedef int32_t octavo_status;
 
 /* The request is invalid or cannot be served; octavo_error_code() returns its HTTP status. */
 #define OCTAVO_ERROR_REQUEST -1
-#define OCTAVO_ERROR_SETUP -2    /* the model's files, an option or this machine prevents it */
+#define OCTAVO_ERROR_SETUP -2    /* a problem with the model's files, an option or this machine */
 #define OCTAVO_ERROR_INTERNAL -3 /* a bug in Octavo, or out of memory */
 #define OCTAVO_ERROR_FORKED -4   /* the handle belongs to the parent process */
 
@@ -77,8 +77,9 @@ OCTAVO_API uint32_t octavo_api_version(void) OCTAVO_NOEXCEPT;
 /* Returns Octavo's version, for example "0.1.0". The string is static; do not free it. */
 OCTAVO_API const char* octavo_version(void) OCTAVO_NOEXCEPT;
 
-/* Reports bytes done and bytes in total, first for the download of a model, if there is one, then
- * for the loading of its files. May be called on a library thread. Must return quickly. */
+/* Reports bytes done and bytes in total, first for the download of the model, if it has to be
+ * downloaded, then for the loading of its files. May be called on a thread of the library. Must
+ * return quickly. */
 typedef void (*octavo_progress)(uint64_t done, uint64_t total, void* user);
 
 /* Loads a model. Blocks until it is ready to serve requests.
@@ -126,8 +127,7 @@ OCTAVO_API octavo_status octavo_submit(octavo_engine* engine, const char* kind,
 /* Returns the next event of a stream. Blocks until there is one, for at most `timeout_ms`
  * milliseconds, or without a limit if `timeout_ms` is negative.
  *
- * Events, in this order. A field marked * is present only if the request asks for it or the
- * response has a value for it.
+ * Events, in this order. A field marked * is present only if it was requested or has a value.
  *
  *   {"type": "begin",
  *    "id",
@@ -141,12 +141,11 @@ OCTAVO_API octavo_status octavo_submit(octavo_engine* engine, const char* kind,
  *       "token_ids": [...],
  *       "finish_reason",                 null until the choice has finished
  *       "stop_reason",
- *       "logprobs": [                  * one object per token
- *         {"<token id>": {"logprob", "rank", "decoded_token"}, ...}, ...],
- *       "prompt_logprobs": [null, {...}, ...],                           *
- *       "reasoning",                                                     * chat
- *       "tool_calls": [{"index", "id", "name", "arguments"}, ...]        * chat
- *      }, ...]}
+ *       "logprobs": [{...}, ...],        * one object per token:
+ *           {"<token id>": {"logprob", "rank", "decoded_token"}, ...}
+ *       "prompt_logprobs": [null, {...}, ...],   * the same for the tokens of the prompt
+ *       "reasoning",                     * chat
+ *       "tool_calls": [{"index", "id", "name", "arguments"}, ...]}, ...]}   * chat
  *
  *   {"type": "embedding",                embedding; one
  *    "data": [{"index", "embedding"}, ...]}
@@ -194,7 +193,7 @@ OCTAVO_API const char* octavo_error_param(const octavo_error* error) OCTAVO_NOEX
 /* Returns the HTTP status that `octavo serve` would send for this error. */
 OCTAVO_API int32_t octavo_error_code(const octavo_error* error) OCTAVO_NOEXCEPT;
 
-/* Both accept NULL. */
+/* Release an error or a string. Both do nothing if the argument is NULL. */
 OCTAVO_API void octavo_error_free(octavo_error* error) OCTAVO_NOEXCEPT;
 OCTAVO_API void octavo_string_free(char* string) OCTAVO_NOEXCEPT;
 

@@ -289,7 +289,7 @@ def test_rm_removes_only_what_nothing_else_uses(pull, octavo, tmp_path, served):
     hub_kit.write_repo(served, GGUF, {"tiny-F16.gguf": 51_000}, seed=2)
     pull(f"{GGUF}:Q8_0@refs/pr/1")
     env = hub_kit.environment(tmp_path)
-    assert hub_kit.run(octavo, "rm", GGUF, env=env).returncode == 1, "nobody was asked"
+    assert hub_kit.run(octavo, "rm", GGUF, env=env).returncode == 1, "no request was sent"
     assert hub_kit.run(octavo, "rm", f"{GGUF}:Q8_0@refs/pr/1", "--yes", env=env).returncode == 0
     assert links(tmp_path, GGUF) == ["tiny-F16.gguf", "tiny-Q8_0.gguf"]
     assert hub_kit.check_visible(tmp_path, GGUF) == 2

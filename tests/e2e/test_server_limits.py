@@ -296,7 +296,7 @@ def test_a_pipelining_client_that_leaves_is_noticed(plain):
     steps = plain.steps()
     wire.close()
     plain.wait_for_baseline()
-    assert plain.steps() - steps < 700, "the answer was computed to its end for nobody"
+    assert plain.steps() - steps < 700, "the answer was computed to its end after the client left"
 
 
 def test_expect_is_answered_before_the_body(plain):

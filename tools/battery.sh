@@ -36,6 +36,7 @@ timeout 60 sh -c 'until curl -sf http://127.0.0.1:8931/readyz; do sleep 0.2; don
 $python tests/battery/schemas.py --url http://127.0.0.1:8931 --count 1000"
 part metal_families "OCTAVO_METAL_ALL=1 $python -m pytest -q -n 2 tests/e2e/test_metal.py"
 part packages "OCTAVO_SLOW_TESTS=1 $python -m pytest -q tests/e2e/test_packages.py"
+part python_llm "OCTAVO_SLOW_TESTS=1 $python -m pytest -q tests/e2e/test_python_llm.py"
 part chroot "$python tools/package/check_chroot.py"
 part neon "tools/test_neon.sh"
 part asan_all_isas "cmake --preset asan -B build/asan-all '-DOCTAVO_ISAS=scalar;avx2;avx512;avx512bf16;amx;neon' && \

@@ -87,7 +87,7 @@ def real_path(line: str) -> Path:
 
 
 def asks_for_paris(octavo: Path, model: Path) -> None:
-    answer = run_bare(octavo, "generate", model, "--chat", "-p", "What is the capital of France?", "--max-tokens", 16)
+    answer = run_bare(octavo, "generate", model, "--chat", "-p", "Name the capital city of France.", "--max-tokens", 16)
     assert "Paris" in answer
 
 
@@ -128,7 +128,7 @@ def test_python_answers_from_the_wheel(installed, smollm2_gguf):
     script = f"""
 from octavo import LLM, SamplingParams
 with LLM({str(smollm2_gguf)!r}, max_model_len=512) as llm:
-    messages = [{{"role": "user", "content": "What is the capital of France?"}}]
+    messages = [{{"role": "user", "content": "Name the capital city of France."}}]
     print(llm.chat(messages, SamplingParams(max_tokens=16, temperature=0), use_tqdm=False)[0].outputs[0].text)
 """
     assert "Paris" in run_bare(installed / "bin" / "python", "-c", script)

@@ -14,7 +14,7 @@ import running_server
 from modelkit import gguf_in
 
 KEY = "a key of the tests"
-FRANCE = [{"role": "user", "content": "What is the capital of France?"}]
+FRANCE = [{"role": "user", "content": "Name the capital city of France."}]
 COUNT = "One, two, three, four,"
 
 

@@ -20,7 +20,7 @@ MODELS = "/var/lib/models"
 KEY = "secret"
 MOST_SECONDS, MOST_MEGABYTES = 60, 60  # the megabytes exclude MLX's own libraries
 MLX_LIBRARIES = ("libmlx", "liblapack", "libblas", "libgfortran", "libquadmath")
-QUESTION = "What is the capital of France?"
+QUESTION = "Name the capital city of France."
 REQUEST = json.dumps({"messages": [{"role": "user", "content": QUESTION}], "max_tokens": 16, "temperature": 0})
 # Sends a request with bash alone, because the tree has no curl. The server must then exit cleanly on SIGTERM.
 SERVE_AND_ASK = """

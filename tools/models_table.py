@@ -113,7 +113,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing and fail if the file is out of date")
     options = parser.parse_args()
     cases = load_cases(REPO / "tests" / "e2e" / "families.py")
-    known = known_model_types((REPO / "src" / "models" / "families.cpp").read_text())
+    known = known_model_types((REPO / "src" / "models" / "families" / "families.cpp").read_text())
     wrong = problems(cases, known) if known else ["src/models/families/families.cpp: kFamilies not found"]
     text = page(cases, test_constants((REPO / "tests" / "e2e" / "test_families.py").read_text()))
     if not options.check:

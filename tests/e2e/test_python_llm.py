@@ -91,7 +91,7 @@ def test_prompts_have_the_servers_answers(octavo_module, llm, octavo, smollm2_gg
             concurrent.futures.ThreadPoolExecutor(12) as pool:
         served = list(pool.map(lambda request: ask_server(server.url, request), requests))
     assert [answers[i] for i in range(count)] == served
-    assert len({text for text, _, _ in served}) > 80  # the outputs differ from each other
+    assert len({text for text, _, _ in served}) > 0.8 * count  # the outputs differ from each other
 
 
 def test_a_script_for_vllm_runs(library, smollm2_gguf):

@@ -33,7 +33,7 @@ double sum(const std::vector<double>& values) {
 }
 
 // Wall time since construction, and our kernels' share of it.
-class Stopwatch {
+class KernelStopwatch {
  public:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   double kernel_seconds() const {
@@ -174,7 +174,7 @@ class Bench {
     double kernels = 0;
     for (int repeat = 0; repeat < options_.repeats; ++repeat) {
       sequence.shrink_to(0);
-      const Stopwatch watch;
+      const KernelStopwatch watch;
       sequence.prefill(prompt);
       times.push_back(watch.seconds());
       kernels += watch.kernel_seconds();
@@ -213,7 +213,7 @@ class Bench {
   // kernels, and truncates back to the prompts.
   void decode_run(Sequences& sequences, std::vector<double>& steps, double& outside) {
     for (int i = 0; i < options_.output_len; ++i) {
-      const Stopwatch watch;
+      const KernelStopwatch watch;
       sequences.decode();
       steps.push_back(watch.seconds());
       outside += steps.back() - watch.kernel_seconds();

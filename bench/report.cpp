@@ -11,7 +11,7 @@
 namespace octavo::bench {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::string rate_line(const std::string& name, const Rate& rate, double unit, const char* suffix) {
   return fmt::format("  {:<34}{:>9.1f} {:<8} (median {:.1f})\n", name, rate.best / unit, suffix,
@@ -35,16 +35,18 @@ std::string cost_of(const std::optional<double>& part) {
   return part ? fmt::format("{:+.1f}%", *part * 100) : "-";
 }
 
-Json json_of(const Rate& rate) { return {{"best", rate.best}, {"median", rate.median}}; }
+OrderedJson json_of(const Rate& rate) { return {{"best", rate.best}, {"median", rate.median}}; }
 
-Json json_of(const ThreadRates& rates) {
+OrderedJson json_of(const ThreadRates& rates) {
   return {{"one_thread", json_of(rates.one)}, {"all_threads", json_of(rates.all)}};
 }
 
-Json json_of(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+OrderedJson json_of(const std::optional<double>& value) {
+  return value ? OrderedJson(*value) : OrderedJson(nullptr);
+}
 
-Json json_of(const MachineLimits& machine) {
-  Json peaks = Json::array();
+OrderedJson json_of(const MachineLimits& machine) {
+  OrderedJson peaks = OrderedJson::array();
   for (const auto& peak : machine.peaks) {
     peaks.push_back({{"isa", peak.isa}, {"dtype", peak.dtype}, {"flops", json_of(peak.flops)}});
   }
@@ -60,7 +62,7 @@ Json json_of(const MachineLimits& machine) {
           {"peaks", std::move(peaks)}};
 }
 
-Json json_of(const KernelResult& result) {
+OrderedJson json_of(const KernelResult& result) {
   return {{"op", result.op},
           {"shape", result.shape},
           {"dtype", result.dtype},
@@ -125,9 +127,10 @@ std::string kernel_table(std::span<const KernelResult> results) {
 }
 
 std::string report_json(const MachineLimits& machine, std::span<const KernelResult> results) {
-  Json list = Json::array();
+  OrderedJson list = OrderedJson::array();
   for (const auto& result : results) list.push_back(json_of(result));
-  return Json{{"machine", json_of(machine)}, {"onednn", onednn_built()}, {"results", list}}.dump(2);
+  return OrderedJson{{"machine", json_of(machine)}, {"onednn", onednn_built()}, {"results", list}}
+      .dump(2);
 }
 
 }  // namespace octavo::bench

@@ -8,6 +8,11 @@ target_compile_options(octavo_flags INTERFACE
   # the optimiser fuses.
   -ffp-contract=off)
 
+# gcc takes a type of an anonymous namespace for one of a header if the file it compiles includes the source.
+if(CMAKE_UNITY_BUILD)
+  target_compile_options(octavo_flags INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endif()
+
 # The layers are also linked into a shared library (src/capi), except in sanitized builds. Darwin code is always position-independent.
 if(NOT OCTAVO_SANITIZE AND NOT APPLE)
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)

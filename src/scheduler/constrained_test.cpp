@@ -12,7 +12,7 @@ namespace {
 
 using testing::SizeIs;
 
-constexpr TokenId kStop = 7;
+constexpr TokenId kEndToken = 7;
 
 class ConstrainedTest : public SchedulerFixture {
  protected:
@@ -20,14 +20,14 @@ class ConstrainedTest : public SchedulerFixture {
 
   Request constrained(int first, int prompt, ToyRules rules) {
     rules.vocab = kFakeVocab;
-    rules.stop = kStop;
+    rules.stop = kEndToken;
     Request request{.prompt = numbers(first, prompt), .max_tokens = 60};
     request.sampling = {.temperature = 1, .seed = static_cast<uint64_t>(first)};
     request.constraint = std::make_shared<ToyConstraint>(rules);
     return request;
   }
   void make_scheduler(int pages = 64) {
-    make({.max_num_batched_tokens = 16, .max_model_len = 100, .stop_token_ids = {kStop}}, pages);
+    make({.max_num_batched_tokens = 16, .max_model_len = 100, .stop_token_ids = {kEndToken}}, pages);
   }
   void take(std::vector<Update> updates) override {
     for (const Update& update : updates) {
@@ -41,7 +41,7 @@ class ConstrainedTest : public SchedulerFixture {
   static void expect_fitting(const std::vector<TokenId>& answer, size_t length) {
     ASSERT_THAT(answer, SizeIs(length + 1));
     for (size_t i = 0; i < length; ++i) EXPECT_EQ(answer[i] % 2, static_cast<int>(i % 2));
-    EXPECT_EQ(answer.back(), kStop);
+    EXPECT_EQ(answer.back(), kEndToken);
   }
   // The same request alone.
   std::vector<TokenId> alone(const Request& request) {

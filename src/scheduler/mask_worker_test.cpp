@@ -15,11 +15,11 @@ using testing::IsEmpty;
 
 constexpr uint32_t kEven = 0b0101010101;
 constexpr uint32_t kOdd = 0b0010101010;  // without the stop token
-constexpr TokenId kStop = 9;
+constexpr TokenId kStopToken = 9;
 
 std::shared_ptr<const Constraint> toy(ToyRules rules = {}) {
   rules.vocab = 10;
-  rules.stop = kStop;
+  rules.stop = kStopToken;
   if (rules.length == 0) rules.length = 3;
   return std::make_shared<ToyConstraint>(rules);
 }
@@ -42,7 +42,7 @@ TEST(MaskWorker, FillsMasksAfterAcceptedTokens) {
   answer.accept(1);
   answer.accept(2);
   answer.fill({masks[2]});
-  EXPECT_THAT(masks[2]->wait(), ElementsAre(1u << kStop));
+  EXPECT_THAT(masks[2]->wait(), ElementsAre(1u << kStopToken));
 }
 
 TEST(MaskWorker, DraftsAreTakenBack) {

@@ -10,22 +10,21 @@
 namespace octavo {
 namespace {
 
-using nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxFileBytes = 64u << 20;
 
 // Returns an empty object if the file does not exist.
-json read_object(const fs::path& path) {
-  if (!fs::exists(path)) return json::object();
-  json value =
-      json::parse(read_text_file(path, kMaxFileBytes), nullptr, /*allow_exceptions=*/false);
+nlohmann::json read_object(const fs::path& path) {
+  if (!fs::exists(path)) return nlohmann::json::object();
+  nlohmann::json value = nlohmann::json::parse(read_text_file(path, kMaxFileBytes), nullptr,
+                                               /*allow_exceptions=*/false);
   if (!value.is_object()) throw SetupError(path.string() + ": not a JSON object");
   return value;
 }
 
 // A token is either "text" or {"content": "text", ...}.
-std::string token_text(const json& value) {
+std::string token_text(const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_object() && value.contains("content") && value["content"].is_string()) {
     return value["content"].get<std::string>();
@@ -33,16 +32,17 @@ std::string token_text(const json& value) {
   return "";
 }
 
-std::string special_token(const char* name, const json& config, const json& map) {
-  std::string text = token_text(config.value(name, json()));
-  return text.empty() ? token_text(map.value(name, json())) : text;
+std::string special_token(const char* name, const nlohmann::json& config,
+                          const nlohmann::json& map) {
+  std::string text = token_text(config.value(name, nlohmann::json()));
+  return text.empty() ? token_text(map.value(name, nlohmann::json())) : text;
 }
 
 // The config's "chat_template": one template, or a list of named ones.
-void take_templates(const json& value, ChatTemplateSource& found) {
+void take_templates(const nlohmann::json& value, ChatTemplateSource& found) {
   if (value.is_string()) found.source = value.get<std::string>();
   if (!value.is_array()) return;
-  for (const json& entry : value) {
+  for (const nlohmann::json& entry : value) {
     if (!entry.is_object() || !entry.contains("name") || !entry.contains("template") ||
         !entry["name"].is_string() || !entry["template"].is_string()) {
       continue;
@@ -56,13 +56,13 @@ void take_templates(const json& value, ChatTemplateSource& found) {
 }  // namespace
 
 std::optional<ChatTemplateSource> find_chat_template(const fs::path& model_folder) {
-  const json config = read_object(model_folder / "tokenizer_config.json");
-  const json map = read_object(model_folder / "special_tokens_map.json");
+  const nlohmann::json config = read_object(model_folder / "tokenizer_config.json");
+  const nlohmann::json map = read_object(model_folder / "special_tokens_map.json");
   ChatTemplateSource found;
   if (const fs::path file = model_folder / "chat_template.jinja"; fs::exists(file)) {
     found.source = read_text_file(file, kMaxFileBytes);
   } else {
-    take_templates(config.value("chat_template", json()), found);
+    take_templates(config.value("chat_template", nlohmann::json()), found);
   }
   if (found.source.empty() && found.tool_use_source) found.source = *found.tool_use_source;
   if (found.source.empty()) return std::nullopt;

@@ -13,7 +13,7 @@
 namespace octavo {
 namespace {
 
-constexpr int kRows[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17,  18,
+constexpr int kExpertRows[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17,  18,
                          19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 64, 127, 257};
 constexpr ExpertShape kShape{.experts = 6, .hidden = 256, .inner = 256};
 constexpr int kTopK = 2;
@@ -72,7 +72,7 @@ int compare_batches(const ExpertMlp& mlp, mx::Dtype dtype, int places, std::mt19
   int cases = 0;
   for (int threads : {1, 2}) {
     compute_pool().limit_threads(threads);
-    for (int rows : kRows) {
+    for (int rows : kExpertRows) {
       const int all[] = {rows - 1, 0, rows / 2};
       for (int i = 0; i < places; ++i) {
         const int place = all[(i + rows) % 3];

@@ -16,7 +16,7 @@
 namespace octavo {
 namespace {
 
-constexpr int kRows[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,   10,  11,  12,  13,
+constexpr int kLinearRows[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,   10,  11,  12,  13,
                          14, 15, 16, 17, 18, 19, 20, 21, 22,  23,  24,  25,  26,
                          27, 28, 29, 30, 31, 32, 33, 64, 127, 128, 129, 257, 512};
 constexpr int kInputs = 256;
@@ -59,7 +59,7 @@ int compare_batches(const Product& product, mx::Dtype dtype, std::mt19937& rando
   int cases = 0;
   for (int threads : {1, 2}) {
     compute_pool().limit_threads(threads);
-    for (int rows : kRows) {
+    for (int rows : kLinearRows) {
       for (int place : {0, rows / 2, rows - 1}) {
         mx::array y = product(batch_of(noise, probe, rows, place, dtype));
         y.eval();

@@ -12,7 +12,7 @@ namespace fibers = boost::context::detail;
 
 namespace {
 
-constexpr size_t kPage = 4096;
+constexpr size_t kGuardBytes = 4096;
 
 std::string file_name(const char* path) {
   const char* slash = std::strrchr(path, '/');
@@ -63,7 +63,7 @@ Machine::Machine() : signal_stack_(64 << 10), fibers_(kMostThreads), simdgroups_
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (stacks == MAP_FAILED) throw std::runtime_error("metal_sim: no memory for stacks");
   stacks_ = static_cast<std::byte*>(stacks);
-  for (int i = 0; i < kMostThreads; ++i) mprotect(stack_of(i), kPage, PROT_NONE);
+  for (int i = 0; i < kMostThreads; ++i) mprotect(stack_of(i), kGuardBytes, PROT_NONE);
 }
 
 // Staggered within their pages: otherwise the tops, which are always in use, would share a few
@@ -258,7 +258,7 @@ void Machine::on_signal(int signal, siginfo_t* info, void*) {
   }
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   const std::byte* stack = self.stack_of(self.current_);
-  const bool overflow = address - reinterpret_cast<uintptr_t>(stack) < kPage;
+  const bool overflow = address - reinterpret_cast<uintptr_t>(stack) < kGuardBytes;
   std::string what = overflow ? "stack overflow" : fmt::format("wild access at {:#x}", address);
   if (signal == SIGILL || signal == SIGFPE) what = "undefined behaviour";
   self.record(what, "", nullptr, self.current_);

@@ -8,9 +8,7 @@
 namespace octavo::api {
 namespace {
 
-constexpr size_t kMaxTextBytes = 8u << 20;
 constexpr size_t kMaxMessages = 4096;
-constexpr size_t kMaxTools = 512;
 
 std::string type_of(const Json& block, const std::string& where) {
   if (!block.is_object()) refuse(where, "must be an object with a type");

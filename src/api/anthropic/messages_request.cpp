@@ -7,8 +7,6 @@
 namespace octavo::api {
 namespace {
 
-using Target = MessagesRequest;
-
 const std::vector<FieldName>& field_names() {
   static const std::vector<FieldName> names = {{"stop", "stop_sequences"},
                                                {"max_completion_tokens", "max_tokens"},
@@ -18,7 +16,7 @@ const std::vector<FieldName>& field_names() {
   return names;
 }
 
-void read_thinking(const Json& value, Target& request) {
+void read_thinking(const Json& value, MessagesRequest& request) {
   if (!value.is_object()) refuse("thinking", "must be an object with a type");
   const Json type = value.value("type", Json());
   Json& options = request.chat["chat_template_kwargs"];
@@ -36,7 +34,7 @@ void read_thinking(const Json& value, Target& request) {
   if (!value.value("display", Json()).is_null()) request.ignore("thinking", "display");
 }
 
-void read_format(const Json& value, const std::string& field, Target& request) {
+void read_format(const Json& value, const std::string& field, MessagesRequest& request) {
   if (!value.is_object() || value.value("type", Json()) != "json_schema")
     refuse(field, "must be an object of type json_schema");
   const Json schema = value.value("schema", Json());
@@ -46,7 +44,7 @@ void read_format(const Json& value, const std::string& field, Target& request) {
       {"json_schema", {{"name", "answer"}, {"schema", schema}, {"strict", true}}}};
 }
 
-void read_output_config(const Json& value, Target& request) {
+void read_output_config(const Json& value, MessagesRequest& request) {
   if (!value.is_object()) refuse("output_config", "must be an object");
   for (const auto& [name, option] : value.items()) {
     const std::string field = "output_config." + name;
@@ -61,52 +59,58 @@ void read_output_config(const Json& value, Target& request) {
   }
 }
 
-void read_stops(const Json& value, Target& request) {
+void read_stops(const Json& value, MessagesRequest& request) {
   if (!value.is_array()) refuse("stop_sequences", "must be a list of strings");
   request.chat["stop"] = value;
 }
 
-FieldTable<Target> own_fields() {
+FieldTable<MessagesRequest> own_fields() {
   return {
       {.name = "messages",
        .use = FieldUse::kUsed,
        .schema = conversation_schema(),
        .about = "The conversation so far, oldest first; a final assistant message is continued",
-       .read = [](const Json& v, Target& t) { t.messages = v; },
+       .read = [](const Json& v, MessagesRequest& t) { t.messages = v; },
        .required = true},
-      used<Target>("system", system_schema(), "System prompt",
-                   [](const Json& v, Target& t) { t.system = v; }),
-      used<Target>("max_tokens", integer_schema(1, kMaxInt),
-                   "Maximum number of output tokens; the context length is a further limit",
-                   [](const Json& v, Target& t) {
-                     t.chat["max_completion_tokens"] = to_int(v, "max_tokens", 1, kMaxInt);
-                   }),
-      used<Target>("stop_sequences", filled_strings_schema(kMaxStopBytes, kMaxStops),
-                   "The output ends before the first of these strings", read_stops),
-      used<Target>("tools", tools_schema(),
-                   "Functions that the client runs; tools of other types are accepted and ignored",
-                   [](const Json& v, Target& t) { read_tools(v, t); }),
-      used<Target>("tool_choice", tool_choice_schema(), "Whether tools are called, and which",
-                   [](const Json& v, Target& t) { read_tool_choice(v, t); }),
-      used<Target>("thinking", {{"type", "object"}},
-                   "enabled (with budget_tokens), disabled, or adaptive: the server's default",
-                   read_thinking),
-      used<Target>(
+      used<MessagesRequest>("system", system_schema(), "System prompt",
+                            [](const Json& v, MessagesRequest& t) { t.system = v; }),
+      used<MessagesRequest>(
+          "max_tokens", integer_schema(1, kMaxInt),
+          "Maximum number of output tokens; the context length is a further limit",
+          [](const Json& v, MessagesRequest& t) {
+            t.chat["max_completion_tokens"] = to_int(v, "max_tokens", 1, kMaxInt);
+          }),
+      used<MessagesRequest>("stop_sequences", filled_strings_schema(kMaxStopBytes, kMaxStops),
+                            "The output ends before the first of these strings", read_stops),
+      used<MessagesRequest>(
+          "tools", tools_schema(),
+          "Functions that the client runs; tools of other types are accepted and ignored",
+          [](const Json& v, MessagesRequest& t) { read_tools(v, t); }),
+      used<MessagesRequest>("tool_choice", tool_choice_schema(),
+                            "Whether tools are called, and which",
+                            [](const Json& v, MessagesRequest& t) { read_tool_choice(v, t); }),
+      used<MessagesRequest>(
+          "thinking", {{"type", "object"}},
+          "enabled (with budget_tokens), disabled, or adaptive: the server's default",
+          read_thinking),
+      used<MessagesRequest>(
           "output_config", {{"type", "object"}},
           "format: a JSON schema that constrains the output; effort: passed to the chat template",
           read_output_config),
-      used<Target>("output_format", {{"type", "object"}}, "Earlier name of output_config.format",
-                   [](const Json& v, Target& t) { read_format(v, "output_format", t); }),
+      used<MessagesRequest>(
+          "output_format", {{"type", "object"}}, "Earlier name of output_config.format",
+          [](const Json& v, MessagesRequest& t) { read_format(v, "output_format", t); }),
   };
 }
 
-FieldTable<Target> refused_messages_fields() {
+FieldTable<MessagesRequest> refused_messages_fields() {
   return {
-      refused<Target>(
+      refused<MessagesRequest>(
           "mcp_servers",
           "the server does not call tools; list them in `tools` and call them in the client"),
-      refused<Target>("compaction", "is not supported; shorten the conversation in the client"),
-      refused<Target>("thread", "is not supported; send the whole conversation"),
+      refused<MessagesRequest>("compaction",
+                               "is not supported; shorten the conversation in the client"),
+      refused<MessagesRequest>("thread", "is not supported; send the whole conversation"),
   };
 }
 
@@ -124,17 +128,17 @@ MessagesRequest read_request(const Json& body, IgnoredFields& ignored) {
 }  // namespace
 
 const FieldTable<MessagesRequest>& messages_fields() {
-  static const FieldTable<Target> table = [] {
-    FieldTable<Target> all = own_fields();
+  static const FieldTable<MessagesRequest> table = [] {
+    FieldTable<MessagesRequest> all = own_fields();
     for (const auto& part :
-         {passed_on<Target>({"model", "stream", "temperature", "top_p", "top_k", "min_p", "seed",
-                             "repetition_penalty", "ignore_eos", "min_tokens", "priority",
-                             "request_id", "cache_salt"}),
+         {passed_on<MessagesRequest>({"model", "stream", "temperature", "top_p", "top_k", "min_p",
+                                      "seed", "repetition_penalty", "ignore_eos", "min_tokens",
+                                      "priority", "request_id", "cache_salt"}),
           refused_messages_fields(),
-          hints<Target>({"metadata", "service_tier", "cache_control", "context_management",
-                         "container", "inference_geo", "diagnostics", "speed", "betas",
-                         "anthropic_beta", "anthropic_version", "user_profile_id", "workspace_id",
-                         "fallbacks", "fallback_credit_token"})})
+          hints<MessagesRequest>({"metadata", "service_tier", "cache_control", "context_management",
+                                  "container", "inference_geo", "diagnostics", "speed", "betas",
+                                  "anthropic_beta", "anthropic_version", "user_profile_id",
+                                  "workspace_id", "fallbacks", "fallback_credit_token"})})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

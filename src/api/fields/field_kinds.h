@@ -10,6 +10,8 @@
 namespace octavo::api {
 
 inline constexpr int kMaxInt = std::numeric_limits<int>::max();
+inline constexpr size_t kMaxTextBytes = 8u << 20;  // of one text in a request
+inline constexpr size_t kMaxTools = 512;
 
 inline Json boolean_schema() { return {{"type", "boolean"}}; }
 inline Json string_schema(size_t max_length) {

@@ -12,7 +12,6 @@ namespace octavo::api {
 namespace {
 
 constexpr size_t kMaxMessages = 4096;
-constexpr size_t kMaxTextBytes = 8u << 20;
 constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant",
                                                     "tool"};
 

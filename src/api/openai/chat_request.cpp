@@ -11,8 +11,6 @@
 namespace octavo::api {
 namespace {
 
-using Target = ChatRequest;
-
 // Any JSON value; only the template interprets it.
 void read_template_kwargs(const Json& value, ChatPromptRequest& request) {
   if (!value.is_object()) refuse("chat_template_kwargs", "must be an object");
@@ -34,42 +32,45 @@ RenderOptions with_thinking(RenderOptions options, std::optional<bool> by_defaul
   return options;
 }
 
-FieldTable<Target> logprob_fields() {
+FieldTable<ChatRequest> logprob_fields() {
   return {
-      used<Target>("max_completion_tokens", integer_schema(1, kMaxInt),
-                   "OpenAI's name for max_tokens",
-                   [](const Json& v, Target& t) {
-                     t.max_tokens = to_int(v, "max_completion_tokens", 1, kMaxInt);
-                   }),
-      used<Target>("logprobs", boolean_schema(), "Return log probabilities of the output tokens",
-                   [](const Json& v, Target& t) { t.logprobs = to_bool(v, "logprobs"); }),
-      used<Target>("top_logprobs", integer_schema(0, kMaxLogprobs),
-                   "Number of alternatives per token; requires logprobs",
-                   [](const Json& v, Target& t) {
-                     t.top_logprobs = to_int(v, "top_logprobs", 0, kMaxLogprobs);
-                   }),
-      used<Target>("thinking_token_budget", integer_schema(0, kMaxInt),
-                   "Maximum number of reasoning tokens, after which the answer begins",
-                   [](const Json& v, Target& t) {
-                     t.thinking_token_budget = to_int(v, "thinking_token_budget", 0, kMaxInt);
-                   }),
+      used<ChatRequest>("max_completion_tokens", integer_schema(1, kMaxInt),
+                        "OpenAI's name for max_tokens",
+                        [](const Json& v, ChatRequest& t) {
+                          t.max_tokens = to_int(v, "max_completion_tokens", 1, kMaxInt);
+                        }),
+      used<ChatRequest>("logprobs", boolean_schema(),
+                        "Return log probabilities of the output tokens",
+                        [](const Json& v, ChatRequest& t) { t.logprobs = to_bool(v, "logprobs"); }),
+      used<ChatRequest>("top_logprobs", integer_schema(0, kMaxLogprobs),
+                        "Number of alternatives per token; requires logprobs",
+                        [](const Json& v, ChatRequest& t) {
+                          t.top_logprobs = to_int(v, "top_logprobs", 0, kMaxLogprobs);
+                        }),
+      used<ChatRequest>("thinking_token_budget", integer_schema(0, kMaxInt),
+                        "Maximum number of reasoning tokens, after which the answer begins",
+                        [](const Json& v, ChatRequest& t) {
+                          t.thinking_token_budget = to_int(v, "thinking_token_budget", 0, kMaxInt);
+                        }),
   };
 }
 
-FieldTable<Target> refused_chat_fields() {
+FieldTable<ChatRequest> refused_chat_fields() {
   const auto no_choice = [](const Json& v) { return v == "none" || v == "auto"; };
   return {
-      refused<Target>("functions", "is OpenAI's former name; use tools"),
-      refused<Target>("function_call", "is OpenAI's former name; use tool_choice", no_choice),
-      refused<Target>("modalities", "only text is supported",
-                      [](const Json& v) { return v == Json::array({"text"}); }),
-      refused<Target>("audio", "only text is supported"),
-      refused<Target>("mm_processor_kwargs", "only text is supported"),
-      refused<Target>("web_search_options", "is not supported"),
-      refused<Target>("verbosity", "is not supported", [](const Json& v) { return v == "medium"; }),
-      refused<Target>("echo", "is not supported for chat completions", asks_false),
-      refused<Target>("chat_template",
-                      "templates in requests are not trusted; the model's own template is used"),
+      refused<ChatRequest>("functions", "is OpenAI's former name; use tools"),
+      refused<ChatRequest>("function_call", "is OpenAI's former name; use tool_choice", no_choice),
+      refused<ChatRequest>("modalities", "only text is supported",
+                           [](const Json& v) { return v == Json::array({"text"}); }),
+      refused<ChatRequest>("audio", "only text is supported"),
+      refused<ChatRequest>("mm_processor_kwargs", "only text is supported"),
+      refused<ChatRequest>("web_search_options", "is not supported"),
+      refused<ChatRequest>("verbosity", "is not supported",
+                           [](const Json& v) { return v == "medium"; }),
+      refused<ChatRequest>("echo", "is not supported for chat completions", asks_false),
+      refused<ChatRequest>(
+          "chat_template",
+          "templates in requests are not trusted; the model's own template is used"),
   };
 }
 
@@ -118,12 +119,12 @@ const FieldTable<ChatPromptRequest>& chat_prompt_fields() {
 }
 
 const FieldTable<ChatRequest>& chat_fields() {
-  static const FieldTable<Target> table = [] {
-    FieldTable<Target> own;
+  static const FieldTable<ChatRequest> table = [] {
+    FieldTable<ChatRequest> own;
     add_fields(own, chat_prompt_fields(),
-               [](Target& request) -> ChatPromptRequest& { return request.chat; });
+               [](ChatRequest& request) -> ChatPromptRequest& { return request.chat; });
     for (const auto& part :
-         {logprob_fields(), refused_chat_fields(), hints<Target>({"prediction"})})
+         {logprob_fields(), refused_chat_fields(), hints<ChatRequest>({"prediction"})})
       own.insert(own.end(), part.begin(), part.end());
     return with_generation_fields(std::move(own));
   }();

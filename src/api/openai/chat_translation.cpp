@@ -11,7 +11,6 @@ namespace {
 
 constexpr size_t kMaxIgnored = 32;  // bounds the header
 constexpr size_t kLongestName = 64;
-constexpr size_t kMaxTextBytes = 8u << 20;
 
 bool is_plain(std::string_view name) {
   const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };

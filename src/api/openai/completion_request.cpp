@@ -5,33 +5,34 @@
 namespace octavo::api {
 namespace {
 
-using Target = CompletionRequest;
-
 constexpr size_t kMaxPrompts = 1024;
 constexpr int kDefaultMaxTokens = 16;
 
 }  // namespace
 
 const FieldTable<CompletionRequest>& completion_fields() {
-  static const FieldTable<Target> table = with_generation_fields<Target>({
+  static const FieldTable<CompletionRequest> table = with_generation_fields<CompletionRequest>({
       {.name = "prompt",
        .use = FieldUse::kUsed,
        .schema = prompt_list_schema(kMaxPrompts),
        .about = "A string, a list of strings, a list of token ids, or a list of such lists",
-       .read = [](const Json& v, Target& t) { t.prompts = to_prompts(v, "prompt", kMaxPrompts); },
+       .read = [](const Json& v,
+                  CompletionRequest& t) { t.prompts = to_prompts(v, "prompt", kMaxPrompts); },
        .required = true},
-      used<Target>("echo", boolean_schema(), "Return the prompt before the output",
-                   [](const Json& v, Target& t) { t.echo = to_bool(v, "echo"); }),
-      used<Target>("logprobs", integer_schema(0, kMaxLogprobs),
-                   "Log probabilities of the output tokens, with this many alternatives; with "
-                   "echo, of the prompt's tokens too",
-                   [](const Json& v, Target& t) {
-                     t.engine.sampling.logprobs = to_int(v, "logprobs", 0, kMaxLogprobs);
-                   }),
-      refused<Target>("suffix", "fill-in-the-middle is not supported",
-                      [](const Json& v) { return v == ""; }),
-      refused<Target>("best_of", "is not supported; use n and choose in the client",
-                      [](const Json& v) { return v == 1; }),
+      used<CompletionRequest>(
+          "echo", boolean_schema(), "Return the prompt before the output",
+          [](const Json& v, CompletionRequest& t) { t.echo = to_bool(v, "echo"); }),
+      used<CompletionRequest>(
+          "logprobs", integer_schema(0, kMaxLogprobs),
+          "Log probabilities of the output tokens, with this many alternatives; with "
+          "echo, of the prompt's tokens too",
+          [](const Json& v, CompletionRequest& t) {
+            t.engine.sampling.logprobs = to_int(v, "logprobs", 0, kMaxLogprobs);
+          }),
+      refused<CompletionRequest>("suffix", "fill-in-the-middle is not supported",
+                                 [](const Json& v) { return v == ""; }),
+      refused<CompletionRequest>("best_of", "is not supported; use n and choose in the client",
+                                 [](const Json& v) { return v == 1; }),
   });
   return table;
 }

@@ -11,8 +11,6 @@
 namespace octavo::api {
 namespace {
 
-using Target = EmbeddingRequest;
-
 constexpr size_t kMaxInputs = 2048;  // OpenAI's limit
 
 Json choice_schema(std::initializer_list<const char*> names) {
@@ -29,67 +27,73 @@ bool to_choice(const Json& value, const std::string& field, const char* first, c
   return true;
 }
 
-FieldTable<Target> vector_fields() {
+FieldTable<EmbeddingRequest> vector_fields() {
   return {
-      used<Target>(
-          "model", string_schema(kMaxNameBytes), "A model listed by /v1/models",
-          [](const Json& v, Target& t) { t.model = to_string(v, "model", kMaxNameBytes); }),
+      used<EmbeddingRequest>("model", string_schema(kMaxNameBytes), "A model listed by /v1/models",
+                             [](const Json& v, EmbeddingRequest& t) {
+                               t.model = to_string(v, "model", kMaxNameBytes);
+                             }),
       {.name = "input",
        .use = FieldUse::kUsed,
        .schema = prompt_list_schema(kMaxInputs),
        .about = "A string, a list of strings, a list of token ids, or a list of such lists",
-       .read = [](const Json& v, Target& t) { t.input = to_prompts(v, "input", kMaxInputs); },
+       .read = [](const Json& v,
+                  EmbeddingRequest& t) { t.input = to_prompts(v, "input", kMaxInputs); },
        .required = true},
-      used<Target>("encoding_format", choice_schema({"float", "base64"}),
-                   "float: a list of numbers; base64: little-endian 32-bit floats in base64",
-                   [](const Json& v, Target& t) {
-                     t.base64 = to_choice(v, "encoding_format", "float", "base64");
-                   }),
-      used<Target>(
-          "dimensions", integer_schema(1, kMaxInt),
-          "Truncate vectors to this many dimensions, if the model supports it",
-          [](const Json& v, Target& t) { t.dimensions = to_int(v, "dimensions", 1, kMaxInt); }),
-      used<Target>(
-          "use_activation", boolean_schema(),
-          "Normalize vectors to length 1; default: as the model's files say",
-          [](const Json& v, Target& t) { t.use_activation = to_bool(v, "use_activation"); }),
+      used<EmbeddingRequest>(
+          "encoding_format", choice_schema({"float", "base64"}),
+          "float: a list of numbers; base64: little-endian 32-bit floats in base64",
+          [](const Json& v, EmbeddingRequest& t) {
+            t.base64 = to_choice(v, "encoding_format", "float", "base64");
+          }),
+      used<EmbeddingRequest>("dimensions", integer_schema(1, kMaxInt),
+                             "Truncate vectors to this many dimensions, if the model supports it",
+                             [](const Json& v, EmbeddingRequest& t) {
+                               t.dimensions = to_int(v, "dimensions", 1, kMaxInt);
+                             }),
+      used<EmbeddingRequest>("use_activation", boolean_schema(),
+                             "Normalize vectors to length 1; default: as the model's files say",
+                             [](const Json& v, EmbeddingRequest& t) {
+                               t.use_activation = to_bool(v, "use_activation");
+                             }),
   };
 }
 
-FieldTable<Target> text_fields() {
+FieldTable<EmbeddingRequest> text_fields() {
   return {
-      used<Target>("truncate_prompt_tokens",
-                   {{"anyOf", {integer_schema(-1, -1), integer_schema(1, kMaxInt)}}},
-                   "Truncate longer texts to this many tokens; -1: to as many as fit",
-                   [](const Json& v, Target& t) {
-                     t.truncate_prompt_tokens = to_int(v, "truncate_prompt_tokens", -1, kMaxInt);
-                     if (*t.truncate_prompt_tokens == 0)
-                       refuse("truncate_prompt_tokens", "must not be 0");
-                   }),
-      used<Target>("truncation_side", choice_schema({"right", "left"}),
-                   "Side that is truncated: right (the default) keeps the beginning",
-                   [](const Json& v, Target& t) {
-                     t.keep_end = to_choice(v, "truncation_side", "right", "left");
-                   }),
-      used<Target>("add_special_tokens", boolean_schema(),
-                   "Add the tokenizer's special tokens; on by default",
-                   [](const Json& v, Target& t) {
-                     t.add_special_tokens = to_bool(v, "add_special_tokens");
-                   }),
+      used<EmbeddingRequest>("truncate_prompt_tokens",
+                             {{"anyOf", {integer_schema(-1, -1), integer_schema(1, kMaxInt)}}},
+                             "Truncate longer texts to this many tokens; -1: to as many as fit",
+                             [](const Json& v, EmbeddingRequest& t) {
+                               t.truncate_prompt_tokens =
+                                   to_int(v, "truncate_prompt_tokens", -1, kMaxInt);
+                               if (*t.truncate_prompt_tokens == 0)
+                                 refuse("truncate_prompt_tokens", "must not be 0");
+                             }),
+      used<EmbeddingRequest>("truncation_side", choice_schema({"right", "left"}),
+                             "Side that is truncated: right (the default) keeps the beginning",
+                             [](const Json& v, EmbeddingRequest& t) {
+                               t.keep_end = to_choice(v, "truncation_side", "right", "left");
+                             }),
+      used<EmbeddingRequest>("add_special_tokens", boolean_schema(),
+                             "Add the tokenizer's special tokens; on by default",
+                             [](const Json& v, EmbeddingRequest& t) {
+                               t.add_special_tokens = to_bool(v, "add_special_tokens");
+                             }),
   };
 }
 
-FieldTable<Target> refused_fields() {
+FieldTable<EmbeddingRequest> refused_fields() {
   return {
-      refused<Target>("messages", "is not supported; send the text as input"),
-      refused<Target>("normalize", "is vLLM's former name; use use_activation"),
-      refused<Target>("embed_dtype", "only float32 is supported",
-                      [](const Json& v) { return v == "float32"; }),
-      refused<Target>("endianness", "only little is supported",
-                      [](const Json& v) { return v == "native" || v == "little"; }),
-      refused<Target>("padding", "texts are not padded",
-                      [](const Json& v) { return v == "do_not_pad"; }),
-      refused<Target>("mm_processor_kwargs", "only text is supported"),
+      refused<EmbeddingRequest>("messages", "is not supported; send the text as input"),
+      refused<EmbeddingRequest>("normalize", "is vLLM's former name; use use_activation"),
+      refused<EmbeddingRequest>("embed_dtype", "only float32 is supported",
+                                [](const Json& v) { return v == "float32"; }),
+      refused<EmbeddingRequest>("endianness", "only little is supported",
+                                [](const Json& v) { return v == "native" || v == "little"; }),
+      refused<EmbeddingRequest>("padding", "texts are not padded",
+                                [](const Json& v) { return v == "do_not_pad"; }),
+      refused<EmbeddingRequest>("mm_processor_kwargs", "only text is supported"),
   };
 }
 
@@ -139,11 +143,11 @@ void cut(std::vector<TokenId>& tokens, size_t keep, bool keep_end) {
 }  // namespace
 
 const FieldTable<EmbeddingRequest>& embedding_fields() {
-  static const FieldTable<Target> table = [] {
-    FieldTable<Target> all = vector_fields();
+  static const FieldTable<EmbeddingRequest> table = [] {
+    FieldTable<EmbeddingRequest> all = vector_fields();
     for (const auto& part :
-         {text_fields(), request_fields<Target>(), refused_fields(),
-          hints<Target>({"user", "metadata", "store", "service_tier", "timeout"})})
+         {text_fields(), request_fields<EmbeddingRequest>(), refused_fields(),
+          hints<EmbeddingRequest>({"user", "metadata", "store", "service_tier", "timeout"})})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

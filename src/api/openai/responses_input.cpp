@@ -11,9 +11,7 @@
 namespace octavo::api {
 namespace {
 
-constexpr size_t kMaxTextBytes = 8u << 20;
 constexpr size_t kMaxItems = 4096;
-constexpr size_t kMaxTools = 512;
 constexpr std::string_view kPackedMark = "octavo.";
 
 // A string, or a list of text parts.

@@ -12,9 +12,6 @@
 namespace octavo::api {
 namespace {
 
-using Target = ResponsesRequest;
-
-constexpr size_t kMaxTextBytes = 8u << 20;
 constexpr size_t kMaxTurns = 4096;  // per conversation
 
 const std::vector<FieldName>& field_names() {
@@ -27,7 +24,7 @@ const std::vector<FieldName>& field_names() {
   return names;
 }
 
-void read_format(const Json& value, Target& request) {
+void read_format(const Json& value, ResponsesRequest& request) {
   const Json type = value.is_object() ? value.value("type", Json()) : Json();
   if (type == "text" || type == "json_object") {
     request.chat["response_format"] = {{"type", type}};
@@ -40,7 +37,7 @@ void read_format(const Json& value, Target& request) {
   }
 }
 
-void read_text(const Json& value, Target& request) {
+void read_text(const Json& value, ResponsesRequest& request) {
   if (!value.is_object()) refuse("text", "must be an object");
   for (const auto& [name, option] : value.items()) {
     if (option.is_null()) continue;
@@ -56,7 +53,7 @@ void read_text(const Json& value, Target& request) {
   if (value.value("format", Json()).is_null()) request.echo["text"]["format"] = {{"type", "text"}};
 }
 
-void read_reasoning(const Json& value, Target& request) {
+void read_reasoning(const Json& value, ResponsesRequest& request) {
   if (!value.is_object()) refuse("reasoning", "must be an object");
   for (const auto& [name, option] : value.items()) {
     if (option.is_null()) continue;
@@ -74,7 +71,7 @@ void read_reasoning(const Json& value, Target& request) {
   }
 }
 
-void read_include(const Json& value, Target& request) {
+void read_include(const Json& value, ResponsesRequest& request) {
   if (!value.is_array()) refuse("include", "must be a list of strings");
   for (const Json& item : value) {
     const std::string name = to_string(item, "include", kMaxNameBytes);
@@ -90,7 +87,7 @@ void read_include(const Json& value, Target& request) {
   }
 }
 
-void read_metadata(const Json& value, Target& request) {
+void read_metadata(const Json& value, ResponsesRequest& request) {
   const auto fits = [](const Json& text, size_t most) {
     return text.is_string() && text.get_ref<const std::string&>().size() <= most;
   };
@@ -102,13 +99,13 @@ void read_metadata(const Json& value, Target& request) {
   request.echo["metadata"] = value;
 }
 
-void read_truncation(const Json& value, Target& request) {
+void read_truncation(const Json& value, ResponsesRequest& request) {
   if (value != "auto" && value != "disabled") refuse("truncation", "must be auto or disabled");
   if (value == "auto") request.chat["truncate_prompt_tokens"] = -1;
   request.echo["truncation"] = value;
 }
 
-void read_stream_options(const Json& value, Target&) {
+void read_stream_options(const Json& value, ResponsesRequest&) {
   if (!value.is_object()) refuse("stream_options", "must be an object");
   for (const auto& [name, option] : value.items()) {
     if (name != "include_obfuscation") refuse("stream_options." + name, "is not a known option");
@@ -116,81 +113,87 @@ void read_stream_options(const Json& value, Target&) {
   }
 }
 
-FieldTable<Target> conversation_fields() {
+FieldTable<ResponsesRequest> conversation_fields() {
   return {
       {.name = "input",
        .use = FieldUse::kUsed,
        .schema = input_schema(),
        .about = "A string, or the conversation's items: messages, reasoning, function calls and "
                 "their outputs",
-       .read = [](const Json& v, Target& t) { t.input = items_of(v); },
+       .read = [](const Json& v, ResponsesRequest& t) { t.input = items_of(v); },
        .required = true},
-      used<Target>("instructions", string_schema(kMaxTextBytes), "System prompt",
-                   [](const Json& v, Target& t) {
-                     t.instructions = to_string(v, "instructions", kMaxTextBytes);
-                   }),
-      used<Target>("previous_response_id", filled_string_schema(kMaxNameBytes),
-                   "Continue the conversation from this stored response",
-                   [](const Json& v, Target& t) {
-                     t.previous = to_string(v, "previous_response_id", kMaxNameBytes);
-                     if (t.previous.empty()) refuse("previous_response_id", "is empty");
-                   }),
-      used<Target>("store", boolean_schema(),
-                   "Store the response so that previous_response_id can refer to it; on by default",
-                   [](const Json& v, Target& t) { t.store = to_bool(v, "store"); }),
-      used<Target>("tools", {{"type", "array"}, {"items", {{"type", "object"}}}},
-                   "Functions that the client runs; tools of other types are accepted and ignored",
-                   [](const Json& v, Target& t) { t.tools = v; }),
-      used<Target>(
+      used<ResponsesRequest>("instructions", string_schema(kMaxTextBytes), "System prompt",
+                             [](const Json& v, ResponsesRequest& t) {
+                               t.instructions = to_string(v, "instructions", kMaxTextBytes);
+                             }),
+      used<ResponsesRequest>("previous_response_id", filled_string_schema(kMaxNameBytes),
+                             "Continue the conversation from this stored response",
+                             [](const Json& v, ResponsesRequest& t) {
+                               t.previous = to_string(v, "previous_response_id", kMaxNameBytes);
+                               if (t.previous.empty()) refuse("previous_response_id", "is empty");
+                             }),
+      used<ResponsesRequest>(
+          "store", boolean_schema(),
+          "Store the response so that previous_response_id can refer to it; on by default",
+          [](const Json& v, ResponsesRequest& t) { t.store = to_bool(v, "store"); }),
+      used<ResponsesRequest>(
+          "tools", {{"type", "array"}, {"items", {{"type", "object"}}}},
+          "Functions that the client runs; tools of other types are accepted and ignored",
+          [](const Json& v, ResponsesRequest& t) { t.tools = v; }),
+      used<ResponsesRequest>(
           "tool_choice",
           {{"anyOf",
             {{{"type", "string"}, {"enum", {"auto", "none", "required"}}}, {{"type", "object"}}}}},
           "Whether tools are called, and which",
-          [](const Json& v, Target& t) { t.tool_choice = v; }),
-      used<Target>("parallel_tool_calls", boolean_schema(),
-                   "Allow more than one tool call per response",
-                   [](const Json& v, Target& t) {
-                     t.chat["parallel_tool_calls"] = to_bool(v, "parallel_tool_calls");
-                     t.echo["parallel_tool_calls"] = v;
-                   }),
+          [](const Json& v, ResponsesRequest& t) { t.tool_choice = v; }),
+      used<ResponsesRequest>("parallel_tool_calls", boolean_schema(),
+                             "Allow more than one tool call per response",
+                             [](const Json& v, ResponsesRequest& t) {
+                               t.chat["parallel_tool_calls"] = to_bool(v, "parallel_tool_calls");
+                               t.echo["parallel_tool_calls"] = v;
+                             }),
   };
 }
 
-FieldTable<Target> answer_fields() {
+FieldTable<ResponsesRequest> answer_fields() {
   return {
-      used<Target>("max_output_tokens", integer_schema(1, kMaxInt),
-                   "Maximum number of output tokens, including reasoning",
-                   [](const Json& v, Target& t) {
-                     t.chat["max_completion_tokens"] = to_int(v, "max_output_tokens", 1, kMaxInt);
-                     t.echo["max_output_tokens"] = v;
-                   }),
-      used<Target>("text", {{"type", "object"}},
-                   "format: text, json_object, or a json_schema that constrains the output",
-                   read_text),
-      used<Target>("reasoning", {{"type", "object"}}, "effort: passed to the chat template",
-                   read_reasoning),
-      used<Target>("include", {{"type", "array"}, {"items", string_schema(kMaxNameBytes)}},
-                   "reasoning.encrypted_content: return reasoning in a form that can be sent back",
-                   read_include),
-      used<Target>("metadata", {{"type", "object"}, {"additionalProperties", string_schema(512)}},
-                   "Returned unchanged in the response", read_metadata),
-      used<Target>("truncation", {{"type", "string"}, {"enum", {"auto", "disabled"}}},
-                   "auto: drop the beginning of a prompt that exceeds the context",
-                   read_truncation),
-      used<Target>("stream_options", {{"type", "object"}}, "include_obfuscation has no effect",
-                   read_stream_options),
+      used<ResponsesRequest>("max_output_tokens", integer_schema(1, kMaxInt),
+                             "Maximum number of output tokens, including reasoning",
+                             [](const Json& v, ResponsesRequest& t) {
+                               t.chat["max_completion_tokens"] =
+                                   to_int(v, "max_output_tokens", 1, kMaxInt);
+                               t.echo["max_output_tokens"] = v;
+                             }),
+      used<ResponsesRequest>(
+          "text", {{"type", "object"}},
+          "format: text, json_object, or a json_schema that constrains the output", read_text),
+      used<ResponsesRequest>("reasoning", {{"type", "object"}},
+                             "effort: passed to the chat template", read_reasoning),
+      used<ResponsesRequest>(
+          "include", {{"type", "array"}, {"items", string_schema(kMaxNameBytes)}},
+          "reasoning.encrypted_content: return reasoning in a form that can be sent back",
+          read_include),
+      used<ResponsesRequest>("metadata",
+                             {{"type", "object"}, {"additionalProperties", string_schema(512)}},
+                             "Returned unchanged in the response", read_metadata),
+      used<ResponsesRequest>("truncation", {{"type", "string"}, {"enum", {"auto", "disabled"}}},
+                             "auto: drop the beginning of a prompt that exceeds the context",
+                             read_truncation),
+      used<ResponsesRequest>("stream_options", {{"type", "object"}},
+                             "include_obfuscation has no effect", read_stream_options),
   };
 }
 
-FieldTable<Target> refused_responses_fields() {
+FieldTable<ResponsesRequest> refused_responses_fields() {
   return {
-      refused<Target>("background", "is not supported; send stream: true", asks_false),
-      refused<Target>("conversation",
-                      "is not supported; use previous_response_id or send all items"),
-      refused<Target>("prompt", "stored prompts are not supported; send input"),
-      refused<Target>("moderation", "is not supported"),
-      refused<Target>("top_logprobs", "is not supported; use /v1/chat/completions for logprobs",
-                      [](const Json& v) { return v == 0; }),
+      refused<ResponsesRequest>("background", "is not supported; send stream: true", asks_false),
+      refused<ResponsesRequest>("conversation",
+                                "is not supported; use previous_response_id or send all items"),
+      refused<ResponsesRequest>("prompt", "stored prompts are not supported; send input"),
+      refused<ResponsesRequest>("moderation", "is not supported"),
+      refused<ResponsesRequest>("top_logprobs",
+                                "is not supported; use /v1/chat/completions for logprobs",
+                                [](const Json& v) { return v == 0; }),
   };
 }
 
@@ -267,17 +270,18 @@ Json head_of(const ResponsesRequest& request, const GenerationJob& job, const Se
 }  // namespace
 
 const FieldTable<ResponsesRequest>& responses_fields() {
-  static const FieldTable<Target> table = [] {
-    FieldTable<Target> all = conversation_fields();
+  static const FieldTable<ResponsesRequest> table = [] {
+    FieldTable<ResponsesRequest> all = conversation_fields();
     for (const auto& part :
          {answer_fields(),
-          passed_on<Target>({"model", "stream", "temperature", "top_p", "top_k", "min_p", "seed",
-                             "repetition_penalty", "ignore_eos", "min_tokens", "priority",
-                             "request_id", "cache_salt"}),
+          passed_on<ResponsesRequest>({"model", "stream", "temperature", "top_p", "top_k", "min_p",
+                                       "seed", "repetition_penalty", "ignore_eos", "min_tokens",
+                                       "priority", "request_id", "cache_salt"}),
           refused_responses_fields(),
-          hints<Target>({"user", "service_tier", "safety_identifier", "prompt_cache_key",
-                         "prompt_cache_retention", "prompt_cache_options", "context_management",
-                         "max_tool_calls", "client_metadata", "access_programs", "image"})})
+          hints<ResponsesRequest>({"user", "service_tier", "safety_identifier", "prompt_cache_key",
+                                   "prompt_cache_retention", "prompt_cache_options",
+                                   "context_management", "max_tool_calls", "client_metadata",
+                                   "access_programs", "image"})})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

@@ -11,13 +11,13 @@
 namespace octavo::api {
 namespace {
 
-Json translated(const char* items, Json instructions = nullptr) {
+Json chat_of(const char* items, Json instructions = nullptr) {
   ChatTranslation translation;
   return conversation_of(instructions, Json::array(), items_of(Json::parse(items)), translation);
 }
 
 TEST(ResponsesInput, AStringIsAUserMessage) {
-  EXPECT_EQ(translated(R"("hi")"),
+  EXPECT_EQ(chat_of(R"("hi")"),
             Json::parse(R"([{"role": "user", "content": [{"type": "text", "text": "hi"}]}])"));
 }
 
@@ -35,7 +35,7 @@ TEST(ResponsesInput, ConsecutiveAssistantItemsAreOneMessage) {
     {{"type": "message", "role": "assistant", "content": "done"}},
     {{"type": "message", "role": "assistant", "content": "really"}}])",
                                         packed);
-  EXPECT_EQ(translated(items.c_str()), Json::parse(R"([
+  EXPECT_EQ(chat_of(items.c_str()), Json::parse(R"([
     {"role": "user", "content": [{"type": "text", "text": "look"}]},
     {"role": "assistant", "content": [{"type": "text", "text": "I do"}], "reasoning": "hm",
      "tool_calls": [
@@ -48,7 +48,7 @@ TEST(ResponsesInput, ConsecutiveAssistantItemsAreOneMessage) {
 }
 
 TEST(ResponsesInput, LeadingSystemMessagesAreJoined) {
-  EXPECT_EQ(translated(R"([{"role": "developer", "content": "b"}, {"role": "user", "content": "c"},
+  EXPECT_EQ(chat_of(R"([{"role": "developer", "content": "b"}, {"role": "user", "content": "c"},
                            {"role": "developer", "content": "d"}])",
                        "a"),
             Json::parse(R"([
@@ -58,7 +58,7 @@ TEST(ResponsesInput, LeadingSystemMessagesAreJoined) {
 }
 
 TEST(ResponsesInput, UnsupportedContentIsRefusedByName) {
-  const auto refused = [](const char* items) { return refused_field([&] { translated(items); }); };
+  const auto refused = [](const char* items) { return refused_field([&] { chat_of(items); }); };
   EXPECT_EQ(refused(R"([{"role": "user", "content": [{"type": "input_image"}]}])"),
             "400 input[0].content[0]");
   EXPECT_EQ(refused(R"([{"role": "user", "content": "a"}, {"type": "item_reference", "id": "x"}])"),
@@ -187,7 +187,7 @@ TEST_F(ResponsesTest, ACyclicConversationIsRefused) {
             "400 previous_response_id");
 }
 
-const std::vector<OutputPart> kAgentsAnswer = {
+const std::vector<OutputPart> kToolOutput = {
     {.kind = PartKind::kReasoning, .text = "thi"},
     {.kind = PartKind::kReasoning, .text = "nk"},
     {.kind = PartKind::kContent, .text = "I look\n"},
@@ -199,7 +199,7 @@ const std::vector<OutputPart> kAgentsAnswer = {
 
 TEST_F(ResponsesTest, AWholeResponseHasItsItems) {
   const ResponsesJob job = prepare(R"({"input": "a", "include": ["reasoning.encrypted_content"]})");
-  const OutputEvent answer{.parts = kAgentsAnswer, .tokens = {1}, .finish = FinishReason::kStop};
+  const OutputEvent answer{.parts = kToolOutput, .tokens = {1}, .finish = FinishReason::kStop};
   const Json response = Json::parse(ResponsesFormat(job, nullptr).whole({answer}, usage_));
   EXPECT_EQ(response["id"], "resp_7");
   EXPECT_EQ(response["status"], "completed");
@@ -223,7 +223,7 @@ TEST_F(ResponsesTest, AStreamAddsUpToTheWhole) {
   std::string out;
   format.append_event(out, {}, usage_);
   EXPECT_EQ(out, "");
-  for (const OutputPart& part : kAgentsAnswer)
+  for (const OutputPart& part : kToolOutput)
     format.append_event(out, {.parts = {part}, .tokens = {1}}, usage_);
   format.append_event(out, {.finish = FinishReason::kStop}, usage_);
   format.append_end(out, usage_);
@@ -250,7 +250,7 @@ TEST_F(ResponsesTest, AStreamAddsUpToTheWhole) {
   const Json& response = events.back().data["response"];
   EXPECT_EQ(response["output"], items);
   EXPECT_EQ(kept, response);
-  const OutputEvent answer{.parts = kAgentsAnswer, .tokens = {1}, .finish = FinishReason::kStop};
+  const OutputEvent answer{.parts = kToolOutput, .tokens = {1}, .finish = FinishReason::kStop};
   Json whole = Json::parse(ResponsesFormat(job, nullptr).whole({answer}, usage_));
   EXPECT_EQ(whole, response);
 }

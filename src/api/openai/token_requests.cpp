@@ -17,31 +17,32 @@ struct TokenizeRequest {
 };
 
 const FieldTable<TokenizeRequest>& tokenize_fields() {
-  using Target = TokenizeRequest;
-  static const FieldTable<Target> table = [] {
-    FieldTable<Target> fields = {
-        used<Target>(
-            "model", string_schema(kMaxNameBytes), "A model listed by /v1/models",
-            [](const Json& v, Target& t) { t.model = to_string(v, "model", kMaxNameBytes); }),
-        used<Target>(
-            "prompt", string_schema(kMaxBytes),
-            "The text to tokenize; send either this or messages",
-            [](const Json& v, Target& t) { t.prompt = to_string(v, "prompt", kMaxBytes); }),
-        used<Target>("add_special_tokens", boolean_schema(),
-                     "Add the tokenizer's special tokens; on by default for a prompt",
-                     [](const Json& v, Target& t) {
-                       t.add_special_tokens = to_bool(v, "add_special_tokens");
-                     }),
-        used<Target>("return_token_strs", boolean_schema(),
-                     "Return the tokens as the vocabulary spells them",
-                     [](const Json& v, Target& t) {
-                       t.return_token_strs = to_bool(v, "return_token_strs");
-                     }),
+  static const FieldTable<TokenizeRequest> table = [] {
+    FieldTable<TokenizeRequest> fields = {
+        used<TokenizeRequest>("model", string_schema(kMaxNameBytes), "A model listed by /v1/models",
+                              [](const Json& v, TokenizeRequest& t) {
+                                t.model = to_string(v, "model", kMaxNameBytes);
+                              }),
+        used<TokenizeRequest>("prompt", string_schema(kMaxBytes),
+                              "The text to tokenize; send either this or messages",
+                              [](const Json& v, TokenizeRequest& t) {
+                                t.prompt = to_string(v, "prompt", kMaxBytes);
+                              }),
+        used<TokenizeRequest>("add_special_tokens", boolean_schema(),
+                              "Add the tokenizer's special tokens; on by default for a prompt",
+                              [](const Json& v, TokenizeRequest& t) {
+                                t.add_special_tokens = to_bool(v, "add_special_tokens");
+                              }),
+        used<TokenizeRequest>("return_token_strs", boolean_schema(),
+                              "Return the tokens as the vocabulary spells them",
+                              [](const Json& v, TokenizeRequest& t) {
+                                t.return_token_strs = to_bool(v, "return_token_strs");
+                              }),
     };
     add_fields(fields, chat_prompt_fields(),
-               [](Target& request) -> ChatPromptRequest& { return request.chat; });
+               [](TokenizeRequest& request) -> ChatPromptRequest& { return request.chat; });
     // Either prompt or messages is given, so neither is required.
-    for (Field<Target>& field : fields) field.required = false;
+    for (Field<TokenizeRequest>& field : fields) field.required = false;
     return fields;
   }();
   return table;
@@ -76,16 +77,16 @@ struct DetokenizeRequest {
 };
 
 const FieldTable<DetokenizeRequest>& detokenize_fields() {
-  using Target = DetokenizeRequest;
-  static const FieldTable<Target> table = {
-      used<Target>(
-          "model", string_schema(kMaxNameBytes), "A model listed by /v1/models",
-          [](const Json& v, Target& t) { t.model = to_string(v, "model", kMaxNameBytes); }),
+  static const FieldTable<DetokenizeRequest> table = {
+      used<DetokenizeRequest>("model", string_schema(kMaxNameBytes), "A model listed by /v1/models",
+                              [](const Json& v, DetokenizeRequest& t) {
+                                t.model = to_string(v, "model", kMaxNameBytes);
+                              }),
       {.name = "tokens",
        .use = FieldUse::kUsed,
        .schema = tokens_schema(),
        .about = "Token ids",
-       .read = [](const Json& v, Target& t) { t.tokens = to_tokens(v, "tokens"); },
+       .read = [](const Json& v, DetokenizeRequest& t) { t.tokens = to_tokens(v, "tokens"); },
        .required = true}};
   return table;
 }

@@ -10,9 +10,6 @@
 namespace octavo::api {
 namespace {
 
-using Target = ToolCallFields;
-
-constexpr size_t kMaxTools = 512;
 constexpr size_t kMaxDescriptionBytes = 1u << 20;
 
 void check_name(const std::string& name, const std::string& field) {
@@ -55,7 +52,7 @@ void note(IgnoredFields& ignored, const std::string& name) {
   if (std::ranges::count(ignored, name) == 0) ignored.push_back(name);
 }
 
-void read_tools(const Json& value, Target& fields) {
+void read_tools(const Json& value, ToolCallFields& fields) {
   if (!value.is_array()) refuse("tools", "must be a list");
   if (value.size() > kMaxTools)
     refuse("tools", fmt::format("has {} tools; at most {} are allowed", value.size(), kMaxTools));
@@ -78,7 +75,7 @@ void read_tools(const Json& value, Target& fields) {
   if (!functions.empty()) fields.tools = std::move(functions);
 }
 
-void read_choice(const Json& value, Target& fields) {
+void read_choice(const Json& value, ToolCallFields& fields) {
   const char* const right = "must be auto, none, required, or name a function";
   if (value == "auto") {
     fields.choice = ToolChoice::kAuto;
@@ -129,17 +126,18 @@ Json choice_schema() {
 }  // namespace
 
 const FieldTable<ToolCallFields>& tool_fields() {
-  static const FieldTable<Target> table = {
-      used<Target>("tools", tools_schema(),
-                   "Functions the model may call. Other kinds of tool are ignored and listed in "
-                   "x-octavo-ignored",
-                   read_tools),
-      used<Target>("tool_choice", choice_schema(),
-                   "required and a function's name are enforced by a grammar", read_choice),
-      used<Target>(
+  static const FieldTable<ToolCallFields> table = {
+      used<ToolCallFields>(
+          "tools", tools_schema(),
+          "Functions the model may call. Other kinds of tool are ignored and listed in "
+          "x-octavo-ignored",
+          read_tools),
+      used<ToolCallFields>("tool_choice", choice_schema(),
+                           "required and a function's name are enforced by a grammar", read_choice),
+      used<ToolCallFields>(
           "parallel_tool_calls", boolean_schema(),
           "false: the output ends after the first tool call",
-          [](const Json& v, Target& t) { t.parallel = to_bool(v, "parallel_tool_calls"); }),
+          [](const Json& v, ToolCallFields& t) { t.parallel = to_bool(v, "parallel_tool_calls"); }),
   };
   return table;
 }

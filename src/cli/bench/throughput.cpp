@@ -65,7 +65,7 @@ Json breakdown_of(const Report& report) {
 
 void print_json(const Report& report) {
   const bench::ThroughputResult& result = report.result;
-  Json json = {
+  Json out = {
       {"family", result.model.plan.family},
       {"parameters", result.model.parameters},
       {"dtype", name_of(result.model.dtype)},
@@ -92,17 +92,17 @@ void print_json(const Report& report) {
       {"plan_bytes", result.memory.total_bytes()},
       {"step_ms", breakdown_of(report)},
       {"outside_kernels_percent", result.outside_kernels() * 100}};
-  json["mix"] = {{"steps", report.mix.steps},
+  out["mix"] = {{"steps", report.mix.steps},
                  {"rows", report.mix.rows},
                  {"bytes", report.mix.total.bytes()},
                  {"flops", report.mix.total.flops}};
   if (report.mix.limit_seconds > 0) {
-    json["mix"]["read_gbps"] = report.machine.read_gbps;
-    json["mix"]["matrix_tflops"] = report.machine.matrix_tflops;
-    json["mix"]["limit_seconds"] = report.mix.limit_seconds;
-    json["mix"]["limit_fraction"] = report.fraction();
+    out["mix"]["read_gbps"] = report.machine.read_gbps;
+    out["mix"]["matrix_tflops"] = report.machine.matrix_tflops;
+    out["mix"]["limit_seconds"] = report.mix.limit_seconds;
+    out["mix"]["limit_fraction"] = report.fraction();
   }
-  fmt::print("{}\n", json.dump(2));
+  fmt::print("{}\n", out.dump(2));
 }
 
 void row(const char* name, const std::string& value) { fmt::print("  {:<20}{}\n", name, value); }

@@ -11,8 +11,8 @@
 namespace octavo::cpu {
 namespace {
 
-constexpr int64_t kPieceElements = 8192;  // a second thread does not pay off below this
-constexpr int64_t kRunChannels = 1024;    // per item: long enough for sequential reads
+constexpr int64_t kConvPieceElements = 8192;  // a second thread does not pay off below this
+constexpr int64_t kRunChannels = 1024;        // per item: long enough for sequential reads
 
 // A run of units of one sequence.
 struct UnitRun {
@@ -80,7 +80,7 @@ void causal_conv(const StateBatch& batch, const ConvJob& job) {
   const auto count = static_cast<int64_t>(runs.size());
   // The average number of runs per piece.
   const int64_t grain =
-      std::max<int64_t>(1, count * kPieceElements / std::max<int64_t>(1, elements));
+      std::max<int64_t>(1, count * kConvPieceElements / std::max<int64_t>(1, elements));
   compute_pool().parallel_for(count, grain, [&](int64_t begin, int64_t end) {
     prepare_thread();
     for (int64_t i = begin; i < end; ++i) convolve(batch, job, runs[static_cast<size_t>(i)]);

@@ -4,14 +4,12 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <limits>
 
 #include "kernels/cpu/kernel_table.h"
 
 namespace octavo::cpu {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr size_t kListed = 8192;       // logits worth copying out of the row
 constexpr size_t kSorted = 64;         // logits worth sorting
 constexpr int kRounds = 16;            // then the rest is listed, or sorted

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
 namespace octavo::cpu {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Logits in id order with the largest of each block of kLogitBlock.
 struct LogitRow {

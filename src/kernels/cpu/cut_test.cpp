@@ -12,8 +12,6 @@
 namespace octavo::cpu {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 // Numbers only, the largest first, the lower index first on a tie.
 std::vector<int32_t> sorted_indices(const std::vector<float>& logits) {
   std::vector<int32_t> order;

@@ -7,12 +7,11 @@
 #include "base/error.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/linear.h"
+#include "kernels/cpu/pieces.h"
 #include "kernels/cpu/scratch.h"
 
 namespace octavo::cpu {
 namespace {
-
-constexpr int64_t kPieceElements = 16384;  // a second thread does not pay off below this
 
 // Prepares the rows of all heads for their products, in whole blocks of rows per head, so that a
 // head's rows form a product of their own.
@@ -31,7 +30,7 @@ class PreparedHeads {
     };
     block_bytes_ = bytes(2) - bytes(1);
     job_.prepared = scratch(Scratch::kRows, bytes(args.heads * blocks_));
-    const int64_t grain = std::max<int64_t>(1, kPieceElements / (kRowBlock * job_.cols));
+    const int64_t grain = rows_per_piece(kRowBlock * job_.cols);
     compute_pool().parallel_for(args.heads * blocks_, grain, [&](int64_t begin, int64_t end) {
       prepare_thread();
       for (int64_t i = begin; i < end; ++i) prepare_block(table, i / blocks_, i % blocks_);

@@ -7,11 +7,10 @@
 #include "base/error.h"
 #include "kernels/cpu/head_linear.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/pieces.h"
 
 namespace octavo::cpu {
 namespace {
-
-constexpr int64_t kPieceElements = 16384;  // a second thread does not pay off below this
 
 LatentJob job_of(const LatentWriteArgs& args) {
   LatentJob job;
@@ -47,7 +46,7 @@ void latent_write(const LatentWriteArgs& args) {
   LatentJob job = job_of(args);
   job.slots = slots.data();
   const int64_t row_elements = g.k_dim + args.heads * 2 * job.pairs;
-  const int64_t grain = std::max<int64_t>(1, kPieceElements / row_elements);
+  const int64_t grain = rows_per_piece(row_elements);
   compute_pool().parallel_for(args.tokens, grain, [&](int64_t begin, int64_t end) {
     prepare_thread();
     Rotations rotations;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "kernels/cpu/clones.h"
@@ -12,8 +11,6 @@
 
 namespace octavo::cpu {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 float number(float logit) { return std::isnan(logit) ? -kInfinity : logit; }
 

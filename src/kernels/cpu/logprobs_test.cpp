@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernels/cpu/cut.h"
 #include "kernels/testing/isa_scope.h"
 #include "kernels/testing/random_logits.h"
 
 namespace octavo::cpu {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 struct Written {
   std::vector<float> values;

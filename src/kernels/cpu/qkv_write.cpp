@@ -7,11 +7,10 @@
 #include "base/compute_pool.h"
 #include "base/error.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/pieces.h"
 
 namespace octavo::cpu {
 namespace {
-
-constexpr int64_t kPieceElements = 16384;  // a second thread does not pay off below this
 
 std::vector<float> scales_of(const PositionScale& scale, int64_t tokens) {
   std::vector<float> scales;
@@ -41,7 +40,7 @@ void qkv_write(const QkvWriteArgs& args) {
   const PageGeometry& g = args.batch.geometry;
   OCTAVO_CHECK(job.q_dim <= kLargestHead && g.k_dim <= kLargestHead && g.v_dim <= kLargestHead);
   const int64_t row_elements = job.q_heads * job.q_dim + g.kv_heads * (g.k_dim + g.v_dim);
-  const int64_t grain = std::max<int64_t>(1, kPieceElements / std::max<int64_t>(1, row_elements));
+  const int64_t grain = rows_per_piece(row_elements);
   const RopeJob& rope = args.rope;
   compute_pool().parallel_for(args.tokens, grain, [&](int64_t begin, int64_t end) {
     prepare_thread();

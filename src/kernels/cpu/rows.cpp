@@ -6,18 +6,9 @@
 
 #include "base/compute_pool.h"
 #include "kernels/cpu/convert.h"
+#include "kernels/cpu/pieces.h"
 
 namespace octavo::cpu {
-namespace {
-
-constexpr int64_t kPieceElements = 16384;  // a second thread does not pay off below this
-
-int64_t rows_per_piece(int64_t row_elements) {
-  return std::max<int64_t>(1, kPieceElements / std::max<int64_t>(1, row_elements));
-}
-
-}  // namespace
-
 void norm_rows(const RowsJob& job, void* out) {
   const KernelTable& table = kernels();
   compute_pool().parallel_for(job.rows, rows_per_piece(job.cols), [&](int64_t begin, int64_t end) {

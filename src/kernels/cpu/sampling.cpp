@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "base/philox.h"
@@ -16,8 +15,6 @@ namespace octavo::cpu {
 namespace {
 
 constexpr float kLargest = std::numeric_limits<float>::max();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 // The candidate tokens in id order: all of a row, or those that top_k keeps.
 struct Pool {
   LogitRow row;

@@ -7,13 +7,13 @@
 #include <numeric>
 
 #include "base/philox.h"
+#include "kernels/cpu/cut.h"
 #include "kernels/testing/isa_scope.h"
 #include "kernels/testing/random_logits.h"
 
 namespace octavo::cpu {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kRounding = 3e-6;  // of sums in float32
 
 // The weights in double, by sorting; empty if a cut is within rounding of another token.

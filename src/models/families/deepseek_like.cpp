@@ -7,7 +7,7 @@
 namespace octavo {
 namespace {
 
-MoePlan plan_experts(const Config& config) {
+MoePlan plan_deepseek_like_experts(const Config& config) {
   MoePlan plan;
   ExpertChoice& choice = plan.choice;
   choice.experts = config.integer("n_routed_experts", 1, 1 << 16);
@@ -38,7 +38,7 @@ DecoderPlan plan_deepseek_like(const Config& config, const char* family) {
     LayerPlan& layer = plan.layers[static_cast<size_t>(i)];
     layer.mixer = attention;
     if (config.has("n_routed_experts") && i >= first && i % every == 0)
-      layer.ffn = plan_experts(config);
+      layer.ffn = plan_deepseek_like_experts(config);
   }
   return plan;
 }

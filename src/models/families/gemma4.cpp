@@ -51,7 +51,7 @@ void make_full(const Config& config, AttentionPlan& attention) {
     config.fail("num_global_key_value_heads", "does not divide num_attention_heads");
 }
 
-MoePlan plan_experts(const Config& config) {
+MoePlan plan_gemma4_experts(const Config& config) {
   MoePlan plan;
   plan.choice.experts = config.integer("num_experts", 1, 1 << 16);
   plan.choice.top_k = config.integer("top_k_experts", 1, plan.choice.experts);
@@ -81,7 +81,7 @@ void plan_layers(const Config& config, DecoderPlan& plan) {
     if (!sliding[i]) make_full(config, attention);
     layer.scalar = "layer_scalar";
     if (config.boolean_or("enable_moe_block", false))
-      layer.ffn = DenseAndExpertsPlan{layer.mlp(), plan_experts(config)};
+      layer.ffn = DenseAndExpertsPlan{layer.mlp(), plan_gemma4_experts(config)};
     if (i < first_shared) {
       last_of_kind[sliding[i]] = static_cast<int>(i);
       continue;

@@ -6,7 +6,7 @@
 namespace octavo {
 namespace {
 
-MoePlan plan_experts(const Config& config) {
+MoePlan plan_gpt_oss_experts(const Config& config) {
   MoePlan plan;
   plan.choice.experts = config.integer("num_local_experts", 1, 1 << 16);
   plan.choice.top_k = config.integer_or("num_experts_per_tok", 4, 1, plan.choice.experts);
@@ -26,7 +26,7 @@ MoePlan plan_experts(const Config& config) {
 
 DecoderPlan plan_gpt_oss(const Config& config) {
   DecoderPlan plan = plan_llama_like(config, "gpt_oss");
-  const MoePlan experts = plan_experts(config);
+  const MoePlan experts = plan_gpt_oss_experts(config);
   const bool bias = config.boolean_or("attention_bias", true);
   const std::vector<bool> windowed = sliding_layers(config, plan.layers.size(), 2);
   for (size_t i = 0; i < plan.layers.size(); ++i) {

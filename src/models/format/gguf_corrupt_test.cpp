@@ -12,9 +12,11 @@ using test_files::gguf_string;
 using test_files::gguf_tensor;
 using test_files::gguf_value;
 using test_files::GgufParts;
+using test_files::kF32;
+using test_files::kIQ2_XXS;
+using test_files::kQ4_K;
 using test_files::le;
 
-constexpr uint32_t kF32 = 0, kQ4_K = 12, kIQ2_XXS = 16;
 constexpr uint64_t kTwoTo60 = uint64_t{1} << 60;
 
 std::function<std::string()> file(GgufParts parts) {

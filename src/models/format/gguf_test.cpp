@@ -14,9 +14,10 @@ using test_files::gguf_string;
 using test_files::gguf_tensor;
 using test_files::gguf_value;
 using test_files::GgufParts;
+using test_files::kF32;
+using test_files::kQ4_0;
+using test_files::kQ6_K;
 using test_files::le;
-
-constexpr uint32_t kF32 = 0, kQ4_0 = 2, kQ6_K = 14;
 
 std::string array_of(std::string_view key, uint32_t type, uint64_t count,
                      std::string_view elements) {

@@ -7,7 +7,7 @@
 namespace octavo {
 namespace {
 
-constexpr std::array<Step, 3> kSteps = {
+constexpr std::array<Step, 3> kGemmaSteps = {
     {{StepKind::kLiteral, "call:"}, {StepKind::kName}, {StepKind::kArguments}}};
 // After its calls the model waits for a tool response.
 constexpr std::array<std::string_view, 2> kGemma4Closers = {"<tool_call|>", "<|tool_response>"};
@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 2> kFunctionGemmaClosers = {"<end_functio
 
 const ToolDialect kGemma4 = {.name = "gemma4",
                              .call_open = "<|tool_call>",
-                             .steps = kSteps,
+                             .steps = kGemmaSteps,
                              .form = ArgumentsForm::kBareKeys,
                              .quote = "<|\"|>",
                              .call_close = "<tool_call|>",
@@ -26,7 +26,7 @@ const ToolDialect kGemma4 = {.name = "gemma4",
 
 const ToolDialect kFunctionGemma = {.name = "functiongemma",
                                     .call_open = "<start_function_call>",
-                                    .steps = kSteps,
+                                    .steps = kGemmaSteps,
                                     .form = ArgumentsForm::kBareKeys,
                                     .quote = "<escape>",
                                     .call_close = "<end_function_call>",

@@ -8,16 +8,17 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kHeaderOpens = {"<|channel|>", "<|start|>"};
 constexpr std::array<std::string_view, 3> kEnds = {"<|end|>", "<|return|>", "<|call|>"};
-constexpr std::array<Step, 4> kSteps = {{{StepKind::kLiteral, "commentary to=functions."},
-                                         {StepKind::kName},
-                                         {StepKind::kLiteral, " <|constrain|>json<|message|>"},
-                                         {StepKind::kArguments}}};
+constexpr std::array<Step, 4> kHarmonySteps = {
+    {{StepKind::kLiteral, "commentary to=functions."},
+     {StepKind::kName},
+     {StepKind::kLiteral, " <|constrain|>json<|message|>"},
+     {StepKind::kArguments}}};
 
 }  // namespace
 
 const ToolDialect kHarmony = {.name = "openai",
                               .call_open = "<|channel|>",
-                              .steps = kSteps,
+                              .steps = kHarmonySteps,
                               .call_close = "<|call|>",
                               .close_stops = true,
                               .between = "<|start|>assistant",

@@ -6,17 +6,17 @@
 namespace octavo {
 namespace {
 
-constexpr std::array<Step, 1> kSteps = {{{StepKind::kCallObject}}};
-constexpr std::array<std::string_view, 1> kClosers = {"</tool_call>"};
+constexpr std::array<Step, 1> kHermesSteps = {{{StepKind::kCallObject}}};
+constexpr std::array<std::string_view, 1> kHermesClosers = {"</tool_call>"};
 
 }  // namespace
 
 const ToolDialect kHermes = {.name = "hermes",
                              .call_open = "<tool_call>",
                              .after_open = "\n",
-                             .steps = kSteps,
+                             .steps = kHermesSteps,
                              .call_close = "\n</tool_call>",
                              .between = "\n",
-                             .closers = kClosers};
+                             .closers = kHermesClosers};
 
 }  // namespace octavo

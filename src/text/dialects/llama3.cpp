@@ -6,17 +6,17 @@
 namespace octavo {
 namespace {
 
-constexpr std::array<Step, 1> kSteps = {{{StepKind::kCallObject}}};
-constexpr std::array<std::string_view, 3> kClosers = {";", "<|eom_id|>", "<|eot_id|>"};
+constexpr std::array<Step, 1> kLlama3Steps = {{{StepKind::kCallObject}}};
+constexpr std::array<std::string_view, 3> kLlama3Closers = {";", "<|eom_id|>", "<|eot_id|>"};
 
 }  // namespace
 
 const ToolDialect kLlama3 = {.name = "llama3_json",
                              .call_open = "<|python_tag|>",
                              .bare = true,
-                             .steps = kSteps,
+                             .steps = kLlama3Steps,
                              .arguments_key = "parameters",
                              .between = "; ",
-                             .closers = kClosers};
+                             .closers = kLlama3Closers};
 
 }  // namespace octavo

@@ -7,17 +7,17 @@
 namespace octavo {
 namespace {
 
-constexpr std::array<Step, 4> kSteps = {{{StepKind::kName},
-                                         {StepKind::kMaybeWord, "[CALL_ID]"},
-                                         {StepKind::kMaybe, "[ARGS]"},
-                                         {StepKind::kArguments}}};
+constexpr std::array<Step, 4> kMistralSteps = {{{StepKind::kName},
+                                                {StepKind::kMaybeWord, "[CALL_ID]"},
+                                                {StepKind::kMaybe, "[ARGS]"},
+                                                {StepKind::kArguments}}};
 
 }  // namespace
 
 const ToolDialect kMistral = {.name = "mistral",
                               .call_open = "[TOOL_CALLS]",
                               .in_list = true,
-                              .steps = kSteps,
+                              .steps = kMistralSteps,
                               .id_length = 9};
 
 const ReasoningDialect kMistralReasoning = {

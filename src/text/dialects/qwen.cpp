@@ -7,22 +7,22 @@
 namespace octavo {
 namespace {
 
-constexpr std::array<Step, 4> kSteps = {{{StepKind::kLiteral, "<function="},
-                                         {StepKind::kName},
-                                         {StepKind::kLiteral, ">"},
-                                         {StepKind::kArguments}}};
-constexpr std::array<std::string_view, 1> kClosers = {"</tool_call>"};
+constexpr std::array<Step, 4> kQwenSteps = {{{StepKind::kLiteral, "<function="},
+                                             {StepKind::kName},
+                                             {StepKind::kLiteral, ">"},
+                                             {StepKind::kArguments}}};
+constexpr std::array<std::string_view, 1> kQwenClosers = {"</tool_call>"};
 
 }  // namespace
 
 const ToolDialect kQwenXml = {.name = "qwen3_coder",
                               .call_open = "<tool_call>",
                               .after_open = "\n",
-                              .steps = kSteps,
+                              .steps = kQwenSteps,
                               .form = ArgumentsForm::kXmlParameters,
                               .call_close = "\n</tool_call>",
                               .between = "\n",
-                              .closers = kClosers};
+                              .closers = kQwenClosers};
 
 const ReasoningDialect kQwen3Reasoning = {.name = "qwen3", .open = "<think>", .close = "</think>"};
 

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::string_view kParameter = "<parameter=";
 constexpr std::string_view kFunctionEnd = "</function>";
-constexpr std::string_view kValueEnd = "</parameter>";
-constexpr std::string_view kValueEndOnItsLine = "\n</parameter>";
+constexpr std::string_view kParameterEnd = "</parameter>";
+constexpr std::string_view kParameterEndOnItsLine = "\n</parameter>";
 
 class XmlReader : public ArgumentsReader {
  public:
@@ -81,7 +81,7 @@ class XmlReader : public ArgumentsReader {
       return Verdict::kMore;
     }
     held_ += c;
-    if (held_ == kValueEnd || held_ == kValueEndOnItsLine) {
+    if (held_ == kParameterEnd || held_ == kParameterEndOnItsLine) {
       if (type_ == ValueType::kString) {
         json += '"';
       } else {
@@ -92,8 +92,8 @@ class XmlReader : public ArgumentsReader {
       state_ = State::kBetween;
       return Verdict::kMore;
     }
-    while (!held_.empty() && !kValueEnd.starts_with(held_) &&
-           !kValueEndOnItsLine.starts_with(held_)) {
+    while (!held_.empty() && !kParameterEnd.starts_with(held_) &&
+           !kParameterEndOnItsLine.starts_with(held_)) {
       const char sure = held_.front();
       held_.erase(0, 1);
       if (std::exchange(only_break_, false)) continue;  // it belonged to the opening tag

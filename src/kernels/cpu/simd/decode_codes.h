@@ -1,6 +1,8 @@
 // decode_codes.h - units of quantised weights as float32. No MLX.
 #pragma once
 
+#include <bit>
+
 #include "kernels/cpu/simd/vec.h"
 #include "kernels/weights/packed_weight.h"
 
@@ -16,8 +18,9 @@ struct CodeShape {
   int64_t unit_bytes;
   int bits;
   int group_size;
-  int low;   // bits in the low plane
-  int high;  // and in the high plane
+  int group_shift;  // its logarithm; a group of fewer than 64 inputs divides a unit
+  int low;          // bits in the low plane
+  int high;         // and in the high plane
   int zero;
   bool is_signed;  // 8-bit codes stored as code - 128
   ScaleKind scale_kind;
@@ -33,6 +36,7 @@ static inline CodeShape code_shape(const PackedLayout& layout) {
           layout.low_bytes() + layout.high_bytes(),
           layout.bits,
           layout.group_size,
+          std::countr_zero(static_cast<unsigned>(layout.group_size)),
           low,
           layout.bits - low,
           layout.zero == 128 ? 0 : layout.zero,
@@ -121,37 +125,42 @@ OCTAVO_INLINE void read_unit_scales(const CodeShape& shape, const std::byte* sca
 
 // Which of UnitScales' parts the inputs [16 i, 16 i + 16) of a unit belong to.
 OCTAVO_INLINE int scale_part(const CodeShape& shape, int i) {
-  return shape.group_size >= kUnitCols ? 0 : i * 16 / shape.group_size;
+  return shape.group_size >= kUnitCols ? 0 : i * 16 >> shape.group_shift;
 }
+
+// Compilers keep loops over codes of 2 or 4 bits scalar, so they are written with vectors.
+using CodeBytes = uint8_t __attribute__((vector_size(16)));
+using CodeWords = uint16_t __attribute__((vector_size(32)));
 
 // The 64 codes of one row of a unit, in input order.
 OCTAVO_INLINE void unpack_codes(const CodeShape& shape, const std::byte* unit, int row,
-                                uint8_t* out) {
+                                CodeBytes* codes) {
   const auto* low = reinterpret_cast<const uint8_t*>(unit) + row * kUnitCols * shape.low / 8;
   if (shape.low == 8) {
-    std::memcpy(out, low, kUnitCols);
+    std::memcpy(codes, low, kUnitCols);
     return;
   }
   if (shape.low == 4) {
-    uint16_t words[16];
-    std::memcpy(words, low, sizeof(words));
+    CodeWords words;
+    std::memcpy(&words, low, sizeof(words));
     for (int i = 0; i < 4; ++i)
-      for (int j = 0; j < 16; ++j)
-        out[16 * i + j] = static_cast<uint8_t>((words[j] >> (4 * i)) & 15);
+      codes[i] = __builtin_convertvector((words >> (4 * i)) & 15, CodeBytes);
   } else {
-    for (int i = 0; i < 4; ++i)
-      for (int j = 0; j < 16; ++j) out[16 * i + j] = static_cast<uint8_t>((low[j] >> (2 * i)) & 3);
+    CodeBytes bytes;
+    std::memcpy(&bytes, low, sizeof(bytes));
+    for (int i = 0; i < 4; ++i) codes[i] = (bytes >> (2 * i)) & 3;
   }
   const auto* high =
       reinterpret_cast<const uint8_t*>(unit) + shape.low_bytes + row * kUnitCols * shape.high / 8;
+  if (shape.high == 2) {
+    CodeBytes bytes;
+    std::memcpy(&bytes, high, sizeof(bytes));
+    for (int i = 0; i < 4; ++i) codes[i] |= ((bytes >> (2 * i)) & 3) << shape.low;
+  }
   if (shape.high == 1) {
+    auto* out = reinterpret_cast<uint8_t*>(codes);
     for (int k = 0; k < kUnitCols; ++k)
       out[k] = static_cast<uint8_t>(out[k] | ((high[k / 8] >> (k % 8)) & 1) << shape.low);
-  } else if (shape.high == 2) {
-    for (int i = 0; i < 4; ++i)
-      for (int j = 0; j < 16; ++j)
-        out[16 * i + j] =
-            static_cast<uint8_t>(out[16 * i + j] | ((high[j] >> (2 * i)) & 3) << shape.low);
   }
 }
 
@@ -160,18 +169,18 @@ inline constexpr float kE2M1[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.
                                     -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
 
 // Inputs [16 i, 16 i + 16) of one row, from its 64 codes.
-OCTAVO_INLINE Vec decode16(const CodeShape& shape, const UnitScales& scales, const uint8_t* codes,
+OCTAVO_INLINE Vec decode16(const CodeShape& shape, const UnitScales& scales, const CodeBytes* codes,
                            int row, int i) {
   const int part = scale_part(shape, i);
   const Vec scale = set1(scales.scale[part][row]);
   const Vec bias = set1(scales.bias[part][row]);
   if (shape.scale_kind == ScaleKind::kE8M0) {
     float values[16];
-    for (int j = 0; j < 16; ++j) values[j] = kE2M1[codes[16 * i + j]];
+    for (int j = 0; j < 16; ++j) values[j] = kE2M1[codes[i][j]];
     return mul(scale, load(values));
   }
-  const Vec code = shape.is_signed ? load_i8(reinterpret_cast<const int8_t*>(codes) + 16 * i)
-                                   : load_u8(codes + 16 * i);
+  const Vec code = shape.is_signed ? load_i8(reinterpret_cast<const int8_t*>(codes + i))
+                                   : load_u8(reinterpret_cast<const uint8_t*>(codes + i));
   return fma(scale, sub(code, set1(static_cast<float>(shape.zero))), bias);
 }
 
@@ -192,13 +201,14 @@ static void decode_strip_f32(const PackedView& weight, int64_t strip_index, floa
   }
   const CodeShape shape = code_shape(layout);
   UnitScales scales;
-  alignas(64) uint8_t codes[kUnitCols];
+  CodeBytes codes[4];
   for (int64_t u = 0; u < shape.units; ++u) {
     read_unit_scales(shape, strip, u, scales);
     const std::byte* unit = strip + shape.scale_bytes + u * shape.unit_bytes;
     for (int row = 0; row < kStripRows; ++row) {
       unpack_codes(shape, unit, row, codes);
       float* to = out + row * layout.padded_cols + u * kUnitCols;
+#pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) store(to + 16 * i, decode16(shape, scales, codes, row, i));
     }
   }

@@ -34,6 +34,7 @@ part pulls "$python tests/battery/pulls.py --count 100"
 part schemas "build/release/src/cli/octavo serve '$model' --port 8931 & trap 'kill %1' EXIT; \
 timeout 60 sh -c 'until curl -sf http://127.0.0.1:8931/readyz; do sleep 0.2; done' && \
 $python tests/battery/schemas.py --url http://127.0.0.1:8931 --count 1000"
+part tool_schemas "OCTAVO_TOOL_SCHEMAS=200 $python -m pytest -q tests/e2e/test_tools.py"
 part metal_families "OCTAVO_METAL_ALL=1 $python -m pytest -q -n 2 tests/e2e/test_metal.py"
 part packages "OCTAVO_SLOW_TESTS=1 $python -m pytest -q tests/e2e/test_packages.py"
 part python_llm "OCTAVO_SLOW_TESTS=1 $python -m pytest -q tests/e2e/test_python_llm.py"
@@ -41,6 +42,7 @@ part chroot "$python tools/package/check_chroot.py"
 part neon "tools/test_neon.sh"
 part asan_all_isas "cmake --preset asan -B build/asan-all '-DOCTAVO_ISAS=scalar;avx2;avx512;avx512bf16;amx;neon' && \
 cmake --build build/asan-all --target octavo_kernels_test && build/asan-all/octavo_kernels_test --gtest_brief=1"
+part each_source "cmake --preset dev -B build/each-source && cmake --build build/each-source"
 part macos_with_rust "OCTAVO_MACOS_RUST=1 tools/cross_macos.sh"
 
 case "${1:-}" in

@@ -1,5 +1,5 @@
 """Tools and reasoning on the real model, with OpenAI's client. SmolLM2's own template does not support tools, so any dialect can
-be selected. OCTAVO_TOOL_SCHEMAS sets the number of random tools per dialect (200 for the full run)."""
+be selected. OCTAVO_TOOL_SCHEMAS sets the number of random tools per dialect; tools/battery.sh runs 200."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import pytest
 import running_server
 import tool_schemas
 
-COUNT = int(os.environ.get("OCTAVO_TOOL_SCHEMAS", "6"))
+COUNT = int(os.environ.get("OCTAVO_TOOL_SCHEMAS", "2"))
 DIALECTS = ["hermes", "qwen3_coder", "llama3_json", "openai", "deepseek_v3", "deepseek_v31", "mistral", "gemma4",
             "functiongemma"]
 WEATHER = {"type": "function", "function": {

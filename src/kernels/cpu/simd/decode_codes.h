@@ -19,15 +19,12 @@ struct CodeShape {
   int bits;
   int group_size;
   int group_shift;  // its logarithm; a group of fewer than 64 inputs divides a unit
-  int low;          // bits in the low plane
-  int high;         // and in the high plane
   int zero;
   bool is_signed;  // 8-bit codes stored as code - 128
   ScaleKind scale_kind;
 };
 
 static inline CodeShape code_shape(const PackedLayout& layout) {
-  const int low = layout.bits == 8 ? 8 : layout.bits >= 4 ? 4 : 2;
   return {layout.padded_cols / kUnitCols,
           layout.cols / layout.group_size,
           layout.scale_bytes(),
@@ -37,8 +34,6 @@ static inline CodeShape code_shape(const PackedLayout& layout) {
           layout.bits,
           layout.group_size,
           std::countr_zero(static_cast<unsigned>(layout.group_size)),
-          low,
-          layout.bits - low,
           layout.zero == 128 ? 0 : layout.zero,
           layout.zero == 128,
           layout.scale_kind};
@@ -128,19 +123,27 @@ OCTAVO_INLINE int scale_part(const CodeShape& shape, int i) {
   return shape.group_size >= kUnitCols ? 0 : i * 16 >> shape.group_shift;
 }
 
+// How codes are stored: bits in the low and in the high plane, and what a code stands for.
+template <int Low, int High, bool Signed = false, bool E2M1 = false>
+struct CodeKind {
+  static constexpr int kLow = Low;
+  static constexpr int kHigh = High;
+  static constexpr bool kSigned = Signed;
+  static constexpr bool kE2M1 = E2M1;
+};
+
 // Compilers keep loops over codes of 2 or 4 bits scalar, so they are written with vectors.
 using CodeBytes = uint8_t __attribute__((vector_size(16)));
 using CodeWords = uint16_t __attribute__((vector_size(32)));
 
 // The 64 codes of one row of a unit, in input order.
+template <typename Kind>
 OCTAVO_INLINE void unpack_codes(const CodeShape& shape, const std::byte* unit, int row,
                                 CodeBytes* codes) {
-  const auto* low = reinterpret_cast<const uint8_t*>(unit) + row * kUnitCols * shape.low / 8;
-  if (shape.low == 8) {
+  const std::byte* low = unit + row * kUnitCols * Kind::kLow / 8;
+  if constexpr (Kind::kLow == 8) {
     std::memcpy(codes, low, kUnitCols);
-    return;
-  }
-  if (shape.low == 4) {
+  } else if constexpr (Kind::kLow == 4) {
     CodeWords words;
     std::memcpy(&words, low, sizeof(words));
     for (int i = 0; i < 4; ++i)
@@ -150,17 +153,16 @@ OCTAVO_INLINE void unpack_codes(const CodeShape& shape, const std::byte* unit, i
     std::memcpy(&bytes, low, sizeof(bytes));
     for (int i = 0; i < 4; ++i) codes[i] = (bytes >> (2 * i)) & 3;
   }
-  const auto* high =
-      reinterpret_cast<const uint8_t*>(unit) + shape.low_bytes + row * kUnitCols * shape.high / 8;
-  if (shape.high == 2) {
+  const std::byte* high = unit + shape.low_bytes + row * kUnitCols * Kind::kHigh / 8;
+  if constexpr (Kind::kHigh == 2) {
     CodeBytes bytes;
     std::memcpy(&bytes, high, sizeof(bytes));
-    for (int i = 0; i < 4; ++i) codes[i] |= ((bytes >> (2 * i)) & 3) << shape.low;
-  }
-  if (shape.high == 1) {
+    for (int i = 0; i < 4; ++i) codes[i] |= ((bytes >> (2 * i)) & 3) << Kind::kLow;
+  } else if constexpr (Kind::kHigh == 1) {
+    const auto* bits = reinterpret_cast<const uint8_t*>(high);
     auto* out = reinterpret_cast<uint8_t*>(codes);
     for (int k = 0; k < kUnitCols; ++k)
-      out[k] = static_cast<uint8_t>(out[k] | ((high[k / 8] >> (k % 8)) & 1) << shape.low);
+      out[k] = static_cast<uint8_t>(out[k] | ((bits[k / 8] >> (k % 8)) & 1) << Kind::kLow);
   }
 }
 
@@ -168,20 +170,40 @@ OCTAVO_INLINE void unpack_codes(const CodeShape& shape, const std::byte* unit, i
 inline constexpr float kE2M1[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
                                     -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
 
-// Inputs [16 i, 16 i + 16) of one row, from its 64 codes.
-OCTAVO_INLINE Vec decode16(const CodeShape& shape, const UnitScales& scales, const CodeBytes* codes,
-                           int row, int i) {
-  const int part = scale_part(shape, i);
-  const Vec scale = set1(scales.scale[part][row]);
-  const Vec bias = set1(scales.bias[part][row]);
-  if (shape.scale_kind == ScaleKind::kE8M0) {
+// Sixteen inputs of one row.
+template <typename Kind>
+OCTAVO_INLINE Vec decode16(const CodeBytes& codes, Vec zero_code, Vec scale, Vec bias) {
+  if constexpr (Kind::kE2M1) {
     float values[16];
-    for (int j = 0; j < 16; ++j) values[j] = kE2M1[codes[i][j]];
+    for (int j = 0; j < 16; ++j) values[j] = kE2M1[codes[j]];
     return mul(scale, load(values));
+  } else if constexpr (Kind::kSigned) {
+    return fma(scale, sub(load_i8(reinterpret_cast<const int8_t*>(&codes)), zero_code), bias);
+  } else {
+    return fma(scale, sub(load_u8(reinterpret_cast<const uint8_t*>(&codes)), zero_code), bias);
   }
-  const Vec code = shape.is_signed ? load_i8(reinterpret_cast<const int8_t*>(codes + i))
-                                   : load_u8(reinterpret_cast<const uint8_t*>(codes + i));
-  return fma(scale, sub(code, set1(static_cast<float>(shape.zero))), bias);
+}
+
+template <typename Kind>
+static void decode_units(const CodeShape& shape, const std::byte* strip, int64_t stride,
+                         float* out) {
+  const Vec zero_code = set1(static_cast<float>(shape.zero));
+  UnitScales scales;
+  for (int64_t u = 0; u < shape.units; ++u) {
+    read_unit_scales(shape, strip, u, scales);
+    const std::byte* unit = strip + shape.scale_bytes + u * shape.unit_bytes;
+    for (int row = 0; row < kStripRows; ++row) {
+      CodeBytes codes[4];
+      unpack_codes<Kind>(shape, unit, row, codes);
+      float* to = out + row * stride + u * kUnitCols;
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) {
+        const int part = scale_part(shape, i);
+        store(to + 16 * i, decode16<Kind>(codes[i], zero_code, set1(scales.scale[part][row]),
+                                          set1(scales.bias[part][row])));
+      }
+    }
+  }
 }
 
 // A whole strip as [16 rows][padded_cols] float32.
@@ -200,17 +222,23 @@ static void decode_strip_f32(const PackedView& weight, int64_t strip_index, floa
     return;
   }
   const CodeShape shape = code_shape(layout);
-  UnitScales scales;
-  CodeBytes codes[4];
-  for (int64_t u = 0; u < shape.units; ++u) {
-    read_unit_scales(shape, strip, u, scales);
-    const std::byte* unit = strip + shape.scale_bytes + u * shape.unit_bytes;
-    for (int row = 0; row < kStripRows; ++row) {
-      unpack_codes(shape, unit, row, codes);
-      float* to = out + row * layout.padded_cols + u * kUnitCols;
-#pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) store(to + 16 * i, decode16(shape, scales, codes, row, i));
-    }
+  const int64_t stride = layout.padded_cols;
+  if (shape.scale_kind == ScaleKind::kE8M0)
+    return decode_units<CodeKind<4, 0, false, true>>(shape, strip, stride, out);
+  if (shape.is_signed) return decode_units<CodeKind<8, 0, true>>(shape, strip, stride, out);
+  switch (shape.bits) {
+    case 2:
+      return decode_units<CodeKind<2, 0>>(shape, strip, stride, out);
+    case 3:
+      return decode_units<CodeKind<2, 1>>(shape, strip, stride, out);
+    case 4:
+      return decode_units<CodeKind<4, 0>>(shape, strip, stride, out);
+    case 5:
+      return decode_units<CodeKind<4, 1>>(shape, strip, stride, out);
+    case 6:
+      return decode_units<CodeKind<4, 2>>(shape, strip, stride, out);
+    default:
+      return decode_units<CodeKind<8, 0>>(shape, strip, stride, out);
   }
 }
 

@@ -27,7 +27,8 @@ class ConstrainedTest : public SchedulerFixture {
     return request;
   }
   void make_scheduler(int pages = 64) {
-    make({.max_num_batched_tokens = 16, .max_model_len = 100, .stop_token_ids = {kEndToken}}, pages);
+    make({.max_num_batched_tokens = 16, .max_model_len = 100, .stop_token_ids = {kEndToken}},
+         pages);
   }
   void take(std::vector<Update> updates) override {
     for (const Update& update : updates) {

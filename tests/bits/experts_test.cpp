@@ -13,8 +13,9 @@
 namespace octavo {
 namespace {
 
-constexpr int kExpertRows[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17,  18,
-                         19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 64, 127, 257};
+constexpr int kExpertRows[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,  12,
+                               13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,  24,
+                               25, 26, 27, 28, 29, 30, 31, 32, 33, 64, 127, 257};
 constexpr ExpertShape kShape{.experts = 6, .hidden = 256, .inner = 256};
 constexpr int kTopK = 2;
 

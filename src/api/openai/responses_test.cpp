@@ -50,7 +50,7 @@ TEST(ResponsesInput, ConsecutiveAssistantItemsAreOneMessage) {
 TEST(ResponsesInput, LeadingSystemMessagesAreJoined) {
   EXPECT_EQ(chat_of(R"([{"role": "developer", "content": "b"}, {"role": "user", "content": "c"},
                            {"role": "developer", "content": "d"}])",
-                       "a"),
+                    "a"),
             Json::parse(R"([
     {"role": "system", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
     {"role": "user", "content": [{"type": "text", "text": "c"}]},

@@ -93,9 +93,9 @@ void print_json(const Report& report) {
       {"step_ms", breakdown_of(report)},
       {"outside_kernels_percent", result.outside_kernels() * 100}};
   out["mix"] = {{"steps", report.mix.steps},
-                 {"rows", report.mix.rows},
-                 {"bytes", report.mix.total.bytes()},
-                 {"flops", report.mix.total.flops}};
+                {"rows", report.mix.rows},
+                {"bytes", report.mix.total.bytes()},
+                {"flops", report.mix.total.flops}};
   if (report.mix.limit_seconds > 0) {
     out["mix"]["read_gbps"] = report.machine.read_gbps;
     out["mix"]["matrix_tflops"] = report.machine.matrix_tflops;

@@ -1,6 +1,7 @@
 # octavo_use_precompiled_headers(<target>): with OCTAVO_PRECOMPILED_HEADERS, the target's sources start from the headers of
 # the libraries we use, precompiled once for all targets. Single files at -O0 compiled in 0.2 to 0.6 of the time with
-# clang 19, and gained little with gcc, so the presets of shipped builds do without. Whole builds were not compared. Only headers of other projects are listed: our own change too often.
+# clang 19, and gained little with gcc, so the presets of shipped builds do without. Whole builds were not compared.
+# Only headers of other projects are listed: our own change too often.
 option(OCTAVO_PRECOMPILED_HEADERS "Precompile the headers of the libraries we use (pays with clang)" OFF)
 
 if(OCTAVO_PRECOMPILED_HEADERS)

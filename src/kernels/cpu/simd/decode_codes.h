@@ -129,7 +129,7 @@ struct CodeKind {
   static constexpr int kLow = Low;
   static constexpr int kHigh = High;
   static constexpr bool kSigned = Signed;
-  static constexpr bool kE2M1 = E2M1;
+  static constexpr bool kIsE2M1 = E2M1;
 };
 
 // Compilers keep loops over codes of 2 or 4 bits scalar, so they are written with vectors.
@@ -173,7 +173,7 @@ inline constexpr float kE2M1[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.
 // Sixteen inputs of one row.
 template <typename Kind>
 OCTAVO_INLINE Vec decode16(const CodeBytes& codes, Vec zero_code, Vec scale, Vec bias) {
-  if constexpr (Kind::kE2M1) {
+  if constexpr (Kind::kIsE2M1) {
     float values[16];
     for (int j = 0; j < 16; ++j) values[j] = kE2M1[codes[j]];
     return mul(scale, load(values));

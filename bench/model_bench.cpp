@@ -3,12 +3,12 @@
 #include <mlx/memory.h>
 
 #include <algorithm>
-#include <chrono>
 #include <random>
 
 #include "base/compute_pool.h"
 #include "base/error.h"
 #include "base/widen.h"
+#include "bench/rates.h"
 #include "engine/runner.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/runtime/kernel_time.h"
@@ -35,14 +35,13 @@ double sum(const std::vector<double>& values) {
 // Wall time since construction, and our kernels' share of it.
 class KernelStopwatch {
  public:
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double seconds() const { return watch_.seconds(); }
   double kernel_seconds() const {
     return static_cast<double>(kernel_nanoseconds() - kernels_) * 1e-9;
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
+  Stopwatch watch_;
   int64_t kernels_ = kernel_nanoseconds();
 };
 

@@ -20,6 +20,7 @@ if(NOT OCTAVO_SANITIZE AND NOT APPLE)
 endif()
 
 if(OCTAVO_SANITIZE)
+  target_compile_definitions(octavo_flags INTERFACE OCTAVO_SANITIZED)
   target_compile_options(octavo_flags INTERFACE
     -fsanitize=${OCTAVO_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(octavo_flags INTERFACE -fsanitize=${OCTAVO_SANITIZE})

@@ -34,8 +34,9 @@ part pulls "$python tests/battery/pulls.py --count 100"
 part schemas "build/release/src/cli/octavo serve '$model' --port 8931 & trap 'kill %1' EXIT; \
 timeout 60 sh -c 'until curl -sf http://127.0.0.1:8931/readyz; do sleep 0.2; done' && \
 $python tests/battery/schemas.py --url http://127.0.0.1:8931 --count 1000"
-part tool_schemas "OCTAVO_TOOL_SCHEMAS=200 $python -m pytest -q tests/e2e/test_tools.py"
-part metal_families "OCTAVO_METAL_ALL=1 $python -m pytest -q -n 2 tests/e2e/test_metal.py"
+part tool_schemas "OCTAVO_SLOW_TESTS=1 $python -m pytest -q tests/e2e/test_tools.py"
+part metal_families "OCTAVO_SLOW_TESTS=1 $python -m pytest -q -n 2 tests/e2e/test_metal.py"
+part trials "OCTAVO_SLOW_TESTS=1 $python -m pytest -q tests/e2e/test_bits.py tests/e2e/test_engine.py tests/e2e/test_speculation.py"
 part packages "OCTAVO_SLOW_TESTS=1 $python -m pytest -q tests/e2e/test_packages.py"
 part python_llm "OCTAVO_SLOW_TESTS=1 $python -m pytest -q tests/e2e/test_python_llm.py"
 part chroot "$python tools/package/check_chroot.py"

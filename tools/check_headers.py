@@ -44,7 +44,7 @@ def compile_command() -> list[str]:
     compiler = os.environ.get("CXX", "g++")
     launcher = ["ccache"] if shutil.which("ccache") else []
     return [*launcher, compiler, "-std=c++20", "-O0", *project_flags(), *ALONE, "-Isrc", "-I.", "-Iinclude", "-Irust/include",
-            "-isystem", mlx_include(), "-c"]
+            "-isystem", mlx_include(), "-MD", "-c"]
 
 
 def is_proved(header: Path) -> bool:

@@ -83,7 +83,8 @@ write_tools
 export PATH="$PATH:$HOME/.cargo/bin:$work/tools"
 export OCTAVO_MACOS_TOOLS=$work/tools OCTAVO_MACOS_HEADERS=$work/include
 export ZIG_GLOBAL_CACHE_DIR=$cache/zig-cache ZIG_LOCAL_CACHE_DIR=$cache/zig-cache
-export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1  # as .ci/run: one clone's results serve the next
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1  # as .ci/run
+export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 export CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK=content  # the wrappers' text names zig's version
 # For the C parts of the crates.
 export CC_aarch64_apple_darwin=$work/tools/cc AR_aarch64_apple_darwin=$work/tools/ar SDKROOT=$work

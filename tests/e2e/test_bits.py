@@ -9,6 +9,7 @@ import os
 import subprocess
 
 import pytest
+from slow_tests import repeats
 
 ISAS = ["scalar", "avx2", "avx512", "avx512-bf16", "amx", "neon"]
 
@@ -26,23 +27,23 @@ def trials(build_dir, model, *flags, isa=None):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-def test_200_random_batches(build_dir, make_model, dtype):
-    trials(build_dir, make_model("qwen3"), "--dtype", dtype, "--trials", "200")
+def test_random_batches(build_dir, make_model, dtype):
+    trials(build_dir, make_model("qwen3"), "--dtype", dtype, "--trials", str(repeats(50, 200)))
 
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_every_instruction_set(build_dir, make_model, isa):
-    answer = trials(build_dir, make_model("llama"), "--dtype", "bfloat16", "--trials", "40", isa=isa)
+    answer = trials(build_dir, make_model("llama"), "--dtype", "bfloat16", "--trials", str(repeats(10, 40)), isa=isa)
     assert answer["isa"] == isa
 
 
 def test_quantised_weights(build_dir, make_model):
     model = make_model("qwen3", format="mlx", bits=4, group_size=32)
-    trials(build_dir, model, "--dtype", "bfloat16", "--trials", "60")
+    trials(build_dir, model, "--dtype", "bfloat16", "--trials", str(repeats(20, 60)))
 
 
 def test_int8_pages(build_dir, make_model):
-    trials(build_dir, make_model("qwen3"), "--dtype", "bfloat16", "--kv-dtype", "int8", "--trials", "60")
+    trials(build_dir, make_model("qwen3"), "--dtype", "bfloat16", "--kv-dtype", "int8", "--trials", str(repeats(20, 60)))
 
 
 def test_long_prompts_and_windows(build_dir, make_model):

@@ -11,6 +11,7 @@ import os
 import subprocess
 
 import pytest
+from slow_tests import repeats
 
 
 @pytest.fixture
@@ -28,10 +29,11 @@ def run(build_dir):
 
 
 def test_a_needle_among_63_neighbours(run, make_model):
-    found = run("needle", make_model("qwen3", dtype="bfloat16"), "--trials", 200)
-    assert found["mismatches"] == 0 and found["needles"] == 400
+    trials = repeats(24, 200)
+    found = run("needle", make_model("qwen3", dtype="bfloat16"), "--trials", trials)
+    assert found["mismatches"] == 0 and found["needles"] == 2 * trials
     # Preemptions, prefix hits and aborts did occur.
-    assert found["preemptions"] > 100 and found["needles_with_prefix_hit"] > 50 and found["aborted"] > 100
+    assert found["preemptions"] > trials / 2 and found["needles_with_prefix_hit"] > trials / 4 and found["aborted"] > trials / 2
 
 
 @pytest.mark.parametrize("isa", ["scalar", "avx2", "avx512", "avx512-bf16", "neon"])
@@ -40,11 +42,11 @@ def test_a_needle_on_every_instruction_set(run, make_model, isa):
 
 
 def test_a_needle_behind_sliding_windows(run, make_model):
-    run("needle", make_model("mistral", window=24), "--trials", 40)
+    run("needle", make_model("mistral", window=24), "--trials", repeats(10, 40))
 
 
 def test_a_needle_in_int8_pages_and_4_bit_weights(run, make_model):
-    run("needle", make_model("qwen3", format="mlx", bits=4, group_size=32), "--kv-dtype", "int8", "--trials", 30)
+    run("needle", make_model("qwen3", format="mlx", bits=4, group_size=32), "--kv-dtype", "int8", "--trials", repeats(10, 30))
 
 
 def test_a_failed_step_ends_one_request_and_no_neighbour(run, make_model):

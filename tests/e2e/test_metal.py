@@ -1,15 +1,15 @@
 """Runs whole models through the Metal kernels in the simulator, with the host code and kernel sources that run on a Mac.
 
-docs/metal.md lists the simulator's limits. OCTAVO_METAL_ALL=1 runs every family's cases."""
+docs/metal.md lists the simulator's limits. OCTAVO_SLOW_TESTS=1 runs every family's cases."""
 
 import functools
-import os
 
 import numpy as np
 import pytest
 from conftest import assert_close, prompts_of, run_json
 from families import CASES
 from modelkit import oracle
+from slow_tests import SLOW, repeats
 
 TOLERANCE = 3e-4  # of a logit, all in float32; the CPU kernels' is 1e-4, but sums have another order here
 PROMPTS = prompts_of(1, 9, 40)
@@ -26,7 +26,7 @@ def oracle_logits(folder):
 IN_CI = ["qwen3", "llama-biases", "smollm2", "gpt_oss", "deepseek_v3-mlx", "qwen3.5", "qwen3.5-moe-mlx", "lfm2", "gemma4", "mixtral"]
 
 
-@pytest.fixture(params=CASES if "OCTAVO_METAL_ALL" in os.environ else IN_CI)
+@pytest.fixture(params=CASES if SLOW else IN_CI)
 def model(request, make_model):
     case = CASES[request.param]
     return make_model(case.family, **case.recipe)
@@ -41,7 +41,7 @@ def one_of_a_kind(request, make_model):
     return make_model(request.param)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"] if SLOW else ["bfloat16"])
 def test_bits_depend_on_the_sequence_only(one_of_a_kind, dtype, dump_logits):
     """They do not depend on other sequences, chunks or the page size, if rows of a matrix product are independent, as here."""
     alone = dump_logits(one_of_a_kind, PROMPTS, dtype=dtype, kernels="metal").logits
@@ -52,6 +52,6 @@ def test_bits_depend_on_the_sequence_only(one_of_a_kind, dtype, dump_logits):
 def test_a_request_has_its_bits_in_company(one_of_a_kind, build_dir):
     """Runs the whole engine: scheduler, prefix cache, and preemption because the pool is too small."""
     result = run_json([build_dir / "tests" / "needle", one_of_a_kind, "--metal", "--dtype", "bfloat16", "--trials", 1, "--tokens", 3,
-                       "--neighbours", 4, "--longest", 40, "--pool-sequences", 3])
+                       "--neighbours", 4, "--longest", repeats(16, 40), "--pool-sequences", 3])
     assert result["needles"] == 2 and result["mismatches"] == 0, result
     assert result["launches"]["linear_rows.metal"] > 0 and "linear.cpu" not in result["launches"], result

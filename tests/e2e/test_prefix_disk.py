@@ -11,6 +11,7 @@ import pytest
 import running_server
 from conftest import run_json
 from prefix_replay import ask, conversation, make_long_context, metrics, replay
+from slow_tests import repeats
 
 SIZE = 3 << 20
 
@@ -57,8 +58,8 @@ class _Killed(Exception):
     pass
 
 
-def test_the_tier_alone_killed_200_times(build_dir, tmp_path):
-    done = run_json([build_dir / "tests" / "disk_kill", tmp_path / "pages", "--kills", 200])
+def test_the_tier_alone_killed_many_times(build_dir, tmp_path):
+    done = run_json([build_dir / "tests" / "disk_kill", tmp_path / "pages", "--kills", repeats(40, 200)])
     assert done["most_bytes"] <= done["allowed_bytes"] and done["pages_right"] > 1000
 
 

@@ -13,6 +13,7 @@ import urllib.request
 import pytest
 from conftest import REPO
 from running_server import running
+from slow_tests import repeats
 
 OPTIONS = {"max_model_len": 1024, "max_num_seqs": 8, "threads": 2}
 FLAGS = ["--max-model-len", 1024, "--max-num-seqs", 8, "--threads", 2]
@@ -76,7 +77,7 @@ def ask_server(url: str, request: dict) -> tuple[str, list[int], str]:
 
 
 def test_prompts_have_the_servers_answers(octavo_module, llm, octavo, smollm2_gguf):
-    count = 100 if os.environ.get("OCTAVO_SLOW_TESTS") else 30  # tools/battery.sh runs all
+    count = repeats(10, 100)
     requests = draw_requests(count)
     answers: dict[int, tuple[str, list[int], str]] = {}
     for chat in (False, True):

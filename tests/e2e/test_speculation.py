@@ -9,6 +9,7 @@ import json
 import subprocess
 
 import pytest
+from slow_tests import SLOW, repeats
 
 
 @pytest.fixture
@@ -25,8 +26,9 @@ def speculate(build_dir):
     return speculate
 
 
+@pytest.mark.skipif(not SLOW, reason="a minute and more; OCTAVO_SLOW_TESTS=1 runs it")
 def test_prompt_lookup_on_a_real_model(speculate, smollm2_gguf):
-    found = speculate(smollm2_gguf, "--trials", 16, "--tokens", 24)  # tools/battery.sh runs 300
+    found = speculate(smollm2_gguf, "--trials", 16, "--tokens", 24)
     assert found["steps_with"] < found["steps_without"]
     assert found["accepted_under_grammar"] > 0
 
@@ -37,7 +39,7 @@ def test_prompt_lookup_on_a_real_model(speculate, smollm2_gguf):
     ("qwen3", {"format": "mlx", "bits": 4, "group_size": 32}),
 ])
 def test_prompt_lookup_on_tiny_models(speculate, make_model, family, fields):
-    speculate(make_model(family, **fields), "--trials", 16, "--tokens", 48)
+    speculate(make_model(family, **fields), "--trials", repeats(8, 16), "--tokens", 48)
 
 
 def test_a_model_as_its_own_draft_is_always_right(speculate, make_model):

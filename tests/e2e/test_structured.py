@@ -9,6 +9,7 @@ import pydantic
 import pytest
 import running_server
 import schemas
+from slow_tests import repeats
 
 ASK = [{"role": "user", "content": "Tell me about a city."}]
 
@@ -41,7 +42,7 @@ def text_of(answer) -> str:
 
 
 def test_answers_match_random_schemas(server):
-    figures = schemas.run(server.url, 20, seed=7)  # tools/battery.sh runs 1000
+    figures = schemas.run(server.url, 10, seed=7)  # tools/battery.sh runs 1000
     assert figures["wrong"] == []
 
 
@@ -105,15 +106,15 @@ def test_unsupported_constraints_are_refused_by_name(param, chat):
 
 def test_concurrent_requests_do_not_change_results(chat):
     """Answers and log probabilities of constrained and unconstrained requests, sequentially and then concurrently."""
-    made = schemas.Schemas(11)
+    made, count = schemas.Schemas(11), repeats(4, 16)
     forms = [{"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": made.next()}}}
-             if number % 2 else {} for number in range(8)]
+             if number % 2 else {} for number in range(count)]
 
     def ask(number: int):
         choice = chat(seed=number, max_tokens=60, logprobs=True, top_logprobs=2, **forms[number]).choices[0]
         return choice.message.content, choice.finish_reason, choice.logprobs.model_dump()
 
-    alone = [ask(number) for number in range(8)]
-    with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(ask, range(8)))
+    alone = [ask(number) for number in range(count)]
+    with ThreadPoolExecutor(count) as pool:
+        together = list(pool.map(ask, range(count)))
     assert together == alone

@@ -1,15 +1,15 @@
 """Tools and reasoning on the real model, with OpenAI's client. SmolLM2's own template does not support tools, so any dialect can
-be selected. OCTAVO_TOOL_SCHEMAS sets the number of random tools per dialect; tools/battery.sh runs 200."""
+be selected."""
 
 import json
-import os
 
 import openai
 import pytest
 import running_server
 import tool_schemas
+from slow_tests import repeats
 
-COUNT = int(os.environ.get("OCTAVO_TOOL_SCHEMAS", "2"))
+COUNT = repeats(1, 200)  # random tools per dialect
 DIALECTS = ["hermes", "qwen3_coder", "llama3_json", "openai", "deepseek_v3", "deepseek_v31", "mistral", "gemma4",
             "functiongemma"]
 WEATHER = {"type": "function", "function": {

@@ -2,7 +2,7 @@
 // written in the source is the same in each clone (no contraction), so the bits are too.
 #pragma once
 
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && !defined(OCTAVO_SANITIZED)
 #define OCTAVO_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
 // Sanitizers are not initialised yet when the loader resolves clones.

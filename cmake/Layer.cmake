@@ -50,5 +50,6 @@ function(octavo_test_program target label seconds)
   target_compile_options(${target} PRIVATE ${OCTAVO_TEST_LEVEL})
   octavo_use_precompiled_headers(${target})
   add_test(NAME ${target} COMMAND ${target} --gtest_brief=1)
-  set_tests_properties(${target} PROPERTIES TIMEOUT ${seconds} LABELS ${label})
+  # ctest starts the most costly tests first.
+  set_tests_properties(${target} PROPERTIES TIMEOUT ${seconds} COST ${seconds} LABELS ${label})
 endfunction()

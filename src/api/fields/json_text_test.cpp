@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "api/testing/refusals.h"
-#include "base/testing/fewer.h"
+#include "base/testing/sanitized.h"
 
 namespace octavo::api {
 namespace {
@@ -41,11 +41,10 @@ TEST(JsonText, KeysOfAnObjectAreBounded) {
   };
   EXPECT_EQ(parse_refusal(with_keys(kJsonKeys)), "accepted");
   EXPECT_NE(parse_refusal(with_keys(kJsonKeys + 1)), "accepted");
-  const int many = fewer_if_sanitized(300'000);
   const auto began = std::chrono::steady_clock::now();
-  EXPECT_NE(parse_refusal(with_keys(many)), "accepted");
-  EXPECT_NE(parse_refusal("{\"metadata\":[1," + with_keys(many) + "]}"), "accepted");
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  EXPECT_NE(parse_refusal(with_keys(300'000)), "accepted");
+  EXPECT_NE(parse_refusal("{\"metadata\":[1," + with_keys(300'000) + "]}"), "accepted");
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(kSanitized ? 60 : 5));
 }
 
 TEST(JsonText, ErrorsDoNotRepeatALongBody) {

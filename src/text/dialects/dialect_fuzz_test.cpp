@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-#include "base/testing/fewer.h"
+#include "base/testing/sanitized.h"
 #include "text/dialects/call_text.h"
 #include "text/dialects/output_parser.h"
 #include "text/testing/shown_parts.h"
@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kCases = fewer_if_sanitized(3000);  // per dialect and test
+constexpr int kCases = kSanitized ? 300 : 3000;  // per dialect and test
 
 struct Style {
   const ToolDialect* tools;

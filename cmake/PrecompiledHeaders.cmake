@@ -5,7 +5,7 @@
 option(OCTAVO_PRECOMPILED_HEADERS "Precompile the headers of the libraries we use (pays with clang)" OFF)
 
 if(OCTAVO_PRECOMPILED_HEADERS)
-  # Without timestamps, a precompiled header from ccache is valid in every clone.
+  # Without timestamps, a precompiled header from ccache is valid in a new clone at the same path.
   target_compile_options(octavo_flags INTERFACE "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
   file(WRITE "${CMAKE_BINARY_DIR}/generated/precompiled.cpp" "")
   add_library(octavo_precompiled STATIC "${CMAKE_BINARY_DIR}/generated/precompiled.cpp")

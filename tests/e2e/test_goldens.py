@@ -1,13 +1,13 @@
 """Greedy output of a real model, compared token by token with mlx-lm's (tools/make_goldens.py)."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from conftest import REPO, run_json
+from slow_tests import SLOW
 
 GOLDENS = json.loads((Path(__file__).parent / "goldens" / "smollm2.json").read_text())
 
@@ -35,7 +35,7 @@ def test_capital_of_france(octavo, smollm2_gguf):
     assert "Paris" in done.stdout
 
 
-@pytest.mark.skipif("OCTAVO_SLOW_TESTS" not in os.environ, reason="minutes of mlx-lm; set OCTAVO_SLOW_TESTS=1")
+@pytest.mark.skipif(not SLOW, reason="minutes of mlx-lm; set OCTAVO_SLOW_TESTS=1")
 def test_goldens_are_regenerable():
     done = subprocess.run([sys.executable, REPO / "tools" / "make_goldens.py", "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

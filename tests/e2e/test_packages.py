@@ -5,7 +5,6 @@ minimal Debian, run tools/package/check_chroot.py, which needs root."""
 
 import hashlib
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -15,10 +14,11 @@ from pathlib import Path
 
 import pytest
 from conftest import REPO
+from slow_tests import SLOW
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux" or not shutil.which("patchelf"), reason="needs Linux and patchelf")
 
-slow = pytest.mark.skipif(not os.environ.get("OCTAVO_SLOW_TESTS"), reason="half a minute of compression; OCTAVO_SLOW_TESTS=1 runs it")
+slow = pytest.mark.skipif(not SLOW, reason="half a minute of compression; OCTAVO_SLOW_TESTS=1 runs it")
 
 DIST = REPO / "dist"
 # Libraries of every Linux with a C++ runtime (manylinux's policy); the package must contain all others.

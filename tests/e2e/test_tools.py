@@ -9,7 +9,7 @@ import running_server
 import tool_schemas
 from slow_tests import repeats
 
-COUNT = repeats(1, 200)  # random tools per dialect
+COUNT = repeats(2, 200)  # random tools per dialect
 DIALECTS = ["hermes", "qwen3_coder", "llama3_json", "openai", "deepseek_v3", "deepseek_v31", "mistral", "gemma4",
             "functiongemma"]
 WEATHER = {"type": "function", "function": {

@@ -224,6 +224,8 @@ for name, wanted, data in (
         ("length-and-chunked", 400, POST + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
         ("chunked-and-length", 400, POST + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n"),
         ("two-lengths", 400, POST + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"),
+        ("two-equal-lengths", 400, POST + b"Content-Length: 4\r\nContent-Length: 04\r\n\r\nabcd"),
+        ("length-list-equal", 400, POST + b"Content-Length: 4, 4\r\n\r\nabcd"),
         ("length-list", 400, POST + b"Content-Length: 3, 4\r\n\r\nabcd"), ("length-negative", 400, POST + b"Content-Length: -1\r\n\r\n"),
         ("length-plus", 400, POST + b"Content-Length: +3\r\n\r\nabc"), ("length-word", 400, POST + b"Content-Length: three\r\n\r\nabc"),
         ("length-hex", 400, POST + b"Content-Length: 0x3\r\n\r\nabc"), ("length-empty", 400, POST + b"Content-Length: \r\n\r\nabc"),

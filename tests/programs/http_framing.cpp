@@ -141,7 +141,7 @@ Framing framing_of(const std::string& line, boost::asio::io_context& io, ServerC
 }
 
 void run() {
-  FakeEngine engine({});
+  FakeEngine engine(FakeEngineOptions{});
   const api::ServedModel model = engine.served();
   const ServerOptions options;
   boost::asio::io_context io;

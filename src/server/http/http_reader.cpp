@@ -37,6 +37,10 @@ std::string_view without_authority(std::string_view target) {
 const char* fault_of(const http::request<http::string_body>& message) {
   const auto hosts = message.count(http::field::host);
   if (hosts > 1 || (hosts == 0 && message.version() >= 11)) return "one header Host is needed";
+  // The parser takes "5" and "05", in two headers or in a list, for the same length.
+  const auto lengths = message.count(http::field::content_length);
+  const auto length = message[http::field::content_length];
+  if (lengths > 1 || length.find(',') != length.npos) return "only one Content-Length is allowed";
   const auto encodings = message.count(http::field::transfer_encoding);
   if (encodings == 0) return nullptr;
   // Exactly this: the parser takes a list such as "chunked, chunked" for no body at all and would
@@ -77,7 +81,8 @@ HttpReader::HttpReader(std::shared_ptr<ClientSocket> socket, ServerContext& cont
 
 HttpReader::~HttpReader() = default;
 
-bool HttpReader::keep_alive() const { return parser_->message->get().keep_alive(); }
+// The parser knows all headers Connection, the message only the first.
+bool HttpReader::keep_alive() const { return parser_->message->keep_alive(); }
 bool HttpReader::http_1_0() const { return parser_->message->get().version() < 11; }
 
 void HttpReader::fail(int status, const char* message, Refusal refusal) {

@@ -62,10 +62,10 @@ class AttackedServer(Server):
 
     def peak_rss(self) -> int:
         """The most resident bytes of the process itself since the start or the last reset_peak()."""
-        return _status_bytes(self.pid, "VmHWM")
+        return peak_bytes(self.pid)
 
     def reset_peak(self) -> None:
-        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+        reset_peak(self.pid)
 
     def alive(self) -> bool:
         return self.process.poll() is None and self.ask("GET", "/livez", timeout=5).status == 200
@@ -77,6 +77,15 @@ def _status_bytes(pid: int, name: str) -> int:
     except OSError:
         found = None  # the process has ended
     return int(found[1]) * 1024 if found else 0
+
+
+def peak_bytes(pid: int) -> int:
+    """The most resident bytes of a process since its start or the last reset_peak()."""
+    return _status_bytes(pid, "VmHWM")
+
+
+def reset_peak(pid: int) -> None:
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 def _private_bytes(pid: int) -> int:
@@ -307,7 +316,7 @@ def bounded(server: AttackedServer, seconds: float = 2, growth_mb: float = 300, 
         try:
             yield stream
             took = time.monotonic() - began
-            stream.wait_for_tokens(2)  # the end of a gap that began during the attack
+            stream.wait_for_tokens(1)  # the end of a gap that began during the attack
         finally:
             most = watch.finish()
         assert server.process.poll() is None, f"the server exited with {server.process.returncode}: {server.lines[-20:]}"
@@ -321,4 +330,4 @@ def bounded(server: AttackedServer, seconds: float = 2, growth_mb: float = 300, 
 
 
 __all__ = ["MB", "AttackedServer", "Closed", "Neighbour", "Reply", "TooSlow", "bounded", "fake", "model_path", "neighbour",
-           "octavo_path", "planned_bytes", "post", "raw", "real", "request_bytes"]
+           "octavo_path", "peak_bytes", "planned_bytes", "post", "raw", "real", "request_bytes", "reset_peak"]

@@ -54,14 +54,15 @@ def test_hostile_requests(server, kind):
             try:
                 reply = attack(server, stream, path, body)
             except AssertionError as error:
-                raise type(error)(f'hostile_inputs.make("{kind}", {seed}): {error}') from error
+                # Not a TooSlow: this input had its tries, so the whole test is not run again.
+                raise AssertionError(f'hostile_inputs.make("{kind}", {seed}): {error}') from None
             assert reply.status != 500, f'hostile_inputs.make("{kind}", {seed}): {reply}'
             statuses[reply.status] = statuses.get(reply.status, 0) + 1
     assert server.alive()
     assert post(server, "/v1/completions", {"prompt": "Once", "max_tokens": 2}).status == 200
     # Some inputs are accepted and some refused, so the limits are neither absent nor refuse everything.
-    print(kind, statuses)
-    assert statuses.get(200, 0) >= COUNT / 20 and len(statuses) > 1, statuses
+    assert len(statuses) > 1, statuses
+    assert kind == "bodies" or statuses.get(200, 0) >= COUNT / 20, statuses
 
 
 class TextProbe:
@@ -115,7 +116,7 @@ def test_hostile_templates(probe):
             if took <= SECONDS:
                 break
             if left == 0:
-                raise TooSlow(f"{name}: took {took:.2f} s, {TRIES} times")
+                raise AssertionError(f"{name}: took {took:.2f} s at the last of {TRIES} tries")
         assert ("text" in answer) != ("error" in answer), f"{name}: {str(answer)[:300]}"
         assert answer.get("kind") != "probe", f"{name}: {str(answer)[:300]}"  # neither the file's nor the request's fault
         texts += "text" in answer

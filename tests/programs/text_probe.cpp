@@ -6,13 +6,14 @@
 //   {"op":"encode","bytes":hex,"add_special":bool}   -> {"ids":[...]}
 //   {"op":"decode","ids":[...],"skip_special":bool}  -> {"text":..., "streamed":..., "deltas":n}
 //   {"op":"render","template":..., "messages":[...], "options":{...}, "tokens":{...}}  ->
-//   {"text":...}
+//   {"text":...}; with "size_only":true  -> {"bytes":n}, without copies of a long text
 // An error is {"error":message,"kind":"setup"|"request"}.
 #include <iostream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -116,7 +117,9 @@ class Probe {
     options.add_generation_prompt = given.value("add_generation_prompt", false);
     options.continue_final_message = given.value("continue_final_message", false);
     options.extra = given.value("extra", ordered_json());
-    return {{"text", chat_template->render(request.at("messages"), options)}};
+    std::string text = chat_template->render(request.at("messages"), options);
+    if (request.value("size_only", false)) return {{"bytes", text.size()}};
+    return {{"text", std::move(text)}};
   }
 
   std::shared_ptr<const Tokenizer> tokenizer_;

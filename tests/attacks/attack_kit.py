@@ -151,7 +151,7 @@ def _merged(defaults: tuple, flags: tuple) -> list:
 
 def _warm_up(server: AttackedServer) -> None:
     """Allocates what the first request of each kind allocates, so that it is not taken for an attack's growth."""
-    long_text = "word " * 1500
+    long_text = "word " * 600
     post(server, "/v1/completions", {"prompt": long_text, "max_tokens": 4}, timeout=60)
     post(server, "/v1/completions", {"prompt": "hi", "max_tokens": 4, "n": 8, "temperature": 1}, timeout=60)
     post(server, "/v1/chat/completions", {

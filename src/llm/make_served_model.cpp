@@ -1,9 +1,12 @@
 #include "llm/make_served_model.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "llm/fingerprint.h"

@@ -159,7 +159,8 @@ void expect_sound(const DecoderPlan& plan) {
 // Pointers to every number in `json`.
 std::vector<Json::json_pointer> numbers_in(const Json& json) {
   std::vector<Json::json_pointer> found;
-  for (const auto& [path, value] : json.flatten().items())
+  const Json flat = json.flatten();
+  for (const auto& [path, value] : flat.items())
     if (value.is_number()) found.emplace_back(path);
   return found;
 }

@@ -60,14 +60,22 @@ std::string text_or(const Json& json, const char* name) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+// A number that is no size becomes one that is refused.
+uint64_t size_or(const Json& json, uint64_t fallback) {
+  const auto found = json.find("size");
+  if (found == json.end() || found->is_null()) return fallback;
+  if (found->is_number() && !found->is_number_unsigned()) return UINT64_MAX;
+  return found->get<uint64_t>();
+}
+
 ModelFile parse_file(const Json& json) {
   ModelFile file{.path = text_or(json, "rfilename"),
-                 .size = json.value("size", uint64_t{0}),
+                 .size = size_or(json, 0),
                  .hash = text_or(json, "blobId")};
   const auto lfs = json.find("lfs");
   if (lfs != json.end() && lfs->is_object()) {
     file.hash = text_or(*lfs, "sha256");
-    file.size = lfs->value("size", file.size);
+    file.size = size_or(*lfs, file.size);
   }
   return file;
 }

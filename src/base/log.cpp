@@ -3,7 +3,6 @@
 #include <spdlog/async.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
-
 #include <unistd.h>
 
 #include <atomic>

@@ -12,7 +12,11 @@ uint8_t byte_at(std::string_view text, size_t at) { return static_cast<uint8_t>(
 size_t utf8_length(std::string_view text) {
   const uint8_t first = byte_at(text, 0);
   if (first < 0x80) return 1;
-  const size_t length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+  const size_t length = first < 0xc2   ? 0
+                        : first < 0xe0 ? 2
+                        : first < 0xf0 ? 3
+                        : first < 0xf5 ? 4
+                                       : 0;
   if (length == 0 || text.size() < length) return 0;
   for (size_t i = 1; i < length; ++i)
     if ((byte_at(text, i) & 0xc0) != 0x80) return 0;

@@ -100,9 +100,10 @@ bool is_ours(const fs::path& path) {
 }
 
 [[noreturn]] void refuse_kind(const fs::path& path, const char* kind) {
-  throw SetupError(fmt::format("--prefix-disk: {} is {}; octavo writes only to regular files; "
-                               "remove it or choose another folder",
-                               path.string(), kind));
+  throw SetupError(
+      fmt::format("--prefix-disk: {} is {}; octavo writes only to regular files; "
+                  "remove it or choose another folder",
+                  path.string(), kind));
 }
 
 // Readable only by the owner: pages reveal prompts. Never opens the target of a symbolic link: the

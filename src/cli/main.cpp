@@ -8,10 +8,12 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/standard_streams.h"
 #include "cli/commands.h"
 #include "cli/config_file.h"
 
 int main(int argc, char** argv) {
+  octavo::open_closed_standard_streams();
   CLI::App app{
       "Octavo is a native LLM server with a paged KV cache.\n"
       "Quick start: octavo run MODEL, where MODEL is a .gguf file, a model folder, a model on the\n"

@@ -127,8 +127,8 @@ CacheFolder CacheFolder::make_one(const std::string& name) const {
 std::vector<CacheFolder::Entry> CacheFolder::entries() const {
   // A description of its own: the position in a directory is shared between duplicates.
   const int descriptor = ::openat(descriptor_, ".", kFolderFlags);
-  const std::unique_ptr<DIR, CloseDirectory> directory(
-      descriptor < 0 ? nullptr : ::fdopendir(descriptor));
+  const std::unique_ptr<DIR, CloseDirectory> directory(descriptor < 0 ? nullptr
+                                                                      : ::fdopendir(descriptor));
   if (!directory) {
     if (descriptor >= 0) ::close(descriptor);
     fail("read", "");
@@ -138,8 +138,7 @@ std::vector<CacheFolder::Entry> CacheFolder::entries() const {
     const std::string name = each->d_name;
     if (name == "." || name == "..") continue;
     struct stat status {};
-    const bool known =
-        ::fstatat(descriptor_, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+    const bool known = ::fstatat(descriptor_, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
     entries.push_back({.name = name, .is_folder = known && S_ISDIR(status.st_mode)});
   }
   std::ranges::sort(entries, {}, &Entry::name);
@@ -168,8 +167,7 @@ void CacheFolder::link(const std::string& target, const std::string& name) const
   if (::symlinkat(target.c_str(), descriptor_, name.c_str()) == 0) return;
   if (errno != EEXIST) fail("link", name);
   std::array<char, 4096> there{};
-  const ssize_t count =
-      ::readlinkat(descriptor_, name.c_str(), there.data(), there.size());
+  const ssize_t count = ::readlinkat(descriptor_, name.c_str(), there.data(), there.size());
   if (count >= 0 && std::string_view(there.data(), static_cast<size_t>(count)) == target) return;
   const std::string fresh = fresh_name(name);
   ::unlinkat(descriptor_, fresh.c_str(), 0);

@@ -39,18 +39,30 @@ std::string listing_error(const std::string& text) {
 
 TEST(HubListing, NamesThatLeaveTheFolderAreSkipped) {
   Json siblings = Json::array();
-  const std::vector<std::string> bad = {
-      "",      ".",        "..",        "/etc/passwd",  "../x",     "a/../../x",
-      "a/./x", "a/",       "a\\..\\x",  std::string("a\0b", 3), "a\nb", "a\x1b[2J",
-      "a/..",  "./config", std::string(300, 'n'), std::string(2000, '/')};
+  const std::vector<std::string> bad = {"",
+                                        ".",
+                                        "..",
+                                        "/etc/passwd",
+                                        "../x",
+                                        "a/../../x",
+                                        "a/./x",
+                                        "a/",
+                                        "a\\..\\x",
+                                        std::string("a\0b", 3),
+                                        "a\nb",
+                                        "a\x1b[2J",
+                                        "a/..",
+                                        "./config",
+                                        std::string(300, 'n'),
+                                        std::string(2000, '/')};
   for (const std::string& name : bad)
     siblings.push_back({{"rfilename", name}, {"size", 1}, {"blobId", kSha1}});
   for (const char* name : {"config.json", "1_Pooling/config.json", ".gitattributes", "..x"})
     siblings.push_back({{"rfilename", name}, {"size", 1}, {"blobId", kSha1}});
   std::vector<std::string> kept;
   for (const ModelFile& file : parse_listing(listing_of(siblings)).files) kept.push_back(file.path);
-  EXPECT_THAT(kept, testing::ElementsAre("config.json", "1_Pooling/config.json", ".gitattributes",
-                                         "..x"));
+  EXPECT_THAT(
+      kept, testing::ElementsAre("config.json", "1_Pooling/config.json", ".gitattributes", "..x"));
 }
 
 TEST(HubListing, AHashThatIsNotHexIsRefused) {
@@ -75,8 +87,8 @@ TEST(HubListing, AHashThatIsNotHexIsRefused) {
 
 TEST(HubListing, ImpossibleSizesAndCommitsAreRefused) {
   const auto sized = [](const Json& size) {
-    return listing_of(Json::array(
-        {Json{{"rfilename", "config.json"}, {"size", size}, {"blobId", kSha1}}}));
+    return listing_of(
+        Json::array({Json{{"rfilename", "config.json"}, {"size", size}, {"blobId", kSha1}}}));
   };
   for (const Json& size : {Json(-1), Json(UINT64_MAX), Json(1e18)})
     EXPECT_THAT(listing_error(sized(size)), HasSubstr("the hub's size of config.json")) << size;

@@ -45,9 +45,10 @@ api::SamplingDefaults defaults_of(const ModelSettings& settings, const ServingSe
     if (!json.contains(name) || !json.at(name).is_number()) return;
     const auto number = json.at(name).get<double>();
     if (!(number >= low && number <= high)) {
-      throw SetupError(fmt::format("{}: \"{}\" is {}, outside {} to {}; correct it, or start with "
-                                   "--generation-config vllm",
-                                   path.string(), name, number, low, high));
+      throw SetupError(
+          fmt::format("{}: \"{}\" is {}, outside {} to {}; correct it, or start with "
+                      "--generation-config vllm",
+                      path.string(), name, number, low, high));
     }
     value = static_cast<T>(number);
   };

@@ -68,8 +68,7 @@ void scale_yarn(std::vector<double>& period, const Config& scaling, double base,
   const double of_all =
       yarn_magnitude(factor, scaling.number_or("mscale_all_dim", 0, 0, kMostMscale));
   const double rotated = yarn_magnitude(factor, scaling.number_or("mscale", 1, 0, kMostMscale));
-  plan.magnitude =
-      static_cast<float>(scaling.positive_or("attention_factor", rotated / of_all));
+  plan.magnitude = static_cast<float>(scaling.positive_or("attention_factor", rotated / of_all));
   plan.score_scale = static_cast<float>(of_all * of_all);
 }
 

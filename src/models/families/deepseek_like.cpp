@@ -22,8 +22,7 @@ MoePlan plan_deepseek_like_experts(const Config& config) {
   plan.intermediate = config.integer("moe_intermediate_size", 8, 1 << 22);
   constexpr int kWidest = 1 << 24;
   plan.shared_intermediate =
-      plan.intermediate *
-      config.integer_or("n_shared_experts", 0, 0, kWidest / plan.intermediate);
+      plan.intermediate * config.integer_or("n_shared_experts", 0, 0, kWidest / plan.intermediate);
   return plan;
 }
 

@@ -53,7 +53,8 @@ constexpr auto kFamilies = std::to_array<Family>({
 // A mixture of experts may have no intermediate_size, unless one of its layers is dense.
 void require_widths(const Config& config, const DecoderPlan& plan) {
   for (const LayerPlan& layer : plan.layers) {
-    if (const auto* mlp = std::get_if<MlpPlan>(&layer.ffn); mlp != nullptr && mlp->intermediate == 0)
+    if (const auto* mlp = std::get_if<MlpPlan>(&layer.ffn);
+        mlp != nullptr && mlp->intermediate == 0)
       config.fail("intermediate_size", "is missing");
   }
 }

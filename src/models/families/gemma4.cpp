@@ -114,7 +114,8 @@ DecoderPlan plan_gemma4(const Config& given) {
   plan.ropes = {plan_rope_of(config, "full_attention", full_dims,
                              {1e6, Config(proportional, config.origin())}),
                 plan_rope_of(config, "sliding_attention", config.integer("head_dim"), {10000})};
-  if (const int width = config.integer_or("hidden_size_per_layer_input", 0, 0, 1 << 16); width > 0) {
+  if (const int width = config.integer_or("hidden_size_per_layer_input", 0, 0, 1 << 16);
+      width > 0) {
     const int vocab = config.integer_or("vocab_size_per_layer_input", plan.vocab, 1, 1 << 24);
     if (vocab < plan.vocab)
       config.fail("vocab_size_per_layer_input",

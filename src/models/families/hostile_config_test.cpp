@@ -15,12 +15,11 @@ using testing::HasSubstr;
 using Json = nlohmann::json;
 
 Json base_json(const char* model_type, const Json& changes = Json::object()) {
-  Json json = {{"model_type", model_type}, {"vocab_size", 128},
-               {"hidden_size", 64},        {"num_hidden_layers", 4},
-               {"num_attention_heads", 4}, {"num_key_value_heads", 2},
-               {"intermediate_size", 128}, {"rms_norm_eps", 1e-5},
-               {"head_dim", 16},           {"sliding_window", 32},
-               {"rope_theta", 1e4},        {"max_position_embeddings", 256}};
+  Json json = {
+      {"model_type", model_type}, {"vocab_size", 128},        {"hidden_size", 64},
+      {"num_hidden_layers", 4},   {"num_attention_heads", 4}, {"num_key_value_heads", 2},
+      {"intermediate_size", 128}, {"rms_norm_eps", 1e-5},     {"head_dim", 16},
+      {"sliding_window", 32},     {"rope_theta", 1e4},        {"max_position_embeddings", 256}};
   json.update(changes);
   return json;
 }
@@ -44,10 +43,14 @@ Json latent_json(const char* model_type) {
 
 // Between them, these have every number that a family reads.
 std::vector<Json> whole_configs() {
-  const Json yarn = {{"rope_type", "yarn"},      {"factor", 4.0},
-                     {"beta_fast", 32},          {"beta_slow", 1},
-                     {"mscale", 0.7},            {"mscale_all_dim", 0.7},
-                     {"attention_factor", 1.25}, {"original_max_position_embeddings", 64}};
+  const Json yarn = {{"rope_type", "yarn"},
+                     {"factor", 4.0},
+                     {"beta_fast", 32},
+                     {"beta_slow", 1},
+                     {"mscale", 0.7},
+                     {"mscale_all_dim", 0.7},
+                     {"attention_factor", 1.25},
+                     {"original_max_position_embeddings", 64}};
   const Json llama3 = {{"rope_type", "llama3"},
                        {"factor", 8.0},
                        {"low_freq_factor", 1.0},
@@ -167,10 +170,29 @@ std::vector<Json::json_pointer> numbers_in(const Json& json) {
 
 TEST(HostileConfig, EveryNumberMayHaveAnyValue) {
   const double infinity = std::numeric_limits<double>::infinity();
-  const std::vector<Json> values = {
-      -1,   0,       1,         3,           0.5,     -0.5,      1e-320,        1e308,
-      1e30, -1e308,  -infinity, infinity,    1 << 20, 1 << 24,   2147483647,    2147483648LL,
-      1e18, nullptr, "64",      Json::array(), true,  std::nan(""), Json::object()};
+  const std::vector<Json> values = {-1,
+                                    0,
+                                    1,
+                                    3,
+                                    0.5,
+                                    -0.5,
+                                    1e-320,
+                                    1e308,
+                                    1e30,
+                                    -1e308,
+                                    -infinity,
+                                    infinity,
+                                    1 << 20,
+                                    1 << 24,
+                                    2147483647,
+                                    2147483648LL,
+                                    1e18,
+                                    nullptr,
+                                    "64",
+                                    Json::array(),
+                                    true,
+                                    std::nan(""),
+                                    Json::object()};
   int refused = 0;
   int planned = 0;
   for (const Json& whole : whole_configs()) {

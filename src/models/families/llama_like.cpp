@@ -66,8 +66,8 @@ DecoderPlan plan_llama_like(const Config& config, const char* family,
 int rotated_dims(const Config& config, int head_dim, double part) {
   const auto rope = config.object("rope_parameters");
   const char* key = "partial_rotary_factor";
-  const double factor = rope && rope->has(key) ? rope->number(key, 0, 1)
-                                               : config.number_or(key, part, 0, 1);
+  const double factor =
+      rope && rope->has(key) ? rope->number(key, 0, 1) : config.number_or(key, part, 0, 1);
   const int dims = static_cast<int>(head_dim * factor);
   if (dims < 2 || dims % 2 != 0)
     config.fail(key,

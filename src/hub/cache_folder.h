@@ -47,7 +47,7 @@ class CacheFolder {
   void link(const std::string& target, const std::string& name) const;
   void write(const std::string& name, const std::string& text) const;
 
-  // Removes a file or link; a missing one is no error.
+  // Removes a file or link, if there is one.
   void remove_file(const std::string& name) const;
   // Removes the folders inside this one that contain no files.
   void remove_empty_folders() const;

@@ -60,7 +60,7 @@ std::string text_or(const Json& json, const char* name) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// A number that is no size becomes one that is refused.
+// A negative or fractional number becomes a size that is refused.
 uint64_t size_or(const Json& json, uint64_t fallback) {
   const auto found = json.find("size");
   if (found == json.end() || found->is_null()) return fallback;

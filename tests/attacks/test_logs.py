@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterator
 
 import pytest
-from attack_kit import model_path, octavo_path, request_bytes
+from attack_kit import Closed, model_path, octavo_path, request_bytes
 from server_kit import Server, fake_server_path
 
 MODEL_FLAGS = ("--kv-memory", "256MiB", "--max-model-len", "512")
@@ -81,8 +81,8 @@ def test_a_log_pipe_that_is_not_read_stops_nothing():
         fill_log(server)
         assert ends_after_sigterm(server) == 0
         lines = server.process.stderr.read().decode().splitlines()
-    assert 10 < len(lines) < 300
-    assert all(line[:4].isdigit() and " path=/" in line for line in lines), lines[-3:]
+    assert 10 < sum(" path=/" in line for line in lines) < 300
+    assert all(line[:4].isdigit() for line in lines), "a line was cut"
 
 
 def test_dropped_lines_are_counted():
@@ -134,7 +134,7 @@ def test_closed_streams_become_dev_null(closed):
             os.close(descriptor)
 
     with started(real_command(), free_port(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                 stderr=subprocess.DEVNULL, preexec_fn=close) as server:  # noqa: PLW1509
+                 stderr=subprocess.DEVNULL, preexec_fn=close) as server:
         for descriptor in closed:
             assert os.readlink(f"/proc/{server.process.pid}/fd/{descriptor}") == "/dev/null"
         assert server.ask("GET", "/missing", timeout=5).status == 404
@@ -151,7 +151,7 @@ def test_every_log_line_is_clean_text(log_format):
     with started(command, free_port(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as server:
         for path in PATHS:
             head = request_bytes("GET", "/PATH", headers={"Connection": "close"}).replace(b"/PATH", path, 1)
-            with server.wire(timeout=5) as wire:
+            with server.wire(timeout=5) as wire, contextlib.suppress(Closed):
                 wire.send(head).answer()
         assert ends_after_sigterm(server) == 0
         log = server.process.stderr.read()
@@ -169,7 +169,7 @@ def test_too_few_descriptors_are_reported_once():
 
     command = [fake_server_path()]
     with started(command, free_port(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                 preexec_fn=limit) as server:  # noqa: PLW1509
+                 preexec_fn=limit) as server:
         with contextlib.ExitStack() as held:
             for _ in range(120):
                 held.enter_context(server.wire(timeout=5))

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/log_text.h"
 
 namespace octavo {
 namespace {
@@ -46,9 +47,8 @@ std::string fresh_name(const std::string& name) {
 }  // namespace
 
 bool is_file_name(const std::string& name) {
-  const auto odd = [](unsigned char c) { return c < 0x20 || c == 0x7f || c == '/' || c == '\\'; };
   return !name.empty() && name.size() <= 255 && name != "." && name != ".." &&
-         std::ranges::none_of(name, odd);
+         name.find_first_of("/\\") == std::string::npos && is_clean_log_text(name);
 }
 
 std::optional<CacheFolder> CacheFolder::open_cache(const fs::path& path) {

@@ -10,8 +10,8 @@
 
 namespace octavo {
 
-// Whether `name` can be the name of one file: not empty, "." or "..", at most 255 bytes, without
-// slashes, backslashes and control characters. Names from the hub must pass it.
+// Whether `name` can be the name of one file: not empty, "." or "..", at most 255 bytes, UTF-8
+// without slashes, backslashes and control characters. Names from the hub must pass it.
 bool is_file_name(const std::string& name);
 
 // Every function throws SetupError if a name is not one part of a path, if a folder on the way is a

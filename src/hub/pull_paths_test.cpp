@@ -51,6 +51,7 @@ TEST(HubListing, NamesThatLeaveTheFolderAreSkipped) {
                                         std::string("a\0b", 3),
                                         "a\nb",
                                         "a\x1b[2J",
+                                        "a\u009b2J",
                                         "a/..",
                                         "./config",
                                         std::string(300, 'n'),

@@ -63,6 +63,7 @@ BoundedWriter::~BoundedWriter() {
 
 size_t BoundedWriter::write(std::string_view bytes, milliseconds patience) {
   const size_t whole = bytes.size();
+  broken_ = false;
   const auto deadline = steady_clock::now() + patience;
   while (!bytes.empty()) {
     const ssize_t done = write_some(bytes);
@@ -71,7 +72,8 @@ size_t BoundedWriter::write(std::string_view bytes, milliseconds patience) {
       continue;
     }
     if (errno == EINTR) continue;
-    if (errno != EAGAIN) break;
+    broken_ = errno != EAGAIN;
+    if (broken_) break;
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now());
     if (left.count() <= 0 || !is_writable(descriptor_, left)) break;
   }

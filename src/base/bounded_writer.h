@@ -23,6 +23,10 @@ class BoundedWriter {
   // Waits at most `patience` in total for a reader. Returns how many bytes were written.
   size_t write(std::string_view bytes, std::chrono::milliseconds patience);
 
+  // Whether the last write failed for another reason than a slow reader: the reader is gone, or the
+  // disk is full.
+  bool is_broken() const { return broken_; }
+
  private:
   enum class Kind : uint8_t {
     kBlocking,     // a terminal or file
@@ -34,6 +38,7 @@ class BoundedWriter {
 
   int descriptor_;
   Kind kind_ = Kind::kBlocking;
+  bool broken_ = false;
 };
 
 }  // namespace octavo

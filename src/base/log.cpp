@@ -75,7 +75,10 @@ class TextMessage : public spdlog::custom_flag_formatter {
 // Terminals get colours.
 spdlog::sink_ptr make_server_sink() {
   if (::isatty(STDERR_FILENO) != 0) return std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
-  return std::make_shared<StderrSink>(STDERR_FILENO);
+  // The pool ends its thread, which calls the sink, before it is destroyed.
+  auto* const pool = spdlog::thread_pool().get();
+  const auto overruns = [pool] { return static_cast<uint64_t>(pool->overrun_counter()); };
+  return std::make_shared<StderrSink>(STDERR_FILENO, StderrSinkOptions{.lost_before = overruns});
 }
 
 }  // namespace

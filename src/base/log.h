@@ -19,8 +19,8 @@ enum class LogFormat : uint8_t {
 };
 
 // For servers: adds the time to each line and logs asynchronously. If stderr is a pipe or socket
-// that is not read, lines are dropped and their number is logged later. Lines are valid UTF-8 and
-// have no control characters. OCTAVO_LOG sets the level; the default is info.
+// that is not read for 10 s, lines are dropped and their number is logged later. Lines are valid
+// UTF-8 without control characters. OCTAVO_LOG sets the level; the default is info.
 void init_server_logging(LogFormat format);
 // Writes all queued lines, for at most about a second if stderr is not read. Nothing can be logged
 // afterwards.

@@ -3,12 +3,14 @@
 #include <spdlog/async.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <memory>
 
-#include "base/json_quote.h"
+#include "base/log_text.h"
+#include "base/stderr_sink.h"
 
 namespace octavo {
 namespace {
@@ -28,10 +30,8 @@ bool is_count(std::string_view text) {
 
 // Other values are quoted in text logs.
 bool is_one_word(std::string_view text) {
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) <= 0x20 || c == '"' || c == '\x7f') return false;
-  }
-  return !text.empty();
+  return !text.empty() && text.find_first_of(" \"") == std::string_view::npos &&
+         is_clean_log_text(text);
 }
 
 // %* in a pattern: the message as JSON. Messages from log_event() are already JSON.
@@ -44,7 +44,7 @@ class JsonMessage : public spdlog::custom_flag_formatter {
     if (payload.starts_with('\x01')) {
       text = payload.substr(1);
     } else {
-      append_json_quoted(text, payload);
+      append_log_quoted(text, payload);
     }
     out.append(text.data(), text.data() + text.size());
   }
@@ -52,6 +52,34 @@ class JsonMessage : public spdlog::custom_flag_formatter {
     return std::make_unique<JsonMessage>();
   }
 };
+
+// %* in a pattern: the message as text on one line.
+class TextMessage : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    const std::string_view payload(message.payload.data(), message.payload.size());
+    if (is_clean_log_text(payload)) {
+      out.append(payload.data(), payload.data() + payload.size());
+      return;
+    }
+    std::string text;
+    append_log_text(text, payload);
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<TextMessage>();
+  }
+};
+
+// Terminals get colours.
+spdlog::sink_ptr make_server_sink() {
+  if (::isatty(STDERR_FILENO) != 0) return std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+  // The pool ends its thread, which calls the sink, before it is destroyed.
+  auto* const pool = spdlog::thread_pool().get();
+  const auto overruns = [pool] { return static_cast<uint64_t>(pool->overrun_counter()); };
+  return std::make_shared<StderrSink>(STDERR_FILENO, StderrSinkOptions{.lost_before = overruns});
+}
 
 }  // namespace
 
@@ -67,37 +95,44 @@ void init_server_logging(LogFormat format) {
   format_of_log = format;
   spdlog::init_thread_pool(kQueuedLines, 1);
   auto logger = std::make_shared<spdlog::async_logger>(
-      "octavo-server", std::make_shared<spdlog::sinks::stderr_color_sink_mt>(),
-      spdlog::thread_pool(), spdlog::async_overflow_policy::overrun_oldest);
+      "octavo-server", make_server_sink(), spdlog::thread_pool(),
+      spdlog::async_overflow_policy::overrun_oldest);
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
   if (format == LogFormat::kJson) {
-    auto formatter = std::make_unique<spdlog::pattern_formatter>();
     formatter->add_flag<JsonMessage>('*');
     formatter->set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":%*})");
-    logger->set_formatter(std::move(formatter));
   } else {
-    logger->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");
+    formatter->add_flag<TextMessage>('*');
+    formatter->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %*");
   }
+  logger->set_formatter(std::move(formatter));
   logger->set_level(level_or(spdlog::level::info));
   spdlog::set_default_logger(std::move(logger));
   spdlog::flush_every(std::chrono::seconds(1));
 }
 
-void flush_logging() { spdlog::shutdown(); }
+void flush_logging() {
+  if (const auto logger = spdlog::default_logger()) {
+    for (const spdlog::sink_ptr& sink : logger->sinks())
+      if (auto* bounded = dynamic_cast<StderrSink*>(sink.get())) bounded->hurry();
+  }
+  spdlog::shutdown();
+}
 
 void log_event(spdlog::level::level_enum level, std::string_view message, const LogFields& fields) {
   if (!spdlog::should_log(level)) return;
   std::string line;
   if (format_of_log == LogFormat::kJson) {
     line = '\x01';
-    append_json_quoted(line, message);
+    append_log_quoted(line, message);
     for (const auto& [name, value] : fields) {
       line += ',';
-      append_json_quoted(line, name);
+      append_log_quoted(line, name);
       line += ':';
       if (is_count(value)) {
         line += value;
       } else {
-        append_json_quoted(line, value);
+        append_log_quoted(line, value);
       }
     }
   } else {
@@ -107,7 +142,7 @@ void log_event(spdlog::level::level_enum level, std::string_view message, const 
       if (is_one_word(value)) {
         line += value;
       } else {
-        append_json_quoted(line, value);
+        append_log_quoted(line, value);
       }
     }
   }

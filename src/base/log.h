@@ -18,10 +18,12 @@ enum class LogFormat : uint8_t {
   kJson,  // {"time":"...","level":"info","message":"request","method":"GET"}, one object per line
 };
 
-// For servers: adds the time to each line and logs asynchronously; if stderr is read too slowly,
-// the oldest lines are dropped. OCTAVO_LOG sets the level; the default is info.
+// For servers: adds the time to each line and logs asynchronously. If stderr is a pipe or socket
+// that is not read for 10 s, lines are dropped and their number is logged later. Lines are valid
+// UTF-8 without control characters. OCTAVO_LOG sets the level; the default is info.
 void init_server_logging(LogFormat format);
-// Writes all queued lines. Nothing can be logged afterwards.
+// Writes all queued lines, for at most about a second if stderr is not read. Nothing can be logged
+// afterwards.
 void flush_logging();
 
 using LogFields = std::vector<std::pair<std::string, std::string>>;

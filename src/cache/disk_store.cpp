@@ -99,11 +99,24 @@ bool is_ours(const fs::path& path) {
                                path.string(), std::strerror(errno)));
 }
 
-// Readable only by the owner: pages reveal prompts.
+[[noreturn]] void refuse_kind(const fs::path& path, const char* kind) {
+  throw SetupError(
+      fmt::format("--prefix-disk: {} is {}; octavo writes only to regular files; "
+                  "remove it or choose another folder",
+                  path.string(), kind));
+}
+
+// Readable only by the owner: pages reveal prompts. Never opens the target of a symbolic link: the
+// store truncates and overwrites its files.
 DiskFile open_file(const fs::path& path) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+  if (fd < 0 && errno == ELOOP) refuse_kind(path, "a symbolic link");
   if (fd < 0) refuse(path, "cannot open");
-  return DiskFile(fd);
+  DiskFile file(fd);
+  struct stat status = {};
+  if (::fstat(fd, &status) != 0) refuse(path, "cannot open");
+  if (!S_ISREG(status.st_mode)) refuse_kind(path, "not a regular file");
+  return file;
 }
 
 uint64_t size_of(const DiskFile& file) {
@@ -183,7 +196,7 @@ void DiskStore::find_other_models() {
   for (const auto& file : fs::directory_iterator(options_.folder, error)) {
     fs::path stem = file.path();
     stem.replace_extension();
-    if (stem == stem_ || !is_ours(file.path())) continue;
+    if (stem == stem_ || !is_ours(file.path()) || file.is_symlink(error)) continue;
     auto other = std::ranges::find(others_, stem, &OtherModel::stem);
     if (other == others_.end()) other = others_.insert(others_.end(), {stem, 0, {}});
     const uint64_t size = file.file_size(error);

@@ -185,6 +185,36 @@ TEST_F(DiskTierTest, RejectsALimitBelowOnePage) {
   EXPECT_THROW(DiskTier{nowhere}, SetupError);
 }
 
+TEST_F(DiskTierTest, RefusesFilesThatAreLinks) {
+  open(4).reset();
+  const TemporaryFolder outside;
+  const std::filesystem::path target = outside.path() / "precious";
+  std::ofstream(target) << "bytes";
+  for (const char* ending : {".pages", ".index", ".lock"}) {
+    const std::filesystem::path planted = file(ending);
+    std::filesystem::remove(planted);
+    std::filesystem::create_symlink(target, planted);
+    EXPECT_THROW(open(4), SetupError) << planted;
+    EXPECT_EQ(std::filesystem::file_size(target), 5u) << planted;
+    std::filesystem::remove(planted);
+    std::filesystem::create_directory(planted);
+    EXPECT_THROW(open(4), SetupError) << planted;
+    std::filesystem::remove(planted);
+    open(4).reset();
+  }
+}
+
+TEST_F(DiskTierTest, FollowsALinkedFolder) {
+  const TemporaryFolder disk;
+  std::filesystem::remove_all(folder_.path());
+  std::filesystem::create_directory_symlink(disk.path(), folder_.path());
+  const auto tier = open(4);
+  save(*tier, 1);
+  EXPECT_TRUE(tier->flush(1min));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(disk.path()), {}), 3);
+  std::filesystem::remove(folder_.path());
+}
+
 // Savers and readers on several threads, restarts, flipped bytes: pages read back are correct, and
 // the files stay within the limit.
 TEST_F(DiskTierTest, HoldsUnderRandomUse) {

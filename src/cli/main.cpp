@@ -4,14 +4,34 @@
 #include <algorithm>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/log_text.h"
+#include "base/standard_streams.h"
 #include "cli/commands.h"
 #include "cli/config_file.h"
 
+namespace {
+
+// Errors quote text from files and servers. Without control characters it cannot command a terminal.
+void print_error(std::string_view kind, std::string_view text) {
+  std::string clean;
+  for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    octavo::append_log_text(clean, text.substr(0, end));
+    clean += '\n';
+    text.remove_prefix(end + 1);
+  }
+  octavo::append_log_text(clean, text);
+  fmt::print(stderr, "octavo: {}{}\n", kind, clean);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  octavo::open_closed_standard_streams();
   CLI::App app{
       "Octavo is a native LLM server with a paged KV cache.\n"
       "Quick start: octavo run MODEL, where MODEL is a .gguf file, a model folder, a model on the\n"
@@ -39,13 +59,13 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error);
   } catch (const octavo::RequestError& error) {
-    fmt::print(stderr, "octavo: {}\n", error.what());
+    print_error("", error.what());
     return 2;
   } catch (const octavo::SetupError& error) {
-    fmt::print(stderr, "octavo: {}\n", error.what());
+    print_error("", error.what());
     return 1;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "octavo: unexpected error: {}\n", error.what());
+    print_error("unexpected error: ", error.what());
     return 70;
   }
 }

@@ -1,13 +1,18 @@
 // octavo serve - the HTTP server.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
+#include <string>
+#include <utility>
 
+#include "base/bounded_writer.h"
 #include "base/compute_pool.h"
 #include "base/log.h"
 #include "base/service_notify.h"
@@ -24,7 +29,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-void row(const char* name, const std::string& value) { fmt::print("  {:<12}{}\n", name, value); }
+// The text printed at start-up. It is printed at once, and not at all if stdout is a pipe that is
+// full: the server must start and stop even if its output is not read.
+class StartSummary {
+ public:
+  template <typename... Args>
+  void add(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+  }
+  void row(const char* name, const std::string& value) { add("  {:<12}{}\n", name, value); }
+  void print() const { BoundedWriter(STDOUT_FILENO).write(text_, std::chrono::seconds(1)); }
+
+ private:
+  std::string text_;
+};
 
 struct Example {
   const char* path;
@@ -38,45 +56,47 @@ Example example_for(const Llm& llm) {
   return {"/v1/completions", R"({"prompt": "Once upon a time", "max_tokens": 64})"};
 }
 
-void print_curl(const std::string& url, const Example& example, bool key) {
-  fmt::print("\nTry it:\n  curl {}{} {}-H 'Content-Type: application/json' \\\n    -d '{}'\n\n",
-             url, example.path, key ? "-H \"Authorization: Bearer $OCTAVO_API_KEY\" " : "",
-             example.body);
+void add_curl(StartSummary& summary, const std::string& url, const Example& example, bool key) {
+  summary.add("\nTry it:\n  curl {}{} {}-H 'Content-Type: application/json' \\\n    -d '{}'\n\n",
+              url, example.path, key ? "-H \"Authorization: Bearer $OCTAVO_API_KEY\" " : "",
+              example.body);
 }
 
-void print_device(const DeviceFacts& device, DType dtype) {
+void add_device(StartSummary& summary, const DeviceFacts& device, DType dtype) {
   if (device.kind == DeviceKind::kCpu) {
-    row("device",
-        fmt::format("CPU, {}, {} threads", name_of(cpu::active_isa()), compute_pool().threads()));
+    summary.row("device", fmt::format("CPU, {}, {} threads", name_of(cpu::active_isa()),
+                                      compute_pool().threads()));
     return;
   }
-  row("device", describe(device));
-  if (const auto advice = dtype_advice(device, dtype)) row("advice", *advice);
+  summary.row("device", describe(device));
+  if (const auto advice = dtype_advice(device, dtype)) summary.row("advice", *advice);
 }
 
 void print_summary(const Llm& llm, const api::ServedModel& served, const ServeFlags& flags,
                    const std::string& url, double seconds) {
   const ModelDescription& model = llm.engine().model();
-  fmt::print("octavo {}\n", OCTAVO_VERSION);
-  row("model",
-      fmt::format("{}: {}, {} parameters, {} {}", served.name(), model.plan.family,
-                  format_count(model.parameters), format_bytes(model.file_bytes), model.container));
-  row("computes in",
-      fmt::format("{}{}", name_of(model.dtype),
-                  model.quantization.empty() ? "" : ", weights " + model.quantization));
-  if (model.pooling) row("embeds", model.pooling->describe());
-  print_device(device_facts(), model.dtype);
-  row("context",
+  StartSummary summary;
+  summary.add("octavo {}\n", OCTAVO_VERSION);
+  summary.row("model", fmt::format("{}: {}, {} parameters, {} {}", served.name(), model.plan.family,
+                                   format_count(model.parameters), format_bytes(model.file_bytes),
+                                   model.container));
+  summary.row("computes in",
+              fmt::format("{}{}", name_of(model.dtype),
+                          model.quantization.empty() ? "" : ", weights " + model.quantization));
+  if (model.pooling) summary.row("embeds", model.pooling->describe());
+  add_device(summary, device_facts(), model.dtype);
+  summary.row(
+      "context",
       fmt::format("{} tokens; up to {} sequences at once, up to {} open requests",
                   served.max_model_len, served.max_num_seqs, flags.server.max_open_requests));
-  if (!model.pooling) row("speculation", llm.engine().speculation().text());
-  if (llm.can_chat() && !model.pooling) row("tools", served.dialect.describe());
-  fmt::print("{}", llm.engine().memory().table());
-  row("listening", fmt::format("{} (ready in {:.1f} s)", url, seconds));
-  row("playground", url + "/");
-  row("metrics", url + "/metrics");
-  print_curl(url, example_for(llm), !flags.server.api_keys.empty());
-  std::fflush(stdout);
+  if (!model.pooling) summary.row("speculation", llm.engine().speculation().text());
+  if (llm.can_chat() && !model.pooling) summary.row("tools", served.dialect.describe());
+  summary.add("{}", llm.engine().memory().table());
+  summary.row("listening", fmt::format("{} (ready in {:.1f} s)", url, seconds));
+  summary.row("playground", url + "/");
+  summary.row("metrics", url + "/metrics");
+  add_curl(summary, url, example_for(llm), !flags.server.api_keys.empty());
+  summary.print();
 }
 
 void run(ServeFlags flags) {
@@ -84,6 +104,8 @@ void run(ServeFlags flags) {
   flags.finish();
   // Hitting the file size limit (ulimit -f) must be a write error, not kill the process.
   std::signal(SIGXFSZ, SIG_IGN);
+  // A reader of the log that goes away must not end the server.
+  std::signal(SIGPIPE, SIG_IGN);
   init_server_logging(flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
   auto listener = std::make_unique<server::Listener>(flags.server.host, flags.server.port);
   const std::string url = listener->url();

@@ -1,15 +1,16 @@
 #include "hub/hub_cache.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
+#include "hub/cache_folder.h"
 
 namespace octavo {
 namespace {
@@ -74,31 +75,16 @@ bool is_whole(const fs::path& repo, const std::string& commit, const fs::path& s
          has_listed_files(repo, commit, snapshot, choice);
 }
 
-// Replaces an existing link atomically.
-void link_to(const fs::path& target, const fs::path& link) {
-  std::error_code error;
-  fs::create_directories(link.parent_path());
-  fs::create_symlink(target, link, error);
-  if (!error || fs::read_symlink(link, error) == target) return;
-  const fs::path fresh = link.string() + fmt::format(".{}.tmp", ::getpid());
-  fs::remove(fresh, error);
-  fs::create_symlink(target, fresh);
-  fs::rename(fresh, link);
-}
-
-void write_atomically(const fs::path& path, const std::string& text) {
-  fs::create_directories(path.parent_path());
-  const fs::path fresh = path.string() + fmt::format(".{}.tmp", ::getpid());
-  std::ofstream(fresh) << text;
-  fs::rename(fresh, path);
-}
-
 // Maps each commit to the revisions that point at it, such as "main".
 std::map<std::string, std::set<std::string>> revisions_of(const fs::path& repo) {
   std::map<std::string, std::set<std::string>> revisions;
   for (const ModelFile& file : files_in(repo / "refs"))
     revisions[first_word_of(repo / "refs" / file.path)].insert(file.path);
   return revisions;
+}
+
+size_t parts_of(const fs::path& path) {
+  return static_cast<size_t>(std::distance(path.begin(), path.end()));
 }
 
 uint64_t unfinished_bytes(const fs::path& repo) {
@@ -125,20 +111,19 @@ fs::path HubCache::snapshot(const std::string& repo, const std::string& commit) 
 }
 
 void HubCache::make_folders(const std::string& repo) const {
-  try {
-    fs::create_directories(blob(repo, "x").parent_path());
-    fs::create_directories(lock(repo, "x").parent_path());
-  } catch (const fs::filesystem_error& error) {
-    throw SetupError(
-        fmt::format("cannot write to the cache: {}; set HF_HOME or HF_HUB_CACHE to another folder",
-                    error.what()));
-  }
+  const CacheFolder cache = CacheFolder::make_cache(folder_);
+  const CacheFolder own = cache.make(folder_name(repo));
+  own.make("blobs");
+  cache.make(fs::path(".locks") / folder_name(repo));
+  // publish() writes to these: a link there is refused before the download rather than after it.
+  for (const char* name : {"snapshots", "refs"}) own.find(name);
 }
 
 std::optional<std::string> HubCache::commit_of(const ModelName& name) const {
   const std::string revision = name.revision_or_main();
   std::string commit = first_word_of(repo(name.repo) / "refs" / revision);
   if (commit.empty()) commit = revision;
+  if (!is_file_name(commit)) return std::nullopt;
   std::error_code error;
   if (!fs::is_directory(snapshot(name.repo, commit), error)) return std::nullopt;
   return commit;
@@ -163,16 +148,20 @@ std::optional<fs::path> HubCache::find(const ModelName& name) const {
 
 fs::path HubCache::publish(const ModelName& name, const std::string& commit,
                            const FileChoice& choice) const {
-  const fs::path folder = snapshot(name.repo, commit);
+  const CacheFolder own = CacheFolder::make_cache(folder_).make(folder_name(name.repo));
+  const CacheFolder folder = own.make(fs::path("snapshots") / commit);
   for (const ModelFile& file : choice.files) {
+    OCTAVO_CHECK(is_file_name(file.hash));  // parse_listing() checked it
+    const fs::path path(file.path);
     fs::path target = "../..";
-    for (const char c : file.path)
-      if (c == '/') target /= "..";
-    link_to(target / "blobs" / file.hash, folder / file.path);
+    for (size_t i = 0; i < parts_of(path.parent_path()); ++i) target /= "..";
+    folder.make(path.parent_path())
+        .link((target / "blobs" / file.hash).string(), path.filename().string());
   }
-  const std::string revision = name.revision_or_main();
-  if (revision != commit) write_atomically(repo(name.repo) / "refs" / revision, commit);
-  return folder / choice.opened;
+  const fs::path revision(name.revision_or_main());
+  if (revision != commit)
+    own.make("refs" / revision.parent_path()).write(revision.filename().string(), commit);
+  return snapshot(name.repo, commit) / choice.opened;
 }
 
 std::vector<LocalModel> HubCache::list_repo(const fs::path& repo, const std::string& name) const {

@@ -7,11 +7,15 @@
 
 #include "base/error.h"
 #include "base/rust_border.h"
+#include "hub/cache_folder.h"
 
 namespace octavo {
 namespace {
 
 using Json = nlohmann::json;
+
+// Of a repository; keeps sums of sizes far from overflow.
+constexpr uint64_t kMostBytes = uint64_t{1} << 50;
 
 bool is_hex(std::string_view text, size_t size) {
   return text.size() == size &&
@@ -21,10 +25,15 @@ bool is_hex(std::string_view text, size_t size) {
 // Names come from the network and are used as paths.
 bool is_safe(const std::string& path) {
   const std::filesystem::path parts(path);
-  const bool climbs = std::ranges::any_of(
-      parts, [](const auto& part) { return part == ".." || part == "." || part.empty(); });
-  return !path.empty() && !parts.is_absolute() && !climbs && path.find('\\') == std::string::npos &&
-         path.find('\0') == std::string::npos;
+  return !path.empty() && path.size() < 1024 && !parts.is_absolute() &&
+         std::ranges::all_of(parts, [](const auto& part) { return is_file_name(part.string()); });
+}
+
+// Hashes name blobs: anything but hex digits could name a file outside the cache.
+void check_hash(const ModelFile& file) {
+  if (!file.hash.empty() && !is_hex(file.hash, 64) && !is_hex(file.hash, 40))
+    throw SetupError(fmt::format(
+        "the hub's hash of {} is not a SHA-256 or SHA-1 in hex; is HF_ENDPOINT a hub?", file.path));
 }
 
 std::string percent_encoded(std::string_view text) {
@@ -51,14 +60,22 @@ std::string text_or(const Json& json, const char* name) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+// A negative or fractional number becomes a size that is refused.
+uint64_t size_or(const Json& json, uint64_t fallback) {
+  const auto found = json.find("size");
+  if (found == json.end() || found->is_null()) return fallback;
+  if (found->is_number() && !found->is_number_unsigned()) return UINT64_MAX;
+  return found->get<uint64_t>();
+}
+
 ModelFile parse_file(const Json& json) {
   ModelFile file{.path = text_or(json, "rfilename"),
-                 .size = json.value("size", uint64_t{0}),
+                 .size = size_or(json, 0),
                  .hash = text_or(json, "blobId")};
   const auto lfs = json.find("lfs");
   if (lfs != json.end() && lfs->is_object()) {
     file.hash = text_or(*lfs, "sha256");
-    file.size = lfs->value("size", file.size);
+    file.size = size_or(*lfs, file.size);
   }
   return file;
 }
@@ -70,9 +87,15 @@ HubListing parse_listing(const std::string& text) {
   HubListing listing;
   try {
     listing.commit = json.at("sha").get<std::string>();
+    uint64_t bytes = 0;
     for (const Json& sibling : json.at("siblings")) {
       ModelFile file = parse_file(sibling);
-      if (is_safe(file.path)) listing.files.push_back(std::move(file));
+      if (!is_safe(file.path)) continue;
+      check_hash(file);
+      if (file.size > kMostBytes || (bytes += file.size) > kMostBytes)
+        throw SetupError(fmt::format("the hub's size of {} is {} bytes; is HF_ENDPOINT a hub?",
+                                     file.path, file.size));
+      listing.files.push_back(std::move(file));
     }
   } catch (const Json::exception& error) {
     throw SetupError(

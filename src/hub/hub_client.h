@@ -59,7 +59,7 @@ class HubClient {
 };
 
 // Parses the hub's response to /api/models/.../revision/...?blobs=true. Skips paths that would
-// escape the folder. Throws SetupError if the response is malformed.
+// escape the folder. Throws SetupError if the response is malformed or has a hash that is not one.
 HubListing parse_listing(const std::string& json);
 
 }  // namespace octavo

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "hub/aliases.h"
+#include "hub/cache_folder.h"
 #include "hub/file_choice.h"
 #include "hub/find_model.h"
 #include "hub/hub_cache.h"
@@ -91,14 +92,30 @@ std::vector<fs::path> snapshots_of(const fs::path& repo, const ModelName& name) 
   return snapshots;
 }
 
-void remove_empty_folders(const fs::path& folder) {
-  std::error_code error;
-  std::vector<fs::path> folders;
-  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error))
-    if (at->is_directory(error) && !at->is_symlink(error)) folders.push_back(at->path());
-  std::ranges::reverse(folders);
-  for (const fs::path& empty : folders) fs::remove(empty, error);  // refuses what is not empty
+// Removes the refs, also in subfolders such as refs/pr, whose commit has no snapshot.
+void remove_dangling_refs(const CacheFolder& refs, const std::set<std::string>& commits) {
+  for (const CacheFolder::Entry& entry : refs.entries()) {
+    if (!entry.is_folder) {
+      if (!commits.contains(refs.first_word_of(entry.name))) refs.remove_file(entry.name);
+    } else if (const auto folder = refs.find(entry.name)) {
+      remove_dangling_refs(*folder, commits);
+    }
+  }
+}
+
+bool is_missing_or_empty(const CacheFolder& repo, const char* name) {
+  const auto folder = repo.find(name);
+  return !folder || folder->is_empty();
+}
+
+// What remains of `repo` after its files were removed: empty folders and refs.
+void remove_remains(const CacheFolder& repo) {
+  std::set<std::string> commits;
+  if (const auto snapshots = repo.find("snapshots")) {
+    snapshots->remove_empty_folders();
+    for (const CacheFolder::Entry& entry : snapshots->entries()) commits.insert(entry.name);
+  }
+  if (const auto refs = repo.find("refs")) remove_dangling_refs(*refs, commits);
 }
 
 }  // namespace
@@ -144,24 +161,23 @@ Removal plan_removal(const std::string& name, const HubSettings& settings) {
 
 void remove_planned(const Removal& removal) {
   refuse_linked_folders(removal);  // again: time has passed since the plan
+  const fs::path root = removal.repo.parent_path();
+  const auto cache = CacheFolder::open_cache(root);
+  const auto repo = cache ? cache->find(removal.repo.filename()) : std::nullopt;
+  if (!repo) return;
   // Links first: what is found without its blob would look like damage.
-  for (const auto* paths : {&removal.links, &removal.blobs, &removal.unfinished})
-    for (const fs::path& path : *paths) fs::remove(path);
-  remove_empty_folders(removal.repo / "snapshots");
-  std::error_code error;
-  for (const ModelFile& ref : files_in(removal.repo / "refs")) {
-    const fs::path path = removal.repo / "refs" / ref.path;
-    std::string commit;
-    std::ifstream(path) >> commit;
-    if (!fs::exists(removal.repo / "snapshots" / commit, error)) fs::remove(path, error);
-  }
-  if (fs::is_empty(removal.repo / "snapshots", error) || error) {
-    const bool bare = fs::is_empty(removal.repo / "blobs", error) || error;
-    if (bare) {
-      fs::remove_all(removal.repo, error);
-      fs::remove_all(removal.locks, error);
+  for (const auto* paths : {&removal.links, &removal.blobs, &removal.unfinished}) {
+    for (const fs::path& path : *paths) {
+      const fs::path inside = path.lexically_relative(removal.repo);
+      if (const auto folder = repo->find(inside.parent_path()))
+        folder->remove_file(inside.filename().string());
     }
   }
+  remove_remains(*repo);
+  if (!is_missing_or_empty(*repo, "snapshots") || !is_missing_or_empty(*repo, "blobs")) return;
+  cache->remove_tree(removal.repo.filename().string());
+  if (const auto locks = cache->find(removal.locks.parent_path().lexically_relative(root)))
+    locks->remove_tree(removal.locks.filename().string());
 }
 
 }  // namespace octavo

@@ -1,9 +1,12 @@
 #include "llm/make_served_model.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "llm/fingerprint.h"
@@ -37,14 +40,24 @@ api::SamplingDefaults defaults_of(const ModelSettings& settings, const ServingSe
   std::ifstream file(path);
   const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
   if (!json.is_object()) throw SetupError(path.string() + ": is not a JSON object");
-  const auto read = [&](const char* name, auto& value) {
-    if (json.contains(name) && json.at(name).is_number()) value = json.at(name);
+  const auto read = [&]<typename T>(const char* name, std::optional<T>& value, double low,
+                                    double high) {
+    if (!json.contains(name) || !json.at(name).is_number()) return;
+    const auto number = json.at(name).get<double>();
+    if (!(number >= low && number <= high)) {
+      throw SetupError(
+          fmt::format("{}: \"{}\" is {}, outside {} to {}; correct it, or start with "
+                      "--generation-config vllm",
+                      path.string(), name, number, low, high));
+    }
+    value = static_cast<T>(number);
   };
-  read("temperature", defaults.temperature);
-  read("top_p", defaults.top_p);
-  read("top_k", defaults.top_k);
-  read("min_p", defaults.min_p);
-  read("repetition_penalty", defaults.repetition_penalty);
+  // The ranges of the request fields of these names; a top_k of -1 or 0 means all tokens.
+  read("temperature", defaults.temperature, 0, 100);
+  read("top_p", defaults.top_p, 0, 1);
+  read("top_k", defaults.top_k, -1, 1 << 24);
+  read("min_p", defaults.min_p, 0, 1);
+  read("repetition_penalty", defaults.repetition_penalty, 0.01, 100);
   return defaults;
 }
 

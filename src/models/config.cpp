@@ -68,16 +68,29 @@ int Config::integer_or(const std::string& key, int fallback, int low, int high) 
   return has(key) ? integer(key, low, high) : fallback;
 }
 
-double Config::number(const std::string& key) const {
+double Config::number(const std::string& key, double low, double high) const {
   if (!has(key)) fail(key, "is missing");
   const auto& value = object_.at(key);
   if (!value.is_number() || !std::isfinite(value.get<double>()))
     fail(key, "is not a finite number");
-  return value.get<double>();
+  const auto number = value.get<double>();
+  if (number < low || number > high)
+    fail(key, fmt::format("is {}, outside {} to {}", number, low, high));
+  return number;
 }
 
-double Config::number_or(const std::string& key, double fallback) const {
-  return has(key) ? number(key) : fallback;
+double Config::number_or(const std::string& key, double fallback, double low, double high) const {
+  return has(key) ? number(key, low, high) : fallback;
+}
+
+double Config::positive(const std::string& key) const {
+  const double value = number(key);
+  if (value < kSmallest) fail(key, fmt::format("is {}; it must be above 0", value));
+  return value;
+}
+
+double Config::positive_or(const std::string& key, double fallback) const {
+  return has(key) ? positive(key) : fallback;
 }
 
 bool Config::boolean_or(const std::string& key, bool fallback) const {

@@ -15,6 +15,9 @@ namespace octavo {
 // Typed, range-checked access to a JSON object. Every error is a SetupError that names the key.
 class Config {
  public:
+  static constexpr double kLargest = 1e36;
+  static constexpr double kSmallest = 1e-36;  // of positive()
+
   Config(nlohmann::json object, std::string origin);
 
   // `origin` is named in errors: "config.json" or the name of the GGUF file.
@@ -24,8 +27,14 @@ class Config {
   bool has(const std::string& key) const;  // present and not null
   int integer(const std::string& key, int low = 1, int high = 1 << 24) const;
   int integer_or(const std::string& key, int fallback, int low = 0, int high = 1 << 30) const;
-  double number(const std::string& key) const;
-  double number_or(const std::string& key, double fallback) const;
+  // Finite and within `low` to `high`; the default limits keep the value within float's range.
+  double number(const std::string& key, double low = -kLargest, double high = kLargest) const;
+  double number_or(const std::string& key, double fallback, double low = -kLargest,
+                   double high = kLargest) const;
+  // Above 0. The value, its inverse and its square root are normal floats, so a scale made of it is
+  // neither 0 nor infinite.
+  double positive(const std::string& key) const;
+  double positive_or(const std::string& key, double fallback) const;
   bool boolean_or(const std::string& key, bool fallback) const;
   std::string text(const std::string& key) const;
   std::string text_or(const std::string& key, const std::string& fallback) const;

@@ -108,6 +108,8 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   description.pooling = std::move(pooling);
   description.dtype = dtype.value_or(checkpoint_dtype(checkpoint, config, description.plan));
   description.stop_token_ids = stop_token_ids(checkpoint, config);
+  // Ids that the model cannot generate; they would be read past the end of the logits.
+  std::erase_if(description.stop_token_ids, [&](int id) { return id >= description.plan.vocab; });
   description.parameters = description.plan.parameters();
   description.file_bytes = checkpoint.file_bytes();
   description.quantization = quantization_of(config);

@@ -21,10 +21,13 @@ std::vector<double> periods(double base, int dims) {
 }
 
 void scale_llama3(std::vector<double>& period, const Config& scaling) {
-  const double factor = scaling.number("factor");
-  const double low = scaling.number_or("low_freq_factor", 1);
-  const double high = scaling.number_or("high_freq_factor", 4);
-  const double original = scaling.number_or("original_max_position_embeddings", 8192);
+  const double factor = scaling.positive("factor");
+  const double low = scaling.positive_or("low_freq_factor", 1);
+  const double high = scaling.positive_or("high_freq_factor", 4);
+  const double original = scaling.positive_or("original_max_position_embeddings", 8192);
+  if (high <= low)
+    scaling.fail("high_freq_factor",
+                 fmt::format("is {}; it must be above low_freq_factor {}", high, low));
   for (double& p : period) {
     const double wavelength = 2 * std::numbers::pi * p;
     if (wavelength > original / low) {
@@ -42,13 +45,14 @@ double yarn_magnitude(double factor, double mscale) {
 
 void scale_yarn(std::vector<double>& period, const Config& scaling, double base, int dims,
                 RopePlan& plan) {
-  const double factor = scaling.number("factor");
-  const double original = scaling.number_or("original_max_position_embeddings", 4096);
+  constexpr double kMostMscale = 1000;  // so that the square of a magnitude is finite
+  const double factor = scaling.positive("factor");
+  const double original = scaling.positive_or("original_max_position_embeddings", 4096);
   auto dimension_of = [&](double rotations) {
     return dims * std::log(original / (rotations * 2 * std::numbers::pi)) / (2 * std::log(base));
   };
-  double low = dimension_of(scaling.number_or("beta_fast", 32));
-  double high = dimension_of(scaling.number_or("beta_slow", 1));
+  double low = dimension_of(scaling.positive_or("beta_fast", 32));
+  double high = dimension_of(scaling.positive_or("beta_slow", 1));
   if (scaling.boolean_or("truncate", true)) {
     low = std::floor(low);
     high = std::ceil(high);
@@ -61,9 +65,10 @@ void scale_yarn(std::vector<double>& period, const Config& scaling, double base,
     const double frequency = (1 - stretched) / period[i] + stretched / (period[i] * factor);
     period[i] = 1 / frequency;
   }
-  const double of_all = yarn_magnitude(factor, scaling.number_or("mscale_all_dim", 0));
-  plan.magnitude = static_cast<float>(scaling.number_or(
-      "attention_factor", yarn_magnitude(factor, scaling.number_or("mscale", 1)) / of_all));
+  const double of_all =
+      yarn_magnitude(factor, scaling.number_or("mscale_all_dim", 0, 0, kMostMscale));
+  const double rotated = yarn_magnitude(factor, scaling.number_or("mscale", 1, 0, kMostMscale));
+  plan.magnitude = static_cast<float>(scaling.positive_or("attention_factor", rotated / of_all));
   plan.score_scale = static_cast<float>(of_all * of_all);
 }
 
@@ -73,7 +78,10 @@ void divide_by_factors(std::vector<double>& period, const Config& scaling, const
     scaling.fail(key, fmt::format("is not a list of {} numbers", period.size()));
   for (size_t i = 0; i < period.size(); ++i) {
     if (!(*factors)[i].is_number()) scaling.fail(key, "is not a list of numbers");
-    period[i] *= (*factors)[i].get<double>();
+    const auto factor = (*factors)[i].get<double>();
+    if (!(factor >= Config::kSmallest && factor <= Config::kLargest))
+      scaling.fail(key, fmt::format("has the factor {}; factors must be above 0", factor));
+    period[i] *= factor;
   }
 }
 
@@ -82,7 +90,7 @@ void divide_by_factors(std::vector<double>& period, const Config& scaling, const
 float scale_longrope(std::vector<double>& period, const Config& scaling, const Config& config) {
   divide_by_factors(period, scaling, "long_factor");
   if (scaling.has("attention_factor"))
-    return static_cast<float>(scaling.number("attention_factor"));
+    return static_cast<float>(scaling.positive("attention_factor"));
   constexpr const char* kOriginal = "original_max_position_embeddings";
   const double original =
       scaling.has(kOriginal) ? scaling.number(kOriginal) : config.number_or(kOriginal, 4096);
@@ -98,7 +106,7 @@ void scale_proportional(std::vector<double>& period, const Config& scaling, int 
   if (part <= 0 || part > 1) scaling.fail("partial_rotary_factor", "is not between 0 and 1");
   const auto turning = static_cast<size_t>(static_cast<int>(dims * part) / 2);
   for (size_t i = 0; i < period.size(); ++i)
-    period[i] = i < turning ? period[i] * scaling.number_or("factor", 1) : HUGE_VAL;
+    period[i] = i < turning ? period[i] * scaling.positive_or("factor", 1) : HUGE_VAL;
 }
 
 RopePlan make_rope(double base, int dims, const std::optional<Config>& scaling,
@@ -109,7 +117,7 @@ RopePlan make_rope(double base, int dims, const std::optional<Config>& scaling,
   const std::string type =
       scaling ? scaling->text_or("rope_type", scaling->text_or("type", "default")) : "default";
   if (type == "linear") {
-    for (double& p : period) p *= scaling->number("factor");
+    for (double& p : period) p *= scaling->positive("factor");
   } else if (type == "llama3") {
     scale_llama3(period, *scaling);
   } else if (type == "yarn" || type == "deepseek_yarn") {

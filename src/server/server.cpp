@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/service_notify.h"
+#include "server/accept_failures.h"
 #include "server/endpoints/endpoints.h"
 #include "server/http/client_socket.h"
 #include "server/http/connection.h"
@@ -149,16 +150,20 @@ Awaitable<void> Server::drain_and_stop() {
 
 Awaitable<void> Server::accept_connections() {
   asio::steady_timer pause(listener_->io_);
+  AcceptFailures failures;
   while (true) {
     error_code error;
     tcp::socket socket = co_await listener_->acceptor_.async_accept(
         asio::redirect_error(asio::use_awaitable, error));
     if (error) {
-      // Most likely out of descriptors; retry shortly.
-      spdlog::warn("cannot accept a connection: {}", error.message());
-      pause.expires_after(std::chrono::milliseconds(50));
+      const auto advice = failures.failed(error.message(), std::chrono::steady_clock::now());
+      if (!advice.line.empty()) spdlog::warn("{}", advice.line);
+      pause.expires_after(advice.wait);
       co_await pause.async_wait(asio::use_awaitable);
-    } else if (connections_ >= options_.max_connections) {
+      continue;
+    }
+    failures.succeeded();
+    if (connections_ >= options_.max_connections) {
       asio::co_spawn(listener_->io_, refuse(std::move(socket)), asio::detached);
     } else {
       asio::co_spawn(listener_->io_, serve(std::move(socket)), asio::detached);

@@ -11,6 +11,9 @@
 namespace octavo {
 namespace {
 
+// Bounds their memory to about 300 MB. Vocabularies of 256k tokens have about a million.
+constexpr size_t kMostMerges = 4u << 20;
+
 struct Candidate {
   Merge merge;
   float score;
@@ -69,6 +72,8 @@ std::vector<Merge> merges_from_scores(const GgufVocab& vocab, const TokenIndex& 
   for (size_t i = 0; i < vocab.tokens.size(); ++i) {
     const auto found = splits_of(vocab.tokens[i], vocab.scores[i], index);
     candidates.insert(candidates.end(), found.begin(), found.end());
+    if (candidates.size() > kMostMerges)
+      throw SetupError(fmt::format("the vocabulary has more than {} merges", kMostMerges));
   }
   std::ranges::stable_sort(candidates, std::ranges::greater{}, [](const Candidate& c) {
     return std::tuple(c.score, c.left_length, c.right_length);

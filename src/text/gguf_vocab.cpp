@@ -21,7 +21,10 @@ constexpr int kControl = 3;
 constexpr int kUserDefined = 4;
 
 constexpr size_t kMaxTokens = 4u << 20;
-constexpr size_t kMaxTokenBytes = 4096;  // finding merges is quadratic in it
+constexpr size_t kMaxTokenBytes = 4096;
+// Finding merges takes time proportional to the squares of the tokens' sizes: a few seconds. Real
+// vocabularies have less than 100 million.
+constexpr size_t kMaxSquaredBytes = 4'000'000'000;
 
 constexpr const char* kWordMark = "\xE2\x96\x81";  // U+2581, SentencePiece's space
 
@@ -54,12 +57,16 @@ void check_sizes(const GgufVocab& vocab) {
 TokenIndex index_tokens(const GgufVocab& vocab) {
   TokenIndex index;
   index.reserve(vocab.tokens.size());
+  size_t squares = 0;
   for (size_t i = 0; i < vocab.tokens.size(); ++i) {
     const std::string& token = vocab.tokens[i];
     if (token.size() > kMaxTokenBytes) {
       throw SetupError(
           fmt::format("token {} has {} bytes; the limit is {}", i, token.size(), kMaxTokenBytes));
     }
+    squares += token.size() * token.size();
+    if (squares > kMaxSquaredBytes)
+      throw SetupError(fmt::format("the tokens up to {} are too long for a vocabulary", i));
     if (!is_valid_utf8(token)) throw SetupError(fmt::format("token {} is not UTF-8", i));
     const auto [place, added] = index.emplace(token, static_cast<int>(i));
     if (!added) throw SetupError(fmt::format("token {} repeats token {}", i, place->second));

@@ -82,6 +82,25 @@ TEST(GgufVocab, MergesComeBestScoreFirstThenLongestLeftPart) {
               ElementsAre(Merge("b", "a"), Merge("a", "b"), Merge("ab", "a"), Merge("a", "ba")));
 }
 
+// Runs of one letter: every token has as many merges as letters.
+GgufVocab vocab_of_runs(std::string_view letters, size_t longest) {
+  GgufVocab vocab;
+  vocab.model = "llama";
+  for (const char letter : letters)
+    for (size_t length = 1; length <= longest; ++length) vocab.tokens.emplace_back(length, letter);
+  vocab.scores.assign(vocab.tokens.size(), -1);
+  return vocab;
+}
+
+TEST(GgufVocab, TimeAndMemoryOfFindingMergesAreBounded) {
+  EXPECT_THROW(tokenizer_json_from_gguf(vocab_of_runs("a", 4096)), SetupError);
+  const GgufVocab many =
+      vocab_of_runs("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", 375);
+  TokenIndex index;
+  for (size_t i = 0; i < many.tokens.size(); ++i) index[many.tokens[i]] = static_cast<int>(i);
+  EXPECT_THROW(merges_from_scores(many, index), SetupError);
+}
+
 TEST(GgufVocab, InvalidVocabulariesAreRefused) {
   const std::vector<std::pair<const char*, std::function<void(GgufVocab&)>>> faults = {
       {"model", [](GgufVocab& v) { v.model = "t5"; }},

@@ -1,11 +1,12 @@
 //! Downloads several files in chunks over parallel connections.
 
 use std::collections::VecDeque;
-use std::fs::{File, TryLockError};
+use std::fs::TryLockError;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use super::cache_file;
 use super::client::Client;
 use super::fetch::Fetcher;
 use super::job::{FileOrder, Job};
@@ -67,7 +68,7 @@ fn open_job(
 ) -> Result<Option<Job>, FetchError> {
     let failed =
         |error: std::io::Error| FetchError::fatal(format!("{}: {error}", order.lock.display()));
-    let lock = File::create(&order.lock).map_err(failed)?;
+    let lock = cache_file::open_or_create(&order.lock).map_err(failed)?;
     loop {
         if order.blob.exists() {
             return Ok(None);

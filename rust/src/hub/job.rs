@@ -1,11 +1,12 @@
 //! One file of a download: its data file, its progress record, and the final move to its blob.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
+use super::cache_file;
 use super::record::Record;
 use super::verify;
 
@@ -45,12 +46,7 @@ impl Job {
     pub fn open(order: FileOrder, lock: File, chunk_bytes: u64) -> io::Result<Job> {
         let data_path = with_suffix(&order.blob, ".octavo.incomplete");
         let record_path = with_suffix(&order.blob, ".octavo.progress");
-        let data = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&data_path)?;
+        let data = cache_file::open_or_create(&data_path)?;
         let earlier = if data.metadata()?.len() == order.size {
             Record::resume(&record_path, order.size, &order.hash)
         } else {
@@ -83,7 +79,7 @@ impl Job {
     /// the progress, if the hash does not match.
     pub fn finish(&self) -> io::Result<bool> {
         let data_path = with_suffix(&self.order.blob, ".octavo.incomplete");
-        let mut file = File::open(&data_path)?;
+        let mut file = cache_file::open_existing(&data_path)?;
         let right = verify::holds(&mut file, self.order.size, &self.order.hash)?;
         if right != Some(true) {
             self.record.forget_all()?;

@@ -3,6 +3,7 @@
 //! The `hf-hub` crate is not used because it cannot resume parallel ranges individually, does not check SHA-256 and
 //! does not honour Retry-After. HTTP is provided by `ureq`.
 
+mod cache_file;
 mod client;
 mod download;
 mod fetch;

@@ -3,11 +3,13 @@
 //! A header of fixed size identifies the download. It is followed by one little-endian u64 per chunk: the number of
 //! bytes present from the chunk's start. The caller syncs the bytes to disk before it sets a count.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::cache_file;
 
 const HEAD_BYTES: usize = 160;
 
@@ -21,7 +23,7 @@ pub struct Record {
 impl Record {
     /// Opens the record at `path` if it belongs to this download; it determines the chunk size.
     pub fn resume(path: &Path, size: u64, hash: &str) -> Option<Record> {
-        let mut file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+        let mut file = cache_file::open_existing(path).ok()?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
         let head = std::str::from_utf8(bytes.get(..HEAD_BYTES)?).ok()?;
@@ -45,7 +47,8 @@ impl Record {
     }
 
     pub fn create(path: &Path, size: u64, hash: &str, chunk_bytes: u64) -> io::Result<Record> {
-        let file = File::create(path)?;
+        let file = cache_file::open_or_create(path)?;
+        file.set_len(0)?;
         let chunks = size.div_ceil(chunk_bytes) as usize;
         let mut bytes = head_of(size, chunk_bytes, hash).into_bytes();
         bytes.resize(HEAD_BYTES + 8 * chunks, 0);

@@ -18,9 +18,11 @@ MoePlan plan_deepseek_like_experts(const Config& config) {
     config.fail("n_group", fmt::format("is {}, which does not divide {} experts", choice.groups,
                                        choice.experts));
   }
-  choice.scale = static_cast<float>(config.number_or("routed_scaling_factor", 1));
+  choice.scale = static_cast<float>(config.positive_or("routed_scaling_factor", 1));
   plan.intermediate = config.integer("moe_intermediate_size", 8, 1 << 22);
-  plan.shared_intermediate = config.integer_or("n_shared_experts", 0, 0, 4096) * plan.intermediate;
+  constexpr int kWidest = 1 << 24;
+  plan.shared_intermediate =
+      plan.intermediate * config.integer_or("n_shared_experts", 0, 0, kWidest / plan.intermediate);
   return plan;
 }
 

@@ -50,6 +50,15 @@ constexpr auto kFamilies = std::to_array<Family>({
     {"smollm3", plan_smollm3},
 });
 
+// A mixture of experts may have no intermediate_size, unless one of its layers is dense.
+void require_widths(const Config& config, const DecoderPlan& plan) {
+  for (const LayerPlan& layer : plan.layers) {
+    if (const auto* mlp = std::get_if<MlpPlan>(&layer.ffn);
+        mlp != nullptr && mlp->intermediate == 0)
+      config.fail("intermediate_size", "is missing");
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> known_model_types() {
@@ -61,7 +70,10 @@ std::vector<std::string> known_model_types() {
 DecoderPlan plan_model(const Config& config) {
   const std::string type = config.text("model_type");
   for (const auto& family : kFamilies) {
-    if (type == family.model_type) return family.plan(config);
+    if (type != family.model_type) continue;
+    DecoderPlan plan = family.plan(config);
+    require_widths(config, plan);
+    return plan;
   }
   const auto known = known_model_types();
   throw SetupError(fmt::format(

@@ -19,14 +19,14 @@ DecoderPlan plan_gemma2(const Config& given) {
       config, "gemma2", {"hidden_activation", "gelu_pytorch_tanh", Activation::kGeluTanh});
   plan.norm_offset = 1;
   plan.embedding_scale = std::sqrt(static_cast<float>(plan.hidden));
-  plan.final_soft_cap = static_cast<float>(config.number_or("final_logit_softcapping", 0));
+  plan.final_soft_cap = static_cast<float>(config.number_or("final_logit_softcapping", 0, 0));
   set_sandwich_norms(plan);
   const bool bias = config.boolean_or("attention_bias", false);
   const std::vector<bool> sliding = sliding_layers(config, plan.layers.size(), 2);
   for (size_t i = 0; i < plan.layers.size(); ++i) {
     AttentionPlan& attention = plan.layers[i].attention();
-    attention.scale = 1 / std::sqrt(static_cast<float>(config.number("query_pre_attn_scalar")));
-    attention.soft_cap = static_cast<float>(config.number_or("attn_logit_softcapping", 0));
+    attention.scale = 1 / std::sqrt(static_cast<float>(config.positive("query_pre_attn_scalar")));
+    attention.soft_cap = static_cast<float>(config.number_or("attn_logit_softcapping", 0, 0));
     attention.qkv_bias = attention.output_bias = bias;
     if (sliding[i]) attention.window = config.integer("sliding_window");
   }

@@ -27,7 +27,7 @@ DecoderPlan plan_gemma3(const Config& given) {
   plan.norm_offset = 1;
   // Rounded to bfloat16 in every data type, as in training.
   plan.embedding_scale = bf16_to_float(float_to_bf16(std::sqrt(static_cast<float>(plan.hidden))));
-  plan.final_soft_cap = static_cast<float>(config.number_or("final_logit_softcapping", 0));
+  plan.final_soft_cap = static_cast<float>(config.number_or("final_logit_softcapping", 0, 0));
   set_sandwich_norms(plan);
   const int dims = plan.layers[0].attention().head_dim;
   plan.ropes = {plan_rope_of(config, "full_attention", dims,
@@ -38,8 +38,8 @@ DecoderPlan plan_gemma3(const Config& given) {
   const std::vector<bool> sliding = sliding_layers(config, plan.layers.size(), 6);
   for (size_t i = 0; i < plan.layers.size(); ++i) {
     AttentionPlan& attention = plan.layers[i].attention();
-    attention.scale = 1 / std::sqrt(static_cast<float>(config.number("query_pre_attn_scalar")));
-    attention.soft_cap = static_cast<float>(config.number_or("attn_logit_softcapping", 0));
+    attention.scale = 1 / std::sqrt(static_cast<float>(config.positive("query_pre_attn_scalar")));
+    attention.soft_cap = static_cast<float>(config.number_or("attn_logit_softcapping", 0, 0));
     attention.qk_norm = true;
     attention.qkv_bias = attention.output_bias = bias;
     attention.rope = sliding[i] ? 1 : 0;

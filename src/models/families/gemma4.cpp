@@ -44,6 +44,9 @@ void make_full(const Config& config, AttentionPlan& attention) {
   attention.rope = 0;
   if (config.has("global_head_dim"))
     attention.head_dim = config.integer("global_head_dim", 8, 1024);
+  if (attention.head_dim % 8 != 0)
+    config.fail("global_head_dim",
+                fmt::format("is {}; heads must be a multiple of 8", attention.head_dim));
   attention.values_are_keys = config.boolean_or("attention_k_eq_v", false);
   if (attention.values_are_keys && config.has("num_global_key_value_heads"))
     attention.kv_heads = config.integer("num_global_key_value_heads", 1, 4096);
@@ -102,17 +105,18 @@ DecoderPlan plan_gemma4(const Config& given) {
   DecoderPlan plan = plan_llama_like(
       config, "gemma4", {"hidden_activation", "gelu_pytorch_tanh", Activation::kGeluTanh});
   plan.embedding_scale = std::sqrt(static_cast<float>(plan.hidden));
-  plan.final_soft_cap = static_cast<float>(config.number_or("final_logit_softcapping", 0));
+  plan.final_soft_cap = static_cast<float>(config.number_or("final_logit_softcapping", 0, 0));
   set_sandwich_norms(plan);
   plan_layers(config, plan);
   const nlohmann::json proportional = {{"rope_type", "proportional"},
                                        {"partial_rotary_factor", 0.25}};
-  const int full_dims = config.integer_or("global_head_dim", config.integer("head_dim"));
+  const int full_dims = config.integer_or("global_head_dim", config.integer("head_dim"), 8, 1024);
   plan.ropes = {plan_rope_of(config, "full_attention", full_dims,
                              {1e6, Config(proportional, config.origin())}),
                 plan_rope_of(config, "sliding_attention", config.integer("head_dim"), {10000})};
-  if (const int width = config.integer_or("hidden_size_per_layer_input", 0); width > 0) {
-    const int vocab = config.integer_or("vocab_size_per_layer_input", plan.vocab);
+  if (const int width = config.integer_or("hidden_size_per_layer_input", 0, 0, 1 << 16);
+      width > 0) {
+    const int vocab = config.integer_or("vocab_size_per_layer_input", plan.vocab, 1, 1 << 24);
     if (vocab < plan.vocab)
       config.fail("vocab_size_per_layer_input",
                   fmt::format("is {}, below the vocabulary of {}", vocab, plan.vocab));

@@ -6,12 +6,10 @@ namespace octavo {
 
 DecoderPlan plan_granite(const Config& config) {
   DecoderPlan plan = plan_llama_like(config, "granite");
-  const double logits_scaling = config.number_or("logits_scaling", 1);
-  if (logits_scaling <= 0) config.fail("logits_scaling", "is not above 0");
-  const double score_scale = config.number_or("attention_multiplier", 1);
-  if (score_scale <= 0) config.fail("attention_multiplier", "is not above 0");
-  plan.embedding_scale = static_cast<float>(config.number_or("embedding_multiplier", 1));
-  plan.residual_scale = static_cast<float>(config.number_or("residual_multiplier", 1));
+  const double logits_scaling = config.positive_or("logits_scaling", 1);
+  const double score_scale = config.positive_or("attention_multiplier", 1);
+  plan.embedding_scale = static_cast<float>(config.positive_or("embedding_multiplier", 1));
+  plan.residual_scale = static_cast<float>(config.positive_or("residual_multiplier", 1));
   plan.logit_scale = static_cast<float>(1 / logits_scaling);
   const bool bias = config.boolean_or("attention_bias", false);
   for (auto& layer : plan.layers) {

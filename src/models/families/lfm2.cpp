@@ -1,4 +1,6 @@
 // LFM2: gated short convolutions, with attention in some layers.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "kernels/types/state_geometry.h"
@@ -15,7 +17,9 @@ int ffn_width(const Config& config) {
   if (!config.boolean_or("block_auto_adjust_ff_dim", false)) return stated;
   const int multiple = config.integer("block_multiple_of");
   const double scaled =
-      config.number_or("block_ffn_dim_multiplier", 1) * std::floor(2.0 * stated / 3);
+      config.positive_or("block_ffn_dim_multiplier", 1) * std::floor(2.0 * stated / 3);
+  if (scaled > (1 << 22))
+    config.fail("block_ffn_dim_multiplier", fmt::format("makes the MLP {} wide", scaled));
   return (static_cast<int>(scaled) + multiple - 1) / multiple * multiple;
 }
 

@@ -37,7 +37,7 @@ DecoderPlan plan_frame(const Config& config, const char* family,
   plan.vocab = config.integer("vocab_size");
   plan.hidden = config.integer("hidden_size", 8, 1 << 20);
   plan.max_context = config.integer_or("max_position_embeddings", 2048, 1, 1 << 28);
-  plan.norm_eps = static_cast<float>(config.number_or("rms_norm_eps", 1e-6));
+  plan.norm_eps = static_cast<float>(config.number_or("rms_norm_eps", 1e-6, 0, 1));
   plan.tied_embeddings = config.boolean_or("tie_word_embeddings", false);
   if (const std::string act = config.text_or(activation.key, activation.name);
       act != activation.name) {
@@ -66,9 +66,10 @@ DecoderPlan plan_llama_like(const Config& config, const char* family,
 int rotated_dims(const Config& config, int head_dim, double part) {
   const auto rope = config.object("rope_parameters");
   const char* key = "partial_rotary_factor";
-  const double factor = rope && rope->has(key) ? rope->number(key) : config.number_or(key, part);
+  const double factor =
+      rope && rope->has(key) ? rope->number(key, 0, 1) : config.number_or(key, part, 0, 1);
   const int dims = static_cast<int>(head_dim * factor);
-  if (factor > 1 || dims < 2 || dims % 2 != 0)
+  if (dims < 2 || dims % 2 != 0)
     config.fail(key,
                 fmt::format("is {}, which rotates {} of {} dimensions", factor, dims, head_dim));
   return dims;

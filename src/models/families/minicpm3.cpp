@@ -15,10 +15,10 @@ DecoderPlan plan_minicpm3(const Config& config) {
       plan_mla(config, plan.hidden / config.integer("num_attention_heads", 1, 4096));
   for (auto& layer : plan.layers) layer.mixer = attention;
   plan.ropes = {plan_rope(config, attention.rope_dim)};
-  plan.embedding_scale = static_cast<float>(config.number("scale_emb"));
-  plan.residual_scale = static_cast<float>(config.number("scale_depth") /
+  plan.embedding_scale = static_cast<float>(config.positive("scale_emb"));
+  plan.residual_scale = static_cast<float>(config.positive("scale_depth") /
                                            std::sqrt(static_cast<double>(plan.layers.size())));
-  plan.logit_scale = static_cast<float>(config.number("dim_model_base") / plan.hidden);
+  plan.logit_scale = static_cast<float>(config.positive("dim_model_base") / plan.hidden);
   return plan;
 }
 

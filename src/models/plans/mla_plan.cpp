@@ -77,6 +77,9 @@ MlaPlan plan_mla(const Config& config, int v_dim) {
   }
   plan.v_dim =
       sixteens(config, "v_head_dim", config.integer_or("v_head_dim", v_dim, 16, kWidestRow));
+  if (plan.v_dim < kUnit || plan.v_dim > kWidestRow)
+    config.fail("v_head_dim", fmt::format("is missing, and its default of {} is outside {} to {}",
+                                          plan.v_dim, kUnit, kWidestRow));
   plan.scale = 1 / std::sqrt(static_cast<float>(plan.q_dim()));
   plan.bias = config.boolean_or("attention_bias", false);
   return plan;

@@ -1,6 +1,7 @@
 // json_request.h - parses and processes a JSON body off the I/O thread.
 #pragma once
 
+#include <type_traits>
 #include <utility>
 
 #include "server/http/endpoint.h"
@@ -8,16 +9,17 @@
 
 namespace octavo::server {
 
-// Parses the request body and returns `work`'s result, both on a text worker. The body is freed
-// afterwards: only its tokens remain.
+// Parses the request body and returns `work(json, preparation)`, both on a text worker, as
+// ServerContext::prepare(). The body is freed afterwards: only its tokens remain.
 template <typename Work>
-Awaitable<std::invoke_result_t<Work, const api::Json&>> with_json_body(ServerContext& context,
-                                                                       Exchange& exchange,
-                                                                       Work work) {
+Awaitable<std::invoke_result_t<Work&, const api::Json&, const api::Preparation&>> with_json_body(
+    ServerContext& context, Exchange& exchange, Work work) {
   require_json(exchange.request());
-  const HeldBody body = exchange.take_body();
-  const auto on_worker = [&] { return work(api::parse_object(body.text)); };
-  co_return co_await context.on_text_worker(on_worker);
+  auto on_worker = [body = exchange.take_body(),
+                    work = std::move(work)](const api::Preparation& preparation) mutable {
+    return work(api::parse_object(body.text), preparation);
+  };
+  co_return co_await context.prepare(exchange, std::move(on_worker));
 }
 
 }  // namespace octavo::server

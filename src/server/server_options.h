@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/openai/response_store.h"
+#include "server/text_workers.h"
 
 namespace octavo::server {
 
@@ -41,7 +42,11 @@ struct ServerOptions {
   std::chrono::milliseconds drain_timeout{30'000};
   std::chrono::milliseconds stalled_after{8'000};  // without progress: /livez fails
   api::ResponseStoreLimits stored_responses = {};
-  int text_threads = 2;
+  TextWorkerOptions text_workers = {};
+  // For JSON, template, tokenizing and grammar of a request, waiting for a worker included; then
+  // 503.
+  std::chrono::milliseconds preparation_timeout{30'000};
+  std::chrono::milliseconds stuck_after{10'000};  // on one job of a text worker: /readyz fails
   bool access_log = true;
   std::string version = "0";
 };

@@ -108,7 +108,10 @@ void run(ServeFlags flags) {
     print_summary(*llm, served, flags, url,
                   std::chrono::duration<double>(Clock::now() - started).count());
     notify_service("READY=1\nSTATUS=Serving " + served.name() + " on " + url);
-    server.run();
+    if (!server.run()) {
+      flush_logging();
+      std::_Exit(0);
+    }
   }
   spdlog::info("stopped");
   flush_logging();

@@ -91,7 +91,12 @@ Awaitable<std::invoke_result_t<Work&, const api::Preparation&>> ServerContext::p
   const TaskLimits limits{
       .exchange = &exchange,
       .deadline = std::chrono::steady_clock::now() + options.preparation_timeout};
-  co_return co_await run_task(text_workers, std::move(task), limits);
+  try {
+    co_return co_await run_task(text_workers, task, limits);
+  } catch (const RequestError&) {
+    if (task->stop_reason() != nullptr) metrics.refusals(Refusal::kPreparation).Increment();
+    throw;
+  }
 }
 
 }  // namespace octavo::server

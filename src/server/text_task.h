@@ -1,8 +1,10 @@
 // text_task.h - runs a function on a text worker and waits for its result. I/O thread only.
 #pragma once
 
+#include <algorithm>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <exception>
@@ -40,7 +42,7 @@ class TextTask : public TextJob {
  protected:
   void run() noexcept override {
     try {
-      result_.emplace(work_({.stop = stop_token()}));
+      result_.emplace(work_(api::Preparation{.stop = stop_token()}));
     } catch (...) {
       error_ = std::current_exception();
     }

@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/log.h"
 #include "server/server.h"
@@ -33,8 +34,9 @@ void serve(const Options& options) {
   server::Server server(std::move(listener), model, options.server);
   fmt::print("listening {}\n", port);
   std::fflush(stdout);
-  server.run();
+  const bool ended = server.run();
   flush_logging();
+  if (!ended) std::_Exit(0);
 }
 
 void add_times(CLI::App& app, server::ServerOptions& server) {
@@ -51,6 +53,8 @@ void add_times(CLI::App& app, server::ServerOptions& server) {
   time("--drain-timeout", server.drain_timeout, "for open requests after SIGTERM");
   time("--sse-keepalive", server.sse_keepalive, "of silence before a comment");
   time("--stalled-after", server.stalled_after, "without a step before /livez fails");
+  time("--preparation-timeout", server.preparation_timeout, "to prepare a request");
+  time("--stuck-after", server.stuck_after, "on one job of a text worker before /readyz fails");
 }
 
 void add_options(CLI::App& app, Options& options) {

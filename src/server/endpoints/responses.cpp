@@ -28,7 +28,9 @@ ResponseShelf shelf_of(ServerContext& context, const HttpRequest& request) {
 
 // Clients may choose ids, but must not replace a stored response.
 std::string id_for(const ResponsesJob& job, const ResponseShelf& shelf, const std::string& id) {
-  const bool taken = job.store && shelf.store.find(shelf.owner, "resp_" + id) != nullptr;
+  const bool taken =
+      "resp_" + id == job.previous.id ||
+      (job.store && shelf.store.find(shelf.owner, "resp_" + id) != nullptr);
   return taken ? fresh_request_id() : id;
 }
 
@@ -36,15 +38,19 @@ Awaitable<void> create_response(ServerContext& context, Exchange& exchange) {
   const auto arrival = std::chrono::steady_clock::now();
   const Place place(context);
   const ResponseShelf shelf = shelf_of(context, exchange.request());
-  const auto prepare = [&](const Json& body) {
-    return prepare_responses(body, context.model, shelf);
+  const auto prepare = [&model = context.model, shelf](const Json& body,
+                                                       const Preparation& preparation) {
+    return prepare_responses(body, model, shelf, preparation);
   };
   ResponsesJob job = co_await with_json_body(context, exchange, prepare);
   job.id = id_for(job, shelf, job.id.empty() ? exchange.request().id : job.id);
   const auto keep = [&](const Json& response) {
     shelf.store.put(shelf.owner, response["id"].get_ref<const std::string&>(),
-                    {.previous = job.previous, .object = dump(response), .input = dump(job.input)});
+                    {.previous = job.previous, .object = dump(response), .input = job.input});
   };
+  const auto held = context.bodies.try_lend(static_cast<int64_t>(job.input.size()));
+  if (!held)
+    throw RequestError(429, "", "open request bodies exceed the memory limit; try again later");
   ResponsesFormat format(job, keep);
   co_await respond(context, exchange, job, format, arrival);
 }
@@ -52,8 +58,9 @@ Awaitable<void> create_response(ServerContext& context, Exchange& exchange) {
 Awaitable<void> count_tokens(ServerContext& context, Exchange& exchange) {
   const Place place(context);
   const ResponseShelf shelf = shelf_of(context, exchange.request());
-  const auto count = [&](const Json& body) {
-    return count_response_tokens(body, context.model, shelf);
+  const auto count = [&model = context.model, shelf](const Json& body,
+                                                     const Preparation& preparation) {
+    return count_response_tokens(body, model, shelf, preparation);
   };
   const Json counted = co_await with_json_body(context, exchange, count);
   co_await exchange.send(json_response(counted));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/openai/response_store.h"
+#include "api/request_memory.h"
 #include "server/text_workers.h"
 
 namespace octavo::server {
@@ -37,7 +38,8 @@ struct ServerOptions {
   HttpLimits limits = {};
   int max_connections = 4096;                       // more: 503
   int max_open_requests = 512;                      // generating or waiting; more: 429
-  int64_t max_open_bytes = 256 << 20;               // of bodies being read or processed; more: 429
+  // Of bodies being read or processed; more: 429.
+  int64_t max_open_bytes = api::RequestMemory{}.body_bytes;
   std::chrono::milliseconds sse_keepalive{20'000};  // 0: none
   std::chrono::milliseconds drain_timeout{30'000};
   std::chrono::milliseconds stalled_after{8'000};  // without progress: /livez fails

@@ -195,7 +195,7 @@ TEST_F(ResponsesTest, AConversationDoesNotContinueFromAnotherResponseOfTheSameId
 }
 
 TEST_F(ResponsesTest, AnInputThatIsTooLongIsNotStored) {
-  ResponseStore small({.response_bytes = 100});
+  ResponseStore small({.response_bytes = 200});
   const ResponseShelf shelf{.store = small};
   const auto job_of = [&](size_t letters) {
     const Json body = {{"input", std::string(letters, 'x')}, {"truncation", "auto"}};
@@ -203,8 +203,8 @@ TEST_F(ResponsesTest, AnInputThatIsTooLongIsNotStored) {
   };
   EXPECT_TRUE(job_of(20).store);
   EXPECT_FALSE(job_of(20).input.empty());
-  EXPECT_FALSE(job_of(200).store);
-  EXPECT_TRUE(job_of(200).input.empty());
+  EXPECT_FALSE(job_of(300).store);
+  EXPECT_TRUE(job_of(300).input.empty());
 }
 
 TEST_F(ResponsesTest, AStoppedPreparationEnds) {

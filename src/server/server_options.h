@@ -36,8 +36,8 @@ struct ServerOptions {
   std::vector<std::string> allowed_hosts = {};
   CorsOptions cors = {};
   HttpLimits limits = {};
-  int max_connections = 4096;                       // more: 503
-  int max_open_requests = 512;                      // generating or waiting; more: 429
+  int max_connections = 4096;   // more: 503
+  int max_open_requests = 512;  // generating or waiting; more: 429
   // Of bodies being read or processed; more: 429.
   int64_t max_open_bytes = api::RequestMemory{}.body_bytes;
   std::chrono::milliseconds sse_keepalive{20'000};  // 0: none

@@ -136,8 +136,7 @@ void TextWorkers::relieve() {
     if (left == 0) stopped = job_to_stop(now);
   }
   // Without the lock: the work may have registered a callback.
-  if (stopped != nullptr)
-    stopped->stop("too many requests take long to prepare; try again later");
+  if (stopped != nullptr) stopped->stop("too many requests take long to prepare; try again later");
   for (Worker& worker : done) worker.thread.join();
 }
 

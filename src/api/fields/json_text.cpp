@@ -64,7 +64,8 @@ class BoundedBuilder {
                          fmt::format("the body is nested more than {} levels deep", kJsonDepth));
     if (++values_ > kJsonValues)
       throw RequestError(
-          400, "", fmt::format("the body has too many values; at most {} are allowed", kJsonValues));
+          400, "",
+          fmt::format("the body has too many values; at most {} are allowed", kJsonValues));
     if (open_.empty()) return root_;
     Json& parent = *open_.back().value;
     if (parent.is_object()) return *member_;

@@ -130,7 +130,8 @@ FieldTable<ResponsesRequest> conversation_fields() {
                              "Continue the conversation from this stored response",
                              [](const Json& v, ResponsesRequest& t) {
                                t.previous.id = to_string(v, "previous_response_id", kMaxNameBytes);
-                               if (t.previous.id.empty()) refuse("previous_response_id", "is empty");
+                               if (t.previous.id.empty())
+                                 refuse("previous_response_id", "is empty");
                              }),
       used<ResponsesRequest>(
           "store", boolean_schema(),
@@ -247,31 +248,31 @@ ResponsesRequest read_request(const Json& body, IgnoredFields& ignored,
 // The response object without its id, output and final status.
 Json head_of(const ResponsesRequest& request, const GenerationJob& job, const ServedModel& model) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  Json head = {{"id", nullptr},
-               {"object", "response"},
-               {"created_at", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
-               {"status", "in_progress"},
-               {"background", false},
-               {"error", nullptr},
-               {"incomplete_details", nullptr},
-               {"instructions", request.instructions},
-               {"max_output_tokens", nullptr},
-               {"metadata", Json::object()},
-               {"model", model.name()},
-               {"output", Json::array()},
-               {"parallel_tool_calls", true},
-               {"previous_response_id",
-                request.previous.id.empty() ? Json() : Json(request.previous.id)},
-               {"reasoning", {{"effort", nullptr}, {"summary", nullptr}}},
-               {"service_tier", "default"},
-               {"store", request.store},
-               {"temperature", job.engine.sampling.temperature},
-               {"text", {{"format", {{"type", "text"}}}}},
-               {"tool_choice", request.tool_choice.is_null() ? Json("auto") : request.tool_choice},
-               {"tools", request.tools.is_null() ? Json::array() : request.tools},
-               {"top_p", job.engine.sampling.top_p},
-               {"truncation", "disabled"},
-               {"usage", nullptr}};
+  Json head = {
+      {"id", nullptr},
+      {"object", "response"},
+      {"created_at", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
+      {"status", "in_progress"},
+      {"background", false},
+      {"error", nullptr},
+      {"incomplete_details", nullptr},
+      {"instructions", request.instructions},
+      {"max_output_tokens", nullptr},
+      {"metadata", Json::object()},
+      {"model", model.name()},
+      {"output", Json::array()},
+      {"parallel_tool_calls", true},
+      {"previous_response_id", request.previous.id.empty() ? Json() : Json(request.previous.id)},
+      {"reasoning", {{"effort", nullptr}, {"summary", nullptr}}},
+      {"service_tier", "default"},
+      {"store", request.store},
+      {"temperature", job.engine.sampling.temperature},
+      {"text", {{"format", {{"type", "text"}}}}},
+      {"tool_choice", request.tool_choice.is_null() ? Json("auto") : request.tool_choice},
+      {"tools", request.tools.is_null() ? Json::array() : request.tools},
+      {"top_p", job.engine.sampling.top_p},
+      {"truncation", "disabled"},
+      {"usage", nullptr}};
   for (const auto& [name, value] : request.echo.items()) {
     if (name == "reasoning") {
       head[name].update(value);

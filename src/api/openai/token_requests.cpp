@@ -94,8 +94,7 @@ const FieldTable<DetokenizeRequest>& detokenize_fields() {
 
 }  // namespace
 
-Json detokenize_tokens(const Json& body, const ServedModel& model,
-                       const Preparation& preparation) {
+Json detokenize_tokens(const Json& body, const ServedModel& model, const Preparation& preparation) {
   DetokenizeRequest request;
   read_fields(body, detokenize_fields(), request);
   check_model_name(request.model, model);

@@ -8,8 +8,7 @@
 namespace octavo::api {
 
 // Both throw RequestError.
-Json tokenize_text(const Json& body, const ServedModel& model,
-                   const Preparation& preparation = {});
+Json tokenize_text(const Json& body, const ServedModel& model, const Preparation& preparation = {});
 Json detokenize_tokens(const Json& body, const ServedModel& model,
                        const Preparation& preparation = {});
 

@@ -28,9 +28,8 @@ ResponseShelf shelf_of(ServerContext& context, const HttpRequest& request) {
 
 // Clients may choose ids, but must not replace a stored response.
 std::string id_for(const ResponsesJob& job, const ResponseShelf& shelf, const std::string& id) {
-  const bool taken =
-      "resp_" + id == job.previous.id ||
-      (job.store && shelf.store.find(shelf.owner, "resp_" + id) != nullptr);
+  const bool taken = "resp_" + id == job.previous.id ||
+                     (job.store && shelf.store.find(shelf.owner, "resp_" + id) != nullptr);
   return taken ? fresh_request_id() : id;
 }
 

@@ -57,7 +57,7 @@ class ServerMetrics {
   prometheus::Histogram& request_prompt_tokens;
   prometheus::Histogram& request_generation_tokens;
   prometheus::Counter& prompt_tokens;
-  prometheus::Counter& slow_readers;  // streams closed because the client read too slowly
+  prometheus::Counter& slow_readers;      // streams closed because the client read too slowly
   prometheus::Gauge& text_workers_stuck;  // set before each scrape
 
  private:

@@ -15,8 +15,9 @@ template <typename Work>
 Awaitable<std::invoke_result_t<Work&, const api::Json&, const api::Preparation&>> with_json_body(
     ServerContext& context, Exchange& exchange, Work work) {
   require_json(exchange.request());
-  auto on_worker = [body = exchange.take_body(),
-                    work = std::move(work)](const api::Preparation& preparation) mutable {
+  auto on_worker = [body = exchange.take_body(), work = std::move(work),
+                    &options = context.options](const api::Preparation& preparation) mutable {
+    if (options.on_preparation) options.on_preparation(body.text);
     return work(api::parse_object(body.text), preparation);
   };
   co_return co_await context.prepare(exchange, std::move(on_worker));

@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/openai/response_store.h"
@@ -50,6 +52,8 @@ struct ServerOptions {
   std::chrono::milliseconds preparation_timeout{30'000};
   std::chrono::milliseconds stuck_after{10'000};  // on one job of a text worker: /readyz fails
   bool access_log = true;
+  // For tests: called on the text worker with each JSON body, before it is parsed.
+  std::function<void(std::string_view)> on_preparation = nullptr;
   std::string version = "0";
 };
 

@@ -1,6 +1,7 @@
 """Requests that a proxy may read differently, bodies without a key, and pages that embed the server's."""
 
 import contextlib
+import re
 import subprocess
 
 import pytest
@@ -14,6 +15,11 @@ def chunked(method: str, path: str, body: bytes, encoding: str = "chunked", vers
     head = f"{method} {path} HTTP/{version}\r\nHost: localhost\r\nContent-Type: application/json\r\n" \
            f"Transfer-Encoding: {encoding}\r\n\r\n"
     return head.encode() + f"{len(body):x}\r\n".encode() + body + b"\r\n0\r\n\r\n"
+
+
+def statuses(answer: bytes) -> list[int]:
+    """Of all responses in these bytes."""
+    return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", answer)]
 
 
 @pytest.fixture(scope="module")
@@ -31,20 +37,21 @@ def test_routes_without_a_key_take_no_body(keyed, method, path):
     assert keyed.ask(method, path, b"", headers=keyless).status == 200
     for request in (request_bytes(method, path, b"x" * 1000), chunked(method, path, b"x" * 1000)):
         answer = raw(keyed, request + request_bytes("GET", "/livez"))
-        assert answer.startswith(b"HTTP/1.1 413 ") and answer.count(b"HTTP/1.1 ") == 1, answer
+        assert statuses(answer) == [413], answer
         assert b"\r\nConnection: close\r\n" in answer
 
 
 def test_bodies_without_a_key_do_not_hold_memory(keyed):
     """95 connections that send most of a body each, on open and on keyed routes."""
+    kinds = [("GET", "/health", 413), ("POST", "/ping", 413), ("POST", "/v1/completions", 401)]
     with contextlib.ExitStack() as stack:
         for at in range(95):
-            path = ("/health", "/ping", "/v1/completions")[at % 3]
+            method, path, status = kinds[at % 3]
             wire = stack.enter_context(keyed.wire())
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                wire.send(request_bytes("POST", path, headers={
+                wire.send(request_bytes(method, path, headers={
                     "Content-Type": "application/json", "Content-Length": "3000000"}) + b"x" * 100_000)
-            assert wire.answer().status == {"/health": 401, "/ping": 413, "/v1/completions": 401}[path]
+            assert wire.answer().status == status
         assert keyed.complete(max_tokens=1, prompt="x" * 300).status == 200
         assert keyed.metric("octavo:refusals_total", 'reason="bytes_full"') == 0
 
@@ -58,19 +65,19 @@ def test_other_transfer_encodings_are_refused(fake_server, encoding):
     """The bytes after such a head are never answered as a second request."""
     inner = request_bytes("GET", "/version")
     answer = raw(fake_server, chunked("POST", "/v1/completions", inner, encoding))
-    assert answer.startswith(b"HTTP/1.1 400 ") and answer.count(b"HTTP/1.1 ") == 1, answer
+    assert statuses(answer) == [400], answer
 
 
 def test_transfer_encoding_needs_http_1_1(fake_server):
     inner = request_bytes("GET", "/version")
     answer = raw(fake_server, chunked("POST", "/v1/completions", inner, version="1.0"))
-    assert answer.startswith(b"HTTP/1.1 400 ") and answer.count(b"HTTP/1.1 ") == 1, answer
+    assert statuses(answer) == [400], answer
 
 
 def test_length_and_encoding_together_are_refused(fake_server):
     request = chunked("POST", "/v1/completions", b"{}").replace(b"Host:", b"Content-Length: 3\r\nHost:", 1)
     answer = raw(fake_server, request)
-    assert answer.startswith(b"HTTP/1.1 400 ") and answer.count(b"HTTP/1.1 ") == 1, answer
+    assert statuses(answer) == [400], answer
 
 
 # Who may ask.

@@ -9,7 +9,7 @@ namespace octavo::api {
 // The limits of each use. The rest of the amount is for parsed JSON and other temporary memory of
 // the text workers.
 struct RequestMemory {
-  int64_t body_bytes = 256 << 20;           // of bodies being read or prepared
+  int64_t body_bytes = 256 << 20;           // of the bodies of open requests
   size_t stored_bytes = 64u << 20;          // of stored responses
   size_t stored_response_bytes = 4u << 20;  // of one of them
   size_t template_bytes = 128u << 20;       // of chat templates being rendered

@@ -122,7 +122,7 @@ Server::~Server() {
 }
 
 bool Server::run() {
-  asio::co_spawn(listener_->io_, accept_connections(), asio::detached);
+  asio::co_spawn(listener_->io_, keep_accepting(), asio::detached);
   run_io();
   // From here on a signal ends the process.
   signals_.reset();
@@ -180,6 +180,20 @@ Awaitable<void> Server::drain_and_stop() {
   // Let them send a final error event.
   co_await wait_until_quiet(std::chrono::milliseconds(500));
   listener_->io_.stop();
+}
+
+// A connection for which there is no memory is dropped; the next one is accepted.
+Awaitable<void> Server::keep_accepting() {
+  asio::steady_timer pause(listener_->io_);
+  while (true) {
+    try {
+      co_await accept_connections();
+    } catch (const std::bad_alloc&) {
+      spdlog::error("out of memory: a connection was closed");
+    }
+    pause.expires_after(std::chrono::milliseconds(50));
+    co_await pause.async_wait(asio::use_awaitable);
+  }
 }
 
 Awaitable<void> Server::accept_connections() {

@@ -52,6 +52,7 @@ class Server {
   void drain();
 
  private:
+  Awaitable<void> keep_accepting();
   Awaitable<void> accept_connections();
   Awaitable<void> serve(boost::asio::ip::tcp::socket socket);
   Awaitable<void> drain_and_stop();

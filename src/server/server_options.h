@@ -40,7 +40,7 @@ struct ServerOptions {
   HttpLimits limits = {};
   int max_connections = 4096;   // more: 503
   int max_open_requests = 512;  // generating or waiting; more: 429
-  // Of bodies being read or processed; more: 429.
+  // Of the bodies of open requests; more: 429.
   int64_t max_open_bytes = api::RequestMemory{}.body_bytes;
   std::chrono::milliseconds sse_keepalive{20'000};  // 0: none
   std::chrono::milliseconds drain_timeout{30'000};

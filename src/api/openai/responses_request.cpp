@@ -12,7 +12,8 @@
 namespace octavo::api {
 namespace {
 
-constexpr size_t kMaxTurns = 4096;  // per conversation
+constexpr size_t kMaxTurns = 4096;    // per conversation
+constexpr int64_t kBytesPerByte = 4;  // of memory, for JSON of short values
 
 const std::vector<FieldName>& field_names() {
   static const std::vector<FieldName> names = {{"messages", "input"},
@@ -318,6 +319,7 @@ ResponsesJob prepare_responses(const Json& body, const ServedModel& model,
   ResponsesJob job{
       prepare_translated(request, std::move(ignored), field_names(), model, preparation)};
   job.head = head_of(request, job, model);
+  job.head_bytes = kBytesPerByte * static_cast<int64_t>(dump(job.head).size());
   job.previous = std::move(request.previous);
   job.store = request.store;
   if (job.store) job.input = dump(request.input);

@@ -21,6 +21,7 @@ const FieldTable<ResponsesRequest>& responses_fields();
 
 struct ResponsesJob : GenerationJob {
   Json head = {};          // the response object without its output
+  int64_t head_bytes = 0;  // about the memory of `head`, which repeats the request's tools
   std::string input = {};  // this request's own items as JSON; empty unless it is stored
   PreviousResponse previous = {};
   bool store = true;  // false also if the input is too long to be stored

@@ -47,7 +47,7 @@ Awaitable<void> create_response(ServerContext& context, Exchange& exchange) {
     shelf.store.put(shelf.owner, response["id"].get_ref<const std::string&>(),
                     {.previous = job.previous, .object = dump(response), .input = job.input});
   };
-  const auto held = context.bodies.try_lend(static_cast<int64_t>(job.input.size()));
+  const auto held = context.bodies.try_lend(job.head_bytes);
   if (!held)
     throw RequestError(429, "", "open request bodies exceed the memory limit; try again later");
   ResponsesFormat format(job, keep);
@@ -86,13 +86,21 @@ Json listed_items(const StoredResponse& response, const std::string& id) {
           {"data", std::move(items)}};
 }
 
-HttpResponse get_response(ServerContext& context, const HttpRequest& request) {
+Awaitable<void> get_response(ServerContext& context, Exchange& exchange) {
+  const HttpRequest& request = exchange.request();
   std::string id = request.path.substr(kPrefix.size());
   const bool items = id.ends_with(kInputItems);
   if (items) id.resize(id.size() - kInputItems.size());
   const auto found = shelf_of(context, request).get(id, "");
-  if (items) return json_response(listed_items(*found, id));
-  return {.body = found->object};
+  HttpResponse response;
+  if (items) {  // may be megabytes to parse
+    const Place place(context);
+    const auto list = [found, id](const Preparation&) { return dump(listed_items(*found, id)); };
+    response.body = co_await context.prepare(exchange, list);
+  } else {
+    response.body = found->object;
+  }
+  co_await exchange.send(std::move(response));
 }
 
 HttpResponse delete_response(ServerContext& context, const HttpRequest& request) {
@@ -140,9 +148,11 @@ std::vector<Endpoint> response_endpoints() {
            .path = "/v1/responses/input_tokens",
            .handler = count_tokens,
            .doc = json_operation("Count the input tokens of a response", body, count)},
-          simple_endpoint("GET", "/v1/responses/{response_id}", get_response,
-                          with_id(operation("Get a stored response; with /input_items, its input",
-                                            response_schema()))),
+          {.method = "GET",
+           .path = "/v1/responses/{response_id}",
+           .handler = get_response,
+           .doc = with_id(operation("Get a stored response; with /input_items, its input",
+                                    response_schema()))},
           simple_endpoint("DELETE", "/v1/responses/{response_id}", delete_response,
                           with_id(operation("Delete a stored response", deleted))),
           simple_endpoint("POST", "/v1/responses/{response_id}", cancel_response, nullptr)};

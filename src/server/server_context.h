@@ -81,7 +81,8 @@ template <typename Work>
 Awaitable<std::invoke_result_t<Work>> ServerContext::on_text_worker(Work work) {
   const auto whole = [inner = std::move(work)](const api::Preparation&) { return inner(); };
   auto task = std::make_shared<TextTask<std::decay_t<decltype(whole)>>>(whole);
-  co_return co_await run_task(text_workers, std::move(task), {});
+  const TaskLimits none;
+  co_return co_await run_task(text_workers, std::move(task), none);
 }
 
 template <typename Work>

@@ -68,7 +68,7 @@ void check_model_name(const std::string& name, const ServedModel& model) {
 }
 
 GenerationJob prepare_job(const GenerationRequest& request, const ServedModel& model,
-                          int default_max_tokens) {
+                          int default_max_tokens, const Preparation& preparation) {
   check_model_name(request.model, model);
   if (model.pooling)
     refuse("model",
@@ -87,7 +87,9 @@ GenerationJob prepare_job(const GenerationRequest& request, const ServedModel& m
                     .wants_prompt_logprobs = request.engine.sampling.prompt_logprobs >= 0,
                     .id = request.request_id};
   job.engine.sampling = sampling_of(request, model);
+  preparation.check();
   job.engine.constraint = constraint_of(request, model);
+  preparation.check();
   job.engine.max_tokens = request.max_tokens.value_or(default_max_tokens);
   if (request.engine.min_tokens > 0 && !request.max_tokens)
     job.engine.max_tokens = std::max(job.engine.max_tokens, request.engine.min_tokens);

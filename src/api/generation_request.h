@@ -8,6 +8,7 @@
 
 #include "api/fields/body_fields.h"
 #include "api/openai/structured_output.h"
+#include "api/preparation.h"
 #include "api/served_model.h"
 #include "generation/output_text.h"
 #include "scheduler/request.h"
@@ -77,7 +78,7 @@ struct GenerationJob {
 // Fills in defaults: the request's own value, then the model's, then OpenAI's. Throws RequestError:
 // 404 for an unknown model name, 400 for conflicting fields or a model that only embeds.
 GenerationJob prepare_job(const GenerationRequest& request, const ServedModel& model,
-                          int default_max_tokens);
+                          int default_max_tokens, const Preparation& preparation = {});
 
 // Truncates the prompt according to truncate_prompt_tokens.
 void truncate(std::vector<TokenId>& prompt, const GenerationRequest& request,

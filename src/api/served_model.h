@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "api/request_memory.h"
 #include "generation/chat_dialect.h"
 #include "generation/grammar_compiler.h"
 #include "generation/model_text.h"
@@ -50,6 +51,7 @@ struct ServedModel {
   std::optional<PoolingPlan> pooling = {};  // set: the model only embeds
   int hidden = 0;                           // dimensions of an embedding
   std::vector<MemoryRow> memory = {};       // rows of the memory plan
+  RequestMemory request_memory = {};        // limits of what requests hold outside the engine
 
   const std::string& name() const { return names.front(); }
 };

@@ -11,6 +11,9 @@ namespace octavo {
 namespace {
 
 constexpr uint64_t kReserveBytes = 256ull << 20;
+// Requests outside the engine get this part of the budget, up to a limit.
+constexpr uint64_t kRequestPart = 8;
+constexpr uint64_t kMostRequestBytes = 1ull << 30;
 
 // The longest context whose pages fit in `bytes`.
 int context_that_fits(uint64_t bytes, const CachePlan& cache, int step_tokens) {
@@ -80,6 +83,8 @@ MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache) {
   plan.draft_bytes = request.draft_bytes;
   plan.step_bytes = request.step_bytes;
   plan.disk_bytes = request.disk_bytes;
+  if (request.serves_requests)
+    plan.request_bytes = std::min(plan.budget_bytes / kRequestPart, kMostRequestBytes);
   plan.reserve_bytes = kReserveBytes;
 
   const uint64_t room = room_for_pages(request, cache, plan);
@@ -126,6 +131,9 @@ std::string MemoryPlan::table() const {
          (draft_bytes > 0 ? row("draft model", draft_bytes, "weights, pages and steps") : "") +
          row("steps", step_bytes, "activations and logits of the largest, and one queued ahead") +
          (disk_bytes == 0 ? "" : row("disk tier", disk_bytes, "pages being copied")) +
+         (request_bytes == 0
+              ? ""
+              : row("requests", request_bytes, "bodies, grammars and stored responses")) +
          row("reserve", reserve_bytes, "") +
          row("pages", kv_bytes, fmt::format("{} pages, context {}", page_count, max_model_len)) +
          row("left", budget_bytes > total_bytes() ? budget_bytes - total_bytes() : 0, "");

@@ -18,6 +18,7 @@ struct MemoryRequest {
   uint64_t draft_bytes = 0;               // total of a draft model
   uint64_t step_bytes = 0;                // peak of the largest step and of one queued after it
   uint64_t disk_bytes = 0;                // staging memory of the disk tier
+  bool serves_requests = false;           // plan memory for requests outside the engine
   int model_context = 0;                  // the model's maximum context
   std::optional<int> max_model_len = {};  // --max-model-len
   std::optional<uint64_t> kv_bytes = {};  // --kv-memory
@@ -36,13 +37,15 @@ struct MemoryPlan {
   uint64_t draft_bytes = 0;
   uint64_t step_bytes = 0;
   uint64_t disk_bytes = 0;
+  uint64_t request_bytes = 0;  // bodies, templates, grammars, stored responses
   uint64_t reserve_bytes = 0;  // libraries, tokenizer, the allocator's slack
   uint64_t kv_bytes = 0;       // page_count pages over all buffers
   int page_count = 0;
   int max_model_len = 0;
 
   uint64_t total_bytes() const {
-    return weights_bytes + draft_bytes + step_bytes + disk_bytes + reserve_bytes + kv_bytes;
+    return weights_bytes + draft_bytes + step_bytes + disk_bytes + request_bytes + reserve_bytes +
+           kv_bytes;
   }
   // For printing, one row per item: "weights  93.8 MiB".
   std::string table() const;

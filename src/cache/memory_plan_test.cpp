@@ -77,6 +77,18 @@ TEST(MemoryPlan, NoBufferExceedsTheLimitOfTheDevice) {
   EXPECT_EQ(plan_memory(request, small_cache()).kv_bytes, 64u << 20);
 }
 
+TEST(MemoryPlan, AServerPlansAnEighthForRequests) {
+  MemoryRequest request = machine(1024);
+  EXPECT_EQ(plan_memory(request, small_cache()).request_bytes, 0u);
+  request.serves_requests = true;
+  const MemoryPlan plan = plan_memory(request, small_cache());
+  EXPECT_EQ(plan.request_bytes, 128u << 20);
+  EXPECT_EQ(plan.total_bytes(), plan.request_bytes + plan.reserve_bytes + plan.kv_bytes);
+  EXPECT_THAT(plan.table(), HasSubstr("requests"));
+  request.device_bytes = 64ull << 30;
+  EXPECT_EQ(plan_memory(request, small_cache()).request_bytes, 1u << 30);
+}
+
 TEST(MemoryPlan, AModelLargerThanTheBudgetNamesARemedy) {
   MemoryRequest request = machine(1024);
   request.weights_bytes = 500 << 20;

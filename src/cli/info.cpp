@@ -139,6 +139,7 @@ void run(ModelFlags flags) {
   flags.find();
   set_compute_options(flags.compute_options());
   EngineOptions options = flags.engine_options();
+  options.serves_requests = true;
   options.pooling.runner = RunnerKind::kAuto;
   use_device(options.device);
   const Checkpoint checkpoint = Checkpoint::open(flags.model);

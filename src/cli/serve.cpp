@@ -112,6 +112,7 @@ void run(ServeFlags flags) {
   flags.model.find();
   EngineOptions options = flags.model.engine_options();
   options.pooling = flags.pooling.options();
+  options.serves_requests = true;
   // A request with several prompts counts as several engine requests.
   options.max_open_requests = std::max(options.max_open_requests, flags.server.max_open_requests);
   const auto llm = flags.model.load(options);
@@ -120,6 +121,9 @@ void run(ServeFlags flags) {
                                                      .generation_config = flags.generation_config,
                                                      .dialect = flags.dialect,
                                                      .version = OCTAVO_VERSION});
+  flags.server.max_open_bytes = served.request_memory.body_bytes;
+  flags.server.stored_responses.bytes = served.request_memory.stored_bytes;
+  flags.server.stored_responses.response_bytes = served.request_memory.stored_response_bytes;
   if (!server::is_loopback(flags.server.host))
     spdlog::warn(
         "listening on {}: API keys and responses are sent unencrypted; put a TLS proxy in front of "
@@ -130,7 +134,10 @@ void run(ServeFlags flags) {
     print_summary(*llm, served, flags, url,
                   std::chrono::duration<double>(Clock::now() - started).count());
     notify_service("READY=1\nSTATUS=Serving " + served.name() + " on " + url);
-    server.run();
+    if (!server.run()) {
+      flush_logging();
+      std::_Exit(0);
+    }
   }
   spdlog::info("stopped");
   flush_logging();

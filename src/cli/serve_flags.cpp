@@ -99,9 +99,10 @@ void ServeFlags::add_limit_flags(CLI::App& command) {
   option("--max-connections", server.max_connections,
          "Maximum number of open connections; further connections get 503")
       ->check(CLI::PositiveNumber);
-  option("--max-stored-responses", server.stored_responses.count,
-         "Number of responses kept for previous_response_id, up to 64 MiB in total; the least "
-         "recently used are dropped first. 0 keeps none");
+  option(
+      "--max-stored-responses", server.stored_responses.count,
+      "Number of responses kept for previous_response_id, up to 64 MiB in total (less with little "
+      "memory); the least recently used are dropped first. 0 keeps none");
   option("--sse-keepalive", sse_keepalive,
          "Seconds without output after which a stream sends a comment line; 0 disables them")
       ->check(CLI::NonNegativeNumber);

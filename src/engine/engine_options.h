@@ -37,6 +37,7 @@ struct EngineOptions {
   std::optional<PrefixDiskOptions> prefix_disk = {};
   PoolingOptions pooling = {};  // --runner, --pooler-config, --hf-overrides
   int max_open_requests = 4096;
+  bool serves_requests = false;        // plan memory for requests outside the engine
   bool touch_pages = true;             // at start-up; not needed for a single request
   bool speculate_at_any_cost = false;  // for tests: draft even if it does not pay off
   // For tests: return true to make the step fail on the device.

@@ -78,6 +78,7 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
       .draft_bytes = draft ? draft->bytes() : 0,
       .step_bytes = step_bytes(model, options.max_num_batched_tokens, logit_rows) +
                     bytes_ahead(model, options),
+      .serves_requests = options.serves_requests,
       .model_context = model.plan.max_context,
       .max_model_len = options.max_model_len,
       .kv_bytes = options.kv_bytes,

@@ -61,6 +61,12 @@ api::SamplingDefaults defaults_of(const ModelSettings& settings, const ServingSe
   return defaults;
 }
 
+// The defaults if the plan has nothing for requests, as for the C API.
+api::RequestMemory request_memory_of(const MemoryPlan& plan) {
+  return plan.request_bytes > 0 ? api::divide_request_memory(plan.request_bytes)
+                                : api::RequestMemory{};
+}
+
 }  // namespace
 
 api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
@@ -92,7 +98,9 @@ api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
                      {"weights", plan.weights_bytes},
                      {"pages", plan.kv_bytes},
                      {"step", plan.step_bytes},
-                     {"reserve", plan.reserve_bytes}}};
+                     {"requests", plan.request_bytes},
+                     {"reserve", plan.reserve_bytes}},
+          .request_memory = request_memory_of(plan)};
 }
 
 }  // namespace octavo

@@ -11,6 +11,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <csignal>
 #include <cstdlib>
+#include <new>
 #include <utility>
 
 #include "base/error.h"
@@ -41,6 +42,21 @@ void raise_descriptor_limit() {
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
+
+// For text workers, after a drain.
+constexpr std::chrono::milliseconds kTimeToEnd{1000};
+
+// One more for its lifetime.
+class Counted {
+ public:
+  explicit Counted(int& count) : count_(count) { ++count_; }
+  ~Counted() { --count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  int& count_;
+};
 
 tcp::endpoint endpoint_of(asio::io_context& io, const std::string& host, uint16_t port) {
   error_code error;
@@ -99,15 +115,33 @@ Server::Server(std::unique_ptr<Listener> listener, const api::ServedModel& model
 }
 
 Server::~Server() {
-  // Open exchanges belong to the io_context and refer to context_, so the io_context goes first.
-  context_->stop_text_workers();
+  // Text workers post to the io_context. Open exchanges belong to it and refer to context_, so the
+  // io_context goes first.
+  context_->text_workers.stop(std::chrono::hours(24 * 365));
   signals_.reset();
   listener_.reset();
 }
 
-void Server::run() {
-  asio::co_spawn(listener_->io_, accept_connections(), asio::detached);
-  listener_->io_.run();
+bool Server::run() {
+  asio::co_spawn(listener_->io_, keep_accepting(), asio::detached);
+  run_io();
+  // From here on a signal ends the process.
+  signals_.reset();
+  const bool ended = context_->text_workers.stop(kTimeToEnd);
+  if (!ended) spdlog::warn("a text worker did not stop in time; exiting without it");
+  return ended;
+}
+
+// An allocation that fails outside an exchange costs the connection it was for, not the server.
+void Server::run_io() {
+  while (true) {
+    try {
+      listener_->io_.run();
+      return;
+    } catch (const std::bad_alloc&) {
+      spdlog::error("out of memory: a connection was closed");
+    }
+  }
 }
 
 void Server::wait_for_signal() {
@@ -143,9 +177,24 @@ Awaitable<void> Server::drain_and_stop() {
   const std::set<OutputStream*> late = context_->answering;
   if (!late.empty()) spdlog::warn("shutting down: {} requests did not finish in time", late.size());
   for (OutputStream* answers : late) answers->cut_off();
+  context_->text_workers.stop_jobs("the server is shutting down");
   // Let them send a final error event.
   co_await wait_until_quiet(std::chrono::milliseconds(500));
   listener_->io_.stop();
+}
+
+// A connection for which there is no memory is dropped; the next one is accepted.
+Awaitable<void> Server::keep_accepting() {
+  asio::steady_timer pause(listener_->io_);
+  while (true) {
+    try {
+      co_await accept_connections();
+    } catch (const std::bad_alloc&) {
+      spdlog::error("out of memory: a connection was closed");
+    }
+    pause.expires_after(std::chrono::milliseconds(50));
+    co_await pause.async_wait(asio::use_awaitable);
+  }
 }
 
 Awaitable<void> Server::accept_connections() {
@@ -186,13 +235,12 @@ Awaitable<void> Server::refuse(tcp::socket socket) {
 }
 
 Awaitable<void> Server::serve(tcp::socket socket) {
-  ++connections_;
+  const Counted counted(connections_);
   try {
     co_await serve_connection(std::move(socket), *context_, router_);
   } catch (const std::exception& error) {
     spdlog::error("connection closed by an internal error: {}", error.what());
   }
-  --connections_;
 }
 
 }  // namespace octavo::server

@@ -45,18 +45,21 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Returns after a drain.
-  void run();
+  // Returns after a drain. False if a text worker did not end within a second: the process has to
+  // exit without destroying the server, whose destructor would wait for it.
+  bool run();
   // Any thread. Refuses new requests; open ones have drain_timeout to finish.
   void drain();
 
  private:
+  Awaitable<void> keep_accepting();
   Awaitable<void> accept_connections();
   Awaitable<void> serve(boost::asio::ip::tcp::socket socket);
   Awaitable<void> drain_and_stop();
   Awaitable<void> wait_until_quiet(std::chrono::milliseconds limit);
   Awaitable<void> refuse(boost::asio::ip::tcp::socket socket);
   void wait_for_signal();
+  void run_io();
 
   std::unique_ptr<Listener> listener_;
   ServerOptions options_;

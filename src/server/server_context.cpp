@@ -14,15 +14,10 @@ ServerContext::ServerContext(boost::asio::io_context& io_context, const api::Ser
       metrics(served),
       bodies(server_options.max_open_bytes),
       responses(server_options.stored_responses),
-      places_(server_options.max_open_requests),
-      text_workers_(static_cast<size_t>(server_options.text_threads)) {}
+      text_workers(io_context.get_executor(), server_options.text_workers),
+      places_(server_options.max_open_requests) {}
 
-ServerContext::~ServerContext() { stop_text_workers(); }
-
-void ServerContext::stop_text_workers() {
-  text_workers_.stop();
-  text_workers_.join();
-}
+ServerContext::~ServerContext() = default;
 
 Place::Place(ServerContext& context) : context_(context) {
   if (context.draining) {

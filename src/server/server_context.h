@@ -2,10 +2,9 @@
 // text workers.
 #pragma once
 
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/thread_pool.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <memory>
 #include <set>
 #include <type_traits>
 #include <utility>
@@ -16,6 +15,8 @@
 #include "server/http/exchange.h"
 #include "server/metrics/metrics.h"
 #include "server/server_options.h"
+#include "server/text_task.h"
+#include "server/text_workers.h"
 
 namespace octavo::server {
 
@@ -39,22 +40,27 @@ class ServerContext {
   bool draining = false;
   int busy_exchanges = 0;  // request read, response not fully written
   std::set<OutputStream*> answering;
+  TextWorkers text_workers;  // after what its jobs refer to
 
   int64_t open_requests() const { return places_.lent(); }
   bool queue_full() const { return places_.lent() >= places_.most(); }
   // Whether the engine has made progress recently.
   bool engine_alive() const;
 
-  // Waits for running work; drops queued work.
-  void stop_text_workers();
-  // Runs `work` on a text worker, so that long work does not block the I/O thread.
+  // Runs `work` on a text worker, so that long work does not block the I/O thread. Waits until it
+  // ends.
   template <typename Work>
   Awaitable<std::invoke_result_t<Work>> on_text_worker(Work work);
+  // Runs `work(preparation)` on a text worker. Stops waiting when the client leaves, at the time
+  // limit, or at shutdown, and throws ClientGone or RequestError(503); the work may then go on for a
+  // while, so it must own all it uses, except the model.
+  template <typename Work>
+  Awaitable<std::invoke_result_t<Work&, const api::Preparation&>> prepare(Exchange& exchange,
+                                                                          Work work);
 
  private:
   friend class Place;
   Allowance places_;
-  boost::asio::thread_pool text_workers_;
 };
 
 // Occupies one of max_open_requests for its lifetime.
@@ -73,11 +79,25 @@ class Place {
 
 template <typename Work>
 Awaitable<std::invoke_result_t<Work>> ServerContext::on_text_worker(Work work) {
-  using Result = std::invoke_result_t<Work>;
-  // The coroutine's frame owns its argument, but not a lambda's captures.
-  const auto run = [](Work inner) -> Awaitable<Result> { co_return inner(); };
-  co_return co_await boost::asio::co_spawn(text_workers_, run(std::move(work)),
-                                           boost::asio::use_awaitable);
+  const auto whole = [inner = std::move(work)](const api::Preparation&) { return inner(); };
+  auto task = std::make_shared<TextTask<std::decay_t<decltype(whole)>>>(whole);
+  const TaskLimits none;
+  co_return co_await run_task(text_workers, std::move(task), none);
+}
+
+template <typename Work>
+Awaitable<std::invoke_result_t<Work&, const api::Preparation&>> ServerContext::prepare(
+    Exchange& exchange, Work work) {
+  auto task = std::make_shared<TextTask<Work>>(std::move(work));
+  const TaskLimits limits{
+      .exchange = &exchange,
+      .deadline = std::chrono::steady_clock::now() + options.preparation_timeout};
+  try {
+    co_return co_await run_task(text_workers, task, limits);
+  } catch (const RequestError&) {
+    if (task->stop_reason() != nullptr) metrics.refusals(Refusal::kPreparation).Increment();
+    throw;
+  }
 }
 
 }  // namespace octavo::server

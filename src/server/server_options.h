@@ -3,10 +3,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/openai/response_store.h"
+#include "api/request_memory.h"
+#include "server/text_workers.h"
 
 namespace octavo::server {
 
@@ -34,15 +38,22 @@ struct ServerOptions {
   std::vector<std::string> allowed_hosts = {};
   CorsOptions cors = {};
   HttpLimits limits = {};
-  int max_connections = 4096;                       // more: 503
-  int max_open_requests = 512;                      // generating or waiting; more: 429
-  int64_t max_open_bytes = 256 << 20;               // of bodies being read or processed; more: 429
+  int max_connections = 4096;   // more: 503
+  int max_open_requests = 512;  // generating or waiting; more: 429
+  // Of the bodies of open requests; more: 429.
+  int64_t max_open_bytes = api::RequestMemory{}.body_bytes;
   std::chrono::milliseconds sse_keepalive{20'000};  // 0: none
   std::chrono::milliseconds drain_timeout{30'000};
   std::chrono::milliseconds stalled_after{8'000};  // without progress: /livez fails
   api::ResponseStoreLimits stored_responses = {};
-  int text_threads = 2;
+  TextWorkerOptions text_workers = {};
+  // For JSON, template, tokenizing and grammar of a request, waiting for a worker included; then
+  // 503.
+  std::chrono::milliseconds preparation_timeout{30'000};
+  std::chrono::milliseconds stuck_after{10'000};  // on one job of a text worker: /readyz fails
   bool access_log = true;
+  // For tests: called on the text worker with each JSON body, before it is parsed.
+  std::function<void(std::string_view)> on_preparation = nullptr;
   std::string version = "0";
 };
 

@@ -21,7 +21,7 @@ TYPES = {
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-POLICY = "default-src 'self'"
+POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'"
 
 HTML = "Look: <script>window.pwned = 1</script> <img src=x onerror='window.pwned = 1'> & <b>bold</b>."
 CODE = (

@@ -12,6 +12,9 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
 
 #include "base/log.h"
 #include "server/server.h"
@@ -22,7 +25,18 @@ namespace {
 
 struct Options : FakeEngineOptions {
   server::ServerOptions server;
+  std::string stick_word;
+  std::chrono::milliseconds stick_time{0};
 };
+
+// A request with the word keeps its text worker, which does not look at its stop token.
+void add_stick(Options& options) {
+  if (options.stick_word.empty()) return;
+  options.server.on_preparation = [word = options.stick_word,
+                                   time = options.stick_time](std::string_view body) {
+    if (body.find(word) != std::string_view::npos) std::this_thread::sleep_for(time);
+  };
+}
 
 void serve(const Options& options) {
   init_server_logging(LogFormat::kText);
@@ -33,8 +47,9 @@ void serve(const Options& options) {
   server::Server server(std::move(listener), model, options.server);
   fmt::print("listening {}\n", port);
   std::fflush(stdout);
-  server.run();
+  const bool ended = server.run();
   flush_logging();
+  if (!ended) std::_Exit(0);
 }
 
 void add_times(CLI::App& app, server::ServerOptions& server) {
@@ -51,6 +66,8 @@ void add_times(CLI::App& app, server::ServerOptions& server) {
   time("--drain-timeout", server.drain_timeout, "for open requests after SIGTERM");
   time("--sse-keepalive", server.sse_keepalive, "of silence before a comment");
   time("--stalled-after", server.stalled_after, "without a step before /livez fails");
+  time("--preparation-timeout", server.preparation_timeout, "to prepare a request");
+  time("--stuck-after", server.stuck_after, "on one job of a text worker before /readyz fails");
 }
 
 void add_options(CLI::App& app, Options& options) {
@@ -75,6 +92,10 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--block-tokens", options.block_tokens);
   app.add_option("--pooling", options.pooling, "Embedding model: last or mean");
   app.add_flag("--access-log", server.access_log);
+  app.add_option("--stick-word", options.stick_word,
+                 "A body with this word keeps its text worker for --stick-ms");
+  app.add_option_function<int64_t>(
+      "--stick-ms", [&options](int64_t ms) { options.stick_time = std::chrono::milliseconds(ms); });
   add_times(app, server);
 }
 
@@ -88,6 +109,7 @@ int main(int argc, char** argv) {
   CLI::App app("The real server over a fake engine");
   octavo::add_options(app, options);
   CLI11_PARSE(app, argc, argv);
+  octavo::add_stick(options);
   try {
     octavo::serve(options);
   } catch (const std::exception& error) {

@@ -145,16 +145,18 @@ const FieldTable<MessagesRequest>& messages_fields() {
   return table;
 }
 
-GenerationJob prepare_messages(const Json& body, const ServedModel& model) {
+GenerationJob prepare_messages(const Json& body, const ServedModel& model,
+                               const Preparation& preparation) {
   IgnoredFields ignored;
   const MessagesRequest request = read_request(body, ignored);
-  return prepare_translated(request, std::move(ignored), field_names(), model);
+  return prepare_translated(request, std::move(ignored), field_names(), model, preparation);
 }
 
-Json count_message_tokens(const Json& body, const ServedModel& model) {
+Json count_message_tokens(const Json& body, const ServedModel& model,
+                          const Preparation& preparation) {
   IgnoredFields ignored;
   const MessagesRequest request = read_request(body, ignored);
-  return {{"input_tokens", count_translated(request, field_names(), model)}};
+  return {{"input_tokens", count_translated(request, field_names(), model, preparation)}};
 }
 
 }  // namespace octavo::api

@@ -13,8 +13,10 @@ struct MessagesRequest : ChatTranslation {
 const FieldTable<MessagesRequest>& messages_fields();
 
 // Text worker: as prepare_chat. Throws RequestError.
-GenerationJob prepare_messages(const Json& body, const ServedModel& model);
+GenerationJob prepare_messages(const Json& body, const ServedModel& model,
+                               const Preparation& preparation = {});
 // {"input_tokens"}
-Json count_message_tokens(const Json& body, const ServedModel& model);
+Json count_message_tokens(const Json& body, const ServedModel& model,
+                          const Preparation& preparation = {});
 
 }  // namespace octavo::api

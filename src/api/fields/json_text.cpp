@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/json_quote.h"
@@ -12,47 +13,93 @@ namespace octavo::api {
 
 namespace {
 
-// Enforces the bounds while a body is parsed.
-class Bounds {
+// Builds a value from the events of the parser and enforces the bounds. The parser's own builder
+// with a callback looks through the whole parent at the end of every object, so that a list of
+// objects takes quadratic time.
+class BoundedBuilder {
  public:
-  void see(int depth, Json::parse_event_t event) {
-    if (depth > kJsonDepth)
-      throw RequestError(400, "",
-                         fmt::format("the body is nested more than {} levels deep", kJsonDepth));
-    const auto level = static_cast<size_t>(depth);
-    if (event == Json::parse_event_t::object_start) {
-      keys_[level + 1] = 0;
-    } else if (event == Json::parse_event_t::key) {
-      comparisons_ += keys_[level]++;
-      if (keys_[level] > kJsonKeys || comparisons_ > kJsonKeyComparisons)
-        throw RequestError(
-            400, "",
-            fmt::format("the body has too many keys; an object may have at most {}", kJsonKeys));
-    }
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(Json::number_integer_t value) { return add(value); }
+  bool number_unsigned(Json::number_unsigned_t value) { return add(value); }
+  bool number_float(Json::number_float_t value, const std::string&) { return add(value); }
+  bool string(std::string& value) { return add(std::move(value)); }
+  bool binary(Json::binary_t&) { return false; }  // JSON text has none
+  bool start_object(std::size_t) { return open(Json::value_t::object); }
+  bool start_array(std::size_t) { return open(Json::value_t::array); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+
+  bool key(std::string& name) {
+    int& keys = open_.back().keys;
+    comparisons_ += keys++;
+    if (keys > kJsonKeys || comparisons_ > kJsonKeyComparisons)
+      throw RequestError(
+          400, "",
+          fmt::format("the body has too many keys; an object may have at most {}", kJsonKeys));
+    // The last of equal keys counts, at the place of the first.
+    member_ = &(*open_.back().value)[std::move(name)];
+    return true;
   }
 
- private:
-  std::array<int, kJsonDepth + 2> keys_ = {};  // of the open object, by depth
-  int64_t comparisons_ = 0;
-};
-
-}  // namespace
-
-Json parse_object(std::string_view body) {
-  Bounds bounds;
-  const auto bounded = [&](int depth, Json::parse_event_t event, Json&) {
-    bounds.see(depth, event);
-    return true;
-  };
-  Json json;
-  try {
-    json = Json::parse(body, bounded);
-  } catch (const Json::exception& error) {
+  bool parse_error(std::size_t, const std::string&, const Json::exception& error) {
     // The parser's message quotes its input, which may be long.
     const std::string_view reason = error.what();
     throw RequestError(400, "",
                        fmt::format("the body is not valid JSON: {}", reason.substr(0, 200)));
   }
+
+  Json take() { return std::move(root_); }
+
+ private:
+  struct Open {
+    Json* value;  // stays where it is: its parent gets no other element before it is closed
+    int keys = 0;
+  };
+
+  // The place of the next value.
+  Json& next() {
+    if (open_.size() > static_cast<size_t>(kJsonDepth))
+      throw RequestError(400, "",
+                         fmt::format("the body is nested more than {} levels deep", kJsonDepth));
+    if (++values_ > kJsonValues)
+      throw RequestError(
+          400, "",
+          fmt::format("the body has too many values; at most {} are allowed", kJsonValues));
+    if (open_.empty()) return root_;
+    Json& parent = *open_.back().value;
+    if (parent.is_object()) return *member_;
+    return parent.emplace_back(nullptr);
+  }
+  template <typename Value>
+  bool add(Value&& value) {
+    next() = Json(std::forward<Value>(value));
+    return true;
+  }
+  bool open(Json::value_t type) {
+    Json& value = next();
+    value = Json(type);
+    open_.push_back({.value = &value});
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  Json root_;
+  std::vector<Open> open_;  // outermost first
+  Json* member_ = nullptr;  // the value of the key just read
+  int64_t comparisons_ = 0;
+  int values_ = 0;
+};
+
+}  // namespace
+
+Json parse_object(std::string_view body) {
+  BoundedBuilder builder;
+  Json::sax_parse(body, &builder);
+  Json json = builder.take();
   if (!json.is_object()) throw RequestError(400, "", "the body must be a JSON object");
   return json;
 }

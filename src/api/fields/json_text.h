@@ -15,8 +15,12 @@ inline constexpr int kJsonDepth = 128;
 // Key lookup is linear, so many keys cost quadratic time.
 inline constexpr int kJsonKeys = 4096;                    // of one object
 inline constexpr int64_t kJsonKeyComparisons = 32 << 20;  // in the whole body
+// A value of two bytes, such as [], takes up to 150 bytes of memory: this many take about eight
+// times the largest body.
+inline constexpr int kJsonValues = 500'000;  // in the whole body
 
-// Throws RequestError(400) for anything but one JSON object in UTF-8 within the bounds above.
+// Throws RequestError(400) for anything but one JSON object in UTF-8 within the bounds above. Takes
+// time in proportion to the body.
 Json parse_object(std::string_view body);
 
 // The string in quotes, escaped. Bytes that are not UTF-8 become U+FFFD.

@@ -131,7 +131,8 @@ const FieldTable<ChatRequest>& chat_fields() {
   return table;
 }
 
-std::string render_chat(const ChatPromptRequest& request, const ServedModel& model) {
+std::string render_chat(const ChatPromptRequest& request, const ServedModel& model,
+                        const Preparation& preparation) {
   if (model.text.chat_template == nullptr)
     refuse("messages", "this model has no chat template; use /v1/completions");
   check_tools(request.tools);
@@ -145,6 +146,7 @@ std::string render_chat(const ChatPromptRequest& request, const ServedModel& mod
   } else {
     messages = with_tools_as_text(messages, tools, *dialect);
   }
+  preparation.check();
   return model.text.chat_template->render(messages, options);
 }
 
@@ -158,25 +160,31 @@ std::vector<TokenId> tokens_of(const std::string& prompt, const ChatRequest& req
 
 }  // namespace
 
-std::vector<TokenId> chat_prompt_tokens(const Json& body, const ServedModel& model) {
+std::vector<TokenId> chat_prompt_tokens(const Json& body, const ServedModel& model,
+                                        const Preparation& preparation) {
   ChatRequest request;
   read_fields(body, chat_fields(), request);
   check_model_name(request.model, model);
-  return tokens_of(render_chat(request.chat, model), request, model);
+  const std::string prompt = render_chat(request.chat, model, preparation);
+  preparation.check();
+  return tokens_of(prompt, request, model);
 }
 
-GenerationJob prepare_chat(const Json& body, const ServedModel& model) {
+GenerationJob prepare_chat(const Json& body, const ServedModel& model,
+                           const Preparation& preparation) {
   ChatRequest request;
   IgnoredFields ignored = read_fields(body, chat_fields(), request);
   if (request.top_logprobs && !request.logprobs)
     refuse("top_logprobs", "requires logprobs to be true");
   if (request.logprobs) request.engine.sampling.logprobs = request.top_logprobs.value_or(0);
-  GenerationJob job = prepare_job(request, model, model.max_model_len);
+  GenerationJob job = prepare_job(request, model, model.max_model_len, preparation);
   job.ignored = std::move(ignored);
   job.ignored.insert(job.ignored.end(), request.chat.tools.ignored.begin(),
                      request.chat.tools.ignored.end());
-  const std::string prompt = render_chat(request.chat, model);
+  const std::string prompt = render_chat(request.chat, model, preparation);
+  preparation.check();
   prepare_output(request, prompt, model, job);
+  preparation.check();
   std::vector<TokenId> tokens = tokens_of(prompt, request, model);
   truncate(tokens, request, model);
   add_prompt(job, {.tokens = std::move(tokens)}, model, "messages");

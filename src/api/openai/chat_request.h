@@ -27,10 +27,13 @@ const FieldTable<ChatRequest>& chat_fields();
 const FieldTable<ChatPromptRequest>& chat_prompt_fields();
 
 // Text worker: renders and tokenizes. Throws RequestError.
-GenerationJob prepare_chat(const Json& body, const ServedModel& model);
+GenerationJob prepare_chat(const Json& body, const ServedModel& model,
+                           const Preparation& preparation = {});
 // The prompt alone; its length is not limited.
-std::vector<TokenId> chat_prompt_tokens(const Json& body, const ServedModel& model);
+std::vector<TokenId> chat_prompt_tokens(const Json& body, const ServedModel& model,
+                                        const Preparation& preparation = {});
 // The rendered template, including tools.
-std::string render_chat(const ChatPromptRequest& request, const ServedModel& model);
+std::string render_chat(const ChatPromptRequest& request, const ServedModel& model,
+                        const Preparation& preparation = {});
 
 }  // namespace octavo::api

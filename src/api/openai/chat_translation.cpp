@@ -45,9 +45,10 @@ void ChatTranslation::ignore(std::string_view where, std::string_view name) {
 }
 
 GenerationJob prepare_translated(const ChatTranslation& translation, IgnoredFields ignored,
-                                 const std::vector<FieldName>& names, const ServedModel& model) {
+                                 const std::vector<FieldName>& names, const ServedModel& model,
+                                 const Preparation& preparation) {
   try {
-    GenerationJob job = prepare_chat(translation.chat, model);
+    GenerationJob job = prepare_chat(translation.chat, model, preparation);
     ignored.insert(ignored.end(), translation.ignored.begin(), translation.ignored.end());
     ignored.insert(ignored.end(), job.ignored.begin(), job.ignored.end());
     job.ignored = std::move(ignored);
@@ -58,9 +59,9 @@ GenerationJob prepare_translated(const ChatTranslation& translation, IgnoredFiel
 }
 
 size_t count_translated(const ChatTranslation& translation, const std::vector<FieldName>& names,
-                        const ServedModel& model) {
+                        const ServedModel& model, const Preparation& preparation) {
   try {
-    return chat_prompt_tokens(translation.chat, model).size();
+    return chat_prompt_tokens(translation.chat, model, preparation).size();
   } catch (const RequestError& error) {
     rethrow_named(error, names);
   }

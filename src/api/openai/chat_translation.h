@@ -46,10 +46,11 @@ struct FieldName {
 
 // Runs prepare_chat on the translation. Errors name the API's own fields.
 GenerationJob prepare_translated(const ChatTranslation& translation, IgnoredFields ignored,
-                                 const std::vector<FieldName>& names, const ServedModel& model);
+                                 const std::vector<FieldName>& names, const ServedModel& model,
+                                 const Preparation& preparation);
 // The length of the prompt, which may exceed the context.
 size_t count_translated(const ChatTranslation& translation, const std::vector<FieldName>& names,
-                        const ServedModel& model);
+                        const ServedModel& model, const Preparation& preparation);
 
 // Without functions: removes tool_choice, or throws RequestError(400) if it requires a call.
 void settle_tool_choice(ChatTranslation& translation);

@@ -37,13 +37,14 @@ const FieldTable<CompletionRequest>& completion_fields() {
   return table;
 }
 
-CompletionJob prepare_completion(const Json& body, const ServedModel& model) {
+CompletionJob prepare_completion(const Json& body, const ServedModel& model,
+                                 const Preparation& preparation) {
   CompletionRequest request;
   IgnoredFields ignored = read_fields(body, completion_fields(), request);
   const bool prompt_only = request.max_tokens == 0;
   if (prompt_only && !request.echo) refuse("max_tokens", "must be at least 1 without echo");
   if (prompt_only) request.max_tokens = 1;
-  CompletionJob job{prepare_job(request, model, kDefaultMaxTokens)};
+  CompletionJob job{prepare_job(request, model, kDefaultMaxTokens, preparation)};
   job.ignored = std::move(ignored);
   job.echo = request.echo;
   job.prompt_only = prompt_only;
@@ -52,6 +53,7 @@ CompletionJob prepare_completion(const Json& body, const ServedModel& model) {
     job.engine.sampling.prompt_logprobs =
         std::max(job.engine.sampling.prompt_logprobs, job.engine.sampling.logprobs);
   for (std::string& text : request.prompts.texts) {
+    preparation.check();
     auto tokens = model.text.tokenizer->encode(text, request.add_special_tokens.value_or(true));
     truncate(tokens, request, model);
     add_prompt(job, {.tokens = std::move(tokens), .text = std::move(text)}, model, "prompt");

@@ -19,6 +19,7 @@ struct CompletionJob : GenerationJob {
 const FieldTable<CompletionRequest>& completion_fields();
 
 // Text worker: tokenizes. Throws RequestError.
-CompletionJob prepare_completion(const Json& body, const ServedModel& model);
+CompletionJob prepare_completion(const Json& body, const ServedModel& model,
+                                 const Preparation& preparation = {});
 
 }  // namespace octavo::api

@@ -154,7 +154,8 @@ const FieldTable<EmbeddingRequest>& embedding_fields() {
   return table;
 }
 
-EmbeddingJob prepare_embedding(const Json& body, const ServedModel& model) {
+EmbeddingJob prepare_embedding(const Json& body, const ServedModel& model,
+                               const Preparation& preparation) {
   if (!model.pooling)
     refuse("model",
            "this server generates text; start it with --runner pooling to serve embeddings");
@@ -173,11 +174,13 @@ EmbeddingJob prepare_embedding(const Json& body, const ServedModel& model) {
   const int limit = request.truncate_prompt_tokens.value_or(-1);
   const auto keep = static_cast<size_t>(limit < 0 ? model.max_model_len : limit);
   const Tokenizer& tokenizer = *model.text.tokenizer;
-  for (const std::string& text : request.input.texts)
+  for (const std::string& text : request.input.texts) {
+    preparation.check();
     add_prompt(job,
                {.tokens = cuts ? encode_cut(text, keep, request, tokenizer)
                                : tokenizer.encode(text, request.add_special_tokens)},
                model, "input");
+  }
   for (std::vector<TokenId>& tokens : request.input.tokens) {
     if (cuts) cut(tokens, keep, request.keep_end);
     add_prompt(job, {.tokens = std::move(tokens)}, model, "input");

@@ -28,6 +28,7 @@ struct EmbeddingJob : GenerationJob {
 const FieldTable<EmbeddingRequest>& embedding_fields();
 
 // Text worker: tokenizes. Throws RequestError, also if the model generates text.
-EmbeddingJob prepare_embedding(const Json& body, const ServedModel& model);
+EmbeddingJob prepare_embedding(const Json& body, const ServedModel& model,
+                               const Preparation& preparation = {});
 
 }  // namespace octavo::api

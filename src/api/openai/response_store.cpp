@@ -1,5 +1,6 @@
 #include "api/openai/response_store.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace octavo::api {
@@ -21,10 +22,11 @@ void ResponseStore::drop(Entries::iterator entry) {
 void ResponseStore::put(std::string_view owner, std::string_view id, StoredResponse response) {
   std::string key = key_of(owner, id);
   const size_t bytes =
-      key.size() + response.previous.size() + response.object.size() + response.input.size();
+      key.size() + response.previous.id.size() + response.object.size() + response.input.size();
   const std::lock_guard lock(mutex_);
-  if (const auto same = by_key_.find(key); same != by_key_.end()) drop(same->second);
-  if (bytes > limits_.bytes || limits_.count == 0) return;
+  if (by_key_.contains(key) || limits_.count == 0) return;
+  if (bytes > std::min(limits_.bytes, limits_.response_bytes)) return;
+  response.serial = ++last_serial_;
   while (bytes_ + bytes > limits_.bytes || entries_.size() >= limits_.count)
     drop(std::prev(entries_.end()));
   entries_.push_front({.key = std::move(key),

@@ -14,21 +14,30 @@ namespace octavo::api {
 
 struct ResponseStoreLimits {
   size_t count = 1024;
-  size_t bytes = 64u << 20;  // of text, including keys
+  size_t bytes = 64u << 20;          // of text, including keys
+  size_t response_bytes = 4u << 20;  // of one response; larger ones are not kept
+};
+
+// Clients may choose ids, and the id of a deleted response may be used again. The serial number
+// tells whether an id still names the same response, so that no response can precede itself.
+struct PreviousResponse {
+  std::string id = {};  // empty: none
+  uint64_t serial = 0;
 };
 
 struct StoredResponse {
-  std::string previous = {};  // the id of the previous response, or empty
-  std::string object = {};    // the response as JSON
-  std::string input = {};     // its own input items, a JSON array
+  PreviousResponse previous = {};
+  std::string object = {};  // the response as JSON
+  std::string input = {};   // its own input items, a JSON array
+  uint64_t serial = 0;      // set by put(); grows from one response to the next
 };
 
 class ResponseStore {
  public:
   explicit ResponseStore(ResponseStoreLimits limits) : limits_(limits) {}
 
-  // Replaces a response of the same id. Evicts the least recently used ones; a response larger than
-  // the whole store is not kept. Only the owner can find a response.
+  // Evicts the least recently used responses. A response that is too large is not kept, nor one
+  // whose id is taken. Only the owner can find a response.
   void put(std::string_view owner, std::string_view id, StoredResponse response);
   // Null if not found. Counts as use.
   std::shared_ptr<const StoredResponse> find(std::string_view owner, std::string_view id);
@@ -37,6 +46,7 @@ class ResponseStore {
 
   size_t count() const;
   size_t bytes() const;
+  const ResponseStoreLimits& limits() const { return limits_; }
 
  private:
   struct Entry {
@@ -53,6 +63,7 @@ class ResponseStore {
   Entries entries_;                                                 // most recently used first
   std::unordered_map<std::string_view, Entries::iterator> by_key_;  // keys point into entries_
   size_t bytes_ = 0;
+  uint64_t last_serial_ = 0;
 };
 
 }  // namespace octavo::api

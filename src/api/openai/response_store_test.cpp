@@ -41,13 +41,30 @@ TEST(ResponseStore, OwnersSeeOnlyTheirOwnResponses) {
   EXPECT_EQ(store.bytes(), 0u);
 }
 
-TEST(ResponseStore, TheSameIdReplaces) {
+TEST(ResponseStore, AnIdThatIsTakenIsKept) {
   ResponseStore store({});
-  store.put("", "a", of_bytes(5));
   store.put("", "a", of_bytes(7));
+  store.put("", "a", of_bytes(5));
   EXPECT_EQ(store.count(), 1u);
   EXPECT_EQ(store.find("", "a")->object.size(), 7u);
   EXPECT_EQ(store.bytes(), 8u);
+}
+
+TEST(ResponseStore, AnIdThatIsUsedAgainHasAnotherSerialNumber) {
+  ResponseStore store({});
+  store.put("", "a", of_bytes(1));
+  const uint64_t first = store.find("", "a")->serial;
+  store.erase("", "a");
+  store.put("", "a", of_bytes(1));
+  EXPECT_GT(store.find("", "a")->serial, first);
+}
+
+TEST(ResponseStore, AResponseIsBounded) {
+  ResponseStore store({.bytes = 1000, .response_bytes = 100});
+  store.put("", "a", of_bytes(99));
+  store.put("", "b", of_bytes(100));
+  EXPECT_NE(store.find("", "a"), nullptr);
+  EXPECT_EQ(store.find("", "b"), nullptr);
 }
 
 TEST(ResponseStore, ACountOfZeroKeepsNothing) {

@@ -12,7 +12,8 @@
 namespace octavo::api {
 namespace {
 
-constexpr size_t kMaxTurns = 4096;  // per conversation
+constexpr size_t kMaxTurns = 4096;    // per conversation
+constexpr int64_t kBytesPerByte = 4;  // of memory, for JSON of short values
 
 const std::vector<FieldName>& field_names() {
   static const std::vector<FieldName> names = {{"messages", "input"},
@@ -129,8 +130,9 @@ FieldTable<ResponsesRequest> conversation_fields() {
       used<ResponsesRequest>("previous_response_id", filled_string_schema(kMaxNameBytes),
                              "Continue the conversation from this stored response",
                              [](const Json& v, ResponsesRequest& t) {
-                               t.previous = to_string(v, "previous_response_id", kMaxNameBytes);
-                               if (t.previous.empty()) refuse("previous_response_id", "is empty");
+                               t.previous.id = to_string(v, "previous_response_id", kMaxNameBytes);
+                               if (t.previous.id.empty())
+                                 refuse("previous_response_id", "is empty");
                              }),
       used<ResponsesRequest>(
           "store", boolean_schema(),
@@ -197,11 +199,25 @@ FieldTable<ResponsesRequest> refused_responses_fields() {
   };
 }
 
-Json earlier_items(const std::string& previous, const ResponseShelf& shelf) {
+[[noreturn]] void refuse_missing(const std::string& id, const std::string& field) {
+  throw RequestError(
+      404, field,
+      fmt::format(
+          "response {} was not stored or has been evicted; send the whole conversation as input",
+          shown(Json(id))));
+}
+
+// The items of the conversation up to the response `previous.id`. Sets its serial number.
+Json earlier_items(PreviousResponse& previous, const ResponseShelf& shelf) {
   std::vector<std::shared_ptr<const StoredResponse>> turns;  // latest first
   size_t bytes = 0;
-  for (std::string id = previous; !id.empty(); id = turns.back()->previous) {
-    turns.push_back(shelf.get(id, "previous_response_id"));
+  for (PreviousResponse turn = previous; !turn.id.empty(); turn = turns.back()->previous) {
+    turns.push_back(shelf.get(turn.id, "previous_response_id"));
+    if (turns.size() == 1) {
+      previous.serial = turns.back()->serial;
+    } else if (turns.back()->serial != turn.serial) {
+      refuse_missing(turn.id, "previous_response_id");  // another response has its id now
+    }
     bytes += turns.back()->object.size() + turns.back()->input.size();
     if (turns.size() > kMaxTurns || bytes > kMaxTextBytes)
       refuse("previous_response_id", fmt::format("has {} bytes in {} earlier responses, more than "
@@ -225,7 +241,7 @@ ResponsesRequest read_request(const Json& body, IgnoredFields& ignored,
   if (!request.tool_choice.is_null()) read_response_tool_choice(request.tool_choice, request);
   settle_tool_choice(request);
   const Json earlier =
-      request.previous.empty() ? Json::array() : earlier_items(request.previous, shelf);
+      request.previous.id.empty() ? Json::array() : earlier_items(request.previous, shelf);
   request.chat["messages"] = conversation_of(request.instructions, earlier, request.input, request);
   return request;
 }
@@ -233,30 +249,31 @@ ResponsesRequest read_request(const Json& body, IgnoredFields& ignored,
 // The response object without its id, output and final status.
 Json head_of(const ResponsesRequest& request, const GenerationJob& job, const ServedModel& model) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  Json head = {{"id", nullptr},
-               {"object", "response"},
-               {"created_at", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
-               {"status", "in_progress"},
-               {"background", false},
-               {"error", nullptr},
-               {"incomplete_details", nullptr},
-               {"instructions", request.instructions},
-               {"max_output_tokens", nullptr},
-               {"metadata", Json::object()},
-               {"model", model.name()},
-               {"output", Json::array()},
-               {"parallel_tool_calls", true},
-               {"previous_response_id", request.previous.empty() ? Json() : Json(request.previous)},
-               {"reasoning", {{"effort", nullptr}, {"summary", nullptr}}},
-               {"service_tier", "default"},
-               {"store", request.store},
-               {"temperature", job.engine.sampling.temperature},
-               {"text", {{"format", {{"type", "text"}}}}},
-               {"tool_choice", request.tool_choice.is_null() ? Json("auto") : request.tool_choice},
-               {"tools", request.tools.is_null() ? Json::array() : request.tools},
-               {"top_p", job.engine.sampling.top_p},
-               {"truncation", "disabled"},
-               {"usage", nullptr}};
+  Json head = {
+      {"id", nullptr},
+      {"object", "response"},
+      {"created_at", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
+      {"status", "in_progress"},
+      {"background", false},
+      {"error", nullptr},
+      {"incomplete_details", nullptr},
+      {"instructions", request.instructions},
+      {"max_output_tokens", nullptr},
+      {"metadata", Json::object()},
+      {"model", model.name()},
+      {"output", Json::array()},
+      {"parallel_tool_calls", true},
+      {"previous_response_id", request.previous.id.empty() ? Json() : Json(request.previous.id)},
+      {"reasoning", {{"effort", nullptr}, {"summary", nullptr}}},
+      {"service_tier", "default"},
+      {"store", request.store},
+      {"temperature", job.engine.sampling.temperature},
+      {"text", {{"format", {{"type", "text"}}}}},
+      {"tool_choice", request.tool_choice.is_null() ? Json("auto") : request.tool_choice},
+      {"tools", request.tools.is_null() ? Json::array() : request.tools},
+      {"top_p", job.engine.sampling.top_p},
+      {"truncation", "disabled"},
+      {"usage", nullptr}};
   for (const auto& [name, value] : request.echo.items()) {
     if (name == "reasoning") {
       head[name].update(value);
@@ -291,33 +308,35 @@ const FieldTable<ResponsesRequest>& responses_fields() {
 std::shared_ptr<const StoredResponse> ResponseShelf::get(const std::string& id,
                                                          const std::string& field) const {
   auto found = store.find(owner, id);
-  if (found == nullptr)
-    throw RequestError(
-        404, field,
-        fmt::format(
-            "response {} was not stored or has been evicted; send the whole conversation as input",
-            shown(Json(id))));
+  if (found == nullptr) refuse_missing(id, field);
   return found;
 }
 
 ResponsesJob prepare_responses(const Json& body, const ServedModel& model,
-                               const ResponseShelf& shelf) {
+                               const ResponseShelf& shelf, const Preparation& preparation) {
   IgnoredFields ignored;
   ResponsesRequest request = read_request(body, ignored, shelf);
-  ResponsesJob job{prepare_translated(request, std::move(ignored), field_names(), model)};
+  ResponsesJob job{
+      prepare_translated(request, std::move(ignored), field_names(), model, preparation)};
   job.head = head_of(request, job, model);
-  job.input = std::move(request.input);
+  job.head_bytes = kBytesPerByte * static_cast<int64_t>(dump(job.head).size());
   job.previous = std::move(request.previous);
   job.store = request.store;
+  if (job.store) job.input = dump(request.input);
+  if (job.input.size() > shelf.store.limits().response_bytes) {
+    job.store = false;
+    job.input.clear();
+  }
   job.encrypted_reasoning = request.encrypted_reasoning;
   return job;
 }
 
-Json count_response_tokens(const Json& body, const ServedModel& model, const ResponseShelf& shelf) {
+Json count_response_tokens(const Json& body, const ServedModel& model, const ResponseShelf& shelf,
+                           const Preparation& preparation) {
   IgnoredFields ignored;
   const ResponsesRequest request = read_request(body, ignored, shelf);
   return {{"object", "response.input_tokens"},
-          {"input_tokens", count_translated(request, field_names(), model)}};
+          {"input_tokens", count_translated(request, field_names(), model, preparation)}};
 }
 
 }  // namespace octavo::api

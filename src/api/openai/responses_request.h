@@ -11,7 +11,7 @@ struct ResponsesRequest : ChatTranslation {
   Json instructions = {};
   Json tools = {};
   Json tool_choice = {};
-  std::string previous = {};  // response id
+  PreviousResponse previous = {};
   bool store = true;
   bool encrypted_reasoning = false;
   Json echo = Json::object();  // fields repeated in the response
@@ -20,10 +20,11 @@ struct ResponsesRequest : ChatTranslation {
 const FieldTable<ResponsesRequest>& responses_fields();
 
 struct ResponsesJob : GenerationJob {
-  Json head = {};   // the response object without its output
-  Json input = {};  // this request's own items
-  std::string previous = {};
-  bool store = true;
+  Json head = {};          // the response object without its output
+  int64_t head_bytes = 0;  // about the memory of `head`, which repeats the request's tools
+  std::string input = {};  // this request's own items as JSON; empty unless it is stored
+  PreviousResponse previous = {};
+  bool store = true;  // false also if the input is too long to be stored
   bool encrypted_reasoning = false;
 };
 
@@ -38,8 +39,9 @@ struct ResponseShelf {
 
 // Text worker: as prepare_chat. Throws RequestError.
 ResponsesJob prepare_responses(const Json& body, const ServedModel& model,
-                               const ResponseShelf& shelf);
+                               const ResponseShelf& shelf, const Preparation& preparation = {});
 // {"object":"response.input_tokens","input_tokens"}
-Json count_response_tokens(const Json& body, const ServedModel& model, const ResponseShelf& shelf);
+Json count_response_tokens(const Json& body, const ServedModel& model, const ResponseShelf& shelf,
+                           const Preparation& preparation = {});
 
 }  // namespace octavo::api

@@ -109,7 +109,7 @@ class ResponsesTest : public testing::Test {
   void keep(const ResponsesJob& job, const std::string& id, const std::string& said) {
     ResponsesFormat format(job, [&](const Json& response) {
       store_.put(shelf_.owner, id,
-                 {.previous = job.previous, .object = dump(response), .input = dump(job.input)});
+                 {.previous = job.previous, .object = dump(response), .input = job.input});
     });
     OutputEvent answer{.parts = {{.text = said}}, .tokens = {1}, .finish = FinishReason::kStop};
     format.whole({answer}, usage_);
@@ -166,7 +166,7 @@ TEST_F(ResponsesTest, AConversationContinuesFromAStoredResponse) {
   const ResponsesJob third = prepare(R"({"input": "e", "previous_response_id": "resp_2"})");
   EXPECT_EQ(prompt_of(third), "[user]a[assistant]b[user]c[assistant]d[user]e>");
   EXPECT_EQ(third.head["previous_response_id"], "resp_2");
-  EXPECT_EQ(third.input.size(), 1u);
+  EXPECT_EQ(Json::parse(third.input).size(), 1u);
   // Another owner may not continue it, and no owner may once a part of it is gone.
   const ResponseShelf other{.store = store_, .owner = "you"};
   EXPECT_EQ(refused_field([&] {
@@ -179,12 +179,41 @@ TEST_F(ResponsesTest, AConversationContinuesFromAStoredResponse) {
             "404 previous_response_id");
 }
 
-TEST_F(ResponsesTest, ACyclicConversationIsRefused) {
-  ResponsesJob job = prepare(R"({"input": "a"})");
-  job.previous = "resp_1";
-  keep(job, "resp_1", "b");
-  EXPECT_EQ(refused(R"({"input": "c", "previous_response_id": "resp_1"})"),
-            "400 previous_response_id");
+TEST_F(ResponsesTest, AConversationDoesNotContinueFromAnotherResponseOfTheSameId) {
+  keep(prepare(R"({"input": "a"})"), "resp_1", "b");
+  // The first response is deleted during a later preparation, and its id used again.
+  const ResponsesJob second = prepare(R"({"input": "c", "previous_response_id": "resp_1"})");
+  store_.erase("me", "resp_1");
+  keep(second, "resp_1", "d");
+  EXPECT_EQ(refused(R"({"input": "e", "previous_response_id": "resp_1"})"),
+            "404 previous_response_id");
+  store_.erase("me", "resp_1");
+  keep(prepare(R"({"input": "x"})"), "resp_1", "y");
+  keep(second, "resp_2", "d");
+  EXPECT_EQ(refused(R"({"input": "e", "previous_response_id": "resp_2"})"),
+            "404 previous_response_id");
+}
+
+TEST_F(ResponsesTest, AnInputThatIsTooLongIsNotStored) {
+  ResponseStore small({.response_bytes = 200});
+  const ResponseShelf shelf{.store = small};
+  const auto job_of = [&](size_t letters) {
+    const Json body = {{"input", std::string(letters, 'x')}, {"truncation", "auto"}};
+    return prepare_responses(body, *model_, shelf);
+  };
+  EXPECT_TRUE(job_of(20).store);
+  EXPECT_FALSE(job_of(20).input.empty());
+  EXPECT_FALSE(job_of(300).store);
+  EXPECT_TRUE(job_of(300).input.empty());
+}
+
+TEST_F(ResponsesTest, AStoppedPreparationEnds) {
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(refused_field([&] {
+              prepare_responses({{"input", "a"}}, *model_, shelf_, {.stop = stop.get_token()});
+            }),
+            "503 ");
 }
 
 const std::vector<OutputPart> kToolOutput = {

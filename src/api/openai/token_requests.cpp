@@ -50,13 +50,14 @@ const FieldTable<TokenizeRequest>& tokenize_fields() {
 
 }  // namespace
 
-Json tokenize_text(const Json& body, const ServedModel& model) {
+Json tokenize_text(const Json& body, const ServedModel& model, const Preparation& preparation) {
   TokenizeRequest request;
   read_fields(body, tokenize_fields(), request);
   check_model_name(request.model, model);
   const bool chat = !request.chat.messages.is_null();
   if (chat == request.prompt.has_value()) refuse("prompt", "send either prompt or messages");
-  const std::string text = chat ? render_chat(request.chat, model) : *request.prompt;
+  const std::string text = chat ? render_chat(request.chat, model, preparation) : *request.prompt;
+  preparation.check();
   const auto tokens =
       model.text.tokenizer->encode(text, request.add_special_tokens.value_or(!chat));
   Json answer = {
@@ -93,13 +94,14 @@ const FieldTable<DetokenizeRequest>& detokenize_fields() {
 
 }  // namespace
 
-Json detokenize_tokens(const Json& body, const ServedModel& model) {
+Json detokenize_tokens(const Json& body, const ServedModel& model, const Preparation& preparation) {
   DetokenizeRequest request;
   read_fields(body, detokenize_fields(), request);
   check_model_name(request.model, model);
   for (const TokenId token : request.tokens) {
     if (token >= model.vocab) refuse("tokens", "contains an id outside the vocabulary");
   }
+  preparation.check();
   return {{"prompt", model.text.tokenizer->decode(request.tokens, false)}};
 }
 

@@ -17,7 +17,9 @@ namespace {
 Awaitable<void> chat(ServerContext& context, Exchange& exchange) {
   const auto arrival = std::chrono::steady_clock::now();
   const Place place(context);
-  const auto prepare = [&](const Json& body) { return prepare_chat(body, context.model); };
+  const auto prepare = [&model = context.model](const Json& body, const Preparation& preparation) {
+    return prepare_chat(body, model, preparation);
+  };
   GenerationJob job = co_await with_json_body(context, exchange, prepare);
   if (job.id.empty()) job.id = exchange.request().id;
   ChatFormat format(context.model, job);

@@ -16,7 +16,9 @@ namespace {
 Awaitable<void> complete(ServerContext& context, Exchange& exchange) {
   const auto arrival = std::chrono::steady_clock::now();
   const Place place(context);
-  const auto prepare = [&](const Json& body) { return prepare_completion(body, context.model); };
+  const auto prepare = [&model = context.model](const Json& body, const Preparation& preparation) {
+    return prepare_completion(body, model, preparation);
+  };
   CompletionJob job = co_await with_json_body(context, exchange, prepare);
   if (job.id.empty()) job.id = exchange.request().id;
   CompletionFormat format(context.model, job);

@@ -15,7 +15,9 @@ namespace {
 Awaitable<void> embed(ServerContext& context, Exchange& exchange) {
   const auto arrival = std::chrono::steady_clock::now();
   const Place place(context);
-  const auto prepare = [&](const Json& body) { return prepare_embedding(body, context.model); };
+  const auto prepare = [&model = context.model](const Json& body, const Preparation& preparation) {
+    return prepare_embedding(body, model, preparation);
+  };
   EmbeddingJob job = co_await with_json_body(context, exchange, prepare);
   if (job.id.empty()) job.id = exchange.request().id;
   EmbeddingFormat format(context.model, job);

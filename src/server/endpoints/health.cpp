@@ -18,6 +18,8 @@ HttpResponse alive(ServerContext& context, const HttpRequest&) {
 HttpResponse ready(ServerContext& context, const HttpRequest& request) {
   if (context.draining) return error_response(503, "the server is shutting down");
   if (context.queue_full()) return error_response(503, "the limit of open requests is reached");
+  if (context.text_workers.busy_for(context.options.stuck_after) > 0)
+    return error_response(503, "a text worker is stuck on one request");
   return alive(context, request);
 }
 

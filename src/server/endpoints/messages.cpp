@@ -17,7 +17,9 @@ namespace {
 Awaitable<void> message(ServerContext& context, Exchange& exchange) {
   const auto arrival = std::chrono::steady_clock::now();
   const Place place(context);
-  const auto prepare = [&](const Json& body) { return prepare_messages(body, context.model); };
+  const auto prepare = [&model = context.model](const Json& body, const Preparation& preparation) {
+    return prepare_messages(body, model, preparation);
+  };
   GenerationJob job = co_await with_json_body(context, exchange, prepare);
   if (job.id.empty()) job.id = exchange.request().id;
   MessagesFormat format(context.model, job);
@@ -26,7 +28,9 @@ Awaitable<void> message(ServerContext& context, Exchange& exchange) {
 
 Awaitable<void> count_tokens(ServerContext& context, Exchange& exchange) {
   const Place place(context);
-  const auto count = [&](const Json& body) { return count_message_tokens(body, context.model); };
+  const auto count = [&model = context.model](const Json& body, const Preparation& preparation) {
+    return count_message_tokens(body, model, preparation);
+  };
   const Json counted = co_await with_json_body(context, exchange, count);
   co_await exchange.send(json_response(counted));
 }

@@ -16,8 +16,9 @@ HttpResponse page_file(ServerContext&, const HttpRequest& request) {
   for (const PageFile& file : page_files()) {
     if (file.name != name) continue;
     return {.content_type = std::string(file.content_type),
-            .headers = {{"Content-Security-Policy", "default-src 'self'"},
-                        {"X-Content-Type-Options", "nosniff"},
+            .headers = {{"Content-Security-Policy",
+                         "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
+                         "form-action 'self'; object-src 'none'"},
                         {"Referrer-Policy", "no-referrer"},
                         {"Cache-Control", "no-cache"}},
             .body = std::string(file.content)};

@@ -28,7 +28,8 @@ ResponseShelf shelf_of(ServerContext& context, const HttpRequest& request) {
 
 // Clients may choose ids, but must not replace a stored response.
 std::string id_for(const ResponsesJob& job, const ResponseShelf& shelf, const std::string& id) {
-  const bool taken = job.store && shelf.store.find(shelf.owner, "resp_" + id) != nullptr;
+  const bool taken = "resp_" + id == job.previous.id ||
+                     (job.store && shelf.store.find(shelf.owner, "resp_" + id) != nullptr);
   return taken ? fresh_request_id() : id;
 }
 
@@ -36,15 +37,19 @@ Awaitable<void> create_response(ServerContext& context, Exchange& exchange) {
   const auto arrival = std::chrono::steady_clock::now();
   const Place place(context);
   const ResponseShelf shelf = shelf_of(context, exchange.request());
-  const auto prepare = [&](const Json& body) {
-    return prepare_responses(body, context.model, shelf);
+  const auto prepare = [&model = context.model, shelf](const Json& body,
+                                                       const Preparation& preparation) {
+    return prepare_responses(body, model, shelf, preparation);
   };
   ResponsesJob job = co_await with_json_body(context, exchange, prepare);
   job.id = id_for(job, shelf, job.id.empty() ? exchange.request().id : job.id);
   const auto keep = [&](const Json& response) {
     shelf.store.put(shelf.owner, response["id"].get_ref<const std::string&>(),
-                    {.previous = job.previous, .object = dump(response), .input = dump(job.input)});
+                    {.previous = job.previous, .object = dump(response), .input = job.input});
   };
+  const auto held = context.bodies.try_lend(job.head_bytes);
+  if (!held)
+    throw RequestError(429, "", "open request bodies exceed the memory limit; try again later");
   ResponsesFormat format(job, keep);
   co_await respond(context, exchange, job, format, arrival);
 }
@@ -52,8 +57,9 @@ Awaitable<void> create_response(ServerContext& context, Exchange& exchange) {
 Awaitable<void> count_tokens(ServerContext& context, Exchange& exchange) {
   const Place place(context);
   const ResponseShelf shelf = shelf_of(context, exchange.request());
-  const auto count = [&](const Json& body) {
-    return count_response_tokens(body, context.model, shelf);
+  const auto count = [&model = context.model, shelf](const Json& body,
+                                                     const Preparation& preparation) {
+    return count_response_tokens(body, model, shelf, preparation);
   };
   const Json counted = co_await with_json_body(context, exchange, count);
   co_await exchange.send(json_response(counted));
@@ -80,13 +86,21 @@ Json listed_items(const StoredResponse& response, const std::string& id) {
           {"data", std::move(items)}};
 }
 
-HttpResponse get_response(ServerContext& context, const HttpRequest& request) {
+Awaitable<void> get_response(ServerContext& context, Exchange& exchange) {
+  const HttpRequest& request = exchange.request();
   std::string id = request.path.substr(kPrefix.size());
   const bool items = id.ends_with(kInputItems);
   if (items) id.resize(id.size() - kInputItems.size());
   const auto found = shelf_of(context, request).get(id, "");
-  if (items) return json_response(listed_items(*found, id));
-  return {.body = found->object};
+  HttpResponse response;
+  if (items) {  // may be megabytes to parse
+    const Place place(context);
+    const auto list = [found, id](const Preparation&) { return dump(listed_items(*found, id)); };
+    response.body = co_await context.prepare(exchange, list);
+  } else {
+    response.body = found->object;
+  }
+  co_await exchange.send(std::move(response));
 }
 
 HttpResponse delete_response(ServerContext& context, const HttpRequest& request) {
@@ -134,9 +148,11 @@ std::vector<Endpoint> response_endpoints() {
            .path = "/v1/responses/input_tokens",
            .handler = count_tokens,
            .doc = json_operation("Count the input tokens of a response", body, count)},
-          simple_endpoint("GET", "/v1/responses/{response_id}", get_response,
-                          with_id(operation("Get a stored response; with /input_items, its input",
-                                            response_schema()))),
+          {.method = "GET",
+           .path = "/v1/responses/{response_id}",
+           .handler = get_response,
+           .doc = with_id(operation("Get a stored response; with /input_items, its input",
+                                    response_schema()))},
           simple_endpoint("DELETE", "/v1/responses/{response_id}", delete_response,
                           with_id(operation("Delete a stored response", deleted))),
           simple_endpoint("POST", "/v1/responses/{response_id}", cancel_response, nullptr)};

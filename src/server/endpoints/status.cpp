@@ -18,6 +18,8 @@ HttpResponse load(ServerContext& context, const HttpRequest&) {
 }
 
 HttpResponse metrics(ServerContext& context, const HttpRequest&) {
+  context.metrics.text_workers_stuck.Set(
+      context.text_workers.busy_for(context.options.stuck_after));
   return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
           .body = context.metrics.text()};
 }

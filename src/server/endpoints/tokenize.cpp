@@ -9,12 +9,15 @@ using namespace api;
 
 namespace {
 
-using Work = Json (*)(const Json&, const ServedModel&);
+using Work = Json (*)(const Json&, const ServedModel&, const Preparation&);
 
 // Counts as an open request: long texts take time.
 Awaitable<void> run(Work work, ServerContext& context, Exchange& exchange) {
   const Place place(context);
-  const auto on_worker = [&](const Json& body) { return dump(work(body, context.model)); };
+  const auto on_worker = [work, &model = context.model](const Json& body,
+                                                        const Preparation& preparation) {
+    return dump(work(body, model, preparation));
+  };
   HttpResponse response;
   response.body = co_await with_json_body(context, exchange, on_worker);
   co_await exchange.send(std::move(response));

@@ -18,7 +18,7 @@ using Handler = std::function<Awaitable<void>(ServerContext&, Exchange&)>;
 struct Endpoint {
   std::string method;
   std::string path;       // a final part in braces matches the rest: "/v1/models/{model}"
-  bool needs_key = true;  // false only if it reveals nothing about requests
+  bool needs_key = true;  // false only if it reveals nothing about requests; then it takes no body
   Handler handler = nullptr;
   api::Json doc = nullptr;  // OpenAPI operation; null: not documented (the playground)
 };

@@ -3,7 +3,9 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <functional>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 #include "server/admission.h"
 #include "server/http/http.h"
@@ -43,6 +45,12 @@ class Exchange {
 
   // For the access log: "prompt_tokens=12 completion_tokens=3".
   virtual void note(std::string_view name, std::string_view value) = 0;
+
+  // Keeps a share of max_open_bytes until the exchange ends.
+  void hold(std::shared_ptr<Allowance::Lease> bytes) { held_ = std::move(bytes); }
+
+ private:
+  std::shared_ptr<Allowance::Lease> held_ = nullptr;
 };
 
 }  // namespace octavo::server

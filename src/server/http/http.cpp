@@ -21,6 +21,11 @@ std::string_view HttpRequest::header(std::string_view name) const {
   return {};
 }
 
+bool HttpRequest::has_body() const {
+  return !header("Transfer-Encoding").empty() ||
+         header("Content-Length").find_first_not_of('0') != std::string_view::npos;
+}
+
 std::string percent_decoded(std::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -22,6 +22,8 @@ struct HttpRequest {
 
   // The first header of that name, ignoring case; empty if there is none.
   std::string_view header(std::string_view name) const;
+  // Whether the headers announce a body. A body of length 0 is none.
+  bool has_body() const;
 };
 
 struct HttpResponse {

@@ -64,6 +64,7 @@ void HttpExchange::prepare_head(HttpResponse& response) {
   // Close connections while draining.
   options_.keep_alive = options_.keep_alive && !context_.draining;
   response.headers.emplace_back("X-Request-Id", request_.id);
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
   response.headers.emplace_back("Connection", options_.keep_alive ? "keep-alive" : "close");
   const std::string origin = allowed_origin(context_.options.cors, request_.header("Origin"));
   if (origin.empty()) return;

@@ -142,6 +142,7 @@ Awaitable<bool> HttpReader::answer_expectation() {
     co_return true;
   const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
   error_code error;
+  const ClientSocket::TimeLimit limit(*socket_, context_.options.limits.write_timeout);
   co_await asio::async_write(socket_->socket(), asio::buffer(go_on),
                              asio::redirect_error(asio::use_awaitable, error));
   co_return !error;

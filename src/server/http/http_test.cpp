@@ -34,6 +34,14 @@ TEST(Http, HeadersAreFoundInAnyCase) {
   EXPECT_EQ(request.header("x-two"), "");
 }
 
+TEST(Http, HeadersTellWhetherThereIsABody) {
+  EXPECT_FALSE(HttpRequest{}.has_body());
+  EXPECT_FALSE(with_header("content-length", "0").has_body());
+  EXPECT_FALSE(with_header("Content-Length", "000").has_body());
+  EXPECT_TRUE(with_header("Content-Length", "10").has_body());
+  EXPECT_TRUE(with_header("transfer-encoding", "chunked").has_body());
+}
+
 TEST(ApiKeys, WithoutKeysEveryRequestIsAllowed) { EXPECT_TRUE(ApiKeys({}).allow({})); }
 
 TEST(ApiKeys, OnlyACompleteKeyIsAllowed) {

@@ -72,6 +72,11 @@ std::optional<HttpResponse> Router::refusal(ServerContext& context,
     return error_response(401,
                           "missing or invalid API key; send the header Authorization: Bearer KEY");
   }
+  // Clients without a key must not fill the memory for bodies.
+  if (open && request.has_body()) {
+    context.metrics.refusals(Refusal::kBadRequest).Increment();
+    return error_response(413, "this path takes no body");
+  }
   if (match.endpoint != nullptr) return std::nullopt;
   if (match.allowed.empty())
     return error_response(404, "unknown path; see /openapi.json for all routes");

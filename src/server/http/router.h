@@ -20,7 +20,8 @@ class Router {
   // Nothing, or the refusal of a Host that is not allowed. Comes before everything else.
   std::optional<HttpResponse> host_refusal(ServerContext& context,
                                            const HttpRequest& request) const;
-  // Nothing, or the refusal to send before a body is read: no such route, no key.
+  // Nothing, or the refusal to send before a body is read: no such route, no key, or a body on a
+  // route that needs no key.
   std::optional<HttpResponse> refusal(ServerContext& context, const HttpRequest& request) const;
   // Runs the endpoint. Throws only ClientGone.
   Awaitable<void> dispatch(ServerContext& context, Exchange& exchange) const;

@@ -45,6 +45,8 @@ std::string_view name_of(Refusal reason) {
       return "slow_sender";
     case Refusal::kBadRequest:
       return "bad_request";
+    case Refusal::kPreparation:
+      return "preparation";
   }
   return "";
 }
@@ -81,7 +83,9 @@ ServerMetrics::ServerMetrics(const api::ServedModel& model)
                                           one_two_five(model.max_model_len))),
       prompt_tokens(counter("vllm:prompt_tokens_total", "Prompt tokens processed")),
       slow_readers(counter("octavo:slow_readers_total",
-                           "Streams closed because the client read too slowly")) {
+                           "Streams closed because the client read too slowly")),
+      text_workers_stuck(gauge("octavo:text_workers_stuck",
+                               "Text workers that have been busy with one request for over 10 s")) {
   for (const auto reason :
        {FinishReason::kStop, FinishReason::kLength, FinishReason::kAbort, FinishReason::kError})
     request_success(reason);  // create the counter, so that rates include the first event
@@ -98,6 +102,10 @@ prometheus::Counter& ServerMetrics::counter(const std::string& name, const char*
   prometheus::Labels labels = labels_;
   labels.insert(more.begin(), more.end());
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry_).Add(labels);
+}
+
+prometheus::Gauge& ServerMetrics::gauge(const char* name, const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry_).Add(labels_);
 }
 
 prometheus::Counter& ServerMetrics::request_success(FinishReason reason) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <prometheus/counter.h>
+#include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
@@ -22,7 +23,8 @@ enum class Refusal : uint8_t {
   kKey,
   kHost,
   kTimeout,
-  kBadRequest
+  kBadRequest,
+  kPreparation
 };
 
 class ServerMetrics {
@@ -55,13 +57,15 @@ class ServerMetrics {
   prometheus::Histogram& request_prompt_tokens;
   prometheus::Histogram& request_generation_tokens;
   prometheus::Counter& prompt_tokens;
-  prometheus::Counter& slow_readers;  // streams closed because the client read too slowly
+  prometheus::Counter& slow_readers;      // streams closed because the client read too slowly
+  prometheus::Gauge& text_workers_stuck;  // set before each scrape
 
  private:
   prometheus::Histogram& histogram(const char* name, const char* help,
                                    const prometheus::Histogram::BucketBoundaries& bounds);
   prometheus::Counter& counter(const std::string& name, const char* help,
                                const prometheus::Labels& more = {});
+  prometheus::Gauge& gauge(const char* name, const char* help);
 };
 
 }  // namespace octavo::server

@@ -1,0 +1,31 @@
+#include "api/request_memory.h"
+
+#include <algorithm>
+
+namespace octavo::api {
+namespace {
+
+// In sixteenths. The remaining six are for what text workers hold while they prepare requests:
+// parsed JSON above all, which takes up to eight times the size of its body.
+constexpr uint64_t kParts = 16;
+constexpr uint64_t kBodyParts = 4;
+constexpr uint64_t kGrammarParts = 3;
+constexpr uint64_t kTemplateParts = 2;
+constexpr uint64_t kStoredParts = 1;
+// One stored response may take this part of the store, so that one client cannot empty it.
+constexpr size_t kResponsesAtLeast = 16;
+
+}  // namespace
+
+RequestMemory divide_request_memory(uint64_t bytes) {
+  const uint64_t part = bytes / kParts;
+  RequestMemory memory;
+  memory.body_bytes = static_cast<int64_t>(kBodyParts * part);
+  memory.stored_bytes = kStoredParts * part;
+  memory.stored_response_bytes = memory.stored_bytes / kResponsesAtLeast;
+  memory.template_bytes = kTemplateParts * part;
+  memory.grammar_bytes = kGrammarParts * part;
+  return memory;
+}
+
+}  // namespace octavo::api

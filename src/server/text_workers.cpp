@@ -1,0 +1,185 @@
+#include "server/text_workers.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <exception>
+#include <utility>
+
+#ifdef __linux__
+#include <sys/resource.h>
+#include <unistd.h>
+#endif
+
+namespace octavo::server {
+namespace {
+
+// Time for a stopped job to end before another one is stopped in its place.
+constexpr std::chrono::milliseconds kTimeToStop{1000};
+constexpr int kLongJobNice = 10;
+
+#ifdef __linux__
+int this_thread_id() { return ::gettid(); }
+// Linux has a priority per thread. It can be lowered, but not raised again.
+void lower_priority(int thread_id) {
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(thread_id), kLongJobNice);
+}
+#else
+int this_thread_id() { return 0; }
+void lower_priority(int) {}
+#endif
+
+}  // namespace
+
+void TextJob::stop(const char* reason) {
+  const char* none = nullptr;
+  reason_.compare_exchange_strong(none, reason);
+  stop_.request_stop();
+}
+
+TextWorkers::TextWorkers(boost::asio::any_io_executor io, TextWorkerOptions options)
+    : io_(std::move(io)), options_(options) {
+  const std::lock_guard lock(mutex_);
+  for (int i = 0; i < options_.threads; ++i) start_worker();
+}
+
+TextWorkers::~TextWorkers() { stop(std::chrono::hours(24 * 365)); }
+
+void TextWorkers::start_worker() {
+  Worker& worker = workers_.emplace_back();
+  try {
+    worker.thread = std::thread([this, &worker] { work(worker); });
+  } catch (...) {
+    workers_.pop_back();
+    throw;
+  }
+}
+
+// False if the system has no thread or memory for it now.
+bool TextWorkers::try_start_worker() {
+  try {
+    start_worker();
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+void TextWorkers::work(Worker& self) {
+  std::unique_lock lock(mutex_);
+  self.thread_id = this_thread_id();
+  while (!self.outside) {
+    wake_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+    if (stopping_) break;
+    run_next(self, lock);
+  }
+  self.done = true;
+  ended_.notify_all();
+}
+
+void TextWorkers::run_next(Worker& self, std::unique_lock<std::mutex>& lock) {
+  self.job = std::move(queue_.front());
+  queue_.pop_front();
+  self.began = Clock::now();
+  TextJob& job = *self.job;
+  lock.unlock();
+  if (job.stop_reason() == nullptr) job.run();
+  lock.lock();
+  std::shared_ptr<TextJob> finished = std::move(self.job);
+  lock.unlock();
+  // The I/O thread destroys the job: what it holds belongs to that thread.
+  boost::asio::post(io_, [job = std::move(finished)] { job->ended(); });
+  lock.lock();
+}
+
+void TextWorkers::submit(std::shared_ptr<TextJob> job) {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(job));
+  }
+  wake_.notify_one();
+}
+
+// Of the jobs outside the pool, the oldest, unless one was asked just now.
+std::shared_ptr<TextJob> TextWorkers::job_to_stop(Clock::time_point now) {
+  if (now - last_stop_ < kTimeToStop) return nullptr;
+  const Worker* oldest = nullptr;
+  for (const Worker& worker : workers_) {
+    if (!worker.outside || worker.job == nullptr || worker.job->stop_reason() != nullptr) continue;
+    if (oldest == nullptr || worker.began < oldest->began) oldest = &worker;
+  }
+  if (oldest == nullptr) return nullptr;
+  last_stop_ = now;
+  return oldest->job;
+}
+
+void TextWorkers::relieve() {
+  std::list<Worker> done;
+  std::shared_ptr<TextJob> stopped;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return;
+    done = take_done();
+    const auto now = Clock::now();
+    auto outside = std::ranges::count_if(workers_, &Worker::outside);
+    int left = 0;  // threads in the pool without a long job
+    for (Worker& worker : workers_) {
+      if (worker.outside) continue;
+      if (worker.job == nullptr || now - worker.began < options_.long_job) {
+        ++left;
+      } else if (outside < options_.most_long_jobs && try_start_worker()) {
+        // The new worker is at the end of the list, where this loop counts it.
+        worker.outside = true;
+        lower_priority(worker.thread_id);
+        ++outside;
+      }
+    }
+    if (left == 0) stopped = job_to_stop(now);
+  }
+  // Without the lock: the work may have registered a callback.
+  if (stopped != nullptr) stopped->stop("too many requests take long to prepare; try again later");
+  for (Worker& worker : done) worker.thread.join();
+}
+
+std::list<TextWorkers::Worker> TextWorkers::take_done() {
+  std::list<Worker> done;
+  for (auto worker = workers_.begin(); worker != workers_.end();) {
+    const auto next = std::next(worker);
+    if (worker->done) done.splice(done.end(), workers_, worker);
+    worker = next;
+  }
+  return done;
+}
+
+void TextWorkers::stop_jobs(const char* reason) {
+  std::deque<std::shared_ptr<TextJob>> jobs;
+  {
+    const std::lock_guard lock(mutex_);
+    jobs = queue_;
+    for (const Worker& worker : workers_)
+      if (worker.job != nullptr) jobs.push_back(worker.job);
+  }
+  for (const auto& job : jobs) job->stop(reason);
+}
+
+bool TextWorkers::stop(std::chrono::milliseconds limit) {
+  stop_jobs("the server is shutting down");
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
+  wake_.notify_all();
+  const auto all_done = [&] { return std::ranges::all_of(workers_, &Worker::done); };
+  if (!ended_.wait_for(lock, limit, all_done)) return false;
+  std::list<Worker> done = take_done();
+  lock.unlock();
+  for (Worker& worker : done) worker.thread.join();
+  return true;
+}
+
+int TextWorkers::busy_for(std::chrono::milliseconds time) const {
+  const std::lock_guard lock(mutex_);
+  const auto now = Clock::now();
+  return static_cast<int>(std::ranges::count_if(workers_, [&](const Worker& worker) {
+    return worker.job != nullptr && now - worker.began >= time;
+  }));
+}
+
+}  // namespace octavo::server

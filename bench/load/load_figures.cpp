@@ -31,7 +31,7 @@ class SecondCounts {
  public:
   explicit SecondCounts(double origin) : origin_(origin) {}
 
-  void add(double time) { at(index_of(time)) += 1; }
+  void add(double time, double count) { at(index_of(time)) += count; }
   void add_span(double begin, double end) {
     for (size_t second = index_of(begin); second <= index_of(end); ++second) at(second) += 1;
   }
@@ -49,6 +49,14 @@ class SecondCounts {
   std::vector<double> counts_;
 };
 
+// A chunk may hold several tokens: each counts as the record's average.
+void add_tokens(SecondCounts& tokens, const RequestRecord& record) {
+  if (record.chunks.empty()) return;
+  const double per_chunk =
+      static_cast<double>(record.output_tokens) / static_cast<double>(record.chunks.size());
+  for (const double time : record.chunks) tokens.add(time, per_chunk);
+}
+
 void find_peaks(const LoadResult& result, LoadFigures& figures) {
   double origin = std::numeric_limits<double>::max();
   for (const RequestRecord& record : result.records)
@@ -56,10 +64,11 @@ void find_peaks(const LoadResult& result, LoadFigures& figures) {
   SecondCounts tokens(origin), open(origin);
   for (const RequestRecord& record : result.records) {
     if (!record.answered()) continue;
-    for (const double time : record.chunks) tokens.add(time);
+    add_tokens(tokens, record);
     open.add_span(record.sent, record.last);
   }
-  figures.peak_output_tokens = tokens.peak();
+  // A run shorter than a second has no full second to count.
+  figures.peak_output_tokens = std::max(tokens.peak(), figures.per_second(figures.output_tokens));
   figures.peak_concurrent = static_cast<size_t>(open.peak());
 }
 
@@ -112,8 +121,7 @@ LoadFigures load_figures(const LoadResult& result, const std::vector<double>& pe
 std::vector<double> output_by_second(const LoadResult& result) {
   SecondCounts tokens(0);
   for (const RequestRecord& record : result.records)
-    if (record.answered())
-      for (const double time : record.chunks) tokens.add(time);
+    if (record.answered()) add_tokens(tokens, record);
   return tokens.counts();
 }
 

@@ -42,7 +42,7 @@ struct LoadFigures {
   size_t chunks_counted = 0;  // completed, but output tokens are counted from chunks
   uint64_t input_tokens = 0;  // of completed requests, like output_tokens
   uint64_t output_tokens = 0;
-  double peak_output_tokens = 0;  // in one second, counted in chunks with tokens
+  double peak_output_tokens = 0;  // in one second; at least the mean throughput
   size_t peak_concurrent = 0;     // open at any time within one second; may exceed max_concurrency
   LatencySummary ttft = {};       // from sending to the first chunk
   LatencySummary tpot = {};       // of answers with at least two tokens
@@ -59,7 +59,7 @@ struct LoadFigures {
 LoadFigures load_figures(const LoadResult& result, const std::vector<double>& percents,
                          const ServiceLevel& level);
 
-// Chunks with tokens of successful requests, per second since the start of the run.
+// Tokens of successful requests, per second since the start of the run.
 std::vector<double> output_by_second(const LoadResult& result);
 
 }  // namespace octavo::bench

@@ -58,6 +58,15 @@ TEST(LoadFigures, FindThePeaksBySecondsSinceTheFirstRequest) {
   EXPECT_THAT(output_by_second(result), ElementsAre(0, 2, 3, 1));
 }
 
+TEST(LoadFigures, PeakIsNotBelowTheMean) {
+  RequestRecord grouped = answer(0, 0.5, 0.5, 4);
+  grouped.output_tokens = 40;  // ten tokens per chunk, as a server under load sends them
+  EXPECT_EQ(load_figures({.seconds = 2, .records = {grouped}}, {}, {}).peak_output_tokens, 20);
+  EXPECT_THAT(output_by_second({.seconds = 2, .records = {grouped}}), ElementsAre(10, 20, 10));
+  const LoadResult brief{.seconds = 0.5, .records = {answer(0, 0.1, 0.1, 4)}};
+  EXPECT_EQ(load_figures(brief, {}, {}).peak_output_tokens, 8);
+}
+
 TEST(LoadFigures, GoodRequestsMeetEveryLimit) {
   const LoadResult result{.seconds = 2,
                           .records = {answer(0, 1, 0.5, 3), answer(0, 1, 0.25, 3),

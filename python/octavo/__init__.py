@@ -7,6 +7,7 @@
 The API uses vLLM's names. Output is bit-identical to that of `octavo serve`."""
 
 from ._library import version
+from .async_llm import AsyncLLM
 from .errors import EngineError, ForkError, OctavoError, RequestError, SetupError
 from .llm import LLM, TextPrompt, TokensPrompt
 from .outputs import (
@@ -16,11 +17,11 @@ from .outputs import (
     Logprob,
     RequestOutput,
 )
-from .sampling_params import PoolingParams, SamplingParams, StructuredOutputsParams
+from .sampling_params import PoolingParams, RequestOutputKind, SamplingParams, StructuredOutputsParams
 from .tokenizer import Tokenizer
 
 __all__ = [
-    "LLM", "CompletionOutput", "EmbeddingOutput", "EmbeddingRequestOutput", "EngineError", "ForkError", "Logprob",
-    "OctavoError", "PoolingParams", "RequestError", "RequestOutput", "SamplingParams", "SetupError",
+    "LLM", "AsyncLLM", "CompletionOutput", "EmbeddingOutput", "EmbeddingRequestOutput", "EngineError", "ForkError", "Logprob",
+    "OctavoError", "PoolingParams", "RequestError", "RequestOutput", "RequestOutputKind", "SamplingParams", "SetupError",
     "StructuredOutputsParams", "TextPrompt", "Tokenizer", "TokensPrompt", "version",
 ]

@@ -6,11 +6,13 @@ import ctypes
 import json
 import os
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .engine_args import in_python_words
 from .errors import EngineError, ForkError, RequestError, SetupError
 
 API_VERSION = 1  # OCTAVO_API_VERSION that this binding requires
@@ -81,7 +83,7 @@ def _check(status: int, error: ctypes.c_void_p) -> int:
     if status >= 0:
         return status
     lib = library()
-    message = lib.octavo_error_message(error).decode()
+    message = in_python_words(lib.octavo_error_message(error).decode())
     param = lib.octavo_error_param(error).decode()
     code = lib.octavo_error_code(error)
     lib.octavo_error_free(error)
@@ -115,6 +117,7 @@ class Stream:
     def __init__(self, engine: Engine, handle: ctypes.c_void_p) -> None:
         self._engine = engine  # keeps the engine alive as long as the stream
         self._handle = handle
+        self._lock = threading.Lock()  # between cancel() and free()
         # Frees the handle of an iterator that was never started.
         self._finalizer = weakref.finalize(self, library().octavo_stream_free, handle)
 
@@ -132,10 +135,17 @@ class Stream:
             if timeout_ms >= 0:
                 raise TimeoutError
 
+    def cancel(self) -> None:
+        """Ends the request; its events end soon after. Any thread."""
+        with self._lock:
+            if self._finalizer.alive:
+                library().octavo_cancel(self._handle)
+
     def free(self) -> None:
         """Frees the stream, and cancels the request if it is still running."""
-        self._finalizer()
-        self._handle = ctypes.c_void_p()
+        with self._lock:
+            self._finalizer()
+            self._handle = ctypes.c_void_p()
 
 
 def wait_any(streams: Sequence[Stream]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from types import TracebackType
 from typing import Any, TypedDict
 
 from ._library import Engine, Stream, wait_any
+from .engine_args import check_quantization, engine_options
 from .errors import RequestError
 from .outputs import (
     CompletionOutput,
@@ -114,15 +116,48 @@ class _Answers:
         return [read_choice(choice) for choice in event["choices"]]
 
 
+class OpenStream:
+    """A submitted request."""
+
+    def __init__(self, stream: Stream, prompt: Any) -> None:
+        self._stream = stream
+        self._prompt = prompt
+
+    def pieces(self) -> Iterator[RequestOutput]:
+        """Yields the output while it is generated; each item holds only the new part."""
+        return _pieces(self._stream, self._prompt)
+
+    def cancel(self) -> None:
+        """Ends the request, from any thread."""
+        self._stream.cancel()
+
+
 class LLM:
     """A loaded model that processes many requests at once.
 
-    `options` are the flags of `octavo serve` with underscores: max_model_len, kv_memory, max_num_seqs, dtype, device,
-    threads, ... All methods are thread-safe; close() ends calls that other threads are waiting for."""
+    `options` are the flags of `octavo serve` with underscores (max_model_len, kv_memory, max_num_seqs, dtype, device,
+    threads, ...), and vLLM's arguments: gpu_memory_utilization is the share of memory to use; tensor_parallel_size must
+    be 1; `quantization` must be that of the files. With `seed`, requests without a seed of their own get one that
+    follows from it and from the order of the requests, so that a program gives the same output each time it runs. All
+    methods are thread-safe; close() ends calls that other threads are waiting for."""
 
-    def __init__(self, model: str | os.PathLike[str], *, progress: Callable[[int, int], None] | None = None, **options: Any) -> None:
-        self._engine = Engine(os.fspath(model), options, progress)
+    def __init__(
+        self,
+        model: str | os.PathLike[str],
+        *,
+        seed: int | None = None,
+        quantization: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        **options: Any,
+    ) -> None:
+        given = os.path.exists(model)
+        if given:
+            check_quantization(model, quantization)
+        self._engine = Engine(os.fspath(model), engine_options(options), progress)
         self._info = self._engine.info()
+        self._seeds = None if seed is None else itertools.count(seed)
+        if not given:  # a name: the files are known only now
+            check_quantization(self._info["root"], quantization)
 
     @property
     def info(self) -> Mapping[str, Any]:
@@ -140,11 +175,13 @@ class LLM:
         self.close()
 
     def get_tokenizer(self) -> Tokenizer:
+        """Returns the model's tokenizer, with encode() and decode()."""
         return Tokenizer(self._engine)
 
-    def get_default_sampling_params(self) -> SamplingParams | None:
-        """Returns None, which stands for the model's own defaults wherever a method takes sampling_params."""
-        return None
+    def get_default_sampling_params(self) -> SamplingParams:
+        """Returns what methods use without sampling_params: the model's generation_config, or Octavo's defaults."""
+        defaults = self._info["default_sampling_params"]
+        return SamplingParams(**{name: round(value, 6) for name, value in defaults.items()})  # 0.7 is a float32 there
 
     def generate(
         self,
@@ -184,13 +221,20 @@ class LLM:
 
     def stream(self, prompt: Prompt, sampling_params: SamplingParams | None = None) -> Iterator[RequestOutput]:
         """Yields the output while it is generated; each item holds only the new part. Closing the iterator cancels the request."""
-        (body,) = self._completions(prompt, sampling_params)
-        return self._streamed("completion", body)
+        return self._open_stream(prompt, sampling_params).pieces()
 
     def stream_chat(self, messages: Sequence[Message], sampling_params: SamplingParams | None = None, **how: Any) -> Iterator[RequestOutput]:
         """Like stream(), for a chat. `how` takes the keyword arguments of chat()."""
+        return self._open_chat_stream(messages, sampling_params, **how).pieces()
+
+    def _open_stream(self, prompt: Prompt, sampling_params: SamplingParams | None = None) -> OpenStream:
+        """Submits a request, so that an invalid one fails now and not at the first iteration."""
+        (body,) = self._completions(prompt, sampling_params)
+        return OpenStream(self._engine.submit("completion", body | {"stream": True}), body["prompt"])
+
+    def _open_chat_stream(self, messages: Sequence[Message], sampling_params: SamplingParams | None = None, **how: Any) -> OpenStream:
         (body,) = self._chats(messages, sampling_params, how)
-        return self._streamed("chat", body)
+        return OpenStream(self._engine.submit("chat", body | {"stream": True}), None)
 
     def embed(
         self,
@@ -225,9 +269,12 @@ class LLM:
         return [{"messages": list(talk), **how} | self._sampling(param, True) for talk, param in zip(talks, params)]
 
     def _sampling(self, params: SamplingParams | None, chat: bool) -> Body:
-        if params is None:
-            return {"max_tokens": 16}  # vLLM's default
-        return params.body(chat, int(self._info["max_model_len"]))
+        body: Body = {"max_tokens": 16}  # vLLM's default
+        if params is not None:
+            body = params.body(chat, int(self._info["max_model_len"]))
+        if self._seeds is not None:
+            body.setdefault("seed", next(self._seeds))
+        return body
 
     def _run(self, kind: str, bodies: list[Body], use_tqdm: bool | Callable[..., Any]) -> list[RequestOutput]:
         outputs: list[RequestOutput | None] = [None] * len(bodies)
@@ -272,11 +319,6 @@ class LLM:
                 raise
             running[place] = (stream.next() or {}, stream)  # the begin event is available immediately
             waiting.pop()
-
-    def _streamed(self, kind: str, body: Body) -> Iterator[RequestOutput]:
-        # Submitted here, so that an invalid request fails now and not at the first iteration.
-        stream = self._engine.submit(kind, body | {"stream": True})
-        return _pieces(stream, body.get("prompt"))
 
 
 def _pieces(stream: Stream, prompt: Any) -> Iterator[RequestOutput]:

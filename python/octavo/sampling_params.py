@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from enum import Enum
 from typing import Any
 
 
@@ -20,6 +21,14 @@ class StructuredOutputsParams:
 
     def body(self) -> dict[str, Any]:
         return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) not in (None, False)}
+
+
+class RequestOutputKind(Enum):
+    """What each item of AsyncLLM.generate() holds."""
+
+    CUMULATIVE = 0  # everything generated so far
+    DELTA = 1  # only the new part
+    FINAL_ONLY = 2  # there is one item, with the whole output
 
 
 @dataclass
@@ -49,15 +58,21 @@ class SamplingParams:
     bad_words: list[str] | None = None
     allowed_token_ids: list[int] | None = None
     logit_bias: dict[int, float] | None = None
-    structured_outputs: StructuredOutputsParams | None = None
+    structured_outputs: StructuredOutputsParams | dict[str, Any] | None = None
+    output_kind: RequestOutputKind = RequestOutputKind.CUMULATIVE  # for AsyncLLM
+
+    def __post_init__(self) -> None:
+        if isinstance(self.structured_outputs, dict):
+            self.structured_outputs = StructuredOutputsParams(**self.structured_outputs)
 
     def body(self, chat: bool, max_model_len: int) -> dict[str, Any]:
         """Returns the request's fields. Sets every field that the model's generation_config would otherwise set."""
         body = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
+        del body["output_kind"]
         body["max_tokens"] = max_model_len if self.max_tokens is None else self.max_tokens
         if self.logit_bias is not None:
             body["logit_bias"] = {str(token): bias for token, bias in self.logit_bias.items()}
-        if self.structured_outputs is not None:
+        if isinstance(self.structured_outputs, StructuredOutputsParams):
             body["structured_outputs"] = self.structured_outputs.body()
         if chat and self.logprobs is not None:
             body |= {"logprobs": True, "top_logprobs": self.logprobs}
@@ -76,4 +91,4 @@ class PoolingParams:
         return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
 
 
-__all__ = ["PoolingParams", "SamplingParams", "StructuredOutputsParams"]
+__all__ = ["PoolingParams", "RequestOutputKind", "SamplingParams", "StructuredOutputsParams"]

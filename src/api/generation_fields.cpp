@@ -231,7 +231,7 @@ FieldTable<GenerationRequest> form_fields() {
       used<GenerationRequest>(
           "structured_outputs", structured_outputs_schema(),
           "Constrain the output to a JSON schema (json), a regex, one of several strings (choice), "
-          "a Lark grammar, or any JSON object. Not with response_format",
+          "a grammar (Lark or GBNF), or any JSON object. Not with response_format",
           [](const Json& v, GenerationRequest& t) {
             t.structured_outputs = read_structured_outputs(v);
           }),

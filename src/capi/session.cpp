@@ -10,6 +10,24 @@ Session::Session(std::unique_ptr<LoadedModel> model)
 
 Session::~Session() { close(); }
 
+namespace {
+
+// Only the fields that the model's files or Octavo's own defaults set.
+api::Json sampling_json(const api::SamplingDefaults& defaults) {
+  api::Json set = api::Json::object();
+  const auto add = [&](const char* name, const auto& value) {
+    if (value) set[name] = *value;
+  };
+  add("temperature", defaults.temperature);
+  add("top_p", defaults.top_p);
+  add("top_k", defaults.top_k);
+  add("min_p", defaults.min_p);
+  add("repetition_penalty", defaults.repetition_penalty);
+  return set;
+}
+
+}  // namespace
+
 api::Json Session::info() const {
   const api::ServedModel& served = model();
   const EngineStats stats = served.engine.stats();
@@ -26,6 +44,7 @@ api::Json Session::info() const {
           {"pooling", served.pooling.has_value()},
           {"hidden_size", served.hidden},
           {"system_fingerprint", served.fingerprint},
+          {"default_sampling_params", sampling_json(served.defaults)},
           {"memory", std::move(memory)},
           {"running", stats.scheduler.running},
           {"waiting", stats.scheduler.waiting}};

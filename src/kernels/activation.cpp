@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/metal/activation.h"
 #include "kernels/metal/row_tiles.h"
 #include "kernels/runtime/primitive.h"
 
@@ -43,7 +44,7 @@ class GatedActivation : public KernelPrimitive {
     const mx::array& gate = inputs[0];
     const mx::array& up = inputs[1];
     metal::Launch launch("gated_activation", {metal::msl_type(dtype_of(gate))});
-    launch.constant("kActivation", static_cast<int>(activation_))
+    launch.constant("kActivation", metal::shader_value(activation_))
         .input("gate", gate)
         .input("up", up)
         .output("out", outputs[0])

@@ -68,6 +68,7 @@ void OutputStream::end() {
 
 void OutputStream::cut_off() {
   cut_off_ = true;
+  exchange_.note("ended_by", "shutdown");
   wake();
 }
 

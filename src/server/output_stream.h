@@ -37,7 +37,7 @@ class OutputStream {
   // For the first prompt, after its first step; null before.
   const CacheReport* cache_report() const { return cache_report_.get(); }
 
-  // Makes next() throw, for shutdown.
+  // Makes next() throw, for shutdown, and notes it in the access log.
   void cut_off();
 
  private:

@@ -1,4 +1,4 @@
-"""Checks that generated pages are up to date: request fields and metrics. test_flags.py checks the command-line reference."""
+"""Checks that generated pages are up to date: request fields, metrics and the Python package. test_flags.py checks the command-line reference."""
 
 import json
 import sys
@@ -8,6 +8,7 @@ from pathlib import Path
 import fields_table
 import metrics_table
 import pytest
+import python_reference
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "e2e"))
 
@@ -25,6 +26,11 @@ def test_the_field_reference_matches_the_server(url):
     with urllib.request.urlopen(url + "/openapi.json") as answer:
         assert fields_table.PAGE.read_text() == fields_table.page(json.load(answer)), \
             "docs/api-fields.md is out of date: run tools/fields_table.py URL"
+
+
+def test_the_python_reference_matches_the_package():
+    assert python_reference.PAGE.read_text() == python_reference.page(), \
+        "docs/python-reference.md is out of date: run tools/python_reference.py"
 
 
 def test_the_metrics_table_matches_the_server(url):

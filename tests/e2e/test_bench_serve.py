@@ -119,7 +119,8 @@ def test_times_are_those_of_the_chunks(bench_json):
     assert result["output_throughput"] == pytest.approx(16 / result["duration"])
     assert result["total_token_throughput"] == pytest.approx(56 / result["duration"])
     assert result["request_throughput"] == pytest.approx(4 / result["duration"])
-    assert result["max_output_tokens_per_s"] == 16 and result["max_concurrent_requests"] == 4
+    assert result["max_output_tokens_per_s"] == pytest.approx(max(16, result["output_throughput"]))
+    assert result["max_concurrent_requests"] == 4
     assert len(result["requests"]) == 4
     for row in result["requests"]:
         assert (row["prompt_tokens"], row["output_tokens"], row["error"]) == (10, 4, "")
@@ -182,6 +183,13 @@ def test_all_failed_is_status_1(bench, mix):
     result = json.loads(done.stdout)
     assert (result["completed"], result["failed"]) == (0, 1)
     assert result["failures"] == [{"reason": "HTTP 400: the prompt is too long", "requests": 1}]
+
+
+def test_all_failed_prints_the_reason_instead_of_zeros(bench, mix):
+    done = bench(*mix((11, 2)))
+    assert done.returncode == 1
+    assert "Output token throughput" not in done.stdout
+    assert done.stdout.endswith("Failed requests by reason:\n      1  HTTP 400: the prompt is too long\n")
 
 
 def test_streams_may_be_cut_anywhere(bench_json, mix):

@@ -175,8 +175,10 @@ def test_a_full_queue_says_when_to_come_back():
         assert server.ask("POST", PATH, HELLO).status == 200
 
 
-def test_a_server_that_ends_says_so_in_the_stream():
-    with Server.start(step_ms=5, drain_timeout=200) as server, server.wire() as wire:
+def test_a_server_that_ends_says_so_in_the_stream_and_in_its_log(tmp_path):
+    log = tmp_path / "log"
+    with log.open("w") as stderr, Server.start(
+            step_ms=5, drain_timeout=200, access_log=True, stderr=stderr) as server, server.wire() as wire:
         wire.send(request_bytes("POST", PATH, HELLO | DRAWN | {"max_tokens": 900, "stream": True})).head()
         server.terminate()
         body = b""
@@ -185,6 +187,7 @@ def test_a_server_that_ends_says_so_in_the_stream():
                 body += chunk
         name, data = named_events(body)[-1]
         assert name == "error" and checked(types.shared.ErrorResponse, data).error.type == "overloaded_error"
+    assert "ended_by=shutdown" in log.read_text()
 
 
 def test_a_client_that_leaves_is_noticed(server):

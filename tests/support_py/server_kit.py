@@ -181,13 +181,13 @@ class Server:
         return Server(port=parts.port or 80, host=parts.hostname or "127.0.0.1")
 
     @staticmethod
-    def start(program: Path | None = None, **flags) -> "Server":
+    def start(program: Path | None = None, stderr=None, **flags) -> "Server":
         """start(step_ms=5, api_key="k") runs fake_server --step-ms 5 --api-key k."""
         command = [str(program or fake_server_path())]
         for name, value in flags.items():
             flag = f"--{name.replace('_', '-')}"
             command += [flag] if value is True else [flag, str(value)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
         line = process.stdout.readline().split()
         if line[:1] != ["listening"]:
             raise RuntimeError(f"fake_server left with {process.wait(10)}")

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <stdexcept>
 
 #include "api/fields/field_kinds.h"
+#include "text/gbnf.h"
 
 namespace octavo::api {
 namespace {
@@ -44,6 +46,14 @@ std::optional<StructuredOutput> json_object_or_none(const Json& value, const std
   return StructuredOutput{{.kind = Kind::kJsonObject}, field};
 }
 
+std::string lark_of(const std::string& gbnf, const std::string& field) {
+  try {
+    return lark_from_gbnf(gbnf);
+  } catch (const std::invalid_argument& error) {
+    refuse(field, error.what());
+  }
+}
+
 std::optional<StructuredOutput> read_form(const std::string& name, const Json& value,
                                           const std::string& field) {
   if (name == "json") return StructuredOutput{{.text = schema_or_its_text(value, field)}, field};
@@ -53,6 +63,7 @@ std::optional<StructuredOutput> read_form(const std::string& name, const Json& v
   const Kind kind = name == "regex" ? Kind::kRegex : Kind::kLark;
   std::string text = to_string(value, field, kMaxGrammarBytes);
   if (text.empty()) refuse(field, "is empty");
+  if (kind == Kind::kLark && is_gbnf(text)) text = lark_of(text, field);
   return StructuredOutput{{.kind = kind, .text = std::move(text)}, field};
 }
 

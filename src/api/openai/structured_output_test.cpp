@@ -45,6 +45,9 @@ TEST(StructuredOutput, EachFormatConstrainsTheOutput) {
   EXPECT_FALSE(fits(R"("structured_outputs": {"regex": "[ab]{2}"})", "a"));
   EXPECT_TRUE(fits(R"("structured_outputs": {"choice": ["yes", "no"]})", "no"));
   EXPECT_TRUE(fits(R"("structured_outputs": {"grammar": "start: \"x\" | \"y\" start"})", "yyx"));
+  const std::string gbnf = R"("structured_outputs": {"grammar": "root ::= [x-y]{2} \"!\""})";
+  EXPECT_TRUE(fits(gbnf, "xy!"));
+  EXPECT_FALSE(fits(gbnf, "xz!"));
   EXPECT_TRUE(fits(R"("structured_outputs": {"json_object": true})", "{}"));
   EXPECT_TRUE(fits(R"("structured_outputs": {"json": "{\"type\": \"null\"}"})", "null"));
 }

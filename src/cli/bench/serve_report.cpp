@@ -58,16 +58,20 @@ void add_metric(Table& table, const Metric& metric, const BenchServeReport& repo
   }
 }
 
+void add_failures(Table& table, const bench::LoadFigures& figures) {
+  if (figures.failures.empty()) return;
+  table.line("Failed requests by reason:");
+  for (const bench::FailureCount& failure : figures.failures)
+    table.line(fmt::format("{:>7}  {}", failure.requests, failure.reason));
+}
+
 void add_remarks(Table& table, const bench::LoadFigures& figures) {
   if (figures.chunks_counted > 0) {
     table.line(fmt::format(
         "The server sent no usage for {} requests: their token counts are chunk counts.",
         figures.chunks_counted));
   }
-  if (figures.failures.empty()) return;
-  table.line("Failed requests by reason:");
-  for (const bench::FailureCount& failure : figures.failures)
-    table.line(fmt::format("{:>7}  {}", failure.requests, failure.reason));
+  add_failures(table, figures);
 }
 
 Json json_row(const bench::RequestRecord& record) {
@@ -106,6 +110,11 @@ std::string bench_serve_table(const BenchServeReport& report) {
   table.rule(" Serving Benchmark Result ", '=');
   table.count("Successful requests:", figures.completed);
   table.count("Failed requests:", figures.failed);
+  if (figures.completed == 0) {  // rates and latencies of no request would be zeros
+    table.rule("", '=');
+    add_failures(table, figures);
+    return table.take();
+  }
   if (flags.max_concurrency > 0)
     table.count("Maximum request concurrency:", static_cast<uint64_t>(flags.max_concurrency));
   if (!std::isinf(flags.request_rate))

@@ -1,4 +1,4 @@
-// activation_params.h - the values of Activation, for shaders. No MLX.
+// activation_params.h - the activations, for shaders. No MLX.
 #pragma once
 
 #include "kernels/metal/shared_types.h"

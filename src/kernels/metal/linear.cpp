@@ -8,16 +8,12 @@
 #include <utility>
 
 #include "base/error.h"
-#include "kernels/metal/activation_params.h"
+#include "kernels/metal/activation.h"
 #include "kernels/metal/linear_params.h"
 #include "kernels/metal/weights.h"
 
 namespace octavo::metal {
 namespace {
-
-static_assert(kActivationSilu == static_cast<int>(Activation::kSilu));
-static_assert(kActivationGeluTanh == static_cast<int>(Activation::kGeluTanh));
-static_assert(kActivationBoundedSilu == static_cast<int>(Activation::kBoundedSilu));
 
 // The type in which x and the weights are multiplied: the type of x, to which decoded weights are
 // rounded. Dense weights of another type use float, which represents both exactly.
@@ -132,7 +128,7 @@ void launch_run(const LinearCall& call, const LayerRun& run, const Around& aroun
   set_format(launch, run.layers[0].layout);
   launch.constant("kIsListed", call.experts && call.experts->list)
       .constant("kGate", around.gate)
-      .constant("kActivation", static_cast<int>(call.activation))
+      .constant("kActivation", shader_value(call.activation))
       .constant("kHasBias", any_bias.has_value())
       .constant("kHasResidual", around.residual.has_value())
       .constant("kHasTiles", call.experts.has_value())

@@ -59,22 +59,31 @@ mx::array rope(const mx::array& x, const mx::array& positions, const mx::array& 
 mx::array gated_activation(const mx::array& gate, const mx::array& up, Activation activation) {
   count_launch("gated_activation.reference");
   const mx::array g = mx::astype(gate, mx::float32);
-  if (activation == Activation::kBoundedSilu) {
-    const mx::array limit(7.0f);
-    const mx::array low = mx::minimum(g, limit);
-    const mx::array u = mx::clip(mx::astype(up, mx::float32), mx::array(-7.0f), limit);
-    const mx::array active = mx::multiply(low, mx::sigmoid(mx::multiply(mx::array(1.702f), low)));
-    return mx::astype(mx::multiply(active, mx::add(u, mx::array(1.0f))), gate.dtype());
+  const mx::array u = mx::astype(up, mx::float32);
+  const auto result = [&](const mx::array& active, const mx::array& factor) {
+    return mx::astype(mx::multiply(active, factor), gate.dtype());
+  };
+  switch (activation) {  // without a default, so that the compiler reports a missing activation
+    case Activation::kBoundedSilu: {
+      const mx::array limit(7.0f);
+      const mx::array low = mx::minimum(g, limit);
+      const mx::array bounded = mx::clip(u, mx::array(-7.0f), limit);
+      const mx::array active =
+          mx::multiply(low, mx::sigmoid(mx::multiply(mx::array(1.702f), low)));
+      return result(active, mx::add(bounded, mx::array(1.0f)));
+    }
+    case Activation::kGeluTanh: {
+      const mx::array cube = mx::multiply(mx::multiply(g, g), g);
+      const mx::array inner = mx::multiply(mx::array(0.7978845608028654f),
+                                           mx::add(g, mx::multiply(mx::array(0.044715f), cube)));
+      return result(mx::multiply(mx::multiply(mx::array(0.5f), g),
+                                 mx::add(mx::array(1.0f), mx::tanh(inner))),
+                    u);
+    }
+    case Activation::kSilu:
+      break;
   }
-  mx::array active = mx::multiply(g, mx::sigmoid(g));
-  if (activation == Activation::kGeluTanh) {
-    const mx::array cube = mx::multiply(mx::multiply(g, g), g);
-    const mx::array inner = mx::multiply(mx::array(0.7978845608028654f),
-                                         mx::add(g, mx::multiply(mx::array(0.044715f), cube)));
-    active =
-        mx::multiply(mx::multiply(mx::array(0.5f), g), mx::add(mx::array(1.0f), mx::tanh(inner)));
-  }
-  return mx::astype(mx::multiply(active, mx::astype(up, mx::float32)), gate.dtype());
+  return result(mx::multiply(g, mx::sigmoid(g)), u);
 }
 
 mx::array gate_rows(const Columns& x, const Columns& gate, int count, Gate kind) {

@@ -1,6 +1,7 @@
 #include "models/format/checkpoint.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -114,9 +115,10 @@ void Checkpoint::open_folder() {
   if (ggufs.empty()) fail(path_, fmt::format("no model in this folder; {}", kExpected));
   // Several files are one model only if they are pieces of a split file.
   if (ggufs.size() > 1 && gguf_pieces(ggufs.front()) != ggufs) {
-    fail(path_,
-         fmt::format("{} .gguf files in this folder, pass the path of one of them: {} or {}",
-                     ggufs.size(), ggufs[0].filename().string(), ggufs[1].filename().string()));
+    std::vector<std::string> names;
+    for (const fs::path& file : ggufs) names.push_back(file.filename().string());
+    fail(path_, fmt::format("{} .gguf files in this folder, pass the path of one of them: {}",
+                            names.size(), fmt::join(names, ", ")));
   }
   add_gguf(ggufs.front());
 }

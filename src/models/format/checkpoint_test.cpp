@@ -94,7 +94,7 @@ TEST_F(CheckpointTest, OpensTheOneGgufOfAFolder) {
   write("m.gguf", gguf_piece("a", 0, 1));
   EXPECT_EQ(Checkpoint::open(folder_).gguf()->get_u32("split.count"), 1u);
   write("n.gguf", gguf_piece("a", 0, 1));
-  expect_refused("2 .gguf files in this folder, pass the path of one of them: m.gguf or n.gguf");
+  expect_refused("2 .gguf files in this folder, pass the path of one of them: m.gguf, n.gguf");
   EXPECT_EQ(Checkpoint::open(folder_ / "n.gguf").tensors().size(), 1u);
 }
 

@@ -8,14 +8,20 @@ namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // The result of a gated pair.
 OCTAVO_INLINE Vec gate_up(Activation activation, Vec gate, Vec up) {
-  if (activation == Activation::kBoundedSilu) {
-    const Vec limit = set1(7);
-    const Vec g = min(limit, gate);
-    const Vec u = max(set1(-7), min(limit, up));
-    const Vec active = div(g, add(set1(1), exp(mul(set1(-1.702f), g))));
-    return mul(active, add(u, set1(1)));
+  switch (activation) {  // without a default, so that the compiler reports a missing activation
+    case Activation::kBoundedSilu: {
+      const Vec limit = set1(7);
+      const Vec g = min(limit, gate);
+      const Vec u = max(set1(-7), min(limit, up));
+      const Vec active = div(g, add(set1(1), exp(mul(set1(-1.702f), g))));
+      return mul(active, add(u, set1(1)));
+    }
+    case Activation::kGeluTanh:
+      return mul(gelu_tanh(gate), up);
+    case Activation::kSilu:
+      break;
   }
-  return mul(activation == Activation::kGeluTanh ? gelu_tanh(gate) : silu(gate), up);
+  return mul(silu(gate), up);
 }
 
 // The optional steps of ungated products.

@@ -96,7 +96,11 @@ class Sequence {
   // Discards all computed rows and releases the pages. Keeps the tokens.
   void restart();
 
+  // Names the call the request is part of.
+  uint64_t call() const { return request().call != 0 ? request().call : shared_->id; }
+
   SequenceCache& cache() { return cache_; }
+  int64_t turn = 0;  // see FairTurns; set once
   DraftPace pace;
   int steps_in_flight = 0;
   int newest_rows_start = 0;   // position of the first row of the newest step

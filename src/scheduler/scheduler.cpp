@@ -120,22 +120,22 @@ void Scheduler::plan_waiting(Plan& plan) {
   while (plan.budget > 0 && releasing_ == 0 && !waiting_.empty()) {
     Sequence& sequence = *waiting_.begin()->second;
     const bool full = static_cast<int>(running_.size()) >= options_.max_num_seqs;
-    Sequence* gives_way = full ? slot_owner_for(sequence) : nullptr;
-    if (full && gives_way == nullptr) return;
+    if (full && gives_way_to(sequence) == nullptr) return;
     if (fetch_from_disk(sequence)) continue;
-    if (gives_way != nullptr) {
-      preempt(*gives_way);
-      if (releasing_ > 0) return;  // a step in flight still uses its pages
+    if (!full && admit(sequence)) {
+      plan_rows(sequence, plan);
+      continue;
     }
-    if (!admit(sequence)) return;
-    plan_rows(sequence, plan);
+    Sequence* other = gives_way_to(sequence);
+    if (other == nullptr) return;
+    preempt(*other);
   }
 }
 
 // A call with nothing running need not wait until a call with several running sequences ends one of
-// them, nor an owner with nothing running for an owner with several. Other sequences keep their
-// slots: waiting in the middle of an answer is worse than before it.
-Sequence* Scheduler::slot_owner_for(const Sequence& sequence) const {
+// them, nor an owner with nothing running for an owner with several. Other sequences are not
+// interrupted: a pause within an answer is worse than one before it.
+Sequence* Scheduler::gives_way_to(const Sequence& sequence) const {
   const auto runs_with = [&](const Sequence& one, bool same_call) {
     return std::ranges::count_if(running_, [&](const auto& entry) {
       return same_call ? entry.second->call() == one.call()

@@ -3,7 +3,7 @@
 // One token budget per step: decode rows first, then chunks of prompts. Steps are queued one ahead:
 // next() may be called while one step is in flight. When the pool runs out of pages, the
 // lowest-ranked sequence is preempted: it returns to the queue and is recomputed later, with the
-// same output bits.
+// same output bits. A call of many sequences also gives way to a call that has none running.
 #pragma once
 
 #include <cstdint>
@@ -109,9 +109,8 @@ class Scheduler {
   void plan_running(Plan& plan);
   void plan_waiting(Plan& plan);
   void plan_suspect(Plan& plan);
-  // With all slots taken: the running sequence that gives up its slot to the waiting `sequence`, or
-  // null.
-  Sequence* slot_owner_for(const Sequence& sequence) const;
+  // The running sequence that gives up its slot and pages to the waiting `sequence`, or null.
+  Sequence* gives_way_to(const Sequence& sequence) const;
   // Starts reading the sequence's prefix from disk. True if it now waits for that, outside the
   // queue.
   bool fetch_from_disk(Sequence& sequence);

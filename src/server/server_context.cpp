@@ -14,7 +14,9 @@ ServerContext::ServerContext(boost::asio::io_context& io_context, const api::Ser
       metrics(served),
       bodies(server_options.max_open_bytes),
       responses(server_options.stored_responses),
+      tenants(server_options.api_keys, server_options.share_prefix_cache),
       places_(server_options.max_open_requests),
+      sequences_(server_options.max_open_sequences),
       text_workers_(static_cast<size_t>(server_options.text_threads)) {}
 
 ServerContext::~ServerContext() { stop_text_workers(); }
@@ -22,6 +24,25 @@ ServerContext::~ServerContext() { stop_text_workers(); }
 void ServerContext::stop_text_workers() {
   text_workers_.stop();
   text_workers_.join();
+}
+
+Allowance::Lease ServerContext::open_sequences(int64_t count, const char* param) {
+  if (count > sequences_.most()) {
+    throw RequestError(
+        400, param,
+        fmt::format("prompts x n is {}; at most {} sequences may be open (--max-open-sequences)",
+                    count, sequences_.most()));
+  }
+  auto lease = sequences_.try_lend(count);
+  if (!lease) {
+    metrics.refusals(Refusal::kQueue).Increment();
+    throw RequestError(
+        429, "",
+        fmt::format("{} sequences are already open, and {} more exceed the limit of {}; try again "
+                    "later",
+                    sequences_.lent(), count, sequences_.most()));
+  }
+  return std::move(*lease);
 }
 
 Place::Place(ServerContext& context) : context_(context) {

@@ -16,6 +16,7 @@
 #include "server/http/exchange.h"
 #include "server/metrics/metrics.h"
 #include "server/server_options.h"
+#include "server/tenant.h"
 
 namespace octavo::server {
 
@@ -36,12 +37,21 @@ class ServerContext {
   Allowance bodies;  // bytes
   Backlog backlog;
   api::ResponseStore responses;
+  const Tenants tenants;
   bool draining = false;
   int busy_exchanges = 0;  // request read, response not fully written
   std::set<OutputStream*> answering;
 
   int64_t open_requests() const { return places_.lent(); }
-  bool queue_full() const { return places_.lent() >= places_.most(); }
+  bool queue_full() const {
+    return places_.lent() >= places_.most() || sequences_.lent() >= sequences_.most();
+  }
+  // Counts `count` sequences as open while the lease exists. Throws RequestError: 400 if that is
+  // more than the server ever holds, 429 if it is more than it holds now. `param`: the request
+  // field that asks for so many.
+  Allowance::Lease open_sequences(int64_t count, const char* param);
+  // A number for the next call, for Request::call.
+  uint64_t next_call() { return ++calls_; }
   // Whether the engine has made progress recently.
   bool engine_alive() const;
 
@@ -54,6 +64,8 @@ class ServerContext {
  private:
   friend class Place;
   Allowance places_;
+  Allowance sequences_;
+  uint64_t calls_ = 0;
   boost::asio::thread_pool text_workers_;
 };
 

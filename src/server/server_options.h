@@ -29,6 +29,7 @@ struct ServerOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8000;                    // 0: a free one
   std::vector<std::string> api_keys = {};  // empty: no key is asked for
+  bool share_prefix_cache = false;         // between API keys
   // Names that Host may hold, besides addresses, localhost and `host`; "*": any. Checked only
   // without API keys.
   std::vector<std::string> allowed_hosts = {};
@@ -36,6 +37,7 @@ struct ServerOptions {
   HttpLimits limits = {};
   int max_connections = 4096;                       // more: 503
   int max_open_requests = 512;                      // generating or waiting; more: 429
+  int max_open_sequences = 4096;                    // the same, of prompts x n; more: 429
   int64_t max_open_bytes = 256 << 20;               // of bodies being read or processed; more: 429
   std::chrono::milliseconds sse_keepalive{20'000};  // 0: none
   std::chrono::milliseconds drain_timeout{30'000};

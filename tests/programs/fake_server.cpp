@@ -61,6 +61,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--allowed-origins", server.cors.allowed_origins)->allow_extra_args(false);
   app.add_option("--max-connections", server.max_connections);
   app.add_option("--max-open-requests", server.max_open_requests);
+  app.add_option("--max-open-sequences", server.max_open_sequences);
   app.add_option("--max-open-bytes", server.max_open_bytes);
   app.add_option("--max-stored-responses", server.stored_responses.count);
   app.add_option("--max-body-bytes", server.limits.body_bytes);
@@ -75,6 +76,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--block-tokens", options.block_tokens);
   app.add_option("--pooling", options.pooling, "Embedding model: last or mean");
   app.add_flag("--access-log", server.access_log);
+  app.add_flag("--share-prefix-cache", server.share_prefix_cache);
   add_times(app, server);
 }
 

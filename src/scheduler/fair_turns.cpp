@@ -20,13 +20,14 @@ int64_t FairTurns::enter(const std::string& owner_name, uint64_t call_id) {
     if (call.stride == 0) call.stride = ++owner.wide_calls;
     call.last = std::max(call.last + call.stride, floor_ + 1);
   }
-  return call.last;
+  return 2 * call.last + (begins ? 0 : 1);
 }
 
-void FairTurns::admitted(int64_t turn) {
-  floor_ = std::max(floor_, turn - slots_);
-  // Turns also pass if every newcomer takes the earliest one, so that no sequence waits for ever.
-  if (++admissions_ % slots_ == 0) ++floor_;
+void FairTurns::admitted(int64_t place) {
+  // One turn before those of a call that fills all slots.
+  floor_ = std::max(floor_, place / 2 - slots_ - 1);
+  // Turns also pass if every newcomer takes the earliest one, so no sequence waits indefinitely.
+  if (++admissions_ % (2 * static_cast<uint64_t>(slots_)) == 0) ++floor_;
 }
 
 void FairTurns::leave(const std::string& owner_name, uint64_t call_id) {

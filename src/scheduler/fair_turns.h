@@ -4,7 +4,8 @@
 // Sequences are served by their turn, lower first, then by arrival. A turn is fixed when the
 // sequence arrives. The calls of an owner start at successive turns, so an owner that sends one
 // sequence per call is served in order of arrival. The k-th sequence of a call comes k - 1 strides
-// after its first, so a call of a thousand sequences has most of them after the next calls.
+// after its first, so a call of a thousand sequences has most of them after the next calls. Within
+// a turn, first sequences of calls go before others.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +16,15 @@ namespace octavo {
 
 class FairTurns {
  public:
-  // slots: how many sequences run at once. A newcomer's turn comes at most so many turns before the
-  // latest admitted one, so past use does not count against an owner for long.
+  // slots: how many sequences run at once. A newcomer's turn comes at most about so many turns
+  // before the latest admitted one, so past use does not count against an owner for long.
   explicit FairTurns(int slots) : slots_(slots) {}
 
-  // A sequence arrives. Returns its turn.
+  // A sequence arrives. Returns its place: twice its turn, plus one if it is not the first of its
+  // call.
   int64_t enter(const std::string& owner, uint64_t call);
   // The sequence runs for the first time.
-  void admitted(int64_t turn);
+  void admitted(int64_t place);
   // The sequence has ended.
   void leave(const std::string& owner, uint64_t call);
 
@@ -38,9 +40,9 @@ class FairTurns {
     int64_t wide_calls = 0;          // calls with a stride
   };
 
-  int slots_;
+  int64_t slots_;
   int64_t floor_ = 0;  // turns of newcomers are higher
-  int admissions_ = 0;
+  uint64_t admissions_ = 0;
   std::map<std::string, Owner> owners_;  // with open sequences
 };
 

@@ -117,8 +117,13 @@ void Scheduler::plan_running(Plan& plan) {
 
 void Scheduler::plan_waiting(Plan& plan) {
   // Pages being released are reserved for the sequence that preempted their owner.
-  while (plan.budget > 0 && releasing_ == 0 && !waiting_.empty()) {
+  while (releasing_ == 0 && !waiting_.empty()) {
     Sequence& sequence = *waiting_.begin()->second;
+    if (plan.budget == 0) {
+      Sequence* other = gives_way_to(sequence);
+      if (other != nullptr && frees_rows(*other)) preempt(*other);
+      return;
+    }
     const bool full = static_cast<int>(running_.size()) >= options_.max_num_seqs;
     if (full && gives_way_to(sequence) == nullptr) return;
     if (fetch_from_disk(sequence)) continue;
@@ -130,6 +135,13 @@ void Scheduler::plan_waiting(Plan& plan) {
     if (other == nullptr) return;
     preempt(*other);
   }
+}
+
+bool Scheduler::frees_rows(const Sequence& sequence) const {
+  // The rows of one that decodes would go to the prompt of another.
+  return !sequence.is_decoding() || std::ranges::all_of(running_, [](const auto& entry) {
+    return entry.second->is_decoding();
+  });
 }
 
 // A call with nothing running need not wait until a call with several running sequences ends one of

@@ -111,6 +111,8 @@ class Scheduler {
   void plan_suspect(Plan& plan);
   // The running sequence that gives up its slot and pages to the waiting `sequence`, or null.
   Sequence* gives_way_to(const Sequence& sequence) const;
+  // True if preempting the sequence would leave rows of the next step to a waiting one.
+  bool frees_rows(const Sequence& sequence) const;
   // Starts reading the sequence's prefix from disk. True if it now waits for that, outside the
   // queue.
   bool fetch_from_disk(Sequence& sequence);

@@ -173,6 +173,21 @@ TEST_F(SchedulerTest, ACallWithManyRunningSequencesGivesPagesToANewCall) {
   for (RequestId id = 1; id <= 4; ++id) EXPECT_EQ(answers_[Key(id, 0)], expected(id, 0, 50)) << id;
 }
 
+TEST_F(SchedulerTest, ACallWhoseRowsFillEveryStepGivesRowsToANewCall) {
+  make({.max_num_seqs = 4, .max_num_batched_tokens = 4, .max_model_len = 100}, 200);
+  for (int i = 0; i < 4; ++i) add({.prompt = numbers(i, 2), .max_tokens = 60, .call = 1});
+  for (int i = 0; i < 6; ++i) {
+    start();
+    finish();
+  }
+  EXPECT_EQ(start().rows(), 4);  // all decode
+  const RequestId late = add({.prompt = numbers(20, 5), .max_tokens = 2, .call = 2});
+  run_all();
+  EXPECT_EQ(end_order_.front(), late);
+  EXPECT_EQ(scheduler_->stats().preemptions, 1u);
+  for (RequestId id = 1; id <= 4; ++id) EXPECT_EQ(answers_[Key(id, 0)], expected(id, 0, 60)) << id;
+}
+
 TEST_F(SchedulerTest, SingleSequencesAreInterruptedOnlyForAnotherOwner) {
   make({.max_num_seqs = 2, .max_num_batched_tokens = 64, .max_model_len = 100}, 200);
   const auto ask = [&](const char* owner, int tokens) {

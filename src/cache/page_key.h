@@ -10,7 +10,8 @@
 namespace octavo {
 
 struct PageKey {
-  BlockHash block = {};  // the last block of the page, or the block before the snapshot
+  // The last block of the page, or the block before the snapshot; see in_namespace().
+  BlockHash block = {};
   // >= 0: the group of the page. < 0: page -1 - part of a snapshot.
   int32_t part = 0;
 

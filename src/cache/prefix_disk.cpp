@@ -118,6 +118,10 @@ class PrefixDisk::Places {
     return blocks_in(prefixes_.plan().groups[group].block_tokens);
   }
 
+  BlockHash disk_hash(size_t block) const {
+    return in_namespace(blocks_[block].hash, *blocks_[block].space);
+  }
+
   void find_nodes() {
     for (NodeId node = kRootNode; nodes_.size() < blocks_.size();) {
       node = prefixes_.index().find(node, blocks_[nodes_.size()]);
@@ -132,7 +136,7 @@ class PrefixDisk::Places {
     for (size_t g = 0; g < count; ++g) {
       auto& places = places_.emplace_back();
       for (size_t end = blocks_per_page(g); end <= blocks_.size(); end += blocks_per_page(g)) {
-        Place place{{blocks_[end - 1].hash, static_cast<int32_t>(g)}};
+        Place place{{disk_hash(end - 1), static_cast<int32_t>(g)}};
         if (end <= nodes_.size())
           place.page = prefixes_.index().page(nodes_[end - 1], static_cast<int>(g));
         if (place.page == kNoPage) asked.push_back(place.key);
@@ -150,7 +154,7 @@ class PrefixDisk::Places {
   std::vector<PageKey> snapshot_keys(size_t blocks_before) const {
     std::vector<PageKey> keys;
     for (int i = 0; i < prefixes_.plan().state_pages(); ++i)
-      keys.push_back(snapshot_key(blocks_[blocks_before - 1].hash, static_cast<size_t>(i)));
+      keys.push_back(snapshot_key(disk_hash(blocks_before - 1), static_cast<size_t>(i)));
     return keys;
   }
   bool snapshot_in_memory(size_t blocks_before) const {

@@ -62,7 +62,7 @@ class PrefixDisk {
   // Saves pages that are not on disk yet, in order. False if some were not accepted because too
   // many are waiting.
   bool save(std::span<const Page> pages);
-  // Saves all pages of a snapshot, or none.
+  // Saves all pages of a snapshot, or none. `block`: the last block before it, in its namespace.
   void save_snapshot(const BlockHash& block, std::span<const PageId> pages);
 
   // `blocks`: of a sequence, from the first on. Starts restoring what is on disk after the part in

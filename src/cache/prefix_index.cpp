@@ -22,7 +22,7 @@ NodeId PrefixIndex::find(NodeId parent, const BlockKey& key) const {
   for (auto it = first; it != last; ++it) {
     const Node& node = at(it->second);
     if (node.parent == parent && std::ranges::equal(node.tokens, key.tokens) &&
-        node.extra == *key.extra) {
+        node.extra == *key.extra && node.space == *key.space) {
       return it->second;
     }
   }
@@ -127,6 +127,7 @@ NodeId PrefixIndex::make_node(NodeId parent, const BlockKey& key) {
   node.hash = cut(key.hash);
   node.tokens.assign(key.tokens.begin(), key.tokens.end());
   node.extra = *key.extra;
+  node.space = *key.space;
   node.pages.assign(static_cast<size_t>(groups_), kNoPage);
   ++at(parent).children;
   by_hash_.emplace(node.hash, id);

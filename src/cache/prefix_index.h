@@ -1,8 +1,8 @@
 // prefix_index.h - finds pages by their tokens and all tokens before them. No MLX. Engine thread
 // only.
 //
-// A tree of blocks, each node following its parent. Hashes only find candidates; the parent and the
-// tokens are compared, so a collision can neither leak nor corrupt data. A node exists while it has
+// A tree of blocks, each node following its parent. Hashes only find candidates; the parent, the
+// tokens and the namespace are compared, so a collision can neither leak nor corrupt data. A node exists while it has
 // a page, a child or a pin.
 #pragma once
 
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cache/block_hash.h"
+#include "cache/cache_namespace.h"
 #include "cache/page_pool.h"
 
 namespace octavo {
@@ -24,6 +25,7 @@ struct BlockKey {
   BlockHash hash = {};
   std::span<const TokenId> tokens = {};
   const ExtraKeys* extra = nullptr;
+  const CacheNamespace* space = nullptr;
 };
 
 class PrefixIndex {
@@ -77,6 +79,7 @@ class PrefixIndex {
     uint64_t hash = 0;
     std::vector<TokenId> tokens = {};
     ExtraKeys extra = {};
+    CacheNamespace space = {};
     std::vector<PageId> pages = {};  // by group
     std::vector<PageId> snapshot = {};
     uint64_t snapshot_serial = 0;

@@ -11,6 +11,7 @@ SequenceCache::SequenceCache(PrefixCache& shared, SequenceKeys keys)
     : shared_(shared),
       first_extra_(keys.every_block),
       extra_(std::move(keys.every_block)),
+      space_(keys.space),
       pages_(shared.plan(), shared.pool()) {
   for (auto& key : keys.first_block) first_extra_.push_back(std::move(key));
   shared_.index().pin(kRootNode);
@@ -26,7 +27,7 @@ BlockKey SequenceCache::block_key(std::span<const TokenId> tokens, size_t block)
     const BlockHash& parent = hashes_.empty() ? none_hash() : hashes_.back();
     hashes_.push_back(hash_block(parent, own, extra));
   }
-  return {hashes_[block], own, &extra};
+  return {hashes_[block], own, &extra, &space_};
 }
 
 std::vector<NodeId> SequenceCache::known_path(std::span<const TokenId> tokens, int limit) {
@@ -151,21 +152,22 @@ void SequenceCache::save(int done, bool ended, PrefixDisk& disk) {
       const PageId page = pages_.table(static_cast<int>(g))[(block + 1) / per_page - 1];
       if (page == kNoPage) continue;
       const auto part = static_cast<int32_t>(g);
-      pages.push_back({{hashes_[block], part}, std::nullopt, page});
-      if (block >= per_page) pages.back().parent = PageKey{hashes_[block - per_page], part};
+      pages.push_back({{disk_hash(block), part}, std::nullopt, page});
+      if (block >= per_page) pages.back().parent = PageKey{disk_hash(block - per_page), part};
     }
   }
   if (disk.save(pages)) saved_ = std::max(saved_, end);
   for (const Snapshot& snapshot : unsaved_) {
     if (snapshot.tokens <= static_cast<int>(end) * size)
-      disk.save_snapshot(hashes_[static_cast<size_t>(snapshot.tokens / size) - 1], snapshot.pages);
+      disk.save_snapshot(disk_hash(static_cast<size_t>(snapshot.tokens / size) - 1),
+                         snapshot.pages);
   }
   std::erase_if(unsaved_, [&](const Snapshot& snapshot) {
     return snapshot.tokens <= static_cast<int>(end) * size;
   });
   const NodeId passing = ended ? passing_node() : kNoNode;
   if (passing != kNoNode && passing_->tokens <= static_cast<int>(end) * size)
-    disk.save_snapshot(hashes_[static_cast<size_t>(passing_->tokens / size) - 1],
+    disk.save_snapshot(disk_hash(static_cast<size_t>(passing_->tokens / size) - 1),
                        shared_.index().snapshot(passing));
 }
 

@@ -18,6 +18,7 @@ namespace octavo {
 struct SequenceKeys {
   ExtraKeys every_block = {};  // an adapter
   ExtraKeys first_block = {};  // a salt: later blocks differ through their parents
+  CacheNamespace space = {};
 };
 
 class SequenceCache {
@@ -85,10 +86,13 @@ class SequenceCache {
   // The existing nodes of its blocks, up to `limit` tokens.
   std::vector<NodeId> known_path(std::span<const TokenId> tokens, int limit);
   BlockKey block_key(std::span<const TokenId> tokens, size_t block);
+  // The block's hash in the keys of the disk tier.
+  BlockHash disk_hash(size_t block) const { return in_namespace(hashes_[block], space_); }
 
   PrefixCache& shared_;
   ExtraKeys first_extra_;
   ExtraKeys extra_;
+  CacheNamespace space_;
   SequencePages pages_;
   std::vector<BlockHash> hashes_;    // of the blocks hashed so far; tokens never change
   NodeId tip_ = kRootNode;           // of the last published block; pinned

@@ -78,6 +78,21 @@ TEST(SequenceCache, KeysKeepEqualTokensApart) {
   EXPECT_EQ(f.hit(numbers(0, 30), 29, {.first_block = {"tenant a"}}), 24);
 }
 
+TEST(SequenceCache, NamespacesKeepEqualHashesApart) {
+  Fixture f(one_group());
+  CacheNamespace a = {};
+  CacheNamespace b = {};
+  a[0] = b[31] = 1;
+  f.remember(numbers(0, 30), {.space = a});
+  EXPECT_EQ(f.hit(numbers(0, 30), 29), 0);
+  EXPECT_EQ(f.hit(numbers(0, 30), 29, {.space = b}), 0);
+  EXPECT_EQ(f.hit(numbers(0, 30), 29, {.space = a}), 24);
+  f.remember(numbers(0, 30), {.space = b});  // the first does not stand in its way
+  EXPECT_EQ(f.hit(numbers(0, 30), 29, {.space = b}), 24);
+  EXPECT_EQ(f.hit(numbers(0, 30), 29), 0);
+  EXPECT_EQ(f.pool.cached_pages(), 6);
+}
+
 // With one bit of hash nearly every lookup collides; the tokens decide.
 TEST(SequenceCache, ACollisionIsNotAHit) {
   Fixture f(one_group(), 4096, 1);

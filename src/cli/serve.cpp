@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -114,7 +115,8 @@ void run(ServeFlags flags) {
   options.pooling = flags.pooling.options();
   options.serves_requests = true;
   // A request with several prompts counts as several engine requests.
-  options.max_open_requests = std::max(options.max_open_requests, flags.server.max_open_requests);
+  options.max_open_requests = std::max({options.max_open_requests, flags.server.max_open_requests,
+                                        flags.server.max_open_sequences});
   const auto llm = flags.model.load(options);
   const api::ServedModel served = make_served_model(*llm, flags.model, options,
                                                     {.served_model_name = flags.served_model_name,

@@ -65,6 +65,11 @@ void ServeFlags::add_access_flags(CLI::App& command) {
   command.add_option("--api-key-file", api_key_file, "File with one API key per line")
       ->group(group);
   command
+      .add_flag("--share-prefix-cache", server.share_prefix_cache,
+                "Share cached prefixes between API keys; by default each of several keys has its "
+                "own")
+      ->group(group);
+  command
       .add_option("--allowed-hosts", server.allowed_hosts,
                   "Host names that a server without API keys accepts in the header Host, besides "
                   "IP addresses, localhost and --host: comma-separated, may be repeated; * allows "
@@ -95,6 +100,10 @@ void ServeFlags::add_limit_flags(CLI::App& command) {
   option("--max-open-requests", server.max_open_requests,
          "Maximum number of open requests, including waiting ones; further requests get 429 with "
          "Retry-After")
+      ->check(CLI::PositiveNumber);
+  option("--max-open-sequences", server.max_open_sequences,
+         "Maximum number of open sequences, prompts x n of all open requests; a request that does "
+         "not fit gets 429, one with more than the limit 400")
       ->check(CLI::PositiveNumber);
   option("--max-connections", server.max_connections,
          "Maximum number of open connections; further connections get 503")

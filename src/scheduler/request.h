@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/token_id.h"
+#include "cache/cache_namespace.h"
 #include "kernels/types/pooling_plan.h"
 #include "scheduler/constraint.h"
 
@@ -43,7 +44,12 @@ struct Request {
   bool ignore_eos = false;                   // ignore the model's own stop tokens
   int priority = 0;                          // lower first; used by --scheduling-policy priority
   std::string cache_salt = {};               // requests with different salts share no cached prefix
-  std::string owner = {};    // cache reports refer only to prompts of the same owner
+  // Cache reports refer only to prompts of the same owner, and owners take turns in the queue.
+  std::string owner = {};
+  // Engine requests of one call, such as the prompts of a batch, take turns as one. 0: a call of
+  // its own.
+  uint64_t call = 0;
+  CacheNamespace cache_namespace = {};
   bool hash_logits = false;  // return a hash of the logits with every token
   std::shared_ptr<const Constraint> constraint = nullptr;  // null: unconstrained
   // Unless kNone, no token is drawn and the result is Update::embedding. Sampling, lengths and

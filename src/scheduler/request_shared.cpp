@@ -46,6 +46,7 @@ std::shared_ptr<const RequestShared> share_request(RequestId id, Request request
   shared->stop_tokens.insert(shared->stop_tokens.end(), r.stop_token_ids.begin(),
                              r.stop_token_ids.end());
   shared->rules = rules_of(*shared, options.vocab);
+  shared->keys.space = r.cache_namespace;
   if (!r.cache_salt.empty()) shared->keys.first_block.push_back(r.cache_salt);
   // Without a prefix cache, only the choices of one request share their prompt.
   if (!options.enable_prefix_caching)

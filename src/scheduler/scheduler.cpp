@@ -26,6 +26,7 @@ Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes, PrefixDisk
       prefixes_(prefixes),
       disk_(disk),
       mask_worker_(options_.mask_threads),
+      turns_(options_.max_num_seqs),
       speculator_(options_.speculation, std::move(drafter)) {
   // Without a prefix cache, keys contain request ids, which repeat after a restart.
   OCTAVO_CHECK(disk == nullptr || options_.enable_prefix_caching);
@@ -41,13 +42,14 @@ Scheduler::~Scheduler() = default;
 Scheduler::Rank Scheduler::rank_of(const Sequence& sequence) const {
   const RequestShared& shared = sequence.shared();
   const bool by_priority = options_.policy == SchedulingPolicy::kPriority;
-  return {by_priority ? shared.request.priority : 0, shared.id, sequence.choice()};
+  return {by_priority ? shared.request.priority : 0, sequence.turn, shared.id, sequence.choice()};
 }
 
 void Scheduler::add(RequestId id, Request request) {
   const auto shared = share_request(id, std::move(request), options_, prefixes_.plan());
   for (int choice = 0; choice < shared->request.n; ++choice) {
     auto sequence = std::make_unique<Sequence>(shared, choice, prefixes_, mask_worker_);
+    sequence->turn = turns_.enter(shared->request.owner, sequence->call());
     const Rank rank = rank_of(*sequence);
     waiting_[rank] = sequence.get();
     OCTAVO_CHECK(sequences_.emplace(rank, std::move(sequence)).second);
@@ -115,13 +117,52 @@ void Scheduler::plan_running(Plan& plan) {
 
 void Scheduler::plan_waiting(Plan& plan) {
   // Pages being released are reserved for the sequence that preempted their owner.
-  while (plan.budget > 0 && releasing_ == 0 && !waiting_.empty() &&
-         static_cast<int>(running_.size()) < options_.max_num_seqs) {
+  while (releasing_ == 0 && !waiting_.empty()) {
     Sequence& sequence = *waiting_.begin()->second;
+    if (plan.budget == 0) {
+      Sequence* other = gives_way_to(sequence);
+      if (other != nullptr && frees_rows(*other)) preempt(*other);
+      return;
+    }
+    const bool full = static_cast<int>(running_.size()) >= options_.max_num_seqs;
+    if (full && gives_way_to(sequence) == nullptr) return;
     if (fetch_from_disk(sequence)) continue;
-    if (!admit(sequence)) return;
-    plan_rows(sequence, plan);
+    if (!full && admit(sequence)) {
+      plan_rows(sequence, plan);
+      continue;
+    }
+    Sequence* other = gives_way_to(sequence);
+    if (other == nullptr) return;
+    preempt(*other);
   }
+}
+
+bool Scheduler::frees_rows(const Sequence& sequence) const {
+  // The rows of one that decodes would go to the prompt of another.
+  return !sequence.is_decoding() || std::ranges::all_of(running_, [](const auto& entry) {
+    return entry.second->is_decoding();
+  });
+}
+
+// A call with nothing running need not wait until a call with several running sequences ends one of
+// them, nor an owner with nothing running for an owner with several. Other sequences are not
+// interrupted: a pause within an answer is worse than one before it.
+Sequence* Scheduler::gives_way_to(const Sequence& sequence) const {
+  const auto runs_with = [&](const Sequence& one, bool same_call) {
+    return std::ranges::count_if(running_, [&](const auto& entry) {
+      return same_call ? entry.second->call() == one.call()
+                       : entry.second->request().owner == one.request().owner;
+    });
+  };
+  if (runs_with(sequence, /*same_call=*/true) > 0) return nullptr;
+  const bool new_owner = runs_with(sequence, /*same_call=*/false) == 0;
+  const Rank rank = rank_of(sequence);
+  for (auto last = running_.rbegin(); last != running_.rend() && rank < last->first; ++last) {
+    const Sequence& other = *last->second;
+    if (runs_with(other, true) > 1 || (new_owner && runs_with(other, false) > 1))
+      return last->second;
+  }
+  return nullptr;
 }
 
 bool Scheduler::fetch_from_disk(Sequence& sequence) {
@@ -178,6 +219,7 @@ bool Scheduler::admit(Sequence& sequence) {
   }
   if (first_time) {
     sequence.cached_tokens = hit;
+    turns_.admitted(sequence.turn);
     if (sequence.choice() == 0 && sequence.request().pooling == Pooling::kNone) {
       sequence.cache_report = std::make_shared<const CacheReport>(
           explain_hit(sequence, hit, options_.enable_prefix_caching, history_, prefixes_.plan()));
@@ -297,6 +339,7 @@ void Scheduler::take_results(const StepEntry& entry, StepReader& reader, Update&
 void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
   update.finish = reason;
   sequence.finished = true;
+  turns_.leave(sequence.request().owner, sequence.call());
   speculator_.forget(sequence);
   sequence.release_masks();
   if (sequence.choice() == 0 && sequence.cached_tokens)

@@ -3,7 +3,7 @@
 // One token budget per step: decode rows first, then chunks of prompts. Steps are queued one ahead:
 // next() may be called while one step is in flight. When the pool runs out of pages, the
 // lowest-ranked sequence is preempted: it returns to the queue and is recomputed later, with the
-// same output bits.
+// same output bits. A call of many sequences also gives way to a call that has none running.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "scheduler/engine_stats.h"
+#include "scheduler/fair_turns.h"
 #include "scheduler/prompt_history.h"
 #include "scheduler/sequence.h"
 #include "scheduler/speculator.h"
@@ -24,8 +25,8 @@
 namespace octavo {
 
 enum class SchedulingPolicy : uint8_t {
-  kFcfs,      // first come, first served
-  kPriority,  // Request::priority, lower first, then by arrival
+  kFcfs,      // first come, first served, in turns (FairTurns)
+  kPriority,  // Request::priority, lower first, then as kFcfs
 };
 
 struct SchedulerOptions {
@@ -84,6 +85,7 @@ class Scheduler {
  private:
   struct Rank {
     int priority;
+    int64_t turn;
     RequestId arrival;
     int choice;
     auto operator<=>(const Rank&) const = default;
@@ -107,6 +109,10 @@ class Scheduler {
   void plan_running(Plan& plan);
   void plan_waiting(Plan& plan);
   void plan_suspect(Plan& plan);
+  // The running sequence that gives up its slot and pages to the waiting `sequence`, or null.
+  Sequence* gives_way_to(const Sequence& sequence) const;
+  // True if preempting the sequence would leave rows of the next step to a waiting one.
+  bool frees_rows(const Sequence& sequence) const;
   // Starts reading the sequence's prefix from disk. True if it now waits for that, outside the
   // queue.
   bool fetch_from_disk(Sequence& sequence);
@@ -142,6 +148,7 @@ class Scheduler {
   Queue running_;
   std::deque<Sequence*> suspects_;  // to be recomputed one at a time, after a failed step
   std::deque<Step> steps_;          // in flight, oldest first
+  FairTurns turns_;
   PromptHistory history_;
   int releasing_ = 0;  // preempted sequences whose pages a step still uses
   Speculator speculator_;

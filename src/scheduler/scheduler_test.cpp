@@ -29,7 +29,10 @@ class SchedulerTest : public SchedulerFixture {
       auto& answer = answers_[key];
       answer.insert(answer.end(), update.tokens.begin(), update.tokens.end());
       if (update.cached_tokens) cached_[key] = *update.cached_tokens;
-      if (update.finish) ends_[key] = *update.finish;
+      if (update.finish) {
+        ends_[key] = *update.finish;
+        end_order_.push_back(update.request);
+      }
       prompt_logprobs_[key] += static_cast<int>(update.prompt_logprobs.size());
     }
   }
@@ -54,6 +57,7 @@ class SchedulerTest : public SchedulerFixture {
   std::map<Key, std::vector<TokenId>> answers_;
   std::map<Key, int> cached_, prompt_logprobs_;
   std::map<Key, FinishReason> ends_;
+  std::vector<RequestId> end_order_;
 };
 
 TEST_F(SchedulerTest, DecodeRowsComeFirstAndChunksFillTheBudget) {
@@ -113,6 +117,113 @@ TEST_F(SchedulerTest, LowerPriorityValuesGoFirst) {
   add({.prompt = numbers(9, 7), .max_tokens = 2, .priority = 0});
   EXPECT_THAT(start().context_lens, ElementsAre(7));
   run_all();
+}
+
+TEST_F(SchedulerTest, ANewCallGoesBeforeTheTailOfALongOne) {
+  make({.max_num_seqs = 1, .max_num_batched_tokens = 64, .max_model_len = 100}, 64);
+  for (int i = 0; i < 5; ++i) add({.prompt = numbers(i, 5), .max_tokens = 2, .call = 1});
+  add({.prompt = numbers(9, 5), .max_tokens = 2, .call = 2});
+  run_all();
+  EXPECT_THAT(end_order_, ElementsAre(1, 6, 2, 3, 4, 5));
+  expect_right_answers(2);
+}
+
+TEST_F(SchedulerTest, OwnersTakeTurns) {
+  make({.max_num_seqs = 1, .max_num_batched_tokens = 64, .max_model_len = 100}, 64);
+  for (int i = 0; i < 5; ++i) add({.prompt = numbers(i, 5), .max_tokens = 2, .owner = "a"});
+  for (int i = 0; i < 2; ++i) add({.prompt = numbers(i, 5), .max_tokens = 2, .owner = "b"});
+  run_all();
+  EXPECT_THAT(end_order_, ElementsAre(1, 6, 2, 7, 3, 4, 5));
+}
+
+TEST_F(SchedulerTest, ChoicesTakeTurnsAsOneCall) {
+  make({.max_num_seqs = 1, .max_num_batched_tokens = 64, .max_model_len = 100}, 64);
+  add({.prompt = numbers(0, 5), .n = 4, .max_tokens = 2});
+  add({.prompt = numbers(9, 5), .max_tokens = 2});
+  run_all();
+  EXPECT_THAT(end_order_, ElementsAre(1, 2, 1, 1, 1));
+}
+
+TEST_F(SchedulerTest, ACallWithManyRunningSequencesGivesASlotToANewCall) {
+  make({.max_num_seqs = 4, .max_num_batched_tokens = 64, .max_model_len = 100}, 200);
+  for (int i = 0; i < 8; ++i) add({.prompt = numbers(i, 5), .max_tokens = 60, .call = 1});
+  for (int i = 0; i < 3; ++i) {
+    start();
+    finish();
+  }
+  const RequestId late = add({.prompt = numbers(20, 5), .max_tokens = 2, .call = 2});
+  run_all();
+  EXPECT_EQ(end_order_.front(), late);
+  EXPECT_EQ(scheduler_->stats().preemptions, 1u);
+  for (RequestId id = 1; id <= 8; ++id) EXPECT_EQ(answers_[Key(id, 0)], expected(id, 0, 60)) << id;
+  EXPECT_EQ(answers_[Key(late, 0)], expected(late, 0, 2));
+}
+
+TEST_F(SchedulerTest, ACallWithManyRunningSequencesGivesPagesToANewCall) {
+  make({.max_num_seqs = 8, .max_num_batched_tokens = 64, .max_model_len = 64}, 16);
+  for (int i = 0; i < 4; ++i) add({.prompt = numbers(i, 5), .max_tokens = 50, .call = 1});
+  for (int i = 0; i < 20; ++i) {
+    start();
+    finish();
+  }
+  ASSERT_TRUE(end_order_.empty());
+  const RequestId late = add({.prompt = numbers(20, 30), .max_tokens = 2, .call = 2});
+  run_all();
+  EXPECT_EQ(end_order_.front(), late);
+  for (RequestId id = 1; id <= 4; ++id) EXPECT_EQ(answers_[Key(id, 0)], expected(id, 0, 50)) << id;
+}
+
+TEST_F(SchedulerTest, ACallWhoseRowsFillEveryStepGivesRowsToANewCall) {
+  make({.max_num_seqs = 4, .max_num_batched_tokens = 4, .max_model_len = 100}, 200);
+  for (int i = 0; i < 4; ++i) add({.prompt = numbers(i, 2), .max_tokens = 60, .call = 1});
+  for (int i = 0; i < 6; ++i) {
+    start();
+    finish();
+  }
+  EXPECT_EQ(start().rows(), 4);  // all decode
+  const RequestId late = add({.prompt = numbers(20, 5), .max_tokens = 2, .call = 2});
+  run_all();
+  EXPECT_EQ(end_order_.front(), late);
+  EXPECT_EQ(scheduler_->stats().preemptions, 1u);
+  for (RequestId id = 1; id <= 4; ++id) EXPECT_EQ(answers_[Key(id, 0)], expected(id, 0, 60)) << id;
+}
+
+TEST_F(SchedulerTest, SingleSequencesAreInterruptedOnlyForAnotherOwner) {
+  make({.max_num_seqs = 2, .max_num_batched_tokens = 64, .max_model_len = 100}, 200);
+  const auto ask = [&](const char* owner, int tokens) {
+    return add({.prompt = numbers(7, 5), .max_tokens = tokens, .owner = owner});
+  };
+  ask("a", 40);
+  ask("a", 40);
+  start();
+  finish();
+  ask("a", 2);
+  start();
+  finish();
+  start();
+  finish();
+  EXPECT_EQ(scheduler_->stats().preemptions, 0u);
+  const RequestId other = ask("b", 2);
+  run_all();
+  EXPECT_EQ(end_order_.front(), other);
+  EXPECT_EQ(scheduler_->stats().preemptions, 1u);
+}
+
+TEST_F(SchedulerTest, NamespacesShareNoPrefix) {
+  make({.max_num_batched_tokens = 64, .max_model_len = 100}, 64);
+  CacheNamespace mine = {};
+  mine[0] = 1;
+  add({.prompt = numbers(0, 20), .max_tokens = 2});
+  run_all();
+  const RequestId first =
+      add({.prompt = numbers(0, 20), .max_tokens = 2, .cache_namespace = mine});
+  run_all();
+  const RequestId second =
+      add({.prompt = numbers(0, 20), .max_tokens = 2, .cache_namespace = mine});
+  run_all();
+  EXPECT_EQ(cached_[Key(first, 0)], 0);
+  EXPECT_EQ(cached_[Key(second, 0)], 16);
+  expect_right_answers(2);
 }
 
 TEST_F(SchedulerTest, ChoicesShareThePromptsFullPages) {

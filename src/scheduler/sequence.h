@@ -96,7 +96,13 @@ class Sequence {
   // Discards all computed rows and releases the pages. Keeps the tokens.
   void restart();
 
+  // Names the call the request is part of. Numbers of callers and request ids do not meet.
+  uint64_t call() const {
+    return request().call != 0 ? request().call | uint64_t{1} << 63 : shared_->id;
+  }
+
   SequenceCache& cache() { return cache_; }
+  int64_t turn = 0;  // see FairTurns; set once
   DraftPace pace;
   int steps_in_flight = 0;
   int newest_rows_start = 0;   // position of the first row of the newest step

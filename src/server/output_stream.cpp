@@ -5,13 +5,19 @@
 #include <utility>
 
 #include "base/error.h"
-#include "server/api_keys.h"
 #include "server/server_context.h"
 
 namespace octavo::server {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+Allowance::Lease lease_for(ServerContext& context, const api::GenerationJob& job) {
+  const auto prompts = static_cast<int64_t>(job.prompts.size());
+  const bool embeds = job.engine.pooling != Pooling::kNone;
+  const char* param = prompts == 1 ? "n" : embeds ? "input" : "prompt";
+  return context.open_sequences(prompts * job.engine.n, param);
+}
 
 }  // namespace
 
@@ -20,6 +26,7 @@ OutputStream::OutputStream(ServerContext& context, Exchange& exchange,
     : context_(context),
       exchange_(exchange),
       job_(job),
+      sequences_(lease_for(context, job)),
       timer_(context.io),
       answers_(context.model.text.tokenizer, job) {
   mailbox_ = std::make_shared<UpdateMailbox>(
@@ -47,10 +54,14 @@ OutputStream::~OutputStream() {
 }
 
 void OutputStream::submit() {
+  const Tenant tenant = context_.tenants.of(exchange_.request());
+  const uint64_t call = context_.next_call();
   for (size_t i = 0; i < job_.prompts.size(); ++i) {
     Request request = job_.engine;
     request.prompt = job_.prompts[i].tokens;
-    request.owner = owner_of(exchange_.request());
+    request.owner = tenant.owner;
+    request.call = call;
+    request.cache_namespace = tenant.cache_namespace;
     requests_.push_back(context_.model.engine.submit(
         std::move(request),
         [mailbox = mailbox_, i](Update update) { mailbox->put(i, std::move(update)); }));

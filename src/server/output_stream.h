@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/output_events.h"
+#include "server/admission.h"
 #include "server/http/exchange.h"
 #include "server/metrics/choice_timer.h"
 #include "server/update_mailbox.h"
@@ -19,8 +20,8 @@ class ServerContext;
 
 class OutputStream {
  public:
-  // Submits every prompt. Throws RequestError if the engine refuses one. `arrival`: when the
-  // request arrived.
+  // Submits every prompt. Throws RequestError if they are too many or the engine refuses one.
+  // `arrival`: when the request arrived.
   OutputStream(ServerContext& context, Exchange& exchange, const api::GenerationJob& job,
                std::chrono::steady_clock::time_point arrival);
   // Aborts unfinished engine requests.
@@ -51,6 +52,7 @@ class OutputStream {
   ServerContext& context_;
   Exchange& exchange_;
   const api::GenerationJob& job_;
+  Allowance::Lease sequences_;  // before all that is allocated per sequence
   std::shared_ptr<UpdateMailbox> mailbox_;
   boost::asio::steady_timer timer_;
   std::vector<RequestId> requests_;  // one per prompt

@@ -14,10 +14,31 @@ ServerContext::ServerContext(boost::asio::io_context& io_context, const api::Ser
       metrics(served),
       bodies(server_options.max_open_bytes),
       responses(server_options.stored_responses),
+      tenants(server_options.api_keys, server_options.share_prefix_cache),
       text_workers(io_context.get_executor(), server_options.text_workers),
-      places_(server_options.max_open_requests) {}
+      places_(server_options.max_open_requests),
+      sequences_(server_options.max_open_sequences) {}
 
 ServerContext::~ServerContext() = default;
+
+Allowance::Lease ServerContext::open_sequences(int64_t count, const char* param) {
+  if (count > sequences_.most()) {
+    throw RequestError(
+        400, param,
+        fmt::format("prompts x n is {}; at most {} sequences may be open (--max-open-sequences)",
+                    count, sequences_.most()));
+  }
+  auto lease = sequences_.try_lend(count);
+  if (!lease) {
+    metrics.refusals(Refusal::kQueue).Increment();
+    throw RequestError(
+        429, "",
+        fmt::format("{} sequences are already open, and {} more exceed the limit of {}; try again "
+                    "later",
+                    sequences_.lent(), count, sequences_.most()));
+  }
+  return std::move(*lease);
+}
 
 Place::Place(ServerContext& context) : context_(context) {
   if (context.draining) {

@@ -15,6 +15,7 @@
 #include "server/http/exchange.h"
 #include "server/metrics/metrics.h"
 #include "server/server_options.h"
+#include "server/tenant.h"
 #include "server/text_task.h"
 #include "server/text_workers.h"
 
@@ -37,13 +38,22 @@ class ServerContext {
   Allowance bodies;  // bytes
   Backlog backlog;
   api::ResponseStore responses;
+  const Tenants tenants;
   bool draining = false;
   int busy_exchanges = 0;  // request read, response not fully written
   std::set<OutputStream*> answering;
   TextWorkers text_workers;  // after what its jobs refer to
 
   int64_t open_requests() const { return places_.lent(); }
-  bool queue_full() const { return places_.lent() >= places_.most(); }
+  bool queue_full() const {
+    return places_.lent() >= places_.most() || sequences_.lent() >= sequences_.most();
+  }
+  // Counts `count` sequences as open while the lease exists. Throws RequestError: 400 if that is
+  // more than the server ever holds, 429 if it is more than it holds now. `param`: the request
+  // field that asks for so many.
+  Allowance::Lease open_sequences(int64_t count, const char* param);
+  // A number for the next call, for Request::call.
+  uint64_t next_call() { return ++calls_; }
   // Whether the engine has made progress recently.
   bool engine_alive() const;
 
@@ -61,6 +71,8 @@ class ServerContext {
  private:
   friend class Place;
   Allowance places_;
+  Allowance sequences_;
+  uint64_t calls_ = 0;
 };
 
 // Occupies one of max_open_requests for its lifetime.

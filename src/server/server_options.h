@@ -33,13 +33,15 @@ struct ServerOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8000;                    // 0: a free one
   std::vector<std::string> api_keys = {};  // empty: no key is asked for
+  bool share_prefix_cache = false;         // between API keys
   // Names that Host may hold, besides addresses, localhost and `host`; "*": any. Checked only
   // without API keys.
   std::vector<std::string> allowed_hosts = {};
   CorsOptions cors = {};
   HttpLimits limits = {};
-  int max_connections = 4096;   // more: 503
-  int max_open_requests = 512;  // generating or waiting; more: 429
+  int max_connections = 4096;     // more: 503
+  int max_open_requests = 512;    // generating or waiting; more: 429
+  int max_open_sequences = 4096;  // the same, of prompts x n; more: 429
   // Of the bodies of open requests; more: 429.
   int64_t max_open_bytes = api::RequestMemory{}.body_bytes;
   std::chrono::milliseconds sse_keepalive{20'000};  // 0: none

@@ -78,6 +78,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--allowed-origins", server.cors.allowed_origins)->allow_extra_args(false);
   app.add_option("--max-connections", server.max_connections);
   app.add_option("--max-open-requests", server.max_open_requests);
+  app.add_option("--max-open-sequences", server.max_open_sequences);
   app.add_option("--max-open-bytes", server.max_open_bytes);
   app.add_option("--max-stored-responses", server.stored_responses.count);
   app.add_option("--max-body-bytes", server.limits.body_bytes);
@@ -96,6 +97,7 @@ void add_options(CLI::App& app, Options& options) {
                  "A body with this word keeps its text worker for --stick-ms");
   app.add_option_function<int64_t>(
       "--stick-ms", [&options](int64_t ms) { options.stick_time = std::chrono::milliseconds(ms); });
+  app.add_flag("--share-prefix-cache", server.share_prefix_cache);
   add_times(app, server);
 }
 

@@ -4,17 +4,20 @@
 // usage: scheduler_fuzz [--operations 1000000] [--seed 1] [--hash-bits 64] [--disk FOLDER]
 //
 // After every operation the invariants of the pool and the scheduler hold; every answer equals the
-// one computed from its tokens alone. Pools, budgets, windows and policies change every few
+// one computed from its tokens alone. A new owner's request is admitted before the tail of a call
+// that arrived with it. Pools, budgets, windows and policies change every few
 // thousand operations. With a folder, the pool has a disk tier, whose pages persist across rounds.
 // Prints one JSON line; aborts on a violation.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 
 #include "scheduler/fake_drafter.h"
@@ -35,7 +38,7 @@ struct Options {
 
 struct Totals {
   int64_t operations = 0, requests = 0, finished = 0, aborted = 0, errors = 0, tokens = 0,
-          pooled = 0, constrained = 0;
+          pooled = 0, constrained = 0, races = 0;
   uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0, drafts = 0, draft_tokens = 0,
            accepted = 0, restored = 0, corrupt = 0;
 };
@@ -81,6 +84,7 @@ class Round {
   }
 
  private:
+  using Time = std::chrono::steady_clock::time_point;
   struct Answer {
     std::vector<TokenId> tokens;  // prompt included
     RowSampling sampling;
@@ -91,6 +95,13 @@ class Round {
     Request request;
     std::vector<Answer> answers;
     int prompt_logprobs = 0;
+    int race = -1;
+    bool newcomer = false;
+  };
+  // A call of several requests, and one request of another owner that arrived after it.
+  struct Race {
+    std::optional<Time> newcomer = {};  // when it was admitted
+    std::optional<Time> tail = {};      // when the first of the call's later requests was
   };
 
   int draw(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
@@ -153,7 +164,13 @@ class Round {
   void operation() {
     const int what = draw(1, 100);
     if (what <= 12 && asked_.size() < 40) {
-      add();
+      // Reads from disk and priorities change the order.
+      const bool ordered = options_.policy == SchedulingPolicy::kFcfs && disk_ == nullptr;
+      if (ordered && chance(5)) {
+        add_race();
+      } else {
+        add(random_request());
+      }
     } else if (what <= 15 && !asked_.empty()) {
       abort();
     } else if (what == 16 && chance(20)) {
@@ -167,7 +184,38 @@ class Round {
     }
   }
 
-  void add() {
+  void add_race() {
+    const auto race = static_cast<int>(races_.size());
+    races_.emplace_back();
+    const uint64_t call = next_call_++;
+    const auto enter = [&](const std::string& owner, uint64_t of_call) -> Asked& {
+      Request request = random_request();
+      request.n = 1;
+      request.owner = owner;
+      request.call = of_call;
+      return add(std::move(request));
+    };
+    enter("a", call);
+    const int tail = draw(1, 8);
+    for (int i = 0; i < tail; ++i) enter("a", call).race = race;
+    Asked& newcomer = enter(fmt::format("newcomer {}", race), 0);
+    newcomer.race = race;
+    newcomer.newcomer = true;
+    ++totals_.races;
+  }
+
+  void note_admission(const Asked& asked, Time time) {
+    if (asked.race < 0) return;
+    Race& race = races_[static_cast<size_t>(asked.race)];
+    if (asked.newcomer) {
+      race.newcomer = std::min(race.newcomer.value_or(time), time);
+    } else {
+      race.tail = std::min(race.tail.value_or(time), time);
+    }
+    if (race.newcomer && race.tail) OCTAVO_CHECK(*race.newcomer <= *race.tail);
+  }
+
+  Request random_request() {
     Request request;
     // Few prefixes, so that many prompts share one.
     const int length = draw(1, options_.max_model_len - 1);
@@ -185,6 +233,11 @@ class Round {
     request.ignore_eos = chance(60);
     request.priority = draw(-1, 1);
     if (chance(20)) request.cache_salt = chance(50) ? "a" : "b";
+    if (chance(50)) request.owner = chance(50) ? "a" : "b";
+    // Some requests are part of one of the last calls.
+    if (chance(40)) request.call = next_call_ - static_cast<uint64_t>(draw(1, 3));
+    if (chance(20)) ++next_call_;
+    if (chance(20)) request.cache_namespace[0] = 1;
     if (chance(50)) request.sampling.temperature = 1;
     request.sampling.seed = random_();
     if (chance(10)) request.sampling.prompt_logprobs = 0;
@@ -197,6 +250,10 @@ class Round {
       request.constraint = std::make_shared<ToyConstraint>(
           ToyRules{.vocab = kVocab, .stop = 3, .length = draw(1, 50), .closed = chance(80)});
     }
+    return request;
+  }
+
+  Asked& add(Request request) {
     const RequestId id = next_id_++;
     Asked& asked = asked_[id];
     asked.request = request;
@@ -206,6 +263,7 @@ class Round {
     validate(request, {.max_model_len = options_.max_model_len, .vocab = kVocab});
     scheduler_.add(id, std::move(request));
     ++totals_.requests;
+    return asked;
   }
 
   // For the oracle; the position is set for each token.
@@ -284,6 +342,7 @@ class Round {
       Asked& asked = asked_.at(update.request);
       Answer& answer = asked.answers.at(static_cast<size_t>(update.choice));
       OCTAVO_CHECK(!answer.ended);
+      if (update.cached_tokens) note_admission(asked, update.scheduled);
       for (const auto& entry : update.prompt_logprobs) {
         OCTAVO_CHECK(entry.rank == asked.prompt_logprobs);
         ++asked.prompt_logprobs;
@@ -373,6 +432,8 @@ class Round {
   Scheduler scheduler_;
   std::map<RequestId, Asked> asked_;
   RequestId next_id_ = 1;
+  uint64_t next_call_ = 4;
+  std::vector<Race> races_;
   PageInvariants invariants_{plan_, pool_, prefixes_, runner_};
 };
 
@@ -383,6 +444,7 @@ int run(const Options& options) {
     Round(random, options, totals).run(kOperationsPerRound);
   std::cout << nlohmann::json{{"operations", totals.operations},
                               {"requests", totals.requests},
+                              {"races_in_the_queue", totals.races},
                               {"finished", totals.finished},
                               {"aborted", totals.aborted},
                               {"ended_with_error", totals.errors},

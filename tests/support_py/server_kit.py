@@ -182,11 +182,12 @@ class Server:
 
     @staticmethod
     def start(program: Path | None = None, stderr=None, **flags) -> "Server":
-        """start(step_ms=5, api_key="k") runs fake_server --step-ms 5 --api-key k."""
+        """start(step_ms=5, api_key="k") runs fake_server --step-ms 5 --api-key k. A list repeats its flag."""
         command = [str(program or fake_server_path())]
         for name, value in flags.items():
             flag = f"--{name.replace('_', '-')}"
-            command += [flag] if value is True else [flag, str(value)]
+            for one in value if isinstance(value, list) else [value]:
+                command += [flag] if one is True else [flag, str(one)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
         line = process.stdout.readline().split()
         if line[:1] != ["listening"]:

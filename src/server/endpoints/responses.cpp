@@ -6,7 +6,6 @@
 #include "api/openai/responses_request.h"
 #include "api/request_id.h"
 #include "base/error.h"
-#include "server/api_keys.h"
 #include "server/endpoints/endpoints.h"
 #include "server/json_request.h"
 #include "server/respond.h"
@@ -21,9 +20,7 @@ constexpr std::string_view kPrefix = "/v1/responses/";
 constexpr std::string_view kInputItems = "/input_items";
 
 ResponseShelf shelf_of(ServerContext& context, const HttpRequest& request) {
-  // Without API keys, all callers share one owner.
-  return {.store = context.responses,
-          .owner = context.options.api_keys.empty() ? "" : owner_of(request)};
+  return {.store = context.responses, .owner = context.tenants.of(request).owner};
 }
 
 // Clients may choose ids, but must not replace a stored response.

@@ -1,0 +1,44 @@
+#include "scheduler/fair_turns.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace octavo {
+
+int64_t FairTurns::enter(const std::string& owner_name, uint64_t call_id) {
+  Owner& owner = owners_[owner_name];
+  const auto [found, begins] = owner.calls.try_emplace(call_id);
+  Call& call = found->second;
+  ++call.open;
+  if (begins) {
+    owner.newest_start = std::max(owner.newest_start, floor_) + 1;
+    call.last = owner.newest_start;
+  } else {
+    // Calls of several sequences also take turns within their owner, so that many of them get
+    // little more of the queue than one of another owner.
+    if (call.stride == 0) call.stride = ++owner.wide_calls;
+    call.last = std::max(call.last + call.stride, floor_ + 1);
+  }
+  return 2 * call.last + (begins ? 0 : 1);
+}
+
+void FairTurns::admitted(int64_t place) {
+  // One turn before those of a call that fills all slots.
+  floor_ = std::max(floor_, place / 2 - slots_ - 1);
+  // Turns also pass if every newcomer takes the earliest one, so no sequence waits indefinitely.
+  if (++admissions_ % (2 * static_cast<uint64_t>(slots_)) == 0) ++floor_;
+}
+
+void FairTurns::leave(const std::string& owner_name, uint64_t call_id) {
+  const auto owner = owners_.find(owner_name);
+  OCTAVO_CHECK(owner != owners_.end());
+  const auto call = owner->second.calls.find(call_id);
+  OCTAVO_CHECK(call != owner->second.calls.end());
+  if (--call->second.open > 0) return;
+  if (call->second.stride > 0) --owner->second.wide_calls;
+  owner->second.calls.erase(call);
+  if (owner->second.calls.empty()) owners_.erase(owner);
+}
+
+}  // namespace octavo

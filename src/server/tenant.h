@@ -1,0 +1,31 @@
+// tenant.h - what separates the requests of different API keys. Immutable.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cache/cache_namespace.h"
+#include "server/http/http.h"
+
+namespace octavo::server {
+
+struct Tenant {
+  std::string owner = {};  // the key's digest; empty without API keys
+  CacheNamespace cache_namespace = {};
+};
+
+class Tenants {
+ public:
+  // With several different keys, each has its own cache namespace unless `share_prefix_cache`. With
+  // fewer, all requests use the common one.
+  Tenants(const std::vector<std::string>& api_keys, bool share_prefix_cache);
+
+  // The request must have been allowed (ApiKeys).
+  Tenant of(const HttpRequest& request) const;
+
+ private:
+  bool has_keys_;
+  bool separate_caches_;
+};
+
+}  // namespace octavo::server

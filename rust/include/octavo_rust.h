@@ -126,9 +126,11 @@ octavo_rust_status octavo_template_new(const char* source, size_t source_size,
                                        octavo_template_limits limits, octavo_template** out,
                                        octavo_text* error);
 octavo_rust_status octavo_template_free(octavo_template* handle);
-/* `context` is a JSON object with the template's variables. `steps` limits the instructions. */
+/* `context` is a JSON object with the template's variables. `steps` limits the instructions. Setting
+ * `stop` (may be null) from another thread ends the rendering soon, with OCTAVO_RUST_STOPPED. */
 octavo_rust_status octavo_template_render(const octavo_template* handle, const char* context,
-                                          size_t context_size, uint64_t steps, octavo_text* out,
+                                          size_t context_size, uint64_t steps,
+                                          const bool* stop, octavo_text* out,
                                           octavo_text* error);
 
 #ifdef __cplusplus

@@ -49,6 +49,15 @@ octavo_rust_status octavo_tokenizer_free(octavo_tokenizer* tokenizer);
 octavo_rust_status octavo_tokenizer_encode(const octavo_tokenizer* tokenizer, const char* text,
                                            size_t text_size, bool add_special_tokens,
                                            octavo_ids* out, octavo_text* error);
+/* Encodes the text without its markers (a Unicode character). An added token with a marker inside its
+ * spelling is encoded as text. */
+octavo_rust_status octavo_tokenizer_encode_marked(const octavo_tokenizer* tokenizer,
+                                                  const char* text, size_t text_size,
+                                                  uint32_t marker, bool add_special_tokens,
+                                                  octavo_ids* out, octavo_text* error);
+/* A JSON array with the spellings of the tokens marked special. */
+octavo_rust_status octavo_tokenizer_special_tokens(const octavo_tokenizer* tokenizer,
+                                                   octavo_text* out);
 /* Ids outside the vocabulary are ignored. */
 octavo_rust_status octavo_tokenizer_decode(const octavo_tokenizer* tokenizer, const uint32_t* ids,
                                            size_t count, bool skip_special_tokens, octavo_text* out,

@@ -12,6 +12,7 @@ mod hub;
 mod hub_ffi;
 mod json_dumps;
 mod matcher;
+mod normalizer_limits;
 mod python;
 mod sha256_ffi;
 mod template;

@@ -173,11 +173,17 @@ EmbeddingJob prepare_embedding(const Json& body, const ServedModel& model) {
   const int limit = request.truncate_prompt_tokens.value_or(-1);
   const auto keep = static_cast<size_t>(limit < 0 ? model.max_model_len : limit);
   const Tokenizer& tokenizer = *model.text.tokenizer;
-  for (const std::string& text : request.input.texts)
+  for (const std::string& text : request.input.texts) {
+    if (cuts) {
+      check_countable(text, model, "input");
+    } else {
+      check_length(text, model.max_model_len, model, "input");
+    }
     add_prompt(job,
                {.tokens = cuts ? encode_cut(text, keep, request, tokenizer)
                                : tokenizer.encode(text, request.add_special_tokens)},
                model, "input");
+  }
   for (std::vector<TokenId>& tokens : request.input.tokens) {
     if (cuts) cut(tokens, keep, request.keep_end);
     add_prompt(job, {.tokens = std::move(tokens)}, model, "input");

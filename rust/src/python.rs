@@ -49,15 +49,21 @@ pub fn call_method(
     method: &str,
     args: &[Value],
 ) -> Result<Value, Error> {
-    if let Some(text) = value.as_str()
-        && let Some(result) = string_method(text, method, args)?
-    {
-        return Ok(result);
+    // Methods of lists and maps only find or view what is there.
+    if value.as_str().is_none() {
+        template_guard::before_call("list", args)?;
+        return minijinja_contrib::pycompat::unknown_method_callback(state, value, method, args);
     }
-    if method == "format" {
-        template_guard::check_widths(value)?;
-    }
-    minijinja_contrib::pycompat::unknown_method_callback(state, value, method, args)
+    let mut all = vec![value.clone()];
+    all.extend_from_slice(args);
+    template_guard::before_call(method, &all)?;
+    let text = value.as_str().unwrap_or_default();
+    let result = match string_method(text, method, args)? {
+        Some(result) => result,
+        None => minijinja_contrib::pycompat::unknown_method_callback(state, value, method, args)?,
+    };
+    template_guard::after_call(method, &result)?;
+    Ok(result)
 }
 
 fn string_method(text: &str, method: &str, args: &[Value]) -> Result<Option<Value>, Error> {

@@ -1,16 +1,13 @@
 //! Rewrites template sources where minijinja differs from transformers' Jinja.
 
-use crate::template_guard::{STORE, STORE_ATTRIBUTE};
-
-/// Normalizes line breaks as Jinja's lexer does, turns `generation` blocks into plain scopes, and
-/// passes assigned values through the guard.
+/// Normalizes line breaks as Jinja's lexer does, and turns `generation` blocks into plain scopes.
 pub fn prepare(source: &str) -> String {
     rewrite_tags(&source.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
 /// Leaves comments and raw blocks unchanged.
 fn rewrite_tags(source: &str) -> String {
-    let mut out = String::with_capacity(source.len() * 2);
+    let mut out = String::with_capacity(source.len());
     let mut rest = source;
     while let Some(start) = tag_start(rest) {
         out.push_str(&rest[..start]);
@@ -25,7 +22,6 @@ fn rewrite_tags(source: &str) -> String {
             // Marks the assistant's part for transformers; for rendering it is only a scope.
             "generation" => out.push_str(&tag.replacen("generation", "with", 1)),
             "endgeneration" => out.push_str(&tag.replacen("endgeneration", "endwith", 1)),
-            "set" => out.push_str(&guard_assignment(tag)),
             _ => out.push_str(tag),
         }
         rest = after;
@@ -38,28 +34,6 @@ fn tag_start(text: &str) -> Option<usize> {
     text.as_bytes()
         .windows(2)
         .position(|pair| pair == b"{%" || pair == b"{#")
-}
-
-/// Rewrites `set x = value` to `set x = (value)|store`, and the block `set x|filter` to `set x|filter|store`.
-fn guard_assignment(tag: &str) -> String {
-    let Some(body) = tag.strip_suffix("%}") else {
-        return tag.to_string();
-    };
-    let body = body.strip_suffix(['-', '+']).unwrap_or(body);
-    let close = &tag[body.len()..];
-    let Some(operator) = body.find(['=', '|']) else {
-        return tag.to_string();
-    };
-    let (target, value) = body.split_at(operator);
-    let store = if target.contains('.') {
-        STORE_ATTRIBUTE
-    } else {
-        STORE
-    };
-    match value.strip_prefix('=') {
-        Some(value) => format!("{target}= ({value})|{store} {close}"),
-        None => format!("{body}|{store} {close}"),
-    }
 }
 
 /// The tag's length, ignoring tag ends inside strings; for a raw block, up to `endraw`.
@@ -121,27 +95,6 @@ mod tests {
             "{% raw %} unclosed",
         ] {
             assert_eq!(prepare(source), source);
-        }
-    }
-
-    #[test]
-    fn assigned_values_pass_the_guard() {
-        for (source, expected) in [
-            (
-                "{%- set x = 1, 2 -%}",
-                "{%- set x = ( 1, 2 )|octavo_store -%}",
-            ),
-            (
-                "{% set a.b='%}' %}",
-                "{% set a.b= ('%}' )|octavo_store_attribute %}",
-            ),
-            (
-                "{% set a.b|trim %}",
-                "{% set a.b|trim |octavo_store_attribute %}",
-            ),
-            ("{% set block %}", "{% set block %}"),
-        ] {
-            assert_eq!(prepare(source), expected);
         }
     }
 

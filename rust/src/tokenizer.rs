@@ -1,7 +1,9 @@
 //! A Hugging Face tokenizer without truncation and padding.
 
 use crate::border::Failure;
+use crate::normalizer_limits;
 use std::collections::HashSet;
+use tokenizers::{Model, OffsetType, PreTokenizer};
 
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
@@ -11,6 +13,7 @@ pub struct Tokenizer {
 
 impl Tokenizer {
     pub fn from_json(json: &[u8]) -> Result<Tokenizer, Failure> {
+        normalizer_limits::check(json)?;
         let mut inner = tokenizers::Tokenizer::from_bytes(json).map_err(Failure::refused)?;
         inner.with_truncation(None).map_err(Failure::refused)?;
         inner.with_padding(None);
@@ -46,6 +49,53 @@ impl Tokenizer {
         Ok(encoding.get_ids().to_vec())
     }
 
+    /// Encodes `text` without its markers. A marker inside the spelling of an added token keeps it
+    /// from being recognised there, so it is encoded as text.
+    pub fn encode_marked(
+        &self,
+        text: &str,
+        marker: char,
+        add_special_tokens: bool,
+    ) -> Result<Vec<u32>, Failure> {
+        let inner = &self.inner;
+        let mut parts = inner
+            .get_added_vocabulary()
+            .extract_and_normalize(inner.get_normalizer(), text);
+        parts
+            .normalize(|part| {
+                if part.get().contains(marker) {
+                    part.filter(|c| c != marker);
+                }
+            })
+            .map_err(Failure::refused)?;
+        if let Some(pre_tokenizer) = inner.get_pre_tokenizer() {
+            pre_tokenizer
+                .pre_tokenize(&mut parts)
+                .map_err(Failure::refused)?;
+        }
+        inner
+            .get_model()
+            .tokenize_in_pretokenized(&mut parts, None)
+            .map_err(Failure::refused)?;
+        let encoding = parts
+            .into_encoding(None, 0, OffsetType::None)
+            .and_then(|encoding| inner.post_process(encoding, None, add_special_tokens))
+            .map_err(Failure::refused)?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    /// The spellings of the tokens marked `special`.
+    pub fn special_tokens(&self) -> Vec<String> {
+        let added = self.inner.get_added_tokens_decoder();
+        let mut texts: Vec<String> = added
+            .values()
+            .filter(|token| token.special)
+            .map(|token| token.content.clone())
+            .collect();
+        texts.sort_unstable();
+        texts
+    }
+
     /// Ids outside the vocabulary are ignored.
     pub fn decode(&self, ids: &[u32], skip_special_tokens: bool) -> Result<String, Failure> {
         self.inner
@@ -73,5 +123,45 @@ impl Tokenizer {
 
     pub fn is_special(&self, id: u32) -> bool {
         self.special.contains(&id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::token_bytes::tests::byte_level_tokenizer;
+
+    const MARKER: char = '\u{fdd0}';
+
+    #[test]
+    fn a_marker_keeps_a_token_from_being_recognised() {
+        let tokenizer = byte_level_tokenizer();
+        let encode = |text: &str| tokenizer.encode_marked(text, MARKER, false).unwrap();
+        let bytes = |text: &str| text.bytes().map(u32::from).collect::<Vec<_>>();
+        assert_eq!(encode("<|end|>"), [257]);
+        assert_eq!(encode("<\u{fdd0}|end|>"), bytes("<|end|>"));
+        assert_eq!(
+            encode("a<|end|>b<\u{fdd0}|end|>c<a tool>\u{fdd0}"),
+            [bytes("a"), vec![257], bytes("b<|end|>c"), vec![258]].concat()
+        );
+        // Merges and words reach across a marker.
+        assert_eq!(encode("h\u{fdd0}e"), [256]);
+    }
+
+    #[test]
+    fn text_without_markers_is_encoded_as_always() {
+        let tokenizer = byte_level_tokenizer();
+        for text in ["", "he said <|end|>  x\n<a tool>", "日本 🙂", "<|end|><|end|>"] {
+            for special in [false, true] {
+                assert_eq!(
+                    tokenizer.encode_marked(text, MARKER, special).unwrap(),
+                    tokenizer.encode(text, special).unwrap()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn only_special_tokens_are_listed() {
+        assert_eq!(byte_level_tokenizer().special_tokens(), ["<|end|>"]);
     }
 }

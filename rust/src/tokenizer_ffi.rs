@@ -5,7 +5,7 @@
 //! size are readable for that size, out pointers are writable, `error` is writable or null.
 #![allow(clippy::missing_safety_doc)]
 
-use crate::border::{OwnedIds, OwnedText, Status, free, guarded, slice, text};
+use crate::border::{Failure, OwnedIds, OwnedText, Status, free, guarded, slice, text};
 use crate::tokenizer::Tokenizer;
 use std::ptr::null_mut;
 
@@ -43,6 +43,42 @@ pub unsafe extern "C" fn octavo_tokenizer_encode(
         guarded(error, || {
             let ids = (*tokenizer).encode(text(data, size)?, add_special_tokens)?;
             out.write(OwnedIds::from(ids));
+            Ok(())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn octavo_tokenizer_encode_marked(
+    tokenizer: *const Tokenizer,
+    data: *const u8,
+    size: usize,
+    marker: u32,
+    add_special_tokens: bool,
+    out: *mut OwnedIds,
+    error: *mut OwnedText,
+) -> Status {
+    unsafe {
+        guarded(error, || {
+            let marker = char::from_u32(marker)
+                .ok_or_else(|| Failure::refused("the marker is not a character"))?;
+            let text = text(data, size)?;
+            let ids = (*tokenizer).encode_marked(text, marker, add_special_tokens)?;
+            out.write(OwnedIds::from(ids));
+            Ok(())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn octavo_tokenizer_special_tokens(
+    tokenizer: *const Tokenizer,
+    out: *mut OwnedText,
+) -> Status {
+    unsafe {
+        guarded(null_mut(), || {
+            let texts = serde_json::json!((*tokenizer).special_tokens());
+            out.write(OwnedText::from(texts.to_string()));
             Ok(())
         })
     }

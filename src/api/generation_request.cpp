@@ -96,6 +96,36 @@ GenerationJob prepare_job(const GenerationRequest& request, const ServedModel& m
   return job;
 }
 
+void check_length(const std::string& text, int limit, const ServedModel& model,
+                  const std::string& field) {
+  if (model.text.tokenizer->exceeds(text, static_cast<size_t>(std::max(limit, 1))))
+    refuse(field, fmt::format("has more than {} tokens; at most {} fit the context of {}", limit,
+                              limit, model.max_model_len));
+}
+
+void check_countable(const std::string& text, const ServedModel& model, const std::string& field) {
+  const auto context = static_cast<size_t>(std::max(model.max_model_len, 1));
+  const size_t limit = std::max(kCountedTokens, kCountedContexts * context);
+  if (model.text.tokenizer->exceeds(text, limit))
+    refuse(field, fmt::format("has more than {} tokens; longer texts are not encoded, since at most "
+                              "{} fit the context",
+                              limit, model.max_model_len));
+}
+
+std::vector<TokenId> encode_prompt(const PromptText& prompt, bool add_special_tokens,
+                                   const GenerationRequest& request, const ServedModel& model,
+                                   const std::string& field) {
+  if (request.truncate_prompt_tokens) return encode_counted(prompt, add_special_tokens, model, field);
+  check_length(prompt.text, model.max_model_len - 1, model, field);
+  return model.text.tokenizer->encode_marked(prompt.text, prompt.marker, add_special_tokens);
+}
+
+std::vector<TokenId> encode_counted(const PromptText& prompt, bool add_special_tokens,
+                                    const ServedModel& model, const std::string& field) {
+  check_countable(prompt.text, model, field);
+  return model.text.tokenizer->encode_marked(prompt.text, prompt.marker, add_special_tokens);
+}
+
 void truncate(std::vector<TokenId>& prompt, const GenerationRequest& request,
               const ServedModel& model) {
   if (!request.truncate_prompt_tokens) return;

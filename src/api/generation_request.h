@@ -80,6 +80,28 @@ struct GenerationJob {
 GenerationJob prepare_job(const GenerationRequest& request, const ServedModel& model,
                           int default_max_tokens, const Preparation& preparation = {});
 
+// The text of a prompt.
+struct PromptText {
+  std::string text = {};
+  char32_t marker = 0;  // of SpecialTokenMarks
+};
+
+// Prompts that are truncated or only counted may have this many tokens; encoding takes up to 350 bytes
+// of memory for each.
+inline constexpr size_t kCountedTokens = 256u << 10;
+inline constexpr size_t kCountedContexts = 4;  // or this many times the context, if that is more
+
+// These throw RequestError(400) naming `field`, before the text is encoded, if it clearly has more
+// than `limit` tokens, or more than can be counted.
+void check_length(const std::string& text, int limit, const ServedModel& model,
+                  const std::string& field);
+void check_countable(const std::string& text, const ServedModel& model, const std::string& field);
+// For a prompt that will be truncated, or must fit the context.
+std::vector<TokenId> encode_prompt(const PromptText& prompt, bool add_special_tokens,
+                                   const GenerationRequest& request, const ServedModel& model,
+                                   const std::string& field);
+std::vector<TokenId> encode_counted(const PromptText& prompt, bool add_special_tokens,
+                                    const ServedModel& model, const std::string& field);
 // Truncates the prompt according to truncate_prompt_tokens.
 void truncate(std::vector<TokenId>& prompt, const GenerationRequest& request,
               const ServedModel& model);

@@ -154,6 +154,11 @@ void ServeFlags::add_dialect_flags(CLI::App& command) {
                   "Maximum reasoning tokens of requests without thinking_token_budget")
       ->check(CLI::NonNegativeNumber)
       ->group(group);
+  command
+      .add_flag("--allow-special-tokens-in-content", dialect.allow_special_tokens_in_content,
+                "Recognise special tokens such as <|im_end|> in the content of chat messages; by "
+                "default they are encoded as text")
+      ->group(group);
 }
 
 void ServeFlags::add_to(CLI::App& command) {

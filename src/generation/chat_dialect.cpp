@@ -24,6 +24,19 @@ const Table* choose(const std::string& name, const char* flag, const Table* dete
   return table;
 }
 
+// Reasoning markers stay: templates look for them in earlier answers.
+std::shared_ptr<const SpecialTokenMarks> content_marks_of(const ModelText& text,
+                                                          const Dialect& dialect) {
+  std::vector<std::string> tokens = text.tokenizer->special_tokens();
+  if (const ReasoningDialect* reasoning = dialect.reasoning) {
+    std::erase_if(tokens, [&](const std::string& token) {
+      return token == reasoning->open || token == reasoning->close ||
+             token == reasoning->open_token;
+    });
+  }
+  return std::make_shared<const SpecialTokenMarks>(tokens);
+}
+
 }  // namespace
 
 ChatDialect choose_chat_dialect(const ModelText& text, std::vector<TokenId> stop_tokens,
@@ -52,6 +65,8 @@ ChatDialect choose_chat_dialect(const ModelText& text, std::vector<TokenId> stop
     const auto id = text.tokenizer->token_id(marker);
     if (id && text.tokenizer->is_special(*id)) chosen.markers.push_back(*id);
   }
+  if (!options.allow_special_tokens_in_content)
+    chosen.content_marks = content_marks_of(text, chosen.dialect);
   return chosen;
 }
 

@@ -2,6 +2,7 @@
 // vocabulary or by flags.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "generation/model_text.h"
 #include "text/dialects/dialect.h"
+#include "text/special_token_marks.h"
 
 namespace octavo {
 
@@ -17,6 +19,7 @@ struct ChatDialectOptions {
   std::string reasoning_parser = "auto";
   std::optional<bool> thinking = {};        // default; a request may override it
   std::optional<int> thinking_budget = {};  // tokens of reasoning; default, as above
+  bool allow_special_tokens_in_content = false;
 };
 
 struct ChatDialect {
@@ -27,6 +30,8 @@ struct ChatDialect {
   std::vector<TokenId> stop_tokens = {};  // the model's own
   std::optional<bool> thinking = {};
   std::optional<int> thinking_budget = {};
+  // Marks special tokens in the content of a chat; null: they are recognised there.
+  std::shared_ptr<const SpecialTokenMarks> content_marks = nullptr;
 
   // For the start-up summary.
   std::string describe() const;

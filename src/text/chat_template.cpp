@@ -70,7 +70,7 @@ class ChatTemplate::Compiled {
     RustText text;
     RustText error;
     const octavo_rust_status status = octavo_template_render(
-        handle_, context.data(), context.size(), steps, text.out(), error.out());
+        handle_, context.data(), context.size(), steps, nullptr, text.out(), error.out());
     switch (status) {
       case OCTAVO_RUST_OK:
         return std::string(text.view());

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "base/rust_border.h"
@@ -12,6 +15,12 @@ namespace octavo {
 namespace {
 
 static_assert(sizeof(TokenId) == sizeof(uint32_t));
+
+// Texts of fewer bytes per allowed token are encoded without counting first: most of them fit.
+constexpr size_t kUsualTokenBytes = 4;
+// Pieces are cut anywhere, so their tokens are not exactly those of the whole text; never twice as many.
+constexpr size_t kPieceBytes = 64u << 10;
+constexpr size_t kSureFactor = 2;
 
 std::shared_ptr<const Tokenizer> named_error(const std::filesystem::path& path, auto make) {
   try {
@@ -49,6 +58,11 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_file(const std::filesystem::pat
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, bool add_special_tokens) const {
+  return encode_marked(text, 0, add_special_tokens);
+}
+
+std::vector<TokenId> Tokenizer::encode_marked(std::string_view text, char32_t marker,
+                                              bool add_special_tokens) const {
   if (text.size() > options_.max_text_bytes) {
     throw RequestError(
         400, "prompt",
@@ -58,8 +72,11 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, bool add_special_t
   const std::string valid = replace_invalid_utf8(text);
   octavo_ids ids{nullptr, 0};
   RustText error;
-  const octavo_rust_status status = octavo_tokenizer_encode(handle_, valid.data(), valid.size(),
-                                                            add_special_tokens, &ids, error.out());
+  const octavo_rust_status status =
+      marker == 0 ? octavo_tokenizer_encode(handle_, valid.data(), valid.size(), add_special_tokens,
+                                            &ids, error.out())
+                  : octavo_tokenizer_encode_marked(handle_, valid.data(), valid.size(), marker,
+                                                   add_special_tokens, &ids, error.out());
   if (status != OCTAVO_RUST_OK) {
     throw RequestError(status == OCTAVO_RUST_BUG ? 500 : 400, "prompt",
                        fmt::format("the text cannot be encoded: {}", error.view()));
@@ -67,6 +84,26 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, bool add_special_t
   std::vector<TokenId> result(ids.data, ids.data + ids.size);
   octavo_ids_free(ids);
   return result;
+}
+
+bool Tokenizer::exceeds(std::string_view text, size_t max_tokens) const {
+  if (text.size() > options_.max_text_bytes) return false;  // encode() reports it
+  if (text.size() <= kPieceBytes || text.size() / kUsualTokenBytes <= max_tokens) return false;
+  size_t tokens = 0;
+  while (!text.empty()) {
+    size_t end = std::min(kPieceBytes, text.size());
+    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) ++end;
+    tokens += encode(text.substr(0, end), false).size();
+    if (tokens > kSureFactor * max_tokens) return true;
+    text.remove_prefix(end);
+  }
+  return false;
+}
+
+std::vector<std::string> Tokenizer::special_tokens() const {
+  RustText json;
+  expect_ok(octavo_tokenizer_special_tokens(handle_, json.out()));
+  return nlohmann::json::parse(json.view()).get<std::vector<std::string>>();
 }
 
 std::string Tokenizer::decode(std::span<const TokenId> ids, bool skip_special_tokens) const {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/error.h"
@@ -58,6 +59,31 @@ TEST(Tokenizer, ATextOverTheLimitIsARequestError) {
 TEST(Tokenizer, AnEightMebibyteWordIsEncoded) {
   const auto tokenizer = tokenizer_of(byte_level_vocab());
   EXPECT_EQ(tokenizer->encode(std::string(8u << 20, 'l'), false).size(), 4u << 20);
+}
+
+TEST(Tokenizer, LongTextsAreCountedBeforeTheyAreEncoded) {
+  const auto tokenizer = tokenizer_of(byte_level_vocab());
+  const std::string digits(8u << 20, '7');
+  EXPECT_TRUE(tokenizer->exceeds(digits, 8192));
+  EXPECT_TRUE(tokenizer->exceeds(digits, 1u << 20));
+  EXPECT_FALSE(tokenizer->exceeds(digits, 8u << 20));
+  EXPECT_FALSE(tokenizer->exceeds(digits.substr(0, 1000), 10));  // encode() counts short texts
+  std::string accents;
+  while (accents.size() < 200'000) accents += "\xC3\xA9";
+  EXPECT_TRUE(tokenizer->exceeds("x" + accents, 10'000));
+}
+
+TEST(Tokenizer, NormalizersThatDoubleTheTextAreRefused) {
+  auto json = nlohmann::json::parse(tokenizer_json_from_gguf(byte_level_vocab()));
+  const nlohmann::json twice = {
+      {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}};
+  json["normalizer"] = {{"type", "Sequence"}, {"normalizers", std::vector(32, twice)}};
+  try {
+    Tokenizer::from_json(json.dump());
+    FAIL();
+  } catch (const SetupError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("more than 256 times as long"));
+  }
 }
 
 TEST(Tokenizer, AFileThatIsNotATokenizerIsRefused) {

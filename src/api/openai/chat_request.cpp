@@ -131,8 +131,8 @@ const FieldTable<ChatRequest>& chat_fields() {
   return table;
 }
 
-std::string render_chat(const ChatPromptRequest& request, const ServedModel& model,
-                        const Preparation& preparation) {
+PromptText render_chat(const ChatPromptRequest& request, const ServedModel& model,
+                       const Preparation& preparation) {
   if (model.text.chat_template == nullptr)
     refuse("messages", "this model has no chat template; use /v1/completions");
   check_tools(request.tools);
@@ -140,34 +140,31 @@ std::string render_chat(const ChatPromptRequest& request, const ServedModel& mod
   RenderOptions options = with_thinking(request.render, model.dialect.thinking);
   Json messages = request.messages;
   prepare_tool_calls(messages, dialect);
-  const Json tools = request.tools.active() ? request.tools.tools : Json();
+  Json tools = request.tools.active() ? request.tools.tools : Json();
+  PromptText prompt;
+  // Before tools become text: the markers of calls in it are the server's.
+  if (const auto& marks = model.dialect.content_marks)
+    prompt.marker = marks->mark({&messages, &tools, &options.documents, &options.extra});
   if (dialect == nullptr || model.dialect.template_has_tools) {
-    options.tools = tools;
+    options.tools = std::move(tools);
   } else {
     messages = with_tools_as_text(messages, tools, *dialect);
   }
   preparation.check();
-  return model.text.chat_template->render(messages, options);
+  prompt.text = model.text.chat_template->render(messages, options);
+  restore_marker(prompt.text, prompt.marker);
+  return prompt;
 }
-
-namespace {
-
-std::vector<TokenId> tokens_of(const std::string& prompt, const ChatRequest& request,
-                               const ServedModel& model) {
-  // The template writes special tokens itself.
-  return model.text.tokenizer->encode(prompt, request.add_special_tokens.value_or(false));
-}
-
-}  // namespace
 
 std::vector<TokenId> chat_prompt_tokens(const Json& body, const ServedModel& model,
                                         const Preparation& preparation) {
   ChatRequest request;
   read_fields(body, chat_fields(), request);
   check_model_name(request.model, model);
-  const std::string prompt = render_chat(request.chat, model, preparation);
+  const PromptText prompt = render_chat(request.chat, model, preparation);
   preparation.check();
-  return tokens_of(prompt, request, model);
+  // The template writes special tokens itself.
+  return encode_counted(prompt, request.add_special_tokens.value_or(false), model, "messages");
 }
 
 GenerationJob prepare_chat(const Json& body, const ServedModel& model,
@@ -181,11 +178,12 @@ GenerationJob prepare_chat(const Json& body, const ServedModel& model,
   job.ignored = std::move(ignored);
   job.ignored.insert(job.ignored.end(), request.chat.tools.ignored.begin(),
                      request.chat.tools.ignored.end());
-  const std::string prompt = render_chat(request.chat, model, preparation);
+  const PromptText prompt = render_chat(request.chat, model, preparation);
   preparation.check();
-  prepare_output(request, prompt, model, job);
+  prepare_output(request, without_marker(prompt.text, prompt.marker), model, job);
   preparation.check();
-  std::vector<TokenId> tokens = tokens_of(prompt, request, model);
+  std::vector<TokenId> tokens = encode_prompt(prompt, request.add_special_tokens.value_or(false),
+                                              request, model, "messages");
   truncate(tokens, request, model);
   add_prompt(job, {.tokens = std::move(tokens)}, model, "messages");
   return job;

@@ -29,11 +29,11 @@ const FieldTable<ChatPromptRequest>& chat_prompt_fields();
 // Text worker: renders and tokenizes. Throws RequestError.
 GenerationJob prepare_chat(const Json& body, const ServedModel& model,
                            const Preparation& preparation = {});
-// The prompt alone; its length is not limited.
+// The prompt alone; it may be longer than the context (kCountedContexts).
 std::vector<TokenId> chat_prompt_tokens(const Json& body, const ServedModel& model,
                                         const Preparation& preparation = {});
-// The rendered template, including tools.
-std::string render_chat(const ChatPromptRequest& request, const ServedModel& model,
-                        const Preparation& preparation = {});
+// The rendered template, including tools. Special tokens in the content are marked.
+PromptText render_chat(const ChatPromptRequest& request, const ServedModel& model,
+                       const Preparation& preparation = {});
 
 }  // namespace octavo::api

@@ -176,6 +176,11 @@ EmbeddingJob prepare_embedding(const Json& body, const ServedModel& model,
   const Tokenizer& tokenizer = *model.text.tokenizer;
   for (const std::string& text : request.input.texts) {
     preparation.check();
+    if (cuts) {
+      check_countable(text, model, "input");
+    } else {
+      check_length(text, model.max_model_len, model, "input");
+    }
     add_prompt(job,
                {.tokens = cuts ? encode_cut(text, keep, request, tokenizer)
                                : tokenizer.encode(text, request.add_special_tokens)},

@@ -5,6 +5,7 @@
 #include "base/compute_pool.h"
 #include "cli/model_by_name.h"
 #include "cli/option_group.h"
+#include "cli/parse/number_check.h"
 #include "cli/progress_bar.h"
 
 namespace octavo {
@@ -36,8 +37,8 @@ void ModelFlags::add_memory_flags(CLI::App& command) {
   option
       .without_default("--max-model-len", max_model_len,
                        "Context length in tokens (default: the largest that fits in memory, up "
-                       "to the model's own)")
-      ->check(CLI::PositiveNumber);
+                       "to the model's own), for example 4096, 4K or 100k")
+      ->transform(context_length());
   option.without_default("--kv-memory", kv_memory,
                          "Memory for the KV cache, for example 4GiB (default: enough for one full "
                          "context, or for 32 sequences of 2048 tokens in commands that batch)");
@@ -52,7 +53,8 @@ void ModelFlags::add_memory_flags(CLI::App& command) {
 void ModelFlags::add_compute_flags(CLI::App& command) {
   const OptionGroup option{command, kModelGroup};
   option("--max-num-batched-tokens", max_num_batched_tokens,
-         "Maximum number of tokens per step; longer prompts are prefilled in chunks of this size");
+         "Maximum number of tokens per step; longer prompts are prefilled in chunks of this size")
+      ->transform(whole_number(1));
   option
       .without_default(
           "--speculative-config", speculative_config,
@@ -64,7 +66,7 @@ void ModelFlags::add_compute_flags(CLI::App& command) {
       .without_default("--threads", threads,
                        "Number of compute threads (default: the cores that this process and its "
                        "cgroup may use)")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   command.add_flag("--pin-threads", pin_threads, "Pin each compute thread to one core")
       ->group(kModelGroup);
 }
@@ -72,7 +74,7 @@ void ModelFlags::add_compute_flags(CLI::App& command) {
 void ModelFlags::add_batch_flags_to(CLI::App& command) {
   const OptionGroup option{command, kBatchGroup};
   option("--max-num-seqs", max_num_seqs, "Maximum number of sequences that run at the same time")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   option("--scheduling-policy", scheduling_policy,
          "Order of waiting requests: fcfs (first come, first served), or priority (by each "
          "request's priority, lower first)")

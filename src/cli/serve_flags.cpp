@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "cli/parse/number_check.h"
 #include "server/api_keys.h"
 #include "server/server.h"
 
@@ -53,6 +54,7 @@ void ServeFlags::add_access_flags(CLI::App& command) {
       ->capture_default_str()
       ->group(group);
   command.add_option("--port", server.port, "Port to listen on; 0 picks a free port")
+      ->transform(port_number())
       ->capture_default_str()
       ->group(group);
   command
@@ -95,19 +97,19 @@ void ServeFlags::add_limit_flags(CLI::App& command) {
   option("--max-open-requests", server.max_open_requests,
          "Maximum number of open requests, including waiting ones; further requests get 429 with "
          "Retry-After")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   option("--max-connections", server.max_connections,
          "Maximum number of open connections; further connections get 503")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   option("--max-stored-responses", server.stored_responses.count,
          "Number of responses kept for previous_response_id, up to 64 MiB in total; the least "
          "recently used are dropped first. 0 keeps none");
   option("--sse-keepalive", sse_keepalive,
          "Seconds without output after which a stream sends a comment line; 0 disables them")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(real_number(0, true));
   option("--drain-timeout", drain_timeout,
          "Seconds that open requests may still take after SIGTERM before they are aborted")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(real_number(0, true));
   option("--log-format", log_format, "text, or json with one object per line")
       ->check(CLI::IsMember({"text", "json"}));
   command
@@ -142,7 +144,7 @@ void ServeFlags::add_dialect_flags(CLI::App& command) {
   command
       .add_option("--thinking-budget", dialect.thinking_budget,
                   "Maximum reasoning tokens of requests without thinking_token_budget")
-      ->check(CLI::NonNegativeNumber)
+      ->transform(whole_number(0))
       ->group(group);
 }
 

@@ -15,6 +15,7 @@
 #include "cli/chat/shell.h"
 #include "cli/commands.h"
 #include "cli/model_flags.h"
+#include "cli/parse/number_check.h"
 
 namespace octavo {
 namespace {
@@ -116,7 +117,7 @@ void add_chat_command(CLI::App& app) {
   command
       ->add_option("--max-tokens", flags->max_tokens,
                    "Maximum tokens per answer (default: limited by the context only)")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   command
       ->add_option("--thinking", flags->thinking,
                    "Turn reasoning on or off, if the model's chat template supports it")

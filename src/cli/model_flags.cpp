@@ -1,8 +1,12 @@
 #include "cli/model_flags.h"
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <random>
 
 #include "base/compute_pool.h"
+#include "base/error.h"
 #include "cli/model_by_name.h"
 #include "cli/option_group.h"
 #include "cli/parse/number_check.h"
@@ -30,6 +34,14 @@ void ModelFlags::add_memory_flags(CLI::App& command) {
   option("--dtype", dtype,
          "Data type for computation and the KV cache: auto (the checkpoint's type; bfloat16 for "
          "GGUF), float32, float16, bfloat16");
+  option
+      .without_default("--chat-template", chat_template,
+                       "File with a chat template to use instead of the model's own")
+      ->type_name("FILE");
+  option
+      .without_default("-q,--quantization", quantization,
+                       "For vLLM's command lines: refused if it differs from the file's")
+      ->group("");
   option("--kv-cache-dtype,--kv-dtype", kv_cache_dtype,
          "KV cache type: auto (same as --dtype), or int8 with one scale per token and head, which "
          "takes half the memory of bfloat16 and changes answers slightly")
@@ -119,8 +131,27 @@ EngineOptions ModelFlags::options_for_one() const {
 std::unique_ptr<Llm> ModelFlags::load(const EngineOptions& options) const {
   set_compute_options(compute_options());
   ProgressBar bar("Loading");
-  return std::make_unique<Llm>(model, options,
-                               [&](uint64_t done, uint64_t total) { bar.update(done, total); });
+  auto llm = std::make_unique<Llm>(
+      model, options, [&](uint64_t done, uint64_t total) { bar.update(done, total); },
+      chat_template);
+  check_quantization(llm->engine().model());
+  return llm;
+}
+
+void ModelFlags::check_quantization(const ModelDescription& description) const {
+  if (quantization.empty()) return;
+  const std::string own = description.container == "GGUF" ? "gguf"
+                          : description.quantization.empty() ? "none"
+                                                             : description.quantization;
+  if (quantization == own || own.starts_with(quantization)) {
+    fmt::print(stderr, "octavo: --quantization {}: not needed, it is the file's own\n",
+               quantization);
+    return;
+  }
+  throw SetupError(fmt::format(
+      "--quantization {}: octavo runs a model as it is stored, and this one has {}; leave the flag "
+      "out, or choose another model",
+      quantization, own));
 }
 
 void SamplingFlags::add_to(CLI::App& command) {
@@ -170,7 +201,8 @@ void PoolingFlags::add_to(CLI::App& command) {
   option
       .without_default("--hf-overrides", hf_overrides,
                        "Settings missing from the model's config: is_matryoshka (requests may "
-                       "choose fewer dimensions), matryoshka_dimensions (the sizes to allow)")
+                       "choose fewer dimensions), matryoshka_dimensions (the sizes to allow), "
+                       "max_position_embeddings (allows a longer --max-model-len)")
       ->type_name("JSON");
 }
 

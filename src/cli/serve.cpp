@@ -90,6 +90,7 @@ void run(ServeFlags flags) {
   flags.model.find();
   EngineOptions options = flags.model.engine_options();
   options.pooling = flags.pooling.options();
+  options.model_context = flags.pooling.model_context();
   // A request with several prompts counts as several engine requests.
   options.max_open_requests = std::max(options.max_open_requests, flags.server.max_open_requests);
   const auto llm = flags.model.load(options);

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "cli/parse/number_check.h"
@@ -43,6 +45,23 @@ void add_keys(const std::string& file, std::vector<std::string>& keys) {
   }
 }
 
+// vLLM's form of a list: '["https://a", "https://b"]'.
+void expand_json_lists(std::vector<std::string>& values, const char* flag) {
+  std::vector<std::string> expanded;
+  for (const std::string& value : values) {
+    if (!value.starts_with('[')) {
+      expanded.push_back(value);
+      continue;
+    }
+    const auto list = nlohmann::json::parse(value, nullptr, false);
+    if (!list.is_array() || !std::ranges::all_of(list, [](const auto& v) { return v.is_string(); }))
+      throw SetupError(fmt::format(R"({}: {} is not a JSON list of texts; write '["https://a"]')",
+                                   flag, value));
+    for (const auto& each : list) expanded.push_back(each.get<std::string>());
+  }
+  values = std::move(expanded);
+}
+
 }  // namespace
 
 void ServeFlags::add_access_flags(CLI::App& command) {
@@ -77,14 +96,15 @@ void ServeFlags::add_access_flags(CLI::App& command) {
   command
       .add_option("--allowed-origins", server.cors.allowed_origins,
                   "Origins of web pages that may call the API (CORS), for example "
-                  "https://example.org; * allows all (default: only the built-in page)")
+                  "https://example.org; * allows all (default: only the built-in page). May be "
+                  "repeated, or a JSON list as in vLLM")
       ->allow_extra_args(false)
       ->group(group);
   command
       .add_option(
           "--served-model-name", served_model_name,
-          "Name of the model in requests and responses; may be repeated (default: the name of the "
-          "file or folder)")
+          "Names of the model in requests and responses: one or more, may be repeated; responses "
+          "have the first (default: the name of the file or folder)")
       ->allow_extra_args(false)
       ->group(group);
 }
@@ -173,6 +193,7 @@ void ServeFlags::add_to(CLI::App& command) {
 
 void ServeFlags::finish() {
   add_keys(api_key_file, server.api_keys);
+  expand_json_lists(server.cors.allowed_origins, "--allowed-origins");
   server.sse_keepalive = milliseconds(sse_keepalive);
   server.drain_timeout = milliseconds(drain_timeout);
   server.version = OCTAVO_VERSION;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -54,7 +53,10 @@ void expand_json_lists(std::vector<std::string>& values, const char* flag) {
       continue;
     }
     const auto list = nlohmann::json::parse(value, nullptr, false);
-    if (!list.is_array() || !std::ranges::all_of(list, [](const auto& v) { return v.is_string(); }))
+    bool valid = list.is_array();
+    if (valid)
+      for (const auto& each : list) valid = valid && each.is_string();
+    if (!valid)
       throw SetupError(fmt::format(R"({}: {} is not a JSON list of texts; write '["https://a"]')",
                                    flag, value));
     for (const auto& each : list) expanded.push_back(each.get<std::string>());

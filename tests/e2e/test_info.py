@@ -77,7 +77,7 @@ def test_a_gguf_of_an_architecture_without_an_oracle_is_refused(arch, info, octa
     path = modelkit.make(tmp_path / "model.gguf", modelkit.Recipe(family="llama", format="gguf", gguf_type="f32"))
     done = info(path)
     assert done.returncode == 1 and re.search(rf"model_type +{arch}", done.stdout)
-    loaded = subprocess.run([octavo, "generate", path, "-p", "The", "--max-tokens", "1"], capture_output=True, text=True,
+    loaded = subprocess.run([octavo, "generate", path, "--raw", "-p", "The", "--max-tokens", "1"], capture_output=True, text=True,
                             timeout=120)
     assert loaded.returncode == 1
     for text in (done.stderr, loaded.stderr):

@@ -71,6 +71,7 @@ void print_summary(const Llm& llm, const api::ServedModel& served, const ServeFl
                   served.max_model_len, served.max_num_seqs, flags.server.max_open_requests));
   if (!model.pooling) row("speculation", llm.engine().speculation().text());
   if (llm.can_chat() && !model.pooling) row("tools", served.dialect.describe());
+  if (!model.pooling) row("sampling", served.defaults.describe() + " unless a request sets it");
   fmt::print("{}", llm.engine().memory().table());
   row("listening", fmt::format("{} (ready in {:.1f} s)", url, seconds));
   row("playground", url + "/");

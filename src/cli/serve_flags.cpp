@@ -178,7 +178,8 @@ void ServeFlags::add_to(CLI::App& command) {
   command
       .add_option("--generation-config", generation_config,
                   "Source of default sampling parameters: auto (the model's "
-                  "generation_config.json) or vllm (OpenAI's defaults)")
+                  "generation_config.json, otherwise temperature 0.7, top_p 0.95 and min_p 0.05) "
+                  "or vllm (OpenAI's defaults: temperature 1)")
       ->check(CLI::IsMember({"auto", "vllm"}))
       ->capture_default_str()
       ->group("Model and memory");

@@ -48,6 +48,8 @@ std::string near_names(const std::string& name, const HubSettings& settings) {
   for (const Alias& alias : all_aliases()) known.emplace_back(alias.name);
   for (const LocalModel& model : local_models(settings))
     if (model.is_complete) known.push_back(model.name);
+  // The name itself is not a suggestion, even if it is an alias of a model that is not here.
+  std::erase_if(known, [&](const std::string& other) { return other == name; });
   std::ranges::sort(known);
   known.erase(std::ranges::unique(known).begin(), known.end());
   return fmt::format("{}", fmt::join(nearest_names(name, known, 3), ", "));

@@ -77,11 +77,14 @@ FoundModel find_model(const std::string& name, const HubOptions& options) {
         name));
   }
   std::string full = name;
-  if (const std::string_view model = resolve_alias(name); !model.empty()) {
+  // A model of Ollama may have an alias's name.
+  auto found = find_here(name, options.settings);
+  if (const std::string_view model = resolve_alias(name); !found && !model.empty()) {
     full = model;
     options.say(fmt::format("{} is {}", name, full));
+    found = find_here(full, options.settings);
   }
-  if (auto found = find_here(full, options.settings)) {
+  if (found) {
     options.say(fmt::format("Found {}: {} ({})", full, found->path.string(), found->place));
     return *found;
   }

@@ -48,8 +48,8 @@ MISTAKES = [
     ("ls --jsn", 2, ["unknown flag --jsn; did you mean --json?"]),
     ("serve m --log-format xml", 2, ["--log-format: xml is not one of the values; use text or json"]),
     ("info m --device gpu", 2, ["--device: gpu is not one of the values; use auto, cpu or metal"]),
-    ("generate m --raw --chat -p x", 2, ["--raw cannot be combined with --chat"]),
-    ("generate m -p x --prompts y", 2, ["--prompts cannot be combined with --prompt"]),
+    ("generate m --raw --chat -p x", 2, ["--chat cannot be combined with --raw"]),
+    ("generate m -p x --prompts y", 2, ["--prompt cannot be combined with --prompts"]),
     ("generate m -p x --output y", 2, ["--output needs --prompts as well"]),
     # numbers
     ("serve m --port 80000", 2, ["--port: 80000 is not a port; use 1 to 65535"]),
@@ -207,7 +207,8 @@ def test_a_chat_template_comes_from_a_file(octavo, smollm2_gguf, tmp_path):
     flags = ["--max-tokens", "1", "--json", "--chat-template", template]
     shouted = json.loads(call(octavo, "generate", smollm2_gguf, "hello", *flags).stdout)
     raw = json.loads(call(octavo, "generate", smollm2_gguf, "HELLO", "--raw", *flags).stdout)
-    assert shouted["prompt_token_ids"] == raw["prompt_token_ids"]
+    ids = shouted["prompt_token_ids"]  # the raw prompt may have a first token before them
+    assert ids and raw["prompt_token_ids"][-len(ids):] == ids
     missing = call(octavo, "generate", smollm2_gguf, "x", "--chat-template", tmp_path / "none.jinja")
     assert missing.returncode == 1 and "--chat-template" in missing.stderr and "none.jinja" in missing.stderr
 

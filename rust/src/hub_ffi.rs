@@ -21,12 +21,8 @@ pub struct OnProgress {
 /// Mirrors `octavo_hub_retry`.
 #[repr(C)]
 pub struct OnRetry {
-    report: extern "C" fn(
-        context: *mut c_void,
-        reason: *const u8,
-        reason_size: usize,
-        wait_ms: u64,
-    ),
+    report:
+        extern "C" fn(context: *mut c_void, reason: *const u8, reason_size: usize, wait_ms: u64),
     context: *mut c_void,
 }
 

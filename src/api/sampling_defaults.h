@@ -14,9 +14,7 @@ struct SamplingDefaults {
   std::optional<float> min_p = {};
   std::optional<float> repetition_penalty = {};
 
-  bool empty() const {
-    return !temperature && !top_p && !top_k && !min_p && !repetition_penalty;
-  }
+  bool empty() const { return !temperature && !top_p && !top_k && !min_p && !repetition_penalty; }
   // "temperature 0.7, top_p 0.95, min_p 0.05"
   std::string describe() const;
 };

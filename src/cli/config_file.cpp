@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <string_view>
 
@@ -51,10 +52,9 @@ bool is_assignment(std::string_view line) {
   const size_t equals = line.find('=');
   if (equals == std::string_view::npos || trimmed(line.substr(equals + 1)).empty()) return false;
   const std::string_view name = trimmed(line.substr(0, equals));
-  return !name.empty() && name.front() != '-' &&
-         std::ranges::all_of(name, [](unsigned char c) {
-           return std::isalnum(c) != 0 || c == '-' || c == '_';
-         });
+  return !name.empty() && name.front() != '-' && std::ranges::all_of(name, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_';
+  });
 }
 
 // The parser accepts almost any line, so mistakes are found here. Throws SetupError.

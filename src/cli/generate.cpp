@@ -160,13 +160,12 @@ void add_input_flags(CLI::App& command, GenerateFlags& flags) {
       .add_option("--output", flags.output,
                   "With --prompts: write the results to this file instead of stdout")
       ->needs(prompts);
-  CLI::Option* chat =
-      command.add_flag("--chat", flags.chat,
-                       "Apply the model's chat template to the prompt: the default if the model has "
-                       "one, but not for the lines of --prompts");
+  CLI::Option* chat = command.add_flag(
+      "--chat", flags.chat,
+      "Apply the model's chat template to the prompt: the default if the model has "
+      "one, but not for the lines of --prompts");
   CLI::Option* raw =
-      command
-          .add_flag("--raw", flags.raw, "Continue the prompt as it is, without a chat template")
+      command.add_flag("--raw", flags.raw, "Continue the prompt as it is, without a chat template")
           ->excludes(chat);
   command.add_option("--system", flags.system, "The system message of a chat")->excludes(raw);
   command

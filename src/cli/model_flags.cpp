@@ -140,7 +140,7 @@ std::unique_ptr<Llm> ModelFlags::load(const EngineOptions& options) const {
 
 void ModelFlags::check_quantization(const ModelDescription& description) const {
   if (quantization.empty()) return;
-  const std::string own = description.container == "GGUF" ? "gguf"
+  const std::string own = description.container == "GGUF"    ? "gguf"
                           : description.quantization.empty() ? "none"
                                                              : description.quantization;
   if (quantization == own || own.starts_with(quantization)) {

@@ -57,8 +57,8 @@ void expand_json_lists(std::vector<std::string>& values, const char* flag) {
     if (valid)
       for (const auto& each : list) valid = valid && each.is_string();
     if (!valid)
-      throw SetupError(fmt::format(R"({}: {} is not a JSON list of texts; write '["https://a"]')",
-                                   flag, value));
+      throw SetupError(
+          fmt::format(R"({}: {} is not a JSON list of texts; write '["https://a"]')", flag, value));
     for (const auto& each : list) expanded.push_back(each.get<std::string>());
   }
   values = std::move(expanded);

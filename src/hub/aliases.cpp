@@ -121,7 +121,8 @@ std::span<const Alias> all_aliases() { return kAliases; }
 std::string_view resolve_alias(std::string_view name) {
   // Ollama writes qwen3:8b and llama3.2:latest.
   std::string dashed(name);
-  if (dashed.ends_with(":latest")) dashed.resize(dashed.size() - std::string_view(":latest").size());
+  if (dashed.ends_with(":latest"))
+    dashed.resize(dashed.size() - std::string_view(":latest").size());
   std::ranges::replace(dashed, ':', '-');
   for (const Alias& alias : kAliases)
     if (alias.name == dashed) return alias.model;

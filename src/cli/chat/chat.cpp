@@ -24,8 +24,7 @@ namespace {
 struct ChatFlags {
   ModelFlags model;
   // The server's defaults (api/sampling_defaults.h).
-  SamplingFlags sampling{
-      .temperature = 0.7f, .top_p = 0.95f, .min_p = 0.05f, .seed = std::nullopt};
+  SamplingFlags sampling{.temperature = 0.7f, .top_p = 0.95f, .min_p = 0.05f, .seed = std::nullopt};
   std::string prompt;  // empty: a conversation
   std::string system;
   std::string thinking;

@@ -11,7 +11,8 @@ constexpr auto kAlreadySo = ForeignMeaning::kAlreadySo;
 constexpr auto kRefused = ForeignMeaning::kRefused;
 
 constexpr std::string_view kOneDevice = "octavo runs a model on one device";
-constexpr std::string_view kNoLora = "octavo does not load adapters; merge the adapter into the model";
+constexpr std::string_view kNoLora =
+    "octavo does not load adapters; merge the adapter into the model";
 constexpr std::string_view kTextOnly = "octavo runs text models only";
 constexpr std::string_view kWholeModel =
     "octavo runs the whole model on one device; --device chooses it";
@@ -43,9 +44,11 @@ constexpr std::array kForeignCommands = {
     ForeignCommand{"stop", "",
                    "octavo has no background service: stop a server with Ctrl-C or SIGTERM"},
     ForeignCommand{"load", "", "a model is loaded by the command that uses it: octavo serve MODEL"},
-    ForeignCommand{"unload", "", "stop the server that has loaded the model, with Ctrl-C or SIGTERM"},
-    ForeignCommand{"create", "",
-                   "octavo has no Modelfiles; use flags, or octavo serve MODEL --config serve.toml"},
+    ForeignCommand{"unload", "",
+                   "stop the server that has loaded the model, with Ctrl-C or SIGTERM"},
+    ForeignCommand{
+        "create", "",
+        "octavo has no Modelfiles; use flags, or octavo serve MODEL --config serve.toml"},
     ForeignCommand{"push", "", "octavo does not upload models; use huggingface-cli upload"},
     ForeignCommand{"upload", "", "octavo does not upload models; use huggingface-cli upload"},
     ForeignCommand{"cp", "", "to serve a model under another name, use --served-model-name"},
@@ -133,7 +136,8 @@ constexpr std::array kForeignFlags = {
     ForeignFlag{"--metrics", "", kAlreadySo, "/metrics is always there"},
     ForeignFlag{"--props", "", kRefused, "octavo's settings cannot be changed by requests"},
     ForeignFlag{"--slots", "", kRefused, "octavo has no slots; /metrics has the counters"},
-    ForeignFlag{"--mlock", "", kRefused, "octavo does not lock memory; --wired-limit does on a Mac"},
+    ForeignFlag{"--mlock", "", kRefused,
+                "octavo does not lock memory; --wired-limit does on a Mac"},
     ForeignFlag{"--no-mmap", "", kAlreadySo, "loading copies the weights into octavo's own layout"},
     ForeignFlag{"-cnv", "", kAlias, "--chat"},
     ForeignFlag{"--conversation", "", kAlias, "--chat"},
@@ -144,9 +148,12 @@ constexpr std::array kForeignFlags = {
     ForeignFlag{"--lora", "*", kRefused, kNoLora},
     ForeignFlag{"--grammar", "*", kRefused, "send structured_outputs with each request"},
     ForeignFlag{"--mmproj", "*", kRefused, kTextOnly},
-    ForeignFlag{"--rope-scaling", "*", kRefused, "octavo uses the rope scaling of the model's config"},
-    ForeignFlag{"--rope-scale", "*", kRefused, "octavo uses the rope scaling of the model's config"},
-    ForeignFlag{"--rope-freq-base", "*", kRefused, "octavo uses the rope base of the model's config"},
+    ForeignFlag{"--rope-scaling", "*", kRefused,
+                "octavo uses the rope scaling of the model's config"},
+    ForeignFlag{"--rope-scale", "*", kRefused,
+                "octavo uses the rope scaling of the model's config"},
+    ForeignFlag{"--rope-freq-base", "*", kRefused,
+                "octavo uses the rope base of the model's config"},
     ForeignFlag{"--ssl-key-file", "*", kRefused, kNoTls},
     ForeignFlag{"--ssl-cert-file", "*", kRefused, kNoTls},
     // Ollama and mlx-lm
@@ -162,7 +169,8 @@ constexpr std::array kForeignFlags = {
     // vLLM: already so
     ForeignFlag{"--enable-auto-tool-choice", "", kAlreadySo, "tool calls are always parsed"},
     ForeignFlag{"--enable-reasoning", "", kAlreadySo, "reasoning is always parsed"},
-    ForeignFlag{"--enable-chunked-prefill", "", kAlreadySo, "prompts are always prefilled in chunks"},
+    ForeignFlag{"--enable-chunked-prefill", "", kAlreadySo,
+                "prompts are always prefilled in chunks"},
     ForeignFlag{"--no-enable-chunked-prefill", "", kRefused,
                 "prompts are always prefilled in chunks; raise --max-num-batched-tokens"},
     ForeignFlag{"--trust-remote-code", "", kAlreadySo, "octavo runs no code from a model's folder"},
@@ -197,7 +205,8 @@ constexpr std::array kForeignFlags = {
     ForeignFlag{"--load-format", "auto|safetensors|gguf", kAlreadySo,
                 "the format is detected from the files"},
     ForeignFlag{"--load-format", "*", kRefused, "octavo loads safetensors and GGUF files"},
-    ForeignFlag{"--tokenizer-mode", "auto|hf", kAlreadySo, "octavo uses the model's tokenizer.json"},
+    ForeignFlag{"--tokenizer-mode", "auto|hf", kAlreadySo,
+                "octavo uses the model's tokenizer.json"},
     ForeignFlag{"--tokenizer-mode", "*", kRefused, "octavo uses the model's tokenizer.json"},
     ForeignFlag{"--config-format", "auto|hf", kAlreadySo, "octavo reads the model's config.json"},
     ForeignFlag{"--config-format", "*", kRefused, "octavo reads the model's config.json"},
@@ -217,7 +226,8 @@ constexpr std::array kForeignFlags = {
                 "requests without a seed get a random one; send seed for the same answer again"},
     ForeignFlag{"--max-log-len", "*", kAlreadySo, "prompts are never logged"},
     ForeignFlag{"--download-dir", "*", kRefused, "set HF_HUB_CACHE to the folder"},
-    ForeignFlag{"--revision", "*", kRefused, "write the revision after the name: ORG/NAME@REVISION"},
+    ForeignFlag{"--revision", "*", kRefused,
+                "write the revision after the name: ORG/NAME@REVISION"},
     ForeignFlag{"--hf-token", "*", kRefused, "set HF_TOKEN, which other users cannot see"},
     ForeignFlag{"--task", "generate", kAlias, "--runner"},
     ForeignFlag{"--task", "embed|embedding", kRefused, "use --runner pooling"},
@@ -245,14 +255,16 @@ constexpr std::array kForeignFlags = {
                 "--thinking sets enable_thinking; for the others send chat_template_kwargs"},
     ForeignFlag{"--compilation-config", "*", kRefused, "octavo compiles no graphs"},
     ForeignFlag{"-O", "*", kRefused, "octavo compiles no graphs"},
-    ForeignFlag{"--kv-transfer-config", "*", kRefused, "octavo does not move pages between servers"},
+    ForeignFlag{"--kv-transfer-config", "*", kRefused,
+                "octavo does not move pages between servers"},
     ForeignFlag{"--calculate-kv-scales", "", kAlreadySo, "int8 pages always have their own scales"},
     ForeignFlag{"--uds", "*", kRefused, "octavo listens on TCP; use --host and --port"},
     ForeignFlag{"--root-path", "*", kRefused, "let the proxy remove the prefix from the path"},
     ForeignFlag{"--ssl-keyfile", "*", kRefused, kNoTls},
     ForeignFlag{"--ssl-certfile", "*", kRefused, kNoTls},
     ForeignFlag{"--ssl-ca-certs", "*", kRefused, kNoTls},
-    ForeignFlag{"--allow-credentials", "", kRefused, "pages send the API key in a header, not a cookie"},
+    ForeignFlag{"--allow-credentials", "", kRefused,
+                "pages send the API key in a header, not a cookie"},
     ForeignFlag{"--allowed-methods", R"(["*"])", kAlreadySo, "CORS allows all methods of the API"},
     ForeignFlag{"--allowed-methods", "*", kRefused, "CORS allows all methods of the API"},
     ForeignFlag{"--allowed-headers", R"(["*"])", kAlreadySo, "CORS allows the API's headers"},

@@ -106,8 +106,7 @@ CLI::Validator context_length() {
               text = "0";
               return {};
             }
-            const std::string problem =
-                check_whole(text, 1, std::numeric_limits<int32_t>::max());
+            const std::string problem = check_whole(text, 1, std::numeric_limits<int32_t>::max());
             return problem.empty() ? "" : problem + ", for example 4096, 4K or 100k";
           },
           ""};

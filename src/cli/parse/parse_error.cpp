@@ -30,8 +30,7 @@ std::string unexpected_arguments(const CLI::App& command,
     ordered.insert(ordered.begin(), *argument);
   }
   return fmt::format("unexpected argument{}: {}; quote a text that contains spaces",
-                     ordered.size() == 1 ? "" : "s",
-                     fmt::join(ordered, " "));
+                     ordered.size() == 1 ? "" : "s", fmt::join(ordered, " "));
 }
 
 // "Could not convert: --port = abc"
@@ -40,9 +39,9 @@ std::string wrong_value(const CLI::App& command, const std::string& text) {
   const CLI::Option* option = command.get_option_no_throw(name);
   const std::string type = option == nullptr ? "" : option->get_type_name();
   const bool whole = type.starts_with("INT") || type.starts_with("UINT");
-  return fmt::format("{}: {} is not a {}", name, value.empty() ? "an empty text" : value,
-                     whole ? "whole number in range"
-                           : (type.starts_with("FLOAT") ? "number" : "valid value"));
+  return fmt::format(
+      "{}: {} is not a {}", name, value.empty() ? "an empty text" : value,
+      whole ? "whole number in range" : (type.starts_with("FLOAT") ? "number" : "valid value"));
 }
 
 // "--device: gpu not in {auto,cpu,metal}"
@@ -68,9 +67,10 @@ std::string missing(const CLI::App& command, const std::string& text) {
   if (name == "A subcommand")
     return fmt::format("a command is missing; choose one of {}", names_of(command));
   if (name == "MODEL") {
-    return fmt::format("MODEL is missing; for example: {} qwen3-0.6b (a .gguf file, a model "
-                       "folder, a name on the hub, or an alias from octavo ls --aliases)",
-                       full_name(command));
+    return fmt::format(
+        "MODEL is missing; for example: {} qwen3-0.6b (a .gguf file, a model "
+        "folder, a name on the hub, or an alias from octavo ls --aliases)",
+        full_name(command));
   }
   return fmt::format("{} is missing", name);
 }

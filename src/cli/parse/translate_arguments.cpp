@@ -69,8 +69,8 @@ bool looks_like_a_model(const std::string& word) {
 [[noreturn]] void refuse_command(const CLI::App& app, const std::string& word) {
   const std::string name = full_name(app);
   if (app.get_parent() == nullptr && looks_like_a_model(word)) {
-    throw UsageError(fmt::format("{} is not a command; to chat with the model: octavo run {}", word,
-                                 word));
+    throw UsageError(
+        fmt::format("{} is not a command; to chat with the model: octavo run {}", word, word));
   }
   std::vector<std::string> known;
   for (const CLI::App* command : commands_of(app)) {

@@ -56,9 +56,9 @@ TEST_F(TranslateArguments, KeepsWhatOctavoKnows) {
 }
 
 TEST_F(TranslateArguments, ReplacesOtherProgramsFlags) {
-  EXPECT_THAT(translated({"generate", "-m", "a.gguf", "-p", "hi", "-n", "8", "--temp", "0.5"}),
-              ElementsAre("generate", "a.gguf", "-p", "hi", "--max-tokens", "8", "--temperature",
-                          "0.5"));
+  EXPECT_THAT(
+      translated({"generate", "-m", "a.gguf", "-p", "hi", "-n", "8", "--temp", "0.5"}),
+      ElementsAre("generate", "a.gguf", "-p", "hi", "--max-tokens", "8", "--temperature", "0.5"));
   EXPECT_THAT(translated({"serve", "m", "--gpu-memory-utilization", "0.8", "--max_model_len=4k"}),
               ElementsAre("serve", "m", "--memory-fraction", "0.8", "--max-model-len=4k"));
   EXPECT_THAT(said_, IsEmpty());
@@ -74,8 +74,8 @@ TEST_F(TranslateArguments, DropsWhatIsAlreadySoAndSaysSo) {
 }
 
 TEST_F(TranslateArguments, ServedNamesMayBeSeveral) {
-  const auto wanted = ElementsAre("serve", "m", "--served-model-name", "a", "--served-model-name",
-                                  "b");
+  const auto wanted =
+      ElementsAre("serve", "m", "--served-model-name", "a", "--served-model-name", "b");
   EXPECT_THAT(translated({"serve", "m", "--served-model-name", "a", "b"}), wanted);
   EXPECT_THAT(translated({"serve", "--served-model-name", "a", "b", "m"}), wanted);
   EXPECT_THAT(translated({"serve", "--served-model-name=a", "m", "--served-model-name", "b"}),
@@ -84,9 +84,11 @@ TEST_F(TranslateArguments, ServedNamesMayBeSeveral) {
 }
 
 TEST_F(TranslateArguments, NamesWhatWasTypedAndTheNearestWord) {
-  EXPECT_THAT(problem({"generat", "m"}), HasSubstr("unknown command generat; did you mean generate"));
+  EXPECT_THAT(problem({"generat", "m"}),
+              HasSubstr("unknown command generat; did you mean generate"));
   EXPECT_THAT(problem({"serve", "m", "--max-len", "1"}), HasSubstr("did you mean --max-model-len"));
-  EXPECT_THAT(problem({"serve", "m", "--zzzzzz"}), HasSubstr("unknown flag --zzzzzz; octavo serve"));
+  EXPECT_THAT(problem({"serve", "m", "--zzzzzz"}),
+              HasSubstr("unknown flag --zzzzzz; octavo serve"));
   EXPECT_THAT(problem({"bench", "serv"}), HasSubstr("did you mean serve"));
   EXPECT_THAT(problem({"model.gguf"}), HasSubstr("octavo run model.gguf"));
   EXPECT_THAT(problem({"-m", "x.gguf"}), HasSubstr("octavo run -m x.gguf"));

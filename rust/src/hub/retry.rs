@@ -75,11 +75,6 @@ impl Backoff {
         }
     }
 
-    /// Failed attempts since the last progress.
-    pub fn attempts(&self) -> u32 {
-        self.attempts
-    }
-
     /// Resets the count after progress.
     pub fn progressed(&mut self) {
         self.attempts = 0;
@@ -138,7 +133,7 @@ mod tests {
             waited += wait;
         }
         assert_eq!(waited, Duration::from_millis(3500));
-        assert_eq!(backoff.attempts(), FIRST_ATTEMPTS);
+        assert_eq!(backoff.attempts, FIRST_ATTEMPTS);
         // A running download waits longer for the network to return.
         let mut running = Backoff::new(Duration::from_millis(500));
         assert!((1..MAX_ATTEMPTS).all(|_| running.wait_after(lost()).is_ok()));

@@ -24,9 +24,8 @@ equivalent. [Environment variables](environment.md) has a page of its own.
 |---|---|
 | 0 | success |
 | 1 | a problem with the model, a flag's value or the machine, or a failed check; the error says what to change |
-| 2 | a request could not be served |
+| 2 | a request could not be served, or the command line is invalid |
 | 70 | an unexpected error: a bug in Octavo |
-| 100 and above | the command line is invalid |
 """
 
 

@@ -27,7 +27,7 @@ STEPS = [
     "octavo --version",
     "octavo doctor",
     f"octavo info {NAME} | head -9",
-    f'octavo generate {NAME} --chat -p "What is the capital of France?"',
+    f'octavo generate {NAME} "What is the capital of France?"',
     f"octavo serve {NAME} &> serve.log &",
     """curl -s 127.0.0.1:8000/v1/chat/completions -H 'Content-Type: application/json' \\
   -d '{"messages": [{"role": "user", "content": "What is the capital of France?"}], "temperature": 0, "max_tokens": 16}'""",

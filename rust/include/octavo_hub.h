@@ -20,14 +20,23 @@ octavo_rust_status octavo_hub_new(const char* options, size_t options_size, octa
                                   octavo_text* error);
 octavo_rust_status octavo_hub_free(octavo_hub* hub);
 
-/* Fetches the text at a path. */
+/* Called on the caller's thread before a request is retried. Must not throw. */
+typedef struct octavo_hub_retry {
+  void (*report)(void* context, const char* reason, size_t reason_size, uint64_t wait_ms);
+  void* context;
+} octavo_hub_retry;
+
+/* Fetches the text at a path. Gives up after a few seconds if the hub cannot be reached. */
 octavo_rust_status octavo_hub_get(const octavo_hub* hub, const char* path, size_t path_size,
-                                  octavo_text* out, uint16_t* http_status, octavo_text* error);
+                                  octavo_hub_retry on_retry, octavo_text* out,
+                                  uint16_t* http_status, octavo_text* error);
 
 /* Reports a download's progress. `waiting` is true while another process downloads a file of this
- * order. Return false to stop; the bytes received so far are kept. Must not throw. */
+ * order. Return false to stop; the bytes received so far are kept. `retrying` gets the reason when a
+ * request is retried. Must not throw. */
 typedef struct octavo_hub_progress {
   bool (*report)(void* context, uint64_t done, uint64_t total, bool waiting);
+  void (*retrying)(void* context, const char* reason, size_t reason_size);
   void* context;
 } octavo_hub_progress;
 

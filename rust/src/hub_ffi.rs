@@ -14,6 +14,15 @@ use crate::hub::{
 #[repr(C)]
 pub struct OnProgress {
     report: extern "C" fn(context: *mut c_void, done: u64, total: u64, waiting: bool) -> bool,
+    retrying: extern "C" fn(context: *mut c_void, reason: *const u8, reason_size: usize),
+    context: *mut c_void,
+}
+
+/// Mirrors `octavo_hub_retry`.
+#[repr(C)]
+pub struct OnRetry {
+    report:
+        extern "C" fn(context: *mut c_void, reason: *const u8, reason_size: usize, wait_ms: u64),
     context: *mut c_void,
 }
 
@@ -51,19 +60,25 @@ pub unsafe extern "C" fn octavo_hub_free(client: *mut Client) -> Status {
 }
 
 /// # Safety
-/// `client` is alive, `path` points at `path_size` bytes, the others are writable, `error` may be null.
+/// `client` is alive, `path` points at `path_size` bytes, `on_retry.report` may be called with its context while this
+/// runs, the others are writable, `error` may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn octavo_hub_get(
     client: *const Client,
     path: *const u8,
     path_size: usize,
+    on_retry: OnRetry,
     out: *mut OwnedText,
     http_status: *mut u16,
     error: *mut OwnedText,
 ) -> Status {
     unsafe {
         guarded(error, || {
-            let answer = (*client).text(text(path, path_size)?);
+            let mut tell = |reason: &str, wait: Duration| {
+                let wait_ms = wait.as_millis() as u64;
+                (on_retry.report)(on_retry.context, reason.as_ptr(), reason.len(), wait_ms);
+            };
+            let answer = (*client).text(text(path, path_size)?, &mut tell);
             let body = answer.map_err(|error| failure(error, http_status))?;
             out.write(OwnedText::from(body));
             Ok(())
@@ -72,8 +87,8 @@ pub unsafe extern "C" fn octavo_hub_get(
 }
 
 /// # Safety
-/// `client` is alive, `order` points at `order_size` bytes, `progress.report` may be called with its context while this
-/// runs, `http_status` is writable, `error` is null or writable.
+/// `client` is alive, `order` points at `order_size` bytes, `progress.report` and `progress.retrying` may be called
+/// with its context while this runs, `http_status` is writable, `error` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn octavo_hub_download(
     client: *const Client,
@@ -94,6 +109,9 @@ pub unsafe extern "C" fn octavo_hub_download(
             let files = files.ok_or_else(|| Failure::refused("no files"))?;
             let orders: Result<Vec<_>, _> = files.iter().map(file_order).collect();
             let mut tell = |now: Progress| {
+                if let Some(reason) = &now.trouble {
+                    (progress.retrying)(progress.context, reason.as_ptr(), reason.len());
+                }
                 (progress.report)(progress.context, now.done, now.total, now.waiting)
             };
             download(&*client, orders?, &options, &mut tell)
@@ -121,7 +139,9 @@ unsafe fn failure(error: FetchError, http_status: *mut u16) -> Failure {
             status: Status::Stopped,
             message: "stopped".to_string(),
         },
-        FetchError::Retry { reason, .. } => Failure::refused(reason),
+        FetchError::Retry { reason, .. } | FetchError::Unreachable { reason } => {
+            Failure::refused(reason)
+        }
         FetchError::Final { status, reason } => {
             unsafe { http_status.write(status) };
             Failure::refused(reason)

@@ -81,7 +81,7 @@ void read_allowed_tokens(const Json& value, GenerationRequest& request) {
 FieldTable<GenerationRequest> sampling_fields() {
   return {
       used<GenerationRequest>("temperature", number_schema(0, 100),
-                              "Sampling temperature; 0 is greedy. Default: the model's own, or 1",
+                              "Sampling temperature; 0 is greedy. Default: the model's own, or 0.7",
                               [](const Json& v, GenerationRequest& t) {
                                 t.temperature = to_number(v, "temperature", 0, 100);
                               }),

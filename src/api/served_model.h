@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/request_memory.h"
+#include "api/sampling_defaults.h"
 #include "generation/chat_dialect.h"
 #include "generation/grammar_compiler.h"
 #include "generation/model_text.h"
@@ -16,15 +17,6 @@
 #include "scheduler/engine_client.h"
 
 namespace octavo::api {
-
-// Defaults from generation_config.json; fields of the request take precedence.
-struct SamplingDefaults {
-  std::optional<float> temperature = {};
-  std::optional<float> top_p = {};
-  std::optional<int> top_k = {};
-  std::optional<float> min_p = {};
-  std::optional<float> repetition_penalty = {};
-};
 
 struct MemoryRow {
   std::string name;  // "weights"

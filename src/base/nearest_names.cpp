@@ -9,7 +9,8 @@ namespace {
 
 constexpr size_t kCompared = 160;  // bytes compared per name: the cost is quadratic
 
-// Levenshtein distance.
+}  // namespace
+
 size_t edits_between(std::string_view a, std::string_view b) {
   a = a.substr(0, kCompared);
   b = b.substr(0, kCompared);
@@ -25,8 +26,6 @@ size_t edits_between(std::string_view a, std::string_view b) {
   }
   return row.back();
 }
-
-}  // namespace
 
 std::vector<std::string_view> nearest_names(std::string_view name,
                                             std::span<const std::string> known, size_t count) {

@@ -8,6 +8,9 @@
 
 namespace octavo {
 
+// The Levenshtein distance of the first 160 bytes.
+size_t edits_between(std::string_view a, std::string_view b);
+
 // Returns up to `count` of the `known` names with the smallest edit distance to `name`, nearest
 // first; ties are in alphabetical order.
 std::vector<std::string_view> nearest_names(std::string_view name,

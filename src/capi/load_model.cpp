@@ -15,7 +15,7 @@ namespace {
 class ModelOfFiles : public LoadedModel {
  public:
   ModelOfFiles(const EngineSettings& settings, const EngineOptions& options, LoadProgress progress)
-      : llm_(settings.model.model, options, std::move(progress)),
+      : llm_(settings.model.model, options, std::move(progress), settings.model.chat_template),
         served_(make_served_model(llm_, settings.model, options, settings.serving)) {}
 
   const api::ServedModel& served() const override { return served_; }
@@ -51,6 +51,7 @@ std::unique_ptr<LoadedModel> load_model(const std::string& model, const std::str
   if (!options.speculation.model.empty())
     options.speculation.model = find_model(options.speculation.model, hub).path;
   options.pooling = settings.pooling.options();
+  options.model_context = settings.pooling.model_context();
   set_compute_options(settings.model.compute_options());
   return std::make_unique<ModelOfFiles>(settings, options, std::move(progress));
 }

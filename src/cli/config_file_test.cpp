@@ -49,6 +49,27 @@ TEST_F(ConfigFile, SaysWhatIsWrong) {
   EXPECT_THROW(with_config_file({"serve", "--config", write("[serve]\nport = 1\n")}), SetupError);
 }
 
+TEST_F(ConfigFile, SaysWhichLineIsWrongAndWhatToWrite) {
+  const auto problem = [&](const std::string& text) -> std::string {
+    try {
+      with_config_file({"serve", "--config", write(text)});
+    } catch (const SetupError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(problem("# YAML\nport: 9000\n"),
+              HasSubstr("line 2: \"port: 9000\" is not NAME = VALUE; write port = 9000"));
+  EXPECT_THAT(problem("--port 9000\n"), HasSubstr("line 1: \"--port 9000\""));
+  EXPECT_THAT(problem("--port = 9000\n"), HasSubstr("write port = 9000"));
+  EXPECT_THAT(problem("no-access-log\n"), HasSubstr("write no-access-log = true"));
+  EXPECT_THAT(problem("port =\n"), HasSubstr("line 1"));
+  EXPECT_THAT(problem("host = \"::1\n"), HasSubstr("closing quote"));
+  EXPECT_THAT(problem("port = 1\n[serve]\n"), HasSubstr("line 2: sections"));
+  EXPECT_THAT(problem("allowed-hosts = [\"a\",\n  \"b\"]\nport = 1\n"), "none");
+}
+
 TEST_F(ConfigFile, IsNotNeeded) {
   EXPECT_THAT(with_config_file({"serve", "m"}), ElementsAre("serve", "m"));
 }

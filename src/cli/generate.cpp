@@ -1,15 +1,24 @@
 // octavo generate - completes one prompt, or a file of prompts in batches.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/system_memory.h"
 #include "cli/commands.h"
 #include "cli/generate_file.h"
 #include "cli/model_flags.h"
+#include "cli/parse/number_check.h"
+#include "cli/parse/usage_error.h"
 #include "cli/prompt_line.h"
+#include "text/utf8.h"
 
 namespace octavo {
 namespace {
@@ -20,10 +29,12 @@ struct GenerateFlags {
   ModelFlags model;
   SamplingFlags sampling;
   std::string prompt;
-  std::string prompts;  // a file; empty: use `prompt`
+  std::string file;     // plain text that follows `prompt`; "-" is stdin
+  std::string prompts;  // a file of JSON lines; empty: use `prompt`
   std::string output;
   std::string system;
   bool chat = false;
+  bool raw = false;
   bool json = false;
   bool ignore_eos = false;
   int max_tokens = 512;
@@ -69,11 +80,38 @@ Json memory_of(const Llm& llm) {
             {"extras_bytes", plan.kv_bytes + plan.step_bytes + plan.reserve_bytes}}}};
 }
 
+std::string read_all(std::istream& stream) {
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+// The prompt, followed by the text of --file.
+std::string prompt_of(const GenerateFlags& flags) {
+  if (flags.file.empty()) return flags.prompt;
+  std::string text;
+  if (flags.file == "-") {
+    text = read_all(std::cin);
+  } else {
+    std::ifstream file(flags.file, std::ios::binary);
+    if (!file || std::filesystem::is_directory(flags.file))
+      throw SetupError(fmt::format("--file: cannot read {}", flags.file));
+    text = read_all(file);
+  }
+  // Editors and echo end a text with a newline that is not part of the prompt.
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  return replace_invalid_utf8(flags.prompt.empty() ? text : flags.prompt + "\n\n" + text);
+}
+
 void run_one(const GenerateFlags& flags) {
+  const std::string prompt = prompt_of(flags);
+  if (prompt.empty()) throw RequestError(400, "prompt", "is empty; give a text after the model");
   const auto llm = flags.model.load(flags.model.options_for_one());
   TextRequest request = settings_of(flags);
-  request.prompt = flags.prompt;
-  if (flags.chat) put_into_chat(request, flags.system);
+  request.prompt = prompt;
+  if (flags.chat || (llm->can_chat() && !flags.raw)) {
+    put_into_chat(request, flags.system);
+  } else if (!flags.system.empty()) {
+    throw RequestError(400, "system", "this model has no chat template; leave --system out");
+  }
   const TextAnswer answer = llm->generate(request, [&](std::string_view text) {
     if (!flags.json) {
       std::fwrite(text.data(), 1, text.size(), stdout);
@@ -103,7 +141,12 @@ void run(GenerateFlags flags) {
 }
 
 void add_input_flags(CLI::App& command, GenerateFlags& flags) {
-  CLI::Option* prompt = command.add_option("-p,--prompt", flags.prompt, "The prompt");
+  CLI::Option* prompt = command.add_option("-p,--prompt,PROMPT", flags.prompt,
+                                           "The prompt; without one, it is read from stdin");
+  CLI::Option* file = command
+                          .add_option("-f,--file", flags.file,
+                                      "A file of plain text that follows the prompt; - is stdin")
+                          ->type_name("FILE");
   CLI::Option* prompts =
       command
           .add_option(
@@ -111,13 +154,20 @@ void add_input_flags(CLI::App& command, GenerateFlags& flags) {
               "A file of prompts to run in batches; - is stdin. Each line is a JSON object with "
               "prompt, messages or prompt_token_ids, and optional settings such as "
               "max_tokens and temperature that override the flags")
-          ->excludes(prompt);
+          ->excludes(prompt)
+          ->excludes(file);
   command
       .add_option("--output", flags.output,
                   "With --prompts: write the results to this file instead of stdout")
       ->needs(prompts);
-  command.add_flag("--chat", flags.chat, "Apply the model's chat template to the prompt");
-  command.add_option("--system", flags.system, "With --chat: the system message")->needs("--chat");
+  CLI::Option* chat = command.add_flag(
+      "--chat", flags.chat,
+      "Apply the model's chat template to the prompt: the default if the model has "
+      "one, but not for the lines of --prompts");
+  CLI::Option* raw =
+      command.add_flag("--raw", flags.raw, "Continue the prompt as it is, without a chat template")
+          ->excludes(chat);
+  command.add_option("--system", flags.system, "The system message of a chat")->excludes(raw);
   command
       .add_flag("--json", flags.json,
                 "Print the text, token ids, timings and memory use as one JSON object")
@@ -141,8 +191,14 @@ void add_generate_command(CLI::App& app) {
                     "Continue after the model's own stop tokens");
   flags->sampling.add_to(*command);
   command->callback([flags, command] {
-    if (command->count("--prompt") + command->count("--prompts") == 0)
-      throw CLI::RequiredError("-p or --prompts");
+    if (command->count("--prompt") + command->count("--prompts") + command->count("--file") == 0) {
+      if (::isatty(STDIN_FILENO) != 0) {
+        throw UsageError(
+            "the prompt is missing; for example: octavo generate MODEL \"Why is "
+            "the sky blue?\" (or -f FILE, --prompts FILE, or text from a pipe)");
+      }
+      flags->file = "-";
+    }
     run(*flags);
   });
 }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,12 @@
 
 namespace octavo {
 namespace {
+
+using InfoJson = nlohmann::ordered_json;
+
+struct InfoFlags : ModelFlags {
+  bool json = false;
+};
 
 void row(const char* name, const std::string& value) { fmt::print("  {:<22}{}\n", name, value); }
 
@@ -48,17 +55,24 @@ void print_layers(const DecoderPlan& plan) {
   for (const auto& [part, layers] : parts) row("", fmt::format("{} x {}", layers, part));
 }
 
+const char* container_of(const Checkpoint& checkpoint) {
+  return checkpoint.gguf() != nullptr ? "GGUF" : "safetensors";
+}
+
+std::map<std::string_view, uint64_t> bytes_by_type(const Checkpoint& checkpoint) {
+  std::map<std::string_view, uint64_t> bytes;
+  for (const TensorView& tensor : checkpoint.tensors())
+    bytes[tensor_type_name(tensor.type)] += tensor.bytes.size();
+  return bytes;
+}
+
 // Prints the facts that are known for any checkpoint, supported or not.
 void print_files(const Checkpoint& checkpoint) {
   fmt::print("{}\n", checkpoint.path().filename().string());
   row("file", fmt::format("{}, {}, {} tensors", format_bytes(checkpoint.file_bytes()),
-                          checkpoint.gguf() != nullptr ? "GGUF" : "safetensors",
-                          checkpoint.tensors().size()));
-  std::map<std::string_view, uint64_t> bytes_by_type;
-  for (const TensorView& tensor : checkpoint.tensors())
-    bytes_by_type[tensor_type_name(tensor.type)] += tensor.bytes.size();
+                          container_of(checkpoint), checkpoint.tensors().size()));
   std::string types;
-  for (const auto& [type, bytes] : bytes_by_type)
+  for (const auto& [type, bytes] : bytes_by_type(checkpoint))
     types += fmt::format("{}{} {}", types.empty() ? "" : ", ", type, format_bytes(bytes));
   row("stored as", types);
   row("model_type", read_config(checkpoint).text_or("model_type", "unknown"));
@@ -75,12 +89,18 @@ void check_tensors(const Checkpoint& checkpoint, const ModelDescription& model) 
   throw SetupError(text);
 }
 
+// Throws SetupError if the model is not supported.
+ModelDescription supported_model(const Checkpoint& checkpoint, const EngineOptions& options) {
+  ModelDescription model = describe_model(checkpoint, options);
+  check_tensors(checkpoint, model);
+  load_model_text(checkpoint);
+  return model;
+}
+
 // Prints whether the model is supported. The rethrown error says why it is not.
 ModelDescription check_support(const Checkpoint& checkpoint, const EngineOptions& options) {
   try {
-    ModelDescription model = describe_model(checkpoint, options);
-    check_tensors(checkpoint, model);
-    load_model_text(checkpoint);
+    ModelDescription model = supported_model(checkpoint, options);
     row("supported", "yes");
     return model;
   } catch (const SetupError&) {
@@ -135,7 +155,54 @@ void print_device(const DeviceFacts& device, DType dtype) {
   fmt::print("bits: {}\n", invariance_note(device.kind));
 }
 
-void run(ModelFlags flags) {
+InfoJson json_of(const MemoryPlan& plan) {
+  return {{"max_model_len", plan.max_model_len}, {"device_bytes", plan.device_bytes},
+          {"budget_bytes", plan.budget_bytes},   {"weights_bytes", plan.weights_bytes},
+          {"kv_bytes", plan.kv_bytes},           {"step_bytes", plan.step_bytes},
+          {"reserve_bytes", plan.reserve_bytes}};
+}
+
+void describe_in(InfoJson& out, const ModelDescription& model, const EngineOptions& options) {
+  out["family"] = model.plan.family;
+  out["parameters"] = model.parameters;
+  out["quantization"] = model.quantization;
+  out["dtype"] = name_of(model.dtype);
+  out["embeds"] = model.pooling.has_value();
+  out["layers"] = model.plan.layers.size();
+  out["hidden"] = model.plan.hidden;
+  out["vocabulary"] = model.plan.vocab;
+  out["context"] = model.plan.max_context;
+  out["kv_bytes_per_token"] = plan_engine_cache(model, options).bytes_per_token();
+  out["memory"] = json_of(plan_engine_memory(model, options));
+}
+
+// One JSON object. If the model is not supported, the object has the reason, which is also thrown.
+void print_info_json(const Checkpoint& checkpoint, const EngineOptions& options) {
+  InfoJson out = {{"path", checkpoint.path().string()},
+                  {"file_bytes", checkpoint.file_bytes()},
+                  {"container", container_of(checkpoint)},
+                  {"tensors", checkpoint.tensors().size()},
+                  {"model_type", read_config(checkpoint).text_or("model_type", "unknown")},
+                  {"supported", true}};
+  for (const auto& [type, bytes] : bytes_by_type(checkpoint))
+    out["stored_bytes"][std::string(type)] = bytes;
+  const auto print = [&] {
+    fmt::print("{}\n", out.dump(2, ' ', false, InfoJson::error_handler_t::replace));
+    std::fflush(stdout);
+  };
+  try {
+    const ModelDescription model = supported_model(checkpoint, options);
+    describe_in(out, model, options);
+  } catch (const SetupError& error) {
+    out["supported"] = false;
+    out["error"] = error.what();
+    print();
+    throw;
+  }
+  print();
+}
+
+void run(InfoFlags flags) {
   flags.find();
   set_compute_options(flags.compute_options());
   EngineOptions options = flags.engine_options();
@@ -143,6 +210,7 @@ void run(ModelFlags flags) {
   options.pooling.runner = RunnerKind::kAuto;
   use_device(options.device);
   const Checkpoint checkpoint = Checkpoint::open(flags.model);
+  if (flags.json) return print_info_json(checkpoint, options);
   print_files(checkpoint);
   const ModelDescription model = check_support(checkpoint, options);
   print_model(model);
@@ -155,13 +223,14 @@ void run(ModelFlags flags) {
 }  // namespace
 
 void add_info_command(CLI::App& app) {
-  auto flags = std::make_shared<ModelFlags>();
+  auto flags = std::make_shared<InfoFlags>();
   CLI::App* command = app.add_subcommand(
       "info",
       "Show a model's properties, whether it is supported, and its memory plan on this machine, "
       "without loading it");
   flags->add_to(*command);
   flags->add_batch_flags_to(*command);
+  command->add_flag("--json", flags->json, "Print the properties as one JSON object");
   command->callback([flags] { run(*flags); });
 }
 

@@ -41,10 +41,23 @@ void print_table(const std::vector<LocalModel>& models) {
   }
 }
 
+void print_aliases() {
+  size_t width = 0;
+  for (const Alias& alias : all_aliases()) width = std::max(width, alias.name.size());
+  for (const Alias& alias : all_aliases())
+    fmt::print("{:<{}}  {}\n", alias.name, width, alias.model);
+}
+
+void print_aliases_json() {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Alias& alias : all_aliases())
+    list.push_back({{"name", alias.name}, {"model", alias.model}});
+  fmt::print("{}\n", list.dump(2));
+}
+
 void run(const LsFlags& flags) {
   if (flags.aliases) {
-    for (const Alias& alias : all_aliases()) fmt::print("{:<16}{}\n", alias.name, alias.model);
-    return;
+    return flags.json ? print_aliases_json() : print_aliases();
   }
   const HubSettings settings = hub_settings_from_env();
   const std::vector<LocalModel> models = local_models(settings);

@@ -13,6 +13,9 @@
 #include "base/standard_streams.h"
 #include "cli/commands.h"
 #include "cli/config_file.h"
+#include "cli/parse/parse_error.h"
+#include "cli/parse/translate_arguments.h"
+#include "cli/parse/usage_error.h"
 
 namespace {
 
@@ -49,15 +52,25 @@ int main(int argc, char** argv) {
   octavo::add_rm_command(app);
   octavo::add_bench_command(app);
   octavo::add_doctor_command(app);
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (arguments.empty()) arguments.emplace_back("--help");
   try {
     octavo::init_logging();
-    std::vector<std::string> arguments =
-        octavo::with_config_file({argv + std::min(argc, 1), argv + argc});
-    std::ranges::reverse(arguments);  // CLI11 expects the last argument first
-    app.parse(std::move(arguments));
+    arguments = octavo::translate_arguments(
+        app, octavo::with_config_file(std::move(arguments)),
+        [](const std::string& text) { fmt::print(stderr, "octavo: {}\n", text); });
+    // CLI11 expects the last argument first.
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     return 0;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error);
+    // --help, --version, and commands that have already printed their error.
+    if (error.get_exit_code() == 0 || dynamic_cast<const CLI::RuntimeError*>(&error) != nullptr)
+      return app.exit(error);
+    fmt::print(stderr, "{}\n", octavo::explain_parse_error(app, error, arguments));
+    return octavo::kUsageStatus;
+  } catch (const octavo::UsageError& error) {
+    fmt::print(stderr, "octavo: {}\n", error.what());
+    return octavo::kUsageStatus;
   } catch (const octavo::RequestError& error) {
     print_error("", error.what());
     return 2;

@@ -1,10 +1,15 @@
 #include "cli/model_flags.h"
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <random>
 
 #include "base/compute_pool.h"
+#include "base/error.h"
 #include "cli/model_by_name.h"
 #include "cli/option_group.h"
+#include "cli/parse/number_check.h"
 #include "cli/progress_bar.h"
 
 namespace octavo {
@@ -29,6 +34,14 @@ void ModelFlags::add_memory_flags(CLI::App& command) {
   option("--dtype", dtype,
          "Data type for computation and the KV cache: auto (the checkpoint's type; bfloat16 for "
          "GGUF), float32, float16, bfloat16");
+  option
+      .without_default("--chat-template", chat_template,
+                       "File with a chat template to use instead of the model's own")
+      ->type_name("FILE");
+  option
+      .without_default("-q,--quantization", quantization,
+                       "For vLLM's command lines: refused if it differs from the file's")
+      ->group("");
   option("--kv-cache-dtype,--kv-dtype", kv_cache_dtype,
          "KV cache type: auto (same as --dtype), or int8 with one scale per token and head, which "
          "takes half the memory of bfloat16 and changes answers slightly")
@@ -36,8 +49,8 @@ void ModelFlags::add_memory_flags(CLI::App& command) {
   option
       .without_default("--max-model-len", max_model_len,
                        "Context length in tokens (default: the largest that fits in memory, up "
-                       "to the model's own)")
-      ->check(CLI::PositiveNumber);
+                       "to the model's own), for example 4096, 4K or 100k")
+      ->transform(context_length());
   option.without_default("--kv-memory", kv_memory,
                          "Memory for the KV cache, for example 4GiB (default: enough for one full "
                          "context, or for 32 sequences of 2048 tokens in commands that batch)");
@@ -52,7 +65,8 @@ void ModelFlags::add_memory_flags(CLI::App& command) {
 void ModelFlags::add_compute_flags(CLI::App& command) {
   const OptionGroup option{command, kModelGroup};
   option("--max-num-batched-tokens", max_num_batched_tokens,
-         "Maximum number of tokens per step; longer prompts are prefilled in chunks of this size");
+         "Maximum number of tokens per step; longer prompts are prefilled in chunks of this size")
+      ->transform(whole_number(1));
   option
       .without_default(
           "--speculative-config", speculative_config,
@@ -64,7 +78,7 @@ void ModelFlags::add_compute_flags(CLI::App& command) {
       .without_default("--threads", threads,
                        "Number of compute threads (default: the cores that this process and its "
                        "cgroup may use)")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   command.add_flag("--pin-threads", pin_threads, "Pin each compute thread to one core")
       ->group(kModelGroup);
 }
@@ -72,7 +86,7 @@ void ModelFlags::add_compute_flags(CLI::App& command) {
 void ModelFlags::add_batch_flags_to(CLI::App& command) {
   const OptionGroup option{command, kBatchGroup};
   option("--max-num-seqs", max_num_seqs, "Maximum number of sequences that run at the same time")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   option("--scheduling-policy", scheduling_policy,
          "Order of waiting requests: fcfs (first come, first served), or priority (by each "
          "request's priority, lower first)")
@@ -117,8 +131,27 @@ EngineOptions ModelFlags::options_for_one() const {
 std::unique_ptr<Llm> ModelFlags::load(const EngineOptions& options) const {
   set_compute_options(compute_options());
   ProgressBar bar("Loading");
-  return std::make_unique<Llm>(model, options,
-                               [&](uint64_t done, uint64_t total) { bar.update(done, total); });
+  auto llm = std::make_unique<Llm>(
+      model, options, [&](uint64_t done, uint64_t total) { bar.update(done, total); },
+      chat_template);
+  check_quantization(llm->engine().model());
+  return llm;
+}
+
+void ModelFlags::check_quantization(const ModelDescription& description) const {
+  if (quantization.empty()) return;
+  const std::string own = description.container == "GGUF"    ? "gguf"
+                          : description.quantization.empty() ? "none"
+                                                             : description.quantization;
+  if (quantization == own || own.starts_with(quantization)) {
+    fmt::print(stderr, "octavo: --quantization {}: not needed, it is the file's own\n",
+               quantization);
+    return;
+  }
+  throw SetupError(fmt::format(
+      "--quantization {}: octavo runs a model as it is stored, and this one has {}; leave the flag "
+      "out, or choose another model",
+      quantization, own));
 }
 
 void SamplingFlags::add_to(CLI::App& command) {
@@ -168,7 +201,8 @@ void PoolingFlags::add_to(CLI::App& command) {
   option
       .without_default("--hf-overrides", hf_overrides,
                        "Settings missing from the model's config: is_matryoshka (requests may "
-                       "choose fewer dimensions), matryoshka_dimensions (the sizes to allow)")
+                       "choose fewer dimensions), matryoshka_dimensions (the sizes to allow), "
+                       "max_position_embeddings (allows a longer --max-model-len)")
       ->type_name("JSON");
 }
 

@@ -11,6 +11,8 @@
 namespace octavo {
 
 struct ModelFlags : ModelSettings {
+  std::string quantization;  // empty: not given
+
   void add_to(CLI::App& command);
   // For commands that run several sequences at once.
   void add_batch_flags_to(CLI::App& command);
@@ -28,6 +30,8 @@ struct ModelFlags : ModelSettings {
   std::unique_ptr<Llm> load(const EngineOptions& options) const;
 
  private:
+  // Throws SetupError if --quantization names another one than the file's.
+  void check_quantization(const ModelDescription& description) const;
   void add_memory_flags(CLI::App& command);
   void add_compute_flags(CLI::App& command);
 };

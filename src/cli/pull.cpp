@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/model_by_name.h"
+#include "cli/parse/number_check.h"
 
 namespace octavo {
 namespace {
@@ -33,7 +34,7 @@ void add_pull_command(CLI::App& app) {
       ->required();
   command
       ->add_option("--connections", flags->download.connections, "Number of parallel connections")
-      ->check(CLI::Range(1, 64))
+      ->transform(whole_number(1, 64))
       ->capture_default_str();
   command->add_flag("--force", flags->download.force,
                     "Download the model even if it does not fit in this machine's memory");

@@ -92,6 +92,8 @@ void print_summary(const Llm& llm, const api::ServedModel& served, const ServeFl
                   served.max_model_len, served.max_num_seqs, flags.server.max_open_requests));
   if (!model.pooling) summary.row("speculation", llm.engine().speculation().text());
   if (llm.can_chat() && !model.pooling) summary.row("tools", served.dialect.describe());
+  if (!model.pooling)
+    summary.row("sampling", served.defaults.describe() + " unless a request sets it");
   summary.add("{}", llm.engine().memory().table());
   summary.row("listening", fmt::format("{} (ready in {:.1f} s)", url, seconds));
   summary.row("playground", url + "/");
@@ -114,6 +116,7 @@ void run(ServeFlags flags) {
   EngineOptions options = flags.model.engine_options();
   options.pooling = flags.pooling.options();
   options.serves_requests = true;
+  options.model_context = flags.pooling.model_context();
   // A request with several prompts counts as several engine requests.
   options.max_open_requests = std::max({options.max_open_requests, flags.server.max_open_requests,
                                         flags.server.max_open_sequences});

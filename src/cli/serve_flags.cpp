@@ -5,8 +5,10 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "cli/parse/number_check.h"
 #include "server/api_keys.h"
 #include "server/server.h"
 
@@ -42,6 +44,26 @@ void add_keys(const std::string& file, std::vector<std::string>& keys) {
   }
 }
 
+// vLLM's form of a list: '["https://a", "https://b"]'.
+void expand_json_lists(std::vector<std::string>& values, const char* flag) {
+  std::vector<std::string> expanded;
+  for (const std::string& value : values) {
+    if (!value.starts_with('[')) {
+      expanded.push_back(value);
+      continue;
+    }
+    const auto list = nlohmann::json::parse(value, nullptr, false);
+    bool valid = list.is_array();
+    if (valid)
+      for (const auto& each : list) valid = valid && each.is_string();
+    if (!valid)
+      throw SetupError(
+          fmt::format(R"({}: {} is not a JSON list of texts; write '["https://a"]')", flag, value));
+    for (const auto& each : list) expanded.push_back(each.get<std::string>());
+  }
+  values = std::move(expanded);
+}
+
 }  // namespace
 
 void ServeFlags::add_access_flags(CLI::App& command) {
@@ -53,6 +75,7 @@ void ServeFlags::add_access_flags(CLI::App& command) {
       ->capture_default_str()
       ->group(group);
   command.add_option("--port", server.port, "Port to listen on; 0 picks a free port")
+      ->transform(port_number())
       ->capture_default_str()
       ->group(group);
   command
@@ -80,14 +103,15 @@ void ServeFlags::add_access_flags(CLI::App& command) {
   command
       .add_option("--allowed-origins", server.cors.allowed_origins,
                   "Origins of web pages that may call the API (CORS), for example "
-                  "https://example.org; * allows all (default: only the built-in page)")
+                  "https://example.org; * allows all (default: only the built-in page). May be "
+                  "repeated, or a JSON list as in vLLM")
       ->allow_extra_args(false)
       ->group(group);
   command
       .add_option(
           "--served-model-name", served_model_name,
-          "Name of the model in requests and responses; may be repeated (default: the name of the "
-          "file or folder)")
+          "Names of the model in requests and responses: one or more, may be repeated; responses "
+          "have the first (default: the name of the file or folder)")
       ->allow_extra_args(false)
       ->group(group);
 }
@@ -100,24 +124,24 @@ void ServeFlags::add_limit_flags(CLI::App& command) {
   option("--max-open-requests", server.max_open_requests,
          "Maximum number of open requests, including waiting ones; further requests get 429 with "
          "Retry-After")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   option("--max-open-sequences", server.max_open_sequences,
          "Maximum number of open sequences, prompts x n of all open requests; a request that does "
          "not fit gets 429, one with more than the limit 400")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   option("--max-connections", server.max_connections,
          "Maximum number of open connections; further connections get 503")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   option(
       "--max-stored-responses", server.stored_responses.count,
       "Number of responses kept for previous_response_id, up to 64 MiB in total (less with little "
       "memory); the least recently used are dropped first. 0 keeps none");
   option("--sse-keepalive", sse_keepalive,
          "Seconds without output after which a stream sends a comment line; 0 disables them")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(real_number(0, true));
   option("--drain-timeout", drain_timeout,
          "Seconds that open requests may still take after SIGTERM before they are aborted")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(real_number(0, true));
   option("--log-format", log_format, "text, or json with one object per line")
       ->check(CLI::IsMember({"text", "json"}));
   command
@@ -152,7 +176,7 @@ void ServeFlags::add_dialect_flags(CLI::App& command) {
   command
       .add_option("--thinking-budget", dialect.thinking_budget,
                   "Maximum reasoning tokens of requests without thinking_token_budget")
-      ->check(CLI::NonNegativeNumber)
+      ->transform(whole_number(0))
       ->group(group);
   command
       .add_flag("--allow-special-tokens-in-content", dialect.allow_special_tokens_in_content,
@@ -169,7 +193,8 @@ void ServeFlags::add_to(CLI::App& command) {
   command
       .add_option("--generation-config", generation_config,
                   "Source of default sampling parameters: auto (the model's "
-                  "generation_config.json) or vllm (OpenAI's defaults)")
+                  "generation_config.json, otherwise temperature 0.7, top_p 0.95 and min_p 0.05) "
+                  "or vllm (OpenAI's defaults: temperature 1)")
       ->check(CLI::IsMember({"auto", "vllm"}))
       ->capture_default_str()
       ->group("Model and memory");
@@ -186,6 +211,7 @@ void ServeFlags::add_to(CLI::App& command) {
 
 void ServeFlags::finish() {
   add_keys(api_key_file, server.api_keys);
+  expand_json_lists(server.cors.allowed_origins, "--allowed-origins");
   server.sse_keepalive = milliseconds(sse_keepalive);
   server.drain_timeout = milliseconds(drain_timeout);
   server.version = OCTAVO_VERSION;

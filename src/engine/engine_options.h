@@ -26,6 +26,8 @@ struct EngineOptions {
   KvFormat kv_format = KvFormat::kPlain;      // --kv-cache-dtype
   int block_tokens = 32;                      // --block-size
   std::optional<int> max_model_len = {};      // --max-model-len
+  bool refuse_longer_context = false;         // than the model's own; tests use longer ones
+  std::optional<int> model_context = {};      // max_position_embeddings of --hf-overrides
   std::optional<uint64_t> kv_bytes = {};      // --kv-memory
   double memory_fraction = 0.9;               // --memory-fraction
   std::optional<uint64_t> wired_bytes = {};   // --wired-limit; default: none

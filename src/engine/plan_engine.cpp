@@ -61,7 +61,19 @@ SpeculativeConfig plan_speculation(const ModelDescription& model, const EngineOp
   return config;
 }
 
+void check_context(const ModelDescription& model, const EngineOptions& options) {
+  if (!options.refuse_longer_context || !options.max_model_len) return;
+  const int longest = std::max(model.longest_context, options.model_context.value_or(0));
+  if (*options.max_model_len <= longest) return;
+  throw SetupError(fmt::format(
+      "--max-model-len {} is more than the model's own context of {} tokens, beyond which answers "
+      "become wrong; use --max-model-len {} or less (octavo serve accepts more with "
+      "--hf-overrides '{{\"max_position_embeddings\": {}}}')",
+      *options.max_model_len, longest, longest, *options.max_model_len));
+}
+
 MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions& options) {
+  check_context(model, options);
   if (options.max_num_batched_tokens < 1) {
     throw SetupError("--max-num-batched-tokens: must be at least 1");
   }
@@ -79,7 +91,7 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
       .step_bytes = step_bytes(model, options.max_num_batched_tokens, logit_rows) +
                     bytes_ahead(model, options),
       .serves_requests = options.serves_requests,
-      .model_context = model.plan.max_context,
+      .model_context = options.model_context.value_or(model.plan.max_context),
       .max_model_len = options.max_model_len,
       .kv_bytes = options.kv_bytes,
       .step_tokens = options.max_num_batched_tokens,

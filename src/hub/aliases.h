@@ -13,7 +13,7 @@ struct Alias {
 
 std::span<const Alias> all_aliases();
 
-// Returns the full name; empty if `name` is not an alias.
+// Returns the full name; empty if `name` is not an alias. A colon counts as a dash, as in qwen3:8b.
 std::string_view resolve_alias(std::string_view name);
 
 }  // namespace octavo

@@ -48,6 +48,8 @@ std::string near_names(const std::string& name, const HubSettings& settings) {
   for (const Alias& alias : all_aliases()) known.emplace_back(alias.name);
   for (const LocalModel& model : local_models(settings))
     if (model.is_complete) known.push_back(model.name);
+  // The name itself is not a suggestion, even if it is an alias of a model that is not here.
+  std::erase_if(known, [&](const std::string& other) { return other == name; });
   std::ranges::sort(known);
   known.erase(std::ranges::unique(known).begin(), known.end());
   return fmt::format("{}", fmt::join(nearest_names(name, known, 3), ", "));
@@ -75,11 +77,14 @@ FoundModel find_model(const std::string& name, const HubOptions& options) {
         name));
   }
   std::string full = name;
-  if (const std::string_view model = resolve_alias(name); !model.empty()) {
+  // A model of Ollama may have an alias's name.
+  auto found = find_here(name, options.settings);
+  if (const std::string_view model = resolve_alias(name); !found && !model.empty()) {
     full = model;
     options.say(fmt::format("{} is {}", name, full));
+    found = find_here(full, options.settings);
   }
-  if (auto found = find_here(full, options.settings)) {
+  if (found) {
     options.say(fmt::format("Found {}: {} ({})", full, found->path.string(), found->place));
     return *found;
   }

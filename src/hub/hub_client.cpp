@@ -126,21 +126,30 @@ HubClient::HubClient(const HubSettings& settings) : settings_(settings) {
   hub_.reset(hub);
 }
 
-HubListing HubClient::list(const ModelName& name) const {
+HubListing HubClient::list(const ModelName& name, const OnRetry& on_retry) const {
   const std::string path = fmt::format("/api/models/{}/revision/{}?blobs=true", name.repo,
                                        one_part(name.revision_or_main()));
+  const octavo_hub_retry retry{
+      .report =
+          [](void* context, const char* reason, size_t size, uint64_t wait_ms) {
+            (*static_cast<const OnRetry*>(context))(fmt::format(
+                "{}; trying again in {:.1f} s (no network? HF_HUB_OFFLINE=1 uses only models on "
+                "this machine, octavo ls lists them)",
+                std::string_view(reason, size), static_cast<double>(wait_ms) / 1000));
+          },
+      .context = const_cast<void*>(static_cast<const void*>(&on_retry))};
   RustText body;
   RustText error;
   uint16_t http_status = 0;
-  if (octavo_hub_get(hub_.get(), path.data(), path.size(), body.out(), &http_status, error.out()) !=
-      OCTAVO_RUST_OK)
+  if (octavo_hub_get(hub_.get(), path.data(), path.size(), retry, body.out(), &http_status,
+                     error.out()) != OCTAVO_RUST_OK)
     fail(name, http_status, error.view());
   return parse_listing(std::string(body.view()));
 }
 
 void HubClient::download(const ModelName& name, const std::string& commit,
                          const std::vector<FileDownload>& files, int connections,
-                         const OnDownload& on_progress) const {
+                         const OnDownload& on_progress, const OnRetry& on_retry) const {
   Json order = {{"connections", connections},
                 {"chunk_bytes", settings_.chunk_bytes},
                 {"files", Json::array()}};
@@ -157,12 +166,24 @@ void HubClient::download(const ModelName& name, const std::string& commit,
                               {"lock", download.lock.string()}});
   }
   const std::string text = order.dump();
+  struct Callbacks {
+    const OnDownload& on_progress;
+    const OnRetry& on_retry;
+    std::string last_reason;  // several connections often have the same problem
+  } callbacks{on_progress, on_retry, {}};
   const octavo_hub_progress progress{
       .report =
           [](void* context, uint64_t done, uint64_t total, bool waiting) {
-            return (*static_cast<const OnDownload*>(context))(done, total, waiting);
+            return static_cast<Callbacks*>(context)->on_progress(done, total, waiting);
           },
-      .context = const_cast<void*>(static_cast<const void*>(&on_progress))};
+      .retrying =
+          [](void* context, const char* reason, size_t size) {
+            auto& all = *static_cast<Callbacks*>(context);
+            if (all.last_reason == std::string_view(reason, size)) return;
+            all.last_reason.assign(reason, size);
+            all.on_retry(all.last_reason + "; trying again");
+          },
+      .context = &callbacks};
   RustText error;
   uint16_t http_status = 0;
   const octavo_rust_status status = octavo_hub_download(hub_.get(), text.data(), text.size(),
@@ -187,7 +208,7 @@ void HubClient::fail(const ModelName& name, int http_status, std::string_view re
   } else {
     advice = fmt::format(
         "check the connection to {} (HF_ENDPOINT, HTTPS_PROXY), then run the same command again to "
-        "resume",
+        "resume, or use a model on this machine: octavo ls",
         settings_.endpoint);
   }
   throw SetupError(fmt::format("{}: {} ({})", name.repo, reason, advice));

@@ -20,6 +20,9 @@ struct HubListing {
   std::vector<ModelFile> files;
 };
 
+// Receives a message for the user when a request is retried.
+using OnRetry = std::function<void(const std::string&)>;
+
 // Returns false to stop; received data is kept. `waiting`: another process is downloading a file.
 using OnDownload = std::function<bool(uint64_t done, uint64_t total, bool waiting)>;
 
@@ -41,12 +44,12 @@ class HubClient {
   // Also throws SetupError if HF_HUB_OFFLINE is set.
   explicit HubClient(const HubSettings& settings);
 
-  HubListing list(const ModelName& name) const;
+  HubListing list(const ModelName& name, const OnRetry& on_retry) const;
 
   // A blob appears only when it is complete and its hash matches. Throws DownloadStopped.
   void download(const ModelName& name, const std::string& commit,
                 const std::vector<FileDownload>& files, int connections,
-                const OnDownload& on_progress) const;
+                const OnDownload& on_progress, const OnRetry& on_retry) const;
 
  private:
   struct Free {

@@ -58,7 +58,7 @@ class Pull {
       : name_(name), options_(options), cache_(options.settings.cache), client_(options.settings) {}
 
   FoundModel run() {
-    const HubListing listing = client_.list(name_);
+    const HubListing listing = client_.list(name_, options_.say);
     const FileChoice choice = choose_files(listing.files, name_.variant, name_.repo);
     if (!choice.is_complete)
       throw SetupError(name_.repo + ": config.json or part of the weights is missing on the hub");
@@ -70,7 +70,8 @@ class Pull {
       check_config(listing.commit, choice);
       options_.say(fmt::format("Downloading {} ({}, {}) to {}", name_.repo, choice.kind,
                                format_bytes(choice.bytes()), cache_.repo(name_.repo).string()));
-      client_.download(name_, listing.commit, missing, options_.connections, options_.on_download);
+      client_.download(name_, listing.commit, missing, options_.connections, options_.on_download,
+                       options_.say);
     }
     return {.path = cache_.publish(name_, listing.commit, choice), .place = "download"};
   }
@@ -101,7 +102,7 @@ class Pull {
     const auto quietly = [&](uint64_t, uint64_t, bool waiting) {
       return options_.on_download(0, 0, waiting);
     };
-    client_.download(name_, commit, {download}, 1, quietly);
+    client_.download(name_, commit, {download}, 1, quietly, options_.say);
     options_.check_config(download.blob);
   }
 

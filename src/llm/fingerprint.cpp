@@ -101,6 +101,7 @@ std::string answer_fingerprint(const ModelSettings& settings, const Llm& llm,
   // sample_of_model() does not cover the subfolders with the pooling config.
   if (const auto& pooling = llm.engine().model().pooling) facts += pooling->describe() + "\n";
   facts += sample_of_model(settings.model);
+  if (!settings.chat_template.empty()) append_sample(settings.chat_template, facts);
   const std::vector<uint8_t> bytes(facts.begin(), facts.end());
   const Sha256Digest digest = sha256(bytes);
   std::string text = "fp_";

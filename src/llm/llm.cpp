@@ -58,8 +58,10 @@ void check_draft_vocabulary(const Tokenizer& own, const SpeculativeConfig& confi
   }
 }
 
-ModelText checked_text(const Checkpoint& checkpoint, const SpeculativeConfig& speculation) {
+ModelText checked_text(const Checkpoint& checkpoint, const SpeculativeConfig& speculation,
+                       const std::filesystem::path& chat_template) {
   ModelText text = load_model_text(checkpoint);
+  if (!chat_template.empty()) use_chat_template(text, chat_template, checkpoint);
   check_draft_vocabulary(*text.tokenizer, speculation);
   return text;
 }
@@ -73,9 +75,10 @@ TextAnswer refused(const RequestError& error) {
 
 }  // namespace
 
-Llm::Llm(const std::filesystem::path& path, const EngineOptions& options, Engine::Progress progress)
+Llm::Llm(const std::filesystem::path& path, const EngineOptions& options, Engine::Progress progress,
+         const std::filesystem::path& chat_template)
     : checkpoint_(Checkpoint::open(path)),
-      text_(checked_text(checkpoint_, options.speculation)),
+      text_(checked_text(checkpoint_, options.speculation, chat_template)),
       resident_before_load_(resident_bytes()),
       engine_(checkpoint_, options, std::move(progress)),
       resident_after_load_(resident_bytes()) {}

@@ -50,7 +50,9 @@ struct TextAnswer {
 
 class Llm {
  public:
-  Llm(const std::filesystem::path& path, const EngineOptions& options, Engine::Progress progress);
+  // `chat_template` is a file that replaces the model's own template; empty: keep it.
+  Llm(const std::filesystem::path& path, const EngineOptions& options, Engine::Progress progress,
+      const std::filesystem::path& chat_template = {});
 
   // Called with each piece of final text; return false to end generation.
   using OnText = std::function<bool(std::string_view)>;

@@ -1,10 +1,12 @@
 #include "llm/load_model_text.h"
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "text/gguf_vocab.h"
 
 namespace octavo {
@@ -39,23 +41,26 @@ GgufVocab vocab_of(const Gguf& gguf) {
   return vocab;
 }
 
+std::shared_ptr<const ChatTemplate> template_of(const GgufVocab& vocab, std::string source) {
+  auto spelling = [&](int id) {
+    return id >= 0 && id < static_cast<int>(vocab.tokens.size())
+               ? vocab.tokens[static_cast<size_t>(id)]
+               : "";
+  };
+  return ChatTemplate::from_source({.source = std::move(source),
+                                    .tool_use_source = std::nullopt,
+                                    .bos_token = spelling(vocab.bos),
+                                    .eos_token = spelling(vocab.eos),
+                                    .unk_token = spelling(vocab.unk),
+                                    .pad_token = spelling(vocab.pad)});
+}
+
 ModelText from_gguf(const Gguf& gguf) {
   const GgufVocab vocab = vocab_of(gguf);
   ModelText text{.tokenizer = Tokenizer::from_json(tokenizer_json_from_gguf(vocab)),
                  .chat_template = nullptr};
-  if (const auto source = gguf.find_string("tokenizer.chat_template")) {
-    auto spelling = [&](int id) {
-      return id >= 0 && id < static_cast<int>(vocab.tokens.size())
-                 ? vocab.tokens[static_cast<size_t>(id)]
-                 : "";
-    };
-    text.chat_template = ChatTemplate::from_source({.source = std::string(*source),
-                                                    .tool_use_source = std::nullopt,
-                                                    .bos_token = spelling(vocab.bos),
-                                                    .eos_token = spelling(vocab.eos),
-                                                    .unk_token = spelling(vocab.unk),
-                                                    .pad_token = spelling(vocab.pad)});
-  }
+  if (const auto source = gguf.find_string("tokenizer.chat_template"))
+    text.chat_template = template_of(vocab, std::string(*source));
   return text;
 }
 
@@ -75,6 +80,22 @@ ModelText load_model_text(const Checkpoint& checkpoint) {
   if (const auto source = find_chat_template(folder))
     text.chat_template = ChatTemplate::from_source(*source);
   return text;
+}
+
+void use_chat_template(ModelText& text, const std::filesystem::path& file,
+                       const Checkpoint& checkpoint) {
+  try {
+    std::string source = read_text_file(file, kTemplateSourceBytes);
+    if (checkpoint.gguf() != nullptr) {
+      text.chat_template = template_of(vocab_of(*checkpoint.gguf()), std::move(source));
+      return;
+    }
+    ChatTemplateSource all = read_template_tokens(checkpoint.folder());
+    all.source = std::move(source);
+    text.chat_template = ChatTemplate::from_source(all);
+  } catch (const SetupError& error) {
+    throw SetupError(std::string("--chat-template: ") + error.what());
+  }
 }
 
 }  // namespace octavo

@@ -36,7 +36,8 @@ std::vector<std::string> unlisted_names_of(const ModelSettings& settings,
 api::SamplingDefaults defaults_of(const ModelSettings& settings, const ServingSettings& serving) {
   api::SamplingDefaults defaults;
   const fs::path path = fs::path(settings.model) / "generation_config.json";
-  if (serving.generation_config != "auto" || !fs::exists(path)) return defaults;
+  if (serving.generation_config != "auto") return defaults;  // OpenAI's
+  if (!fs::exists(path)) return api::kOctavoSampling;
   std::ifstream file(path);
   const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
   if (!json.is_object()) throw SetupError(path.string() + ": is not a JSON object");
@@ -58,7 +59,8 @@ api::SamplingDefaults defaults_of(const ModelSettings& settings, const ServingSe
   read("top_k", defaults.top_k, -1, 1 << 24);
   read("min_p", defaults.min_p, 0, 1);
   read("repetition_penalty", defaults.repetition_penalty, 0.01, 100);
-  return defaults;
+  // Many files have only token ids.
+  return defaults.empty() ? api::kOctavoSampling : defaults;
 }
 
 // The defaults if the plan has nothing for requests, as for the C API.

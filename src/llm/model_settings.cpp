@@ -1,5 +1,8 @@
 #include "llm/model_settings.h"
 
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
 #include "base/units.h"
 #include "llm/fingerprint.h"
 
@@ -12,6 +15,7 @@ EngineOptions ModelSettings::engine_options() const {
   if (kv_cache_dtype == "int8") options.kv_format = KvFormat::kInt8;
   options.block_tokens = block_size;
   if (max_model_len > 0) options.max_model_len = max_model_len;
+  options.refuse_longer_context = true;
   if (!kv_memory.empty()) options.kv_bytes = parse_bytes(kv_memory, "--kv-memory");
   options.memory_fraction = memory_fraction;
   if (!wired_limit.empty()) options.wired_bytes = parse_bytes(wired_limit, "--wired-limit");
@@ -35,6 +39,16 @@ PoolingOptions PoolingSettings::options() const {
                                            : RunnerKind::kPooling,
           .pooler_config = pooler_config,
           .hf_overrides = hf_overrides};
+}
+
+std::optional<int> PoolingSettings::model_context() const {
+  if (hf_overrides.empty()) return std::nullopt;
+  const auto json = nlohmann::json::parse(hf_overrides, nullptr, false);
+  if (!json.is_object() || !json.contains("max_position_embeddings")) return std::nullopt;
+  const auto& value = json.at("max_position_embeddings");
+  if (!value.is_number_integer() || value < 1 || value > (1 << 28))
+    throw SetupError("--hf-overrides: max_position_embeddings must be a number of tokens");
+  return value.get<int>();
 }
 
 }  // namespace octavo

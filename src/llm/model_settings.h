@@ -1,6 +1,7 @@
 // model_settings.h - how a model is loaded and run, with the names of `octavo serve`'s flags.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/compute_pool.h"
@@ -13,6 +14,7 @@ struct ModelSettings {
   std::string name;   // as the user gave it, if that is not a path
   std::string device = "auto";
   std::string dtype = "auto";
+  std::string chat_template;  // a file; empty: the model's own
   std::string kv_cache_dtype = "auto";
   int block_size = 32;
   int max_model_len = 0;  // 0: the largest that fits
@@ -40,6 +42,8 @@ struct PoolingSettings {
   std::string hf_overrides;
 
   PoolingOptions options() const;
+  // The max_position_embeddings of hf_overrides. Throws SetupError if it is not a number of tokens.
+  std::optional<int> model_context() const;
 };
 
 }  // namespace octavo

@@ -161,7 +161,7 @@ std::optional<PoolingPlan> plan_pooling(const Checkpoint& checkpoint,
   const Config asked = flag("--pooler-config", options.pooler_config);
   expect_keys(asked, {"pooling_type", "seq_pooling_type", "use_activation", "dimensions"});
   const Config overrides = flag("--hf-overrides", options.hf_overrides);
-  expect_keys(overrides, {"is_matryoshka", "matryoshka_dimensions"});
+  expect_keys(overrides, {"is_matryoshka", "matryoshka_dimensions", "max_position_embeddings"});
   std::optional<PoolingPlan> plan = find_pooling(checkpoint, asked_kind(asked));
   if (!plan && options.runner == RunnerKind::kAuto && asked.json().empty()) return std::nullopt;
   if (!plan) plan.emplace();

@@ -95,6 +95,20 @@ void follow(const PoolingPlan& pooling, DecoderPlan& plan) {
   plan.head_name.clear();
 }
 
+// As vLLM: yarn and similar scalings extend the original context by their factor; llama3 and longrope
+// configs already have the extended one.
+int longest_context(const Config& config, int context) {
+  std::optional<Config> scaling = config.object("rope_parameters");
+  if (!scaling) scaling = config.object("rope_scaling");
+  if (!scaling) return context;
+  const std::string type = scaling->text_or("rope_type", scaling->text_or("type", "default"));
+  if (type != "yarn" && type != "linear" && type != "dynamic") return context;
+  const double original =
+      scaling->number_or("original_max_position_embeddings", static_cast<double>(context));
+  const double longest = original * scaling->number_or("factor", 1);
+  return longest > context ? static_cast<int>(std::min(longest, 1e9)) : context;
+}
+
 }  // namespace
 
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype,
@@ -105,6 +119,7 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   description.plan = plan_model(config);
   fit_to_checkpoint(description.plan, checkpoint);
   if (pooling) follow(*pooling, description.plan);
+  description.longest_context = longest_context(config, description.plan.max_context);
   description.pooling = std::move(pooling);
   description.dtype = dtype.value_or(checkpoint_dtype(checkpoint, config, description.plan));
   description.stop_token_ids = stop_token_ids(checkpoint, config);

@@ -38,6 +38,14 @@ std::string special_token(const char* name, const nlohmann::json& config,
   return text.empty() ? token_text(map.value(name, nlohmann::json())) : text;
 }
 
+void take_tokens(const nlohmann::json& config, const nlohmann::json& map,
+                 ChatTemplateSource& found) {
+  found.bos_token = special_token("bos_token", config, map);
+  found.eos_token = special_token("eos_token", config, map);
+  found.unk_token = special_token("unk_token", config, map);
+  found.pad_token = special_token("pad_token", config, map);
+}
+
 // The config's "chat_template": one template, or a list of named ones.
 void take_templates(const nlohmann::json& value, ChatTemplateSource& found) {
   if (value.is_string()) found.source = value.get<std::string>();
@@ -66,10 +74,14 @@ std::optional<ChatTemplateSource> find_chat_template(const fs::path& model_folde
   }
   if (found.source.empty() && found.tool_use_source) found.source = *found.tool_use_source;
   if (found.source.empty()) return std::nullopt;
-  found.bos_token = special_token("bos_token", config, map);
-  found.eos_token = special_token("eos_token", config, map);
-  found.unk_token = special_token("unk_token", config, map);
-  found.pad_token = special_token("pad_token", config, map);
+  take_tokens(config, map, found);
+  return found;
+}
+
+ChatTemplateSource read_template_tokens(const fs::path& model_folder) {
+  ChatTemplateSource found;
+  take_tokens(read_object(model_folder / "tokenizer_config.json"),
+              read_object(model_folder / "special_tokens_map.json"), found);
   return found;
 }
 

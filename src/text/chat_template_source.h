@@ -19,4 +19,7 @@ struct ChatTemplateSource {
 // template. Throws SetupError if a file exists but cannot be read.
 std::optional<ChatTemplateSource> find_chat_template(const std::filesystem::path& model_folder);
 
+// The special tokens alone, with an empty template.
+ChatTemplateSource read_template_tokens(const std::filesystem::path& model_folder);
+
 }  // namespace octavo

@@ -102,7 +102,7 @@ def test_the_three_forms_agree(make_model, dump_logits):
 def test_step_peak_is_inside_the_plan(rows, make_model, octavo):
     """The plan, computed from shapes, bounds the memory that MLX used in the largest step."""
     model = make_model("llama", shape="medium", format="gguf", gguf_type="q4_k_m")
-    memory = run_json([octavo, "generate", model, "-p", "The sea. " * 80, "--max-tokens", "2", "--json",
+    memory = run_json([octavo, "generate", model, "--raw", "-p", "The sea. " * 80, "--max-tokens", "2", "--json",
                        "--max-num-batched-tokens", rows])["memory"]
     assert 0 < memory["step_peak_bytes"] <= memory["plan"]["step_bytes"]
 
@@ -112,7 +112,7 @@ def test_step_peak_is_inside_the_plan(rows, make_model, octavo):
 def test_experts_take_what_the_plan_says(family, form, make_model, octavo):
     """The plan counts packed strips and units for stacked experts, experts in blocks and one module per expert."""
     model = make_model(family, **form)
-    memory = run_json([octavo, "generate", model, "-p", "The sea", "--max-tokens", "1", "--json"])["memory"]
+    memory = run_json([octavo, "generate", model, "--raw", "-p", "The sea", "--max-tokens", "1", "--json"])["memory"]
     assert memory["weights_bytes"] == pytest.approx(memory["plan"]["weights_bytes"], rel=0.01)
 
 
@@ -120,7 +120,7 @@ def test_resident_memory(make_model, octavo):
     """Loading a quantised file takes the file's size and the planned extras, not a dequantised copy (seven times as
     much)."""
     model = make_model("llama", shape="medium", format="gguf", gguf_type="q4_k_m")
-    memory = run_json([octavo, "generate", model, "-p", "The sea", "--max-tokens", "1", "--json"])["memory"]
+    memory = run_json([octavo, "generate", model, "--raw", "-p", "The sea", "--max-tokens", "1", "--json"])["memory"]
     allowed = 1.15 * model.stat().st_size + memory["plan"]["extras_bytes"]
     assert memory["resident_after_load_bytes"] <= allowed
     assert memory["resident_after_load_bytes"] - memory["resident_before_load_bytes"] <= 1.15 * model.stat().st_size

@@ -12,7 +12,7 @@ import pytest
 @pytest.fixture
 def generate(octavo, smollm2_gguf):
     def run(*flags, model=smollm2_gguf) -> dict:
-        done = call(octavo, "generate", model, "--json", *flags)
+        done = call(octavo, "generate", model, "--raw", "--json", *flags)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -27,6 +27,30 @@ def test_capital_of_france(octavo, smollm2_gguf):
     done = call(octavo, "generate", smollm2_gguf, "-p", "Name the capital city of France.", "--chat")
     assert done.returncode == 0, done.stderr
     assert "Paris" in done.stdout
+
+
+def test_the_chat_template_is_the_default_and_the_prompt_comes_from_anywhere(octavo, smollm2_gguf, tmp_path):
+    question = "Name the capital city of France."
+    flags = ["--json", "--max-tokens", "8"]
+    chat = json.loads(call(octavo, "generate", smollm2_gguf, "-p", question, "--chat", *flags).stdout)
+    raw = json.loads(call(octavo, "generate", smollm2_gguf, "-p", question, "--raw", *flags).stdout)
+    assert len(chat["prompt_token_ids"]) > len(raw["prompt_token_ids"])
+    file = tmp_path / "question.txt"
+    file.write_text(question + "\n")
+    ways = {"-p": ["-p", question], "positional": [question], "--file": ["-f", file], "stdin": [], "a dash": ["-f", "-"]}
+    for name, way in ways.items():
+        command = [str(a) for a in (octavo, "generate", smollm2_gguf, *way, *flags)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, input=question + "\n")
+        assert done.returncode == 0, (name, done.stderr)
+        assert json.loads(done.stdout)["prompt_token_ids"] == chat["prompt_token_ids"], name
+    both = json.loads(call(octavo, "generate", smollm2_gguf, "Answer this:", "-f", file, *flags).stdout)
+    assert len(both["prompt_token_ids"]) > len(chat["prompt_token_ids"])
+
+
+def test_run_answers_a_prompt_and_exits(octavo, smollm2_gguf):
+    done = call(octavo, "run", smollm2_gguf, "Name the capital city of France.", "--temperature", "0", "--max-tokens", "16")
+    assert done.returncode == 0, done.stderr
+    assert "Paris" in done.stdout and done.stdout.count("\n") <= 2
 
 
 def test_stop_string_ends_the_text_before_it(generate):

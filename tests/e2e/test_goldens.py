@@ -14,7 +14,7 @@ GOLDENS = json.loads((Path(__file__).parent / "goldens" / "smollm2.json").read_t
 
 def generate(octavo, model, case: dict, *options) -> dict:
     command = [octavo, "generate", model, "--dtype", "float32", "--temperature", "0", "--json", "-p", case["prompt"]]
-    return run_json([*command, *(["--chat"] if case["chat"] else []), *options])
+    return run_json([*command, "--chat" if case["chat"] else "--raw", *options])
 
 
 @pytest.mark.parametrize("case", GOLDENS["cases"], ids=lambda case: case["prompt"][:24])

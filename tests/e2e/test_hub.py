@@ -351,7 +351,7 @@ def test_models_of_lm_studio_and_ollama_are_listed_and_run_in_place(octavo, othe
         ("smollm2:135m", "Ollama", True)]
     answers = set()
     for name in (str(smollm2_gguf), listed[0]["name"], "smollm2-135m-instruct-gguf", "smollm2:135m"):
-        done = hub_kit.run(octavo, "generate", name, "-p", "The capital of France is", "--max-tokens", "8",
+        done = hub_kit.run(octavo, "generate", name, "--raw", "-p", "The capital of France is", "--max-tokens", "8",
                            "--max-model-len", "64", env=other_programs)
         assert done.returncode == 0, done.stderr
         answers.add(done.stdout)

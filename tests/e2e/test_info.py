@@ -77,7 +77,7 @@ def test_a_gguf_of_an_architecture_without_an_oracle_is_refused(arch, info, octa
     path = modelkit.make(tmp_path / "model.gguf", modelkit.Recipe(family="llama", format="gguf", gguf_type="f32"))
     done = info(path)
     assert done.returncode == 1 and re.search(rf"model_type +{arch}", done.stdout)
-    loaded = subprocess.run([octavo, "generate", path, "-p", "The", "--max-tokens", "1"], capture_output=True, text=True,
+    loaded = subprocess.run([octavo, "generate", path, "--raw", "-p", "The", "--max-tokens", "1"], capture_output=True, text=True,
                             timeout=120)
     assert loaded.returncode == 1
     for text in (done.stderr, loaded.stderr):
@@ -132,3 +132,12 @@ def test_an_embedding_model_is_reported_as_one(info, make_model, tmp_path):
     assert re.search(r"embeds +the last token, normalised", done.stdout), done
     bad = embedders.dress(make_model("qwen3"), tmp_path / "cls", "cls_token")
     assert "pooling_mode_cls_token" in info(bad).stderr
+
+
+def test_json_has_the_same_facts(octavo, smollm2_gguf):
+    done = subprocess.run([octavo, "info", smollm2_gguf, "--json"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert (facts["supported"], facts["family"], facts["container"], facts["context"]) == (True, "llama", "GGUF", 8192)
+    assert facts["kv_bytes_per_token"] == 23040 and facts["memory"]["max_model_len"] == 8192
+    assert sum(facts["stored_bytes"].values()) <= facts["file_bytes"]

@@ -125,3 +125,38 @@ def test_defaults_come_from_the_models_own_config(octavo, tiny, tmp_path):
         greedy = post(url, **ask, temperature=0)["choices"][0]["token_ids"]
         assert post(url, **ask)["choices"][0]["token_ids"] == greedy
         assert post(url, **ask, top_k=0)["choices"][0]["token_ids"] != greedy
+
+
+def test_default_sampling_is_shown_and_used(octavo, tiny, smollm2_gguf, tmp_path):
+    """The defaults of a model without generation_config.json, of one whose file has only token ids, and of OpenAI."""
+    own = "temperature 0.7, top_p 0.95, min_p 0.05"
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for file in tiny.iterdir():
+        if file.name != "generation_config.json":
+            (bare / file.name).symlink_to(file)
+    (bare / "generation_config.json").write_text('{"eos_token_id": 2}')
+    for model, flags, shown in ((smollm2_gguf, (), own), (bare, (), own), (tiny, (), "temperature 0.7, top_p 0.95"),
+                                (smollm2_gguf, ("--generation-config", "vllm"), "temperature 1")):
+        with running(octavo, model, *flags) as server:
+            [line] = [line for line in server.lines if line.strip().startswith("sampling")]
+            assert line.split(None, 1)[1].strip() == f"{shown} unless a request sets it"
+            answer = post(server.url + "/v1/responses", input="Hi", max_output_tokens=1)
+            assert answer["temperature"] == pytest.approx(1.0 if flags else 0.7)
+
+
+def test_vllms_lists_of_names_and_origins(octavo, tiny):
+    flags = ("--served-model-name", "a", "b", "--allowed-origins", '["https://one.test", "https://two.test"]')
+    with running(octavo, tiny, *flags) as server:
+        assert [model["id"] for model in get(server.url + "/v1/models")["data"]] == ["a", "b"]
+        for origin, allowed in (("https://one.test", True), ("https://two.test", True), ("https://three.test", False)):
+            request = urllib.request.Request(server.url + "/v1/models", headers={"Origin": origin})
+            with urllib.request.urlopen(request) as response:
+                assert (response.headers["Access-Control-Allow-Origin"] == origin) == allowed
+    assert "--allowed-origins" in refused(octavo, tiny, "--port", 0, "--allowed-origins", "[oops")
+
+
+def test_a_longer_context_needs_an_override(octavo, tiny):
+    assert "more than the model's own context of 2048 tokens" in refused(octavo, tiny, "--port", 0, "--max-model-len", "3k")
+    with running(octavo, tiny, "--max-model-len", "3k", "--hf-overrides", '{"max_position_embeddings": 4096}') as server:
+        assert get(server.url + "/v1/models")["data"][0]["max_model_len"] == 3000

@@ -75,7 +75,8 @@ def generated(octavo, smollm2_gguf):
     """generated(*flags) returns the output of `octavo generate`."""
 
     def run(*flags) -> dict:
-        command = [str(a) for a in (octavo, "generate", smollm2_gguf, "--json", *flags)]
+        raw = () if "--chat" in flags else ("--raw",)
+        command = [str(a) for a in (octavo, "generate", smollm2_gguf, "--json", *raw, *flags)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)

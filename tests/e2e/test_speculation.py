@@ -58,7 +58,7 @@ def test_a_draft_model_that_knows_nothing_changes_nothing(build_dir, make_model)
 
 
 def refusal(octavo, model, config):
-    done = subprocess.run([octavo, "generate", model, "--prompt", "a", "--max-tokens", "2", "--speculative-config",
+    done = subprocess.run([octavo, "generate", model, "--raw", "--prompt", "a", "--max-tokens", "2", "--speculative-config",
                            config], capture_output=True, text=True)
     assert done.returncode != 0
     return done.stderr
@@ -68,5 +68,5 @@ def test_what_cannot_be_had_is_refused(octavo, make_model):
     hybrid = make_model("qwen3.5-text")
     assert "recurrent state" in refusal(octavo, hybrid, '{"method": "ngram"}')
     assert "is not supported" in refusal(octavo, make_model("qwen3"), '{"method": "eagle"}')
-    done = subprocess.run([octavo, "generate", hybrid, "--prompt", "a", "--max-tokens", "2"], capture_output=True)
+    done = subprocess.run([octavo, "generate", hybrid, "--raw", "--prompt", "a", "--max-tokens", "2"], capture_output=True)
     assert done.returncode == 0  # without the flag, it runs without speculation

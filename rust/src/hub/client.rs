@@ -11,6 +11,8 @@ use super::retry::{Backoff, FetchError};
 
 const MAX_REDIRECTS: usize = 5;
 const MAX_API_BYTES: u64 = 256 << 20;
+/// A user learns within this time that the network is down.
+const LONGEST_CONNECT: Duration = Duration::from_secs(4);
 
 pub struct ClientOptions {
     /// For example "https://huggingface.co", without a trailing slash.
@@ -66,15 +68,23 @@ impl Client {
         Backoff::new(self.options.first_retry)
     }
 
-    /// Fetches the text at `path` of the hub, retrying transient errors. Blocks.
-    pub fn text(&self, path: &str) -> Result<String, FetchError> {
-        let mut backoff = self.backoff();
+    /// Fetches the text at `path` of the hub, retrying transient errors; calls `on_retry` with the reason and the
+    /// delay before each retry. Blocks.
+    pub fn text(
+        &self,
+        path: &str,
+        on_retry: &mut dyn FnMut(&str, Duration),
+    ) -> Result<String, FetchError> {
+        let mut backoff = Backoff::first_contact(self.options.first_retry);
         loop {
             let error = match self.text_once(path) {
                 Ok(text) => return Ok(text),
                 Err(error) => error,
             };
-            std::thread::sleep(backoff.wait_after(error)?);
+            let reason = error.reason().to_string();
+            let wait = backoff.wait_after(error)?;
+            on_retry(&reason, wait);
+            std::thread::sleep(wait);
         }
     }
 
@@ -144,16 +154,45 @@ impl Client {
                 "{}: {error} (set SSL_CERT_FILE to a file of certificates to trust)",
                 origin_of(url).unwrap_or_default()
             )),
-            _ => FetchError::retry(format!(
-                "{}: {error}",
-                origin_of(url).unwrap_or_else(|| url.to_string())
-            )),
+            _ => {
+                let host = origin_of(url).unwrap_or_else(|| url.to_string());
+                let reason = format!("{host}: {error}");
+                if is_unreachable(&error) {
+                    FetchError::Unreachable { reason }
+                } else {
+                    FetchError::retry(reason)
+                }
+            }
         })
+    }
+}
+
+/// Whether there was no connection, as opposed to one that broke.
+fn is_unreachable(error: &ureq::Error) -> bool {
+    use std::io::ErrorKind;
+    match error {
+        ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => true,
+        ureq::Error::Timeout(timeout) => {
+            matches!(timeout, ureq::Timeout::Resolve | ureq::Timeout::Connect)
+        }
+        ureq::Error::Io(error) => !matches!(
+            error.kind(),
+            ErrorKind::ConnectionReset
+                | ErrorKind::ConnectionAborted
+                | ErrorKind::BrokenPipe
+                | ErrorKind::UnexpectedEof
+                | ErrorKind::TimedOut
+                | ErrorKind::WouldBlock
+                | ErrorKind::Interrupted
+                | ErrorKind::InvalidData
+        ),
+        _ => false,
     }
 }
 
 fn agent(scheme: &str, options: &ClientOptions) -> Result<Agent, String> {
     let timeout = Some(options.timeout);
+    let connect = Some(options.timeout.min(LONGEST_CONNECT));
     let config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -162,8 +201,8 @@ fn agent(scheme: &str, options: &ClientOptions) -> Result<Agent, String> {
         .accept_encoding("identity")
         .proxy(proxy_for(scheme)?)
         .tls_config(tls_config()?)
-        .timeout_resolve(timeout)
-        .timeout_connect(timeout)
+        .timeout_resolve(connect)
+        .timeout_connect(connect)
         .timeout_recv_response(timeout)
         .timeout_per_read(timeout)
         .build();

@@ -23,6 +23,8 @@ pub struct Progress {
     pub total: u64,
     /// Another process is downloading one of the files.
     pub waiting: bool,
+    /// Why a request is being retried, if it is.
+    pub trouble: Option<String>,
 }
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(50);
@@ -54,6 +56,7 @@ pub fn download(
         stop: AtomicBool::new(false),
         done: AtomicU64::new(total - missing + recorded),
         failure: Mutex::new(None),
+        trouble: Mutex::new(None),
         connections: options.connections.max(1),
     };
     work.run(total, progress)
@@ -82,6 +85,7 @@ fn open_job(
             done: 0,
             total,
             waiting: true,
+            trouble: None,
         };
         if !progress(now) {
             return Err(FetchError::Stopped);
@@ -105,6 +109,7 @@ struct Work<'a> {
     stop: AtomicBool,
     done: AtomicU64,
     failure: Mutex<Option<FetchError>>,
+    trouble: Mutex<Option<String>>,
     connections: usize,
 }
 
@@ -135,6 +140,11 @@ impl Work<'_> {
                     done,
                     total,
                     waiting: false,
+                    trouble: self
+                        .trouble
+                        .lock()
+                        .expect("the mutex is not poisoned")
+                        .take(),
                 });
                 if !wanted {
                     self.fail(FetchError::Stopped);
@@ -183,6 +193,7 @@ impl Work<'_> {
             unrecorded_bytes: (job.record.chunk_bytes() / (2 * self.connections as u64)).max(1),
             stop: &self.stop,
             done: &self.done,
+            trouble: &self.trouble,
         };
         fetcher.fetch_chunk(job, chunk)?;
         if job.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::os::unix::fs::FileExt;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,8 @@ pub struct Fetcher<'a> {
     pub stop: &'a AtomicBool,
     /// Bytes received, over all files.
     pub done: &'a AtomicU64,
+    /// Receives the reason for each retry.
+    pub trouble: &'a Mutex<Option<String>>,
 }
 
 impl Fetcher<'_> {
@@ -39,7 +42,10 @@ impl Fetcher<'_> {
             if job.record.got(chunk) > before {
                 backoff.progressed();
             }
-            self.sleep(backoff.wait_after(error)?)?;
+            let reason = error.reason().to_string();
+            let wait = backoff.wait_after(error)?;
+            *self.trouble.lock().expect("the mutex is not poisoned") = Some(reason);
+            self.sleep(wait)?;
         }
         Ok(())
     }

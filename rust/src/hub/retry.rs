@@ -9,6 +9,8 @@ pub enum FetchError {
         wait: Option<Duration>,
         reason: String,
     },
+    /// There was no connection. A retry may succeed.
+    Unreachable { reason: String },
     /// Retrying does not help. `status` is 0 if there was no HTTP response.
     Final { status: u16, reason: String },
     /// The caller stopped the operation.
@@ -20,6 +22,16 @@ impl FetchError {
         FetchError::Retry {
             wait: None,
             reason: reason.to_string(),
+        }
+    }
+
+    /// For messages.
+    pub fn reason(&self) -> &str {
+        match self {
+            FetchError::Retry { reason, .. }
+            | FetchError::Unreachable { reason }
+            | FetchError::Final { reason, .. } => reason,
+            FetchError::Stopped => "stopped",
         }
     }
 
@@ -35,9 +47,13 @@ impl FetchError {
 pub struct Backoff {
     first_wait: Duration,
     attempts: u32,
+    /// The limit if the host cannot be reached.
+    unreachable_attempts: u32,
 }
 
 const MAX_ATTEMPTS: u32 = 8;
+/// Before anything was received: a machine without network must not wait for a minute.
+const FIRST_ATTEMPTS: u32 = 4;
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// The hub's rate limit uses windows of five minutes.
 const LONGEST_REQUESTED_WAIT: Duration = Duration::from_secs(310);
@@ -47,6 +63,15 @@ impl Backoff {
         Backoff {
             first_wait,
             attempts: 0,
+            unreachable_attempts: MAX_ATTEMPTS,
+        }
+    }
+
+    /// For the first request to a host: gives up early if it cannot be reached.
+    pub fn first_contact(first_wait: Duration) -> Backoff {
+        Backoff {
+            unreachable_attempts: FIRST_ATTEMPTS,
+            ..Backoff::new(first_wait)
         }
     }
 
@@ -57,13 +82,16 @@ impl Backoff {
 
     /// Returns the delay before the next attempt, or the error if there is none.
     pub fn wait_after(&mut self, error: FetchError) -> Result<Duration, FetchError> {
-        let FetchError::Retry { wait, reason } = error else {
-            return Err(error);
+        let (wait, reason, most) = match error {
+            FetchError::Retry { wait, reason } => (wait, reason, MAX_ATTEMPTS),
+            FetchError::Unreachable { reason } => (None, reason, self.unreachable_attempts),
+            other => return Err(other),
         };
         self.attempts += 1;
-        if self.attempts >= MAX_ATTEMPTS {
+        if self.attempts >= most {
             return Err(FetchError::fatal(format!(
-                "gave up after {MAX_ATTEMPTS} attempts: {reason}"
+                "gave up after {} attempts: {reason}",
+                self.attempts
             )));
         }
         let own = self.first_wait * 2u32.pow(self.attempts - 1);
@@ -92,6 +120,23 @@ mod tests {
             backoff.wait_after(FetchError::retry("cut")),
             Err(FetchError::Final { .. })
         ));
+    }
+
+    #[test]
+    fn the_first_contact_gives_up_within_seconds() {
+        let lost = || FetchError::Unreachable {
+            reason: "no route".to_string(),
+        };
+        let mut backoff = Backoff::first_contact(Duration::from_millis(500));
+        let mut waited = Duration::ZERO;
+        while let Ok(wait) = backoff.wait_after(lost()) {
+            waited += wait;
+        }
+        assert_eq!(waited, Duration::from_millis(3500));
+        assert_eq!(backoff.attempts, FIRST_ATTEMPTS);
+        // A running download waits longer for the network to return.
+        let mut running = Backoff::new(Duration::from_millis(500));
+        assert!((1..MAX_ATTEMPTS).all(|_| running.wait_after(lost()).is_ok()));
     }
 
     #[test]

@@ -13,6 +13,7 @@
 #include "bench/report.h"
 #include "cli/bench/commands.h"
 #include "cli/commands.h"
+#include "cli/parse/number_check.h"
 #include "kernels/runtime/device.h"
 
 namespace octavo {
@@ -122,7 +123,7 @@ void add_bench_kernels(CLI::App& bench) {
   command->add_option("--filter", flags->options.filter,
                       "Run only the cases whose \"op shape dtype\" contains all these words");
   command->add_option("--repeats", flags->options.repeats, "Rounds per case")
-      ->check(CLI::Range(1, 1000))
+      ->transform(whole_number(1, 1000))
       ->capture_default_str();
   command->add_flag("!--no-mlx", flags->options.mlx,
                     "Skip MLX's own operations, which is much faster");

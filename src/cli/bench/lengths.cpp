@@ -13,6 +13,7 @@
 #include "cli/bench/commands.h"
 #include "cli/bench/length_stats.h"
 #include "cli/model_flags.h"
+#include "cli/parse/number_check.h"
 #include "cli/progress_bar.h"
 #include "cli/prompt_line.h"
 
@@ -181,17 +182,17 @@ void add_bench_lengths(CLI::App& bench) {
                    "Maximum number of sequences that run at the same time: a list like 1,8,32")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::PositiveNumber)
+      ->transform(whole_number(1))
       ->capture_default_str();
   CLI::Option* prompts =
       command->add_option("--prompts", flags->prompts,
                           "A file of prompts as for octavo generate (default: built-in prompts)");
   command->add_option("--num-prompts", flags->num_prompts, "Number of built-in prompts")
-      ->check(CLI::PositiveNumber)
+      ->transform(whole_number(1))
       ->excludes(prompts)
       ->capture_default_str();
   command->add_option("--max-tokens", flags->max_tokens, "Maximum tokens per answer")
-      ->check(CLI::PositiveNumber)
+      ->transform(whole_number(1))
       ->capture_default_str();
   flags->sampling.add_to(*command);
   command->add_flag("--json", flags->json, "Print all figures as one JSON object");

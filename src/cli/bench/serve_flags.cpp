@@ -7,11 +7,12 @@
 #include "base/error.h"
 #include "bench/load/id_requests.h"
 #include "cli/option_group.h"
+#include "cli/parse/number_check.h"
 
 namespace octavo {
 namespace {
 
-// CLI::PositiveNumber rejects infinity.
+// real_number() rejects infinity.
 const CLI::Validator kPositiveOrInf(
     [](std::string& text) {
       double value = 0;
@@ -27,10 +28,10 @@ void add_server_flags(CLI::App& command, BenchServeFlags& flags) {
   option("--model", flags.model, "Model name on the server (default: the first in /v1/models)");
   option("--api-key", flags.api_key, "API key, sent as a bearer token")->envname("OPENAI_API_KEY");
   option("--timeout", flags.timeout_seconds, "Timeout of a request in seconds")
-      ->check(CLI::PositiveNumber);
+      ->transform(real_number(0, false));
   option("--ready-timeout", flags.ready_timeout_seconds,
          "Wait up to this many seconds until the server responds on /health")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(real_number(0, true));
 }
 
 void add_dataset_flags(CLI::App& command, BenchServeFlags& flags) {
@@ -47,21 +48,21 @@ void add_dataset_flags(CLI::App& command, BenchServeFlags& flags) {
           "Number of requests (default: 100, or all of the dataset lengths, which is repeated "
           "if it has fewer)")
       ->group(option.heading)
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   option("--random-input-len", flags.random_input_len, "Tokens per random prompt")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   option("--random-output-len", flags.random_output_len,
          "Output tokens per request, for random and shared-prefix")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   option("--shared-prefix-len", flags.shared_prefix_len, "Tokens in the shared prefix")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(whole_number(0));
   option("--shared-suffix-len", flags.shared_suffix_len,
          "Tokens after the prefix, different in each prompt")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   option("--shared-prefix-groups", flags.shared_prefix_groups, "Number of different prefixes")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   option("--vocab-size", flags.vocab_size, "Random token ids are at least 100 and below this")
-      ->check(CLI::Range(bench::IdRange{}.first + 1, std::numeric_limits<int>::max()));
+      ->transform(whole_number(bench::IdRange{}.first + 1));
   option("--tokenizer", flags.tokenizer,
          "Model whose tokenizer counts the tokens of sharegpt (default: the server's /tokenize)");
   command
@@ -72,7 +73,7 @@ void add_dataset_flags(CLI::App& command, BenchServeFlags& flags) {
       ->group(option.heading);
   option("--temperature", flags.temperature,
          "Sampling temperature; 0 always picks the most likely token")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(real_number(0, true));
 }
 
 void add_load_flags(CLI::App& command, BenchServeFlags& flags) {
@@ -84,7 +85,7 @@ void add_load_flags(CLI::App& command, BenchServeFlags& flags) {
       "--max-concurrency", flags.max_concurrency,
       "Maximum number of open requests; further ones wait unsent, and the wait is not counted in\n"
       "their latency. 0: no limit. With an infinite rate this is a closed loop")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(whole_number(0));
   option("--seed", flags.seed,
          "Random seed for arrivals, token ids and the choice of conversations");
 }
@@ -95,7 +96,7 @@ void add_report_flags(CLI::App& command, BenchServeFlags& flags) {
          "Percentiles to report, a list like 50,90,99")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::Range(0.0, 100.0));
+      ->transform(real_number(0, true, 100));
   option("--percentile-metrics", flags.metrics, "Metrics to report: any of ttft,tpot,itl,e2el")
       ->delimiter(',')
       ->allow_extra_args(false)

@@ -10,6 +10,7 @@
 #include "bench/throughput.h"
 #include "cli/bench/commands.h"
 #include "cli/model_flags.h"
+#include "cli/parse/number_check.h"
 #include "cli/progress_bar.h"
 #include "kernels/cpu/isa.h"
 
@@ -221,21 +222,21 @@ void add_bench_throughput(CLI::App& bench) {
       "--dataset", flags->dataset,
       "A JSON file: {\"requests\": [{\"prompt_tokens\": 172, \"output_tokens\": 183}, ...]}");
   option("--num-prompts", flags->num_prompts, "Number of requests")
-      ->check(CLI::PositiveNumber)
+      ->transform(whole_number(1))
       ->excludes(dataset);
   option("--input-len", flags->input_len, "Tokens per prompt")
-      ->check(CLI::PositiveNumber)
+      ->transform(whole_number(1))
       ->excludes(dataset);
   option("--output-len", flags->output_len, "Output tokens per request")
-      ->check(CLI::PositiveNumber)
+      ->transform(whole_number(1))
       ->excludes(dataset);
   option("--seed", flags->seed, "Random seed for the prompts");
   CLI::Option* bandwidth =
       option("--bandwidth", flags->machine.read_gbps, "This machine's read bandwidth in GB/s")
-          ->check(CLI::PositiveNumber);
+          ->transform(real_number(0, false));
   CLI::Option* peak = option("--peak", flags->machine.matrix_tflops,
                              "This machine's peak matrix throughput in TFLOP/s")
-                          ->check(CLI::PositiveNumber)
+                          ->transform(real_number(0, false))
                           ->needs(bandwidth);
   bandwidth->needs(peak);
   command

@@ -15,13 +15,17 @@
 #include "cli/chat/shell.h"
 #include "cli/commands.h"
 #include "cli/model_flags.h"
+#include "cli/parse/number_check.h"
+#include "text/utf8.h"
 
 namespace octavo {
 namespace {
 
 struct ChatFlags {
   ModelFlags model;
-  SamplingFlags sampling{.temperature = 0.7f, .top_p = 0.95f, .seed = std::nullopt};
+  // The server's defaults (api/sampling_defaults.h).
+  SamplingFlags sampling{.temperature = 0.7f, .top_p = 0.95f, .min_p = 0.05f, .seed = std::nullopt};
+  std::string prompt;  // empty: a conversation
   std::string system;
   std::string thinking;
   int max_tokens = 0;  // 0: limited by the context only
@@ -74,16 +78,28 @@ void greet(ChatScreen& screen, const ChatModel& model, const ModelDescription& d
                   description.plan.family, format_count(description.parameters), model.context));
 }
 
+// Prints the answer to one message, for octavo run MODEL "message". Stdout has only the answer.
+void answer_once(const std::string& prompt, ChatSession& session) {
+  ChatScreen screen(screen_options(false));
+  session.send(replace_invalid_utf8(prompt), [&](std::string_view text) {
+    screen.answer_piece(text);
+    return true;
+  });
+  screen.end_answer();
+}
+
 void run(ChatFlags flags) {
   flags.model.find();
   const bool interactive = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
   const auto llm = flags.model.load(flags.model.options_for_one());
   if (!llm->can_chat()) {
     throw SetupError(fmt::format(
-        "{} has no chat template, so it cannot chat; use octavo generate {} --prompt TEXT",
+        "{} has no chat template, so it cannot chat; use octavo generate {} TEXT, or give one with "
+        "--chat-template FILE",
         name_of(flags.model), flags.model.model));
   }
   ChatSession session = make_session(flags, *llm);
+  if (!flags.prompt.empty()) return answer_once(flags.prompt, session);
   ChatScreen screen(screen_options(interactive));
   const ChatModel model{.name = name_of(flags.model),
                         .context = llm->engine().memory().max_model_len};
@@ -108,15 +124,16 @@ void add_chat_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand(
              "chat",
-             "Chat with a model on the terminal, or with one message per line from a pipe. "
-             "octavo run is an alias")
+             "Chat with a model on the terminal, or with one message per line from a pipe. With "
+             "PROMPT, answer it and exit. octavo run is an alias")
           ->alias("run");
   flags->model.add_to(*command);
+  command->add_option("-p,--prompt,PROMPT", flags->prompt, "A message to answer, then exit");
   command->add_option("--system", flags->system, "System message");
   command
       ->add_option("--max-tokens", flags->max_tokens,
                    "Maximum tokens per answer (default: limited by the context only)")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   command
       ->add_option("--thinking", flags->thinking,
                    "Turn reasoning on or off, if the model's chat template supports it")

@@ -36,8 +36,11 @@ const ChatShell::Command ChatShell::kCommands[] = {
      &ChatShell::set_system},
     {"retry", "", "answer the last message again", &ChatShell::retry},
     {"save", "FILE", "write the conversation as Markdown", &ChatShell::save},
-    {"exit", "", "exit, same as /quit and Ctrl-D", &ChatShell::leave},
+    {"exit", "", "exit, same as /bye, /quit and Ctrl-D", &ChatShell::leave},
     {"quit", "", nullptr, &ChatShell::leave},
+    {"bye", "", nullptr, &ChatShell::leave},
+    {"?", "", nullptr, &ChatShell::help},
+    {"clear", "", nullptr, &ChatShell::reset},
 };
 
 ChatShell::ChatShell(ChatModel model, ChatSession& session, LineReader& reader, ChatScreen& screen,
@@ -93,7 +96,8 @@ void ChatShell::take(const ChatInput& input) {
     if (input.command == command.name) return (this->*command.run)(input.text);
   }
   std::string names;
-  for (const Command& command : kCommands) names += fmt::format(" /{}", command.name);
+  for (const Command& command : kCommands)
+    if (command.help != nullptr) names += fmt::format(" /{}", command.name);
   screen_.error(fmt::format(
       "Unknown command /{}. Commands:{}\nTo send the line as a message, start it with //.",
       input.command, names));

@@ -104,6 +104,16 @@ class ChatShellTest : public testing::Test {
                       TextRequest{}};
 };
 
+TEST_F(ChatShellTest, KnowsOllamasCommands) {
+  reader.line("/?");
+  reader.line("/bye");
+  reader.line("not read");
+  EXPECT_TRUE(run());
+  EXPECT_THAT(notes.text(), HasSubstr("/retry"));
+  EXPECT_THAT(notes.text(), Not(HasSubstr("Unknown command")));
+  EXPECT_THAT(requests, IsEmpty());
+}
+
 TEST_F(ChatShellTest, SendsTheConversationSoFar) {
   reader.line("a");
   reader.line("b");

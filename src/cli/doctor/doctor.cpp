@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/doctor/checks.h"
 #include "cli/doctor/facts.h"
+#include "cli/parse/number_check.h"
 
 namespace octavo {
 namespace {
@@ -43,6 +44,7 @@ void add_doctor_command(CLI::App& app) {
                                          "the model folders, and suggest fixes. "
                                          "Exits with status 1 if any check reports a problem");
   command->add_option("--port", flags->port, "The port that octavo serve would listen on")
+      ->transform(port_number())
       ->capture_default_str();
   command->add_flag("--json", flags->json,
                     "Print the checks and the machine's facts as one JSON object, for bug reports");

@@ -1,6 +1,6 @@
 // Colours code. The library and each language are loaded when the first block needs them.
 
-const FOLDER = "./vendor/highlight.js/";
+const FOLDER = "./vendor/highlight/";
 // Language: other names for it.
 const LANGUAGES = {
   bash: ["sh", "shell", "zsh", "console"], cpp: ["c", "c++", "cc", "h", "hpp"], csharp: ["cs", "c#"], css: [], diff: ["patch"],

@@ -12,7 +12,8 @@ function showFacts() {
   const chosen = models.find(({ id }) => id === select.value);
   const length = chosen?.max_model_len;
   select.title = select.value;
-  byId("model-length").textContent = length ? `${length.toLocaleString("en")} tokens of context` : "";
+  byId("model-length").textContent = length ? `${length.toLocaleString("en")} tokens` : "";
+  byId("model-length").title = "Context length: prompt and answer together";
   showDefaults(chosen?.default_sampling_params ?? {});
 }
 

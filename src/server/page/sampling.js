@@ -3,7 +3,7 @@ import { byId, make } from "./dom.js";
 
 // otherwise: the default of a server that reports none.
 const FIELDS = [
-  { name: "temperature", label: "Temperature", help: "Higher is more varied; 0 always takes the likeliest token", otherwise: 1,
+  { name: "temperature", label: "Temperature", help: "Higher is more varied; 0 is always the same", otherwise: 1,
     min: 0, max: 2, step: 0.1 },
   { name: "top_p", label: "Top p", help: "Keeps the likeliest tokens up to this probability; 1 keeps all", otherwise: 1,
     min: 0, max: 1, step: 0.05 },

@@ -154,7 +154,7 @@ def test_imported_markup_is_inert(page):
 
 @stub_only
 def test_full_storage_is_reported(page):
-    page.evaluate("Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') }")
+    page.evaluate("() => { Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') } }")
     ask(page, "hello")
     answered(page)
     expect(page.locator("#status")).to_contain_text("could not store the conversation")

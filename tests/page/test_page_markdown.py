@@ -46,7 +46,7 @@ def test_every_language_loads(page):
         """async () => {
           const { highlight } = await import(new URL("page/highlight.js", document.baseURI));
           const names = ["sh", "c++", "cs", "css", "diff", "go", "toml", "java", "js", "json", "py", "rs", "sql", "tsx", "html", "yml"];
-          const text = "// \"text\" 12\\n# if = <a b='c'>\\n+ add\\nreturn { 'a': true } -- select x from y;\\n[a]\\nb: 1";
+          const text = `// "text" 12\\n# if = <a b='c'>\\n+ add\\nreturn { 'a': true } -- select x from y;\\n[a]\\nb: 1`;
           return Promise.all(names.map(async (name) => {
             const figure = document.createElement("figure");
             figure.dataset.language = name;
@@ -69,7 +69,7 @@ def test_code_is_copied(open_page):
     expect(block.get_by_role("button")).to_have_text("Copied")
     code = CODE.split("```cpp\n")[1].split("\n```")[0]
     assert page.evaluate("navigator.clipboard.readText()") == code
-    page.get_by_role("button", name="Copy", exact=True).click()
+    page.locator(".actions").get_by_role("button", name="Copy", exact=True).click()
     page.wait_for_timeout(100)
     assert page.evaluate("navigator.clipboard.readText()") == CODE, "the answer is copied as Markdown"
 

@@ -131,6 +131,15 @@ function tokensOf(text) {
   }
 }
 
+// Gives a paragraph the content of a newer one. The common case, more plain text at the end, keeps the text node.
+function extend(paragraph, newer) {
+  const [shown, wanted] = [paragraph.lastChild, newer.lastChild];
+  const appends = paragraph.childNodes.length === 1 && newer.childNodes.length === 1
+    && shown instanceof Text && wanted instanceof Text && wanted.data.startsWith(shown.data);
+  if (appends) shown.appendData(wanted.data.slice(shown.length));
+  else paragraph.replaceChildren(...newer.childNodes);
+}
+
 // One text that may grow. Blocks that did not change keep their elements, so that a selection survives streaming.
 export class MarkdownView {
   shown = []; // of each block: {raw, type, element}
@@ -152,12 +161,14 @@ export class MarkdownView {
     for (const { element } of finished) codeIn(element).forEach(highlight);
   }
 
-  // Extends a last block of code in place, which keeps its button and scroll position. Returns whether it could.
+  // Extends a last paragraph or block of code in place: the latter keeps its button and scroll position. Returns whether it could.
   grow(tokens, same) {
     const [last, token] = [this.shown.at(-1), tokens.at(-1)];
     const only = same === tokens.length - 1 && same === this.shown.length - 1;
-    if (!only || last.type !== "code" || token.type !== "code" || last.lang !== token.lang) return false;
-    last.element.querySelector("code").textContent = token.text;
+    if (!only || last.type !== token.type || last.lang !== token.lang) return false;
+    if (token.type === "code") last.element.querySelector("code").textContent = token.text;
+    else if (token.type === "paragraph") extend(last.element, block(token));
+    else return false;
     last.raw = token.raw;
     return true;
   }

@@ -26,7 +26,11 @@ function keep(entry) {
   const { conversation, turns } = entry;
   if (turns.length === 0 || !opened.has(conversation.id)) return;
   conversation.turns = turns.map((turn) => turn.record());
-  if (!store.save(conversation)) say("This browser could not store the conversation: delete old ones, or export this one.");
+  const stored = store.save(conversation);
+  byId("notice").hidden = stored;
+  if (stored) return;
+  byId("notice").textContent = "This browser could not store the conversation. Delete old ones to make space.";
+  say(byId("notice").textContent);
 }
 
 function show(entry) {

@@ -68,6 +68,9 @@ def arrival(departure: str, km: float, km_per_hour: float) -> str:
 print(arrival("9:40", 150, 100))  # 11:10
 ```
 """
+SKY = "Air scatters short waves of light more than long ones, so blue light reaches your eyes from every direction."
 PLAIN = "Café — the answer to “{}” is short."
 
-BY_WORD = {"html": HTML, "code": CODE, "markdown": MARKDOWN, "links": LINKS, "slow": "tick " * 2000, "A": TRAIN, "Can": ARRIVAL}
+# The last three are for tools/page_shots.py.
+BY_WORD = {"html": HTML, "code": CODE, "markdown": MARKDOWN, "links": LINKS, "slow": "tick " * 2000,
+           "Why": SKY, "A": TRAIN, "Can": ARRIVAL}

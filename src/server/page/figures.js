@@ -1,8 +1,8 @@
 // The measured figures of one answer, in words.
 import { make } from "./dom.js";
 
+// A model that ended its answer by itself ("stop") needs no mention.
 const ENDINGS = {
-  stop: ["complete", "The model ended its answer"],
   length: ["reached Max tokens", "The answer was cut at the limit: raise Max tokens in the settings"],
   stopped: ["stopped", "You stopped the answer"],
   error: ["error", "The answer ended with an error"],
@@ -19,13 +19,13 @@ export function figureRows({ firstTokenMs, decodeMs, pieces, usage, finish }) {
   const rate = out > 1 && decodeMs > 0 ? ((out - 1) * 1000) / decodeMs : null;
   const read = usage ? tokens(usage.prompt_tokens) + (cached > 0 ? `, ${cached.toLocaleString("en")} cached` : "") : "–";
   const [ending, why] = ENDINGS[finish] ?? [finish ?? "–", "Why the answer ended"];
-  return [
+  const rows = [
     ["speed", rate === null ? "–" : `${rate.toFixed(1)} tokens/s`, "Tokens generated per second, after the first"],
-    ["first token", firstTokenMs === null ? "–" : `after ${duration(firstTokenMs)}`, "Time from sending to the first token"],
+    ["first token", firstTokenMs === null ? "–" : duration(firstTokenMs), "Time from sending to the first token"],
     ["prompt", read, "Tokens read; cached ones were computed for an earlier request and not again"],
     ["answer", usage ? tokens(out) : `about ${tokens(out)}`, "Tokens generated"],
-    ["ended", ending, why],
   ];
+  return finish === "stop" ? rows : [...rows, ["ended", ending, why]];
 }
 
 export function figureList(measured) {

@@ -1,4 +1,4 @@
-# Run by EmbedFiles.cmake: writes FILES as C++ raw strings to OUTPUT.
+# Run by EmbedFiles.cmake: writes FILES, named relative to FOLDER, as C++ raw strings to OUTPUT.
 set(type_html "text/html; charset=utf-8")
 set(type_css "text/css; charset=utf-8")
 set(type_js "text/javascript; charset=utf-8")
@@ -6,7 +6,7 @@ set(type_svg "image/svg+xml")
 
 set(entries "")
 foreach(path IN LISTS FILES)
-  get_filename_component(name "${path}" NAME)
+  file(RELATIVE_PATH name "${FOLDER}" "${path}")
   get_filename_component(ending "${path}" LAST_EXT)
   string(SUBSTRING "${ending}" 1 -1 ending)
   file(READ "${path}" content)

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""Takes screenshots of a running server's playground: light, dark and 360 px wide. Needs playwright and Chromium.
+"""Takes screenshots of the playground: light, dark and 390 px wide. Needs playwright and Chromium.
 
-usage: page_shots.py URL OUTDIR   (CHROMIUM sets the browser's path; default: /usr/bin/chromium)"""
+Without a URL, takes them with the stub of tests/page and its prepared answers.
+
+usage: page_shots.py OUTDIR [URL]   (CHROMIUM sets the browser's path; default: /usr/bin/chromium)"""
 
 import os
 import sys
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
-QUESTIONS = ("What is the capital of France?", "Why is the sky blue?")
-
-
-# Sets a field of the settings panel, even if the panel is collapsed.
-SET = "([id, value]) => { const field = document.getElementById(id); field.value = value;" \
-      " field.dispatchEvent(new Event('input', { bubbles: true })); field.dispatchEvent(new Event('change', { bubbles: true })); }"
+QUESTIONS = ("A train leaves at 9:40 and travels 150 km at 100 km/h. When does it arrive?", "Can you write that as a Python function?")
+EARLIER = "Why is the sky blue?"
+STUB = Path(__file__).parents[1] / "tests" / "page"
+WIDE, NARROW = (1280, 860), (390, 844)
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--no-first-run"]
 
 
 def _ask(page: Page, question: str) -> None:
@@ -23,36 +24,39 @@ def _ask(page: Page, question: str) -> None:
     page.locator(".turn:last-child .actions:visible").wait_for(timeout=120_000)
 
 
-def _shoot(browser, url: str, out: Path, scheme: str, width: int, height: int) -> None:
-    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": height}, device_scale_factor=1)
+def _shoot(browser: Browser, url: str, out: Path, scheme: str, size: tuple[int, int]) -> None:
+    context = browser.new_context(color_scheme=scheme, viewport={"width": size[0], "height": size[1]}, locale="en-GB")
     page = context.new_page()
     page.goto(url)
     page.locator("#model-length:not(:empty)").wait_for()
-    page.screenshot(path=out.with_stem(out.stem + "-empty"))
-    page.evaluate(SET, ["temperature", "0"])
-    page.evaluate(SET, ["max_tokens", "200"])
+    _ask(page, EARLIER)
+    page.locator("#new").evaluate("button => button.click()")  # it may be folded away
     for question in QUESTIONS:
         _ask(page, question)
     page.wait_for_timeout(2500)  # wait for a few metrics updates
+    page.locator("#transcript").evaluate("view => { view.scrollTop = 0 }")
     page.screenshot(path=out)
-    if width < 960:
-        page.locator("#panels > summary").click()
-        page.screenshot(path=out.with_stem(out.stem + "-panels"))
     context.close()
 
 
-def main(url: str, folder: Path) -> None:
+def main(folder: Path, url: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
-        program = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        _shoot(browser, url, folder / "playground-light.png", "light", 1200, 740)
-        _shoot(browser, url, folder / "playground-dark.png", "dark", 1200, 740)
-        _shoot(browser, url, folder / "playground-narrow.png", "light", 360, 740)
+        browser = playwright.chromium.launch(executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=FLAGS)
+        _shoot(browser, url, folder / "playground-light.png", "light", WIDE)
+        _shoot(browser, url, folder / "playground-dark.png", "dark", WIDE)
+        _shoot(browser, url, folder / "playground-narrow.png", "light", NARROW)
         browser.close()
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) == 3:
+        main(Path(sys.argv[1]), sys.argv[2])
+    elif len(sys.argv) == 2:
+        sys.path.insert(0, str(STUB))
+        import page_stub
+
+        with page_stub.serve(model="example/instruct-8b", token_seconds=0.02) as stub:
+            main(Path(sys.argv[1]), stub.url)
+    else:
         sys.exit(__doc__)
-    main(sys.argv[1], Path(sys.argv[2]))

@@ -7,7 +7,7 @@
 namespace octavo::server {
 
 struct PageFile {
-  std::string_view name;  // "app.js"
+  std::string_view name;  // "app.js", "vendor/marked/marked.esm.js"
   std::string_view content_type;
   std::string_view content;
 };

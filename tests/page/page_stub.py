@@ -1,6 +1,7 @@
 """Serves the page and imitates the endpoints it calls, so that the page can be tried without a model.
 
-The prompt's first word selects the kind of answer: slow, html, code, error, cut; otherwise the stub answers immediately.
+The prompt's first word selects the kind of answer: see page_answers.py, and: error, cut, think. Other
+prompts get a short plain answer.
 
 usage: page_stub.py [PORT]   (stops with Ctrl-C)"""
 
@@ -14,7 +15,9 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "src" / "server" / "page"
+from page_answers import BY_WORD, PLAIN
+
+PAGE = Path(__file__).resolve().parents[2] / "src" / "server" / "page"
 TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -22,15 +25,6 @@ TYPES = {
     ".svg": "image/svg+xml",
 }
 POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'"
-
-HTML = "Look: <script>window.pwned = 1</script> <img src=x onerror='window.pwned = 1'> & <b>bold</b>."
-CODE = (
-    "A page is given back like this:\n\n```cpp\nvoid PagePool::give_back(PageId page) {\n"
-    "  if (--references_[page] == 0) free_.push_back(page);  // the newest is the likeliest to be warm\n}\n```\n\n"
-    "The count reaches zero when the last sequence lets go, so a page that two prompts share is kept until both are done."
-)
-PLAIN = "Café — the answer to “{}” is short."
-
 
 @dataclass
 class Stub:
@@ -40,6 +34,10 @@ class Stub:
     template: bool = True  # whether the model has a chat template
     metrics: bool = True
     model: str = "stub/tiny-model"
+    aliases: list[str] = field(default_factory=list)  # other names of the model
+    defaults: dict = field(default_factory=lambda: {"temperature": 0.699999988, "top_p": 0.95, "top_k": 40, "min_p": 0.05,
+                                                    "repetition_penalty": 1.0})
+    memory: bool = True  # whether /v1/octavo/memory exists
     token_seconds: float = 0.0
     url: str = ""
     bodies: list[dict] = field(default_factory=list)  # of the POST requests that were answered
@@ -47,13 +45,20 @@ class Stub:
     running: int = 0
     dropped: int = 0  # answers whose client disconnected
 
+    def names(self) -> list[str]:
+        return [self.model, *self.aliases]
+
 
 def _first_word(text: str) -> str:
     return re.match(r"\s*(\w*)", text)[1]
 
 
 def _answer(text: str) -> str:
-    return {"html": HTML, "code": CODE, "slow": "tick " * 2000}.get(_first_word(text), PLAIN.format(text))
+    return BY_WORD.get(_first_word(text), PLAIN.format(text))
+
+
+def _card(stub: Stub, name: str) -> dict:
+    return {"id": name, "root": "/models/tiny", "max_model_len": 8192, "default_sampling_params": stub.defaults}
 
 
 def _metrics(stub: Stub) -> str:
@@ -108,15 +113,17 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/":
             return self.reply(200, (PAGE / "index.html").read_bytes(), TYPES[".html"])
         if self.path.startswith("/page/"):
-            file = PAGE / Path(self.path).name
-            if file.is_file() and file.suffix in TYPES:
+            file = (PAGE / self.path.removeprefix("/page/")).resolve()
+            if file.is_relative_to(PAGE) and file.is_file() and file.suffix in TYPES:
                 return self.reply(200, file.read_bytes(), TYPES[file.suffix])
         if self.path == "/metrics" and self.stub.metrics:
             return self.reply(200, _metrics(self.stub).encode(), "text/plain; version=0.0.4")
         if self.path == "/v1/models":
             if self.allowed():
-                self.reply(200, json.dumps({"data": [{"id": self.stub.model, "max_model_len": 8192}]}).encode())
+                self.reply(200, json.dumps({"data": [_card(self.stub, name) for name in self.stub.names()]}).encode())
             return None
+        if self.path == "/v1/octavo/memory" and self.stub.memory:
+            return self.reply(200, json.dumps({"plan_bytes": {"pages": 1024 * 2_000_000}, "pages": {"total": 1024}}).encode())
         return self.refuse(404, "no such page")
 
     def do_POST(self) -> None:
@@ -162,6 +169,8 @@ class Handler(BaseHTTPRequestHandler):
         pause = max(self.stub.token_seconds, 0.02 if word == "slow" else 0)
         if chat:
             self.event({"choices": [{"delta": {"role": "assistant", "content": ""}, "finish_reason": None}]})
+        if word == "think":
+            self.event({"choices": [{"index": 0, "delta": {"reasoning": "Let me see."}}]})
         for index, piece in enumerate(pieces):
             time.sleep(pause)
             self.stub.generated += 1

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Prints the license notices of the third-party code in Octavo's packages: crates, C++ libraries, MLX and its dependencies.
+"""Prints the license notices of the third-party code in Octavo's packages: crates, C++ libraries, MLX and its dependencies, the playground's
+JavaScript.
 
 usage: third_party.py LIBRARIES   (folder of the shipped libraries; a library without a known notice is an error)"""
 
@@ -18,6 +19,8 @@ SHIPPED = {"libfmt": "libfmt9", "libspdlog": "libspdlog1.10", "libprometheus-cpp
            "libedit": "libedit2", "libbsd": "libbsd0", "libmd": "libmd0", "libtinfo": "libtinfo6",
            "libgfortran": "gcc-12-base", "libquadmath": "gcc-12-base"}
 COMPILED_IN = {"CLI11": "libcli11-dev", "JSON for Modern C++": "nlohmann-json3-dev"}
+# JavaScript in the playground: the folder with its license.
+IN_PAGE = {"marked": "marked", "highlight.js": "highlight"}
 LICENSE_NAME = re.compile(r"(LICEN[CS]E|COPYING|NOTICE|UNLICENSE)", re.IGNORECASE)
 
 
@@ -59,6 +62,14 @@ def own_copy(name: str) -> str:
     return (Path(__file__).parent / "licenses" / f"{name}.txt").read_text().strip()
 
 
+def page_notices() -> list[tuple[str, str]]:
+    vendor = REPO / "src" / "server" / "page" / "vendor"
+    missing = {folder.name for folder in vendor.iterdir() if folder.is_dir()} - set(IN_PAGE.values())
+    if missing:
+        sys.exit(f"third_party: no license notice for {', '.join(sorted(missing))}; add it to tools/package/third_party.py")
+    return [(name, (vendor / folder / "LICENSE").read_text().strip()) for name, folder in IN_PAGE.items()]
+
+
 def mlx_notice() -> str:
     [path] = (REPO / ".venv").glob("lib/python3*/site-packages/mlx-*.dist-info/licenses/LICENSE")
     return path.read_text().strip()
@@ -82,7 +93,7 @@ def library_notices(folder: Path) -> list[tuple[str, str]]:
 def main(folder: Path) -> None:
     print("Octavo is licensed under the Apache License 2.0 (LICENSE). Its packages also contain the following third-party software, each under its own license.")
     compiled_in = [("Boost", own_copy("boost"))] + [(name, debian_notice(package)) for name, package in COMPILED_IN.items()]
-    for name, text in library_notices(folder) + compiled_in:
+    for name, text in library_notices(folder) + compiled_in + page_notices():
         print(f"\n{RULE}\n{name}\n{RULE}\n{text}")
     found = crates()
     print(f"\n{RULE}\nRust crates (and Rust's standard library: MIT OR Apache-2.0)\n{RULE}")

@@ -1,4 +1,7 @@
 // GET /v1/models and /v1/models/{model}
+#include <cmath>
+#include <optional>
+
 #include "api/fields/field_kinds.h"
 #include "api/generation_request.h"
 #include "server/endpoints/endpoints.h"
@@ -10,6 +13,21 @@ using namespace api;
 
 namespace {
 
+// The sampling defaults that are set; for others, OpenAI's defaults hold.
+Json default_sampling_params(const SamplingDefaults& defaults) {
+  Json params = Json::object();
+  const auto add = [&](const char* name, const std::optional<float>& value) {
+    // As a double, a float has more digits than it means: 0.7 would be 0.699999988.
+    if (value) params[name] = std::round(static_cast<double>(*value) * 1e6) / 1e6;
+  };
+  add("temperature", defaults.temperature);
+  add("top_p", defaults.top_p);
+  add("min_p", defaults.min_p);
+  add("repetition_penalty", defaults.repetition_penalty);
+  if (defaults.top_k) params["top_k"] = *defaults.top_k;
+  return params;
+}
+
 Json card(const ServedModel& model, const std::string& name) {
   return {{"id", name},
           {"object", "model"},
@@ -17,7 +35,8 @@ Json card(const ServedModel& model, const std::string& name) {
           {"owned_by", "octavo"},
           {"root", model.root},
           {"parent", nullptr},
-          {"max_model_len", model.max_model_len}};
+          {"max_model_len", model.max_model_len},
+          {"default_sampling_params", default_sampling_params(model.defaults)}};
 }
 
 Json card_schema() {
@@ -29,7 +48,8 @@ Json card_schema() {
             {"owned_by", {{"type", "string"}}},
             {"root", {{"type", "string"}}},
             {"parent", {{"type", {"string", "null"}}}},
-            {"max_model_len", {{"type", "integer"}}}}},
+            {"max_model_len", {{"type", "integer"}}},
+            {"default_sampling_params", {{"type", "object"}}}}},
           {"required", {"id", "object", "created", "owned_by", "root", "max_model_len"}}};
 }
 

@@ -1,40 +1,25 @@
-// What the server is doing, from /metrics, once a second while someone looks.
+// What the server is doing, from /metrics, once a second while the page is visible.
 import { addressOf } from "./api.js";
 import { byId, make } from "./dom.js";
 import { authorization } from "./key.js";
+import { parseMetrics, total } from "./metrics.js";
 
 const SAMPLES = 60;
 const POLL_MS = 1000;
 const LONGEST_WAIT_MS = 30000;
-const PAGE_STATES = ["referenced", "cached", "free"];
+// State of a page in /metrics: the word for it here.
+const MEMORY = { referenced: "used", cached: "cached", free: "free" };
+const STATES = Object.keys(MEMORY);
+// Shown below the figures, and as tooltips on them.
+const MEANINGS = {
+  "Answering": "Requests that are being answered now",
+  "Waiting": "Requests in the queue",
+  "Tokens/s": "Tokens generated per second, for all requests together",
+  "Reused": "Share of prompt tokens that were already in memory and were not computed again",
+  "Memory for requests": "Used: by requests that are being answered. Cached: kept in case a prompt starts the same way, and given up "
+    + "when memory is needed. Free: not in use.",
+};
 const SVG = "http://www.w3.org/2000/svg";
-
-// Prometheus text: {name: [{labels: {key: value}, value}]}. Lines it cannot read are left out.
-export function parseMetrics(text) {
-  const series = new Map();
-  for (const line of text.split("\n")) {
-    const match = /^([a-zA-Z_:][\w:]*)\s*(?:\{(.*)\})?\s+([^\s}]+)(?:\s+-?\d+)?\s*$/.exec(line);
-    const value = Number(match?.[3]);
-    if (!match || !Number.isFinite(value)) continue;
-    const pairs = [...(match[2] ?? "").matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)];
-    const labels = Object.fromEntries(pairs.map(([, key, content]) => [key, content]));
-    if (!series.has(match[1])) series.set(match[1], []);
-    series.get(match[1]).push({ labels, value });
-  }
-  return series;
-}
-
-// The sum over engines, or null when there is nothing to add.
-function total(series, name, wanted = {}) {
-  const found = (series.get(name) ?? []).filter(({ labels }) =>
-    Object.entries(wanted).every(([key, value]) => labels[key] === value));
-  return found.length === 0 ? null : found.reduce((sum, { value }) => sum + value, 0);
-}
-
-function average(series, name) {
-  const sum = total(series, name);
-  return sum === null ? null : sum / series.get(name).length;
-}
 
 const whole = (value) => (value === null ? "–" : Math.round(value).toLocaleString("en"));
 const percent = (value) => (value === null ? "–" : `${(value * 100).toFixed(value < 0.1 ? 1 : 0)} %`);
@@ -42,7 +27,7 @@ const oneDecimal = (value) => (value === null ? "–" : value.toFixed(1));
 
 function figure(name) {
   const value = make("dd", {}, "–");
-  return { value, element: make("div", {}, make("dt", {}, name), value) };
+  return { value, element: make("div", { title: MEANINGS[name] }, make("dt", {}, name), value) };
 }
 
 function sparkline() {
@@ -64,36 +49,50 @@ function sparkline() {
   };
 }
 
-function pageBar() {
-  const parts = PAGE_STATES.map((state) => make("div", { className: state }));
-  const counts = PAGE_STATES.map(() => make("span", {}, "–"));
-  const bar = make("div", { className: "pages" }, ...parts);
-  bar.setAttribute("aria-hidden", "true");
+function bytes(count) {
+  const unit = count >= 1e9 ? ["GB", 1e9] : ["MB", 1e6];
+  return `${(count / unit[1]).toFixed(unit[0] === "GB" ? 1 : 0)} ${unit[0]}`;
+}
+
+function memoryBar() {
+  const parts = STATES.map((state) => make("div", { className: state }));
+  const sizes = STATES.map(() => make("span", {}, "–"));
+  const bar = make("div", { className: "memory" }, ...parts);
+  bar.setAttribute("aria-hidden", "true"); // the list below it says the same
   const legend = make("ul", { className: "legend" },
-    ...PAGE_STATES.map((state, index) => make("li", { className: state }, `${state} `, counts[index])));
+    ...STATES.map((state, index) => make("li", { className: state }, `${MEMORY[state]} `, sizes[index])));
   return {
     elements: [bar, legend],
-    draw(values) {
+    // values: pages per state. pageBytes: null if the server does not say.
+    draw(values, pageBytes) {
+      const sum = values.reduce((left, right) => left + (right ?? 0), 0);
       values.forEach((value, index) => {
         parts[index].style.flexGrow = value ?? 0;
-        counts[index].textContent = whole(value);
+        if (value === null || sum === 0) sizes[index].textContent = "–";
+        else sizes[index].textContent = pageBytes ? bytes(value * pageBytes) : percent(value / sum);
       });
     },
   };
 }
 
-const running = figure("Running");
+function meanings() {
+  const rows = Object.entries(MEANINGS).map(([name, text]) => make("div", {}, make("dt", {}, name), make("dd", {}, text)));
+  return make("details", { className: "meanings" }, make("summary", {}, "What these mean"), make("dl", {}, ...rows));
+}
+
+const running = figure("Answering");
 const waiting = figure("Waiting");
 const rate = figure("Tokens/s");
-const hits = figure("Prefix hits");
-const used = figure("KV cache in use");
+const hits = figure("Reused");
+const used = figure("Memory for requests");
 const spark = sparkline();
-const pages = pageBar();
+const memory = memoryBar();
 byId("live").append(
   make("dl", { className: "row" }, running.element, waiting.element, rate.element, hits.element),
   spark.element,
-  make("dl", { className: "line" }, used.element), ...pages.elements);
+  make("dl", { className: "line" }, used.element), ...memory.elements, meanings());
 
+let pageBytes; // undefined: not yet read; null: unknown
 let previous = null; // {tokens, at}
 let rates = [];
 
@@ -116,22 +115,40 @@ function draw(series) {
   waiting.value.textContent = whole(total(series, "vllm:num_requests_waiting"));
   rate.value.textContent = oneDecimal(tokensPerSecond);
   hits.value.textContent = percent(hit === null || !queries ? null : hit / queries);
-  used.value.textContent = percent(average(series, "vllm:kv_cache_usage_perc"));
   spark.draw(rates);
-  pages.draw(PAGE_STATES.map((state) => total(series, "octavo:pages", { state })));
-  byId("live-brief").textContent = `${whole(inFlight)} running, ${oneDecimal(tokensPerSecond)} tok/s`;
+  const pages = STATES.map((state) => total(series, "octavo:pages", { state }));
+  const sum = pages.includes(null) ? 0 : pages.reduce((left, right) => left + right);
+  used.value.textContent = percent(sum > 0 ? pages[0] / sum : null);
+  memory.draw(pages, pageBytes);
+  byId("live-brief").textContent = `${whole(inFlight)} answering, ${oneDecimal(tokensPerSecond)} tok/s`;
 }
 
 let timer;
 let wait = POLL_MS;
 
+async function get(path) {
+  const response = await fetch(addressOf(path), { headers: authorization(), signal: AbortSignal.timeout(5000) });
+  if (!response.ok) throw new Error(response.statusText);
+  return response;
+}
+
+// A page's size does not change while the server runs.
+async function readPageBytes() {
+  try {
+    const { plan_bytes: plan, pages } = await (await get("v1/octavo/memory")).json();
+    pageBytes = plan.pages / pages.total || null;
+  } catch {
+    pageBytes = null; // shares are shown instead
+  }
+}
+
 async function poll() {
   clearTimeout(timer);
   if (document.hidden) return;
   try {
-    const response = await fetch(addressOf("metrics"), { headers: authorization(), signal: AbortSignal.timeout(5000) });
-    if (!response.ok) throw new Error(response.statusText);
-    draw(parseMetrics(await response.text()));
+    const series = parseMetrics(await (await get("metrics")).text());
+    if (pageBytes === undefined && series.has("octavo:pages")) await readPageBytes();
+    draw(series);
     wait = POLL_MS;
   } catch {
     previous = null;
@@ -144,6 +161,7 @@ async function poll() {
 
 function wake() {
   previous = null; // the time between was not watched
+  pageBytes = undefined; // it may be another server by now
   wait = POLL_MS;
   poll();
 }

@@ -165,7 +165,10 @@ Json parse_object(std::string_view text) {
   try {
     object = Json::parse(text, once);
   } catch (const Json::exception& error) {
-    throw RequestError(400, "not JSON", error.what());
+    throw RequestError(400, "not JSON",
+                       text.find('{') != text.npos
+                           ? error.what()
+                           : "write {\"prompt\": \"...\"}, or use -f FILE for a plain text");
   }
   if (!object.is_object()) throw RequestError(400, "not an object", "write {\"prompt\": \"...\"}");
   return object;

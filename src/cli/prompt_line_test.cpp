@@ -116,6 +116,7 @@ TEST(PromptLine, ThereIsExactlyOnePrompt) {
 
 TEST(PromptLine, ALineMustBeAJsonObject) {
   EXPECT_THAT(refusal("{\"prompt\": "), HasSubstr("not JSON"));
+  EXPECT_THAT(refusal("plain text"), HasSubstr("-f FILE"));
   EXPECT_THAT(refusal("[1]"), HasSubstr("object"));
 }
 

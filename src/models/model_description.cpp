@@ -118,8 +118,8 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   ModelDescription description;
   description.plan = plan_model(config);
   fit_to_checkpoint(description.plan, checkpoint);
-  if (pooling) follow(*pooling, description.plan);
   description.longest_context = longest_context(config, description.plan.max_context);
+  if (pooling) follow(*pooling, description.plan);
   description.pooling = std::move(pooling);
   description.dtype = dtype.value_or(checkpoint_dtype(checkpoint, config, description.plan));
   description.stop_token_ids = stop_token_ids(checkpoint, config);

@@ -15,7 +15,7 @@ namespace octavo {
 struct ModelDescription {
   DecoderPlan plan;
   DType dtype = DType::kBFloat16;  // compute and KV
-  int longest_context = 0;         // the plan's max_context, or more with the config's rope scaling
+  int longest_context = 0;         // in tokens, with the config's rope scaling
   std::vector<int> stop_token_ids;
   uint64_t parameters = 0;     // regardless of the storage format
   uint64_t weights_bytes = 0;  // in memory, packed for the kernels

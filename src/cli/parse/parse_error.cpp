@@ -62,7 +62,7 @@ std::string names_of(const CLI::App& command) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string missing(const CLI::App& command, const std::string& text) {
+std::string missing_argument(const CLI::App& command, const std::string& text) {
   const std::string name = split_at(text, " is required").first;
   if (name == "A subcommand")
     return fmt::format("a command is missing; choose one of {}", names_of(command));
@@ -75,15 +75,15 @@ std::string missing(const CLI::App& command, const std::string& text) {
   return fmt::format("{} is missing", name);
 }
 
-std::string explain(const CLI::App& command, const CLI::ParseError& error,
-                    const std::vector<std::string>& arguments) {
+std::string explained(const CLI::App& command, const CLI::ParseError& error,
+                      const std::vector<std::string>& arguments) {
   const std::string text = error.what();
   const auto is = [&]<typename Kind>(const Kind*) {
     return dynamic_cast<const Kind*>(&error) != nullptr;
   };
   if (is(static_cast<const CLI::ExtrasError*>(nullptr)))
     return unexpected_arguments(command, arguments);
-  if (is(static_cast<const CLI::RequiredError*>(nullptr))) return missing(command, text);
+  if (is(static_cast<const CLI::RequiredError*>(nullptr))) return missing_argument(command, text);
   if (is(static_cast<const CLI::ArgumentMismatch*>(nullptr))) {
     const auto [name, rest] = split_at(text, ": 1 required ");
     return rest.empty() ? text : fmt::format("{}: the value is missing", name);
@@ -107,7 +107,7 @@ std::string explain(const CLI::App& command, const CLI::ParseError& error,
 std::string explain_parse_error(const CLI::App& app, const CLI::ParseError& error,
                                 const std::vector<std::string>& arguments) {
   const CLI::App& command = selected_command(app, arguments);
-  return fmt::format("{}: {}", full_name(command), explain(command, error, arguments));
+  return fmt::format("{}: {}", full_name(command), explained(command, error, arguments));
 }
 
 }  // namespace octavo

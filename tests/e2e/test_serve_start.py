@@ -121,6 +121,8 @@ def test_defaults_come_from_the_models_own_config(octavo, tiny, tmp_path):
     config.write_text(json.dumps(kept | {"top_k": 1, "temperature": 2.0}))
     ask = {"prompt": [5, 6, 7], "max_tokens": 16, "return_token_ids": True, "ignore_eos": True}
     with running(octavo, own) as server:
+        [card] = get(server.url + "/v1/models")["data"]
+        assert card["default_sampling_params"].items() >= {"top_k": 1, "temperature": 2.0}.items()
         url = server.url + "/v1/completions"
         greedy = post(url, **ask, temperature=0)["choices"][0]["token_ids"]
         assert post(url, **ask)["choices"][0]["token_ids"] == greedy

@@ -162,8 +162,10 @@ def _warm_up(server: AttackedServer) -> None:
 @contextlib.contextmanager
 def fake(**flags) -> Iterator[AttackedServer]:
     """tests/fake_server: the real server with a fake engine. fake(step_ms=5) passes --step-ms 5."""
+    keys = flags.get("api_key", [])
+    first = keys[0] if isinstance(keys, list) and keys else keys  # a flag may be given several times, as a list
     with Server.start(**flags) as started:
-        headers = {"Authorization": f"Bearer {flags['api_key']}"} if "api_key" in flags else {}
+        headers = {"Authorization": f"Bearer {first}"} if first else {}
         yield AttackedServer(port=started.port, process=started.process, headers=headers)
 
 

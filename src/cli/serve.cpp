@@ -92,8 +92,8 @@ void run(ServeFlags flags) {
   EngineOptions options = flags.model.engine_options();
   options.pooling = flags.pooling.options();
   // A request with several prompts counts as several engine requests.
-  options.max_open_requests = std::max({options.max_open_requests, flags.server.max_open_requests,
-                                        flags.server.max_open_sequences});
+  options.max_open_requests = std::max(
+      options.max_open_requests, flags.server.max_open_requests + flags.server.max_open_sequences);
   const auto llm = flags.model.load(options);
   const api::ServedModel served = make_served_model(*llm, flags.model, options,
                                                     {.served_model_name = flags.served_model_name,

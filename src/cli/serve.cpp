@@ -118,8 +118,8 @@ void run(ServeFlags flags) {
   options.serves_requests = true;
   options.model_context = flags.pooling.model_context();
   // A request with several prompts counts as several engine requests.
-  options.max_open_requests = std::max({options.max_open_requests, flags.server.max_open_requests,
-                                        flags.server.max_open_sequences});
+  options.max_open_requests = std::max(
+      options.max_open_requests, flags.server.max_open_requests + flags.server.max_open_sequences);
   const auto llm = flags.model.load(options);
   const api::ServedModel served = make_served_model(*llm, flags.model, options,
                                                     {.served_model_name = flags.served_model_name,

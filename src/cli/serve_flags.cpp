@@ -126,8 +126,8 @@ void ServeFlags::add_limit_flags(CLI::App& command) {
          "Retry-After")
       ->transform(whole_number(1));
   option("--max-open-sequences", server.max_open_sequences,
-         "Maximum number of open sequences, prompts x n of all open requests; a request that does "
-         "not fit gets 429, one with more than the limit 400")
+         "Maximum number of open sequences (prompts x n) besides the first of each request; a "
+         "request that does not fit now gets 429, one that exceeds the limit alone gets 400")
       ->transform(whole_number(1));
   option("--max-connections", server.max_connections,
          "Maximum number of open connections; further connections get 503")

@@ -215,8 +215,7 @@ TEST_F(SchedulerTest, NamespacesShareNoPrefix) {
   mine[0] = 1;
   add({.prompt = numbers(0, 20), .max_tokens = 2});
   run_all();
-  const RequestId first =
-      add({.prompt = numbers(0, 20), .max_tokens = 2, .cache_namespace = mine});
+  const RequestId first = add({.prompt = numbers(0, 20), .max_tokens = 2, .cache_namespace = mine});
   run_all();
   const RequestId second =
       add({.prompt = numbers(0, 20), .max_tokens = 2, .cache_namespace = mine});

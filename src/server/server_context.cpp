@@ -25,17 +25,17 @@ Allowance::Lease ServerContext::open_sequences(int64_t count, const char* param)
   if (count > sequences_.most()) {
     throw RequestError(
         400, param,
-        fmt::format("prompts x n is {}; at most {} sequences may be open (--max-open-sequences)",
+        fmt::format("prompts x n is {}; at most {} sequences are allowed (--max-open-sequences)",
                     count, sequences_.most()));
   }
-  auto lease = sequences_.try_lend(count);
+  auto lease = sequences_.try_lend(count - 1);
   if (!lease) {
     metrics.refusals(Refusal::kQueue).Increment();
     throw RequestError(
         429, "",
-        fmt::format("{} sequences are already open, and {} more exceed the limit of {}; try again "
-                    "later",
-                    sequences_.lent(), count, sequences_.most()));
+        fmt::format("{} sequences besides the first of each request are already open, and {} more "
+                    "exceed the limit of {}; try again later",
+                    sequences_.lent(), count - 1, sequences_.most()));
   }
   return std::move(*lease);
 }

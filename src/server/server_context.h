@@ -45,12 +45,11 @@ class ServerContext {
   TextWorkers text_workers;  // after what its jobs refer to
 
   int64_t open_requests() const { return places_.lent(); }
-  bool queue_full() const {
-    return places_.lent() >= places_.most() || sequences_.lent() >= sequences_.most();
-  }
-  // Counts `count` sequences as open while the lease exists. Throws RequestError: 400 if that is
-  // more than the server ever holds, 429 if it is more than it holds now. `param`: the request
-  // field that asks for so many.
+  bool queue_full() const { return places_.lent() >= places_.most(); }
+  // Counts `count` sequences of a request as open while the lease exists; its first one is covered
+  // by its Place, so that requests of many sequences cannot shut out those of one. Throws
+  // RequestError: 400 if the limit never allows so many, 429 if it does not now. `param`: the
+  // request field that asks for them.
   Allowance::Lease open_sequences(int64_t count, const char* param);
   // A number for the next call, for Request::call.
   uint64_t next_call() { return ++calls_; }
@@ -71,7 +70,7 @@ class ServerContext {
  private:
   friend class Place;
   Allowance places_;
-  Allowance sequences_;
+  Allowance sequences_;  // besides the first of each request
   uint64_t calls_ = 0;
 };
 

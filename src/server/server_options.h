@@ -41,7 +41,7 @@ struct ServerOptions {
   HttpLimits limits = {};
   int max_connections = 4096;     // more: 503
   int max_open_requests = 512;    // generating or waiting; more: 429
-  int max_open_sequences = 4096;  // the same, of prompts x n; more: 429
+  int max_open_sequences = 4096;  // prompts x n besides the first; more: 429
   // Of the bodies of open requests; more: 429.
   int64_t max_open_bytes = api::RequestMemory{}.body_bytes;
   std::chrono::milliseconds sse_keepalive{20'000};  // 0: none

@@ -1,12 +1,11 @@
 """What one API key can learn about the prompts of another: with several keys, nothing is shared through the prefix cache, in
 memory or on disk, unless --share-prefix-cache is given."""
 
-import json
 from pathlib import Path
 
-from attack_kit import fake, real
+from attack_kit import fake, real, request_bytes
 
-TEXT = "The account number of the customer is 4711 and the password is a secret that no other key may learn. " * 2
+TEXT = "The account number of the customer is 4711 and the password is a secret that no other key may learn. " * 4
 
 
 def complete(server, key: str, prompt: str = TEXT):
@@ -20,7 +19,8 @@ def complete(server, key: str, prompt: str = TEXT):
 def message(server, key: str) -> int:
     """Cached tokens of the same text through Anthropic's API."""
     body = {"model": "fake", "max_tokens": 1, "messages": [{"role": "user", "content": TEXT}]}
-    answer = server.ask("POST", "/v1/messages", body, headers={"x-api-key": key})
+    with server.wire() as wire:
+        answer = wire.send(request_bytes("POST", "/v1/messages", body, {"x-api-key": key})).answer("POST")
     assert answer.status == 200, answer
     return answer.json()["usage"]["cache_read_input_tokens"]
 
@@ -76,4 +76,4 @@ def test_no_text_of_another_request_is_in_the_header():
         complete(server, "")
         _, header = complete(server, "", TEXT[:60] + "other words, other words, other words, other words")
     assert "miss=differs" in header
-    assert not any(word in json.dumps(header) for word in TEXT.split() if len(word) > 6)
+    assert not any(word in header for word in TEXT.split() if len(word) > 6)

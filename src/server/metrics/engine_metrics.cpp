@@ -91,8 +91,8 @@ void add_totals(Families& families, const SchedulerStats& stats) {
         stats.prefix_queries);
   total("vllm:prefix_cache_hits_total", "Prompt tokens found in the prefix cache",
         stats.prefix_hits);
-  total("vllm:num_preemptions_total", "Sequences preempted for lack of KV pages or for another request",
-        stats.preemptions);
+  total("vllm:num_preemptions_total",
+        "Sequences preempted for lack of KV pages or for another request", stats.preemptions);
   total("vllm:generation_tokens_total", "Tokens generated", stats.generated_tokens);
   total("vllm:spec_decode_num_drafts_total", "Speculative drafts", stats.drafts);
   total("vllm:spec_decode_num_draft_tokens_total", "Draft tokens", stats.draft_tokens);

@@ -46,6 +46,9 @@ typedef struct octavo_tokenizer octavo_tokenizer;
 octavo_rust_status octavo_tokenizer_new(const char* json, size_t json_size, octavo_tokenizer** out,
                                         octavo_text* error);
 octavo_rust_status octavo_tokenizer_free(octavo_tokenizer* tokenizer);
+/* A tokenizer.json that gives the same tokenizer. */
+octavo_rust_status octavo_tokenizer_json(const octavo_tokenizer* handle, octavo_text* out,
+                                         octavo_text* error);
 octavo_rust_status octavo_tokenizer_encode(const octavo_tokenizer* tokenizer, const char* text,
                                            size_t text_size, bool add_special_tokens,
                                            octavo_ids* out, octavo_text* error);

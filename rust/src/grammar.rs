@@ -28,10 +28,10 @@ const GRAMMAR_SIZE: usize = 200_000;
 const FIRST_MASK_TIME: Duration = Duration::from_millis(400 * SLOWNESS);
 const STEP_TIME: Duration = Duration::from_millis(60 * SLOWNESS);
 const SLOWNESS: u64 = if cfg!(debug_assertions) { 30 } else { 1 };
-/// What a parser takes besides its lexer and symbols.
+/// What a parser takes besides its lexer and productions.
 const BASE_BYTES: usize = 64 << 10;
-/// Estimated: productions, flags, names and their hash entries.
-const BYTES_PER_SYMBOL: usize = 400;
+/// Estimated: the productions of a byte of source.
+const BYTES_PER_SOURCE_BYTE: usize = 32;
 const MAX_MESSAGE_CHARACTERS: usize = 300;
 
 /// State shared by all grammars over one vocabulary.
@@ -83,6 +83,7 @@ impl GrammarEnv {
 pub struct Grammar {
     pub(crate) parser: TokenParser,
     pub(crate) stop_tokens: Vec<u32>,
+    source_bytes: usize,
 }
 
 impl Grammar {
@@ -102,6 +103,7 @@ impl Grammar {
             let mut grammar = Grammar {
                 parser,
                 stop_tokens: env.stop_tokens.clone(),
+                source_bytes: text.len(),
             };
             let first = limited(&mut grammar.parser, FIRST_MASK_TIME, mask_of)?;
             if first.iter().all(|&word| word == 0) {
@@ -119,6 +121,7 @@ impl Grammar {
         Grammar {
             parser: self.parser.deep_clone(),
             stop_tokens: self.stop_tokens.clone(),
+            source_bytes: self.source_bytes,
         }
     }
 
@@ -127,8 +130,7 @@ impl Grammar {
         let stats = self.parser.parser.lexer_stats();
         // Each state has a set of lexemes, which the lexer's own estimate leaves out.
         let sets = stats.num_states * (stats.num_regexps / 8 + 100);
-        let symbols = self.parser.parser.grammar().num_symbols() * BYTES_PER_SYMBOL;
-        BASE_BYTES + stats.num_bytes + sets + symbols
+        BASE_BYTES + stats.num_bytes + sets + self.source_bytes * BYTES_PER_SOURCE_BYTE
     }
 }
 

@@ -48,6 +48,8 @@ class Tokenizer {
   // One past the largest id, added tokens included.
   int vocab_size() const { return vocab_size_; }
   bool is_special(TokenId id) const;
+  // A tokenizer.json that gives the same tokenizer.
+  std::string json() const;
   // For other functions of the Rust library that take a tokenizer.
   const octavo_tokenizer* handle() const { return handle_; }
 

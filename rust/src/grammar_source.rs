@@ -9,8 +9,10 @@ pub const MAX_TEXT_BYTES: usize = 128 << 10;
 /// Limits per object and per schema: the work is quadratic in the former.
 const MAX_PROPERTIES: usize = 1_000;
 const MAX_ALL_PROPERTIES: usize = 5_000;
-/// `&` in a Lark grammar, and schemas with patterns within an `allOf`: the work is exponential.
-const MAX_INTERSECTIONS: usize = 16;
+/// `&` in a Lark grammar, and patterns within one `allOf`. Fewer may still be too much work, which
+/// has limits of its own.
+const MAX_INTERSECTIONS: usize = 64;
+const MAX_JOINED_PATTERNS: usize = 16;
 /// Options of llguidance that `%json` may set: they change the whitespace between JSON's values,
 /// not whether the schema is enforced.
 const JSON_OPTIONS: [&str; 2] = ["whitespace_pattern", "whitespace_flexible"];
@@ -172,7 +174,7 @@ fn check_intersections(schema: &Value) -> Result<(), Failure> {
 
 fn intersections_of(members: &Map<String, Value>) -> Result<(), Failure> {
     let patterns = members.get("allOf").map_or(0, patterns);
-    at_most(MAX_INTERSECTIONS, patterns, "patterns in one allOf")
+    at_most(MAX_JOINED_PATTERNS, patterns, "patterns in one allOf")
 }
 
 /// The regular expressions that `schema` intersects, those of its alternatives included.

@@ -140,6 +140,12 @@ impl ThreadClock {
     }
 }
 
+/// The processor time of this thread.
+#[cfg(test)]
+pub fn thread_time() -> Duration {
+    ThreadClock::current().now()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,14 +4,19 @@
 #include <algorithm>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/config_file.h"
+#include "text/helper_jobs.h"
 
 int main(int argc, char** argv) {
+  // Not a command for people: a server starts helpers this way.
+  if (argc == 2 && std::string_view(argv[1]) == octavo::kTextHelperCommand)
+    return octavo::serve_helper_jobs();
   CLI::App app{
       "Octavo is a native LLM server with a paged KV cache.\n"
       "Quick start: octavo run MODEL, where MODEL is a .gguf file, a model folder, a model on the\n"

@@ -97,7 +97,8 @@ void run(ServeFlags flags) {
                                                     {.served_model_name = flags.served_model_name,
                                                      .generation_config = flags.generation_config,
                                                      .dialect = flags.dialect,
-                                                     .version = OCTAVO_VERSION});
+                                                     .version = OCTAVO_VERSION,
+                                                     .use_helpers = true});
   if (!server::is_loopback(flags.server.host))
     spdlog::warn(
         "listening on {}: API keys and responses are sent unencrypted; put a TLS proxy in front of "

@@ -20,6 +20,9 @@ use crate::{
 // There is an implicit Sn+1 = Σ \ ⋃Si with Cn+1 = NO_MATCH
 type SymRes = Vec<(ExprRef, ExprRef)>;
 
+/// The fuel of one set of expressions over its whole life, whatever the calls allow: about half a
+/// second, and 30 MB.
+const LIFETIME_FUEL: u64 = 8_000_000;
 /// How far a single derivative may exceed the fuel. Smaller excesses are complete, and cached.
 const DERIV_EXCESS: u64 = 20_000;
 
@@ -540,7 +543,7 @@ impl RelevanceCache {
         }
 
         self.max_fuel = max_fuel;
-        self.cost_limit = exprs.cost().saturating_add(max_fuel);
+        self.cost_limit = exprs.cost().saturating_add(max_fuel).min(LIFETIME_FUEL);
 
         match self.is_contained_in_prefixes_inner(exprs, deriv, small, big) {
             Ok(r) => {
@@ -564,7 +567,8 @@ impl RelevanceCache {
     ) -> Result<bool> {
         self.max_fuel = max_fuel;
         let cost_0 = exprs.cost();
-        self.cost_limit = cost_0.saturating_add(max_fuel);
+        anyhow::ensure!(cost_0 <= LIFETIME_FUEL, "the regular expressions are too large");
+        self.cost_limit = cost_0.saturating_add(max_fuel).min(LIFETIME_FUEL);
         let r = self.is_non_empty_inner(exprs, top_expr);
         if false {
             println!("cost: {}", exprs.cost() - cost_0);

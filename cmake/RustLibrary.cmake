@@ -23,7 +23,8 @@ if(OCTAVO_RUST_TARGET)
   set(octavo_rust_profile_dir "${octavo_rust_target_dir}/${OCTAVO_RUST_TARGET}/release")
   set(octavo_rust_flags --target "${OCTAVO_RUST_TARGET}")
 endif()
-file(GLOB_RECURSE octavo_rust_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/rust/src/*.rs")
+file(GLOB_RECURSE octavo_rust_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/rust/src/*.rs"
+     "${CMAKE_SOURCE_DIR}/rust/vendor/*.rs")
 
 add_custom_command(
   OUTPUT "${octavo_rust_library}"

@@ -17,7 +17,7 @@ MOST_ENTRIES = 40
 PLACES = ["*.md", ".ci", ".github", "bench", "cmake", "deploy", "docs", "include", "python", "rust", "src", "tools"]
 SUFFIXES = {".c", ".cmake", ".cpp", ".css", ".env", ".h", ".html", ".js", ".json", ".md", ".metal", ".plist", ".py", ".pyi", ".rb",
             ".rs", ".service", ".sh", ".toml", ".txt", ".yaml", ".yml"}
-EXCLUDED = ("tools/phrases.txt", "tools/package/licenses/", "src/server/page/vendor/", "rust/tests/", "tests/")
+EXCLUDED = ("tools/phrases.txt", "tools/package/licenses/", "src/server/page/vendor/", "rust/tests/", "rust/vendor/", "tests/")
 LEADER = re.compile(r"^\s*(?://[/!]?|/\*+|\*|#+)?\s*")  # a comment's sign at the start of a line
 
 

@@ -46,6 +46,9 @@ typedef struct octavo_tokenizer octavo_tokenizer;
 octavo_rust_status octavo_tokenizer_new(const char* json, size_t json_size, octavo_tokenizer** out,
                                         octavo_text* error);
 octavo_rust_status octavo_tokenizer_free(octavo_tokenizer* tokenizer);
+/* A tokenizer.json that gives the same tokenizer. */
+octavo_rust_status octavo_tokenizer_json(const octavo_tokenizer* handle, octavo_text* out,
+                                         octavo_text* error);
 octavo_rust_status octavo_tokenizer_encode(const octavo_tokenizer* tokenizer, const char* text,
                                            size_t text_size, bool add_special_tokens,
                                            octavo_ids* out, octavo_text* error);
@@ -105,8 +108,16 @@ octavo_rust_status octavo_grammar_new(const octavo_grammar_env* env,
                                       const octavo_grammar_source* source, octavo_grammar** out,
                                       octavo_text* error);
 octavo_rust_status octavo_grammar_free(octavo_grammar* grammar);
+/* A grammar with a lexer of its own. All matchers of a grammar share its lexer, which grows with use
+ * and fails for all of them if it reaches a limit, so each request takes a copy. */
+octavo_rust_status octavo_grammar_copy(const octavo_grammar* grammar, octavo_grammar** out,
+                                       octavo_text* error);
+/* An estimate of the memory that it and its matchers hold now. */
+octavo_rust_status octavo_grammar_bytes(const octavo_grammar* grammar, size_t* out,
+                                        octavo_text* error);
 
-/* The state of one answer. One thread at a time. The grammar need not outlive it. */
+/* The state of one answer. One thread at a time. The grammar need not outlive it. Matchers of one
+ * grammar may be used at the same time and then wait for each other. */
 typedef struct octavo_matcher octavo_matcher;
 
 octavo_rust_status octavo_matcher_new(const octavo_grammar* grammar, octavo_matcher** out,

@@ -2,12 +2,14 @@
 
 use crate::border::{Failure, Status};
 use crate::grammar_source::{Kind, Whitespace, source};
+use crate::time_limit::TimeLimit;
 use crate::token_bytes::token_bytes;
 use crate::tokenizer::Tokenizer;
 use llguidance::api::{ParserLimits, StopReason};
 use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{ParserFactory, TokenParser};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Reserved, not committed, while a grammar is compiled: parsers of nested text recurse.
 const STACK_BYTES: usize = 64 << 20;
@@ -16,11 +18,20 @@ const INITIAL_LEXER_FUEL: u64 = 1_000_000;
 /// Computing a mask consumes about 14,000 per millisecond.
 const STEP_LEXER_FUEL: u64 = 200_000;
 const STEP_ITEMS: usize = 50_000;
-const ITEMS_IN_ROW: usize = 2_000;
-/// One or two kilobytes each, per running answer.
+/// An object with 1,000 optional properties needs four per property.
+const ITEMS_IN_ROW: usize = 4_500;
+/// One or two kilobytes each, per request.
 const LEXER_STATES: usize = 16_384;
 /// Symbols in productions.
 const GRAMMAR_SIZE: usize = 200_000;
+/// Processor time for the first mask, and for each token later. Unoptimised builds are slower.
+const FIRST_MASK_TIME: Duration = Duration::from_millis(400 * SLOWNESS);
+const STEP_TIME: Duration = Duration::from_millis(60 * SLOWNESS);
+const SLOWNESS: u64 = if cfg!(debug_assertions) { 30 } else { 1 };
+/// What a parser takes besides its lexer and productions.
+const BASE_BYTES: usize = 64 << 10;
+/// Estimated: the productions of a byte of source.
+const BYTES_PER_SOURCE_BYTE: usize = 32;
 const MAX_MESSAGE_CHARACTERS: usize = 300;
 
 /// State shared by all grammars over one vocabulary.
@@ -67,10 +78,12 @@ impl GrammarEnv {
     }
 }
 
-/// A compiled grammar that allows at least one token. Matchers start from copies of its parser.
+/// A compiled grammar that allows at least one token. Its matchers share one lexer, which grows
+/// with use and fails for all of them if it reaches a limit.
 pub struct Grammar {
     pub(crate) parser: TokenParser,
     pub(crate) stop_tokens: Vec<u32>,
+    source_bytes: usize,
 }
 
 impl Grammar {
@@ -90,8 +103,9 @@ impl Grammar {
             let mut grammar = Grammar {
                 parser,
                 stop_tokens: env.stop_tokens.clone(),
+                source_bytes: text.len(),
             };
-            let first = mask_of(&mut grammar.parser)?;
+            let first = limited(&mut grammar.parser, FIRST_MASK_TIME, mask_of)?;
             if first.iter().all(|&word| word == 0) {
                 return Err(Failure::refused(
                     "no text of this model's tokens matches it",
@@ -100,6 +114,54 @@ impl Grammar {
             Ok(grammar)
         })
     }
+
+    /// With a lexer of its own. Each request uses a copy, so that no request can use up the limits
+    /// of another.
+    pub fn copy(&self) -> Grammar {
+        Grammar {
+            parser: self.parser.deep_clone(),
+            stop_tokens: self.stop_tokens.clone(),
+            source_bytes: self.source_bytes,
+        }
+    }
+
+    /// An estimate of the memory held now, the growth of the shared lexer included.
+    pub fn bytes(&self) -> usize {
+        let stats = self.parser.parser.lexer_stats();
+        // Each state has a set of lexemes, which the lexer's own estimate leaves out.
+        let sets = stats.num_states * (stats.num_regexps / 8 + 100);
+        BASE_BYTES + stats.num_bytes + sets + self.source_bytes * BYTES_PER_SOURCE_BYTE
+    }
+}
+
+/// Runs `work`; exceeding `time` is a `Failure`, after which the parser cannot be used.
+fn limited<T>(
+    parser: &mut TokenParser,
+    time: Duration,
+    work: impl FnOnce(&mut TokenParser) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let handle = parser.enable_cancellation();
+    let limit = TimeLimit::start(&handle, time);
+    let result = work(parser);
+    drop(limit);
+    if handle.is_cancelled() {
+        let milliseconds = time.as_millis();
+        return Err(Failure {
+            status: Status::Limit,
+            message: format!(
+                "computing the allowed tokens took more than {milliseconds} ms; simplify the grammar"
+            ),
+        });
+    }
+    result
+}
+
+/// `limited` with the time of one token.
+pub(crate) fn in_step_time<T>(
+    parser: &mut TokenParser,
+    work: impl FnOnce(&mut TokenParser) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    limited(parser, STEP_TIME, work)
 }
 
 /// Empty or all zero if no token is allowed.
@@ -141,6 +203,7 @@ pub mod tests {
     use super::*;
     use crate::grammar_source::MAX_TEXT_BYTES;
     use crate::matcher::Matcher;
+    use crate::time_limit::thread_time;
     use crate::token_bytes::tests::byte_level_tokenizer;
     use serde_json::{Value, json};
 
@@ -288,6 +351,121 @@ pub mod tests {
             assert!(failure.is_some(), "{kind:?} of {} bytes", text.len());
             assert!(failure.unwrap().message.chars().count() <= MAX_MESSAGE_CHARACTERS);
         }
+    }
+
+    /// The Lark grammar of the terminals `Ri: R(i+1) & ...`, whose product grows with each of them.
+    fn intersections(count: usize) -> String {
+        let rest: String = (0..count)
+            .map(|i| {
+                let (letters, any) = (i % 17, i % 13);
+                format!("R{i}: R{} & /(.*[a-z]{{{letters}}}.{{{any}}})*/\n", i + 1)
+            })
+            .collect();
+        format!("start: R0\n{rest}R{count}: /.*/\n")
+    }
+
+    #[test]
+    fn intersections_are_bounded() {
+        let allof = |count: usize| {
+            let parts: Vec<Value> = (0..count)
+                .map(|i| json!({"pattern": format!("^(.*[a-z]{{{i}}}.{{{}}})*$", i + 2)}))
+                .collect();
+            json!({"type": "string", "allOf": parts}).to_string()
+        };
+        let started = thread_time();
+        for text in [10, 16, 200].map(intersections) {
+            assert!(compile(Kind::Lark, &text).is_err(), "{}", text.len());
+        }
+        for text in [8, 16, 100].map(allof) {
+            assert!(compile(Kind::JsonSchema, &text).is_err(), "{}", text.len());
+        }
+        assert!(thread_time() - started < Duration::from_millis(3_000 * SLOWNESS));
+        let both = "start: A\nA: /[a-z]+/ & /.{3}/";
+        assert!(takes(Kind::Lark, both, "abc"));
+        assert!(!takes(Kind::Lark, both, "ab"));
+    }
+
+    #[test]
+    fn large_divisors_are_refused_quickly() {
+        let multiple = |of: u32| json!({"type": "integer", "multipleOf": of}).to_string();
+        let started = thread_time();
+        assert!(compile(Kind::JsonSchema, &multiple(999_983)).is_err());
+        assert!(thread_time() - started < Duration::from_millis(1_500 * SLOWNESS));
+        assert!(takes(Kind::JsonSchema, &multiple(25), "150"));
+        assert!(!takes(Kind::JsonSchema, &multiple(25), "151"));
+    }
+
+    #[test]
+    fn an_ambiguous_grammar_fails_alone_and_soon() {
+        let grammar = compile(Kind::Lark, "start: s\ns: s s | \"a\"").unwrap();
+        let mut matcher = Matcher::new(&grammar);
+        let mut words = [0; WORDS];
+        let mut longest = Duration::ZERO;
+        for _ in 0..3_000 {
+            let started = thread_time();
+            let done = matcher
+                .mask(&mut words)
+                .and_then(|()| matcher.accept(u32::from(b'a')));
+            longest = longest.max(thread_time() - started);
+            if done.is_err() {
+                break;
+            }
+        }
+        assert!(longest < 4 * STEP_TIME);
+        // The other choices of the request continue.
+        assert_eq!(allowed(&mut Matcher::new(&grammar)), [u32::from(b'a')]);
+    }
+
+    #[test]
+    fn a_thousand_optional_properties_can_be_answered() {
+        let all = (0..1_000)
+            .map(|i| (format!("p{i}"), json!({"type": "integer"})))
+            .collect();
+        let schema = json!({"type": "object", "properties": Value::Object(all)}).to_string();
+        assert!(takes(
+            Kind::JsonSchema,
+            &schema,
+            r#"{"p3":1,"p998":2,"p999":3}"#
+        ));
+        assert!(takes(Kind::JsonSchema, &schema, "{}"));
+        assert!(!takes(Kind::JsonSchema, &schema, r#"{"p5":"a"}"#));
+    }
+
+    #[test]
+    fn schemas_within_lark_are_checked_like_schemas() {
+        let many = (0..1_001).map(|i| (format!("p{i}"), json!({}))).collect();
+        let many = json!({"properties": Value::Object(many)});
+        let lenient = json!({"x-guidance": {"lenient": true}, "not": {}});
+        let patterns = json!({"properties": {"a": {"allOf": vec![json!({"pattern": "a"}); 17]}}});
+        for schema in [many, lenient, patterns] {
+            let text = format!("start: \"a\" inner\ninner: %json {schema}");
+            assert!(compile(Kind::Lark, &text).is_err(), "{text}");
+        }
+        let spaced = r#"start: %json {"type":"boolean","x-guidance":{"whitespace_pattern":" "}}"#;
+        assert!(takes(Kind::Lark, spaced, "true"));
+    }
+
+    #[test]
+    fn choices_share_the_lexer_and_requests_do_not() {
+        let grammar = compile(Kind::Regex, "(a|b)*a(a|b){8}").unwrap();
+        let copy = grammar.copy();
+        let before = grammar.bytes();
+        assert_eq!(copy.bytes(), before);
+        let mut matcher = Matcher::new(&grammar);
+        for token in b"abbabaab".map(u32::from) {
+            allowed(&mut matcher);
+            assert!(matcher.accept(token).unwrap());
+        }
+        assert!(grammar.bytes() > before);
+        assert_eq!(copy.bytes(), before);
+        // Another choice starts from the beginning and finds the states of the first.
+        let grown = grammar.bytes();
+        let mut second = Matcher::new(&grammar);
+        for token in b"abbabaab".map(u32::from) {
+            allowed(&mut second);
+            assert!(second.accept(token).unwrap());
+        }
+        assert_eq!(grammar.bytes(), grown);
     }
 
     #[test]

@@ -96,6 +96,34 @@ pub unsafe extern "C" fn octavo_grammar_free(grammar: *mut Grammar) -> Status {
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn octavo_grammar_copy(
+    grammar: *const Grammar,
+    out: *mut *mut Grammar,
+    error: *mut OwnedText,
+) -> Status {
+    unsafe {
+        guarded(error, || {
+            out.write(Box::into_raw(Box::new((*grammar).copy())));
+            Ok(())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn octavo_grammar_bytes(
+    grammar: *const Grammar,
+    out: *mut usize,
+    error: *mut OwnedText,
+) -> Status {
+    unsafe {
+        guarded(error, || {
+            out.write((*grammar).bytes());
+            Ok(())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn octavo_matcher_new(
     grammar: *const Grammar,
     out: *mut *mut Matcher,

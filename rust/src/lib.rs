@@ -22,6 +22,7 @@ mod template_constants;
 mod template_ffi;
 mod template_guard;
 mod template_source;
+mod time_limit;
 mod token_bytes;
 mod tokenizer;
 mod tokenizer_ffi;

@@ -1,7 +1,7 @@
 //! The state of one answer under a grammar.
 
 use crate::border::Failure;
-use crate::grammar::{Grammar, limit, mask_of};
+use crate::grammar::{Grammar, in_step_time, limit, mask_of};
 use llguidance::TokenParser;
 use llguidance::api::StopReason;
 
@@ -16,7 +16,8 @@ pub struct Matcher {
 impl Matcher {
     pub fn new(grammar: &Grammar) -> Matcher {
         Matcher {
-            parser: grammar.parser.deep_clone(),
+            // Not deep_clone: the lexer may take megabytes.
+            parser: grammar.parser.clone(),
             stop_tokens: grammar.stop_tokens.clone(),
             ended: false,
         }
@@ -36,7 +37,7 @@ impl Matcher {
             }
             return Ok(());
         }
-        let mask = mask_of(&mut self.parser)?;
+        let mask = in_step_time(&mut self.parser, mask_of)?;
         for (word, allowed) in words.iter_mut().zip(mask) {
             *word = allowed;
         }
@@ -53,12 +54,14 @@ impl Matcher {
                 self.parser.stop_reason() != StopReason::NotStopped || self.parser.is_accepting();
             return Ok(self.ended);
         }
-        if !self.parser.validate_token(token).map_err(|e| limit(&e))? {
-            return Ok(false);
-        }
-        self.parser.consume_token(token).map_err(|e| limit(&e))?;
-        self.parser.check_stop().map_err(|e| limit(&e))?;
-        Ok(true)
+        in_step_time(&mut self.parser, |parser| {
+            if !parser.validate_token(token).map_err(|e| limit(&e))? {
+                return Ok(false);
+            }
+            parser.consume_token(token).map_err(|e| limit(&e))?;
+            parser.check_stop().map_err(|e| limit(&e))?;
+            Ok(true)
+        })
     }
 
     /// Undoes the last `tokens` accepted tokens.

@@ -40,6 +40,10 @@ impl Tokenizer {
         })
     }
 
+    pub fn json(&self) -> Result<String, Failure> {
+        self.inner.to_string(false).map_err(Failure::refused)
+    }
+
     pub fn encode(&self, text: &str, add_special_tokens: bool) -> Result<Vec<u32>, Failure> {
         // "fast" omits the offsets; the ids are the same.
         let encoding = self

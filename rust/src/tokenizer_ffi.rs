@@ -31,6 +31,20 @@ pub unsafe extern "C" fn octavo_tokenizer_free(tokenizer: *mut Tokenizer) -> Sta
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn octavo_tokenizer_json(
+    tokenizer: *const Tokenizer,
+    out: *mut OwnedText,
+    error: *mut OwnedText,
+) -> Status {
+    unsafe {
+        guarded(error, || {
+            out.write(OwnedText::from((*tokenizer).json()?));
+            Ok(())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn octavo_tokenizer_encode(
     tokenizer: *const Tokenizer,
     data: *const u8,

@@ -16,6 +16,7 @@
 #include "cli/parse/parse_error.h"
 #include "cli/parse/translate_arguments.h"
 #include "cli/parse/usage_error.h"
+#include "text/helper_jobs.h"
 
 namespace {
 
@@ -35,6 +36,9 @@ void print_error(std::string_view kind, std::string_view text) {
 
 int main(int argc, char** argv) {
   octavo::open_closed_standard_streams();
+  // Not a command for people: a server starts helpers this way.
+  if (argc == 2 && std::string_view(argv[1]) == octavo::kTextHelperCommand)
+    return octavo::serve_helper_jobs();
   CLI::App app{
       "Octavo is a native LLM server with a paged KV cache.\n"
       "Quick start: octavo run MODEL, where MODEL is a .gguf file, a model folder, a model on the\n"

@@ -125,7 +125,8 @@ void run(ServeFlags flags) {
                                                     {.served_model_name = flags.served_model_name,
                                                      .generation_config = flags.generation_config,
                                                      .dialect = flags.dialect,
-                                                     .version = OCTAVO_VERSION});
+                                                     .version = OCTAVO_VERSION,
+                                                     .use_helpers = true});
   flags.server.max_open_bytes = served.request_memory.body_bytes;
   flags.server.stored_responses.bytes = served.request_memory.stored_bytes;
   flags.server.stored_responses.response_bytes = served.request_memory.stored_response_bytes;

@@ -46,12 +46,15 @@ TEST(GrammarCompiler, TheSameSourceIsCompiledOnce) {
   auto compiler = compiler_of(byte_level_vocab(), 258);
   const GrammarSource source{.kind = Kind::kRegex, .text = "a+"};
   const auto first = compiler.compile(source);
-  EXPECT_EQ(compiler.compile(source), first);
-  EXPECT_NE(compiler.compile({.kind = Kind::kLark, .text = "start: \"a\""}), first);
+  EXPECT_NE(compiler.compile(source), first);  // each request has a lexer of its own
+  EXPECT_EQ(compiler.compilations(), 1);
+  compiler.compile({.kind = Kind::kLark, .text = "start: \"a\""});
+  EXPECT_EQ(compiler.compilations(), 2);
   GrammarSource spaced{.text = "{}"};
-  const auto usual = compiler.compile(spaced);
+  compiler.compile(spaced);
   spaced.no_whitespace = true;
-  EXPECT_NE(compiler.compile(spaced), usual);
+  compiler.compile(spaced);
+  EXPECT_EQ(compiler.compilations(), 4);
 }
 
 TEST(GrammarCompiler, CachesTheMostRecentlyUsed) {
@@ -59,13 +62,16 @@ TEST(GrammarCompiler, CachesTheMostRecentlyUsed) {
   const auto source = [](const char* text) {
     return GrammarSource{.kind = Kind::kRegex, .text = text};
   };
-  const auto a = compiler.compile(source("a"));
+  compiler.compile(source("a"));
   const auto b = compiler.compile(source("b"));
-  EXPECT_EQ(compiler.compile(source("a")), a);
+  compiler.compile(source("a"));
   compiler.compile(source("c"));
   EXPECT_EQ(compiler.cached_grammars(), 2u);
-  EXPECT_EQ(compiler.compile(source("a")), a);
-  EXPECT_NE(compiler.compile(source("b")), b);
+  EXPECT_EQ(compiler.compilations(), 3);
+  compiler.compile(source("a"));
+  EXPECT_EQ(compiler.compilations(), 3);
+  compiler.compile(source("b"));
+  EXPECT_EQ(compiler.compilations(), 4);
   EXPECT_TRUE(b->begin()->accept('b'));  // an evicted constraint stays valid
 
   auto small = compiler_of(byte_level_vocab(), 258, {.max_source_bytes = 100});
@@ -92,6 +98,45 @@ TEST(GrammarCompiler, RefusalsNameTheFieldAndStayShort) {
   EXPECT_LT(refusal({.kind = Kind::kRegex, .text = std::string(100000, '(')}).size(), 600u);
   EXPECT_NE(refusal({.text = std::string(1 << 20, ' ')}).find("too large"), std::string::npos);
   EXPECT_EQ(compiler.cached_grammars(), 0u);
+}
+
+TEST(GrammarCompiler, TheGrammarsOfOpenRequestsShareALimit) {
+  auto probe = compiler_of(byte_level_vocab(), 258);
+  const GrammarSource source{.kind = Kind::kRegex, .text = "a+"};
+  const auto open = probe.compile(source);
+  const uint64_t one = probe.open_bytes();
+  ASSERT_GT(one, 0u);
+
+  auto compiler = compiler_of(byte_level_vocab(), 258, {.max_open_bytes = one * 5 / 2});
+  auto first = compiler.compile(source);
+  const auto second = compiler.compile(source);
+  try {
+    compiler.compile(source);
+    ADD_FAILURE() << "the limit was exceeded";
+  } catch (const RequestError& error) {
+    EXPECT_EQ(error.status(), 429);
+  }
+  first.reset();
+  EXPECT_EQ(compiler.open_bytes(), one);
+  EXPECT_TRUE(compiler.compile(source)->begin()->accept('a'));
+
+  auto tiny = compiler_of(byte_level_vocab(), 258, {.max_open_bytes = one - 1});
+  try {
+    tiny.compile(source);
+    ADD_FAILURE() << "it can never fit";
+  } catch (const RequestError& error) {
+    EXPECT_EQ(error.status(), 400);
+  }
+}
+
+TEST(GrammarCompiler, ASlowGrammarEndsItsRequestAlone) {
+  GrammarCacheOptions options;
+  options.mask_time.request_capacity = TimeStore::Milliseconds(0);
+  options.mask_time.request_refill = 0;
+  options.mask_time.slow_mask = TimeStore::Milliseconds(0);
+  auto compiler = compiler_of(byte_level_vocab(), 258, options);
+  const auto slow = compiler.compile({.kind = Kind::kRegex, .text = "a+"});
+  EXPECT_THROW(slow->begin()->allowed(), std::runtime_error);
 }
 
 TEST(GrammarCompiler, ThreadsShareIt) {

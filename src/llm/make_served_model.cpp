@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "llm/fingerprint.h"
+#include "text/helper_jobs.h"
 
 namespace octavo {
 namespace {
@@ -69,6 +70,23 @@ api::RequestMemory request_memory_of(const MemoryPlan& plan) {
                                 : api::RequestMemory{};
 }
 
+// A template comes from the model's file, so that servers render it in a limited process.
+ModelText served_text(const ModelText& text, bool use_helpers) {
+  ModelText served = text;
+  if (use_helpers && text.chat_template)
+    served.chat_template =
+        text.chat_template->with_helpers(make_template_helpers(text.chat_template->source()));
+  return served;
+}
+
+std::shared_ptr<GrammarCompiler> served_grammars(const ModelText& text, int vocab,
+                                                 const std::vector<TokenId>& stop_tokens,
+                                                 bool use_helpers) {
+  GrammarCacheOptions options;
+  if (use_helpers) options.helpers = make_grammar_helpers(text.tokenizer, vocab, stop_tokens);
+  return std::make_shared<GrammarCompiler>(text.tokenizer, vocab, stop_tokens, options);
+}
+
 }  // namespace
 
 api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
@@ -78,9 +96,9 @@ api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const std::vector<TokenId> stop_tokens(model.stop_token_ids.begin(), model.stop_token_ids.end());
   return {.engine = llm.engine(),
-          .text = llm.text(),
-          .grammars = std::make_shared<GrammarCompiler>(llm.text().tokenizer, model.plan.vocab,
-                                                        stop_tokens),
+          .text = served_text(llm.text(), serving.use_helpers),
+          .grammars = served_grammars(llm.text(), model.plan.vocab, stop_tokens,
+                                      serving.use_helpers),
           .dialect = choose_chat_dialect(llm.text(), stop_tokens, serving.dialect),
           .names = names_of(settings, serving),
           .unlisted_names = unlisted_names_of(settings, serving),

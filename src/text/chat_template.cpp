@@ -8,12 +8,16 @@
 #include "base/rust_border.h"
 #include "base/units.h"
 #include "text/chat_messages.h"
+#include "text/helper_jobs.h"
 #include "text/utf8.h"
 
 namespace octavo {
 namespace {
 
 using nlohmann::ordered_json;
+
+constexpr HelperLimits kTemplateLimits{.processor_time = std::chrono::seconds(3),
+                                       .elapsed = std::chrono::seconds(20)};
 
 void check_depth(const char* param, const ordered_json& value) {
   if (!nests_within(value, kMessageDepth)) {
@@ -63,10 +67,8 @@ class ChatTemplate::Compiled {
   Compiled& operator=(const Compiled&) = delete;
   ~Compiled() { octavo_template_free(handle_); }
 
-  std::string render(const ordered_json& variables) const {
-    const std::string context =
-        variables.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-    const uint64_t steps = kTemplateSteps + kTemplateStepsPerValue * count_values(variables);
+  // context: the template's variables, as JSON.
+  std::string render(std::string_view context, uint64_t steps) const {
     RustText text;
     RustText error;
     const octavo_rust_status status = octavo_template_render(
@@ -88,14 +90,51 @@ class ChatTemplate::Compiled {
 };
 
 ChatTemplate::ChatTemplate(const ChatTemplateSource& source)
-    : source_(source), chat_(std::make_unique<Compiled>(source.source)) {
-  if (source.tool_use_source) tool_use_ = std::make_unique<Compiled>(*source.tool_use_source);
+    : source_(source), chat_(std::make_shared<Compiled>(source.source)) {
+  if (source.tool_use_source) tool_use_ = std::make_shared<Compiled>(*source.tool_use_source);
 }
+
+ChatTemplate::ChatTemplate(const ChatTemplate& other, std::shared_ptr<TextHelpers> helpers)
+    : source_(other.source_),
+      chat_(other.chat_),
+      tool_use_(other.tool_use_),
+      helpers_(std::move(helpers)) {}
 
 ChatTemplate::~ChatTemplate() = default;
 
 std::shared_ptr<const ChatTemplate> ChatTemplate::from_source(const ChatTemplateSource& source) {
   return std::shared_ptr<const ChatTemplate>(new ChatTemplate(source));
+}
+
+std::shared_ptr<const ChatTemplate> ChatTemplate::with_helpers(
+    std::shared_ptr<TextHelpers> helpers) const {
+  return std::shared_ptr<const ChatTemplate>(new ChatTemplate(*this, std::move(helpers)));
+}
+
+std::string ChatTemplate::render_variables(bool tool_use, std::string_view variables,
+                                           uint64_t steps) const {
+  return (tool_use_ && tool_use ? *tool_use_ : *chat_).render(variables, steps);
+}
+
+std::string ChatTemplate::render_in_helper(bool tool_use, std::string_view variables,
+                                           uint64_t steps, const std::stop_token& stop) const {
+  try {
+    return helpers_->run(pack_template_job(tool_use, variables, steps), kTemplateLimits, stop);
+  } catch (const HelperFailure& failure) {
+    switch (failure.reason()) {
+      case HelperFailure::Reason::kTooLong:
+        throw RequestError(400, "messages",
+                           fmt::format("the chat template took more than {} ms to render them",
+                                       kTemplateLimits.processor_time.count()));
+      case HelperFailure::Reason::kDied:
+        throw RequestError(400, "messages",
+                           "rendering them with the chat template took too much memory");
+      case HelperFailure::Reason::kUnavailable:
+      case HelperFailure::Reason::kStopped:
+        break;
+    }
+    throw RequestError(503, "", failure.what());
+  }
 }
 
 std::string ChatTemplate::render(const ordered_json& messages, const RenderOptions& options) const {
@@ -120,8 +159,12 @@ std::string ChatTemplate::render(const ordered_json& messages, const RenderOptio
   context["documents"] = options.documents;
   context["add_generation_prompt"] = options.add_generation_prompt;
 
-  const Compiled& compiled = tool_use_ && !options.tools.is_null() ? *tool_use_ : *chat_;
-  std::string text = compiled.render(context);
+  const bool tool_use = !options.tools.is_null();
+  const std::string variables =
+      context.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  const uint64_t steps = kTemplateSteps + kTemplateStepsPerValue * count_values(context);
+  std::string text = helpers_ ? render_in_helper(tool_use, variables, steps, options.stop)
+                              : render_variables(tool_use, variables, steps);
   return options.continue_final_message ? final_message.cut(std::move(text)) : text;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,8 @@
 struct octavo_template;
 
 namespace octavo {
+
+class TextHelpers;
 
 // Limits of one rendering. The step limit grows with the request, so large requests render, while a
 // template with quadratic cost (such as a list grown in a loop) still fails within seconds.
@@ -31,6 +34,7 @@ struct RenderOptions {
   // Leave the last message open; excludes add_generation_prompt.
   bool continue_final_message = false;
   nlohmann::ordered_json extra = nullptr;  // chat_template_kwargs: an object or null
+  std::stop_token stop = {};               // ends a rendering in a helper process
 };
 
 class ChatTemplate {
@@ -46,15 +50,26 @@ class ChatTemplate {
   // `continue_final_message` if one of those is invalid.
   std::string render(const nlohmann::ordered_json& messages, const RenderOptions& options) const;
 
+  // The same, rendering in helper processes (make_template_helpers): a template comes from a model's
+  // file, and running out of memory while it is rendered ends the process.
+  std::shared_ptr<const ChatTemplate> with_helpers(std::shared_ptr<TextHelpers> helpers) const;
+
+  // Renders in this process. variables: all of the template's, as JSON.
+  std::string render_variables(bool tool_use, std::string_view variables, uint64_t steps) const;
+
   const ChatTemplateSource& source() const { return source_; }
 
  private:
   class Compiled;
   explicit ChatTemplate(const ChatTemplateSource& source);
+  ChatTemplate(const ChatTemplate& other, std::shared_ptr<TextHelpers> helpers);
+  std::string render_in_helper(bool tool_use, std::string_view variables, uint64_t steps,
+                               const std::stop_token& stop) const;
 
   ChatTemplateSource source_;
-  std::unique_ptr<const Compiled> chat_;
-  std::unique_ptr<const Compiled> tool_use_;  // null: chat_ also renders requests with tools
+  std::shared_ptr<const Compiled> chat_;
+  std::shared_ptr<const Compiled> tool_use_;  // null: chat_ also renders requests with tools
+  std::shared_ptr<TextHelpers> helpers_;      // null: renders in this process
 };
 
 }  // namespace octavo

@@ -79,6 +79,20 @@ std::unique_ptr<GrammarMatcher> Grammar::begin() const {
   return std::unique_ptr<GrammarMatcher>(new GrammarMatcher(matcher, words_));
 }
 
+std::unique_ptr<const Grammar> Grammar::copy() const {
+  octavo_grammar* grammar = nullptr;
+  RustText error;
+  expect_done(octavo_grammar_copy(handle_, &grammar, error.out()), error);
+  return std::unique_ptr<const Grammar>(new Grammar(grammar, words_));
+}
+
+size_t Grammar::bytes() const {
+  size_t bytes = 0;
+  RustText error;
+  expect_done(octavo_grammar_bytes(handle_, &bytes, error.out()), error);
+  return bytes;
+}
+
 GrammarVocabulary::GrammarVocabulary(const Tokenizer& tokenizer, int vocab,
                                      std::span<const TokenId> stop_tokens)
     : words_((static_cast<size_t>(vocab) + 31) / 32) {

@@ -59,7 +59,13 @@ class Grammar {
   Grammar(const Grammar&) = delete;
   Grammar& operator=(const Grammar&) = delete;
 
+  // All matchers share this grammar's lexer, which grows with use and fails for all of them if it
+  // reaches a limit.
   std::unique_ptr<GrammarMatcher> begin() const;
+  // With a lexer of its own. Each request takes a copy, so that requests do not affect each other.
+  std::unique_ptr<const Grammar> copy() const;
+  // An estimate of the memory held now. Waits for matchers at work.
+  size_t bytes() const;
 
  private:
   friend class GrammarVocabulary;

@@ -134,6 +134,14 @@ std::string Tokenizer::token_text(TokenId id) const {
   return std::string(text.view());
 }
 
+std::string Tokenizer::json() const {
+  RustText json;
+  RustText error;
+  if (octavo_tokenizer_json(handle_, json.out(), error.out()) != OCTAVO_RUST_OK)
+    throw SetupError(fmt::format("the tokenizer cannot be written as JSON: {}", error.view()));
+  return std::string(json.view());
+}
+
 bool Tokenizer::is_special(TokenId id) const {
   bool special = false;
   expect_ok(octavo_tokenizer_is_special(handle_, static_cast<uint32_t>(id), &special));

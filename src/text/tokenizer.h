@@ -58,6 +58,8 @@ class Tokenizer {
   bool is_special(TokenId id) const;
   // The spellings of all special tokens.
   std::vector<std::string> special_tokens() const;
+  // A tokenizer.json that gives the same tokenizer.
+  std::string json() const;
   // For other functions of the Rust library that take a tokenizer.
   const octavo_tokenizer* handle() const { return handle_; }
 

@@ -81,8 +81,9 @@ ModelText served_text(const ModelText& text, bool use_helpers) {
 
 std::shared_ptr<GrammarCompiler> served_grammars(const ModelText& text, int vocab,
                                                  const std::vector<TokenId>& stop_tokens,
+                                                 const api::RequestMemory& memory,
                                                  bool use_helpers) {
-  GrammarCacheOptions options;
+  GrammarCacheOptions options{.max_open_bytes = memory.grammar_bytes};
   if (use_helpers) options.helpers = make_grammar_helpers(text.tokenizer, vocab, stop_tokens);
   return std::make_shared<GrammarCompiler>(text.tokenizer, vocab, stop_tokens, options);
 }
@@ -98,7 +99,7 @@ api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
   return {.engine = llm.engine(),
           .text = served_text(llm.text(), serving.use_helpers),
           .grammars = served_grammars(llm.text(), model.plan.vocab, stop_tokens,
-                                      serving.use_helpers),
+                                      request_memory_of(plan), serving.use_helpers),
           .dialect = choose_chat_dialect(llm.text(), stop_tokens, serving.dialect),
           .names = names_of(settings, serving),
           .unlisted_names = unlisted_names_of(settings, serving),

@@ -151,6 +151,7 @@ PromptText render_chat(const ChatPromptRequest& request, const ServedModel& mode
     messages = with_tools_as_text(messages, tools, *dialect);
   }
   preparation.check();
+  options.stop = preparation.stop;
   prompt.text = model.text.chat_template->render(messages, options);
   restore_marker(prompt.text, prompt.marker);
   return prompt;
@@ -180,7 +181,8 @@ GenerationJob prepare_chat(const Json& body, const ServedModel& model,
                      request.chat.tools.ignored.end());
   const PromptText prompt = render_chat(request.chat, model, preparation);
   preparation.check();
-  prepare_output(request, without_marker(prompt.text, prompt.marker), model, job);
+  prepare_output(request, without_marker(prompt.text, prompt.marker), model, job,
+                 preparation);
   preparation.check();
   std::vector<TokenId> tokens = encode_prompt(prompt, request.add_special_tokens.value_or(false),
                                               request, model, "messages");

@@ -46,13 +46,15 @@ SamplingParams sampling_of(const GenerationRequest& request, const ServedModel& 
 }
 
 std::shared_ptr<const Constraint> constraint_of(const GenerationRequest& request,
-                                                const ServedModel& model) {
+                                                const ServedModel& model,
+                                                const Preparation& preparation) {
   if (request.response_format && request.structured_outputs)
     refuse("structured_outputs", "cannot be combined with response_format");
   const auto& asked =
       request.response_format ? request.response_format : request.structured_outputs;
   if (!asked) return nullptr;
   if (!model.grammars) refuse(asked->field, "structured output is not available for this model");
+  preparation.check();
   return model.grammars->compile(asked->grammar, asked->field);
 }
 
@@ -87,8 +89,7 @@ GenerationJob prepare_job(const GenerationRequest& request, const ServedModel& m
                     .wants_prompt_logprobs = request.engine.sampling.prompt_logprobs >= 0,
                     .id = request.request_id};
   job.engine.sampling = sampling_of(request, model);
-  preparation.check();
-  job.engine.constraint = constraint_of(request, model);
+  job.engine.constraint = constraint_of(request, model, preparation);
   preparation.check();
   job.engine.max_tokens = request.max_tokens.value_or(default_max_tokens);
   if (request.engine.min_tokens > 0 && !request.max_tokens)

@@ -33,7 +33,8 @@ ToolGrammarOptions grammar_options(const ToolCallFields& tools, const ServedMode
 }
 
 std::shared_ptr<const Constraint> forced_calls(const ToolCallFields& tools,
-                                               const ServedModel& model) {
+                                               const ServedModel& model,
+                                               const Preparation& preparation) {
   const ToolDialect* dialect = model.dialect.dialect.tools;
   if (dialect == nullptr || !model.grammars)
     refuse("tool_choice", "this server was started with --tool-call-parser none; use auto");
@@ -41,6 +42,7 @@ std::shared_ptr<const Constraint> forced_calls(const ToolCallFields& tools,
   if (tools.choice == ToolChoice::kNamed)
     std::erase_if(allowed, [&](const Tool& tool) { return tool.name != tools.named; });
   const std::string grammar = tool_grammar(*dialect, allowed, grammar_options(tools, model));
+  preparation.check();
   return model.grammars->compile({.kind = GrammarSource::Kind::kLark, .text = grammar}, "tools");
 }
 
@@ -54,7 +56,8 @@ bool is_plain_json(const GrammarSource& source) {
 // JSON under a header of its own.
 std::shared_ptr<const Constraint> form_or_calls(const StructuredOutput& form,
                                                 const ToolCallFields& tools,
-                                                const ServedModel& model) {
+                                                const ServedModel& model,
+                                                const Preparation& preparation) {
   const GrammarSource& source = form.grammar;
   if (!is_plain_json(source))
     refuse(form.field, "this output format cannot be combined with tools; set tool_choice to none");
@@ -64,6 +67,7 @@ std::shared_ptr<const Constraint> form_or_calls(const StructuredOutput& form,
   const std::string grammar =
       tool_grammar(*model.dialect.dialect.tools,
                    tools.active() ? tools.functions : std::vector<Tool>(), options);
+  preparation.check();
   return model.grammars->compile({.kind = GrammarSource::Kind::kLark, .text = grammar}, form.field);
 }
 
@@ -92,7 +96,7 @@ std::shared_ptr<const Constraint> after_reasoning(std::shared_ptr<const Constrai
 }  // namespace
 
 void prepare_output(const ChatRequest& request, std::string_view prompt, const ServedModel& model,
-                    GenerationJob& job) {
+                    GenerationJob& job, const Preparation& preparation) {
   const ToolCallFields& tools = request.chat.tools;
   const Dialect& dialect = model.dialect.dialect;
   const ReasoningStart start = reasoning_start(dialect, prompt);
@@ -101,10 +105,10 @@ void prepare_output(const ChatRequest& request, std::string_view prompt, const S
   std::shared_ptr<const Constraint> inner = job.engine.constraint;
   const auto& form = request.response_format ? request.response_format : request.structured_outputs;
   if (tools.active() && tools.forced()) {
-    inner = forced_calls(tools, model);
+    inner = forced_calls(tools, model, preparation);
   } else if (form && dialect.tools != nullptr &&
              (tools.active() || (dialect.channels != nullptr && is_plain_json(form->grammar)))) {
-    inner = form_or_calls(*form, tools, model);
+    inner = form_or_calls(*form, tools, model, preparation);
   }
   const auto budget =
       request.thinking_token_budget ? request.thinking_token_budget : model.dialect.thinking_budget;

@@ -10,6 +10,6 @@ namespace octavo::api {
 // Sets the job's output parser and its constraint: structured output, forced tool calls and the
 // reasoning budget before them. Throws RequestError(400).
 void prepare_output(const ChatRequest& request, std::string_view prompt, const ServedModel& model,
-                    GenerationJob& job);
+                    GenerationJob& job, const Preparation& preparation);
 
 }  // namespace octavo::api

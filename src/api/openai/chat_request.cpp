@@ -183,7 +183,7 @@ GenerationJob prepare_chat(const Json& body, const ServedModel& model,
                      request.chat.tools.ignored.end());
   const std::string prompt = render_chat(request.chat, model, preparation);
   preparation.check();
-  prepare_output(request, prompt, model, job);
+  prepare_output(request, prompt, model, job, preparation);
   preparation.check();
   std::vector<TokenId> tokens = tokens_of(prompt, request, model);
   truncate(tokens, request, model);

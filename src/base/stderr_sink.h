@@ -10,6 +10,7 @@
 #include <functional>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "base/bounded_writer.h"
 

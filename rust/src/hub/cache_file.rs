@@ -25,7 +25,9 @@ fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
             _ => error,
         })?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("is not a regular file; remove it and try again"));
+        return Err(io::Error::other(
+            "is not a regular file; remove it and try again",
+        ));
     }
     Ok(file)
 }

@@ -27,6 +27,7 @@ struct OutputEvent {
   std::string stop_string = {};                     // the stop string that ended it, if any
   std::optional<TokenId> stop_token = {};           // or the stop_token_ids entry
   std::string error = {};                           // with FinishReason::kError
+  int error_status = 500;                           // 400: the request's grammar is too expensive
   bool ended_early = false;                         // ended by its text: abort it in the engine
 };
 

@@ -36,6 +36,7 @@ class ConstrainedTest : public SchedulerFixture {
       answer.insert(answer.end(), update.tokens.begin(), update.tokens.end());
       if (update.finish) ends_[{update.request, update.choice}] = *update.finish;
       if (!update.error.empty()) errors_.push_back(update.error);
+      EXPECT_EQ(update.constraint_failed, !update.error.empty());
     }
   }
   // Alternately even and odd, then the stop token.

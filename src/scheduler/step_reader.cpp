@@ -16,7 +16,8 @@ bool ends_before_token(const Sequence& sequence, Update& update) {
   const TokenMask* mask = sequence.oldest_mask();
   if (mask == nullptr || !mask->allows_nothing()) return false;
   update.error = mask->failure();
-  update.finish = update.error.empty() ? FinishReason::kStop : FinishReason::kError;
+  update.constraint_failed = !update.error.empty();
+  update.finish = update.constraint_failed ? FinishReason::kError : FinishReason::kStop;
   return true;
 }
 

@@ -45,6 +45,7 @@ struct Update {
   std::optional<FinishReason> finish = {};
   std::optional<TokenId> stop_token = {};  // that ended it, unless it is one of the model's own
   std::string error = {};                  // with FinishReason::kError
+  bool constraint_failed = false;          // the error is the constraint's, not a step's
 };
 
 }  // namespace octavo

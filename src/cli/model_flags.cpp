@@ -88,7 +88,8 @@ void ModelFlags::add_batch_flags_to(CLI::App& command) {
   option("--max-num-seqs", max_num_seqs, "Maximum number of sequences that run at the same time")
       ->transform(whole_number(1));
   option("--scheduling-policy", scheduling_policy,
-         "Order of waiting requests: fcfs (first come, first served), or priority (by each "
+         "Order of waiting requests: fcfs (first come, first served; API keys and requests take "
+         "turns), or priority (by each "
          "request's priority, lower first)")
       ->check(CLI::IsMember({"fcfs", "priority"}));
   command

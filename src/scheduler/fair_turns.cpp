@@ -12,8 +12,9 @@ int64_t FairTurns::enter(const std::string& owner_name, uint64_t call_id) {
   Call& call = found->second;
   ++call.open;
   if (begins) {
-    owner.newest_start = std::max(owner.newest_start, floor_) + 1;
-    call.last = owner.newest_start;
+    const int64_t newest = owner.starts.empty() ? 0 : *owner.starts.rbegin();
+    call.start = call.last = std::max(newest, floor_) + 1;
+    owner.starts.insert(call.start);
   } else {
     // Calls of several sequences also take turns within their owner, so that many of them get
     // little more of the queue than one of another owner.
@@ -37,6 +38,7 @@ void FairTurns::leave(const std::string& owner_name, uint64_t call_id) {
   OCTAVO_CHECK(call != owner->second.calls.end());
   if (--call->second.open > 0) return;
   if (call->second.stride > 0) --owner->second.wide_calls;
+  owner->second.starts.erase(owner->second.starts.find(call->second.start));
   owner->second.calls.erase(call);
   if (owner->second.calls.empty()) owners_.erase(owner);
 }

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 namespace octavo {
@@ -30,13 +31,14 @@ class FairTurns {
 
  private:
   struct Call {
+    int64_t start = 0;   // turn of its first sequence
     int64_t last = 0;    // turn of its newest sequence
     int64_t stride = 0;  // 0 while it has had only one
     int open = 0;
   };
   struct Owner {
     std::map<uint64_t, Call> calls;  // with open sequences
-    int64_t newest_start = 0;        // turn at which the newest call began
+    std::multiset<int64_t> starts;   // of these calls
     int64_t wide_calls = 0;          // calls with a stride
   };
 

@@ -43,6 +43,15 @@ TEST(FairTurns, WithinATurnFirstSequencesGoFirst) {
   EXPECT_LT(newcomer, second);
 }
 
+TEST(FairTurns, CallsThatHaveEndedTakeNoTurns) {
+  FairTurns turns(8);
+  EXPECT_EQ(enter_all(turns, "a", 1, 5), (Turns{1, 2, 3, 4, 5}));
+  for (uint64_t call = 2; call < 10; ++call) {
+    EXPECT_EQ(enter_all(turns, "a", call, 1), (Turns{2}));
+    turns.leave("a", call);
+  }
+}
+
 TEST(FairTurns, ANewOwnerComesFirst) {
   FairTurns turns(8);
   for (uint64_t call = 1; call <= 20; ++call) turns.enter("a", call);

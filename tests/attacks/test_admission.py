@@ -67,7 +67,6 @@ def test_open_sequences_are_counted_across_requests():
             assert refused.status == 429 and int(refused.headers["retry-after"]) >= 1
             assert refused.error["message"].startswith("16 sequences besides the first of each request are already open")
             assert server.complete(n=21, temperature=1, max_tokens=1).status == 400
-            assert server.complete(n=5, temperature=1, max_tokens=1).status == 200
             with held(server, prompt=["a", "b", "c", "d", "e"], max_tokens=900):
                 wait_for_waiting(server, 15)
                 assert server.complete(n=2, temperature=1, max_tokens=1).status == 429

@@ -66,6 +66,7 @@ impl Tokenizer {
                 if part.get().contains(marker) {
                     part.filter(|c| c != marker);
                 }
+                Ok(())
             })
             .map_err(Failure::refused)?;
         if let Some(pre_tokenizer) = inner.get_pre_tokenizer() {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -66,7 +67,8 @@ class ChatTemplate::Compiled {
   std::string render(const ordered_json& variables) const {
     const std::string context =
         variables.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-    const uint64_t steps = kTemplateSteps + kTemplateStepsPerValue * count_values(variables);
+    const uint64_t steps = std::min(
+        kTemplateSteps + kTemplateStepsPerValue * count_values(variables), kTemplateMaxSteps);
     RustText text;
     RustText error;
     const octavo_rust_status status = octavo_template_render(

@@ -103,6 +103,18 @@ TEST(ChatTemplate, StepsGrowWithTheRequest) {
   EXPECT_EQ(render(source, messages), "done");
 }
 
+TEST(ChatTemplate, TextThatDoublesIsRefused) {
+  std::string source = "{% set x = messages[0].content %}";
+  for (int i = 0; i < 40; ++i) source += "{% set x %}{{ x }}{{ x }}{% endset %}";
+  EXPECT_THAT([&] { render(source + "{{ x }}", user("ab")); },
+              ThrowsMessage<RequestError>(HasSubstr("made more than 64 MiB of text")));
+}
+
+TEST(ChatTemplate, StepsAreBounded) {
+  EXPECT_THAT([&] { render("{% for i in range(99999) %}{{ i }}{% endfor %}", user("")); },
+              ThrowsMessage<RequestError>(HasSubstr("took more than")));
+}
+
 TEST(ChatTemplate, ServesManyThreads) {
   const auto chat = ChatTemplate::from_source({.source = kChatMl});
   std::vector<std::thread> threads;

@@ -151,7 +151,12 @@ mod tests {
     #[test]
     fn text_without_markers_is_encoded_as_always() {
         let tokenizer = byte_level_tokenizer();
-        for text in ["", "he said <|end|>  x\n<a tool>", "日本 🙂", "<|end|><|end|>"] {
+        for text in [
+            "",
+            "he said <|end|>  x\n<a tool>",
+            "日本 🙂",
+            "<|end|><|end|>",
+        ] {
             for special in [false, true] {
                 assert_eq!(
                     tokenizer.encode_marked(text, MARKER, special).unwrap(),

@@ -163,8 +163,8 @@ char32_t SpecialTokenMarks::mark(std::initializer_list<ordered_json*> values) co
   if (std::ranges::none_of(values, [&](const ordered_json* value) { return is_in(*value); }))
     return 0;
   for (char32_t marker = kFirstMarker; marker <= kLastMarker; ++marker) {
-    if (std::ranges::any_of(
-            values, [&](const ordered_json* value) { return has_marker(*value, marker); }))
+    if (std::ranges::any_of(values,
+                            [&](const ordered_json* value) { return has_marker(*value, marker); }))
       continue;
     const std::string bytes = marker_bytes(marker);
     for (ordered_json* value : values) mark(*value, bytes);

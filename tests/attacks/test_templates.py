@@ -2,11 +2,11 @@
 
 import json
 import shutil
+import subprocess
 
 import modelkit
 import pytest
 from attack_kit import bounded, octavo_path, post, real
-from running_server import running
 
 DOUBLING = {
     "set": "{% set x = x ~ x %}" * 60,
@@ -51,12 +51,18 @@ def test_a_template_that_doubles_is_stopped(attacked, name):
     assert post(attacked, "/v1/chat/completions", CHAT).status == 200
 
 
+def refused_at_start(folder) -> str:
+    """What `octavo generate` prints before it exits."""
+    done = subprocess.run([octavo_path(), "generate", folder, "-p", "x", "--chat", "--max-tokens", "1"],
+                          capture_output=True, text=True, timeout=20)
+    assert done.returncode in (1, 2), done
+    return done.stderr
+
+
 def test_constants_are_not_evaluated_without_a_limit(model, tmp_path):
     shutil.copytree(model, tmp_path / "model")
     (tmp_path / "model" / "chat_template.jinja").write_text("{{ ('x' * 99999999)" + " ~ ('x' * 99999999)" * 40 + " }}")
-    with pytest.raises(Exception):
-        with running(octavo_path(), tmp_path / "model", "--kv-memory", "64MiB"):
-            pass
+    assert "an expression of constants is too large" in refused_at_start(tmp_path / "model")
 
 
 def test_normalizers_that_double_are_refused(model, tmp_path):
@@ -66,6 +72,4 @@ def test_normalizers_that_double_are_refused(model, tmp_path):
     twice = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
     tokenizer["normalizer"] = {"type": "Sequence", "normalizers": [twice] * 32}
     file.write_text(json.dumps(tokenizer))
-    with pytest.raises(Exception):
-        with running(octavo_path(), tmp_path / "model", "--kv-memory", "64MiB"):
-            pass
+    assert "more than 256 times as long" in refused_at_start(tmp_path / "model")

@@ -53,8 +53,8 @@ CompletionJob prepare_completion(const Json& body, const ServedModel& model) {
         std::max(job.engine.sampling.prompt_logprobs, job.engine.sampling.logprobs);
   for (std::string& text : request.prompts.texts) {
     PromptText prompt{.text = std::move(text)};
-    auto tokens = encode_prompt(prompt, request.add_special_tokens.value_or(true), request, model,
-                                "prompt");
+    auto tokens =
+        encode_prompt(prompt, request.add_special_tokens.value_or(true), request, model, "prompt");
     truncate(tokens, request, model);
     add_prompt(job, {.tokens = std::move(tokens), .text = std::move(prompt.text)}, model, "prompt");
   }

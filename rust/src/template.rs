@@ -488,6 +488,67 @@ mod tests {
     }
 
     #[test]
+    fn filters_take_positional_and_named_arguments() {
+        let context =
+            r#"{"t": [{"n": "a", "v": 2}, {"n": "b", "v": 1}], "m": {"k": 1}, "s": "a\nb"}"#;
+        for (source, expected) in [
+            ("{{ m|tojson(indent=2) }}", "{\n  \"k\": 1\n}"),
+            (
+                "{{ no|default('d') }}{{ ''|default('e', true) }}{{ ''|d('f', boolean=true) }}",
+                "def",
+            ),
+            (
+                "{{ t|map(attribute='n')|join(', ') }}{{ t|join('-', attribute='n') }}",
+                "a, ba-b",
+            ),
+            ("{{ t|selectattr('n', 'equalto', 'b')|list|length }}", "1"),
+            (
+                "{{ (t|selectattr('v', '>', 1)|first).n }}{{ (t|sort(attribute='v')|first).n }}",
+                "ab",
+            ),
+            (
+                "{{ s|indent(2) }}|{{ s|indent(width=1, first=true) }}",
+                "a\n  b| a\n b",
+            ),
+            (
+                "{{ '%s-%d'|format('x', 3) }}{{ '{}{}'.format(1, 'y') }}",
+                "x-31y",
+            ),
+            (
+                "{% for k, v in m.items() %}{{ k }}{{ v }}{% endfor %}{{ m.get('k') }}{{ m.get('z', 0) }}",
+                "k110",
+            ),
+            (
+                "{% for k, v in m|dictsort %}{{ k }}{{ v }}{% endfor %}{{ m|items|list|length }}",
+                "k11",
+            ),
+            (
+                "{{ s.split('\n')[-1] }}{{ s.replace('a', 'c')|upper }}{{ ' x '.strip() }}",
+                "bC\nBx",
+            ),
+            (
+                "{{ t[1:]|length }}{{ t[::-1][0].n }}{{ (t + t)|length }}{{ t|last|attr('n') }}",
+                "1b4b",
+            ),
+            (
+                "{% filter upper %}x{{ s }}{% endfilter %}{% set b %}y{% endset %}{{ b }}",
+                "XA\nBy",
+            ),
+            (
+                "{{ [1, 2, 3]|sum }}{{ [2, 1]|max }}{{ 3.7|int }}{{ '5'|int + 1 }}{{ 2.5|round }}",
+                "62363.0",
+            ),
+            (
+                "{{ 'a' 'b' if true }}{{ [1, 2]|batch(1)|list }}{{ 'ab'|list }}",
+                "ab[[1], [2]]['a', 'b']",
+            ),
+        ] {
+            let rendered = render(source, context).map_err(|f| f.message);
+            assert_eq!(rendered.as_deref(), Ok(expected), "{source}");
+        }
+    }
+
+    #[test]
     fn json_is_written_as_python_writes_it() {
         assert_eq!(
             render(

@@ -95,8 +95,8 @@ int SpecialTokenMarks::child(int node, char byte) const {
   return -1;
 }
 
-// True if a token starts at `at`, or the text ends within one. A word at the end is not taken for the
-// beginning of a token: templates compare words, such as roles.
+// True if a token starts at `at`, or the text ends within one. A word at the end is not taken for
+// the beginning of a token: templates compare words, such as roles.
 bool SpecialTokenMarks::starts_at(std::string_view text, size_t at) const {
   int node = 0;
   for (size_t i = at; i < text.size(); ++i) {

@@ -16,6 +16,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
+// The Rust library reads the flag as an atomic bool.
+static_assert(sizeof(std::atomic<bool>) == sizeof(bool) && std::atomic<bool>::is_always_lock_free);
+
 void check_depth(const char* param, const ordered_json& value) {
   if (!nests_within(value, kMessageDepth)) {
     throw RequestError(400, param, fmt::format("nested deeper than {} levels", kMessageDepth));
@@ -64,20 +67,23 @@ class ChatTemplate::Compiled {
   Compiled& operator=(const Compiled&) = delete;
   ~Compiled() { octavo_template_free(handle_); }
 
-  std::string render(const ordered_json& variables) const {
+  std::string render(const ordered_json& variables, const std::atomic<bool>* stop) const {
     const std::string context =
         variables.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
     const uint64_t steps = std::min(
         kTemplateSteps + kTemplateStepsPerValue * count_values(variables), kTemplateMaxSteps);
     RustText text;
     RustText error;
-    const octavo_rust_status status = octavo_template_render(
-        handle_, context.data(), context.size(), steps, nullptr, text.out(), error.out());
+    const octavo_rust_status status =
+        octavo_template_render(handle_, context.data(), context.size(), steps,
+                               reinterpret_cast<const bool*>(stop), text.out(), error.out());
     switch (status) {
       case OCTAVO_RUST_OK:
         return std::string(text.view());
       case OCTAVO_RUST_RAISED:
         throw RequestError(400, "messages", std::string(error.view()));
+      case OCTAVO_RUST_STOPPED:
+        throw RequestError(503, "", "the request was stopped while its chat template was rendered");
       default:
         throw RequestError(
             status == OCTAVO_RUST_BUG ? 500 : 400, "messages",
@@ -123,7 +129,7 @@ std::string ChatTemplate::render(const ordered_json& messages, const RenderOptio
   context["add_generation_prompt"] = options.add_generation_prompt;
 
   const Compiled& compiled = tool_use_ && !options.tools.is_null() ? *tool_use_ : *chat_;
-  std::string text = compiled.render(context);
+  std::string text = compiled.render(context, options.stop);
   return options.continue_final_message ? final_message.cut(std::move(text)) : text;
 }
 

@@ -2,6 +2,7 @@
 // transformers' apply_chat_template does. Immutable; any thread.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -32,7 +33,8 @@ struct RenderOptions {
   bool add_generation_prompt = true;
   // Leave the last message open; excludes add_generation_prompt.
   bool continue_final_message = false;
-  nlohmann::ordered_json extra = nullptr;  // chat_template_kwargs: an object or null
+  nlohmann::ordered_json extra = nullptr;   // chat_template_kwargs: an object or null
+  const std::atomic<bool>* stop = nullptr;  // set by another thread: RequestError(503) soon after
 };
 
 class ChatTemplate {

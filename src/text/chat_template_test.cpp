@@ -110,6 +110,16 @@ TEST(ChatTemplate, TextThatDoublesIsRefused) {
               ThrowsMessage<RequestError>(HasSubstr("made more than 64 MiB of text")));
 }
 
+TEST(ChatTemplate, AFlagStopsARendering) {
+  const std::atomic<bool> stop = true;
+  try {
+    render(kChatMl, user("a"), {.stop = &stop});
+    FAIL();
+  } catch (const RequestError& error) {
+    EXPECT_EQ(error.status(), 503);
+  }
+}
+
 TEST(ChatTemplate, StepsAreBounded) {
   EXPECT_THAT([&] { render("{% for i in range(99999) %}{{ i }}{% endfor %}", user("")); },
               ThrowsMessage<RequestError>(HasSubstr("took more than")));

@@ -52,8 +52,8 @@ octavo_rust_status octavo_tokenizer_json(const octavo_tokenizer* handle, octavo_
 octavo_rust_status octavo_tokenizer_encode(const octavo_tokenizer* tokenizer, const char* text,
                                            size_t text_size, bool add_special_tokens,
                                            octavo_ids* out, octavo_text* error);
-/* Encodes the text without its markers (a Unicode character). An added token with a marker inside its
- * spelling is encoded as text. */
+/* Encodes the text without its markers (a Unicode character). An added token with a marker inside
+ * its spelling is encoded as text. */
 octavo_rust_status octavo_tokenizer_encode_marked(const octavo_tokenizer* tokenizer,
                                                   const char* text, size_t text_size,
                                                   uint32_t marker, bool add_special_tokens,
@@ -146,12 +146,12 @@ octavo_rust_status octavo_template_new(const char* source, size_t source_size,
                                        octavo_template_limits limits, octavo_template** out,
                                        octavo_text* error);
 octavo_rust_status octavo_template_free(octavo_template* handle);
-/* `context` is a JSON object with the template's variables. `steps` limits the instructions. Setting
- * `stop` (may be null) from another thread ends the rendering soon, with OCTAVO_RUST_STOPPED. */
+/* `context` is a JSON object with the template's variables. `steps` limits the instructions.
+ * Setting `stop` (may be null; an atomic flag) from another thread ends the rendering soon, with
+ * OCTAVO_RUST_STOPPED. */
 octavo_rust_status octavo_template_render(const octavo_template* handle, const char* context,
-                                          size_t context_size, uint64_t steps,
-                                          const bool* stop, octavo_text* out,
-                                          octavo_text* error);
+                                          size_t context_size, uint64_t steps, const bool* stop,
+                                          octavo_text* out, octavo_text* error);
 
 #ifdef __cplusplus
 }

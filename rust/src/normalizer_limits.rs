@@ -81,7 +81,11 @@ mod tests {
     #[test]
     fn normalizers_that_double_are_refused() {
         let double = replace(json!({"String": "a"}), "aa");
-        assert!(refused(vec![double.clone(); 32]).unwrap().contains("256 times"));
+        assert!(
+            refused(vec![double.clone(); 32])
+                .unwrap()
+                .contains("256 times")
+        );
         assert!(refused(vec![replace(json!({"Regex": "."}), "aa"); 9]).is_some());
         assert!(refused(vec![replace(json!({"String": ""}), "aa"); 9]).is_some());
         let nested = json!({"type": "Sequence", "normalizers": vec![double; 5]});

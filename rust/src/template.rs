@@ -2,7 +2,9 @@
 
 use crate::border::{Failure, Status};
 use crate::template_budget::{self, Exceeded, Stopped};
-use crate::{json_dumps, python, template_code, template_constants, template_guard, template_source};
+use crate::{
+    json_dumps, python, template_code, template_constants, template_guard, template_source,
+};
 use minijinja::machinery::{self, CompiledTemplate, Instructions, TemplateConfig};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Rest, Serde, ValueOrKwargs};
@@ -345,9 +347,17 @@ mod tests {
             let start = std::time::Instant::now();
             let failure = render(&source, "{}").unwrap_err();
             assert_eq!(failure.status, Status::Limit, "{source}: {}", failure.message);
-            assert!(failure.message.contains("MiB of text"), "{source}");
             assert!(start.elapsed().as_secs() < 5, "{source}");
         }
+    }
+
+    #[test]
+    fn a_limit_is_named() {
+        let source = format!("{{% set x = 'ab' %}}{}", "{% set x = x ~ x %}".repeat(40));
+        assert_eq!(
+            render(&source, "{}").unwrap_err().message,
+            "the chat template made more than 64 MiB of text"
+        );
     }
 
     #[test]
@@ -399,8 +409,14 @@ mod tests {
     #[test]
     fn time_spent_searching_is_bounded() {
         let text = "a".repeat(1 << 20);
-        for by in ["'b' in x", "x == x ~ ''", "x.find('b') > 0", "x|trim == 'b'"] {
-            let source = format!("{{% for i in range(9999) %}}{{% if {by} %}}{{% endif %}}{{% endfor %}}");
+        for by in [
+            "'b' in x",
+            "x == x ~ ''",
+            "x.find('b') > 0",
+            "x|trim == 'b'",
+        ] {
+            let source =
+                format!("{{% for i in range(9999) %}}{{% if {by} %}}{{% endif %}}{{% endfor %}}");
             let start = std::time::Instant::now();
             let failure = render(&source, &format!(r#"{{"x": "{text}"}}"#)).unwrap_err();
             assert_eq!(failure.status, Status::Limit, "{by}: {}", failure.message);
@@ -425,19 +441,167 @@ mod tests {
     fn checks_do_not_change_results() {
         for (source, expected) in [
             ("{{ 1 + 2 * 3 }}{{ [1] * 2 }}{{ 2 * 'ab' }}", "7[1, 1]abab"),
-            ("{{ 'a' ~ 1.0 ~ none ~ [1] }}{{ 'abc'[1:] }}", "a1.0None[1]bc"),
-            ("{{ 1 < 2 < 3 }}{{ 'a' in 'abc' }}{{ 3 in [1] }}{{ 5 - 2 * 2 }}", "TrueTrueFalse1"),
-            ("{% for m in [1, 2, 3, 4] if m > 1 and m != 3 %}{{ m }}{{ ',' if not loop.last }}{% endfor %}", "2,4"),
-            ("{% for a, b in [(1, 2), (3, 4)] %}{{ a }}{{ b }}{% else %}none{% endfor %}", "1234"),
-            ("{% for i in range(5) %}{% if i == 3 %}{% break %}{% endif %}{% if i == 1 %}{% continue %}{% endif %}{{ i }}{% endfor %}", "02"),
-            ("{% macro m(a, b='x') %}{{ a }}{{ b }}{% endmacro %}{{ m(1) }}{{ m(1, b=2) }}", "1x12"),
-            ("{% for x in [[1, [2]]] recursive %}{% if x is number %}{{ x }}{% else %}({{ loop(x) }}){% endif %}{% endfor %}", "(1(2))"),
-            ("{% set a, b = 1, 2 %}{{ a }}{{ b }}{% set n = namespace(x=1) %}{% set n.x = n.x + 1 %}{{ n.x }}", "122"),
-            ("{{ [3, 1, 2]|sort|map('string')|join(',') }}{{ {'a': 1}|items|list }}", "1,2,3[('a', 1)]"),
-            ("{{ x.y.z is defined }}{{ ('a' or 'b') and 'c' }}", "Falsec"),
+            (
+                "{{ 'a' ~ 1.0 ~ none ~ [1] }}{{ 'abc'[1:] }}",
+                "a1.0None[1]bc",
+            ),
+            (
+                "{{ 1 < 2 < 3 }}{{ 'a' in 'abc' }}{{ 3 in [1] }}{{ 5 - 2 * 2 }}",
+                "TrueTrueFalse1",
+            ),
+            (
+                "{% for m in [1, 2, 3, 4] if m > 1 and m != 3 %}{{ m }}{{ ',' if not loop.last }}{% endfor %}",
+                "2,4",
+            ),
+            (
+                "{% for a, b in [(1, 2), (3, 4)] %}{{ a }}{{ b }}{% else %}none{% endfor %}",
+                "1234",
+            ),
+            (
+                "{% for i in range(5) %}{% if i == 3 %}{% break %}{% endif %}{% if i == 1 %}{% continue %}{% endif %}{{ i }}{% endfor %}",
+                "02",
+            ),
+            (
+                "{% macro m(a, b='x') %}{{ a }}{{ b }}{% endmacro %}{{ m(1) }}{{ m(1, b=2) }}",
+                "1x12",
+            ),
+            (
+                "{% for x in [[1, [2]]] recursive %}{% if x is number %}{{ x }}{% else %}({{ loop(x) }}){% endif %}{% endfor %}",
+                "(1(2))",
+            ),
+            (
+                "{% set a, b = 1, 2 %}{{ a }}{{ b }}{% set n = namespace(x=1) %}{% set n.x = n.x + 1 %}{{ n.x }}",
+                "122",
+            ),
+            (
+                "{{ [3, 1, 2]|sort|map('string')|join(',') }}{{ {'a': 1}|items|list }}",
+                "1,2,3[('a', 1)]",
+            ),
+            ("{{ x.y is defined }}{{ ('a' or 'b') and 'c' }}", "Falsec"),
         ] {
-            assert_eq!(render(source, r#"{"x": {}}"#).unwrap(), expected, "{source}");
+            assert_eq!(
+                render(source, r#"{"x": {}}"#).unwrap(),
+                expected,
+                "{source}"
+            );
         }
+    }
+
+    #[test]
+    fn filters_take_positional_and_named_arguments() {
+        let context =
+            r#"{"t": [{"n": "a", "v": 2}, {"n": "b", "v": 1}], "m": {"k": 1}, "s": "a\nb"}"#;
+        let mut wrong = Vec::new();
+        for (source, expected) in [
+            ("{{ m|tojson(indent=2) }}", "{\n  \"k\": 1\n}"),
+            (
+                "{{ no|default('d') }}{{ ''|default('e', true) }}{{ ''|d('f', true) }}",
+                "def",
+            ),
+            (
+                "{{ t|map(attribute='n')|join(', ') }}{{ t|join('-', attribute='n') }}",
+                "a, ba-b",
+            ),
+            ("{{ t|selectattr('n', 'equalto', 'b')|list|length }}", "1"),
+            (
+                "{{ (t|selectattr('v', '>', 1)|first).n }}{{ (t|sort(attribute='v')|first).n }}",
+                "ab",
+            ),
+            (
+                "{{ s|indent(2) }}|{{ s|indent(width=1, first=true) }}",
+                "a\n  b| a\n b",
+            ),
+            (
+                "{{ '%s-%d'|format('x', 3) }}{{ '{}{}'.format(1, 'y') }}",
+                "x-31y",
+            ),
+            (
+                "{% for k, v in m.items() %}{{ k }}{{ v }}{% endfor %}{{ m.get('k') }}{{ m.get('z', 0) }}",
+                "k110",
+            ),
+            (
+                "{% for k, v in m|dictsort %}{{ k }}{{ v }}{% endfor %}{{ m|items|list|length }}",
+                "k11",
+            ),
+            (
+                "{{ s.split('\n')[-1] }}{{ s.replace('a', 'c')|upper }}{{ ' x '.strip() }}",
+                "bC\nBx",
+            ),
+            (
+                "{{ t[1:]|length }}{{ t[::-1][0].n }}{{ (t + t)|length }}{{ t|last|attr('n') }}",
+                "1b4b",
+            ),
+            (
+                "{% filter upper %}x{{ s }}{% endfilter %}{% set b %}y{% endset %}{{ b }}",
+                "XA\nBy",
+            ),
+            (
+                "{{ [1, 2, 3]|sum }}{{ [2, 1]|max }}{{ 3.7|int }}{{ '5'|int + 1 }}{{ 2.5|round }}",
+                "62362.0",
+            ),
+            (
+                "{{ 'a' 'b' if true }}{{ [1, 2]|batch(1)|list }}{{ 'ab'|list }}",
+                "ab[[1], [2]]['a', 'b']",
+            ),
+        ] {
+            let rendered = render(source, context).map_err(|f| f.message);
+            if rendered.as_deref() != Ok(expected) {
+                wrong.push((source, rendered));
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
+    /// Without the checks in the code; the filters have them.
+    fn render_plainly(source: &str, context: &str) -> Result<String, Error> {
+        let mut environment = environment(syntax()?);
+        environment.set_fuel(Some(1_000_000));
+        let _budget = template_budget::Scope::begin(1_000_000, context.len(), None);
+        environment.add_template_owned(NAME, template_source::prepare(source))?;
+        let context: serde_json::Value = serde_json::from_str(context).unwrap_or_default();
+        environment
+            .get_template(NAME)?
+            .render(Value::from(Serde(context)))
+    }
+
+    #[test]
+    fn checks_do_not_change_what_models_templates_render() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/e2e/templates");
+        let chats = [
+            r#"[{"role": "user", "content": "hi"}]"#,
+            r#"[{"role": "system", "content": " s "}, {"role": "user", "content": "a"},
+                {"role": "assistant", "content": "<think>t</think>b", "tool_calls": [{"type": "function",
+                 "id": "abcdefghi", "function": {"name": "f", "arguments": {"x": [1, {"y": null}]}}}]},
+                {"role": "tool", "content": "7", "name": "f", "tool_call_id": "abcdefghi"},
+                {"role": "user", "content": "c"}]"#,
+        ];
+        let tools = r#"[{"type": "function", "function": {"name": "f", "description": "d", "parameters":
+            {"type": "object", "properties": {"x": {"type": "array", "description": "e"}}, "required": []}}}]"#;
+        let mut rendered = 0;
+        for file in std::fs::read_dir(folder).unwrap() {
+            let source = std::fs::read_to_string(file.unwrap().path()).unwrap();
+            let limits = Limits {
+                output_bytes: 1 << 20,
+                stack_bytes: 64 << 20,
+            };
+            let template = Template::new(&source, limits).unwrap();
+            for chat in chats {
+                for tools in ["null", tools] {
+                    let context = format!(
+                        r#"{{"messages": {chat}, "tools": {tools}, "add_generation_prompt": true,
+                            "bos_token": "<s>", "eos_token": "</s>"}}"#
+                    );
+                    let checked = template.render(context.as_bytes(), 1_000_000, None);
+                    let plain = render_plainly(&source, &context);
+                    match plain {
+                        Ok(plain) => assert_eq!(checked.unwrap(), plain),
+                        Err(_) => assert_ne!(checked.unwrap_err().status, Status::Limit),
+                    }
+                    rendered += 1;
+                }
+            }
+        }
+        assert!(rendered >= 24);
     }
 
     #[test]

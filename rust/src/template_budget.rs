@@ -54,7 +54,8 @@ pub struct Scope<'a>(std::marker::PhantomData<&'a AtomicBool>);
 impl Scope<'_> {
     pub fn begin(steps: u64, context_bytes: usize, stop: Option<&AtomicBool>) -> Scope<'_> {
         let context = context_bytes as u64;
-        let bytes = (MADE_BYTES + context.saturating_mul(MADE_PER_CONTEXT_BYTE)).min(MAX_MADE_BYTES);
+        let bytes =
+            (MADE_BYTES + context.saturating_mul(MADE_PER_CONTEXT_BYTE)).min(MAX_MADE_BYTES);
         BYTES_LEFT.set(bytes);
         MADE_LIMIT.set(bytes);
         WORK_LEFT.set(

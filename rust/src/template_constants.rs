@@ -13,7 +13,7 @@ const MAX_BYTES: u64 = 16 << 20;
 struct Tag {
     operators: u64,
     text_bytes: u64,
-    numbers: u64, // their product
+    numbers: u64,  // their product
     repeats: bool, // has `*`
     powers: bool,  // has `**`
 }
@@ -86,7 +86,9 @@ mod tests {
         assert!(refused("{{ 'x' * 10 ** 8 }}"));
         assert!(refused("{% set x = (100000 * 'x') * 100000 %}"));
         assert!(refused(&format!("{{{{ 'x'{} }}}}", "~'x'".repeat(2000))));
-        assert!(!refused("{{ 'x' * 80 }}{{ a ~ 'x' ~ b }}{{ 60 * 60 * 24 }}"));
+        assert!(!refused(
+            "{{ 'x' * 80 }}{{ a ~ 'x' ~ b }}{{ 60 * 60 * 24 }}"
+        ));
         assert!(!refused(&"{{ 'a' ~ 'b' }}".repeat(5000)));
     }
 }

@@ -1,9 +1,7 @@
 //! The checks on values that a template makes. `template_code` calls them as filters, `template`
 //! wraps filters and methods with them.
 
-use crate::template_budget::{
-    TEXT_PER_WORK, check_bytes, exceeded, spend_bytes, spend_work,
-};
+use crate::template_budget::{TEXT_PER_WORK, check_bytes, exceeded, spend_bytes, spend_work};
 use minijinja::value::{DynObject, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
@@ -25,13 +23,28 @@ const STORED_ITEM_BYTES: usize = 4;
 
 /// Filters whose result is one of their arguments, or a number.
 const PASSING: &[&str] = &[
-    "abs", "attr", "bool", "count", "d", "default", "first", "float", "int", "last", "length", "max",
-    "min", "round",
+    "abs", "attr", "bool", "count", "d", "default", "first", "float", "int", "last", "length",
+    "max", "min", "round",
 ];
 /// Filters that read lists without turning them into text.
 const READING: &[&str] = &[
-    "batch", "chain", "dictsort", "groupby", "items", "list", "map", "reject", "rejectattr",
-    "reverse", "select", "selectattr", "slice", "sort", "sum", "unique", "zip",
+    "batch",
+    "chain",
+    "dictsort",
+    "groupby",
+    "items",
+    "list",
+    "map",
+    "reject",
+    "rejectattr",
+    "reverse",
+    "select",
+    "selectattr",
+    "slice",
+    "sort",
+    "sum",
+    "unique",
+    "zip",
 ];
 
 fn is_list(value: &Value) -> bool {
@@ -327,7 +340,12 @@ fn check_widths(pattern: &Value) -> Result<(), Error> {
         let rest = field.trim_start_matches(|c: char| "-+ #.".contains(c) || c.is_ascii_digit());
         rest.starts_with('*')
     };
-    let nested = |field: &str| field.split('}').next().is_some_and(|spec| spec.ends_with(':'));
+    let nested = |field: &str| {
+        field
+            .split('}')
+            .next()
+            .is_some_and(|spec| spec.ends_with(':'))
+    };
     let mut digits = text.split(|c: char| !c.is_ascii_digit());
     if digits.any(wide)
         || text.split('%').skip(1).any(from_argument)

@@ -70,6 +70,7 @@ impl Tokenizer {
                 if part.get().contains(marker) {
                     part.filter(|c| c != marker);
                 }
+                Ok(())
             })
             .map_err(Failure::refused)?;
         if let Some(pre_tokenizer) = inner.get_pre_tokenizer() {
@@ -154,7 +155,12 @@ mod tests {
     #[test]
     fn text_without_markers_is_encoded_as_always() {
         let tokenizer = byte_level_tokenizer();
-        for text in ["", "he said <|end|>  x\n<a tool>", "日本 🙂", "<|end|><|end|>"] {
+        for text in [
+            "",
+            "he said <|end|>  x\n<a tool>",
+            "日本 🙂",
+            "<|end|><|end|>",
+        ] {
             for special in [false, true] {
                 assert_eq!(
                     tokenizer.encode_marked(text, MARKER, special).unwrap(),

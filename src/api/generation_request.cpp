@@ -108,15 +108,17 @@ void check_countable(const std::string& text, const ServedModel& model, const st
   const auto context = static_cast<size_t>(std::max(model.max_model_len, 1));
   const size_t limit = std::max(kCountedTokens, kCountedContexts * context);
   if (model.text.tokenizer->exceeds(text, limit))
-    refuse(field, fmt::format("has more than {} tokens; longer texts are not encoded, since at most "
-                              "{} fit the context",
-                              limit, model.max_model_len));
+    refuse(field,
+           fmt::format("has more than {} tokens; longer texts are not encoded, since at most "
+                       "{} fit the context",
+                       limit, model.max_model_len));
 }
 
 std::vector<TokenId> encode_prompt(const PromptText& prompt, bool add_special_tokens,
                                    const GenerationRequest& request, const ServedModel& model,
                                    const std::string& field) {
-  if (request.truncate_prompt_tokens) return encode_counted(prompt, add_special_tokens, model, field);
+  if (request.truncate_prompt_tokens)
+    return encode_counted(prompt, add_special_tokens, model, field);
   check_length(prompt.text, model.max_model_len - 1, model, field);
   return model.text.tokenizer->encode_marked(prompt.text, prompt.marker, add_special_tokens);
 }

@@ -86,8 +86,8 @@ struct PromptText {
   char32_t marker = 0;  // of SpecialTokenMarks
 };
 
-// Prompts that are truncated or only counted may have this many tokens; encoding takes up to 350 bytes
-// of memory for each.
+// Prompts that are truncated or only counted may have this many tokens; encoding takes up to 350
+// bytes of memory for each.
 inline constexpr size_t kCountedTokens = 256u << 10;
 inline constexpr size_t kCountedContexts = 4;  // or this many times the context, if that is more
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -18,6 +19,8 @@ using nlohmann::ordered_json;
 
 constexpr HelperLimits kTemplateLimits{.processor_time = std::chrono::seconds(3),
                                        .elapsed = std::chrono::seconds(20)};
+// The Rust library reads the flag as an atomic bool.
+static_assert(sizeof(std::atomic<bool>) == sizeof(bool) && std::atomic<bool>::is_always_lock_free);
 
 void check_depth(const char* param, const ordered_json& value) {
   if (!nests_within(value, kMessageDepth)) {
@@ -68,16 +71,21 @@ class ChatTemplate::Compiled {
   ~Compiled() { octavo_template_free(handle_); }
 
   // context: the template's variables, as JSON.
-  std::string render(std::string_view context, uint64_t steps) const {
+  std::string render(std::string_view context, uint64_t steps, const std::stop_token& stop) const {
+    std::atomic<bool> stopped = false;
+    const std::stop_callback on_stop(stop, [&stopped] { stopped = true; });
     RustText text;
     RustText error;
-    const octavo_rust_status status = octavo_template_render(
-        handle_, context.data(), context.size(), steps, nullptr, text.out(), error.out());
+    const octavo_rust_status status =
+        octavo_template_render(handle_, context.data(), context.size(), steps,
+                               reinterpret_cast<const bool*>(&stopped), text.out(), error.out());
     switch (status) {
       case OCTAVO_RUST_OK:
         return std::string(text.view());
       case OCTAVO_RUST_RAISED:
         throw RequestError(400, "messages", std::string(error.view()));
+      case OCTAVO_RUST_STOPPED:
+        throw RequestError(503, "", "the request was stopped while its chat template was rendered");
       default:
         throw RequestError(
             status == OCTAVO_RUST_BUG ? 500 : 400, "messages",
@@ -112,8 +120,8 @@ std::shared_ptr<const ChatTemplate> ChatTemplate::with_helpers(
 }
 
 std::string ChatTemplate::render_variables(bool tool_use, std::string_view variables,
-                                           uint64_t steps) const {
-  return (tool_use_ && tool_use ? *tool_use_ : *chat_).render(variables, steps);
+                                           uint64_t steps, const std::stop_token& stop) const {
+  return (tool_use_ && tool_use ? *tool_use_ : *chat_).render(variables, steps, stop);
 }
 
 std::string ChatTemplate::render_in_helper(bool tool_use, std::string_view variables,
@@ -162,9 +170,10 @@ std::string ChatTemplate::render(const ordered_json& messages, const RenderOptio
   const bool tool_use = !options.tools.is_null();
   const std::string variables =
       context.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  const uint64_t steps = kTemplateSteps + kTemplateStepsPerValue * count_values(context);
+  const uint64_t steps =
+      std::min(kTemplateSteps + kTemplateStepsPerValue * count_values(context), kTemplateMaxSteps);
   std::string text = helpers_ ? render_in_helper(tool_use, variables, steps, options.stop)
-                              : render_variables(tool_use, variables, steps);
+                              : render_variables(tool_use, variables, steps, options.stop);
   return options.continue_final_message ? final_message.cut(std::move(text)) : text;
 }
 

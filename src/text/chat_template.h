@@ -18,9 +18,11 @@ namespace octavo {
 class TextHelpers;
 
 // Limits of one rendering. The step limit grows with the request, so large requests render, while a
-// template with quadratic cost (such as a list grown in a loop) still fails within seconds.
+// template with quadratic cost (such as a list grown in a loop) still fails within seconds. The limits
+// on the text and lists that a template makes are in rust/src/template_budget.rs.
 inline constexpr uint64_t kTemplateSteps = 200'000;
 inline constexpr uint64_t kTemplateStepsPerValue = 1'000;  // per JSON value of the request
+inline constexpr uint64_t kTemplateMaxSteps = 50'000'000;
 inline constexpr uint64_t kTemplateOutputBytes = 32u << 20;
 inline constexpr uint64_t kTemplateStackBytes = 256u << 20;  // reserved; committed only when used
 inline constexpr size_t kTemplateSourceBytes = 1u << 20;
@@ -34,7 +36,7 @@ struct RenderOptions {
   // Leave the last message open; excludes add_generation_prompt.
   bool continue_final_message = false;
   nlohmann::ordered_json extra = nullptr;  // chat_template_kwargs: an object or null
-  std::stop_token stop = {};               // ends a rendering in a helper process
+  std::stop_token stop = {};               // requested: RequestError(503) soon after
 };
 
 class ChatTemplate {
@@ -55,7 +57,8 @@ class ChatTemplate {
   std::shared_ptr<const ChatTemplate> with_helpers(std::shared_ptr<TextHelpers> helpers) const;
 
   // Renders in this process. variables: all of the template's, as JSON.
-  std::string render_variables(bool tool_use, std::string_view variables, uint64_t steps) const;
+  std::string render_variables(bool tool_use, std::string_view variables, uint64_t steps,
+                               const std::stop_token& stop = {}) const;
 
   const ChatTemplateSource& source() const { return source_; }
 

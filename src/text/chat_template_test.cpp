@@ -103,6 +103,29 @@ TEST(ChatTemplate, StepsGrowWithTheRequest) {
   EXPECT_EQ(render(source, messages), "done");
 }
 
+TEST(ChatTemplate, TextThatDoublesIsRefused) {
+  std::string source = "{% set x = messages[0].content %}";
+  for (int i = 0; i < 40; ++i) source += "{% set x %}{{ x }}{{ x }}{% endset %}";
+  EXPECT_THAT([&] { render(source + "{{ x }}", user("ab")); },
+              ThrowsMessage<RequestError>(HasSubstr("made more than 64 MiB of text")));
+}
+
+TEST(ChatTemplate, AFlagStopsARendering) {
+  std::stop_source stop;
+  stop.request_stop();
+  try {
+    render(kChatMl, user("a"), {.stop = stop.get_token()});
+    FAIL();
+  } catch (const RequestError& error) {
+    EXPECT_EQ(error.status(), 503);
+  }
+}
+
+TEST(ChatTemplate, StepsAreBounded) {
+  EXPECT_THAT([&] { render("{% for i in range(99999) %}{{ i }}{% endfor %}", user("")); },
+              ThrowsMessage<RequestError>(HasSubstr("took more than")));
+}
+
 TEST(ChatTemplate, ServesManyThreads) {
   const auto chat = ChatTemplate::from_source({.source = kChatMl});
   std::vector<std::thread> threads;

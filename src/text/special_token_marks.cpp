@@ -95,8 +95,8 @@ int SpecialTokenMarks::child(int node, char byte) const {
   return -1;
 }
 
-// True if a token starts at `at`, or the text ends within one. A word at the end is not taken for the
-// beginning of a token: templates compare words, such as roles.
+// True if a token starts at `at`, or the text ends within one. A word at the end is not taken for
+// the beginning of a token: templates compare words, such as roles.
 bool SpecialTokenMarks::starts_at(std::string_view text, size_t at) const {
   int node = 0;
   for (size_t i = at; i < text.size(); ++i) {
@@ -163,8 +163,8 @@ char32_t SpecialTokenMarks::mark(std::initializer_list<ordered_json*> values) co
   if (std::ranges::none_of(values, [&](const ordered_json* value) { return is_in(*value); }))
     return 0;
   for (char32_t marker = kFirstMarker; marker <= kLastMarker; ++marker) {
-    if (std::ranges::any_of(
-            values, [&](const ordered_json* value) { return has_marker(*value, marker); }))
+    if (std::ranges::any_of(values,
+                            [&](const ordered_json* value) { return has_marker(*value, marker); }))
       continue;
     const std::string bytes = marker_bytes(marker);
     for (ordered_json* value : values) mark(*value, bytes);

@@ -1,7 +1,7 @@
-// special_token_marks.h - keeps special tokens typed in the content of a chat from being recognised.
-// A template renders to one string, so the content is marked before: a marker is inserted after the
-// first character of each special token. Tokenizer::encode_marked() encodes the rendered text without
-// the markers. Immutable; any thread.
+// special_token_marks.h - keeps special tokens typed in a chat's content from being recognised. A
+// template renders to one string, so the content is marked before: a marker is inserted after the
+// first character of each special token. Tokenizer::encode_marked() encodes the rendered text
+// without the markers. Immutable; any thread.
 #pragma once
 
 #include <initializer_list>
@@ -19,9 +19,10 @@ class SpecialTokenMarks {
   // Tokens of one character cannot be marked and stay special.
   explicit SpecialTokenMarks(std::span<const std::string> tokens);
 
-  // Marks all strings and keys in `values`. A string that ends with the beginning of a token is marked
-  // too, since the next string may complete it. Returns the marker, or 0 if there was nothing to mark;
-  // then `values` are unchanged. Throws RequestError(400) if the values contain every possible marker.
+  // Marks all strings and keys in `values`. A string that ends with the beginning of a token is
+  // marked too, since the next string may complete it. Returns the marker, or 0 if there was
+  // nothing to mark; then `values` are unchanged. Throws RequestError(400) if the values contain
+  // every possible marker.
   char32_t mark(std::initializer_list<nlohmann::ordered_json*> values) const;
 
  private:
@@ -41,7 +42,8 @@ class SpecialTokenMarks {
   std::vector<Node> nodes_;  // a trie; 0 is the root
 };
 
-// Turns a marker that a template wrote as \uXXXX (tojson with ensure_ascii) into the character again.
+// Turns a marker that a template wrote as \uXXXX (tojson with ensure_ascii) into the character
+// again.
 void restore_marker(std::string& rendered, char32_t marker);
 // The text without the markers; 0: as it is.
 std::string without_marker(std::string text, char32_t marker);

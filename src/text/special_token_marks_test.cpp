@@ -22,9 +22,8 @@ SpecialTokenMarks end_marks() {
 TEST(SpecialTokenMarks, MarksTokensInStringsAndKeys) {
   ordered_json value = {{"a", "1<|end|>2<|start|>"}, {"<|end|>", {{"b", {"<|end|>", 7}}}}};
   EXPECT_EQ(end_marks().mark({&value}), char32_t{0xFDD0});
-  const ordered_json expected = {
-      {"a", "1<" + kMark + "|end|>2<" + kMark + "|start|>"},
-      {"<" + kMark + "|end|>", {{"b", {"<" + kMark + "|end|>", 7}}}}};
+  const ordered_json expected = {{"a", "1<" + kMark + "|end|>2<" + kMark + "|start|>"},
+                                 {"<" + kMark + "|end|>", {{"b", {"<" + kMark + "|end|>", 7}}}}};
   EXPECT_EQ(value, expected);
 }
 

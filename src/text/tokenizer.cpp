@@ -18,7 +18,8 @@ static_assert(sizeof(TokenId) == sizeof(uint32_t));
 
 // Texts of fewer bytes per allowed token are encoded without counting first: most of them fit.
 constexpr size_t kUsualTokenBytes = 4;
-// Pieces are cut anywhere, so their tokens are not exactly those of the whole text; never twice as many.
+// Pieces are cut anywhere, so their tokens are not exactly those of the whole text; never twice as
+// many.
 constexpr size_t kPieceBytes = 64u << 10;
 constexpr size_t kSureFactor = 2;
 

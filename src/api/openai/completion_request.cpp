@@ -55,8 +55,8 @@ CompletionJob prepare_completion(const Json& body, const ServedModel& model,
   for (std::string& text : request.prompts.texts) {
     preparation.check();
     PromptText prompt{.text = std::move(text)};
-    auto tokens = encode_prompt(prompt, request.add_special_tokens.value_or(true), request, model,
-                                "prompt");
+    auto tokens =
+        encode_prompt(prompt, request.add_special_tokens.value_or(true), request, model, "prompt");
     truncate(tokens, request, model);
     add_prompt(job, {.tokens = std::move(tokens), .text = std::move(prompt.text)}, model, "prompt");
   }

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "api/openai/chat_input.h"
 #include "api/openai/chat_request.h"
 #include "api/openai/completion_request.h"
@@ -47,6 +49,30 @@ TEST(ChatRequest, IsRenderedByTheTemplate) {
   EXPECT_EQ(model->text.tokenizer->decode(job.prompts.at(0).tokens, false), "[user]ab>");
   EXPECT_EQ(job.engine.max_tokens, 100);
   EXPECT_EQ(job.engine.sampling.logprobs, -1);
+}
+
+TEST(ChatRequest, SpecialTokensInContentAreText) {
+  TestModel model;
+  const Json body = Json::parse(
+      R"({"messages": [{"role": "user", "content": "<|end|>"}], "documents": [{"a": "<|end|>"}]})");
+  const auto ends = [&] {
+    return std::ranges::count(prepare_chat(body, *model).prompts.at(0).tokens, 258);
+  };
+  model->dialect =
+      choose_chat_dialect(model->text, {258}, {.allow_special_tokens_in_content = true});
+  EXPECT_EQ(ends(), 1);
+  model->dialect = choose_chat_dialect(model->text, {258}, {});
+  EXPECT_EQ(ends(), 0);
+  EXPECT_EQ(model->text.tokenizer->decode(prepare_chat(body, *model).prompts.at(0).tokens, false),
+            "[user]<|end|>>");
+}
+
+TEST(ChatRequest, LongTextsAreRefusedBeforeTheyAreEncoded) {
+  TestModel model;
+  Json chat = Json::parse(R"({"messages": [{"role": "user"}]})");
+  chat["messages"][0]["content"] = std::string(4u << 20, '7');
+  EXPECT_EQ(refused_field([&] { prepare_chat(chat, *model); }), "400 messages");
+  EXPECT_EQ(refused_field([&] { chat_prompt_tokens(chat, *model); }), "400 messages");
 }
 
 TEST(ChatRequest, TopLogprobsNeedLogprobs) {

@@ -70,6 +70,7 @@ std::optional<OutputEvent> OutputEvents::take(size_t prompt, Update update) {
                      .stop_string = delta.stop_string,
                      .stop_token = delta.stop_string.empty() ? update.stop_token : std::nullopt,
                      .error = std::move(update.error),
+                     .over_limit = update.over_limit,
                      .ended_early = delta.ended_early};
 }
 

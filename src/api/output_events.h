@@ -27,7 +27,9 @@ struct OutputEvent {
   std::string stop_string = {};                     // the stop string that ended it, if any
   std::optional<TokenId> stop_token = {};           // or the stop_token_ids entry
   std::string error = {};                           // with FinishReason::kError
-  bool ended_early = false;                         // ended by its text: abort it in the engine
+  bool over_limit = false;  // the error: the request's own grammar takes too much
+  int error_status() const { return over_limit ? 400 : 500; }
+  bool ended_early = false;  // ended by its text: abort it in the engine
 };
 
 struct Usage {

@@ -40,7 +40,8 @@ Stream::Taken Stream::take(size_t prompt, Update update) noexcept {
 bool Stream::read(size_t prompt, Update update) {
   std::optional<OutputEvent> event = answers_.take(prompt, std::move(update));
   if (!event) return false;
-  if (event->finish == FinishReason::kError) throw RequestError(500, "", event->error);
+  if (event->finish == FinishReason::kError)
+    throw RequestError(event->error_status(), "", event->error);
   const bool ended_early = event->ended_early;
   std::vector<std::string> events;
   if (!job().stream) {

@@ -16,6 +16,7 @@ bool ends_before_token(const Sequence& sequence, Update& update) {
   const TokenMask* mask = sequence.oldest_mask();
   if (mask == nullptr || !mask->allows_nothing()) return false;
   update.error = mask->failure();
+  update.over_limit = !update.error.empty();
   update.finish = update.error.empty() ? FinishReason::kStop : FinishReason::kError;
   return true;
 }

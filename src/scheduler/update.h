@@ -45,6 +45,7 @@ struct Update {
   std::optional<FinishReason> finish = {};
   std::optional<TokenId> stop_token = {};  // that ended it, unless it is one of the model's own
   std::string error = {};                  // with FinishReason::kError
+  bool over_limit = false;                 // the error: the request's own constraint takes too much
 };
 
 }  // namespace octavo

@@ -117,7 +117,8 @@ std::optional<api::OutputEvent> OutputStream::event_of(size_t prompt, Update upd
         static_cast<double>(job_.prompts[prompt].tokens.size()));
   if (event->finish) {
     timer.ended(*event->finish);
-    if (*event->finish == FinishReason::kError) throw RequestError(500, "", event->error);
+    if (*event->finish == FinishReason::kError)
+      throw RequestError(event->error_status(), "", event->error);
     if (event->ended_early) context_.model.engine.abort(requests_[prompt], choice);
   }
   return event;

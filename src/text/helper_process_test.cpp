@@ -122,8 +122,9 @@ TEST(TextHelpers, AStopEndsTheJob) {
     stopped = TestClock::now();
     source.request_stop();
   });
-  EXPECT_EQ(failure_of(*helpers, "sleep", {.processor_time = 1h, .elapsed = 1h}, source.get_token()),
-            FailureReason::kStopped);
+  EXPECT_EQ(
+      failure_of(*helpers, "sleep", {.processor_time = 1h, .elapsed = 1h}, source.get_token()),
+      FailureReason::kStopped);
   const auto returned = TestClock::now();
   stopper.join();
   EXPECT_LT(returned - stopped, 1s);  // 20 ms on a machine with nothing else to do
@@ -156,7 +157,8 @@ TEST(TextHelpers, AProcessEndsWithItsPool) {
 TEST(HelperJobs, AGrammarIsCompiledOrRefusedAsInThisProcess) {
   const auto helpers = make_grammar_helpers(tokenizer_of(byte_level_vocab()), 300, {258});
   const auto job = [](std::string text) {
-    return pack_grammar_job({.kind = GrammarSource::Kind::kRegex, .text = std::move(text)}, "field");
+    return pack_grammar_job({.kind = GrammarSource::Kind::kRegex, .text = std::move(text)},
+                            "field");
   };
   EXPECT_EQ(helpers->run(job("a+"), {}), "");
   try {
@@ -175,7 +177,8 @@ TEST(HelperJobs, ATemplateRendersAsInThisProcess) {
       .bos_token = "<s>"};
   const auto plain = ChatTemplate::from_source(source);
   const auto helped = plain->with_helpers(make_template_helpers(source));
-  const auto messages = nlohmann::ordered_json::parse(R"([{"role": "user", "content": "h\u00e9"}])");
+  const auto messages =
+      nlohmann::ordered_json::parse(R"([{"role": "user", "content": "h\u00e9"}])");
   EXPECT_EQ(helped->render(messages, {}), plain->render(messages, {}));
   try {
     helped->render(messages, {.tools = nlohmann::ordered_json::array()});

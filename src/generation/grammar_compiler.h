@@ -19,9 +19,9 @@ namespace octavo {
 
 struct GrammarCacheOptions {
   size_t max_grammars = 64;
-  size_t max_source_bytes = 4u << 20;     // total size of cached sources
-  size_t max_grammar_bytes = 64u << 20;   // total size of cached grammars
-  uint64_t max_open_bytes = 192u << 20;   // total size of the grammars of open requests
+  size_t max_source_bytes = 4u << 20;    // total size of cached sources
+  size_t max_grammar_bytes = 64u << 20;  // total size of cached grammars
+  uint64_t max_open_bytes = 192u << 20;  // total size of the grammars of open requests
   MaskTimeOptions mask_time = {};
   // Processes that compile every new grammar first, within limits. Null: none.
   std::shared_ptr<TextHelpers> helpers = nullptr;

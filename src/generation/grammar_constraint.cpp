@@ -88,8 +88,7 @@ class GrammarState : public ConstraintState {
 
 class GrammarConstraint : public Constraint {
  public:
-  explicit GrammarConstraint(std::shared_ptr<RequestGrammar> shared)
-      : shared_(std::move(shared)) {}
+  explicit GrammarConstraint(std::shared_ptr<RequestGrammar> shared) : shared_(std::move(shared)) {}
 
   std::unique_ptr<ConstraintState> begin() const override {
     return std::make_unique<GrammarState>(shared_);

@@ -42,9 +42,7 @@ class MaskTime {
  public:
   // `total` is shared by all requests and must outlive this object.
   MaskTime(TimeStore& total, const MaskTimeOptions& options)
-      : options_(options),
-        total_(total),
-        own_(options.request_capacity, options.request_refill) {}
+      : options_(options), total_(total), own_(options.request_capacity, options.request_refill) {}
 
   // Charges the time of one mask. Returns false if the request must end.
   bool charge(TimeStore::Milliseconds used);

@@ -89,8 +89,7 @@ std::vector<std::string> own_helper_command() {
 std::unique_ptr<TextHelpers> make_grammar_helpers(std::shared_ptr<const Tokenizer> tokenizer,
                                                   int vocab, std::vector<TokenId> stop_tokens) {
   const auto setup = [tokenizer = std::move(tokenizer), vocab, stops = std::move(stop_tokens)] {
-    return pack(
-        {kGrammarSetup, pack({tokenizer->json(), std::to_string(vocab), bytes_of(stops)})});
+    return pack({kGrammarSetup, pack({tokenizer->json(), std::to_string(vocab), bytes_of(stops)})});
   };
   return std::make_unique<TextHelpers>(
       TextHelperOptions{.command = own_helper_command(), .setup = setup});

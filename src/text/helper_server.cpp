@@ -16,8 +16,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
-#include <string>
 #include <optional>
+#include <string>
 
 #include "base/error.h"
 #include "text/helper_process.h"
@@ -121,8 +121,8 @@ bool run_job(const HelperJob& job, std::string_view payload) {
   try {
     return send_message(HelperMessage::kResult, job(payload));
   } catch (const RequestError& error) {
-    return send_message(HelperMessage::kRefused, pack({std::to_string(error.status()),
-                                                       error.param(), own_message(error)}));
+    return send_message(HelperMessage::kRefused,
+                        pack({std::to_string(error.status()), error.param(), own_message(error)}));
   }
 }
 

@@ -1,0 +1,194 @@
+#include "text/helper_process.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): POSIX
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "base/error.h"
+#include "text/chat_template.h"
+#include "text/helper_jobs.h"
+#include "text/helper_server.h"
+#include "text/testing/test_vocab.h"
+#include "text/text_helpers.h"
+
+#ifdef __linux__  // the test program is started again as the helper, through /proc/self/exe
+
+namespace octavo {
+namespace {
+
+using namespace std::chrono_literals;
+using TestClock = std::chrono::steady_clock;
+using FailureReason = HelperFailure::Reason;
+
+constexpr const char* kFakeHelper = "fake-text-helper";
+constexpr size_t kFakeJobBytes = 64u << 20;
+
+std::string fake_job(std::string_view job) {
+  if (job == "spin") {
+    while (getppid() > 0) {
+    }
+  }
+  if (job == "sleep") std::this_thread::sleep_for(1h);
+  if (job == "exit") std::_Exit(0);
+  if (job == "refuse") throw RequestError(400, "grammar", "is not for me");
+  if (job == "descriptor") return fcntl(kHelperSocket + 1, F_GETFD) < 0 ? "closed" : "open";
+  if (job == "eat") {
+    const std::string eaten(4 * kFakeJobBytes, 'x');
+    return std::to_string(eaten.size());
+  }
+  return "done: " + std::string(job);
+}
+
+// Before main, so that the main function of all tests need not know about it.
+__attribute__((constructor)) void be_a_helper_if_asked(int argc, char** argv) {
+  if (argc != 2) return;
+  if (std::strcmp(argv[1], kFakeHelper) == 0)
+    std::_Exit(serve_helper([](std::string_view) { return HelperJob(fake_job); }, kFakeJobBytes));
+  if (std::strcmp(argv[1], kTextHelperCommand) == 0) std::_Exit(serve_helper_jobs());
+}
+
+std::unique_ptr<TextHelpers> fake_helpers(std::vector<std::string> command = {"/proc/self/exe",
+                                                                              kFakeHelper}) {
+  return std::make_unique<TextHelpers>(
+      TextHelperOptions{.command = std::move(command), .setup = [] { return std::string(); }});
+}
+
+FailureReason failure_of(TextHelpers& helpers, std::string_view job, HelperLimits limits = {},
+                         const std::stop_token& stop = {}) {
+  try {
+    helpers.run(job, limits, stop);
+  } catch (const HelperFailure& failure) {
+    return failure.reason();
+  }
+  ADD_FAILURE() << job << " succeeded";
+  return FailureReason::kStopped;
+}
+
+TEST(TextHelpers, RunsJobsInOneProcess) {
+  const auto helpers = fake_helpers();
+  EXPECT_EQ(helpers->run("a", {}), "done: a");
+  const auto before = helpers->idle_processes();
+  ASSERT_EQ(before.size(), 1u);
+  const std::string large(3u << 20, 'b');
+  EXPECT_EQ(helpers->run(large, {}), "done: " + large);
+  EXPECT_EQ(helpers->run("descriptor", {}), "closed");
+  EXPECT_EQ(helpers->idle_processes(), before);
+}
+
+TEST(TextHelpers, PassesARefusalOn) {
+  const auto helpers = fake_helpers();
+  try {
+    helpers->run("refuse", {});
+    ADD_FAILURE() << "not refused";
+  } catch (const RequestError& error) {
+    EXPECT_EQ(error.status(), 400);
+    EXPECT_EQ(error.param(), "grammar");
+    EXPECT_STREQ(error.what(), "grammar: is not for me");
+  }
+  EXPECT_EQ(helpers->run("a", {}), "done: a");
+}
+
+TEST(TextHelpers, ReplacesAHelperThatExceedsItsTime) {
+  const auto helpers = fake_helpers();
+  helpers->run("a", {});
+  const auto before = helpers->idle_processes();
+  EXPECT_EQ(failure_of(*helpers, "spin", {.processor_time = 50ms}), FailureReason::kTooLong);
+  EXPECT_EQ(failure_of(*helpers, "sleep", {.elapsed = 50ms}), FailureReason::kTooLong);
+  EXPECT_EQ(helpers->run("a", {}), "done: a");
+  EXPECT_NE(helpers->idle_processes(), before);
+}
+
+TEST(TextHelpers, ReplacesAHelperThatExceedsItsMemoryOrEnds) {
+  const auto helpers = fake_helpers();
+  EXPECT_EQ(failure_of(*helpers, "eat"), FailureReason::kDied);
+  EXPECT_EQ(failure_of(*helpers, "exit"), FailureReason::kDied);
+  EXPECT_EQ(helpers->run("a", {}), "done: a");
+}
+
+TEST(TextHelpers, AStopEndsTheJob) {
+  const auto helpers = fake_helpers();
+  helpers->run("a", {});
+  std::stop_source source;
+  TestClock::time_point stopped;
+  std::thread stopper([&] {
+    std::this_thread::sleep_for(100ms);
+    stopped = TestClock::now();
+    source.request_stop();
+  });
+  EXPECT_EQ(
+      failure_of(*helpers, "sleep", {.processor_time = 1h, .elapsed = 1h}, source.get_token()),
+      FailureReason::kStopped);
+  const auto returned = TestClock::now();
+  stopper.join();
+  EXPECT_LT(returned - stopped, 1s);  // 20 ms on a machine with nothing else to do
+  EXPECT_EQ(helpers->run("a", {}), "done: a");
+}
+
+TEST(TextHelpers, ReplacesAHelperThatDiesWhileIdle) {
+  const auto helpers = fake_helpers();
+  helpers->run("a", {});
+  const auto before = helpers->idle_processes();
+  ASSERT_EQ(before.size(), 1u);
+  kill(before[0], SIGKILL);
+  EXPECT_EQ(helpers->run("b", {}), "done: b");
+  EXPECT_NE(helpers->idle_processes(), before);
+}
+
+TEST(TextHelpers, ReportsAProgramThatCannotBeStarted) {
+  EXPECT_EQ(failure_of(*fake_helpers({"/nowhere/octavo", "a"}), "a"), FailureReason::kUnavailable);
+  EXPECT_EQ(failure_of(*fake_helpers({"/bin/true"}), "a"), FailureReason::kUnavailable);
+}
+
+TEST(TextHelpers, AProcessEndsWithItsPool) {
+  auto helpers = fake_helpers();
+  helpers->run("a", {});
+  const pid_t pid = helpers->idle_processes().at(0);
+  helpers.reset();
+  EXPECT_NE(kill(pid, 0), 0);
+}
+
+TEST(HelperJobs, AGrammarIsCompiledOrRefusedAsInThisProcess) {
+  const auto helpers = make_grammar_helpers(tokenizer_of(byte_level_vocab()), 300, {258});
+  const auto job = [](std::string text) {
+    return pack_grammar_job({.kind = GrammarSource::Kind::kRegex, .text = std::move(text)},
+                            "field");
+  };
+  EXPECT_EQ(helpers->run(job("a+"), {}), "");
+  try {
+    helpers->run(job("(a"), {});
+    ADD_FAILURE() << "not refused";
+  } catch (const RequestError& error) {
+    EXPECT_EQ(error.status(), 400);
+    EXPECT_EQ(error.param(), "field");
+  }
+}
+
+TEST(HelperJobs, ATemplateRendersAsInThisProcess) {
+  const ChatTemplateSource source{
+      .source = "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}",
+      .tool_use_source = "tools: {{ raise_exception('none of these') }}",
+      .bos_token = "<s>"};
+  const auto plain = ChatTemplate::from_source(source);
+  const auto helped = plain->with_helpers(make_template_helpers(source));
+  const auto messages =
+      nlohmann::ordered_json::parse(R"([{"role": "user", "content": "h\u00e9"}])");
+  EXPECT_EQ(helped->render(messages, {}), plain->render(messages, {}));
+  try {
+    helped->render(messages, {.tools = nlohmann::ordered_json::array()});
+    ADD_FAILURE() << "not raised";
+  } catch (const RequestError& error) {
+    EXPECT_STREQ(error.what(), "messages: none of these");
+  }
+}
+
+}  // namespace
+}  // namespace octavo
+
+#endif

@@ -24,9 +24,7 @@ bool is_gbnf_name_character(char c) {
 }
 
 void append_utf8(std::string& out, uint32_t code) {
-  const auto tail = [&](int shift) {
-    out += static_cast<char>(0x80 | ((code >> shift) & 0x3f));
-  };
+  const auto tail = [&](int shift) { out += static_cast<char>(0x80 | ((code >> shift) & 0x3f)); };
   if (code < 0x80) {
     out += static_cast<char>(code);
   } else if (code < 0x800) {
@@ -73,7 +71,8 @@ class GbnfReader {
 
  private:
   [[noreturn]] void fail(const std::string& message) const {
-    const auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<long>(place_), '\n');
+    const auto line =
+        1 + std::count(text_.begin(), text_.begin() + static_cast<long>(place_), '\n');
     throw std::invalid_argument(fmt::format("line {}: {}", line, message));
   }
 
@@ -161,8 +160,7 @@ class GbnfReader {
       if (take(mark)) return element + mark;
     if (!take("{")) return element;
     const size_t end = text_.find('}', place_);
-    const std::string_view inside =
-        text_.substr(place_, end == text_.npos ? 0 : end - place_);
+    const std::string_view inside = text_.substr(place_, end == text_.npos ? 0 : end - place_);
     const bool valid = !inside.empty() && std::ranges::all_of(inside, [](char c) {
       return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == ',';
     });
@@ -201,7 +199,8 @@ class GbnfReader {
     if (place_ + static_cast<size_t>(length) > text_.size()) fail("not valid UTF-8");
     uint32_t code = length == 1 ? lead : lead & (0x7fu >> length);
     for (int i = 1; i < length; ++i)
-      code = code << 6 | (static_cast<unsigned char>(text_[place_ + static_cast<size_t>(i)]) & 0x3f);
+      code =
+          code << 6 | (static_cast<unsigned char>(text_[place_ + static_cast<size_t>(i)]) & 0x3f);
     place_ += static_cast<size_t>(length);
     return code;
   }

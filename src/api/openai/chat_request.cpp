@@ -181,11 +181,10 @@ GenerationJob prepare_chat(const Json& body, const ServedModel& model,
                      request.chat.tools.ignored.end());
   const PromptText prompt = render_chat(request.chat, model, preparation);
   preparation.check();
-  prepare_output(request, without_marker(prompt.text, prompt.marker), model, job,
-                 preparation);
+  prepare_output(request, without_marker(prompt.text, prompt.marker), model, job, preparation);
   preparation.check();
-  std::vector<TokenId> tokens = encode_prompt(prompt, request.add_special_tokens.value_or(false),
-                                              request, model, "messages");
+  std::vector<TokenId> tokens =
+      encode_prompt(prompt, request.add_special_tokens.value_or(false), request, model, "messages");
   truncate(tokens, request, model);
   add_prompt(job, {.tokens = std::move(tokens)}, model, "messages");
   return job;

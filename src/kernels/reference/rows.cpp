@@ -68,17 +68,16 @@ mx::array gated_activation(const mx::array& gate, const mx::array& up, Activatio
       const mx::array limit(7.0f);
       const mx::array low = mx::minimum(g, limit);
       const mx::array bounded = mx::clip(u, mx::array(-7.0f), limit);
-      const mx::array active =
-          mx::multiply(low, mx::sigmoid(mx::multiply(mx::array(1.702f), low)));
+      const mx::array active = mx::multiply(low, mx::sigmoid(mx::multiply(mx::array(1.702f), low)));
       return result(active, mx::add(bounded, mx::array(1.0f)));
     }
     case Activation::kGeluTanh: {
       const mx::array cube = mx::multiply(mx::multiply(g, g), g);
       const mx::array inner = mx::multiply(mx::array(0.7978845608028654f),
                                            mx::add(g, mx::multiply(mx::array(0.044715f), cube)));
-      return result(mx::multiply(mx::multiply(mx::array(0.5f), g),
-                                 mx::add(mx::array(1.0f), mx::tanh(inner))),
-                    u);
+      return result(
+          mx::multiply(mx::multiply(mx::array(0.5f), g), mx::add(mx::array(1.0f), mx::tanh(inner))),
+          u);
     }
     case Activation::kSilu:
       break;

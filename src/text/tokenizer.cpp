@@ -18,8 +18,8 @@ static_assert(sizeof(TokenId) == sizeof(uint32_t));
 
 // Texts of fewer bytes per allowed token are encoded without counting first: most of them fit.
 constexpr size_t kUsualTokenBytes = 4;
-// Pieces are cut anywhere, so their tokens are not exactly those of the whole text; never twice as
-// many.
+// Pieces are cut anywhere, so their tokens are not exactly those of the whole text. A cut changes
+// the tokens near it; twice as many over pieces of this size are a wide margin, not a proven bound.
 constexpr size_t kPieceBytes = 64u << 10;
 constexpr size_t kSureFactor = 2;
 

@@ -42,9 +42,9 @@ class Tokenizer {
   // (SpecialTokenMarks). 0: no marker, as encode().
   std::vector<TokenId> encode_marked(std::string_view text, char32_t marker,
                                      bool add_special_tokens) const;
-  // True if the text has so many more than `max_tokens` tokens that counting them in pieces is
-  // proof. Takes little memory, and stops counting once it is sure. For use before encode(), which
-  // takes the time and memory of all tokens.
+  // True if the text has more than twice `max_tokens` tokens, counted in pieces of 64 KiB. Takes
+  // little memory and stops at that count. For use before encode(), which takes the time and
+  // memory of all tokens.
   bool exceeds(std::string_view text, size_t max_tokens) const;
 
   // Always valid UTF-8. Ids outside the vocabulary contribute nothing.

@@ -49,7 +49,7 @@ api::SamplingDefaults defaults_of(const ModelSettings& settings, const ServingSe
   return defaults;
 }
 
-// A template comes from the model's file, so that servers render it in a limited process.
+// A template comes from the model's file, so servers render it in a limited process.
 ModelText served_text(const ModelText& text, bool use_helpers) {
   ModelText served = text;
   if (use_helpers && text.chat_template)
@@ -74,30 +74,31 @@ api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
   const ModelDescription& model = llm.engine().model();
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const std::vector<TokenId> stop_tokens(model.stop_token_ids.begin(), model.stop_token_ids.end());
-  return {
-      .engine = llm.engine(),
-      .text = served_text(llm.text(), serving.use_helpers),
-      .grammars = served_grammars(llm.text(), model.plan.vocab, stop_tokens, serving.use_helpers),
-      .dialect = choose_chat_dialect(llm.text(), stop_tokens, serving.dialect),
-      .names = names_of(settings, serving),
-      .unlisted_names = unlisted_names_of(settings, serving),
-      .root = settings.model,
-      .created = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
-      .max_model_len = plan.max_model_len,
-      .vocab = model.plan.vocab,
-      .max_num_seqs = options.max_num_seqs,
-      .block_tokens = options.block_tokens,
-      .enable_prefix_caching = options.enable_prefix_caching,
-      .fingerprint = answer_fingerprint(settings, llm, serving.version),
-      .defaults = defaults_of(settings, serving),
-      .pooling = model.pooling,
-      .hidden = model.plan.hidden,
-      .memory = {{"device", plan.device_bytes},
-                 {"budget", plan.budget_bytes},
-                 {"weights", plan.weights_bytes},
-                 {"pages", plan.kv_bytes},
-                 {"step", plan.step_bytes},
-                 {"reserve", plan.reserve_bytes}}};
+  const auto grammars =
+      served_grammars(llm.text(), model.plan.vocab, stop_tokens, serving.use_helpers);
+  return {.engine = llm.engine(),
+          .text = served_text(llm.text(), serving.use_helpers),
+          .grammars = grammars,
+          .dialect = choose_chat_dialect(llm.text(), stop_tokens, serving.dialect),
+          .names = names_of(settings, serving),
+          .unlisted_names = unlisted_names_of(settings, serving),
+          .root = settings.model,
+          .created = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
+          .max_model_len = plan.max_model_len,
+          .vocab = model.plan.vocab,
+          .max_num_seqs = options.max_num_seqs,
+          .block_tokens = options.block_tokens,
+          .enable_prefix_caching = options.enable_prefix_caching,
+          .fingerprint = answer_fingerprint(settings, llm, serving.version),
+          .defaults = defaults_of(settings, serving),
+          .pooling = model.pooling,
+          .hidden = model.plan.hidden,
+          .memory = {{"device", plan.device_bytes},
+                     {"budget", plan.budget_bytes},
+                     {"weights", plan.weights_bytes},
+                     {"pages", plan.kv_bytes},
+                     {"step", plan.step_bytes},
+                     {"reserve", plan.reserve_bytes}}};
 }
 
 }  // namespace octavo

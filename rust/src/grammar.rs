@@ -98,7 +98,7 @@ impl Grammar {
             let mut parser = env
                 .factory
                 .create_parser(source)
-                .map_err(|error| refused(&error))?;
+                .map_err(|error| not_compiled(&error))?;
             parser.start_without_prompt();
             let mut grammar = Grammar {
                 parser,
@@ -178,6 +178,15 @@ pub(crate) fn limit(error: &impl ToString) -> Failure {
         status: Status::Limit,
         ..refused(error)
     }
+}
+
+/// The engine's own messages about its fuel name settings that a client does not have.
+fn not_compiled(error: &impl ToString) -> Failure {
+    let message = error.to_string();
+    if message.contains("fuel exhausted") || message.contains("initial_lexer_fuel") {
+        return limit(&"its regular expressions or numbers take too much work");
+    }
+    refused(error)
 }
 
 /// Truncates the message, which may quote a long input.
@@ -414,7 +423,8 @@ pub mod tests {
     fn large_divisors_are_refused_quickly() {
         let multiple = |of: u32| json!({"type": "integer", "multipleOf": of}).to_string();
         let started = thread_time();
-        assert!(compile(Kind::JsonSchema, &multiple(999_983)).is_err());
+        let refused = compile(Kind::JsonSchema, &multiple(999_983)).err().unwrap();
+        assert_eq!(refused.status, Status::Limit, "{}", refused.message);
         assert!(thread_time() - started < Duration::from_millis(1_500 * SLOWNESS));
         assert!(takes(Kind::JsonSchema, &multiple(25), "150"));
         assert!(!takes(Kind::JsonSchema, &multiple(25), "151"));

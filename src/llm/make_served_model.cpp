@@ -70,7 +70,7 @@ api::RequestMemory request_memory_of(const MemoryPlan& plan) {
                                 : api::RequestMemory{};
 }
 
-// A template comes from the model's file, so that servers render it in a limited process.
+// A template comes from the model's file, so servers render it in a limited process.
 ModelText served_text(const ModelText& text, bool use_helpers) {
   ModelText served = text;
   if (use_helpers && text.chat_template)

@@ -110,7 +110,8 @@ Stream& stream_of(const octavo_stream* handle) {
 }
 
 using TokenFunction = octavo::api::Json (*)(const octavo::api::Json&,
-                                            const octavo::api::ServedModel&);
+                                            const octavo::api::ServedModel&,
+                                            const octavo::api::Preparation&);
 
 octavo_status answer_tokens(TokenFunction function, octavo_engine* engine, const char* body,
                             char** answer, octavo_error** error) noexcept {
@@ -120,7 +121,7 @@ octavo_status answer_tokens(TokenFunction function, octavo_engine* engine, const
     require(answer, "answer_json");
     const auto session = engine->open_session();
     *answer =
-        copied(octavo::api::dump(function(octavo::api::parse_object(body), session->model())));
+        copied(octavo::api::dump(function(octavo::api::parse_object(body), session->model(), {})));
     return OCTAVO_OK;
   });
 }

@@ -19,30 +19,29 @@ milliseconds elapsed_since(steady_clock::time_point start) {
 
 }  // namespace
 
+// The report of lost lines and the line are written together: a short report alone may fit into a pipe
+// that is full for all other lines, which would look as if the reader had continued.
 void StderrSink::sink_it_(const spdlog::details::log_msg& message) {
-  if (!report_lost(message) || !write(message)) ++dropped_;
-}
-
-bool StderrSink::report_lost(const spdlog::details::log_msg& next) {
   const uint64_t lost = dropped_ + (options_.lost_before ? options_.lost_before() : 0);
-  if (lost == reported_) return true;
-  const std::string text =
-      fmt::format("{} log lines were dropped because stderr was not read", lost - reported_);
-  spdlog::details::log_msg report(next.logger_name, spdlog::level::warn, text);
-  report.time = next.time;
-  if (!write(report)) return false;
-  reported_ = lost;
-  return true;
+  spdlog::memory_buf_t text;
+  if (cut_) text.push_back('\n');
+  if (lost != reported_) append_report(text, message, lost - reported_);
+  const size_t report_end = text.size();
+  formatter_->format(message, text);
+  const size_t written = write_patiently({text.data(), text.size()});
+  full_ = written < text.size();
+  if (written > 0) cut_ = full_;
+  if (written >= report_end) reported_ = lost;
+  if (full_) ++dropped_;
 }
 
-bool StderrSink::write(const spdlog::details::log_msg& message) {
-  spdlog::memory_buf_t line;
-  if (cut_) line.push_back('\n');
-  formatter_->format(message, line);
-  const size_t written = write_patiently({line.data(), line.size()});
-  full_ = written < line.size();
-  if (written > 0) cut_ = full_;
-  return !full_;
+void StderrSink::append_report(spdlog::memory_buf_t& text, const spdlog::details::log_msg& next,
+                               uint64_t count) {
+  const std::string line =
+      fmt::format("{} log lines were dropped because stderr was not read", count);
+  spdlog::details::log_msg report(next.logger_name, spdlog::level::warn, line);
+  report.time = next.time;
+  formatter_->format(report, text);
 }
 
 size_t StderrSink::write_patiently(std::string_view line) {
@@ -55,8 +54,13 @@ size_t StderrSink::write_patiently(std::string_view line) {
     const auto slice_started = steady_clock::now();
     written += writer_.write(line.substr(written),
                              std::min({left, kLongestSlice, hurrying ? left_ : left}));
-    if (hurrying) left_ = std::max(left_ - elapsed_since(slice_started), milliseconds(0));
-    if (written == line.size() || writer_.is_broken()) return written;
+    const milliseconds taken = elapsed_since(slice_started);
+    if (written == line.size() || writer_.is_broken()) {
+      if (hurrying) left_ = std::max(left_ - taken, milliseconds(0));
+      return written;
+    }
+    // A slice that ended without success counts, even if it is too short to be measured.
+    if (hurrying) left_ = std::max(left_ - std::max(taken, milliseconds(1)), milliseconds(0));
     if (left == milliseconds(0)) return written;
     if (hurrying && left_ == milliseconds(0)) return written;
   }

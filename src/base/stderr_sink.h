@@ -35,9 +35,8 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override;
   void flush_() override {}
 
-  // False if the line was not written whole.
-  bool write(const spdlog::details::log_msg& message);
-  bool report_lost(const spdlog::details::log_msg& next);
+  void append_report(spdlog::memory_buf_t& text, const spdlog::details::log_msg& next,
+                     uint64_t count);
   size_t write_patiently(std::string_view line);
 
   StderrSinkOptions options_;

@@ -229,6 +229,8 @@ class Neighbour:
 
     def _read(self) -> None:
         for line in self._process.stdout:
+            if not line.endswith("\n"):
+                return  # the process was ended while it wrote
             word, _, rest = line.strip().partition(" ")
             with self._changed:
                 if word == "failed":

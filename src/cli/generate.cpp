@@ -135,8 +135,11 @@ void run_one(const GenerateFlags& flags) {
 void run(GenerateFlags flags) {
   flags.model.find();
   if (flags.prompts.empty()) return run_one(flags);
-  const GenerateFileOptions options{
-      .prompts = flags.prompts, .output = flags.output, .chat = flags.chat, .system = flags.system};
+  const GenerateFileOptions options{.prompts = flags.prompts,
+                                    .output = flags.output,
+                                    .chat = flags.chat,
+                                    .raw = flags.raw,
+                                    .system = flags.system};
   generate_file(flags.model, options, [&] { return settings_of(flags); });
 }
 
@@ -162,8 +165,7 @@ void add_input_flags(CLI::App& command, GenerateFlags& flags) {
       ->needs(prompts);
   CLI::Option* chat = command.add_flag(
       "--chat", flags.chat,
-      "Apply the model's chat template to the prompt: the default if the model has "
-      "one, but not for the lines of --prompts");
+      "Apply the model's chat template to prompts: the default if the model has one");
   CLI::Option* raw =
       command.add_flag("--raw", flags.raw, "Continue the prompt as it is, without a chat template")
           ->excludes(chat);

@@ -138,14 +138,6 @@ void print_summary(const Totals& totals, double seconds) {
              totals.prompt_tokens, totals.output_tokens, seconds, rate);
 }
 
-std::vector<PromptLine> read_lines(const GenerateFileOptions& options,
-                                   const std::function<TextRequest()>& defaults) {
-  std::vector<PromptLine> lines = read_prompt_file(options.prompts, defaults);
-  for (PromptLine& line : lines)
-    if (options.chat) put_into_chat(line.request, options.system);
-  return lines;
-}
-
 // Only on a terminal, to keep it out of script logs.
 void print_start_up(const Llm& llm, int max_num_seqs) {
   if (::isatty(STDERR_FILENO) == 0) return;
@@ -158,10 +150,13 @@ void print_start_up(const Llm& llm, int max_num_seqs) {
 
 void generate_file(const ModelFlags& model, const GenerateFileOptions& options,
                    const std::function<TextRequest()>& defaults) {
-  const std::vector<PromptLine> lines = read_lines(options, defaults);
+  std::vector<PromptLine> lines = read_prompt_file(options.prompts, defaults);
   OrderedLines output(options.output);
   const auto llm = model.load(model.engine_options());
   print_start_up(*llm, model.max_num_seqs);
+  if (options.chat || (llm->can_chat() && !options.raw)) {
+    for (PromptLine& line : lines) put_into_chat(line.request, options.system);
+  }
   std::vector<TextRequest> requests;
   for (const PromptLine& line : lines) requests.push_back(line.request);
 

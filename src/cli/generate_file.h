@@ -11,8 +11,9 @@ namespace octavo {
 struct GenerateFileOptions {
   std::string prompts = {};  // a path, or "-" for stdin
   std::string output = {};   // a path; empty: stdout
-  bool chat = false;         // apply the chat template to plain prompts
-  std::string system = {};   // with chat
+  bool chat = false;         // plain prompts are chat messages, also without a template: an error
+  bool raw = false;          // plain prompts are continued, also if there is a template
+  std::string system = {};   // of chats
 };
 
 // Writes one JSON line per prompt, in input order and as early as that order allows, and a summary

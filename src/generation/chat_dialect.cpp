@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "text/utf8.h"
 
 namespace octavo {
@@ -24,6 +26,22 @@ const Table* choose(const std::string& name, const char* flag, const Table* dete
   return table;
 }
 
+// Whether a marker keeps a special token from being recognised and leaves no trace itself. Not so if
+// the tokenizer's normalizer deletes or changes the marker.
+bool can_mark(const Tokenizer& tokenizer, const std::vector<std::string>& tokens) {
+  constexpr char32_t kMarker = 0xFDD0;
+  const std::string marker = "\xEF\xB7\x90";
+  if (tokenizer.encode_marked("a" + marker + "b", kMarker, false) != tokenizer.encode("ab", false))
+    return false;
+  const auto ascii = std::ranges::find_if(tokens, [](const std::string& token) {
+    return token.size() > 1 && static_cast<unsigned char>(token.front()) < 0x80;
+  });
+  if (ascii == tokens.end()) return true;
+  const std::string marked = ascii->substr(0, 1) + marker + ascii->substr(1);
+  const auto ids = tokenizer.encode_marked(marked, kMarker, false);
+  return std::ranges::none_of(ids, [&](TokenId id) { return tokenizer.is_special(id); });
+}
+
 // Reasoning markers stay: templates look for them in earlier answers.
 std::shared_ptr<const SpecialTokenMarks> content_marks_of(const ModelText& text,
                                                           const Dialect& dialect) {
@@ -33,6 +51,12 @@ std::shared_ptr<const SpecialTokenMarks> content_marks_of(const ModelText& text,
       return token == reasoning->open || token == reasoning->close ||
              token == reasoning->open_token;
     });
+  }
+  if (!can_mark(*text.tokenizer, tokens)) {
+    spdlog::warn(
+        "special tokens in the content of chats are recognised: this tokenizer cannot encode them "
+        "as text");
+    return nullptr;
   }
   return std::make_shared<const SpecialTokenMarks>(tokens);
 }

@@ -1,6 +1,10 @@
 #include "kernels/linear.h"
 
+#include <fmt/format.h>
+
 #include <memory>
+#include <span>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -118,6 +122,16 @@ float rounded(float value, DType dtype) {
   return value;
 }
 
+// Throws instead of aborting: if the kernel that draws tokens fails, the next step, which is already
+// queued, gets memory that was never written.
+void check_tokens(std::span<const int32_t> tokens, int64_t vocab) {
+  for (const int32_t token : tokens) {
+    if (token < 0 || token >= vocab)
+      throw std::out_of_range(
+          fmt::format("token {} is outside the vocabulary of {}", token, vocab));
+  }
+}
+
 // inputs: tokens, the table.
 class Embed : public KernelPrimitive {
  public:
@@ -133,11 +147,11 @@ class Embed : public KernelPrimitive {
     run_on_cpu(*this, [table, tokens = inputs[0].data<int32_t>(), count = inputs[0].size(),
                        target = out.data<void>(), dtype = dtype_of(out),
                        scale = rounded(scale_, dtype_of(out))] {
+      check_tokens({tokens, count}, table.layout.rows);
       compute_pool().parallel_for(static_cast<int64_t>(count), 16, [&](int64_t begin, int64_t end) {
         const int64_t cols = table.layout.cols;
         std::vector<float> row(static_cast<size_t>(cols));
         for (int64_t i = begin; i < end; ++i) {
-          OCTAVO_CHECK(tokens[i] >= 0 && tokens[i] < table.layout.rows);
           unpack_row(table, tokens[i], row.data());
           if (scale != 1) {
             for (float& value : row) value *= scale;

@@ -1,5 +1,6 @@
 #include "kernels/linear.h"
 
+#include "kernels/runtime/fault.h"
 #include "kernels/testing/isa_scope.h"
 #include "kernels/testing/support.h"
 #include "kernels/testing/weights.h"
@@ -114,6 +115,22 @@ TEST(Linear, Mxfp4DecodingEqualsMlx) {
   const mx::array expected =
       mx::dequantize(parts[0], parts[1], std::nullopt, 32, 4, "mxfp4", std::nullopt, mx::float32);
   EXPECT_EQ(largest_difference(dequantize(weight), expected), 0);
+}
+
+// The step after one whose draw failed gets such tokens, and must fail without ending the process.
+TEST(Embed, TokensOutsideTheVocabularyAreAnErrorOfTheStep) {
+  std::mt19937 random(6);
+  const Weight table = every_format(random, 37, 256).front();
+  for (const int token : {-1, 37, 1 << 30}) {
+    const mx::array rows = embed(table, mx::array({3, token}), mx::bfloat16);
+    EXPECT_THROW(
+        {
+          mx::eval(rows);
+          check_kernels();
+        },
+        std::exception);
+    wait_for_kernels();
+  }
 }
 
 TEST(Embed, RowsOfEveryFormatEqualTheReference) {

@@ -44,7 +44,7 @@ class TextJob {
 
 struct TextWorkerOptions {
   int threads = 2;
-  int most_long_jobs = 4;
+  int most_long_jobs = 16;  // most of them wait for a helper process
   std::chrono::milliseconds long_job{200};
 };
 

@@ -20,8 +20,8 @@ class TextHelpers;
 // Limits of one rendering. The step limit grows with the request, so large requests render, while a
 // template with quadratic cost (such as a list grown in a loop) still fails within seconds. The limits
 // on the text and lists that a template makes are in rust/src/template_budget.rs.
-inline constexpr uint64_t kTemplateSteps = 200'000;
-inline constexpr uint64_t kTemplateStepsPerValue = 1'000;  // per JSON value of the request
+inline constexpr uint64_t kTemplateSteps = 400'000;
+inline constexpr uint64_t kTemplateStepsPerValue = 2'000;  // per JSON value of the request
 inline constexpr uint64_t kTemplateMaxSteps = 50'000'000;
 inline constexpr uint64_t kTemplateOutputBytes = 32u << 20;
 inline constexpr uint64_t kTemplateStackBytes = 256u << 20;  // reserved; committed only when used

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
-#include <vector>
 
 #include "text/dialects/lark_writer.h"
 
@@ -47,6 +47,11 @@ class GbnfReader {
  public:
   explicit GbnfReader(std::string_view text) : text_(text) {}
 
+  bool begins_with_rule() {
+    skip_space();
+    return at_rule();
+  }
+
   std::string lark() {
     std::string rules;
     skip_space();
@@ -54,16 +59,15 @@ class GbnfReader {
       const std::string_view name = take_name();
       skip_space();
       if (!take(kDefines)) fail(fmt::format("expected ::= after {}", name));
-      if (std::ranges::count(defined_, name) > 0) fail(fmt::format("{} is defined twice", name));
-      defined_.emplace_back(name);
+      if (!defined_.emplace(name).second) fail(fmt::format("{} is defined twice", name));
       const std::string left = lark_name(name);
       rules += fmt::format("{}: {}\n", left, alternatives());
       skip_space();
     }
-    if (std::ranges::count(defined_, "root") == 0)
+    if (!defined_.contains("root"))
       throw std::invalid_argument(fmt::format("the rule root{}", kNotInNames));
     for (const auto& [name, unused] : names_) {
-      if (std::ranges::count(defined_, name) == 0)
+      if (!defined_.contains(name))
         throw std::invalid_argument(fmt::format("the rule {}{}", name, kNotInNames));
     }
     return fmt::format("start: {}\n{}", lark_name("root"), rules);
@@ -156,17 +160,30 @@ class GbnfReader {
   }
 
   std::string repeated(std::string element) {
+    skip_blanks();
     for (const char* mark : {"*", "+", "?"})
       if (take(mark)) return element + mark;
     if (!take("{")) return element;
-    const size_t end = text_.find('}', place_);
-    const std::string_view inside = text_.substr(place_, end == text_.npos ? 0 : end - place_);
-    const bool valid = !inside.empty() && std::ranges::all_of(inside, [](char c) {
-      return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == ',';
-    });
-    if (!valid) fail("expected {N}, {N,} or {N,M}");
-    place_ = end + 1;
-    return fmt::format("{}{{{}}}", element, inside);
+    const std::string least = number();
+    const bool range = take(",");
+    skip_blanks();
+    const std::string most = range ? number() : "";
+    if (least.empty() || !take("}")) fail("expected {N}, {N,} or {N,M}");
+    return fmt::format("{}{{{}{}{}}}", element, least, range ? "," : "", most);
+  }
+
+  void skip_blanks() {
+    while (peek() == ' ' || peek() == '\t') ++place_;
+  }
+
+  // The digits here, which may be none.
+  std::string number() {
+    skip_blanks();
+    const size_t begin = place_;
+    while (std::isdigit(static_cast<unsigned char>(peek())) != 0) ++place_;
+    const std::string digits(text_.substr(begin, place_ - begin));
+    skip_blanks();
+    return digits;
   }
 
   std::string string() {
@@ -245,12 +262,12 @@ class GbnfReader {
   size_t place_ = 0;
   int depth_ = 0;
   std::map<std::string, int, std::less<>> names_;  // all names that occur, numbered
-  std::vector<std::string> defined_;
+  std::set<std::string, std::less<>> defined_;
 };
 
 }  // namespace
 
-bool is_gbnf(std::string_view grammar) { return grammar.find(kDefines) != grammar.npos; }
+bool is_gbnf(std::string_view grammar) { return GbnfReader(grammar).begins_with_rule(); }
 
 std::string lark_from_gbnf(std::string_view gbnf) { return GbnfReader(gbnf).lark(); }
 

@@ -6,10 +6,11 @@
 
 namespace octavo {
 
-// True if `grammar` is written in GBNF: it contains "::=", which Lark does not use.
+// True if `grammar` begins with NAME ::=, which no Lark grammar does.
 bool is_gbnf(std::string_view grammar);
 
-// Throws std::invalid_argument with the line of the mistake.
+// Throws std::invalid_argument with the line of the mistake. A literal is one lexeme of the Lark
+// grammar: where one literal begins another, only the longer one is matched.
 std::string lark_from_gbnf(std::string_view gbnf);
 
 }  // namespace octavo

@@ -18,14 +18,16 @@ std::string gbnf_error_of(const char* grammar) {
 
 TEST(Gbnf, IsRecognisedByItsDefinitions) {
   EXPECT_TRUE(is_gbnf("root ::= \"a\""));
+  EXPECT_TRUE(is_gbnf("# comment\n\nroot\n ::= \"a\""));
   EXPECT_FALSE(is_gbnf("start: \"a\""));
+  EXPECT_FALSE(is_gbnf("start: NAME \"::=\" NAME\nNAME: /[a-z]+/"));
 }
 
 TEST(Gbnf, BecomesLark) {
   EXPECT_EQ(lark_from_gbnf(R"(# a comment
 root ::= "a\n" | item-list+
 item-list ::=
-  ("x" | [0-9a\]]{2,3})? .  # another
+  ("x" | [0-9a\]] {2, 3}) ? .  # another
   | [^\x22]*)"),
             R"(start: g0_root
 g0_root: "a\n" | g1_item_list+
@@ -41,6 +43,7 @@ TEST(Gbnf, MistakesAreNamedWithTheirLine) {
   EXPECT_EQ(gbnf_error_of("other ::= \"a\""),
             "the rule root is not defined; define it as NAME ::= ...");
   EXPECT_EQ(gbnf_error_of("root ::= (\"a\""), "line 1: expected )");
+  EXPECT_EQ(gbnf_error_of("root ::= \"a\"{,}"), "line 1: expected {N}, {N,} or {N,M}");
   EXPECT_EQ(gbnf_error_of("root ::= \"a\"{x}"), "line 1: expected {N}, {N,} or {N,M}");
   EXPECT_EQ(gbnf_error_of("root ::= \"\\uD800\""), "line 1: not a valid character code");
 }

@@ -141,7 +141,7 @@ def test_an_error_names_line_and_field(name, call, tiny):
 
 
 def test_one_prompt_and_a_file_exclude_each_other(call, tiny):
-    assert "excludes" in call(tiny, "-p", "x", "--prompts", "-").stderr
+    assert "cannot be combined" in call(tiny, "-p", "x", "--prompts", "-").stderr
     assert "required" in call(tiny).stderr
     missing = call(tiny, "--prompts", "nowhere.jsonl")
     assert missing.returncode == 1 and "nowhere.jsonl" in missing.stderr

@@ -58,7 +58,7 @@ def draw_requests(count: int) -> list[dict]:
     requests = []
     for number in range(count):
         text = " ".join(chance.choices(WORDS, k=chance.randint(1, 120)))
-        how = {"temperature": 0.0} if number % 2 else {"temperature": 0.9, "seed": number, "top_p": 0.95, "top_k": 40}
+        how = {"temperature": 0.0} if number % 2 else {"temperature": 0.9, "seed": number, "top_p": 0.95, "top_k": 40, "min_p": 0.0}
         how |= {"max_tokens": chance.randint(1, 24)}
         if number % 7 == 0:
             how["stop"] = ["e", "\n"]

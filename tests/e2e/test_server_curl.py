@@ -16,7 +16,7 @@ def server(octavo, smollm2_gguf):
 
 def curl(server, content: str, max_tokens: int = 24) -> subprocess.Popen:
     body = {"model": "SmolLM2", "messages": [{"role": "user", "content": content}], "max_tokens": max_tokens,
-            "temperature": 0.8, "seed": 1}
+            "temperature": 0.8, "top_p": 1, "min_p": 0, "seed": 1}
     return subprocess.Popen(
         ["curl", "-fsS", server.url + "/v1/chat/completions", "-H", "Content-Type: application/json", "-d",
          json.dumps(body)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -142,7 +142,7 @@ def test_an_error_names_line_and_field(name, call, tiny):
 
 def test_one_prompt_and_a_file_exclude_each_other(call, tiny):
     assert "cannot be combined" in call(tiny, "-p", "x", "--prompts", "-").stderr
-    assert "required" in call(tiny).stderr
+    assert "is empty" in call(tiny).stderr
     missing = call(tiny, "--prompts", "nowhere.jsonl")
     assert missing.returncode == 1 and "nowhere.jsonl" in missing.stderr
 

@@ -29,6 +29,7 @@ class SequencePages {
   // Releases every page.
   void release();
 
+  int groups() const { return static_cast<int>(leases_.size()); }
   // Column c: the page of tokens [c * block_tokens, (c + 1) * block_tokens) of the group, kNoPage
   // before the window.
   std::span<const PageId> table(int group) const {

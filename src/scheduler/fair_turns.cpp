@@ -13,7 +13,8 @@ int64_t FairTurns::enter(const std::string& owner_name, uint64_t call_id) {
   ++call.open;
   if (begins) {
     const int64_t newest = owner.starts.empty() ? 0 : *owner.starts.rbegin();
-    call.start = call.last = std::max(newest, floor_) + 1;
+    const int64_t passed = open_.empty() ? 0 : *open_.begin() - 1;
+    call.start = call.last = std::max({newest, floor_, passed}) + 1;
     owner.starts.insert(call.start);
   } else {
     // Calls of several sequences also take turns within their owner, so that many of them get
@@ -21,6 +22,7 @@ int64_t FairTurns::enter(const std::string& owner_name, uint64_t call_id) {
     if (call.stride == 0) call.stride = ++owner.wide_calls;
     call.last = std::max(call.last + call.stride, floor_ + 1);
   }
+  open_.insert(call.last);
   return 2 * call.last + (begins ? 0 : 1);
 }
 
@@ -31,7 +33,10 @@ void FairTurns::admitted(int64_t place) {
   if (++admissions_ % (2 * static_cast<uint64_t>(slots_)) == 0) ++floor_;
 }
 
-void FairTurns::leave(const std::string& owner_name, uint64_t call_id) {
+void FairTurns::leave(const std::string& owner_name, uint64_t call_id, int64_t place) {
+  const auto turn = open_.find(place / 2);
+  OCTAVO_CHECK(turn != open_.end());
+  open_.erase(turn);
   const auto owner = owners_.find(owner_name);
   OCTAVO_CHECK(owner != owners_.end());
   const auto call = owner->second.calls.find(call_id);

@@ -5,7 +5,9 @@
 // sequence arrives. The calls of an owner start at successive turns, so an owner that sends one
 // sequence per call is served in order of arrival. The k-th sequence of a call comes k - 1 strides
 // after its first, so a call of a thousand sequences has most of them after the next calls. Within
-// a turn, first sequences of calls go before others.
+// a turn, first sequences of calls go before others. No newcomer has a lower turn than the lowest
+// open one, so a sequence whose turn is late because of its owner's earlier calls is not overtaken
+// once these have ended.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +28,11 @@ class FairTurns {
   int64_t enter(const std::string& owner, uint64_t call);
   // The sequence runs for the first time.
   void admitted(int64_t place);
-  // The sequence has ended.
-  void leave(const std::string& owner, uint64_t call);
+  // A running sequence was interrupted for a newcomer. Later newcomers come one turn later, so a
+  // sequence is interrupted at most about once for each turn between it and the first newcomer.
+  void gave_way() { ++floor_; }
+  // The sequence with this place has ended.
+  void leave(const std::string& owner, uint64_t call, int64_t place);
 
  private:
   struct Call {
@@ -45,6 +50,7 @@ class FairTurns {
   int64_t slots_;
   int64_t floor_ = 0;  // turns of newcomers are higher
   uint64_t admissions_ = 0;
+  std::multiset<int64_t> open_;          // turns of all open sequences
   std::map<std::string, Owner> owners_;  // with open sequences
 };
 

@@ -17,13 +17,12 @@ Turns enter_all(FairTurns& turns, const std::string& owner, uint64_t call, int c
 
 TEST(FairTurns, SingleSequencesKeepTheirOrder) {
   FairTurns turns(8);
-  int64_t before = 0;
+  Turns places = {0};  // by call
   for (uint64_t call = 1; call < 100; ++call) {
-    const int64_t turn = turns.enter("a", call);
-    EXPECT_GT(turn, before);
-    before = turn;
-    if (call % 3 == 0) turns.leave("a", call - 2);  // in any order
-    if (call % 5 == 0) turns.admitted(turn);
+    places.push_back(turns.enter("a", call));
+    EXPECT_GT(places[call], places[call - 1]);
+    if (call % 3 == 0) turns.leave("a", call - 2, places[call - 2]);  // in any order
+    if (call % 5 == 0) turns.admitted(places[call]);
   }
 }
 
@@ -47,9 +46,34 @@ TEST(FairTurns, CallsThatHaveEndedTakeNoTurns) {
   FairTurns turns(8);
   EXPECT_EQ(enter_all(turns, "a", 1, 5), (Turns{1, 2, 3, 4, 5}));
   for (uint64_t call = 2; call < 10; ++call) {
-    EXPECT_EQ(enter_all(turns, "a", call, 1), (Turns{2}));
-    turns.leave("a", call);
+    const int64_t place = turns.enter("a", call);
+    EXPECT_EQ(place / 2, 2);
+    turns.leave("a", call, place);
   }
+}
+
+TEST(FairTurns, ANewcomerDoesNotOvertakeTheOldestOpenSequence) {
+  FairTurns turns(64);
+  Turns places = {0};  // by call
+  for (uint64_t call = 1; call <= 30; ++call) places.push_back(turns.enter("a", call));
+  for (uint64_t call = 1; call < 30; ++call) turns.leave("a", call, places[call]);
+  EXPECT_EQ(turns.enter("b", 31), places[30]);  // arrival decides
+  turns.leave("a", 30, places[30]);
+  EXPECT_EQ(turns.enter("c", 32), places[30]);
+}
+
+TEST(FairTurns, SerialNewcomersInterruptASequenceOncePerTurn) {
+  FairTurns turns(64);
+  const int64_t last = enter_all(turns, "long", 1, 10).back();
+  int times = 0;
+  for (uint64_t call = 2; times < 100; ++call, ++times) {
+    const int64_t place = turns.enter("new", call);
+    turns.admitted(place);
+    turns.leave("new", call, place);
+    if (place / 2 > last) break;
+    turns.gave_way();
+  }
+  EXPECT_EQ(times, 10);
 }
 
 TEST(FairTurns, ANewOwnerComesFirst) {
@@ -65,16 +89,19 @@ TEST(FairTurns, ManyLongCallsOfAnOwnerAreSpacedOut) {
   EXPECT_EQ(enter_all(turns, "a", 1, 2), (Turns{2, 3}));  // after its first turn, 1
   EXPECT_EQ(enter_all(turns, "a", 2, 2), (Turns{4, 6}));  // after 2
   EXPECT_EQ(enter_all(turns, "a", 3, 2), (Turns{6, 9}));  // after 3
-  for (int i = 0; i < 3; ++i) turns.leave("a", 1);
+  for (int64_t turn = 1; turn <= 3; ++turn) turns.leave("a", 1, 2 * turn);
   EXPECT_EQ(enter_all(turns, "a", 4, 2), (Turns{4, 7}));  // three long calls again
 }
 
 TEST(FairTurns, PastUseIsForgotten) {
   FairTurns turns(8);
   turns.enter("stays", 1);
+  int64_t before = 0;
   for (uint64_t call = 2; call <= 1000; ++call) {
-    turns.admitted(turns.enter("busy", call));
-    if (call > 2) turns.leave("busy", call - 1);  // never without an open call
+    const int64_t place = turns.enter("busy", call);
+    turns.admitted(place);
+    if (call > 2) turns.leave("busy", call - 1, before);  // never without an open call
+    before = place;
   }
   const int64_t busy = turns.enter("busy", 1001);
   const int64_t fresh = turns.enter("fresh", 1002);
@@ -91,7 +118,7 @@ TEST(FairTurns, NoSequenceWaitsIndefinitely) {
     const int64_t place = turns.enter("new", call);
     if (place / 2 > last) break;
     turns.admitted(place);
-    turns.leave("new", call++);
+    turns.leave("new", call++, place);
     ASSERT_LT(call, 10'000u);
   }
 }

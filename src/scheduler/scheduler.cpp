@@ -103,66 +103,20 @@ std::vector<Sequence*> Scheduler::decoding() const {
   return found;
 }
 
-void Scheduler::plan_running(Plan& plan) {
-  // make_room() may remove sequences from running_.
+std::vector<Sequence*> Scheduler::running_in_order() const {
   std::vector<Sequence*> in_order;
   for (const auto& [rank, sequence] : running_) in_order.push_back(sequence);
+  return in_order;
+}
+
+void Scheduler::plan_running(Plan& plan) {
+  const auto in_order = running_in_order();  // make_room() may remove sequences from running_
   for (const bool decoding : {true, false}) {
     for (Sequence* sequence : in_order) {
       if (!running_.contains(rank_of(*sequence)) || sequence->preempted) continue;
       if (sequence->is_decoding() == decoding) plan_rows(*sequence, plan);
     }
   }
-}
-
-void Scheduler::plan_waiting(Plan& plan) {
-  // Pages being released are reserved for the sequence that preempted their owner.
-  while (releasing_ == 0 && !waiting_.empty()) {
-    Sequence& sequence = *waiting_.begin()->second;
-    if (plan.budget == 0) {
-      Sequence* other = gives_way_to(sequence);
-      if (other != nullptr && frees_rows(*other)) preempt(*other);
-      return;
-    }
-    const bool full = static_cast<int>(running_.size()) >= options_.max_num_seqs;
-    if (full && gives_way_to(sequence) == nullptr) return;
-    if (fetch_from_disk(sequence)) continue;
-    if (!full && admit(sequence)) {
-      plan_rows(sequence, plan);
-      continue;
-    }
-    Sequence* other = gives_way_to(sequence);
-    if (other == nullptr) return;
-    preempt(*other);
-  }
-}
-
-bool Scheduler::frees_rows(const Sequence& sequence) const {
-  // The rows of one that decodes would go to the prompt of another.
-  return !sequence.is_decoding() || std::ranges::all_of(running_, [](const auto& entry) {
-    return entry.second->is_decoding();
-  });
-}
-
-// A call with nothing running need not wait until a call with several running sequences ends one of
-// them, nor an owner with nothing running for an owner with several. Other sequences are not
-// interrupted: a pause within an answer is worse than one before it.
-Sequence* Scheduler::gives_way_to(const Sequence& sequence) const {
-  const auto runs_with = [&](const Sequence& one, bool same_call) {
-    return std::ranges::count_if(running_, [&](const auto& entry) {
-      return same_call ? entry.second->call() == one.call()
-                       : entry.second->request().owner == one.request().owner;
-    });
-  };
-  if (runs_with(sequence, /*same_call=*/true) > 0) return nullptr;
-  const bool new_owner = runs_with(sequence, /*same_call=*/false) == 0;
-  const Rank rank = rank_of(sequence);
-  for (auto last = running_.rbegin(); last != running_.rend() && rank < last->first; ++last) {
-    const Sequence& other = *last->second;
-    if (runs_with(other, true) > 1 || (new_owner && runs_with(other, false) > 1))
-      return last->second;
-  }
-  return nullptr;
 }
 
 bool Scheduler::fetch_from_disk(Sequence& sequence) {
@@ -195,46 +149,6 @@ void Scheduler::plan_suspect(Plan& plan) {
   Sequence& sequence = *suspects_.front();
   if (waiting_.contains(rank_of(sequence)) && !admit(sequence)) return;
   if (!sequence.preempted) plan_rows(sequence, plan);
-}
-
-bool Scheduler::admit(Sequence& sequence) {
-  const int known = sequence.known();
-  const bool first_time = !sequence.cached_tokens.has_value();
-  const int hit = sequence.reuse_prefix();
-  // Requires pages for all known tokens, plus one page per group for every running sequence, so
-  // that it is not preempted immediately. Not required if it would be the only one running.
-  int pages = 0;
-  for (size_t g = 0; g < prefixes_.plan().groups.size(); ++g) {
-    const auto held = static_cast<int>(sequence.cache().pages().table(static_cast<int>(g)).size());
-    const int step = options_.max_num_batched_tokens;
-    pages += std::max(0, prefixes_.plan().groups[g].pages_held(known, step) - held);
-    pages += static_cast<int>(running_.size());
-  }
-  // Its state, and the copy that the next step may write.
-  pages += 2 * prefixes_.plan().state_pages();
-  const bool careful = !running_.empty() && suspects_.empty();
-  if (careful && pages > prefixes_.pool().available_pages()) {
-    sequence.restart();
-    return false;
-  }
-  if (first_time) {
-    sequence.cached_tokens = hit;
-    turns_.admitted(sequence.turn);
-    if (sequence.choice() == 0 && sequence.request().pooling == Pooling::kNone) {
-      sequence.cache_report = std::make_shared<const CacheReport>(
-          explain_hit(sequence, hit, options_.enable_prefix_caching, history_, prefixes_.plan()));
-      history_.remember(sequence.tokens(), owner_of(sequence));
-    }
-    sequence.scheduled = std::chrono::steady_clock::now();
-    stats_.prefix_queries += static_cast<uint64_t>(known);
-    stats_.prefix_hits += static_cast<uint64_t>(hit);
-    if (sequence.memory_tokens >= 0)
-      disk_->count_restored(std::max(0, hit - sequence.memory_tokens));
-  }
-  const Rank rank = rank_of(sequence);
-  waiting_.erase(rank);
-  running_[rank] = &sequence;
-  return true;
 }
 
 bool Scheduler::plan_drafts(Sequence& sequence, Plan& plan) {
@@ -303,6 +217,7 @@ void Scheduler::requeue(Sequence& sequence) {
   running_.erase(rank);
   sequence.restart();
   sequence.asked_disk = false;
+  sequence.recomputes = true;
   waiting_[rank] = &sequence;
 }
 
@@ -331,15 +246,17 @@ void Scheduler::take_results(const StepEntry& entry, StepReader& reader, Update&
   const int accepted = reader.read(entry, update);
   if (entry.drafts > 0) speculator_.observe(sequence, entry.drafts, accepted, stats_);
   stats_.generated_tokens += update.tokens.size();
-  if (!update.tokens.empty() && std::exchange(sequence.failed_before, false))
-    std::erase(suspects_, &sequence);
+  if (!update.tokens.empty()) {
+    sequence.recomputes = false;
+    if (std::exchange(sequence.failed_before, false)) std::erase(suspects_, &sequence);
+  }
   if (update.finish) end(sequence, *update.finish, update);
 }
 
 void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
   update.finish = reason;
   sequence.finished = true;
-  turns_.leave(sequence.request().owner, sequence.call());
+  turns_.leave(sequence.request().owner, sequence.call(), sequence.turn);
   speculator_.forget(sequence);
   sequence.release_masks();
   if (sequence.choice() == 0 && sequence.cached_tokens)

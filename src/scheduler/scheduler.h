@@ -106,17 +106,24 @@ class Scheduler {
   Rank rank_of(const Sequence& sequence) const;
 
   std::vector<Sequence*> decoding() const;
+  std::vector<Sequence*> running_in_order() const;
   void plan_running(Plan& plan);
   void plan_waiting(Plan& plan);
   void plan_suspect(Plan& plan);
-  // The running sequence that gives up its slot and pages to the waiting `sequence`, or null.
-  Sequence* gives_way_to(const Sequence& sequence) const;
-  // True if preempting the sequence would leave rows of the next step to a waiting one.
-  bool frees_rows(const Sequence& sequence) const;
+  // The running sequences that give up their slots and pages to the waiting `sequence`, in order.
+  std::vector<Sequence*> giving_way_to(const Sequence& sequence) const;
+  // Preempts one of them if that leaves rows of the next step to `sequence`.
+  void free_rows_for(const Sequence& sequence, const Plan& plan);
+  // True if the waiting `sequence` could get its pages if all of `others` were preempted.
+  bool has_pages_without(const std::vector<Sequence*>& others, Sequence& sequence);
+  void give_way(Sequence& sequence);
   // Starts reading the sequence's prefix from disk. True if it now waits for that, outside the
   // queue.
   bool fetch_from_disk(Sequence& sequence);
   void take_from_disk();
+  // Pages that must be available to admit the sequence beside `running` others. It already shares
+  // its cached prefix.
+  int pages_to_admit(const Sequence& sequence, int running) const;
   // Moves the sequence from the queue to the running ones if the pool has enough pages.
   bool admit(Sequence& sequence);
   void plan_rows(Sequence& sequence, Plan& plan);

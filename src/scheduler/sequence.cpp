@@ -44,6 +44,16 @@ void Sequence::save(PrefixDisk& disk) {
   cache_.save(std::min(done, known()), finished && steps_in_flight == 0, disk);
 }
 
+int Sequence::missing_pages(const CachePlan& plan, int step_rows) const {
+  // Its state, and the copy that the next step may write.
+  int pages = 2 * plan.state_pages();
+  for (size_t g = 0; g < plan.groups.size(); ++g) {
+    const auto held = static_cast<int>(cache_.pages().table(static_cast<int>(g)).size());
+    pages += std::max(0, plan.groups[g].pages_held(known(), step_rows) - held);
+  }
+  return pages;
+}
+
 int Sequence::add_rows(BatchBuilder& batch, int rows) {
   OCTAVO_CHECK(tokens_in_flight_ <= 1);
   const int start = computed_;

@@ -62,6 +62,9 @@ class Sequence {
   std::shared_ptr<PrefixRestore> restore_prefix(PrefixDisk& disk);
   // Passes pages of completed steps to the disk tier.
   void save(PrefixDisk& disk);
+  // Pages that it must get to hold all known tokens and the state after them, in steps of at most
+  // `step_rows` rows.
+  int missing_pages(const CachePlan& plan, int step_rows) const;
   // How many of the next `rows` rows may be in one step.
   int rows_of_one_step(int rows) const {
     return cache_.rows_before_snapshot(computed_, rows, shared_->snapshot_edges);
@@ -108,6 +111,7 @@ class Sequence {
   int newest_rows_start = 0;   // position of the first row of the newest step
   bool finished = false;       // no more steps may be added
   bool preempted = false;      // returns to the queue as soon as no step uses its pages
+  bool recomputes = false;     // was requeued and has drawn no token since
   bool failed_before = false;  // was in a failed step: runs alone until it has drawn a token
   bool asked_disk = false;     // since it was last queued
   // Set at the first admission; reported once.

@@ -1,0 +1,104 @@
+// The part of Scheduler that admits waiting sequences and interrupts running ones for them.
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+
+#include "scheduler/explain_hit.h"
+#include "scheduler/give_way.h"
+#include "scheduler/scheduler.h"
+
+namespace octavo {
+
+void Scheduler::plan_waiting(Plan& plan) {
+  // Pages being released are reserved for the sequence that preempted their owner.
+  while (releasing_ == 0 && !waiting_.empty()) {
+    Sequence& sequence = *waiting_.begin()->second;
+    if (plan.budget == 0) {
+      free_rows_for(sequence, plan);
+      return;
+    }
+    const bool full = static_cast<int>(running_.size()) >= options_.max_num_seqs;
+    if (full && giving_way_to(sequence).empty()) return;
+    if (fetch_from_disk(sequence)) continue;
+    if (!full && admit(sequence)) {
+      plan_rows(sequence, plan);
+      continue;
+    }
+    const auto others = giving_way_to(sequence);
+    if (others.empty() || !has_pages_without(others, sequence)) return;
+    give_way(*others.front());
+  }
+}
+
+void Scheduler::free_rows_for(const Sequence& sequence, const Plan& plan) {
+  // The rows of a sequence that decodes would go to the prompt of another running one.
+  const bool all_decode =
+      std::ranges::all_of(running_, [](const auto& entry) { return entry.second->is_decoding(); });
+  const auto others = giving_way_to(sequence);
+  const auto found = std::ranges::find_if(others, [&](const Sequence* other) {
+    return (all_decode || !other->is_decoding()) &&
+           std::ranges::find(plan.step.entries, other, &StepEntry::sequence) !=
+               plan.step.entries.end();
+  });
+  if (found != others.end()) give_way(**found);
+}
+
+std::vector<Sequence*> Scheduler::giving_way_to(const Sequence& sequence) const {
+  const auto after = running_.upper_bound(rank_of(sequence));
+  if (after == running_.end()) return {};
+  const auto before = static_cast<size_t>(std::distance(running_.begin(), after));
+  return giving_way(sequence, running_in_order(), before);
+}
+
+bool Scheduler::has_pages_without(const std::vector<Sequence*>& others, Sequence& sequence) {
+  sequence.reuse_prefix();
+  const int left = static_cast<int>(running_.size() - others.size());
+  const int missing = pages_to_admit(sequence, left) - prefixes_.pool().available_pages();
+  sequence.restart();
+  return missing <= pages_held_only_by(others, prefixes_.pool());
+}
+
+void Scheduler::give_way(Sequence& sequence) {
+  turns_.gave_way();
+  preempt(sequence);
+}
+
+int Scheduler::pages_to_admit(const Sequence& sequence, int running) const {
+  const CachePlan& plan = prefixes_.plan();
+  // One page per group for every running sequence, so that it is not preempted immediately.
+  return sequence.missing_pages(plan, options_.max_num_batched_tokens) +
+         running * static_cast<int>(plan.groups.size());
+}
+
+bool Scheduler::admit(Sequence& sequence) {
+  const int known = sequence.known();
+  const bool first_time = !sequence.cached_tokens.has_value();
+  const int hit = sequence.reuse_prefix();
+  // A sequence that would be the only one running always fits.
+  const bool careful = !running_.empty() && suspects_.empty();
+  const int pages = pages_to_admit(sequence, static_cast<int>(running_.size()));
+  if (careful && pages > prefixes_.pool().available_pages()) {
+    sequence.restart();
+    return false;
+  }
+  if (first_time) {
+    sequence.cached_tokens = hit;
+    turns_.admitted(sequence.turn);
+    if (sequence.choice() == 0 && sequence.request().pooling == Pooling::kNone) {
+      sequence.cache_report = std::make_shared<const CacheReport>(
+          explain_hit(sequence, hit, options_.enable_prefix_caching, history_, prefixes_.plan()));
+      history_.remember(sequence.tokens(), owner_of(sequence));
+    }
+    sequence.scheduled = std::chrono::steady_clock::now();
+    stats_.prefix_queries += static_cast<uint64_t>(known);
+    stats_.prefix_hits += static_cast<uint64_t>(hit);
+    if (sequence.memory_tokens >= 0)
+      disk_->count_restored(std::max(0, hit - sequence.memory_tokens));
+  }
+  const Rank rank = rank_of(sequence);
+  waiting_.erase(rank);
+  running_[rank] = &sequence;
+  return true;
+}
+
+}  // namespace octavo

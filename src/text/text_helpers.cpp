@@ -119,6 +119,8 @@ void TextHelpers::start_failed(std::unique_lock<std::mutex>& lock) {
   changed_.notify_all();
   if (ending()) return;
   ++failures_;
+  // Without the lock, because the log's reader may be slow. No other thread changes what is read.
+  lock.unlock();
   if (failures_ < kManyFailures) {
     spdlog::warn("{}", problem_);
   } else if (failures_ == kManyFailures) {
@@ -126,6 +128,7 @@ void TextHelpers::start_failed(std::unique_lock<std::mutex>& lock) {
         "helper processes cannot be started; if the program was replaced, restart the server: {}",
         problem_);
   }
+  lock.lock();
   changed_.wait_for(lock, options_.restart_pause * pauses_after(failures_),
                     [&] { return ending(); });
 }

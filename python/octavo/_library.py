@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import json
 import os
@@ -120,6 +121,7 @@ class Stream:
         self._lock = threading.Lock()  # between cancel() and free()
         # Frees the handle of an iterator that was never started.
         self._finalizer = weakref.finalize(self, library().octavo_stream_free, handle)
+        self._finalizer.atexit = False  # a daemon thread may still be in octavo_next()
 
     def next(self, timeout_ms: int = -1) -> dict[str, Any] | None:
         """Returns the next event, or None after the last. Raises TimeoutError after `timeout_ms`; a negative value waits forever."""
@@ -170,7 +172,9 @@ class Engine:
             os.fsencode(model), _spelled(options), report, None, ctypes.byref(self._handle), ctypes.byref(error)
         )
         _check(status, error)
-        weakref.finalize(self, lib.octavo_engine_free, self._handle)
+        # At exit the engine is closed but not freed: a daemon thread may still use the handle.
+        weakref.finalize(self, lib.octavo_engine_free, self._handle).atexit = False
+        _open_engines.add(self)
 
     def info(self) -> dict[str, Any]:
         info, error = ctypes.c_void_p(), ctypes.c_void_p()
@@ -200,6 +204,16 @@ class Engine:
 
     def close(self) -> None:
         library().octavo_close(self._handle)
+
+
+_open_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_engines() -> None:
+    """Ends the streams of all engines, so that no thread of the library works while the interpreter ends."""
+    for engine in list(_open_engines):
+        engine.close()
 
 
 def version() -> str:

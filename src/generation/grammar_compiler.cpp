@@ -117,12 +117,16 @@ void GrammarCompiler::keep(std::string key, std::shared_ptr<const Grammar> gramm
   const std::lock_guard lock(mutex_);
   ++compilations_;
   if (index_.contains(key)) return;  // compiled by another thread meanwhile
-  source_bytes_ += key.size();
+  // All that may throw comes first, so that the list, the index and the sums always agree.
+  std::list<Entry> fresh;
+  fresh.push_front({std::move(key), std::move(grammar), bytes});
+  index_.emplace(fresh.front().key, fresh.begin());
+  entries_.splice(entries_.begin(), fresh);
+  source_bytes_ += entries_.front().key.size();
   grammar_bytes_ += bytes;
-  entries_.push_front({std::move(key), std::move(grammar), bytes});
-  index_[entries_.front().key] = entries_.begin();
-  while (entries_.size() > options_.max_grammars || source_bytes_ > options_.max_source_bytes ||
-         grammar_bytes_ > options_.max_grammar_bytes) {
+  while (!entries_.empty() &&
+         (entries_.size() > options_.max_grammars || source_bytes_ > options_.max_source_bytes ||
+          grammar_bytes_ > options_.max_grammar_bytes)) {
     source_bytes_ -= entries_.back().key.size();
     grammar_bytes_ -= entries_.back().bytes;
     index_.erase(entries_.back().key);

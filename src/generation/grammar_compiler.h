@@ -42,6 +42,9 @@ class GrammarCompiler {
                                             const std::string& param = "response_format",
                                             const std::stop_token& stop = {});
 
+  // False while it needs helpers that cannot be started.
+  bool helpers_available() const { return !options_.helpers || options_.helpers->available(); }
+
   size_t cached_grammars() const;
   int64_t compilations() const;  // so far
   uint64_t open_bytes() const { return memory_->used(); }

@@ -79,12 +79,17 @@ ModelText served_text(const ModelText& text, bool use_helpers) {
   return served;
 }
 
-std::shared_ptr<GrammarCompiler> served_grammars(const ModelText& text, int vocab,
+std::shared_ptr<GrammarCompiler> served_grammars(const ModelText& text,
+                                                 const ModelDescription& model,
                                                  const std::vector<TokenId>& stop_tokens,
                                                  const api::RequestMemory& memory,
                                                  bool use_helpers) {
+  const int vocab = model.plan.vocab;
   GrammarCacheOptions options{.max_open_bytes = memory.grammar_bytes};
-  if (use_helpers) options.helpers = make_grammar_helpers(text.tokenizer, vocab, stop_tokens);
+  // At once: after an upgrade of the program's files it may be too late. A model that only embeds
+  // needs none.
+  if (use_helpers)
+    options.helpers = make_grammar_helpers(text.tokenizer, vocab, stop_tokens, !model.pooling);
   return std::make_shared<GrammarCompiler>(text.tokenizer, vocab, stop_tokens, options);
 }
 
@@ -98,8 +103,8 @@ api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
   const std::vector<TokenId> stop_tokens(model.stop_token_ids.begin(), model.stop_token_ids.end());
   return {.engine = llm.engine(),
           .text = served_text(llm.text(), serving.use_helpers),
-          .grammars = served_grammars(llm.text(), model.plan.vocab, stop_tokens,
-                                      request_memory_of(plan), serving.use_helpers),
+          .grammars = served_grammars(llm.text(), model, stop_tokens, request_memory_of(plan),
+                                      serving.use_helpers),
           .dialect = choose_chat_dialect(llm.text(), stop_tokens, serving.dialect),
           .names = names_of(settings, serving),
           .unlisted_names = unlisted_names_of(settings, serving),

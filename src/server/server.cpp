@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <new>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -148,18 +149,24 @@ void Server::wait_for_signal() {
   signals_->async_wait([this](const error_code& error, int) {
     if (error) return;
     if (context_->draining) std::_Exit(1);
+    // First: if memory runs out below, another signal can still end the server.
+    wait_for_signal();
     spdlog::info("shutting down: open requests have {} s to finish; a second signal exits at once",
                  options_.drain_timeout.count() / 1000);
     drain();
-    wait_for_signal();
   });
 }
 
 void Server::drain() {
   asio::post(listener_->io_, [this] {
     if (std::exchange(context_->draining, true)) return;
-    notify_service("STOPPING=1\nSTATUS=Draining");
-    asio::co_spawn(listener_->io_, drain_and_stop(), asio::detached);
+    try {
+      notify_service("STOPPING=1\nSTATUS=Draining");
+      asio::co_spawn(listener_->io_, drain_and_stop(), asio::detached);
+    } catch (const std::exception& error) {
+      spdlog::error("shutting down at once: {}", error.what());
+      listener_->io_.stop();
+    }
   });
 }
 
@@ -173,6 +180,15 @@ Awaitable<void> Server::wait_until_quiet(std::chrono::milliseconds limit) {
 }
 
 Awaitable<void> Server::drain_and_stop() {
+  try {
+    co_await end_requests();
+  } catch (const std::exception& error) {
+    spdlog::error("shutting down at once: {}", error.what());
+  }
+  listener_->io_.stop();
+}
+
+Awaitable<void> Server::end_requests() {
   co_await wait_until_quiet(options_.drain_timeout);
   const std::set<OutputStream*> late = context_->answering;
   if (!late.empty()) spdlog::warn("shutting down: {} requests did not finish in time", late.size());
@@ -180,7 +196,6 @@ Awaitable<void> Server::drain_and_stop() {
   context_->text_workers.stop_jobs("the server is shutting down");
   // Let them send a final error event.
   co_await wait_until_quiet(std::chrono::milliseconds(500));
-  listener_->io_.stop();
 }
 
 // A connection for which there is no memory is dropped; the next one is accepted.
@@ -192,8 +207,15 @@ Awaitable<void> Server::keep_accepting() {
     } catch (const std::bad_alloc&) {
       spdlog::error("out of memory: a connection was closed");
     }
-    pause.expires_after(std::chrono::milliseconds(50));
-    co_await pause.async_wait(asio::use_awaitable);
+    for (bool paused = false; !paused;) {
+      try {
+        pause.expires_after(std::chrono::milliseconds(50));
+        co_await pause.async_wait(asio::use_awaitable);
+        paused = true;
+      } catch (const std::bad_alloc&) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));  // other threads free memory
+      }
+    }
   }
 }
 
@@ -225,13 +247,12 @@ Awaitable<void> Server::refuse(tcp::socket socket) {
   constexpr int kMostAtOnce = 256;
   context_->metrics.refusals(Refusal::kConnections).Increment();
   if (refusing_ >= kMostAtOnce) co_return;
-  ++refusing_;
+  const Counted counted(refusing_);
   error_code ignored;
   socket.non_blocking(true, ignored);
   socket.write_some(asio::buffer(kFull), ignored);
   const auto client = std::make_shared<ClientSocket>(std::move(socket));
   co_await client->linger();
-  --refusing_;
 }
 
 Awaitable<void> Server::serve(tcp::socket socket) {

@@ -56,6 +56,7 @@ class Server {
   Awaitable<void> accept_connections();
   Awaitable<void> serve(boost::asio::ip::tcp::socket socket);
   Awaitable<void> drain_and_stop();
+  Awaitable<void> end_requests();
   Awaitable<void> wait_until_quiet(std::chrono::milliseconds limit);
   Awaitable<void> refuse(boost::asio::ip::tcp::socket socket);
   void wait_for_signal();

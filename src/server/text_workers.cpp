@@ -1,9 +1,13 @@
 #include "server/text_workers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <exception>
 #include <utility>
+
+#include "base/error.h"
 
 #ifdef __linux__
 #include <sys/resource.h>
@@ -16,6 +20,9 @@ namespace {
 // Time for a stopped job to end before another one is stopped in its place.
 constexpr std::chrono::milliseconds kTimeToStop{1000};
 constexpr int kLongJobNice = 10;
+constexpr std::chrono::hours kForever{24 * 365};
+// Before another attempt without memory.
+constexpr std::chrono::milliseconds kMemoryPause{10};
 
 #ifdef __linux__
 int this_thread_id() { return ::gettid(); }
@@ -38,11 +45,18 @@ void TextJob::stop(const char* reason) {
 
 TextWorkers::TextWorkers(boost::asio::any_io_executor io, TextWorkerOptions options)
     : io_(std::move(io)), options_(options) {
-  const std::lock_guard lock(mutex_);
-  for (int i = 0; i < options_.threads; ++i) start_worker();
+  try {
+    const std::lock_guard lock(mutex_);
+    for (int i = 0; i < options_.threads; ++i) start_worker();
+  } catch (const std::exception& error) {
+    stop(kForever);  // those that were started
+    throw SetupError(fmt::format(
+        "cannot start threads for requests: {}; raise the limit on processes or free memory",
+        error.what()));
+  }
 }
 
-TextWorkers::~TextWorkers() { stop(std::chrono::hours(24 * 365)); }
+TextWorkers::~TextWorkers() { stop(kForever); }
 
 void TextWorkers::start_worker() {
   Worker& worker = workers_.emplace_back();
@@ -77,18 +91,41 @@ void TextWorkers::work(Worker& self) {
 }
 
 void TextWorkers::run_next(Worker& self, std::unique_lock<std::mutex>& lock) {
-  self.job = std::move(queue_.front());
-  queue_.pop_front();
+  Jobs taken;
+  taken.splice(taken.begin(), queue_, queue_.begin());
+  self.job = taken.front();
   self.began = Clock::now();
   TextJob& job = *self.job;
   lock.unlock();
   if (job.stop_reason() == nullptr) job.run();
   lock.lock();
-  std::shared_ptr<TextJob> finished = std::move(self.job);
-  lock.unlock();
+  self.job = nullptr;
   // The I/O thread destroys the job: what it holds belongs to that thread.
-  boost::asio::post(io_, [job = std::move(finished)] { job->ended(); });
+  finished_.splice(finished_.end(), taken);
+  lock.unlock();
+  announce_finished();
   lock.lock();
+}
+
+// Posting takes memory. Without it, finished jobs wait.
+void TextWorkers::announce_finished() {
+  while (true) {
+    try {
+      boost::asio::post(io_, [this] { end_finished(); });
+      return;
+    } catch (const std::exception&) {
+      std::this_thread::sleep_for(kMemoryPause);
+    }
+  }
+}
+
+void TextWorkers::end_finished() {
+  Jobs jobs;
+  {
+    const std::lock_guard lock(mutex_);
+    jobs.swap(finished_);
+  }
+  for (const auto& job : jobs) job->ended();
 }
 
 void TextWorkers::submit(std::shared_ptr<TextJob> job) {
@@ -151,7 +188,7 @@ std::list<TextWorkers::Worker> TextWorkers::take_done() {
 }
 
 void TextWorkers::stop_jobs(const char* reason) {
-  std::deque<std::shared_ptr<TextJob>> jobs;
+  Jobs jobs;
   {
     const std::lock_guard lock(mutex_);
     jobs = queue_;

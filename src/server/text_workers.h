@@ -11,7 +11,6 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -50,6 +49,7 @@ struct TextWorkerOptions {
 
 class TextWorkers {
  public:
+  // Throws SetupError if the system has no threads for it.
   TextWorkers(boost::asio::any_io_executor io, TextWorkerOptions options);
   // Stops, and waits for running jobs.
   ~TextWorkers();
@@ -72,6 +72,8 @@ class TextWorkers {
 
  private:
   using Clock = std::chrono::steady_clock;
+  // A list, whose nodes move between lists without an allocation.
+  using Jobs = std::list<std::shared_ptr<TextJob>>;
   struct Worker {
     std::thread thread = {};
     std::shared_ptr<TextJob> job = nullptr;  // null: idle
@@ -85,6 +87,8 @@ class TextWorkers {
   bool try_start_worker();
   void work(Worker& self);
   void run_next(Worker& self, std::unique_lock<std::mutex>& lock);
+  void announce_finished();
+  void end_finished();
   std::shared_ptr<TextJob> job_to_stop(Clock::time_point now);
   std::list<Worker> take_done();
 
@@ -93,7 +97,8 @@ class TextWorkers {
   mutable std::mutex mutex_;
   std::condition_variable wake_;   // a job is queued, or stopping_
   std::condition_variable ended_;  // a worker is done
-  std::deque<std::shared_ptr<TextJob>> queue_;
+  Jobs queue_;
+  Jobs finished_;              // for the I/O thread, which ends and destroys them
   std::list<Worker> workers_;  // a list: threads refer to their own
   Clock::time_point last_stop_ = {};
   bool stopping_ = false;

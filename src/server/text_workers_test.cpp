@@ -6,7 +6,9 @@
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/execution.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/require.hpp>
 #include <chrono>
 #include <functional>
 #include <initializer_list>
@@ -189,6 +191,64 @@ TEST_F(TextWorkersTest, AStoppedJobInTheQueueNeverRuns) {
   run_until({0, 1});
   EXPECT_TRUE(workers_.stop(20s));
   EXPECT_FALSE(ran);
+}
+
+// Passes work on to an io_context, after some failures for lack of memory.
+class PoorExecutor {
+ public:
+  PoorExecutor(boost::asio::io_context& io, std::atomic<int>& failures)
+      : io_(&io), failures_(&failures) {}
+
+  boost::asio::execution_context& query(boost::asio::execution::context_t) const noexcept {
+    return *io_;
+  }
+  static constexpr boost::asio::execution::blocking_t::never_t query(
+      boost::asio::execution::blocking_t) noexcept {
+    return {};
+  }
+  template <typename Work>
+  void execute(Work work) const {
+    if ((*failures_)-- > 0) throw std::bad_alloc();
+    boost::asio::require(io_->get_executor(), boost::asio::execution::blocking.never)
+        .execute(std::move(work));
+  }
+  friend bool operator==(const PoorExecutor&, const PoorExecutor&) noexcept = default;
+
+ private:
+  boost::asio::io_context* io_;
+  std::atomic<int>* failures_;
+};
+
+class NotedJob : public TextJob {
+ public:
+  NotedJob(bool& ended, std::thread::id& destroyed_by)
+      : ended_(ended), destroyed_by_(destroyed_by) {}
+  ~NotedJob() override { destroyed_by_ = std::this_thread::get_id(); }
+
+ protected:
+  void run() noexcept override {}
+  void ended() noexcept override { ended_ = true; }
+
+ private:
+  bool& ended_;
+  std::thread::id& destroyed_by_;
+};
+
+TEST(TextWorkers, AFinishedJobWaitsForMemory) {
+  boost::asio::io_context io;
+  std::atomic<int> failures = 3;
+  bool ended = false;
+  std::thread::id destroyed_by;
+  TextWorkers workers(PoorExecutor(io, failures), {.threads = 1});
+  workers.submit(std::make_shared<NotedJob>(ended, destroyed_by));
+  const auto end = Clock::now() + 20s;
+  while (!ended && Clock::now() < end) {
+    io.restart();
+    io.run_one_for(10ms);
+  }
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(failures, -1);
+  EXPECT_EQ(destroyed_by, std::this_thread::get_id());
 }
 
 TEST_F(TextWorkersTest, StoppingReachesQueuedAndRunningWork) {

@@ -120,6 +120,8 @@ std::shared_ptr<const ChatTemplate> ChatTemplate::with_helpers(
   return std::shared_ptr<const ChatTemplate>(new ChatTemplate(*this, std::move(helpers)));
 }
 
+bool ChatTemplate::helpers_available() const { return !helpers_ || helpers_->available(); }
+
 std::string ChatTemplate::render_variables(bool tool_use, std::string_view variables,
                                            uint64_t steps, const std::stop_token& stop) const {
   return (tool_use_ && tool_use ? *tool_use_ : *chat_).render(variables, steps, stop);

@@ -61,6 +61,8 @@ class ChatTemplate {
                                const std::stop_token& stop = {}) const;
 
   const ChatTemplateSource& source() const { return source_; }
+  // False while it needs helpers that cannot be started.
+  bool helpers_available() const;
 
  private:
   class Compiled;

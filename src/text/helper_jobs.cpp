@@ -67,8 +67,15 @@ HelperJob template_job(std::string_view setup) {
 }
 
 HelperJob make_job(std::string_view setup) {
-  const auto parts = unpack(setup, 2);
-  return parts[0] == kGrammarSetup ? grammar_job(parts[1]) : template_job(parts[1]);
+  const auto parts = unpack(setup, 3);
+  if (parts[0] != OCTAVO_VERSION)
+    throw SetupError(fmt::format("the program was replaced: it is version {}, and the server {}",
+                                 OCTAVO_VERSION, parts[0]));
+  return parts[1] == kGrammarSetup ? grammar_job(parts[2]) : template_job(parts[2]);
+}
+
+std::string pack_setup(std::string_view kind, const std::vector<std::string_view>& parts) {
+  return pack({OCTAVO_VERSION, kind, pack(parts)});
 }
 
 }  // namespace
@@ -81,18 +88,20 @@ std::vector<std::string> own_helper_command() {
     throw SetupError("the path of this program is longer than 4,096 bytes; install it elsewhere");
   return {path.data(), kTextHelperCommand};
 #else
-  // Also right after the file was replaced.
+  // The program that runs, even if its file was replaced. The libraries that it loads are found by
+  // path: after an upgrade, helpers can only be started if those are still there and fit.
   return {"/proc/self/exe", kTextHelperCommand};
 #endif
 }
 
 std::unique_ptr<TextHelpers> make_grammar_helpers(std::shared_ptr<const Tokenizer> tokenizer,
-                                                  int vocab, std::vector<TokenId> stop_tokens) {
+                                                  int vocab, std::vector<TokenId> stop_tokens,
+                                                  bool start_at_once) {
   const auto setup = [tokenizer = std::move(tokenizer), vocab, stops = std::move(stop_tokens)] {
-    return pack({kGrammarSetup, pack({tokenizer->json(), std::to_string(vocab), bytes_of(stops)})});
+    return pack_setup(kGrammarSetup, {tokenizer->json(), std::to_string(vocab), bytes_of(stops)});
   };
-  return std::make_unique<TextHelpers>(
-      TextHelperOptions{.command = own_helper_command(), .setup = setup});
+  return std::make_unique<TextHelpers>(TextHelperOptions{
+      .command = own_helper_command(), .setup = setup, .start_at_once = start_at_once});
 }
 
 std::string pack_grammar_job(const GrammarSource& source, std::string_view param) {
@@ -102,8 +111,8 @@ std::string pack_grammar_job(const GrammarSource& source, std::string_view param
 
 std::unique_ptr<TextHelpers> make_template_helpers(const ChatTemplateSource& source) {
   const auto setup = [source] {
-    return pack({kTemplateSetup, pack({source.source, flag(source.tool_use_source.has_value()),
-                                       source.tool_use_source.value_or("")})});
+    return pack_setup(kTemplateSetup, {source.source, flag(source.tool_use_source.has_value()),
+                                       source.tool_use_source.value_or("")});
   };
   return std::make_unique<TextHelpers>(TextHelperOptions{
       .command = own_helper_command(), .setup = setup, .processes = 2, .start_at_once = true});

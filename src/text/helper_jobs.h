@@ -20,9 +20,11 @@ inline constexpr const char* kTextHelperCommand = "text-helper";
 // The program that runs, as a helper.
 std::vector<std::string> own_helper_command();
 
-// For compiling grammars, to prove that they can be compiled within limits.
+// For compiling grammars, to prove that they can be compiled within limits. A helper loads the
+// tokenizer; with `start_at_once` that happens in the background now, otherwise with the first job.
 std::unique_ptr<TextHelpers> make_grammar_helpers(std::shared_ptr<const Tokenizer> tokenizer,
-                                                  int vocab, std::vector<TokenId> stop_tokens);
+                                                  int vocab, std::vector<TokenId> stop_tokens,
+                                                  bool start_at_once = false);
 std::string pack_grammar_job(const GrammarSource& source, std::string_view param);
 
 // For rendering chat templates.

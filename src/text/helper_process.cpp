@@ -145,8 +145,10 @@ class HelperProcess::Exchange {
     reply_.kind = read->kind;
     reply_.payload.resize(read->bytes);
     receive(reply_.payload);
-    return reply_;
+    return std::move(reply_);
   }
+  // Whether the helper closed its end, which it does by ending.
+  bool closed() const { return closed_; }
 
  private:
   // Waits until the socket is ready. Returns false, with the outcome set, at a limit or a stop.
@@ -174,7 +176,7 @@ class HelperProcess::Exchange {
       if (!wait_for(POLLOUT)) return false;
       const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), kQuietSend);
       if (sent < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-      if (sent <= 0) return give_up(HelperReply::Outcome::kDied);
+      if (sent <= 0) return give_up_closed();
       bytes.remove_prefix(static_cast<size_t>(sent));
     }
     return true;
@@ -186,7 +188,7 @@ class HelperProcess::Exchange {
       if (!wait_for(POLLIN)) return false;
       const ssize_t got = ::recv(socket_, into.data() + at, into.size() - at, 0);
       if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-      if (got <= 0) return give_up(HelperReply::Outcome::kDied);
+      if (got <= 0) return give_up_closed();
       at += static_cast<size_t>(got);
     }
     return true;
@@ -197,6 +199,11 @@ class HelperProcess::Exchange {
     return false;
   }
 
+  bool give_up_closed() {
+    closed_ = true;
+    return give_up(HelperReply::Outcome::kDied);
+  }
+
   pid_t pid_;
   int socket_;
   HelperLimits limits_;
@@ -204,16 +211,20 @@ class HelperProcess::Exchange {
   HelperClock::time_point started_ = HelperClock::now();
   std::optional<std::chrono::nanoseconds> used_before_ = processor_time_of(pid_);
   HelperReply reply_ = {};
+  bool closed_ = false;
 };
 
 HelperProcess::HelperProcess(const std::vector<std::string>& command) {
   OCTAVO_CHECK(!command.empty());
-  const auto [own, theirs] = make_sockets();
   std::vector<std::string> arguments = command;
   std::vector<std::string> environment = helper_environment();
+  const std::vector<char*> argument_pointers = pointers_to(arguments);
+  const std::vector<char*> environment_pointers = pointers_to(environment);
+  // Nothing throws while the sockets have no owner.
+  const auto [own, theirs] = make_sockets();
   const SpawnSettings settings(theirs);
   const int error = posix_spawn(&pid_, command[0].c_str(), &settings.actions, &settings.attributes,
-                                pointers_to(arguments).data(), pointers_to(environment).data());
+                                argument_pointers.data(), environment_pointers.data());
   close(theirs);
   socket_ = own;
   if (error != 0) {
@@ -237,8 +248,19 @@ HelperProcess& HelperProcess::operator=(HelperProcess&& other) noexcept {
 HelperReply HelperProcess::ask(HelperMessage kind, std::string_view payload, HelperLimits limits,
                                const std::stop_token& stop) {
   if (pid_ < 0) return {};
-  HelperReply reply = Exchange(pid_, socket_, limits, stop).run(kind, payload);
-  if (reply.outcome != HelperReply::Outcome::kAnswered) end();
+  Exchange exchange(pid_, socket_, limits, stop);
+  HelperReply reply;
+  try {
+    reply = exchange.run(kind, payload);
+  } catch (...) {
+    end();  // the rest of the reply would be taken for the next one
+    throw;
+  }
+  if (reply.outcome == HelperReply::Outcome::kAnswered) return reply;
+  const int status = end();
+  // A process that closed its end had its status before end() sent a signal.
+  if (exchange.closed() && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+    reply.outcome = HelperReply::Outcome::kKilled;
   return reply;
 }
 
@@ -250,14 +272,16 @@ bool HelperProcess::alive() {
   return pid_ >= 0;
 }
 
-void HelperProcess::end() {
-  if (pid_ < 0) return;
+int HelperProcess::end() {
+  if (pid_ < 0) return 0;
+  int status = 0;
   kill(pid_, SIGKILL);
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   close(socket_);
   pid_ = -1;
   socket_ = -1;
+  return status;
 }
 
 }  // namespace octavo

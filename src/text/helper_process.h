@@ -28,7 +28,8 @@ struct HelperReply {
   enum class Outcome {
     kAnswered,
     kTooLong,  // killed at a limit of time
-    kDied,     // ended by itself: out of memory, or a bug
+    kDied,     // ended by itself: out of its limit of memory, or a bug
+    kKilled,   // killed by another process or the system, as when the machine is out of memory
     kStopped   // killed because a stop was requested
   };
   Outcome outcome = Outcome::kDied;
@@ -47,7 +48,8 @@ class HelperProcess {
   HelperProcess(HelperProcess&& other) noexcept;
   HelperProcess& operator=(HelperProcess&& other) noexcept;
 
-  // Sends a message and waits for the reply. A requested stop ends it within 100 ms.
+  // Sends a message and waits for the reply. A requested stop ends it within 100 ms. After an
+  // exception (no memory for the reply) the process has ended too.
   HelperReply ask(HelperMessage kind, std::string_view payload, HelperLimits limits,
                   const std::stop_token& stop);
   // Whether it still runs. Only between calls of ask().
@@ -57,7 +59,8 @@ class HelperProcess {
  private:
   class Exchange;
 
-  void end();
+  // Kills it. Returns its status as waitpid() gives it, which is an earlier one if it had ended.
+  int end();
 
   pid_t pid_ = -1;
   int socket_ = -1;

@@ -37,6 +37,12 @@ std::string fake_job(std::string_view job) {
   }
   if (job == "sleep") std::this_thread::sleep_for(1h);
   if (job == "exit") std::_Exit(0);
+  if (job == "abort") std::abort();
+  // A file tells whether it was killed before.
+  if (job.starts_with("killed once ") &&
+      open(std::string(job.substr(12)).c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0)
+    kill(getpid(), SIGKILL);
+  if (job == "killed") kill(getpid(), SIGKILL);
   if (job == "refuse") throw RequestError(400, "grammar", "is not for me");
   if (job == "descriptor") return fcntl(kHelperSocket + 1, F_GETFD) < 0 ? "closed" : "open";
   if (job == "eat") {
@@ -46,11 +52,15 @@ std::string fake_job(std::string_view job) {
   return "done: " + std::string(job);
 }
 
+HelperJob fake_set_up(std::string_view setup) {
+  if (setup == "slow") std::this_thread::sleep_for(1h);
+  return fake_job;
+}
+
 // Before main, so that the main function of all tests need not know about it.
 __attribute__((constructor)) void be_a_helper_if_asked(int argc, char** argv) {
   if (argc != 2) return;
-  if (std::strcmp(argv[1], kFakeHelper) == 0)
-    std::_Exit(serve_helper([](std::string_view) { return HelperJob(fake_job); }, kFakeJobBytes));
+  if (std::strcmp(argv[1], kFakeHelper) == 0) std::_Exit(serve_helper(fake_set_up, kFakeJobBytes));
   if (std::strcmp(argv[1], kTextHelperCommand) == 0) std::_Exit(serve_helper_jobs());
 }
 
@@ -109,6 +119,7 @@ TEST(TextHelpers, ReplacesAHelperThatExceedsItsMemoryOrEnds) {
   const auto helpers = fake_helpers();
   EXPECT_EQ(failure_of(*helpers, "eat"), FailureReason::kDied);
   EXPECT_EQ(failure_of(*helpers, "exit"), FailureReason::kDied);
+  EXPECT_EQ(failure_of(*helpers, "abort"), FailureReason::kDied);
   EXPECT_EQ(helpers->run("a", {}), "done: a");
 }
 
@@ -146,12 +157,56 @@ TEST(TextHelpers, ReportsAProgramThatCannotBeStarted) {
   EXPECT_EQ(failure_of(*fake_helpers({"/bin/true"}), "a"), FailureReason::kUnavailable);
 }
 
+TEST(TextHelpers, AJobWhoseHelperIsKilledRunsOnceMore) {
+  const auto helpers = fake_helpers();
+  const std::string file = testing::TempDir() + "killed_once_" + std::to_string(getpid());
+  const std::string job = "killed once " + file;
+  EXPECT_EQ(helpers->run(job, {}), "done: " + job);
+  EXPECT_EQ(unlink(file.c_str()), 0) << "it was not killed";
+  EXPECT_EQ(failure_of(*helpers, "killed"), FailureReason::kUnavailable);
+  EXPECT_EQ(helpers->run("a", {}), "done: a");
+}
+
+TEST(TextHelpers, AreUnavailableOnlyWhenNoneCanBeStarted) {
+  TextHelpers broken({.command = {"/nowhere/octavo", "a"},
+                      .setup = [] { return std::string(); },
+                      .start_at_once = true,
+                      .restart_pause = 1ms});
+  const auto end = TestClock::now() + 20s;
+  while (broken.available() && TestClock::now() < end) std::this_thread::sleep_for(1ms);
+  EXPECT_FALSE(broken.available());
+  const auto helpers = fake_helpers();
+  EXPECT_TRUE(helpers->available()) << "none was needed yet";
+  helpers->run("a", {});
+  EXPECT_TRUE(helpers->available());
+}
+
+TEST(TextHelpers, EndDuringASetUp) {
+  auto helpers =
+      std::make_unique<TextHelpers>(TextHelperOptions{.command = {"/proc/self/exe", kFakeHelper},
+                                                      .setup = [] { return std::string("slow"); },
+                                                      .start_at_once = true});
+  std::this_thread::sleep_for(200ms);  // the set-up has begun, and would last for a minute
+  const auto begin = TestClock::now();
+  helpers.reset();
+  EXPECT_LT(TestClock::now() - begin, 10s);
+}
+
 TEST(TextHelpers, AProcessEndsWithItsPool) {
   auto helpers = fake_helpers();
   helpers->run("a", {});
   const pid_t pid = helpers->idle_processes().at(0);
   helpers.reset();
   EXPECT_NE(kill(pid, 0), 0);
+}
+
+TEST(HelperJobs, AnotherVersionIsRefused) {
+  HelperProcess helper({"/proc/self/exe", kTextHelperCommand});
+  const HelperReply reply =
+      helper.ask(HelperMessage::kSetUp, pack({"0.0.0", "template", ""}), {.elapsed = 20s}, {});
+  EXPECT_EQ(reply.outcome, HelperReply::Outcome::kAnswered);
+  EXPECT_EQ(reply.kind, HelperMessage::kRefused);
+  EXPECT_NE(reply.payload.find("the program was replaced"), std::string::npos) << reply.payload;
 }
 
 TEST(HelperJobs, AGrammarIsCompiledOrRefusedAsInThisProcess) {

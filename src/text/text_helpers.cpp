@@ -13,8 +13,11 @@ namespace {
 using PoolClock = std::chrono::steady_clock;
 using Reason = HelperFailure::Reason;
 
-// After a helper could not be started, and between looks at idle ones.
+// Between looks at idle helpers.
 constexpr std::chrono::seconds kKeeperPause{1};
+constexpr int kMostPauses = 30;
+// From this many failures on, in a row, helpers count as unavailable.
+constexpr int kManyFailures = 3;
 // How soon a requested stop is noticed.
 constexpr std::chrono::milliseconds kStopTick{50};
 
@@ -24,18 +27,36 @@ constexpr std::chrono::milliseconds kStopTick{50};
                      std::string(parts[2]));
 }
 
+int pauses_after(int failures) { return std::min(1 << std::min(failures - 1, 5), kMostPauses); }
+
 }  // namespace
 
+// A helper that goes back to its pool on every way out.
+class TextHelpers::Borrowed {
+ public:
+  Borrowed(TextHelpers& pool, const std::stop_token& stop)
+      : pool_(pool), helper_(pool.take(stop)) {}
+  ~Borrowed() { pool_.give_back(std::move(helper_)); }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+
+  HelperProcess& helper() { return helper_; }
+
+ private:
+  TextHelpers& pool_;
+  HelperProcess helper_;
+};
+
 TextHelpers::TextHelpers(TextHelperOptions options)
-    : options_(std::move(options)),
-      wanted_(options_.start_at_once),
-      missing_(options_.processes),
-      keeper_([this] { keep_started(); }) {}
+    : options_(std::move(options)), wanted_(options_.start_at_once), missing_(options_.processes) {
+  idle_.reserve(static_cast<size_t>(options_.processes));
+  keeper_ = std::thread([this] { keep_started(); });
+}
 
 TextHelpers::~TextHelpers() {
   {
     const std::lock_guard lock(mutex_);
-    ending_ = true;
+    ending_.request_stop();
     changed_.notify_all();
   }
   keeper_.join();
@@ -43,8 +64,8 @@ TextHelpers::~TextHelpers() {
 
 HelperProcess TextHelpers::start() const {
   HelperProcess helper(options_.command);
-  const HelperReply reply =
-      helper.ask(HelperMessage::kSetUp, options_.setup(), options_.setup_limits, {});
+  const HelperReply reply = helper.ask(HelperMessage::kSetUp, options_.setup(),
+                                       options_.setup_limits, ending_.get_token());
   if (reply.outcome != HelperReply::Outcome::kAnswered)
     throw SetupError("a helper process ended while it was set up");
   if (reply.kind != HelperMessage::kResult)
@@ -54,35 +75,62 @@ HelperProcess TextHelpers::start() const {
 
 void TextHelpers::keep_started() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return ending_ || wanted_; });
-  while (!ending_) {
+  changed_.wait(lock, [&] { return ending() || wanted_; });
+  while (!ending()) {
     const size_t before = idle_.size();
     std::erase_if(idle_, [](HelperProcess& helper) { return !helper.alive(); });
     missing_ += static_cast<int>(before - idle_.size());
     if (missing_ == 0) {
-      changed_.wait_for(lock, kKeeperPause, [&] { return ending_ || missing_ > 0; });
+      changed_.wait_for(lock, kKeeperPause, [&] { return ending() || missing_ > 0; });
       continue;
     }
-    lock.unlock();
-    std::optional<HelperProcess> started;
-    std::string problem;
     try {
-      started.emplace(start());
-    } catch (const std::exception& error) {
-      problem = error.what();
-    }
-    lock.lock();
-    problem_ = problem;
-    if (started) {
-      --missing_;
-      idle_.push_back(std::move(*started));
-    }
-    changed_.notify_all();
-    if (!started) {
-      spdlog::warn("{}", problem);
-      changed_.wait_for(lock, kKeeperPause, [&] { return ending_; });
+      start_missing(lock);
+    } catch (...) {  // no memory even to say what failed
+      if (!lock.owns_lock()) lock.lock();
+      changed_.wait_for(lock, kKeeperPause, [&] { return ending(); });
     }
   }
+}
+
+void TextHelpers::start_missing(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  std::optional<HelperProcess> started;
+  std::string problem;
+  try {
+    started.emplace(start());
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  lock.lock();
+  problem_ = std::move(problem);
+  if (!started) {
+    start_failed(lock);
+    return;
+  }
+  --missing_;
+  idle_.push_back(std::move(*started));
+  changed_.notify_all();
+  if (std::exchange(failures_, 0) >= kManyFailures)
+    spdlog::info("helper processes can be started again");
+}
+
+void TextHelpers::start_failed(std::unique_lock<std::mutex>& lock) {
+  changed_.notify_all();
+  if (ending()) return;
+  ++failures_;
+  // Without the lock, because the log's reader may be slow. No other thread changes what is read.
+  lock.unlock();
+  if (failures_ < kManyFailures) {
+    spdlog::warn("{}", problem_);
+  } else if (failures_ == kManyFailures) {
+    spdlog::error(
+        "helper processes cannot be started; if the program was replaced, restart the server: {}",
+        problem_);
+  }
+  lock.lock();
+  changed_.wait_for(lock, options_.restart_pause * pauses_after(failures_),
+                    [&] { return ending(); });
 }
 
 HelperProcess TextHelpers::take(const std::stop_token& stop) {
@@ -108,7 +156,7 @@ HelperProcess TextHelpers::take(const std::stop_token& stop) {
   }
 }
 
-void TextHelpers::give_back(HelperProcess helper) {
+void TextHelpers::give_back(HelperProcess helper) noexcept {
   const bool alive = helper.alive();
   const std::lock_guard lock(mutex_);
   if (alive) {
@@ -121,9 +169,12 @@ void TextHelpers::give_back(HelperProcess helper) {
 
 std::string TextHelpers::run(std::string_view job, HelperLimits limits,
                              const std::stop_token& stop) {
-  HelperProcess helper = take(stop);
-  HelperReply reply = helper.ask(HelperMessage::kJob, job, limits, stop);
-  give_back(std::move(helper));
+  const auto ask = [&] {
+    return Borrowed(*this, stop).helper().ask(HelperMessage::kJob, job, limits, stop);
+  };
+  HelperReply reply = ask();
+  // The system chooses helpers when memory runs out, whatever their job is.
+  if (reply.outcome == HelperReply::Outcome::kKilled) reply = ask();
   switch (reply.outcome) {
     case HelperReply::Outcome::kAnswered:
       if (reply.kind == HelperMessage::kRefused) throw_refusal(reply.payload);
@@ -132,10 +183,19 @@ std::string TextHelpers::run(std::string_view job, HelperLimits limits,
       throw HelperFailure(Reason::kTooLong, "it took too long");
     case HelperReply::Outcome::kDied:
       throw HelperFailure(Reason::kDied, "it took too much memory");
+    case HelperReply::Outcome::kKilled:
+      throw HelperFailure(Reason::kUnavailable,
+                          "the machine may be out of memory: helper processes were killed; try "
+                          "again later");
     case HelperReply::Outcome::kStopped:
       throw HelperFailure(Reason::kStopped, "the request was stopped");
   }
   OCTAVO_CHECK(false);
+}
+
+bool TextHelpers::available() const {
+  const std::lock_guard lock(mutex_);
+  return failures_ < kManyFailures || missing_ < options_.processes;
 }
 
 std::vector<pid_t> TextHelpers::idle_processes() const {

@@ -141,6 +141,10 @@ def test_the_plist_restarts_after_failures_only():
     assert plist()["ProgramArguments"][1] == "serve"
 
 
+def test_the_service_survives_its_helpers():
+    assert unit()["OOMPolicy"] == ["continue"]
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
 def test_systemd_takes_the_unit(tmp_path, octavo):
     text = (DEPLOY / "systemd" / "octavo.service").read_text()

@@ -257,6 +257,21 @@ print(process.exitcode, len(llm.generate("a")))
     assert run_script(library, script, smollm2_gguf).strip() == "0 1"
 
 
+def test_the_interpreter_ends_while_a_daemon_thread_reads(library, smollm2_gguf):
+    script = """
+import sys, threading
+import octavo
+llm = octavo.LLM(sys.argv[1], max_model_len=2048)
+begun = threading.Event()
+def read():
+    for _ in llm.stream("Once", octavo.SamplingParams(max_tokens=2000, ignore_eos=True)):
+        begun.set()
+threading.Thread(target=read, daemon=True).start()
+print(begun.wait(60))
+"""
+    assert run_script(library, script, smollm2_gguf).strip() == "True"
+
+
 def test_the_types_are_strict():
     done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, str(REPO / "python" / "octavo")],
                           capture_output=True, text=True)

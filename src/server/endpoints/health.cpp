@@ -1,8 +1,10 @@
 // GET /livez, /readyz, /health and /ping: probes, which need no key.
 #include "api/api_error.h"
+#include "generation/grammar_compiler.h"
 #include "server/endpoints/endpoints.h"
 #include "server/http/error_response.h"
 #include "server/server_context.h"
+#include "text/chat_template.h"
 
 namespace octavo::server {
 
@@ -15,11 +17,21 @@ HttpResponse alive(ServerContext& context, const HttpRequest&) {
   return json_response({{"status", "ok"}});
 }
 
+bool helpers_available(const ServedModel& model) {
+  const auto& chat = model.text.chat_template;
+  return (!chat || chat->helpers_available()) &&
+         (!model.grammars || model.grammars->helpers_available());
+}
+
 HttpResponse ready(ServerContext& context, const HttpRequest& request) {
   if (context.draining) return error_response(503, "the server is shutting down");
   if (context.queue_full()) return error_response(503, "the limit of open requests is reached");
   if (context.text_workers.busy_for(context.options.stuck_after) > 0)
     return error_response(503, "a text worker is stuck on one request");
+  if (!helpers_available(context.model))
+    return error_response(503,
+                          "helper processes cannot be started; if the program was replaced, "
+                          "restart the server");
   return alive(context, request);
 }
 

@@ -30,7 +30,7 @@ def test_a_needle_of_every_family(build_dir, make_model, name):
 def test_32_sequences_on_a_pool_for_6(build_dir, make_model, family):
     """Layers with a recurrent state: preempted sequences resume at snapshots and give the same bits."""
     pressed = needle(build_dir, make_model(family, dtype="bfloat16"), "--trials", "12", "--neighbours", "31",
-                     "--pool-sequences", "6", "--tokens", "300", "--longest", "100")
+                     "--pool-sequences", "6", "--tokens", "300", "--longest", "100", "--seed", "3")
     assert pressed["preemptions"] > 0 and pressed["needles_with_prefix_hit"] > 0
 
 

@@ -27,10 +27,10 @@ STEPS = [
     "octavo --version",
     "octavo doctor",
     f"octavo info {NAME} | head -9",
-    f'octavo generate {NAME} "What is the capital of France?"',
+    f'octavo generate {NAME} "How many days are there in a week?"',
     f"octavo serve {NAME} &> serve.log &",
     """curl -s 127.0.0.1:8000/v1/chat/completions -H 'Content-Type: application/json' \\
-  -d '{"messages": [{"role": "user", "content": "What is the capital of France?"}], "temperature": 0, "max_tokens": 16}'""",
+  -d '{"messages": [{"role": "user", "content": "How many days are there in a week?"}], "temperature": 0, "max_tokens": 16}'""",
     """python3 -c 'from openai import OpenAI
 client = OpenAI(base_url="http://127.0.0.1:8000/v1", api_key="none")
 print(client.completions.create(model=client.models.list().data[0].id, prompt="2, 4, 6,", max_tokens=9, temperature=0).choices[0].text)'""",

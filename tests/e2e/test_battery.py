@@ -10,7 +10,7 @@ from server_kit import Server
 
 def test_pages_come_home_from_cut_connections():
     # A sanitized server needs several times as long to notice a closed connection, so its steps are longer, too.
-    with Server.start(step_ms=100 if "OCTAVO_FAKE_SERVER" in os.environ else 20) as server:
+    with Server.start(step_ms=50 if "OCTAVO_FAKE_SERVER" in os.environ else 20) as server:
         figures = disconnects.run(server, 60, seed=1)
     assert figures["while_running"] > 10
     # Two steps, one that was queued when the connection was closed, and one during polling.

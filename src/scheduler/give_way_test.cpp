@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "scheduler/scheduler_fixture.h"
+#include "scheduler/testing/scheduler_fixture.h"
 
 namespace octavo {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "scheduler/toy_constraint.h"
+#include "scheduler/testing/toy_constraint.h"
 
 namespace octavo {
 namespace {

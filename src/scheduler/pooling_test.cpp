@@ -5,7 +5,7 @@
 #include <map>
 
 #include "scheduler/pooled_rows.h"
-#include "scheduler/scheduler_fixture.h"
+#include "scheduler/testing/scheduler_fixture.h"
 
 namespace octavo {
 namespace {

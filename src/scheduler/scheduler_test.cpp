@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "scheduler/scheduler_fixture.h"
+#include "scheduler/testing/scheduler_fixture.h"
 
 namespace octavo {
 namespace {

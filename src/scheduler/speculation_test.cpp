@@ -4,8 +4,8 @@
 
 #include <random>
 
-#include "scheduler/scheduler_fixture.h"
-#include "scheduler/toy_constraint.h"
+#include "scheduler/testing/scheduler_fixture.h"
+#include "scheduler/testing/toy_constraint.h"
 
 namespace octavo {
 namespace {

@@ -22,7 +22,7 @@
 #include "engine/runner.h"
 #include "kernels/cpu/isa.h"
 #include "scheduler/scheduler.h"
-#include "scheduler/toy_constraint.h"
+#include "scheduler/testing/toy_constraint.h"
 #include "support/loaded_model.h"
 #include "support/simulated_device.h"
 

@@ -20,10 +20,10 @@
 #include <optional>
 #include <random>
 
-#include "scheduler/fake_drafter.h"
-#include "scheduler/fake_model.h"
 #include "scheduler/scheduler.h"
-#include "scheduler/toy_constraint.h"
+#include "scheduler/testing/fake_drafter.h"
+#include "scheduler/testing/fake_model.h"
+#include "scheduler/testing/toy_constraint.h"
 #include "support/page_invariants.h"
 
 namespace octavo {

@@ -16,7 +16,7 @@
 
 #include "api/served_model.h"
 #include "scheduler/engine_loop.h"
-#include "scheduler/fake_model.h"
+#include "scheduler/testing/fake_model.h"
 #include "text/chat_template.h"
 #include "text/testing/test_vocab.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "cache/prefix_cache.h"
-#include "scheduler/fake_model.h"
+#include "scheduler/testing/fake_model.h"
 
 namespace octavo {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "scheduler/drafter.h"
-#include "scheduler/fake_model.h"
+#include "scheduler/testing/fake_model.h"
 
 namespace octavo {
 

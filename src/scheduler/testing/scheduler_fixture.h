@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "scheduler/fake_drafter.h"
-#include "scheduler/fake_model.h"
 #include "scheduler/scheduler.h"
+#include "scheduler/testing/fake_drafter.h"
+#include "scheduler/testing/fake_model.h"
 
 namespace octavo {
 

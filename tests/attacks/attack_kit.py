@@ -58,7 +58,8 @@ class AttackedServer(Server):
 
     def rss(self) -> int:
         """Resident bytes of the process, and the private ones of the processes it started."""
-        return _status_bytes(self.pid, "VmRSS") + sum(_private_bytes(child) for child in _descendants(self.pid))
+        started = [child for child in _descendants(self.pid) if not _shares_memory(child, self.pid)]
+        return _status_bytes(self.pid, "VmRSS") + sum(_private_bytes(child) for child in started)
 
     def peak_rss(self) -> int:
         """The most resident bytes of the process itself since the start or the last reset_peak()."""
@@ -90,6 +91,15 @@ def reset_peak(pid: int) -> None:
 
 def _private_bytes(pid: int) -> int:
     return _status_bytes(pid, "RssAnon")
+
+
+def _shares_memory(child: int, parent: int) -> bool:
+    """Whether a child has not yet replaced the program: until then its memory is the parent's (posix_spawn), command line
+    included."""
+    try:
+        return Path(f"/proc/{child}/cmdline").read_bytes() == Path(f"/proc/{parent}/cmdline").read_bytes()
+    except OSError:
+        return True  # it has ended
 
 
 def _descendants(pid: int) -> list[int]:

@@ -4,10 +4,13 @@ import os
 
 import disconnects
 import overload
+import pytest
 import sigterm
 from server_kit import Server
 
 
+# A machine that stands still for 40 ms counts as two more steps; a server that keeps pages fails every time.
+@pytest.mark.flaky(reruns=2)
 def test_pages_come_home_from_cut_connections():
     # A sanitized server needs several times as long to notice a closed connection, so its steps are longer, too.
     with Server.start(step_ms=50 if "OCTAVO_FAKE_SERVER" in os.environ else 20) as server:

@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <ranges>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "text/chat_template.h"
@@ -165,6 +167,26 @@ TEST(TextHelpers, AJobWhoseHelperIsKilledRunsOnceMore) {
   EXPECT_EQ(unlink(file.c_str()), 0) << "it was not killed";
   EXPECT_EQ(failure_of(*helpers, "killed"), FailureReason::kUnavailable);
   EXPECT_EQ(helpers->run("a", {}), "done: a");
+}
+
+TEST(TextHelpers, AJobOutlivesTheKillOfAllIdleHelpers) {
+  TextHelpers helpers({.command = {"/proc/self/exe", kFakeHelper},
+                       .setup = [] { return std::string(); },
+                       .processes = 3,
+                       .start_at_once = true});
+  const auto end = TestClock::now() + 20s;
+  while (helpers.idle_processes().size() < 3 && TestClock::now() < end)
+    std::this_thread::sleep_for(1ms);
+  // Stopped, so that they look alive when the job takes them.
+  const std::vector<pid_t> killed = helpers.idle_processes();
+  for (const pid_t pid : killed) kill(pid, SIGSTOP);
+  const std::jthread killer([&] {
+    for (const pid_t pid : std::views::reverse(killed)) {  // the last is taken first
+      std::this_thread::sleep_for(100ms);
+      kill(pid, SIGKILL);
+    }
+  });
+  EXPECT_EQ(helpers.run("a", {}), "done: a");
 }
 
 TEST(TextHelpers, AreUnavailableOnlyWhenNoneCanBeStarted) {

@@ -173,8 +173,10 @@ std::string TextHelpers::run(std::string_view job, HelperLimits limits,
     return Borrowed(*this, stop).helper().ask(HelperMessage::kJob, job, limits, stop);
   };
   HelperReply reply = ask();
-  // The system chooses helpers when memory runs out, whatever their job is.
-  if (reply.outcome == HelperReply::Outcome::kKilled) reply = ask();
+  // The system chooses helpers when memory runs out, whatever their job is. All may have been
+  // chosen at once, and one that is still ending looks alive: the last attempt has a new one.
+  for (int i = 0; i < options_.processes && reply.outcome == HelperReply::Outcome::kKilled; ++i)
+    reply = ask();
   switch (reply.outcome) {
     case HelperReply::Outcome::kAnswered:
       if (reply.kind == HelperMessage::kRefused) throw_refusal(reply.payload);

@@ -34,7 +34,7 @@ class HelperFailure : public std::runtime_error {
   enum class Reason {
     kTooLong,      // exceeded its time
     kDied,         // most likely exceeded its memory
-    kUnavailable,  // no helper could be started, none was free in time, or two were killed
+    kUnavailable,  // no helper could be started, none was free in time, or all were killed
     kStopped
   };
   HelperFailure(Reason reason, const std::string& message)
@@ -53,8 +53,8 @@ class TextHelpers {
   TextHelpers(const TextHelpers&) = delete;
   TextHelpers& operator=(const TextHelpers&) = delete;
 
-  // Runs a job, once more if its helper is killed from outside. Throws HelperFailure, or the
-  // RequestError that the job ended with. After a requested stop it returns within 100 ms.
+  // Runs a job, and again, once per process of the pool, if its helper is killed from outside.
+  // Throws HelperFailure, or the RequestError that the job ended with. After a requested stop it returns within 100 ms.
   std::string run(std::string_view job, HelperLimits limits, const std::stop_token& stop = {});
 
   // False while there is no helper and several attempts to start one have failed.

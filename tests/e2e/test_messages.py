@@ -187,6 +187,7 @@ def test_a_server_that_ends_says_so_in_the_stream_and_in_its_log(tmp_path):
                 body += chunk
         name, data = named_events(body)[-1]
         assert name == "error" and checked(types.shared.ErrorResponse, data).error.type == "overloaded_error"
+        server.process.wait(30)  # leaving the block would end it at once, before its last lines are written
     assert "ended_by=shutdown" in log.read_text()
 
 

@@ -238,7 +238,8 @@ def test_a_seed_decides_every_choice(endpoint, request):
     assert texts(ask(seed=7, temperature=1.5)) == texts(three)[:1]
     assert texts(ask(seed=8, temperature=1.5)) != texts(three)[:1]
     assert len(set(texts(ask(n=3)))) == 1  # greedy
-    assert texts(ask(temperature=1.5)) != texts(ask(temperature=1.5))  # no seed: sampled anew
+    anew = {texts(ask(temperature=1.5))[0] for _ in range(12)}  # one answer is likely, so two of them are often equal
+    assert len(anew) > 1
     streamed = ["", "", ""]
     for chunk in ask(n=3, seed=7, temperature=1.5, stream=True):
         for choice in chunk.choices:

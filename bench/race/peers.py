@@ -50,6 +50,8 @@ ENTRIES = {
                   "qwen3-0.6b-bf16.gguf", "qwen3-0.6b-f16.gguf", "qwen3-0.6b-bf16"),
     "4bit": Entry("4-bit", "Qwen3-0.6B shapes in 4 bits (MLX groups of 64; llama.cpp and OpenVINO: Q4_0)",
                   "qwen3-0.6b-mlx-4bit", "qwen3-0.6b-q4_0.gguf", "qwen3-0.6b-q4_0.gguf", "qwen3-0.6b-mlx-4bit"),
+    "q4_k_m": Entry("Q4_K_M", "Qwen3-0.6B shapes as a Q4_K_M file, the same for all", "qwen3-0.6b-q4_k_m.gguf",
+                    "qwen3-0.6b-q4_k_m.gguf", "qwen3-0.6b-q4_k_m.gguf", None),
 }
 
 
@@ -110,7 +112,7 @@ def chosen(args: argparse.Namespace, environment: Environment) -> list[tuple[Ent
     for name in [args.only] if args.only else ENTRIES:
         entry = ENTRIES[name]
         models = {"octavo": entry.octavo, "llama": entry.llama, "openvino": entry.openvino, "mlx_lm": entry.mlx_lm}
-        races.append((entry, {engine: environment.model(file) for engine, file in models.items()}))
+        races.append((entry, {engine: environment.model(file) for engine, file in models.items() if file}))
     if args.smollm2:
         entry = Entry("SmolLM2", "SmolLM2-135M-Instruct (GGUF)", "", "", "", None)
         races.append((entry, dict.fromkeys(("octavo", "llama", "openvino"), smollm2())))
@@ -143,7 +145,7 @@ def write_documents(results: dict, folder: Path, python: Path) -> None:
 def parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--only", choices=list(ENTRIES), help="run only one of the two comparisons")
+    add("--only", choices=list(ENTRIES), help="run only one of the comparisons")
     add("--smollm2", action="store_true", help="also compare with the real SmolLM2 model")
     add("--quick", action="store_true", help="one round with few tokens; writes no documents")
     add("--rounds", type=int, help="default: 5, or 1 with --quick")

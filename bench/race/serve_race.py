@@ -39,9 +39,8 @@ class Race:
     def command(self, server: str, model: Path) -> list:
         if server == "octavo":
             return [self.args.octavo, "serve", model, "--port", str(PORT), "--max-num-seqs", str(SLOTS), "--no-access-log"]
-        # llama.cpp's AMX path crashed on the test machine, so weights are not repacked.
         return [self.environment.llama_bin / "llama-server", "-m", model, "--port", str(PORT), "-np", str(SLOTS), "-c",
-                str(SLOTS * (self.longest + 64)), "-t", str(usable_cores()), "--no-repack"]
+                str(SLOTS * (self.longest + 64)), "-t", str(usable_cores())]
 
     @contextlib.contextmanager
     def serving(self, server: str, model: Path):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,11 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[3]
 REQUIREMENTS = REPO / "bench" / "race" / "requirements.txt"
 # The package is built from source; these options skip the programs that are not needed.
-LLAMA_BUILD = {"CMAKE_ARGS": " ".join(f"-DLLAMA_BUILD_{part}=OFF" for part in ("TESTS", "EXAMPLES", "APP"))}
+LLAMA_OPTIONS = [f"-DLLAMA_BUILD_{part}=OFF" for part in ("TESTS", "EXAMPLES", "APP")]
+# llama.cpp's AMX path raises SIGILL on some machines. Without it, llama.cpp repacks weights for AVX-512 or AVX2.
+if platform.machine() in ("x86_64", "AMD64"):
+    LLAMA_OPTIONS += ["-DCMAKE_C_FLAGS=-mno-amx-int8", "-DCMAKE_CXX_FLAGS=-mno-amx-int8"]
+LLAMA_BUILD = {"CMAKE_ARGS": " ".join(LLAMA_OPTIONS)}
 SHAPE = "qwen3-0.6b"
 # Name: arguments of tools/make_model.py. OpenVINO does not read bf16 GGUF files; f16 has the same size.
 MODELS = {
@@ -18,6 +23,7 @@ MODELS = {
     "qwen3-0.6b-f16.gguf": ["--format", "gguf", "--gguf-type", "f16"],
     "qwen3-0.6b-mlx-4bit": ["--dtype", "bfloat16", "--format", "mlx", "--bits", "4", "--group-size", "64"],
     "qwen3-0.6b-q4_0.gguf": ["--format", "gguf", "--gguf-type", "q4_0"],
+    "qwen3-0.6b-q4_k_m.gguf": ["--format", "gguf", "--gguf-type", "q4_k_m"],
 }
 
 
@@ -33,8 +39,9 @@ class Environment:
     def install(self) -> None:
         """Installs the requirements, unless they are already installed."""
         wanted = self._requirements()
+        key = wanted + LLAMA_BUILD["CMAKE_ARGS"]
         stamp = self.venv / "peers-stamp"
-        if stamp.exists() and stamp.read_text() == wanted:
+        if stamp.exists() and stamp.read_text() == key:
             return
         print(f"Installing the peers into {shown(self.venv)}; compiling llama.cpp takes some minutes", flush=True)
         if not self.python.exists():
@@ -43,7 +50,7 @@ class Environment:
         pip = [self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, *wanted.split()], check=True, env=env)
         self._link_llama_libraries()
-        stamp.write_text(wanted)
+        stamp.write_text(key)
 
     @staticmethod
     def _requirements() -> str:

@@ -1,5 +1,5 @@
 """Sends all requests of a mix to llama.cpp's server, at most one per slot at a time. Takes a JSON object as its argument and
-prints one as its last line. Weights are not repacked, because the AMX path crashed on the test machine."""
+prints one as its last line."""
 
 import json
 import random
@@ -39,7 +39,7 @@ def main() -> None:
     slots = task["max_num_seqs"]
     longest = max(r["prompt_tokens"] + r["output_tokens"] for r in task["requests"])
     server = subprocess.Popen([task["program"], "-m", task["model"], "--port", str(PORT), "-np", str(slots), "-c",
-                               str(slots * (longest + 64)), "-t", str(task["threads"]), "--no-repack"],
+                               str(slots * (longest + 64)), "-t", str(task["threads"])],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_until_ready(server)

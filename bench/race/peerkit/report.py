@@ -95,12 +95,11 @@ def machine_text(machine: dict) -> str:
 def section(results: dict) -> str:
     """The generated section, without its markers."""
     settings, machine = results["settings"], results["machine"]
-    rounds = len(results["races"][0]["rounds"])
     text = [
         f"Machine: {machine_text(machine)}.",
         "",
-        f"{rounds} round{'s' if rounds > 1 else ''}; in each, the engines run one after the other. Rates are medians over the "
-        "rounds. `/ engine` is Octavo's rate divided by that engine's: the median of the ratios of the individual rounds. `limit` "
+        "In each round, the engines run one after the other. Rates are medians over the rounds. `/ engine` is Octavo's rate "
+        "divided by that engine's: the median of the ratios of the individual rounds. `limit` "
         "is the rate that memory bandwidth or peak arithmetic allows, whichever is lower, at the speeds measured in the same "
         "round; `of limit` is Octavo's share of it.",
         f"Decode runs {settings['output_len']} greedy steps after a context of {settings['context']} tokens, for B sequences at "
@@ -109,7 +108,8 @@ def section(results: dict) -> str:
         "![Rates of all engines](performance.svg)",
     ]
     for race in results["races"]:
-        text += ["", f"### {race['title']}", "", markdown(rows(race, settings))]
+        rounds = len(race["rounds"])
+        text += ["", f"### {race['title']}", "", f"{rounds} round{'s' if rounds > 1 else ''}:", "", markdown(rows(race, settings))]
         outside = [r for r in (round_.get("outside_kernels_percent") for round_ in race["rounds"]) if r is not None]
         if outside:
             text += ["", f"Of a decode step at B=1, {median(outside):.1f}% of the time is spent outside Octavo's kernels."]

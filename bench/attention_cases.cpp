@@ -176,6 +176,7 @@ void bench_attention(CaseRunner& runner) {
     bench_shape(runner, "prefill", {.sequences = 1, .context = 128, .rows = 128});
   } else {
     bench_shape(runner, "decode", {.sequences = 32, .context = 1024, .rows = 1});
+    bench_shape(runner, "decode", {.sequences = 128, .context = 160, .rows = 1});
     bench_shape(runner, "prefill", {.sequences = 1, .context = 4096, .rows = 4096});
     for (const Heads& heads : {kLatent, kManyLatent}) {
       bench_shape(runner, "decode", {.sequences = 32, .context = 1024, .rows = 1, .heads = heads});

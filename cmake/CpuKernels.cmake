@@ -20,7 +20,7 @@ set(isa_scalar_flags ${isa_common})
 set(isa_neon_flags ${isa_common})
 set(isa_avx2_flags ${isa_common} -mavx2 -mfma -mf16c)
 set(isa_avx512_flags ${isa_avx2_flags} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512)
-set(isa_avx512bf16_flags ${isa_avx512_flags} -mavx512bf16)
+set(isa_avx512bf16_flags ${isa_avx512_flags} -mavx512bf16 -mavx512vnni)
 set(isa_amx_flags ${isa_avx512bf16_flags} -mamx-tile -mamx-bf16)
 # What the sources may use besides plain C++: OCTAVO_SIMD_<extension>.
 set(isa_scalar_extensions)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the NEON kernels under qemu and compares their results with AVX2's, bit for bit. Both have a fused multiply-add, so
-# every result must be identical. Needs x86-64 Linux; installs the cross compiler and qemu from Debian.
+# Runs the NEON kernels under qemu, with and without the dot product instructions of ARMv8.2, and compares their results with
+# AVX2's, bit for bit. All have a fused multiply-add, so every result must be identical. Quantised products must also equal the
+# scalar set's and those of a plain reference. Needs x86-64 Linux; installs the cross compiler and qemu from Debian.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,47 +12,74 @@ need qemu-aarch64-static qemu-user-static
 if ((${#missing[@]})); then apt-get install -y -q "${missing[@]}"; fi
 
 work=build/neon
-mkdir -p "$work"
-sources=(tests/cross/kernel_hashes.cpp src/base/{cgroup,compute_pool,error,dtype}.cpp
+sources=(tests/cross/{kernel_hashes,product_hashes}.cpp src/base/{cgroup,compute_pool,error,dtype}.cpp
   src/kernels/types/{token_mask,weight_format}.cpp src/kernels/weights/{format_codes,gguf_blocks,packed_weight}.cpp
   src/kernels/cpu/{linear,scratch,convert,page_layout,paged_attention,qkv_write,token_rows}.cpp
   src/kernels/cpu/{head_linear,latent_write}.cpp
   src/kernels/cpu/{expert_mlp,expert_routing,expert_rows,strip_claims}.cpp
   src/kernels/cpu/{causal_conv,gated_delta,state_batch}.cpp
-  src/kernels/cpu/{cut,logit_rules,sampling,logprobs}.cpp)
-flags=(-std=c++20 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -Isrc -pthread
+  src/kernels/cpu/{cut,isa,logit_rules,sampling,logprobs}.cpp)
+flags=(-std=c++20 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -Isrc -I"$work/include" -pthread
   -DFMT_HEADER_ONLY)
 # fmt's headers are portable; the rest of /usr/include is not.
 mkdir -p "$work/include" && ln -sfn /usr/include/fmt "$work/include/fmt"
 
-build() { # compiler output set extra-flags...
-  local compiler=$1 out=$2 set=$3
-  shift 3
-  local objects=() source object
-  for source in "${sources[@]}" src/kernels/cpu/isa.cpp; do
-    object="$work/$out.$(basename "$source").o"
-    "$compiler" "${flags[@]}" -I"$work/include" -D"OCTAVO_WITH_${set^^}" -c "$source" -o "$object"
-    objects+=("$object")
+compile() { # folder compiler flags... -- sources...
+  local folder=$work/$1 compiler=$2 extra=() source
+  shift 2
+  while [ "$1" != -- ]; do extra+=("$1") && shift; done
+  shift
+  rm -rf "$folder" && mkdir -p "$folder"
+  for source in "$@"; do
+    "$compiler" "${flags[@]}" "${extra[@]}" -c "$source" -o "$folder/$(basename "$source").o"
   done
-  for source in src/kernels/cpu/simd/*.cpp; do
-    object="$work/$out.$set.$(basename "$source").o"
-    "$compiler" "${flags[@]}" -O3 -D"OCTAVO_SIMD_NAMESPACE=$set" -D"OCTAVO_SIMD_${set^^}" "$@" -c "$source" -o "$object"
-    objects+=("$object")
-  done
-  "$compiler" "${objects[@]}" -static -pthread -o "$work/$out"
+}
+compile_set() { # folder compiler set flags...
+  compile "$1" "$2" -O3 "-DOCTAVO_SIMD_NAMESPACE=$3" "-DOCTAVO_SIMD_${3^^}" "${@:4}" -- src/kernels/cpu/simd/*.cpp
+}
+link_program() { # program compiler folders...
+  local objects=() folder
+  for folder in "${@:3}"; do objects+=("$work/$folder"/*.o); done
+  "$2" "${objects[@]}" -static -pthread -o "$work/$1"
 }
 
+readonly arm=aarch64-linux-gnu-g++
 echo "building for arm64 ..."
-build aarch64-linux-gnu-g++ kernels-arm64 neon
+compile arm64 $arm -DOCTAVO_WITH_NEON -- "${sources[@]}"
+compile_set neon $arm neon -march=armv8-a
+compile_set dotprod $arm neon -march=armv8.2-a+dotprod
+link_program kernels-neon $arm arm64 neon
+link_program kernels-dotprod $arm arm64 dotprod
 echo "building for x86-64 ..."
-build g++ kernels-x86 avx2 -mavx2 -mfma -mf16c
+compile x86 g++ -DOCTAVO_WITH_SCALAR -DOCTAVO_WITH_AVX2 -- "${sources[@]}"
+compile_set scalar g++ scalar
+compile_set avx2 g++ avx2 -mavx2 -mfma -mf16c
+link_program kernels-x86 g++ x86 scalar avx2
 
-echo "running ..."
-OCTAVO_THREADS=1 qemu-aarch64-static "$work/kernels-arm64" >"$work/neon.txt"
-OCTAVO_THREADS=1 OCTAVO_ISA=avx2 "$work/kernels-x86" >"$work/avx2.txt"
-if diff "$work/avx2.txt" "$work/neon.txt"; then
-  echo "neon: $(wc -l <"$work/neon.txt") results, all identical to AVX2's"
-else
-  echo "neon: results differ from AVX2's" >&2
-  exit 1
+failed=0
+run() { # name command...
+  echo "running $1 ..."
+  OCTAVO_THREADS=1 "${@:2}" >"$work/$1.txt" || { echo "$1: differs from the reference" >&2 && failed=1; }
+}
+same() { # expected actual which-lines
+  if diff <(grep "$3" "$work/$1.txt") <(grep "$3" "$work/$2.txt"); then
+    echo "$2: $(grep -c "$3" "$work/$2.txt") results, all identical to those of $1"
+  else
+    echo "$2: results differ from those of $1" >&2
+    failed=1
+  fi
+}
+run avx2 env OCTAVO_ISA=avx2 "$work/kernels-x86"
+run scalar env OCTAVO_ISA=scalar "$work/kernels-x86"
+# A Cortex-A53 has no dot product instructions, and a Cortex-A76 has.
+run neon qemu-aarch64-static -cpu cortex-a53 "$work/kernels-neon"
+run dotprod qemu-aarch64-static -cpu cortex-a76 "$work/kernels-dotprod"
+count_dots() { aarch64-linux-gnu-objdump -d "$work/$1/linear.cpp.o" | grep -c '\bsdot\b' || true; }
+if [ "$(count_dots neon)" -ne 0 ] || [ "$(count_dots dotprod)" -eq 0 ]; then
+  echo "dotprod: the kernels do not use the dot product instructions" >&2
+  failed=1
 fi
+same avx2 scalar ' quantised '
+same avx2 neon .
+same avx2 dotprod .
+exit $failed

@@ -51,8 +51,7 @@ TEST(Linear, ScaleResidualAndSoftCapEqualTheReferenceOnEverySet) {
       LinearOptions capped = scaled;
       capped.soft_cap = 3;
       capped.out_dtype = mx::float32;
-      // Relative to the largest number: bfloat16 products round quantised weights and results to
-      // eight bits.
+      // Relative to the largest number: bfloat16 results are rounded to eight bits.
       const float tolerance =
           (dtype == mx::float32 ? 1e-5f : 2e-2f) * largest_of(linear(x, weight, scaled));
       for (LinearOptions choice : {scaled, added, capped}) {

@@ -32,7 +32,9 @@ TEST(MetalEmbed, RowsThatFillNoUnitEqualTheReference) {
   for (const Weight& table : {random_dense(random, 20, 75, DType::kBFloat16),
                               random_dense(random, 20, 33, DType::kFloat32),
                               random_affine(random, 20, 96, 6, 32, DType::kBFloat16),
-                              random_affine(random, 20, 4160, 4, 64, DType::kFloat16)}) {
+                              random_affine(random, 20, 4160, 4, 64, DType::kFloat16),
+                              random_mxfp4(random, 20, 160),  // the last block has one unit
+                              random_gguf(random, 20, 512, WeightFormat::kQ5_K)}) {
     SCOPED_TRACE(table.describe());
     expect_equal_rows(table, tokens, mx::float16, 1);
   }

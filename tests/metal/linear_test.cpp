@@ -191,8 +191,12 @@ TEST(MetalLinear, AWeightIsReadOncePerTileOfRowsAndARowOncePerGroupOfStrips) {
   for (const Weight& weight : weights) {
     SCOPED_TRACE(weight.describe());
     const auto all = static_cast<uint64_t>(weight.layout.bytes());
-    // Both lanes of a row read its scales, the second one from the cache.
-    const auto again = static_cast<uint64_t>(3 * weight.layout.scale_bytes());
+    // Both lanes of a row read its scales, and both rows of a byte read a plane of single bits; the
+    // second read is from the cache.
+    const PackedLayout& layout = weight.layout;
+    const int64_t blocks = 3 * 256 / layout.block_cols(), units = 3 * 256 / kUnitCols;
+    const int64_t bit_plane = layout.bits == 5 ? layout.high_bytes() : 0;
+    const auto again = static_cast<uint64_t>(blocks * layout.scale_bytes() + units * bit_plane);
     for (int rows : {1, 8, 32, 40}) {
       const uint64_t tiles = rows > 32 ? 2 : 1, groups = rows > 8 ? 2 : 3;
       const auto [of_weight, of_x] = bytes_read(weight, rows, mx::float16);

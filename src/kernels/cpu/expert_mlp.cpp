@@ -30,6 +30,7 @@ class PreparedRows {
     };
     row_bytes_ = (bytes(2 * kRowBlock) - bytes(kRowBlock)) / kRowBlock;
     job.rows = rows.padded_rows;
+    job.most_rows = rows.most_rows;
     job.prepared = scratch(Scratch::kRows, bytes(rows.padded_rows));
     data_ = job.prepared;
     const auto prepare = [&](int64_t begin, int64_t end) {
@@ -72,6 +73,7 @@ void run_gate_and_up(const ExpertMlpArgs& args, const ExpertRows& rows, void* in
         .prepared = x.of(group),
         .arithmetic = arithmetic,
         .rows = group.rows,
+        .most_rows = rows.most_rows,
         .weight = args.gate.view(group.expert),
         .up = args.up.view(group.expert),
         .bias = bias_of(args.gate, group, args.bias_dtype),
@@ -126,6 +128,7 @@ class DownSums {
           .prepared = inner_.of(group),
           .arithmetic = arithmetic_,
           .rows = group.rows,
+          .most_rows = rows_.most_rows,
           .weight = args_.down.view(group.expert),
           .bias = bias_of(args_.down, group, args_.bias_dtype),
           .bias_dtype = args_.bias_dtype,

@@ -39,7 +39,7 @@ bool tiles_permitted() {
 #endif
 }
 
-bool has_amx_bf16() {
+bool has_amx() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
   constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24;
@@ -59,9 +59,9 @@ std::vector<Isa> supported_by_machine() {
       !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq"))
     return found;
   found.push_back(Isa::kAvx512);
-  if (!__builtin_cpu_supports("avx512bf16")) return found;
+  if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vnni")) return found;
   found.push_back(Isa::kAvx512Bf16);
-  if (has_amx_bf16()) found.push_back(Isa::kAmx);
+  if (has_amx()) found.push_back(Isa::kAmx);
 #elif defined(__aarch64__)
   found.push_back(Isa::kNeon);
 #endif

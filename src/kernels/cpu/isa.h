@@ -14,7 +14,7 @@ enum class Isa : uint8_t {
   kNeon,        // arm64
   kAvx2,        // AVX2, FMA and F16C
   kAvx512,      // AVX-512 F, BW, VL, DQ
-  kAvx512Bf16,  // plus its bfloat16 dot products
+  kAvx512Bf16,  // plus its dot products of bfloat16 (BF16) and of bytes (VNNI)
   kAmx,         // plus the bfloat16 tile unit
 };
 

@@ -23,8 +23,10 @@ namespace octavo::cpu {
 // of rows.
 enum class Arithmetic : uint8_t {
   kFloat32,   // x and the weights widened to float32
-  kBFloat16,  // bfloat16 x and bfloat16 or quantised weights, the latter rounded to bfloat16; sums
-              // in float32. Sets without bfloat16 products use kFloat32 instead.
+  kBFloat16,  // bfloat16 x and weights, sums in float32. Sets without bfloat16 products use
+              // kFloat32 instead.
+  kInteger,   // bfloat16 x as integers of 12 bits, quantised weights as their codes (simd/digits.h,
+              // simd/linear_codes.h): the same bits on every set
 };
 
 // Prepares the rows of a product: norm if requested, rounding to their own type, and the layout
@@ -42,7 +44,11 @@ struct RowsJob {
   const void* norm_bias = nullptr;  // [cols] of norm_dtype, layer norm only
   float eps = 0;
   Arithmetic arithmetic = Arithmetic::kFloat32;
+  int64_t most_rows = 0;          // of one product with these rows, if they are for several
   std::byte* prepared = nullptr;  // prepared_bytes(rows, cols, arithmetic), aligned to 64
+
+  // Decides between forms of prepared rows; a product must have the same number.
+  int64_t form_rows() const { return most_rows > 0 ? most_rows : rows; }
 
   // Where row m begins in x, in elements.
   int64_t begin_of(int64_t m) const {
@@ -64,6 +70,7 @@ struct LinearJob {
   const std::byte* prepared = nullptr;
   Arithmetic arithmetic = Arithmetic::kFloat32;
   int64_t rows = 0;
+  int64_t most_rows = 0;  // as in RowsJob
   PackedView weight = {};
   PackedView up = {};          // gated: a matrix of the same shape; else no data
   const void* bias = nullptr;  // [weight rows]
@@ -77,6 +84,8 @@ struct LinearJob {
   DType out_dtype = DType::kFloat32;
   int64_t out_stride = 0;
   int64_t out_first = 0;
+
+  int64_t form_rows() const { return most_rows > 0 ? most_rows : rows; }
 };
 
 // The output of a token's experts: residual + (sums + gate * shared), where gate is

@@ -11,23 +11,22 @@
 namespace octavo::cpu {
 namespace {
 
-Arithmetic common_arithmetic(const LinearArgs& args) {
-  for (size_t i = 0; i < args.part_count; ++i) {
-    if (arithmetic_of(args.x.dtype, {&args.parts[i].weight.layout}) == Arithmetic::kFloat32)
-      return Arithmetic::kFloat32;
-  }
-  return Arithmetic::kBFloat16;
+Arithmetic arithmetic_of_part(const LinearArgs& args, size_t part) {
+  const PackedLayout& layout = args.parts[part].weight.layout;
+  if (!args.is_gated) return arithmetic_of(args.x.dtype, {&layout});
+  return arithmetic_of(args.x.dtype, {&layout, &args.parts[1].weight.layout});
 }
 
-std::vector<LinearJob> jobs_of(const LinearArgs& args, const RowsJob& x) {
+// The products of one arithmetic, with rows that are still to be prepared.
+std::vector<LinearJob> jobs_of(const LinearArgs& args, Arithmetic arithmetic) {
   std::vector<LinearJob> jobs;
   int64_t first = 0;
   const size_t count = args.is_gated ? 1 : args.part_count;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; first += args.parts[i].weight.layout.rows, ++i) {
+    if (arithmetic_of_part(args, i) != arithmetic) continue;
     LinearJob job{
-        .prepared = x.prepared,
-        .arithmetic = x.arithmetic,
-        .rows = x.rows,
+        .arithmetic = arithmetic,
+        .rows = args.x.rows,
         .weight = args.parts[i].weight,
         .bias = args.parts[i].bias,
         .bias_dtype = args.bias_dtype,
@@ -44,41 +43,55 @@ std::vector<LinearJob> jobs_of(const LinearArgs& args, const RowsJob& x) {
       job.up = args.parts[1].weight;
       job.up_bias = args.parts[1].bias;
     }
-    first += job.weight.layout.rows;
     jobs.push_back(job);
   }
   return jobs;
 }
 
-void prepare_rows(const KernelTable& table, const RowsJob& x) {
+std::byte* prepare_rows(const LinearArgs& args, Arithmetic arithmetic) {
+  const KernelTable& table = kernels();
+  RowsJob x = args.x;
+  x.arithmetic = arithmetic;
+  x.prepared = scratch(Scratch::kRows, table.prepared_bytes(x.rows, x.cols, arithmetic));
   const auto prepare = [&](int64_t begin, int64_t end) {
     prepare_thread();
     table.prepare(x, begin * kRowBlock, std::min(end * kRowBlock, x.rows));
   };
   const int64_t blocks = (x.rows + kRowBlock - 1) / kRowBlock;
-  if (x.rows <= kFewRows) return prepare(0, blocks);
-  compute_pool().parallel_for(blocks, 1, prepare);
+  if (x.rows <= kFewRows) {
+    prepare(0, blocks);
+  } else {
+    compute_pool().parallel_for(blocks, 1, prepare);
+  }
+  return x.prepared;
 }
 
 }  // namespace
 
 void linear(const LinearArgs& args) {
   if (args.x.rows == 0) return;
-  const KernelTable& table = kernels();
-  RowsJob x = args.x;
-  x.arithmetic = common_arithmetic(args);
-  x.prepared = scratch(Scratch::kRows, table.prepared_bytes(x.rows, x.cols, x.arithmetic));
-  prepare_rows(table, x);
-  run_products(jobs_of(args, x));
+  // Nearly always there is only one.
+  for (const Arithmetic arithmetic :
+       {Arithmetic::kFloat32, Arithmetic::kBFloat16, Arithmetic::kInteger}) {
+    std::vector<LinearJob> jobs = jobs_of(args, arithmetic);
+    if (jobs.empty()) continue;
+    const std::byte* prepared = prepare_rows(args, arithmetic);
+    for (LinearJob& job : jobs) job.prepared = prepared;
+    run_products(jobs);
+  }
 }
 
 Arithmetic arithmetic_of(DType x, std::initializer_list<const PackedLayout*> weights) {
-  const auto is_rounded = [](const PackedLayout* layout) {
-    return layout->bits != 0 || layout->dtype == DType::kBFloat16;
+  const PackedLayout& first = **weights.begin();
+  if (x != DType::kBFloat16) return Arithmetic::kFloat32;
+  // A gated pair is multiplied in one pass, which reads both matrices alike.
+  const auto is_alike = [&](const PackedLayout* layout) {
+    return layout->bits == first.bits && layout->group_size == first.group_size &&
+           layout->zero == first.zero && layout->scale_kind == first.scale_kind &&
+           (layout->bits != 0 || layout->dtype == DType::kBFloat16);
   };
-  return x == DType::kBFloat16 && std::all_of(weights.begin(), weights.end(), is_rounded)
-             ? Arithmetic::kBFloat16
-             : Arithmetic::kFloat32;
+  if (!std::all_of(weights.begin(), weights.end(), is_alike)) return Arithmetic::kFloat32;
+  return first.bits != 0 ? Arithmetic::kInteger : Arithmetic::kBFloat16;
 }
 
 void run_products(std::span<const LinearJob> jobs) {

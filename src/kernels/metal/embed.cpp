@@ -17,7 +17,6 @@ void embed(const EmbedCall& call, Encoder& encoder) {
       .bytes("params", EmbedParams{.cols = static_cast<int32_t>(layout.cols),
                                    .padded_cols = static_cast<int32_t>(layout.padded_cols),
                                    .strip_bytes = static_cast<int32_t>(layout.strip_bytes()),
-                                   .scale_bytes = static_cast<int32_t>(layout.scale_bytes()),
                                    .scale = call.scale})
       .grid({(threads + kEmbedThreads - 1) / kEmbedThreads,
              static_cast<uint32_t>(call.tokens.size())},

@@ -12,7 +12,6 @@ struct EmbedParams {
   int32_t cols;
   int32_t padded_cols;
   int32_t strip_bytes;
-  int32_t scale_bytes;
   float scale;
 };
 

@@ -60,7 +60,6 @@ LinearParams params_of(const LinearCall& call, const LayerRun& run, const mx::ar
       .cols = static_cast<int32_t>(layout.cols),
       .padded_cols = static_cast<int32_t>(layout.padded_cols),
       .strip_bytes = static_cast<int32_t>(layout.strip_bytes()),
-      .scale_bytes = static_cast<int32_t>(layout.scale_bytes()),
       .x_stride = x_head * call.heads,
       .strips_per_head = strips_per_head,
       .x_head_stride = x_head,

@@ -26,7 +26,6 @@ struct LinearParams {
   int32_t cols;
   int32_t padded_cols;
   int32_t strip_bytes;
-  int32_t scale_bytes;
   int32_t x_stride;         // elements from one row of x to the next
   int32_t strips_per_head;  // strips that read the same columns of x
   int32_t x_head_stride;    // columns of x from one head to the next

@@ -25,5 +25,27 @@ METAL_CONSTANT int kScaleSuper = 5;
 METAL_CONSTANT int kScaleSuperSigned = 6;
 METAL_CONSTANT int kScaleE8M0 = 7;
 
+// A quantized strip consists of blocks of inputs: the scales of a block, then its units.
+inline int block_inputs(int scale_kind, int group_size) {
+  if (scale_kind == kScaleSuper || scale_kind == kScaleSuperSigned) return 256;
+  if (scale_kind == kScaleE8M0) return 2 * kUnitInputs;
+  return group_size > kUnitInputs ? group_size : kUnitInputs;
+}
+
+// Bytes of a block's scales, with their padding.
+inline int block_scale_bytes(int scale_kind, int group_size) {
+  const int groups = block_inputs(scale_kind, group_size) / group_size;
+  int row_bytes = groups;  // kScaleE8M0
+  if (scale_kind == kScalePairF32) row_bytes = 8 * groups;
+  if (scale_kind == kScalePairF16 || scale_kind == kScalePairBF16) row_bytes = 4 * groups;
+  if (scale_kind == kScaleF16) row_bytes = 2 * groups;
+  if (scale_kind == kScaleSuper) row_bytes = 4 + 2 * groups;
+  if (scale_kind == kScaleSuperSigned) row_bytes = 2 + groups;
+  return (kUnitRows * row_bytes + 63) / 64 * 64;
+}
+
+// Bytes of a unit's codes.
+inline int unit_bytes(int bits) { return kUnitRows * kUnitInputs / 8 * bits; }
+
 }  // namespace metal
 }  // namespace octavo

@@ -1,5 +1,6 @@
 #include "kernels/metal/weights.h"
 
+#include "base/error.h"
 #include "kernels/metal/weight_params.h"
 
 namespace octavo::metal {
@@ -20,10 +21,19 @@ int dense_type(DType dtype) {
                                     : kDenseBfloat;
 }
 
+// Whether weights.msl computes the same places in a strip as PackedLayout.
+bool has_same_places(const PackedLayout& layout) {
+  const auto kind = static_cast<int>(layout.scale_kind);
+  return block_inputs(kind, layout.group_size) == layout.block_cols() &&
+         block_scale_bytes(kind, layout.group_size) == layout.scale_bytes() &&
+         unit_bytes(layout.bits) == layout.unit_bytes();
+}
+
 }  // namespace
 
 void set_format(Launch& launch, const PackedLayout& layout) {
   const bool is_dense = layout.bits == 0;
+  OCTAVO_CHECK(is_dense || has_same_places(layout));
   launch.constant("kBits", layout.bits)
       .constant("kDenseType", is_dense ? dense_type(layout.dtype) : kDenseFloat)
       .constant("kScaleKind", static_cast<int>(layout.scale_kind))

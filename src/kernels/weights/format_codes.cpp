@@ -124,7 +124,9 @@ void read_codes(const WeightView& w, int64_t row, uint8_t* out) {
       return;
     case WeightFormat::kQ8_0:
       for (int64_t b = 0; b < w.cols / 32; ++b)
-        std::memcpy(out + b * 32, source_blocks<BlockQ8_0>(w, row)[b].quants, 32);
+        for (int i = 0; i < 32; ++i)
+          out[b * 32 + i] =
+              static_cast<uint8_t>(source_blocks<BlockQ8_0>(w, row)[b].quants[i] + 128);
       return;
     case WeightFormat::kQ4_K:
     case WeightFormat::kQ5_K:

@@ -17,7 +17,7 @@ struct FormatCodes {
 };
 FormatCodes codes_of(const WeightView& source);
 
-// The codes of one source row in input order; those of 8 bits and zero 128 are signed bytes.
+// The codes of one source row in input order.
 void read_codes(const WeightView& source, int64_t row, uint8_t* out);
 
 // The blocks of one source row of a GGUF format.

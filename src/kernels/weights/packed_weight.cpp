@@ -40,112 +40,140 @@ void write(std::byte* p, int64_t index, T value) {
   std::memcpy(p + index * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
 }
 
-// One row's scale and bias of one group in the pair kinds, and scale alone in kF16.
+// One row's scale and bias of one group in the pair kinds, and scale alone in kF16, at the place of
+// its group.
 void write_small_block(const WeightView& w, int64_t row, int64_t group, int lane, std::byte* out) {
   const auto put = [&](int64_t at, uint16_t bits) { write(out, at * 16 + lane, bits); };
   switch (w.format) {
     case WeightFormat::kQ4_0:
-      return put(group, source_blocks<BlockQ4_0>(w, row)[group].scale);
+      return put(0, source_blocks<BlockQ4_0>(w, row)[group].scale);
     case WeightFormat::kQ5_0:
-      return put(group, source_blocks<BlockQ5_0>(w, row)[group].scale);
+      return put(0, source_blocks<BlockQ5_0>(w, row)[group].scale);
     case WeightFormat::kQ8_0:
-      return put(group, source_blocks<BlockQ8_0>(w, row)[group].scale);
+      return put(0, source_blocks<BlockQ8_0>(w, row)[group].scale);
     case WeightFormat::kQ4_1:
-      put(2 * group, source_blocks<BlockQ4_1>(w, row)[group].scale);
-      return put(2 * group + 1, source_blocks<BlockQ4_1>(w, row)[group].min);
+      put(0, source_blocks<BlockQ4_1>(w, row)[group].scale);
+      return put(1, source_blocks<BlockQ4_1>(w, row)[group].min);
     default:
       OCTAVO_CHECK(w.format == WeightFormat::kQ5_1);
-      put(2 * group, source_blocks<BlockQ5_1>(w, row)[group].scale);
-      return put(2 * group + 1, source_blocks<BlockQ5_1>(w, row)[group].min);
+      put(0, source_blocks<BlockQ5_1>(w, row)[group].scale);
+      return put(1, source_blocks<BlockQ5_1>(w, row)[group].min);
   }
 }
 
 constexpr int64_t kSuperScaleBytes = 16 * 2 * 2 + 8 * 16 * 2;  // d, dmin; 8 scales and mins
 constexpr int64_t kSignedScaleBytes = 16 * 2 + 16 * 16;        // d; 16 scales
+constexpr int64_t kScaleAlignment = 64;
 
-void write_super(const WeightView& w, int64_t row, int lane, std::byte* out) {
-  for (int64_t b = 0; b < w.cols / kSuperCols; ++b, out += kSuperScaleBytes) {
-    const bool five = w.format == WeightFormat::kQ5_K;
-    const auto& four_bits = source_blocks<BlockQ4_K>(w, row)[five ? 0 : b];
-    const auto& five_bits = source_blocks<BlockQ5_K>(w, row)[five ? b : 0];
-    write(out, lane, five ? five_bits.scale : four_bits.scale);
-    write(out, 16 + lane, five ? five_bits.min : four_bits.min);
-    for (int group = 0; group < 8; ++group) {
-      const ScaleAndMin s = scale_and_min(five ? five_bits.scales : four_bits.scales, group);
-      write(out + 64, group * 32 + lane, s.scale);
-      write(out + 64, group * 32 + 16 + lane, s.min);
-    }
+// Scales of one group of a strip, for kinds without blocks of their own.
+int64_t group_bytes(ScaleKind kind) {
+  switch (kind) {
+    case ScaleKind::kPairF32:
+      return 2 * 16 * 4;
+    case ScaleKind::kPairF16:
+    case ScaleKind::kPairBF16:
+      return 2 * 16 * 2;
+    case ScaleKind::kF16:
+      return 16 * 2;
+    case ScaleKind::kE8M0:
+      return 16;
+    case ScaleKind::kNone:
+    case ScaleKind::kSuper:
+    case ScaleKind::kSuperSigned:
+      break;
+  }
+  OCTAVO_CHECK(false);
+  return 0;
+}
+
+// The scales of one row's block of 256 inputs.
+void write_super(const WeightView& w, int64_t row, int64_t block, int lane, std::byte* out) {
+  const bool five = w.format == WeightFormat::kQ5_K;
+  const auto& four_bits = source_blocks<BlockQ4_K>(w, row)[five ? 0 : block];
+  const auto& five_bits = source_blocks<BlockQ5_K>(w, row)[five ? block : 0];
+  write(out, lane, five ? five_bits.scale : four_bits.scale);
+  write(out, 16 + lane, five ? five_bits.min : four_bits.min);
+  for (int group = 0; group < 8; ++group) {
+    const ScaleAndMin s = scale_and_min(five ? five_bits.scales : four_bits.scales, group);
+    write(out + 64, group * 32 + lane, s.scale);
+    write(out + 64, group * 32 + 16 + lane, s.min);
   }
 }
 
-void write_super_signed(const WeightView& w, int64_t row, int lane, std::byte* out) {
-  for (int64_t b = 0; b < w.cols / kSuperCols; ++b, out += kSignedScaleBytes) {
-    const BlockQ6_K& block = source_blocks<BlockQ6_K>(w, row)[b];
-    write(out, lane, block.scale);
-    for (int group = 0; group < 16; ++group)
-      write(out + 32, group * 16 + lane, block.scales[group]);
+void write_super_signed(const WeightView& w, int64_t row, int64_t block, int lane, std::byte* out) {
+  const BlockQ6_K& from = source_blocks<BlockQ6_K>(w, row)[block];
+  write(out, lane, from.scale);
+  for (int group = 0; group < 16; ++group) write(out + 32, group * 16 + lane, from.scales[group]);
+}
+
+// One row's scales of one group, at the place of its group.
+void write_group(const WeightView& w, int64_t row, int64_t group, int lane, std::byte* out) {
+  const bool is_mxfp4 = w.format == WeightFormat::kMxfp4;
+  if (!is_mxfp4 && w.format != WeightFormat::kAffine)
+    return write_small_block(w, row, group, lane, out);
+  const int64_t at = row * (w.cols / w.group_size) + group;
+  if (is_mxfp4) {
+    write(out, lane, read<uint8_t>(w.scales, at));
+  } else if (w.dtype == DType::kFloat32) {
+    write(out, lane, read<uint32_t>(w.scales, at));
+    write(out, 16 + lane, read<uint32_t>(w.biases, at));
+  } else {
+    write(out, lane, read<uint16_t>(w.scales, at));
+    write(out, 16 + lane, read<uint16_t>(w.biases, at));
   }
 }
 
-void write_scales(const WeightView& w, const PackedLayout& layout, int64_t row, int lane,
-                  std::byte* out) {
-  const int64_t groups = w.cols / layout.group_size;
-  if (layout.scale_kind == ScaleKind::kSuper) return write_super(w, row, lane, out);
-  if (layout.scale_kind == ScaleKind::kSuperSigned) return write_super_signed(w, row, lane, out);
-  for (int64_t g = 0; g < groups; ++g) {
-    if (w.format == WeightFormat::kMxfp4) {
-      write(out, g * 16 + lane, read<uint8_t>(w.scales, row * groups + g));
-    } else if (w.format != WeightFormat::kAffine) {
-      write_small_block(w, row, g, lane, out);
-    } else if (w.dtype == DType::kFloat32) {
-      write(out, 2 * g * 16 + lane, read<uint32_t>(w.scales, row * groups + g));
-      write(out, (2 * g + 1) * 16 + lane, read<uint32_t>(w.biases, row * groups + g));
-    } else {
-      write(out, 2 * g * 16 + lane, read<uint16_t>(w.scales, row * groups + g));
-      write(out, (2 * g + 1) * 16 + lane, read<uint16_t>(w.biases, row * groups + g));
-    }
-  }
+// One row's scales of one block.
+void write_scales(const WeightView& w, const PackedLayout& layout, int64_t row, int64_t block,
+                  int lane, std::byte* out) {
+  if (layout.scale_kind == ScaleKind::kSuper) return write_super(w, row, block, lane, out);
+  if (layout.scale_kind == ScaleKind::kSuperSigned)
+    return write_super_signed(w, row, block, lane, out);
+  const int64_t groups = layout.block_cols() / layout.group_size;
+  const int64_t first = block * groups;
+  const int64_t end = std::min(first + groups, w.cols / layout.group_size);
+  for (int64_t g = first; g < end; ++g)
+    write_group(w, row, g, lane, out + (g - first) * group_bytes(layout.scale_kind));
 }
+
+// Where the code of a row (lane) and an input (k, of 64) lies in a plane of fields of 2, 4 or 8 bits.
+struct CodePlace {
+  int byte;
+  int shift;
+};
+CodePlace place_of(int field_bits, int lane, int k) {
+  const int quad = k / 4, lines = 2 * field_bits;
+  return {quad % lines * 64 + 4 * lane + k % 4, quad / lines * field_bits};
+}
+// The same in a plane of single bits.
+CodePlace bit_place_of(int lane, int k) { return {k / 4 * 8 + lane / 2, lane % 2 * 4 + k % 4}; }
 
 // Writes one row's 64 codes to the planes of a unit, which are zero before.
 void write_planes(const PackedLayout& layout, const uint8_t* codes, int lane, uint8_t* unit) {
   const int low = low_bits(layout.bits);
   const int high = layout.bits - low;
-  if (low == 8) {
-    std::memcpy(unit + lane * kUnitCols, codes, kUnitCols);
-    return;
-  }
-  const int mask = (1 << low) - 1;
-  uint8_t* row = unit + lane * kUnitCols * low / 8;
+  uint8_t* high_plane = unit + layout.low_bytes();
+  const auto put = [](uint8_t* plane, CodePlace place, int bits) {
+    plane[place.byte] = static_cast<uint8_t>(plane[place.byte] | bits << place.shift);
+  };
   for (int k = 0; k < kUnitCols; ++k) {
-    const int field = k / 16, j = k % 16, code = codes[k] & mask;
-    if (low == 4) {
-      row[2 * j + field / 2] =
-          static_cast<uint8_t>(row[2 * j + field / 2] | code << (field % 2 * 4));
-    } else {
-      row[j] = static_cast<uint8_t>(row[j] | code << (2 * field));
-    }
-  }
-  if (high == 0) return;
-  row = unit + layout.low_bytes() + lane * kUnitCols * high / 8;
-  for (int k = 0; k < kUnitCols; ++k) {
-    const int code = codes[k] >> low;
-    if (high == 1) {
-      row[k / 8] = static_cast<uint8_t>(row[k / 8] | code << (k % 8));
-    } else {
-      row[k % 16] = static_cast<uint8_t>(row[k % 16] | code << (2 * (k / 16)));
-    }
+    put(unit, place_of(low, lane, k), codes[k] & ((1 << low) - 1));
+    if (high == 1) put(high_plane, bit_place_of(lane, k), codes[k] >> low);
+    if (high == 2) put(high_plane, place_of(2, lane, k), codes[k] >> low);
   }
 }
 
 void pack_quantized_row(const WeightView& source, const PackedLayout& layout, int64_t row, int lane,
                         std::byte* strip, uint8_t* codes) {
-  write_scales(source, layout, row, lane, strip);
   read_codes(source, row, codes);
-  auto* units = reinterpret_cast<uint8_t*>(strip + layout.scale_bytes());
-  const int64_t unit_bytes = layout.low_bytes() + layout.high_bytes();
-  for (int64_t u = 0; u < layout.padded_cols / kUnitCols; ++u)
-    write_planes(layout, codes + u * kUnitCols, lane, units + u * unit_bytes);
+  const int64_t units_per_block = layout.block_cols() / kUnitCols;
+  for (int64_t u = 0; u < layout.padded_cols / kUnitCols; ++u) {
+    std::byte* block = strip + u / units_per_block * layout.block_bytes();
+    if (u % units_per_block == 0)
+      write_scales(source, layout, row, u / units_per_block, lane, block);
+    std::byte* unit = block + layout.scale_bytes() + u % units_per_block * layout.unit_bytes();
+    write_planes(layout, codes + u * kUnitCols, lane, reinterpret_cast<uint8_t*>(unit));
+  }
 }
 
 void pack_dense_row(const WeightView& source, const PackedLayout& layout, int64_t row, int lane,
@@ -167,6 +195,7 @@ struct ScaleBias {
   float bias;
 };
 
+// Of a group of a block.
 ScaleBias scale_of(const PackedLayout& layout, const std::byte* scales, int64_t group, int lane) {
   switch (layout.scale_kind) {
     case ScaleKind::kPairF32:
@@ -181,19 +210,16 @@ ScaleBias scale_of(const PackedLayout& layout, const std::byte* scales, int64_t 
     case ScaleKind::kF16:
       return {half_to_float(read<uint16_t>(scales, group * 16 + lane)), 0};
     case ScaleKind::kSuper: {
-      const std::byte* block = scales + group / 8 * kSuperScaleBytes;
-      const int64_t at = group % 8 * 32 + lane;
-      return {half_to_float(read<uint16_t>(block, lane)) *
-                  static_cast<float>(read<uint8_t>(block + 64, at)),
-              -(half_to_float(read<uint16_t>(block, 16 + lane)) *
-                static_cast<float>(read<uint8_t>(block + 64, at + 16)))};
+      const int64_t at = group * 32 + lane;
+      return {half_to_float(read<uint16_t>(scales, lane)) *
+                  static_cast<float>(read<uint8_t>(scales + 64, at)),
+              -(half_to_float(read<uint16_t>(scales, 16 + lane)) *
+                static_cast<float>(read<uint8_t>(scales + 64, at + 16)))};
     }
-    case ScaleKind::kSuperSigned: {
-      const std::byte* block = scales + group / 16 * kSignedScaleBytes;
-      return {half_to_float(read<uint16_t>(block, lane)) *
-                  static_cast<float>(read<int8_t>(block + 32, group % 16 * 16 + lane)),
+    case ScaleKind::kSuperSigned:
+      return {half_to_float(read<uint16_t>(scales, lane)) *
+                  static_cast<float>(read<int8_t>(scales + 32, group * 16 + lane)),
               0};
-    }
     case ScaleKind::kE8M0:
       return {std::ldexp(1.0f, read<uint8_t>(scales, group * 16 + lane) - 127), 0};
     case ScaleKind::kNone:
@@ -206,42 +232,41 @@ ScaleBias scale_of(const PackedLayout& layout, const std::byte* scales, int64_t 
 int code_at(const PackedLayout& layout, const uint8_t* unit, int lane, int k) {
   const int low = low_bits(layout.bits);
   const int high = layout.bits - low;
-  const int field = k / 16, j = k % 16;
-  if (low == 8) {
-    const uint8_t byte = unit[lane * kUnitCols + k];
-    return layout.zero == 128 ? static_cast<int8_t>(byte) + 128 : byte;
-  }
-  const uint8_t* row = unit + lane * kUnitCols * low / 8;
-  int code =
-      low == 4 ? (row[2 * j + field / 2] >> (field % 2 * 4)) & 15 : (row[j] >> (2 * field)) & 3;
-  row = unit + layout.low_bytes() + lane * kUnitCols * high / 8;
-  if (high == 1) code |= ((row[k / 8] >> (k % 8)) & 1) << low;
-  if (high == 2) code |= ((row[j] >> (2 * field)) & 3) << low;
+  const uint8_t* high_plane = unit + layout.low_bytes();
+  const auto get = [](const uint8_t* plane, CodePlace place, int bits) {
+    return (plane[place.byte] >> place.shift) & ((1 << bits) - 1);
+  };
+  int code = get(unit, place_of(low, lane, k), low);
+  if (high == 1) code |= get(high_plane, bit_place_of(lane, k), 1) << low;
+  if (high == 2) code |= get(high_plane, place_of(2, lane, k), 2) << low;
   return code;
 }
 
 }  // namespace
 
+int64_t PackedLayout::block_cols() const {
+  switch (scale_kind) {
+    case ScaleKind::kSuper:
+    case ScaleKind::kSuperSigned:
+      return kSuperCols;
+    case ScaleKind::kE8M0:
+      return 2 * kUnitCols;  // a whole line of scales
+    default:
+      return std::max(group_size, kUnitCols);
+  }
+}
+
 int64_t PackedLayout::scale_bytes() const {
-  const int64_t groups = group_size > 0 ? cols / group_size : 0;
   switch (scale_kind) {
     case ScaleKind::kNone:
       return 0;
-    case ScaleKind::kPairF32:
-      return groups * 2 * 16 * 4;
-    case ScaleKind::kPairF16:
-    case ScaleKind::kPairBF16:
-      return groups * 2 * 16 * 2;
-    case ScaleKind::kF16:
-      return groups * 16 * 2;
     case ScaleKind::kSuper:
-      return cols / kSuperCols * kSuperScaleBytes;
+      return round_up(kSuperScaleBytes, kScaleAlignment);
     case ScaleKind::kSuperSigned:
-      return cols / kSuperCols * kSignedScaleBytes;
-    case ScaleKind::kE8M0:
-      return groups * 16;
+      return round_up(kSignedScaleBytes, kScaleAlignment);
+    default:
+      return round_up(block_cols() / group_size * group_bytes(scale_kind), kScaleAlignment);
   }
-  return 0;
 }
 
 int64_t PackedLayout::low_bytes() const { return kStripRows * kUnitCols * low_bits(bits) / 8; }
@@ -252,7 +277,8 @@ int64_t PackedLayout::high_bytes() const {
 
 int64_t PackedLayout::strip_bytes() const {
   if (bits == 0) return kStripRows * padded_cols * static_cast<int64_t>(size_of(dtype));
-  return scale_bytes() + padded_cols / kUnitCols * (low_bytes() + high_bytes());
+  const int64_t blocks = (padded_cols + block_cols() - 1) / block_cols();
+  return blocks * scale_bytes() + padded_cols / kUnitCols * unit_bytes();
 }
 
 std::string PackedLayout::describe() const {
@@ -313,13 +339,15 @@ void unpack_row(const PackedView& weight, int64_t row, float* out) {
     }
     return;
   }
-  const auto* units = reinterpret_cast<const uint8_t*>(strip + layout.scale_bytes());
-  const int64_t unit_bytes = layout.low_bytes() + layout.high_bytes();
   ScaleBias s{};
   for (int64_t k = 0; k < layout.cols; ++k) {
-    if (k % layout.group_size == 0) s = scale_of(layout, strip, k / layout.group_size, lane);
-    const int code =
-        code_at(layout, units + k / kUnitCols * unit_bytes, lane, static_cast<int>(k % kUnitCols));
+    const std::byte* block = strip + k / layout.block_cols() * layout.block_bytes();
+    const int64_t in_block = k % layout.block_cols();
+    if (k % layout.group_size == 0) s = scale_of(layout, block, in_block / layout.group_size, lane);
+    const std::byte* unit =
+        block + layout.scale_bytes() + in_block / kUnitCols * layout.unit_bytes();
+    const int code = code_at(layout, reinterpret_cast<const uint8_t*>(unit), lane,
+                             static_cast<int>(k % kUnitCols));
     if (layout.scale_kind == ScaleKind::kE8M0) {
       out[k] = kE2M1[code] * s.scale;
     } else {

@@ -6,13 +6,18 @@
 //
 //   dense 16-bit   per 32 inputs: [16 rows][32]                    (one tile of the matrix unit)
 //   dense 32-bit   [16 rows][padded_cols]
-//   quantised      scales of the whole strip (scale_bytes), then per 64 inputs, a unit:
-//                  low plane of the 16 rows, then their high plane
+//   quantised      blocks of block_cols inputs: their scales, then per 64 inputs a unit:
+//                  its low plane, then its high plane
+//
+// A unit's inputs are 16 quads of four. A line of a plane holds one field of each byte per quad and
+// row: byte 4 n + k is input 4 q + k of row n. Integer dot products read lines as they are.
 //
 //   bits     low plane                                high plane
-//   2, 3     2-bit: byte j, field i = input 16 i + j  1-bit (3): bit k = input k
-//   4, 5, 6  4-bit: u16 j, nibble i = input 16 i + j  1-bit (5) as above, 2-bit (6) as above
-//   8        bytes
+//   2, 3     4 lines: quad q in line q % 4, field     1-bit (3): line q has 8 bytes,
+//            q / 4 (2 bits)                           bit 4 n + k is of row n
+//   4, 5, 6  8 lines: quad q in line q % 8, field     1-bit (5) as above, 2-bit (6) as the low
+//            q / 8 (4 bits)                           plane of 2 bits
+//   8        16 lines
 //
 // A number is scale * (code - zero) + bias.
 #pragma once
@@ -29,7 +34,8 @@ namespace octavo {
 inline constexpr int kStripRows = 16;
 inline constexpr int kUnitCols = 64;  // inputs of a quantised unit
 
-// The scales before a strip's codes, by group of inputs; "16 x" means one per row of the strip.
+// The scales of a block, by group of inputs; "16 x" means one per row of the strip. Blocks of scales
+// are padded to 64 bytes.
 enum class ScaleKind : uint8_t {
   kNone,      // dense
   kPairF32,   // 16 x scale, 16 x bias, float32
@@ -49,13 +55,16 @@ struct PackedLayout {
   int64_t padded_cols = 0;  // to a multiple of 64: zeros follow the last input
   int bits = 0;             // of a code; 0: dense
   int group_size = 0;       // inputs that share a scale
-  int zero = 0;  // the code of 0 before the bias; 8-bit codes with zero 128 are stored signed
+  int zero = 0;             // the code of 0 before the bias
   ScaleKind scale_kind = ScaleKind::kNone;
 
   int64_t strips() const { return (rows + kStripRows - 1) / kStripRows; }
-  int64_t scale_bytes() const;  // of one strip
+  int64_t block_cols() const;   // inputs of a block of scales: a multiple of the group and of 64
+  int64_t scale_bytes() const;  // of one block
   int64_t low_bytes() const;    // of one unit: its low plane
   int64_t high_bytes() const;   // and its high plane
+  int64_t unit_bytes() const { return low_bytes() + high_bytes(); }
+  int64_t block_bytes() const { return scale_bytes() + block_cols() / kUnitCols * unit_bytes(); }
   int64_t strip_bytes() const;
   int64_t bytes() const { return strips() * strip_bytes(); }
   std::string describe() const;  // "bfloat16", "affine 4-bit/64", "q4_k"

@@ -4,55 +4,12 @@
 #include <numeric>
 
 #include "kernels/reference/decode_row.h"
-#include "kernels/testing/weights.h"
+#include "kernels/testing/weight_source.h"
 
 namespace octavo {
 namespace {
 
-// A source matrix of random bytes: any bytes are valid codes, and scales are made moderate.
-struct Source {
-  std::vector<std::byte> data, scales, biases;
-  WeightView view;
-};
-
-// `view`: shape and format; its data is not used.
-Source random_source(std::mt19937& random, const WeightView& view) {
-  Source source;
-  source.view = view;
-  const auto numbers = [&](size_t count, DType type) {
-    const mx::array values = random_array(random, {static_cast<int>(count)}, mlx_dtype(type));
-    return std::vector<std::byte>(values.data<std::byte>(),
-                                  values.data<std::byte>() + values.nbytes());
-  };
-  const int64_t group = view.group_size;
-  const auto groups = static_cast<size_t>(view.rows * (group > 0 ? view.cols / group : 0));
-  source.data.resize(static_cast<size_t>(view.rows * view.row_bytes()));
-  for (auto& byte : source.data) byte = static_cast<std::byte>(random());
-  if (view.format == WeightFormat::kDense)
-    source.data = numbers(static_cast<size_t>(view.rows * view.cols), view.dtype);
-  if (view.format == WeightFormat::kAffine) {
-    source.scales = numbers(groups, view.dtype);
-    source.biases = numbers(groups, view.dtype);
-  }
-  if (view.format == WeightFormat::kMxfp4) {
-    source.scales.resize(groups);
-    for (auto& byte : source.scales) byte = static_cast<std::byte>(120 + random() % 16);
-  }
-  const BlockSize block = gguf_block(view.format);
-  for (size_t at = 0; block.bytes > 0 && at < source.data.size();
-       at += static_cast<size_t>(block.bytes)) {
-    const size_t scale = view.format == WeightFormat::kQ6_K ? 208 : 0;
-    for (size_t high : {scale + 1, scale + 3})
-      if (high < static_cast<size_t>(block.bytes))
-        source.data[at + high] = (source.data[at + high] & std::byte{0x83}) | std::byte{0x20};
-  }
-  source.view.data = source.data.data();
-  source.view.scales = source.scales.data();
-  source.view.biases = source.biases.data();
-  return source;
-}
-
-void expect_same_rows(const Source& source, std::span<const int> order) {
+void expect_same_rows(const WeightSource& source, std::span<const int> order) {
   const PackedLayout layout = packed_layout(source.view);
   std::vector<std::byte> packed(static_cast<size_t>(layout.bytes()));
   pack_weight(source.view, layout, order, packed.data());
@@ -72,12 +29,12 @@ TEST(PackedWeight, RowsComeBackBitForBitFromEveryFormat) {
   for (int i = 0; i < 37; ++i) order[static_cast<size_t>(i)] = (i * 5 + 2) % 37;
   const auto check = [&](WeightFormat format, int cols, int bits, int group, DType dtype) {
     SCOPED_TRACE(testing::Message() << name_of(format) << " " << bits << "/" << group);
-    const Source source = random_source(random, {.format = format,
-                                                 .rows = 37,
-                                                 .cols = cols,
-                                                 .dtype = dtype,
-                                                 .bits = bits,
-                                                 .group_size = group});
+    const WeightSource source = random_source(random, {.format = format,
+                                                       .rows = 37,
+                                                       .cols = cols,
+                                                       .dtype = dtype,
+                                                       .bits = bits,
+                                                       .group_size = group});
     expect_same_rows(source, {});
     expect_same_rows(source, order);
   };
@@ -97,12 +54,12 @@ TEST(PackedWeight, RowsComeBackBitForBitFromEveryFormat) {
 TEST(PackedWeight, TakesNoMoreThanTheSourceAndItsPadding) {
   std::mt19937 random(4);
   for (int bits : {2, 3, 4, 5, 6, 8}) {
-    const Source s = random_source(random, {.format = WeightFormat::kAffine,
-                                            .rows = 64,
-                                            .cols = 256,
-                                            .dtype = DType::kBFloat16,
-                                            .bits = bits,
-                                            .group_size = 64});
+    const WeightSource s = random_source(random, {.format = WeightFormat::kAffine,
+                                                  .rows = 64,
+                                                  .cols = 256,
+                                                  .dtype = DType::kBFloat16,
+                                                  .bits = bits,
+                                                  .group_size = 64});
     EXPECT_EQ(static_cast<size_t>(packed_layout(s.view).bytes()),
               s.data.size() + s.scales.size() + s.biases.size());
   }

@@ -115,6 +115,15 @@ static void attend_tiles(const AttentionPiece& item, const AttentionShape& s, Am
   }
 }
 
+// How often attend_tiles<1> prefetches a share during a split: for each step once with its scores, its
+// weights, and each four sixteens of the head or one at its end.
+OCTAVO_INLINE int64_t prefetch_calls(const AttentionShape& s, const AmxScratch& x) {
+  const int64_t steps =
+      (x.keys.to - x.base + kStepKeys - 1) / kStepKeys - (x.keys.from - x.base) / kStepKeys;
+  const int64_t sixteens = s.v_pad / kLanes;
+  return steps > 0 ? steps * (2 + sixteens / 4 + sixteens % 4) : 1;
+}
+
 static void amx_attend(const AttentionPiece& item, std::byte* scratch) {
   const AttentionShape s = attention_shape(item);
   AmxScratch x;
@@ -125,7 +134,7 @@ static void amx_attend(const AttentionPiece& item, std::byte* scratch) {
   for (int64_t split = item.split_begin; split < item.split_end; ++split) {
     x.base = split * kSplitTokens;
     x.keys = keys_of(item, s, split, 0, s.columns);
-    x.ahead = prefetch_after(item, split, 4 * kSteps);
+    x.ahead = prefetch_after(item, split, prefetch_calls(s, x));
     find_tiles(item, s, x);
     for (int64_t c = 0; c < s.columns; c += 2 * kLanes) {
       const int64_t end = c + 2 * kLanes < s.columns ? c + 2 * kLanes : s.columns;

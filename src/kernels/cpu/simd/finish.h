@@ -70,6 +70,78 @@ OCTAVO_INLINE void finish_row(const LinearJob& job, int64_t row, int64_t strip, 
   }
 }
 
+// Sums of adjacent strips: [strip][rows], `stride` apart. Of a gated pair, `ups` are the other half's.
+struct StripSums {
+  const Vec* sums;
+  const Vec* ups;  // null unless gated
+  int64_t strips = 1;
+  int64_t stride = 0;
+};
+
+// Rows of whole strips, with all options resolved before the loop. A row's strips are adjacent in
+// memory, so they are written one after the other.
+template <bool Gated, bool Residual, typename Out>
+OCTAVO_INLINE void finish_block(const LinearJob& job, int64_t strip, int64_t first, int64_t rows,
+                                const StripSums& from) {
+  for (int64_t m = 0; m < rows; ++m) {
+    for (int64_t i = 0; i < from.strips; ++i) {
+      const int64_t n = (strip + i) * kStripRows;
+      const int64_t at = (first + m) * job.out_stride + job.out_first + n;
+      Vec v = from.sums[i * from.stride + m];
+      if (job.bias != nullptr) v = add(v, load_as(job.bias, job.bias_dtype, n));
+      if constexpr (Gated) {
+        Vec up = from.ups[i * from.stride + m];
+        if (job.up_bias != nullptr) up = add(up, load_as(job.up_bias, job.bias_dtype, n));
+        v = gate_up(job.activation, v, up);
+      } else {
+        v = scaled(job, v);
+      }
+      if constexpr (!Gated && !Residual) v = capped(job, v);
+      if constexpr (sizeof(Out) == 4) {
+        if constexpr (Residual) v = add(load(static_cast<const float*>(job.residual) + at), v);
+        store(static_cast<float*>(job.out) + at, v);
+      } else {
+        if constexpr (Residual)
+          v = add(load_bf16(static_cast<const uint16_t*>(job.residual) + at), v);
+        store_bf16(static_cast<uint16_t*>(job.out) + at, v);
+      }
+    }
+  }
+}
+
+template <bool Gated, bool Residual>
+OCTAVO_INLINE void finish_strips(const LinearJob& job, int64_t strip, int64_t first, int64_t rows,
+                                 const StripSums& from) {
+  const bool whole = job.weight.layout.rows >= (strip + from.strips) * kStripRows;
+  if (whole && job.out_dtype == DType::kBFloat16)
+    return finish_block<Gated, Residual, uint16_t>(job, strip, first, rows, from);
+  if (whole && job.out_dtype == DType::kFloat32)
+    return finish_block<Gated, Residual, float>(job, strip, first, rows, from);
+  for (int64_t i = 0; i < from.strips; ++i) {
+    for (int64_t m = 0; m < rows; ++m) {
+      const int64_t at = i * from.stride + m;
+      finish_row(job, first + m, strip + i, from.sums[at], Gated ? from.ups[at] : zero());
+    }
+  }
+}
+
+// Rows [first, first + rows) of strips from `strip` on. Not inlined: products have many forms, and
+// this takes long to compile.
+static __attribute__((noinline)) void finish_rows(const LinearJob& job, int64_t strip,
+                                                  int64_t first, int64_t rows,
+                                                  const StripSums& from) {
+  const bool is_gated = from.ups != nullptr;
+  if (is_gated && job.residual != nullptr) {
+    finish_strips<true, true>(job, strip, first, rows, from);
+  } else if (is_gated) {
+    finish_strips<true, false>(job, strip, first, rows, from);
+  } else if (job.residual != nullptr) {
+    finish_strips<false, true>(job, strip, first, rows, from);
+  } else {
+    finish_strips<false, false>(job, strip, first, rows, from);
+  }
+}
+
 static void gated(const void* gate, const void* up, void* out, DType dtype, Activation activation,
                   int64_t count) {
   int64_t i = 0;

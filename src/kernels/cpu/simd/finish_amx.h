@@ -4,77 +4,30 @@
 #ifdef OCTAVO_SIMD_AMX
 
 #include "kernels/cpu/simd/finish.h"
+#include "kernels/cpu/simd/strip_walk.h"
 #include "kernels/cpu/simd/tile_ops.h"
 #include "kernels/cpu/simd/transpose.h"
 
 namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
-// The strips of one pass. Plain: strip i of each part of the range; gated: gate and up of strip i
-// of each part. So every stream is read forward from pass to pass, prefetches fetch what is used
-// next, and several streams use more memory bandwidth than one.
-struct StripGroup {
-  const PackedView* weight[4];
-  int64_t strip[4];
-  bool present[4];
-};
-
 // One tile of results [16 outputs][16 rows] as rows of 16 outputs.
-OCTAVO_INLINE void tile_rows(const float* tile, int64_t rows, __m512* out) {
+OCTAVO_INLINE void tile_rows(const float* tile, int64_t rows, Vec* out) {
   if (rows <= 2) {
     const __m512i places = _mm512_slli_epi32(
         _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), 4);
-    for (int64_t m = 0; m < rows; ++m) out[m] = _mm512_i32gather_ps(places, tile + m, 4);
+    for (int64_t m = 0; m < rows; ++m) out[m].r[0] = _mm512_i32gather_ps(places, tile + m, 4);
     return;
   }
-  for (int n = 0; n < 16; ++n) out[n] = _mm512_load_ps(tile + n * 16);
-  transpose16(out);
-}
-
-// Rows of one whole strip, with all options resolved before the loop.
-template <bool Gated, bool Residual, typename Out>
-OCTAVO_INLINE void finish_block(const LinearJob& job, int64_t strip, int64_t first, int64_t rows,
-                                const __m512* sums, const __m512* ups) {
-  const int64_t n = strip * kStripRows;
-  const Vec bias = job.bias != nullptr ? load_as(job.bias, job.bias_dtype, n) : zero();
-  const Vec up_bias = job.up_bias != nullptr ? load_as(job.up_bias, job.bias_dtype, n) : zero();
-  int64_t at = first * job.out_stride + job.out_first + n;
-  for (int64_t m = 0; m < rows; ++m, at += job.out_stride) {
-    Vec v{{sums[m]}};
-    if (job.bias != nullptr) v = add(v, bias);
-    if constexpr (Gated) {
-      Vec up{{ups[m]}};
-      if (job.up_bias != nullptr) up = add(up, up_bias);
-      v = gate_up(job.activation, v, up);
-    } else {
-      v = scaled(job, v);
-    }
-    if constexpr (!Gated && !Residual) v = capped(job, v);
-    if constexpr (sizeof(Out) == 4) {
-      if constexpr (Residual) v = add(load(static_cast<const float*>(job.residual) + at), v);
-      store(static_cast<float*>(job.out) + at, v);
-    } else {
-      if constexpr (Residual)
-        v = add(load_bf16(static_cast<const uint16_t*>(job.residual) + at), v);
-      store_bf16(static_cast<uint16_t*>(job.out) + at, v);
-    }
-  }
-}
-
-template <bool Gated, bool Residual>
-OCTAVO_INLINE void finish_strip(const LinearJob& job, int64_t strip, int64_t first, int64_t rows,
-                                const __m512* sums, const __m512* ups) {
-  const bool whole = job.weight.layout.rows - strip * kStripRows >= kStripRows;
-  if (whole && job.out_dtype == DType::kBFloat16)
-    return finish_block<Gated, Residual, uint16_t>(job, strip, first, rows, sums, ups);
-  if (whole && job.out_dtype == DType::kFloat32)
-    return finish_block<Gated, Residual, float>(job, strip, first, rows, sums, ups);
-  for (int64_t m = 0; m < rows; ++m)
-    finish_row(job, first + m, strip, {{sums[m]}}, Gated ? Vec{{ups[m]}} : zero());
+  __m512 columns[16];
+  for (int n = 0; n < 16; ++n) columns[n] = _mm512_load_ps(tile + n * 16);
+  transpose16(columns);
+  for (int m = 0; m < 16; ++m) out[m].r[0] = columns[m];
 }
 
 // The results of a pass: the tile of row block b and stream i is [b * streams + i].
 struct PassResults {
-  StripGroup group;
+  int64_t strip[4];
+  bool present[4];
   int streams;
   int64_t row_begin;
   int64_t row_end;
@@ -88,22 +41,14 @@ static __attribute__((noinline)) void finish_tile(const LinearJob& job, const Pa
   const int stream = index % results.streams;
   const int64_t first = results.row_begin + index / results.streams * kRowBlock;
   const int64_t left = results.row_end - first;
-  if (left <= 0 || !results.group.present[stream] || (is_gated && stream % 2 == 1)) return;
+  if (left <= 0 || !results.present[stream] || (is_gated && stream % 2 == 1)) return;
   const int64_t rows = left < kRowBlock ? left : kRowBlock;
-  const int64_t strip = results.group.strip[stream];
-  __m512 sums[16];
-  __m512 ups[16];
+  const int64_t strip = results.strip[stream];
+  Vec sums[16];
+  Vec ups[16];
   tile_rows(results.tiles[index], rows, sums);
   if (is_gated) tile_rows(results.tiles[index + 1], rows, ups);
-  if (is_gated && job.residual != nullptr) {
-    finish_strip<true, true>(job, strip, first, rows, sums, ups);
-  } else if (is_gated) {
-    finish_strip<true, false>(job, strip, first, rows, sums, ups);
-  } else if (job.residual != nullptr) {
-    finish_strip<false, true>(job, strip, first, rows, sums, ups);
-  } else {
-    finish_strip<false, false>(job, strip, first, rows, sums, ups);
-  }
+  finish_rows(job, strip, first, rows, {sums, is_gated ? ups : nullptr});
 }
 
 OCTAVO_INLINE void clear_tiles() {
@@ -137,12 +82,16 @@ class PassWriter {
   }
 
   // Stores the tile registers of the finished pass.
-  OCTAVO_INLINE void end_pass(const StripGroup& group, int streams, int64_t row_begin,
+  template <int Streams>
+  OCTAVO_INLINE void end_pass(const StripGroup<Streams>& group, int64_t row_begin,
                               int64_t row_end) {
     write_rest();
     PassResults& done = results_[current_];
-    done.group = group;
-    done.streams = streams;
+    for (int i = 0; i < Streams; ++i) {
+      done.strip[i] = group.strip[i];
+      done.present[i] = group.present[i];
+    }
+    done.streams = Streams;
     done.row_begin = row_begin;
     done.row_end = row_end;
     store_tiles(done.tiles);

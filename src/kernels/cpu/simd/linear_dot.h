@@ -3,7 +3,6 @@
 // does not depend on how many rows and outputs share a pass. No MLX.
 #pragma once
 
-#include "kernels/cpu/simd/decode_bf16.h"
 #include "kernels/cpu/simd/decode_codes.h"
 #include "kernels/cpu/simd/finish.h"
 #include "kernels/cpu/simd/norm.h"
@@ -41,10 +40,8 @@ struct DotBF16 {
   }
   static int64_t row_stride(const PackedLayout&) { return 32; }
   static constexpr int64_t kStepStride = 32 * kStripRows;
-  static bool needs_decoding(const PackedLayout& layout) { return layout.bits != 0; }
-  static void decode(const PackedView& weight, int64_t strip, uint16_t* out) {
-    decode_strip_bf16(weight, strip, out);
-  }
+  static bool needs_decoding(const PackedLayout&) { return false; }
+  static void decode(const PackedView&, int64_t, uint16_t*) {}
 };
 #endif
 

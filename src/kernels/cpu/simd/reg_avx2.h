@@ -24,6 +24,7 @@ OCTAVO_INLINE Reg reg_div(Reg a, Reg b) { return _mm256_div_ps(a, b); }
 OCTAVO_INLINE Reg reg_max(Reg a, Reg b) { return _mm256_max_ps(a, b); }
 OCTAVO_INLINE Reg reg_min(Reg a, Reg b) { return _mm256_min_ps(a, b); }
 OCTAVO_INLINE Reg reg_fma(Reg a, Reg b, Reg c) { return _mm256_fmadd_ps(a, b, c); }
+OCTAVO_INLINE Reg reg_fused(Reg a, Reg b, Reg c) { return reg_fma(a, b, c); }
 OCTAVO_INLINE Reg reg_round(Reg a) {
   return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }

@@ -24,6 +24,7 @@ OCTAVO_INLINE Reg reg_div(Reg a, Reg b) { return _mm512_div_ps(a, b); }
 OCTAVO_INLINE Reg reg_max(Reg a, Reg b) { return _mm512_max_ps(a, b); }
 OCTAVO_INLINE Reg reg_min(Reg a, Reg b) { return _mm512_min_ps(a, b); }
 OCTAVO_INLINE Reg reg_fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
+OCTAVO_INLINE Reg reg_fused(Reg a, Reg b, Reg c) { return reg_fma(a, b, c); }
 OCTAVO_INLINE Reg reg_round(Reg a) {
   return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }

@@ -25,6 +25,7 @@ OCTAVO_INLINE Reg reg_div(Reg a, Reg b) { return vdivq_f32(a, b); }
 OCTAVO_INLINE Reg reg_max(Reg a, Reg b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 OCTAVO_INLINE Reg reg_min(Reg a, Reg b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 OCTAVO_INLINE Reg reg_fma(Reg a, Reg b, Reg c) { return vfmaq_f32(c, a, b); }
+OCTAVO_INLINE Reg reg_fused(Reg a, Reg b, Reg c) { return reg_fma(a, b, c); }
 OCTAVO_INLINE Reg reg_round(Reg a) { return vrndnq_f32(a); }
 // 2^n for whole n in [-126, 127].
 OCTAVO_INLINE Reg reg_pow2(Reg n) {

@@ -29,6 +29,10 @@ OCTAVO_INLINE Reg reg_div(Reg a, Reg b) { return a / b; }
 OCTAVO_INLINE Reg reg_max(Reg a, Reg b) { return a > b ? a : b; }
 OCTAVO_INLINE Reg reg_min(Reg a, Reg b) { return a < b ? a : b; }
 OCTAVO_INLINE Reg reg_fma(Reg a, Reg b, Reg c) { return a * b + c; }
+OCTAVO_INLINE Reg reg_fused(Reg a, Reg b, Reg c) {
+  for (int i = 0; i < kRegLanes; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return c;
+}
 // To nearest even, for |a| < 2^22.
 OCTAVO_INLINE Reg reg_round(Reg a) {
   const Reg magic = reg_set1(12582912.0f);  // 1.5 * 2^23

@@ -1,4 +1,4 @@
-// tile_ops.h - the four tile instructions, by tile number. Written as assembly because gcc 12's
+// tile_ops.h - the tile instructions, by tile number. Written as assembly because gcc 12's
 // intrinsics do not tell the compiler which memory they read. No MLX.
 #pragma once
 

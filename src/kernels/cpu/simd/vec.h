@@ -43,6 +43,12 @@ OCTAVO_INLINE Vec fma(Vec a, Vec b, Vec c) {
   OCTAVO_EACH_REG out.r[i] = reg_fma(a.r[i], b.r[i], c.r[i]);
   return out;
 }
+// The same, rounded once on every set.
+OCTAVO_INLINE Vec fused(Vec a, Vec b, Vec c) {
+  Vec out;
+  OCTAVO_EACH_REG out.r[i] = reg_fused(a.r[i], b.r[i], c.r[i]);
+  return out;
+}
 OCTAVO_INLINE Vec round_even(Vec a) {
   Vec out;
   OCTAVO_EACH_REG out.r[i] = reg_round(a.r[i]);

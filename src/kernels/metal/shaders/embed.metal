@@ -1,8 +1,8 @@
 // embed.metal - rows of a packed table, decoded.
 //
 // A thread decodes 32 elements of a row: half of a unit, see weights.msl. Grid: x halves of units,
-// y tokens. Memory: none. Limit: bandwidth, the row's codes (in pieces of 16 bytes, because rows of
-// a strip are interleaved) and cols * sizeof(U) written.
+// y tokens. Memory: none. Limit: bandwidth, the codes of the row's strip (a row's pieces of 4 bytes
+// are in every cache line, because rows are interleaved) and cols * sizeof(U) written.
 #include "kernels/metal/embed_params.h"
 #include "kernels/metal/shaders/weights.msl"
 
@@ -17,7 +17,7 @@ template <typename U>
   if (unit * kUnitInputs >= params.cols) return;
   const int token = tokens[place.y];
   const ulong strip_at = ulong(token / kUnitRows) * params.strip_bytes;
-  const Strip strip = {table + strip_at, params.cols, params.padded_cols, params.scale_bytes};
+  const Strip strip = {table + strip_at, params.cols, params.padded_cols};
   const Share share = decode_share(strip, unit, token % kUnitRows, side);
   device U* row = out + ulong(place.y) * params.cols;
   UNROLL

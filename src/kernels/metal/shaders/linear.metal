@@ -125,7 +125,7 @@ template <typename T, typename C, typename U, typename B, int RowTiles, int Stri
   for (int s = 0; s < Strips; ++s) {
     const device uchar* data =
         is_pair && s == 1 ? weight1 + at_strip : weight + at_strip + ulong(s) * params.strip_bytes;
-    strips.of[s] = {data, params.cols, params.padded_cols, params.scale_bytes};
+    strips.of[s] = {data, params.cols, params.padded_cols};
   }
   const int head = first_strip / params.strips_per_head;
   const device T* x_of_head = x + head * params.x_head_stride;

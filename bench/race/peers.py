@@ -16,7 +16,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -41,8 +41,9 @@ class Entry:
     title: str
     octavo: str
     llama: str
-    openvino: str
+    openvino: str | None
     mlx_lm: str | None
+    batch_sizes: list[int] | None = None  # if not all
 
 
 ENTRIES = {
@@ -52,6 +53,9 @@ ENTRIES = {
                   "qwen3-0.6b-mlx-4bit", "qwen3-0.6b-q4_0.gguf", "qwen3-0.6b-q4_0.gguf", "qwen3-0.6b-mlx-4bit"),
     "q4_k_m": Entry("Q4_K_M", "Qwen3-0.6B shapes as a Q4_K_M file, the same for all", "qwen3-0.6b-q4_k_m.gguf",
                     "qwen3-0.6b-q4_k_m.gguf", "qwen3-0.6b-q4_k_m.gguf", None),
+    # Prompts for 8 or 32 sequences alone would take llama.cpp minutes here.
+    "4b-q4_k_m": Entry("4B Q4_K_M", "Qwen3-4B shapes as a Q4_K_M file, the same for both", "qwen3-4b-q4_k_m.gguf",
+                       "qwen3-4b-q4_k_m.gguf", None, None, [1]),
 }
 
 
@@ -67,25 +71,28 @@ class Race:
 
     def run(self, entry: Entry, models: dict[str, Path], rounds: int) -> dict:
         done = []
+        settings = replace(self.settings, batch_sizes=entry.batch_sizes or self.settings.batch_sizes)
         for number in range(1, rounds + 1):
             print(f"{entry.name}, round {number} of {rounds}", flush=True)
-            done.append(self._round(models, with_mlx_lm=number == 1))
-        return {"name": entry.name, "title": entry.title, "commands": self._commands(models), "rounds": done}
+            done.append(self._round(models, settings, with_mlx_lm=number == 1))
+        return {"name": entry.name, "title": entry.title, "batch_sizes": settings.batch_sizes,
+                "commands": self._commands(models, settings), "rounds": done}
 
-    def _round(self, models: dict[str, Path], with_mlx_lm: bool) -> dict:
-        limits = self.machine or self.octavo.machine(self.settings.threads)
-        result = self._ours(models["octavo"], limits) | {"machine": limits}
-        result["llama.cpp"] = self._say("llama.cpp", self.llama.round(models["llama"], self.settings))
-        result["OpenVINO GenAI"] = self._say("OpenVINO GenAI", self.openvino.round(models["openvino"], self.settings))
+    def _round(self, models: dict[str, Path], settings: Settings, with_mlx_lm: bool) -> dict:
+        limits = self.machine or self.octavo.machine(settings.threads)
+        result = self._ours(models["octavo"], settings, limits) | {"machine": limits}
+        result["llama.cpp"] = self._say("llama.cpp", self.llama.round(models["llama"], settings))
+        if "openvino" in models:
+            result["OpenVINO GenAI"] = self._say("OpenVINO GenAI", self.openvino.round(models["openvino"], settings))
         if with_mlx_lm and "mlx_lm" in models:
             result["mlx-lm"] = self._say("mlx-lm", self.mlx_lm.round(models["mlx_lm"], self.mlx_settings))
         return result
 
-    def _ours(self, model: Path, limits: dict) -> dict:
+    def _ours(self, model: Path, settings: Settings, limits: dict) -> dict:
         try:
-            answer = self.octavo.round(model, self.settings, limits)
+            answer = self.octavo.round(model, settings, limits)
         except Failed as error:
-            return {report.OURS: {metric: str(error) for metric in report.metrics(asdict(self.settings))}}
+            return {report.OURS: {metric: str(error) for metric in report.metrics(asdict(settings))}}
         alone = next((row for row in answer["decode"] if row["batch_size"] == 1), {})
         return {report.OURS: self._say(report.OURS, Octavo.rates(answer)), report.LIMIT: Octavo.limit_rates(answer),
                 "isa": answer["isa"], "outside_kernels_percent": alone.get("outside_kernels_percent")}
@@ -95,13 +102,14 @@ class Race:
         print(f"  {engine:16}" + ", ".join(f"{metric} {report.show_rate(rate)}" for metric, rate in rates.items()), flush=True)
         return rates
 
-    def _commands(self, models: dict[str, Path]) -> dict[str, str]:
-        decode, prefill = self.llama.commands(models["llama"], self.settings)
+    def _commands(self, models: dict[str, Path], settings: Settings) -> dict[str, str]:
+        decode, prefill = self.llama.commands(models["llama"], settings)
         commands = {
-            "octavo": f"OCTAVO_THREADS={self.settings.threads} " + shell(self.octavo.command(models["octavo"], self.settings)),
+            "octavo": f"OCTAVO_THREADS={settings.threads} " + shell(self.octavo.command(models["octavo"], settings)),
             "llama.cpp": shell(decode) + "\n" + shell(prefill),
-            "OpenVINO GenAI": shell(self.openvino.command(models["openvino"], self.settings)),
         }
+        if "openvino" in models:
+            commands["OpenVINO GenAI"] = shell(self.openvino.command(models["openvino"], settings))
         if "mlx_lm" in models:
             commands["mlx-lm"] = shell(self.mlx_lm.command(models["mlx_lm"], self.mlx_settings))
         return commands

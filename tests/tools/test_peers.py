@@ -58,6 +58,11 @@ def test_a_crash_is_a_row_that_says_so():
     assert [row[0] for row in table[1:]] == ["decode, B=1", "decode, B=8", "prefill, 512 tokens"]
 
 
+def test_a_race_with_fewer_batch_sizes_has_fewer_rows():
+    table = report.rows(race(octavo=[12.0], llama=[6.0]) | {"batch_sizes": [1]}, SETTINGS)
+    assert [row[0] for row in table[1:]] == ["decode, B=1", "prefill, 512 tokens"]
+
+
 def test_limit_and_our_share_of_it():
     table = report.rows(race(octavo=[15.0, 16.0, 8.0], limit=[20.0, 20.0, 10.0], llama=[5.0, 8.0, 4.0]), SETTINGS)
     assert table[0] == ["tok/s", "octavo", "llama.cpp", "limit", "of limit", "/ llama.cpp"]

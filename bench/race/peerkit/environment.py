@@ -16,7 +16,7 @@ if platform.machine() in ("x86_64", "AMD64"):
     LLAMA_OPTIONS += ["-DCMAKE_C_FLAGS=-mno-amx-int8", "-DCMAKE_CXX_FLAGS=-mno-amx-int8"]
 LLAMA_BUILD = {"CMAKE_ARGS": " ".join(LLAMA_OPTIONS)}
 SHAPE = "qwen3-0.6b"
-# Name: arguments of tools/make_model.py. OpenVINO does not read bf16 GGUF files; f16 has the same size.
+# Name: arguments of tools/make_model.py; a shape among them replaces SHAPE. OpenVINO does not read bf16 GGUF files; f16 has the same size.
 MODELS = {
     "qwen3-0.6b-bf16": ["--dtype", "bfloat16"],
     "qwen3-0.6b-bf16.gguf": ["--format", "gguf", "--gguf-type", "bf16"],
@@ -24,6 +24,7 @@ MODELS = {
     "qwen3-0.6b-mlx-4bit": ["--dtype", "bfloat16", "--format", "mlx", "--bits", "4", "--group-size", "64"],
     "qwen3-0.6b-q4_0.gguf": ["--format", "gguf", "--gguf-type", "q4_0"],
     "qwen3-0.6b-q4_k_m.gguf": ["--format", "gguf", "--gguf-type", "q4_k_m"],
+    "qwen3-4b-q4_k_m.gguf": ["--shape", "qwen3-4b", "--format", "gguf", "--gguf-type", "q4_k_m"],
 }
 
 

@@ -56,6 +56,7 @@ def draw(results: dict, out: Path) -> None:
         for axes, metric in zip(line, metrics):
             # Leave out engines without a value for this metric.
             engines = [e for e in ran if report.middle(report.values(race, e, metric)) is not None]
+            axes.set_visible(bool(engines))
             panel(axes, race, metric, engines, settings)
         line[0].set_ylabel(f"{race['name']}\ntok/s", fontsize=9.5)
     figure.tight_layout(h_pad=2.0, w_pad=1.5)

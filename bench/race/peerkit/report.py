@@ -1,7 +1,7 @@
 """Medians, ratios, the table and the generated section of docs/performance.md. No I/O.
 
-A race is {"name", "title", "rounds": [{engine: {metric: tok/s}, "limit": {metric: tok/s}}, ...]}. If an engine failed, its
-value is a string with the reason."""
+A race is {"name", "title", "rounds": [{engine: {metric: tok/s}, "limit": {metric: tok/s}}, ...]}; "batch_sizes" if it has not
+all of them. If an engine failed, its value is a string with the reason."""
 
 from statistics import median
 
@@ -62,7 +62,7 @@ def rows(race: dict, settings: dict) -> list[list[str]]:
     peers = [peer for peer in PEERS if any(peer in round_ for round_ in race["rounds"])]
     head = ["tok/s", OURS, *peers, *(["limit", "of limit"] if has_limit else []), *(f"/ {peer}" for peer in peers)]
     table = [head]
-    for metric in metrics(settings):
+    for metric in metrics(settings | {"batch_sizes": race.get("batch_sizes", settings["batch_sizes"])}):
         row = [show_metric(metric, settings)]
         row += [show_rate(middle(values(race, engine, metric))) for engine in (OURS, *peers)]
         if has_limit:

@@ -168,8 +168,11 @@ static void codes_rows(const LinearJob& job, const CodeShape& shape, int64_t str
 static void linear_codes(const LinearJob& job, int64_t strip_begin, int64_t strip_end) {
   const CodeShape shape = code_shape(job.weight.layout);
   with_kind(code_kind(shape), [&]<CodeKind Kind>() OCTAVO_INLINE_LAMBDA {
+    constexpr int kStreams = kRegs == 1 ? 4 : 2;
     if (job.rows == 1) {
-      codes_rows<Kind, 1, kRegs == 1 ? 4 : 2>(job, shape, strip_begin, strip_end);
+      codes_rows<Kind, 1, kStreams>(job, shape, strip_begin, strip_end);
+    } else if (job.rows == 2) {
+      codes_rows<Kind, 2, kStreams>(job, shape, strip_begin, strip_end);
     } else {
       codes_rows<Kind, kCodeRows, 2>(job, shape, strip_begin, strip_end);
     }

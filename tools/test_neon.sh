@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the NEON kernels under qemu, with and without the dot product instructions of ARMv8.2, and compares their results with
-# AVX2's, bit for bit. All have a fused multiply-add, so every result must be identical. Quantised products must also equal the
-# scalar set's and those of a plain reference. Needs x86-64 Linux; installs the cross compiler and qemu from Debian.
+# AVX2's, bit for bit. Products must also equal the scalar set's. Products with quantised and bfloat16 weights and bfloat16 attention
+# must equal plain references (OCTAVO_SLOW_TESTS=1: 10,000 random cases of the last two instead of 300). Needs x86-64 Linux;
+# installs the cross compiler and qemu from Debian.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +13,7 @@ need qemu-aarch64-static qemu-user-static
 if ((${#missing[@]})); then apt-get install -y -q "${missing[@]}"; fi
 
 work=build/neon
-sources=(tests/cross/{kernel_hashes,product_hashes}.cpp src/base/{cgroup,compute_pool,error,dtype}.cpp
+sources=(tests/cross/{kernel_hashes,product_hashes,dense_hashes,attention_check}.cpp src/base/{cgroup,compute_pool,error,dtype}.cpp
   src/kernels/types/{token_mask,weight_format}.cpp src/kernels/weights/{format_codes,gguf_blocks,packed_weight}.cpp
   src/kernels/cpu/{linear,scratch,convert,page_layout,paged_attention,qkv_write,token_rows}.cpp
   src/kernels/cpu/{head_linear,latent_write}.cpp
@@ -79,7 +80,7 @@ if [ "$(count_dots neon)" -ne 0 ] || [ "$(count_dots dotprod)" -eq 0 ]; then
   echo "dotprod: the kernels do not use the dot product instructions" >&2
   failed=1
 fi
-same avx2 scalar ' quantised '
+same avx2 scalar ' \(quantised\|dense\|gated\) '
 same avx2 neon .
 same avx2 dotprod .
 exit $failed

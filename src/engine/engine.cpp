@@ -14,7 +14,7 @@
 #include "engine/draft_model.h"
 #include "engine/plan_engine.h"
 #include "engine/runner.h"
-#include "kernels/cpu/isa.h"
+#include "kernels/arithmetic.h"
 #include "kernels/runtime/device.h"
 #include "kernels/runtime/device_buffer.h"
 #include "scheduler/engine_loop.h"
@@ -26,14 +26,10 @@ namespace {
 // Everything besides the tokens that determines the bytes of a page.
 std::string page_fingerprint(const EngineOptions& options, const ModelDescription& model,
                              const CachePlan& cache) {
-  const DeviceFacts device = device_facts();
-  const std::string computes = device.kind == DeviceKind::kMetal
-                                   ? device.architecture
-                                   : std::string(cpu::name_of(cpu::active_isa()));
   std::string facts =
       fmt::format("{}\n{} {} kv {} slots {} page {} state {}", options.prefix_disk->fingerprint,
-                  computes, name_of(model.dtype), static_cast<int>(options.kv_format), cache.slots,
-                  cache.page_bytes, cache.state_pages());
+                  arithmetic_name(), name_of(model.dtype), static_cast<int>(options.kv_format),
+                  cache.slots, cache.page_bytes, cache.state_pages());
   for (const CacheGroup& group : cache.groups) facts += fmt::format(" {}", group.block_tokens);
   return facts;
 }

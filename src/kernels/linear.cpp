@@ -11,6 +11,7 @@
 #include "base/compute_pool.h"
 #include "base/error.h"
 #include "kernels/cpu/convert.h"
+#include "kernels/cpu/isa.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/metal/embed.h"
 #include "kernels/metal/linear.h"
@@ -149,6 +150,7 @@ class Embed : public KernelPrimitive {
                        scale = rounded(scale_, dtype_of(out))] {
       check_tokens({tokens, count}, table.layout.rows);
       compute_pool().parallel_for(static_cast<int64_t>(count), 16, [&](int64_t begin, int64_t end) {
+        cpu::set_float_state();
         const int64_t cols = table.layout.cols;
         std::vector<float> row(static_cast<size_t>(cols));
         for (int64_t i = begin; i < end; ++i) {

@@ -15,7 +15,7 @@
 #include "base/mapped_file.h"
 #include "base/sha256.h"
 #include "base/xxh64.h"
-#include "kernels/cpu/isa.h"
+#include "kernels/arithmetic.h"
 #include "kernels/runtime/device.h"
 
 namespace octavo {
@@ -92,11 +92,10 @@ std::string page_source_fingerprint(const std::string& model_path) {
 
 std::string answer_fingerprint(const ModelSettings& settings, const Llm& llm,
                                const std::string& version) {
-  const DeviceFacts device = device_facts();
-  const std::string computes = device.kind == DeviceKind::kMetal
-                                   ? device.architecture
-                                   : std::string(cpu::name_of(cpu::active_isa()));
-  std::string facts = fmt::format("{} {} {} {}\n", version, computes,
+  const std::string arithmetic = arithmetic_name();
+  const bool on_gpu = device_facts().kind == DeviceKind::kMetal;
+  // Metal's kernels have no version of their own.
+  std::string facts = fmt::format("{} {} {} {}\n", on_gpu ? version : "", arithmetic,
                                   name_of(llm.engine().model().dtype), settings.kv_cache_dtype);
   // sample_of_model() does not cover the subfolders with the pooling config.
   if (const auto& pooling = llm.engine().model().pooling) facts += pooling->describe() + "\n";
@@ -104,7 +103,7 @@ std::string answer_fingerprint(const ModelSettings& settings, const Llm& llm,
   if (!settings.chat_template.empty()) append_sample(settings.chat_template, facts);
   const std::vector<uint8_t> bytes(facts.begin(), facts.end());
   const Sha256Digest digest = sha256(bytes);
-  std::string text = "fp_";
+  std::string text = fmt::format("fp_{}_", on_gpu ? "metal" : arithmetic);
   for (size_t i = 0; i < 6; ++i) text += fmt::format("{:02x}", digest[i]);
   return text;
 }

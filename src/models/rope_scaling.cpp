@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 
 namespace octavo {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 std::vector<double> periods(double base, int dims) {
   std::vector<double> result;
   for (int i = 0; i < dims; i += 2) {
-    result.push_back(std::pow(base, static_cast<double>(i) / dims));
+    result.push_back(portable_pow(base, static_cast<double>(i) / dims));
   }
   return result;
 }
@@ -40,7 +41,7 @@ void scale_llama3(std::vector<double>& period, const Config& scaling) {
 }
 
 double yarn_magnitude(double factor, double mscale) {
-  return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
+  return factor <= 1 ? 1 : 0.1 * mscale * portable_log(factor) + 1;
 }
 
 void scale_yarn(std::vector<double>& period, const Config& scaling, double base, int dims,
@@ -49,7 +50,8 @@ void scale_yarn(std::vector<double>& period, const Config& scaling, double base,
   const double factor = scaling.positive("factor");
   const double original = scaling.positive_or("original_max_position_embeddings", 4096);
   auto dimension_of = [&](double rotations) {
-    return dims * std::log(original / (rotations * 2 * std::numbers::pi)) / (2 * std::log(base));
+    return dims * portable_log(original / (rotations * 2 * std::numbers::pi)) /
+           (2 * portable_log(base));
   };
   double low = dimension_of(scaling.positive_or("beta_fast", 32));
   double high = dimension_of(scaling.positive_or("beta_slow", 1));
@@ -96,7 +98,9 @@ float scale_longrope(std::vector<double>& period, const Config& scaling, const C
       scaling.has(kOriginal) ? scaling.number(kOriginal) : config.number_or(kOriginal, 4096);
   if (original <= 1) config.fail(kOriginal, "must be above 1");
   const double factor = config.number_or("max_position_embeddings", 131072) / original;
-  return factor <= 1 ? 1 : static_cast<float>(std::sqrt(1 + std::log(factor) / std::log(original)));
+  return factor <= 1
+             ? 1
+             : static_cast<float>(std::sqrt(1 + portable_log(factor) / portable_log(original)));
 }
 
 // Only the first pairs are rotated, with the frequencies of a whole head; the others have frequency

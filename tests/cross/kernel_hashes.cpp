@@ -1,16 +1,21 @@
-// Prints a hash of every raw CPU kernel's output for fixed inputs. Sets with a fused
-// multiply-add share one arithmetic, so an arm64 build must print what x86 prints with
-// OCTAVO_ISA=avx2. Exits with status 1 if a quantised product differs from its reference. Links no
-// MLX: tools/test_neon.sh cross-compiles it.
+// Prints a hash of every raw CPU kernel's output for fixed inputs. An arm64 build must print what x86
+// prints with OCTAVO_ISA=avx2. Exits with status 1 if a quantised or bfloat16 product or bfloat16
+// attention differs from its reference. Links no MLX: tools/test_neon.sh cross-compiles it.
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
 #include <span>
 #include <utility>
 
+#include "attention_check.h"
 #include "hash_support.h"
 #include "kernels/cpu/causal_conv.h"
 #include "kernels/cpu/expert_mlp.h"
 #include "kernels/cpu/expert_routing.h"
 #include "kernels/cpu/gated_delta.h"
+#include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/latent_write.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/cpu/logprobs.h"
@@ -22,6 +27,21 @@ namespace octavo {
 namespace {
 
 constexpr int kTokens = 300;
+
+const std::vector<int32_t>& positions() {
+  static const auto all = [] {
+    std::vector<int32_t> out;
+    for (int32_t t = 0; t < kTokens; ++t) out.push_back(t * t * 13);  // up to a million
+    return out;
+  }();
+  return all;
+}
+
+std::vector<float> frequencies(int pairs) {
+  std::vector<float> out;
+  for (int i = 0; i < pairs; ++i) out.push_back(1 / static_cast<float>(1 + i * i));
+  return out;
+}
 
 // One sequence of kTokens tokens in pages of 24, in reverse page order.
 class OneSequence {
@@ -64,26 +84,30 @@ void hash_attention(Random& random, DType dtype, KvFormat format, int k_dim, int
   const auto k = numbers(random, static_cast<size_t>(kTokens * kKvHeads * k_dim), dtype);
   const auto v = numbers(random, static_cast<size_t>(kTokens * kKvHeads * v_dim), dtype);
   const auto norm = numbers(random, static_cast<size_t>(k_dim), DType::kFloat32);
+  const auto turning = frequencies(k_dim / 2 - 1);
   std::vector<std::byte> q_out(q.size());
-  // No rotation: its angles come from the C library, which may differ in the last digit.
-  cpu::QkvWriteArgs write{.batch = batch,
-                          .tokens = kTokens,
-                          .rows = {.q = q.data(),
-                                   .k = k.data(),
-                                   .v = v.data(),
-                                   .q_stride = kQueryHeads * k_dim,
-                                   .k_stride = kKvHeads * k_dim,
-                                   .v_stride = kKvHeads * v_dim,
-                                   .dtype = dtype,
-                                   .q_heads = kQueryHeads,
-                                   .q_dim = k_dim,
-                                   .q_norm = norm.data(),
-                                   .k_norm = norm.data(),
-                                   .eps = 1e-6f,
-                                   .q_out = q_out.data(),
-                                   .layout = {}},
-                          .rope = {},
-                          .position_scale = {}};
+  cpu::QkvWriteArgs write{
+      .batch = batch,
+      .tokens = kTokens,
+      .rows = {.q = q.data(),
+               .k = k.data(),
+               .v = v.data(),
+               .q_stride = kQueryHeads * k_dim,
+               .k_stride = kKvHeads * k_dim,
+               .v_stride = kKvHeads * v_dim,
+               .dtype = dtype,
+               .q_heads = kQueryHeads,
+               .q_dim = k_dim,
+               .q_norm = norm.data(),
+               .k_norm = norm.data(),
+               .eps = 1e-6f,
+               .q_out = q_out.data(),
+               .layout = {}},
+      .rope = {.positions = positions().data(),
+               .inverse_frequencies = turning.data(),
+               .pairs = k_dim / 2 - 1,
+               .magnitude = 1.1f},
+      .position_scale = {.positions = positions().data(), .beta = 0.1f, .period = 4096}};
   cpu::qkv_write(write);
   std::vector<std::byte> out(static_cast<size_t>(kTokens * kQueryHeads * v_dim) * size_of(dtype));
   const std::vector<float> sinks = {0.0f, 1.0f, -3.0f, 2.5f, -1.0f, 0.5f};
@@ -221,6 +245,7 @@ void hash_states(Random& random, DType dtype, int k_dim, int v_dim) {
                            .out = out.data()});
   print_hash(fmt::format("convolution {} {}", name_of(dtype), channels), qkv);
   print_hash(fmt::format("gated delta {} {}x{}", name_of(dtype), k_dim, v_dim), out);
+  print_hash(fmt::format("states {} {}x{}", name_of(dtype), k_dim, v_dim), pages);
 }
 
 void hash_latent(Random& random, DType dtype) {
@@ -242,9 +267,7 @@ void hash_latent(Random& random, DType dtype) {
   const auto latent = numbers(random, kTokens * (kRank + kRope), dtype);
   const auto q = numbers(random, kTokens * kHeads * (kPlain + kRope), dtype);
   const auto norm = numbers(random, kRank, DType::kFloat32);
-  // All at position 0: other angles come from the C library, which may differ in the last digit.
-  const std::vector<int32_t> positions(kTokens, 0);
-  const std::vector<float> frequencies(kRope / 2, 1.0f);
+  const auto turning = frequencies(kRope / 2);
   std::vector<std::byte> q_out(static_cast<size_t>(kTokens * kHeads * (kRank + kRope)) *
                                size_of(dtype));
   cpu::latent_write({.batch = sequence.batch(),
@@ -256,8 +279,8 @@ void hash_latent(Random& random, DType dtype) {
                      .heads = kHeads,
                      .q_dim = kPlain + kRope,
                      .absorbed = {layout, packed.data()},
-                     .rope = {.positions = positions.data(),
-                              .inverse_frequencies = frequencies.data(),
+                     .rope = {.positions = positions().data(),
+                              .inverse_frequencies = turning.data(),
                               .pairs = kRope / 2},
                      .q_out = q_out.data()});
   std::vector<std::byte> out(static_cast<size_t>(kTokens * kHeads * kRank) * size_of(dtype));
@@ -286,13 +309,29 @@ void hash_sampling(Random& random, size_t vocab) {
   std::vector<int32_t> ids(21);
   tokens.push_back(0);
   cpu::write_logprobs(logits, 0, 20, {.values = values, .ids = ids, .rank = &tokens.back()});
-  // Values are rounded to the precision of the C library's logarithm.
-  for (float value : values) tokens.push_back(static_cast<int32_t>(value * 1e4f));
+  for (float value : values) tokens.push_back(std::bit_cast<int32_t>(value));
   const auto bytes = std::as_bytes(std::span(tokens));
   print_hash(fmt::format("sampling of {}", vocab), {bytes.begin(), bytes.end()});
 }
 
+void hash_elementary(Random& random) {
+  constexpr std::array kNames = {"exp", "exp2", "tanh", "sigmoid", "softplus", "silu", "gelu"};
+  std::vector<float> x, y;
+  for (int i = 0; i < 20000; ++i) x.push_back(random.number() * (i % 2 == 0 ? 1.0f : 45.0f));
+  y.resize(x.size());
+  for (size_t f = 0; f < kNames.size(); ++f) {
+    const auto kind = static_cast<cpu::Elementary>(f);
+    if (kind == cpu::Elementary::kExp2)
+      for (float& value : x) value = -std::abs(value);
+    cpu::prepare_thread();
+    cpu::kernels().elementary(kind, x.data(), static_cast<int64_t>(x.size()), y.data());
+    const auto bytes = std::as_bytes(std::span(y));
+    print_hash(kNames[f], {bytes.begin(), bytes.end()});
+  }
+}
+
 void hash_kernels(Random& random) {
+  hash_elementary(random);
   for (size_t vocab : {1000, 49152, 151936}) hash_sampling(random, vocab);
   for (DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
     hash_gated_products(random, dtype);
@@ -313,7 +352,9 @@ void hash_kernels(Random& random) {
 
 int main() {
   octavo::Random random;
-  const int different = octavo::hash_quantised_products(random);
+  const int quantised = octavo::hash_quantised_products(random);
+  const int dense = octavo::hash_dense_products(random);
   octavo::hash_kernels(random);
-  return different == 0 ? 0 : 1;
+  const int attention = octavo::check_attention(std::getenv("OCTAVO_SLOW_TESTS") ? 10'000 : 300);
+  return quantised + dense + attention == 0 ? 0 : 1;
 }

@@ -13,4 +13,8 @@ void hash_gated_products(Random& random, DType dtype);
 // the reference (kernels/testing/integer_reference.h) and reports each on stderr.
 int hash_quantised_products(Random& random);
 
+// The same for bfloat16 weights and kernels/reference/arithmetic/dense_product.h; lines begin with
+// "dense". 300 random products, or 10,000 if OCTAVO_SLOW_TESTS is set.
+int hash_dense_products(Random& random);
+
 }  // namespace octavo

@@ -31,6 +31,16 @@ def octavo(build_dir) -> Path:
 
 
 @pytest.fixture(scope="session")
+def instruction_sets(octavo) -> list[str]:
+    """Returns the names of this machine's instruction sets, slowest first; at least two, or the test is skipped."""
+    done = subprocess.run([octavo, "doctor", "--json", "--port", "0"], capture_output=True, text=True)
+    names = json.loads(done.stdout)["facts"]["processor"]["available_isas"]
+    if len(names) < 2:
+        pytest.skip("this machine has one instruction set")
+    return names
+
+
+@pytest.fixture(scope="session")
 def smollm2_gguf() -> Path:
     """The real model of the tests."""
     return smollm2_path.find() or pytest.fail("no SmolLM2 GGUF: run tools/bootstrap.sh")
@@ -69,36 +79,40 @@ def dump_logits(build_dir, tmp_path_factory):
     """dump_logits(model, prompts, **options) returns the logits of all positions. Asserts that the run used the requested
     kernels."""
     out = tmp_path_factory.mktemp("logits") / "logits.bin"
-    program = LineProgram(build_dir / "tests" / "dump_logits")
-    done: dict[str, Dump] = {}  # tests compare the same few runs with each other
+    programs: dict[str | None, LineProgram] = {}  # by instruction set; None: the machine's best
+    done: dict[tuple, Dump] = {}  # tests compare the same few runs with each other
 
     def run(model: Path, prompts: list[list[int]], *, dtype: str | None = "float32", block_tokens: int = 16,
-            kernels: str = "native", chunk: int = 0, batch: bool = False) -> Dump:
+            kernels: str = "native", chunk: int = 0, batch: bool = False, isa: str | None = None) -> Dump:
+        program = programs.setdefault(isa, LineProgram(build_dir / "tests" / "dump_logits", {"OCTAVO_ISA": isa} if isa else {}))
         order = json.dumps({"model": str(model), "dtype": dtype, "block_tokens": block_tokens, "kernels": kernels,
                             "chunk": chunk, "prompts": prompts, "out": str(out), "batch": batch})
-        if order not in done:
+        if (order, isa) not in done:
             answer = program.ask(order)
             values = np.fromfile(out, "<f4").reshape(-1, answer["vocab"])
             out.unlink()
             assert len(values) == sum(map(len, prompts))
-            done[order] = Dump(np.split(values, np.cumsum([len(p) for p in prompts])[:-1]), answer["launches"])
-        done[order].took(kernels)
-        return done[order]
+            done[order, isa] = Dump(np.split(values, np.cumsum([len(p) for p in prompts])[:-1]), answer["launches"])
+        done[order, isa].took(kernels)
+        return done[order, isa]
 
     yield run
-    program.close()
+    for program in programs.values():
+        program.close()
 
 
 class LineProgram:
     """A program that answers each line of JSON on stdin with a line of JSON; started when first needed."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, environment: dict[str, str] | None = None):
         self.path = path
+        self.environment = environment or {}
         self.process = None
 
     def ask(self, line: str, timeout: float = 300) -> dict:
         if self.process is None:
-            self.process = subprocess.Popen([_program(self.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.process = subprocess.Popen([_program(self.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                            env=os.environ | self.environment)
         watchdog = threading.Timer(timeout, self.process.kill)
         watchdog.start()
         try:

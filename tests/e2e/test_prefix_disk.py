@@ -114,6 +114,16 @@ def test_the_cap_holds_however_much_is_asked(octavo, model, tmp_path):
         assert metrics(server.url)["octavo:prefix_disk_evicted_pages_total"] > 0
 
 
+def test_pages_of_one_instruction_set_are_read_by_another(octavo, asked, instruction_sets, tmp_path):
+    model, folder = make_long_context(tmp_path / "model", "llama", context=8192, dtype="bfloat16"), tmp_path / "pages"
+    found = []
+    for isa in (instruction_sets[0], instruction_sets[-1]):
+        with running_server.running(octavo, model, *flags(folder), env={"OCTAVO_ISA": isa}) as server:
+            found.append([turn.text for turn in replay(server.url, asked)])
+            restored = metrics(server.url)["octavo:prefix_disk_restored_tokens_total"]
+    assert found[0] == found[1] and restored > 0
+
+
 @pytest.mark.parametrize("wrong, says", [
     (("--prefix-disk", "/proc/no/such"), "--prefix-disk"),
     (("--prefix-disk", "pages", "--prefix-disk-size", "1KiB"), "--prefix-disk-size"),

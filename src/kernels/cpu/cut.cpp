@@ -108,7 +108,7 @@ Thresholds spread(LogitRange range, int margin) {
 }
 
 // Whether there is a float between its ends.
-bool divisible(LogitRange range) { return std::nextafter(range.from, kInfinity) < range.to; }
+bool divisible(LogitRange range) { return next_above(range.from) < range.to; }
 
 // Narrows to the part between two adjacent thresholds, or outside all, that contains the cut.
 void narrow(const Part& part, double target, const Thresholds& thresholds, Bounds& bounds) {
@@ -190,6 +190,13 @@ Thresholds guess(const Part& row, const Bounds& bounds, double target, double to
 
 }  // namespace
 
+float next_above(float value) {
+  constexpr float kSmallest = std::numeric_limits<float>::min();
+  if (std::abs(value) < kSmallest) return kSmallest;
+  const float next = std::nextafter(value, kInfinity);
+  return std::abs(next) < kSmallest ? 0 : next;
+}
+
 float find_maxima(std::span<const float> logits, std::vector<float>& maxima) {
   maxima.resize((logits.size() + kLogitBlock - 1) / kLogitBlock);
   kernels().block_maxima(logits.data(), static_cast<int64_t>(logits.size()), maxima.data());
@@ -213,7 +220,7 @@ void indices_from(const LogitRow& row, float from, std::vector<int32_t>& out) {
 Cut find_cut(const CutSearch& search) {
   const Part row{
       .logits = search.row.logits, .maxima = search.row.maxima, .weights = search.weights};
-  Bounds bounds{.range = {.from = search.lowest, .to = std::nextafter(search.largest, kInfinity)}};
+  Bounds bounds{.range = {.from = search.lowest, .to = next_above(search.largest)}};
   // A positive target keeps at least one logit.
   const double target = std::max(search.target, std::numeric_limits<double>::min());
   thread_local Extract storage;

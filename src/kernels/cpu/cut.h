@@ -11,6 +11,9 @@ namespace octavo::cpu {
 
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+// The next larger float; denormals count as zero, as they do in comparisons on computing threads.
+float next_above(float value);
+
 // Logits in id order with the largest of each block of kLogitBlock.
 struct LogitRow {
   std::span<const float> logits;

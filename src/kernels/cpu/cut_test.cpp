@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "kernels/cpu/kernel_table.h"
@@ -39,6 +40,17 @@ Case random_case(std::mt19937& random, size_t vocab) {
 
 size_t random_vocab(std::mt19937& random) {
   return random() % 50 == 0 ? 30000 + random() % 120000 : 1 + random() % 3000;
+}
+
+// Comparisons on computing threads take denormals for zeros.
+TEST(Cut, NextAboveSkipsDenormals) {
+  constexpr float kSmallest = std::numeric_limits<float>::min();
+  prepare_thread();
+  EXPECT_EQ(next_above(1), std::nextafter(1.0f, 2.0f));
+  EXPECT_EQ(next_above(0), kSmallest);
+  EXPECT_EQ(next_above(-0.0f), kSmallest);
+  EXPECT_EQ(next_above(-kSmallest), 0);
+  EXPECT_EQ(next_above(std::numeric_limits<float>::max()), kInfinity);
 }
 
 TEST(Cut, ByCountIsWhereASortWouldCut) {

@@ -47,6 +47,24 @@ bool has_amx() {
 }
 #endif
 
+// The control register of float arithmetic, without flags of past exceptions.
+#ifdef __x86_64__
+constexpr unsigned kExceptionFlags = 0x3f;
+constexpr unsigned kFloatState = 0x9fc0;  // exceptions masked, flush to zero, denormals are zero
+unsigned float_state() { return _mm_getcsr() & ~kExceptionFlags; }
+void write_float_state(unsigned state) { _mm_setcsr(state); }
+#elif defined(__aarch64__)
+constexpr uint64_t kFloatState = uint64_t{1} << 24;  // FZ
+uint64_t float_state() {
+  uint64_t state = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(state));
+  return state;
+}
+void write_float_state(uint64_t state) { asm volatile("msr fpcr, %0" ::"r"(state)); }
+#else
+#error "the kernels need denormals to be flushed to zero: add this architecture's float state"
+#endif
+
 // The sets of this machine, slowest first. Every x86 set includes the ones before it.
 std::vector<Isa> supported_by_machine() {
   std::vector<Isa> found = {Isa::kScalar};
@@ -158,11 +176,14 @@ void use_isa(Isa isa) {
   chosen() = isa;
 }
 
+bool has_float_state() { return float_state() == kFloatState; }
+
+void set_float_state() {
+  if (!has_float_state()) write_float_state(kFloatState);
+}
+
 void prepare_thread() {
-#ifdef __x86_64__
-  constexpr unsigned kDefaultMxcsr = 0x1f80;
-  if (_mm_getcsr() != kDefaultMxcsr) _mm_setcsr(kDefaultMxcsr);
-#endif
+  set_float_state();
   if (const auto configure = kernels().configure_tiles) configure();
 }
 

@@ -1,5 +1,5 @@
-// isa.h - which instruction set the CPU kernels use. It is chosen once per process and never
-// depends on the shape of the work, because two sets may round differently. No MLX.
+// isa.h - which instruction set the CPU kernels use, chosen once per process, and the state that
+// every computing thread needs. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ enum class Isa : uint8_t {
   kNeon,        // arm64
   kAvx2,        // AVX2, FMA and F16C
   kAvx512,      // AVX-512 F, BW, VL, DQ
-  kAvx512Bf16,  // plus its dot products of bfloat16 (BF16) and of bytes (VNNI)
+  kAvx512Bf16,  // plus conversions to bfloat16 (BF16) and dot products of bytes (VNNI)
   kAmx,         // plus the bfloat16 tile unit
 };
 
@@ -30,9 +30,13 @@ Isa active_isa();
 // For tests and benchmarks that compare sets within one process. No kernel may be running.
 void use_isa(Isa isa);
 
-// Sets rounding to nearest, no flushing of denormals, and the tile configuration if the active set
-// has tiles. Every piece of work calls it on its own thread, because MLX and other libraries may
-// have changed the thread's state.
+// Rounding to nearest; denormal inputs and results count as zero, as they do in the tile unit, which
+// has no other mode (docs/arithmetic.md). Both functions are about the calling thread.
+void set_float_state();
+bool has_float_state();
+
+// Sets the float state, and the tile configuration if the active set has tiles. Every piece of work
+// calls it on its own thread, because MLX and other libraries may have changed the thread's state.
 void prepare_thread();
 
 }  // namespace octavo::cpu

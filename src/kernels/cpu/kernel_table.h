@@ -20,13 +20,13 @@
 namespace octavo::cpu {
 
 // The arithmetic of a product. It depends on the types of x and of the weights, never on the number
-// of rows.
+// of rows, and gives the same bits on every set.
 enum class Arithmetic : uint8_t {
-  kFloat32,   // x and the weights widened to float32
-  kBFloat16,  // bfloat16 x and weights, sums in float32. Sets without bfloat16 products use
-              // kFloat32 instead.
+  kFloat32,   // x and the weights widened to float32 (simd/linear_dot.h)
+  kBFloat16,  // bfloat16 x and weights, sums in float32 in the order of the tile unit
+              // (simd/linear_dense.h, simd/linear_amx.h)
   kInteger,   // bfloat16 x as integers of 12 bits, quantised weights as their codes (simd/digits.h,
-              // simd/linear_codes.h): the same bits on every set
+              // simd/linear_codes.h)
 };
 
 // Prepares the rows of a product: norm if requested, rounding to their own type, and the layout
@@ -137,6 +137,9 @@ struct LogitRange {
   float to = 0;
 };
 
+// The elementary functions of simd/math.h.
+enum class Elementary : uint8_t { kExp, kExp2, kTanh, kSigmoid, kSoftplus, kSilu, kGeluTanh };
+
 // Rows per pass of a matrix unit: prepare() is called on multiples of it.
 inline constexpr int64_t kRowBlock = 16;
 
@@ -184,8 +187,6 @@ struct KernelTable {
   int64_t (*indices_within)(const float* logits, int64_t count, LogitRange range, int32_t first,
                             int32_t* out) = nullptr;
 
-  // Whether plain bfloat16 pages keep their values paired (page_layout.h).
-  bool pairs_bf16_values = false;
   // Bytes of scratch, aligned to 64, for attend and merge_partials.
   int64_t (*attention_scratch)(const AttentionPiece&) = nullptr;
   void (*attend)(const AttentionPiece&, std::byte* scratch) = nullptr;
@@ -202,6 +203,9 @@ struct KernelTable {
   int64_t (*delta_scratch)(const DeltaJob&) = nullptr;
   void (*delta_head)(const DeltaItem&, std::byte* scratch) = nullptr;
   void (*latent_rows)(const LatentJob&, int64_t token_begin, int64_t token_end) = nullptr;
+
+  // y = function(x) over `count` numbers, for tests: kernels use the functions themselves.
+  void (*elementary)(Elementary function, const float* x, int64_t count, float* y) = nullptr;
 };
 
 const KernelTable& kernels_of(Isa isa);

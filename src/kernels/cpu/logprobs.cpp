@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/portable_math.h"
 #include "kernels/cpu/clones.h"
 #include "kernels/cpu/cut.h"
 #include "kernels/cpu/kernel_table.h"
@@ -28,7 +29,7 @@ double log_total(const LogitRow& row, float largest) {
                   weights, sums.data());
   double total = 0;
   for (float sum : sums) total += static_cast<double>(sum);
-  return static_cast<double>(largest) + std::log(total);
+  return static_cast<double>(largest) + portable_log(total);
 }
 
 OCTAVO_CLONES int32_t count_above(const float* logits, int64_t count, float limit) {

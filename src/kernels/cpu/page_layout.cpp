@@ -1,13 +1,11 @@
 #include "kernels/cpu/page_layout.h"
 
-#include "kernels/cpu/kernel_table.h"
-
 namespace octavo::cpu {
 
 PageLayout page_layout(const PageGeometry& geometry) {
   PageLayout layout = plain_page_layout(geometry);
-  layout.paired_values = kernels().pairs_bf16_values && !layout.int8 && !layout.values_in_keys &&
-                         geometry.dtype == DType::kBFloat16;
+  layout.paired_values =
+      !layout.int8 && !layout.values_in_keys && geometry.dtype == DType::kBFloat16;
   return layout;
 }
 

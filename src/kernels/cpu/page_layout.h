@@ -11,7 +11,8 @@ namespace octavo::cpu {
 //   K [block_tokens][k_dim], V [block_tokens][v_dim], and for int8 the scales of K and of V, each
 //   [block_tokens] float32.
 // Values in keys are read from K: v_first is 0 and V's rows are the first v_dim numbers of K's.
-// Paired values have the matrix unit's layout: [block_tokens / 2][v_dim][2 tokens].
+// Paired values, those of plain bfloat16 pages, have the matrix unit's layout on every instruction set:
+// [block_tokens / 2][v_dim][2 tokens].
 struct PageLayout {
   DType dtype = DType::kFloat32;  // of the numbers, unless int8
   bool int8 = false;
@@ -29,10 +30,10 @@ struct PageLayout {
   int64_t v_scales = 0;
 };
 
-// The layout that the active instruction set reads.
+// The layout of the CPU kernels.
 PageLayout page_layout(const PageGeometry& geometry);
 
-// Without paired values: the layout of Metal and of every instruction set except AMX.
+// Without paired values: the layout of Metal.
 PageLayout plain_page_layout(const PageGeometry& geometry);
 
 }  // namespace octavo::cpu

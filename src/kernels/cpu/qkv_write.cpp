@@ -6,6 +6,7 @@
 
 #include "base/compute_pool.h"
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/pieces.h"
 
@@ -17,7 +18,8 @@ std::vector<float> scales_of(const PositionScale& scale, int64_t tokens) {
   scales.reserve(static_cast<size_t>(tokens));
   for (int64_t t = 0; t < tokens; ++t) {
     const float turns = std::floor(static_cast<float>(scale.positions[t]) / scale.period);
-    scales.push_back(1 + scale.beta * std::log(1 + turns));
+    const double log = portable_log(static_cast<double>(1 + turns));
+    scales.push_back(1 + scale.beta * static_cast<float>(log));
   }
   return scales;
 }

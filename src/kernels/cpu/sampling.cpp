@@ -103,7 +103,7 @@ void drop_beyond(const Cut& cut, const LogitRow& row, float* weights, std::span<
   for (int64_t begin = 0; begin < size; begin += kLogitBlock) {
     const auto block = static_cast<size_t>(begin / kLogitBlock);
     const int64_t end = std::min(begin + kLogitBlock, size);
-    const float from = begin <= cut.index ? cut.logit : std::nextafter(cut.logit, kInfinity);
+    const float from = begin <= cut.index ? cut.logit : next_above(cut.logit);
     if (row.maxima[block] < from) {
       sums[block] = 0;
       continue;

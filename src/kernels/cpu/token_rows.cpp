@@ -1,22 +1,35 @@
 #include "kernels/cpu/token_rows.h"
 
-#include <cmath>
-
 #include "base/error.h"
+#include "base/portable_math.h"
+#include "kernels/cpu/clones.h"
 
 namespace octavo::cpu {
+namespace {
+
+// `count` angles of at most kLargestAngle.
+OCTAVO_CLONES void turn(const double* angles, int64_t count, float magnitude, float* cosine,
+                        float* sine) {
+  for (int64_t i = 0; i < count; ++i) {
+    const SineCosine of = sine_cosine(angles[i]);
+    cosine[i] = static_cast<float>(of.cosine) * magnitude;
+    sine[i] = static_cast<float>(of.sine) * magnitude;
+  }
+}
+
+}  // namespace
 
 void Rotations::fill(const RopeJob& rope, int64_t begin, int64_t end) {
-  const auto count = static_cast<size_t>((end - begin) * rope.pairs);
-  cosine.resize(count);
-  sine.resize(count);
-  size_t at = 0;
+  const auto pairs = static_cast<size_t>(rope.pairs);
+  cosine.resize(static_cast<size_t>(end - begin) * pairs);
+  sine.resize(cosine.size());
+  std::vector<double> angles(pairs);
   for (int64_t t = begin; t < end; ++t) {
-    for (int64_t i = 0; i < rope.pairs; ++i, ++at) {
-      const float angle = static_cast<float>(rope.positions[t]) * rope.inverse_frequencies[i];
-      cosine[at] = std::cos(angle) * rope.magnitude;
-      sine[at] = std::sin(angle) * rope.magnitude;
-    }
+    const auto position = static_cast<float>(rope.positions[t]);
+    for (size_t i = 0; i < pairs; ++i)
+      angles[i] = bounded_angle(static_cast<double>(position * rope.inverse_frequencies[i]));
+    const size_t row = static_cast<size_t>(t - begin) * pairs;
+    turn(angles.data(), rope.pairs, rope.magnitude, cosine.data() + row, sine.data() + row);
   }
 }
 

@@ -10,7 +10,7 @@
 
 namespace octavo::cpu {
 
-// Rotation by positions[t] * inverse_frequencies[i], times magnitude.
+// Rotation by positions[t] * inverse_frequencies[i], rounded to float32, times magnitude.
 struct RopeJob {
   const int32_t* positions = nullptr;          // [T]
   const float* inverse_frequencies = nullptr;  // [pairs]

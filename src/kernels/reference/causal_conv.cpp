@@ -1,14 +1,11 @@
 // The oracle: one shifted product per tap, in plain MLX.
 #include "kernels/causal_conv.h"
 
+#include "kernels/reference/slice_rows.h"
 #include "kernels/reference/state_blocks.h"
 
 namespace octavo::reference {
 namespace {
-
-mx::array slice_rows(const mx::array& array, int first, int last) {
-  return mx::slice(array, {first, 0}, {last, array.shape(1)});
-}
 
 // [units, rows, channels of a unit] and [rows, channels].
 mx::array rows_of_units(const mx::array& units) {

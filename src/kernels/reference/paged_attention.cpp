@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "kernels/reference/host_ints.h"
+#include "kernels/reference/slice_rows.h"
 
 namespace octavo::reference {
 namespace {
@@ -22,15 +23,6 @@ Rows rows_of(const BatchLayout& layout, int sequence) {
   const auto context = host_ints(layout.context_lens);
   const auto s = static_cast<size_t>(sequence);
   return {cu[s], cu[s + 1], context[s]};
-}
-
-// [first, last) along axis 0.
-mx::array slice_rows(const mx::array& array, int first, int last) {
-  mx::Shape start(array.ndim(), 0);
-  mx::Shape stop = array.shape();
-  start[0] = first;
-  stop[0] = last;
-  return mx::slice(array, start, stop);
 }
 
 // Byte offsets of the parts of a page: K and V [block_tokens, kv_heads, dim], then for int8

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cpu/isa.h"
 #include "kernels/metal/encoder.h"
 #include "kernels/runtime/mlx.h"
 
@@ -43,13 +44,15 @@ void require_contiguous(const mx::array& array);
 // Adds the duration of one CPU task to the sum of kernel_time.h. Any thread.
 void add_kernel_time(std::chrono::steady_clock::duration time);
 
-// Queues `task` after the work already on the primitive's CPU stream. It may capture raw pointers:
-// MLX keeps the arrays of a primitive alive until its tasks have run.
+// Queues `task` after the work already on the primitive's CPU stream, whose thread gets the float
+// state of the kernels. It may capture raw pointers: MLX keeps the arrays of a primitive alive until
+// its tasks have run.
 template <typename Task>
 void run_on_cpu(mx::Primitive& primitive, Task&& task) {
   mx::cpu::get_command_encoder(primitive.stream())
       .dispatch([work = std::forward<Task>(task)]() mutable {
         const auto start = std::chrono::steady_clock::now();
+        cpu::set_float_state();
         work();
         add_kernel_time(std::chrono::steady_clock::now() - start);
       });

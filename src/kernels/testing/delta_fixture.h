@@ -57,7 +57,7 @@ inline Subject make_subject(DType dtype, const Shape& s, int tokens) {
 inline Subject with_saturated_gates(Subject s) {
   const mx::array& gates = s.rows.gates;
   const int tokens = gates.shape(0), tail = gates.shape(1) - s.geometry.heads;
-  const mx::array large = mx::multiply(gates, mx::array(60.0f));
+  const mx::array large = mx::multiply(gates, mx::astype(mx::array(60.0f), gates.dtype()));
   s.rows.gates =
       mx::contiguous(mx::concatenate({mx::slice(gates, {0, 0}, {tokens, tail}),
                                       mx::slice(large, {0, tail}, {tokens, gates.shape(1)})},

@@ -13,7 +13,8 @@
 // and the result is out + rest, where offset is 2^bits (-128 for 8 bits). Without a bias, offset is minus
 // the zero point, there is no rest, and the result is out.
 //
-// A unit with an infinity or a NaN has xs = NaN.
+// A unit with an infinity or a NaN has xs = NaN. Denormal inputs and results of every operation count
+// as zero.
 #pragma once
 
 #include <algorithm>
@@ -27,6 +28,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "kernels/reference/arithmetic/flushed.h"
 #include "kernels/weights/format_codes.h"
 
 namespace octavo::integer_reference {
@@ -160,13 +162,14 @@ inline float dot(const CodeRow& row, const XUnit* units) {
       x_sum += q[i];
     }
     const Group& group = row.groups[static_cast<size_t>(k / row.group_size)];
-    out = std::fma(static_cast<float>(sum) * unit.scale, group.scale, out);
+    const float s = arithmetic::mul(static_cast<float>(sum), unit.scale);
+    out = arithmetic::fma(s, group.scale, out);
     if (row.has_bias) {
-      const float bias = std::fma(-static_cast<float>(row.offset), group.scale, group.bias);
-      rest = std::fma(bias, static_cast<float>(x_sum) * unit.scale, rest);
+      const float bias = arithmetic::fma(-static_cast<float>(row.offset), group.scale, group.bias);
+      rest = arithmetic::fma(bias, arithmetic::mul(static_cast<float>(x_sum), unit.scale), rest);
     }
   }
-  return row.has_bias ? out + rest : out;
+  return row.has_bias ? arithmetic::add(out, rest) : out;
 }
 
 // x: [rows, w.cols] bfloat16. Returns [rows, w.rows].

@@ -1,12 +1,12 @@
-// attention.h - paged attention over fp32 copies of a split's K and V, on any instruction set. No
-// MLX.
+// attention.h - paged attention of float32 and float16 queries, over fp32 copies of a split's K and V.
+// No MLX.
 //
 // Lanes run along the head for dot products and for the weighted sum of values, and along sixteen
 // keys at absolute positions for the softmax. The summation order of a (column, key) product does
 // not depend on the blocking of columns and keys.
 #pragma once
 
-#include "kernels/cpu/simd/attention_fold.h"
+#include "kernels/cpu/simd/attention_values.h"
 
 namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
@@ -57,21 +57,6 @@ OCTAVO_INLINE AttentionScratch generic_scratch(const AttentionPiece& item, const
   x.v_scales = x.k_scales + kSplitTokens;
   x.weights = x.v_scales + kSplitTokens;
   return x;
-}
-
-// `dim` numbers as float32, padded with zeros to a multiple of 16.
-OCTAVO_INLINE void widen(const void* from, DType dtype, int64_t index, int64_t dim, float* out) {
-  int64_t d = 0;
-  for (; d + kLanes <= dim; d += kLanes) store(out + d, load_as(from, dtype, index + d));
-  if (d < dim) store(out + d, load_part(from, dtype, index + d, dim - d));
-}
-OCTAVO_INLINE void widen_int8(const int8_t* from, int64_t dim, float* out) {
-  int64_t d = 0;
-  for (; d + kLanes <= dim; d += kLanes) store(out + d, load_i8(from + d));
-  if (d == dim) return;
-  int8_t rest[kLanes] = {};
-  std::memcpy(rest, from + d, static_cast<size_t>(dim - d));
-  store(out + d, load_i8(rest));
 }
 
 static void load_queries(const AttentionPiece& item, const AttentionShape& s,

@@ -3,7 +3,7 @@
 // Scores are computed as keys x columns, so that sixteen columns run in the lanes of the softmax;
 // the weights are transposed for the second product, columns x keys times keys x values. A column's
 // bits do not depend on other columns. Keys are processed 32 at a time (a step) at absolute
-// positions; a step that a column does not see adds zeros to it.
+// positions; keys that a column does not see add nothing to it. attention_bf16.h has the same bits.
 #pragma once
 
 #ifdef OCTAVO_SIMD_AMX
@@ -88,6 +88,25 @@ static void sum_values_of_two(const AttentionPiece& item, const AttentionShape& 
   if constexpr (kWidth > 1) tile_store<3>(second + kLanes, s.v_pad * 4);
 }
 
+// Computes values of a column tile again where keys that a column does not see made them infinite or
+// NaN. column: the tile's first
+static void leave_out_hidden(const AttentionPiece& item, const AttentionShape& s,
+                             const AmxScratch& x, const ColumnTile& t, int64_t column, int block,
+                             StepRange steps) {
+  float* values = x.part.values + block * kLanes * s.v_pad;
+  const KeyRange all = {x.base + t.all_from, x.base + t.all_to};
+  if (!hides_keys(x.keys, steps, x.base, all) || all_finite(values, kLanes * s.v_pad)) return;
+  const std::byte* tiles = x.weights + block * kSteps * kTileBytes;
+  alignas(64) float weights[kSplitTokens];
+  for (int64_t c = 0; c < kLanes && column + c < s.columns; ++c) {
+    for (int64_t step = steps.from; step < steps.to; ++step)
+      widen(tiles + step * kTileBytes + c * kTileRowBytes, DType::kBFloat16, 0, kStepKeys,
+            weights + step * kStepKeys);
+    const KeyRange seen = keys_of(item, s, x.base / kSplitTokens, column + c, column + c + 1);
+    sum_seen_values(item, s, x.base, seen, weights, values + c * s.v_pad);
+  }
+}
+
 // The partial of one or two column tiles starting at `column`.
 template <int kBlocks>
 static void attend_tiles(const AttentionPiece& item, const AttentionShape& s, AmxScratch& x,
@@ -113,13 +132,15 @@ static void attend_tiles(const AttentionPiece& item, const AttentionShape& s, Am
       sum_values<1>(item, s, x, dim, steps);
     }
   }
+  for (int block = 0; block < kBlocks; ++block)
+    leave_out_hidden(item, s, x, tiles[block], column + block * kLanes, block, steps);
 }
 
 // How often attend_tiles<1> prefetches a share during a split: for each step once with its scores, its
 // weights, and each four sixteens of the head or one at its end.
 OCTAVO_INLINE int64_t prefetch_calls(const AttentionShape& s, const AmxScratch& x) {
-  const int64_t steps =
-      (x.keys.to - x.base + kStepKeys - 1) / kStepKeys - (x.keys.from - x.base) / kStepKeys;
+  const StepRange range = steps_of(x.keys, x.base);
+  const int64_t steps = range.to - range.from;
   const int64_t sixteens = s.v_pad / kLanes;
   return steps > 0 ? steps * (2 + sixteens / 4 + sixteens % 4) : 1;
 }
@@ -147,8 +168,7 @@ static void amx_attend(const AttentionPiece& item, std::byte* scratch) {
         if (!fold) clear_result(x.part, s, 0, end - c);
         continue;
       }
-      const StepRange steps = {(keys.from - x.base) / kStepKeys,
-                               (keys.to - x.base + kStepKeys - 1) / kStepKeys};
+      const StepRange steps = steps_of(keys, x.base);
       if (end - c > kLanes) {
         attend_tiles<2>(item, s, x, c, steps);
       } else {

@@ -5,14 +5,12 @@
 #ifdef OCTAVO_SIMD_AMX
 
 #include "kernels/cpu/simd/amx_tiles.h"
-#include "kernels/cpu/simd/attention_fold.h"
+#include "kernels/cpu/simd/attention_values.h"
 #include "kernels/cpu/simd/page_prefetch.h"
 #include "kernels/cpu/simd/transpose.h"
 
 namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
-inline constexpr int64_t kStepKeys = 32;
-inline constexpr int64_t kSteps = kSplitTokens / kStepKeys;
 inline constexpr int64_t kTileKeys = 16;
 inline constexpr int64_t kKeyTiles = kSplitTokens / kTileKeys;
 inline constexpr int64_t kTileBytes = 1024;
@@ -232,8 +230,8 @@ static void find_tiles(const AttentionPiece& item, const AttentionShape& s, AmxS
   const bool few = s.columns <= 2 * kLanes;
   const bool k_ready = few && !l.int8 && l.k_dim == x.k_pad;
   const bool v_ready = few && l.paired_values && l.v_dim == s.v_pad;
-  const int64_t step_end = (keys.to - base + kStepKeys - 1) / kStepKeys;
-  for (int64_t step = (keys.from - base) / kStepKeys; step < step_end; ++step) {
+  const StepRange steps = steps_of(keys, base);
+  for (int64_t step = steps.from; step < steps.to; ++step) {
     const int64_t first = base + step * kStepKeys;
     for (int64_t tile = 2 * step; tile < 2 * step + 2; ++tile) {
       const int64_t key = base + tile * kTileKeys;

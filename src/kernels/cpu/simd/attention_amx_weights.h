@@ -6,26 +6,9 @@
 
 #include "kernels/cpu/simd/attention_amx_tiles.h"
 #include "kernels/cpu/simd/tile_ops.h"
+#include "kernels/cpu/simd/weight_power.h"
 
 namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
-
-// Steps [from, to) of a split that at least one column of a chunk sees.
-struct StepRange {
-  int64_t from;
-  int64_t to;
-};
-
-// 2^x for x <= 0 to 3e-6, far below the rounding of the weights to bfloat16.
-OCTAVO_INLINE __m512 exp2_weight(__m512 x) {
-  x = _mm512_max_ps(x, _mm512_set1_ps(-126));
-  const __m512 r = _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);  // x - floor(x)
-  __m512 p = _mm512_set1_ps(1.34266866e-2f);
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(5.22424690e-2f));
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(2.41280213e-1f));
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(6.93044841e-1f));
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1));
-  return _mm512_scalef_ps(p, x);  // times 2^floor(x)
-}
 
 // The columns of one tile: which rows each sees, and how its scores become weights.
 struct ColumnTile {
@@ -153,35 +136,48 @@ static void score_steps(const AttentionJob& job, AmxScratch& x, const std::byte*
   take(steps.to - 1);
 }
 
-// One row of weights. kMasked: some column may not see the row.
+// One row of weights: its share of the sums, and with the scale of int8 values. v_scale: or null.
+struct WeightRow {
+  __m512 share;
+  __m512 scaled;
+};
+
+// kMasked: some column may not see the row. Its weight is zero whatever the row's score and scale.
 template <bool kMasked>
-OCTAVO_INLINE __m512 weight_row(const ColumnTile& t, const float* scores, __m512 highest) {
-  const __m512 score = _mm512_load_ps(scores);
-  const __m512 weight = exp2_weight(_mm512_fmsub_ps(score, t.scale, highest));
-  if (!kMasked) return weight;
-  const __mmask16 seen = _mm512_cmp_ps_mask(score, _mm512_set1_ps(kNothing / 2), _CMP_GT_OQ);
-  return _mm512_maskz_mov_ps(seen, weight);
+OCTAVO_INLINE WeightRow weight_row(const ColumnTile& t, const float* score, const float* v_scale,
+                                   int64_t row, __m512 highest) {
+  __m512 weight = exp2_weight(_mm512_fmsub_ps(_mm512_load_ps(score), t.scale, highest));
+  if constexpr (kMasked) {
+    const __mmask16 seen = sees(t, row);
+    weight = _mm512_maskz_mov_ps(seen, weight);
+    if (v_scale == nullptr) return {weight, weight};
+    return {weight, _mm512_maskz_mul_ps(seen, weight, _mm512_set1_ps(*v_scale))};
+  }
+  if (v_scale == nullptr) return {weight, weight};
+  return {weight, _mm512_mul_ps(weight, _mm512_set1_ps(*v_scale))};
 }
 
-// 32 rows of weights, transposed to a tile of 16 columns x 32 keys. v_scales: int8 only, or null.
+// The weights of 32 rows starting at `row`, transposed to a tile of 16 columns x 32 keys. v_scales:
+// int8 only, or null.
 template <bool kMasked>
 OCTAVO_INLINE void weigh_step(const ColumnTile& t, const float* scores, const float* v_scales,
-                              __m512 highest, __m512 sums[4], std::byte* tile) {
+                              int64_t row, __m512 highest, __m512 sums[4], std::byte* tile) {
   const __m512i interleave =
       _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
                        21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   __m512 pairs[16];
   _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) {
     const int j = 2 * i;
-    __m512 even = weight_row<kMasked>(t, scores + j * kLanes, highest);
-    __m512 odd = weight_row<kMasked>(t, scores + (j + 1) * kLanes, highest);
-    sums[j % 4] = _mm512_add_ps(sums[j % 4], even);
-    sums[j % 4 + 1] = _mm512_add_ps(sums[j % 4 + 1], odd);
-    if (v_scales != nullptr) {
-      even = _mm512_mul_ps(even, _mm512_set1_ps(v_scales[j]));
-      odd = _mm512_mul_ps(odd, _mm512_set1_ps(v_scales[j + 1]));
-    }
-    const auto both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(odd, even));
+    const auto weigh_row = [&](int key) OCTAVO_INLINE_LAMBDA {
+      return weight_row<kMasked>(t, scores + key * kLanes,
+                                 v_scales != nullptr ? v_scales + key : nullptr, row + key,
+                                 highest);
+    };
+    const WeightRow even = weigh_row(j);
+    const WeightRow odd = weigh_row(j + 1);
+    sums[j % 4] = _mm512_add_ps(sums[j % 4], even.share);
+    sums[j % 4 + 1] = _mm512_add_ps(sums[j % 4 + 1], odd.share);
+    const auto both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(odd.scaled, even.scaled));
     pairs[i] = _mm512_castsi512_ps(_mm512_permutexvar_epi16(interleave, both));
   }
   transpose16(pairs);
@@ -202,9 +198,9 @@ static void weigh(const AttentionJob& job, AmxScratch& x, const ColumnTile& t, i
     const float* from = scores + row * kLanes;
     const float* v_scales = job.layout.int8 ? x.v_scales + row : nullptr;
     if (row >= t.all_from && row + kStepKeys <= t.all_to) {
-      weigh_step<false>(t, from, v_scales, highest, sums, tiles + step * kTileBytes);
+      weigh_step<false>(t, from, v_scales, row, highest, sums, tiles + step * kTileBytes);
     } else {
-      weigh_step<true>(t, from, v_scales, highest, sums, tiles + step * kTileBytes);
+      weigh_step<true>(t, from, v_scales, row, highest, sums, tiles + step * kTileBytes);
     }
   }
   _mm512_store_ps(x.part.max + block * kLanes, highest);

@@ -27,6 +27,12 @@ OCTAVO_INLINE Vec exp2_down(Vec x) {
   return mul(p, pow2(n));
 }
 
+// 2^(from - to), where from <= to: the factor of a result when its maximum rises. Exactly 1 for
+// infinite maxima too, so that folding an empty partial changes no bit.
+OCTAVO_INLINE Vec fall(Vec from, Vec to) {
+  return if_less(from, to, exp2_down(sub(from, to)), set1(1));
+}
+
 OCTAVO_INLINE int64_t round_up(int64_t value, int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
@@ -85,8 +91,8 @@ static void fold_result(const AttentionResult& total, const AttentionResult& par
     const Vec old_max = load(total.max + first);
     const Vec part_max = load(part.max + first);
     const Vec new_max = max(old_max, part_max);
-    const Vec keep_all = exp2_down(sub(old_max, new_max));
-    const Vec take_all = exp2_down(sub(part_max, new_max));
+    const Vec keep_all = fall(old_max, new_max);
+    const Vec take_all = fall(part_max, new_max);
     const Vec kept = mul(load(total.sum + first), keep_all);
     store(total.sum + first, fma(load(part.sum + first), take_all, kept));
     store(total.max + first, new_max);
@@ -117,8 +123,8 @@ OCTAVO_INLINE Vec final_scale(const AttentionPiece& item, const AttentionResult&
   }
   const Vec old_max = load(r.max + first);
   const Vec new_max = max(old_max, load(sink));
-  const Vec keep = exp2_down(sub(old_max, new_max));
-  return div(keep, fma(sum, keep, exp2_down(sub(load(sink), new_max))));
+  const Vec keep = fall(old_max, new_max);
+  return div(keep, fma(sum, keep, fall(load(sink), new_max)));
 }
 
 static void write_out(const AttentionPiece& item, const AttentionResult& r,
@@ -168,6 +174,21 @@ OCTAVO_INLINE KeyRange keys_of(const AttentionPiece& item, const AttentionShape&
   if (r.from < split * kSplitTokens) r.from = split * kSplitTokens;
   if (r.to > (split + 1) * kSplitTokens) r.to = (split + 1) * kSplitTokens;
   return r;
+}
+
+// bfloat16 kernels process keys 32 at a time, at absolute positions.
+inline constexpr int64_t kStepKeys = 32;
+inline constexpr int64_t kSteps = kSplitTokens / kStepKeys;
+
+// Steps [from, to) of a split.
+struct StepRange {
+  int64_t from;
+  int64_t to;
+};
+
+// The steps that `keys` touch; base is the split's first position.
+OCTAVO_INLINE StepRange steps_of(KeyRange keys, int64_t base) {
+  return {(keys.from - base) / kStepKeys, (keys.to - base + kStepKeys - 1) / kStepKeys};
 }
 
 // The head's part of the page that contains `position`, and the token's slot in it.

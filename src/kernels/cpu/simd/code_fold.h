@@ -27,7 +27,7 @@ OCTAVO_INLINE GroupScale fold_scale(const CodeShape& shape, const CodeFold& fold
                                     const UnitPlace& place, int part) {
   GroupScale group = group_scale(shape.scale_kind, place.scales, place.group + part);
   if (fold.scale_factor != 1) group.scale = mul(group.scale, set1(fold.scale_factor));
-  if (fold.has_bias) group.bias = fused(set1(-fold.offset), group.scale, group.bias);
+  if (fold.has_bias) group.bias = fma(set1(-fold.offset), group.scale, group.bias);
   return group;
 }
 

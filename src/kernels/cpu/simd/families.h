@@ -13,5 +13,6 @@ void add_page_write_kernels(KernelTable& table);
 void add_row_kernels(KernelTable& table);
 void add_logit_kernels(KernelTable& table);
 void add_state_kernels(KernelTable& table);
+void add_elementary_kernels(KernelTable& table);
 
 }  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

@@ -11,24 +11,25 @@ namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 inline constexpr int64_t kDeltaRows = 64;  // of a block
 
-// Vectors of columns that share the broadcast of an element of k and q: as many as keep their sums
-// in registers and the panel in the cache. The state is stored by panel, [k_dim][vectors * 16].
-OCTAVO_INLINE int64_t panel_vectors(int64_t k_dim) {
-  if constexpr (kRegs > 1) return 1;
-  return k_dim <= 160 ? 4 : 2;
-}
+// Vectors of columns that are stored together: the state is kept by panel, [k_dim][vectors * 16], on
+// every set, because its pages may be read by another process. With a register per vector, those of
+// a panel share the broadcast of an element of k and q: as many as keep their sums in registers and
+// the panel in the cache.
+OCTAVO_INLINE int64_t panel_vectors(int64_t k_dim) { return k_dim <= 160 ? 4 : 2; }
 
 // The rows of a block, prepared. q and k are normed; y receives the outputs before their norm.
 struct DeltaBlock {
-  float* q = nullptr;  // [rows, k_dim]
-  float* k = nullptr;  // [rows, k_dim]
-  float* y = nullptr;  // [rows, v_dim]
-  int64_t first = 0;   // row of the batch
+  float* q = nullptr;        // [rows, k_dim]
+  float* k = nullptr;        // [rows, k_dim]
+  float* y = nullptr;        // [rows, v_dim]
+  float* columns = nullptr;  // [k_dim, 16]: a vector of a panel, see delta_vectors()
+  int64_t first = 0;         // row of the batch
   int64_t rows = 0;
 };
 
 static int64_t delta_scratch(const DeltaJob& job) {
-  return kDeltaRows * (2 * job.k_dim + job.v_dim) * static_cast<int64_t>(sizeof(float));
+  const int64_t rows = kDeltaRows * (2 * job.k_dim + job.v_dim);
+  return (rows + job.k_dim * kLanes) * static_cast<int64_t>(sizeof(float));
 }
 
 static void delta_gates(const DeltaJob& job, int64_t row_begin, int64_t row_end) {
@@ -99,20 +100,20 @@ static void prepare_block(const DeltaItem& item, const DeltaBlock& block) {
   }
 }
 
-// memory = S k, of a panel.
-template <int N>
+// memory = S k, of N vectors of a panel of P.
+template <int N, int P>
 OCTAVO_INLINE void recall(const float* state, const float* k, int64_t k_dim, Vec (&memory)[N]) {
   for (int n = 0; n < N; ++n) memory[n] = zero();
   for (int64_t i = 0; i < k_dim; ++i) {
     const Vec ki = set1(k[i]);
     _Pragma("GCC unroll 4") for (int n = 0; n < N; ++n) {
-      memory[n] = fma(load(state + (i * N + n) * kLanes), ki, memory[n]);
+      memory[n] = fma(load(state + (i * P + n) * kLanes), ki, memory[n]);
     }
   }
 }
 
-// S = decay S + change k^T and y = S q in one pass over a panel, plus S k of the next row.
-template <int N, bool kNext>
+// S = decay S + change k^T and y = S q in one pass over them, plus S k of the next row.
+template <int N, int P, bool kNext>
 OCTAVO_INLINE void update(const float* from, float* to, const float* k, const float* q,
                           const float* next_k, int64_t k_dim, Vec decay, const Vec (&change)[N],
                           Vec (&y)[N], Vec (&memory)[N]) {
@@ -122,7 +123,7 @@ OCTAVO_INLINE void update(const float* from, float* to, const float* k, const fl
     const Vec qi = set1(q[i]);
     const Vec next = kNext ? set1(next_k[i]) : zero();
     _Pragma("GCC unroll 4") for (int n = 0; n < N; ++n) {
-      const int64_t at = (i * N + n) * kLanes;
+      const int64_t at = (i * P + n) * kLanes;
       const Vec s = fma(change[n], ki, mul(load(from + at), decay));
       store(to + at, s);
       y[n] = fma(s, qi, y[n]);
@@ -131,14 +132,14 @@ OCTAVO_INLINE void update(const float* from, float* to, const float* k, const fl
   }
 }
 
-// Columns [column, column + N * 16) through the rows of a block.
-template <int N>
+// Columns [column, column + N * 16), of a panel of P vectors, through the rows of a block.
+template <int N, int P>
 static void delta_panel(const DeltaItem& item, const DeltaBlock& block, int64_t column,
                         const float* from, float* to) {
   const DeltaJob& job = *item.job;
   const int64_t values = 2 * job.key_heads * job.k_dim + item.head * job.v_dim + column;
   Vec memory[N], change[N], y[N];
-  recall<N>(from, block.k, job.k_dim, memory);
+  recall<N, P>(from, block.k, job.k_dim, memory);
   for (int64_t r = 0; r < block.rows; ++r) {
     const int64_t row = block.first + r;
     const float decay = job.decay[row * job.value_heads + item.head];
@@ -150,12 +151,38 @@ static void delta_panel(const DeltaItem& item, const DeltaBlock& block, int64_t 
     const float* k = block.k + r * job.k_dim;
     const float* q = block.q + r * job.k_dim;
     if (r + 1 < block.rows) {
-      update<N, true>(from, to, k, q, k + job.k_dim, job.k_dim, set1(decay), change, y, memory);
+      update<N, P, true>(from, to, k, q, k + job.k_dim, job.k_dim, set1(decay), change, y, memory);
     } else {
-      update<N, false>(from, to, k, q, nullptr, job.k_dim, set1(decay), change, y, memory);
+      update<N, P, false>(from, to, k, q, nullptr, job.k_dim, set1(decay), change, y, memory);
     }
     for (int n = 0; n < N; ++n) store(block.y + r * job.v_dim + column + n * kLanes, y[n]);
     from = to;
+  }
+}
+
+OCTAVO_INLINE void copy_vectors(const float* from, int64_t stride, float* to, int64_t to_stride,
+                                int64_t count) {
+  for (int64_t i = 0; i < count; ++i) store(to + i * to_stride, load(from + i * stride));
+}
+
+// A panel of P vectors.
+template <int P>
+static void delta_vectors(const DeltaItem& item, const DeltaBlock& block, int64_t column,
+                          const float* from, float* to) {
+  if constexpr (kRegs == 1 || P == 1) {
+    delta_panel<P, P>(item, block, column, from, to);
+  } else {
+    constexpr int64_t kWorthCopying = 8;  // rows: lines far apart share few sets of the cache
+    const int64_t k_dim = item.job->k_dim;
+    for (int n = 0; n < P; ++n, column += kLanes, from += kLanes, to += kLanes) {
+      if (block.rows < kWorthCopying) {
+        delta_panel<1, P>(item, block, column, from, to);
+        continue;
+      }
+      copy_vectors(from, P * kLanes, block.columns, kLanes, k_dim);
+      delta_panel<1, 1>(item, block, column, block.columns, block.columns);
+      copy_vectors(block.columns, kLanes, to, P * kLanes, k_dim);
+    }
   }
 }
 
@@ -168,16 +195,16 @@ static void delta_panels(const DeltaItem& item, const DeltaBlock& block, const f
     const int64_t at = column * job.k_dim;
     switch (vectors) {
       case 1:
-        delta_panel<1>(item, block, column, from + at, item.to + at);
+        delta_vectors<1>(item, block, column, from + at, item.to + at);
         break;
       case 2:
-        delta_panel<2>(item, block, column, from + at, item.to + at);
+        delta_vectors<2>(item, block, column, from + at, item.to + at);
         break;
       case 3:
-        delta_panel<3>(item, block, column, from + at, item.to + at);
+        delta_vectors<3>(item, block, column, from + at, item.to + at);
         break;
       default:
-        delta_panel<4>(item, block, column, from + at, item.to + at);
+        delta_vectors<4>(item, block, column, from + at, item.to + at);
     }
     column += vectors * kLanes;
   }
@@ -210,6 +237,7 @@ static void delta_head(const DeltaItem& item, std::byte* scratch) {
   block.q = reinterpret_cast<float*>(scratch);
   block.k = block.q + kDeltaRows * job.k_dim;
   block.y = block.k + kDeltaRows * job.k_dim;
+  block.columns = block.y + kDeltaRows * job.v_dim;
   const float* from = item.from;
   if (from == nullptr) {
     std::memset(item.to, 0, static_cast<size_t>(job.k_dim * job.v_dim) * sizeof(float));

@@ -83,9 +83,9 @@ OCTAVO_INLINE void multiply_codes(const CodeShape& shape, const CodeFold& fold,
       Sums all = joined(sums[r].high, sums[r].low);
       if constexpr (kSplit) all = joined(joined(upper[r].high, upper[r].low), all);
       Vec s = mul(to_floats(all), set1(factors.scale[row]));
-      if constexpr (!kOffsetFirst) s = fused(row_sum, set1(fold.offset), s);
-      out[r].out = fused(s, group.scale, out[r].out);
-      if (fold.has_bias) out[r].rest = fused(group.bias, row_sum, out[r].rest);
+      if constexpr (!kOffsetFirst) s = fma(row_sum, set1(fold.offset), s);
+      out[r].out = fma(s, group.scale, out[r].out);
+      if (fold.has_bias) out[r].rest = fma(group.bias, row_sum, out[r].rest);
     }
   };
   const auto quad = [&]<int kQuad>() OCTAVO_INLINE_LAMBDA {

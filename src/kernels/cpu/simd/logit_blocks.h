@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/simd/argmax.h"
+#include "kernels/cpu/simd/math.h"
 
 namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
@@ -10,20 +11,6 @@ namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 inline constexpr float kLowestPower = -126;
 // Above 2^kLowestPower, too small to affect a draw.
 inline constexpr float kSmallestWeight = 2e-38f;
-
-// 2^x for x in [kLowestPower, 0], exact at whole x, otherwise within 2 units in the last place. It
-// has two thirds of the operations of exp (math.h) and takes most of a draw's time.
-OCTAVO_INLINE Vec exp2(Vec x) {
-  const Vec n = round_even(x);
-  const Vec r = sub(x, n);
-  Vec p = set1(1.535336188319500e-4f);
-  p = fma(p, r, set1(1.339887440266574e-3f));
-  p = fma(p, r, set1(9.618437357674640e-3f));
-  p = fma(p, r, set1(5.550332471162809e-2f));
-  p = fma(p, r, set1(2.402264791363012e-1f));
-  p = fma(p, r, set1(6.931472028550421e-1f));
-  return mul(fma(p, r, set1(1)), pow2(n));
-}
 
 // Sixteen numbers, or the remaining `count` < 16 followed by `filler`.
 OCTAVO_INLINE Vec load_filled(const float* p, int64_t count, float filler) {

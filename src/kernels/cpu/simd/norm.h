@@ -89,17 +89,4 @@ static void prepare_rows_f32(const RowsJob& job, int64_t row_begin, int64_t row_
   }
 }
 
-#ifdef OCTAVO_SIMD_BF16
-// The same in bfloat16.
-static void prepare_rows_bf16(const RowsJob& job, int64_t row_begin, int64_t row_end) {
-  const int64_t stride = prepared_cols(job.cols);
-  auto* out = reinterpret_cast<uint16_t*>(job.prepared);
-  for (int64_t row = row_begin; row < row_end; ++row) {
-    const RowNorm norm = row_norm(job, row);
-    for (int64_t k = 0; k < stride; k += kLanes)
-      store_bf16(out + row * stride + k, normed16(job, row, norm, k));
-  }
-}
-#endif
-
 }  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

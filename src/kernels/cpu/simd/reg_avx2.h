@@ -24,7 +24,6 @@ OCTAVO_INLINE Reg reg_div(Reg a, Reg b) { return _mm256_div_ps(a, b); }
 OCTAVO_INLINE Reg reg_max(Reg a, Reg b) { return _mm256_max_ps(a, b); }
 OCTAVO_INLINE Reg reg_min(Reg a, Reg b) { return _mm256_min_ps(a, b); }
 OCTAVO_INLINE Reg reg_fma(Reg a, Reg b, Reg c) { return _mm256_fmadd_ps(a, b, c); }
-OCTAVO_INLINE Reg reg_fused(Reg a, Reg b, Reg c) { return reg_fma(a, b, c); }
 OCTAVO_INLINE Reg reg_round(Reg a) {
   return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
@@ -43,8 +42,15 @@ OCTAVO_INLINE Reg reg_load_bf16(const uint16_t* p) {
   const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
 }
-OCTAVO_INLINE void reg_store_bf16(uint16_t* p, Reg v) {
+// Denormals become zeros with their sign.
+OCTAVO_INLINE __m256i flushed_bits(Reg v) {
   const __m256i bits = _mm256_castps_si256(v);
+  const __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));
+  const __m256i denormal = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x00800000), magnitude);
+  return _mm256_andnot_si256(_mm256_srli_epi32(denormal, 1), bits);
+}
+OCTAVO_INLINE void reg_store_bf16(uint16_t* p, Reg v) {
+  const __m256i bits = flushed_bits(v);
   const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
   const __m256i rounded = _mm256_srli_epi32(
       _mm256_add_epi32(_mm256_add_epi32(bits, odd), _mm256_set1_epi32(0x7fff)), 16);

@@ -24,7 +24,6 @@ OCTAVO_INLINE Reg reg_div(Reg a, Reg b) { return _mm512_div_ps(a, b); }
 OCTAVO_INLINE Reg reg_max(Reg a, Reg b) { return _mm512_max_ps(a, b); }
 OCTAVO_INLINE Reg reg_min(Reg a, Reg b) { return _mm512_min_ps(a, b); }
 OCTAVO_INLINE Reg reg_fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
-OCTAVO_INLINE Reg reg_fused(Reg a, Reg b, Reg c) { return reg_fma(a, b, c); }
 OCTAVO_INLINE Reg reg_round(Reg a) {
   return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
@@ -43,6 +42,7 @@ OCTAVO_INLINE Reg reg_load_bf16(const uint16_t* p) {
   const __m256i half = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
 }
+// Denormals become zeros with their sign.
 #ifdef OCTAVO_SIMD_BF16
 OCTAVO_INLINE void reg_store_bf16(uint16_t* p, Reg v) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
@@ -50,7 +50,11 @@ OCTAVO_INLINE void reg_store_bf16(uint16_t* p, Reg v) {
 }
 #else
 OCTAVO_INLINE void reg_store_bf16(uint16_t* p, Reg v) {
-  const __m512i bits = _mm512_castps_si512(v);
+  const __mmask16 denormal =
+      _mm512_testn_epi32_mask(_mm512_castps_si512(v), _mm512_set1_epi32(0x7f800000));
+  const __m512i bits =
+      _mm512_mask_and_epi32(_mm512_castps_si512(v), denormal, _mm512_castps_si512(v),
+                            _mm512_set1_epi32(static_cast<int>(0x80000000u)));
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
   const __m512i rounded = _mm512_srli_epi32(
       _mm512_add_epi32(_mm512_add_epi32(bits, odd), _mm512_set1_epi32(0x7fff)), 16);

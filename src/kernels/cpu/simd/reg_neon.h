@@ -25,7 +25,6 @@ OCTAVO_INLINE Reg reg_div(Reg a, Reg b) { return vdivq_f32(a, b); }
 OCTAVO_INLINE Reg reg_max(Reg a, Reg b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 OCTAVO_INLINE Reg reg_min(Reg a, Reg b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 OCTAVO_INLINE Reg reg_fma(Reg a, Reg b, Reg c) { return vfmaq_f32(c, a, b); }
-OCTAVO_INLINE Reg reg_fused(Reg a, Reg b, Reg c) { return reg_fma(a, b, c); }
 OCTAVO_INLINE Reg reg_round(Reg a) { return vrndnq_f32(a); }
 // 2^n for whole n in [-126, 127].
 OCTAVO_INLINE Reg reg_pow2(Reg n) {
@@ -42,8 +41,11 @@ OCTAVO_INLINE uint32_t reg_less_bits(Reg a, Reg b) {
 OCTAVO_INLINE Reg reg_load_bf16(const uint16_t* p) {
   return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
 }
+// Denormals become zeros with their sign.
 OCTAVO_INLINE void reg_store_bf16(uint16_t* p, Reg v) {
-  const uint32x4_t bits = vreinterpretq_u32_f32(v);
+  const uint32x4_t all = vreinterpretq_u32_f32(v);
+  const uint32x4_t normal = vtstq_u32(all, vdupq_n_u32(0x7f800000));
+  const uint32x4_t bits = vandq_u32(all, vorrq_u32(normal, vdupq_n_u32(0x80000000)));
   const uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
   const uint32x4_t rounded = vshrq_n_u32(vaddq_u32(vaddq_u32(bits, odd), vdupq_n_u32(0x7fff)), 16);
   const uint32x4_t quiet = vorrq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(0x40));

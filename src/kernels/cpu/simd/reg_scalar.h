@@ -1,12 +1,12 @@
-// reg_scalar.h - 4 floats in plain C++ (GNU vectors), the baseline of every machine. Its
-// multiply-add rounds twice, so its bits differ from those of the other sets. Included by reg.h
-// only. No MLX.
+// reg_scalar.h - 4 floats in plain C++ (GNU vectors), the baseline of every machine. Included by
+// reg.h only. No MLX.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
 #include "base/half.h"
+#include "kernels/cpu/simd/fma_sse2.h"
 #include "kernels/cpu/simd/simd_macros.h"
 
 namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
@@ -28,11 +28,15 @@ OCTAVO_INLINE Reg reg_mul(Reg a, Reg b) { return a * b; }
 OCTAVO_INLINE Reg reg_div(Reg a, Reg b) { return a / b; }
 OCTAVO_INLINE Reg reg_max(Reg a, Reg b) { return a > b ? a : b; }
 OCTAVO_INLINE Reg reg_min(Reg a, Reg b) { return a < b ? a : b; }
-OCTAVO_INLINE Reg reg_fma(Reg a, Reg b, Reg c) { return a * b + c; }
-OCTAVO_INLINE Reg reg_fused(Reg a, Reg b, Reg c) {
+// Rounded once: by an instruction, or on x86 without one by fma_sse2.h.
+#if defined(__SSE2__) && !defined(__FMA__)
+OCTAVO_INLINE Reg reg_fma(Reg a, Reg b, Reg c) { return fma_sse2(a, b, c); }
+#else
+OCTAVO_INLINE Reg reg_fma(Reg a, Reg b, Reg c) {
   for (int i = 0; i < kRegLanes; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
   return c;
 }
+#endif
 // To nearest even, for |a| < 2^22.
 OCTAVO_INLINE Reg reg_round(Reg a) {
   const Reg magic = reg_set1(12582912.0f);  // 1.5 * 2^23
@@ -56,7 +60,12 @@ OCTAVO_INLINE Reg reg_convert(const T* p, Convert convert) {
   return Reg{convert(p[0]), convert(p[1]), convert(p[2]), convert(p[3])};
 }
 OCTAVO_INLINE Reg reg_load_bf16(const uint16_t* p) { return reg_convert(p, bf16_to_float); }
+// Denormals become zeros with their sign.
 OCTAVO_INLINE void reg_store_bf16(uint16_t* p, Reg v) {
+  RegBits bits;
+  std::memcpy(&bits, &v, sizeof(bits));
+  bits &= (bits & 0x7f800000) != 0 ? RegBits{-1, -1, -1, -1} : RegBits{} + INT32_MIN;
+  std::memcpy(&v, &bits, sizeof(bits));
   for (int i = 0; i < kRegLanes; ++i) p[i] = float_to_bf16(v[i]);
 }
 // Not inlined: their branches, sixteen times per load and store, would double the compile time.

@@ -9,6 +9,7 @@ void fill_table(KernelTable& table) {
   add_row_kernels(table);
   add_logit_kernels(table);
   add_state_kernels(table);
+  add_elementary_kernels(table);
 }
 
 }  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

@@ -1,5 +1,5 @@
 // vec.h - sixteen float lanes, regardless of the register width: kernels are written once and give
-// the same bits on every set with a fused multiply-add. No MLX.
+// the same bits on every set. No MLX.
 #pragma once
 
 #include "base/dtype.h"
@@ -37,16 +37,10 @@ OCTAVO_VEC_BINARY(max)  // b if either is NaN
 OCTAVO_VEC_BINARY(min)
 #undef OCTAVO_VEC_BINARY
 
-// a * b + c
+// a * b + c, rounded once
 OCTAVO_INLINE Vec fma(Vec a, Vec b, Vec c) {
   Vec out;
   OCTAVO_EACH_REG out.r[i] = reg_fma(a.r[i], b.r[i], c.r[i]);
-  return out;
-}
-// The same, rounded once on every set.
-OCTAVO_INLINE Vec fused(Vec a, Vec b, Vec c) {
-  Vec out;
-  OCTAVO_EACH_REG out.r[i] = reg_fused(a.r[i], b.r[i], c.r[i]);
   return out;
 }
 OCTAVO_INLINE Vec round_even(Vec a) {

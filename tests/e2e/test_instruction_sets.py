@@ -1,0 +1,55 @@
+"""The processor does not change an answer: all instruction sets of this machine give the same bits, logits and answers."""
+
+import json
+import urllib.request
+
+import numpy as np
+import pytest
+from conftest import prompts_of
+from families import CASES
+from slow_tests import repeats
+
+import running_server
+
+PROMPTS = prompts_of(300)
+
+
+def same_bits(found: np.ndarray, expected: np.ndarray) -> bool:
+    return np.array_equal(found.view(np.uint32), expected.view(np.uint32))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_logits_of_every_family(name, instruction_sets, make_model, dump_logits):
+    case = CASES[name]
+    model = make_model(case.family, **case.recipe)
+    *others, best = instruction_sets
+    expected = dump_logits(model, PROMPTS, dtype="bfloat16", isa=best).logits[0]
+    assert [isa for isa in others if not same_bits(dump_logits(model, PROMPTS, dtype="bfloat16", isa=isa).logits[0], expected)] == []
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_logits_of_smollm2(dtype, instruction_sets, smollm2_gguf, dump_logits):
+    *others, best = instruction_sets
+    expected = dump_logits(smollm2_gguf, PROMPTS, dtype=dtype, isa=best).logits[0]
+    assert [isa for isa in others if not same_bits(dump_logits(smollm2_gguf, PROMPTS, dtype=dtype, isa=isa).logits[0], expected)] == []
+
+
+def answer(url: str, seed: int) -> dict:
+    """One seeded answer of the server, with logprobs and without what differs between any two answers."""
+    body = {"messages": [{"role": "user", "content": f"Tell me something about the number {seed}."}], "seed": seed,
+            "temperature": 0.9, "max_tokens": 48, "logprobs": True, "top_logprobs": 3}
+    request = urllib.request.Request(f"{url}/v1/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=300) as response:
+        got = json.load(response)
+    return {key: got[key] for key in ("system_fingerprint", "choices")}
+
+
+def test_seeded_answers_of_two_servers(octavo, instruction_sets, smollm2_gguf):
+    """Texts, logprobs and fingerprint, byte for byte."""
+    answers = {}
+    for isa in (instruction_sets[1], instruction_sets[-1]):
+        with running_server.running(octavo, smollm2_gguf, "--max-model-len", "1024", env={"OCTAVO_ISA": isa}) as server:
+            answers[isa] = [answer(server.url, seed) for seed in range(repeats(8, 100))]
+    first, second = answers.values()
+    assert first == second
+    assert first[0]["system_fingerprint"].startswith("fp_v1_")

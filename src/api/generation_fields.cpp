@@ -224,6 +224,20 @@ FieldTable<GenerationRequest> form_fields() {
                                 t.return_token_ids = to_bool(v, "return_token_ids");
                               }),
       used<GenerationRequest>(
+          "resumable", boolean_schema(),
+          "Events and answers carry what resume needs if they are interrupted: token ids, and in "
+          "the first event the object resume",
+          [](const Json& v, GenerationRequest& t) { t.resumable = to_bool(v, "resumable"); }),
+      used<GenerationRequest>(
+          "resume_token_ids", resume_tokens_schema(),
+          "The token ids of an interrupted answer, one list per choice. The answer continues with "
+          "the next byte, as if it had not been interrupted",
+          [](const Json& v, GenerationRequest& t) { t.resume_tokens = read_resume_tokens(v); }),
+      used<GenerationRequest>(
+          "resume", resume_schema(),
+          "The object of this name in the first event of the interrupted answer",
+          [](const Json& v, GenerationRequest& t) { t.resume = read_resume(v); }),
+      used<GenerationRequest>(
           "response_format", response_format_schema(),
           "Constrain the output to a JSON object or to JSON that matches a schema; text: "
           "no constraint",

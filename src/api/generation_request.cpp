@@ -3,16 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <random>
 
+#include "api/resume.h"
 #include "base/error.h"
 
 namespace octavo::api {
 namespace {
 
+// Of 53 bits, which clients that read numbers as doubles can send back.
 uint64_t fresh_seed() {
   static thread_local std::random_device device;
-  return (uint64_t{device()} << 32) | device();
+  return ((uint64_t{device()} << 32) | device()) >> 11;
+}
+
+int64_t unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
 // A word is kept from coming at a text's beginning and, where that is another token, after a space.
@@ -39,7 +47,8 @@ SamplingParams sampling_of(const GenerationRequest& request, const ServedModel& 
   sampling.min_p = choose(request.min_p, defaults.min_p, 0.0F);
   sampling.repetition_penalty =
       choose(request.repetition_penalty, defaults.repetition_penalty, 1.0F);
-  sampling.seed = request.seed ? static_cast<uint64_t>(*request.seed) : fresh_seed();
+  const auto seed = request.seed ? request.seed : request.resume.seed;
+  sampling.seed = seed ? static_cast<uint64_t>(*seed) : fresh_seed();
   for (const std::string& word : request.bad_words)
     add_bad_word(word, *model.text.tokenizer, sampling);
   return sampling;
@@ -77,6 +86,7 @@ GenerationJob prepare_job(const GenerationRequest& request, const ServedModel& m
            "generate");
   if (request.has_stream_options && !request.stream)
     refuse("stream_options", "requires stream to be true");
+  check_fingerprint(request.resume, model);
   if (request.stream && request.engine.sampling.prompt_logprobs >= 0)
     refuse("prompt_logprobs", "cannot be combined with stream");
   GenerationJob job{.engine = request.engine,
@@ -86,7 +96,11 @@ GenerationJob prepare_job(const GenerationRequest& request, const ServedModel& m
                     .continuous_usage_stats = request.continuous_usage_stats,
                     .return_token_ids = request.return_token_ids,
                     .wants_prompt_logprobs = request.engine.sampling.prompt_logprobs >= 0,
-                    .id = request.request_id};
+                    .resumable = request.resumable,
+                    .resumes = !request.resume.id.empty(),
+                    .cached_tokens = request.resume.cached_tokens,
+                    .created = request.resume.created.value_or(unix_seconds()),
+                    .id = request.resume.id.empty() ? request.request_id : request.resume.id};
   job.engine.sampling = sampling_of(request, model);
   preparation.check();
   job.engine.constraint = constraint_of(request, model, preparation);

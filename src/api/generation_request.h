@@ -9,6 +9,7 @@
 #include "api/fields/body_fields.h"
 #include "api/openai/structured_output.h"
 #include "api/preparation.h"
+#include "api/resume_fields.h"
 #include "api/served_model.h"
 #include "generation/output_text.h"
 #include "scheduler/request.h"
@@ -38,6 +39,9 @@ struct GenerationRequest {
   std::optional<int> truncate_prompt_tokens = {};  // -1: as many as fit
   std::optional<bool> add_special_tokens = {};
   bool return_token_ids = false;
+  bool resumable = false;
+  ResumeFacts resume = {};
+  std::optional<std::vector<std::vector<TokenId>>> resume_tokens = {};  // prompt * n + choice
   std::string request_id = {};
   std::optional<StructuredOutput> response_format = {};
   std::optional<StructuredOutput> structured_outputs = {};
@@ -60,6 +64,13 @@ struct PreparedPrompt {
   std::string text = {};  // as sent, if it was text
 };
 
+// The output of a choice that an earlier attempt has sent.
+struct ResumedChoice {
+  ResumedOutput output = {};
+  std::optional<FinishReason> finish = {};  // its last token ends it
+  std::optional<TokenId> stop_token = {};   // as Update::stop_token
+};
+
 // Everything the engine and the text layer need to process a request.
 struct GenerationJob {
   std::vector<PreparedPrompt> prompts = {};
@@ -70,9 +81,19 @@ struct GenerationJob {
   bool continuous_usage_stats = false;
   bool return_token_ids = false;
   bool wants_prompt_logprobs = false;
-  std::string id = {};     // without "cmpl-" or "chatcmpl-"
-  int call_id_length = 0;  // length of tool call ids, for call_id()
+  // Events say what a client must send to continue the answer if it is interrupted.
+  bool resumable = false;
+  bool resumes = false;  // has the id of an earlier answer, which it continues
+  // Empty, or by prompt * n + choice: the output of that answer.
+  std::vector<ResumedChoice> resumed = {};
+  std::optional<int> cached_tokens = {};  // reported instead of this attempt's
+  int64_t created = 0;                    // Unix seconds
+  std::string id = {};                    // without "cmpl-" or "chatcmpl-"
+  int call_id_length = 0;                 // length of tool call ids, for call_id()
   IgnoredFields ignored = {};
+
+  // Whether events carry the ids of their tokens.
+  bool reports_tokens() const { return return_token_ids || resumable; }
 };
 
 // Fills in defaults: the request's own value, then the model's, then OpenAI's. Throws RequestError:

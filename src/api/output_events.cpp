@@ -3,6 +3,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/error.h"
 #include "text/dialects/call_id.h"
 
 namespace octavo::api {
@@ -23,6 +24,7 @@ OutputEvents::OutputEvents(std::shared_ptr<const Tokenizer> tokenizer, const Gen
       choices_.push_back({.text = OutputText(tokenizer, job.text)});
   }
   open_choices_ = choices_.size();
+  usage_.cached_tokens = job.cached_tokens.value_or(0);
 }
 
 bool OutputEvents::running(size_t prompt) const {
@@ -37,6 +39,37 @@ size_t OutputEvents::index_of(size_t prompt, const Update& update) const {
   return prompt * static_cast<size_t>(job_.engine.n) + static_cast<size_t>(update.choice);
 }
 
+// What the engine reported for one token. Log probabilities are left out: they have been sent.
+Update OutputEvents::resumed_update(size_t index, size_t position) const {
+  const auto n = static_cast<size_t>(job_.engine.n);
+  const ResumedChoice& resumed = job_.resumed[index];
+  const TokenId token = resumed.output.tokens[position];
+  Update update{.choice = static_cast<int>(index % n), .tokens = {token}};
+  if (job_.engine.sampling.logprobs >= 0) update.logprobs.push_back({.token = token});
+  if (position == 0 && index % n == 0 && job_.engine.sampling.prompt_logprobs >= 0) {
+    const std::vector<TokenId>& prompt = job_.prompts[index / n].tokens;
+    for (size_t i = 1; i < prompt.size(); ++i)
+      update.prompt_logprobs.push_back({.token = prompt[i]});
+  }
+  if (position + 1 == resumed.output.tokens.size()) {
+    update.finish = resumed.finish;
+    update.stop_token = resumed.stop_token;
+  }
+  return update;
+}
+
+void OutputEvents::resume(const std::function<void(OutputEvent)>& sent) {
+  for (size_t i = 0; i < job_.resumed.size(); ++i) {
+    for (size_t k = 0; k < job_.resumed[i].output.tokens.size(); ++k) {
+      if (choices_[i].done)
+        throw RequestError(400, "resume_token_ids", "has tokens after the end of the answer");
+      auto event = take(i / static_cast<size_t>(job_.engine.n), resumed_update(i, k));
+      if (event) sent(std::move(*event));
+    }
+  }
+  if (done()) throw RequestError(400, "resume_token_ids", "has ended: nothing is left to generate");
+}
+
 std::optional<OutputEvent> OutputEvents::take(size_t prompt, Update update) {
   const size_t index = index_of(prompt, update);
   Choice& choice = choices_[index];
@@ -46,7 +79,8 @@ std::optional<OutputEvent> OutputEvents::take(size_t prompt, Update update) {
       !update.finish)
     return std::nullopt;
   OutputText::Delta delta = choice.text.take(update);
-  if (update.cached_tokens && update.choice == 0) usage_.cached_tokens += *update.cached_tokens;
+  if (update.cached_tokens && update.choice == 0 && !job_.cached_tokens)
+    usage_.cached_tokens += *update.cached_tokens;
   usage_.completion_tokens += static_cast<int>(delta.tokens);
   usage_.reasoning_tokens += static_cast<int>(delta.reasoning_tokens);
   update.tokens.resize(delta.tokens);
@@ -71,7 +105,8 @@ std::optional<OutputEvent> OutputEvents::take(size_t prompt, Update update) {
                      .stop_token = delta.stop_string.empty() ? update.stop_token : std::nullopt,
                      .error = std::move(update.error),
                      .error_status = update.constraint_failed ? 400 : 500,
-                     .ended_early = delta.ended_early};
+                     .ended_early = delta.ended_early,
+                     .usage = usage_};
 }
 
 void merge(OutputEvent& whole, OutputEvent&& event) {

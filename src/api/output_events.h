@@ -2,6 +2,7 @@
 // time.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,13 @@
 #include "text/output_part.h"
 
 namespace octavo::api {
+
+struct Usage {
+  int prompt_tokens = 0;
+  int completion_tokens = 0;
+  int reasoning_tokens = 0;  // included in completion_tokens
+  int cached_tokens = 0;
+};
 
 // New output of one choice.
 struct OutputEvent {
@@ -29,13 +37,7 @@ struct OutputEvent {
   std::string error = {};                           // with FinishReason::kError
   int error_status = 500;                           // 400: the request's grammar is too expensive
   bool ended_early = false;                         // ended by its text: abort it in the engine
-};
-
-struct Usage {
-  int prompt_tokens = 0;
-  int completion_tokens = 0;
-  int reasoning_tokens = 0;  // included in completion_tokens
-  int cached_tokens = 0;
+  Usage usage = {};                                 // of the request, up to this event
 };
 
 class OutputEvents {
@@ -50,12 +52,19 @@ class OutputEvents {
   // prompt * n + choice
   size_t index_of(size_t prompt, const Update& update) const;
 
+  // Before any update: takes the resumed tokens one by one and passes on their events, which an
+  // earlier attempt has sent. Throws RequestError(400) if a choice has tokens after its end, or if
+  // all have ended.
+  void resume(const std::function<void(OutputEvent)>& sent);
+
   // Returns nullopt if the update has no visible output.
   std::optional<OutputEvent> take(size_t prompt, Update update);
 
   const Usage& usage() const { return usage_; }
 
  private:
+  Update resumed_update(size_t index, size_t position) const;
+
   struct Choice {
     OutputText text;
     bool done = false;

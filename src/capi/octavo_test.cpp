@@ -92,6 +92,10 @@ TEST(Octavo, WhatTheServerRefusesIsRefused) {
   EXPECT_EQ(refused("completion", {{"prompt", "a"}, {"bogus", 1}}), "400 bogus");
   EXPECT_EQ(refused("completion", {{"prompt", "a"}, {"model", "other"}}), "404 model");
   EXPECT_EQ(refused("completion", {{"prompt", "a"}, {"echo", true}}), "400 echo");
+  EXPECT_EQ(refused("completion", {{"prompt", "a"}, {"resumable", true}}), "400 resumable");
+  EXPECT_EQ(refused("completion",
+                    {{"prompt", "a"}, {"resume_token_ids", nlohmann::json::parse("[[98]]")}}),
+            "400 resume_token_ids");
   EXPECT_EQ(refused("poem", {{"prompt", "a"}}), "400 kind");
   EXPECT_EQ(refused("embedding", {{"input", "a"}}), "400 model");
   octavo_stream* stream = nullptr;

@@ -31,6 +31,9 @@ RequestJob prepare_request(std::string_view kind, std::string_view body,
   RequestJob job = prepare(kind, body, model);
   if (const auto* completion = job.completion(); completion != nullptr && completion->echo)
     throw RequestError(400, "echo", "is not supported; the caller already has the prompt");
+  if (job.generation().resumable || !job.generation().resumed.empty())
+    throw RequestError(400, job.generation().resumable ? "resumable" : "resume_token_ids",
+                       "is supported by the server only");
   if (job.generation().id.empty()) job.generation().id = api::fresh_request_id();
   return job;
 }

@@ -68,7 +68,9 @@ class GrammarState : public ConstraintState {
   bool accept(TokenId token) override {
     const ThreadStopwatch watch;
     const bool accepted = matcher_->accept(token);
-    accepting_ += watch.elapsed();  // charged with the next mask
+    // Charged with the next mask. Of several tokens in a row only the last is: the others were
+    // drafts, which have been charged, or resumed output, which a text worker follows.
+    accepting_ = watch.elapsed();
     return accepted;
   }
   void take_back(int tokens) override { matcher_->take_back(tokens); }

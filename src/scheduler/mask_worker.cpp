@@ -72,10 +72,9 @@ struct ConstrainedAnswer::Strand {
   }
 
   void follow(const Job& job) {
-    if (!state) state = constraint->begin();
+    if (!state) begin_again();
     if (job.accepted) {
-      if (!state->accept(*job.accepted))
-        throw std::runtime_error(fmt::format("token {} does not fit the grammar", *job.accepted));
+      follow_token(*job.accepted);
       accepted.push_back(*job.accepted);
     }
     if (job.slots.empty()) return;
@@ -97,7 +96,12 @@ struct ConstrainedAnswer::Strand {
   // will recur.
   void begin_again() {
     state = constraint->begin();
-    for (TokenId token : accepted) state->accept(token);
+    for (const TokenId token : accepted) follow_token(token);
+  }
+
+  void follow_token(TokenId token) const {
+    if (!state->accept(token))
+      throw std::runtime_error(fmt::format("token {} does not fit the grammar", token));
   }
 
   std::mutex mutex;  // guards the next two
@@ -105,7 +109,7 @@ struct ConstrainedAnswer::Strand {
   bool scheduled = false;
   // The rest is used only by the thread that runs this.
   std::shared_ptr<const Constraint> constraint;
-  std::unique_ptr<ConstraintState> state;
+  std::shared_ptr<ConstraintState> state;
   std::vector<TokenId> accepted;
   std::string failure;  // set: no further masks can be computed
 };
@@ -113,6 +117,13 @@ struct ConstrainedAnswer::Strand {
 ConstrainedAnswer::ConstrainedAnswer(MaskWorker& worker,
                                      std::shared_ptr<const Constraint> constraint)
     : worker_(worker), strand_(std::make_shared<Strand>(std::move(constraint))) {}
+
+void ConstrainedAnswer::resume(std::span<const TokenId> tokens,
+                               std::shared_ptr<ConstraintState> state) {
+  // No job is queued yet, and the queue's mutex makes this visible to the worker.
+  strand_->accepted.assign(tokens.begin(), tokens.end());
+  strand_->state = std::move(state);
+}
 
 void ConstrainedAnswer::accept(TokenId token) { hand_over({.accepted = token}); }
 

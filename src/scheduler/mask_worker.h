@@ -48,6 +48,9 @@ class ConstrainedAnswer {
   // The worker must outlive this object.
   ConstrainedAnswer(MaskWorker& worker, std::shared_ptr<const Constraint> constraint);
 
+  // Before all other calls: the choice has these tokens already. `state` is the constraint's state
+  // after them; null: the worker follows them.
+  void resume(std::span<const TokenId> tokens, std::shared_ptr<ConstraintState> state);
   // The choice continues with this token; it cannot be undone.
   void accept(TokenId token);
   // slots[i] gets the tokens allowed after the accepted tokens and the first i of `drafts`, which

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -59,10 +60,31 @@ void validate_sampling(const SamplingParams& sampling, const RequestLimits& limi
 // A pooling request draws no token, so its prompt may fill the context.
 void validate_pooling(const Request& request, const RequestLimits& limits) {
   require(request.n == 1, "n", "must be 1 for embeddings");
+  require(request.resumed.empty(), "resume_token_ids", "cannot be combined with embeddings");
   const auto length = static_cast<int64_t>(request.prompt.size());
   require(length <= limits.max_model_len, "prompt",
           fmt::format("has {} tokens; at most {} fit the context", length, limits.max_model_len));
   require_tokens(request.prompt, limits.vocab, "prompt");
+}
+
+// Every choice that runs must have space for at least one more token.
+void validate_resumed(const Request& request, const RequestLimits& limits) {
+  if (request.resumed.empty()) return;
+  const char* param = "resume_token_ids";
+  require(request.resumed.size() == static_cast<size_t>(request.n), param,
+          fmt::format("has {} lists for {} choices", request.resumed.size(), request.n));
+  const auto room = limits.max_model_len - static_cast<int64_t>(request.prompt.size());
+  const int64_t most = std::min<int64_t>(request.max_tokens, room);
+  bool runs = false;
+  for (const ResumedOutput& output : request.resumed) {
+    const auto length = static_cast<int64_t>(output.tokens.size());
+    require(length < most || (output.finished && length == most), param,
+            fmt::format("has {} tokens for a choice; at most {} leave one to generate", length,
+                        most - 1));
+    require_tokens(output.tokens, limits.vocab, param);
+    runs |= !output.finished;
+  }
+  require(runs, param, "contains only choices that have ended");
 }
 
 }  // namespace
@@ -89,6 +111,7 @@ void validate(const Request& request, const RequestLimits& limits) {
   require_tokens(request.prompt, limits.vocab, "prompt");
   require_tokens(request.stop_token_ids, limits.vocab, "stop_token_ids");
   validate_sampling(request.sampling, limits);
+  validate_resumed(request, limits);
 }
 
 }  // namespace octavo

@@ -34,6 +34,15 @@ struct SamplingParams {
   bool has_rules() const;
 };
 
+// The output of a choice that an earlier attempt has generated.
+struct ResumedOutput {
+  std::vector<TokenId> tokens = {};
+  bool finished = false;  // the choice has ended and does not run
+  // With a constraint: its state after `tokens`, for this choice alone, so that the engine's threads
+  // need not follow them. Null: they do.
+  std::shared_ptr<ConstraintState> state = nullptr;
+};
+
 struct Request {
   std::vector<TokenId> prompt;
   SamplingParams sampling = {};
@@ -50,6 +59,9 @@ struct Request {
   // its own.
   uint64_t call = 0;
   CacheNamespace cache_namespace = {};
+  // Empty, or one per choice: the output continues after these tokens, with the bits it would have
+  // had without the interruption. They count as output, but are not reported again.
+  std::vector<ResumedOutput> resumed = {};
   bool hash_logits = false;  // return a hash of the logits with every token
   std::shared_ptr<const Constraint> constraint = nullptr;  // null: unconstrained
   // Unless kNone, no token is drawn and the result is Update::embedding. Sampling, lengths and

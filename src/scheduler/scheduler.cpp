@@ -47,7 +47,9 @@ Scheduler::Rank Scheduler::rank_of(const Sequence& sequence) const {
 
 void Scheduler::add(RequestId id, Request request) {
   const auto shared = share_request(id, std::move(request), options_, prefixes_.plan());
+  const auto& resumed = shared->request.resumed;
   for (int choice = 0; choice < shared->request.n; ++choice) {
+    if (!resumed.empty() && resumed[static_cast<size_t>(choice)].finished) continue;
     auto sequence = std::make_unique<Sequence>(shared, choice, prefixes_, mask_worker_);
     sequence->turn = turns_.enter(shared->request.owner, sequence->call());
     const Rank rank = rank_of(*sequence);

@@ -82,7 +82,7 @@ bool Scheduler::admit(Sequence& sequence) {
     return false;
   }
   if (first_time) {
-    sequence.cached_tokens = hit;
+    sequence.cached_tokens = std::min(hit, sequence.prompt_length());
     turns_.admitted(sequence.turn);
     if (sequence.choice() == 0 && sequence.request().pooling == Pooling::kNone) {
       sequence.cache_report = std::make_shared<const CacheReport>(

@@ -10,7 +10,10 @@ namespace octavo {
 Sequence::Sequence(std::shared_ptr<const RequestShared> shared, int choice, PrefixCache& prefixes,
                    MaskWorker& masks)
     : shared_(std::move(shared)), choice_(choice), cache_(prefixes, shared_->keys) {
-  if (request().constraint) constrained_.emplace(masks, request().constraint);
+  if (request().constraint) {
+    constrained_.emplace(masks, request().constraint);
+    if (!resumed().empty()) constrained_->resume(resumed(), resumed_output().state);
+  }
   if (request().pooling != Pooling::kNone) pooled_.emplace(request().pooling, prompt_length());
 }
 
@@ -24,17 +27,22 @@ int Sequence::reuse_limit() const {
   return reads_prompt && prompt_logprobs_ < prompt_length() - 1 ? prompt_logprobs_ : limit;
 }
 
+void Sequence::begin_log() {
+  if (log_) return;
+  log_ = std::make_shared<TokenLog>(shared_->max_length);
+  log_->append(request().prompt);
+  log_->append(resumed());
+}
+
 int Sequence::reuse_prefix() {
   OCTAVO_CHECK(computed_ == 0);
-  if (!log_) {
-    log_ = std::make_shared<TokenLog>(shared_->max_length);
-    log_->append(request().prompt);
-  }
+  begin_log();
   computed_ = cache_.reuse(tokens(), reuse_limit());
   return computed_;
 }
 
 std::shared_ptr<PrefixRestore> Sequence::restore_prefix(PrefixDisk& disk) {
+  begin_log();
   return cache_.restore(tokens(), reuse_limit(), disk);
 }
 

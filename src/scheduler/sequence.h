@@ -36,7 +36,14 @@ class Sequence {
   const Request& request() const { return shared_->request; }
   int choice() const { return choice_; }
   int prompt_length() const { return static_cast<int>(request().prompt.size()); }
-  int known() const { return log_ ? log_->size() : prompt_length(); }
+  // The output of an earlier attempt, which this one continues.
+  std::span<const TokenId> resumed() const {
+    return request().resumed.empty() ? std::span<const TokenId>() : resumed_output().tokens;
+  }
+  // Tokens that are not drawn: the prompt's and the resumed ones.
+  int given_length() const { return prompt_length() + static_cast<int>(resumed().size()); }
+  int known() const { return log_ ? log_->size() : given_length(); }
+  // Only the prompt's before the first admission.
   std::span<const TokenId> tokens() const {
     return log_ ? log_->all() : std::span<const TokenId>(request().prompt);
   }
@@ -121,6 +128,10 @@ class Sequence {
   std::chrono::steady_clock::time_point scheduled = {};
 
  private:
+  const ResumedOutput& resumed_output() const {
+    return request().resumed[static_cast<size_t>(choice_)];
+  }
+  void begin_log();
   std::shared_ptr<const TokenMask> next_mask();
   void ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows);
   void ask_hidden(BatchBuilder& batch, int first_row, int rows);

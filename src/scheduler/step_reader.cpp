@@ -71,7 +71,7 @@ int StepReader::read_draws(const StepEntry& entry, Update& update) {
   const Request& request = sequence.request();
   int right = 0;
   for (auto drawn = static_cast<size_t>(entry.drawn);; ++drawn, ++right) {
-    if (sequence.known() == sequence.prompt_length()) report_start(sequence, update);
+    if (sequence.known() == sequence.given_length()) report_start(sequence, update);
     if (ends_before_token(sequence, update)) break;
     if (request.sampling.logprobs >= 0) update.logprobs.push_back(result_.logprobs[drawn]);
     if (request.hash_logits) update.hashes.push_back(result_.hashes[drawn]);

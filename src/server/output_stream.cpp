@@ -4,6 +4,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "api/resume.h"
 #include "base/error.h"
 #include "server/server_context.h"
 
@@ -38,17 +39,34 @@ OutputStream::OutputStream(ServerContext& context, Exchange& exchange,
   }
   context_.answering.insert(this);
   exchange_.on_client_gone([this] { wake(); });
-  try {
-    submit();
-  } catch (...) {
-    end();
-    throw;
+}
+
+Awaitable<void> OutputStream::start(const std::function<void(api::OutputEvent)>& sent) {
+  if (!job_.resumed.empty()) {
+    const auto resume = [this, &sent] {
+      answers_.resume(sent);
+      return true;
+    };
+    co_await context_.on_text_worker(resume);  // may be many tokens
   }
+  submit();
+  submitted_ = true;
+}
+
+std::vector<ResumedOutput> OutputStream::resumed_of(size_t prompt) const {
+  std::vector<ResumedOutput> outputs;
+  if (job_.resumed.empty()) return outputs;
+  const auto n = static_cast<size_t>(job_.engine.n);
+  for (size_t i = prompt * n; i < (prompt + 1) * n; ++i) {
+    outputs.push_back(job_.resumed[i].output);
+    outputs.back().finished = answers_.done(i);
+  }
+  return outputs;
 }
 
 OutputStream::~OutputStream() {
   for (size_t i = 0; i < timers_.size(); ++i) {
-    if (!answers_.done(i)) timers_[i].ended(FinishReason::kAbort);
+    if (submitted_ && !answers_.done(i)) timers_[i].ended(FinishReason::kAbort);
   }
   end();
 }
@@ -57,8 +75,16 @@ void OutputStream::submit() {
   const Tenant tenant = context_.tenants.of(exchange_.request());
   const uint64_t call = context_.next_call();
   for (size_t i = 0; i < job_.prompts.size(); ++i) {
+    if (!answers_.running(i)) {
+      requests_.push_back(0);
+      continue;
+    }
     Request request = job_.engine;
     request.prompt = job_.prompts[i].tokens;
+    request.resumed = resumed_of(i);
+    // The prompt's log probabilities came with the first token of the first choice.
+    if (!request.resumed.empty() && !request.resumed.front().tokens.empty())
+      request.sampling.prompt_logprobs = -1;
     request.owner = tenant.owner;
     request.call = call;
     request.cache_namespace = tenant.cache_namespace;
@@ -106,9 +132,16 @@ Awaitable<std::vector<api::OutputEvent>> OutputStream::next(std::chrono::millise
 
 std::vector<api::OutputEvent> OutputStream::events_of(std::vector<UpdateMailbox::Letter> letters) {
   std::vector<api::OutputEvent> events;
+  const auto add = [&](size_t prompt, Update update) {
+    if (auto event = event_of(prompt, std::move(update))) events.push_back(std::move(*event));
+  };
   for (auto& letter : letters) {
-    if (auto event = event_of(letter.prompt, std::move(letter.update)))
-      events.push_back(std::move(*event));
+    if (!job_.resumable) {
+      add(letter.prompt, std::move(letter.update));
+      continue;
+    }
+    for (Update& part : api::single_tokens(std::move(letter.update)))
+      add(letter.prompt, std::move(part));
   }
   return events;
 }

@@ -3,6 +3,7 @@
 
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,14 +21,17 @@ class ServerContext;
 
 class OutputStream {
  public:
-  // Submits every prompt. Throws RequestError if they are too many or the engine refuses one.
-  // `arrival`: when the request arrived.
+  // Throws RequestError if the prompts are too many. `arrival`: when the request arrived.
   OutputStream(ServerContext& context, Exchange& exchange, const api::GenerationJob& job,
                std::chrono::steady_clock::time_point arrival);
   // Aborts unfinished engine requests.
   ~OutputStream();
   OutputStream(const OutputStream&) = delete;
   OutputStream& operator=(const OutputStream&) = delete;
+
+  // Submits every prompt. Throws RequestError if the engine refuses one. `sent` gets the events of a
+  // resumed answer that its earlier attempt has sent; it is called on a text worker.
+  Awaitable<void> start(const std::function<void(api::OutputEvent)>& sent);
 
   bool done() const { return answers_.done(); }
   // The next events, or none after `silence` without any (zero: wait forever). Throws ClientGone,
@@ -43,6 +47,7 @@ class OutputStream {
 
  private:
   void submit();
+  std::vector<ResumedOutput> resumed_of(size_t prompt) const;
   void end();
   void check();
   std::vector<api::OutputEvent> events_of(std::vector<UpdateMailbox::Letter> letters);
@@ -55,10 +60,11 @@ class OutputStream {
   Allowance::Lease sequences_;  // before all that is allocated per sequence
   std::shared_ptr<UpdateMailbox> mailbox_;
   boost::asio::steady_timer timer_;
-  std::vector<RequestId> requests_;  // one per prompt
+  std::vector<RequestId> requests_;  // one per prompt; unused if all of its choices have ended
   api::OutputEvents answers_;
   std::vector<ChoiceTimer> timers_;  // prompt * n + choice
   std::shared_ptr<const CacheReport> cache_report_;
+  bool submitted_ = false;
   bool cut_off_ = false;
 };
 

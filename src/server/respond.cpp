@@ -37,7 +37,7 @@ Awaitable<void> send_events(ServerContext& context, Exchange& exchange, const Ge
     const std::vector<OutputEvent> events = co_await answers.next(context.options.sse_keepalive);
     out.clear();
     if (events.empty()) out = ": keep-alive\n\n";
-    for (const OutputEvent& event : events) format.append_event(out, event, answers.usage());
+    for (const OutputEvent& event : events) format.append_event(out, event, event.usage);
     if (answers.done()) format.append_end(out, answers.usage());
     // Send the status with the first event, so that an earlier failure has its own status.
     if (!exchange.started()) {
@@ -61,10 +61,16 @@ Awaitable<void> send_streamed(ServerContext& context, Exchange& exchange, const 
   if (!error_event.empty()) co_await exchange.write(error_event);
 }
 
+std::vector<OutputEvent> empty_answers(const GenerationJob& job) {
+  std::vector<OutputEvent> answers(job.prompts.size() * static_cast<size_t>(job.engine.n));
+  for (size_t i = 0; i < answers.size(); ++i) answers[i].index = static_cast<int>(i);
+  return answers;
+}
+
+// `whole`: what an earlier attempt has generated, one per choice.
 Awaitable<void> send_whole(ServerContext& context, Exchange& exchange, const GenerationJob& job,
-                           WholeFormat& format, OutputStream& answers) {
-  std::vector<OutputEvent> whole(job.prompts.size() * static_cast<size_t>(job.engine.n));
-  for (size_t i = 0; i < whole.size(); ++i) whole[i].index = static_cast<int>(i);
+                           WholeFormat& format, OutputStream& answers,
+                           std::vector<OutputEvent> whole) {
   while (!answers.done()) {
     std::vector<OutputEvent> events = co_await answers.next(std::chrono::milliseconds(0));
     for (OutputEvent& event : events)
@@ -90,10 +96,22 @@ Awaitable<void> respond(ServerContext& context, Exchange& exchange, const Genera
                         OutputFormat& format, std::chrono::steady_clock::time_point arrival) {
   if (exchange.client_gone()) throw ClientGone();
   OutputStream answers(context, exchange, job, arrival);
+  std::vector<OutputEvent> whole;
+  if (!job.stream) whole = empty_answers(job);
+  std::string sent;
+  const std::function<void(OutputEvent)> take_sent = [&](OutputEvent event) {
+    if (job.stream) {
+      sent.clear();
+      format.append_event(sent, event, event.usage);
+    } else {
+      merge(whole[static_cast<size_t>(event.index)], std::move(event));
+    }
+  };
+  co_await answers.start(take_sent);
   if (job.stream) {
     co_await send_streamed(context, exchange, job, format, answers);
   } else {
-    co_await send_whole(context, exchange, job, format, answers);
+    co_await send_whole(context, exchange, job, format, answers, std::move(whole));
   }
   note_usage(exchange, answers.usage());
 }
@@ -102,7 +120,10 @@ Awaitable<void> respond_whole(ServerContext& context, Exchange& exchange, const 
                               WholeFormat& format, std::chrono::steady_clock::time_point arrival) {
   if (exchange.client_gone()) throw ClientGone();
   OutputStream answers(context, exchange, job, arrival);
-  co_await send_whole(context, exchange, job, format, answers);
+  std::vector<OutputEvent> whole = empty_answers(job);
+  const std::function<void(OutputEvent)> nothing_sent = nullptr;
+  co_await answers.start(nothing_sent);
+  co_await send_whole(context, exchange, job, format, answers, std::move(whole));
   note_usage(exchange, answers.usage());
 }
 

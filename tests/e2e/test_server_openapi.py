@@ -20,7 +20,8 @@ GENERATION = {
     "logit_bias": {"5": -1.5}, "allowed_token_ids": [5, 6], "bad_words": ["word"], "user": "me", "metadata": {"a": "b"},
     "store": True, "service_tier": "auto", "safety_identifier": "x", "prompt_cache_key": "x",
     "prompt_cache_retention": "24h", "cache_control": {}, "context_management": {}, "timeout": 3,
-    "response_format": {"type": "text"}, "structured_outputs": {"regex": "[a-z]+"},
+    "response_format": {"type": "text"}, "structured_outputs": {"regex": "[a-z]+"}, "resumable": True,
+    "resume_token_ids": [[5]], "resume": {"id": "mine", "seed": 3},
 }
 CHAT_PROMPT = {
     "messages": MESSAGES, "add_generation_prompt": False, "continue_final_message": False,
@@ -31,6 +32,7 @@ CHAT_PROMPT = {
 PASSED_ON = {
     "model": "tiny", "stream": False, "temperature": 0.5, "top_p": 0.5, "top_k": 5, "min_p": 0.1, "seed": -7,
     "repetition_penalty": 1.1, "ignore_eos": True, "min_tokens": 1, "priority": -3, "request_id": "mine", "cache_salt": "salt",
+    "resumable": True, "resume_token_ids": [[5]], "resume": {"id": "mine", "seed": 3},
 }
 MESSAGE = {
     "messages": MESSAGES, "system": "Be short", "max_tokens": 2, "stop_sequences": ["x", "yy"],
@@ -148,6 +150,8 @@ def test_everything_documented_at_once_is_taken(path, ask):
         del body["prompt"]
     if path == "/v1/chat/completions":
         body["tool_choice"] = "none"  # a regex cannot be combined with tool calls
+    if "n" in body:
+        body["resume_token_ids"] = [[], []]  # tokens cannot be combined with logprobs unless the answer is streamed
     status, _, answer = ask(path, body)
     assert status == 200, answer
 

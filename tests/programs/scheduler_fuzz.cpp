@@ -38,7 +38,7 @@ struct Options {
 
 struct Totals {
   int64_t operations = 0, requests = 0, finished = 0, aborted = 0, errors = 0, tokens = 0,
-          pooled = 0, constrained = 0, races = 0;
+          pooled = 0, constrained = 0, races = 0, resumed = 0;
   uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0, drafts = 0, draft_tokens = 0,
            accepted = 0, restored = 0, corrupt = 0;
 };
@@ -260,10 +260,52 @@ class Round {
     for (int choice = 0; choice < request.n; ++choice)
       asked.answers.push_back({request.prompt, sampling_of(request, choice),
                                request.constraint ? request.constraint->begin() : nullptr});
+    if (request.pooling == Pooling::kNone && chance(20)) resume(asked, request);
     validate(request, {.max_model_len = options_.max_model_len, .vocab = kVocab});
     scheduler_.add(id, std::move(request));
     ++totals_.requests;
     return asked;
+  }
+
+  // An earlier attempt generated some tokens of each choice.
+  void resume(Asked& asked, Request& request) {
+    std::vector<ResumedOutput> resumed;
+    for (Answer& answer : asked.answers) {
+      ResumedOutput& output = resumed.emplace_back();
+      for (int left = draw(0, request.max_tokens); left > 0 && !output.finished; --left) {
+        const TokenId token = expected_token(answer);
+        if (answer.state && answer.sampling.mask->allows_nothing()) break;
+        take_token(answer, token);
+        output.tokens.push_back(token);
+        output.finished = (token == 3 && !request.ignore_eos) ||
+                          std::ranges::count(request.stop_token_ids, token) > 0 ||
+                          static_cast<int>(output.tokens.size()) == request.max_tokens ||
+                          static_cast<int>(answer.tokens.size()) == options_.max_model_len;
+      }
+    }
+    // Something must be left to do.
+    resumed.front().finished = false;
+    Answer& first = asked.answers.front();
+    while (!resumed.front().tokens.empty()) {
+      resumed.front().tokens.pop_back();
+      first.tokens.pop_back();
+      if (first.state) first.state->take_back(1);
+      if (chance(50)) break;
+    }
+    for (size_t i = 0; i < resumed.size(); ++i) asked.answers[i].ended = resumed[i].finished;
+    request.resumed = std::move(resumed);
+    asked.request = request;
+    ++totals_.resumed;
+  }
+
+  TokenId expected_token(Answer& answer) const {
+    answer.sampling.position = static_cast<uint32_t>(answer.tokens.size());
+    if (answer.state) answer.sampling.mask = mask_of(*answer.state);
+    return model_.next_token(answer.tokens, answer.sampling);
+  }
+  static void take_token(Answer& answer, TokenId token) {
+    if (answer.state) OCTAVO_CHECK(answer.state->accept(token));
+    answer.tokens.push_back(token);
   }
 
   // For the oracle; the position is set for each token.
@@ -356,11 +398,8 @@ class Round {
       for (size_t i = 0; i < update.logprobs.size(); ++i)
         OCTAVO_CHECK(update.logprobs[i].token == update.tokens[i]);
       for (TokenId token : update.tokens) {
-        answer.sampling.position = static_cast<uint32_t>(answer.tokens.size());
-        if (answer.state) answer.sampling.mask = mask_of(*answer.state);
-        OCTAVO_CHECK(token == model_.next_token(answer.tokens, answer.sampling));
-        if (answer.state) OCTAVO_CHECK(answer.state->accept(token));
-        answer.tokens.push_back(token);
+        OCTAVO_CHECK(token == expected_token(answer));
+        take_token(answer, token);
         ++totals_.tokens;
       }
       if (update.finish) end(update, asked, answer);
@@ -445,6 +484,7 @@ int run(const Options& options) {
   std::cout << nlohmann::json{{"operations", totals.operations},
                               {"requests", totals.requests},
                               {"races_in_the_queue", totals.races},
+                              {"resumed", totals.resumed},
                               {"finished", totals.finished},
                               {"aborted", totals.aborted},
                               {"ended_with_error", totals.errors},

@@ -96,10 +96,13 @@ bool calls_a_tool(const std::vector<OutputPart>& parts) {
 }  // namespace
 
 MessagesFormat::MessagesFormat(const ServedModel& model, const GenerationJob& job)
-    : head_({{"id", "msg_" + job.id},
+    : model_(model),
+      job_(job),
+      head_({{"id", "msg_" + job.id},
              {"type", "message"},
              {"role", "assistant"},
-             {"model", model.name()}}) {}
+             {"model", model.name()}}),
+      tokens_(job) {}
 
 void MessagesFormat::begin(std::string& out, const Usage& usage) {
   begun_ = true;
@@ -108,8 +111,9 @@ void MessagesFormat::begin(std::string& out, const Usage& usage) {
   message["stop_reason"] = nullptr;
   message["stop_sequence"] = nullptr;
   message["usage"] = usage_of(usage);
-  append_named_event(out, "message_start",
-                     dump({{"type", "message_start"}, {"message", std::move(message)}}));
+  Json event = {{"type", "message_start"}, {"message", std::move(message)}};
+  if (job_.resumable) event["resume"] = resume_json(job_, model_, usage);
+  append_named_event(out, "message_start", dump(event));
 }
 
 void MessagesFormat::open(std::string& out, Block block, const OutputPart& part) {
@@ -164,17 +168,23 @@ void MessagesFormat::append_part(std::string& out, const OutputPart& part) {
 
 void MessagesFormat::append_event(std::string& out, const OutputEvent& event, const Usage& usage) {
   if (event.tokens.empty() && !event.finish) return;
+  const size_t start = out.size();
   if (!begun_) begin(out, usage);
   for (const OutputPart& part : event.parts) append_part(out, part);
-  if (!event.finish) return;
-  close(out);
-  delta_ = end_of(event, called_);
+  if (event.finish) {
+    close(out);
+    delta_ = end_of(event, called_);
+  }
+  tokens_.add(event.tokens);
+  tokens_.write(out, start);
 }
 
 void MessagesFormat::append_end(std::string& out, const Usage& usage) {
+  const size_t start = out.size();
   append_named_event(
       out, "message_delta",
       dump({{"type", "message_delta"}, {"delta", delta_}, {"usage", usage_of(usage)}}));
+  tokens_.write(out, start);
   append_named_event(out, "message_stop", R"({"type":"message_stop"})");
 }
 
@@ -188,6 +198,10 @@ std::string MessagesFormat::whole(const std::vector<OutputEvent>& answers, const
   message["content"] = content_of(answer.parts);
   message.update(end_of(answer, calls_a_tool(answer.parts)));
   message["usage"] = usage_of(usage);
+  if (job_.resumable) {
+    message["token_ids"] = answer.tokens;
+    message["resume"] = resume_json(job_, model_, usage);
+  }
   return dump(message);
 }
 

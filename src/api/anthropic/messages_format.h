@@ -5,11 +5,13 @@
 
 #include "api/fields/json_text.h"
 #include "api/output_format.h"
+#include "api/resume.h"
 
 namespace octavo::api {
 
 class MessagesFormat : public OutputFormat {
  public:
+  // `model` and `job` must outlive this object.
   MessagesFormat(const ServedModel& model, const GenerationJob& job);
 
   void append_event(std::string& out, const OutputEvent& event, const Usage& usage) override;
@@ -27,6 +29,8 @@ class MessagesFormat : public OutputFormat {
                     std::string_view text) const;
   void close(std::string& out);
 
+  const ServedModel& model_;
+  const GenerationJob& job_;
   Json head_;  // the message without content
   bool begun_ = false;
   Block open_ = Block::kNone;
@@ -34,6 +38,7 @@ class MessagesFormat : public OutputFormat {
   bool pinged_ = false;
   bool called_ = false;  // a tool was called
   Json delta_;           // the stop reason
+  EventTokens tokens_;
 };
 
 // For OpenAPI.

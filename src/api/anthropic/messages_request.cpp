@@ -133,7 +133,8 @@ const FieldTable<MessagesRequest>& messages_fields() {
     for (const auto& part :
          {passed_on<MessagesRequest>({"model", "stream", "temperature", "top_p", "top_k", "min_p",
                                       "seed", "repetition_penalty", "ignore_eos", "min_tokens",
-                                      "priority", "request_id", "cache_salt"}),
+                                      "priority", "request_id", "cache_salt", "resumable",
+                                      "resume_token_ids", "resume"}),
           refused_messages_fields(),
           hints<MessagesRequest>({"metadata", "service_tier", "cache_control", "context_management",
                                   "container", "inference_geo", "diagnostics", "speed", "betas",

@@ -62,9 +62,8 @@ Json message_of(const std::vector<OutputPart>& parts) {
 ChatFormat::ChatFormat(const ServedModel& model, const GenerationJob& job)
     : model_(model),
       job_(job),
-      envelope_(model, "chatcmpl-" + job.id,
-                job.stream ? "chat.completion.chunk" : "chat.completion",
-                job.continuous_usage_stats),
+      envelope_(model, job, "chatcmpl-" + job.id,
+                job.stream ? "chat.completion.chunk" : "chat.completion"),
       begun_(static_cast<size_t>(job.engine.n)),
       called_(static_cast<size_t>(job.engine.n)) {}
 
@@ -85,7 +84,7 @@ void ChatFormat::append_choice(std::string& out, const OutputEvent& event, std::
     const bool called = called_[static_cast<size_t>(event.index)];
     out += fmt::format(R"(,"finish_reason":{},"stop_reason":{})", dump(finish_of(event, called)),
                        dump(stop_reason_of(event)));
-    if (job_.return_token_ids) out += ",\"token_ids\":" + dump(Json(event.tokens));
+    if (job_.reports_tokens()) out += ",\"token_ids\":" + dump(Json(event.tokens));
   } else {
     out += R"(,"finish_reason":null)";
   }
@@ -107,7 +106,7 @@ void ChatFormat::append_event(std::string& out, const OutputEvent& event, const 
     envelope_.append_chunk(out, choice, usage);
   }
   for (const OutputPart& part : event.parts) called_[index] = called_[index] || is_call(part);
-  if (event.parts.empty() && !event.finish && event.logprobs.empty() && !job_.return_token_ids)
+  if (event.parts.empty() && !event.finish && event.logprobs.empty() && !job_.reports_tokens())
     return;
   for (size_t i = 0; i < std::max<size_t>(event.parts.size(), 1); ++i) {
     const std::string delta = event.parts.empty() ? R"("content":"")" : delta_of(event.parts[i]);
@@ -133,7 +132,7 @@ Json ChatFormat::choice_of(const OutputEvent& answer) const {
                            : chat_logprobs(*model_.text.tokenizer, answer.logprobs);
   choice["finish_reason"] = finish_of(answer, std::ranges::any_of(answer.parts, is_call));
   choice["stop_reason"] = stop_reason_of(answer);
-  if (job_.return_token_ids) choice["token_ids"] = answer.tokens;
+  if (job_.reports_tokens()) choice["token_ids"] = answer.tokens;
   return choice;
 }
 

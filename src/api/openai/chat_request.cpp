@@ -6,6 +6,7 @@
 #include "api/openai/chat_input.h"
 #include "api/openai/chat_output.h"
 #include "api/openai/tool_prompt.h"
+#include "api/resume.h"
 #include "base/error.h"
 
 namespace octavo::api {
@@ -183,10 +184,12 @@ GenerationJob prepare_chat(const Json& body, const ServedModel& model,
   preparation.check();
   prepare_output(request, without_marker(prompt.text, prompt.marker), model, job, preparation);
   preparation.check();
-  std::vector<TokenId> tokens =
-      encode_prompt(prompt, request.add_special_tokens.value_or(false), request, model, "messages");
-  truncate(tokens, request, model);
+  std::vector<TokenId> tokens = prompt_tokens(0, 1, request, model, [&] {
+    return encode_prompt(prompt, request.add_special_tokens.value_or(false), request, model,
+                         "messages");
+  });
   add_prompt(job, {.tokens = std::move(tokens)}, model, "messages");
+  resume_outputs(job, request, model, preparation);
   return job;
 }
 

@@ -7,7 +7,7 @@ namespace octavo::api {
 CompletionFormat::CompletionFormat(const ServedModel& model, const CompletionJob& job)
     : model_(model),
       job_(job),
-      envelope_(model, "cmpl-" + job.id, "text_completion", job.continuous_usage_stats),
+      envelope_(model, job, "cmpl-" + job.id, "text_completion"),
       choices_(job.prompts.size() * static_cast<size_t>(job.engine.n)) {}
 
 const PreparedPrompt& CompletionFormat::prompt_of(const OutputEvent& event) const {
@@ -47,10 +47,9 @@ Json CompletionFormat::choice_of(const OutputEvent& event) {
   json["finish_reason"] =
       job_.prompt_only && event.finish ? Json("length") : finish_reason_of(event);
   json["stop_reason"] = job_.prompt_only ? Json() : stop_reason_of(event);
-  if (job_.return_token_ids) {
+  if (job_.reports_tokens())
     json["token_ids"] = job_.prompt_only ? std::vector<TokenId>{} : event.tokens;
-    if (first) json["prompt_token_ids"] = prompt_of(event).tokens;
-  }
+  if (job_.return_token_ids && first) json["prompt_token_ids"] = prompt_of(event).tokens;
   return json;
 }
 
@@ -59,7 +58,7 @@ void CompletionFormat::append_event(std::string& out, const OutputEvent& event,
   Choice& choice = choices_[static_cast<size_t>(event.index)];
   choice.prompt_logprobs.insert(choice.prompt_logprobs.end(), event.prompt_logprobs.begin(),
                                 event.prompt_logprobs.end());
-  const bool reports_tokens = job_.return_token_ids || job_.engine.sampling.logprobs >= 0;
+  const bool reports_tokens = job_.reports_tokens() || job_.engine.sampling.logprobs >= 0;
   // Send a chunk for the first token even if it has no text: clients measure its arrival.
   const bool first = !choice.begun;
   if (event.tokens.empty() && !event.finish) return;

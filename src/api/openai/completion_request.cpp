@@ -1,6 +1,7 @@
 #include "api/openai/completion_request.h"
 
 #include "api/fields/field_kinds.h"
+#include "api/resume.h"
 
 namespace octavo::api {
 namespace {
@@ -52,16 +53,19 @@ CompletionJob prepare_completion(const Json& body, const ServedModel& model,
   if (request.echo && job.engine.sampling.logprobs >= 0)
     job.engine.sampling.prompt_logprobs =
         std::max(job.engine.sampling.prompt_logprobs, job.engine.sampling.logprobs);
+  const size_t count = request.prompts.texts.size() + request.prompts.tokens.size();
   for (std::string& text : request.prompts.texts) {
     preparation.check();
     PromptText prompt{.text = std::move(text)};
-    auto tokens =
-        encode_prompt(prompt, request.add_special_tokens.value_or(true), request, model, "prompt");
-    truncate(tokens, request, model);
+    auto tokens = prompt_tokens(job.prompts.size(), count, request, model, [&] {
+      return encode_prompt(prompt, request.add_special_tokens.value_or(true), request, model,
+                           "prompt");
+    });
     add_prompt(job, {.tokens = std::move(tokens), .text = std::move(prompt.text)}, model, "prompt");
   }
-  for (auto& tokens : request.prompts.tokens) {
-    truncate(tokens, request, model);
+  for (auto& given : request.prompts.tokens) {
+    auto tokens =
+        prompt_tokens(job.prompts.size(), count, request, model, [&] { return std::move(given); });
     add_prompt(job, {.tokens = std::move(tokens)}, model, "prompt");
   }
   if (request.echo) {
@@ -70,6 +74,7 @@ CompletionJob prepare_completion(const Json& body, const ServedModel& model,
         prompt.text = model.text.tokenizer->decode(prompt.tokens, job.text.skip_special_tokens);
     }
   }
+  resume_outputs(job, request, model, preparation);
   return job;
 }
 

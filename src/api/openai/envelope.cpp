@@ -1,9 +1,9 @@
 #include "api/openai/envelope.h"
 
-#include <chrono>
 #include <utility>
 
 #include "api/api_error.h"
+#include "api/resume.h"
 
 namespace octavo::api {
 
@@ -25,13 +25,12 @@ Json finish_reason_of(const OutputEvent& event) {
   return std::string(name_of(*event.finish));
 }
 
-OpenAiEnvelope::OpenAiEnvelope(const ServedModel& model, std::string id, std::string_view object,
-                               bool usage_always)
-    : usage_always_(usage_always) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
+OpenAiEnvelope::OpenAiEnvelope(const ServedModel& model, const GenerationJob& job, std::string id,
+                               std::string_view object)
+    : model_(model), job_(job), says_resume_(job.resumable) {
   head_ = {{"id", std::move(id)},
            {"object", object},
-           {"created", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
+           {"created", job.created},
            {"model", model.name()},
            {"system_fingerprint", model.fingerprint}};
   chunk_head_ = "data: " + dump(head_);
@@ -43,15 +42,17 @@ Json OpenAiEnvelope::whole(Json choices, const Usage& usage) const {
   Json whole = head_;
   whole["choices"] = std::move(choices);
   whole["usage"] = usage_json(usage);
+  if (job_.resumable) whole["resume"] = resume_json(job_, model_, usage);
   return whole;
 }
 
-void OpenAiEnvelope::append_chunk(std::string& out, std::string_view choices,
-                                  const Usage& usage) const {
+void OpenAiEnvelope::append_chunk(std::string& out, std::string_view choices, const Usage& usage) {
   out += chunk_head_;
   out += choices;
   out += ']';
-  if (usage_always_) out += ",\"usage\":" + dump(usage_json(usage));
+  if (std::exchange(says_resume_, false))
+    out += ",\"resume\":" + dump(resume_json(job_, model_, usage));
+  if (job_.continuous_usage_stats) out += ",\"usage\":" + dump(usage_json(usage));
   out += "}\n\n";
 }
 

@@ -21,8 +21,8 @@ Json usage_of(const Usage& usage) {
 
 }  // namespace
 
-ResponsesFormat::ResponsesFormat(const ResponsesJob& job, Keep keep)
-    : job_(job), keep_(std::move(keep)), response_(job.head) {
+ResponsesFormat::ResponsesFormat(const ServedModel& model, const ResponsesJob& job, Keep keep)
+    : model_(model), job_(job), keep_(std::move(keep)), response_(job.head), tokens_(job) {
   response_["id"] = "resp_" + job.id;
 }
 
@@ -149,22 +149,32 @@ void ResponsesFormat::complete(const Usage& usage) {
   if (job_.store && keep_) keep_(response_);
 }
 
-void ResponsesFormat::append_event(std::string& out, const OutputEvent& event, const Usage&) {
+void ResponsesFormat::begin(std::string& out, const Usage& usage) {
+  Json created = {{"response", response_}};
+  if (job_.resumable) created["resume"] = resume_json(job_, model_, usage);
+  append(out, "response.created", std::move(created));
+  append_state(out, "response.in_progress");
+}
+
+void ResponsesFormat::append_event(std::string& out, const OutputEvent& event, const Usage& usage) {
   if (event.tokens.empty() && !event.finish) return;
-  if (!std::exchange(begun_, true)) {
-    append_state(out, "response.created");
-    append_state(out, "response.in_progress");
-  }
+  const size_t start = out.size();
+  if (!std::exchange(begun_, true)) begin(out, usage);
   for (const OutputPart& part : event.parts) append_part(out, part);
-  if (!event.finish) return;
-  close(out, event.finish == FinishReason::kLength ? "incomplete" : "completed");
-  finish(event);
+  if (event.finish) {
+    close(out, event.finish == FinishReason::kLength ? "incomplete" : "completed");
+    finish(event);
+  }
+  tokens_.add(event.tokens);
+  tokens_.write(out, start);
 }
 
 void ResponsesFormat::append_end(std::string& out, const Usage& usage) {
   complete(usage);
+  const size_t start = out.size();
   append_state(out,
                response_["status"] == "completed" ? "response.completed" : "response.incomplete");
+  tokens_.write(out, start);
 }
 
 void ResponsesFormat::append_error(std::string& out, const RequestError& error) {
@@ -182,6 +192,10 @@ std::string ResponsesFormat::whole(const std::vector<OutputEvent>& answers, cons
   std::string events;  // discarded; response_ accumulates the result
   append_event(events, answer, usage);
   complete(usage);
+  if (job_.resumable) {
+    response_["token_ids"] = answer.tokens;
+    response_["resume"] = resume_json(job_, model_, usage);
+  }
   return dump(response_);
 }
 

@@ -7,6 +7,7 @@
 
 #include "api/openai/responses_request.h"
 #include "api/output_format.h"
+#include "api/resume.h"
 
 namespace octavo::api {
 
@@ -14,7 +15,7 @@ class ResponsesFormat : public OutputFormat {
  public:
   // `keep` receives the response before the client does, who may refer to it at once.
   using Keep = std::function<void(const Json& response)>;
-  ResponsesFormat(const ResponsesJob& job, Keep keep);
+  ResponsesFormat(const ServedModel& model, const ResponsesJob& job, Keep keep);
 
   void append_event(std::string& out, const OutputEvent& event, const Usage& usage) override;
   void append_end(std::string& out, const Usage& usage) override;
@@ -27,6 +28,7 @@ class ResponsesFormat : public OutputFormat {
   void append(std::string& out, std::string_view type, Json fields);
   void append_delta(std::string& out, std::string_view type, std::string_view text);
   void append_state(std::string& out, std::string_view type);
+  void begin(std::string& out, const Usage& usage);
   void append_part(std::string& out, const OutputPart& part);
   void open(std::string& out, Item item, const OutputPart& part);
   // Ends the open item, if any.
@@ -35,6 +37,7 @@ class ResponsesFormat : public OutputFormat {
   void finish(const OutputEvent& event);
   void complete(const Usage& usage);
 
+  const ServedModel& model_;
   const ResponsesJob& job_;
   Keep keep_;
   Json response_;
@@ -43,6 +46,7 @@ class ResponsesFormat : public OutputFormat {
   std::optional<Item> open_ = {};
   Json item_ = {};         // the open item
   std::string item_text_;  // its text or arguments so far
+  EventTokens tokens_;
 };
 
 // For OpenAPI.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "api/openai/responses_input.h"
@@ -233,6 +232,15 @@ Json earlier_items(PreviousResponse& previous, const ResponseShelf& shelf) {
   return items;
 }
 
+// A resumed answer brings its prompt, so that a server can continue it which has not stored the
+// conversation.
+bool needs_earlier(const ResponsesRequest& request, const ResponseShelf& shelf) {
+  if (request.previous.id.empty()) return false;
+  const Json resume = request.chat.value("resume", Json());
+  const bool has_prompt = resume.is_object() && resume.contains("prompt_token_ids");
+  return !has_prompt || shelf.store.find(shelf.owner, request.previous.id) != nullptr;
+}
+
 ResponsesRequest read_request(const Json& body, IgnoredFields& ignored,
                               const ResponseShelf& shelf) {
   ResponsesRequest request;
@@ -241,18 +249,17 @@ ResponsesRequest read_request(const Json& body, IgnoredFields& ignored,
   if (!request.tool_choice.is_null()) read_response_tool_choice(request.tool_choice, request);
   settle_tool_choice(request);
   const Json earlier =
-      request.previous.id.empty() ? Json::array() : earlier_items(request.previous, shelf);
+      needs_earlier(request, shelf) ? earlier_items(request.previous, shelf) : Json::array();
   request.chat["messages"] = conversation_of(request.instructions, earlier, request.input, request);
   return request;
 }
 
 // The response object without its id, output and final status.
 Json head_of(const ResponsesRequest& request, const GenerationJob& job, const ServedModel& model) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
   Json head = {
       {"id", nullptr},
       {"object", "response"},
-      {"created_at", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
+      {"created_at", job.created},
       {"status", "in_progress"},
       {"background", false},
       {"error", nullptr},
@@ -293,7 +300,8 @@ const FieldTable<ResponsesRequest>& responses_fields() {
          {answer_fields(),
           passed_on<ResponsesRequest>({"model", "stream", "temperature", "top_p", "top_k", "min_p",
                                        "seed", "repetition_penalty", "ignore_eos", "min_tokens",
-                                       "priority", "request_id", "cache_salt"}),
+                                       "priority", "request_id", "cache_salt", "resumable",
+                                       "resume_token_ids", "resume"}),
           refused_responses_fields(),
           hints<ResponsesRequest>({"user", "service_tier", "safety_identifier", "prompt_cache_key",
                                    "prompt_cache_retention", "prompt_cache_options",

@@ -107,7 +107,7 @@ class ResponsesTest : public testing::Test {
     return model_->text.tokenizer->decode(job.prompts.at(0).tokens, false);
   }
   void keep(const ResponsesJob& job, const std::string& id, const std::string& said) {
-    ResponsesFormat format(job, [&](const Json& response) {
+    ResponsesFormat format(*model_, job, [&](const Json& response) {
       store_.put(shelf_.owner, id,
                  {.previous = job.previous, .object = dump(response), .input = job.input});
     });
@@ -229,7 +229,7 @@ const std::vector<OutputPart> kToolOutput = {
 TEST_F(ResponsesTest, AWholeResponseHasItsItems) {
   const ResponsesJob job = prepare(R"({"input": "a", "include": ["reasoning.encrypted_content"]})");
   const OutputEvent answer{.parts = kToolOutput, .tokens = {1}, .finish = FinishReason::kStop};
-  const Json response = Json::parse(ResponsesFormat(job, nullptr).whole({answer}, usage_));
+  const Json response = Json::parse(ResponsesFormat(*model_, job, nullptr).whole({answer}, usage_));
   EXPECT_EQ(response["id"], "resp_7");
   EXPECT_EQ(response["status"], "completed");
   EXPECT_EQ(response["output"], Json::parse(R"([
@@ -248,7 +248,7 @@ TEST_F(ResponsesTest, AWholeResponseHasItsItems) {
 TEST_F(ResponsesTest, AStreamAddsUpToTheWhole) {
   const ResponsesJob job = prepare(R"({"input": "a", "stream": true})");
   Json kept;
-  ResponsesFormat format(job, [&](const Json& response) { kept = response; });
+  ResponsesFormat format(*model_, job, [&](const Json& response) { kept = response; });
   std::string out;
   format.append_event(out, {}, usage_);
   EXPECT_EQ(out, "");
@@ -280,14 +280,14 @@ TEST_F(ResponsesTest, AStreamAddsUpToTheWhole) {
   EXPECT_EQ(response["output"], items);
   EXPECT_EQ(kept, response);
   const OutputEvent answer{.parts = kToolOutput, .tokens = {1}, .finish = FinishReason::kStop};
-  Json whole = Json::parse(ResponsesFormat(job, nullptr).whole({answer}, usage_));
+  Json whole = Json::parse(ResponsesFormat(*model_, job, nullptr).whole({answer}, usage_));
   EXPECT_EQ(whole, response);
 }
 
 TEST_F(ResponsesTest, ATruncatedResponseIsIncomplete) {
   const ResponsesJob job = prepare(R"({"input": "a", "store": false})");
   bool kept = false;
-  ResponsesFormat format(job, [&](const Json&) { kept = true; });
+  ResponsesFormat format(*model_, job, [&](const Json&) { kept = true; });
   std::string out;
   format.append_event(
       out, {.parts = {{.text = "b"}}, .tokens = {1}, .finish = FinishReason::kLength}, usage_);
@@ -301,7 +301,7 @@ TEST_F(ResponsesTest, ATruncatedResponseIsIncomplete) {
 
 TEST_F(ResponsesTest, AnErrorEndsTheStream) {
   const ResponsesJob job = prepare(R"({"input": "a"})");
-  ResponsesFormat format(job, nullptr);
+  ResponsesFormat format(*model_, job, nullptr);
   std::string out;
   format.append_event(out, {.parts = {{.text = "b"}}, .tokens = {1}}, usage_);
   format.append_error(out, RequestError(503, "", "going"));

@@ -25,6 +25,8 @@ ResponseShelf shelf_of(ServerContext& context, const HttpRequest& request) {
 
 // Clients may choose ids, but must not replace a stored response.
 std::string id_for(const ResponsesJob& job, const ResponseShelf& shelf, const std::string& id) {
+  // A resumed answer keeps its id. If a response of that id is stored, the store keeps the older.
+  if (job.resumes) return id;
   const bool taken = "resp_" + id == job.previous.id ||
                      (job.store && shelf.store.find(shelf.owner, "resp_" + id) != nullptr);
   return taken ? fresh_request_id() : id;
@@ -47,7 +49,7 @@ Awaitable<void> create_response(ServerContext& context, Exchange& exchange) {
   const auto held = context.bodies.try_lend(job.head_bytes);
   if (!held)
     throw RequestError(429, "", "open request bodies exceed the memory limit; try again later");
-  ResponsesFormat format(job, keep);
+  ResponsesFormat format(context.model, job, keep);
   co_await respond(context, exchange, job, format, arrival);
 }
 

@@ -39,7 +39,7 @@ class ResumeTest : public testing::Test {
  protected:
   // A request that was prepared, and how its output is written.
   struct Asked {
-    std::unique_ptr<GenerationJob> job;
+    std::shared_ptr<GenerationJob> job;  // or a job made of one, which has no virtual destructor
     std::unique_ptr<OutputFormat> format;
   };
 
@@ -53,28 +53,28 @@ class ResumeTest : public testing::Test {
 
   Asked completion(Json body) {
     body["prompt"] = "ask";
-    auto job = std::make_unique<CompletionJob>(prepare_completion(body, *model_));
+    auto job = std::make_shared<CompletionJob>(prepare_completion(body, *model_));
     auto format = std::make_unique<CompletionFormat>(*model_, *job);
     return {std::move(job), std::move(format)};
   }
   Asked chat(Json body) {
     body["messages"] = Json::parse(R"([{"role": "user", "content": "ask"}])");
     body["tools"] = Json::parse(kTools);
-    auto job = std::make_unique<GenerationJob>(prepare_chat(body, *model_));
+    auto job = std::make_shared<GenerationJob>(prepare_chat(body, *model_));
     auto format = std::make_unique<ChatFormat>(*model_, *job);
     return {std::move(job), std::move(format)};
   }
   Asked message(Json body) {
     body["messages"] = Json::parse(R"([{"role": "user", "content": "ask"}])");
     body["tools"] = Json::parse(kMessageTools);
-    auto job = std::make_unique<GenerationJob>(prepare_messages(body, *model_));
+    auto job = std::make_shared<GenerationJob>(prepare_messages(body, *model_));
     auto format = std::make_unique<MessagesFormat>(*model_, *job);
     return {std::move(job), std::move(format)};
   }
   Asked response(Json body) {
     body["input"] = "ask";
     body["tools"] = Json::parse(kResponseTools);
-    auto job = std::make_unique<ResponsesJob>(prepare_responses(body, *model_, shelf_));
+    auto job = std::make_shared<ResponsesJob>(prepare_responses(body, *model_, shelf_));
     auto format = std::make_unique<ResponsesFormat>(*model_, *job, nullptr);
     return {std::move(job), std::move(format)};
   }

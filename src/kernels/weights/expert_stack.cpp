@@ -5,13 +5,14 @@
 #include "base/compute_pool.h"
 #include "base/error.h"
 #include "kernels/runtime/device_buffer.h"
+#include "kernels/runtime/weight_buffer.h"
 
 namespace octavo {
 
 ExpertStack make_expert_stack(int count, const WeightView& source, int rows) {
   PackedLayout layout = packed_layout(source);
   layout.rows = rows;
-  mx::array packed = make_device_buffer(
+  mx::array packed = make_weight_buffer(
       {count, static_cast<int>(layout.strips()), static_cast<int>(layout.strip_bytes())},
       mx::uint8);
   return {count, rows, static_cast<int>(source.cols), layout, std::move(packed)};

@@ -11,7 +11,7 @@ struct ExpertStack {
   int rows;
   int cols;
   PackedLayout layout;  // of each
-  mx::array packed;     // uint8, from make_device_buffer: expert e starts at e * layout.bytes()
+  mx::array packed;     // uint8, from make_weight_buffer: expert e starts at e * layout.bytes()
 
   PackedView view(int expert) const {
     return {layout, packed.data<std::byte>() + expert * layout.bytes()};

@@ -6,6 +6,7 @@
 #include "base/compute_pool.h"
 #include "base/error.h"
 #include "kernels/runtime/device_buffer.h"
+#include "kernels/runtime/weight_buffer.h"
 
 namespace octavo {
 namespace {
@@ -22,7 +23,7 @@ Weight make_weight(const WeightView& source, RowOrder row_order) {
   WeightView chosen = source;
   if (!row_order.empty()) chosen.rows = static_cast<int64_t>(row_order.size());
   const PackedLayout layout = packed_layout(chosen);
-  mx::array packed = make_device_buffer(
+  mx::array packed = make_weight_buffer(
       {static_cast<int>(layout.strips()), static_cast<int>(layout.strip_bytes())}, mx::uint8);
   pack_weight(source, layout, row_order, packed.data<std::byte>());
   return {static_cast<int>(chosen.rows), static_cast<int>(source.cols), layout, std::move(packed)};
@@ -90,7 +91,7 @@ Weight take_strips(const Weight& weight, std::span<const int> strips) {
   PackedLayout layout = weight.layout;
   layout.rows = int64_t{count} * kStripRows;
   const int64_t bytes = layout.strip_bytes();
-  mx::array packed = make_device_buffer({count, static_cast<int>(bytes)}, mx::uint8);
+  mx::array packed = make_weight_buffer({count, static_cast<int>(bytes)}, mx::uint8);
   auto* to = packed.data<std::byte>();
   for (int strip : strips) {
     OCTAVO_CHECK(strip >= 0 && strip < weight.layout.strips());

@@ -19,7 +19,7 @@ struct Weight {
   int rows;
   int cols;
   PackedLayout layout;
-  mx::array packed;  // uint8, from make_device_buffer
+  mx::array packed;  // uint8, from make_weight_buffer
 
   PackedView view() const { return {layout, packed.data<std::byte>()}; }
   size_t bytes() const { return packed.nbytes(); }

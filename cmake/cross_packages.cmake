@@ -1,12 +1,13 @@
-# Implements find_package for the preset macos-cross with the headers of this machine's packages, which tools/cross_macos.sh
-# collects in OCTAVO_MACOS_HEADERS. The headers are the same on every system; the libraries are not, so their symbols stay
-# undefined. (The header-only variants of fmt and spdlog would double the build time.)
+# Implements find_package for builds for other systems (presets macos-cross and arm64-cross) with the headers of this machine's
+# packages, which the scripts that use these presets collect in OCTAVO_CROSS_HEADERS. The headers are the same on every system; the
+# libraries are not, so their symbols stay undefined. A build for Linux is also run, so it compiles fmt and spdlog from their
+# headers, which doubles its time.
 function(octavo_header_package target)
   if(TARGET ${target})
     return()
   endif()
   add_library(${target} INTERFACE IMPORTED GLOBAL)
-  target_include_directories(${target} SYSTEM INTERFACE "$ENV{OCTAVO_MACOS_HEADERS}")
+  target_include_directories(${target} SYSTEM INTERFACE "$ENV{OCTAVO_CROSS_HEADERS}")
   target_compile_definitions(${target} INTERFACE ${ARGN})
 endfunction()
 
@@ -18,9 +19,9 @@ endfunction()
 macro(octavo_provide method name)
   set(octavo_found TRUE)
   if("${name}" STREQUAL "fmt")
-    octavo_header_package(fmt::fmt)
+    octavo_header_package(fmt::fmt $<$<PLATFORM_ID:Linux>:FMT_HEADER_ONLY>)
   elseif("${name}" STREQUAL "spdlog")
-    octavo_header_package(spdlog::spdlog SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL)
+    octavo_header_package(spdlog::spdlog $<$<PLATFORM_ID:Darwin>:SPDLOG_COMPILED_LIB> SPDLOG_FMT_EXTERNAL)
   elseif("${name}" STREQUAL "nlohmann_json")
     octavo_header_package(nlohmann_json::nlohmann_json)
   elseif("${name}" STREQUAL "CLI11")
@@ -36,7 +37,7 @@ macro(octavo_provide method name)
       octavo_header_package(GTest::${part})
     endforeach()
     # zig's <math.h> includes a part of <float.h>, which then cannot be included completely: include the missing part first.
-    target_compile_options(GTest::gtest INTERFACE -include __float_float.h)
+    target_compile_options(GTest::gtest INTERFACE $<$<PLATFORM_ID:Darwin>:-include$<SEMICOLON>__float_float.h>)
     target_link_libraries(GTest::gmock INTERFACE GTest::gtest)
   elseif(NOT "${name}" STREQUAL "PkgConfig")
     set(octavo_found FALSE)

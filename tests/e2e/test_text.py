@@ -1,7 +1,6 @@
 """Compares the text layer with Python's tokenizers and with transformers' chat template rendering."""
 
 import itertools
-import json
 import random
 from pathlib import Path
 

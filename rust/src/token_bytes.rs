@@ -215,10 +215,7 @@ pub mod tests {
             replaced,
             ..Default::default()
         };
-        assert_eq!(
-            fallback.bytes_of("<0xE4>\u{10FFFF}", &alphabet),
-            b"\xE4"
-        );
+        assert_eq!(fallback.bytes_of("<0xE4>\u{10FFFF}", &alphabet), b"\xE4");
     }
 
     #[test]

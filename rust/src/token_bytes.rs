@@ -48,17 +48,17 @@ impl Spelling {
     }
 
     fn bytes_of(&self, token: &str, alphabet: &HashMap<char, u8>) -> Vec<u8> {
-        if self.byte_level {
-            // An added token with characters outside the alphabet is its own text.
-            let bytes: Option<Vec<u8>> = token.chars().map(|c| alphabet.get(&c).copied()).collect();
-            return bytes.unwrap_or_else(|| token.as_bytes().to_vec());
-        }
-        if let Some(byte) = fallback_byte(token).filter(|_| self.byte_fallback) {
-            return vec![byte];
-        }
         let mut text = token.to_string();
         for (pattern, content) in &self.replaced {
             text = text.replace(pattern, content);
+        }
+        if self.byte_level {
+            // An added token with characters outside the alphabet is its own text.
+            let bytes: Option<Vec<u8>> = text.chars().map(|c| alphabet.get(&c).copied()).collect();
+            return bytes.unwrap_or_else(|| text.into_bytes());
+        }
+        if let Some(byte) = fallback_byte(&text).filter(|_| self.byte_fallback) {
+            return vec![byte];
         }
         text.into_bytes()
     }
@@ -198,6 +198,24 @@ pub mod tests {
         assert_eq!(words[258], b"<a tool>");
         assert_eq!(words[0xFE], b"\xFE");
         assert!(words[0xFF].is_empty() && words[261].is_empty());
+    }
+
+    #[test]
+    fn replacements_come_before_bytes() {
+        let alphabet = byte_alphabet();
+        let replaced = vec![("\u{10FFFF}".to_string(), String::new())];
+        let byte_level = Spelling {
+            byte_level: true,
+            replaced: replaced.clone(),
+            ..Default::default()
+        };
+        assert_eq!(byte_level.bytes_of("Ġhe\u{10FFFF}", &alphabet), b" he");
+        let fallback = Spelling {
+            byte_fallback: true,
+            replaced,
+            ..Default::default()
+        };
+        assert_eq!(fallback.bytes_of("<0xE4>\u{10FFFF}", &alphabet), b"\xE4");
     }
 
     #[test]

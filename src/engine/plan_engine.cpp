@@ -158,6 +158,8 @@ SchedulerOptions plan_scheduler(const ModelDescription& model, const EngineOptio
           .vocab = model.plan.vocab,
           .draws = !model.pooling.has_value(),
           .stop_token_ids = {model.stop_token_ids.begin(), model.stop_token_ids.end()},
+          .suppressed_token_ids = {model.suppressed_token_ids.begin(),
+                                   model.suppressed_token_ids.end()},
           .policy = options.scheduling_policy,
           .mask_threads = std::clamp(compute_pool().threads() / 4, 1, 4),
           .enable_prefix_caching = options.enable_prefix_caching,

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "models/families/families.h"
 #include "models/format/printable.h"
+#include "models/gguf_stop_tokens.h"
 
 namespace octavo {
 namespace {
@@ -121,12 +122,7 @@ Config config_from_gguf(const Checkpoint& checkpoint) {
   config["tie_word_embeddings"] = checkpoint.find("output.weight") == nullptr;
   config["attention_bias"] = checkpoint.find("blk.0.attn_q.bias") != nullptr;
   config["mlp_bias"] = checkpoint.find("blk.0.ffn_gate.bias") != nullptr;
-  Json stops = Json::array();
-  for (const char* key : {"eos_token_id", "eot_token_id", "eom_token_id"}) {
-    const auto id = gguf.find_u32(std::string("tokenizer.ggml.") + key);
-    if (id && std::find(stops.begin(), stops.end(), Json(*id)) == stops.end()) stops.push_back(*id);
-  }
-  config["eos_token_id"] = stops;
+  config["eos_token_id"] = gguf_stop_tokens(gguf);
   // llama.cpp converts Mistral and Mixtral as llama; the window and the experts tell them apart.
   if (architecture == "llama" && config.contains("sliding_window"))
     config["model_type"] = "mistral";

@@ -16,6 +16,7 @@
 #include "models/config.h"
 #include "models/families/families.h"
 #include "models/gguf_config.h"
+#include "models/suppressed_tokens.h"
 
 namespace octavo {
 namespace {
@@ -125,6 +126,7 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   description.stop_token_ids = stop_token_ids(checkpoint, config);
   // Ids that the model cannot generate; they would be read past the end of the logits.
   std::erase_if(description.stop_token_ids, [&](int id) { return id >= description.plan.vocab; });
+  description.suppressed_token_ids = suppressed_token_ids(checkpoint, description.plan.vocab);
   description.parameters = description.plan.parameters();
   description.file_bytes = checkpoint.file_bytes();
   description.quantization = quantization_of(config);

@@ -17,8 +17,9 @@ struct ModelDescription {
   DType dtype = DType::kBFloat16;  // compute and KV
   int longest_context = 0;         // in tokens, with the config's rope scaling
   std::vector<int> stop_token_ids;
-  uint64_t parameters = 0;     // regardless of the storage format
-  uint64_t weights_bytes = 0;  // in memory, packed for the kernels
+  std::vector<int> suppressed_token_ids = {};  // never generated
+  uint64_t parameters = 0;                     // regardless of the storage format
+  uint64_t weights_bytes = 0;                  // in memory, packed for the kernels
   uint64_t file_bytes = 0;
   std::string
       quantization;       // of an MLX checkpoint: "affine 4-bit in groups of 64"; otherwise empty

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "scheduler/scheduler.h"
@@ -12,10 +13,12 @@ namespace octavo {
 namespace {
 
 // The rules that modify logits before a draw; null if there are none.
-std::shared_ptr<const LogitRules> rules_of(const RequestShared& shared, int vocab) {
+std::shared_ptr<const LogitRules> rules_of(const RequestShared& shared,
+                                           const SchedulerOptions& options) {
   const SamplingParams& params = shared.request.sampling;
   const int min_tokens = shared.request.min_tokens;
-  if (!params.has_rules() && min_tokens == 0) return nullptr;
+  if (!params.has_rules() && min_tokens == 0 && options.suppressed_token_ids.empty())
+    return nullptr;
   LogitRules rules{.repetition_penalty = params.repetition_penalty,
                    .presence_penalty = params.presence_penalty,
                    .frequency_penalty = params.frequency_penalty,
@@ -25,10 +28,13 @@ std::shared_ptr<const LogitRules> rules_of(const RequestShared& shared, int voca
                    .min_tokens = min_tokens,
                    .held_back = shared.stop_tokens};
   if (!params.allowed_token_ids.empty()) {
-    rules.allowed.resize(static_cast<size_t>(vocab + 31) / 32);
+    rules.allowed.resize(static_cast<size_t>(options.vocab + 31) / 32);
     for (TokenId token : params.allowed_token_ids)
       rules.allowed[static_cast<size_t>(token) / 32] |= uint32_t{1} << (token % 32);
   }
+  // After the request's own biases: none of them can undo it.
+  for (TokenId token : options.suppressed_token_ids)
+    rules.logit_bias.emplace_back(token, -std::numeric_limits<float>::infinity());
   return std::make_shared<const LogitRules>(std::move(rules));
 }
 
@@ -45,7 +51,7 @@ std::shared_ptr<const RequestShared> share_request(RequestId id, Request request
   shared->model_stop_tokens = shared->stop_tokens.size();
   shared->stop_tokens.insert(shared->stop_tokens.end(), r.stop_token_ids.begin(),
                              r.stop_token_ids.end());
-  shared->rules = rules_of(*shared, options.vocab);
+  shared->rules = rules_of(*shared, options);
   shared->keys.space = r.cache_namespace;
   if (!r.cache_salt.empty()) shared->keys.first_block.push_back(r.cache_salt);
   // Without a prefix cache, only the choices of one request share their prompt.

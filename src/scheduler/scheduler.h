@@ -34,8 +34,9 @@ struct SchedulerOptions {
   int max_num_batched_tokens = 512;
   int max_model_len = 0;
   int vocab = 0;
-  bool draws = true;                         // false: an embedding model, whose requests pool
-  std::vector<TokenId> stop_token_ids = {};  // the model's own
+  bool draws = true;                               // false: an embedding model, whose requests pool
+  std::vector<TokenId> stop_token_ids = {};        // the model's own
+  std::vector<TokenId> suppressed_token_ids = {};  // never drawn
   SchedulingPolicy policy = SchedulingPolicy::kFcfs;
   int mask_threads = 1;  // for the masks of constrained requests
   bool enable_prefix_caching = true;

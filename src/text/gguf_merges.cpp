@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <tuple>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "text/utf8.h"
@@ -47,11 +49,13 @@ std::vector<Candidate> splits_of(std::string_view token, float score, const Toke
 
 }  // namespace
 
-std::vector<Merge> written_merges(const GgufVocab& vocab, const TokenIndex& index) {
+std::vector<Merge> written_merges(std::span<const std::string> lines, const TokenIndex& index) {
   std::vector<Merge> merges;
-  merges.reserve(vocab.merges.size());
-  for (size_t i = 0; i < vocab.merges.size(); ++i) {
-    const std::string_view line = vocab.merges[i];
+  merges.reserve(lines.size());
+  std::unordered_set<uint64_t> seen;  // ids of both parts
+  seen.reserve(lines.size());
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const std::string_view line = lines[i];
     const auto refuse = [&](const char* why) {
       throw SetupError(fmt::format("merge {} of the vocabulary {}", i, why));
     };
@@ -62,15 +66,18 @@ std::vector<Merge> written_merges(const GgufVocab& vocab, const TokenIndex& inde
     if (left == index.end() || right == index.end()) refuse("names an unknown token");
     const std::string whole = std::string(left->first) + std::string(right->first);
     if (!index.contains(whole)) refuse("produces an unknown token");
-    merges.emplace_back(left->first, right->first);
+    const auto ids =
+        static_cast<uint64_t>(left->second) << 32 | static_cast<uint64_t>(right->second);
+    if (seen.insert(ids).second) merges.emplace_back(left->first, right->first);
   }
   return merges;
 }
 
-std::vector<Merge> merges_from_scores(const GgufVocab& vocab, const TokenIndex& index) {
+std::vector<Merge> merges_from_scores(std::span<const std::string> tokens,
+                                      std::span<const float> scores, const TokenIndex& index) {
   std::vector<Candidate> candidates;
-  for (size_t i = 0; i < vocab.tokens.size(); ++i) {
-    const auto found = splits_of(vocab.tokens[i], vocab.scores[i], index);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const auto found = splits_of(tokens[i], scores[i], index);
     candidates.insert(candidates.end(), found.begin(), found.end());
     if (candidates.size() > kMostMerges)
       throw SetupError(fmt::format("the vocabulary has more than {} merges", kMostMerges));

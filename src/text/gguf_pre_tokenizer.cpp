@@ -24,6 +24,8 @@ using nlohmann::ordered_json;
   R"([^\r\n\p{L}\p{N}]?)" OCTAVO_UPPER "*" OCTAVO_LOWER "+" ending \
   R"(|[^\r\n\p{L}\p{N}]?)" OCTAVO_UPPER "+" OCTAVO_LOWER "*" ending
 
+constexpr const char* kGpt2 =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr const char* kLlama3 =
     OCTAVO_CONTRACTIONS R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})" OCTAVO_TAIL;
 constexpr const char* kQwen2 = OCTAVO_CONTRACTIONS R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})" OCTAVO_TAIL;
@@ -56,6 +58,28 @@ constexpr const char* kCjk = "[一-龥ࠀ-一가-퟿]+";
 constexpr const char* kDeepSeek3Cjk = "[一-龥぀-ゟ゠-ヿ]+";
 constexpr const char* kDeepSeek3 =
     R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* kSpark =
+    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+|[\r\n]|\s+(?!\S)|\s+)";
+// Words include the marks of scripts that join letters, and the two joiners.
+constexpr const char* kK2Horizon = OCTAVO_CONTRACTIONS
+    R"(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}\x{200C}\x{200D}]+|\p{N}{1,3})" OCTAVO_TAIL;
+// Groups of three digits from the right: 1234567 is 1, 234, 567. The first alternative is tried at
+// the start of a number only, so the time is linear in its length.
+constexpr const char* kAfmoeDigits = R"((?<!\p{N})\p{N}{1,2}(?=(?:\p{N}{3})*+(?!\p{N}))|\p{N}{3})";
+// Blocks without spaces between words: Han, Kana, Thai, Lao, Khmer, Myanmar, Hangul.
+constexpr const char* kAfmoeScripts =
+    R"([\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{F900}-\x{FAFF}\x{3040}-\x{30FF}\x{FF65}-\x{FF9F})"
+    R"(\x{2F00}-\x{2FDF}\x{0E40}-\x{0EFF}\x{1780}-\x{17FF}\x{1000}-\x{109F}\x{AA60}-\x{AA7F})"
+    R"(\x{A9E0}-\x{A9FF}\x{AC00}-\x{D7AF}\x{1100}-\x{11FF}]+)";
+#define OCTAVO_UPPER_NOT_HAN R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]])"
+#define OCTAVO_LOWER_NOT_HAN R"([\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]])"
+constexpr const char* kKimi =
+    R"([\p{Han}]+)"
+    R"(|[^\r\n\p{L}\p{N}]?)" OCTAVO_UPPER_NOT_HAN "*" OCTAVO_LOWER_NOT_HAN "+" OCTAVO_CONTRACTIONS
+    "?"
+    R"(|[^\r\n\p{L}\p{N}]?)" OCTAVO_UPPER_NOT_HAN "+" OCTAVO_LOWER_NOT_HAN "*" OCTAVO_CONTRACTIONS
+    "?"
+    R"(|\p{N}{1,3})" OCTAVO_TAIL;
 constexpr const char* kDeepSeekLetters =
     R"(\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-)"
     R"(Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώᾀ-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK)"
@@ -101,6 +125,13 @@ GgufPreTokenizer stages(std::initializer_list<ordered_json> list) {
   return result;
 }
 
+// Spaces are U+2581 by the time merges apply, so there are no words to split.
+GgufPreTokenizer raw() {
+  GgufPreTokenizer result;
+  result.is_raw = true;
+  return result;
+}
+
 GgufPreTokenizer gpt2() { return stages({byte_level(true)}); }
 GgufPreTokenizer single_digits() { return stages({digits(true), byte_level(true)}); }
 GgufPreTokenizer falcon() {
@@ -133,6 +164,11 @@ GgufPreTokenizer with_bos(GgufPreTokenizer base) {
   base.add_bos = true;
   return base;
 }
+// For families whose converted files say that BOS is not added, although the model needs it.
+GgufPreTokenizer always_with_bos(GgufPreTokenizer base) {
+  base.needs_bos = true;
+  return base;
+}
 
 struct Family {
   std::vector<std::string_view> names;
@@ -141,7 +177,10 @@ struct Family {
 
 const std::vector<Family>& families() {
   static const std::vector<Family> table = {
-      {{"default", "falcon"}, falcon},
+      // llama.cpp's own; no model was trained with it.
+      {{"default"},
+       [] { return splits({R"([\p{P}$+<=>^~|]+)", kGpt2, R"(\p{N}+)", "[0-9][0-9][0-9]"}); }},
+      {{"falcon"}, falcon},
       {{"gpt-2", "phi-2", "jina-es", "jina-de", "jina-v2-es", "jina-v2-de", "jina-v1-en",
         "jina-v2-code", "roberta-bpe", "gigachat", "a.x-4.0", "mellum", "modern-bert", "jais",
         "trillion", "granite-docling", "exaone4"},
@@ -153,18 +192,25 @@ const std::vector<Family>& families() {
       {{"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2",
         "jina-v5-nano"},
        [] { return with_bos(whole_words(splits({kLlama3}))); }},
-      {{"dbrx", "smaug-bpe", "chatglm-bpe", "glm4"}, [] { return splits({kLlama3}); }},
+      {{"dbrx", "smaug-bpe"}, [] { return splits({kLlama3}); }},
+      {{"chatglm-bpe", "glm4", "glm5"}, [] { return whole_words(splits({kLlama3})); }},
       {{"jais-2"}, [] { return splits({kJais2}); }},
       {{"qwen2", "deepseek-r1-qwen", "kormo", "f2llmv2", "megrez", "stablelm2"},
        [] { return nfc(splits({kQwen2})); }},
-      {{"hunyuan", "solar-open", "grok-2"}, [] { return splits({kQwen2}); }},
+      {{"hunyuan", "solar-open", "grok-2", "ufakzeka"}, [] { return splits({kQwen2}); }},
       {{"laguna"}, [] { return splits({R"([^\n]+|[\n]+)", kQwen2}); }},
       {{"qwen35"}, [] { return nfc(splits({kQwen35})); }},
       {{"minicpm5"}, [] { return whole_words(splits({R"(\p{N}{1,3})", kMiniCpm5})); }},
       {{"deepseek-llm"}, deepseek_llm},
       {{"deepseek-coder"}, deepseek_coder},
-      {{"deepseek-v3", "hunyuan-dense", "joyai-llm"},
+      {{"deepseek-v3", "hunyuan-dense", "joyai-llm", "hy_v4"},
        [] { return splits({R"(\p{N}{1,3})", kDeepSeek3Cjk, kDeepSeek3}); }},
+      {{"spark2_5"}, [] { return splits({R"(\p{N})", kDeepSeek3Cjk, kSpark}); }},
+      {{"k2-horizon"}, [] { return splits({kK2Horizon}); }},
+      {{"afmoe"}, [] { return splits({kAfmoeDigits, kAfmoeScripts, kDeepSeek3}); }},
+      {{"kimi-k2"}, [] { return whole_words(splits({kKimi})); }},
+      {{"gemma4", "granite-embed-multi-311m"}, [] { return always_with_bos(raw()); }},
+      {{"sarvam-moe"}, raw},
       {{"tekken"}, [] { return with_bos(whole_words(splits({kTekken}))); }},
       {{"gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"}, [] { return splits({kGpt4o}); }},
       {{"granite-embed-multi-97m"}, [] { return whole_words(splits({kGpt4o})); }},
@@ -185,15 +231,21 @@ const std::vector<Family>& families() {
 
 GgufPreTokenizer gguf_pre_tokenizer(std::string_view name) {
   if (name.empty()) name = "default";
-  std::vector<std::string_view> known;
   for (const Family& family : families()) {
     if (std::ranges::find(family.names, name) != family.names.end()) return family.make();
-    known.insert(known.end(), family.names.begin(), family.names.end());
   }
-  std::ranges::sort(known);
-  throw SetupError(
-      fmt::format("tokenizer.ggml.pre is \"{}\", which is not supported; supported: {}", name,
-                  fmt::join(known, ", ")));
+  throw SetupError(fmt::format(
+      "tokenizer.ggml.pre is \"{}\", which is not supported. Use a safetensors checkpoint of this "
+      "model, whose tokenizer.json octavo reads, or a GGUF file with a supported one: {}",
+      name, fmt::join(gguf_pre_tokenizer_names(), ", ")));
+}
+
+std::vector<std::string_view> gguf_pre_tokenizer_names() {
+  std::vector<std::string_view> names;
+  for (const Family& family : families())
+    names.insert(names.end(), family.names.begin(), family.names.end());
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace octavo

@@ -17,6 +17,7 @@ for folder in ("tools", "tests/support_py", "tests/battery"):
 
 import modelkit  # noqa: E402
 import smollm2_path  # noqa: E402
+from text_probe import TextProbe  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -100,6 +101,13 @@ def dump_logits(build_dir, tmp_path_factory):
     yield run
     for program in programs.values():
         program.close()
+
+
+@pytest.fixture
+def text_probe(build_dir):
+    probe = TextProbe(_program(build_dir / "tests" / "text_probe"))
+    yield probe
+    probe.close()
 
 
 class LineProgram:

@@ -1,10 +1,7 @@
 """Compares the text layer with Python's tokenizers and with transformers' chat template rendering."""
 
 import itertools
-import json
-import os
 import random
-import subprocess
 from pathlib import Path
 
 import gguf
@@ -19,42 +16,9 @@ TEMPLATES = Path(__file__).resolve().parent / "templates"
 STRINGS = 10_000
 
 
-def build_folder() -> Path:
-    return REPO / os.environ.get("OCTAVO_BUILD", "build/release")
-
-
-class Probe:
-    """The text_probe program: one JSON request and one response per line."""
-
-    def __init__(self, program: Path):
-        self.process = subprocess.Popen(
-            [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
-        )
-
-    def ask(self, **request):
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-    def encode(self, data: bytes, add_special: bool):
-        return self.ask(op="encode", bytes=data.hex(), add_special=add_special)["ids"]
-
-    def decode(self, ids, skip_special: bool):
-        return self.ask(op="decode", ids=ids, skip_special=skip_special)
-
-    def close(self):
-        self.process.stdin.close()
-        assert self.process.wait(timeout=10) == 0
-
-
 @pytest.fixture
-def probe():
-    program = build_folder() / "tests" / "text_probe"
-    if not program.exists():
-        pytest.fail(f"{program} is not built")
-    probe = Probe(program)
-    yield probe
-    probe.close()
+def probe(text_probe):
+    return text_probe
 
 
 # ---------------------------------------------------------------------------------------------------

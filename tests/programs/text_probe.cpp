@@ -3,6 +3,9 @@
 //
 //   {"op":"load","file":path}                        reads a tokenizer.json
 //   {"op":"load_gguf","vocab":{...}}                 creates a tokenizer from GGUF values
+//   {"op":"load_model","file":path}                  reads the tokenizer of a GGUF file  ->
+//   {"vocab_size":n, "stop_tokens":[...], "templates":{"default":..., "tool_use":...}}
+//   {"op":"pre_tokenizers"}                          -> {"names":[...], "raw":[...]}
 //   {"op":"encode","bytes":hex,"add_special":bool}   -> {"ids":[...]}
 //   {"op":"decode","ids":[...],"skip_special":bool}  -> {"text":..., "streamed":..., "deltas":n}
 //   {"op":"render","template":..., "messages":[...], "options":{...}, "tokens":{...}}  ->
@@ -17,8 +20,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "llm/load_model_text.h"
+#include "models/gguf_stop_tokens.h"
 #include "text/chat_template.h"
 #include "text/detokenizer.h"
+#include "text/gguf_pre_tokenizer.h"
 #include "text/gguf_vocab.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
@@ -65,6 +72,8 @@ class Probe {
     if (op == "load_gguf") {
       return load(Tokenizer::from_json(tokenizer_json_from_gguf(vocab_from(request.at("vocab")))));
     }
+    if (op == "load_model") return load_model(request.at("file").get<std::string>());
+    if (op == "pre_tokenizers") return pre_tokenizers();
     if (op == "encode") {
       return {
           {"ids", tokenizer_->encode(from_hex(request.at("bytes")), request.at("add_special"))}};
@@ -78,6 +87,27 @@ class Probe {
   ordered_json load(std::shared_ptr<const Tokenizer> tokenizer) {
     tokenizer_ = std::move(tokenizer);
     return {{"vocab_size", tokenizer_->vocab_size()}};
+  }
+
+  ordered_json load_model(const std::string& file) {
+    const Checkpoint checkpoint = Checkpoint::open(file);
+    const ModelText text = load_model_text(checkpoint);
+    ordered_json found = load(text.tokenizer);
+    found["stop_tokens"] = gguf_stop_tokens(*checkpoint.gguf());
+    found["templates"] = ordered_json::object();
+    if (text.chat_template) {
+      const ChatTemplateSource& source = text.chat_template->source();
+      found["templates"]["default"] = source.source;
+      if (source.tool_use_source) found["templates"]["tool_use"] = *source.tool_use_source;
+    }
+    return found;
+  }
+
+  static ordered_json pre_tokenizers() {
+    ordered_json found = {{"names", ordered_json::array()}, {"raw", ordered_json::array()}};
+    for (const std::string_view name : gguf_pre_tokenizer_names())
+      found[gguf_pre_tokenizer(name).is_raw ? "raw" : "names"].push_back(name);
+    return found;
   }
 
   ordered_json decode(const ordered_json& request) const {
@@ -142,6 +172,7 @@ ordered_json guarded_answer(Probe& probe, const std::string& line) {
 }  // namespace octavo
 
 int main() {
+  octavo::init_logging();  // to stderr: stdout is for answers
   std::ios::sync_with_stdio(false);
   octavo::Probe probe;
   std::string line;

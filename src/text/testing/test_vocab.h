@@ -59,6 +59,18 @@ inline GgufVocab sentence_piece_vocab() {
   return vocab;
 }
 
+// The same tokens with merges instead of scores, as Gemma 4: <unk> <eos> <bos>, bytes, pieces.
+inline GgufVocab raw_vocab() {
+  GgufVocab vocab = sentence_piece_vocab();
+  vocab.model = "gemma4";
+  vocab.scores.clear();
+  vocab.tokens[1] = "<eos>";
+  vocab.tokens[2] = "<bos>";
+  vocab.unk = 0, vocab.eos = 1, vocab.bos = 2;
+  vocab.merges = {"a b", "\u2581 ab"};
+  return vocab;
+}
+
 inline std::shared_ptr<const Tokenizer> tokenizer_of(const GgufVocab& vocab) {
   return Tokenizer::from_json(tokenizer_json_from_gguf(vocab));
 }

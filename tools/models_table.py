@@ -24,6 +24,9 @@ HEAD = """# Supported models
 Octavo supports a checkpoint if its `model_type` is in the first column. `octavo info MODEL` checks this before anything is loaded. To
 add a family, see [Adding a model](adding-a-model.md).
 
+A key of `config.json` that changes the computation, that Octavo does not read and whose value is not transformers' default is refused by
+name. A key that transformers does not know is a warning in the log; with `--strict-config` it is refused too.
+
 Each row is tested with a random checkpoint that has the features of the real one, made by [tools/modelkit](../tools/modelkit) and
 compared with its reference in float32 by [test_families.py](../tests/e2e/test_families.py):
 

@@ -111,6 +111,7 @@ std::vector<Option> model_options() {
   using Model = ModelSettings;
   return {text("device", model_text(&Model::device)),
           text("dtype", model_text(&Model::dtype)),
+          flag("strict_config", &Model::strict_config),
           text("chat_template", model_text(&Model::chat_template)),
           text("kv_cache_dtype", model_text(&Model::kv_cache_dtype), {"auto", "int8"}),
           integer("block_size", &Model::block_size),

@@ -7,7 +7,7 @@
 #include "hub/find_model.h"
 #include "llm/llm.h"
 #include "models/config_file.h"
-#include "models/families/families.h"
+#include "models/config_keys.h"
 
 namespace octavo::capi {
 namespace {
@@ -30,7 +30,10 @@ HubOptions hub_options(const ModelSettings& settings, const LoadProgress& progre
   HubOptions options;
   options.memory_fraction = settings.memory_fraction;
   options.say = [](const std::string& text) { spdlog::info(text); };
-  options.check_config = [](const auto& config_json) { plan_model(read_config_file(config_json)); };
+  const UnknownKeys unknown = settings.strict_config ? UnknownKeys::kRefuse : UnknownKeys::kWarn;
+  options.check_config = [unknown](const auto& config_json) {
+    plan_config_file(read_config_file(config_json), unknown);
+  };
   options.on_download = [&progress](uint64_t done, uint64_t total, bool) {
     if (progress) progress(done, total);
     return true;

@@ -11,7 +11,7 @@
 #include "cli/chat/interrupt.h"
 #include "cli/progress_bar.h"
 #include "models/config_file.h"
-#include "models/families/families.h"
+#include "models/config_keys.h"
 
 namespace octavo {
 namespace {
@@ -54,10 +54,6 @@ class DownloadBar {
   bool told_ = false;
 };
 
-void check_family(const std::filesystem::path& config_json) {
-  plan_model(read_config_file(config_json));
-}
-
 template <typename Find>
 FoundModel with_progress(const std::string& name, const DownloadFlags& flags, Find&& find) {
   HubOptions options;
@@ -65,7 +61,10 @@ FoundModel with_progress(const std::string& name, const DownloadFlags& flags, Fi
   options.connections = flags.connections;
   options.memory_fraction = flags.memory_fraction;
   options.say = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
-  options.check_config = check_family;
+  const UnknownKeys unknown = flags.strict_config ? UnknownKeys::kRefuse : UnknownKeys::kWarn;
+  options.check_config = [unknown](const std::filesystem::path& config_json) {
+    plan_config_file(read_config_file(config_json), unknown);
+  };
   std::optional<DownloadBar> bar;  // made late: until a download starts, Ctrl-C ends the program
   options.on_download = [&](uint64_t done, uint64_t total, bool waiting) {
     if (!bar) bar.emplace();

@@ -15,6 +15,7 @@ struct DownloadFlags {
   bool force = false;
   int connections = 4;
   double memory_fraction = 0.9;
+  bool strict_config = false;
 };
 
 // Reports what it does on stderr. Ctrl-C during a download exits with status 130; the next call

@@ -34,6 +34,12 @@ void ModelFlags::add_memory_flags(CLI::App& command) {
   option("--dtype", dtype,
          "Data type for computation and the KV cache: auto (the checkpoint's type; bfloat16 for "
          "GGUF), float32, float16, bfloat16");
+  command
+      .add_flag(
+          "--strict-config", strict_config,
+          "Refuse a config.json with keys that neither octavo nor transformers knows; without "
+          "this flag they are logged and ignored")
+      ->group(kModelGroup);
   option
       .without_default("--chat-template", chat_template,
                        "File with a chat template to use instead of the model's own")
@@ -110,7 +116,8 @@ void ModelFlags::add_disk_flags_to(CLI::App& command) {
 }
 
 void ModelFlags::find() {
-  const FoundModel found = find_model_by_name(model, {.memory_fraction = memory_fraction});
+  const DownloadFlags download{.memory_fraction = memory_fraction, .strict_config = strict_config};
+  const FoundModel found = find_model_by_name(model, download);
   if (found.place != kPathPlace) name = model;
   model = found.path;
 }
@@ -118,7 +125,8 @@ void ModelFlags::find() {
 EngineOptions ModelFlags::engine_options() const {
   EngineOptions options = ModelSettings::engine_options();
   if (!options.speculation.model.empty())
-    options.speculation.model = find_model_by_name(options.speculation.model).path;
+    options.speculation.model =
+        find_model_by_name(options.speculation.model, {.strict_config = strict_config}).path;
   return options;
 }
 

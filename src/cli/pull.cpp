@@ -38,6 +38,8 @@ void add_pull_command(CLI::App& app) {
       ->capture_default_str();
   command->add_flag("--force", flags->download.force,
                     "Download the model even if it does not fit in this machine's memory");
+  command->add_flag("--strict-config", flags->download.strict_config,
+                    "Refuse a config.json with keys that neither octavo nor transformers knows");
   command->callback([flags] {
     const FoundModel found = pull_model_by_name(flags->model, flags->download);
     fmt::print("{}\n", found.path.string());

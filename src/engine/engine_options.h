@@ -8,6 +8,7 @@
 
 #include "engine/speculative_config.h"
 #include "kernels/runtime/device.h"
+#include "models/config_keys.h"
 #include "models/find_pooling.h"
 #include "scheduler/scheduler.h"
 
@@ -21,18 +22,19 @@ struct PrefixDiskOptions {
 };
 
 struct EngineOptions {
-  DeviceChoice device = DeviceChoice::kAuto;  // --device
-  std::optional<DType> dtype = {};            // --dtype; default: the checkpoint's own
-  KvFormat kv_format = KvFormat::kPlain;      // --kv-cache-dtype
-  int block_tokens = 32;                      // --block-size
-  std::optional<int> max_model_len = {};      // --max-model-len
-  bool refuse_longer_context = false;         // than the model's own; tests use longer ones
-  std::optional<int> model_context = {};      // max_position_embeddings of --hf-overrides
-  std::optional<uint64_t> kv_bytes = {};      // --kv-memory
-  double memory_fraction = 0.9;               // --memory-fraction
-  std::optional<uint64_t> wired_bytes = {};   // --wired-limit; default: none
-  int max_num_seqs = 64;                      // --max-num-seqs: sequences of the largest step
-  int max_num_batched_tokens = 512;           // --max-num-batched-tokens: rows of the largest step
+  DeviceChoice device = DeviceChoice::kAuto;             // --device
+  std::optional<DType> dtype = {};                       // --dtype; default: the checkpoint's own
+  UnknownKeys unknown_config_keys = UnknownKeys::kWarn;  // --strict-config
+  KvFormat kv_format = KvFormat::kPlain;                 // --kv-cache-dtype
+  int block_tokens = 32;                                 // --block-size
+  std::optional<int> max_model_len = {};                 // --max-model-len
+  bool refuse_longer_context = false;        // than the model's own; tests use longer ones
+  std::optional<int> model_context = {};     // max_position_embeddings of --hf-overrides
+  std::optional<uint64_t> kv_bytes = {};     // --kv-memory
+  double memory_fraction = 0.9;              // --memory-fraction
+  std::optional<uint64_t> wired_bytes = {};  // --wired-limit; default: none
+  int max_num_seqs = 64;                     // --max-num-seqs: sequences of the largest step
+  int max_num_batched_tokens = 512;          // --max-num-batched-tokens: rows of the largest step
   SchedulingPolicy scheduling_policy = SchedulingPolicy::kFcfs;  // --scheduling-policy
   bool enable_prefix_caching = true;                             // --enable-prefix-caching
   SpeculativeConfig speculation = {};                            // --speculative-config

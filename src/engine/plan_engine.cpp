@@ -36,7 +36,8 @@ SpeculationOptions speculation_options(const ModelDescription& model,
 }  // namespace
 
 ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOptions& options) {
-  return describe_model(checkpoint, options.dtype, plan_pooling(checkpoint, options.pooling));
+  return describe_model(checkpoint, options.dtype, plan_pooling(checkpoint, options.pooling),
+                        options.unknown_config_keys);
 }
 
 CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options) {
@@ -112,7 +113,8 @@ std::optional<DraftPlan> plan_draft(const ModelDescription& model, const EngineO
   if (config.method != SpeculativeMethod::kDraftModel) return std::nullopt;
   DraftPlan plan;
   plan.checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(config.model));
-  plan.model = describe_model(*plan.checkpoint, options.dtype);
+  plan.model =
+      describe_model(*plan.checkpoint, options.dtype, std::nullopt, options.unknown_config_keys);
   plan.cache = plan_engine_cache(plan.model, options);
   if (plan.cache.state) {
     throw SetupError(fmt::format(

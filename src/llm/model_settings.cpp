@@ -12,6 +12,7 @@ EngineOptions ModelSettings::engine_options() const {
   EngineOptions options;
   options.device = parse_device(device, "--device");
   if (dtype != "auto") options.dtype = parse_dtype(dtype, "--dtype");
+  if (strict_config) options.unknown_config_keys = UnknownKeys::kRefuse;
   if (kv_cache_dtype == "int8") options.kv_format = KvFormat::kInt8;
   options.block_tokens = block_size;
   if (max_model_len > 0) options.max_model_len = max_model_len;

@@ -14,6 +14,7 @@ struct ModelSettings {
   std::string name;   // as the user gave it, if that is not a path
   std::string device = "auto";
   std::string dtype = "auto";
+  bool strict_config = false;
   std::string chat_template;  // a file; empty: the model's own
   std::string kv_cache_dtype = "auto";
   int block_size = 32;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -28,10 +30,27 @@ Config language_part(const Config& whole) {
   for (const auto& [key, value] : text->json().items()) {
     if (key != "model_type" && !value.is_null()) merged[key] = value;
   }
-  return {std::move(merged), whole.origin()};
+  return {std::move(merged), whole.origin(), text->text_or("model_type", "")};
 }
 
 }  // namespace
+
+// The paths of the keys that were read. Any thread.
+class ReadKeys {
+ public:
+  void add(std::string path) {
+    const std::scoped_lock lock(mutex_);
+    paths_.insert(std::move(path));
+  }
+  bool contains(const std::string& path) const {
+    const std::scoped_lock lock(mutex_);
+    return paths_.contains(path);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string> paths_;
+};
 
 nlohmann::json read_json(const std::filesystem::path& path) {
   auto json = nlohmann::json::parse(read_text_file(path, kMaxConfigBytes), nullptr, false);
@@ -39,8 +58,11 @@ nlohmann::json read_json(const std::filesystem::path& path) {
   return json;
 }
 
-Config::Config(nlohmann::json object, std::string origin)
-    : object_(std::move(object)), origin_(std::move(origin)) {
+Config::Config(nlohmann::json object, std::string origin, std::string text_type)
+    : object_(std::move(object)),
+      origin_(std::move(origin)),
+      text_type_(std::move(text_type)),
+      read_(std::make_shared<ReadKeys>()) {
   if (!object_.is_object()) throw SetupError(origin_ + ": not a JSON object");
 }
 
@@ -53,13 +75,27 @@ bool Config::has(const std::string& key) const {
   return value != object_.end() && !value->is_null();
 }
 
+void Config::note_read(const std::string& key) const { read_->add(path_ + key); }
+
+const nlohmann::json* Config::find(const std::string& key) const {
+  note_read(key);
+  const auto value = object_.find(key);
+  return value != object_.end() && !value->is_null() ? &*value : nullptr;
+}
+
+void Config::disregard(std::initializer_list<const char*> keys) const {
+  for (const char* key : keys) note_read(key);
+}
+
+bool Config::was_read(const std::string& path) const { return read_->contains(path); }
+
 int Config::integer(const std::string& key, int low, int high) const {
-  if (!has(key)) fail(key, "is missing");
-  const auto& value = object_.at(key);
-  if (!value.is_number()) fail(key, "is not a number");
-  const double number = value.get<double>();
+  const nlohmann::json* value = find(key);
+  if (value == nullptr) fail(key, "is missing");
+  if (!value->is_number()) fail(key, "is not a number");
+  const auto number = value->get<double>();
   if (std::floor(number) != number || number < low || number > high) {
-    fail(key, fmt::format("is {}, outside {} to {}", value.dump(), low, high));
+    fail(key, fmt::format("is {}, outside {} to {}", value->dump(), low, high));
   }
   return static_cast<int>(number);
 }
@@ -69,11 +105,11 @@ int Config::integer_or(const std::string& key, int fallback, int low, int high) 
 }
 
 double Config::number(const std::string& key, double low, double high) const {
-  if (!has(key)) fail(key, "is missing");
-  const auto& value = object_.at(key);
-  if (!value.is_number() || !std::isfinite(value.get<double>()))
+  const nlohmann::json* value = find(key);
+  if (value == nullptr) fail(key, "is missing");
+  if (!value->is_number() || !std::isfinite(value->get<double>()))
     fail(key, "is not a finite number");
-  const auto number = value.get<double>();
+  const auto number = value->get<double>();
   if (number < low || number > high)
     fail(key, fmt::format("is {}, outside {} to {}", number, low, high));
   return number;
@@ -94,15 +130,17 @@ double Config::positive_or(const std::string& key, double fallback) const {
 }
 
 bool Config::boolean_or(const std::string& key, bool fallback) const {
-  if (!has(key)) return fallback;
-  if (!object_.at(key).is_boolean()) fail(key, "is not true or false");
-  return object_.at(key).get<bool>();
+  const nlohmann::json* value = find(key);
+  if (value == nullptr) return fallback;
+  if (!value->is_boolean()) fail(key, "is not true or false");
+  return value->get<bool>();
 }
 
 std::string Config::text(const std::string& key) const {
-  if (!has(key)) fail(key, "is missing");
-  if (!object_.at(key).is_string()) fail(key, "is not a string");
-  return object_.at(key).get<std::string>();
+  const nlohmann::json* value = find(key);
+  if (value == nullptr) fail(key, "is missing");
+  if (!value->is_string()) fail(key, "is not a string");
+  return value->get<std::string>();
 }
 
 std::string Config::text_or(const std::string& key, const std::string& fallback) const {
@@ -110,11 +148,11 @@ std::string Config::text_or(const std::string& key, const std::string& fallback)
 }
 
 std::vector<int> Config::integers(const std::string& key) const {
-  if (!has(key)) return {};
-  const auto& value = object_.at(key);
-  if (!value.is_array()) return {integer(key, 0, 1 << 30)};
+  const nlohmann::json* value = find(key);
+  if (value == nullptr) return {};
+  if (!value->is_array()) return {integer(key, 0, 1 << 30)};
   std::vector<int> numbers;
-  for (const auto& element : value) {
+  for (const auto& element : *value) {
     if (!element.is_number_integer() || element.get<double>() < 0 ||
         element.get<double>() > (1 << 30)) {
       fail(key, "is not a list of whole numbers");
@@ -126,25 +164,37 @@ std::vector<int> Config::integers(const std::string& key) const {
 
 std::vector<std::string> Config::texts(const std::string& key) const {
   std::vector<std::string> result;
-  if (!has(key)) return result;
-  if (!object_.at(key).is_array()) fail(key, "is not a list");
-  for (const auto& value : object_.at(key)) {
-    if (!value.is_string()) fail(key, "is not a list of strings");
-    result.push_back(value.get<std::string>());
+  const nlohmann::json* value = find(key);
+  if (value == nullptr) return result;
+  if (!value->is_array()) fail(key, "is not a list");
+  for (const auto& element : *value) {
+    if (!element.is_string()) fail(key, "is not a list of strings");
+    result.push_back(element.get<std::string>());
   }
   return result;
 }
 
 Config Config::with_defaults(const nlohmann::json& defaults) const {
-  nlohmann::json merged = defaults;
-  merged.update(object_);
-  return {std::move(merged), origin_};
+  Config merged = *this;
+  merged.object_ = defaults;
+  merged.object_.update(object_);
+  return merged;
+}
+
+Config Config::with_values(const nlohmann::json& values) const {
+  Config changed = *this;
+  changed.object_.update(values);
+  return changed;
 }
 
 std::optional<Config> Config::object(const std::string& key) const {
-  if (!has(key)) return std::nullopt;
-  if (!object_.at(key).is_object()) fail(key, "is not an object");
-  return Config(object_.at(key), fmt::format("{}: {}", origin_, key));
+  const nlohmann::json* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_object()) fail(key, "is not an object");
+  Config inner(*value, fmt::format("{}: {}", origin_, key));
+  inner.path_ = path_ + key + ".";
+  inner.read_ = read_;
+  return inner;
 }
 
 Config read_config(const Checkpoint& checkpoint) {

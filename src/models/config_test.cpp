@@ -84,6 +84,14 @@ TEST(Families, SwitchesOfEachFamilyAreRead) {
   EXPECT_EQ(plan_of(json).layers[1].attention().window, 64);
   json["model_type"] = "qwen3";
   EXPECT_TRUE(plan_of(json).layers[0].attention().qk_norm);
+  EXPECT_EQ(plan_of(json).layers[1].attention().window, 64);
+  json["layer_types"] = {"sliding_attention", "full_attention"};
+  EXPECT_EQ(plan_of(json).layers[0].attention().window, 64);
+  EXPECT_EQ(plan_of(json).layers[1].attention().window, 0);
+  json["use_sliding_window"] = false;
+  EXPECT_THAT(plan_error_of(json), HasSubstr("layer_types"));
+  json["layer_types"] = {"full_attention", "full_attention"};
+  EXPECT_EQ(plan_of(json).layers[1].attention().window, 0);
   json["model_type"] = "smollm3";
   json["no_rope_layers"] = {1, 0};
   EXPECT_TRUE(plan_of(json).layers[0].attention().rope.has_value());

@@ -113,11 +113,12 @@ int longest_context(const Config& config, int context) {
 }  // namespace
 
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype,
-                                std::optional<PoolingPlan> pooling) {
+                                std::optional<PoolingPlan> pooling, UnknownKeys unknown) {
   if (checkpoint.gguf() != nullptr) check_gguf_architecture(*checkpoint.gguf());
   const Config config = read_config(checkpoint);
   ModelDescription description;
-  description.plan = plan_model(config);
+  description.plan =
+      checkpoint.gguf() != nullptr ? plan_model(config) : plan_config_file(config, unknown);
   fit_to_checkpoint(description.plan, checkpoint);
   description.longest_context = longest_context(config, description.plan.max_context);
   if (pooling) follow(*pooling, description.plan);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/config_keys.h"
 #include "models/decoder_plan.h"
 #include "models/find_pooling.h"
 #include "models/format/checkpoint.h"
@@ -30,7 +31,8 @@ struct ModelDescription {
 // Reads the config and the tensors' headers. `dtype` overrides the checkpoint's own. With `pooling`
 // the model has no logits. Throws SetupError if the model is not supported.
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype,
-                                std::optional<PoolingPlan> pooling = std::nullopt);
+                                std::optional<PoolingPlan> pooling = std::nullopt,
+                                UnknownKeys unknown = UnknownKeys::kWarn);
 
 // Rows multiplied by the output matrix at once; more are processed in slices.
 inline constexpr int kLogitRows = 64;

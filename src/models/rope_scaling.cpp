@@ -21,11 +21,16 @@ std::vector<double> periods(double base, int dims) {
   return result;
 }
 
-void scale_llama3(std::vector<double>& period, const Config& scaling) {
+// The context before scaling: by default the model's own, as in transformers.
+double original_context(const Config& scaling, const Config& config) {
+  const double context = config.positive_or("max_position_embeddings", 2048);
+  return scaling.positive_or("original_max_position_embeddings", context);
+}
+
+void scale_llama3(std::vector<double>& period, const Config& scaling, double original) {
   const double factor = scaling.positive("factor");
   const double low = scaling.positive_or("low_freq_factor", 1);
   const double high = scaling.positive_or("high_freq_factor", 4);
-  const double original = scaling.positive_or("original_max_position_embeddings", 8192);
   if (high <= low)
     scaling.fail("high_freq_factor",
                  fmt::format("is {}; it must be above low_freq_factor {}", high, low));
@@ -44,11 +49,10 @@ double yarn_magnitude(double factor, double mscale) {
   return factor <= 1 ? 1 : 0.1 * mscale * portable_log(factor) + 1;
 }
 
-void scale_yarn(std::vector<double>& period, const Config& scaling, double base, int dims,
-                RopePlan& plan) {
+void scale_yarn(std::vector<double>& period, const Config& scaling, double original, double base,
+                int dims, RopePlan& plan) {
   constexpr double kMostMscale = 1000;  // so that the square of a magnitude is finite
   const double factor = scaling.positive("factor");
-  const double original = scaling.positive_or("original_max_position_embeddings", 4096);
   auto dimension_of = [&](double rotations) {
     return dims * portable_log(original / (rotations * 2 * std::numbers::pi)) /
            (2 * portable_log(base));
@@ -75,8 +79,8 @@ void scale_yarn(std::vector<double>& period, const Config& scaling, double base,
 }
 
 void divide_by_factors(std::vector<double>& period, const Config& scaling, const char* key) {
-  const auto factors = scaling.json().find(key);
-  if (factors == scaling.json().end() || !factors->is_array() || factors->size() != period.size())
+  const nlohmann::json* factors = scaling.find(key);
+  if (factors == nullptr || !factors->is_array() || factors->size() != period.size())
     scaling.fail(key, fmt::format("is not a list of {} numbers", period.size()));
   for (size_t i = 0; i < period.size(); ++i) {
     if (!(*factors)[i].is_number()) scaling.fail(key, "is not a list of numbers");
@@ -97,7 +101,8 @@ float scale_longrope(std::vector<double>& period, const Config& scaling, const C
   const double original =
       scaling.has(kOriginal) ? scaling.number(kOriginal) : config.number_or(kOriginal, 4096);
   if (original <= 1) config.fail(kOriginal, "must be above 1");
-  const double factor = config.number_or("max_position_embeddings", 131072) / original;
+  const double extended = config.number_or("max_position_embeddings", 131072) / original;
+  const double factor = scaling.positive_or("factor", extended);
   return factor <= 1
              ? 1
              : static_cast<float>(std::sqrt(1 + portable_log(factor) / portable_log(original)));
@@ -123,9 +128,9 @@ RopePlan make_rope(double base, int dims, const std::optional<Config>& scaling,
   if (type == "linear") {
     for (double& p : period) p *= scaling->positive("factor");
   } else if (type == "llama3") {
-    scale_llama3(period, *scaling);
+    scale_llama3(period, *scaling, original_context(*scaling, config));
   } else if (type == "yarn" || type == "deepseek_yarn") {
-    scale_yarn(period, *scaling, base, dims, plan);
+    scale_yarn(period, *scaling, original_context(*scaling, config), base, dims, plan);
   } else if (type == "longrope" || type == "su") {
     plan.magnitude = scale_longrope(period, *scaling, config);
   } else if (type == "proportional") {
@@ -147,8 +152,8 @@ RopePlan make_rope(double base, int dims, const std::optional<Config>& scaling,
 
 RopePlan plan_rope(const Config& config, int dims) {
   std::optional<Config> scaling = config.object("rope_parameters");
-  const double base = scaling && scaling->has("rope_theta") ? scaling->number("rope_theta")
-                                                            : config.number_or("rope_theta", 10000);
+  const double of_model = config.number_or("rope_theta", 10000);
+  const double base = scaling ? scaling->number_or("rope_theta", of_model) : of_model;
   if (!scaling) scaling = config.object("rope_scaling");
   return make_rope(base, dims, scaling, config);
 }

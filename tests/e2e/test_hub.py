@@ -80,6 +80,19 @@ def test_an_unknown_family_is_refused_before_its_weights_are_downloaded(pull, se
     assert all("config.json" in sent.path for sent in stub.sent)
 
 
+def test_a_config_is_checked_before_the_weights_are_downloaded(pull, served):
+    config = {"model_type": "smollm3", "vocab_size": 512, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+              "num_key_value_heads": 2, "intermediate_size": 128}
+    for name, more in (("known", {"mlp_bias": True}), ("unknown", {"new_gate": 2})):
+        hub_kit.write_repo(served, f"org/{name}", {"config.json": json.dumps(config | more).encode(), "model.safetensors": 200_000})
+    refused, stub = pull("org/known")
+    assert refused.returncode == 1 and '"mlp_bias" is true' in refused.stderr, refused.stderr
+    assert all("config.json" in sent.path for sent in stub.sent)
+    strict, stub = pull("org/unknown", command=("pull", "--strict-config"))
+    assert strict.returncode == 1 and '"new_gate"' in strict.stderr, strict.stderr
+    assert all("config.json" in sent.path for sent in stub.sent)
+
+
 def test_a_model_that_does_not_fit_in_memory_is_refused_before_the_download(octavo, served, tmp_path):
     path = served / "org/huge" / "huge-Q8_0.gguf"
     path.parent.mkdir(parents=True)

@@ -54,6 +54,7 @@ def test_every_family_is_supported(name, info, make_model):
     case = CASES[name]
     done = info(make_model(case.family, **case.recipe))
     assert done.returncode == 0, done.stderr
+    assert "transformers knows" not in done.stderr, "a key of config.json is unknown"
     assert re.search(rf"^  model_type +{case.model_type}$", done.stdout, re.MULTILINE)
 
 
@@ -118,6 +119,25 @@ def test_an_unsupported_config_value_is_named(info, copy):
     change_config(folder, hidden_act="relu")
     done = info(folder)
     assert done.returncode == 1 and "hidden_act" in done.stderr
+
+
+def test_a_key_that_octavo_does_not_read_is_refused_by_all_commands(info, octavo, copy):
+    folder = copy("smollm3")
+    change_config(folder, mlp_bias=True)
+    loaded = subprocess.run([octavo, "generate", folder, "--raw", "-p", "The", "--max-tokens", "1"], capture_output=True, text=True,
+                            timeout=120)
+    assert loaded.returncode == 1
+    for text in (info(folder).stderr, loaded.stderr):
+        assert '"mlp_bias" is true, but only transformers\' default false is supported for this family' in text
+
+
+def test_a_key_that_transformers_does_not_know_is_a_warning_or_refused(info, octavo, copy):
+    folder = copy()
+    change_config(folder, new_gate=2)
+    done = info(folder)
+    assert done.returncode == 0 and 'neither octavo nor transformers knows "new_gate"' in done.stderr
+    strict = subprocess.run([octavo, "info", folder, "--strict-config"], capture_output=True, text=True, timeout=120)
+    assert strict.returncode == 1 and '"new_gate"; leave out --strict-config' in strict.stderr
 
 
 def test_without_a_tokenizer_nothing_can_be_served(info, copy):

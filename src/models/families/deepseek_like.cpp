@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <vector>
+
 #include "models/families/llama_like.h"
 
 namespace octavo {
@@ -26,6 +29,19 @@ MoePlan plan_deepseek_like_experts(const Config& config) {
   return plan;
 }
 
+// By layer: true for experts, from mlp_layer_types, which transformers saves for GLM. Empty without it.
+std::vector<bool> sparse_layers(const Config& config, size_t layers) {
+  std::vector<bool> sparse;
+  for (const std::string& type : config.texts("mlp_layer_types")) {
+    if (type != "sparse" && type != "dense")
+      config.fail("mlp_layer_types", "has an entry other than sparse and dense");
+    sparse.push_back(type == "sparse");
+  }
+  if (!sparse.empty() && sparse.size() != layers)
+    config.fail("mlp_layer_types", "does not have one entry per layer");
+  return sparse;
+}
+
 }  // namespace
 
 DecoderPlan plan_deepseek_like(const Config& config, const char* family) {
@@ -36,11 +52,13 @@ DecoderPlan plan_deepseek_like(const Config& config, const char* family) {
   attention.rope_in_pairs = config.boolean_or("rope_interleave", true);
   const int first = config.integer_or("first_k_dense_replace", 0, 0, 1 << 16);
   const int every = config.integer_or("moe_layer_freq", 1, 1, 1 << 16);
+  const std::vector<bool> sparse = sparse_layers(config, plan.layers.size());
   for (int i = 0; i < static_cast<int>(plan.layers.size()); ++i) {
     LayerPlan& layer = plan.layers[static_cast<size_t>(i)];
     layer.mixer = attention;
-    if (config.has("n_routed_experts") && i >= first && i % every == 0)
-      layer.ffn = plan_deepseek_like_experts(config);
+    const bool routed =
+        sparse.empty() ? i >= first && i % every == 0 : sparse[static_cast<size_t>(i)];
+    if (config.has("n_routed_experts") && routed) layer.ffn = plan_deepseek_like_experts(config);
   }
   return plan;
 }

@@ -48,8 +48,8 @@ void make_full(const Config& config, AttentionPlan& attention) {
     config.fail("global_head_dim",
                 fmt::format("is {}; heads must be a multiple of 8", attention.head_dim));
   attention.values_are_keys = config.boolean_or("attention_k_eq_v", false);
-  if (attention.values_are_keys && config.has("num_global_key_value_heads"))
-    attention.kv_heads = config.integer("num_global_key_value_heads", 1, 4096);
+  const int kv_heads = config.integer_or("num_global_key_value_heads", attention.kv_heads, 1, 4096);
+  if (attention.values_are_keys) attention.kv_heads = kv_heads;
   if (attention.heads % attention.kv_heads != 0)
     config.fail("num_global_key_value_heads", "does not divide num_attention_heads");
 }
@@ -83,8 +83,11 @@ void plan_layers(const Config& config, DecoderPlan& plan) {
     attention.rope = 1;
     if (!sliding[i]) make_full(config, attention);
     layer.scalar = "layer_scalar";
-    if (config.boolean_or("enable_moe_block", false))
+    if (config.boolean_or("enable_moe_block", false)) {
       layer.ffn = DenseAndExpertsPlan{layer.mlp(), plan_gemma4_experts(config)};
+    } else {
+      config.disregard({"num_experts", "top_k_experts", "moe_intermediate_size"});
+    }
     if (i < first_shared) {
       last_of_kind[sliding[i]] = static_cast<int>(i);
       continue;
@@ -121,6 +124,8 @@ DecoderPlan plan_gemma4(const Config& given) {
       config.fail("vocab_size_per_layer_input",
                   fmt::format("is {}, below the vocabulary of {}", vocab, plan.vocab));
     plan.per_layer_input = PerLayerInputPlan{width, vocab};
+  } else {
+    config.disregard({"vocab_size_per_layer_input"});
   }
   return plan;
 }

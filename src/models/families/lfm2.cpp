@@ -14,7 +14,10 @@ namespace {
 int ffn_width(const Config& config) {
   const int stated = config.has("block_ff_dim") ? config.integer("block_ff_dim")
                                                 : config.integer("intermediate_size");
-  if (!config.boolean_or("block_auto_adjust_ff_dim", false)) return stated;
+  if (!config.boolean_or("block_auto_adjust_ff_dim", false)) {
+    config.disregard({"block_multiple_of", "block_ffn_dim_multiplier"});
+    return stated;
+  }
   const int multiple = config.integer("block_multiple_of");
   const double scaled =
       config.positive_or("block_ffn_dim_multiplier", 1) * std::floor(2.0 * stated / 3);
@@ -25,17 +28,18 @@ int ffn_width(const Config& config) {
 
 // Translates LFM2's keys to Llama's.
 Config in_llamas_names(const Config& config) {
-  nlohmann::json json = config.json();
-  json["rms_norm_eps"] = config.number("norm_eps");
-  json["intermediate_size"] = ffn_width(config);
-  json["tie_word_embeddings"] =
-      config.boolean_or("tie_word_embeddings", config.boolean_or("tie_embedding", true));
-  return {std::move(json), config.origin()};
+  const bool tied = config.boolean_or("tie_word_embeddings", true);
+  return config.with_values({{"rms_norm_eps", config.number("norm_eps")},
+                             {"intermediate_size", ffn_width(config)},
+                             {"tie_word_embeddings", config.boolean_or("tie_embedding", tied)}});
 }
 
 std::vector<bool> attention_layers(const Config& config, size_t layers) {
   std::vector<bool> attends = layers_of_type(config, layers, "full_attention", "conv");
-  if (!attends.empty()) return attends;
+  if (!attends.empty()) {
+    config.disregard({"full_attn_idxs"});
+    return attends;
+  }
   attends.resize(layers);
   for (int layer : config.integers("full_attn_idxs")) {
     if (layer < 0 || static_cast<size_t>(layer) >= layers)

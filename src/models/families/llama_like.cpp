@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace octavo {
@@ -66,8 +67,8 @@ DecoderPlan plan_llama_like(const Config& config, const char* family,
 int rotated_dims(const Config& config, int head_dim, double part) {
   const auto rope = config.object("rope_parameters");
   const char* key = "partial_rotary_factor";
-  const double factor =
-      rope && rope->has(key) ? rope->number(key, 0, 1) : config.number_or(key, part, 0, 1);
+  const double of_model = config.number_or(key, part, 0, 1);
+  const double factor = rope ? rope->number_or(key, of_model, 0, 1) : of_model;
   const int dims = static_cast<int>(head_dim * factor);
   if (dims < 2 || dims % 2 != 0)
     config.fail(key,
@@ -100,11 +101,12 @@ std::vector<bool> layers_of_type(const Config& config, size_t layers, const char
 }
 
 std::vector<bool> sliding_layers(const Config& config, size_t layers, int pattern) {
-  std::vector<bool> sliding = layers_of_type(config, layers, "sliding_attention", "full_attention");
-  if (!sliding.empty()) return sliding;
   const auto every =
       static_cast<size_t>(config.integer_or("sliding_window_pattern", pattern, 0, 1 << 20));
-  for (size_t i = 0; i < layers; ++i) sliding.push_back(every == 0 || (i + 1) % every != 0);
+  std::vector<bool> sliding = layers_of_type(config, layers, "sliding_attention", "full_attention");
+  for (size_t i = sliding.size(); i < layers; ++i)
+    sliding.push_back(every == 0 || (i + 1) % every != 0);
+  if (std::ranges::count(sliding, true) == 0) config.disregard({"sliding_window"});
   return sliding;
 }
 

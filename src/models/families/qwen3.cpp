@@ -1,6 +1,7 @@
 // Qwen3 dense: Llama with an RMS norm on every head of q and k, and an explicit head_dim.
 #include "models/families/families.h"
 #include "models/families/llama_like.h"
+#include "models/families/qwen_windows.h"
 
 namespace octavo {
 
@@ -12,6 +13,7 @@ DecoderPlan plan_qwen3(const Config& config) {
     layer.attention().qkv_bias = bias;
     layer.attention().output_bias = bias;
   }
+  set_qwen_windows(config, plan);
   return plan;
 }
 

@@ -6,7 +6,10 @@ namespace octavo {
 
 MoePlan plan_qwen_experts(const Config& config) {
   MoePlan plan;
-  plan.choice.experts = config.integer("num_experts", 1, 1 << 16);
+  // transformers 5 saves a Qwen3 MoE with the other name.
+  const bool renamed = config.has("num_local_experts") && !config.has("num_experts");
+  const char* count = renamed ? "num_local_experts" : "num_experts";
+  plan.choice.experts = config.integer(count, 1, 1 << 16);
   plan.choice.top_k = config.integer("num_experts_per_tok", 1, plan.choice.experts);
   plan.choice.renormalize = config.boolean_or("norm_topk_prob", false);
   plan.intermediate = config.integer("moe_intermediate_size", 8, 1 << 22);

@@ -38,10 +38,9 @@ GatedDeltaPlan plan_delta(const Config& config) {
 
 // By layer: true for full attention.
 std::vector<bool> attention_layers(const Config& config, size_t layers) {
-  std::vector<bool> full = layers_of_type(config, layers, "full_attention", "linear_attention");
-  if (!full.empty()) return full;
   const auto interval = static_cast<size_t>(config.integer_or("full_attention_interval", 4, 1));
-  for (size_t i = 0; i < layers; ++i) full.push_back((i + 1) % interval == 0);
+  std::vector<bool> full = layers_of_type(config, layers, "full_attention", "linear_attention");
+  for (size_t i = full.size(); i < layers; ++i) full.push_back((i + 1) % interval == 0);
   return full;
 }
 
@@ -60,6 +59,9 @@ void place_experts(const Config& config, DecoderPlan& plan) {
     MoePlan experts = plan_qwen_experts(config);
     experts.choice.renormalize = config.boolean_or("norm_topk_prob", true);
     place_qwen_experts(config, experts, plan);
+  } else {
+    config.disregard({"num_experts_per_tok", "moe_intermediate_size", "norm_topk_prob",
+                      "shared_expert_intermediate_size", "decoder_sparse_step", "mlp_only_layers"});
   }
   for (const auto& layer : plan.layers) {
     if (layer.moe() == nullptr && layer.mlp().intermediate == 0)

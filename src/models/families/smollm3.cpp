@@ -1,10 +1,12 @@
 // SmolLM3: Llama in which every n-th layer has no rope.
 #include "models/families/families.h"
 #include "models/families/llama_like.h"
+#include "models/families/qwen_windows.h"
 
 namespace octavo {
 
 DecoderPlan plan_smollm3(const Config& config) {
+  refuse_windows(config);
   DecoderPlan plan = plan_llama_like(config, "smollm3");
   const auto interval = static_cast<size_t>(config.integer_or("no_rope_layer_interval", 4, 1));
   const std::vector<int> with_rope =

@@ -82,6 +82,8 @@ MlaPlan plan_mla(const Config& config, int v_dim) {
                                           plan.v_dim, kUnit, kWidestRow));
   plan.scale = 1 / std::sqrt(static_cast<float>(plan.q_dim()));
   plan.bias = config.boolean_or("attention_bias", false);
+  // The latent serves all heads, and the head sizes follow from the other keys.
+  config.disregard({"num_key_value_heads", "head_dim", "qk_head_dim"});
   return plan;
 }
 

@@ -68,6 +68,12 @@ def test_logits_equal_the_dequantised_model(name, made, dump_logits):
     got = dump_logits(quantised, PROMPTS).logits
     wanted = dump_logits(dense, PROMPTS).logits
     assert_close(got, wanted, TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["awq-128", "gptq-4-sym", "compressed-int8-asym", "fp8-block"])
+def test_other_kernels_and_types(name, made, dump_logits):
+    quantised, dense = made(FORMATS[name])
+    wanted = dump_logits(dense, PROMPTS).logits
     assert_close(dump_logits(quantised, PROMPTS, kernels="reference").logits, wanted, TOLERANCE)
     assert cosine(dump_logits(quantised, PROMPTS, dtype="bfloat16").logits, wanted) > 0.999
 

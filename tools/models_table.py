@@ -41,6 +41,42 @@ SmolLM2-135M was tested ([test matrix](testing.md)).
 """
 
 
+QUANTISED = """
+## Quantised checkpoints
+
+Besides MLX's own format and GGUF, Octavo loads safetensors that other tools quantised. Weights keep their exact values: the logits equal
+those of the same model with its weights dequantised to float32, within 0.0001
+([test_quantized_files.py](../tests/e2e/test_quantized_files.py), with packings written from the formats' public descriptions). The shapes
+and names of the tensors decide which modules are quantised, so lists of modules that are not, and settings per module, need no flag.
+
+| `quant_method` | supported | in memory |
+|---|---|---|
+| `awq` | 4 bits, version `gemm`, groups of any multiple of 32 or one per output | codes as in the file; scales and biases in float32 |
+| `gptq` | 2, 3, 4 and 8 bits, `gptq` and `gptq_v2`, symmetric or not | codes as in the file; symmetric: scales and biases of the file's type, otherwise float32 |
+| `compressed-tensors` | `pack-quantized` with 4 or 8 bits, `int-quantized` with 8, symmetric or not, one scale per group, output or matrix | as `gptq` |
+| `compressed-tensors` | `float-quantized` (FP8 E4M3), one scale per output, block or matrix | float32 |
+| `fp8` | E4M3, one scale per block or matrix | bfloat16 if `scale_fmt` is `ue8m0`, otherwise float32 |
+| `mxfp4` | gpt-oss | as in the file |
+
+- A value is `scale * (code - zero)`, computed as `scale * code + bias` with the bias `-scale * zero`. That product is exact in float32 for
+  scales in float16 or bfloat16; with scales in float32 and zero points that differ, it is rounded to float32. If every zero point is half of
+  the codes' range, the bias is exact in the type of the scales.
+- 4 bits in groups of 128 take 1.02 times the file's size if they are symmetric and 1.08 times if not; groups of 64 and 32 take up to 1.3
+  times. Embeddings and other dense tensors take the same.
+- FP8 takes two or four times the file's size: a number of 4 significant bits times a scale is exact in bfloat16 only for a scale that is a
+  power of two.
+- Activations are never quantised, even if the config has a scheme for them.
+- GPTQ with act-order (`desc_act`) is refused, unless the inputs of each group are adjacent, as they are with one group per output.
+- Other methods (such as `bitsandbytes`), packings (`gemv`, `marlin`, NVFP4), rotations and sparse weights are refused by name, by
+  `octavo pull` before the download and by `octavo info`.
+- Many of these files have the type float16. On a CPU, `--dtype bfloat16` is faster.
+
+`octavo quantize MODEL OUT` writes a 4-bit or 8-bit copy of a dense model in MLX's format, with the bytes of `mlx_lm.convert`
+([test_quantize.py](../tests/e2e/test_quantize.py)). It supports text-only checkpoints whose layers are attention and an MLP, and the experts
+of Mixtral, Qwen2-MoE and Qwen3-MoE; for others, use `mlx_lm.convert`.
+"""
+
+
 def known_model_types(source: str) -> list[str]:
     """Returns the first column of kFamilies."""
     table = re.search(r"\bkFamilies = (.*?);", source, re.DOTALL)
@@ -101,7 +137,7 @@ def page(cases: dict, constants: dict) -> str:
     lengths = [str(n) for n in constants["PROMPTS"]]
     head = HEAD.format(lengths=", ".join(lengths[:-1]) + " and " + lengths[-1],
                        tolerance=f"{constants['TOLERANCE']:g}", greedy=constants["GREEDY_TOKENS"])
-    return head + table(cases) + shapes()
+    return head + table(cases) + QUANTISED + shapes()
 
 
 def problems(cases: dict, known: list[str]) -> list[str]:

@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
   octavo::add_pull_command(app);
   octavo::add_ls_command(app);
   octavo::add_rm_command(app);
+  octavo::add_quantize_command(app);
   octavo::add_bench_command(app);
   octavo::add_doctor_command(app);
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);

@@ -20,6 +20,7 @@ namespace {
 
 WeightSource& with_names_of(const DecoderPlan& plan, WeightSource& source) {
   source.set_renames(plan.renames);
+  source.set_quantization(plan.quantization);
   return source;
 }
 

@@ -14,6 +14,7 @@
 #include "models/plans/moe_plan.h"
 #include "models/plans/per_layer_input_plan.h"
 #include "models/plans/short_conv_plan.h"
+#include "models/quantized/quantization_scheme.h"
 #include "models/rename.h"
 #include "models/rope_scaling.h"
 
@@ -61,6 +62,7 @@ struct DecoderPlan {
   std::string prefix = "model";       // of tensor names; may be empty
   std::string head_name = "lm_head";  // empty: no logits
   std::vector<Rename> renames;        // names that differ from Llama's
+  QuantizationScheme quantization;    // of the checkpoint
   std::vector<RopePlan> ropes;
   std::vector<LayerPlan> layers;
   std::optional<PerLayerInputPlan> per_layer_input;  // in every layer, after its two sublayers

@@ -16,6 +16,7 @@
 #include "models/config.h"
 #include "models/families/families.h"
 #include "models/gguf_config.h"
+#include "models/quantized/quantized_matrix.h"
 #include "models/suppressed_tokens.h"
 
 namespace octavo {
@@ -35,9 +36,9 @@ DType checkpoint_dtype(const Checkpoint& checkpoint, const Config& config,
   return DType::kBFloat16;
 }
 
-// The default quantisation of an MLX checkpoint, for display. The loader uses the shapes of the
-// tensors.
-std::string quantization_of(const Config& config) {
+// The default quantisation of a checkpoint, for display. The loader uses the shapes of the tensors.
+std::string quantization_of(const Config& config, const DecoderPlan& plan) {
+  if (plan.quantization.method != QuantMethod::kNone) return plan.quantization.description;
   const auto quantization = config.object("quantization");
   if (!quantization) return "";
   return fmt::format("{} {}-bit in groups of {}", quantization->text_or("mode", "affine"),
@@ -130,12 +131,13 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   description.suppressed_token_ids = suppressed_token_ids(checkpoint, description.plan.vocab);
   description.parameters = description.plan.parameters();
   description.file_bytes = checkpoint.file_bytes();
-  description.quantization = quantization_of(config);
+  description.quantization = quantization_of(config, description.plan);
   description.container = checkpoint.gguf() != nullptr ? "GGUF" : "safetensors";
   description.weights_bytes = description.plan.decoded_bytes(description.dtype);
   for (const auto& tensor : checkpoint.tensors()) {
-    if (reads_tensor(description.plan, checkpoint, tensor.name))
-      description.weights_bytes += packed_size(tensor);
+    if (!reads_tensor(description.plan, checkpoint, tensor.name)) continue;
+    const auto quantized = quantized_bytes(description.plan.quantization, checkpoint, tensor);
+    description.weights_bytes += quantized ? *quantized : packed_size(tensor);
   }
   return description;
 }

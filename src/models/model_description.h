@@ -23,7 +23,7 @@ struct ModelDescription {
   uint64_t weights_bytes = 0;                  // in memory, packed for the kernels
   uint64_t file_bytes = 0;
   std::string
-      quantization;       // of an MLX checkpoint: "affine 4-bit in groups of 64"; otherwise empty
+      quantization;       // of a quantised safetensors checkpoint: "affine 4-bit in groups of 64"
   std::string container;  // "GGUF" or "safetensors"
   std::optional<PoolingPlan> pooling = {};  // unset: the model generates tokens
 };

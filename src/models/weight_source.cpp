@@ -87,6 +87,8 @@ MatrixTensors WeightSource::tensors_of(const std::string& module) const {
   };
   if (const TensorView* blocks = find("_blocks")) return {blocks, &tensor(module + "_scales")};
   if (const TensorView* alone = find("")) return {alone};
+  if (auto quantized = find_quantized(scheme_, find))
+    return {.numbers = quantized->codes, .quantized = quantized};
   return {&tensor(module + ".weight"), find(".scales"), find(".biases")};
 }
 
@@ -97,15 +99,23 @@ bool WeightSource::has_matrix(const std::string& module) const {
 MatrixTensors WeightSource::find_matrix(const std::string& module) {
   MatrixTensors tensors;
   attempt([&] { tensors = tensors_of(module); });
+  if (only_checks() && tensors.numbers != nullptr) tensors_in_use_[tensors.numbers->name] = true;
   return tensors;
 }
 
 WeightView WeightSource::view_of(const MatrixTensors& tensors, const MatrixShape& shape) {
-  if (!only_checks()) return weight_view(tensors, shape);
+  if (!only_checks()) return open_view(tensors, shape);
   WeightView view{.format = WeightFormat::kDense, .rows = shape.rows, .cols = shape.cols};
-  if (tensors.numbers != nullptr) attempt([&] { view = weight_view(tensors, shape); });
+  if (tensors.numbers != nullptr) attempt([&] { view = open_view(tensors, shape); });
   view.data = nullptr;
   return view;
+}
+
+WeightView WeightSource::open_view(const MatrixTensors& tensors, const MatrixShape& shape) {
+  if (!tensors.quantized) return weight_view(tensors, shape);
+  converted_ = open_quantized(scheme_, *tensors.quantized, shape,
+                              only_checks() ? QuantizedUse::kCheck : QuantizedUse::kConvert);
+  return converted_.view;
 }
 
 const TensorView* WeightSource::find_floats(const std::string& name,
@@ -116,6 +126,7 @@ const TensorView* WeightSource::find_floats(const std::string& name,
     expect_shape(*found, shape);
     expect_float(*found);
   });
+  if (good && only_checks()) tensors_in_use_.emplace(found->name, false);
   return good ? found : nullptr;
 }
 

@@ -12,6 +12,7 @@
 #include "kernels/weights/expert_stack.h"
 #include "kernels/weights/weight.h"
 #include "models/format/checkpoint.h"
+#include "models/quantized/quantized_matrix.h"
 #include "models/rename.h"
 #include "models/weight_view.h"
 
@@ -49,10 +50,13 @@ class WeightSource {
   // Replaces these parts of names in all later lookups.
   void set_renames(std::vector<Rename> renames) { renames_ = std::move(renames); }
 
+  // For checkpoints in another quantisation than MLX's.
+  void set_quantization(QuantizationScheme scheme) { scheme_ = std::move(scheme); }
+
   bool has(const std::string& name) const;
 
   // "<module>.weight" as [rows, cols], dense, MLX-quantised (with .scales and .biases) or GGUF
-  // blocks.
+  // blocks; or the tensors of another quantisation (quantized/quantized_matrix.h).
   Weight matrix(const std::string& module, int rows, int cols, RowOrder row_order = {});
   // One part of a fused matrix.
   Weight matrix_part(const std::string& module, RowRange range, int rows, int cols);
@@ -94,6 +98,8 @@ class WeightSource {
   bool only_checks() const { return use_ == WeightUse::kCheck; }
   // With kCheck: one message per tensor that is missing or has the wrong shape or type.
   const std::vector<std::string>& problems() const { return problems_; }
+  // With kCheck: the tensors that loading would read, by their names in the file; true for matrices.
+  const std::map<std::string, bool>& tensors_in_use() const { return tensors_in_use_; }
 
  private:
   std::string name_in_file(std::string name) const;
@@ -102,6 +108,7 @@ class WeightSource {
   // For a matrix or a stack; with kCheck a view without data.
   MatrixTensors find_matrix(const std::string& module);
   WeightView view_of(const MatrixTensors& tensors, const MatrixShape& shape);
+  WeightView open_view(const MatrixTensors& tensors, const MatrixShape& shape);
   // A tensor of floats of this shape; null if it is missing and that was recorded.
   const TensorView* find_floats(const std::string& name, const std::vector<int64_t>& shape);
   // Runs `work`. With kCheck, records a SetupError and returns false.
@@ -114,7 +121,10 @@ class WeightSource {
   LoadProgress progress_;
   WeightUse use_;
   std::vector<std::string> problems_;
+  std::map<std::string, bool> tensors_in_use_;
   std::vector<Rename> renames_;
+  QuantizationScheme scheme_;
+  QuantizedMatrix converted_;  // the last matrix in another quantisation
   bool is_gguf_;
   bool permuted_;
   uint64_t total_bytes_ = 0;

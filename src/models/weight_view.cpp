@@ -143,6 +143,7 @@ WeightView mlx_quantized(const MatrixTensors& tensors, const MatrixShape& shape)
 }  // namespace
 
 std::vector<const TensorView*> MatrixTensors::all() const {
+  if (quantized) return quantized->all();
   std::vector<const TensorView*> views;
   for (const auto* view : {numbers, scales, biases})
     if (view != nullptr) views.push_back(view);

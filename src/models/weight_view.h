@@ -1,10 +1,12 @@
 // weight_view.h - views a checkpoint's tensors as matrices. No MLX.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "kernels/types/weight_format.h"
 #include "models/format/tensor_view.h"
+#include "models/quantized/quantized_tensors.h"
 
 namespace octavo {
 
@@ -13,6 +15,8 @@ struct MatrixTensors {
   const TensorView* numbers = nullptr;
   const TensorView* scales = nullptr;  // MLX quantisation
   const TensorView* biases = nullptr;  // affine only
+  // Another quantisation than MLX's; `numbers` are its codes, and scales and biases are null.
+  std::optional<QuantizedTensors> quantized = std::nullopt;
 
   // Those that are not null.
   std::vector<const TensorView*> all() const;

@@ -93,6 +93,16 @@ def test_a_config_is_checked_before_the_weights_are_downloaded(pull, served):
     assert all("config.json" in sent.path for sent in stub.sent)
 
 
+def test_an_unknown_quantisation_is_refused_before_its_weights_are_downloaded(pull, served):
+    config = {"model_type": "llama", "vocab_size": 512, "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4,
+              "intermediate_size": 64, "rms_norm_eps": 1e-5, "max_position_embeddings": 64,
+              "quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True}}
+    hub_kit.write_repo(served, "org/odd", {"config.json": json.dumps(config).encode(), "model.safetensors": 200_000})
+    refused, stub = pull("org/odd")
+    assert refused.returncode == 1 and '"quant_method" is "bitsandbytes"; supported is awq' in refused.stderr, refused.stderr
+    assert all("config.json" in sent.path for sent in stub.sent)
+
+
 def test_a_model_that_does_not_fit_in_memory_is_refused_before_the_download(octavo, served, tmp_path):
     path = served / "org/huge" / "huge-Q8_0.gguf"
     path.parent.mkdir(parents=True)

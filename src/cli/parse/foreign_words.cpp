@@ -55,9 +55,10 @@ constexpr std::array kForeignCommands = {
     ForeignCommand{"signin", "", "octavo needs no account; HF_TOKEN gives access to gated models"},
     ForeignCommand{"signout", "", "octavo needs no account; unset HF_TOKEN"},
     ForeignCommand{"login", "", "octavo needs no account; HF_TOKEN gives access to gated models"},
-    ForeignCommand{"quantize", "", "octavo does not convert models; download a quantised one"},
-    ForeignCommand{"convert", "",
-                   "octavo does not convert models; it loads GGUF, safetensors and MLX files"},
+    ForeignCommand{
+        "convert", "",
+        "octavo loads GGUF, safetensors and MLX files as they are; octavo quantize makes "
+        "a smaller copy"},
     ForeignCommand{"embed", "", "start octavo serve MODEL and request /v1/embeddings"},
     ForeignCommand{"update", "", "to update a model: octavo pull MODEL"},
     ForeignCommand{"version", "", "use octavo --version"},

@@ -73,6 +73,7 @@ DecoderPlan plan_model(const Config& config) {
     if (type != family.model_type) continue;
     DecoderPlan plan = family.plan(config);
     require_widths(config, plan);
+    plan.quantization = read_quantization(config);
     return plan;
   }
   const auto known = known_model_types();

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2154
 # Sourced by scripts that compile for other systems. Needs the variable python and the function say.
 
 # unpack_wheel FOLDER PIP-ARGUMENTS...: a package as its files, whatever machine it is for.

@@ -5,9 +5,9 @@
 
 namespace octavo {
 
-// As make_device_buffer, aligned to a cache line. On Linux, weights lie behind each other in large
-// pages: a model has hundreds of matrices of a few MiB, and on pages of 4 KiB one row of input spends
-// a fifth of its time on translating addresses. Any thread.
+// As make_device_buffer, aligned to a cache line. On Linux, weights are next to each other on large
+// pages: a model has hundreds of matrices of a few MiB, and on pages of 4 KiB a product with one row
+// spends a tenth of its time on translating addresses. Any thread.
 mx::array make_weight_buffer(mx::Shape shape, mx::Dtype dtype);
 
 }  // namespace octavo

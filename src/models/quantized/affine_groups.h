@@ -18,8 +18,8 @@ int kernel_group(const TensorView& codes, int64_t cols, int64_t group);
 int64_t file_group(const TensorView& scales, int64_t cols, int64_t groups, int stated);
 
 // The file's group of each of the kernels' groups, which have `kernel_inputs` inputs. `index` names the
-// group of every input; if it is null, each `file_inputs` inputs are a group. Throws SetupError if inputs of one of the kernels' groups are in different groups of the file
-// (act-order).
+// group of every input; if it is null, each `file_inputs` inputs are a group. Throws SetupError if
+// inputs of one of the kernels' groups are in different groups of the file (act-order).
 std::vector<int64_t> group_map(const TensorView* index, int64_t cols, int64_t groups,
                                int64_t file_inputs, int kernel_inputs);
 

@@ -23,7 +23,7 @@ struct QuantizedFiles {
 };
 
 // Writes weights, config and tokenizer to the new folder `out`, which appears when it is complete. The
-// weights have the bits of mlx_lm.convert. Holds a few hundred MiB at a time, whatever the model's size.
+// weights have the bits of mlx_lm.convert. Holds one block of a tensor at a time, besides the mapped file.
 // Throws SetupError if the model is not dense safetensors of a supported form, or `out` exists.
 QuantizedFiles quantize_model(const Checkpoint& checkpoint, const std::filesystem::path& out,
                               const QuantizeOptions& options,

@@ -26,8 +26,8 @@ struct TensorConversion {
   std::vector<SafetensorsTensor> outputs() const;
 };
 
-// The tensors that the model reads, in the order of the file and with mlx-lm's names. Throws SetupError if the model cannot be
-// converted.
+// The tensors that the model reads, in the order of the file and with mlx-lm's names. Throws
+// SetupError if the model cannot be converted.
 std::vector<TensorConversion> plan_conversions(const Checkpoint& checkpoint,
                                                const QuantizeOptions& options);
 

@@ -150,8 +150,11 @@ fs::path HubCache::publish(const ModelName& name, const std::string& commit,
                            const FileChoice& choice) const {
   const CacheFolder own = CacheFolder::make_cache(folder_).make(folder_name(name.repo));
   const CacheFolder folder = own.make(fs::path("snapshots") / commit);
+  const CacheFolder blobs = own.make("blobs");
   for (const ModelFile& file : choice.files) {
     OCTAVO_CHECK(is_file_name(file.hash));  // parse_listing() checked it
+    // Left by a download that was killed after it renamed its data and before it removed this.
+    blobs.remove_file(file.hash + ".octavo.progress");
     const fs::path path(file.path);
     fs::path target = "../..";
     for (size_t i = 0; i < parts_of(path.parent_path()); ++i) target /= "..";

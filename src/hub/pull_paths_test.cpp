@@ -138,6 +138,14 @@ TEST_F(PullPaths, ASnapshotHasRelativeLinksToBlobs) {
   EXPECT_TRUE(fs::is_directory(cache() / ".locks" / "models--org--tiny"));
 }
 
+TEST_F(PullPaths, TheRecordOfADownloadKilledAfterItsRenameIsRemoved) {
+  const fs::path record = repo() / "blobs" / (kSha256 + ".octavo.progress");
+  fs::create_directories(record.parent_path());
+  std::ofstream(record) << "chunks";
+  pull();
+  EXPECT_FALSE(fs::exists(record));
+}
+
 TEST_F(PullPaths, AnOlderLinkIsReplacedAndItsTargetKept) {
   std::ofstream(outside() / "precious") << "bytes";
   const fs::path snapshot = repo() / "snapshots" / kCommit;

@@ -90,8 +90,11 @@ impl Job {
         if let Some(folder) = self.order.blob.parent() {
             File::open(folder)?.sync_all()?;
         }
-        std::fs::remove_file(with_suffix(&self.order.blob, ".octavo.progress"))?;
-        Ok(true)
+        // Another process that found the blob may have removed the record already.
+        match std::fs::remove_file(with_suffix(&self.order.blob, ".octavo.progress")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(true),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -123,6 +124,16 @@ void print_model(const ModelDescription& model) {
   row("context", fmt::format("{} tokens", plan.max_context));
 }
 
+// Packed weights have padding, and whole codes where a file of IQ2 or IQ3 has indices of combinations.
+void print_weights(const Checkpoint& checkpoint, const ModelDescription& model) {
+  double stored = 0;
+  for (const TensorView& tensor : checkpoint.tensors())
+    stored += static_cast<double>(tensor.bytes.size());
+  const double change = 100 * (static_cast<double>(model.weights_bytes) / stored - 1);
+  row("in memory", fmt::format("{}, {:.1f}% {} than in the file", format_bytes(model.weights_bytes),
+                               std::abs(change), change < 0 ? "less" : "more"));
+}
+
 void print_cache(const ModelDescription& model, const EngineOptions& options) {
   const CachePlan cache = plan_engine_cache(model, options);
   row("KV per token", format_bytes(static_cast<uint64_t>(cache.bytes_per_token())));
@@ -214,6 +225,7 @@ void run(InfoFlags flags) {
   print_files(checkpoint);
   const ModelDescription model = check_support(checkpoint, options);
   print_model(model);
+  print_weights(checkpoint, model);
   print_cache(model, options);
   print_device(device_facts(), model.dtype);
   fmt::print("Memory plan on this machine for up to {} sequences at once\n{}", options.max_num_seqs,

@@ -71,8 +71,7 @@ TEST(FileChoice, TakesOneQuantisationWithAllItsPieces) {
 }
 
 TEST(FileChoice, DoesNotTakeWhatTheLoaderRefuses) {
-  for (const char* type :
-       {"Q2_K", "Q2_K_L", "Q2_K_XL", "Q3_K_S", "Q3_K_M", "Q3_K_XL", "Q8_K", "MXFP4"}) {
+  for (const char* type : {"IQ1_S", "IQ1_M", "TQ1_0", "TQ2_0", "Q1_0", "Q8_K", "NVFP4"}) {
     const std::string refused = fmt::format("m-{}.gguf", type);
     EXPECT_THAT(refusal(files({refused}), ""), HasSubstr(fmt::format("cannot load {}", type)));
     EXPECT_THAT(refusal(files({refused, "m-F16.gguf"}), type), HasSubstr("cannot load"));
@@ -81,10 +80,22 @@ TEST(FileChoice, DoesNotTakeWhatTheLoaderRefuses) {
   }
 }
 
+TEST(FileChoice, FewerThanFourBitsAreTakenOnRequestOrIfThereIsNothingElse) {
+  for (const char* type : {"Q2_K", "Q3_K_M", "Q3_K_XL", "IQ3_XXS", "IQ2_M"}) {
+    const std::string small = fmt::format("m-{}.gguf", type);
+    EXPECT_THAT(paths(choose_files(files({small}), "", "x")), ElementsAre(small));
+    EXPECT_THAT(paths(choose_files(files({small, "m-F16.gguf"}), type, "x")), ElementsAre(small));
+    EXPECT_THAT(paths(choose_files(files({small, "m-F16.gguf"}), "", "x")),
+                ElementsAre("m-F16.gguf"));
+  }
+  EXPECT_THAT(paths(choose_files(files({"m-F16.gguf", "m-mxfp4.gguf"}), "", "x")),
+              ElementsAre("m-mxfp4.gguf"));
+}
+
 TEST(FileChoice, SaysWhatThereIsWhenNothingFits) {
-  const auto repo = files({"m-IQ2_XS.gguf", "m-Q8_0.gguf"});
-  EXPECT_THAT(refusal(repo, "Q3_K_M"), HasSubstr("there are IQ2_XS, Q8_0"));
-  EXPECT_THAT(refusal(repo, "IQ2_XS"), HasSubstr("cannot load IQ2_XS weights, only F32, F16"));
+  const auto repo = files({"m-IQ1_S.gguf", "m-Q8_0.gguf"});
+  EXPECT_THAT(refusal(repo, "Q3_K_M"), HasSubstr("there are IQ1_S, Q8_0"));
+  EXPECT_THAT(refusal(repo, "IQ1_S"), HasSubstr("cannot load IQ1_S weights, only F32, F16"));
   EXPECT_THAT(refusal(files({"config.json", "model.safetensors"}), "Q8_0"),
               HasSubstr("no GGUF files"));
   EXPECT_THAT(refusal(files({"pytorch_model.bin"}), ""), HasSubstr("PyTorch"));
@@ -95,6 +106,7 @@ TEST(GgufFileName, NamesItsQuantisation) {
   EXPECT_EQ(quantization_of("sub/smollm2-1.7b-instruct-q4_k_m.gguf"), "Q4_K_M");
   EXPECT_EQ(quantization_of("model.Q5_K_S.gguf"), "Q5_K_S");
   EXPECT_EQ(quantization_of("gpt-oss-20b-mxfp4.gguf"), "MXFP4");
+  EXPECT_EQ(quantization_of("Qwen3-30B-A3B-MXFP4_MOE.gguf"), "MXFP4");
   EXPECT_EQ(quantization_of("m-UD-IQ1_S.gguf"), "IQ1_S");
   EXPECT_EQ(quantization_of("Qwen3-4B.gguf"), "");
   EXPECT_LT(quantization_rank("IQ1_S"), 0);

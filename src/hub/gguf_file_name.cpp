@@ -9,11 +9,13 @@
 namespace octavo {
 namespace {
 
-// Best first: small enough to be quick with little lost, then more bits, then none.
-constexpr std::array<std::string_view, 24> kLoadable = {
-    "Q4_K_M",  "Q4_K_S", "Q4_K_L",  "Q4_K_XL", "Q4_K", "Q5_K_M", "Q5_K_S", "Q5_K_L",
-    "Q5_K_XL", "Q5_K",   "Q4_0",    "Q4_1",    "Q5_0", "Q5_1",   "Q6_K",   "Q6_K_L",
-    "Q6_K_XL", "Q8_0",   "Q8_K_XL", "BF16",    "F16",  "FP16",   "F32",    "FP32"};
+// Best first: small enough to be quick with little lost, then more bits, then none, then fewer than four.
+constexpr std::array<std::string_view, 44> kLoadable = {
+    "Q4_K_M",  "Q4_K_S",  "Q4_K_L", "Q4_K_XL", "Q4_K",  "Q5_K_M", "Q5_K_S", "Q5_K_L", "Q5_K_XL",
+    "Q5_K",    "Q4_0",    "Q4_1",   "Q5_0",    "Q5_1",  "IQ4_XS", "IQ4_NL", "MXFP4",  "Q6_K",
+    "Q6_K_L",  "Q6_K_XL", "Q8_0",   "Q8_K_XL", "BF16",  "F16",    "FP16",   "F32",    "FP32",
+    "Q3_K_XL", "Q3_K_L",  "Q3_K_M", "Q3_K_S",  "Q3_K",  "IQ3_M",  "IQ3_S",  "IQ3_XS", "IQ3_XXS",
+    "Q2_K_XL", "Q2_K_L",  "Q2_K",   "Q2_K_S",  "IQ2_M", "IQ2_S",  "IQ2_XS", "IQ2_XXS"};
 
 std::string upper(std::string_view text) {
   std::string result(text);
@@ -23,7 +25,7 @@ std::string upper(std::string_view text) {
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// Also what octavo does not load: Q2 and Q3, IQ and TQ types.
+// Also what octavo does not load: Q1, IQ1 and TQ types.
 bool looks_quantized(std::string_view word) {
   const bool digit_second = word.size() > 1 && word[1] >= '0' && word[1] <= '9';
   const bool digit_third = word.size() > 2 && word[2] >= '0' && word[2] <= '9';
@@ -75,7 +77,9 @@ std::string quantization_of(std::string_view file_name) {
     const std::string word = name.substr(begin, end - begin);
     if (std::ranges::find(kLoadable, word) != kLoadable.end() || looks_quantized(word))
       found = word;
-    if (word.starts_with("MXFP4")) found = "MXFP4";
+    for (const std::string_view type : {"MXFP4", "NVFP4"}) {
+      if (word.starts_with(type)) found = type;
+    }
     begin = end + 1;
   }
   return found;

@@ -16,7 +16,9 @@ std::string quantization_of(std::string_view file_name);
 
 // For messages: the tensor types that octavo loads.
 inline constexpr const char* kLoadableTypes =
-    "F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K";
+    "F32, F16, BF16, Q8_0, Q6_K, Q5_K, Q5_1, Q5_0, Q4_K, Q4_1, Q4_0, MXFP4, Q3_K, Q2_K, IQ4_NL, "
+    "IQ4_XS, "
+    "IQ3 and IQ2";
 
 // Lower is better to have when nothing was asked for; negative: octavo cannot load it.
 int quantization_rank(const std::string& quantization);

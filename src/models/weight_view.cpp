@@ -44,6 +44,26 @@ std::optional<WeightFormat> gguf_format(TensorType type) {
       return WeightFormat::kQ5_K;
     case TensorType::Q6_K:
       return WeightFormat::kQ6_K;
+    case TensorType::Q2_K:
+      return WeightFormat::kQ2_K;
+    case TensorType::Q3_K:
+      return WeightFormat::kQ3_K;
+    case TensorType::MXFP4:
+      return WeightFormat::kMxfp4Gguf;
+    case TensorType::IQ4_NL:
+      return WeightFormat::kIQ4_NL;
+    case TensorType::IQ4_XS:
+      return WeightFormat::kIQ4_XS;
+    case TensorType::IQ3_S:
+      return WeightFormat::kIQ3_S;
+    case TensorType::IQ3_XXS:
+      return WeightFormat::kIQ3_XXS;
+    case TensorType::IQ2_S:
+      return WeightFormat::kIQ2_S;
+    case TensorType::IQ2_XS:
+      return WeightFormat::kIQ2_XS;
+    case TensorType::IQ2_XXS:
+      return WeightFormat::kIQ2_XXS;
     default:
       return std::nullopt;
   }

@@ -67,6 +67,24 @@ TEST(WeightView, BlocksOfSixteenBytesAreMxfp4) {
   EXPECT_THAT(error_of(tensors, {.rows = 4, .cols = 128, .count = 3}), HasSubstr("w_scales"));
 }
 
+TEST(WeightView, EverySupportedBlockTypeHasAFormatOfTheSameSize) {
+  constexpr uint32_t kMostTypes = 64;
+  for (uint32_t id = 0; id < kMostTypes; ++id) {
+    const auto type = tensor_type_from_gguf(id);
+    if (!type || tensor_type_info(*type).block_elements == 1) continue;
+    const TensorTypeInfo& info = tensor_type_info(*type);
+    SCOPED_TRACE(info.name);
+    const Owned numbers("w", *type, {1, 256}, 2);
+    if (!info.supported) {
+      EXPECT_THAT(error_of({&numbers.view}, {.rows = 1, .cols = 256}), HasSubstr("expected F32"));
+      continue;
+    }
+    const WeightView view = weight_view({&numbers.view}, {.rows = 1, .cols = 256});
+    EXPECT_EQ(gguf_block(view.format).elements, info.block_elements);
+    EXPECT_EQ(gguf_block(view.format).bytes, info.block_bytes);
+  }
+}
+
 TEST(WeightView, AWrongShapeOrTypeIsNamed) {
   const Owned numbers("w", TensorType::F32, {3, 4, 64}, 4), codes("w", TensorType::I32, {4, 8}, 4);
   const Owned scales("s", TensorType::F32, {4, 2}, 4);

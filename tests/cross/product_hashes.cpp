@@ -31,13 +31,7 @@ RandomWeight::RandomWeight(Random& random, const WeightView& shape) : source(sha
   data.resize(static_cast<size_t>(shape.rows * shape.row_bytes()));
   for (auto& byte : data) byte = static_cast<std::byte>(random.bits());
   if (shape.format == WeightFormat::kDense) data = numbers(random, count, shape.dtype);
-  const BlockSize block = gguf_block(shape.format);
-  const size_t scale_at = shape.format == WeightFormat::kQ6_K ? 208 : 0;
-  for (size_t at = 0; block.bytes > 0 && at < data.size(); at += static_cast<size_t>(block.bytes)) {
-    for (size_t high : {scale_at + 1, scale_at + 3})
-      if (high < static_cast<size_t>(block.bytes))
-        data[at + high] = (data[at + high] & std::byte{0x83}) | std::byte{0x20};
-  }
+  moderate_scales(shape.format, data);
   if (shape.format == WeightFormat::kAffine) {
     scales = numbers(random, groups, shape.dtype);
     biases = numbers(random, groups, shape.dtype);

@@ -21,6 +21,11 @@ GGUF_LIKENESS = {
     "f32": 0.99999, "f16": 0.99999, "bf16": 0.9999, "q8_0": 0.999, "q6_k": 0.99, "q5_k": 0.97, "q5_0": 0.97,
     "q5_1": 0.97, "q4_k": 0.90, "q4_k_m": 0.90, "q4_0": 0.90, "q4_1": 0.90,
 }
+# One family: they share the loader of the types above.
+SMALL_LIKENESS = {
+    "mxfp4": 0.85, "iq4_nl": 0.90, "iq4_xs": 0.90, "q3_k": 0.60, "iq3_s": 0.60, "iq3_xxs": 0.5, "q2_k": 0.2, "iq2_s": 0.2,
+    "iq2_xs": 0.2, "iq2_xxs": 0.1,
+}
 
 
 @functools.cache
@@ -72,13 +77,15 @@ def test_mlx_variants(fields, likeness, make_model, dump_logits, original):
     check(got, oracle.folder_logits(model, PROMPTS), original(**same), likeness)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("kind", GGUF_LIKENESS)
+GGUF_CASES = [(kind, family) for kind in GGUF_LIKENESS for family in FAMILIES] + [(kind, "qwen3") for kind in SMALL_LIKENESS]
+
+
+@pytest.mark.parametrize("kind, family", GGUF_CASES)
 def test_gguf(kind, family, make_model, dump_logits, original):
     model = make_model(family, shape=SHAPE, format="gguf", gguf_type=kind)
     got = dump_logits(model, PROMPTS).logits
     exact = oracle.gguf_logits(model, hf_config(Recipe(family=family, shape=SHAPE)), PROMPTS)
-    check(got, exact, original(family), GGUF_LIKENESS[kind])
+    check(got, exact, original(family), (GGUF_LIKENESS | SMALL_LIKENESS)[kind])
 
 
 def test_gguf_falls_back_on_narrow_rows(make_model, dump_logits):

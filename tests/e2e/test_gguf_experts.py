@@ -56,7 +56,7 @@ def write(path, arch: str, config: dict, weights: dict[str, np.ndarray], kind: T
     return found
 
 
-@pytest.mark.parametrize("kind", [T.F32, T.Q8_0, T.Q4_0], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [T.F32, T.Q8_0, T.Q4_0, T.MXFP4], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("family, arch", [("qwen3_moe-mlx", "qwen3moe"), ("mixtral-mlx", "llama")])
 def test_logits(family, arch, kind, make_model, dump_logits, tmp_path):
     overrides = (("mlp_only_layers", ()),) if arch == "qwen3moe" else ()  # in qwen3moe, every layer has experts

@@ -28,7 +28,7 @@ GGUF = "org/tiny-GGUF"
 def served(tmp_path) -> Path:
     folder = tmp_path / "served"
     hub_kit.write_repo(folder, GGUF, {
-        "README.md": 300, "tiny-F16.gguf": 50_000, "tiny-IQ2_XS.gguf": 9_000, "mmproj-tiny-F16.gguf": 7_000,
+        "README.md": 300, "tiny-F16.gguf": 50_000, "tiny-IQ1_S.gguf": 9_000, "mmproj-tiny-F16.gguf": 7_000,
         "tiny-Q4_K_M-00001-of-00002.gguf": 40_000, "tiny-Q4_K_M-00002-of-00002.gguf": 30_000, "tiny-Q8_0.gguf": 60_000})
     return folder
 
@@ -66,10 +66,10 @@ def test_takes_the_requested_variant(pull, tmp_path):
     assert pull(f"{GGUF}:q8_0")[0].returncode == 0
     assert pull(f"{GGUF}:tiny-F16.gguf@main")[0].returncode == 0
     assert links(tmp_path, GGUF) == ["tiny-F16.gguf", "tiny-Q8_0.gguf"]
-    refused, stub = pull(f"{GGUF}:IQ2_XS")
-    assert refused.returncode == 1 and "cannot load IQ2_XS" in refused.stderr and not stub.sent
+    refused, stub = pull(f"{GGUF}:IQ1_S")
+    assert refused.returncode == 1 and "cannot load IQ1_S" in refused.stderr and not stub.sent
     missing, _ = pull(f"{GGUF}:Q3_K_S")
-    assert "there are F16, IQ2_XS, Q4_K_M, Q8_0" in missing.stderr
+    assert "there are F16, IQ1_S, Q4_K_M, Q8_0" in missing.stderr
 
 
 def test_an_unknown_family_is_refused_before_its_weights_are_downloaded(pull, served):

@@ -85,7 +85,7 @@ def test_a_gguf_of_an_architecture_without_an_oracle_is_refused(arch, info, octa
         assert f'GGUF architecture "{arch}" is not supported; supported are llama,' in text and "safetensors" in text
 
 
-@pytest.mark.parametrize("kind", [T.Q2_K, T.Q3_K, T.MXFP4], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [T.IQ1_S, T.TQ2_0, T.NVFP4], ids=lambda kind: kind.name)
 def test_a_gguf_type_that_cannot_be_loaded_is_refused_by_name(kind, info, tmp_path):
     block, block_bytes = gguf.GGML_QUANT_SIZES[kind]
     path = tmp_path / "model.gguf"

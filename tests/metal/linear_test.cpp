@@ -61,6 +61,8 @@ TEST(MetalLinear, SizesThatFillNoTileAgree) {
                                    random_affine(random, 16, 160, 3, 32, DType::kFloat32),
                                    random_mxfp4(random, 18, 32),
                                    random_gguf(random, 35, 416, WeightFormat::kQ8_0),
+                                   random_gguf(random, 18, 160, WeightFormat::kMxfp4Gguf),
+                                   random_gguf(random, 35, 96, WeightFormat::kIQ4_NL),
                                    random_gguf(random, 20, 512, WeightFormat::kQ4_K),
                                    random_gguf(random, 20, 512, WeightFormat::kQ6_K)};
     for (const Weight& weight : weights) {

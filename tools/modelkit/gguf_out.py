@@ -14,7 +14,8 @@ from .recipe import BOS_ID, EOS_ID, Recipe, hf_config
 from .tensor import Tensor
 from .values import ValueSource, tensors
 
-_FILE_TYPES = {"f32": "ALL_F32", "q4_k": "MOSTLY_Q4_K_S", "q5_k": "MOSTLY_Q5_K_S", "q4_k_m": "MOSTLY_Q4_K_M"}
+_FILE_TYPES = {"f32": "ALL_F32", "q4_k": "MOSTLY_Q4_K_S", "q5_k": "MOSTLY_Q5_K_S", "q4_k_m": "MOSTLY_Q4_K_M",
+               "q3_k": "MOSTLY_Q3_K_S", "mxfp4": "MOSTLY_MXFP4_MOE"}
 # llama.cpp's substitutes for rows that are not a multiple of 256.
 _NARROW = {T.Q4_K: T.Q5_0, T.Q5_K: T.Q5_1, T.Q6_K: T.Q8_0}
 _NORMAL, _CONTROL, _UNUSED = 1, 3, 5

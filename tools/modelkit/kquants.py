@@ -1,10 +1,12 @@
-"""Encoders for GGUF's block formats. The gguf package decodes all of them but encodes only the simple ones. The K formats are
-encoded here from the smallest and largest value of each sub-block, which is accurate enough for tests."""
+"""Encoders for GGUF's block formats. The gguf package decodes all of them but encodes only the simple ones. The larger K formats
+are encoded here from the smallest and largest value of each sub-block, which is accurate enough for tests; Q2_K, Q3_K and the
+IQ formats by llama.cpp."""
 
 import numpy as np
 from gguf import GGMLQuantizationType as T
 from gguf import quants
 
+from . import ggml
 from .values import Encoder
 
 BLOCK = 256  # elements in one K block
@@ -71,12 +73,15 @@ def q6_k(values: np.ndarray) -> np.ndarray:
 
 
 _OWN = {T.Q4_K: q4_k, T.Q5_K: q5_k, T.Q6_K: q6_k}
+_BY_LLAMA_CPP = (T.Q2_K, T.Q3_K, T.IQ4_NL, T.IQ4_XS, T.IQ3_S, T.IQ3_XXS, T.IQ2_S, T.IQ2_XS, T.IQ2_XXS)
 
 
 def encode(values: np.ndarray, kind: T) -> np.ndarray:
     """Encodes float32 [rows, columns] as bytes [rows, ...]."""
     if kind in _OWN:
         return _OWN[kind](values).reshape(len(values), -1)
+    if kind in _BY_LLAMA_CPP:
+        return ggml.quantize(values, kind)
     return quants.quantize(np.ascontiguousarray(values), kind).view(np.uint8).reshape(len(values), -1)
 
 

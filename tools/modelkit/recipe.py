@@ -95,7 +95,8 @@ SHAPES = {
     "smollm2-135m": ("smollm2", Shape(30, 576, 9, 3, 64, 1536, 49152, 1e5, 8192)),
     "smollm3-3b": ("smollm3", Shape(36, 2048, 16, 4, 128, 11008, 128256, 5e6, 65536)),
 }
-GGUF_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k", "q4_k_m")
+GGUF_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k", "q4_k_m",
+              "q2_k", "q3_k", "mxfp4", "iq4_nl", "iq4_xs", "iq3_s", "iq3_xxs", "iq2_s", "iq2_xs", "iq2_xxs")
 
 
 @dataclass(frozen=True)

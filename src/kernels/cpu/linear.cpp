@@ -88,7 +88,7 @@ Arithmetic arithmetic_of(DType x, std::initializer_list<const PackedLayout*> wei
   const auto is_alike = [&](const PackedLayout* layout) {
     return layout->bits == first.bits && layout->group_size == first.group_size &&
            layout->zero == first.zero && layout->scale_kind == first.scale_kind &&
-           (layout->bits != 0 || layout->dtype == DType::kBFloat16);
+           layout->table == first.table && (layout->bits != 0 || layout->dtype == DType::kBFloat16);
   };
   if (!std::all_of(weights.begin(), weights.end(), is_alike)) return Arithmetic::kFloat32;
   return first.bits != 0 ? Arithmetic::kInteger : Arithmetic::kBFloat16;

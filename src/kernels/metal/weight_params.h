@@ -24,10 +24,21 @@ METAL_CONSTANT int kScaleF16 = 4;
 METAL_CONSTANT int kScaleSuper = 5;
 METAL_CONSTANT int kScaleSuperSigned = 6;
 METAL_CONSTANT int kScaleE8M0 = 7;
+METAL_CONSTANT int kScaleSuperNibbles = 8;
+
+// kTable: the values of CodeTable
+METAL_CONSTANT int kTableNone = 0;
+METAL_CONSTANT int kTableE2M1 = 1;
+METAL_CONSTANT int kTableIQ4 = 2;
+METAL_CONSTANT int kTableIQ3_S = 3;
+METAL_CONSTANT int kTableIQ3_XXS = 4;
+METAL_CONSTANT int kTableIQ2 = 5;
 
 // A quantized strip consists of blocks of inputs: the scales of a block, then its units.
 inline int block_inputs(int scale_kind, int group_size) {
-  if (scale_kind == kScaleSuper || scale_kind == kScaleSuperSigned) return 256;
+  if (scale_kind == kScaleSuper || scale_kind == kScaleSuperSigned ||
+      scale_kind == kScaleSuperNibbles)
+    return 256;
   if (scale_kind == kScaleE8M0) return 2 * kUnitInputs;
   return group_size > kUnitInputs ? group_size : kUnitInputs;
 }
@@ -41,6 +52,7 @@ inline int block_scale_bytes(int scale_kind, int group_size) {
   if (scale_kind == kScaleF16) row_bytes = 2 * groups;
   if (scale_kind == kScaleSuper) row_bytes = 4 + 2 * groups;
   if (scale_kind == kScaleSuperSigned) row_bytes = 2 + groups;
+  if (scale_kind == kScaleSuperNibbles) row_bytes = 4 + groups;
   return (kUnitRows * row_bytes + 63) / 64 * 64;
 }
 

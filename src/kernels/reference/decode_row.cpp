@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "kernels/cpu/clones.h"
 #include "kernels/cpu/convert.h"
-#include "kernels/weights/gguf_blocks.h"
+#include "kernels/weights/iq_blocks.h"
 
 namespace octavo::reference {
 namespace {
@@ -57,7 +57,7 @@ void decode_affine(const WeightView& w, int64_t row, float* out) {
   }
 }
 
-void decode_mxfp4(const WeightView& w, int64_t row, float* out) {
+void decode_mlx_mxfp4(const WeightView& w, int64_t row, float* out) {
   static constexpr float kE2M1[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
                                       -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
   const int64_t groups = w.cols / w.group_size;
@@ -82,7 +82,7 @@ void decode_row(const WeightView& w, int64_t row, float* out) {
     case WeightFormat::kAffine:
       return decode_affine(w, row, out);
     case WeightFormat::kMxfp4:
-      return decode_mxfp4(w, row, out);
+      return decode_mlx_mxfp4(w, row, out);
     case WeightFormat::kQ4_0:
       return decode_q4_0(data, blocks, out);
     case WeightFormat::kQ4_1:
@@ -99,6 +99,26 @@ void decode_row(const WeightView& w, int64_t row, float* out) {
       return decode_q5_k(data, blocks, out);
     case WeightFormat::kQ6_K:
       return decode_q6_k(data, blocks, out);
+    case WeightFormat::kQ2_K:
+      return decode_q2_k(data, blocks, out);
+    case WeightFormat::kQ3_K:
+      return decode_q3_k(data, blocks, out);
+    case WeightFormat::kMxfp4Gguf:
+      return decode_mxfp4(data, blocks, out);
+    case WeightFormat::kIQ4_NL:
+      return decode_iq4_nl(data, blocks, out);
+    case WeightFormat::kIQ4_XS:
+      return decode_iq4_xs(data, blocks, out);
+    case WeightFormat::kIQ3_S:
+      return decode_iq3_s(data, blocks, out);
+    case WeightFormat::kIQ3_XXS:
+      return decode_iq3_xxs(data, blocks, out);
+    case WeightFormat::kIQ2_S:
+      return decode_iq2_s(data, blocks, out);
+    case WeightFormat::kIQ2_XS:
+      return decode_iq2_xs(data, blocks, out);
+    case WeightFormat::kIQ2_XXS:
+      return decode_iq2_xxs(data, blocks, out);
   }
 }
 

@@ -11,7 +11,8 @@
 //   rest = fma(fma(-offset, scale, bias), xsum, rest)
 //
 // and the result is out + rest, where offset is 2^bits (-128 for 8 bits). Without a bias, offset is minus
-// the zero point, there is no rest, and the result is out.
+// the zero point, there is no rest, and the result is out. With a table (code_table.h), the table's whole
+// number takes the place of code + offset, and scale includes the table's factor.
 //
 // A unit with an infinity or a NaN has xs = NaN. Denormal inputs and results of every operation count
 // as zero.
@@ -102,15 +103,25 @@ inline Group group_of(const WeightView& w, int64_t row, int64_t group) {
       return super_group(source_blocks<BlockQ4_K>(w, row)[group / 8], static_cast<int>(group % 8));
     case WeightFormat::kQ5_K:
       return super_group(source_blocks<BlockQ5_K>(w, row)[group / 8], static_cast<int>(group % 8));
-    case WeightFormat::kQ6_K: {
-      const BlockQ6_K& block = source_blocks<BlockQ6_K>(w, row)[group / 16];
-      return {half_to_float(block.scale) * static_cast<float>(block.scales[group % 16])};
+    case WeightFormat::kQ2_K: {
+      const BlockQ2_K& block = source_blocks<BlockQ2_K>(w, row)[group / 16];
+      const int both = block.scales[group % 16];
+      return {half_to_float(block.scale) * static_cast<float>(both & 15),
+              -(half_to_float(block.min) * static_cast<float>(both >> 4))};
     }
+    case WeightFormat::kMxfp4Gguf:
+      return {half_power(source_blocks<BlockMxfp4>(w, row)[group].scale)};
+    case WeightFormat::kIQ4_NL:
+      return {half_to_float(source_blocks<BlockIQ4_NL>(w, row)[group].scale)};
     case WeightFormat::kDense:
-      break;
+      OCTAVO_CHECK(false);
+      return {};
+    default: {  // a float16 scale per 256 inputs and a small whole number per group
+      const int64_t groups = kSuperBlock / codes_of(w).group_size;
+      const SignedScales scales = signed_scales(w, row, group / groups);
+      return {half_to_float(scales.scale) * static_cast<float>(scales.of_group[group % groups])};
+    }
   }
-  OCTAVO_CHECK(false);
-  return {};
 }
 
 // A row of the matrix: small integers, and per group its scale and bias.
@@ -123,11 +134,11 @@ struct CodeRow {
 };
 
 inline CodeRow code_row(const WeightView& w, int64_t row) {
-  constexpr int kTwiceE2M1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
   const FormatCodes format = codes_of(w);
   const bool has_bias =
-      format.scales == ScaleKind::kSuper || format.scales == ScaleKind::kPairF32 ||
-      format.scales == ScaleKind::kPairF16 || format.scales == ScaleKind::kPairBF16;
+      format.scales == ScaleKind::kSuper || format.scales == ScaleKind::kSuperNibbles ||
+      format.scales == ScaleKind::kPairF32 || format.scales == ScaleKind::kPairF16 ||
+      format.scales == ScaleKind::kPairBF16;
   CodeRow out{.codes = {},
               .groups = {},
               .group_size = format.group_size,
@@ -138,12 +149,15 @@ inline CodeRow code_row(const WeightView& w, int64_t row) {
   std::vector<uint8_t> stored(static_cast<size_t>(w.cols));
   read_codes(w, row, stored.data());
   out.codes.assign(stored.begin(), stored.end());
-  if (w.format == WeightFormat::kMxfp4) {
-    out.offset = 0;
-    for (int& code : out.codes) code = kTwiceE2M1[code];
+  const CodeNumbers* table = numbers_of(format.table);
+  if (table != nullptr) {
+    for (int& code : out.codes) code = static_cast<int>(table->number[code]);
   }
   for (int64_t g = 0; g < w.cols / format.group_size; ++g)
     out.groups.push_back(group_of(w, row, g));
+  if (table != nullptr) {
+    for (Group& group : out.groups) group.scale *= table->factor;
+  }
   return out;
 }
 

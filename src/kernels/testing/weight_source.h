@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/runtime/mlx.h"
+#include "kernels/testing/quantised_formats.h"
 #include "kernels/testing/support.h"
 #include "kernels/types/weight_format.h"
 
@@ -32,6 +33,7 @@ inline CodeBytes code_bytes(WeightFormat format) {
     case WeightFormat::kQ4_0:
     case WeightFormat::kQ5_0:
     case WeightFormat::kQ8_0:
+    case WeightFormat::kIQ4_NL:
       return {2, bytes};
     case WeightFormat::kQ4_1:
     case WeightFormat::kQ5_1:
@@ -41,6 +43,25 @@ inline CodeBytes code_bytes(WeightFormat format) {
       return {16, bytes};
     case WeightFormat::kQ6_K:
       return {0, 192};
+    case WeightFormat::kQ2_K:
+      return {16, 80};
+    case WeightFormat::kQ3_K:
+      return {0, 96};
+    case WeightFormat::kMxfp4Gguf:
+      return {1, bytes};
+    case WeightFormat::kIQ4_XS:
+      return {8, bytes};
+    // Indices and signs: the same combination everywhere.
+    case WeightFormat::kIQ3_S:
+      return {2, 106};
+    case WeightFormat::kIQ3_XXS:
+      return {2, 66};
+    case WeightFormat::kIQ2_S:
+      return {2, 74};
+    case WeightFormat::kIQ2_XS:
+      return {2, 66};
+    case WeightFormat::kIQ2_XXS:
+      return {2, bytes};
     case WeightFormat::kDense:
     case WeightFormat::kAffine:
     case WeightFormat::kMxfp4:
@@ -73,14 +94,7 @@ inline WeightSource random_source(std::mt19937& random, const WeightView& view) 
     source.scales.resize(groups);
     for (auto& byte : source.scales) byte = static_cast<std::byte>(120 + random() % 16);
   }
-  const BlockSize block = gguf_block(view.format);
-  for (size_t at = 0; block.bytes > 0 && at < source.data.size();
-       at += static_cast<size_t>(block.bytes)) {
-    const size_t scale = view.format == WeightFormat::kQ6_K ? 208 : 0;
-    for (size_t high : {scale + 1, scale + 3})
-      if (high < static_cast<size_t>(block.bytes))
-        source.data[at + high] = (source.data[at + high] & std::byte{0x83}) | std::byte{0x20};
-  }
+  moderate_scales(view.format, source.data);
   source.view.data = source.data.data();
   source.view.scales = source.scales.data();
   source.view.biases = source.biases.data();
@@ -91,8 +105,9 @@ inline WeightSource random_source(std::mt19937& random, const WeightView& view) 
 // bias. Scales stay.
 inline void fill_codes(WeightSource& source, bool largest) {
   int byte = largest ? 0xff : 0;
-  if (source.view.format == WeightFormat::kMxfp4) byte = largest ? 0x77 : 0xff;  // 6 or -6
-  if (source.view.format == WeightFormat::kQ8_0) byte = largest ? 0x7f : 0x80;   // 127 or -128
+  if (source.view.format == WeightFormat::kMxfp4 || source.view.format == WeightFormat::kMxfp4Gguf)
+    byte = largest ? 0x77 : 0xff;                                               // 6 or -6
+  if (source.view.format == WeightFormat::kQ8_0) byte = largest ? 0x7f : 0x80;  // 127 or -128
   const CodeBytes codes = code_bytes(source.view.format);
   const auto block = static_cast<size_t>(gguf_block(source.view.format).bytes);
   if (block == 0) std::memset(source.data.data(), byte, source.data.size());

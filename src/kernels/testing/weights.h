@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/testing/quantised_formats.h"
 #include "kernels/testing/support.h"
 #include "kernels/weights/weight.h"
 
@@ -32,19 +33,13 @@ inline Weight random_affine(std::mt19937& random, int rows, int cols, int bits, 
                              .biases = bytes_of(parts[2])});
 }
 
-// Random blocks; scales are kept small and finite by clearing the exponent's top bits.
+// Random blocks with moderate scales.
 inline Weight random_gguf(std::mt19937& random, int rows, int cols, WeightFormat format) {
   const BlockSize block = gguf_block(format);
   std::vector<std::byte> blocks(static_cast<size_t>(rows) *
                                 static_cast<size_t>(cols / block.elements * block.bytes));
   for (auto& byte : blocks) byte = static_cast<std::byte>(random());
-  const size_t scale_at = format == WeightFormat::kQ6_K ? 208 : 0;
-  for (size_t at = 0; at < blocks.size(); at += static_cast<size_t>(block.bytes)) {
-    for (size_t high : {scale_at + 1, scale_at + 3}) {
-      if (high < static_cast<size_t>(block.bytes))
-        blocks[at + high] = (blocks[at + high] & std::byte{0x83}) | std::byte{0x20};
-    }
-  }
+  moderate_scales(format, blocks);
   return make_gguf_weight(rows, cols, format, blocks);
 }
 
@@ -67,9 +62,7 @@ inline std::vector<Weight> every_format(std::mt19937& random, int rows, int cols
   weights.push_back(random_affine(random, rows, cols, 4, 64, DType::kBFloat16));
   weights.push_back(random_affine(random, rows, cols, 4, 64, DType::kFloat16));
   weights.push_back(random_mxfp4(random, rows, cols));
-  for (auto format :
-       {WeightFormat::kQ4_0, WeightFormat::kQ4_1, WeightFormat::kQ5_0, WeightFormat::kQ5_1,
-        WeightFormat::kQ8_0, WeightFormat::kQ4_K, WeightFormat::kQ5_K, WeightFormat::kQ6_K}) {
+  for (const WeightFormat format : gguf_formats()) {
     weights.push_back(random_gguf(random, rows, cols, format));
   }
   return weights;

@@ -13,7 +13,7 @@ namespace octavo {
 enum class WeightFormat : uint8_t {
   kDense,   // float32, float16 or bfloat16
   kAffine,  // MLX: 2/3/4/5/6/8-bit integers, w = scale * q + bias per group of 32/64/128 inputs
-  kMxfp4,   // E2M1 values, one power-of-two scale per 32 inputs
+  kMxfp4,   // MLX and gpt-oss: E2M1 values, one power-of-two scale per 32 inputs
   kQ4_0,    // GGUF blocks, as in the file
   kQ4_1,
   kQ5_0,
@@ -22,6 +22,16 @@ enum class WeightFormat : uint8_t {
   kQ4_K,
   kQ5_K,
   kQ6_K,
+  kQ2_K,
+  kQ3_K,
+  kMxfp4Gguf,
+  kIQ4_NL,
+  kIQ4_XS,
+  kIQ3_S,
+  kIQ3_XXS,
+  kIQ2_S,
+  kIQ2_XS,
+  kIQ2_XXS,
 };
 
 std::string_view name_of(WeightFormat format);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "kernels/weights/iq_blocks.h"
 
 namespace octavo {
 namespace {
@@ -62,6 +63,49 @@ void read_q6_k(const WeightView& w, int64_t row, uint8_t* out) {
   }
 }
 
+// Q2_K, and Q3_K with its third bits.
+void read_q2_or_q3_k(const WeightView& w, int64_t row, uint8_t* out) {
+  const bool three = w.format == WeightFormat::kQ3_K;
+  for (int64_t b = 0; b < w.cols / kSuperBlock; ++b) {
+    const uint8_t* quants = three ? source_blocks<BlockQ3_K>(w, row)[b].quants
+                                  : source_blocks<BlockQ2_K>(w, row)[b].quants;
+    for (int k = 0; k < kSuperBlock; ++k) {
+      const int half = k / 128, quarter = k % 128 / 32, lane = k % 32;
+      int code = (quants[half * 32 + lane] >> (quarter * 2)) & 3;
+      if (three)
+        code |= ((source_blocks<BlockQ3_K>(w, row)[b].high_bits[lane] >> (k / 32)) & 1) << 2;
+      out[b * kSuperBlock + k] = static_cast<uint8_t>(code);
+    }
+  }
+}
+
+void read_mxfp4(const WeightView& w, int64_t row, uint8_t* out) {
+  for (int64_t b = 0; b < w.cols / 32; ++b)
+    nibbles(source_blocks<BlockMxfp4>(w, row)[b].quants, out + b * 32);
+  // The code of negative zero means zero in GGUF.
+  for (int64_t i = 0; i < w.cols; ++i) out[i] = out[i] == 8 ? uint8_t{0} : out[i];
+}
+
+void read_iq4_xs(const WeightView& w, int64_t row, uint8_t* out) {
+  for (int64_t k = 0; k < w.cols; k += 32) {
+    const BlockIQ4_XS& block = source_blocks<BlockIQ4_XS>(w, row)[k / kSuperBlock];
+    nibbles(block.quants + k % kSuperBlock / 2, out + k);
+  }
+}
+
+template <typename Block>
+void read_iq(const WeightView& w, int64_t row, uint8_t* out) {
+  for (int64_t b = 0; b < w.cols / kSuperBlock; ++b)
+    read_iq_codes(source_blocks<Block>(w, row)[b], out + b * kSuperBlock);
+}
+
+template <typename Block>
+SignedScales block_scales(const Block& block, int groups) {
+  SignedScales scales{.scale = block.scale, .groups = groups, .of_group = {}};
+  for (int g = 0; g < groups; ++g) scales.of_group[g] = static_cast<int8_t>(signed_scale(block, g));
+  return scales;
+}
+
 }  // namespace
 
 FormatCodes codes_of(const WeightView& source) {
@@ -74,7 +118,7 @@ FormatCodes codes_of(const WeightView& source) {
               : source.dtype == DType::kFloat16 ? ScaleKind::kPairF16
                                                 : ScaleKind::kPairBF16};
     case WeightFormat::kMxfp4:
-      return {4, source.group_size, 0, ScaleKind::kE8M0};
+      return {4, source.group_size, 0, ScaleKind::kE8M0, CodeTable::kE2M1};
     case WeightFormat::kQ4_0:
       return {4, 32, 8, ScaleKind::kF16};
     case WeightFormat::kQ4_1:
@@ -91,6 +135,25 @@ FormatCodes codes_of(const WeightView& source) {
       return {5, 32, 0, ScaleKind::kSuper};
     case WeightFormat::kQ6_K:
       return {6, 16, 32, ScaleKind::kSuperSigned};
+    case WeightFormat::kQ2_K:
+      return {2, 16, 0, ScaleKind::kSuperNibbles};
+    case WeightFormat::kQ3_K:
+      return {3, 16, 4, ScaleKind::kSuperSigned};
+    case WeightFormat::kMxfp4Gguf:
+      return {4, 32, 0, ScaleKind::kE8M0, CodeTable::kE2M1};
+    case WeightFormat::kIQ4_NL:
+      return {4, 32, 0, ScaleKind::kF16, CodeTable::kIQ4};
+    case WeightFormat::kIQ4_XS:
+      return {4, 32, 0, ScaleKind::kSuperSigned, CodeTable::kIQ4};
+    case WeightFormat::kIQ3_S:
+      return {4, 32, 0, ScaleKind::kSuperSigned, CodeTable::kIQ3_S};
+    case WeightFormat::kIQ3_XXS:
+      return {4, 32, 0, ScaleKind::kSuperSigned, CodeTable::kIQ3_XXS};
+    case WeightFormat::kIQ2_S:
+    case WeightFormat::kIQ2_XS:
+      return {3, 16, 0, ScaleKind::kSuperSigned, CodeTable::kIQ2};
+    case WeightFormat::kIQ2_XXS:
+      return {3, 32, 0, ScaleKind::kSuperSigned, CodeTable::kIQ2};
   }
   OCTAVO_CHECK(false);
   return {};
@@ -133,8 +196,55 @@ void read_codes(const WeightView& w, int64_t row, uint8_t* out) {
       return read_q4_or_q5_k(w, row, out);
     case WeightFormat::kQ6_K:
       return read_q6_k(w, row, out);
+    case WeightFormat::kQ2_K:
+    case WeightFormat::kQ3_K:
+      return read_q2_or_q3_k(w, row, out);
+    case WeightFormat::kMxfp4Gguf:
+      return read_mxfp4(w, row, out);
+    case WeightFormat::kIQ4_NL:
+      for (int64_t b = 0; b < w.cols / 32; ++b)
+        nibbles(source_blocks<BlockIQ4_NL>(w, row)[b].quants, out + b * 32);
+      return;
+    case WeightFormat::kIQ4_XS:
+      return read_iq4_xs(w, row, out);
+    case WeightFormat::kIQ3_S:
+      return read_iq<BlockIQ3_S>(w, row, out);
+    case WeightFormat::kIQ3_XXS:
+      return read_iq<BlockIQ3_XXS>(w, row, out);
+    case WeightFormat::kIQ2_S:
+      return read_iq<BlockIQ2_S>(w, row, out);
+    case WeightFormat::kIQ2_XS:
+      return read_iq<BlockIQ2_XS>(w, row, out);
+    case WeightFormat::kIQ2_XXS:
+      return read_iq<BlockIQ2_XXS>(w, row, out);
     case WeightFormat::kDense:
       OCTAVO_CHECK(false);
+  }
+}
+
+SignedScales signed_scales(const WeightView& w, int64_t row, int64_t block) {
+  switch (w.format) {
+    case WeightFormat::kQ6_K: {
+      const BlockQ6_K& from = source_blocks<BlockQ6_K>(w, row)[block];
+      SignedScales scales{.scale = from.scale, .groups = 16, .of_group = {}};
+      std::memcpy(scales.of_group, from.scales, sizeof(from.scales));
+      return scales;
+    }
+    case WeightFormat::kQ3_K:
+      return block_scales(source_blocks<BlockQ3_K>(w, row)[block], 16);
+    case WeightFormat::kIQ4_XS:
+      return block_scales(source_blocks<BlockIQ4_XS>(w, row)[block], 8);
+    case WeightFormat::kIQ3_S:
+      return block_scales(source_blocks<BlockIQ3_S>(w, row)[block], 8);
+    case WeightFormat::kIQ3_XXS:
+      return block_scales(source_blocks<BlockIQ3_XXS>(w, row)[block], 8);
+    case WeightFormat::kIQ2_S:
+      return block_scales(source_blocks<BlockIQ2_S>(w, row)[block], 16);
+    case WeightFormat::kIQ2_XS:
+      return block_scales(source_blocks<BlockIQ2_XS>(w, row)[block], 16);
+    default:
+      OCTAVO_CHECK(w.format == WeightFormat::kIQ2_XXS);
+      return block_scales(source_blocks<BlockIQ2_XXS>(w, row)[block], 8);
   }
 }
 

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/weights/iq_blocks.h"
+
 namespace octavo {
 namespace {
 
@@ -19,6 +21,7 @@ struct Kind {
   size_t block_bytes;
   int block_elements;
   std::vector<size_t> half_fields;  // offsets of the fp16 fields in a block
+  std::vector<size_t> exponent_fields = {};
 };
 
 const Kind kKinds[] = {
@@ -30,6 +33,16 @@ const Kind kKinds[] = {
     {"Q4_K", decode_q4_k, sizeof(BlockQ4_K), kSuperBlock, {0, 2}},
     {"Q5_K", decode_q5_k, sizeof(BlockQ5_K), kSuperBlock, {0, 2}},
     {"Q6_K", decode_q6_k, sizeof(BlockQ6_K), kSuperBlock, {208}},
+    {"Q2_K", decode_q2_k, sizeof(BlockQ2_K), kSuperBlock, {80, 82}},
+    {"Q3_K", decode_q3_k, sizeof(BlockQ3_K), kSuperBlock, {108}},
+    {"MXFP4", decode_mxfp4, sizeof(BlockMxfp4), kSmallBlock, {}, {0}},
+    {"IQ4_NL", decode_iq4_nl, sizeof(BlockIQ4_NL), kSmallBlock, {0}},
+    {"IQ4_XS", decode_iq4_xs, sizeof(BlockIQ4_XS), kSuperBlock, {0}},
+    {"IQ3_S", decode_iq3_s, sizeof(BlockIQ3_S), kSuperBlock, {0}},
+    {"IQ3_XXS", decode_iq3_xxs, sizeof(BlockIQ3_XXS), kSuperBlock, {0}},
+    {"IQ2_S", decode_iq2_s, sizeof(BlockIQ2_S), kSuperBlock, {0}},
+    {"IQ2_XS", decode_iq2_xs, sizeof(BlockIQ2_XS), kSuperBlock, {0}},
+    {"IQ2_XXS", decode_iq2_xxs, sizeof(BlockIQ2_XXS), kSuperBlock, {0}},
 };
 
 struct Expected {
@@ -48,9 +61,19 @@ const Expected kExpected[] = {
     {"Q4_K", 0x1c980c4e70dfd836, {0x1.0058p+1f, 0x1.585cp+0f, 0x1.130cp+1f}},
     {"Q5_K", 0x15fdee48573d6c90, {0x1.a32cp+0f, 0x1.b206p+1f, 0x1.6b1p+0f}},
     {"Q6_K", 0x87675cb35a3be50e, {-0x1.060e4p+11f, 0x1.2b7ep+7f, 0x1.22221p+11f}},
+    {"Q2_K", 0x6b9b9c43e3e1bf47, {-0x1.09bp-10f, -0x1.55dd8p-5f, -0x1.cd5bp-6f}},
+    {"Q3_K", 0x5aa28e72761e523f, {-0x1.b858p-10f, -0x1.259p-11f, 0x1.b858p-10f}},
+    {"MXFP4", 0x942be7e5ec2697e1, {-0x1p-1f, 0x1p-4f, 0x1p-2f}},
+    {"IQ4_NL", 0xcf31e6ad2bc037fa, {-0x1.443p-1f, -0x1.317cp-2f, 0x1.4a6cp-2f}},
+    {"IQ4_XS", 0x906107bd1c0cfd0f, {0x1.317cp+0f, 0x1.953cp+0f, 0x1.8be2p+1f}},
+    {"IQ3_S", 0x806d8482877d433a, {-0x1.f5dep-1f, -0x1.1ec8p-3f, 0x1.ae2cp-2f}},
+    {"IQ3_XXS", 0x001a0ab9bbdbedb3, {0x1.5eafp+0f, -0x1.2dfa4p+1f, 0x1.10c1p+0f}},
+    {"IQ2_S", 0x727fb6ac5e0fd1ec, {-0x1.1ec8p-3f, -0x1.1ec8p-3f, 0x1.1ec8p-3f}},
+    {"IQ2_XS", 0x45befb967e211c59, {0x1.f2cp-6f, -0x1.f2cp-6f, 0x1.4f19p-3f}},
+    {"IQ2_XXS", 0x154012697b9c0060, {0x1.05d8p-3f, -0x1.05d8p-3f, -0x1.5fda4p-1f}},
 };
 
-// The same pseudo-random blocks as the script's, with finite scales.
+// The same pseudo-random blocks as the script's, with finite scales and no denormal ones.
 std::vector<uint8_t> random_blocks(const Kind& kind) {
   std::vector<uint8_t> bytes(kBlocks * kind.block_bytes);
   uint32_t state = 1;
@@ -60,6 +83,7 @@ std::vector<uint8_t> random_blocks(const Kind& kind) {
   }
   for (size_t block = 0; block < kBlocks; ++block) {
     for (const size_t field : kind.half_fields) bytes[block * kind.block_bytes + field + 1] &= 0xbf;
+    for (const size_t field : kind.exponent_fields) bytes[block * kind.block_bytes + field] |= 0x40;
   }
   return bytes;
 }

@@ -19,7 +19,7 @@
 //            q / 8 (4 bits)                           plane of 2 bits
 //   8        16 lines
 //
-// A number is scale * (code - zero) + bias.
+// A number is scale * (code - zero) + bias or, with a table, scale * the table's number of the code.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +28,7 @@
 #include <string>
 
 #include "kernels/types/weight_format.h"
+#include "kernels/weights/code_table.h"
 
 namespace octavo {
 
@@ -43,8 +44,9 @@ enum class ScaleKind : uint8_t {
   kPairBF16,  // the same in bfloat16
   kF16,       // 16 x scale, float16; no bias
   kSuper,     // per 256 inputs: 16 x d, 16 x dmin (float16), then per 32: 16 x scale, 16 x min (u8)
-  kSuperSigned,  // per 256 inputs: 16 x d (float16), then per 16: 16 x scale (i8)
-  kE8M0,         // 16 x power of two (u8); codes are E2M1
+  kSuperSigned,  // per 256 inputs: 16 x d (float16), then per group: 16 x scale (i8)
+  kE8M0,         // 16 x e (u8), for 2^(e - 128)
+  kSuperNibbles,  // per 256 inputs: 16 x d, 16 x dmin (float16), then per 16: 16 x scale | min << 4 (u8)
 };
 
 struct PackedLayout {
@@ -57,6 +59,7 @@ struct PackedLayout {
   int group_size = 0;       // inputs that share a scale
   int zero = 0;             // the code of 0 before the bias
   ScaleKind scale_kind = ScaleKind::kNone;
+  CodeTable table = CodeTable::kNone;
 
   int64_t strips() const { return (rows + kStripRows - 1) / kStripRows; }
   int64_t block_cols() const;   // inputs of a block of scales: a multiple of the group and of 64

@@ -44,11 +44,20 @@ TEST(PackedWeight, RowsComeBackBitForBitFromEveryFormat) {
       for (int group : {32, 64, 128}) check(WeightFormat::kAffine, group * 3, bits, group, dtype);
   }
   check(WeightFormat::kMxfp4, 96, 4, 32, DType::kFloat32);
-  for (auto format : {WeightFormat::kQ4_0, WeightFormat::kQ4_1, WeightFormat::kQ5_0,
-                      WeightFormat::kQ5_1, WeightFormat::kQ8_0})
-    check(format, 96, 0, 0, DType::kFloat32);
-  for (auto format : {WeightFormat::kQ4_K, WeightFormat::kQ5_K, WeightFormat::kQ6_K})
-    check(format, 512, 0, 0, DType::kFloat32);
+  for (const WeightFormat format : gguf_formats())
+    check(format, gguf_block(format).elements == 32 ? 96 : 512, 0, 0, DType::kFloat32);
+}
+
+// Grids of IQ2 and IQ3 are unpacked to codes of 3 and 4 bits.
+TEST(PackedWeight, GgufBlocksGrowByAFewPerCent) {
+  for (const WeightFormat format : gguf_formats()) {
+    const WeightView view{.format = format, .rows = 64, .cols = 1024};
+    const double growth = static_cast<double>(packed_layout(view).bytes()) /
+                          static_cast<double>(view.rows * view.row_bytes());
+    const bool has_grid = packed_layout(view).table > CodeTable::kIQ4;
+    EXPECT_GE(growth, 1.0) << name_of(format);
+    EXPECT_LE(growth, has_grid ? 1.65 : 1.06) << name_of(format) << " " << growth;
+  }
 }
 
 TEST(PackedWeight, TakesNoMoreThanTheSourceAndItsPadding) {

@@ -210,7 +210,8 @@ class Parser {
     if (!tensor_type_info(*type).supported) {
       fail_tensor(name,
                   fmt::format("its type {} is not supported; use a file in F32, F16, BF16, Q8_0, "
-                              "Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K",
+                              "Q6_K, Q5_K, Q5_1, Q5_0, Q4_K, Q4_1, Q4_0, MXFP4, Q3_K, Q2_K, "
+                              "IQ4_NL, IQ4_XS, IQ3_S, IQ3_XXS, IQ2_S, IQ2_XS or IQ2_XXS",
                               tensor_type_name(*type)));
     }
     return *type;

@@ -13,7 +13,7 @@ using test_files::gguf_tensor;
 using test_files::gguf_value;
 using test_files::GgufParts;
 using test_files::kF32;
-using test_files::kIQ2_XXS;
+using test_files::kIQ1_S;
 using test_files::kQ4_K;
 using test_files::le;
 
@@ -148,17 +148,24 @@ const CorruptFile kTensors[] = {
     {"BytesOverflow", tensors({gguf_tensor("t", {uint64_t{1} << 62}, kF32, 0)}), "is too large"},
     {"UnknownType", tensors({gguf_tensor("t", {8}, 1000, 0)}), "unknown type 1000"},
     {"RemovedType", tensors({gguf_tensor("t", {8}, 4, 0)}), "unknown type 4"},
-    {"UnsupportedTypeIsNamed", tensors({gguf_tensor("t", {256}, kIQ2_XXS, 0)}, 66),
-     "its type IQ2_XXS is not supported"},
-    {"Q2_KIsNamed", tensors({gguf_tensor("t", {256}, 10, 0)}, 84),
-     "its type Q2_K is not supported; use a file in F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, "
-     "Q4_K, Q5_K or Q6_K"},
-    {"Q3_KIsNamed", tensors({gguf_tensor("t", {256}, 11, 0)}, 110),
-     "its type Q3_K is not supported"},
+    {"UnsupportedTypeIsNamed", tensors({gguf_tensor("t", {256}, kIQ1_S, 0)}, 50),
+     "its type IQ1_S is not supported; use a file in F32, F16, BF16, Q8_0, Q6_K, Q5_K, Q5_1, Q5_0, "
+     "Q4_K, Q4_1, Q4_0, MXFP4, Q3_K, Q2_K, IQ4_NL, IQ4_XS, IQ3_S, IQ3_XXS, IQ2_S, IQ2_XS or "
+     "IQ2_XXS"},
+    {"IQ1_MIsNamed", tensors({gguf_tensor("t", {256}, 29, 0)}, 56),
+     "its type IQ1_M is not supported"},
+    {"TQ1_0IsNamed", tensors({gguf_tensor("t", {256}, 34, 0)}, 54),
+     "its type TQ1_0 is not supported"},
+    {"NVFP4IsNamed", tensors({gguf_tensor("t", {64}, 40, 0)}, 36),
+     "its type NVFP4 is not supported"},
+    {"Q1_0IsNamed", tensors({gguf_tensor("t", {128}, 41, 0)}, 18),
+     "its type Q1_0 is not supported"},
     {"Q8_KIsNamed", tensors({gguf_tensor("t", {256}, 15, 0)}, 292),
      "its type Q8_K is not supported"},
-    {"MXFP4IsNamed", tensors({gguf_tensor("t", {32}, 39, 0)}, 64),
-     "its type MXFP4 is not supported"},
+    {"MXFP4Cut", tensors({gguf_tensor("t", {64}, 39, 0)}, 33),
+     "34 bytes of data start at 0 but the file has 33"},
+    {"RowNotWholeIQ2Blocks", tensors({gguf_tensor("t", {128}, 16, 0)}, 66),
+     "rows of 128 elements are not whole IQ2_XXS blocks of 256"},
     {"RowNotWholeBlocks", tensors({gguf_tensor("t", {128, 2}, kQ4_K, 0)}, 144),
      "rows of 128 elements are not whole Q4_K blocks of 256"},
     {"OffsetNotAligned", tensors({gguf_tensor("t", {8}, kF32, 8)}), "offset 8 is not a multiple"},

@@ -18,7 +18,7 @@
 namespace octavo::test_files {
 
 // Tensor types of GGUF.
-inline constexpr uint32_t kF32 = 0, kQ4_0 = 2, kQ4_K = 12, kQ6_K = 14, kIQ2_XXS = 16;
+inline constexpr uint32_t kF32 = 0, kQ4_0 = 2, kQ4_K = 12, kQ6_K = 14, kIQ1_S = 19;
 
 template <typename T>
 std::string le(T value) {

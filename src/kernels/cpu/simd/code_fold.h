@@ -8,13 +8,17 @@ namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 struct CodeFold {
   bool has_bias;
-  float offset;        // added to every code
-  float scale_factor;  // 1, or what E2M1's whole numbers are to be multiplied with
+  float offset;                    // added to every code
+  float scale_factor;              // of the table
+  const uint8_t* table = nullptr;  // its bytes
 };
 
 OCTAVO_INLINE CodeFold code_fold(const CodeShape& shape) {
-  if (shape.scale_kind == ScaleKind::kE8M0)
-    return {.has_bias = false, .offset = -kE2M1Zero, .scale_factor = 0.5f};
+  if (shape.table != nullptr)
+    return {.has_bias = false,
+            .offset = -static_cast<float>(shape.table->zero),
+            .scale_factor = shape.table->factor,
+            .table = shape.table->byte};
   if (!has_bias(shape.scale_kind))
     return {.has_bias = false, .offset = -static_cast<float>(shape.zero), .scale_factor = 1};
   return {.has_bias = true,

@@ -23,10 +23,13 @@ inline constexpr int kQuads = kUnitCols / 4;  // of a unit
 inline constexpr int64_t kCodesAhead = 2048;  // prefetch distance from a unit
 
 // How the codes of a unit are stored, and what they stand for.
-enum class CodeKind : uint8_t { k2, k3, k4, k5, k6, k8, kE2M1 };
+enum class CodeKind : uint8_t { k2, k3, k4, k5, k6, k8, kE2M1, kTable3, kTable4 };
 
 OCTAVO_INLINE CodeKind code_kind(const CodeShape& shape) {
-  if (shape.scale_kind == ScaleKind::kE8M0) return CodeKind::kE2M1;
+  if (shape.table != nullptr) {
+    if (shape.table == numbers_of(CodeTable::kE2M1)) return CodeKind::kE2M1;
+    return shape.bits == 3 ? CodeKind::kTable3 : CodeKind::kTable4;
+  }
   switch (shape.bits) {
     case 2:
       return CodeKind::k2;
@@ -61,6 +64,10 @@ OCTAVO_INLINE void with_kind(CodeKind kind, const F& f) {
       return f.template operator()<CodeKind::k8>();
     case CodeKind::kE2M1:
       return f.template operator()<CodeKind::kE2M1>();
+    case CodeKind::kTable3:
+      return f.template operator()<CodeKind::kTable3>();
+    case CodeKind::kTable4:
+      return f.template operator()<CodeKind::kTable4>();
   }
 }
 
@@ -69,6 +76,7 @@ constexpr int bits_of(CodeKind kind) {
     case CodeKind::k2:
       return 2;
     case CodeKind::k3:
+    case CodeKind::kTable3:
       return 3;
     case CodeKind::k5:
       return 5;
@@ -83,11 +91,24 @@ constexpr int bits_of(CodeKind kind) {
 
 // The largest byte of a line.
 constexpr int largest_code(CodeKind kind) {
-  return kind == CodeKind::kE2M1 ? 24 : (1 << bits_of(kind)) - 1;
+  switch (kind) {
+    case CodeKind::kE2M1:
+      return 24;
+    case CodeKind::kTable3:
+      return kLargestTableByte3;
+    case CodeKind::kTable4:
+      return kLargestTableByte;
+    default:
+      return (1 << bits_of(kind)) - 1;
+  }
 }
 
-// E2M1 (sign, two exponent bits, one mantissa bit) times 2 plus 12.
-inline constexpr int kE2M1Zero = 12;
+// Whether numbers come from a table (code_table.h).
+constexpr bool has_table(CodeKind kind) {
+  return kind == CodeKind::kE2M1 || kind == CodeKind::kTable3 || kind == CodeKind::kTable4;
+}
+
+// The bytes of CodeTable::kE2M1, known to the compiler.
 alignas(16) inline constexpr uint8_t kE2M1Codes[16] = {12, 13, 14, 15, 16, 18, 20, 24,
                                                        12, 11, 10, 9,  8,  6,  4,  0};
 
@@ -111,11 +132,13 @@ OCTAVO_INLINE Line stored_quad(const uint8_t* unit) {
   }
 }
 
-// The same as small integers that stand for the numbers.
+// The same as small integers that stand for the numbers. table: bytes of the table, if the kind has one.
 template <CodeKind Kind, int kQuad>
-OCTAVO_INLINE Line quad_codes(const uint8_t* unit) {
+OCTAVO_INLINE Line quad_codes(const uint8_t* unit, const uint8_t* table) {
   const Line stored = stored_quad<Kind, kQuad>(unit);
   if constexpr (Kind == CodeKind::kE2M1) return line_look_up(stored, kE2M1Codes);
+  if constexpr (Kind == CodeKind::kTable3 || Kind == CodeKind::kTable4)
+    return line_look_up(stored, table);
   return stored;
 }
 

@@ -26,7 +26,7 @@ class PanelWriter {
     // Repeated, so that bits above a code's own have no effect.
     const int codes = 1 << (shape.bits < 6 ? shape.bits : 6);
     for (int i = 0; i < 64; ++i) {
-      const int code = kind == CodeKind::kE2M1 ? kE2M1Codes[i % 16] : i % codes;
+      const int code = fold.table != nullptr ? fold.table[i % kTableCodes] : i % codes;
       const float number = static_cast<float>(code) + fold.offset;
       uint32_t bits;
       std::memcpy(&bits, &number, sizeof(bits));
@@ -35,7 +35,7 @@ class PanelWriter {
     offset_ = fold.offset;
     with_kind(kind, [&]<CodeKind Kind>() OCTAVO_INLINE_LAMBDA {
       constexpr int kBits = bits_of(Kind);
-      if constexpr (kBits == 8 || Kind == CodeKind::kE2M1) {
+      if constexpr (kBits == 8 || has_table(Kind)) {
         write_ = write_wide<Kind, false>;
       } else if (fold.has_bias) {
         write_ = kBits == 2 || kBits == 4 ? write_small<Kind> : write_wide<Kind, true>;

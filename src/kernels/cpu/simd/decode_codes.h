@@ -5,18 +5,16 @@
 
 namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
-// E2M1: sign, two exponent bits, one mantissa bit.
-inline constexpr float kE2M1[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
-                                    -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
-
 // The 64 codes of one row of a unit as numbers before scale and bias.
 template <CodeKind Kind>
-OCTAVO_INLINE void row_numbers(const uint8_t* lines, int row, float zero_code, float* numbers) {
+OCTAVO_INLINE void row_numbers(const CodeShape& shape, const uint8_t* lines, int row,
+                               float* numbers) {
+  const auto zero_code = static_cast<float>(shape.zero);
   for (int q = 0; q < kQuads; ++q) {
     for (int k = 0; k < 4; ++k) {
       const uint8_t code = lines[q * kCodeLine + 4 * row + k];
       numbers[4 * q + k] =
-          Kind == CodeKind::kE2M1 ? kE2M1[code] : static_cast<float>(code) - zero_code;
+          has_table(Kind) ? shape.table->number[code] : static_cast<float>(code) - zero_code;
     }
   }
 }
@@ -24,7 +22,7 @@ OCTAVO_INLINE void row_numbers(const uint8_t* lines, int row, float zero_code, f
 template <CodeKind Kind>
 static void decode_units(const CodeShape& shape, const std::byte* strip, int64_t stride,
                          float* out) {
-  const auto zero_code = static_cast<float>(shape.zero);
+  const Vec factor = set1(has_table(Kind) ? shape.table->factor : 1);
   alignas(64) uint8_t lines[kQuads * kCodeLine];
   alignas(64) float scales[4][2][kStripRows];
   alignas(64) float numbers[kUnitCols];
@@ -32,19 +30,18 @@ static void decode_units(const CodeShape& shape, const std::byte* strip, int64_t
     const UnitPlace place = unit_place(shape, strip, u);
     for (int part = 0; part < shape.parts; ++part) {
       const GroupScale group = group_scale(shape.scale_kind, place.scales, place.group + part);
-      store(scales[part][0], group.scale);
+      store(scales[part][0], has_table(Kind) ? mul(group.scale, factor) : group.scale);
       store(scales[part][1], group.bias);
     }
     stored_unit<Kind>(reinterpret_cast<const uint8_t*>(place.codes), lines);
     for (int row = 0; row < kStripRows; ++row) {
-      row_numbers<Kind>(lines, row, zero_code, numbers);
+      row_numbers<Kind>(shape, lines, row, numbers);
       for (int i = 0; i < 4; ++i) {
         const auto& part = scales[i * shape.parts / 4];
         const Vec number = load(numbers + 16 * i);
         const Vec scale = set1(part[0][row]);
-        store(
-            out + row * stride + u * kUnitCols + 16 * i,
-            Kind == CodeKind::kE2M1 ? mul(scale, number) : fma(scale, number, set1(part[1][row])));
+        store(out + row * stride + u * kUnitCols + 16 * i,
+              has_table(Kind) ? mul(scale, number) : fma(scale, number, set1(part[1][row])));
       }
     }
   }

@@ -20,6 +20,8 @@ namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
 
 // A unit's sum fits in 32 bits with the largest codes and digits.
 static_assert(int64_t{255} * 2048 * kUnitCols < INT32_MAX);
+// A group of a table has at most 32 inputs, and its sum is exact in float32 before the offset is added.
+static_assert(int64_t{kLargestTableByte} * kLargestQ * 32 < 1 << 24);
 static_assert(2 * kLargestFactor * 128 < 1 << 15 || kLargestFactor == 255);
 
 // One row's 16 outputs so far.
@@ -90,7 +92,7 @@ OCTAVO_INLINE void multiply_codes(const CodeShape& shape, const CodeFold& fold,
   };
   const auto quad = [&]<int kQuad>() OCTAVO_INLINE_LAMBDA {
     if constexpr (kQuad < 2 * bits_of(Kind)) fetch_line(codes + kCodesAhead + kQuad * kCodeLine);
-    const Line line = quad_codes<Kind, kQuad>(codes);
+    const Line line = quad_codes<Kind, kQuad>(codes, fold.table);
 #pragma GCC unroll 4
     for (int r = 0; r < Rows; ++r) {
       const int8_t* high = x.high[first_row + r] + 4 * kQuad;

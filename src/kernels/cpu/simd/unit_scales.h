@@ -21,6 +21,7 @@ struct CodeShape {
   int bits;
   int zero;
   ScaleKind scale_kind;
+  const CodeNumbers* table;  // nullptr: none
 };
 
 static inline CodeShape code_shape(const PackedLayout& layout) {
@@ -35,7 +36,8 @@ static inline CodeShape code_shape(const PackedLayout& layout) {
           .groups_shift = layout.group_size > kUnitCols ? log2(layout.group_size / kUnitCols) : 0,
           .bits = layout.bits,
           .zero = layout.zero,
-          .scale_kind = layout.scale_kind};
+          .scale_kind = layout.scale_kind,
+          .table = numbers_of(layout.table)};
 }
 
 // A unit's codes, and the scales of its block.
@@ -52,7 +54,8 @@ OCTAVO_INLINE UnitPlace unit_place(const CodeShape& shape, const std::byte* stri
           (within >> shape.groups_shift) * shape.parts};
 }
 
-// One group of a strip: a number of row n is scale[n] * (code - zero) + bias[n].
+// One group of a strip: a number of row n is scale[n] * (code - zero) + bias[n], or scale[n] times the
+// table's factor and number.
 struct GroupScale {
   Vec scale;
   Vec bias;
@@ -60,14 +63,16 @@ struct GroupScale {
 
 OCTAVO_INLINE bool has_bias(ScaleKind kind) {
   return kind == ScaleKind::kPairF32 || kind == ScaleKind::kPairF16 ||
-         kind == ScaleKind::kPairBF16 || kind == ScaleKind::kSuper;
+         kind == ScaleKind::kPairBF16 || kind == ScaleKind::kSuper ||
+         kind == ScaleKind::kSuperNibbles;
 }
 
-OCTAVO_INLINE Vec powers_of_two(const uint8_t* exponents) {
+OCTAVO_INLINE Vec half_powers(const uint8_t* exponents) {
   alignas(64) float powers[kStripRows];
   for (int n = 0; n < kStripRows; ++n) {
-    // 2^(e - 127); only e = 0 is not a normal float.
-    const uint32_t bits = exponents[n] == 0 ? 0x00400000u : uint32_t{exponents[n]} << 23;
+    // 2^(e - 128); below e = 2 not a normal float.
+    const uint32_t e = exponents[n];
+    const uint32_t bits = e < 2 ? 0x00200000u << e : (e - 1) << 23;
     std::memcpy(powers + n, &bits, sizeof(bits));
   }
   return load(powers);
@@ -92,12 +97,22 @@ OCTAVO_INLINE GroupScale group_scale(ScaleKind kind, const std::byte* scales, in
       return {mul(load_f16(halves), load_u8(small)),
               sub(zero(), mul(load_f16(halves + 16), load_u8(small + 16)))};
     }
+    case ScaleKind::kSuperNibbles: {
+      const auto* both = reinterpret_cast<const uint8_t*>(scales + 64) + group * 16;
+      alignas(16) uint8_t low[kStripRows], high[kStripRows];
+      for (int n = 0; n < kStripRows; ++n) {
+        low[n] = both[n] & 15;
+        high[n] = both[n] >> 4;
+      }
+      return {mul(load_f16(halves), load_u8(low)),
+              sub(zero(), mul(load_f16(halves + 16), load_u8(high)))};
+    }
     case ScaleKind::kSuperSigned: {
       const auto* small = reinterpret_cast<const int8_t*>(scales + 32) + group * 16;
       return {mul(load_f16(halves), load_i8(small)), zero()};
     }
     case ScaleKind::kE8M0:
-      return {powers_of_two(reinterpret_cast<const uint8_t*>(scales) + group * 16), zero()};
+      return {half_powers(reinterpret_cast<const uint8_t*>(scales) + group * 16), zero()};
     case ScaleKind::kNone:
       break;
   }

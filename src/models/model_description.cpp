@@ -12,12 +12,14 @@
 #include "kernels/metal/attention_grid.h"
 #include "kernels/runtime/device.h"
 #include "kernels/types/state_geometry.h"
+#include "kernels/weights/packed_weight.h"
 #include "models/checkpoint_fit.h"
 #include "models/config.h"
 #include "models/families/families.h"
 #include "models/gguf_config.h"
 #include "models/quantized/quantized_matrix.h"
 #include "models/suppressed_tokens.h"
+#include "models/weight_view.h"
 
 namespace octavo {
 namespace {
@@ -48,7 +50,7 @@ std::string quantization_of(const Config& config, const DecoderPlan& plan) {
 
 // Memory of a tensor: matrices are packed in strips of 16 rows and units of 64 inputs
 // (kernels/weights/packed_weight.h), padded with zeros. Experts may be stacked on leading axes. The
-// inputs of a quantised matrix are not known here, so up to half a unit per row is not counted.
+// inputs of an MLX-quantised matrix are not known here, so up to half a unit per row is not counted.
 uint64_t packed_size(const TensorView& tensor) {
   if (tensor.shape.size() < 2 || tensor.bytes.empty()) return tensor.bytes.size();
   // gpt-oss's blocks [experts, rows, groups, 16] are rows of groups * 16 bytes.
@@ -60,6 +62,11 @@ uint64_t packed_size(const TensorView& tensor) {
   const auto cols = static_cast<uint64_t>(tensor.shape.back());
   constexpr uint64_t kMostTaps = kLargestConvRows + 1;  // a convolution is not a stack of matrices
   if (at > 0 && (rows <= kMostTaps || cols <= kMostTaps)) return tensor.bytes.size();
+  if (const auto format = gguf_format(tensor.type)) {
+    const WeightView matrix{
+        .format = *format, .rows = tensor.shape[at], .cols = tensor.shape.back()};
+    return matrices * static_cast<uint64_t>(packed_layout(matrix).bytes());
+  }
   uint64_t row_bytes = tensor.bytes.size() / (matrices * rows);
   // Scales and biases of a quantised matrix have one entry per group of inputs and are not padded.
   const bool grouped = tensor.name.ends_with(".scales") || tensor.name.ends_with(".biases");

@@ -26,49 +26,6 @@ std::optional<DType> float_type(TensorType type) {
   }
 }
 
-std::optional<WeightFormat> gguf_format(TensorType type) {
-  switch (type) {
-    case TensorType::Q4_0:
-      return WeightFormat::kQ4_0;
-    case TensorType::Q4_1:
-      return WeightFormat::kQ4_1;
-    case TensorType::Q5_0:
-      return WeightFormat::kQ5_0;
-    case TensorType::Q5_1:
-      return WeightFormat::kQ5_1;
-    case TensorType::Q8_0:
-      return WeightFormat::kQ8_0;
-    case TensorType::Q4_K:
-      return WeightFormat::kQ4_K;
-    case TensorType::Q5_K:
-      return WeightFormat::kQ5_K;
-    case TensorType::Q6_K:
-      return WeightFormat::kQ6_K;
-    case TensorType::Q2_K:
-      return WeightFormat::kQ2_K;
-    case TensorType::Q3_K:
-      return WeightFormat::kQ3_K;
-    case TensorType::MXFP4:
-      return WeightFormat::kMxfp4Gguf;
-    case TensorType::IQ4_NL:
-      return WeightFormat::kIQ4_NL;
-    case TensorType::IQ4_XS:
-      return WeightFormat::kIQ4_XS;
-    case TensorType::IQ3_S:
-      return WeightFormat::kIQ3_S;
-    case TensorType::IQ3_XXS:
-      return WeightFormat::kIQ3_XXS;
-    case TensorType::IQ2_S:
-      return WeightFormat::kIQ2_S;
-    case TensorType::IQ2_XS:
-      return WeightFormat::kIQ2_XS;
-    case TensorType::IQ2_XXS:
-      return WeightFormat::kIQ2_XXS;
-    default:
-      return std::nullopt;
-  }
-}
-
 [[noreturn]] void wrong_type(const TensorView& tensor, const char* expected) {
   throw SetupError(fmt::format("tensor \"{}\" has type {}, expected {}", tensor.name,
                                tensor_type_name(tensor.type), expected));
@@ -161,6 +118,49 @@ WeightView mlx_quantized(const MatrixTensors& tensors, const MatrixShape& shape)
 }
 
 }  // namespace
+
+std::optional<WeightFormat> gguf_format(TensorType type) {
+  switch (type) {
+    case TensorType::Q4_0:
+      return WeightFormat::kQ4_0;
+    case TensorType::Q4_1:
+      return WeightFormat::kQ4_1;
+    case TensorType::Q5_0:
+      return WeightFormat::kQ5_0;
+    case TensorType::Q5_1:
+      return WeightFormat::kQ5_1;
+    case TensorType::Q8_0:
+      return WeightFormat::kQ8_0;
+    case TensorType::Q4_K:
+      return WeightFormat::kQ4_K;
+    case TensorType::Q5_K:
+      return WeightFormat::kQ5_K;
+    case TensorType::Q6_K:
+      return WeightFormat::kQ6_K;
+    case TensorType::Q2_K:
+      return WeightFormat::kQ2_K;
+    case TensorType::Q3_K:
+      return WeightFormat::kQ3_K;
+    case TensorType::MXFP4:
+      return WeightFormat::kMxfp4Gguf;
+    case TensorType::IQ4_NL:
+      return WeightFormat::kIQ4_NL;
+    case TensorType::IQ4_XS:
+      return WeightFormat::kIQ4_XS;
+    case TensorType::IQ3_S:
+      return WeightFormat::kIQ3_S;
+    case TensorType::IQ3_XXS:
+      return WeightFormat::kIQ3_XXS;
+    case TensorType::IQ2_S:
+      return WeightFormat::kIQ2_S;
+    case TensorType::IQ2_XS:
+      return WeightFormat::kIQ2_XS;
+    case TensorType::IQ2_XXS:
+      return WeightFormat::kIQ2_XXS;
+    default:
+      return std::nullopt;
+  }
+}
 
 std::vector<const TensorView*> MatrixTensors::all() const {
   if (quantized) return quantized->all();

@@ -31,6 +31,9 @@ struct MatrixShape {
 // The matrix, or the first of the stack. Throws SetupError if types or shapes do not match.
 WeightView weight_view(const MatrixTensors& tensors, const MatrixShape& shape);
 
+// The format of GGUF blocks; nullopt: plain numbers, or a type without a kernel.
+std::optional<WeightFormat> gguf_format(TensorType type);
+
 // Matrix `index` of the stack that starts with `first`.
 WeightView stacked(const WeightView& first, int64_t index);
 

@@ -43,7 +43,7 @@ class GatedActivation : public KernelPrimitive {
     allocate(outputs[0]);
     const mx::array& gate = inputs[0];
     const mx::array& up = inputs[1];
-    metal::Launch launch("gated_activation", {metal::msl_type(dtype_of(gate))});
+    metal::Launch launch("gated_activation", {dtype_of(gate)});
     launch.constant("kActivation", metal::shader_value(activation_))
         .input("gate", gate)
         .input("up", up)

@@ -52,7 +52,7 @@ class AddRows : public KernelPrimitive {
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);
     const mx::array& x = inputs[0];
-    const std::string type = metal::msl_type(dtype_of(x));
+    const DType type = dtype_of(x);
     const metal::AddRowsParams params{
         .cols = x.shape(-1), .scale = scale_, .out_scale = out_scale_, .eps = eps_};
     if (norm_ == Norm::kNone) {
@@ -61,13 +61,13 @@ class AddRows : public KernelPrimitive {
       return encoder.run(metal::over_row_tiles(launch, outputs[0]));
     }
     const bool has_bias = inputs.size() > 3;
-    metal::Launch launch("add_normed_rows", {type, metal::msl_type(dtype_of(inputs[2]))});
+    metal::Launch launch("add_normed_rows", {type, dtype_of(inputs[2])});
     launch.constant("kIsLayer", norm_ == Norm::kLayer)
         .constant("kHasBias", has_bias)
         .input("x", x)
         .input("y", inputs[1])
         .input("weight", inputs[2])
-        .optional_input("bias", has_bias ? std::optional(inputs[3]) : std::nullopt)
+        .optional_input("bias", has_bias ? &inputs[3] : nullptr)
         .output("out", outputs[0])
         .bytes("params", params)
         .grid({static_cast<uint32_t>(x.size()) / static_cast<uint32_t>(x.shape(-1))},

@@ -1,6 +1,9 @@
 // batch_layout.h - which rows of a flat batch belong to which sequence.
 #pragma once
 
+#include <memory>
+
+#include "kernels/metal/attention_plans.h"
 #include "kernels/runtime/mlx.h"
 
 namespace octavo {
@@ -13,6 +16,8 @@ struct BatchLayout {
       cu_seqlens_q;  // [S + 1] int32: rows of sequence s are [cu_seqlens_q[s], cu_seqlens_q[s + 1])
   mx::array
       context_lens;  // [S] int32: tokens of sequence s in the cache, this batch's rows included
+  // On Metal, what the layers of one step share.
+  std::shared_ptr<metal::AttentionPlans> plans = std::make_shared<metal::AttentionPlans>();
 
   int tokens() const { return positions.shape(0); }
   int sequences() const { return context_lens.shape(0); }

@@ -59,9 +59,7 @@ class CausalConv : public KernelPrimitive {
                                    .unit_channels = geometry_.unit_channels,
                                    .x_stride = x.shape(1),
                                    .x_first = options_.first_column};
-    metal::Launch launch("causal_conv",
-                         {metal::msl_type(geometry_.conv_dtype), metal::msl_type(dtype_of(taps)),
-                          std::to_string(taps.shape(0))});
+    metal::Launch launch("causal_conv", {geometry_.conv_dtype, dtype_of(taps), taps.shape(0)});
     launch.constant("kSilu", options_.activation == ConvActivation::kSilu)
         .constant("kHasBias", biased)
         .output("pages", outputs[1])
@@ -69,7 +67,7 @@ class CausalConv : public KernelPrimitive {
         .input("table", table)
         .input("x", x)
         .input("taps", taps)
-        .optional_input("bias", biased ? std::optional(inputs[kStateInputs + 2]) : std::nullopt)
+        .optional_input("bias", biased ? &inputs[kStateInputs + 2] : nullptr)
         .output("out", outputs[0])
         .bytes("params", params)
         .grid({metal::groups_of(params.channels, metal::kConvThreads),

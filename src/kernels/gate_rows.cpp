@@ -42,7 +42,7 @@ class GateRows : public KernelPrimitive {
                  metal::Encoder& encoder) override {
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);
-    metal::Launch launch("gate_rows", {metal::msl_type(dtype_of(inputs[0]))});
+    metal::Launch launch("gate_rows", {dtype_of(inputs[0])});
     launch.constant("kSigmoid", kind_ == Gate::kSigmoid)
         .input("x", inputs[0])
         .input("gate", inputs[1])

@@ -18,8 +18,12 @@ namespace {
 // inputs: page_inputs(), q, and sinks if present.
 class PagedAttention : public KernelPrimitive {
  public:
-  PagedAttention(mx::Stream stream, const PageGeometry& geometry, const AttentionOptions& options)
-      : KernelPrimitive(stream), geometry_(geometry), options_(options.with_sinks(nullptr)) {}
+  PagedAttention(mx::Stream stream, const PageGeometry& geometry, const AttentionOptions& options,
+                 std::shared_ptr<metal::AttentionPlans> plans)
+      : KernelPrimitive(stream),
+        geometry_(geometry),
+        options_(options.with_sinks(nullptr)),
+        plans_(std::move(plans)) {}
 
   void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("paged_attention.cpu");
@@ -45,6 +49,7 @@ class PagedAttention : public KernelPrimitive {
     std::optional<mx::array> sinks;
     if (inputs.size() > kPageInputs + 1) sinks = inputs[kPageInputs + 1];
     metal::paged_attention({.geometry = geometry_,
+                            .plans = *plans_,
                             .pages = inputs[0],
                             .cu_seqlens_q = inputs[1],
                             .context_lens = inputs[2],
@@ -62,6 +67,7 @@ class PagedAttention : public KernelPrimitive {
  private:
   PageGeometry geometry_;
   AttentionOptionsWith<std::nullptr_t> options_;  // the sinks are an input
+  std::shared_ptr<metal::AttentionPlans> plans_;
 };
 
 }  // namespace
@@ -82,7 +88,7 @@ mx::array paged_attention(const mx::array& q, const KvPages& pages, const BatchL
   inputs.push_back(q);
   if (options.sinks) inputs.push_back(*options.sinks);
   return mx::array({layout.tokens(), q.shape(1), g.v_dim}, q.dtype(),
-                   std::make_shared<PagedAttention>(kernel_stream(), g, options),
+                   std::make_shared<PagedAttention>(kernel_stream(), g, options, layout.plans),
                    std::move(inputs));
 }
 

@@ -44,7 +44,7 @@ class Rope : public KernelPrimitive {
                                    .dim = x.shape(2),
                                    .pairs = inputs[2].shape(0),
                                    .magnitude = magnitude_};
-    metal::Launch launch("rope_rows", {metal::msl_type(dtype_of(x))});
+    metal::Launch launch("rope_rows", {dtype_of(x)});
     launch.input("x", x)
         .input("positions", inputs[1])
         .input("inverse_frequencies", inputs[2])

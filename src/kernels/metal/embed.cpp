@@ -9,7 +9,7 @@ void embed(const EmbedCall& call, Encoder& encoder) {
   if (call.tokens.size() == 0) return;
   const PackedLayout& layout = call.layout;
   const auto threads = static_cast<uint32_t>(layout.padded_cols / kUnitCols * 2);
-  Launch launch("embed_rows", {msl_type(dtype_of(call.out))});
+  Launch launch("embed_rows", {dtype_of(call.out)});
   set_format(launch, layout);
   launch.input("tokens", call.tokens)
       .input("table", call.table)

@@ -1,6 +1,9 @@
 // encoder.h (metal) - submits the launches of one primitive to its device.
 #pragma once
 
+#include <cstring>
+#include <vector>
+
 #include "kernels/metal/launch.h"
 
 namespace octavo::metal {
@@ -20,6 +23,9 @@ class Encoder {
     std::memcpy(array.data<void>(), numbers.data(), numbers.size() * sizeof(Number));
     return array;
   }
+
+  // Keeps a temporary of an earlier primitive allocated until the launches that follow have run.
+  void keep(const mx::array& array);
 
   // Does nothing if the launch has no threadgroups, as for a batch without rows.
   void run(const Launch& launch);

@@ -4,13 +4,13 @@
 
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "kernels/metal/encoder.h"
+#include "kernels/metal/pipeline_cache.h"
 #include "kernels/metal/simulator.h"
-#include "kernels/runtime/kernel_path.h"
 #include "kernels/runtime/primitive.h"
 
 namespace octavo::metal {
@@ -23,42 +23,53 @@ MTL::DataType data_type(std::string_view type) {
   return MTL::DataTypeFloat;
 }
 
-// MLX compiles a pipeline on first use and caches it. Its default options include safe math; the
-// kernels call precise:: functions where the fast variants must not be used.
-MTL::ComputePipelineState* pipeline(mx::metal::Device& device, const Launch& launch) {
+struct Pipeline {
+  MTL::ComputePipelineState* state;  // owned by MLX
+  uint64_t most_threads;             // per threadgroup
+};
+
+// MLX's default options include safe math; the kernels call precise:: functions where the fast
+// variants must not be used.
+Pipeline compile(mx::metal::Device& device, const Launch& launch) {
   const KernelSource& kernel = launch.kernel();
-  const std::string instance = instance_name(kernel.name, launch.types());
-  MTL::Library* library = device.get_library("octavo_" + instance,
-                                             [&] { return instance_text(kernel, launch.types()); });
+  const std::vector<std::string> types = launch.key().type_texts();
+  const std::string instance = instance_name(kernel.name, types);
+  MTL::Library* library =
+      device.get_library("octavo_" + instance, [&] { return instance_text(kernel, types); });
   mx::metal::MTLFCList constants;
-  for (const ConstantValue& value : launch.constants()) {
-    for (const FunctionConstant& wanted : kernel.constants) {
-      if (wanted.name != value.name) continue;
-      constants.emplace_back(&value.bits, data_type(wanted.type),
-                             static_cast<NS::UInteger>(wanted.index));
-    }
+  for (size_t i = 0; i < kernel.constants.size(); ++i) {
+    constants.emplace_back(&launch.key().constants[i], data_type(kernel.constants[i].type),
+                           static_cast<NS::UInteger>(kernel.constants[i].index));
   }
-  return device.get_kernel(instance, library, launch.pipeline_name(), constants);
+  MTL::ComputePipelineState* state =
+      device.get_kernel(instance, library, launch.key().name(), constants);
+  return {state, state->maxTotalThreadsPerThreadgroup()};
 }
 
-void set_argument(mx::metal::CommandEncoder& encoder, const Argument& argument, int index) {
+PipelineCache<Pipeline>& pipelines() {
+  static PipelineCache<Pipeline> cache;
+  return cache;
+}
+
+void set_argument(mx::metal::CommandEncoder& encoder, const Launch& launch, size_t i) {
+  const Argument& argument = launch.arguments()[i];
+  const int index = launch.kernel().parameters[i].index;
   switch (argument.kind) {
     case ParameterKind::kInput:
-      if (argument.array) encoder.set_input_array(*argument.array, index);
+      if (argument.array != nullptr) encoder.set_input_array(*argument.array, index);
       return;
     case ParameterKind::kOutput: {
-      if (!argument.array) return;
+      if (argument.array == nullptr) return;
       mx::array array = *argument.array;  // the same buffer
       encoder.set_output_array(array, index);
       return;
     }
     case ParameterKind::kBytes:
-      encoder.set_bytes(argument.bytes.data(), static_cast<int>(argument.bytes.size()), index);
+      encoder.set_bytes(launch.bytes_of(argument).data(), static_cast<int>(argument.bytes), index);
       return;
     case ParameterKind::kThreadgroup: {
       constexpr size_t kUnit = 16;  // required by Metal
-      encoder.set_threadgroup_memory_length(
-          (argument.threadgroup_bytes + kUnit - 1) / kUnit * kUnit, index);
+      encoder.set_threadgroup_memory_length((argument.bytes + kUnit - 1) / kUnit * kUnit, index);
       return;
     }
   }
@@ -67,14 +78,13 @@ void set_argument(mx::metal::CommandEncoder& encoder, const Argument& argument, 
 // A kernel that uses many registers may be limited to fewer than the 1024 threads per threadgroup
 // that Launch::check allows; only the compiled pipeline knows. Without its validation layer, Metal
 // silently drops a larger launch.
-void check_threads(const Launch& launch, MTL::ComputePipelineState* pipeline) {
+void check_threads(const Launch& launch, uint64_t most) {
   const Size3 threads = launch.threads();
   const uint64_t wanted = uint64_t{threads.x} * threads.y * threads.z;
-  const uint64_t most = pipeline->maxTotalThreadsPerThreadgroup();
   if (wanted <= most) return;
   throw std::runtime_error(
       fmt::format("metal kernel {}: threadgroups have {} threads, but this GPU allows {}",
-                  launch.pipeline_name(), wanted, most));
+                  launch.key().name(), wanted, most));
 }
 
 MTL::Size size_of(Size3 size) { return MTL::Size(size.x, size.y, size.z); }
@@ -92,16 +102,19 @@ mx::array Encoder::temporary(mx::Shape shape, mx::Dtype dtype) {
   return array;
 }
 
+void Encoder::keep(const mx::array& array) {
+  mx::metal::get_command_encoder(stream_).add_temporary(array);
+}
+
 void Encoder::run(const Launch& launch) {
-  launch.check();
   if (launch.is_empty()) return;
-  count_launch((std::string(launch.kernel().name) + ".metal").c_str());
-  MTL::ComputePipelineState* compiled = pipeline(mx::metal::device(stream_.device), launch);
-  check_threads(launch, compiled);
+  mx::metal::Device& device = mx::metal::device(stream_.device);
+  const Pipeline& pipeline =
+      pipelines().pipeline_of(launch, [&](const Launch& first) { return compile(device, first); });
+  check_threads(launch, pipeline.most_threads);
   mx::metal::CommandEncoder& encoder = mx::metal::get_command_encoder(stream_);
-  encoder.set_compute_pipeline_state(compiled);
-  for (size_t i = 0; i < launch.arguments().size(); ++i)
-    set_argument(encoder, launch.arguments()[i], launch.kernel().parameters[i].index);
+  encoder.set_compute_pipeline_state(pipeline.state);
+  for (size_t i = 0; i < launch.arguments().size(); ++i) set_argument(encoder, launch, i);
   encoder.dispatch_threadgroups(size_of(launch.groups()), size_of(launch.threads()));
 }
 

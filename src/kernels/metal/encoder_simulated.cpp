@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "kernels/metal/encoder.h"
+#include "kernels/metal/pipeline_cache.h"
 #include "kernels/metal/simulator.h"
-#include "kernels/runtime/kernel_path.h"
 #include "kernels/runtime/primitive.h"
 
 namespace octavo::metal {
@@ -18,25 +18,28 @@ std::atomic<Simulator*> current{nullptr};
 
 BoundLaunch bind(const Launch& launch) {
   BoundLaunch bound{.kernel = &launch.kernel(),
-                    .types = launch.types(),
-                    .constants = launch.constants(),
+                    .types = launch.key().type_texts(),
+                    .constants = {},
                     .arguments = {},
                     .bytes = {},
                     .groups = launch.groups(),
                     .threads = launch.threads()};
+  for (size_t i = 0; i < bound.kernel->constants.size(); ++i)
+    bound.constants.push_back({bound.kernel->constants[i].name, launch.key().constants[i]});
   bound.bytes.reserve(launch.arguments().size());  // arguments hold pointers into it
   for (size_t i = 0; i < launch.arguments().size(); ++i) {
     const Argument& given = launch.arguments()[i];
     BoundArgument argument{&bound.kernel->parameters[i], nullptr, 0};
-    if (given.array) {
+    if (given.array != nullptr) {
       argument.data = const_cast<std::byte*>(given.array->data<std::byte>());
       argument.bytes = given.array->nbytes();
     } else if (given.kind == ParameterKind::kBytes) {
-      bound.bytes.push_back(given.bytes);
+      const auto bytes = launch.bytes_of(given);
+      bound.bytes.emplace_back(bytes.begin(), bytes.end());
       argument.data = bound.bytes.back().data();
-      argument.bytes = given.bytes.size();
+      argument.bytes = bytes.size();
     } else {
-      argument.bytes = given.threadgroup_bytes;
+      argument.bytes = given.bytes;
     }
     bound.arguments.push_back(argument);
   }
@@ -55,12 +58,19 @@ mx::array Encoder::temporary(mx::Shape shape, mx::Dtype dtype) {
   return array;
 }
 
+void Encoder::keep(const mx::array& array) {
+  mx::cpu::get_command_encoder(stream_).add_temporary(array);
+}
+
 void Encoder::run(const Launch& launch) {
-  launch.check();
   if (launch.is_empty()) return;
   Simulator* target = simulator();
   if (target == nullptr) throw SetupError("this build does not support Metal; use --device cpu");
-  count_launch((std::string(launch.kernel().name) + ".metal").c_str());
+  struct NoPipeline {};
+  static PipelineCache<NoPipeline> pipelines;
+  pipelines.pipeline_of(launch, [](const Launch&) { return NoPipeline{}; });
+  if (!target->executes()) return;
+  launch.check();
   // Shared: MLX copies its tasks.
   auto bound = std::make_shared<const BoundLaunch>(bind(launch));
   mx::cpu::get_command_encoder(stream_).dispatch([target, bound] { target->run(*bound); });

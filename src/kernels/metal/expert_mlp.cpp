@@ -42,7 +42,7 @@ void sum_products(const ExpertMlpCall& call, const mx::array& products, const mx
                   Encoder& encoder) {
   const mx::array& out = call.out;
   const int hidden = out.shape(1);
-  Launch launch("expert_sum", {msl_type(dtype_of(out))});
+  Launch launch("expert_sum", {dtype_of(out)});
   launch.constant("kHasShared", call.shared.has_value())
       .constant("kHasSharedGate", call.shared_gate.has_value())
       .constant("kHasResidual", call.residual.has_value())

@@ -32,10 +32,10 @@ DeltaParams params_of(const GatedDeltaCall& call) {
 void gated_delta(const GatedDeltaCall& call, Encoder& encoder) {
   static_assert(kDeltaLargestDim == kLargestStateDim && kStateDimStep % kDeltaRows == 0);
   const DeltaParams params = params_of(call);
-  const std::string type = msl_type(dtype_of(call.qkv));
+  const DType type = dtype_of(call.qkv);
   // The rule's result before its norm, in float32.
   const mx::array y = encoder.temporary(call.out.shape(), mx::float32);
-  Launch rule("gated_delta", {type, std::to_string(groups_of(params.k_dim, kLanes))});
+  Launch rule("gated_delta", {type, static_cast<int>(groups_of(params.k_dim, kLanes))});
   rule.output("pages", call.pages)
       .input("cu_seqlens", call.cu_seqlens)
       .input("table", call.table)
@@ -49,7 +49,7 @@ void gated_delta(const GatedDeltaCall& call, Encoder& encoder) {
              static_cast<uint32_t>(params.value_heads), static_cast<uint32_t>(call.table.shape(0))},
             {kLanes * kDeltaSimdgroups});
   encoder.run(rule);
-  Launch norm("gated_delta_norm", {type, msl_type(dtype_of(call.norm))});
+  Launch norm("gated_delta_norm", {type, dtype_of(call.norm)});
   norm.input("y", y)
       .input("gates", call.gates)
       .input("norm", call.norm)

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <stdexcept>
-#include <utility>
+#include <string>
 
 #include "base/error.h"
 
@@ -14,7 +14,6 @@ namespace {
 
 constexpr uint32_t kMostThreads = 1024;             // per threadgroup, on every Apple GPU
 constexpr size_t kMostThreadgroupBytes = 32 << 10;  // on every Apple GPU
-constexpr size_t kMostBytes = 4096;                 // limit of setBytes
 constexpr int kBuffers = 31;                        // per kernel
 
 // The MSL name of an array's element type.
@@ -29,38 +28,41 @@ std::string_view element_type(const mx::array& array) {
   return "uchar";
 }
 
-// A mismatch between host and kernel is a bug in Octavo. Checking every launch finds it in tests
-// rather than on a user's Mac.
-void require(bool holds, const Launch& launch, std::string_view what) {
+// A mismatch between host and kernel is a bug in Octavo. `explain` is called only if there is one.
+template <typename Explain>
+void require(bool holds, const Launch& launch, Explain explain) {
   if (holds) return;
-  throw std::logic_error(fmt::format("metal kernel {}: {}", launch.kernel().name, what));
+  throw std::logic_error(fmt::format("metal kernel {}: {}", launch.kernel().name, explain()));
+}
+void require(bool holds, const Launch& launch, const char* what) {
+  require(holds, launch, [what] { return what; });
 }
 
 }  // namespace
 
-std::string msl_type(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return "float";
-    case DType::kFloat16:
-      return "half";
-    case DType::kBFloat16:
-      return "bfloat";
-  }
-  OCTAVO_CHECK(false);
-  return "";
+Launch::Launch(std::string_view kernel, std::initializer_list<TemplateArgument> types)
+    : key_{.kernel = &find_kernel(kernel)} {
+  require(types.size() <= kMostTemplateArguments, *this, "too many types");
+  std::ranges::copy(types, key_.types.begin());
+  key_.type_count = types.size();
 }
 
-Launch::Launch(std::string_view kernel, std::vector<std::string> types)
-    : kernel_(&find_kernel(kernel)), types_(std::move(types)) {}
-
 Launch& Launch::add_constant(std::string_view name, std::string_view type, uint32_t bits) {
-  const auto found = std::ranges::find(kernel_->constants, name, &FunctionConstant::name);
-  require(found != kernel_->constants.end(), *this, fmt::format("unknown constant {}", name));
-  require(found->type == type, *this, fmt::format("constant {} does not have type {}", name, type));
-  require(std::ranges::find(constants_, name, &ConstantValue::name) == constants_.end(), *this,
-          fmt::format("constant {} is set twice", name));
-  constants_.push_back({name, bits});
+  const std::span<const FunctionConstant> known = key_.kernel->constants;
+  size_t i = next_constant_;
+  if (i >= known.size() || known[i].name != name) {
+    const auto found = std::ranges::find(known, name, &FunctionConstant::name);
+    require(found != known.end(), *this, [&] { return fmt::format("unknown constant {}", name); });
+    i = static_cast<size_t>(found - known.begin());
+  }
+  require(i < kMostConstants, *this, "too many constants");
+  require(known[i].type == type, *this,
+          [&] { return fmt::format("constant {} does not have type {}", name, type); });
+  require((constants_set_ >> i & 1) == 0, *this,
+          [&] { return fmt::format("constant {} is set twice", name); });
+  constants_set_ |= uint32_t{1} << i;
+  key_.constants[i] = bits;
+  next_constant_ = i + 1;
   return *this;
 }
 
@@ -75,28 +77,41 @@ Launch& Launch::constant(std::string_view name, float value) {
 }
 
 Argument& Launch::add(std::string_view name, ParameterKind kind) {
-  arguments_.push_back({.name = name, .kind = kind});
-  return arguments_.back();
+  require(argument_count_ < kMostArguments, *this, "too many arguments");
+  Argument& argument = arguments_[argument_count_++];
+  argument.name = name;
+  argument.kind = kind;
+  return argument;
 }
 
 Launch& Launch::input(std::string_view name, const mx::array& array) {
-  add(name, ParameterKind::kInput).array = array;
-  return *this;
+  return optional_input(name, &array);
 }
 Launch& Launch::optional_input(std::string_view name, const std::optional<mx::array>& array) {
+  return optional_input(name, array ? &*array : nullptr);
+}
+Launch& Launch::optional_input(std::string_view name, const mx::array* array) {
   add(name, ParameterKind::kInput).array = array;
   return *this;
 }
 Launch& Launch::output(std::string_view name, const mx::array& array) {
+  return optional_output(name, &array);
+}
+Launch& Launch::optional_output(std::string_view name, const mx::array* array) {
   add(name, ParameterKind::kOutput).array = array;
   return *this;
 }
-Launch& Launch::optional_output(std::string_view name, const std::optional<mx::array>& array) {
-  add(name, ParameterKind::kOutput).array = array;
+Launch& Launch::add_bytes(std::string_view name, std::span<const std::byte> bytes) {
+  require(bytes.size() <= kMostStructBytes - stored_, *this, "its structs are too large");
+  Argument& argument = add(name, ParameterKind::kBytes);
+  argument.bytes = bytes.size();
+  argument.first_byte = stored_;
+  std::ranges::copy(bytes, storage_.begin() + static_cast<ptrdiff_t>(stored_));
+  stored_ += bytes.size();
   return *this;
 }
 Launch& Launch::threadgroup(std::string_view name, size_t bytes) {
-  add(name, ParameterKind::kThreadgroup).threadgroup_bytes = bytes;
+  add(name, ParameterKind::kThreadgroup).bytes = bytes;
   return *this;
 }
 
@@ -106,43 +121,57 @@ Launch& Launch::grid(Size3 groups, Size3 threads) {
   return *this;
 }
 
-std::string Launch::pipeline_name() const {
-  std::string name = instance_name(kernel_->name, types_);
-  for (const FunctionConstant& constant : kernel_->constants) {
-    const auto value = std::ranges::find(constants_, constant.name, &ConstantValue::name);
-    if (value != constants_.end()) name += fmt::format("_{:x}", value->bits);
-  }
-  return name;
-}
-
 void Launch::check() const {
-  require(types_.size() == kernel_->template_arguments.size(), *this, "wrong number of types");
-  require(constants_.size() == kernel_->constants.size(), *this, "a constant has no value");
-  require(arguments_.size() == kernel_->parameters.size(), *this, "wrong number of arguments");
+  const KernelSource& kernel = *key_.kernel;
+  require(key_.type_count == kernel.template_arguments.size(), *this, "wrong number of types");
+  require(constants_set_ == (uint32_t{1} << kernel.constants.size()) - 1, *this,
+          "a constant has no value");
+  require(argument_count_ == kernel.parameters.size(), *this, "wrong number of arguments");
   size_t threadgroup_bytes = 0;
-  for (size_t i = 0; i < arguments_.size(); ++i) {
+  for (size_t i = 0; i < argument_count_; ++i) {
     const Argument& given = arguments_[i];
-    const Parameter& wanted = kernel_->parameters[i];
-    require(given.name == wanted.name && given.kind == wanted.kind, *this,
-            fmt::format("argument {} is {}, but the signature has {}", i, given.name, wanted.name));
+    const Parameter& wanted = kernel.parameters[i];
+    require(given.name == wanted.name && given.kind == wanted.kind, *this, [&] {
+      return fmt::format("argument {} is {}, but the signature has {}", i, given.name, wanted.name);
+    });
     require(0 <= wanted.index && wanted.index < kBuffers, *this,
-            fmt::format("{} has invalid index {}", given.name, wanted.index));
-    require(given.bytes.size() <= kMostBytes, *this, fmt::format("{} is too large", given.name));
-    threadgroup_bytes += given.threadgroup_bytes;
+            [&] { return fmt::format("{} has invalid index {}", given.name, wanted.index); });
+    if (given.kind == ParameterKind::kThreadgroup) threadgroup_bytes += given.bytes;
     if (given.kind == ParameterKind::kBytes || given.kind == ParameterKind::kThreadgroup) continue;
-    require(given.array || wanted.optional, *this, fmt::format("{} is missing", given.name));
-    if (!given.array) continue;
-    std::string_view type = wanted.type;
-    const auto names = kernel_->template_arguments;
-    const auto parameter = std::ranges::find(names, type);
-    if (parameter != names.end()) type = types_[static_cast<size_t>(parameter - names.begin())];
-    require(element_type(*given.array) == type, *this,
-            fmt::format("{} has type {}, but the signature has {}", given.name,
-                        element_type(*given.array), type));
+    require(given.array != nullptr || wanted.optional, *this,
+            [&] { return fmt::format("{} is missing", given.name); });
+    if (given.array == nullptr) continue;
+    const auto names = kernel.template_arguments;
+    const auto parameter = std::ranges::find(names, wanted.type);
+    const std::string type =
+        parameter == names.end()
+            ? std::string(wanted.type)
+            : key_.types[static_cast<size_t>(parameter - names.begin())].text();
+    require(element_type(*given.array) == type, *this, [&] {
+      return fmt::format("{} has type {}, but the signature has {}", given.name,
+                         element_type(*given.array), type);
+    });
   }
   require(threadgroup_bytes <= kMostThreadgroupBytes, *this, "too much threadgroup memory");
   const uint64_t threads = uint64_t{threads_.x} * threads_.y * threads_.z;
   require(0 < threads && threads <= kMostThreads, *this, "invalid threadgroup size");
+}
+
+uint64_t Launch::shape_hash() const {
+  uint64_t hash = argument_count_;
+  const auto mix = [&hash](uint64_t word) {
+    constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;
+    hash = std::rotl((hash ^ word) * kOdd, 29);
+  };
+  for (const Argument& argument : arguments()) {
+    mix(reinterpret_cast<uintptr_t>(argument.name.data()));
+    mix(static_cast<uint64_t>(argument.kind) << 32 | argument.bytes);
+    mix(argument.array != nullptr ? 1 + static_cast<uint64_t>(argument.array->dtype().val()) : 0);
+  }
+  mix(constants_set_);
+  mix(threads_.x);
+  mix(uint64_t{threads_.y} << 32 | threads_.z);
+  return hash;
 }
 
 }  // namespace octavo::metal

@@ -13,13 +13,13 @@ namespace {
 mx::array floats(int count) { return mx::zeros({count}); }
 
 Launch good_merge() {
-  Launch launch("merge_partials", {"float", "64"});
+  Launch launch("merge_partials", {DType::kFloat32, 64});
   launch.constant("kHasSinks", false);
   return launch;
 }
 
 TEST(Launch, ArgumentsMustFollowTheSignature) {
-  const mx::array items = mx::zeros({6}, mx::int32);
+  const mx::array items = mx::zeros({6}, mx::int32), numbers = floats(8);
   const AttentionParams params{};
   const auto with = [&](const std::function<void(Launch&)>& arguments) {
     Launch launch = good_merge();
@@ -28,40 +28,40 @@ TEST(Launch, ArgumentsMustFollowTheSignature) {
     launch.check();
   };
   EXPECT_NO_THROW(with([&](Launch& l) {
-    l.input("partials", floats(8)).input("items", items).optional_input("sinks", std::nullopt);
-    l.output("out", floats(8)).bytes("params", params);
+    l.input("partials", numbers).input("items", items).optional_input("sinks", nullptr);
+    l.output("out", numbers).bytes("params", params);
   }));
   EXPECT_THROW(with([&](Launch& l) {  // two swapped
-                 l.input("items", items).input("partials", floats(8));
-                 l.optional_input("sinks", std::nullopt);
-                 l.output("out", floats(8)).bytes("params", params);
+                 l.input("items", items).input("partials", numbers);
+                 l.optional_input("sinks", nullptr);
+                 l.output("out", numbers).bytes("params", params);
                }),
                std::logic_error);
   EXPECT_THROW(with([&](Launch& l) {  // one missing
-                 l.input("partials", floats(8)).input("items", items);
-                 l.output("out", floats(8)).bytes("params", params);
+                 l.input("partials", numbers).input("items", items);
+                 l.output("out", numbers).bytes("params", params);
                }),
                std::logic_error);
   EXPECT_THROW(with([&](Launch& l) {  // an output as an input
-                 l.input("partials", floats(8)).input("items", items);
-                 l.optional_input("sinks", std::nullopt);
-                 l.input("out", floats(8)).bytes("params", params);
+                 l.input("partials", numbers).input("items", items);
+                 l.optional_input("sinks", nullptr);
+                 l.input("out", numbers).bytes("params", params);
                }),
                std::logic_error);
   EXPECT_THROW(with([&](Launch& l) {  // another element type
-                 l.input("partials", floats(8)).input("items", floats(6));
-                 l.optional_input("sinks", std::nullopt);
-                 l.output("out", floats(8)).bytes("params", params);
+                 l.input("partials", numbers).input("items", numbers);
+                 l.optional_input("sinks", nullptr);
+                 l.output("out", numbers).bytes("params", params);
                }),
                std::logic_error);
 }
 
 TEST(Launch, ConstantsMustBelongToTheKernel) {
-  EXPECT_THROW(Launch("merge_partials", {"float", "64"}).constant("kHasSink", true),
+  EXPECT_THROW(Launch("merge_partials", {DType::kFloat32, 64}).constant("kHasSink", true),
                std::logic_error);
-  EXPECT_THROW(Launch("merge_partials", {"float", "64"}).constant("kHasSinks", 1.0f),
+  EXPECT_THROW(Launch("merge_partials", {DType::kFloat32, 64}).constant("kHasSinks", 1.0f),
                std::logic_error);
-  Launch launch("merge_partials", {"float"});
+  Launch launch("merge_partials", {DType::kFloat32});
   EXPECT_THROW(launch.check(), std::logic_error);
 }
 
@@ -83,13 +83,13 @@ TEST(Launch, EveryConstantIsInThePipelinesName) {
       Launch other(kernel.name);
       for (const FunctionConstant& constant : kernel.constants)
         set(other, constant, constant.name == changed.name);
-      EXPECT_NE(none.pipeline_name(), other.pipeline_name()) << kernel.name << changed.name;
+      EXPECT_NE(none.key().name(), other.key().name()) << kernel.name << changed.name;
     }
   }
 }
 
 TEST(Launch, AConstantCannotBeSetTwice) {
-  Launch launch("merge_partials", {"float", "64"});
+  Launch launch("merge_partials", {DType::kFloat32, 64});
   launch.constant("kHasSinks", true);
   EXPECT_THROW(launch.constant("kHasSinks", true), std::logic_error);
 }

@@ -116,19 +116,18 @@ void launch_run(const LinearCall& call, const LayerRun& run, const Around& aroun
   };
   const auto biased =
       std::ranges::find_if(run.layers, [](const auto& l) { return l.bias.has_value(); });
-  std::optional<mx::array> any_bias;
-  if (biased != run.layers.end()) any_bias = biased->bias;
+  const mx::array* any_bias = biased != run.layers.end() ? &*biased->bias : nullptr;
+  const bool has_list = call.experts && call.experts->list;
   const DType dtype = dtype_of(call.x);
 
-  Launch launch("linear_rows",
-                {msl_type(dtype), msl_type(product_type(dtype, run.layers[0].layout)),
-                 msl_type(dtype_of(out)), any_bias ? msl_type(dtype_of(*any_bias)) : "float",
-                 std::to_string(tile_rows / 8), std::to_string(strips)});
+  Launch launch("linear_rows", {dtype, product_type(dtype, run.layers[0].layout), dtype_of(out),
+                                any_bias != nullptr ? dtype_of(*any_bias) : DType::kFloat32,
+                                tile_rows / 8, strips});
   set_format(launch, run.layers[0].layout);
-  launch.constant("kIsListed", call.experts && call.experts->list)
+  launch.constant("kIsListed", has_list)
       .constant("kGate", around.gate)
       .constant("kActivation", shader_value(call.activation))
-      .constant("kHasBias", any_bias.has_value())
+      .constant("kHasBias", any_bias != nullptr)
       .constant("kHasResidual", around.residual.has_value())
       .constant("kHasTiles", call.experts.has_value())
       .input("x", call.x);
@@ -136,11 +135,11 @@ void launch_run(const LinearCall& call, const LayerRun& run, const Around& aroun
   constexpr std::array kBiases = {"bias0", "bias1", "bias2", "bias3"};
   for (size_t i = 0; i < kMostJoined; ++i) launch.input(kWeights[i], layer(i).weight);
   for (size_t i = 0; i < kMostJoined; ++i)
-    launch.optional_input(kBiases[i], layer(i).bias ? layer(i).bias : any_bias);
+    launch.optional_input(kBiases[i], layer(i).bias ? &*layer(i).bias : any_bias);
   launch.optional_input("residual", around.residual)
       .optional_input("up", around.up)
-      .optional_input("tiles", call.experts ? std::optional(call.experts->tiles) : std::nullopt)
-      .optional_input("list", call.experts ? call.experts->list : std::nullopt)
+      .optional_input("tiles", call.experts ? &call.experts->tiles : nullptr)
+      .optional_input("list", has_list ? &*call.experts->list : nullptr)
       .output("out", out)
       .bytes("params", params)
       .grid({static_cast<uint32_t>(groups), static_cast<uint32_t>(tiles)}, {kKParts * 32});

@@ -7,7 +7,7 @@ namespace octavo::metal {
 void norm(const NormCall& call, Encoder& encoder) {
   const int cols = call.x.shape(-1);
   if (call.x.size() == 0) return;
-  Launch launch("norm_rows", {msl_type(dtype_of(call.x)), msl_type(dtype_of(call.weight))});
+  Launch launch("norm_rows", {dtype_of(call.x), dtype_of(call.weight)});
   launch.constant("kIsLayer", call.kind == Norm::kLayer)
       .constant("kHasBias", call.bias.has_value())
       .input("x", call.x)

@@ -1,11 +1,9 @@
 #include "kernels/metal/paged_attention.h"
 
 #include <algorithm>
-#include <string>
 
 #include "base/error.h"
 #include "kernels/cpu/page_layout.h"
-#include "kernels/metal/attention_grid.h"
 
 namespace octavo::metal {
 namespace {
@@ -16,16 +14,7 @@ std::span<const int32_t> host_numbers(const mx::array& array) {
   return {array.data<int32_t>(), array.size()};
 }
 
-template <typename Item>
-mx::array item_array(Encoder& encoder, const std::vector<Item>& items) {
-  std::vector<int32_t> numbers(items.size() * sizeof(Item) / sizeof(int32_t));
-  std::memcpy(numbers.data(), items.data(), items.size() * sizeof(Item));
-  return encoder.temporary(numbers, mx::int32);
-}
-
-Size3 grid_of(size_t items, int32_t kv_heads) {
-  return {static_cast<uint32_t>(items), static_cast<uint32_t>(kv_heads)};
-}
+Size3 grid_of(uint32_t items, int32_t kv_heads) { return {items, static_cast<uint32_t>(kv_heads)}; }
 constexpr Size3 kThreads = {kAttentionSimdgroups * 32};
 
 }  // namespace
@@ -44,31 +33,29 @@ PageParams page_params(const PageGeometry& geometry, const mx::array& pages,
 
 void paged_attention(const AttentionCall& call, Encoder& encoder) {
   const PageGeometry& geometry = call.geometry;
-  const std::string type = msl_type(geometry.dtype);
+  const DType type = geometry.dtype;
   const int32_t q_heads = call.q.shape(1);
-  const AttentionGrid grid = plan_attention_grid(
-      {.cu_seqlens_q = host_numbers(call.cu_seqlens_q),
-       .context_lens = host_numbers(call.context_lens),
-       .group = q_heads / geometry.kv_heads,
-       .kv_heads = geometry.kv_heads,
-       .window = call.window,
-       .most_tiles =
-           widest_item(geometry.k_dim, static_cast<int32_t>(octavo::size_of(geometry.dtype))),
-       .v_dim = geometry.v_dim});
-  // Bounded by kMostPartialBytes.
-  const auto partial_stride = static_cast<int32_t>(partial_floats(grid, geometry.v_dim));
+  const AttentionPlan& plan =
+      call.plans.find({.cu_seqlens_q = host_numbers(call.cu_seqlens_q),
+                       .context_lens = host_numbers(call.context_lens),
+                       .group = q_heads / geometry.kv_heads,
+                       .kv_heads = geometry.kv_heads,
+                       .window = call.window,
+                       .most_tiles = widest_item(
+                           geometry.k_dim, static_cast<int32_t>(octavo::size_of(geometry.dtype))),
+                       .v_dim = geometry.v_dim},
+                      encoder);
   const mx::array partials =
-      encoder.temporary({std::max(1, partial_stride * geometry.kv_heads)}, mx::float32);
+      encoder.temporary({std::max(1, plan.partial_floats * geometry.kv_heads)}, mx::float32);
   const AttentionParams params{.pages = page_params(geometry, call.pages, call.block_tables),
                                .q_heads = q_heads,
                                .kv_heads = geometry.kv_heads,
                                .window = call.window,
                                .scale = call.scale,
                                .soft_cap = call.soft_cap,
-                               .partial_stride = partial_stride};
-  for (const AttentionWave& wave : grid.waves) {
-    Launch launch("paged_attention", {type, std::to_string(geometry.k_dim),
-                                      std::to_string(geometry.v_dim), std::to_string(wave.tiles)});
+                               .partial_stride = plan.partial_floats};
+  for (const AttentionPlan::Wave& wave : plan.waves) {
+    Launch launch("paged_attention", {type, geometry.k_dim, geometry.v_dim, wave.tiles});
     launch.constant("kInt8", geometry.format == KvFormat::kInt8)
         .constant("kHasSoftCap", call.soft_cap > 0)
         .constant("kHasWindow", call.window > 0)
@@ -76,23 +63,23 @@ void paged_attention(const AttentionCall& call, Encoder& encoder) {
         .input("q", call.q)
         .input("pages", call.pages)
         .input("block_tables", call.block_tables)
-        .input("items", item_array(encoder, wave.items))
+        .input("items", wave.items)
         .optional_input("sinks", call.sinks)
         .output("out", call.out)
         .output("partials", partials)
         .bytes("params", params)
-        .grid(grid_of(wave.items.size(), geometry.kv_heads), kThreads);
+        .grid(grid_of(wave.count, geometry.kv_heads), kThreads);
     encoder.run(launch);
   }
-  if (grid.merges.empty()) return;
-  Launch merge("merge_partials", {type, std::to_string(geometry.v_dim)});
+  if (!plan.merges) return;
+  Launch merge("merge_partials", {type, geometry.v_dim});
   merge.constant("kHasSinks", call.sinks.has_value())
       .input("partials", partials)
-      .input("items", item_array(encoder, grid.merges))
+      .input("items", *plan.merges)
       .optional_input("sinks", call.sinks)
       .output("out", call.out)
       .bytes("params", params)
-      .grid(grid_of(grid.merges.size(), geometry.kv_heads), kThreads);
+      .grid(grid_of(plan.merge_count, geometry.kv_heads), kThreads);
   encoder.run(merge);
 }
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/metal/encoder.h"
+#include "kernels/metal/attention_plans.h"
 #include "kernels/metal/page_params.h"
 #include "kernels/types/page_geometry.h"
 
@@ -16,6 +16,7 @@ PageParams page_params(const PageGeometry& geometry, const mx::array& pages,
 
 struct AttentionCall {
   PageGeometry geometry;
+  AttentionPlans& plans;  // of the batch
   mx::array pages;
   mx::array cu_seqlens_q;  // this and context_lens must be available: the host reads them
   mx::array context_lens;

@@ -7,8 +7,8 @@
 namespace octavo::metal {
 namespace {
 
-std::optional<mx::array> array_of(const std::optional<RowsIn>& rows) {
-  return rows ? std::optional(rows->array) : std::nullopt;
+const mx::array* array_of(const std::optional<RowsIn>& rows) {
+  return rows ? &rows->array : nullptr;
 }
 RowsAt place_of(const std::optional<RowsIn>& rows) { return rows ? rows->at : RowsAt{}; }
 
@@ -34,8 +34,8 @@ QkvParams params_of(const QkvCall& call) {
 }
 
 template <typename Member>
-std::optional<mx::array> target(const QkvCall& call, Member member) {
-  return call.targets ? std::optional((*call.targets).*member) : std::nullopt;
+const mx::array* target(const QkvCall& call, Member member) {
+  return call.targets ? &((*call.targets).*member) : nullptr;
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ void qkv_write(const QkvCall& call, Encoder& encoder) {
   const QkvParams params = params_of(call);
   const DType norm_dtype = call.q_norm ? dtype_of(*call.q_norm) : DType::kFloat32;
   const auto row_floats = static_cast<size_t>(std::max(params.k_dim, params.v_dim));
-  Launch launch("qkv_write", {msl_type(call.dtype), msl_type(norm_dtype)});
+  Launch launch("qkv_write", {call.dtype, norm_dtype});
   launch.constant("kHasQueries", call.q.has_value())
       .constant("kHasPages", call.targets.has_value())
       .constant("kNorms", call.q_norm.has_value())
@@ -67,7 +67,7 @@ void qkv_write(const QkvCall& call, Encoder& encoder) {
       .optional_input("cu_seqlens_q", target(call, &PageTargets::cu_seqlens_q))
       .optional_input("context_lens", target(call, &PageTargets::context_lens))
       .optional_input("block_tables", target(call, &PageTargets::block_tables))
-      .optional_output("q_out", call.q_out)
+      .optional_output("q_out", call.q_out ? &*call.q_out : nullptr)
       .optional_output("pages", target(call, &PageTargets::pages))
       .bytes("params", params)
       .threadgroup("rows", kRowSimdgroups * row_floats * sizeof(float))
@@ -88,7 +88,7 @@ void latent_write(const LatentCall& call, Encoder& encoder) {
       .rank = geometry.v_dim,
       .eps = call.eps};
   const auto row_floats = static_cast<size_t>(std::max(params.rank, 2 * params.rotation.pairs));
-  Launch launch("latent_write", {msl_type(geometry.dtype), msl_type(dtype_of(call.norm))});
+  Launch launch("latent_write", {geometry.dtype, dtype_of(call.norm)});
   launch.input("q", call.q)
       .input("latent", call.latent)
       .input("norm", call.norm)

@@ -67,11 +67,13 @@ void sample(const SampleCall& call, Encoder& encoder) {
       .bytes("params", params)
       .grid({groups_of(params.blocks, kMaximaThreads / 32), count}, {kMaximaThreads});
   encoder.run(blocks);
+  const mx::array draws = draws_of(call.rows, call.drawn, vocab, encoder);
+  const mx::array sums = encoder.temporary(shape, mx::float32);
   Launch draw("sample_rows");
   draw.input("logits", logits)
       .input("maxima", maxima)
-      .input("draws", draws_of(call.rows, call.drawn, vocab, encoder))
-      .output("sums", encoder.temporary(shape, mx::float32))
+      .input("draws", draws)
+      .output("sums", sums)
       .output("tokens", call.tokens)
       .bytes("params", params)
       .grid({count}, {kSampleThreads});

@@ -1,6 +1,7 @@
 // simulator.h (metal) - interface of the Metal simulator for platforms without Metal.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -10,6 +11,11 @@
 #include "kernels/metal/launch.h"
 
 namespace octavo::metal {
+
+struct ConstantValue {
+  std::string_view name;
+  uint32_t bits;  // of a bool, an int or a float
+};
 
 // An argument as memory: address and size of arrays and bytes, size of threadgroup memory.
 struct BoundArgument {
@@ -32,6 +38,10 @@ struct BoundLaunch {
 class Simulator {
  public:
   virtual ~Simulator() = default;
+  // False: launches are described and dropped, to measure the host's time.
+  virtual bool executes() const { return true; }
+  // Called after each primitive with the time that describing its launches took.
+  virtual void encoded(std::chrono::steady_clock::duration) {}
   // Executes the launch; throws if the kernel is faulty. Called on MLX's stream thread.
   virtual void run(const BoundLaunch& launch) = 0;
 };

@@ -7,7 +7,7 @@ namespace {
 
 struct Counters {
   std::mutex mutex;
-  std::map<std::string, int64_t> counts;
+  std::map<std::string, std::atomic<int64_t>, std::less<>> counts;
 };
 
 Counters& counters() {
@@ -19,12 +19,18 @@ Counters& counters() {
 
 std::map<std::string, int64_t> launch_counts() {
   const std::lock_guard lock(counters().mutex);
-  return counters().counts;
+  return {counters().counts.begin(), counters().counts.end()};
 }
 
-void count_launch(const char* kernel) {
+std::atomic<int64_t>& launch_counter(std::string_view kernel) {
   const std::lock_guard lock(counters().mutex);
-  ++counters().counts[kernel];
+  auto& counts = counters().counts;
+  const auto found = counts.find(kernel);
+  return found != counts.end() ? found->second : counts[std::string(kernel)];
+}
+
+void count_launch(std::string_view kernel) {
+  launch_counter(kernel).fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace octavo

@@ -1,9 +1,11 @@
 // kernel_path.h - which implementation of an operation runs, and counts of those that ran.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace octavo {
 
@@ -17,6 +19,9 @@ enum class KernelPath : uint8_t {
 std::map<std::string, int64_t> launch_counts();
 
 // Called by an implementation each time it runs. Any thread.
-void count_launch(const char* kernel);
+void count_launch(std::string_view kernel);
+
+// The count itself, for callers that keep it. Any thread.
+std::atomic<int64_t>& launch_counter(std::string_view kernel);
 
 }  // namespace octavo

@@ -24,8 +24,11 @@ void add_kernel_time(std::chrono::steady_clock::duration time) {
 
 void KernelPrimitive::eval_cpu(const std::vector<mx::array>& inputs,
                                std::vector<mx::array>& outputs) {
-  if (metal::simulator() == nullptr) return run_cpu(inputs, outputs);
+  metal::Simulator* simulator = metal::simulator();
+  if (simulator == nullptr) return run_cpu(inputs, outputs);
+  const auto start = std::chrono::steady_clock::now();
   eval_gpu(inputs, outputs);
+  simulator->encoded(std::chrono::steady_clock::now() - start);
 }
 
 void KernelPrimitive::eval_gpu(const std::vector<mx::array>& inputs,
@@ -36,9 +39,16 @@ void KernelPrimitive::eval_gpu(const std::vector<mx::array>& inputs,
 
 mx::Stream kernel_stream() { return mx::default_stream(mx::default_device()); }
 
+// Whether kernels on a GPU use the array, or would if there were one.
+bool is_for_gpu(const mx::array& array) {
+  if (metal::simulator() != nullptr) return !metal::simulator()->executes();
+  return array.has_primitive() && array.primitive().device() == mx::Device::gpu;
+}
+
 // MLX's CPU buffers start 8 bytes after an address from malloc, so nearly every row would straddle
 // cache lines. Allocates one extra line and starts the array at the first whole one.
 void allocate(mx::array& out) {
+  if (is_for_gpu(out)) return out.set_data(mx::allocator::malloc(out.nbytes()));
   constexpr size_t kLine = 64;
   const size_t item = out.itemsize();
   mx::array memory({static_cast<int>(out.size() + kLine / item)}, out.dtype(), nullptr, {});

@@ -1,0 +1,42 @@
+// attention_plans.h (metal) - the division of a step's attention into threadgroups, in device memory. The
+// first layer of each shape computes it and the others use it again.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "kernels/metal/attention_grid.h"
+#include "kernels/metal/encoder.h"
+
+namespace octavo::metal {
+
+struct AttentionPlan {
+  // Items of equal width share a launch.
+  struct Wave {
+    int32_t tiles;
+    uint32_t count;
+    mx::array items;
+  };
+  std::vector<Wave> waves;
+  uint32_t merge_count = 0;
+  std::optional<mx::array> merges = {};
+  int32_t partial_floats = 0;  // of one KV head
+};
+
+// The plans of one batch. One thread at a time.
+class AttentionPlans {
+ public:
+  // Always called with the same sequences. The arrays live until the launches that follow have run.
+  const AttentionPlan& find(const AttentionBatch& batch, Encoder& encoder);
+
+ private:
+  struct Entry {
+    int32_t group, kv_heads, window, most_tiles, v_dim;
+    AttentionPlan plan;
+  };
+  std::deque<Entry> entries_;  // references to them stay valid
+};
+
+}  // namespace octavo::metal

@@ -15,7 +15,6 @@
 #include "models/checkpoint_fit.h"
 #include "models/config.h"
 #include "models/families/families.h"
-#include "models/gguf_config.h"
 #include "models/quantized/quantized_matrix.h"
 #include "models/suppressed_tokens.h"
 
@@ -59,7 +58,9 @@ uint64_t packed_size(const TensorView& tensor) {
   const auto rows = static_cast<uint64_t>(tensor.shape[at]);
   const auto cols = static_cast<uint64_t>(tensor.shape.back());
   constexpr uint64_t kMostTaps = kLargestConvRows + 1;  // a convolution is not a stack of matrices
-  if (at > 0 && (rows <= kMostTaps || cols <= kMostTaps)) return tensor.bytes.size();
+  const bool convolution = at > 0 || tensor.name.ends_with("conv1d.weight") ||
+                           tensor.name.ends_with("conv.weight");  // [channels, taps] in GGUF files
+  if (convolution && (rows <= kMostTaps || cols <= kMostTaps)) return tensor.bytes.size();
   uint64_t row_bytes = tensor.bytes.size() / (matrices * rows);
   // Scales and biases of a quantised matrix have one entry per group of inputs and are not padded.
   const bool grouped = tensor.name.ends_with(".scales") || tensor.name.ends_with(".biases");
@@ -115,7 +116,6 @@ int longest_context(const Config& config, int context) {
 
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype,
                                 std::optional<PoolingPlan> pooling, UnknownKeys unknown) {
-  if (checkpoint.gguf() != nullptr) check_gguf_architecture(*checkpoint.gguf());
   const Config config = read_config(checkpoint);
   ModelDescription description;
   description.plan =

@@ -74,9 +74,9 @@ TEST(HubListing, HasTheArchitectureOfGgufFiles) {
   EXPECT_EQ(architecture_of({{"architecture", "gemma4"}, {"total", 5}}), "gemma4");
   EXPECT_EQ(architecture_of(Json::object()), "");
   EXPECT_EQ(architecture_of(nullptr), "");
-  EXPECT_THAT(listing_error(Json{{"sha", kCommit},
-                                 {"siblings", Json::array()},
-                                 {"gguf", {{"architecture", 1}}}}.dump()),
+  EXPECT_THAT(listing_error(Json{
+                  {"sha", kCommit}, {"siblings", Json::array()}, {"gguf", {{"architecture", 1}}}}
+                                .dump()),
               HasSubstr("cannot parse the hub's response"));
 }
 

@@ -185,12 +185,13 @@ TEST(GgufConfig, ValuesPerLayerOfGemma4) {
 TEST(GgufConfig, DamagedKeysNeverCrash) {
   constexpr int kRounds = 1000;
   for (const std::string& valid : {gemma4_file(), file_of("qwen35", qwen35_keys())}) {
-    EXPECT_GT(test_files::mutate(valid,
-                                 [](const std::vector<std::byte>& bytes) {
-                                   const auto* begin = reinterpret_cast<const char*>(bytes.data());
-                                   plan_model(config_of({begin, bytes.size()}));
-                                 },
-                                 kRounds),
+    EXPECT_GT(test_files::mutate(
+                  valid,
+                  [](const std::vector<std::byte>& bytes) {
+                    const auto* begin = reinterpret_cast<const char*>(bytes.data());
+                    plan_model(config_of({begin, bytes.size()}));
+                  },
+                  kRounds),
               0);
   }
 }

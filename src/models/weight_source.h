@@ -135,7 +135,7 @@ class WeightSource {
   std::map<std::string, bool> tensors_in_use_;
   std::vector<Rename> renames_;
   QuantizationScheme scheme_;
-  QuantizedMatrix converted_;  // the last matrix in another quantisation
+  QuantizedMatrix converted_;     // the last matrix in another quantisation
   const GgufArchitecture* gguf_;  // null for safetensors
   std::set<const TensorView*> read_;
   uint64_t total_bytes_ = 0;

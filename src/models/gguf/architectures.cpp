@@ -81,8 +81,8 @@ const GgufArchitecture& find_gguf_architecture(std::string_view name, std::strin
   const auto families = known_model_types();
   const bool known = std::ranges::find(families, family) != families.end();
   throw SetupError(
-      fmt::format("{}: GGUF architecture \"{}\" is not supported; supported are {}. {}",
-                  origin, printable(name), fmt::join(gguf_architecture_names(), ", "),
+      fmt::format("{}: GGUF architecture \"{}\" is not supported; supported are {}. {}", origin,
+                  printable(name), fmt::join(gguf_architecture_names(), ", "),
                   known ? "Use a safetensors checkpoint of this model, which octavo reads."
                         : "docs/models.md lists the models that octavo reads as safetensors."));
 }

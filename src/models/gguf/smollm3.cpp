@@ -1,4 +1,4 @@
-// SmolLM3. Every fourth layer has no rope; no key says so.
+// SmolLM3. Every fourth layer has no rope, which the file does not state.
 #include "models/gguf/architectures.h"
 
 namespace octavo {

@@ -17,14 +17,14 @@ using test_files::gguf_string;
 using test_files::gguf_value;
 using test_files::le;
 
-constexpr uint32_t kU32 = 4, kFloat = 6, kBool = 7, kText = 8, kArray = 9;
+constexpr uint32_t kUint32 = 4, kFloat = 6, kBool = 7, kText = 8, kArray = 9;
 
-std::string text(std::string_view key, std::string_view value) {
+std::string text_value(std::string_view key, std::string_view value) {
   return gguf_string(key) + le(kText) + gguf_string(value);
 }
 
 template <typename T>
-std::string array(std::string_view key, uint32_t type, const std::vector<T>& values) {
+std::string array_value(std::string_view key, uint32_t type, const std::vector<T>& values) {
   std::string bytes = gguf_string(key) + le(kArray) + le(type) + le(uint64_t{values.size()});
   for (const T value : values) bytes += le(value);
   return bytes;
@@ -36,11 +36,11 @@ std::string file_of(const std::string& architecture, const std::vector<std::stri
                     const std::vector<std::string>& tensors = {}) {
   const std::string at = architecture + ".";
   test_files::GgufParts parts{
-      .values = {text("general.architecture", architecture),
-                 gguf_value(at + "block_count", kU32, uint32_t{4}),
-                 gguf_value(at + "embedding_length", kU32, uint32_t{64}),
-                 gguf_value(at + "context_length", kU32, uint32_t{256}),
-                 gguf_value(at + "attention.head_count", kU32, uint32_t{4}),
+      .values = {text_value("general.architecture", architecture),
+                 gguf_value(at + "block_count", kUint32, uint32_t{4}),
+                 gguf_value(at + "embedding_length", kUint32, uint32_t{64}),
+                 gguf_value(at + "context_length", kUint32, uint32_t{256}),
+                 gguf_value(at + "attention.head_count", kUint32, uint32_t{4}),
                  gguf_value(at + "attention.layer_norm_rms_epsilon", kFloat, 1e-5f)},
       .tensors = {test_files::gguf_tensor("token_embd.weight", {64, 8}, test_files::kF32, 0)},
       .data_bytes = 4096};
@@ -58,8 +58,8 @@ Config config_of(std::string_view bytes) {
 }
 
 std::vector<std::string> llama_keys() {
-  return {gguf_value("llama.feed_forward_length", kU32, uint32_t{128}),
-          gguf_value("llama.attention.head_count_kv", kU32, uint32_t{2})};
+  return {gguf_value("llama.feed_forward_length", kUint32, uint32_t{128}),
+          gguf_value("llama.attention.head_count_kv", kUint32, uint32_t{2})};
 }
 
 std::string llama_with(std::string value) {
@@ -88,8 +88,8 @@ TEST(GgufConfig, AKeyThatIsNotReadIsRefusedByName) {
         [&] { config_of(llama_with(gguf_value("llama." + std::string(key), kFloat, 2.f))); },
         "the metadata key \"llama." + std::string(key) + "\" is not known for architecture");
   }
-  EXPECT_NO_THROW(config_of(llama_with(gguf_value("llama.vocab_size", kU32, uint32_t{8}))));
-  EXPECT_NO_THROW(config_of(llama_with(text("someone.remark", "not an architecture"))));
+  EXPECT_NO_THROW(config_of(llama_with(gguf_value("llama.vocab_size", kUint32, uint32_t{8}))));
+  EXPECT_NO_THROW(config_of(llama_with(text_value("someone.remark", "not an architecture"))));
 }
 
 TEST(GgufConfig, AKeyOfAnotherArchitectureIsRefused) {
@@ -99,8 +99,8 @@ TEST(GgufConfig, AKeyOfAnotherArchitectureIsRefused) {
 
 TEST(GgufConfig, AnArrayMustHaveTheSameValueForEveryLayer) {
   const auto with_heads = [](std::vector<uint32_t> heads) {
-    return file_of("llama", {gguf_value("llama.feed_forward_length", kU32, uint32_t{128}),
-                             array("llama.attention.head_count_kv", kU32, heads)});
+    return file_of("llama", {gguf_value("llama.feed_forward_length", kUint32, uint32_t{128}),
+                             array_value("llama.attention.head_count_kv", kUint32, heads)});
   };
   EXPECT_EQ(config_of(with_heads({2, 2, 2, 2})).integer("num_key_value_heads"), 2);
   expect_setup_error([&] { config_of(with_heads({2, 2, 4, 2})); }, "differs between layers");
@@ -114,36 +114,39 @@ TEST(GgufConfig, AFactorWithoutATypeIsLinear) {
 
 TEST(GgufConfig, ValuesThatChangeTheOutputAreRefused) {
   expect_setup_error(
-      [] { config_of(llama_with(gguf_value("llama.rope.dimension_count", kU32, uint32_t{8}))); },
+      [] { config_of(llama_with(gguf_value("llama.rope.dimension_count", kUint32, uint32_t{8}))); },
       "heads of 16 must be rotated as a whole");
   expect_setup_error(
-      [] { config_of(llama_with(gguf_value("llama.attention.value_length", kU32, uint32_t{8}))); },
+      [] {
+        config_of(llama_with(gguf_value("llama.attention.value_length", kUint32, uint32_t{8})));
+      },
       "differs from attention.key_length");
-  expect_setup_error([] { config_of(llama_with(text("llama.rope.scaling.type", "dynamic"))); },
-                     "\"llama.rope.scaling.type\" is \"dynamic\"");
+  expect_setup_error(
+      [] { config_of(llama_with(text_value("llama.rope.scaling.type", "dynamic"))); },
+      "\"llama.rope.scaling.type\" is \"dynamic\"");
   expect_setup_error(
       [] { config_of(llama_with(gguf_value("llama.attention.causal", kBool, uint8_t{0}))); },
       "only causal attention");
   expect_setup_error(
       [] {
         config_of(
-            file_of("granite", {gguf_value("granite.feed_forward_length", kU32, uint32_t{128}),
+            file_of("granite", {gguf_value("granite.feed_forward_length", kUint32, uint32_t{128}),
                                 gguf_value("granite.rope.scaling.finetuned", kBool, uint8_t{0})}));
       },
       "without rope");
 }
 
 std::vector<std::string> qwen35_keys() {
-  return {gguf_value("qwen35.feed_forward_length", kU32, uint32_t{128}),
-          gguf_value("qwen35.attention.head_count_kv", kU32, uint32_t{2}),
-          gguf_value("qwen35.nextn_predict_layers", kU32, uint32_t{1}),
-          gguf_value("qwen35.rope.dimension_count", kU32, uint32_t{4}),
-          gguf_value("qwen35.ssm.conv_kernel", kU32, uint32_t{4}),
-          gguf_value("qwen35.ssm.state_size", kU32, uint32_t{16}),
-          gguf_value("qwen35.ssm.group_count", kU32, uint32_t{2}),
-          gguf_value("qwen35.ssm.time_step_rank", kU32, uint32_t{4}),
-          gguf_value("qwen35.ssm.inner_size", kU32, uint32_t{128}),
-          array<uint8_t>("qwen35.attention.recurrent_layers", kBool, {1, 1, 0, 0})};
+  return {gguf_value("qwen35.feed_forward_length", kUint32, uint32_t{128}),
+          gguf_value("qwen35.attention.head_count_kv", kUint32, uint32_t{2}),
+          gguf_value("qwen35.nextn_predict_layers", kUint32, uint32_t{1}),
+          gguf_value("qwen35.rope.dimension_count", kUint32, uint32_t{4}),
+          gguf_value("qwen35.ssm.conv_kernel", kUint32, uint32_t{4}),
+          gguf_value("qwen35.ssm.state_size", kUint32, uint32_t{16}),
+          gguf_value("qwen35.ssm.group_count", kUint32, uint32_t{2}),
+          gguf_value("qwen35.ssm.time_step_rank", kUint32, uint32_t{4}),
+          gguf_value("qwen35.ssm.inner_size", kUint32, uint32_t{128}),
+          array_value<uint8_t>("qwen35.attention.recurrent_layers", kBool, {1, 1, 0, 0})};
 }
 
 TEST(GgufConfig, LayersForMultiTokenPredictionAreNotCounted) {
@@ -157,17 +160,18 @@ TEST(GgufConfig, LayersForMultiTokenPredictionAreNotCounted) {
 
 std::string gemma4_file() {
   const std::vector<uint32_t> wide = {128, 128, 256, 256}, heads = {2, 2, 2, 2};
-  return file_of("gemma4",
-                 {array("gemma4.feed_forward_length", kU32, wide),
-                  array("gemma4.attention.head_count_kv", kU32, heads),
-                  array<uint8_t>("gemma4.attention.sliding_window_pattern", kBool, {1, 0, 1, 0}),
-                  gguf_value("gemma4.attention.sliding_window", kU32, uint32_t{32}),
-                  gguf_value("gemma4.attention.shared_kv_layers", kU32, uint32_t{2}),
-                  gguf_value("gemma4.attention.key_length", kU32, uint32_t{32}),
-                  gguf_value("gemma4.attention.key_length_swa", kU32, uint32_t{16}),
-                  gguf_value("gemma4.rope.freq_base_swa", kFloat, 10000.f)},
-                 {test_files::gguf_tensor("rope_freqs.weight", {16}, test_files::kF32, 2048),
-                  test_files::gguf_tensor("blk.1.attn_v.weight", {64, 1}, test_files::kF32, 2304)});
+  return file_of(
+      "gemma4",
+      {array_value("gemma4.feed_forward_length", kUint32, wide),
+       array_value("gemma4.attention.head_count_kv", kUint32, heads),
+       array_value<uint8_t>("gemma4.attention.sliding_window_pattern", kBool, {1, 0, 1, 0}),
+       gguf_value("gemma4.attention.sliding_window", kUint32, uint32_t{32}),
+       gguf_value("gemma4.attention.shared_kv_layers", kUint32, uint32_t{2}),
+       gguf_value("gemma4.attention.key_length", kUint32, uint32_t{32}),
+       gguf_value("gemma4.attention.key_length_swa", kUint32, uint32_t{16}),
+       gguf_value("gemma4.rope.freq_base_swa", kFloat, 10000.f)},
+      {test_files::gguf_tensor("rope_freqs.weight", {16}, test_files::kF32, 2048),
+       test_files::gguf_tensor("blk.1.attn_v.weight", {64, 1}, test_files::kF32, 2304)});
 }
 
 TEST(GgufConfig, ValuesPerLayerOfGemma4) {

@@ -29,7 +29,7 @@ def write(path: Path, name: str, config: dict, shapes: list[Tensor]) -> Path:
     gguf_out.describe_tokenizer(writer, Recipe(family="qwen3"))
     offsets, total = {}, 0
     for each, value in found.items():
-        kind = T.F32 if value.ndim == 1 or value.shape[-1] % 32 else T.Q8_0
+        kind = T.F32 if value.ndim == 1 or value.shape[-1] % 32 or each.endswith(".bias") else T.Q8_0
         block, block_bytes = gguf.GGML_QUANT_SIZES[kind]
         nbytes = value.size // block * block_bytes
         writer.add_tensor_info(each, value.shape, np.dtype(np.float32), nbytes, raw_dtype=kind)

@@ -51,6 +51,8 @@ part chroot "$python tools/package/check_chroot.py"
 part neon "tools/test_neon.sh"
 part neon_models "tools/test_neon_models.sh"
 part attention "OCTAVO_SLOW_TESTS=1 $tests/octavo_bits_test --gtest_filter='*RandomAttention*'"
+part gguf_headers "cmake --preset asan && cmake --build build/asan --target header_mutations && \
+OCTAVO_BUILD=build/asan OCTAVO_SLOW_TESTS=1 $python -m pytest -q -n 2 tests/e2e/test_gguf_architectures.py -k damaged_header"
 part asan_all_isas "cmake --preset asan -B build/asan-all '-DOCTAVO_ISAS=scalar;avx2;avx512;avx512bf16;amx;neon' && \
 cmake --build build/asan-all --target octavo_kernels_test && build/asan-all/octavo_kernels_test --gtest_brief=1"
 part each_source "cmake --preset dev -B build/each-source && cmake --build build/each-source"

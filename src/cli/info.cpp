@@ -23,6 +23,7 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/runtime/device.h"
 #include "llm/load_model_text.h"
+#include "models/format/printable.h"
 #include "models/tensor_check.h"
 
 namespace octavo {
@@ -67,6 +68,13 @@ std::map<std::string_view, uint64_t> bytes_by_type(const Checkpoint& checkpoint)
   return bytes;
 }
 
+// As the file names it, whether or not it is supported.
+std::string model_type_of(const Checkpoint& checkpoint) {
+  const Gguf* gguf = checkpoint.gguf();
+  if (gguf == nullptr) return read_config(checkpoint).text_or("model_type", "unknown");
+  return printable(gguf->find_string("general.architecture").value_or("unknown"));
+}
+
 // Prints the facts that are known for any checkpoint, supported or not.
 void print_files(const Checkpoint& checkpoint) {
   fmt::print("{}\n", checkpoint.path().filename().string());
@@ -76,18 +84,7 @@ void print_files(const Checkpoint& checkpoint) {
   for (const auto& [type, bytes] : bytes_by_type(checkpoint))
     types += fmt::format("{}{} {}", types.empty() ? "" : ", ", type, format_bytes(bytes));
   row("stored as", types);
-  row("model_type", read_config(checkpoint).text_or("model_type", "unknown"));
-}
-
-// Throws SetupError that lists a few of the tensors that are missing or do not match the config.
-void check_tensors(const Checkpoint& checkpoint, const ModelDescription& model) {
-  constexpr size_t kShown = 3;
-  const std::vector<std::string> problems = tensor_problems(checkpoint, model);
-  if (problems.empty()) return;
-  std::string text = problems.front();
-  for (size_t i = 1; i < std::min(kShown, problems.size()); ++i) text += "; " + problems[i];
-  if (problems.size() > kShown) text += fmt::format("; and {} more", problems.size() - kShown);
-  throw SetupError(text);
+  row("model_type", model_type_of(checkpoint));
 }
 
 // Throws SetupError if the model is not supported.
@@ -189,12 +186,10 @@ void describe_in(InfoJson& out, const ModelDescription& model, const EngineOptio
 
 // One JSON object. If the model is not supported, the object has the reason, which is also thrown.
 void print_info_json(const Checkpoint& checkpoint, const EngineOptions& options) {
-  InfoJson out = {{"path", checkpoint.path().string()},
-                  {"file_bytes", checkpoint.file_bytes()},
-                  {"container", container_of(checkpoint)},
-                  {"tensors", checkpoint.tensors().size()},
-                  {"model_type", read_config(checkpoint).text_or("model_type", "unknown")},
-                  {"supported", true}};
+  InfoJson out = {
+      {"path", checkpoint.path().string()},      {"file_bytes", checkpoint.file_bytes()},
+      {"container", container_of(checkpoint)},   {"tensors", checkpoint.tensors().size()},
+      {"model_type", model_type_of(checkpoint)}, {"supported", true}};
   for (const auto& [type, bytes] : bytes_by_type(checkpoint))
     out["stored_bytes"][std::string(type)] = bytes;
   const auto print = [&] {

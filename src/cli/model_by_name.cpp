@@ -12,6 +12,7 @@
 #include "cli/progress_bar.h"
 #include "models/config_file.h"
 #include "models/config_keys.h"
+#include "models/gguf/architectures.h"
 
 namespace octavo {
 namespace {
@@ -64,6 +65,9 @@ FoundModel with_progress(const std::string& name, const DownloadFlags& flags, Fi
   const UnknownKeys unknown = flags.strict_config ? UnknownKeys::kRefuse : UnknownKeys::kWarn;
   options.check_config = [unknown](const std::filesystem::path& config_json) {
     plan_config_file(read_config_file(config_json), unknown);
+  };
+  options.check_gguf_architecture = [&](const std::string& architecture) {
+    find_gguf_architecture(architecture, name);
   };
   std::optional<DownloadBar> bar;  // made late: until a download starts, Ctrl-C ends the program
   options.on_download = [&](uint64_t done, uint64_t total, bool waiting) {

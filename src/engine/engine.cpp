@@ -17,6 +17,7 @@
 #include "kernels/arithmetic.h"
 #include "kernels/runtime/device.h"
 #include "kernels/runtime/device_buffer.h"
+#include "models/tensor_check.h"
 #include "scheduler/engine_loop.h"
 #include "scheduler/ngram_drafter.h"
 
@@ -62,12 +63,19 @@ std::unique_ptr<Drafter> make_drafter(const SpeculativeConfig& config,
   return nullptr;
 }
 
+// Refuses a GGUF file with missing or unknown tensors before any weights are read.
+ModelDescription describe_checked(const Checkpoint& checkpoint, const EngineOptions& options) {
+  ModelDescription model = describe_model(checkpoint, options);
+  if (checkpoint.gguf() != nullptr) check_tensors(checkpoint, model);
+  return model;
+}
+
 }  // namespace
 
 // Created, used and destroyed by the engine thread.
 struct Engine::Loaded {
   Loaded(const Checkpoint& checkpoint, const EngineOptions& options, Progress progress)
-      : description(describe_model(checkpoint, options)),
+      : description(describe_checked(checkpoint, options)),
         plan(plan_engine_memory(description, options)),
         speculation(plan_speculation(description, options)),
         draft(plan_draft(description, options)),

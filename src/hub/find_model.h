@@ -23,6 +23,8 @@ struct HubOptions {
   std::function<void(const std::string&)> say = [](const std::string&) {};
   // Called with config.json before the weights are downloaded; throws if the model is unsupported.
   std::function<void(const std::filesystem::path&)> check_config = [](const auto&) {};
+  // The same for GGUF files, with the architecture that the hub lists.
+  std::function<void(const std::string&)> check_gguf_architecture = [](const auto&) {};
 };
 
 struct FoundModel {

@@ -97,6 +97,8 @@ HubListing parse_listing(const std::string& text) {
                                      file.path, file.size));
       listing.files.push_back(std::move(file));
     }
+    if (const auto gguf = json.find("gguf"); gguf != json.end() && gguf->is_object())
+      listing.gguf_architecture = gguf->value("architecture", "");
   } catch (const Json::exception& error) {
     throw SetupError(
         fmt::format("cannot parse the hub's response ({}); is HF_ENDPOINT a hub?", error.what()));

@@ -18,6 +18,7 @@ namespace octavo {
 struct HubListing {
   std::string commit;  // 40 hex digits
   std::vector<ModelFile> files;
+  std::string gguf_architecture;  // of the repository's GGUF files; empty: not known
 };
 
 // Receives a message for the user when a request is retried.

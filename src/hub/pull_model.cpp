@@ -68,6 +68,8 @@ class Pull {
       cache_.make_folders(name_.repo);
       check_disk(missing, cache_.folder());
       check_config(listing.commit, choice);
+      if (choice.opened.ends_with(".gguf") && !listing.gguf_architecture.empty())
+        options_.check_gguf_architecture(listing.gguf_architecture);
       options_.say(fmt::format("Downloading {} ({}, {}) to {}", name_.repo, choice.kind,
                                format_bytes(choice.bytes()), cache_.repo(name_.repo).string()));
       client_.download(name_, listing.commit, missing, options_.connections, options_.on_download,

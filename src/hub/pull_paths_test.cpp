@@ -66,6 +66,20 @@ TEST(HubListing, NamesThatLeaveTheFolderAreSkipped) {
       kept, testing::ElementsAre("config.json", "1_Pooling/config.json", ".gitattributes", "..x"));
 }
 
+TEST(HubListing, HasTheArchitectureOfGgufFiles) {
+  const auto architecture_of = [](const Json& gguf) {
+    const Json listing = {{"sha", kCommit}, {"siblings", Json::array()}, {"gguf", gguf}};
+    return parse_listing(listing.dump()).gguf_architecture;
+  };
+  EXPECT_EQ(architecture_of({{"architecture", "gemma4"}, {"total", 5}}), "gemma4");
+  EXPECT_EQ(architecture_of(Json::object()), "");
+  EXPECT_EQ(architecture_of(nullptr), "");
+  EXPECT_THAT(listing_error(Json{
+                  {"sha", kCommit}, {"siblings", Json::array()}, {"gguf", {{"architecture", 1}}}}
+                                .dump()),
+              HasSubstr("cannot parse the hub's response"));
+}
+
 TEST(HubListing, AHashThatIsNotHexIsRefused) {
   for (const std::string& hash :
        {std::string("../../../../secret.txt"), std::string("x"), kSha1.substr(1), kSha1 + "a",

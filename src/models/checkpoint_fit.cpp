@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "models/gguf/architectures.h"
+
 namespace octavo {
 namespace {
 
@@ -34,17 +36,29 @@ bool has_turned_convolution(const Checkpoint& checkpoint) {
   });
 }
 
+void fit_to_gguf(DecoderPlan& plan, const GgufArchitecture& architecture) {
+  if (architecture.includes_norm_offset) plan.norm_offset = 0;
+  for (auto& layer : plan.layers) {
+    if (auto* delta = std::get_if<GatedDeltaPlan>(&layer.mixer))
+      delta->tiled_values = architecture.tiles_value_heads;
+  }
+}
+
 }  // namespace
 
 void fit_to_checkpoint(DecoderPlan& plan, const Checkpoint& checkpoint) {
-  if (checkpoint.gguf() != nullptr) return;
+  if (const Gguf* gguf = checkpoint.gguf()) return fit_to_gguf(plan, gguf_architecture(*gguf));
   fit_names(plan, checkpoint);
   if (plan.mlx_adds_norm_offset && has_turned_convolution(checkpoint)) plan.norm_offset = 0;
 }
 
 bool reads_tensor(const DecoderPlan& plan, const Checkpoint& checkpoint, std::string_view name) {
+  if (const Gguf* gguf = checkpoint.gguf()) {
+    const bool unused_head = plan.head_name.empty() && name == "output.weight";
+    return !unused_head && !gguf_skips(gguf_architecture(*gguf), name, plan.layers.size());
+  }
   // Without a prefix, all tensors belong to the model.
-  if (checkpoint.gguf() != nullptr || plan.prefix.empty()) return true;
+  if (plan.prefix.empty()) return true;
   const bool of_head = !plan.head_name.empty() && name.starts_with(plan.head_name + ".");
   return of_head || name.starts_with(plan.prefix + ".");
 }

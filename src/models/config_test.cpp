@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "models/families/plan_of.h"
-#include "models/gguf_config.h"
 
 namespace octavo {
 namespace {
@@ -170,17 +169,6 @@ TEST(RopeScaling, EachTypeScalesTheFrequencies) {
   json["rope_scaling"] = nullptr;
   json["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 100.0}};
   EXPECT_FLOAT_EQ(plan_rope(Config(json, "c"), 16).inverse_frequencies[4], 0.1f);
-}
-
-TEST(GgufNames, HuggingFaceNamesHaveTheirCounterpart) {
-  EXPECT_EQ(gguf_tensor_name("model.layers.12.self_attn.q_proj.weight"), "blk.12.attn_q.weight");
-  EXPECT_EQ(gguf_tensor_name("model.layers.0.self_attn.k_norm.weight"), "blk.0.attn_k_norm.weight");
-  EXPECT_EQ(gguf_tensor_name("model.layers.3.mlp.down_proj.weight"), "blk.3.ffn_down.weight");
-  EXPECT_EQ(gguf_tensor_name("model.layers.3.post_attention_layernorm.weight"),
-            "blk.3.ffn_norm.weight");
-  EXPECT_EQ(gguf_tensor_name("model.embed_tokens.weight"), "token_embd.weight");
-  EXPECT_EQ(gguf_tensor_name("lm_head.weight"), "output.weight");
-  EXPECT_EQ(gguf_tensor_name("something.else"), "something.else");
 }
 
 }  // namespace

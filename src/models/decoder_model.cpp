@@ -41,6 +41,7 @@ DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source)
   for (int i = 0; i < static_cast<int>(plan_.layers.size()); ++i) load_layer(i, source);
   if (!plan_.tied_embeddings && !plan_.head_name.empty())
     lm_head_ = source.matrix(plan_.head_name, plan_.vocab, plan_.hidden);
+  source.refuse_unread(plan_);
 }
 
 void DecoderModel::load_layer(int i, WeightSource& source) {

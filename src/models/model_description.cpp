@@ -16,7 +16,6 @@
 #include "models/checkpoint_fit.h"
 #include "models/config.h"
 #include "models/families/families.h"
-#include "models/gguf_config.h"
 #include "models/quantized/quantized_matrix.h"
 #include "models/suppressed_tokens.h"
 #include "models/weight_view.h"
@@ -61,7 +60,9 @@ uint64_t packed_size(const TensorView& tensor) {
   const auto rows = static_cast<uint64_t>(tensor.shape[at]);
   const auto cols = static_cast<uint64_t>(tensor.shape.back());
   constexpr uint64_t kMostTaps = kLargestConvRows + 1;  // a convolution is not a stack of matrices
-  if (at > 0 && (rows <= kMostTaps || cols <= kMostTaps)) return tensor.bytes.size();
+  const bool convolution = at > 0 || tensor.name.ends_with("conv1d.weight") ||
+                           tensor.name.ends_with("conv.weight");  // [channels, taps] in GGUF files
+  if (convolution && (rows <= kMostTaps || cols <= kMostTaps)) return tensor.bytes.size();
   if (const auto format = gguf_format(tensor.type)) {
     const WeightView matrix{
         .format = *format, .rows = tensor.shape[at], .cols = tensor.shape.back()};
@@ -122,7 +123,6 @@ int longest_context(const Config& config, int context) {
 
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype,
                                 std::optional<PoolingPlan> pooling, UnknownKeys unknown) {
-  if (checkpoint.gguf() != nullptr) check_gguf_architecture(*checkpoint.gguf());
   const Config config = read_config(checkpoint);
   ModelDescription description;
   description.plan =

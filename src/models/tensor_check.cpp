@@ -1,5 +1,9 @@
 #include "models/tensor_check.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "base/error.h"
 #include "models/decoder_model.h"
 
@@ -17,6 +21,16 @@ std::vector<std::string> tensor_problems(const Checkpoint& checkpoint,
   }
   problems.insert(problems.begin(), source.problems().begin(), source.problems().end());
   return problems;
+}
+
+void check_tensors(const Checkpoint& checkpoint, const ModelDescription& model) {
+  constexpr size_t kShown = 3;
+  const std::vector<std::string> problems = tensor_problems(checkpoint, model);
+  if (problems.empty()) return;
+  std::string text = problems.front();
+  for (size_t i = 1; i < std::min(kShown, problems.size()); ++i) text += "; " + problems[i];
+  if (problems.size() > kShown) text += fmt::format("; and {} more", problems.size() - kShown);
+  throw SetupError(text);
 }
 
 }  // namespace octavo

@@ -8,9 +8,12 @@
 
 namespace octavo {
 
-// One message per tensor that is missing or has the wrong shape or type; empty if the model can be
-// loaded. Reads only headers and small vectors.
+// One message per tensor that is missing, has the wrong shape or type, or is unknown in a GGUF file;
+// empty if the model can be loaded. Reads only headers and small vectors.
 std::vector<std::string> tensor_problems(const Checkpoint& checkpoint,
                                          const ModelDescription& model);
+
+// Throws SetupError that lists a few of the problems.
+void check_tensors(const Checkpoint& checkpoint, const ModelDescription& model);
 
 }  // namespace octavo

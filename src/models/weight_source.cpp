@@ -10,8 +10,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 #include "kernels/runtime/device_buffer.h"
-#include "models/gguf_config.h"
+#include "models/checkpoint_fit.h"
+#include "models/format/printable.h"
+#include "models/gguf/architectures.h"
 
 namespace octavo {
 namespace {
@@ -35,13 +38,12 @@ WeightSource::WeightSource(const Checkpoint& checkpoint, LoadProgress progress, 
     : checkpoint_(checkpoint),
       progress_(std::move(progress)),
       use_(use),
-      is_gguf_(checkpoint.gguf() != nullptr),
-      permuted_(gguf_permutes_rope(checkpoint)) {
+      gguf_(checkpoint.gguf() != nullptr ? &gguf_architecture(*checkpoint.gguf()) : nullptr) {
   for (const auto& view : checkpoint.tensors()) total_bytes_ += view.bytes.size();
 }
 
 std::string WeightSource::name_in_file(std::string name) const {
-  if (is_gguf_) return gguf_tensor_name(name);
+  if (gguf_ != nullptr) return gguf_tensor(*gguf_, name).name;
   for (const Rename& rename : renames_) {
     const size_t at = name.find(rename.ours);
     if (at != std::string::npos) name.replace(at, rename.ours.size(), rename.theirs);
@@ -49,8 +51,31 @@ std::string WeightSource::name_in_file(std::string name) const {
   return name;
 }
 
-const TensorView& WeightSource::tensor(const std::string& name) const {
-  return checkpoint_.at(name_in_file(name));
+const TensorView* WeightSource::take(const std::string& name) {
+  const TensorView* found = checkpoint_.find(name_in_file(name));
+  if (found != nullptr) read_.insert(found);
+  return found;
+}
+
+const TensorView& WeightSource::tensor(const std::string& name) {
+  const TensorView* found = take(name);
+  return found != nullptr ? *found : checkpoint_.at(name_in_file(name));  // throws
+}
+
+void WeightSource::skip(const std::string& name) { take(name); }
+
+void WeightSource::refuse_unread(const DecoderPlan& plan) {
+  if (gguf_ == nullptr) return;
+  for (const TensorView& view : checkpoint_.tensors()) {
+    if (read_.contains(&view) || !reads_tensor(plan, checkpoint_, view.name)) continue;
+    attempt([&] {
+      throw SetupError(
+          fmt::format("tensor \"{}\" is not known for GGUF architecture \"{}\" and may change the "
+                      "output; use a "
+                      "safetensors checkpoint of this model, or report the tensor",
+                      printable(view.name), gguf_->name));
+    });
+  }
 }
 
 bool WeightSource::has(const std::string& name) const {
@@ -81,10 +106,8 @@ uint64_t WeightSource::loaded_bytes() const {
   return total;
 }
 
-MatrixTensors WeightSource::tensors_of(const std::string& module) const {
-  const auto find = [&](const char* suffix) {
-    return checkpoint_.find(name_in_file(module + suffix));
-  };
+MatrixTensors WeightSource::tensors_of(const std::string& module) {
+  const auto find = [&](const char* suffix) { return take(module + suffix); };
   if (const TensorView* blocks = find("_blocks")) return {blocks, &tensor(module + "_scales")};
   if (const TensorView* alone = find("")) return {alone};
   if (auto quantized = find_quantized(scheme_, find))
@@ -151,7 +174,8 @@ Weight WeightSource::matrix_part(const std::string& module, RowRange range, int 
 
 // Empty if the rows need no reordering. llama.cpp interleaves whole heads.
 std::vector<int> WeightSource::order_of(int rows, const RopeRows& order) const {
-  if (permuted_) return rope_row_order(rows, order.head_dim, order.head_dim);
+  if (gguf_ != nullptr && gguf_->permutes_rope)
+    return rope_row_order(rows, order.head_dim, order.head_dim);
   return order.interleaved ? rope_row_order(rows, order.head_dim, order.rope_dims)
                            : std::vector<int>{};
 }
@@ -245,21 +269,39 @@ mx::array WeightSource::norm(const std::string& name, int size, float offset) {
   return out;
 }
 
-mx::array WeightSource::float_vector(const std::string& name, int size) {
-  mx::array wide = mx::astype(vector(name, size), mx::float32);
+mx::array WeightSource::float_vector(const std::string& name, int size, RowOrder order) {
+  mx::array wide = mx::astype(vector(name, size, order), mx::float32);
   wide.eval();
-  return wide;
+  if (gguf_ == nullptr || gguf_tensor(*gguf_, name).values == GgufValues::kSame || only_checks())
+    return wide;
+  mx::array out = make_device_buffer({size}, mx::float32);
+  for (int i = 0; i < size; ++i) {
+    const float stored = wide.data<float>()[i];
+    if (!(stored < 0))
+      throw SetupError(fmt::format("tensor \"{}\" has the value {}; it must be below 0",
+                                   name_in_file(name), stored));
+    out.data<float>()[i] = static_cast<float>(portable_log(-static_cast<double>(stored)));
+  }
+  return out;
 }
 
-mx::array WeightSource::conv_taps(const std::string& name, int channels, int taps) {
-  const bool turned_before =
-      has(name) && tensor(name).shape == std::vector<int64_t>{channels, taps, 1};
-  const TensorView* view = turned_before ? find_floats(name, {channels, taps, 1})
-                                         : find_floats(name, {channels, 1, taps});
+mx::array WeightSource::conv_taps(const std::string& name, int channels, int taps, RowOrder order) {
+  std::vector<int64_t> shape = {channels, 1, taps};
+  if (const TensorView* found = take(name)) {
+    // Without the axis of one element, the other forms have the same layout.
+    const std::vector<int64_t> by_mlx = {channels, taps, 1}, flat = {channels, taps};
+    if (found->shape == by_mlx || found->shape == flat) shape = found->shape;
+  }
+  const TensorView* view = find_floats(name, shape);
   if (view == nullptr) return make_device_buffer({taps, channels}, mx::float32);
   const DType dtype = expect_float(*view);
   mx::array stored = make_device_buffer({channels, taps}, mlx_dtype(dtype));
-  std::memcpy(stored.data<std::byte>(), view->bytes.data(), view->bytes.size());
+  const size_t row_bytes = view->bytes.size() / static_cast<size_t>(channels);
+  for (size_t i = 0; i < static_cast<size_t>(channels); ++i) {
+    const size_t from = order.empty() ? i : static_cast<size_t>(order[i]);
+    std::memcpy(stored.data<std::byte>() + i * row_bytes, view->bytes.data() + from * row_bytes,
+                row_bytes);
+  }
   mx::array turned = mx::contiguous(mx::transpose(stored));
   turned.eval();
   bytes_by_format_[std::string(name_of(dtype))] += view->bytes.size();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -17,6 +18,9 @@
 #include "models/weight_view.h"
 
 namespace octavo {
+
+struct DecoderPlan;
+struct GgufArchitecture;
 
 // Called after each tensor with the file bytes read so far and the total.
 using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
@@ -54,6 +58,10 @@ class WeightSource {
   void set_quantization(QuantizationScheme scheme) { scheme_ = std::move(scheme); }
 
   bool has(const std::string& name) const;
+  // The model does not need this tensor, which a file may have.
+  void skip(const std::string& name);
+  // Throws if a GGUF file has a tensor that the model should read but did not.
+  void refuse_unread(const DecoderPlan& plan);
 
   // "<module>.weight" as [rows, cols], dense, MLX-quantised (with .scales and .biases) or GGUF
   // blocks; or the tensors of another quantisation (quantized/quantized_matrix.h).
@@ -81,15 +89,16 @@ class WeightSource {
   // order[i] of the file.
   mx::array vector(const std::string& name, int size, RowOrder order = {});
   // The same in float32.
-  mx::array float_vector(const std::string& name, int size);
+  mx::array float_vector(const std::string& name, int size, RowOrder order = {});
   // A norm's weights, with `offset` added in float32.
   mx::array norm(const std::string& name, int size, float offset);
   mx::array rope_vector(const std::string& name, int size, const RopeRows& order);
   // The value of a tensor of shape [1].
   float number(const std::string& name);
-  // The weights of a depthwise convolution, [channels, 1, taps] in the file or [channels, taps, 1]
-  // if converted by mlx-lm. Returns [taps, channels].
-  mx::array conv_taps(const std::string& name, int channels, int taps);
+  // The weights of a depthwise convolution, [channels, 1, taps] in the file, [channels, taps, 1] if
+  // converted by mlx-lm, or [channels, taps] in a GGUF file. Returns [taps, channels]; with an
+  // order, channel i is channel order[i] of the file.
+  mx::array conv_taps(const std::string& name, int channels, int taps, RowOrder order = {});
 
   // Bytes loaded so far, by description of the format ("q4_k", "bfloat16").
   const std::map<std::string, uint64_t>& bytes_by_format() const { return bytes_by_format_; }
@@ -103,8 +112,10 @@ class WeightSource {
 
  private:
   std::string name_in_file(std::string name) const;
-  const TensorView& tensor(const std::string& name) const;
-  MatrixTensors tensors_of(const std::string& module) const;
+  // Null if there is none; otherwise the tensor counts as read.
+  const TensorView* take(const std::string& name);
+  const TensorView& tensor(const std::string& name);
+  MatrixTensors tensors_of(const std::string& module);
   // For a matrix or a stack; with kCheck a view without data.
   MatrixTensors find_matrix(const std::string& module);
   WeightView view_of(const MatrixTensors& tensors, const MatrixShape& shape);
@@ -124,9 +135,9 @@ class WeightSource {
   std::map<std::string, bool> tensors_in_use_;
   std::vector<Rename> renames_;
   QuantizationScheme scheme_;
-  QuantizedMatrix converted_;  // the last matrix in another quantisation
-  bool is_gguf_;
-  bool permuted_;
+  QuantizedMatrix converted_;     // the last matrix in another quantisation
+  const GgufArchitecture* gguf_;  // null for safetensors
+  std::set<const TensorView*> read_;
   uint64_t total_bytes_ = 0;
   uint64_t read_bytes_ = 0;
   std::map<std::string, uint64_t> bytes_by_format_;

@@ -173,7 +173,10 @@ std::vector<const TensorView*> MatrixTensors::all() const {
 WeightView weight_view(const MatrixTensors& tensors, const MatrixShape& shape) {
   if (tensors.scales != nullptr) return mlx_quantized(tensors, shape);
   const TensorView& numbers = *tensors.numbers;
-  expect_shape(numbers, dims_of(shape, shape.cols));
+  // GGUF files store a matrix of one row as a vector.
+  const bool one_row = shape.count == 0 && shape.rows == 1;
+  if (!one_row || numbers.shape != std::vector<int64_t>{shape.cols})
+    expect_shape(numbers, dims_of(shape, shape.cols));
   WeightView view{.rows = shape.rows, .cols = shape.cols, .data = numbers.bytes.data()};
   if (const auto blocks = gguf_format(numbers.type)) {
     view.format = *blocks;

@@ -103,6 +103,14 @@ def test_an_unknown_quantisation_is_refused_before_its_weights_are_downloaded(pu
     assert all("config.json" in sent.path for sent in stub.sent)
 
 
+def test_an_unknown_gguf_architecture_is_refused_before_the_download(pull):
+    refused, stub = pull(GGUF, Settings(gguf_architecture="falcon"))
+    assert refused.returncode == 1 and not stub.sent
+    assert f'{GGUF}: GGUF architecture "falcon" is not supported; supported are deepseek2,' in refused.stderr, refused.stderr
+    done, stub = pull(GGUF, Settings(gguf_architecture="gemma4"))
+    assert done.returncode == 0 and stub.sent, done.stderr
+
+
 def test_a_model_that_does_not_fit_in_memory_is_refused_before_the_download(octavo, served, tmp_path):
     path = served / "org/huge" / "huge-Q8_0.gguf"
     path.parent.mkdir(parents=True)

@@ -47,6 +47,7 @@ class Settings:
     wrong_content: set[str] = field(default_factory=set)  # paths whose content is wrong once
     always_wrong: set[str] = field(default_factory=set)
     bytes_per_second: float = 0  # 0: unlimited
+    gguf_architecture: str = ""  # in the listing; empty: not there
 
 
 class StubHub:
@@ -249,6 +250,8 @@ class _Hub(_Handler):
                 entry["lfs"] = {"sha256": digest, "size": size, "pointerSize": 130}
             siblings.append(entry)
         body = {"_id": "1", "id": repo, "modelId": repo, "sha": stub.commit(repo), "siblings": siblings}
+        if stub.settings.gguf_architecture:
+            body["gguf"] = {"total": 1000, "architecture": stub.settings.gguf_architecture, "context_length": 64}
         self.answer(200, json.dumps(body).encode(), Content_Type="application/json")
 
     def tree(self, repo: str, revision: str):

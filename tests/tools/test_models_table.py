@@ -17,6 +17,12 @@ class Case:
     oracle: str = "mlx-lm"
 
 
+@dataclass
+class GgufCase:
+    arch: str
+    model_types: tuple[str, ...]
+
+
 SOURCE = """
 constexpr auto kFamilies = std::to_array<Family>({
     {"llama", plan_llama},
@@ -47,8 +53,17 @@ def test_a_family_without_a_case_and_a_case_without_a_family_are_found():
 
 def test_a_type_is_one_row():
     cases = {"a": Case("llama", "Llama 3", "rope"), "b": Case("llama", "Llama 3", "biases", "ours"), "c": Case("abc", "A")}
-    rows = models_table.table(cases).splitlines()[2:]
-    assert rows == ["| `abc` | A |  | mlx-lm |", "| `llama` | Llama 3 | rope; biases | mlx-lm; ours |"]
+    files = {"a": GgufCase("llama", ("llama", "other")), "b": GgufCase("llama", ("llama",)), "c": GgufCase("mixed", ("llama",))}
+    rows = models_table.table(cases, files).splitlines()[2:]
+    assert rows == ["| `abc` |  | A |  | mlx-lm |", "| `llama` | `llama`, `mixed` | Llama 3 | rope; biases | mlx-lm; ours |"]
+
+
+def test_an_architecture_without_a_case_is_found(tmp_path):
+    (tmp_path / "llama.cpp").write_text('return {.name = "llama",\n .keys = {}};\narchitecture.name = "qwen3vl";')
+    known = models_table.known_architectures(tmp_path)
+    assert known == ["llama", "qwen3vl"]
+    [missing] = models_table.gguf_problems({"a": GgufCase("llama", ())}, known)
+    assert "qwen3vl has no case" in missing
 
 
 def test_the_page_in_the_repository_is_up_to_date(monkeypatch, capsys):

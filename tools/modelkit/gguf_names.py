@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-_BLOCK = {
+BLOCK = {
     "input_layernorm": "attn_norm",
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
@@ -18,16 +18,16 @@ _BLOCK = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
-_TOP = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
-_BLOCK_BACK = {short: long for long, short in _BLOCK.items()}
-_TOP_BACK = {short: long for long, short in _TOP.items()}
+TOP = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+_BLOCK_BACK = {short: long for long, short in BLOCK.items()}
+_TOP_BACK = {short: long for long, short in TOP.items()}
 
 
 def to_gguf(name: str) -> str:
     module, _, leaf = name.rpartition(".")
     if match := re.fullmatch(r"model\.layers\.(\d+)\.(.+)", module):
-        return f"blk.{match[1]}.{_BLOCK[match[2]]}.{leaf}"
-    return f"{_TOP[module]}.{leaf}"
+        return f"blk.{match[1]}.{BLOCK[match[2]]}.{leaf}"
+    return f"{TOP[module]}.{leaf}"
 
 
 def from_gguf(name: str) -> str:

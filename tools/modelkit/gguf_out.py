@@ -77,7 +77,7 @@ def _describe(writer: gguf.GGUFWriter, recipe: Recipe) -> None:
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
 
 
-def _describe_tokenizer(writer: gguf.GGUFWriter, recipe: Recipe) -> None:
+def describe_tokenizer(writer: gguf.GGUFWriter, recipe: Recipe) -> None:
     family = recipe.kind
     built = tokenizer.build(family.gguf_pre, family.adds_bos)
     vocab = sorted(built.get_vocab().items(), key=lambda item: item[1])
@@ -123,7 +123,7 @@ def _contents(recipe: Recipe, source: ValueSource) -> Iterator[tuple[str, T, tup
 def write(path: Path, recipe: Recipe, source: ValueSource) -> None:
     writer = gguf.GGUFWriter(path, recipe.kind.gguf_arch)
     _describe(writer, recipe)
-    _describe_tokenizer(writer, recipe)
+    describe_tokenizer(writer, recipe)
     contents = list(_contents(recipe, source))
     total = 0
     for name, kind, shape, _ in contents:

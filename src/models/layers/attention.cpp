@@ -42,7 +42,11 @@ std::vector<Projection> load_qkv(const DecoderPlan& model, const AttentionPlan& 
     layers.push_back(
         load_rope_projection(source, prefix + ".q_proj", q, model.hidden, order, bias));
   }
-  if (plan.shares_layer) return layers;
+  if (plan.shares_layer) {
+    for (const char* unused : {".k_proj.weight", ".v_proj.weight", ".k_norm.weight"})
+      source.skip(prefix + unused);
+    return layers;
+  }
   layers.push_back(load_rope_projection(source, prefix + ".k_proj", kv, model.hidden, order, bias));
   if (plan.values_are_keys) return layers;
   layers.push_back(load_projection(source, prefix + ".v_proj", kv, model.hidden, bias));

@@ -20,6 +20,20 @@ std::vector<int> rows_by_part(int heads, const std::vector<int>& sizes) {
   return order;
 }
 
+// Entry r: the row of a file with tiled value heads of `size` rows that becomes row r; the first
+// `before` rows stay. Empty if the heads are not tiled.
+std::vector<int> untiled(const GatedDeltaPlan& plan, int size, int before = 0) {
+  std::vector<int> order;
+  if (!plan.tiled_values) return order;
+  const int ratio = plan.value_heads / plan.key_heads;
+  for (int row = 0; row < before; ++row) order.push_back(row);
+  for (int head = 0; head < plan.value_heads; ++head) {
+    const int tiled = head % ratio * plan.key_heads + head / ratio;
+    for (int row = 0; row < size; ++row) order.push_back(before + tiled * size + row);
+  }
+  return order;
+}
+
 std::vector<Projection> load_inputs(const GatedDeltaPlan& plan, int hidden,
                                     const std::string& prefix, WeightSource& source) {
   const int values = plan.value_heads * plan.v_dim;
@@ -29,15 +43,20 @@ std::vector<Projection> load_inputs(const GatedDeltaPlan& plan, int hidden,
   };
   if (plan.joined_by_head) {
     const int ratio = plan.value_heads / plan.key_heads;
-    load(".in_proj_qkvz", plan.conv_channels() + values,
-         rows_by_part(plan.key_heads,
-                      {plan.k_dim, plan.k_dim, ratio * plan.v_dim, ratio * plan.v_dim}));
+    if (source.has_matrix(prefix + ".in_proj_qkv")) {  // GGUF files have them apart
+      load(".in_proj_qkv", plan.conv_channels());
+      load(".in_proj_z", values);
+    } else {
+      load(".in_proj_qkvz", plan.conv_channels() + values,
+           rows_by_part(plan.key_heads,
+                        {plan.k_dim, plan.k_dim, ratio * plan.v_dim, ratio * plan.v_dim}));
+    }
     load(".in_proj_ba", 2 * plan.value_heads, rows_by_part(plan.key_heads, {ratio, ratio}));
   } else {
-    load(".in_proj_qkv", plan.conv_channels());
-    load(".in_proj_z", values);
-    load(".in_proj_b", plan.value_heads);
-    load(".in_proj_a", plan.value_heads);
+    load(".in_proj_qkv", plan.conv_channels(), untiled(plan, plan.v_dim, plan.key_columns()));
+    load(".in_proj_z", values, untiled(plan, plan.v_dim));
+    load(".in_proj_b", plan.value_heads, untiled(plan, 1));
+    load(".in_proj_a", plan.value_heads, untiled(plan, 1));
   }
   return layers;
 }
@@ -50,12 +69,21 @@ GatedDeltaNet::GatedDeltaNet(const GatedDeltaPlan& plan, const DecoderPlan& mode
       norm_eps_(model.norm_eps),
       layer_(layer),
       inputs_(load_inputs(plan, model.hidden, prefix, source)),
-      conv_{source.conv_taps(prefix + ".conv1d.weight", plan.conv_channels(), plan.conv_kernel)},
-      weights_{source.float_vector(prefix + ".A_log", plan.value_heads),
-               source.float_vector(prefix + ".dt_bias", plan.value_heads),
+      conv_{source.conv_taps(prefix + ".conv1d.weight", plan.conv_channels(), plan.conv_kernel,
+                             untiled(plan, plan.v_dim, plan.key_columns()))},
+      weights_{source.float_vector(prefix + ".A_log", plan.value_heads, untiled(plan, 1)),
+               source.float_vector(prefix + ".dt_bias", plan.value_heads, untiled(plan, 1)),
                source.vector(prefix + ".norm.weight", plan.v_dim)},
       output_(load_projection(source, prefix + ".out_proj", model.hidden,
                               plan.value_heads * plan.v_dim, false)) {}
+
+// The columns of the output matrix are tiled: quantised columns cannot be reordered, so the rows are.
+mx::array GatedDeltaNet::tiled(const mx::array& values) const {
+  const int ratio = plan_.value_heads / plan_.key_heads;
+  const mx::array grouped =
+      mx::reshape(values, {values.shape(0), plan_.key_heads, ratio, plan_.v_dim});
+  return mx::reshape(mx::contiguous(mx::transpose(grouped, {0, 2, 1, 3})), values.shape());
+}
 
 mx::array GatedDeltaNet::forward(const mx::array& x, const Surroundings& around,
                                  ForwardContext& context) const {
@@ -82,7 +110,7 @@ mx::array GatedDeltaNet::forward(const mx::array& x, const Surroundings& around,
   LinearOptions out;
   if (around.add_input) out.residual = x;
   out.path = context.path;
-  return linear(values, output_.weight, out);
+  return linear(plan_.tiled_values ? tiled(values) : values, output_.weight, out);
 }
 
 }  // namespace octavo

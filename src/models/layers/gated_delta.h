@@ -24,6 +24,8 @@ class GatedDeltaNet : public Sublayer {
                     ForwardContext& context) const override;
 
  private:
+  mx::array tiled(const mx::array& values) const;
+
   GatedDeltaPlan plan_;
   float norm_eps_;
   int layer_;

@@ -23,8 +23,8 @@ uint64_t GatedDeltaPlan::parameters(int hidden) const {
 }
 
 uint64_t GatedDeltaPlan::row_elements() const {
-  // The projections, the convolved q, k and v, and the normed result.
-  return 2 * widen(conv_channels()) + 2 * widen(value_heads) * widen(v_dim) +
+  // The projections, the convolved q, k and v, and the normed result, once more if reordered.
+  return 2 * widen(conv_channels()) + (tiled_values ? 3 : 2) * widen(value_heads) * widen(v_dim) +
          2 * widen(value_heads);
 }
 

@@ -1,0 +1,49 @@
+"""Writes the header of a real model's GGUF file: all keys, tensor names and shapes, a small vocabulary, and no weights."""
+
+from pathlib import Path
+
+import gguf
+import numpy as np
+from gguf import GGMLQuantizationType as T
+
+from . import gguf_out
+from .gguf_archs import common_keys
+from .gguf_convert import ARCHS, put, tensors
+from .recipe import Recipe
+from .tensor import Tensor
+
+
+def parameters(shapes: list[Tensor]) -> int:
+    """The parameters of a checkpoint in Hugging Face's form, without multi-token prediction."""
+    return sum(tensor.elements for tensor in shapes if not tensor.name.startswith("mtp."))
+
+
+def write(path: Path, name: str, config: dict, shapes: list[Tensor]) -> Path:
+    """The file has its full size, but is sparse: only tensors that are part of the config have values."""
+    arch = ARCHS[name]
+    broadcast = {tensor.name: np.broadcast_to(np.float32(0), tensor.shape) for tensor in shapes}
+    found, valued = tensors(arch, config, broadcast), arch.extra(config)
+    writer = gguf.GGUFWriter(path, name)
+    for key, value in (common_keys(config) | arch.keys(config)).items():
+        put(writer, f"{name}.{key}", value)
+    gguf_out.describe_tokenizer(writer, Recipe(family="qwen3"))
+    offsets, total = {}, 0
+    for each, value in found.items():
+        kind = T.F32 if value.ndim == 1 or value.shape[-1] % 32 or each.endswith(".bias") else T.Q8_0
+        block, block_bytes = gguf.GGML_QUANT_SIZES[kind]
+        nbytes = value.size // block * block_bytes
+        writer.add_tensor_info(each, value.shape, np.dtype(np.float32), nbytes, raw_dtype=kind)
+        offsets[each] = total
+        total += gguf.GGUFWriter.ggml_pad(nbytes, writer.data_alignment)
+    writer.write_header_to_file(path)
+    writer.write_kv_data_to_file()
+    writer.write_ti_data_to_file()
+    file = writer.fout[0]
+    writer.write_padding(file, file.tell())
+    start = file.tell()
+    for each, value in valued.items():
+        file.seek(start + offsets[each])
+        file.write(np.ascontiguousarray(value, np.float32).tobytes())
+    file.truncate(start + total)
+    writer.close()
+    return path

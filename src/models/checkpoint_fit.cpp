@@ -1,7 +1,9 @@
 #include "models/checkpoint_fit.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string>
+#include <system_error>
 
 namespace octavo {
 namespace {
@@ -34,17 +36,39 @@ bool has_turned_convolution(const Checkpoint& checkpoint) {
   });
 }
 
+// mlx-lm's converter gives some families Llama's names.
+void drop_needless_renames(DecoderPlan& plan, const Checkpoint& checkpoint) {
+  std::erase_if(plan.renames, [&](const Rename& rename) {
+    return std::ranges::any_of(checkpoint.tensors(), [&](const TensorView& tensor) {
+      return tensor.name.find(rename.ours) != std::string::npos;
+    });
+  });
+}
+
+// True for a multi-token prediction layer, which is stored after the model's layers.
+bool is_of_later_layer(const DecoderPlan& plan, std::string_view name) {
+  const std::string layers = plan.tensor("layers.");
+  if (!name.starts_with(layers)) return false;
+  name.remove_prefix(layers.size());
+  size_t layer = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
+  return error == std::errc{} && layer >= plan.layers.size();
+}
+
 }  // namespace
 
 void fit_to_checkpoint(DecoderPlan& plan, const Checkpoint& checkpoint) {
   if (checkpoint.gguf() != nullptr) return;
   fit_names(plan, checkpoint);
+  drop_needless_renames(plan, checkpoint);
   if (plan.mlx_adds_norm_offset && has_turned_convolution(checkpoint)) plan.norm_offset = 0;
 }
 
 bool reads_tensor(const DecoderPlan& plan, const Checkpoint& checkpoint, std::string_view name) {
+  if (checkpoint.gguf() != nullptr) return true;
+  if (is_of_later_layer(plan, name)) return false;
   // Without a prefix, all tensors belong to the model.
-  if (checkpoint.gguf() != nullptr || plan.prefix.empty()) return true;
+  if (plan.prefix.empty()) return true;
   const bool of_head = !plan.head_name.empty() && name.starts_with(plan.head_name + ".");
   return of_head || name.starts_with(plan.prefix + ".");
 }

@@ -1,7 +1,9 @@
 #include "models/checkpoint_fit.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string>
+#include <system_error>
 
 #include "models/gguf/architectures.h"
 
@@ -44,11 +46,31 @@ void fit_to_gguf(DecoderPlan& plan, const GgufArchitecture& architecture) {
   }
 }
 
+// mlx-lm's converter gives some families Llama's names.
+void drop_needless_renames(DecoderPlan& plan, const Checkpoint& checkpoint) {
+  std::erase_if(plan.renames, [&](const Rename& rename) {
+    return std::ranges::any_of(checkpoint.tensors(), [&](const TensorView& tensor) {
+      return tensor.name.find(rename.ours) != std::string::npos;
+    });
+  });
+}
+
+// True for a multi-token prediction layer, which is stored after the model's layers.
+bool is_of_later_layer(const DecoderPlan& plan, std::string_view name) {
+  const std::string layers = plan.tensor("layers.");
+  if (!name.starts_with(layers)) return false;
+  name.remove_prefix(layers.size());
+  size_t layer = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
+  return error == std::errc{} && layer >= plan.layers.size();
+}
+
 }  // namespace
 
 void fit_to_checkpoint(DecoderPlan& plan, const Checkpoint& checkpoint) {
   if (const Gguf* gguf = checkpoint.gguf()) return fit_to_gguf(plan, gguf_architecture(*gguf));
   fit_names(plan, checkpoint);
+  drop_needless_renames(plan, checkpoint);
   if (plan.mlx_adds_norm_offset && has_turned_convolution(checkpoint)) plan.norm_offset = 0;
 }
 
@@ -57,6 +79,7 @@ bool reads_tensor(const DecoderPlan& plan, const Checkpoint& checkpoint, std::st
     const bool unused_head = plan.head_name.empty() && name == "output.weight";
     return !unused_head && !gguf_skips(gguf_architecture(*gguf), name, plan.layers.size());
   }
+  if (is_of_later_layer(plan, name)) return false;
   // Without a prefix, all tensors belong to the model.
   if (plan.prefix.empty()) return true;
   const bool of_head = !plan.head_name.empty() && name.starts_with(plan.head_name + ".");

@@ -112,6 +112,16 @@ null, "use_bidirectional_attention": null, "use_cache": true, "use_double_wide_m
 "partial_rotary_factor": 0.5, "rms_norm_eps": 1.5625e-07, "rope_parameters": null, "rope_theta":
 10000.0, "tie_word_embeddings": false, "use_cache": true, "vocab_size": 151552})",
  R"({})"},
+{"glm4_moe", R"({"attention_bias": false, "attention_dropout": 0.0, "bos_token_id": null, "eos_token_id": null,
+"first_k_dense_replace": 1, "hidden_act": "silu", "hidden_size": 4096, "initializer_range":
+0.02, "intermediate_size": 10944, "max_position_embeddings": 131072, "moe_intermediate_size":
+1408, "n_group": 1, "n_routed_experts": 128, "n_shared_experts": 1, "norm_topk_prob": true,
+"num_attention_heads": 96, "num_experts_per_tok": 8, "num_hidden_layers": 46,
+"num_key_value_heads": 8, "num_mtp_layers": 1, "output_router_logits": false, "pad_token_id":
+null, "partial_rotary_factor": 0.5, "rms_norm_eps": 1e-05, "rope_parameters": null,
+"rope_theta": 10000.0, "routed_scaling_factor": 1.0, "tie_word_embeddings": false, "topk_group":
+1, "use_cache": true, "use_qk_norm": false, "vocab_size": 151552})",
+ R"({"num_local_experts": "n_routed_experts", "num_nextn_predict_layers": "num_mtp_layers"})"},
 {"glm4_moe_lite", R"({"attention_bias": false, "attention_dropout": 0.0, "bos_token_id": 0, "eos_token_id": 1,
 "hidden_act": "silu", "hidden_size": 2048, "initializer_range": 0.02, "intermediate_size":
 10240, "kv_lora_rank": 512, "max_position_embeddings": 202752, "mlp_layer_types": null,
@@ -146,6 +156,15 @@ null, "hidden_size": 2560, "initializer_range": 0.02, "intermediate_size": 12288
 null, "max_position_embeddings": 128000, "norm_eps": 1e-05, "num_attention_heads": 32,
 "num_hidden_layers": 32, "num_key_value_heads": 8, "pad_token_id": 0, "rope_parameters": null,
 "rope_theta": 1000000.0, "tie_word_embeddings": true, "use_cache": true, "vocab_size": 65536})",
+ R"({})"},
+{"lfm2_moe", R"({"bos_token_id": 1, "conv_L_cache": 3, "conv_bias": false, "eos_token_id": 2, "hidden_size":
+2048, "initializer_range": 0.02, "intermediate_size": 7168, "layer_types": null,
+"max_position_embeddings": 128000, "moe_intermediate_size": 1792, "norm_eps": 1e-05,
+"norm_topk_prob": true, "num_attention_heads": 32, "num_dense_layers": 2, "num_experts": 32,
+"num_experts_per_tok": 4, "num_hidden_layers": 32, "num_key_value_heads": 8,
+"output_router_logits": false, "pad_token_id": 0, "rope_parameters": null, "rope_theta":
+1000000.0, "routed_scaling_factor": 1.0, "tie_word_embeddings": true, "use_cache": true,
+"use_expert_bias": true, "vocab_size": 65536})",
  R"({})"},
 {"llama", R"({"attention_bias": false, "attention_dropout": 0.0, "bos_token_id": 1, "eos_token_id": 2,
 "head_dim": null, "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02,

@@ -19,6 +19,11 @@ class Case:
 
 CASES = {
     "lfm2": Case("lfm2", "lfm2", "LFM2", "short convolutions, attention in some layers"),
+    "lfm2_moe": Case("lfm2_moe", "lfm2_moe", "LFM2-8B-A1B", "experts selected by sigmoid and a bias",
+                     # With seed 0, two experts of a token differ by less than float32's precision.
+                     {"seed": 1}),
+    "lfm2_moe-mlx": Case("lfm2_moe-mlx", "lfm2_moe", "LFM2 with experts, converted by mlx-lm", "stacked experts, 4 bits",
+                         {"format": "mlx", "bits": 4, "group_size": 32, "overrides": (("use_expert_bias", False),)}),
     "llama": Case("llama", "llama", "Llama 2, 3, 3.1", "llama3 rope scaling"),
     "llama-biases": Case("llama", "llama", "Llama", "biases", {"biases": True}),
     "llama-tied": Case("llama-tied", "llama", "Llama 3.2", "tied embeddings"),
@@ -40,6 +45,10 @@ CASES = {
     "deepseek_v3": Case("deepseek_v3", "deepseek_v3", "DeepSeek-V3, V3.1, R1", "grouped sigmoid routing with a bias"),
     "deepseek_v3-mlx": Case("deepseek_v3-mlx", "deepseek_v3", "DeepSeek-V3", "embed_q and unembed_out, 4 bits",
                             {"format": "mlx", "bits": 4, "group_size": 32, "overrides": (("q_lora_rank", 64),)}),
+    "glm4_moe": Case("glm4_moe", "glm4_moe", "GLM-4.5, 4.6, 4.7",
+                     "norms on q and k, biases, rope on half of each head, sigmoid routing with a bias"),
+    "glm4_moe-mlx": Case("glm4_moe-mlx", "glm4_moe", "GLM-4.5-Air", "stacked experts, 4 bits, no norms on q and k",
+                         {"format": "mlx", "bits": 4, "group_size": 32}),
     "glm4_moe_lite": Case("glm4_moe_lite", "glm4_moe_lite", "GLM-4.7-Flash", "5 heads, values wider than keys"),
     "glm4_moe_lite-mlx": Case("glm4_moe_lite-mlx", "glm4_moe_lite", "GLM-4.7-Flash", "embed_q and unembed_out, unquantised"),
     "mistral": Case("mistral", "mistral", "Mistral 7B", "sliding windows in every layer",

@@ -10,7 +10,22 @@
 namespace octavo {
 namespace {
 
-MoePlan plan_deepseek_like_experts(const Config& config) {
+// By layer: true for experts, from mlp_layer_types, which transformers saves for GLM. Empty without it.
+std::vector<bool> sparse_layers(const Config& config, size_t layers) {
+  std::vector<bool> sparse;
+  for (const std::string& type : config.texts("mlp_layer_types")) {
+    if (type != "sparse" && type != "dense")
+      config.fail("mlp_layer_types", "has an entry other than sparse and dense");
+    sparse.push_back(type == "sparse");
+  }
+  if (!sparse.empty() && sparse.size() != layers)
+    config.fail("mlp_layer_types", "does not have one entry per layer");
+  return sparse;
+}
+
+}  // namespace
+
+MoePlan plan_deepseek_experts(const Config& config) {
   MoePlan plan;
   ExpertChoice& choice = plan.choice;
   choice.experts = config.integer("n_routed_experts", 1, 1 << 16);
@@ -29,38 +44,27 @@ MoePlan plan_deepseek_like_experts(const Config& config) {
   return plan;
 }
 
-// By layer: true for experts, from mlp_layer_types, which transformers saves for GLM. Empty without it.
-std::vector<bool> sparse_layers(const Config& config, size_t layers) {
-  std::vector<bool> sparse;
-  for (const std::string& type : config.texts("mlp_layer_types")) {
-    if (type != "sparse" && type != "dense")
-      config.fail("mlp_layer_types", "has an entry other than sparse and dense");
-    sparse.push_back(type == "sparse");
-  }
-  if (!sparse.empty() && sparse.size() != layers)
-    config.fail("mlp_layer_types", "does not have one entry per layer");
-  return sparse;
-}
-
-}  // namespace
-
 DecoderPlan plan_deepseek_like(const Config& config, const char* family) {
   DecoderPlan plan = plan_frame(config, family);
   MlaPlan attention = plan_mla(config);
   plan.ropes = {plan_rope(config, attention.rope_dim)};
   attention.scale *= plan.ropes[0].score_scale;
   attention.rope_in_pairs = config.boolean_or("rope_interleave", true);
+  for (auto& layer : plan.layers) layer.mixer = attention;
+  place_deepseek_experts(config, plan);
+  return plan;
+}
+
+void place_deepseek_experts(const Config& config, DecoderPlan& plan) {
   const int first = config.integer_or("first_k_dense_replace", 0, 0, 1 << 16);
   const int every = config.integer_or("moe_layer_freq", 1, 1, 1 << 16);
   const std::vector<bool> sparse = sparse_layers(config, plan.layers.size());
   for (int i = 0; i < static_cast<int>(plan.layers.size()); ++i) {
-    LayerPlan& layer = plan.layers[static_cast<size_t>(i)];
-    layer.mixer = attention;
     const bool routed =
         sparse.empty() ? i >= first && i % every == 0 : sparse[static_cast<size_t>(i)];
-    if (config.has("n_routed_experts") && routed) layer.ffn = plan_deepseek_like_experts(config);
+    if (config.has("n_routed_experts") && routed)
+      plan.layers[static_cast<size_t>(i)].ffn = plan_deepseek_experts(config);
   }
-  return plan;
 }
 
 void route_by_sigmoid(const Config& config, DecoderPlan& plan) {

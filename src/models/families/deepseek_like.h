@@ -9,6 +9,12 @@ namespace octavo {
 // in every moe_layer_freq-th layer. The family sets how experts are scored and groups compared.
 DecoderPlan plan_deepseek_like(const Config& config, const char* family);
 
+// Experts with DeepSeek's keys: n_routed_experts, n_group, routed_scaling_factor, ...
+MoePlan plan_deepseek_experts(const Config& config);
+
+// Sets them in the layers described above. The others keep their MLP.
+void place_deepseek_experts(const Config& config, DecoderPlan& plan);
+
 // DeepSeek-V3's routing: sigmoid scores, with a bias that affects the choice but not the weights.
 void route_by_sigmoid(const Config& config, DecoderPlan& plan);
 

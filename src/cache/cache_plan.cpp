@@ -106,7 +106,7 @@ int CachePlan::common_tokens() const {
 }
 
 int CachePlan::pages_held(int tokens, int step_tokens) const {
-  int pages = kStateCopies * state_pages();
+  int pages = state_copies() * state_pages();
   for (const auto& group : groups) pages += group.pages_held(tokens, step_tokens);
   return pages;
 }

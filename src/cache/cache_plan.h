@@ -42,8 +42,8 @@ struct StateGroup {
   StateGeometry geometry(int row) const;
 };
 
-// Copies of its state that one sequence can hold at once: the one the step in flight reads, the one
-// it writes and keeps as a snapshot, and the one the next step writes.
+// Copies of its state that one sequence without drafts can hold at once: the one the step in flight
+// reads, the one it writes and keeps as a snapshot, and the one the next step writes.
 inline constexpr int kStateCopies = 3;
 
 struct LayerPlace {
@@ -57,9 +57,15 @@ struct CachePlan {
   size_t page_bytes = 0;  // of one page in one buffer: the maximum over all groups
   std::vector<CacheGroup> groups;
   std::optional<StateGroup> state = {};
+  int state_drafts = 0;            // most drafts of a step whose states one sequence keeps
   std::vector<LayerPlace> places;  // by layer
 
   int state_pages() const { return state ? state->pages : 0; }
+  // A step with drafts runs alone: it reads one copy and writes one for its first row and one for
+  // each draft.
+  int state_copies() const {
+    return state_drafts + 2 > kStateCopies ? state_drafts + 2 : kStateCopies;
+  }
   // Full pages of every group end together at multiples of this many tokens.
   int common_tokens() const;
 

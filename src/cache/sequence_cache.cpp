@@ -78,6 +78,18 @@ int SequenceCache::rows_before_snapshot(int start, int rows, std::span<const int
 
 void SequenceCache::advance(int start, int end, std::span<const int> edges, int answer) {
   pages_.state().advance(start);
+  keep_snapshot(end, edges, answer);
+}
+
+void SequenceCache::accept_drafts(int start, int end, std::span<const int> edges, int answer) {
+  for (int position = start + 1; position <= end; ++position) {
+    keep_snapshot(position, edges, answer);
+    if (position < end) pages_.state().accept_draft(position);
+  }
+  pages_.state().drop_drafts();
+}
+
+void SequenceCache::keep_snapshot(int end, std::span<const int> edges, int answer) {
   const int every = shared_.snapshot_tokens();
   if (every == 0) return;
   const bool at_edge = end % every == 0 || std::ranges::binary_search(edges, end);

@@ -44,13 +44,19 @@ class SequenceCache {
   // if there is none.
   std::shared_ptr<PrefixRestore> restore(std::span<const TokenId> tokens, int limit,
                                          PrefixDisk& disk);
-  // Gets pages for `tokens` tokens. Returns false, without a change, if the pool has too few.
-  bool grow_to(int tokens) { return pages_.grow_to(tokens); }
+  // Gets pages for `tokens` tokens, the last `drafts` of which are drafts. Returns false, without a
+  // change, if the pool has too few.
+  bool grow_to(int tokens, int drafts = 0) { return pages_.grow_to(tokens, drafts); }
   // Rows [start, end) have been added to a step. At a snapshot position the state is kept if the
   // pool has enough pages. In the output, which begins at `answer`, the state of the newest full
   // page is kept too, for the next turn.
   void advance(int start, int end, std::span<const int> edges, int answer = kNoAnswer);
   static constexpr int kNoAnswer = std::numeric_limits<int>::max();
+  // Row `start` and drafts after it have been added to a step.
+  void advance_drafts(int start) { pages_.state().advance(start); }
+  // That step is complete and rows [start, end) count. At snapshot positions among them the state
+  // is kept as in advance().
+  void accept_drafts(int start, int end, std::span<const int> edges, int answer);
   // Registers full pages of `tokens`, whose K and V are written by steps queued so far, and
   // snapshots of at most `snapshot_end` tokens: a step that reads a snapshot must come after the
   // step that writes it.
@@ -78,6 +84,8 @@ class SequenceCache {
     uint64_t serial;
   };
 
+  // Keeps the current state, after `end` tokens, if that is a snapshot position.
+  void keep_snapshot(int end, std::span<const int> edges, int answer);
   // The node after the first `tokens` tokens, which are published.
   NodeId node_at(int tokens) const;
   void publish_snapshot(const Snapshot& snapshot);

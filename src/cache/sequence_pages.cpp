@@ -19,18 +19,18 @@ void SequencePages::adopt(std::span<const std::vector<PageId>> pages,
   if (plan_->state) state_.adopt(state);
 }
 
-bool SequencePages::grow_to(int tokens) {
+bool SequencePages::grow_to(int tokens, int drafts) {
   const auto missing = [&](size_t g) {
     const int wanted = plan_->groups[g].pages_for(tokens);
     return std::max(0, wanted - static_cast<int>(leases_[g].pages().size()));
   };
-  int total = state_.missing();
+  int total = state_.missing(drafts);
   for (size_t g = 0; g < leases_.size(); ++g) total += missing(g);
   if (total > pool_->available_pages()) return false;
   for (size_t g = 0; g < leases_.size(); ++g) {
     if (missing(g) > 0) leases_[g].append(*pool_->try_lease(missing(g)));
   }
-  state_.grow();
+  state_.grow(drafts);
   return true;
 }
 

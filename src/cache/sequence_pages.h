@@ -19,9 +19,10 @@ class SequencePages {
   // Starts with shared pages, by group, and a shared copy of the state. Only while it holds no
   // pages.
   void adopt(std::span<const std::vector<PageId>> pages, std::span<const PageId> state);
-  // Gets pages for `tokens` tokens in every group and for the state after them. Returns false,
-  // without a change, if the pool has too few.
-  bool grow_to(int tokens);
+  // Gets pages for `tokens` tokens in every group and for the state after them; the last `drafts`
+  // of them are drafts, each with a state of its own. Returns false, without a change, if the pool
+  // has too few.
+  bool grow_to(int tokens, int drafts = 0);
   // Releases the pages that `tokens` tokens do not need.
   void shrink_to(int tokens);
   // Releases the pages whose tokens or states no row from `position` on reads.

@@ -13,8 +13,16 @@ void StateLease::adopt(std::span<const PageId> snapshot) {
   kept_ = true;
 }
 
-void StateLease::grow() {
+int StateLease::missing(int drafts) const {
+  const int own = must_move() && target_.pages().empty() ? pages_ : 0;
+  return own + drafts * pages_;
+}
+
+void StateLease::grow(int drafts) {
+  OCTAVO_CHECK(drafts_.empty());
   if (missing() > 0) target_ = pool_->try_lease(missing()).value();
+  if (pages_ == 0) return;
+  for (int i = 0; i < drafts; ++i) drafts_.push_back(pool_->try_lease(pages_).value());
 }
 
 std::vector<PageId> StateLease::table() const {
@@ -23,6 +31,8 @@ std::vector<PageId> StateLease::table() const {
   const auto& target = must_move() ? target_ : state_;
   OCTAVO_CHECK(static_cast<int>(target.pages().size()) == pages_);
   table.insert(table.end(), target.pages().begin(), target.pages().end());
+  for (const PageLease& draft : drafts_)
+    table.insert(table.end(), draft.pages().begin(), draft.pages().end());
   return table;
 }
 
@@ -30,6 +40,14 @@ void StateLease::advance(int start) {
   if (!must_move()) return;
   if (!state_.pages().empty()) reads_.push_back({start, std::move(state_)});
   state_ = std::exchange(target_, PageLease());
+  kept_ = false;
+}
+
+void StateLease::accept_draft(int position) {
+  if (pages_ == 0) return;
+  // A snapshot of the state before it is not published yet.
+  reads_.push_back({position, std::exchange(state_, std::move(drafts_.front()))});
+  drafts_.erase(drafts_.begin());
   kept_ = false;
 }
 
@@ -53,6 +71,7 @@ void StateLease::release_behind(int position) {
 void StateLease::release() {
   state_ = PageLease();
   target_ = PageLease();
+  drafts_.clear();
   reads_.clear();
   kept_ = false;
 }

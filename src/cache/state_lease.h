@@ -2,7 +2,8 @@
 // tensors. Engine thread only.
 //
 // A state is written in place until it is kept as a snapshot; from then on its pages do not change
-// and the next rows write to fresh ones. A snapshot therefore needs no copy.
+// and the next rows write to fresh ones. A snapshot therefore needs no copy. Draft tokens can be
+// taken back: the state after each of them has pages of its own until the drafts are verified.
 #pragma once
 
 #include <span>
@@ -19,16 +20,21 @@ class StateLease {
 
   // Starts with a shared snapshot. Only while it holds no pages.
   void adopt(std::span<const PageId> snapshot);
-  // Pages that the next rows still need.
-  int missing() const { return must_move() && target_.pages().empty() ? pages_ : 0; }
+  // Pages that the next rows still need, the last `drafts` of which are drafts.
+  int missing(int drafts = 0) const;
   // Leases them; the pool must have enough.
-  void grow();
+  void grow(int drafts = 0);
 
-  // Source pages, then target pages, of the next rows. The sources are kNoPage before the first
-  // row.
+  // Source pages, then target pages, of the next rows; with drafts, the target pages of the first
+  // row and of each draft. The sources are kNoPage before the first row.
   std::vector<PageId> table() const;
-  // Rows from `start` on have been added: the targets become the current state.
+  // Rows from `start` on have been added: the targets become the current state, with drafts those
+  // of the first row.
   void advance(int start);
+  // The next draft was right: the state after it becomes the current one. `position`: of the draft.
+  void accept_draft(int position);
+  // The remaining drafts were wrong.
+  void drop_drafts() { drafts_.clear(); }
   // Keeps the state after the rows added so far: its pages are not written again. Returns them.
   std::span<const PageId> keep();
   // The same pages, or none before the first row.
@@ -53,7 +59,8 @@ class StateLease {
   PageLease state_;
   bool kept_ = false;
   PageLease target_;
-  std::vector<Read> reads_;  // oldest first
+  std::vector<PageLease> drafts_;  // the state after each draft of the next step, or of its newest
+  std::vector<Read> reads_;        // oldest first
 };
 
 }  // namespace octavo

@@ -77,6 +77,48 @@ TEST(StateLease, ReportsPagesWrittenFromAPosition) {
   EXPECT_NE(a, b);
 }
 
+TEST(StateLease, DraftsHaveStatesOfTheirOwnUntilTheyAreVerified) {
+  PagePool pool(10);
+  StateLease state(pool, 2);
+  state.grow();
+  state.advance(0);
+  EXPECT_EQ(state.missing(3), 6);
+  state.grow(3);
+  const Pages table = state.table();
+  ASSERT_EQ(table.size(), 10u);
+  EXPECT_EQ(Pages(table.begin(), table.begin() + 2), Pages(table.begin() + 2, table.begin() + 4));
+  state.advance(8);
+  EXPECT_EQ(pages_of(state.current()), Pages(table.begin() + 2, table.begin() + 4));
+  state.accept_draft(9);
+  state.accept_draft(10);
+  state.drop_drafts();
+  EXPECT_EQ(pages_of(state.current()), Pages(table.begin() + 6, table.begin() + 8));
+  state.release_behind(11);
+  EXPECT_EQ(pool.referenced_pages(), 2);
+  EXPECT_EQ(state.missing(), 0);
+  state.grow(1);
+  state.release();
+  EXPECT_EQ(pool.referenced_pages(), 0);
+}
+
+TEST(StateLease, AKeptStateIsNotWrittenByAStepWithDrafts) {
+  PagePool pool(3);
+  StateLease state(pool, 1);
+  state.grow();
+  state.advance(0);
+  const PageId kept = state.keep()[0];
+  EXPECT_EQ(state.missing(1), 2);
+  state.grow(1);
+  const Pages table = state.table();
+  EXPECT_EQ(table[0], kept);
+  EXPECT_NE(table[1], kept);
+  state.advance(8);
+  state.drop_drafts();
+  EXPECT_EQ(state.current()[0], table[1]);
+  state.release_behind(9);
+  EXPECT_EQ(pool.referenced_pages(), 1);
+}
+
 TEST(StateLease, WithoutAStateNoPagesAreNeeded) {
   PagePool pool(1);
   StateLease state(pool, 0);
@@ -84,6 +126,10 @@ TEST(StateLease, WithoutAStateNoPagesAreNeeded) {
   state.grow();
   EXPECT_TRUE(state.table().empty());
   state.advance(0);
+  state.grow(3);
+  EXPECT_TRUE(state.table().empty());
+  state.accept_draft(1);
+  state.drop_drafts();
   EXPECT_EQ(pool.referenced_pages(), 0);
 }
 

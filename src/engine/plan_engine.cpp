@@ -33,6 +33,14 @@ SpeculationOptions speculation_options(const ModelDescription& model,
           .at_any_cost = options.speculate_at_any_cost};
 }
 
+CachePlan plan_cache_without_drafts(const ModelDescription& model, const EngineOptions& options) {
+  const int block = options.block_tokens;
+  if (block < 8 || block > 4096 || block % 8 != 0) {
+    throw SetupError("--block-size: must be a multiple of 8 from 8 to 4096");
+  }
+  return plan_cache(model.plan.cache_specs(model.dtype, options.kv_format), block);
+}
+
 }  // namespace
 
 ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOptions& options) {
@@ -41,24 +49,24 @@ ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOption
 }
 
 CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options) {
-  const int block = options.block_tokens;
-  if (block < 8 || block > 4096 || block % 8 != 0) {
-    throw SetupError("--block-size: must be a multiple of 8 from 8 to 4096");
-  }
-  return plan_cache(model.plan.cache_specs(model.dtype, options.kv_format), block);
+  CachePlan cache = plan_cache_without_drafts(model, options);
+  if (cache.state) cache.state_drafts = most_drafts(model, options);
+  return cache;
 }
 
 SpeculativeConfig plan_speculation(const ModelDescription& model, const EngineOptions& options) {
   SpeculativeConfig config = options.speculation;
-  const auto without = [&](const std::string& why) {
+  if (model.pooling) {
     if (config.asked && config.method != SpeculativeMethod::kNone) {
-      throw SetupError(fmt::format(R"(--speculative-config: {}; use '{{"method": "none"}}')", why));
+      throw SetupError(
+          "--speculative-config: an embedding model generates no tokens; use "
+          R"('{"method": "none"}')");
     }
     config.method = SpeculativeMethod::kNone;
-  };
-  if (model.pooling) without("an embedding model generates no tokens");
-  if (plan_engine_cache(model, options).state)
-    without("this model has recurrent state, which cannot be rolled back after a rejected draft");
+  }
+  // A step keeps the state after each draft token, which takes memory.
+  if (!config.asked && plan_cache_without_drafts(model, options).state)
+    config.method = SpeculativeMethod::kNone;
   return config;
 }
 
@@ -115,11 +123,11 @@ std::optional<DraftPlan> plan_draft(const ModelDescription& model, const EngineO
   plan.checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(config.model));
   plan.model =
       describe_model(*plan.checkpoint, options.dtype, std::nullopt, options.unknown_config_keys);
-  plan.cache = plan_engine_cache(plan.model, options);
+  plan.cache = plan_cache_without_drafts(plan.model, options);
   if (plan.cache.state) {
     throw SetupError(fmt::format(
-        "--speculative-config: {} has recurrent state, which cannot be rolled back after a "
-        "rejected draft; choose another draft model",
+        "--speculative-config: {} has recurrent layers, which are not supported in a draft model; "
+        "choose another one",
         config.model));
   }
   if (plan.model.plan.vocab != model.plan.vocab) {

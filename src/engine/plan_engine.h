@@ -39,8 +39,8 @@ ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOption
 CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options);
 MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions& options);
 
-// The requested speculation, or none if the model does not support it and it was not requested
-// explicitly. Throws SetupError if it was.
+// The requested speculation. Without a request there is none on models with recurrent state, which
+// needs memory for drafts. Throws SetupError if the model does not support the request.
 SpeculativeConfig plan_speculation(const ModelDescription& model, const EngineOptions& options);
 
 // Empty if the engine uses no draft model. Throws SetupError if the draft model does not fit

@@ -19,7 +19,7 @@ struct SpeculativeConfig {
   int prompt_lookup_max = 4;       // longest n-gram that is looked up
   int prompt_lookup_min = 3;
   std::string model = {};  // the draft model's path
-  bool asked = false;      // true if requested explicitly; false: fall back to none if unsupported
+  bool asked = false;      // true if requested explicitly; see plan_speculation
 
   // For the start-up summary: "prompt lookup of 3 to 4 tokens, up to 7 ahead".
   std::string text() const;

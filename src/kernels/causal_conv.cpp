@@ -53,12 +53,13 @@ class CausalConv : public KernelPrimitive {
     const mx::array& x = inputs[kStateInputs];
     const mx::array& taps = inputs[kStateInputs + 1];
     const bool biased = inputs.size() > kStateInputs + 2;
-    const metal::ConvParams params{.places = metal::unit_places(geometry_, inputs[0].shape(1)),
-                                   .sequences = table.shape(0),
-                                   .channels = geometry_.channels(),
-                                   .unit_channels = geometry_.unit_channels,
-                                   .x_stride = x.shape(1),
-                                   .x_first = options_.first_column};
+    const metal::ConvParams params{
+        .places = metal::unit_places(geometry_, inputs[0].shape(1), table.shape(1)),
+        .sequences = table.shape(0),
+        .channels = geometry_.channels(),
+        .unit_channels = geometry_.unit_channels,
+        .x_stride = x.shape(1),
+        .x_first = options_.first_column};
     metal::Launch launch("causal_conv", {geometry_.conv_dtype, dtype_of(taps), taps.shape(0)});
     launch.constant("kSilu", options_.activation == ConvActivation::kSilu)
         .constant("kHasBias", biased)

@@ -51,6 +51,18 @@ TEST(CausalConv, RowsHaveTheirBitsInEveryBatchAndChunk) {
   }
 }
 
+TEST(CausalConv, WritesAStateAfterEachRowThatCanBeTakenBack) {
+  for (const int conv_rows : {2, 3, 7}) {
+    const Subject s = make_subject({DType::kBFloat16, conv_rows, false, DType::kBFloat16}, 12);
+    expect_a_state_after_each_row(s, KernelPath::kReference);
+    for (const cpu::Isa isa : cpu::available_isas()) {
+      const IsaScope scope(isa);
+      SCOPED_TRACE(testing::Message() << conv_rows << " " << cpu::name_of(isa));
+      expect_a_state_after_each_row(s, KernelPath::kNative);
+    }
+  }
+}
+
 // Only the layer's own units are written, and the state of a sequence without rows is unchanged.
 TEST(CausalConv, LeavesTheRestOfThePagesAlone) {
   const Subject s = make_subject({DType::kBFloat16, 3, false, DType::kBFloat16}, 8);

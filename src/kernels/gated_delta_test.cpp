@@ -78,6 +78,16 @@ TEST(GatedDelta, HasTheSameBitsOnEverySet) {
   }
 }
 
+TEST(GatedDelta, WritesAStateAfterEachRowThatCanBeTakenBack) {
+  const Subject s = make_subject(DType::kBFloat16, {2, 4, 64, 80}, 12);
+  expect_a_state_after_each_row(s, KernelPath::kReference);
+  for (const cpu::Isa isa : cpu::available_isas()) {
+    const IsaScope scope(isa);
+    SCOPED_TRACE(cpu::name_of(isa));
+    expect_a_state_after_each_row(s, KernelPath::kNative);
+  }
+}
+
 // Only the layer's own heads are written, and the state of a sequence without rows is unchanged.
 TEST(GatedDelta, LeavesTheRestOfThePagesAlone) {
   const Subject s = make_subject(DType::kFloat32, {2, 4, 16, 16}, 8);

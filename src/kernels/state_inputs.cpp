@@ -33,7 +33,9 @@ void check_state(const StatePages& pages, const BatchLayout& layout, const mx::a
   check_heads(pages.geometry, page_bytes);
   check_conv(pages.geometry, page_bytes);
   OCTAVO_CHECK(layout.cu_seqlens_q.shape(0) == layout.sequences() + 1);
-  OCTAVO_CHECK((table.shape() == mx::Shape{layout.sequences(), 2 * pages.geometry.columns}));
+  OCTAVO_CHECK(table.ndim() == 2 && table.shape(0) == layout.sequences());
+  OCTAVO_CHECK(table.shape(1) >= 2 * pages.geometry.columns &&
+               table.shape(1) % pages.geometry.columns == 0);
   for (const auto* array : {&layout.cu_seqlens_q, &table})
     OCTAVO_CHECK(array->dtype() == mx::int32);
 }
@@ -50,6 +52,7 @@ cpu::StateBatch state_batch(const std::vector<mx::array>& inputs, const StateGeo
   return {
       .cu_seqlens_q = inputs[1].data<int32_t>(),
       .table = table.data<int32_t>(),
+      .table_columns = table.shape(1),
       .sequences = table.shape(0),
       .pages = const_cast<std::byte*>(pages.data<std::byte>()),
       .page_count = pages.shape(0),

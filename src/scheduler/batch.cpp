@@ -6,6 +6,21 @@
 #include "base/error.h"
 
 namespace octavo {
+namespace {
+
+BlockTable flat_table(const std::vector<std::span<const PageId>>& tables) {
+  size_t columns = 0;
+  for (const auto table : tables) columns = std::max(columns, table.size());
+  BlockTable flat{static_cast<int>(columns), {}};
+  flat.pages.reserve(tables.size() * columns);
+  for (const auto table : tables) {
+    flat.pages.insert(flat.pages.end(), table.begin(), table.end());
+    flat.pages.resize(flat.pages.size() + columns - table.size(), kNoPage);
+  }
+  return flat;
+}
+
+}  // namespace
 
 int BatchBuilder::add_sequence(std::span<const TokenId> tokens, int start,
                                const SequencePages& pages) {
@@ -17,10 +32,7 @@ int BatchBuilder::add_sequence(std::span<const TokenId> tokens, int start,
   batch_.cu_seqlens_q.push_back(first + count);
   batch_.context_lens.push_back(start + count);
   sequences_.push_back(&pages);
-  if (state_.columns > 0) {
-    const std::vector<PageId> table = pages.state().table();
-    state_.pages.insert(state_.pages.end(), table.begin(), table.end());
-  }
+  if (has_state_) states_.push_back(pages.state().table());
   return first;
 }
 
@@ -38,18 +50,11 @@ int BatchBuilder::sample_row(int row, RowSampling sampling) {
 
 Batch BatchBuilder::build() {
   for (int g = 0; g < groups_; ++g) {
-    size_t columns = 0;
-    for (const auto* pages : sequences_) columns = std::max(columns, pages->table(g).size());
-    BlockTable flat{static_cast<int>(columns), {}};
-    flat.pages.reserve(sequences_.size() * columns);
-    for (const auto* pages : sequences_) {
-      const auto table = pages->table(g);
-      flat.pages.insert(flat.pages.end(), table.begin(), table.end());
-      flat.pages.resize(flat.pages.size() + columns - table.size(), kNoPage);
-    }
-    batch_.block_tables.push_back(std::move(flat));
+    std::vector<std::span<const PageId>> tables;
+    for (const auto* pages : sequences_) tables.push_back(pages->table(g));
+    batch_.block_tables.push_back(flat_table(tables));
   }
-  if (state_.columns > 0) batch_.block_tables.push_back(std::move(state_));
+  if (has_state_) batch_.block_tables.push_back(flat_table({states_.begin(), states_.end()}));
   return std::move(batch_);
 }
 

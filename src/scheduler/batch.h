@@ -30,12 +30,13 @@ struct Batch {
   std::vector<TokenId> tokens = {};  // [T]; ignored where token_sources is set
   // [T]: -1, or the index of a token drawn by the previous step
   std::vector<int32_t> token_sources = {};
-  std::vector<int32_t> positions = {};        // [T]
-  std::vector<int32_t> cu_seqlens_q = {0};    // [S + 1]
-  std::vector<int32_t> context_lens = {};     // [S]
-  std::vector<BlockTable> block_tables = {};  // by cache group; the state's, if any, comes last
-  std::vector<int32_t> logit_rows = {};       // rows that need logits
-  std::vector<RowSampling> sampling = {};     // one per logit row
+  std::vector<int32_t> positions = {};      // [T]
+  std::vector<int32_t> cu_seqlens_q = {0};  // [S + 1]
+  std::vector<int32_t> context_lens = {};   // [S]
+  // By cache group; the state's, if any, comes last: its columns are those of kernels/state_pages.h.
+  std::vector<BlockTable> block_tables = {};
+  std::vector<int32_t> logit_rows = {};    // rows that need logits
+  std::vector<RowSampling> sampling = {};  // one per logit row
   std::vector<PromptLogprobRow> prompt_logprobs = {};
   std::vector<int32_t> hidden_rows = {};  // rows returned after the final norm
   bool waits_for_previous = false;        // true if any token_sources or history.pending is set
@@ -48,7 +49,7 @@ struct Batch {
 class BatchBuilder {
  public:
   explicit BatchBuilder(const CachePlan& plan)
-      : groups_(static_cast<int>(plan.groups.size())), state_{2 * plan.state_pages(), {}} {}
+      : groups_(static_cast<int>(plan.groups.size())), has_state_(plan.state_pages() > 0) {}
 
   // Adds rows for `tokens`, at positions [start, start + tokens.size()) of their sequence; `pages`
   // must cover them. Returns the index of the first row. `pages`, except its state, must not change
@@ -69,9 +70,10 @@ class BatchBuilder {
 
  private:
   int groups_;
-  BlockTable state_;
+  bool has_state_;
   Batch batch_;
   std::vector<const SequencePages*> sequences_;
+  std::vector<std::vector<PageId>> states_;  // StateLease::table() by sequence
 };
 
 }  // namespace octavo

@@ -34,7 +34,8 @@ Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes, PrefixDisk
   const int most =
       prefixes.plan().pages_held(options_.max_model_len, options_.max_num_batched_tokens);
   OCTAVO_CHECK(most <= prefixes.pool().page_count());
-  OCTAVO_CHECK(!speculator_.drafts() || !prefixes.plan().state);
+  OCTAVO_CHECK(!speculator_.drafts() || !prefixes.plan().state ||
+               prefixes.plan().state_drafts >= options_.speculation.most_drafts);
 }
 
 Scheduler::~Scheduler() = default;
@@ -160,7 +161,8 @@ bool Scheduler::plan_drafts(Sequence& sequence, Plan& plan) {
   std::vector<TokenId> drafts = std::move(found->second);
   const auto count = static_cast<int>(drafts.size());
   // Drafts never preempt a sequence.
-  if (1 + count > plan.budget || !sequence.cache().grow_to(sequence.known() + count)) return false;
+  if (1 + count > plan.budget) return false;
+  if (!sequence.cache().grow_to(sequence.known() + count, count)) return false;
   const int start = sequence.computed();
   const int drawn = sequence.add_drafts(plan.batch, std::move(drafts));
   plan.step.entries.push_back({&sequence, start, drawn, 0, 0, count});
@@ -246,7 +248,10 @@ void Scheduler::take_results(const StepEntry& entry, StepReader& reader, Update&
     return;
   }
   const int accepted = reader.read(entry, update);
-  if (entry.drafts > 0) speculator_.observe(sequence, entry.drafts, accepted, stats_);
+  if (entry.drafts > 0) {
+    sequence.keep_right_drafts(entry.start);
+    speculator_.observe(sequence, entry.drafts, accepted, stats_);
+  }
   stats_.generated_tokens += update.tokens.size();
   if (!update.tokens.empty()) {
     sequence.recomputes = false;

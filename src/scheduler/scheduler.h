@@ -46,8 +46,8 @@ struct SchedulerOptions {
 class Scheduler {
  public:
   // `prefixes` and `disk` must outlive the scheduler; `prefixes` is empty. Its pool holds at least
-  // one sequence of max_model_len. `disk` may be null. Without a drafter there is no speculation; a
-  // model with recurrent state must not have one, because a state cannot be rolled back.
+  // one sequence of max_model_len. `disk` may be null. Without a drafter there is no speculation;
+  // with one, the plan must count the states of most_drafts drafts.
   Scheduler(SchedulerOptions options, PrefixCache& prefixes, PrefixDisk* disk = nullptr,
             std::unique_ptr<Drafter> drafter = nullptr);
   ~Scheduler();

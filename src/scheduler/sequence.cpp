@@ -92,6 +92,7 @@ int Sequence::add_drafts(BatchBuilder& batch, std::vector<TokenId> drafts) {
   drafts_ = std::make_shared<const std::vector<TokenId>>(std::move(drafts));
   drafts_taken_ = 0;
   const int first = batch.add_sequence(ids, computed_, cache_.pages());
+  cache_.advance_drafts(computed_);
   if (constrained_) {
     for (int i = 0; i <= count; ++i) masks_.push_back(std::make_shared<TokenMask>());
     constrained_->fill({masks_.begin(), masks_.end()}, *drafts_);
@@ -181,6 +182,10 @@ bool Sequence::take_token(TokenId token) {
   ++computed_;
   ++tokens_in_flight_;
   return true;
+}
+
+void Sequence::keep_right_drafts(int start) {
+  cache_.accept_drafts(start, computed_, shared_->snapshot_edges, prompt_length());
 }
 
 void Sequence::allow_next() {

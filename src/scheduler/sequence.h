@@ -86,6 +86,9 @@ class Sequence {
   // Takes the oldest token in flight. True if it equals its draft, so that the token drawn after
   // that draft is the next to be read.
   bool take_token(TokenId token);
+  // After the last of those tokens: the state continues after the drafts that were right. `start`:
+  // position of the step's first row.
+  void keep_right_drafts(int start);
   // How the next token is drawn, assuming that `drafted` drafts precede it.
   RowSampling row_sampling(int drafted = 0) const;
   // The mask of the oldest token in flight; null if unconstrained.

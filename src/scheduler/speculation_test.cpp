@@ -13,6 +13,7 @@ namespace {
 using testing::ElementsAre;
 
 const SoftmaxSpec kFull{.kv_heads = 1, .k_dim = 8, .v_dim = 8};
+const StateSpec kState{.heads = 2, .k_dim = 8, .v_dim = 8, .conv_rows = 3, .conv_channels = 24};
 
 struct Answer {
   std::vector<TokenId> tokens = {};
@@ -31,12 +32,13 @@ class SpeculationTest : public SchedulerFixture {
   using Answers = std::map<std::pair<RequestId, int>, Answer>;
 
   void make_speculating(SchedulerOptions options, int pages, std::optional<int> right_percent,
-                        int window = 0) {
+                        int window = 0, bool state = false) {
     options.speculation = {.most_drafts = 5, .most_rows = options.max_num_batched_tokens};
     SoftmaxSpec spec = kFull;
     spec.window = window;
     std::vector<CacheSpec> layers = {kFull};
     if (window > 0) layers.push_back(spec);
+    if (state) layers.push_back(kState);
     make_of(layers, options, pages, right_percent);
     answers_.clear();
     next_id_ = 1;
@@ -94,6 +96,42 @@ TEST_F(SpeculationTest, RightDraftsTakeOneStepAndNothingIsQueuedAfterIt) {
   EXPECT_LT(stats.steps, 25u);
 }
 
+// The state after the last right draft continues the sequence; the others' pages are released.
+TEST_F(SpeculationTest, AStateContinuesAfterTheRightDrafts) {
+  for (const int right : {0, 60, 100}) {
+    make_speculating({.max_num_batched_tokens = 64, .max_model_len = 100}, 64, right, 0, true);
+    add({.prompt = numbers(0, 5), .max_tokens = 40});
+    const int copy = plan_.state_pages();
+    while (!scheduler_->idle()) {
+      const Batch batch = start();
+      const auto pages = static_cast<int>(batch.block_tables.back().pages.size());
+      if (batch.rows() == static_cast<int>(batch.sampling.size())) {
+        EXPECT_EQ(pages, (1 + batch.rows()) * copy);
+      }
+      finish();
+      const int held = plan_.groups[0].pages_for(100) + 2 * copy;
+      EXPECT_LE(pool_->referenced_pages(), held);
+    }
+    EXPECT_EQ((answers_[{1, 0}].tokens.size()), 40u);
+    EXPECT_GT(scheduler_->stats().drafts, 0u);
+    EXPECT_EQ(pool_->referenced_pages(), 0);
+  }
+}
+
+// The pool holds one sequence with its drafts, and snapshots of the output are found again.
+TEST_F(SpeculationTest, SnapshotsAreTakenAmongRightDrafts) {
+  make_speculating({.max_num_batched_tokens = 64, .max_model_len = 200}, 200, 100, 0, true);
+  add({.prompt = numbers(0, 5), .max_tokens = 60});
+  run_all();
+  ASSERT_GT(scheduler_->stats().accepted_tokens, 30u);
+  std::vector<TokenId> next_turn = numbers(0, 5);
+  const auto& answer = answers_[{1, 0}].tokens;
+  next_turn.insert(next_turn.end(), answer.begin(), answer.end());
+  add({.prompt = next_turn, .max_tokens = 1});
+  run_all();
+  EXPECT_GE(scheduler_->stats().prefix_hits, 56u);
+}
+
 TEST_F(SpeculationTest, AStepWithDraftsDrawsAfterEachOfThem) {
   make_speculating({.max_num_batched_tokens = 64, .max_model_len = 100}, 64, 100);
   add({.prompt = numbers(0, 5), .sampling = {.repetition_penalty = 2}, .max_tokens = 40});
@@ -141,20 +179,21 @@ TEST_F(SpeculationTest, OutputIsTheSameAsWithoutDrafts) {
   std::mt19937 random(5);
   uint64_t drafts = 0;
   uint64_t preemptions = 0;
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 80; ++round) {
     const bool tight = round % 3 == 0;
+    const bool state = round % 4 > 1;
     const int window = round % 2 == 0 ? 12 : 0;
     SchedulerOptions options{.max_num_seqs = 1 + round % 9,
                              .max_num_batched_tokens = 6 + round % 40,
                              .max_model_len = 100,
                              .stop_token_ids = {7}};
-    const int pages = tight ? 27 : 200;
+    const int pages = (tight ? 27 : 200) + (state ? 20 : 0);
     std::vector<Request> requests;
     for (int i = 0; i < 12; ++i) requests.push_back(random_request(random));
     Answers expected;
     for (const std::optional<int> right :
          {std::optional<int>(), std::optional(0), std::optional(70), std::optional(100)}) {
-      make_speculating(options, pages, right, window);
+      make_speculating(options, pages, right, window, state);
       for (const Request& request : requests) add(request);
       // A step of the speculating run fails.
       if (round % 5 == 0) {

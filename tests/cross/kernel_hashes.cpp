@@ -195,6 +195,7 @@ void hash_states(Random& random, DType dtype, int k_dim, int v_dim) {
     table.push_back(page);
   batch.cu_seqlens_q = starts.data();
   batch.table = table.data();
+  batch.table_columns = 2 * batch.geometry.columns;
   batch.sequences = kSequences;
   batch.page_count = kSequences * batch.geometry.columns;
   batch.page_stride = static_cast<int64_t>(

@@ -36,6 +36,12 @@ TEST(MetalCausalConv, AgreesWithTheReferenceAndTheCpu) {
   }
 }
 
+TEST(MetalCausalConv, WritesAStateAfterEachRowThatCanBeTakenBack) {
+  const Subject s = make_subject({DType::kBFloat16, 3, false, DType::kBFloat16}, 12);
+  const SimulatedMetal metal;
+  expect_a_state_after_each_row(s, KernelPath::kNative);
+}
+
 TEST(MetalCausalConv, RowsHaveTheSameBitsInEveryBatchAndChunk) {
   constexpr int kTokens = 70;
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {

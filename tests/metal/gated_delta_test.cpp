@@ -60,6 +60,12 @@ TEST(MetalGatedDelta, RowsHaveTheSameBitsInEveryBatchAndChunk) {
   }
 }
 
+TEST(MetalGatedDelta, WritesAStateAfterEachRowThatCanBeTakenBack) {
+  const Subject s = make_subject(DType::kBFloat16, {1, 2, 80, 48}, 12);
+  const SimulatedMetal metal;
+  expect_a_state_after_each_row(s, KernelPath::kNative);
+}
+
 // Decode and prefill read a head's state once and write it once.
 TEST(MetalGatedDelta, TheStateIsReadAndWrittenOncePerStep) {
   if (!metal_sim::kCountsAccesses) GTEST_SKIP() << "only the simulator counts reads";

@@ -40,11 +40,12 @@ struct Totals {
   int64_t operations = 0, requests = 0, finished = 0, aborted = 0, errors = 0, tokens = 0,
           pooled = 0, constrained = 0, races = 0, resumed = 0;
   uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0, drafts = 0, draft_tokens = 0,
-           accepted = 0, restored = 0, corrupt = 0;
+           accepted = 0, accepted_with_state = 0, restored = 0, corrupt = 0;
 };
 
 constexpr int kVocab = 13;
 constexpr int kOperationsPerRound = 4000;
+constexpr int kMostDrafts = 8;
 
 // One pool and one scheduler with random settings, driven for its share of operations, then until
 // idle.
@@ -79,6 +80,7 @@ class Round {
     totals_.drafts += stats.drafts;
     totals_.draft_tokens += stats.draft_tokens;
     totals_.accepted += stats.accepted_tokens;
+    if (plan_.state) totals_.accepted_with_state += stats.accepted_tokens;
     totals_.restored += stats.disk.restored_tokens;
     totals_.corrupt += stats.disk.corrupt;
   }
@@ -137,7 +139,9 @@ class Round {
     const StateSpec state{
         .heads = draw(1, 3), .k_dim = 8, .v_dim = 8, .conv_rows = 3, .conv_channels = 24};
     if (chance(40)) layers.insert(layers.end(), static_cast<size_t>(draw(1, 4)), state);
-    return plan_cache(layers, 8);
+    CachePlan plan = plan_cache(layers, 8);
+    plan.state_drafts = plan.state ? kMostDrafts : 0;
+    return plan;
   }
 
   SchedulerOptions random_options() {
@@ -148,12 +152,12 @@ class Round {
             .stop_token_ids = {3},
             .policy = chance(50) ? SchedulingPolicy::kPriority : SchedulingPolicy::kFcfs,
             .enable_prefix_caching = chance(80),
-            .speculation = {.most_drafts = draw(1, 8), .most_rows = draw(1, 60)}};
+            .speculation = {.most_drafts = draw(1, kMostDrafts), .most_rows = draw(1, 60)}};
   }
 
-  // Correct and wrong drafts; a state cannot undo rows.
+  // Correct and wrong drafts.
   std::unique_ptr<Drafter> random_drafter() {
-    if (plan_.state || chance(20)) return nullptr;
+    if (chance(20)) return nullptr;
     return std::make_unique<FakeDrafter>(
         model_, FakeDrafter::Options{.vocab = kVocab,
                                      .right_percent = draw(0, 100),
@@ -498,6 +502,7 @@ int run(const Options& options) {
                               {"drafts", totals.drafts},
                               {"draft_tokens", totals.draft_tokens},
                               {"accepted_draft_tokens", totals.accepted},
+                              {"accepted_with_state", totals.accepted_with_state},
                               {"restored_tokens", totals.restored},
                               {"corrupt_pages", totals.corrupt}}
             << "\n";

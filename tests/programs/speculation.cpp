@@ -89,10 +89,12 @@ class Trials {
 
  private:
   SpeculativeConfig config() const {
-    if (options_.draft.empty()) return {.num_speculative_tokens = 5, .prompt_lookup_min = 2};
+    if (options_.draft.empty())
+      return {.num_speculative_tokens = 5, .prompt_lookup_min = 2, .asked = true};
     return {.method = SpeculativeMethod::kDraftModel,
             .num_speculative_tokens = 4,
-            .model = options_.draft};
+            .model = options_.draft,
+            .asked = true};
   }
   EngineOptions engine_options(SpeculativeConfig config) const {
     return {.max_model_len = 1024,

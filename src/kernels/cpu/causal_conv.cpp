@@ -33,14 +33,14 @@ std::vector<UnitRun> runs_of(const StateBatch& batch) {
 }
 
 // Copies the state before writing any of it, because it may be written in place.
-void convolve(const StateBatch& batch, const ConvJob& job, const UnitRun& run) {
+void convolve(const StateBatch& batch, const ConvJob& job, const UnitRun& run, int64_t part) {
   const StateGeometry& g = batch.geometry;
   const auto unit_row = static_cast<size_t>(g.unit_channels) * size_of(g.conv_dtype);
   const size_t row = unit_row * static_cast<size_t>(run.end - run.begin);
   const auto past_rows = static_cast<size_t>(job.past_rows);
   std::byte* past = scratch(Scratch::kConv, static_cast<int64_t>(past_rows * row));
   for (int64_t unit = run.begin; unit < run.end; ++unit) {
-    const std::byte* from = batch.unit(run.sequence, unit).from;
+    const std::byte* from = batch.unit(run.sequence, unit, part).from;
     std::byte* to = past + static_cast<size_t>(unit - run.begin) * unit_row;
     for (size_t r = 0; r < past_rows; ++r) {
       if (from == nullptr) {
@@ -50,11 +50,11 @@ void convolve(const StateBatch& batch, const ConvJob& job, const UnitRun& run) {
       }
     }
   }
-  const int64_t row_begin = batch.cu_seqlens_q[run.sequence];
+  const int64_t row_begin = batch.part_begin(run.sequence, part);
   const ConvItem item{
       .job = &job,
       .row_begin = row_begin,
-      .row_end = batch.cu_seqlens_q[run.sequence + 1],
+      .row_end = batch.part_end(run.sequence, part),
       .channel_begin = run.begin * g.unit_channels,
       .channel_end = run.end * g.unit_channels,
       .fresh = job.x + row_begin * job.x_stride + run.begin * static_cast<int64_t>(unit_row),
@@ -63,7 +63,7 @@ void convolve(const StateBatch& batch, const ConvJob& job, const UnitRun& run) {
   kernels().conv_rows(item);
   const int64_t first_kept = item.row_end - item.row_begin - job.past_rows;
   for (int64_t unit = run.begin; unit < run.end; ++unit) {
-    std::byte* to = batch.unit(run.sequence, unit).to;
+    std::byte* to = batch.unit(run.sequence, unit, part).to;
     for (size_t r = 0; r < past_rows; ++r) {
       const std::byte* kept = conv_input(item, first_kept + static_cast<int64_t>(r));
       std::memcpy(to + r * unit_row, kept + static_cast<size_t>(unit - run.begin) * unit_row,
@@ -83,7 +83,11 @@ void causal_conv(const StateBatch& batch, const ConvJob& job) {
       std::max<int64_t>(1, count * kConvPieceElements / std::max<int64_t>(1, elements));
   compute_pool().parallel_for(count, grain, [&](int64_t begin, int64_t end) {
     prepare_thread();
-    for (int64_t i = begin; i < end; ++i) convolve(batch, job, runs[static_cast<size_t>(i)]);
+    for (int64_t i = begin; i < end; ++i) {
+      const UnitRun& run = runs[static_cast<size_t>(i)];
+      const int64_t parts = batch.parts(run.sequence);
+      for (int64_t part = 0; part < parts; ++part) convolve(batch, job, run, part);
+    }
   });
 }
 

@@ -12,27 +12,41 @@ namespace {
 
 constexpr int64_t kGatesPiece = 4096;  // a second thread does not pay off below this
 
-std::vector<DeltaItem> items_of(const StateBatch& batch, const DeltaJob& job) {
-  std::vector<DeltaItem> items;
-  items.reserve(static_cast<size_t>(batch.sequences * job.value_heads));
+// A value head of one sequence.
+struct HeadOfSequence {
+  int64_t sequence;
+  int64_t head;
+  int64_t rows;
+};
+
+std::vector<HeadOfSequence> heads_of(const StateBatch& batch, const DeltaJob& job) {
+  std::vector<HeadOfSequence> heads;
+  heads.reserve(static_cast<size_t>(batch.sequences * job.value_heads));
   for (int64_t s = 0; s < batch.sequences; ++s) {
-    DeltaItem item;
-    item.job = &job;
-    item.row_begin = batch.cu_seqlens_q[s];
-    item.row_end = batch.cu_seqlens_q[s + 1];
-    if (item.row_begin == item.row_end) continue;
-    for (item.head = 0; item.head < job.value_heads; ++item.head) {
-      const StateBlock block = batch.head(s, item.head);
-      item.from = reinterpret_cast<const float*>(block.from);
-      item.to = reinterpret_cast<float*>(block.to);
-      items.push_back(item);
-    }
+    const int64_t rows = batch.cu_seqlens_q[s + 1] - batch.cu_seqlens_q[s];
+    if (rows == 0) continue;
+    for (int64_t head = 0; head < job.value_heads; ++head) heads.push_back({s, head, rows});
   }
   // The longest first, so that the threads finish together.
-  std::stable_sort(items.begin(), items.end(), [](const DeltaItem& a, const DeltaItem& b) {
-    return a.row_end - a.row_begin > b.row_end - b.row_begin;
-  });
-  return items;
+  std::stable_sort(
+      heads.begin(), heads.end(),
+      [](const HeadOfSequence& a, const HeadOfSequence& b) { return a.rows > b.rows; });
+  return heads;
+}
+
+void run_head(const StateBatch& batch, const DeltaJob& job, const HeadOfSequence& of,
+              std::byte* memory) {
+  const int64_t parts = batch.parts(of.sequence);
+  for (int64_t part = 0; part < parts; ++part) {
+    const StateBlock block = batch.head(of.sequence, of.head, part);
+    kernels().delta_head({.job = &job,
+                          .head = of.head,
+                          .row_begin = batch.part_begin(of.sequence, part),
+                          .row_end = batch.part_end(of.sequence, part),
+                          .from = reinterpret_cast<const float*>(block.from),
+                          .to = reinterpret_cast<float*>(block.to)},
+                         memory);
+  }
 }
 
 }  // namespace
@@ -49,13 +63,13 @@ void gated_delta(const StateBatch& batch, DeltaJob job) {
                                 prepare_thread();
                                 table.delta_gates(job, begin, end);
                               });
-  std::vector<DeltaItem> items = items_of(batch, job);
+  const std::vector<HeadOfSequence> heads = heads_of(batch, job);
   compute_pool().parallel_for(
-      static_cast<int64_t>(items.size()), 1, [&](int64_t begin, int64_t end) {
+      static_cast<int64_t>(heads.size()), 1, [&](int64_t begin, int64_t end) {
         prepare_thread();
         std::byte* memory = scratch(Scratch::kDelta, table.delta_scratch(job));
         for (int64_t i = begin; i < end; ++i)
-          table.delta_head(items[static_cast<size_t>(i)], memory);
+          run_head(batch, job, heads[static_cast<size_t>(i)], memory);
       });
 }
 

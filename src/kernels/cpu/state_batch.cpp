@@ -4,24 +4,34 @@
 
 namespace octavo::cpu {
 
-StateBlock StateBatch::head(int64_t sequence, int64_t head) const {
+int64_t StateBatch::parts(int64_t sequence) const {
+  const int64_t columns = geometry.columns;
+  const int64_t sets = table_columns / columns - 1;
+  if (sets < 2 || table[sequence * table_columns + 2 * columns] < 0) return 1;
+  const int64_t rows = cu_seqlens_q[sequence + 1] - cu_seqlens_q[sequence];
+  OCTAVO_CHECK(rows <= sets);
+  return rows;
+}
+
+StateBlock StateBatch::head(int64_t sequence, int64_t head, int64_t part) const {
   const int64_t block_index = geometry.first_head + head;
   const int64_t per_page = geometry.heads_per_page;
-  return block(sequence, block_index / per_page,
+  return block(sequence, part, block_index / per_page,
                block_index % per_page * static_cast<int64_t>(geometry.head_bytes()));
 }
 
-StateBlock StateBatch::unit(int64_t sequence, int64_t unit) const {
+StateBlock StateBatch::unit(int64_t sequence, int64_t unit, int64_t part) const {
   const int64_t block_index = geometry.first_unit + unit;
   const int64_t per_page = geometry.units_per_page;
-  return block(sequence, geometry.conv_column + block_index / per_page,
+  return block(sequence, part, geometry.conv_column + block_index / per_page,
                block_index % per_page * static_cast<int64_t>(geometry.unit_bytes()));
 }
 
-StateBlock StateBatch::block(int64_t sequence, int64_t column, int64_t offset) const {
-  const int32_t* row = table + sequence * 2 * geometry.columns;
-  const int64_t from = row[column];
-  const int64_t to = row[geometry.columns + column];
+StateBlock StateBatch::block(int64_t sequence, int64_t part, int64_t column, int64_t offset) const {
+  // A part reads the state that the part before it wrote.
+  const int32_t* sets = table + sequence * table_columns + part * geometry.columns;
+  const int64_t from = sets[column];
+  const int64_t to = sets[geometry.columns + column];
   OCTAVO_CHECK(from >= -1 && from < page_count && to >= 0 && to < page_count);
   return {.from = from < 0 ? nullptr : pages + from * page_stride + offset,
           .to = pages + to * page_stride + offset};

@@ -16,19 +16,29 @@ struct StateBlock {
 
 struct StateBatch {
   const int32_t* cu_seqlens_q = nullptr;  // [S + 1]
-  const int32_t* table = nullptr;         // [S, 2 * columns]
+  const int32_t* table = nullptr;         // [S, table_columns], see kernels/state_pages.h
+  int64_t table_columns = 0;
   int64_t sequences = 0;
   std::byte* pages = nullptr;
   int64_t page_count = 0;
   int64_t page_stride = 0;
   StateGeometry geometry;
 
-  // Aborts if a page does not exist.
-  StateBlock head(int64_t sequence, int64_t head) const;
-  StateBlock unit(int64_t sequence, int64_t unit) const;
+  // The rows of a sequence between two of its states: all of them, or one if the table lists a
+  // destination for each row.
+  int64_t parts(int64_t sequence) const;
+  int64_t part_begin(int64_t sequence, int64_t part) const { return cu_seqlens_q[sequence] + part; }
+  int64_t part_end(int64_t sequence, int64_t part) const {
+    return parts(sequence) == 1 ? cu_seqlens_q[sequence + 1] : part_begin(sequence, part) + 1;
+  }
+
+  // The states before and after a part; parts must be computed in order. Aborts if a page does not
+  // exist.
+  StateBlock head(int64_t sequence, int64_t head, int64_t part) const;
+  StateBlock unit(int64_t sequence, int64_t unit, int64_t part) const;
 
  private:
-  StateBlock block(int64_t sequence, int64_t column, int64_t offset) const;
+  StateBlock block(int64_t sequence, int64_t part, int64_t column, int64_t offset) const;
 };
 
 }  // namespace octavo::cpu

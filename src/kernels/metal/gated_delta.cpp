@@ -13,7 +13,7 @@ constexpr int kLanes = 32;
 
 DeltaParams params_of(const GatedDeltaCall& call) {
   const StateGeometry& geometry = call.geometry;
-  return {.places = head_places(geometry, call.pages.shape(1)),
+  return {.places = head_places(geometry, call.pages.shape(1), call.table.shape(1)),
           .qkv_stride = call.qkv.shape(1),
           .gates_stride = call.gates.shape(1),
           .z_column = call.z_column,

@@ -9,8 +9,9 @@ namespace metal {
 // The location of state blocks (state_geometry.h): block b of the layer is block first + b when
 // counted over all pages.
 struct StatePlaces {
-  int32_t columns;  // the table has this many sources, then as many destinations
-  int32_t column;   // of the first block's page
+  int32_t columns;  // the table has this many sources, then sets of as many destinations
+  int32_t table_columns;
+  int32_t column;  // of the first block's page
   int32_t first;
   int32_t per_page;
   uint32_t block_bytes;

@@ -6,8 +6,9 @@
 
 namespace octavo::metal {
 
-inline StatePlaces head_places(const StateGeometry& g, int page_bytes) {
+inline StatePlaces head_places(const StateGeometry& g, int page_bytes, int table_columns) {
   return {.columns = g.columns,
+          .table_columns = table_columns,
           .column = 0,
           .first = g.first_head,
           .per_page = g.heads_per_page,
@@ -15,8 +16,9 @@ inline StatePlaces head_places(const StateGeometry& g, int page_bytes) {
           .page_bytes = static_cast<uint32_t>(page_bytes)};
 }
 
-inline StatePlaces unit_places(const StateGeometry& g, int page_bytes) {
+inline StatePlaces unit_places(const StateGeometry& g, int page_bytes, int table_columns) {
   return {.columns = g.columns,
+          .table_columns = table_columns,
           .column = g.conv_column,
           .first = g.first_unit,
           .per_page = g.units_per_page,

@@ -39,9 +39,12 @@ Convolved causal_conv(const StatePages& pages, const mx::array& x, const ConvWei
     }
     if (options.activation == ConvActivation::kSilu) y = mx::multiply(y, mx::sigmoid(y));
     outputs.push_back(y);
-    const mx::array kept = slice_rows(all, count, count + g.conv_rows);
-    written =
-        write_state(written, rows, StatePart::kConvolution, units_of_rows(kept, g.conv_units));
+    const bool each = rows.keeps_each_row(g);
+    for (int row = each ? 0 : count - 1; row < count; ++row) {
+      const mx::array kept = slice_rows(all, row + 1, row + 1 + g.conv_rows);
+      written = write_state(written, rows, StatePart::kConvolution,
+                            units_of_rows(kept, g.conv_units), each ? row : 0);
+    }
   }
   return {mx::astype(mx::concatenate(outputs, 0), x.dtype()), written};
 }

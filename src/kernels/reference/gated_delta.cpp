@@ -68,8 +68,12 @@ GatedDelta gated_delta(const StatePages& pages, const GatedDeltaRows& rows,
       const mx::array change = mx::multiply(mx::subtract(at(p.v, t), memory), at(p.beta, t));
       state = mx::add(state, mx::multiply(mx::expand_dims(change, -1), at(p.k, t)));
       outputs.push_back(mx::sum(mx::multiply(state, at(p.q, t)), -1));
+      if (sequence.keeps_each_row(g)) {
+        written = write_state(written, sequence, StatePart::kRecurrent, state, t - sequence.begin);
+      }
     }
-    written = write_state(written, sequence, StatePart::kRecurrent, state);
+    if (!sequence.keeps_each_row(g))
+      written = write_state(written, sequence, StatePart::kRecurrent, state);
   }
   const mx::array y = mx::stack(outputs, 0);
   const mx::array mean = mx::mean(mx::square(y), -1, true);

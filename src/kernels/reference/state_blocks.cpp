@@ -75,9 +75,9 @@ mx::array read_state(const StatePages& pages, const StateRows& rows, StatePart p
 }
 
 StatePages write_state(const StatePages& pages, const StateRows& rows, StatePart part,
-                       const mx::array& state) {
+                       const mx::array& state, int row) {
   const BlockShape blocks = block_shape(pages.geometry, part);
-  const Places places = places_of(blocks, rows, pages.geometry.columns);
+  const Places places = places_of(blocks, rows, (1 + row) * pages.geometry.columns);
   const mx::array raw =
       mx::view(mx::contiguous(mx::reshape(state, {blocks.count, 1, -1})), mx::uint8);
   const mx::array bytes =

@@ -16,6 +16,12 @@ enum class StatePart : uint8_t { kRecurrent, kConvolution };
 struct StateRows {
   int begin, end;
   std::vector<int> table;
+
+  // True if the table lists a destination for each row.
+  bool keeps_each_row(const StateGeometry& geometry) const {
+    const auto second = 2 * static_cast<size_t>(geometry.columns);
+    return table.size() > second && table[second] >= 0;
+  }
 };
 std::vector<StateRows> state_rows(const BatchLayout& layout, const mx::array& table);
 
@@ -23,8 +29,9 @@ std::vector<StateRows> state_rows(const BatchLayout& layout, const mx::array& ta
 // if the table has no source.
 mx::array read_state(const StatePages& pages, const StateRows& rows, StatePart part);
 
-// Returns the pages with the sequence's state, of the same shape, written to its destination.
+// Returns the pages with the sequence's state, of the same shape, written to its destination, or to
+// that of its row `row`.
 StatePages write_state(const StatePages& pages, const StateRows& rows, StatePart part,
-                       const mx::array& state);
+                       const mx::array& state, int row = 0);
 
 }  // namespace octavo::reference

@@ -80,4 +80,13 @@ inline std::vector<float> run_sequence(const Subject& s, int tokens, const State
       });
 }
 
+inline void expect_a_state_after_each_row(const Subject& s, KernelPath path) {
+  octavo::expect_a_state_after_each_row(
+      s.geometry, path, page_bytes_of(s.geometry),
+      [&](StateFixture& fixture, int begin, const BatchLayout& layout, const mx::array& table) {
+        const mx::array x = rows_of(s.x, begin, begin + layout.tokens());
+        return causal_conv(fixture.pages(), x, s.weights, s.options, layout, table);
+      });
+}
+
 }  // namespace octavo::conv_fixture

@@ -102,4 +102,13 @@ inline std::vector<float> run_sequence(const Subject& s, int tokens, const State
       });
 }
 
+inline void expect_a_state_after_each_row(const Subject& s, KernelPath path) {
+  octavo::expect_a_state_after_each_row(
+      s.geometry, path, page_bytes_of(s.geometry),
+      [&](StateFixture& fixture, int begin, const BatchLayout& layout, const mx::array& table) {
+        return gated_delta(fixture.pages(), rows_of(s.rows, begin, begin + layout.tokens()),
+                           s.weights, s.options, layout, table);
+      });
+}
+
 }  // namespace octavo::delta_fixture

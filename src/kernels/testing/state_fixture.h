@@ -92,6 +92,51 @@ class StateFixture {
   std::vector<StatePages> pages_;  // one element; StatePages has no default
 };
 
+// A sequence of four rows that can be taken back, next to one of three rows that cannot. Expects
+// that every row and the state after each of the four have the bits of plain steps.
+// step(fixture, begin, layout, table) as in run_steps().
+template <typename Step>
+void expect_a_state_after_each_row(const StateGeometry& geometry, KernelPath path, int page_bytes,
+                                   const Step& step) {
+  constexpr int kPast = 5;  // rows: two of the first sequence, three of the second
+  const auto run = [&](StateFixture& fixture, int begin, const std::vector<int>& rows,
+                       const mx::array& table) {
+    auto [y, pages] = step(fixture, begin, state_layout(rows), table);
+    y.eval();
+    fixture.rebind(pages);
+    return floats_of(y);
+  };
+  const auto started = [&] {
+    StateFixture fixture(geometry, path, page_bytes, 4);
+    run(fixture, 0, {2, 3}, fixture.table({0, 1}, {{-1, 0}, {-1, 0}}));
+    return fixture;
+  };
+  for (const bool moves : {false, true}) {
+    const std::vector<std::pair<int, int>> kept = {{0, moves ? 1 : 0}, {2, 0}, {2, 1}, {3, 0}};
+    StateFixture fixture = started();
+    std::vector<int> ids = fixture.set_of(0, 0);
+    const auto add = [&](const std::vector<int>& set) {
+      ids.insert(ids.end(), set.begin(), set.end());
+    };
+    for (const auto& [sequence, set] : kept) add(fixture.set_of(sequence, set));
+    for (const int set : {0, 0, -1, -1, -1}) add(fixture.set_of(1, set));
+    const auto y = run(fixture, kPast, {4, 3}, ints_of(ids, {2, 5 * geometry.columns}));
+
+    std::vector<float> expected;
+    for (int rows = 1; rows <= 4; ++rows) {
+      StateFixture plain = started();
+      expected = run(plain, kPast, {rows}, plain.table({0}, {{0, 1}}));
+      const auto& [sequence, set] = kept[static_cast<size_t>(rows - 1)];
+      EXPECT_EQ(fixture.bytes_of(sequence, set), plain.bytes_of(0, 1)) << rows << " rows";
+    }
+    StateFixture plain = started();
+    const auto others = run(plain, kPast + 4, {3}, plain.table({1}, {{0, 0}}));
+    EXPECT_EQ(fixture.bytes_of(1, 0), plain.bytes_of(1, 0));
+    expected.insert(expected.end(), others.begin(), others.end());
+    EXPECT_TRUE(same_bits(y, expected));
+  }
+}
+
 // Rows [begin, begin + count) after one row for each of the neighbours.
 inline mx::array behind_neighbours(const mx::array& array, int neighbours, int begin, int count) {
   const mx::array rows = rows_of(array, begin, begin + count);

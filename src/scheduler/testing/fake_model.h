@@ -299,17 +299,37 @@ class FakeRunner : public StepRunner, public PageMemory {
     if (model_.plan().state) write_states(batch, tokens);
   }
 
-  std::span<const PageId> state_pages(const Batch& batch, size_t sequence, bool target) const {
+  // Set 0 is the source; then follow the targets. Empty if the table has no such set.
+  std::span<const PageId> state_pages(const Batch& batch, size_t sequence, size_t set) const {
     const BlockTable& table = batch.block_tables.back();
-    const auto pages = static_cast<size_t>(table.columns) / 2;
-    return std::span(table.pages).subspan((2 * sequence + (target ? 1 : 0)) * pages, pages);
+    const auto pages = static_cast<size_t>(model_.plan().state_pages());
+    const auto columns = static_cast<size_t>(table.columns);
+    if ((set + 1) * pages > columns) return {};
+    const auto found = std::span(table.pages).subspan(sequence * columns + set * pages, pages);
+    return set > 1 && found.front() == kNoPage ? std::span<const PageId>() : found;
+  }
+
+  // (pages, row whose state they receive)
+  template <typename Visit>
+  void each_target(const Batch& batch, const Visit& visit) const {
+    for (size_t s = 0; s < static_cast<size_t>(batch.sequences()); ++s) {
+      const int begin = batch.cu_seqlens_q[s];
+      const int end = batch.cu_seqlens_q[s + 1];
+      const bool each_row = !state_pages(batch, s, 2).empty();
+      for (int row = each_row ? begin : end - 1; row < end; ++row) {
+        const auto pages =
+            state_pages(batch, s, each_row ? static_cast<size_t>(row - begin) + 1 : 1);
+        OCTAVO_CHECK(!pages.empty());
+        visit(pages, static_cast<size_t>(row));
+      }
+    }
   }
 
   // Kernels process sequences in any order, so all sources are read before a target is written.
   void write_states(const Batch& batch, const std::vector<TokenId>& tokens) {
     row_states_.assign(tokens.size(), 0);
     for (size_t s = 0; s < static_cast<size_t>(batch.sequences()); ++s) {
-      const auto sources = state_pages(batch, s, false);
+      const auto sources = state_pages(batch, s, 0);
       uint64_t state = sources[0] == kNoPage ? 0 : states_[static_cast<size_t>(sources[0])];
       for (PageId page : sources)
         OCTAVO_CHECK(page == kNoPage ? state == 0 : this->state(page) == state);
@@ -318,20 +338,19 @@ class FakeRunner : public StepRunner, public PageMemory {
         row_states_[static_cast<size_t>(row)] = state;
       }
     }
-    for (size_t s = 0; s < static_cast<size_t>(batch.sequences()); ++s) {
-      for (PageId page : state_pages(batch, s, true))
-        states_[static_cast<size_t>(page)] =
-            row_states_[static_cast<size_t>(batch.cu_seqlens_q[s + 1] - 1)];
-    }
+    each_target(batch, [&](std::span<const PageId> pages, size_t row) {
+      for (PageId page : pages) states_[static_cast<size_t>(page)] = row_states_[row];
+    });
   }
 
   void scribble(const Batch& batch) {
     each_row(batch, [&](size_t sequence, size_t row) {
       for (int g = 0; g < static_cast<int>(cells_.size()); ++g)
         place(batch, sequence, g, batch.positions[row]) = 0xdead;
-      if (!model_.plan().state) return;
-      for (PageId page : state_pages(batch, sequence, true))
-        states_[static_cast<size_t>(page)] = 0xdead;
+    });
+    if (!model_.plan().state) return;
+    each_target(batch, [&](std::span<const PageId> pages, size_t) {
+      for (PageId page : pages) states_[static_cast<size_t>(page)] = 0xdead;
     });
   }
 

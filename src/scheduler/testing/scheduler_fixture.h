@@ -35,6 +35,7 @@ class SchedulerFixture : public testing::Test {
                std::optional<int> right_percent = std::nullopt) {
     options.vocab = kFakeVocab;
     plan_ = plan_cache(layers, 8);
+    if (plan_.state) plan_.state_drafts = options.speculation.most_drafts;
     pool_ = std::make_unique<PagePool>(pages);
     prefixes_ = std::make_unique<PrefixCache>(plan_, *pool_);
     model_ = std::make_unique<FakeModel>(plan_, kFakeVocab);

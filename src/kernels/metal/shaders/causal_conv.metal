@@ -3,7 +3,8 @@
 // A thread processes one channel of up to kConvRows rows of a sequence and keeps the previous
 // inputs in registers; grid (groups of kConvThreads channels, items of rows). Items are
 // independent: only the first item of a sequence reads the state, and it writes the new state when
-// it is done. No threadgroup memory, no barriers.
+// it is done; where each row has a state of its own, the item of the row writes it. No threadgroup
+// memory, no barriers.
 // Limit: bandwidth, 2 * sizeof(T) per element and (kTaps - 1) / kConvRows more for the inputs that
 // items share.
 #include "kernels/metal/shaders/state_blocks.msl"
@@ -40,10 +41,9 @@ template <typename T, typename W, int kTaps>
   const bool keeps_state = rows.block == 0;
   const int unit = channel / params.unit_channels;
   const int in_unit = channel - unit * params.unit_channels;
-  StateBlock block;
+  const StateBlock block = state_block(params.places, table, rows.sequence, unit);
   float past[kPast];  // previous inputs, oldest first
   if (keeps_state) {
-    block = state_block(params.places, table, rows.sequence, unit);
     const device T* from = (const device T*)(pages + block.from) + in_unit;
     UNROLL
     for (int j = 0; j < kPast; ++j)
@@ -63,8 +63,15 @@ template <typename T, typename W, int kTaps>
     UNROLL
     for (int j = 0; j + 1 < kPast; ++j) past[j] = past[j + 1];
     past[kPast - 1] = input;
+    if (block.each_row) {
+      const ulong after = state_after_row(params.places, table, rows.sequence, unit,
+                                          row - cu_seqlens[rows.sequence]);
+      device T* to = (device T*)(pages + after) + in_unit;
+      UNROLL
+      for (int j = 0; j < kPast; ++j) to[j * params.unit_channels] = T(past[j]);
+    }
   }
-  if (!keeps_state) return;
+  if (!keeps_state || block.each_row) return;
   const int end = cu_seqlens[rows.sequence + 1];
   if (rows.end < end) {  // other items process the last rows
     UNROLL

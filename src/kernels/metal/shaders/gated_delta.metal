@@ -38,6 +38,19 @@ inline void load_head(const device T* from, int dim, uint lane, thread float (&h
   }
 }
 
+template <int kPerLane>
+inline void store_rows(thread float (&state)[kDeltaRows][kPerLane], int k_dim, uint lane,
+                       device float* to) {
+  UNROLL
+  for (int r = 0; r < kDeltaRows; ++r) {
+    UNROLL
+    for (int i = 0; i < kPerLane; ++i) {
+      const int at = i * kSimdWidth + int(lane);
+      if (at < k_dim) to[r * k_dim + at] = state[r][i];
+    }
+  }
+}
+
 template <typename T, int kPerLane>
 [[kernel, max_total_threads_per_threadgroup(kDeltaSimdgroups * 32)]] void gated_delta(
     device uchar* pages [[buffer(0)]],
@@ -112,16 +125,13 @@ template <typename T, int kPerLane>
     const float result = rows_sum(sums, lane);
     if (lane % (kSimdWidth / kDeltaRows) == 0)
       y[ulong(row) * (params.value_heads * params.v_dim) + value] = result;
-  }
-  device float* to = (device float*)(pages + block.to) + first * k_dim;
-  UNROLL
-  for (int r = 0; r < kDeltaRows; ++r) {
-    UNROLL
-    for (int i = 0; i < kPerLane; ++i) {
-      const int at = i * kSimdWidth + int(lane);
-      if (at < k_dim) to[r * k_dim + at] = state[r][i];
+    if (block.each_row) {
+      const ulong to = state_after_row(params.places, table, sequence, head, row - begin);
+      store_rows(state, k_dim, lane, (device float*)(pages + to) + first * k_dim);
     }
   }
+  if (!block.each_row)
+    store_rows(state, k_dim, lane, (device float*)(pages + block.to) + first * k_dim);
 }
 
 // out = rms_norm(y) * norm * silu(z); grid (groups of kDeltaSimdgroups heads, rows).

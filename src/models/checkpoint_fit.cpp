@@ -46,7 +46,8 @@ bool reads_tensor(const DecoderPlan& plan, const Checkpoint& checkpoint, std::st
   // Without a prefix, all tensors belong to the model.
   if (checkpoint.gguf() != nullptr || plan.prefix.empty()) return true;
   const bool of_head = !plan.head_name.empty() && name.starts_with(plan.head_name + ".");
-  return of_head || name.starts_with(plan.prefix + ".");
+  const bool of_mtp = plan.mtp && name.starts_with("mtp.");
+  return of_head || of_mtp || name.starts_with(plan.prefix + ".");
 }
 
 }  // namespace octavo

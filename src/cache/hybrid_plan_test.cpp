@@ -172,5 +172,15 @@ TEST(HybridPlanCase, ASequenceCanHoldThreeCopiesOfItsState) {
   EXPECT_EQ(plan.pages_held(2048, 512) - plan.pages_for(2048), 2 * plan.state_pages());
 }
 
+// One draft fits into the copies that a sequence holds anyway.
+TEST(HybridPlanCase, CountsTheStatesOfDrafts) {
+  CachePlan plan = plan_cache(small().specs(), 16);
+  const int without = plan.pages_held(2048, 512);
+  plan.state_drafts = 1;
+  EXPECT_EQ(plan.pages_held(2048, 512), without);
+  plan.state_drafts = 5;
+  EXPECT_EQ(plan.pages_held(2048, 512), without + 4 * plan.state_pages());
+}
+
 }  // namespace
 }  // namespace octavo

@@ -77,7 +77,8 @@ void ModelFlags::add_compute_flags(CLI::App& command) {
       .without_default(
           "--speculative-config", speculative_config,
           R"(Speculative decoding, which does not change the output: {"method": "ngram"} (prompt )"
-          R"(lookup, the default), {"model": "PATH"} (a draft model), {"method": "none"}; )"
+          R"(lookup, the default), {"model": "PATH"} (a draft model), {"method": "mtp"} (the model's )"
+          R"(own prediction layer), {"method": "none"}; )"
           "further keys: num_speculative_tokens, prompt_lookup_max, prompt_lookup_min")
       ->type_name("JSON");
   option

@@ -9,23 +9,6 @@
 #include "base/error.h"
 
 namespace octavo {
-namespace {
-
-// How the sequence's token `ahead` positions further will be drawn, without rules and masks, which
-// apply only to the main model.
-RowSampling guess_sampling(const DraftRequest& request, int ahead) {
-  const RowSampling& own = request.sampling;
-  return {.temperature = own.temperature,
-          .top_p = own.top_p,
-          .min_p = own.min_p,
-          .top_k = own.top_k,
-          .seed = own.seed,
-          .choice = own.choice,
-          .position = own.position + static_cast<uint32_t>(ahead)};
-}
-
-}  // namespace
-
 DraftModel::DraftModel(const DraftPlan& plan)
     : plan_(plan),
       source_(*plan_.checkpoint, nullptr),
@@ -90,7 +73,7 @@ std::vector<DraftModel::Guess> DraftModel::catch_up(std::span<const DraftRequest
     follower.read.insert(follower.read.end(), next.begin(), next.end());
     if (read + rows < size) continue;
     guesses.push_back(
-        {i, &follower, batch.sample_row(first + rows - 1, guess_sampling(request, 0))});
+        {i, &follower, batch.sample_row(first + rows - 1, guess_sampling(request.sampling, 0))});
   }
   if (budget < plan_.step_rows) runner_.start(batch.build());
   return guesses;
@@ -110,8 +93,8 @@ std::vector<std::vector<TokenId>> DraftModel::run(std::span<const DraftRequest> 
       const int position = static_cast<int>(request.tokens.size()) + ahead - 1;
       const int row = batch.add_sequence(std::vector<TokenId>{0}, position, guess.follower->pages);
       batch.take_token(row, guess.newest_entry);
-      step.push_back(
-          {guess.request, guess.follower, batch.sample_row(row, guess_sampling(request, ahead))});
+      step.push_back({guess.request, guess.follower,
+                      batch.sample_row(row, guess_sampling(request.sampling, ahead))});
     }
     if (!step.empty()) runner_.start(batch.build());
     steps.push_back(std::move(step));

@@ -19,6 +19,7 @@
 #include "kernels/runtime/device_buffer.h"
 #include "models/tensor_check.h"
 #include "scheduler/engine_loop.h"
+#include "scheduler/mtp_drafter.h"
 #include "scheduler/ngram_drafter.h"
 
 namespace octavo {
@@ -32,6 +33,7 @@ std::string page_fingerprint(const EngineOptions& options, const ModelDescriptio
                   arithmetic_name(), name_of(model.dtype), static_cast<int>(options.kv_format),
                   cache.slots, cache.page_bytes, cache.state_pages());
   for (const CacheGroup& group : cache.groups) facts += fmt::format(" {}", group.block_tokens);
+  if (model.plan.mtp) facts += " mtp";
   return facts;
 }
 
@@ -59,6 +61,8 @@ std::unique_ptr<Drafter> make_drafter(const SpeculativeConfig& config,
           NgramLengths{config.prompt_lookup_min, config.prompt_lookup_max});
     case SpeculativeMethod::kDraftModel:
       return std::make_unique<DraftModel>(*draft);
+    case SpeculativeMethod::kMtp:
+      return std::make_unique<MtpDrafter>();
   }
   return nullptr;
 }

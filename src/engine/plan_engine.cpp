@@ -44,8 +44,9 @@ CachePlan plan_cache_without_drafts(const ModelDescription& model, const EngineO
 }  // namespace
 
 ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOptions& options) {
-  return describe_model(checkpoint, options.dtype, plan_pooling(checkpoint, options.pooling),
-                        options.unknown_config_keys);
+  const auto pooling = plan_pooling(checkpoint, options.pooling);
+  const bool mtp = options.speculation.method == SpeculativeMethod::kMtp && !pooling;
+  return describe_model(checkpoint, options.dtype, pooling, options.unknown_config_keys, mtp);
 }
 
 CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options) {
@@ -173,7 +174,8 @@ SchedulerOptions plan_scheduler(const ModelDescription& model, const EngineOptio
           .policy = options.scheduling_policy,
           .mask_threads = std::clamp(compute_pool().threads() / 4, 1, 4),
           .enable_prefix_caching = options.enable_prefix_caching,
-          .speculation = speculation_options(model, options)};
+          .speculation = speculation_options(model, options),
+          .predicts = model.plan.mtp.has_value()};
 }
 
 }  // namespace octavo

@@ -7,6 +7,7 @@
 #include "kernels/runtime/fault.h"
 #include "kernels/runtime/queueing.h"
 #include "models/model_description.h"
+#include "scheduler/drafter.h"
 
 namespace octavo {
 namespace {
@@ -31,22 +32,26 @@ TokenLogprobs read_logprobs(const Logprobs& from, int row, int count) {
 Runner::Runner(const DecoderModel& model, KvStore& kv, RunnerOptions options)
     : model_(model), kv_(kv), options_(std::move(options)) {}
 
-mx::array Runner::queue_layers(const Batch& batch) {
-  const BatchLayout layout{.positions = int_array(batch.positions),
+Runner::Arrays Runner::arrays_of(const Batch& batch) {
+  Arrays arrays{.layout = {.positions = int_array(batch.positions),
                            .cu_seqlens_q = int_array(batch.cu_seqlens_q),
-                           .context_lens = int_array(batch.context_lens)};
-  std::vector<mx::array> tables;
+                           .context_lens = int_array(batch.context_lens)},
+                .tables = {}};
   for (const auto& table : batch.block_tables) {
-    tables.emplace_back(table.pages.begin(), mx::Shape{batch.sequences(), table.columns},
-                        mx::int32);
+    arrays.tables.emplace_back(table.pages.begin(), mx::Shape{batch.sequences(), table.columns},
+                               mx::int32);
   }
+  return arrays;
+}
+
+mx::array Runner::queue_layers(const Batch& batch, const Arrays& arrays) {
   mx::array tokens = int_array(batch.tokens);
   if (batch.waits_for_previous) {
     OCTAVO_CHECK(last_drawn_.has_value());
     tokens = place_tokens(tokens, int_array(batch.token_sources), *last_drawn_);
   }
   const Embedded embedded = model_.embed(tokens, options_.path);
-  mx::array hidden = model_.forward(embedded, layout, tables, kv_, options_.path);
+  mx::array hidden = model_.forward(embedded, arrays.layout, arrays.tables, kv_, options_.path);
   if (options_.fails && options_.fails(batch)) hidden = fail_when_run(hidden);
   return hidden;
 }
@@ -69,6 +74,32 @@ void Runner::queue_draws(const Batch& batch, const mx::array& hidden, Queued& qu
   for (const auto& row : batch.sampling) queued.logprob_counts.push_back(row.logprobs);
   if (tokens.empty()) return;
   queued.tokens = tokens.size() == 1 ? tokens[0] : mx::concatenate(tokens, 0);
+}
+
+mx::array Runner::queue_prediction(const Batch& batch, const Arrays& arrays,
+                                   const mx::array& hidden, const mx::array& drawn) {
+  mx::array next = int_array(batch.next_tokens);
+  if (drawn.size() > 0) next = place_tokens(next, int_array(batch.next_sources), drawn);
+  return model_.predict(hidden, next, arrays.layout, arrays.tables, kv_, options_.path);
+}
+
+void Runner::queue_predicted(const Batch& batch, const Arrays& arrays, const mx::array& hidden,
+                             Queued& queued) {
+  if (batch.next_tokens.empty()) return;
+  const mx::array predicted = queue_prediction(batch, arrays, hidden, queued.tokens);
+  std::vector<mx::array> tokens;
+  for (size_t first = 0; first < batch.sampling.size(); first += kLogitRows) {
+    const size_t count = std::min(size_t{kLogitRows}, batch.sampling.size() - first);
+    const auto rows = std::span(batch.logit_rows).subspan(first, count);
+    std::vector<RowSampling> sampling;
+    for (const RowSampling& own : std::span(batch.sampling).subspan(first, count))
+      sampling.push_back(guess_sampling(own, 1));
+    const mx::array logits =
+        model_.predicted_logits(mx::take(predicted, int_array(rows), 0), options_.path);
+    tokens.push_back(sample(logits, std::move(sampling)).tokens);
+  }
+  if (tokens.empty()) return;
+  queued.predicted = tokens.size() == 1 ? tokens[0] : mx::concatenate(tokens, 0);
 }
 
 void Runner::queue_prompt_logprobs(const Batch& batch, const mx::array& hidden,
@@ -108,14 +139,17 @@ std::vector<mx::array> Runner::results_of(const Queued& queued) const {
   }
   for (const auto& slice : queued.prompt_logprobs) add(slice);
   if (queued.hidden) results.push_back(*queued.hidden);
+  if (queued.predicted) results.push_back(*queued.predicted);
   return results;
 }
 
 void Runner::start(const Batch& batch) {
   OCTAVO_CHECK(batch.sampling.size() == batch.logit_rows.size());
   Queued queued{.tokens = mx::zeros({0}, mx::int32)};
-  const mx::array hidden = queue_layers(batch);
+  const Arrays arrays = arrays_of(batch);
+  const mx::array hidden = queue_layers(batch, arrays);
   queue_draws(batch, hidden, queued);
+  queue_predicted(batch, arrays, hidden, queued);
   queue_prompt_logprobs(batch, hidden, queued);
   queue_hidden(batch, hidden, queued);
   queued.results = results_of(queued);
@@ -159,6 +193,11 @@ StepResult Runner::finish() {
     result.hidden = {.width = hidden.shape(1),
                      .values = {hidden.data<float>(), hidden.data<float>() + hidden.size()}};
   }
+  if (queued.predicted) {
+    const mx::array& predicted = *queued.predicted;
+    result.predicted.assign(predicted.data<int32_t>(),
+                            predicted.data<int32_t>() + predicted.size());
+  }
   return result;
 }
 
@@ -171,9 +210,16 @@ void Runner::drop() {
 
 mx::array Runner::logits(const Batch& batch) {
   OCTAVO_CHECK(queued_.empty());
-  const mx::array hidden = queue_layers(batch);
-  mx::array result = batch.logit_rows.empty() ? mx::zeros({0, model_.plan().vocab}, mx::float32)
-                                              : logits_of(hidden, batch.logit_rows);
+  const Arrays arrays = arrays_of(batch);
+  const mx::array hidden = queue_layers(batch, arrays);
+  mx::array result = mx::zeros({0, model_.plan().vocab}, mx::float32);
+  if (!batch.next_tokens.empty()) {
+    const mx::array predicted = queue_prediction(batch, arrays, hidden, mx::zeros({0}, mx::int32));
+    result =
+        model_.predicted_logits(mx::take(predicted, int_array(batch.logit_rows), 0), options_.path);
+  } else if (!batch.logit_rows.empty()) {
+    result = logits_of(hidden, batch.logit_rows);
+  }
   std::vector<mx::array> results = kv_.buffers();
   results.push_back(result);
   mx::eval(results);

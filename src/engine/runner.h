@@ -34,7 +34,7 @@ class Runner : public StepRunner {
   size_t steps_in_flight() const { return queued_.size(); }
 
   // Runs the step and returns the evaluated float32 logits [logit_rows, vocab]. No step may be in
-  // flight.
+  // flight. With Batch::next_tokens, those of the multi-token prediction layer.
   mx::array logits(const Batch& batch);
 
  private:
@@ -46,11 +46,25 @@ class Runner : public StepRunner {
     std::vector<int> logprob_counts = {};         // by sampled row, -1: none
     std::vector<int> prompt_logprob_counts = {};  // by row
     std::optional<mx::array> hidden = {};         // [hidden rows, width] float32
+    std::optional<mx::array> predicted = {};      // [sampled rows] int32
     std::vector<mx::array> results = {};  // everything to evaluate, including the written pages
   };
 
+  // A batch's layout and tables, as arrays.
+  struct Arrays {
+    BatchLayout layout;
+    std::vector<mx::array> tables;
+  };
+  static Arrays arrays_of(const Batch& batch);
+
   // The rows after all layers, before the final norm. Also writes their K and V.
-  mx::array queue_layers(const Batch& batch);
+  mx::array queue_layers(const Batch& batch, const Arrays& arrays);
+  // The rows of the multi-token prediction layer, which also writes its K and V. `drawn`: the
+  // step's tokens.
+  mx::array queue_prediction(const Batch& batch, const Arrays& arrays, const mx::array& hidden,
+                             const mx::array& drawn);
+  void queue_predicted(const Batch& batch, const Arrays& arrays, const mx::array& hidden,
+                       Queued& queued);
   mx::array logits_of(const mx::array& hidden, std::span<const int32_t> rows) const;
   void queue_draws(const Batch& batch, const mx::array& hidden, Queued& queued) const;
   void queue_prompt_logprobs(const Batch& batch, const mx::array& hidden, Queued& queued) const;

@@ -35,8 +35,9 @@ SpeculativeMethod method_of(const std::string& name) {
   if (name == "none") return SpeculativeMethod::kNone;
   if (name == "ngram") return SpeculativeMethod::kNgram;
   if (name == "draft_model") return SpeculativeMethod::kDraftModel;
+  if (name == "mtp") return SpeculativeMethod::kMtp;
   fail("method",
-       fmt::format(R"("{}" is not supported; use "ngram", "draft_model" or "none")", name));
+       fmt::format(R"("{}" is not supported; use "ngram", "draft_model", "mtp" or "none")", name));
 }
 
 }  // namespace
@@ -51,6 +52,7 @@ SpeculativeConfig parse_speculative_config(std::string_view json) {
   SpeculativeConfig config{.asked = true};
   if (given.contains("model")) config.method = SpeculativeMethod::kDraftModel;
   bool has_min = false;
+  bool has_tokens = false;
   for (const auto& [key, value] : given.items()) {
     if (key == "method") {
       config.method = method_of(words(key, value));
@@ -58,6 +60,7 @@ SpeculativeConfig parse_speculative_config(std::string_view json) {
       config.model = words(key, value);
     } else if (key == "num_speculative_tokens") {
       config.num_speculative_tokens = number(key, value, kMostTokens);
+      has_tokens = true;
     } else if (key == "prompt_lookup_max") {
       config.prompt_lookup_max = number(key, value, kLongestNgram);
     } else if (key == "prompt_lookup_min") {
@@ -73,6 +76,11 @@ SpeculativeConfig parse_speculative_config(std::string_view json) {
     config.prompt_lookup_min = std::min(config.prompt_lookup_min, config.prompt_lookup_max);
   if (config.prompt_lookup_min > config.prompt_lookup_max)
     fail("prompt_lookup_min", "must not be above prompt_lookup_max");
+  if (config.method == SpeculativeMethod::kMtp) {
+    if (!has_tokens) config.num_speculative_tokens = 1;
+    if (config.num_speculative_tokens != 1)
+      fail("num_speculative_tokens", "must be 1 with the method mtp, which predicts one token");
+  }
   const bool drafts = config.method == SpeculativeMethod::kDraftModel;
   if (drafts && config.model.empty()) fail("model", "must name the draft model's file or folder");
   if (!drafts && !config.model.empty())
@@ -89,6 +97,8 @@ std::string SpeculativeConfig::text() const {
                          prompt_lookup_max, num_speculative_tokens);
     case SpeculativeMethod::kDraftModel:
       return fmt::format("draft model {}, up to {} ahead", model, num_speculative_tokens);
+    case SpeculativeMethod::kMtp:
+      return "the model's multi-token prediction layer, 1 ahead";
   }
   return "?";
 }

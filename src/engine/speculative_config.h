@@ -11,6 +11,7 @@ enum class SpeculativeMethod : uint8_t {
   kNone,
   kNgram,       // prompt lookup
   kDraftModel,  // a second, smaller model
+  kMtp,         // the model's own multi-token prediction layer
 };
 
 struct SpeculativeConfig {

@@ -29,6 +29,9 @@ TEST(SpeculativeConfig, ReadsVllmsNames) {
   EXPECT_EQ(model.method, SpeculativeMethod::kDraftModel);
   EXPECT_EQ(model.model, "draft");
   EXPECT_EQ(parse_speculative_config(R"({"method": "none"})").method, SpeculativeMethod::kNone);
+  const auto mtp = parse_speculative_config(R"({"method": "mtp"})");
+  EXPECT_EQ(mtp.method, SpeculativeMethod::kMtp);
+  EXPECT_EQ(mtp.num_speculative_tokens, 1);
 }
 
 TEST(SpeculativeConfig, ErrorsNameTheKey) {
@@ -38,6 +41,8 @@ TEST(SpeculativeConfig, ErrorsNameTheKey) {
   EXPECT_NE(complaint(R"({"prompt_lookup_max": 2, "prompt_lookup_min": 3})").find("above"),
             std::string::npos);
   EXPECT_NE(complaint(R"({"method": "draft_model"})").find("model"), std::string::npos);
+  EXPECT_NE(complaint(R"({"method": "mtp", "num_speculative_tokens": 2})").find("must be 1"),
+            std::string::npos);
   EXPECT_NE(complaint(R"({"tokens": 3})").find("supported keys are"), std::string::npos);
 }
 

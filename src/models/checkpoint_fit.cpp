@@ -65,6 +65,15 @@ bool is_of_later_layer(const DecoderPlan& plan, std::string_view name) {
   return error == std::errc{} && layer >= plan.layers.size();
 }
 
+// Without the layer's copies of the embedding and of the head: the model's own are used.
+bool is_of_mtp(const DecoderPlan& plan, std::string_view name) {
+  if (!plan.mtp) return false;
+  if (name.starts_with("mtp.")) return true;
+  const std::string& at = plan.mtp->at;
+  return name.starts_with(at) && !name.starts_with(at + "embed_tokens.") &&
+         !name.starts_with(at + "shared_head.head.");
+}
+
 }  // namespace
 
 void fit_to_checkpoint(DecoderPlan& plan, const Checkpoint& checkpoint) {
@@ -79,6 +88,7 @@ bool reads_tensor(const DecoderPlan& plan, const Checkpoint& checkpoint, std::st
     const bool unused_head = plan.head_name.empty() && name == "output.weight";
     return !unused_head && !gguf_skips(gguf_architecture(*gguf), name, plan.layers.size());
   }
+  if (is_of_mtp(plan, name)) return true;
   if (is_of_later_layer(plan, name)) return false;
   // Without a prefix, all tensors belong to the model.
   if (plan.prefix.empty()) return true;

@@ -41,14 +41,35 @@ DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source)
   for (int i = 0; i < static_cast<int>(plan_.layers.size()); ++i) load_layer(i, source);
   if (!plan_.tied_embeddings && !plan_.head_name.empty())
     lm_head_ = source.matrix(plan_.head_name, plan_.vocab, plan_.hidden);
+  if (plan_.mtp) load_mtp(source);
   source.refuse_unread(plan_);
+}
+
+NormSpec DecoderModel::load_norm(const std::string& name, WeightSource& source) const {
+  return {source.norm(name, plan_.hidden, plan_.norm_offset), plan_.norm_eps};
+}
+
+void DecoderModel::load_mtp(WeightSource& source) {
+  const MtpPlan& mtp = *plan_.mtp;
+  const auto index = static_cast<int>(plan_.layers.size());
+  std::vector<Half> halves;
+  halves.push_back(load_half(mtp.layer.mixer_half, mtp.at,
+                             load_mixer(mtp.layer, index, mtp.at + mtp.layer.mixer_name, source),
+                             source));
+  halves.push_back(
+      load_half(mtp.layer.ffn_half, mtp.at, load_ffn(mtp.layer, mtp.at, source), source));
+  mtp_.emplace(Mtp{.embedding_norm = load_norm(mtp.embedding_norm, source),
+                   .hidden_norm = load_norm(mtp.hidden_norm, source),
+                   .norm = load_norm(mtp.norm, source),
+                   .projection = source.matrix(mtp.projection, plan_.hidden, 2 * plan_.hidden),
+                   .halves = std::move(halves)});
 }
 
 void DecoderModel::load_layer(int i, WeightSource& source) {
   const LayerPlan& layer = plan_.layers[static_cast<size_t>(i)];
   const std::string at = plan_.tensor(fmt::format("layers.{}.", i));
   halves_.push_back(
-      load_half(layer.mixer_half, at, load_mixer(i, at + layer.mixer_name, source), source));
+      load_half(layer.mixer_half, at, load_mixer(layer, i, at + layer.mixer_name, source), source));
   halves_.push_back(load_half(layer.ffn_half, at, load_ffn(layer, at, source), source));
   if (plan_.per_layer_input) {
     auto work =
@@ -64,31 +85,31 @@ DecoderModel::Half DecoderModel::load_half(const HalfPlan& names, const std::str
                                            WeightSource& source) const {
   const auto norm = [&](const std::string& name) -> std::optional<NormSpec> {
     if (name.empty()) return std::nullopt;
-    return NormSpec{source.norm(layer + name + ".weight", plan_.hidden, plan_.norm_offset),
-                    plan_.norm_eps};
+    return load_norm(layer + name + ".weight", source);
   };
   return {norm(names.norm_in), std::move(work), norm(names.norm_out)};
 }
 
-std::unique_ptr<Sublayer> DecoderModel::load_mixer(int layer, const std::string& prefix,
+std::unique_ptr<Sublayer> DecoderModel::load_mixer(const LayerPlan& layer, int index,
+                                                   const std::string& prefix,
                                                    WeightSource& source) const {
   using Made = std::unique_ptr<Sublayer>;
   return std::visit(
       Overloaded{
           [&](const AttentionPlan& plan) -> Made {
-            return std::make_unique<Attention>(plan, plan_, layer, prefix, source);
+            return std::make_unique<Attention>(plan, plan_, index, prefix, source);
           },
           [&](const GatedDeltaPlan& plan) -> Made {
-            return std::make_unique<GatedDeltaNet>(plan, plan_, layer, prefix, source);
+            return std::make_unique<GatedDeltaNet>(plan, plan_, index, prefix, source);
           },
           [&](const ShortConvPlan& plan) -> Made {
-            return std::make_unique<ShortConv>(plan, plan_.hidden, layer, prefix, source);
+            return std::make_unique<ShortConv>(plan, plan_.hidden, index, prefix, source);
           },
           [&](const MlaPlan& plan) -> Made {
-            return std::make_unique<Mla>(plan, plan_, layer, dtype_, prefix, source);
+            return std::make_unique<Mla>(plan, plan_, index, dtype_, prefix, source);
           },
       },
-      plan_.layers[static_cast<size_t>(layer)].mixer);
+      layer.mixer);
 }
 
 std::unique_ptr<Sublayer> DecoderModel::load_ffn(const LayerPlan& layer, const std::string& at,
@@ -143,13 +164,40 @@ mx::array DecoderModel::run_half(const Half& half, const mx::array& x,
 }
 
 mx::array DecoderModel::logits(const mx::array& hidden, KernelPath path) const {
+  return logits_after(final_norm_, hidden, path);
+}
+
+mx::array DecoderModel::predict(const mx::array& hidden, const mx::array& next_tokens,
+                                const BatchLayout& layout, std::span<const mx::array> block_tables,
+                                KvStore& kv, KernelPath path) const {
+  ForwardContext context{.layout = layout,
+                         .block_tables = block_tables,
+                         .ropes = ropes_,
+                         .per_layer = std::nullopt,
+                         .kv = kv,
+                         .path = path};
+  const mx::array next = norm(embed(next_tokens, path).rows, mtp_->embedding_norm, path);
+  const mx::array own = norm(norm(hidden, final_norm_, path), mtp_->hidden_norm, path);
   LinearOptions options;
-  options.norm = final_norm_;
+  options.path = path;
+  mx::array x = linear(mx::concatenate({next, own}, 1), mtp_->projection, options);
+  for (const auto& half : mtp_->halves) x = run_half(half, x, context);
+  return x;
+}
+
+mx::array DecoderModel::predicted_logits(const mx::array& rows, KernelPath path) const {
+  return logits_after(mtp_->norm, rows, path);
+}
+
+mx::array DecoderModel::logits_after(const NormSpec& last, const mx::array& rows,
+                                     KernelPath path) const {
+  LinearOptions options;
+  options.norm = last;
   options.out_dtype = mx::float32;
   options.scale = plan_.logit_scale;
   options.soft_cap = plan_.final_soft_cap;
   options.path = path;
-  return linear(hidden, lm_head_ ? *lm_head_ : embeddings_, options);
+  return linear(rows, lm_head_ ? *lm_head_ : embeddings_, options);
 }
 
 mx::array DecoderModel::final_rows(const mx::array& hidden, KernelPath path) const {

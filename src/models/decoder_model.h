@@ -40,6 +40,16 @@ class DecoderModel {
   // Returns [R, vocab] float32.
   mx::array logits(const mx::array& hidden, KernelPath path) const;
 
+  // The multi-token prediction layer, if the plan has one.
+  // hidden: [T, hidden] of forward(); next_tokens: [T] int32, the token after each row's. Writes
+  // the layer's K and V and returns its rows [T, hidden], before their norm.
+  mx::array predict(const mx::array& hidden, const mx::array& next_tokens,
+                    const BatchLayout& layout, std::span<const mx::array> block_tables, KvStore& kv,
+                    KernelPath path) const;
+  // rows: [R, hidden] of predict(), only the rows that need logits. Returns [R, vocab] float32:
+  // the logits of the token after the next one.
+  mx::array predicted_logits(const mx::array& rows, KernelPath path) const;
+
   // hidden: [R, hidden] of forward(), only the rows to return. Returns them after the final norm,
   // in float32.
   mx::array final_rows(const mx::array& hidden, KernelPath path) const;
@@ -53,16 +63,28 @@ class DecoderModel {
     float out_scale = 1;
   };
 
+  struct Mtp {
+    NormSpec embedding_norm;
+    NormSpec hidden_norm;
+    NormSpec norm;
+    Weight projection;  // [hidden, 2 * hidden]
+    std::vector<Half> halves;
+  };
+
   void load_layer(int layer, WeightSource& source);
+  void load_mtp(WeightSource& source);
+  NormSpec load_norm(const std::string& name, WeightSource& source) const;
 
   Half load_half(const HalfPlan& names, const std::string& layer, std::unique_ptr<Sublayer> work,
                  WeightSource& source) const;
-  std::unique_ptr<Sublayer> load_mixer(int layer, const std::string& prefix,
+  // `index`: of the layer's pages.
+  std::unique_ptr<Sublayer> load_mixer(const LayerPlan& layer, int index, const std::string& prefix,
                                        WeightSource& source) const;
   // `at`: the layer's name with a dot, "model.layers.3."
   std::unique_ptr<Sublayer> load_ffn(const LayerPlan& layer, const std::string& at,
                                      WeightSource& source) const;
   mx::array run_half(const Half& half, const mx::array& x, ForwardContext& context) const;
+  mx::array logits_after(const NormSpec& last, const mx::array& rows, KernelPath path) const;
 
   DecoderPlan plan_;
   DType dtype_;
@@ -72,6 +94,7 @@ class DecoderModel {
   std::vector<Half> halves_;  // per layer: mixer, feed-forward, per-layer input
   NormSpec final_norm_;
   std::optional<Weight> lm_head_;  // unset if tied to the embeddings or without logits
+  std::optional<Mtp> mtp_;
 };
 
 }  // namespace octavo

@@ -44,6 +44,19 @@ struct LayerPlan {
   const MoePlan* moe() const;  // null if there are no experts
 };
 
+// A multi-token prediction layer: predicts the token after the next one from the final hidden row of
+// a position and the embedding of the next token. Embeddings and output matrix are the model's.
+struct MtpPlan {
+  LayerPlan layer;
+  // Full tensor names: the layer's prefix with a dot, the norms of the two inputs, the matrix
+  // [hidden, 2 * hidden] that joins them (embedding first), and the norm before the output matrix.
+  std::string at;  // "mtp.layers.0."
+  std::string embedding_norm;
+  std::string hidden_norm;
+  std::string projection;
+  std::string norm;
+};
+
 struct DecoderPlan {
   std::string family;  // as users know it: "llama", "qwen3"
   int vocab = 0;
@@ -66,13 +79,14 @@ struct DecoderPlan {
   std::vector<RopePlan> ropes;
   std::vector<LayerPlan> layers;
   std::optional<PerLayerInputPlan> per_layer_input;  // in every layer, after its two sublayers
+  std::optional<MtpPlan> mtp = {};                   // only if it is used
 
   // Adds the prefix: "model.norm.weight".
   std::string tensor(const std::string& name) const {
     return prefix.empty() ? name : prefix + "." + name;
   }
 
-  // What each layer keeps in the cache.
+  // What each layer keeps in the cache; the multi-token prediction layer comes last.
   std::vector<CacheSpec> cache_specs(DType dtype, KvFormat format) const;
 
   uint64_t parameters() const;

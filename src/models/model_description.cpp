@@ -16,6 +16,7 @@
 #include "models/checkpoint_fit.h"
 #include "models/config.h"
 #include "models/families/families.h"
+#include "models/find_mtp.h"
 #include "models/quantized/quantized_matrix.h"
 #include "models/suppressed_tokens.h"
 #include "models/weight_view.h"
@@ -122,13 +123,14 @@ int longest_context(const Config& config, int context) {
 }  // namespace
 
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype,
-                                std::optional<PoolingPlan> pooling, UnknownKeys unknown) {
+                                std::optional<PoolingPlan> pooling, UnknownKeys unknown, bool mtp) {
   const Config config = read_config(checkpoint);
   ModelDescription description;
   description.plan =
       checkpoint.gguf() != nullptr ? plan_model(config) : plan_config_file(config, unknown);
   fit_to_checkpoint(description.plan, checkpoint);
   description.longest_context = longest_context(config, description.plan.max_context);
+  if (mtp) description.plan.mtp = find_mtp(config, description.plan, checkpoint);
   if (pooling) follow(*pooling, description.plan);
   description.pooling = std::move(pooling);
   description.dtype = dtype.value_or(checkpoint_dtype(checkpoint, config, description.plan));
@@ -158,13 +160,14 @@ uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows) {
   const auto rows = static_cast<uint64_t>(tokens);
   const uint64_t logits =
       static_cast<uint64_t>(logit_rows) * static_cast<uint64_t>(model.plan.vocab) * sizeof(float);
+  const uint64_t all_logits = (model.plan.mtp ? 4 : 2) * logits;
   const uint64_t results = kLayersInFlight * rows * widest;
   // Intermediate results between Metal kernels: at most as many float32 values, and the partial
   // results of attention.
   const uint64_t scratch = device_facts().kind == DeviceKind::kMetal
                                ? results * sizeof(float) + metal::kMostPartialBytes
                                : scratch_bytes(model.plan, tokens);
-  return results * size_of(model.dtype) + scratch + 2 * logits;
+  return results * size_of(model.dtype) + scratch + all_logits;
 }
 
 uint64_t row_bytes(const ModelDescription& model) {

@@ -29,10 +29,11 @@ struct ModelDescription {
 };
 
 // Reads the config and the tensors' headers. `dtype` overrides the checkpoint's own. With `pooling`
-// the model has no logits. Throws SetupError if the model is not supported.
+// the model has no logits. With `mtp` its multi-token prediction layer is part of the model. Throws
+// SetupError if the model is not supported.
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype,
                                 std::optional<PoolingPlan> pooling = std::nullopt,
-                                UnknownKeys unknown = UnknownKeys::kWarn);
+                                UnknownKeys unknown = UnknownKeys::kWarn, bool mtp = false);
 
 // Rows multiplied by the output matrix at once; more are processed in slices.
 inline constexpr int kLogitRows = 64;

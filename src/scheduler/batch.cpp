@@ -33,7 +33,16 @@ int BatchBuilder::add_sequence(std::span<const TokenId> tokens, int start,
   batch_.context_lens.push_back(start + count);
   sequences_.push_back(&pages);
   if (has_state_) states_.push_back(pages.state().table());
+  if (predicts_) {
+    batch_.next_tokens.insert(batch_.next_tokens.end(), tokens.begin() + 1, tokens.end());
+    batch_.next_tokens.push_back(0);
+    batch_.next_sources.resize(batch_.tokens.size(), -1);
+  }
   return first;
+}
+
+void BatchBuilder::set_next_token(int row, TokenId token) {
+  if (predicts_) batch_.next_tokens[static_cast<size_t>(row)] = token;
 }
 
 void BatchBuilder::take_token(int row, int source) {
@@ -45,7 +54,9 @@ int BatchBuilder::sample_row(int row, RowSampling sampling) {
   if (sampling.history.pending >= 0) batch_.waits_for_previous = true;
   batch_.logit_rows.push_back(row);
   batch_.sampling.push_back(std::move(sampling));
-  return static_cast<int>(batch_.sampling.size()) - 1;
+  const int entry = static_cast<int>(batch_.sampling.size()) - 1;
+  if (predicts_) batch_.next_sources[static_cast<size_t>(row)] = entry;
+  return entry;
 }
 
 Batch BatchBuilder::build() {

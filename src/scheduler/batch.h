@@ -39,7 +39,11 @@ struct Batch {
   std::vector<RowSampling> sampling = {};  // one per logit row
   std::vector<PromptLogprobRow> prompt_logprobs = {};
   std::vector<int32_t> hidden_rows = {};  // rows returned after the final norm
-  bool waits_for_previous = false;        // true if any token_sources or history.pending is set
+  // For a model that predicts the token after the next one, [T] each, else empty: the token after
+  // each row's, and -1 or its index among the tokens that this step draws.
+  std::vector<TokenId> next_tokens = {};
+  std::vector<int32_t> next_sources = {};
+  bool waits_for_previous = false;  // true if any token_sources or history.pending is set
 
   int rows() const { return static_cast<int>(tokens.size()); }
   int sequences() const { return static_cast<int>(context_lens.size()); }
@@ -48,13 +52,18 @@ struct Batch {
 // Collects the rows of a step.
 class BatchBuilder {
  public:
-  explicit BatchBuilder(const CachePlan& plan)
-      : groups_(static_cast<int>(plan.groups.size())), has_state_(plan.state_pages() > 0) {}
+  // `predicts`: the model takes Batch::next_tokens.
+  explicit BatchBuilder(const CachePlan& plan, bool predicts = false)
+      : groups_(static_cast<int>(plan.groups.size())),
+        has_state_(plan.state_pages() > 0),
+        predicts_(predicts) {}
 
   // Adds rows for `tokens`, at positions [start, start + tokens.size()) of their sequence; `pages`
   // must cover them. Returns the index of the first row. `pages`, except its state, must not change
   // until build().
   int add_sequence(std::span<const TokenId> tokens, int start, const SequencePages& pages);
+  // The token after the row's, if it is known and not in the batch.
+  void set_next_token(int row, TokenId token);
   // The row's token is in flight: `source` is its index among the tokens of the previous step.
   void take_token(int row, int source);
   // Draws a token from this row's logits. Returns its index among the drawn tokens.
@@ -71,6 +80,7 @@ class BatchBuilder {
  private:
   int groups_;
   bool has_state_;
+  bool predicts_;
   Batch batch_;
   std::vector<const SequencePages*> sequences_;
   std::vector<std::vector<PageId>> states_;  // StateLease::table() by sequence

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <compare>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,10 +21,23 @@ struct DraftKey {
 
 struct DraftRequest {
   DraftKey key;
-  std::span<const TokenId> tokens;  // of the sequence so far; append-only
-  int most = 0;                     // tokens wanted
-  RowSampling sampling = {};        // how the first of them will be drawn
+  std::span<const TokenId> tokens;        // of the sequence so far; append-only
+  int most = 0;                           // tokens wanted
+  RowSampling sampling = {};              // how the first of them will be drawn
+  std::optional<TokenId> predicted = {};  // the model's own prediction of the first of them
 };
+
+// How the token `ahead` positions after the one of `own` will be drawn, without rules and masks,
+// which apply only to the main model's draws.
+inline RowSampling guess_sampling(const RowSampling& own, int ahead) {
+  return {.temperature = own.temperature,
+          .top_p = own.top_p,
+          .min_p = own.min_p,
+          .top_k = own.top_k,
+          .seed = own.seed,
+          .choice = own.choice,
+          .position = own.position + static_cast<uint32_t>(ahead)};
+}
 
 class Drafter {
  public:

@@ -77,7 +77,7 @@ std::vector<Update> Scheduler::abort(RequestId id, std::optional<int> only_choic
 std::optional<Batch> Scheduler::next() {
   OCTAVO_CHECK(steps_.size() <= 1);
   take_from_disk();
-  Plan plan{BatchBuilder(prefixes_.plan()), {}, options_.max_num_batched_tokens};
+  Plan plan{BatchBuilder(prefixes_.plan(), options_.predicts), {}, options_.max_num_batched_tokens};
   if (suspects_.empty()) {
     const auto sequences = decoding();
     // A sequence with drafts cannot continue until they are verified, and the others wait with it:

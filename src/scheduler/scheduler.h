@@ -41,6 +41,7 @@ struct SchedulerOptions {
   int mask_threads = 1;  // for the masks of constrained requests
   bool enable_prefix_caching = true;
   SpeculationOptions speculation = {};
+  bool predicts = false;  // the model takes Batch::next_tokens
 };
 
 class Scheduler {

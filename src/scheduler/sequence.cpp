@@ -71,6 +71,8 @@ int Sequence::add_rows(BatchBuilder& batch, int rows) {
   const int first = batch.add_sequence(ids, start, cache_.pages());
   cache_.advance(start, start + rows, shared_->snapshot_edges, prompt_length());
   if (known_rows < rows) batch.take_token(first + rows - 1, newest_entry_);
+  if (start + rows < known())
+    batch.set_next_token(first + rows - 1, tokens()[static_cast<size_t>(start + rows)]);
   ask_prompt_logprobs(batch, first, rows);
   ask_hidden(batch, first, rows);
   computed_ += rows;
@@ -211,6 +213,7 @@ void Sequence::restart() {
   computed_ = 0;
   tokens_in_flight_ = 0;
   drafts_ = nullptr;
+  predicted.reset();
   release_masks();
   prompt_logprobs_asked_ = prompt_logprobs_;
   if (pooled_) pooled_->ask_again();

@@ -117,6 +117,7 @@ class Sequence {
   SequenceCache& cache() { return cache_; }
   int64_t turn = 0;  // see FairTurns; set once
   DraftPace pace;
+  std::optional<TokenId> predicted = {};  // the model's own guess of the token after the newest
   int steps_in_flight = 0;
   int newest_rows_start = 0;   // position of the first row of the newest step
   bool finished = false;       // no more steps may be added

@@ -216,6 +216,35 @@ TEST_F(SpeculationTest, OutputIsTheSameAsWithoutDrafts) {
   EXPECT_GT(preemptions, 10u);
 }
 
+// The prediction that comes with a token is the draft after it, also when the token was a draft.
+TEST_F(SpeculationTest, TheModelsOwnPredictionsAreDrafts) {
+  std::mt19937 random(3);
+  for (const bool state : {false, true}) {
+    std::vector<Request> requests;
+    for (int i = 0; i < 12; ++i) requests.push_back(random_request(random));
+    requests.push_back({.prompt = numbers(0, 30), .max_tokens = 60});
+    Answers expected;
+    for (const bool predicts : {false, true}) {
+      SchedulerOptions options{.max_num_batched_tokens = 12,
+                               .max_model_len = 100,
+                               .stop_token_ids = {7},
+                               .predicts = predicts};
+      make_speculating(options, 90, std::nullopt, 0, state);
+      for (const Request& request : requests) add(request);
+      run_all();
+      if (!predicts) expected = answers_;
+    }
+    EXPECT_EQ(answers_, expected);
+    EXPECT_GT(scheduler_->stats().accepted_tokens, 50u);
+    make_speculating({.max_num_batched_tokens = 12, .max_model_len = 100, .predicts = true}, 60,
+                     std::nullopt, 0, state);
+    add({.prompt = numbers(0, 30), .sampling = {.temperature = 1}, .max_tokens = 50});
+    run_all();
+    EXPECT_EQ(scheduler_->stats().accepted_tokens, scheduler_->stats().draft_tokens);
+    EXPECT_GT(scheduler_->stats().accepted_tokens, 20u);
+  }
+}
+
 TEST_F(SpeculationTest, AnAbortWithDraftsInFlightReleasesThePages) {
   make_speculating({.max_num_batched_tokens = 64, .max_model_len = 100}, 64, 100);
   const RequestId id = add({.prompt = numbers(0, 5), .max_tokens = 40});

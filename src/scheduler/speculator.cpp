@@ -101,7 +101,8 @@ Drafts Speculator::drafts_for(std::span<Sequence* const> sequences) {
     requests.push_back({.key = key_of(sequence),
                         .tokens = sequence.tokens(),
                         .most = candidate.most,
-                        .sampling = sequence.row_sampling()});
+                        .sampling = sequence.row_sampling(),
+                        .predicted = sequence.predicted});
     asked.push_back(&sequence);
   }
   if (requests.empty()) return drafts;

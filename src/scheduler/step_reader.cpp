@@ -75,7 +75,9 @@ int StepReader::read_draws(const StepEntry& entry, Update& update) {
     if (ends_before_token(sequence, update)) break;
     if (request.sampling.logprobs >= 0) update.logprobs.push_back(result_.logprobs[drawn]);
     if (request.hash_logits) update.hashes.push_back(result_.hashes[drawn]);
-    if (!take_token(sequence, result_.tokens[drawn], update)) break;
+    const bool goes_on = take_token(sequence, result_.tokens[drawn], update);
+    if (!result_.predicted.empty()) sequence.predicted = result_.predicted[drawn];
+    if (!goes_on) break;
   }
   return right;
 }

@@ -27,6 +27,8 @@ struct StepResult {
   std::vector<uint64_t> hashes = {};                // one per token; empty if no row requests them
   std::vector<TokenLogprobs> prompt_logprobs = {};  // one per Batch::prompt_logprobs
   HiddenRows hidden = {};                           // one per Batch::hidden_rows
+  // One per token: the model's prediction of the token after it; empty without Batch::next_tokens.
+  std::vector<TokenId> predicted = {};
 };
 
 class StepRunner {

@@ -25,6 +25,7 @@ REASONS = {
     "needs root": "installs into the system",
     "needs a container runtime": "docker, podman",
     "needs a cluster": "kubectl",
+    "needs another model": "a checkpoint with a part that the tests' model lacks",
     "needs a clone": "builds or tests this repository; CI does it by other means",
     "minutes: run by hand": "too long for every change",
 }

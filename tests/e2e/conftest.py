@@ -84,11 +84,12 @@ def dump_logits(build_dir, tmp_path_factory):
     done: dict[tuple, Dump] = {}  # tests compare the same few runs with each other
 
     def run(model: Path, prompts: list[list[int]], *, dtype: str | None = "float32", block_tokens: int = 16,
-            kernels: str = "native", chunk: int = 0, batch: bool = False, isa: str | None = None) -> Dump:
+            kernels: str = "native", chunk: int = 0, batch: bool = False, isa: str | None = None,
+            mtp: bool = False) -> Dump:
         path = Path(os.environ["OCTAVO_ARM64_LOGITS"]) if isa == "neon" else build_dir / "tests" / "dump_logits"
         program = programs.setdefault(isa, LineProgram(path, {"OCTAVO_ISA": isa} if isa else {}))
         order = json.dumps({"model": str(model), "dtype": dtype, "block_tokens": block_tokens, "kernels": kernels,
-                            "chunk": chunk, "prompts": prompts, "out": str(out), "batch": batch})
+                            "chunk": chunk, "prompts": prompts, "out": str(out), "batch": batch, "mtp": mtp})
         if (order, isa) not in done:
             answer = program.ask(order)
             values = np.fromfile(out, "<f4").reshape(-1, answer["vocab"])

@@ -4,7 +4,8 @@
 // stdin, one line each: {"model": path, "dtype": name or null, "block_tokens": n,
 //         "kernels": "native", "reference" or "metal" (simulated),
 //         "chunk": 0 or rows per step, "prompts": [[ids], ...],
-//         "batch": all prompts in one flat batch, "out": path}
+//         "batch": all prompts in one flat batch, "mtp": logits of the multi-token prediction
+//         layer (those of a prompt's last position are of no use), "out": path}
 // out: float32 logits of every position, prompts one after the other ([tokens, vocab] each)
 // stdout, one line each: {"vocab": n, "launches": {"paged_attention.cpu": n, ...}} or {"error": text}
 #include <algorithm>
@@ -30,6 +31,7 @@ class Dumper {
   Dumper(const Json& request, const ModelDescription& description, const DecoderModel& model)
       : path_(request.at("kernels") == "reference" ? KernelPath::kReference : KernelPath::kNative),
         chunk_(request.value("chunk", 0)),
+        mtp_(description.plan.mtp.has_value()),
         plan_(plan_cache(description.plan.cache_specs(description.dtype, KvFormat::kPlain),
                          request.at("block_tokens"))),
         prompts_(request.at("prompts").get<std::vector<Prompt>>()),
@@ -74,7 +76,7 @@ class Dumper {
     for (size_t i = 0; i < which.size(); ++i) pages.emplace_back(kv_.plan(), pool_);
     for (bool more = true; more;) {
       more = false;
-      BatchBuilder builder(plan_);
+      BatchBuilder builder(plan_, mtp_);
       std::vector<std::pair<size_t, size_t>> order;  // (prompt, rows) in batch order
       for (size_t i = 0; i < which.size(); ++i) {
         const Prompt& prompt = prompts_[which[i]];
@@ -86,6 +88,8 @@ class Dumper {
         const int first = builder.add_sequence(std::span(prompt).subspan(done[i], rows),
                                                static_cast<int>(done[i]), pages[i]);
         pages[i].state().advance(static_cast<int>(done[i]));
+        if (rows < left)
+          builder.set_next_token(first + static_cast<int>(rows) - 1, prompt[done[i] + rows]);
         for (size_t row = 0; row < rows; ++row) builder.want_logits(first + static_cast<int>(row));
         order.emplace_back(which[i], rows);
         done[i] += rows;
@@ -107,6 +111,7 @@ class Dumper {
 
   KernelPath path_;
   int chunk_;
+  bool mtp_;
   CachePlan plan_;
   std::vector<Prompt> prompts_;
   KvStore kv_;
@@ -132,7 +137,8 @@ Json dump(const Json& request) {
   if (request.contains("dtype") && !request["dtype"].is_null()) {
     dtype = parse_dtype(request["dtype"].get<std::string>(), "dtype");
   }
-  const ModelDescription description = describe_model(checkpoint, dtype);
+  const ModelDescription description = describe_model(
+      checkpoint, dtype, std::nullopt, UnknownKeys::kWarn, request.value("mtp", false));
   WeightSource source(checkpoint, nullptr);
   const DecoderModel model(description.plan, description.dtype, source);
   SimulatedDevice device(request.at("kernels") == "metal");

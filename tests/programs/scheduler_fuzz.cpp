@@ -20,6 +20,7 @@
 #include <optional>
 #include <random>
 
+#include "scheduler/mtp_drafter.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/testing/fake_drafter.h"
 #include "scheduler/testing/fake_model.h"
@@ -152,11 +153,13 @@ class Round {
             .stop_token_ids = {3},
             .policy = chance(50) ? SchedulingPolicy::kPriority : SchedulingPolicy::kFcfs,
             .enable_prefix_caching = chance(80),
-            .speculation = {.most_drafts = draw(1, kMostDrafts), .most_rows = draw(1, 60)}};
+            .speculation = {.most_drafts = draw(1, kMostDrafts), .most_rows = draw(1, 60)},
+            .predicts = chance(20)};
   }
 
   // Correct and wrong drafts.
   std::unique_ptr<Drafter> random_drafter() {
+    if (options_.predicts) return std::make_unique<MtpDrafter>();
     if (chance(20)) return nullptr;
     return std::make_unique<FakeDrafter>(
         model_, FakeDrafter::Options{.vocab = kVocab,

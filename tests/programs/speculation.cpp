@@ -1,6 +1,6 @@
 // Compares answers with and without speculative decoding, which must be bit-identical.
 //
-// usage: speculation MODEL [--draft PATH] [--trials 300] [--tokens 32] [--seed 1]
+// usage: speculation MODEL [--draft PATH | --mtp] [--trials 300] [--tokens 32] [--seed 1]
 //
 // Trials alternate between one request and sixteen at once, greedy and temperature 0.8, free and
 // with a JSON schema; prompts are texts to copy or stories to continue. Compares the tokens and, in
@@ -22,6 +22,7 @@ namespace {
 struct Options {
   std::string model;
   std::string draft;  // empty: prompt lookup
+  bool mtp = false;   // the model's own multi-token prediction layer
   int trials = 300;
   int tokens = 32;
   unsigned seed = 1;
@@ -89,6 +90,8 @@ class Trials {
 
  private:
   SpeculativeConfig config() const {
+    if (options_.mtp)
+      return {.method = SpeculativeMethod::kMtp, .num_speculative_tokens = 1, .asked = true};
     if (options_.draft.empty())
       return {.num_speculative_tokens = 5, .prompt_lookup_min = 2, .asked = true};
     return {.method = SpeculativeMethod::kDraftModel,
@@ -151,6 +154,7 @@ int main(int argc, char** argv) {
   CLI::App app("Compares answers with and without speculative decoding");
   app.add_option("MODEL", options.model)->required();
   app.add_option("--draft", options.draft);
+  app.add_flag("--mtp", options.mtp);
   app.add_option("--trials", options.trials);
   app.add_option("--tokens", options.tokens);
   app.add_option("--seed", options.seed);

@@ -15,6 +15,7 @@
 #include "cache/cache_plan.h"
 #include "cache/page_memory.h"
 #include "kernels/types/pooling_plan.h"
+#include "scheduler/drafter.h"
 #include "scheduler/step_runner.h"
 
 namespace octavo {
@@ -254,6 +255,7 @@ class FakeRunner : public StepRunner, public PageMemory {
       result.hashes.push_back(fake_mix(static_cast<uint64_t>(result.tokens.back()), 1));
       result.logprobs.push_back({.token = result.tokens.back(), .logprob = -1, .rank = 1});
     }
+    if (!batch.next_tokens.empty()) predict(batch, tokens, result);
     for (const auto& row : batch.prompt_logprobs) {
       result.prompt_logprobs.push_back({.token = row.target,
                                         .logprob = -1,
@@ -265,6 +267,30 @@ class FakeRunner : public StepRunner, public PageMemory {
       result.hidden.values.insert(result.hidden.values.end(), values.begin(), values.end());
     }
     return result;
+  }
+
+  // Predicts what the next step will draw, unless rules or a mask say otherwise.
+  void predict(const Batch& batch, const std::vector<TokenId>& tokens, StepResult& result) {
+    OCTAVO_CHECK(batch.next_tokens.size() == tokens.size());
+    OCTAVO_CHECK(batch.next_sources.size() == tokens.size());
+    each_row(batch, [&](size_t sequence, size_t row) {
+      const bool last = static_cast<int>(row) + 1 == batch.cu_seqlens_q[sequence + 1];
+      if (batch.next_sources[row] < 0 && !last)
+        OCTAVO_CHECK(batch.next_tokens[row] == tokens[row + 1]);
+    });
+    for (size_t i = 0; i < batch.sampling.size(); ++i) {
+      const int row = batch.logit_rows[i];
+      OCTAVO_CHECK(batch.next_sources[static_cast<size_t>(row)] == static_cast<int>(i));
+      const size_t sequence = sequence_of(batch, row);
+      const int length = batch.positions[static_cast<size_t>(row)] + 1;
+      const TokenId drawn = result.tokens[i];
+      const auto cell_of = [&](int g, int p) {
+        return p < length ? place(batch, sequence, g, p)
+                          : fake_cell(place(batch, sequence, g, length - 1), drawn);
+      };
+      result.predicted.push_back(model_.draw(length + 1, guess_sampling(batch.sampling[i], 1),
+                                             fake_cell(row_state(row), drawn), {}, cell_of));
+    }
   }
 
   uint64_t& place(const Batch& batch, size_t sequence, int group, int position) {

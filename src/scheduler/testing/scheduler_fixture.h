@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/mtp_drafter.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/testing/fake_drafter.h"
 #include "scheduler/testing/fake_model.h"
@@ -40,6 +41,7 @@ class SchedulerFixture : public testing::Test {
     prefixes_ = std::make_unique<PrefixCache>(plan_, *pool_);
     model_ = std::make_unique<FakeModel>(plan_, kFakeVocab);
     std::unique_ptr<Drafter> drafter;
+    if (options.predicts) drafter = std::make_unique<MtpDrafter>();
     if (right_percent)
       drafter = std::make_unique<FakeDrafter>(
           *model_, FakeDrafter::Options{.vocab = kFakeVocab, .right_percent = *right_percent});

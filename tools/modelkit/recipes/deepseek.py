@@ -70,25 +70,39 @@ def is_sparse(config: dict, layer: int) -> bool:
     return layer >= config["first_k_dense_replace"] and layer % config["moe_layer_freq"] == 0
 
 
+def _layer(found: TensorList, config: dict, layer: int, stacked: bool) -> None:
+    at, hidden, inner = f"model.layers.{layer}", config["hidden_size"], config["moe_intermediate_size"]
+    found.norm(f"{at}.input_layernorm", hidden)
+    attention(found, f"{at}.self_attn", config, config["v_head_dim"], stacked and has_split_heads(config))
+    found.norm(f"{at}.post_attention_layernorm", hidden)
+    if not is_sparse(config, layer):
+        found.mlp(f"{at}.mlp", hidden, config["intermediate_size"])
+        return
+    found.linear(f"{at}.mlp.gate", config["n_routed_experts"], hidden)
+    if config["topk_method"] == "noaux_tc":
+        found.values(f"{at}.mlp.gate.e_score_correction_bias", (config["n_routed_experts"],), std=0.1)
+    found.experts(f"{at}.mlp", config["n_routed_experts"], hidden, inner, stacked)
+    found.mlp(f"{at}.mlp.shared_experts", hidden, inner * config["n_shared_experts"])
+
+
 def tensors(config: dict, stacked: bool = False) -> TensorList:
     found, hidden = TensorList(), config["hidden_size"]
-    inner = config["moe_intermediate_size"]
     found.linear("model.embed_tokens", config["vocab_size"], hidden)
     for layer in range(config["num_hidden_layers"]):
-        at = f"model.layers.{layer}"
-        found.norm(f"{at}.input_layernorm", hidden)
-        attention(found, f"{at}.self_attn", config, config["v_head_dim"], stacked and has_split_heads(config))
-        found.norm(f"{at}.post_attention_layernorm", hidden)
-        if not is_sparse(config, layer):
-            found.mlp(f"{at}.mlp", hidden, config["intermediate_size"])
-            continue
-        found.linear(f"{at}.mlp.gate", config["n_routed_experts"], hidden)
-        if config["topk_method"] == "noaux_tc":
-            found.values(f"{at}.mlp.gate.e_score_correction_bias", (config["n_routed_experts"],), std=0.1)
-        found.experts(f"{at}.mlp", config["n_routed_experts"], hidden, inner, stacked)
-        found.mlp(f"{at}.mlp.shared_experts", hidden, inner * config["n_shared_experts"])
+        _layer(found, config, layer, stacked)
     found.norm("model.norm", hidden)
     found.linear("lm_head", config["vocab_size"], hidden)
+    return found
+
+
+def tensors_and_mtp(config: dict) -> TensorList:
+    """The multi-token prediction layer comes after the last layer; its embeddings and output matrix are copies."""
+    found, hidden = tensors(config), config["hidden_size"]
+    at = f"model.layers.{config['num_hidden_layers']}"
+    _layer(found, config, config["num_hidden_layers"], False)
+    for name in ("enorm", "hnorm", "shared_head.norm"):
+        found.norm(f"{at}.{name}", hidden)
+    found.linear(f"{at}.eh_proj", hidden, 2 * hidden)
     return found
 
 
@@ -110,6 +124,7 @@ FAMILIES = {
     "deepseek_v3": CustomFamily(
         "DeepSeek-V3, R1: experts selected by sigmoid and a bias, as published", V3, tensors,
         {"deepseek-v3": REAL["deepseek-v3"]}),
+    "deepseek_v3-mtp": CustomFamily("DeepSeek-V3 with its multi-token prediction layer", V3, tensors_and_mtp),
     "deepseek_v3-mlx": CustomFamily("DeepSeek-V3: as mlx-lm converts it, heads and experts stacked", V3, stacked_tensors),
     "glm4_moe_lite": CustomFamily(
         "GLM-4.7-Flash: DeepSeek-V3's layers, no groups", GLM_FLASH, tensors,

@@ -139,6 +139,17 @@ def _tensors(whole: dict, prefix: str, head: str, turned: bool) -> TensorList:
     return found
 
 
+def _tensors_and_mtp(config: dict) -> TensorList:
+    """A text model with all tensors of its multi-token prediction layer."""
+    found, hidden = _tensors(config, "model", "lm_head", False), config["hidden_size"]
+    for name in ("mtp.pre_fc_norm_embedding", "mtp.pre_fc_norm_hidden", "mtp.norm", "mtp.layers.0.input_layernorm",
+                 "mtp.layers.0.post_attention_layernorm"):
+        found.norm(name, hidden, 0.0)
+    _attention(found, "mtp.layers.0.self_attn", config, 0.0)
+    found.mlp("mtp.layers.0.mlp", hidden, config["intermediate_size"])
+    return found
+
+
 def _wrapper(text: dict) -> dict:
     kind = text["model_type"].removesuffix("_text")
     return {"architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": kind, "text_config": text,
@@ -154,6 +165,7 @@ FAMILIES = {
         "Qwen3.5 without its vision tower, output not tied, biases on attention",
         TINY | {"tie_word_embeddings": False, "attention_bias": True},
         lambda c: _tensors(c, "model", "lm_head", False)),
+    "qwen3.5-mtp": CustomFamily("Qwen3.5 with its multi-token prediction layer", TINY, _tensors_and_mtp),
     "qwen3.5-mlx": CustomFamily(
         "Qwen3.5 as mlx-lm converts it: one added to the norms, convolutions transposed",
         _wrapper(TINY | {"tie_word_embeddings": False}),

@@ -1,6 +1,7 @@
-// header_mutations FILE.gguf [--count N] [--seed N] - changes one to four bytes of the file's header,
-// N times, and reads the file as `octavo info` does. Every change has to be accepted or refused with
-// a SetupError; a sanitizer or a crash reports anything else. Prints how many were refused.
+// header_mutations FILE.gguf [--count N] [--seed N] - changes one to four bytes of the file's header
+// N times, half of the time in its metadata, and reads the file as `octavo info` does. Every change
+// has to be accepted or refused with a SetupError; a sanitizer or a crash reports anything else.
+// Prints how many were refused.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -29,18 +30,22 @@ class DamagedFile {
   explicit DamagedFile(const std::string& path)
       : path_(path), descriptor_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {
     if (descriptor_ < 0) throw SetupError(path + ": cannot be opened for writing");
-    header_.resize(header_bytes());
+    const Checkpoint checkpoint = Checkpoint::open(path);
+    header_.resize(header_bytes(checkpoint));
     if (::pread(descriptor_, header_.data(), header_.size(), 0) !=
         static_cast<ssize_t>(header_.size()))
       throw SetupError(path + ": cannot be read");
+    keys_bytes_ = std::min(header_.find(checkpoint.tensors().front().name), header_.size());
   }
   ~DamagedFile() { ::close(descriptor_); }
   DamagedFile(const DamagedFile&) = delete;
   DamagedFile& operator=(const DamagedFile&) = delete;
 
   void damage(std::mt19937& random) {
+    // The tensors' names are most of the header, and a changed name is always refused.
+    const size_t among = random() % 2 != 0 ? keys_bytes_ : header_.size();
     for (uint32_t edits = 1 + random() % 4; edits > 0; --edits) {
-      const size_t at = random() % header_.size();
+      const size_t at = random() % among;
       // Half of them single bits: near misses of valid numbers.
       const auto byte = static_cast<char>(
           random() % 2 != 0 ? random() : static_cast<uint32_t>(header_[at]) ^ (1u << random() % 8));
@@ -55,8 +60,7 @@ class DamagedFile {
 
  private:
   // The header, and as many of the bytes after it as align the tensors.
-  size_t header_bytes() const {
-    const Checkpoint checkpoint = Checkpoint::open(path_);
+  static size_t header_bytes(const Checkpoint& checkpoint) {
     uint64_t data = 0;
     for (const TensorView& tensor : checkpoint.tensors()) data += tensor.bytes.size();
     return static_cast<size_t>(checkpoint.file_bytes() - std::min(data, checkpoint.file_bytes()));
@@ -69,6 +73,7 @@ class DamagedFile {
   std::string path_;
   int descriptor_;
   std::string header_;
+  size_t keys_bytes_ = 0;
   std::vector<size_t> changed_;
 };
 

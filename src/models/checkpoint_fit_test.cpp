@@ -53,7 +53,7 @@ TEST_F(CheckpointFit, LayersAfterTheModelsAreNotRead) {
 TEST_F(CheckpointFit, APredictionLayerInUseIsReadWithoutItsCopies) {
   const Checkpoint checkpoint = checkpoint_with({"model.embed_tokens.weight"});
   DecoderPlan plan = plan_of_two_layers();
-  plan.mtp = MtpPlan{.at = "model.layers.2."};
+  plan.mtp.emplace().at = "model.layers.2.";
   EXPECT_TRUE(reads_tensor(plan, checkpoint, "model.layers.2.eh_proj.weight"));
   EXPECT_FALSE(reads_tensor(plan, checkpoint, "model.layers.2.embed_tokens.weight"));
   EXPECT_FALSE(reads_tensor(plan, checkpoint, "model.layers.2.shared_head.head.weight"));

@@ -12,29 +12,6 @@ namespace {
 
 constexpr int64_t kGatesPiece = 4096;  // a second thread does not pay off below this
 
-std::vector<DeltaItem> items_of(const StateBatch& batch, const DeltaJob& job) {
-  std::vector<DeltaItem> items;
-  items.reserve(static_cast<size_t>(batch.sequences * job.value_heads));
-  for (int64_t s = 0; s < batch.sequences; ++s) {
-    DeltaItem item;
-    item.job = &job;
-    item.row_begin = batch.cu_seqlens_q[s];
-    item.row_end = batch.cu_seqlens_q[s + 1];
-    if (item.row_begin == item.row_end) continue;
-    for (item.head = 0; item.head < job.value_heads; ++item.head) {
-      const StateBlock block = batch.head(s, item.head);
-      item.from = reinterpret_cast<const float*>(block.from);
-      item.to = reinterpret_cast<float*>(block.to);
-      items.push_back(item);
-    }
-  }
-  // The longest first, so that the threads finish together.
-  std::stable_sort(items.begin(), items.end(), [](const DeltaItem& a, const DeltaItem& b) {
-    return a.row_end - a.row_begin > b.row_end - b.row_begin;
-  });
-  return items;
-}
-
 }  // namespace
 
 void gated_delta(const StateBatch& batch, DeltaJob job) {
@@ -49,13 +26,13 @@ void gated_delta(const StateBatch& batch, DeltaJob job) {
                                 prepare_thread();
                                 table.delta_gates(job, begin, end);
                               });
-  std::vector<DeltaItem> items = items_of(batch, job);
+  const std::vector<StateItem> items = batch.head_items();
   compute_pool().parallel_for(
       static_cast<int64_t>(items.size()), 1, [&](int64_t begin, int64_t end) {
         prepare_thread();
-        std::byte* memory = scratch(Scratch::kDelta, table.delta_scratch(job));
+        std::byte* memory = scratch(Scratch::kState, table.delta_scratch(job));
         for (int64_t i = begin; i < end; ++i)
-          table.delta_head(items[static_cast<size_t>(i)], memory);
+          table.delta_head({items[static_cast<size_t>(i)], &job}, memory);
       });
 }
 

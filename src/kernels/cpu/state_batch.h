@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "kernels/cpu/state_item.h"
 #include "kernels/types/state_geometry.h"
 
 namespace octavo::cpu {
@@ -26,6 +28,9 @@ struct StateBatch {
   // Aborts if a page does not exist.
   StateBlock head(int64_t sequence, int64_t head) const;
   StateBlock unit(int64_t sequence, int64_t unit) const;
+  // Every head of every sequence with rows, the longest sequences first, so that threads finish
+  // together.
+  std::vector<StateItem> head_items() const;
 
  private:
   StateBlock block(int64_t sequence, int64_t column, int64_t offset) const;

@@ -51,8 +51,8 @@ TEST_F(CheckpointFit, LayersAfterTheModelsAreNotRead) {
 }
 
 TEST_F(CheckpointFit, NamesThatTheFileHasAreNotRenamed) {
-  const Checkpoint checkpoint =
-      checkpoint_with({"model.embed_tokens.weight", "model.layers.0.feed_forward.gate_proj.weight"});
+  const Checkpoint checkpoint = checkpoint_with(
+      {"model.embed_tokens.weight", "model.layers.0.feed_forward.gate_proj.weight"});
   DecoderPlan plan = plan_of_two_layers();
   plan.renames = {{".feed_forward.gate_proj", ".feed_forward.w1"}, {".q_norm", ".q_layernorm"}};
   fit_to_checkpoint(plan, checkpoint);

@@ -10,6 +10,7 @@
 #include "models/layers/attention.h"
 #include "models/layers/dense_and_experts.h"
 #include "models/layers/gated_delta.h"
+#include "models/layers/mamba2.h"
 #include "models/layers/mla.h"
 #include "models/layers/mlp.h"
 #include "models/layers/moe.h"
@@ -46,9 +47,10 @@ DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source)
 void DecoderModel::load_layer(int i, WeightSource& source) {
   const LayerPlan& layer = plan_.layers[static_cast<size_t>(i)];
   const std::string at = plan_.tensor(fmt::format("layers.{}.", i));
-  halves_.push_back(
-      load_half(layer.mixer_half, at, load_mixer(i, at + layer.mixer_name, source), source));
-  halves_.push_back(load_half(layer.ffn_half, at, load_ffn(layer, at, source), source));
+  if (auto mixer = load_mixer(i, at + layer.mixer_name, source))
+    halves_.push_back(load_half(layer.mixer_half, at, std::move(mixer), source));
+  if (auto ffn = load_ffn(layer, at, source))
+    halves_.push_back(load_half(layer.ffn_half, at, std::move(ffn), source));
   if (plan_.per_layer_input) {
     auto work =
         std::make_unique<PerLayerInput>(*plan_.per_layer_input, plan_.hidden, i, at, source);
@@ -80,6 +82,10 @@ std::unique_ptr<Sublayer> DecoderModel::load_mixer(int layer, const std::string&
           [&](const GatedDeltaPlan& plan) -> Made {
             return std::make_unique<GatedDeltaNet>(plan, plan_, layer, prefix, source);
           },
+          [&](const Mamba2Plan& plan) -> Made {
+            return std::make_unique<Mamba2Mixer>(plan, plan_, layer, prefix, source);
+          },
+          [](const AbsentPlan&) -> Made { return nullptr; },
           [&](const ShortConvPlan& plan) -> Made {
             return std::make_unique<ShortConv>(plan, plan_.hidden, layer, prefix, source);
           },
@@ -104,6 +110,7 @@ std::unique_ptr<Sublayer> DecoderModel::load_ffn(const LayerPlan& layer, const s
                         [&](const DenseAndExpertsPlan& plan) -> Made {
                           return std::make_unique<DenseAndExperts>(plan, plan_, at, source);
                         },
+                        [](const AbsentPlan&) -> Made { return nullptr; },
                     },
                     layer.ffn);
 }

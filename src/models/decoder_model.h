@@ -57,6 +57,7 @@ class DecoderModel {
 
   Half load_half(const HalfPlan& names, const std::string& layer, std::unique_ptr<Sublayer> work,
                  WeightSource& source) const;
+  // Both return null for an AbsentPlan.
   std::unique_ptr<Sublayer> load_mixer(int layer, const std::string& prefix,
                                        WeightSource& source) const;
   // `at`: the layer's name with a dot, "model.layers.3."

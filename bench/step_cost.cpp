@@ -58,13 +58,21 @@ Work delta_work(const GatedDeltaPlan& d, const StateSpec& spec, int hidden, cons
   return {rows.sequences * rows.rows * (matrices + state), 2 * rows.sequences * spec.bytes()};
 }
 
+Work mamba_work(const Mamba2Plan& m, const StateSpec& spec, int hidden, const Rows& rows) {
+  const uint64_t matrices = widen(hidden) * (2 * widen(m.values()) + widen(m.conv_channels()));
+  // Decay, the update and S c: five operations per element of a state.
+  const uint64_t state = widen(m.values()) * widen(m.state_dim) * 5 / 2;
+  return {rows.sequences * rows.rows * (matrices + state), 2 * rows.sequences * spec.bytes()};
+}
+
 Work conv_work(const ShortConvPlan& c, const StateSpec& spec, int hidden, const Rows& rows) {
   return {rows.sequences * rows.rows * c.parameters(hidden), 2 * rows.sequences * spec.bytes()};
 }
 
 // One expert, or all experts of a layer in one tensor.
 bool is_expert(const std::string& name) {
-  for (const char* part : {".experts.", ".switch_mlp.", "_exps."})
+  for (const char* part : {".experts.", ".switch_mlp.", "_exps.", ".block_sparse_moe.input_linear",
+                           ".block_sparse_moe.output_linear"})
     if (name.find(part) != std::string::npos) return true;
   return false;
 }
@@ -95,6 +103,10 @@ StepCost step_cost(const ModelDescription& model, uint64_t weight_bytes, const R
             [&](const ShortConvPlan& c) {
               return conv_work(c, std::get<StateSpec>(specs[i]), plan.hidden, rows);
             },
+            [&](const Mamba2Plan& m) {
+              return mamba_work(m, std::get<StateSpec>(specs[i]), plan.hidden, rows);
+            },
+            [](const AbsentPlan&) { return Work{}; },
             [&](const GatedDeltaPlan& d) {
               return delta_work(d, std::get<StateSpec>(specs[i]), plan.hidden, rows);
             },

@@ -74,8 +74,13 @@ def field_defaults(config_class: type) -> dict:
         value = field.default
         if value is dataclasses.MISSING:
             value = field.default_factory() if field.default_factory is not dataclasses.MISSING else None
-        found[field.name] = list(value) if isinstance(value, tuple) else value
+        found[field.name] = [_finite(each) for each in value] if isinstance(value, tuple) else value
     return found
+
+
+def _finite(value):
+    """JSON has no infinity; the reader of config.json replaces it by null too."""
+    return None if value == float("inf") else value
 
 
 def keyword_defaults(config_class: type) -> dict:

@@ -15,6 +15,11 @@ struct SharedSpec {
   bool operator==(const SharedSpec&) const = default;
 };
 
-using CacheSpec = std::variant<SoftmaxSpec, StateSpec, SharedSpec>;
+// A layer that keeps nothing.
+struct NoCacheSpec {
+  bool operator==(const NoCacheSpec&) const = default;
+};
+
+using CacheSpec = std::variant<SoftmaxSpec, StateSpec, SharedSpec, NoCacheSpec>;
 
 }  // namespace octavo

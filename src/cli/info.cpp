@@ -41,6 +41,7 @@ void row(const char* name, const std::string& value) { fmt::print("  {:<22}{}\n"
 void print_layers(const DecoderPlan& plan) {
   std::vector<std::pair<std::string, int>> parts;
   const auto count = [&](const std::string& part) {
+    if (part.empty()) return;  // a layer with only one of the two parts
     const auto found = std::ranges::find(parts, part, &std::pair<std::string, int>::first);
     if (found == parts.end()) {
       parts.emplace_back(part, 1);

@@ -34,7 +34,8 @@ TEST(ExpertMlp, EveryActivationWithAllThatIsAddedEqualsTheReference) {
   std::mt19937 random(2);
   for (auto [dtype, tolerance] :
        {std::pair(DType::kFloat32, 1e-5f), {DType::kFloat16, 4e-3f}, {DType::kBFloat16, 3e-2f}}) {
-    for (auto activation : {Activation::kSilu, Activation::kGeluTanh, Activation::kBoundedSilu}) {
+    for (auto activation :
+         {Activation::kSilu, Activation::kGeluTanh, Activation::kRelu, Activation::kBoundedSilu}) {
       const ExpertMlp mlp = odd_experts(random, 5, dtype, activation, true);
       const mx::array x = random_array(random, {7, 75}, mlx_dtype(dtype));
       const Routing routing = random_routing(random, 7, 2, 5);

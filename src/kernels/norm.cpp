@@ -15,8 +15,8 @@ namespace {
 // inputs: x, weight, bias if present.
 class NormRows : public KernelPrimitive {
  public:
-  NormRows(mx::Stream stream, Norm kind, float eps)
-      : KernelPrimitive(stream), kind_(kind), eps_(eps) {}
+  NormRows(mx::Stream stream, Norm kind, float eps, int groups)
+      : KernelPrimitive(stream), kind_(kind), eps_(eps), groups_(groups) {}
 
   void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("norm.cpu");
@@ -26,12 +26,13 @@ class NormRows : public KernelPrimitive {
     const cpu::RowsJob job{
         .x = x.data<void>(),
         .dtype = dtype_of(x),
-        .rows = static_cast<int64_t>(x.size()) / x.shape(-1),
-        .cols = x.shape(-1),
+        .rows = static_cast<int64_t>(x.size()) / x.shape(-1) * groups_,
+        .cols = x.shape(-1) / groups_,
         .norm = kind_,
         .norm_weight = inputs[1].data<void>(),
         .norm_dtype = dtype_of(inputs[1]),
         .norm_bias = inputs.size() > 2 ? inputs[2].data<void>() : nullptr,
+        .parts = groups_,
         .eps = eps_,
     };
     run_on_cpu(*this, [job, out = outputs[0].data<void>()] { cpu::norm_rows(job, out); });
@@ -45,6 +46,7 @@ class NormRows : public KernelPrimitive {
                  .bias = inputs.size() > 2 ? std::optional(inputs[2]) : std::nullopt,
                  .kind = kind_,
                  .eps = eps_,
+                 .groups = groups_,
                  .out = outputs[0]},
                 encoder);
   }
@@ -53,6 +55,7 @@ class NormRows : public KernelPrimitive {
  private:
   Norm kind_;
   float eps_;
+  int groups_;
 };
 
 }  // namespace
@@ -64,8 +67,17 @@ mx::array norm(const mx::array& x, const NormSpec& spec, KernelPath path) {
   std::vector<mx::array> inputs = {x, spec.weight};
   if (spec.bias) inputs.push_back(*spec.bias);
   return mx::array(x.shape(), x.dtype(),
-                   std::make_shared<NormRows>(kernel_stream(), spec.kind, spec.eps),
+                   std::make_shared<NormRows>(kernel_stream(), spec.kind, spec.eps, 1),
                    std::move(inputs));
+}
+
+mx::array group_norm(const mx::array& x, const NormSpec& spec, int groups, KernelPath path) {
+  OCTAVO_CHECK(spec.weight.ndim() == 1 && spec.weight.shape(0) == x.shape(-1) && !spec.bias);
+  OCTAVO_CHECK(groups > 0 && x.shape(-1) % groups == 0);
+  if (path == KernelPath::kReference) return reference::group_norm(x, spec, groups);
+  return mx::array(x.shape(), x.dtype(),
+                   std::make_shared<NormRows>(kernel_stream(), spec.kind, spec.eps, groups),
+                   {x, spec.weight});
 }
 
 mx::array rms_norm(const mx::array& x, const mx::array& weight, float eps, KernelPath path) {

@@ -23,8 +23,13 @@ mx::array norm(const mx::array& x, const NormSpec& spec, KernelPath path = Kerne
 mx::array rms_norm(const mx::array& x, const mx::array& weight, float eps,
                    KernelPath path = KernelPath::kNative);
 
+// The same for each of `groups` equal parts of a row by itself; spec.weight is [D].
+mx::array group_norm(const mx::array& x, const NormSpec& spec, int groups,
+                     KernelPath path = KernelPath::kNative);
+
 namespace reference {
 mx::array norm(const mx::array& x, const NormSpec& spec);
-}
+mx::array group_norm(const mx::array& x, const NormSpec& spec, int groups);
+}  // namespace reference
 
 }  // namespace octavo

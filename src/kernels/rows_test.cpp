@@ -26,6 +26,21 @@ TEST(RmsNorm, EqualsTheReference) {
   }
 }
 
+TEST(GroupNorm, EqualsTheReferenceAndTheNormOfEachPart) {
+  std::mt19937 random(8);
+  for (mx::Dtype dtype : kDtypes) {
+    const mx::array x = random_array(random, {5, 192}, dtype);
+    const NormSpec spec{.weight = random_array(random, {192}), .eps = 1e-5f};
+    const mx::array y = group_norm(x, spec, 4);
+    EXPECT_LT(largest_difference(y, group_norm(x, spec, 4, KernelPath::kReference)),
+              tolerance_of(dtype));
+    const mx::array part = mx::contiguous(mx::slice(x, {0, 48}, {5, 96}));
+    const mx::array weight = mx::contiguous(mx::slice(spec.weight, {48}, {96}));
+    EXPECT_EQ(largest_difference(mx::slice(y, {0, 48}, {5, 96}), rms_norm(part, weight, spec.eps)),
+              0);
+  }
+}
+
 TEST(Rope, EqualsTheReferenceAndLeavesTheRestAlone) {
   std::mt19937 random(2);
   const mx::array positions({0, 1, 17, 300, 4095});
@@ -61,7 +76,7 @@ TEST(GatedActivation, EqualsTheReference) {
   std::mt19937 random(3);
   for (mx::Dtype dtype : kDtypes) {
     for (Activation activation :
-         {Activation::kSilu, Activation::kGeluTanh, Activation::kBoundedSilu}) {
+         {Activation::kSilu, Activation::kGeluTanh, Activation::kRelu, Activation::kBoundedSilu}) {
       const mx::array gate = random_array(random, {3, 333}, dtype);
       const mx::array up = random_array(random, {3, 333}, dtype);
       EXPECT_LT(largest_difference(gated_activation(gate, up, activation),

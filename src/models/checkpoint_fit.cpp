@@ -16,7 +16,8 @@ constexpr const char* kOtherPrefixes[] = {"model.language_model", "language_mode
 constexpr const char* kNestedHead = "language_model.lm_head";
 
 bool has_model(const DecoderPlan& plan, const Checkpoint& checkpoint) {
-  return checkpoint.find(plan.tensor("embed_tokens.weight")) != nullptr;
+  return checkpoint.find(plan.tensor("embed_tokens.weight")) != nullptr ||
+         checkpoint.find(plan.tensor("embeddings.weight")) != nullptr;
 }
 
 void fit_names(DecoderPlan& plan, const Checkpoint& checkpoint) {

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -18,6 +20,31 @@ constexpr size_t kMaxConfigBytes = 16u << 20;
 
 Config read_json_file(const std::filesystem::path& path) {
   return {read_json(path), path.string()};
+}
+
+// Python writes numbers that JSON does not have; they become null.
+std::string without_python_numbers(const std::string& text) {
+  std::string out;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size();) {
+    size_t length = 0;
+    if (!quoted) {
+      for (const std::string_view number : {"-Infinity", "Infinity", "NaN"})
+        if (text.compare(i, number.size(), number) == 0) length = std::max(length, number.size());
+    }
+    if (length > 0) {
+      out += "null";
+      i += length;
+      continue;
+    }
+    if (quoted && text[i] == '\\' && i + 1 < text.size()) {
+      out += text[i++];  // the next character is part of the string, whatever it is
+    } else if (text[i] == '"') {
+      quoted = !quoted;
+    }
+    out += text[i++];
+  }
+  return out;
 }
 
 // A multimodal checkpoint describes its language model under text_config; top-level keys apply
@@ -53,7 +80,10 @@ class ReadKeys {
 };
 
 nlohmann::json read_json(const std::filesystem::path& path) {
-  auto json = nlohmann::json::parse(read_text_file(path, kMaxConfigBytes), nullptr, false);
+  const std::string text = read_text_file(path, kMaxConfigBytes);
+  auto json = nlohmann::json::parse(text, nullptr, false);
+  if (json.is_discarded())
+    json = nlohmann::json::parse(without_python_numbers(text), nullptr, false);
   if (json.is_discarded()) throw SetupError(path.string() + ": not valid JSON");
   return json;
 }

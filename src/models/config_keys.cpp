@@ -57,12 +57,22 @@ constexpr auto kWithoutEffect = std::to_array<std::string_view>({
     "block_out_init_scale",
     "block_use_xavier_init",
     "conv_use_xavier_init",
+    "init_method",
+    "rescale_prenorm_residual",
+    "time_step_floor",
+    "time_step_max",
+    "time_step_min",
     // How transformers computes, and what it returns besides the logits.
     "use_cache",
     "cache_implementation",
     "attn_implementation",
     "experts_implementation",
     "chunk_size_feed_forward",
+    "chunk_size",
+    "mamba_chunk_size",
+    "use_mamba_kernels",
+    "num_logits_to_keep",
+    "moe_shared_expert_overlap",
     "pretraining_tp",
     "ep_size",
     "torchscript",
@@ -90,6 +100,8 @@ constexpr auto kWithoutEffect = std::to_array<std::string_view>({
     "num_mtp_layers",
     "mtp_num_hidden_layers",
     "mtp_use_dedicated_embeddings",
+    "mtp_layers_block_type",
+    "mtp_hybrid_override_pattern",
     // Images and sound.
     "vision_config",
     "audio_config",
@@ -159,6 +171,7 @@ constexpr auto kUsual = std::to_array<KeyValue>({
     {"interpolate_factor", "1"},
     {"block_use_swiglu", "true"},
     {"use_pos_enc", "true"},
+    {"normalization_function", "\"rmsnorm\""},
 });
 
 // Keys that transformers reads for every family, although no class lists them.

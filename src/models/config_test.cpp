@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 
 #include "base/error.h"
 #include "models/families/plan_of.h"
@@ -33,6 +35,20 @@ TEST(Config, ValuesAreCheckedForTypeAndRange) {
   EXPECT_THROW(config.integer("n", 6), SetupError);
   EXPECT_THROW(config.number("list"), SetupError);
   EXPECT_THROW(Config(Json::array(), "config.json"), SetupError);
+}
+
+// As Python's json module writes infinity.
+TEST(Config, NumbersThatJsonDoesNotHaveAreNull) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "octavo_python_numbers.json";
+  std::ofstream(path) << R"({"limit": [0.0, Infinity], "low": -Infinity, "none": NaN,)"
+                      << R"( "text": "a \\\" Infinity"})";
+  const Json json = read_json(path);
+  EXPECT_EQ(json["limit"], Json({0.0, nullptr}));
+  EXPECT_TRUE(json["low"].is_null() && json["none"].is_null());
+  EXPECT_EQ(json["text"], "a \\\" Infinity");
+  std::ofstream(path) << R"({"limit": [0.0, Infinit]})";
+  EXPECT_THROW(read_json(path), SetupError);
+  std::filesystem::remove(path);
 }
 
 TEST(Families, ALlamaConfigBecomesAPlan) {

@@ -10,6 +10,7 @@
 #include "models/layers/attention.h"
 #include "models/layers/dense_and_experts.h"
 #include "models/layers/gated_delta.h"
+#include "models/layers/mamba2.h"
 #include "models/layers/mla.h"
 #include "models/layers/mlp.h"
 #include "models/layers/moe.h"
@@ -53,11 +54,10 @@ void DecoderModel::load_mtp(WeightSource& source) {
   const MtpPlan& mtp = *plan_.mtp;
   const auto index = static_cast<int>(plan_.layers.size());
   std::vector<Half> halves;
-  halves.push_back(load_half(mtp.layer.mixer_half, mtp.at,
-                             load_mixer(mtp.layer, index, mtp.at + mtp.layer.mixer_name, source),
-                             source));
-  halves.push_back(
-      load_half(mtp.layer.ffn_half, mtp.at, load_ffn(mtp.layer, mtp.at, source), source));
+  if (auto mixer = load_mixer(mtp.layer, index, mtp.at + mtp.layer.mixer_name, source))
+    halves.push_back(load_half(mtp.layer.mixer_half, mtp.at, std::move(mixer), source));
+  if (auto ffn = load_ffn(mtp.layer, mtp.at, source))
+    halves.push_back(load_half(mtp.layer.ffn_half, mtp.at, std::move(ffn), source));
   mtp_.emplace(Mtp{.embedding_norm = load_norm(mtp.embedding_norm, source),
                    .hidden_norm = load_norm(mtp.hidden_norm, source),
                    .norm = load_norm(mtp.norm, source),
@@ -68,9 +68,10 @@ void DecoderModel::load_mtp(WeightSource& source) {
 void DecoderModel::load_layer(int i, WeightSource& source) {
   const LayerPlan& layer = plan_.layers[static_cast<size_t>(i)];
   const std::string at = plan_.tensor(fmt::format("layers.{}.", i));
-  halves_.push_back(
-      load_half(layer.mixer_half, at, load_mixer(layer, i, at + layer.mixer_name, source), source));
-  halves_.push_back(load_half(layer.ffn_half, at, load_ffn(layer, at, source), source));
+  if (auto mixer = load_mixer(layer, i, at + layer.mixer_name, source))
+    halves_.push_back(load_half(layer.mixer_half, at, std::move(mixer), source));
+  if (auto ffn = load_ffn(layer, at, source))
+    halves_.push_back(load_half(layer.ffn_half, at, std::move(ffn), source));
   if (plan_.per_layer_input) {
     auto work =
         std::make_unique<PerLayerInput>(*plan_.per_layer_input, plan_.hidden, i, at, source);
@@ -102,6 +103,10 @@ std::unique_ptr<Sublayer> DecoderModel::load_mixer(const LayerPlan& layer, int i
           [&](const GatedDeltaPlan& plan) -> Made {
             return std::make_unique<GatedDeltaNet>(plan, plan_, index, prefix, source);
           },
+          [&](const Mamba2Plan& plan) -> Made {
+            return std::make_unique<Mamba2Mixer>(plan, plan_, index, prefix, source);
+          },
+          [](const AbsentPlan&) -> Made { return nullptr; },
           [&](const ShortConvPlan& plan) -> Made {
             return std::make_unique<ShortConv>(plan, plan_.hidden, index, prefix, source);
           },
@@ -126,6 +131,7 @@ std::unique_ptr<Sublayer> DecoderModel::load_ffn(const LayerPlan& layer, const s
                         [&](const DenseAndExpertsPlan& plan) -> Made {
                           return std::make_unique<DenseAndExperts>(plan, plan_, at, source);
                         },
+                        [](const AbsentPlan&) -> Made { return nullptr; },
                     },
                     layer.ffn);
 }

@@ -77,7 +77,7 @@ class DecoderModel {
 
   Half load_half(const HalfPlan& names, const std::string& layer, std::unique_ptr<Sublayer> work,
                  WeightSource& source) const;
-  // `index`: of the layer's pages.
+  // Both return null for an AbsentPlan. `index`: of the layer's pages.
   std::unique_ptr<Sublayer> load_mixer(const LayerPlan& layer, int index, const std::string& prefix,
                                        WeightSource& source) const;
   // `at`: the layer's name with a dot, "model.layers.3."

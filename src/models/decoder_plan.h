@@ -6,9 +6,11 @@
 #include <variant>
 #include <vector>
 
+#include "models/plans/absent_plan.h"
 #include "models/plans/attention_plan.h"
 #include "models/plans/dense_and_experts_plan.h"
 #include "models/plans/gated_delta_plan.h"
+#include "models/plans/mamba2_plan.h"
 #include "models/plans/mla_plan.h"
 #include "models/plans/mlp_plan.h"
 #include "models/plans/moe_plan.h"
@@ -28,8 +30,9 @@ struct HalfPlan {
 };
 
 struct LayerPlan {
-  std::variant<AttentionPlan, GatedDeltaPlan, MlaPlan, ShortConvPlan> mixer = AttentionPlan{};
-  std::variant<MlpPlan, MoePlan, DenseAndExpertsPlan> ffn = MlpPlan{};
+  std::variant<AttentionPlan, GatedDeltaPlan, Mamba2Plan, MlaPlan, ShortConvPlan, AbsentPlan>
+      mixer = AttentionPlan{};
+  std::variant<MlpPlan, MoePlan, DenseAndExpertsPlan, AbsentPlan> ffn = MlpPlan{};
   std::string mixer_name = "self_attn";  // module names relative to the layer's prefix
   std::string ffn_name = "mlp";
   HalfPlan mixer_half = {"input_layernorm", ""};

@@ -150,6 +150,19 @@ null, "partial_rotary_factor": 0.5, "rms_norm_eps": 1e-05, "rope_parameters": nu
 "residual_multiplier": 1.0, "rms_norm_eps": 1e-06, "rope_parameters": null, "rope_theta":
 10000.0, "tie_word_embeddings": false, "use_cache": true, "vocab_size": 32000})",
  R"({})"},
+{"granitemoehybrid", R"({"attention_bias": false, "attention_dropout": 0.0, "attention_multiplier": 1.0, "bos_token_id":
+1, "embedding_multiplier": 1.0, "eos_token_id": 2, "hidden_act": "silu", "hidden_size": 4096,
+"initializer_range": 0.02, "intermediate_size": 11008, "layer_types": null, "logits_scaling":
+1.0, "mamba_chunk_size": 256, "mamba_conv_bias": true, "mamba_d_conv": 4, "mamba_d_head":
+"auto", "mamba_d_state": 256, "mamba_expand": 2, "mamba_n_groups": 1, "mamba_n_heads": 128,
+"mamba_proj_bias": false, "max_position_embeddings": 2048, "num_attention_heads": 32,
+"num_experts_per_tok": 2, "num_hidden_layers": 32, "num_key_value_heads": null,
+"num_local_experts": 8, "output_router_logits": false, "pad_token_id": null,
+"position_embedding_type": null, "residual_multiplier": 1.0, "rms_norm_eps": 1e-06,
+"rope_parameters": null, "rope_theta": 10000.0, "router_aux_loss_coef": 0.001,
+"shared_intermediate_size": 1024, "tie_word_embeddings": false, "time_step_limit": [0.0, null],
+"use_cache": true, "vocab_size": 32000})",
+ R"({"layers_block_type": "layer_types"})"},
 {"lfm2", R"({"block_auto_adjust_ff_dim": true, "block_ffn_dim_multiplier": 1.0, "block_multiple_of": 256,
 "bos_token_id": 1, "conv_L_cache": 3, "conv_bias": false, "eos_token_id": 2, "full_attn_idxs":
 null, "hidden_size": 2560, "initializer_range": 0.02, "intermediate_size": 12288, "layer_types":
@@ -213,6 +226,24 @@ null, "pretraining_tp": 1, "rms_norm_eps": 1e-06, "rope_parameters": null, "rope
 null, "rope_theta": 1000000.0, "router_aux_loss_coef": 0.001, "router_jitter_noise": 0.0,
 "sliding_window": null, "tie_word_embeddings": false, "use_cache": true, "vocab_size": 32000})",
  R"({"num_experts": "num_local_experts"})"},
+{"nemotron_h", R"({"attention_bias": false, "attention_dropout": 0.0, "bos_token_id": 1, "chunk_size": 128,
+"conv_kernel": 4, "eos_token_id": 2, "expand": 2, "head_dim": 128, "hidden_dropout": 0.0,
+"hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 21504,
+"layer_norm_epsilon": 1e-05, "layers_block_type": null, "mamba_head_dim": 64,
+"mamba_hidden_act": "silu", "mamba_num_heads": 128, "mamba_proj_bias": false,
+"mamba_ssm_cache_dtype": "float32", "max_position_embeddings": 4096, "mlp_bias": false,
+"mlp_hidden_act": "relu2", "moe_intermediate_size": 7688, "moe_latent_size": null,
+"moe_shared_expert_intermediate_size": 7688, "moe_shared_expert_overlap": true,
+"mtp_layers_block_type": null, "n_group": 1, "n_groups": 8, "n_routed_experts": 8,
+"n_shared_experts": 1, "norm_topk_prob": true, "num_attention_heads": 32, "num_experts_per_tok":
+2, "num_key_value_heads": 8, "num_logits_to_keep": 1, "num_nextn_predict_layers": 0,
+"output_router_logits": false, "pad_token_id": 0, "rescale_prenorm_residual": true,
+"residual_in_fp32": false, "routed_scaling_factor": 1.0, "sliding_window": null,
+"ssm_state_size": 128, "tie_word_embeddings": false, "time_step_floor": 0.0001,
+"time_step_limit": [0.0, null], "time_step_max": 0.1, "time_step_min": 0.001, "topk_group": 1,
+"use_bias": false, "use_cache": true, "use_conv_bias": true, "use_mamba_kernels": true,
+"vocab_size": 131072})",
+ R"({"layer_types": "layers_block_type", "num_local_experts": "n_routed_experts"})"},
 {"olmo2", R"({"attention_bias": false, "attention_dropout": 0.0, "bos_token_id": null, "eos_token_id": 50279,
 "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size":
 11008, "max_position_embeddings": 2048, "num_attention_heads": 32, "num_hidden_layers": 32,

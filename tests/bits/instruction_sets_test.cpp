@@ -82,7 +82,7 @@ TEST(BitsAcrossSets, GatedPairsOfEveryFormat) {
     for (const int rows : {1, 5, 33}) {
       const mx::array x = random_array(random, {rows, kCols}, mx::bfloat16);
       for (const auto activation :
-           {Activation::kSilu, Activation::kGeluTanh, Activation::kBoundedSilu})
+           {Activation::kSilu, Activation::kGeluTanh, Activation::kRelu, Activation::kBoundedSilu})
         cases += compare_sets(sets, [&] { return gated_linear(x, gate, up, activation); });
     }
     if (HasFailure()) return;

@@ -20,6 +20,7 @@
 #include "kernels/testing/delta_fixture.h"
 #include "kernels/testing/isa_scope.h"
 #include "kernels/testing/latent_fixture.h"
+#include "kernels/testing/mamba_fixture.h"
 #include "kernels/testing/qkv_variants.h"
 #include "kernels/testing/random_logits.h"
 #include "kernels/testing/routing_choices.h"
@@ -93,6 +94,8 @@ TEST_F(OperationSets, Norms) {
           NormSpec spec{.weight = mixed({width}, weights), .eps = 1e-5f, .kind = kind};
           if (kind == Norm::kLayer) spec.bias = mixed({width}, weights);
           compare([&] { return std::vector{norm(x, spec)}; });
+          if (kind == Norm::kRms && width % 3 == 0)
+            compare([&] { return std::vector{group_norm(x, spec, 3)}; });
           compare([&] {
             return std::vector{add_rows(x, y, {.norm = spec, .scale = 0.3f, .out_scale = 1.7f})};
           });
@@ -107,7 +110,8 @@ TEST_F(OperationSets, Activations) {
     for (const int width : {5, 64, 203}) {
       SCOPED_TRACE(testing::Message() << name_of(dtype) << " " << width);
       const mx::array gate = mixed({17, width}, dtype), up = mixed({17, width}, dtype);
-      for (const auto kind : {Activation::kSilu, Activation::kGeluTanh, Activation::kBoundedSilu})
+      for (const auto kind :
+           {Activation::kSilu, Activation::kGeluTanh, Activation::kRelu, Activation::kBoundedSilu})
         compare([&] { return std::vector{gated_activation(gate, up, kind)}; });
       for (const auto kind : {Gate::kPlain, Gate::kSigmoid})
         compare([&] { return std::vector{gate_rows({up}, {gate}, width, kind)}; });
@@ -208,6 +212,32 @@ TEST_F(OperationSets, GatedDelta) {
             fixture.rebind(first.pages);
             const auto second = gated_delta(fixture.pages(), s.rows, s.weights, s.options,
                                             state_layout({tokens}), fixture.table({0}, {{0, 1}}));
+            return std::vector{first.out, second.out, second.pages.bytes};
+          });
+        }
+      }
+    }
+  }
+}
+
+TEST_F(OperationSets, Mamba2) {
+  for (const DType dtype : dtypes_) {
+    for (const auto& shape :
+         {mamba_fixture::Shape{2, 4, 64, 80}, mamba_fixture::Shape{1, 2, 192, 48},
+          mamba_fixture::Shape{1, 3, 128, 64}}) {
+      for (const int tokens : {1, 5, 90}) {
+        SCOPED_TRACE(testing::Message()
+                     << name_of(dtype) << " " << shape.state_dim << " " << tokens << " tokens");
+        const auto plain = mamba_fixture::make_subject(dtype, shape, tokens);
+        for (const auto& s : {plain, mamba_fixture::with_saturated_steps(plain)}) {
+          compare([&] {
+            StateFixture fixture(s.geometry, KernelPath::kNative,
+                                 mamba_fixture::page_bytes_of(s.geometry), 1);
+            const auto first = mamba2(fixture.pages(), s.rows, s.weights, s.options,
+                                      state_layout({tokens}), fixture.table({0}, {{-1, 0}}));
+            fixture.rebind(first.pages);
+            const auto second = mamba2(fixture.pages(), s.rows, s.weights, s.options,
+                                       state_layout({tokens}), fixture.table({0}, {{0, 1}}));
             return std::vector{first.out, second.out, second.pages.bytes};
           });
         }

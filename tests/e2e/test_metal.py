@@ -23,7 +23,8 @@ def oracle_logits(folder):
 
 
 # Covers each kind of layer and the main settings; all cases would take minutes.
-IN_CI = ["qwen3", "llama-biases", "smollm2", "gpt_oss", "deepseek_v3-mlx", "qwen3.5", "qwen3.5-moe-mlx", "lfm2", "gemma4", "mixtral"]
+IN_CI = ["qwen3", "llama-biases", "smollm2", "gpt_oss", "deepseek_v3-mlx", "qwen3.5", "qwen3.5-moe-mlx", "lfm2", "gemma4", "mixtral",
+         "nemotron_h"]
 
 
 @pytest.fixture(params=CASES if SLOW else IN_CI)

@@ -51,7 +51,8 @@ TEST(MetalExpertMlp, DenseAndQuantisedExpertsAgree) {
 TEST(MetalExpertMlp, EveryActivationAgreesWithAllOptions) {
   std::mt19937 random(2);
   for (DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
-    for (auto activation : {Activation::kSilu, Activation::kGeluTanh, Activation::kBoundedSilu}) {
+    for (auto activation :
+         {Activation::kSilu, Activation::kGeluTanh, Activation::kRelu, Activation::kBoundedSilu}) {
       SCOPED_TRACE(testing::Message() << name_of(dtype) << " " << static_cast<int>(activation));
       const ExpertMlp mlp = odd_experts(random, 5, dtype, activation, true);
       const mx::array x = random_array(random, {7, 75}, mlx_dtype(dtype));

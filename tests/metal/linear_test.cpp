@@ -140,7 +140,8 @@ TEST(MetalLinear, GatedPairsAgree) {
     const Projection other = biased(random_dense(random, 40, 96, dtype));
     LinearOptions options;
     options.residual = random_array(random, {9, 40}, mlx_dtype(dtype));
-    for (auto activation : {Activation::kSilu, Activation::kGeluTanh, Activation::kBoundedSilu}) {
+    for (auto activation :
+         {Activation::kSilu, Activation::kGeluTanh, Activation::kRelu, Activation::kBoundedSilu}) {
       SCOPED_TRACE(testing::Message() << name_of(dtype) << " " << static_cast<int>(activation));
       expect_gated_triangle(x, gate, up, activation, {}, dtype == DType::kFloat32 ? 2 : 1);
       expect_gated_triangle(x, gate, other, activation, options, 2);

@@ -44,6 +44,18 @@ TEST(MetalNorm, AgreesWithTheReferenceAndTheCpu) {
   }
 }
 
+TEST(MetalNorm, GroupsOfARowAgree) {
+  std::mt19937 random(5);
+  for (mx::Dtype dtype : kDtypes) {
+    const mx::array x = random_array(random, {5, 192}, dtype);
+    const NormSpec spec = random_spec(random, 192, Norm::kRms, mx::float32);
+    const mx::array expected = group_norm(x, spec, 4, KernelPath::kReference);
+    SimulatedMetal metal;
+    EXPECT_LT(largest_difference(group_norm(x, spec, 4), expected), tolerance_of(dtype));
+    EXPECT_EQ(metal.counts()["norm_rows"].launches, 1u);
+  }
+}
+
 TEST(MetalNorm, ARowDoesNotDependOnItsBatch) {
   std::mt19937 random(2);
   for (mx::Dtype dtype : kDtypes) {

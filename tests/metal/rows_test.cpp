@@ -52,7 +52,8 @@ void expect_rows_for_themselves(const mx::array& x, const Of& of) {
 TEST(MetalRows, GatedActivationAgrees) {
   std::mt19937 random(1);
   for (const mx::Dtype dtype : kDtypes) {
-    for (const auto kind : {Activation::kSilu, Activation::kGeluTanh, Activation::kBoundedSilu}) {
+    for (const auto kind :
+         {Activation::kSilu, Activation::kGeluTanh, Activation::kRelu, Activation::kBoundedSilu}) {
       SCOPED_TRACE(static_cast<int>(kind));
       // More than one tile, the last one incomplete; values that reach the bounds.
       const mx::array gate =

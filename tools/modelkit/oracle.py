@@ -24,6 +24,9 @@ def load(config: dict, weights: dict[str, mx.array]) -> nn.Module:
     """Returns mlx-lm's model of a config, in float32."""
     dense = {k: v for k, v in config.items() if not k.startswith("quantization")}
     dense["model_type"] = MLX_LM_NAMES.get(dense["model_type"], dense["model_type"])
+    if dense["model_type"] == "granitemoehybrid":
+        # mlx-lm 0.32.2 limits the time step to [0.001, 100] unless the config says otherwise; transformers does not.
+        dense.setdefault("time_step_limit", [0.0, float("inf")])
     model_class, args_class = _get_classes(config=dense)
     model = model_class(args_class.from_dict(dense))
     weights = {name: mx.array(value).astype(mx.float32) for name, value in weights.items()}

@@ -18,7 +18,7 @@ class Tensor:
     @property
     def is_matrix(self) -> bool:
         """Whether quantisation applies: a matrix, or a stack of experts' matrices."""
-        stacked = len(self.shape) == 3 and self.module.endswith(("_proj", "embed_q", "unembed_out"))
+        stacked = len(self.shape) == 3 and self.module.endswith(("_proj", "embed_q", "unembed_out", "fc1", "fc2"))
         return self.name.endswith(".weight") and (len(self.shape) == 2 or stacked)
 
     @property

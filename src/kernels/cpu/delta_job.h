@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "kernels/cpu/state_item.h"
 
 namespace octavo::cpu {
 
@@ -32,13 +33,8 @@ struct DeltaJob {
 };
 
 // The rows of one sequence, for one value head.
-struct DeltaItem {
+struct DeltaItem : StateItem {
   const DeltaJob* job = nullptr;
-  int64_t head = 0;
-  int64_t row_begin = 0;
-  int64_t row_end = 0;
-  const float* from = nullptr;  // the head's state; null: zeros
-  float* to = nullptr;
 };
 
 }  // namespace octavo::cpu

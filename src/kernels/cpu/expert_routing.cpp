@@ -13,8 +13,6 @@ namespace octavo::cpu {
 namespace {
 
 constexpr int64_t kTokensPerPiece = 16;
-// Below every score's rounding error, so it only affects a division of zero by zero.
-constexpr float kTiny = 1e-20f;
 
 // The indices of the `wanted` largest of `keys`, ascending; of equal ones the lower index. NaN is
 // last.
@@ -95,7 +93,7 @@ class Router {
     if (choice_.renormalize) {
       float total = 0;
       for (const float weight : weights) total += weight;
-      for (float& weight : weights) weight /= total + kTiny;
+      for (float& weight : weights) weight /= total + choice_.renormalize_eps;
     }
     for (size_t j = 0; j < ids.size(); ++j) {
       weights[j] *= choice_.scale;

@@ -11,6 +11,7 @@
 #include "kernels/cpu/delta_job.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/latent_job.h"
+#include "kernels/cpu/mamba_job.h"
 #include "kernels/cpu/qkv_job.h"
 #include "kernels/types/activation_kind.h"
 #include "kernels/types/expert_choice.h"
@@ -39,9 +40,11 @@ struct RowsJob {
   int64_t cols = 0;
   int64_t stride = 0;  // elements from one row of x to the next; 0: cols
   Norm norm = Norm::kNone;
-  const void* norm_weight = nullptr;  // [cols]
+  const void* norm_weight = nullptr;  // [parts * cols]
   DType norm_dtype = DType::kFloat32;
   const void* norm_bias = nullptr;  // [cols] of norm_dtype, layer norm only
+  // norm_rows only: a row of the model is this many rows here, each with weights of its own.
+  int64_t parts = 1;
   float eps = 0;
   Arithmetic arithmetic = Arithmetic::kFloat32;
   int64_t most_rows = 0;          // of one product with these rows, if they are for several
@@ -202,6 +205,11 @@ struct KernelTable {
   // Bytes of scratch, aligned to 64, for delta_head.
   int64_t (*delta_scratch)(const DeltaJob&) = nullptr;
   void (*delta_head)(const DeltaItem&, std::byte* scratch) = nullptr;
+  // Writes decay and step of the rows, for all heads.
+  void (*mamba_gates)(const MambaJob&, int64_t row_begin, int64_t row_end) = nullptr;
+  // Bytes of scratch, aligned to 64, for mamba_head.
+  int64_t (*mamba_scratch)(const MambaJob&) = nullptr;
+  void (*mamba_head)(const MambaItem&, std::byte* scratch) = nullptr;
   void (*latent_rows)(const LatentJob&, int64_t token_begin, int64_t token_end) = nullptr;
 
   // y = function(x) over `count` numbers, for tests: kernels use the functions themselves.

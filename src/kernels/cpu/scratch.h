@@ -15,7 +15,7 @@ enum class Scratch : uint8_t {
   kLogits,
   kWeights,
   kGates,
-  kDelta,
+  kState,
   kConv,
   kInner,
   kSums,

@@ -1,5 +1,7 @@
 #include "kernels/cpu/state_batch.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace octavo::cpu {
@@ -25,6 +27,20 @@ StateBlock StateBatch::unit(int64_t sequence, int64_t unit, int64_t part) const 
   const int64_t per_page = geometry.units_per_page;
   return block(sequence, part, geometry.conv_column + block_index / per_page,
                block_index % per_page * static_cast<int64_t>(geometry.unit_bytes()));
+}
+
+std::vector<StateBatch::Head> StateBatch::heads() const {
+  std::vector<int64_t> order;
+  for (int64_t s = 0; s < sequences; ++s)
+    if (cu_seqlens_q[s] < cu_seqlens_q[s + 1]) order.push_back(s);
+  const auto rows = [this](int64_t s) { return cu_seqlens_q[s + 1] - cu_seqlens_q[s]; };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return rows(a) > rows(b); });
+  std::vector<Head> heads;
+  heads.reserve(order.size() * static_cast<size_t>(geometry.heads));
+  for (const int64_t s : order)
+    for (int64_t head = 0; head < geometry.heads; ++head) heads.push_back({s, head});
+  return heads;
 }
 
 StateBlock StateBatch::block(int64_t sequence, int64_t part, int64_t column, int64_t offset) const {

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "kernels/cpu/state_item.h"
 #include "kernels/types/state_geometry.h"
 
 namespace octavo::cpu {
@@ -36,6 +38,27 @@ struct StateBatch {
   // exist.
   StateBlock head(int64_t sequence, int64_t head, int64_t part) const;
   StateBlock unit(int64_t sequence, int64_t unit, int64_t part) const;
+
+  // A head of one sequence.
+  struct Head {
+    int64_t sequence;
+    int64_t head;
+  };
+  // Every head of every sequence with rows, the longest sequences first, so that threads finish
+  // together.
+  std::vector<Head> heads() const;
+  // Calls run(StateItem) for each part of a head's rows, in order.
+  template <typename Run>
+  void each_part(const Head& of, const Run& run) const {
+    for (int64_t part = 0; part < parts(of.sequence); ++part) {
+      const StateBlock block = head(of.sequence, of.head, part);
+      run(StateItem{.head = of.head,
+                    .row_begin = part_begin(of.sequence, part),
+                    .row_end = part_end(of.sequence, part),
+                    .from = reinterpret_cast<const float*>(block.from),
+                    .to = reinterpret_cast<float*>(block.to)});
+    }
+  }
 
  private:
   StateBlock block(int64_t sequence, int64_t part, int64_t column, int64_t offset) const;

@@ -14,6 +14,8 @@ inline int shader_value(Activation activation) {
       return kActivationSilu;
     case Activation::kGeluTanh:
       return kActivationGeluTanh;
+    case Activation::kRelu:
+      return kActivationRelu;
     case Activation::kBoundedSilu:
       return kActivationBoundedSilu;
   }

@@ -9,6 +9,7 @@ namespace metal {
 METAL_CONSTANT int kActivationSilu = 0;
 METAL_CONSTANT int kActivationGeluTanh = 1;
 METAL_CONSTANT int kActivationBoundedSilu = 2;
+METAL_CONSTANT int kActivationRelu = 3;
 
 }  // namespace metal
 }  // namespace octavo

@@ -35,7 +35,8 @@ void route_experts(const RoutingCall& call, Encoder& encoder) {
                                      .top_k = choice.top_k,
                                      .groups = choice.groups,
                                      .top_groups = choice.top_groups,
-                                     .scale = choice.scale})
+                                     .scale = choice.scale,
+                                     .renormalize_eps = choice.renormalize_eps})
       .threadgroup("scores", bytes_of(choice.experts))
       .threadgroup("keys", bytes_of(choice.experts))
       .threadgroup("group_keys", bytes_of(choice.groups))

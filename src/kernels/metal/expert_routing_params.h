@@ -14,6 +14,7 @@ struct RoutingParams {
   int32_t groups;
   int32_t top_groups;
   float scale;
+  float renormalize_eps;
 };
 
 }  // namespace metal

@@ -30,7 +30,7 @@ DeltaParams params_of(const GatedDeltaCall& call) {
 }  // namespace
 
 void gated_delta(const GatedDeltaCall& call, Encoder& encoder) {
-  static_assert(kDeltaLargestDim == kLargestStateDim && kStateDimStep % kDeltaRows == 0);
+  static_assert(kStateLargestDim == kLargestStateDim && kStateDimStep % kStateRows == 0);
   const DeltaParams params = params_of(call);
   const DType type = dtype_of(call.qkv);
   // The rule's result before its norm, in float32.
@@ -45,9 +45,9 @@ void gated_delta(const GatedDeltaCall& call, Encoder& encoder) {
       .input("dt_bias", call.dt_bias)
       .output("y", y)
       .bytes("params", params)
-      .grid({groups_of(params.v_dim, kDeltaRows * kDeltaSimdgroups),
+      .grid({groups_of(params.v_dim, kStateRows * kStateSimdgroups),
              static_cast<uint32_t>(params.value_heads), static_cast<uint32_t>(call.table.shape(0))},
-            {kLanes * kDeltaSimdgroups});
+            {kLanes * kStateSimdgroups});
   encoder.run(rule);
   Launch norm("gated_delta_norm", {type, dtype_of(call.norm)});
   norm.input("y", y)
@@ -55,9 +55,9 @@ void gated_delta(const GatedDeltaCall& call, Encoder& encoder) {
       .input("norm", call.norm)
       .output("out", call.out)
       .bytes("params", params)
-      .grid({groups_of(params.value_heads, kDeltaSimdgroups),
+      .grid({groups_of(params.value_heads, kStateSimdgroups),
              static_cast<uint32_t>(call.qkv.shape(0))},
-            {kLanes * kDeltaSimdgroups});
+            {kLanes * kStateSimdgroups});
   encoder.run(norm);
 }
 

@@ -14,7 +14,8 @@ struct NormCall {
   std::optional<mx::array> bias = {};  // [D] of the weight's type
   Norm kind = Norm::kRms;
   float eps = 0;
-  mx::array out;  // x's shape and dtype, allocated
+  int groups = 1;  // parts of a row that are normalised separately
+  mx::array out;   // x's shape and dtype, allocated
 };
 void norm(const NormCall& call, Encoder& encoder);
 

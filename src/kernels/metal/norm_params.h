@@ -10,6 +10,7 @@ METAL_CONSTANT int kNormThreads = 256;  // per row
 
 struct NormParams {
   int32_t cols;
+  int32_t groups;  // of weights: row r has those of group r % groups
   float eps;
 };
 

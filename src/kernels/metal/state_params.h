@@ -32,10 +32,10 @@ struct ConvParams {
   int32_t x_first;
 };
 
-// The gated delta rule: a simdgroup keeps kDeltaRows rows of a head's state.
-METAL_CONSTANT int kDeltaRows = 8;
-METAL_CONSTANT int kDeltaSimdgroups = 4;  // per threadgroup
-METAL_CONSTANT int kDeltaLargestDim = 256;
+// Recurrences with a matrix per head: a simdgroup keeps kStateRows rows of it.
+METAL_CONSTANT int kStateRows = 8;
+METAL_CONSTANT int kStateSimdgroups = 4;  // per threadgroup
+METAL_CONSTANT int kStateLargestDim = 256;
 
 struct DeltaParams {
   StatePlaces places;
@@ -50,6 +50,18 @@ struct DeltaParams {
   int32_t v_dim;
   float q_scale;
   float norm_eps;
+};
+
+struct MambaParams {
+  StatePlaces places;
+  int32_t xbc_stride;
+  int32_t gates_stride;
+  int32_t z_column;
+  int32_t dt_column;
+  int32_t heads;
+  int32_t groups;
+  int32_t state_dim;
+  int32_t head_dim;
 };
 
 }  // namespace metal

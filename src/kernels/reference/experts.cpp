@@ -49,7 +49,10 @@ Routing route_experts(const mx::array& logits, const ExpertChoice& choice,
   const mx::array ids = largest(keys, choice.top_k);
   mx::array weights = mx::take_along_axis(scores, ids, -1);
   if (choice.score == ExpertScore::kSoftmaxOfChosen) weights = mx::softmax(weights, -1);
-  if (choice.renormalize) weights = mx::divide(weights, mx::sum(weights, -1, true));
+  if (choice.renormalize) {
+    const mx::array total = mx::sum(weights, -1, true);
+    weights = mx::divide(weights, mx::add(total, mx::array(choice.renormalize_eps)));
+  }
   weights = mx::multiply(weights, mx::array(choice.scale));
   if (options.expert_scales)
     weights = mx::multiply(weights, mx::take(*options.expert_scales, ids, 0));

@@ -27,6 +27,13 @@ mx::array norm(const mx::array& x, const NormSpec& spec) {
   return mx::astype(norm_wide(x, spec), x.dtype());
 }
 
+mx::array group_norm(const mx::array& x, const NormSpec& spec, int groups) {
+  const int width = x.shape(-1) / groups;
+  NormSpec by_group = spec;
+  by_group.weight = mx::reshape(spec.weight, {groups, width});
+  return mx::reshape(reference::norm(mx::reshape(x, {-1, groups, width}), by_group), x.shape());
+}
+
 mx::array add_rows(const mx::array& x, const mx::array& y, const AddRowsOptions& options) {
   count_launch("add_rows.reference");
   const mx::array rows = options.norm ? norm_wide(y, *options.norm) : mx::astype(y, mx::float32);
@@ -79,6 +86,8 @@ mx::array gated_activation(const mx::array& gate, const mx::array& up, Activatio
           mx::multiply(mx::multiply(mx::array(0.5f), g), mx::add(mx::array(1.0f), mx::tanh(inner))),
           u);
     }
+    case Activation::kRelu:
+      return result(mx::maximum(g, mx::array(0.0f)), u);
     case Activation::kSilu:
       break;
   }

@@ -43,6 +43,11 @@ inline std::vector<ExpertChoice> every_choice() {
       }
     }
   }
+  choices.push_back({.experts = 24,
+                     .top_k = 4,
+                     .score = ExpertScore::kSigmoid,
+                     .renormalize = true,
+                     .renormalize_eps = 0.5f});
   choices.push_back({.experts = 1, .top_k = 1});
   choices.push_back({.experts = 130, .top_k = 130});
   choices.push_back({.experts = 512, .top_k = 10, .renormalize = true});

@@ -26,7 +26,10 @@ struct ExpertChoice {
   int top_groups = 1;
   GroupScore group_score = GroupScore::kTopTwo;
   bool renormalize = false;  // weights sum to 1 before the scale
-  float scale = 1;           // on all weights
+  // Added to the sum that they are divided by. The default is below every score's rounding error, so
+  // it only affects a division of zero by zero.
+  float renormalize_eps = 1e-20f;
+  float scale = 1;  // on all weights
 };
 
 }  // namespace octavo

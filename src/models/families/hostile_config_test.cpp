@@ -105,6 +105,31 @@ std::vector<Json> whole_configs() {
                          {"block_ffn_dim_multiplier", 1.0},
                          {"block_auto_adjust_ff_dim", true},
                          {"full_attn_idxs", {1, 3}}}),
+      base_json("granitemoehybrid", {{"layer_types", {"mamba", "attention", "mamba", "mamba"}},
+                                     {"num_local_experts", 8},
+                                     {"num_experts_per_tok", 2},
+                                     {"shared_intermediate_size", 48},
+                                     {"mamba_n_heads", 8},
+                                     {"mamba_d_head", 16},
+                                     {"mamba_d_state", 32},
+                                     {"mamba_n_groups", 2},
+                                     {"mamba_d_conv", 4},
+                                     {"mamba_expand", 2}}),
+      base_json("nemotron_h", {{"hybrid_override_pattern", "M-*E"},
+                               {"layer_norm_epsilon", 1e-5},
+                               {"mamba_num_heads", 4},
+                               {"mamba_head_dim", 16},
+                               {"ssm_state_size", 32},
+                               {"n_groups", 2},
+                               {"conv_kernel", 4},
+                               {"n_routed_experts", 8},
+                               {"n_shared_experts", 1},
+                               {"num_experts_per_tok", 2},
+                               {"n_group", 2},
+                               {"topk_group", 1},
+                               {"moe_intermediate_size", 32},
+                               {"moe_shared_expert_intermediate_size", 64},
+                               {"routed_scaling_factor", 2.5}}),
       base_json("smollm3", {{"no_rope_layer_interval", 4}}),
       base_json("olmo3", {{"rope_scaling", yarn}}),
       latent_json("deepseek_v3"),
@@ -130,6 +155,14 @@ void expect_sound(const MlaPlan& plan) {
   EXPECT_TRUE(plan.v_dim >= 16 && plan.v_dim <= 1024) << plan.v_dim;
 }
 
+void expect_sound(const Mamba2Plan& plan) {
+  EXPECT_TRUE(plan.groups > 0 && plan.heads % plan.groups == 0);
+  EXPECT_TRUE(plan.head_dim % 16 == 0 && plan.head_dim <= 256) << plan.head_dim;
+  EXPECT_TRUE(plan.state_dim % 16 == 0 && plan.state_dim <= 256) << plan.state_dim;
+  EXPECT_TRUE(plan.conv_kernel >= 2 && plan.conv_kernel <= 8) << plan.conv_kernel;
+}
+
+void expect_sound(const AbsentPlan&) {}
 void expect_sound(const GatedDeltaPlan&) {}
 void expect_sound(const ShortConvPlan&) {}
 

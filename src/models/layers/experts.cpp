@@ -32,6 +32,7 @@ class ExpertLoader {
     const int inner = plan_.intermediate;
     const std::string stack = prefix_ + "." + names.stack;
     const std::string experts = prefix_ + "." + names.experts;
+    if (!plan_.gated) return load_ungated(stack, experts);
     if (source_.has_matrix(experts + ".gate_up_proj")) {
       std::vector<ExpertProjection> both = from_stack(experts + ".gate_up_proj", "_bias", 2 * inner,
                                                       hidden_, gate_and_up_rows(plan_));
@@ -50,6 +51,18 @@ class ExpertLoader {
   }
 
  private:
+  // relu(u)^2 = relu(u) * u, so the gate is the up matrix, with the same memory.
+  ExpertMlp load_ungated(const std::string& stack, const std::string& experts) {
+    const int inner = plan_.intermediate;
+    const bool stacked = source_.has_matrix(stack + ".fc1");
+    const ExpertProjection up = stacked ? whole(stack + ".fc1", ".bias", inner, hidden_)
+                                        : each(experts, plan_.names.expert_up, inner, hidden_);
+    return {up, up,
+            stacked ? whole(stack + ".fc2", ".bias", hidden_, inner)
+                    : each(experts, plan_.names.expert_down, hidden_, inner),
+            plan_.activation};
+  }
+
   // One projection per list of rows.
   std::vector<ExpertProjection> from_stack(const std::string& module, const char* bias, int rows,
                                            int cols, const RowPicks& picks) {

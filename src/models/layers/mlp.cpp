@@ -1,6 +1,7 @@
 #include "models/layers/mlp.h"
 
 #include "base/error.h"
+#include "kernels/activation.h"
 
 namespace octavo {
 
@@ -10,7 +11,8 @@ namespace {
 Projection load_first(const MlpPlan& plan, int hidden, const std::string& prefix, bool is_up,
                       WeightSource& source) {
   const int rows = plan.intermediate;
-  if (!plan.fused) {
+  // mlx-lm's converter splits the fused matrix of some families.
+  if (!plan.fused || source.has_matrix(prefix + ".gate_proj")) {
     return load_projection(source, prefix + (is_up ? ".up_proj" : ".gate_proj"), rows, hidden,
                            plan.bias);
   }
@@ -23,7 +25,8 @@ Projection load_first(const MlpPlan& plan, int hidden, const std::string& prefix
 
 Mlp::Mlp(const MlpPlan& plan, int hidden, const std::string& prefix, WeightSource& source)
     : activation_(plan.activation),
-      gate_(load_first(plan, hidden, prefix, false, source)),
+      gate_(plan.gated ? std::optional(load_first(plan, hidden, prefix, false, source))
+                       : std::nullopt),
       up_(load_first(plan, hidden, prefix, true, source)),
       down_(load_projection(source, prefix + ".down_proj", hidden, plan.intermediate, plan.bias)) {}
 
@@ -36,7 +39,10 @@ mx::array Mlp::forward(const mx::array& x, const Surroundings& around,
   second.bias = down_.bias;
   if (around.add_input) second.residual = x;
   second.path = context.path;
-  return linear(gated_linear(x, gate_, up_, activation_, first), down_.weight, second);
+  if (gate_) return linear(gated_linear(x, *gate_, up_, activation_, first), down_.weight, second);
+  first.bias = up_.bias;
+  const mx::array up = linear(x, up_.weight, first);
+  return linear(gated_activation(up, up, activation_, context.path), down_.weight, second);
 }
 
 }  // namespace octavo

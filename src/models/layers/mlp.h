@@ -1,6 +1,7 @@
-// mlp.h - the gated dense MLP.
+// mlp.h - the dense MLP.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "models/decoder_plan.h"
@@ -19,7 +20,8 @@ class Mlp : public Sublayer {
 
  private:
   Activation activation_;
-  Projection gate_, up_, down_;
+  std::optional<Projection> gate_;  // unset: activation(up, up)
+  Projection up_, down_;
 };
 
 }  // namespace octavo

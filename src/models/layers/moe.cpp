@@ -13,7 +13,10 @@ Moe::Moe(const MoePlan& plan, int hidden, const std::string& prefix, WeightSourc
     choice_bias_ = source.float_vector(prefix + "." + plan.names.choice_bias, choice_.experts);
   }
   if (plan.shared_intermediate > 0) {
-    const MlpPlan shared{.intermediate = plan.shared_intermediate, .activation = plan.activation};
+    const MlpPlan shared{.intermediate = plan.shared_intermediate,
+                         .activation = plan.activation,
+                         .fused = plan.shared_fused,
+                         .gated = plan.gated};
     shared_.emplace(shared, hidden, prefix + "." + plan.names.shared, source);
   }
   if (plan.shared_gate)

@@ -1,4 +1,4 @@
-// mlp_plan.h - the gated dense MLP as data. No MLX.
+// mlp_plan.h - the dense MLP as data. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@ struct MlpPlan {
   Activation activation = Activation::kSilu;
   bool bias = false;
   bool fused = false;  // gate and up are one matrix, "gate_up_proj"
+  bool gated = true;   // false: no gate; its number is that of up
 
   std::string describe() const;  // for display
   uint64_t parameters(int hidden) const;

@@ -17,8 +17,9 @@ std::string MoePlan::describe() const {
 }
 
 uint64_t MoePlan::expert_parameters(int hidden) const {
-  const uint64_t biases = expert_bias ? 2 * widen(intermediate) + widen(hidden) : 0;
-  return 3 * widen(hidden) * widen(intermediate) + biases;
+  const uint64_t first = gated ? 2 : 1;
+  const uint64_t biases = expert_bias ? first * widen(intermediate) + widen(hidden) : 0;
+  return (first + 1) * widen(hidden) * widen(intermediate) + biases;
 }
 
 uint64_t MoePlan::parameters(int hidden) const {
@@ -29,7 +30,7 @@ uint64_t MoePlan::parameters(int hidden) const {
 uint64_t MoePlan::active_parameters(int hidden) const {
   const uint64_t biases = widen(router_bias + choice_bias) * widen(choice.experts);
   const uint64_t router = widen(hidden) * widen(choice.experts) + biases;
-  const uint64_t shared = 3 * widen(hidden) * widen(shared_intermediate);
+  const uint64_t shared = (gated ? 3 : 2) * widen(hidden) * widen(shared_intermediate);
   return router + shared + (shared_gate ? widen(hidden) : 0) +
          widen(choice.top_k) * expert_parameters(hidden);
 }
@@ -42,7 +43,8 @@ double MoePlan::expected_share(uint64_t tokens) const {
 // The normed row; logits, ids and weights in 32 bits; intermediates and result of the shared
 // expert.
 uint64_t MoePlan::row_elements(int hidden) const {
-  const uint64_t shared = shared_intermediate > 0 ? widen(shared_intermediate + hidden) : 0;
+  const int inner = shared_intermediate * (gated ? 1 : 2);
+  const uint64_t shared = shared_intermediate > 0 ? widen(inner + hidden) : 0;
   return widen(hidden) + 2 * widen(choice.experts + 2 * choice.top_k + 1) + shared;
 }
 

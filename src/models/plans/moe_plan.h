@@ -1,4 +1,4 @@
-// moe_plan.h - a mixture of gated experts as data. No MLX.
+// moe_plan.h - a mixture of experts as data. No MLX.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,9 @@ namespace octavo {
 struct MoeNames {
   std::string router = "gate";
   std::string choice_bias = "gate.e_score_correction_bias";
-  std::string stack = "switch_mlp";  // as mlx-lm converts: gate_proj, up_proj, down_proj below it
-  std::string experts = "experts";   // as published: gate_up_proj and down_proj, or a number, below
+  // As mlx-lm converts: gate_proj, up_proj and down_proj below it, or fc1 and fc2 without a gate.
+  std::string stack = "switch_mlp";
+  std::string experts = "experts";  // as published: gate_up_proj and down_proj, or a number, below
   std::string expert_gate = "gate_proj";  // below that number
   std::string expert_up = "up_proj";
   std::string expert_down = "down_proj";
@@ -31,7 +32,9 @@ struct MoePlan {
   bool expert_bias = false;          // on each expert's three products
   bool router_bias = false;          // on the logits
   bool choice_bias = false;          // on the scores that select experts
+  bool gated = true;                 // false: experts without a gate; its number is that of up
   int shared_intermediate = 0;       // > 0: a shared expert for every token
+  bool shared_fused = false;         // its gate and up are one matrix
   bool shared_gate = false;          // scaled by the sigmoid of a projection
   bool interleaves_gate_up = false;  // in a fused tensor: rows alternate; otherwise gate, then up
   MoeNames names = {};

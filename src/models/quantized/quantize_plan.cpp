@@ -45,7 +45,8 @@ constexpr std::array<std::string_view, 3> kExpertFamilies = {"mixtral", "qwen2_m
 void expect_plain_decoder(const Checkpoint& checkpoint, const DecoderPlan& plan) {
   const bool may_have_experts =
       std::ranges::find(kExpertFamilies, plan.family) != kExpertFamilies.end();
-  bool plain = plan.prefix == "model" && plan.head_name == "lm_head" && !plan.per_layer_input;
+  bool plain = plan.prefix == "model" && plan.head_name == "lm_head" && !plan.per_layer_input &&
+               plan.renames.empty();
   for (const LayerPlan& layer : plan.layers) {
     plain = plain && std::holds_alternative<AttentionPlan>(layer.mixer) &&
             (std::holds_alternative<MlpPlan>(layer.ffn) ||

@@ -18,6 +18,8 @@ OCTAVO_INLINE Vec gate_up(Activation activation, Vec gate, Vec up) {
     }
     case Activation::kGeluTanh:
       return mul(gelu_tanh(gate), up);
+    case Activation::kRelu:
+      return mul(if_less(gate, zero(), zero(), gate), up);
     case Activation::kSilu:
       break;
   }

@@ -50,7 +50,8 @@ OCTAVO_INLINE Vec normed16(const RowsJob& job, int64_t row, RowNorm norm, int64_
   if (left <= 0) return zero();
   const Vec x = load_upto16(job.x, job.dtype, job.begin_of(row) + k, left);
   if (job.norm == Norm::kNone) return x;
-  const Vec weight = load_upto16(job.norm_weight, job.norm_dtype, k, left);
+  const int64_t part = job.parts == 1 ? 0 : row % job.parts;
+  const Vec weight = load_upto16(job.norm_weight, job.norm_dtype, part * job.cols + k, left);
   const Vec y = mul(mul(sub(x, set1(norm.mean)), set1(norm.factor)), weight);
   if (job.norm_bias == nullptr) return y;
   return add(y, load_upto16(job.norm_bias, job.norm_dtype, k, left));

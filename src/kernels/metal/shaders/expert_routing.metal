@@ -151,7 +151,7 @@ inline float group_key(const threadgroup float* numbers, int count) {
   if (kRenormalize) {
     total = 0;
     for (int j = 0; j < top_k; ++j) total += chosen[j];
-    total += 1e-20f;  // smaller than any rounding error; only avoids 0 / 0
+    total += params.renormalize_eps;
   }
   for (int j = lane; j < top_k; j += kSimdWidth) {
     const int expert = picked[j];

@@ -1,20 +1,20 @@
 // gated_delta.metal - the gated delta rule, one token at a time in both prefill and decode.
 //
-// gated_delta: a simdgroup keeps kDeltaRows rows (value dimensions) of one head's state in
+// gated_delta: a simdgroup keeps kStateRows rows (value dimensions) of one head's state in
 // registers while it processes the rows of its sequence; lanes span the key dimension, kPerLane
 // elements each. Rows of the state are independent, so simdgroups never synchronize: grid (slices
-// of a head, heads, sequences), kDeltaSimdgroups per threadgroup, no threadgroup memory, no
+// of a head, heads, sequences), kStateSimdgroups per threadgroup, no threadgroup memory, no
 // barriers. Each simdgroup normalizes q and k itself: a few shuffles are cheaper than a barrier per
 // row, and slices distribute the prefill of one sequence over the GPU. For the same reason the norm
 // of the output, which needs all rows of a head, is a separate kernel: gated_delta_norm, one
 // simdgroup per row and head.
 // The layout of the state in a block is [v_dim][k_dim].
-// Registers: kDeltaRows * kPerLane + 4 * kPerLane floats per lane (48 for k_dim 128).
+// Registers: kStateRows * kPerLane + 4 * kPerLane floats per lane (48 for k_dim 128).
 // Limit: decode, bandwidth: 8 bytes per element of state. Prefill: latency of the two trees per
 // row.
-#include "kernels/metal/shaders/delta_gates.msl"
 #include "kernels/metal/shaders/lane_rows.msl"
 #include "kernels/metal/shaders/state_blocks.msl"
+#include "kernels/metal/shaders/state_heads.msl"
 
 using namespace octavo::metal;
 
@@ -30,29 +30,7 @@ inline void unit_head(thread float (&head)[kPerLane], float scale) {
 }
 
 template <typename T, int kPerLane>
-inline void load_head(const device T* from, int dim, uint lane, thread float (&head)[kPerLane]) {
-  UNROLL
-  for (int i = 0; i < kPerLane; ++i) {
-    const int at = i * kSimdWidth + int(lane);
-    head[i] = at < dim ? float(from[at]) : 0.0f;
-  }
-}
-
-template <int kPerLane>
-inline void store_rows(thread float (&state)[kDeltaRows][kPerLane], int k_dim, uint lane,
-                       device float* to) {
-  UNROLL
-  for (int r = 0; r < kDeltaRows; ++r) {
-    UNROLL
-    for (int i = 0; i < kPerLane; ++i) {
-      const int at = i * kSimdWidth + int(lane);
-      if (at < k_dim) to[r * k_dim + at] = state[r][i];
-    }
-  }
-}
-
-template <typename T, int kPerLane>
-[[kernel, max_total_threads_per_threadgroup(kDeltaSimdgroups * 32)]] void gated_delta(
+[[kernel, max_total_threads_per_threadgroup(kStateSimdgroups * 32)]] void gated_delta(
     device uchar* pages [[buffer(0)]],
     const device int* cu_seqlens [[buffer(1)]],
     const device int* table [[buffer(2)]],
@@ -66,7 +44,7 @@ template <typename T, int kPerLane>
     uint simdgroup [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
   const int k_dim = params.k_dim;
-  const int first = (int(group.x) * kDeltaSimdgroups + int(simdgroup)) * kDeltaRows;
+  const int first = (int(group.x) * kStateSimdgroups + int(simdgroup)) * kStateRows;
   const int head = int(group.y);
   const int sequence = int(group.z);
   const int begin = cu_seqlens[sequence];
@@ -75,9 +53,9 @@ template <typename T, int kPerLane>
 
   const StateBlock block = state_block(params.places, table, sequence, head);
   const device float* from = (const device float*)(pages + block.from) + first * k_dim;
-  float state[kDeltaRows][kPerLane];
+  float state[kStateRows][kPerLane];
   UNROLL
-  for (int r = 0; r < kDeltaRows; ++r) {
+  for (int r = 0; r < kStateRows; ++r) {
     if (block.fresh) {
       UNROLL
       for (int i = 0; i < kPerLane; ++i) state[r][i] = 0;
@@ -88,7 +66,7 @@ template <typename T, int kPerLane>
   const float rate = precise::exp(a_log[head]);
   const float bias = dt_bias[head];
   const int key_head = head / (params.value_heads / params.key_heads);
-  const int own = int(lane) * kDeltaRows / kSimdWidth;  // the row whose sums this lane receives
+  const int own = int(lane) * kStateRows / kSimdWidth;  // the row whose sums this lane receives
   const int value = head * params.v_dim + first + own;
   for (int row = begin; row < end; ++row) {
     const device T* q_heads = qkv + ulong(row) * params.qkv_stride;
@@ -100,12 +78,12 @@ template <typename T, int kPerLane>
     load_head(k_heads + key_head * k_dim, k_dim, lane, k);
     unit_head(q, params.q_scale);
     unit_head(k, 1.0f);
-    const float decay = delta_decay(rate, float(gate[params.a_column]) + bias);
+    const float decay = state_decay(rate, softplus_of(float(gate[params.a_column]) + bias));
     const float beta = sigmoid_of(float(gate[params.b_column]));
 
-    float sums[kDeltaRows];
+    float sums[kStateRows];
     UNROLL
-    for (int r = 0; r < kDeltaRows; ++r) {
+    for (int r = 0; r < kStateRows; ++r) {
       sums[r] = 0;
       UNROLL
       for (int i = 0; i < kPerLane; ++i) sums[r] = fma(state[r][i], k[i], sums[r]);
@@ -113,8 +91,8 @@ template <typename T, int kPerLane>
     const float memory = rows_sum(sums, lane);
     const float own_change = beta * fma(-decay, memory, float(v_heads[value]));
     UNROLL
-    for (int r = 0; r < kDeltaRows; ++r) {
-      const float change = simd_shuffle(own_change, ushort(r * kSimdWidth / kDeltaRows));
+    for (int r = 0; r < kStateRows; ++r) {
+      const float change = simd_shuffle(own_change, ushort(r * kSimdWidth / kStateRows));
       sums[r] = 0;
       UNROLL
       for (int i = 0; i < kPerLane; ++i) {
@@ -123,7 +101,7 @@ template <typename T, int kPerLane>
       }
     }
     const float result = rows_sum(sums, lane);
-    if (lane % (kSimdWidth / kDeltaRows) == 0)
+    if (lane % (kSimdWidth / kStateRows) == 0)
       y[ulong(row) * (params.value_heads * params.v_dim) + value] = result;
     if (block.each_row) {
       const ulong to = state_after_row(params.places, table, sequence, head, row - begin);
@@ -134,9 +112,9 @@ template <typename T, int kPerLane>
     store_rows(state, k_dim, lane, (device float*)(pages + block.to) + first * k_dim);
 }
 
-// out = rms_norm(y) * norm * silu(z); grid (groups of kDeltaSimdgroups heads, rows).
+// out = rms_norm(y) * norm * silu(z); grid (groups of kStateSimdgroups heads, rows).
 template <typename T, typename W>
-[[kernel, max_total_threads_per_threadgroup(kDeltaSimdgroups * 32)]] void gated_delta_norm(
+[[kernel, max_total_threads_per_threadgroup(kStateSimdgroups * 32)]] void gated_delta_norm(
     const device float* y [[buffer(0)]],
     const device T* gates [[buffer(1)]],
     const device W* norm [[buffer(2)]],
@@ -145,22 +123,22 @@ template <typename T, typename W>
     uint2 group [[threadgroup_position_in_grid]],
     uint simdgroup [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
-  const int head = int(group.x) * kDeltaSimdgroups + int(simdgroup);
+  const int head = int(group.x) * kStateSimdgroups + int(simdgroup);
   if (head >= params.value_heads) return;
   const int v_dim = params.v_dim;
   const ulong at = (ulong(group.y) * params.value_heads + head) * v_dim;
   const device T* z =
       gates + ulong(group.y) * params.gates_stride + params.z_column + head * v_dim;
-  float numbers[kDeltaLargestDim / kSimdWidth];
+  float numbers[kStateLargestDim / kSimdWidth];
   load_head(y + at, v_dim, lane, numbers);
   float squares = 0;
   UNROLL
-  for (int i = 0; i < kDeltaLargestDim / kSimdWidth; ++i)
+  for (int i = 0; i < kStateLargestDim / kSimdWidth; ++i)
     squares = fma(numbers[i], numbers[i], squares);
   const float mean = lanes_sum(squares) / float(v_dim);
   const float factor = 1.0f / precise::sqrt(mean + params.norm_eps);
   UNROLL
-  for (int i = 0; i < kDeltaLargestDim / kSimdWidth; ++i) {
+  for (int i = 0; i < kStateLargestDim / kSimdWidth; ++i) {
     const int d = i * kSimdWidth + int(lane);
     if (d < v_dim) out[at + d] = T(numbers[i] * factor * float(norm[d]) * silu_of(float(z[d])));
   }

@@ -25,6 +25,7 @@ template <typename T, typename W>
   const int cols = params.cols;
   x += ulong(row) * cols;
   out += ulong(row) * cols;
+  weight += int(row) % params.groups * cols;
   float mean = 0;
   if (kIsLayer) {
     float sum = 0;

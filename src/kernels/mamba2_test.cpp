@@ -90,12 +90,13 @@ TEST(Mamba2, LeavesTheRestOfThePagesAlone) {
 }
 
 TEST(Mamba2, WritesAStateAfterEachRowThatCanBeTakenBack) {
-  const Subject s = make_subject(DType::kBFloat16, {2, 4, 64, 80}, 12);
-  expect_a_state_after_each_row(s, KernelPath::kReference);
+  const mamba_fixture::Subject s =
+      mamba_fixture::make_subject(DType::kBFloat16, {2, 4, 64, 80}, 12);
+  mamba_fixture::expect_a_state_after_each_row(s, KernelPath::kReference);
   for (const cpu::Isa isa : cpu::available_isas()) {
     const IsaScope scope(isa);
     SCOPED_TRACE(cpu::name_of(isa));
-    expect_a_state_after_each_row(s, KernelPath::kNative);
+    mamba_fixture::expect_a_state_after_each_row(s, KernelPath::kNative);
   }
 }
 

@@ -88,9 +88,10 @@ TEST(MetalMamba2, TheStateIsReadAndWrittenOncePerStep) {
 }
 
 TEST(MetalMamba2, WritesAStateAfterEachRowThatCanBeTakenBack) {
-  const Subject s = make_subject(DType::kBFloat16, {1, 2, 80, 48}, 12);
+  const mamba_fixture::Subject s =
+      mamba_fixture::make_subject(DType::kBFloat16, {1, 2, 80, 48}, 12);
   const SimulatedMetal metal;
-  expect_a_state_after_each_row(s, KernelPath::kNative);
+  mamba_fixture::expect_a_state_after_each_row(s, KernelPath::kNative);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ def speculate(build_dir, model, *arguments):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_drafts_of_the_layer_change_no_bit(build_dir, make_model, family):
-    speculate(build_dir, make_model(family, dtype="bfloat16"), "--trials", 8)
+    speculate(build_dir, make_model(family, dtype="bfloat16"), "--tight", "--trials", 4)
 
 
 def bigram_model(folder, to):

@@ -45,6 +45,10 @@ def test_prompt_lookup_on_tiny_models(speculate, make_model, family, fields):
     speculate(make_model(family, **fields), "--trials", repeats(8, 16), "--tokens", 48)
 
 
+def test_few_pages_and_chunked_prefill_change_nothing(speculate, make_model):
+    speculate(make_model("qwen3.5-text", dtype="bfloat16"), "--tight", "--trials", repeats(4, 16), "--tokens", 40)
+
+
 def test_a_model_as_its_own_draft_is_always_right(speculate, make_model):
     model = make_model("qwen3", dtype="bfloat16")
     found = speculate(model, "--draft", model, "--trials", 16, "--tokens", 32)

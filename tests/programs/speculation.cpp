@@ -1,16 +1,18 @@
 // Compares answers with and without speculative decoding, which must be bit-identical.
 //
-// usage: speculation MODEL [--draft PATH | --mtp] [--trials 300] [--tokens 32] [--seed 1]
+// usage: speculation MODEL [--draft PATH | --mtp] [--tight] [--trials 300] [--tokens 32] [--seed 1]
 //
 // Trials alternate between one request and sixteen at once, greedy and temperature 0.8, free and
 // with a JSON schema; prompts are texts to copy or stories to continue. Compares the tokens and, in
-// every other trial, the hashes of all logits. Drafts are made regardless of their cost. Prints one
-// JSON line; exits with status 1 if an answer differs or no draft was accepted.
+// every other trial, the hashes of all logits. Drafts are made regardless of their cost. With
+// --tight, the speculating engine has pages for one sequence of full length and prefills prompts in
+// chunks. Prints one JSON line; exits with status 1 if an answer differs or no draft was accepted.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "engine/plan_engine.h"
 #include "generation/grammar_compiler.h"
 #include "llm/llm.h"
 #include "support/copying_prompts.h"
@@ -23,6 +25,7 @@ struct Options {
   std::string model;
   std::string draft;  // empty: prompt lookup
   bool mtp = false;   // the model's own multi-token prediction layer
+  bool tight = false;
   int trials = 300;
   int tokens = 32;
   unsigned seed = 1;
@@ -63,7 +66,7 @@ class Trials {
       : options_(options),
         random_(options.seed),
         plain_(options.model, engine_options({.method = SpeculativeMethod::kNone}), nullptr),
-        speculating_(options.model, engine_options(config()), nullptr) {
+        speculating_(options.model, speculating_options(), nullptr) {
     const ModelDescription& model = plain_.engine().model();
     GrammarCompiler compiler(
         plain_.text().tokenizer, model.plan.vocab,
@@ -83,7 +86,9 @@ class Trials {
                                 {"accepted_tokens", stats.accepted_tokens},
                                 {"accepted_under_grammar", accepted_under_grammar_},
                                 {"steps_without", plain_.engine().stats().scheduler.steps},
-                                {"steps_with", stats.steps}}
+                                {"steps_with", stats.steps},
+                                {"preemptions", stats.preemptions},
+                                {"prefix_hit_tokens", stats.prefix_hits}}
               << "\n";
     return different_ == 0 && stats.accepted_tokens > 0 ? 0 : 1;
   }
@@ -105,6 +110,18 @@ class Trials {
             .speculation = std::move(config),
             .touch_pages = false,
             .speculate_at_any_cost = true};
+  }
+
+  EngineOptions speculating_options() const {
+    EngineOptions options = engine_options(config());
+    if (!options_.tight) return options;
+    options.max_num_batched_tokens = 24;
+    const Checkpoint checkpoint = Checkpoint::open(options_.model);
+    const CachePlan cache = plan_engine_cache(describe_model(checkpoint, options), options);
+    const int pages =
+        cache.pages_held(options.max_model_len.value(), options.max_num_batched_tokens);
+    options.kv_bytes = static_cast<uint64_t>(pages) * cache.bytes_per_page_id();
+    return options;
   }
 
   Request random_request(const Trial& trial) {
@@ -155,6 +172,7 @@ int main(int argc, char** argv) {
   app.add_option("MODEL", options.model)->required();
   app.add_option("--draft", options.draft);
   app.add_flag("--mtp", options.mtp);
+  app.add_flag("--tight", options.tight);
   app.add_option("--trials", options.trials);
   app.add_option("--tokens", options.tokens);
   app.add_option("--seed", options.seed);

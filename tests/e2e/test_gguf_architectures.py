@@ -154,3 +154,11 @@ def test_a_damaged_header_is_accepted_or_refused(arch, folder, build_dir, tmp_pa
     done = subprocess.run([program, path, "--count", str(repeats(200, 20_000))], capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout.split()[0]) > 0
+
+
+@pytest.mark.parametrize("folder", ["llama"], indirect=True)
+def test_a_file_without_most_of_its_layers_is_refused_after_a_hundred_tensors(folder, octavo, tmp_path):
+    keys, tensors = contents(folder, "llama")
+    path = gguf_convert.write(tmp_path / "model.gguf", "llama", keys | {"llama.block_count": 4096}, tensors)
+    done = subprocess.run([octavo, "info", path], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and done.stderr.strip().endswith("; and 98 more"), done.stderr

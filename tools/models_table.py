@@ -44,7 +44,7 @@ refused by name.
 
 [test_gguf_headers.py](../tests/e2e/test_gguf_headers.py) writes the headers of twelve popular files, with all matrices in Q8_0 and without
 weights, from their published configs: `octavo info` supports them and counts their parameters. Files with other types of matrices than
-those in [Formats](quantisation.md) do not load, such as gpt-oss in MXFP4.
+those in [Formats](quantisation.md) do not load.
 
 The weights are random, so this shows that the computation is correct, not that a real model's answers are good. Of real weights, only
 SmolLM2-135M was tested ([test matrix](testing.md)).

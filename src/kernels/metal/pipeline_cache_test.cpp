@@ -23,7 +23,7 @@ Launch norm_launch(const NormArrays& arrays, bool has_bias = false) {
       .input("weight", arrays.weight)
       .optional_input("bias", has_bias ? &arrays.weight : nullptr)
       .output("out", arrays.out)
-      .bytes("params", NormParams{.cols = 64, .eps = 1e-6f})
+      .bytes("params", NormParams{.cols = 64, .groups = 1, .eps = 1e-6f})
       .grid({2}, {32});
   return launch;
 }

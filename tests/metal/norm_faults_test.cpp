@@ -18,7 +18,7 @@ std::string fault_of_changed_text(const std::string& from, const std::string& to
   EXPECT_NE(at, std::string::npos);
   text.replace(at, from.size(), to);
   std::vector<float> x(1200, 1), weight(300, 1), bias(300, 1), out(1200);
-  metal::NormParams params{.cols = 300, .eps = 1e-5f};
+  metal::NormParams params{.cols = 300, .groups = 1, .eps = 1e-5f};
   metal_sim::TextLaunch launch{.kernel = "norm_rows",
                                .instance = "norm_rows_float_float",
                                .text = text,

@@ -87,7 +87,7 @@ TEST(BitsAcrossSets, GatedPairsOfEveryFormat) {
     }
     if (HasFailure()) return;
   }
-  EXPECT_EQ(cases, 42 * 3 * 3 * (static_cast<int>(sets.size()) - 1));
+  EXPECT_EQ(cases, 42 * 4 * 3 * (static_cast<int>(sets.size()) - 1));
 }
 
 TEST(BitsAcrossSets, ExpertsOfEveryFormat) {

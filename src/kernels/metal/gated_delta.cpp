@@ -9,8 +9,6 @@
 namespace octavo::metal {
 namespace {
 
-constexpr int kLanes = 32;
-
 DeltaParams params_of(const GatedDeltaCall& call) {
   const StateGeometry& geometry = call.geometry;
   return {.places = head_places(geometry, call.pages.shape(1), call.table.shape(1)),

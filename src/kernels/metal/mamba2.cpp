@@ -6,7 +6,6 @@
 namespace octavo::metal {
 
 void mamba2(const Mamba2Call& call, Encoder& encoder) {
-  constexpr int kLanes = 32;
   const StateGeometry& geometry = call.geometry;
   const MambaParams params{
       .places = head_places(geometry, call.pages.shape(1), call.table.shape(1)),

@@ -6,6 +6,8 @@
 
 namespace octavo::metal {
 
+inline constexpr int kLanes = 32;  // of a simdgroup
+
 // Threadgroups for `count` items, `each` per group.
 inline uint32_t groups_of(int count, int each) {
   return static_cast<uint32_t>((count + each - 1) / each);

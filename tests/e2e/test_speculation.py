@@ -40,6 +40,7 @@ def test_prompt_lookup_on_a_real_model(speculate, smollm2_gguf):
     ("qwen3.5-text", {"dtype": "bfloat16"}),
     ("qwen3-next", {"dtype": "bfloat16"}),
     ("lfm2", {"dtype": "bfloat16"}),
+    ("granitemoehybrid-dense", {"dtype": "bfloat16"}),
 ])
 def test_prompt_lookup_on_tiny_models(speculate, make_model, family, fields):
     speculate(make_model(family, **fields), "--trials", repeats(8, 16), "--tokens", 48)

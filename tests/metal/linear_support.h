@@ -23,14 +23,33 @@ mx::array on_metal(const std::map<std::string, uint64_t>& launches, Make&& make)
   return result;
 }
 
-// The same for one launch of linear.metal.
+// The kernel of products with this weight.
+inline std::string kernel_of(const Weight& weight, DType x, int rows) {
+  if (weight.layout.bits == 0 || x == DType::kFloat32) return "linear_rows";
+  return rows <= 8 ? "integer_vector" : "integer_matrix";
+}
+
+// The same for `launches` products of any kernel.
+template <typename Make>
+mx::array products_on_metal(uint64_t launches, Make&& make) {
+  const SimulatedMetal metal;
+  mx::array result = make();
+  result.eval();
+  auto counts = metal.counts();
+  uint64_t products = 0;
+  for (const char* kernel : {"linear_rows", "integer_vector", "integer_matrix"})
+    products += counts[kernel].launches;
+  EXPECT_EQ(products, launches);
+  return result;
+}
+
 template <typename Make>
 mx::array on_metal(Make&& make) {
-  return on_metal({{"linear_rows", 1}}, make);
+  return products_on_metal(1, make);
 }
 
 // Relative to the largest output: float32 differs only by the order of sums, float16 and bfloat16
-// also by the rounding of decoded weights and of the result.
+// also by the rounding of rows and of the result.
 inline float tolerance_of(DType dtype) {
   return dtype == DType::kFloat32 ? 1e-5f : dtype == DType::kFloat16 ? 2e-3f : 2e-2f;
 }

@@ -1,5 +1,8 @@
 #include "kernels/linear.h"
 
+#include <cmath>
+
+#include "kernels/metal/linear.h"
 #include "metal/linear_support.h"
 
 namespace octavo::metal_linear {
@@ -16,7 +19,7 @@ void expect_triangle(const mx::array& x, std::span<const Projection> layers, Lin
   options.path = KernelPath::kNative;
   const float tolerance = tolerance_of(dtype_of(x));
   expect_close(expected, launching("linear.cpu", made), tolerance);
-  expect_close(expected, on_metal({{"linear_rows", launches}}, made), tolerance);
+  expect_close(expected, products_on_metal(launches, made), tolerance);
 }
 
 void expect_triangle(const mx::array& x, const Weight& weight, const LinearOptions& options = {}) {
@@ -33,7 +36,7 @@ void expect_gated_triangle(const mx::array& x, const Projection& gate, const Pro
   // A product of two sums, so errors multiply too.
   const float tolerance = 2 * tolerance_of(dtype_of(x));
   expect_close(expected, launching("linear.cpu", made), tolerance);
-  expect_close(expected, on_metal({{"linear_rows", launches}}, made), tolerance);
+  expect_close(expected, products_on_metal(launches, made), tolerance);
 }
 
 const auto kDtypes = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};
@@ -149,6 +152,66 @@ TEST(MetalLinear, GatedPairsAgree) {
   }
 }
 
+// Products of bfloat16 rows with quantised weights have the CPU's bits: docs/arithmetic.md. The vector and the
+// matrix kernel have the same, for float16 too.
+TEST(MetalLinear, QuantisedProductsHaveTheBitsOfTheCpuAtEveryNumberOfRows) {
+  std::mt19937 random(9);
+  for (const Weight& weight : every_format(random, 37, 512)) {
+    if (weight.layout.bits == 0) continue;
+    for (DType dtype : {DType::kBFloat16, DType::kFloat16}) {
+      const mx::array x = random_array(random, {33, 512}, mlx_dtype(dtype));
+      const auto made = [&](int rows) {
+        LinearOptions options;
+        options.out_dtype = mx::float32;
+        return on_metal([&] { return linear(rows_of(x, 0, rows), weight, options); });
+      };
+      const std::vector<float> all = floats_of(made(33));
+      if (dtype == DType::kBFloat16) {
+        LinearOptions options;
+        options.out_dtype = mx::float32;
+        EXPECT_TRUE(same_bits(all, floats_of(linear(x, weight, options)))) << weight.describe();
+      }
+      for (int rows : {1, 2, 3, 5, 8, 9, 32}) {
+        const auto first = all.begin();
+        EXPECT_TRUE(same_bits(floats_of(made(rows)), {first, first + rows * 37}))
+            << weight.describe() << " " << name_of(dtype) << " " << rows;
+      }
+    }
+  }
+}
+
+TEST(MetalLinear, AnInfinityOrANaNInARowMakesItsResultsNaN) {
+  std::mt19937 random(10);
+  const Weight weight = random_affine(random, 16, 128, 4, 64, DType::kBFloat16);
+  for (const float value : {INFINITY, -INFINITY, NAN}) {
+    for (int rows : {2, 9}) {
+      std::vector<float> numbers(static_cast<size_t>(rows) * 128, 0.5f);
+      numbers[70] = value;
+      const mx::array x = mx::astype(mx::array(numbers.data(), {rows, 128}), mx::bfloat16);
+      const auto out = floats_of(on_metal([&] { return linear(x, weight); }));
+      for (size_t i = 0; i < out.size(); ++i) EXPECT_EQ(std::isnan(out[i]), i < 16) << i;
+    }
+  }
+}
+
+TEST(MetalLinear, TheVectorKernelHasTheBitsOfTheMatrixKernel) {
+  std::mt19937 random(11);
+  const Projection gate{random_affine(random, 40, 256, 4, 64, DType::kBFloat16), std::nullopt};
+  const Projection up{random_affine(random, 40, 256, 4, 64, DType::kBFloat16), std::nullopt};
+  for (int rows : {1, 2, 4, 8}) {
+    const mx::array x = random_array(random, {rows, 256}, mx::bfloat16);
+    const auto made = [&](const char* kernel) {
+      return floats_of(on_metal({{kernel, 1}},
+                                [&] { return gated_linear(x, gate, up, Activation::kSilu, {}); }));
+    };
+    const auto by_vectors = made("integer_vector");
+    metal::set_vector_products(false);
+    const auto by_matrices = made("integer_matrix");
+    metal::set_vector_products(true);
+    EXPECT_TRUE(same_bits(by_vectors, by_matrices)) << rows;
+  }
+}
+
 TEST(MetalLinear, ARowHasTheSameBitsInEveryBatch) {
   std::mt19937 random(6);
   for (DType dtype : kDtypes) {
@@ -181,7 +244,7 @@ std::pair<uint64_t, uint64_t> bytes_read(const Weight& weight, int rows, mx::Dty
   const mx::array x = random_array(random, {rows, weight.cols}, dtype);
   const SimulatedMetal metal;
   linear(x, weight).eval();
-  auto arguments = metal.counts()["linear_rows"].arguments;
+  auto arguments = metal.counts()[kernel_of(weight, dtype_of(x), rows)].arguments;
   return {arguments["weight0"].load_bytes, arguments["x"].load_bytes};
 }
 
@@ -193,17 +256,20 @@ TEST(MetalLinear, AWeightIsReadOncePerTileOfRowsAndARowOncePerGroupOfStrips) {
                                        random_gguf(random, 48, 256, WeightFormat::kQ5_0)};
   for (const Weight& weight : weights) {
     SCOPED_TRACE(weight.describe());
-    const auto all = static_cast<uint64_t>(weight.layout.bytes());
-    // Both lanes of a row read its scales, and both rows of a byte read a plane of single bits; the
-    // second read is from the cache.
+    // Two rows share each byte of a plane of single bits, and both read it. Lanes of a matrix share a word in
+    // twos, and scales in fours. Repeated reads are of one instruction or from the cache.
     const PackedLayout& layout = weight.layout;
-    const int64_t blocks = 3 * 256 / layout.block_cols(), units = 3 * 256 / kUnitCols;
-    const int64_t bit_plane = layout.bits == 5 ? layout.high_bytes() : 0;
-    const auto again = static_cast<uint64_t>(blocks * layout.scale_bytes() + units * bit_plane);
+    const bool is_dense = layout.bits == 0;
+    const int64_t blocks = is_dense ? 0 : 3 * 256 / layout.block_cols(), units = 3 * 256 / kUnitCols;
+    const int64_t scales = blocks * layout.scale_bytes();
+    const int64_t bit_plane = layout.bits == 5 ? units * layout.high_bytes() : 0;
+    const int64_t once = layout.bytes() + bit_plane;
+    const int64_t by_matrix = 2 * once + 2 * scales;
     for (int rows : {1, 8, 32, 40}) {
-      const uint64_t tiles = rows > 32 ? 2 : 1, groups = rows > 8 ? 2 : 3;
+      const int64_t tiles = rows > 32 ? 2 : 1;
+      const uint64_t groups = rows <= 8 ? 3 : is_dense ? 2 : 1;
       const auto [of_weight, of_x] = bytes_read(weight, rows, mx::float16);
-      EXPECT_EQ(of_weight, tiles * (all + again)) << rows;
+      EXPECT_EQ(of_weight, tiles * (is_dense || rows <= 8 ? once : by_matrix)) << rows;
       EXPECT_EQ(of_x, groups * static_cast<uint64_t>(rows) * 256 * 2) << rows;
     }
   }

@@ -15,11 +15,20 @@ struct SortedPairs {
   mx::array places;  // [pairs]
 };
 
+// Large tiles pay off when experts have more than 8 rows on average. Small ones waste less work, and an
+// expert has at most one row of each token; twice the average fits most experts into one tile.
+int rows_of_tile(int tokens, int pairs, int experts) {
+  if (pairs > 8 * experts) return kManyRows;
+  const int wanted = std::min({tokens, 2 * ((pairs + experts - 1) / experts), 8});
+  int rows = 1;
+  while (rows < wanted) rows *= 2;
+  return rows;
+}
+
 SortedPairs sort_pairs(const ExpertMlpCall& call, Encoder& encoder) {
   OCTAVO_CHECK(call.experts <= kMostExperts);
   const auto pairs = static_cast<int>(call.ids.size());
-  // Large tiles pay off when experts have more than 8 rows on average.
-  const int tile_rows = pairs > 8 * call.experts ? kManyRows : 8;
+  const int tile_rows = rows_of_tile(call.ids.shape(0), pairs, call.experts);
   const int most_tiles = pairs / tile_rows + std::min(pairs, call.experts);
   const mx::array tiles = encoder.temporary({1 + most_tiles * kTileWords}, mx::int32);
   const mx::array tokens = encoder.temporary({pairs}, mx::int32);

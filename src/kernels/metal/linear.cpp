@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
@@ -14,6 +16,8 @@
 
 namespace octavo::metal {
 namespace {
+
+std::atomic<bool> vector_products = true;
 
 // The type in which x and the weights are multiplied: the type of x, to which decoded weights are
 // rounded. Dense weights of another type use float, which represents both exactly.
@@ -65,7 +69,8 @@ LinearParams params_of(const LinearCall& call, const LayerRun& run, const mx::ar
       .x_head_stride = x_head,
       .out_head_gap = call.heads == 1 ? 0 : out_head - head_outputs,
       .out_stride = out.shape(-1) * call.heads,
-      .part_count = static_cast<int32_t>(run.layers.size()),
+      .part_count = 0,
+      .group_strips = 0,
       .scale = call.scale,
       .soft_cap = call.soft_cap,
       .parts = {},
@@ -73,44 +78,103 @@ LinearParams params_of(const LinearCall& call, const LayerRun& run, const mx::ar
 }
 
 // Fills in the parts; returns the total number of strip groups.
-int add_parts(const LayerRun& run, int strips_of_group, LinearParams& params) {
-  int groups = 0, out_first = run.out_first;
-  for (size_t i = 0; i < run.layers.size(); ++i) {
-    const LinearLayer& layer = run.layers[i];
-    const auto outputs = static_cast<int>(layer.layout.rows);
-    params.parts[i] = {groups, outputs, out_first, layer.bias ? 1 : 0};
-    groups += (static_cast<int>(layer.layout.strips()) + strips_of_group - 1) / strips_of_group;
+int add_parts(std::span<const LinearLayer> layers, int out_first, LinearParams& params) {
+  params.part_count = static_cast<int32_t>(layers.size());
+  int groups = 0;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const auto outputs = static_cast<int>(layers[i].layout.rows);
+    params.parts[i] = {groups, outputs, out_first, layers[i].bias ? 1 : 0};
+    groups += (static_cast<int>(layers[i].layout.strips()) + params.group_strips - 1) /
+              params.group_strips;
     out_first += outputs;
   }
   return groups;
 }
 
-// Whether two strips of `layout` fit into threadgroup memory.
-bool fits_two_strips(DType x, const PackedLayout& layout) {
+// Products of 16-bit rows with quantised weights are sums of whole numbers.
+bool is_integer(DType x, const PackedLayout& layout) {
+  return layout.bits != 0 && x != DType::kFloat32;
+}
+
+int groups_of_unit(const PackedLayout& layout) {
+  return layout.group_size < kUnitCols ? kUnitCols / layout.group_size : 1;
+}
+
+// Whether a launch can take the strips of a gate and of up together: both are in threadgroup memory or,
+// of integer products, in registers.
+bool fits_pair(DType x, const PackedLayout& layout) {
+  if (is_integer(x, layout)) return groups_of_unit(layout) <= 2;
   return product_type(x, layout) != DType::kFloat32;
 }
 
-// Two strips share their reads of x. This pays off for gate and up, which are needed together, and
-// for many rows; with few rows, more threadgroups are faster than larger ones.
-int strips_of_group(const LinearCall& call, const LayerRun& run, int gate, int tile_rows) {
-  if (gate == kGateAndUp) return 2;
-  const bool is_even = run.layers[0].layout.strips() / call.heads % 2 == 0;
-  if (call.heads > 1 && !is_even) return 1;  // the two strips would read different columns
-  return tile_rows > 8 && fits_two_strips(dtype_of(call.x), run.layers[0].layout) ? 2 : 1;
+enum class Product : uint8_t { kDecoded, kIntegerVector, kIntegerMatrix };
+
+// A kernel and its tile. The bits of a result do not depend on the tile.
+struct Tiling {
+  Product product = Product::kDecoded;
+  int rows = 0;
+  int strips = 1;  // per threadgroup; of a pair, of both layers
+};
+
+// Strips with adjacent outputs share their reads of x, but make fewer threadgroups.
+int strips_of_tile(Product product, int rows, const PackedLayout& layout, DType x, bool is_pair) {
+  if (product == Product::kIntegerMatrix) return kKParts;
+  if (product == Product::kDecoded) {
+    if (is_pair) return 2;
+    return rows > 8 && product_type(x, layout) != DType::kFloat32 ? 2 : 1;
+  }
+  // Rounding x to whole numbers is shared too, which matters with several rows. A lane has a sum per
+  // row, strip and group.
+  constexpr int kMostSums = 4;  // per row
+  const int64_t enough_groups = rows >= 4 ? 64 : 512;
+  int strips = is_pair ? 2 : 1;
+  while (2 * strips * groups_of_unit(layout) <= kMostSums &&
+         layout.strips() * (is_pair ? 2 : 1) >= 2 * strips * enough_groups)
+    strips *= 2;
+  return strips;
+}
+
+Tiling tiling_of(const LinearCall& call, const LayerRun& run, bool is_pair) {
+  const PackedLayout& layout = run.layers[0].layout;
+  const DType x = dtype_of(call.x);
+  const int rows = call.experts ? call.experts->tile_rows : call.rows;
+  Tiling tiling;
+  if (!is_integer(x, layout)) {
+    tiling.rows = rows <= 8 ? 8 : kManyRows;
+  } else if (rows <= 8 && has_vector_products()) {
+    tiling = {Product::kIntegerVector, 1};
+    while (tiling.rows < rows) tiling.rows *= 2;
+  } else {
+    tiling = {Product::kIntegerMatrix, kManyRows};
+  }
+  tiling.strips = strips_of_tile(tiling.product, tiling.rows, layout, x, is_pair);
+  // Strips of different heads read different columns.
+  while (call.heads > 1 && layout.strips() / call.heads % tiling.strips != 0) tiling.strips /= 2;
+  return tiling;
+}
+
+Launch launch_of(const Tiling& tiling, const PackedLayout& layout, DType x, DType out, DType bias) {
+  switch (tiling.product) {
+    case Product::kIntegerVector:
+      return Launch("integer_vector",
+                    {x, out, bias, tiling.rows, groups_of_unit(layout), tiling.strips});
+    case Product::kIntegerMatrix:
+      return Launch("integer_matrix", {x, out, bias, groups_of_unit(layout)});
+    case Product::kDecoded: break;
+  }
+  return Launch("linear_rows",
+                {x, product_type(x, layout), out, bias, tiling.rows / 8, tiling.strips});
 }
 
 void launch_run(const LinearCall& call, const LayerRun& run, const Around& around,
                 const mx::array& out, Encoder& encoder) {
-  const int tile_rows = call.experts ? call.experts->tile_rows : call.rows <= 8 ? 8 : kManyRows;
+  const bool is_pair = around.gate == kGateAndUp;
+  const Tiling tiling = tiling_of(call, run, is_pair);
   const int tiles =
-      call.experts ? call.experts->most_tiles : (call.rows + tile_rows - 1) / tile_rows;
-  const int strips = strips_of_group(call, run, around.gate, tile_rows);
+      call.experts ? call.experts->most_tiles : (call.rows + tiling.rows - 1) / tiling.rows;
   LinearParams params = params_of(call, run, out);
-  int groups = add_parts(run, strips, params);
-  if (around.gate == kGateAndUp) {
-    groups = static_cast<int>(run.layers[0].layout.strips());
-    params.part_count = 1;
-  }
+  params.group_strips = is_pair ? tiling.strips / 2 : tiling.strips;
+  const int groups = add_parts(run.layers.first(is_pair ? 1 : run.layers.size()), run.out_first, params);
   const auto layer = [&](size_t i) -> const LinearLayer& {
     return run.layers[i < run.layers.size() ? i : 0];
   };
@@ -120,9 +184,8 @@ void launch_run(const LinearCall& call, const LayerRun& run, const Around& aroun
   const bool has_list = call.experts && call.experts->list;
   const DType dtype = dtype_of(call.x);
 
-  Launch launch("linear_rows", {dtype, product_type(dtype, run.layers[0].layout), dtype_of(out),
-                                any_bias != nullptr ? dtype_of(*any_bias) : DType::kFloat32,
-                                tile_rows / 8, strips});
+  Launch launch = launch_of(tiling, run.layers[0].layout, dtype, dtype_of(out),
+                            any_bias != nullptr ? dtype_of(*any_bias) : DType::kFloat32);
   set_format(launch, run.layers[0].layout);
   launch.constant("kIsListed", has_list)
       .constant("kGate", around.gate)
@@ -148,6 +211,9 @@ void launch_run(const LinearCall& call, const LayerRun& run, const Around& aroun
 
 }  // namespace
 
+bool has_vector_products() { return vector_products; }
+void set_vector_products(bool are_used) { vector_products = are_used; }
+
 void linear(const LinearCall& call, Encoder& encoder) {
   OCTAVO_CHECK(!call.layers.empty() && call.layers.size() <= kMostJoined);
   const mx::array& out = call.out;
@@ -158,7 +224,7 @@ void linear(const LinearCall& call, Encoder& encoder) {
       launch_run(call, run, {.residual = call.residual}, out, encoder);
     return;
   }
-  if (runs.size() == 1 && fits_two_strips(dtype_of(call.x), call.layers[0].layout)) {
+  if (runs.size() == 1 && fits_pair(dtype_of(call.x), call.layers[0].layout)) {
     launch_run(call, runs[0], {.gate = kGateAndUp, .residual = call.residual}, out, encoder);
     return;
   }

@@ -1,4 +1,5 @@
-// linear.h (metal) - launches linear.metal: multiplies rows by packed weights.
+// linear.h (metal) - launches linear.metal, integer_vector.metal or integer_matrix.metal: multiplies rows
+// by packed weights.
 #pragma once
 
 #include <optional>
@@ -21,7 +22,7 @@ struct ExpertTiles {
   mx::array tiles;                // int32
   std::optional<mx::array> list;  // int32: row r of the tiles is row list[r] of x
   int most_tiles = 0;
-  int tile_rows = 0;  // 8 or kManyRows
+  int tile_rows = 0;  // 1, 2, 4, 8 or kManyRows
 };
 
 inline constexpr int kManyRows = 32;  // rows per tile if there are more than 8 rows
@@ -43,7 +44,12 @@ struct LinearCall {
   mx::array out;  // [rows, outputs], allocated
 };
 
-// Launches the kernel once per weight format among the layers.
+// Launches a kernel once per weight format among the layers.
 void linear(const LinearCall& call, Encoder& encoder);
+
+// Whether integer_vector.metal computes products of few rows, which is the default. integer_matrix.metal
+// computes the same bits.
+bool has_vector_products();
+void set_vector_products(bool are_used);
 
 }  // namespace octavo::metal

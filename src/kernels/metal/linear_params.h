@@ -11,11 +11,11 @@ METAL_CONSTANT int kMostJoined = 4;  // layers per launch
 
 // kGate
 METAL_CONSTANT int kNoGate = 0;
-METAL_CONSTANT int kGateAndUp = 1;  // layer 0 is the gate, layer 1 is up; two strips per group
+METAL_CONSTANT int kGateAndUp = 1;  // layer 0 is the gate, layer 1 is up; strips of both per group
 METAL_CONSTANT int kUpGiven = 2;    // the product of up is an input
 
 struct JoinedLayer {
-  int32_t first_group;  // of its strips, in the grid
+  int32_t first_group;  // of its strips, in the grid: group_strips each
   int32_t outputs;
   int32_t out_first;  // column of its first output
   int32_t has_bias;
@@ -32,6 +32,7 @@ struct LinearParams {
   int32_t out_head_gap;     // columns of out between two heads
   int32_t out_stride;
   int32_t part_count;
+  int32_t group_strips;  // strips of a layer per threadgroup
   float scale;
   float soft_cap;
   JoinedLayer parts[kMostJoined];

@@ -21,7 +21,7 @@ SHIM = HERE.parent / "shim"
 CXX = os.environ.get("OCTAVO_METAL_CXX") or "clang++-19"
 
 PREPROCESS = ["-E", "-x", "c++", "-nostdinc", "-undef", "-D__METAL__=1", "-D__METAL_VERSION__=310", "-D__HAVE_BFLOAT__=1",
-              "-I", str(HERE / "metal_headers")]  # fmt: skip
+              "-DMETAL_SIMULATED", "-I", str(HERE / "metal_headers")]  # fmt: skip
 # The shim needs C++17. Literals are float; a product and a sum round separately; half and bfloat round after each operation.
 COMMON = [
     "-std=c++17", f"-I{SHIM}", "-ffp-contract=off", "-fsigned-char", "-fno-exceptions", "-fno-rtti", "-fPIC",

@@ -1,7 +1,7 @@
 // msl_matrix.h (metal_sim) - simdgroup_matrix, 8 x 8.
 //
-// Each lane holds two adjacent elements of a row. Metal does not specify which, so there is no
-// thread_elements() here.
+// Each lane holds two adjacent elements of a row: on Apple's GPUs, and here. Metal does not specify
+// of which row and column, and here they are others, so kernels have to read them from a matrix.
 #pragma once
 
 namespace metal {
@@ -19,6 +19,7 @@ struct simdgroup_matrix {
     held[0] = r == c ? diagonal : (T)0;
     held[1] = r == c + 1 ? diagonal : (T)0;
   }
+  thread T (&thread_elements())[2] { return held; }
   static uint row(uint lane) { return lane / 4; }
   static uint col(uint lane) { return lane % 4 * 2; }
 };

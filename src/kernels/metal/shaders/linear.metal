@@ -1,5 +1,5 @@
-// linear.metal - out = x W^T and the operations of LinearOptions, for every weight format and
-// number of rows.
+// linear.metal - out = x W^T and the operations of LinearOptions, for dense weights, and for quantised
+// ones if the rows are float32.
 //
 // A threadgroup of 4 simdgroups computes 8 * RowTiles rows of Strips strips (16 outputs each):
 // either adjacent strips, or one of the gate and one of up. Simdgroup p sums the units (64 inputs)
@@ -10,18 +10,9 @@
 // T: x; C: type of the product, T or float (weights are decoded and rounded to it once); U: out; B:
 // bias. Memory per simdgroup: Strips units of C, and 8 x 32 elements of C. In total 10 or 18 KiB
 // for 16-bit C, 20 KiB for float, which uses a single strip. Limit with few rows: bandwidth, each
-// weight is read once; for codes below 6 bits also the matrix units, because 8 rows are computed:
-// 16 operations per weight. Limit with many rows: the matrix units, fed from the cache: x is read
-// once per group of strips, the weight once per 8 * RowTiles rows.
-#include "kernels/metal/shaders/activations.msl"
+// weight is read once; 8 rows are always computed. Limit with many rows: the matrix units, fed from the
+// cache: x is read once per group of strips, the weight once per 8 * RowTiles rows.
 #include "kernels/metal/shaders/product.msl"
-
-constant int kGate [[function_constant(6)]];
-constant int kActivation [[function_constant(7)]];
-constant bool kHasBias [[function_constant(8)]];
-constant bool kHasResidual [[function_constant(9)]];
-constant bool kHasTiles [[function_constant(10)]];
-constant bool kHasUp = kGate == kUpGiven;
 
 constant constexpr int kThreads = kKParts * kSimdWidth;
 
@@ -97,74 +88,47 @@ template <typename T, typename C, typename U, typename B, int RowTiles, int Stri
   threadgroup float4 memory[kKParts * kPitch];
   threadgroup C staged[kKParts * 8 * kTileInputs];
 
-  int expert = 0;
-  int first = int(place.y) * kRows;
-  int count = min(kRows, params.rows - first);
-  if (kHasTiles) {
-    if (int(place.y) >= tiles[0]) return;
-    const device int* tile = tiles + 1 + int(place.y) * kTileWords;
-    expert = tile[0];
-    first = tile[1];
-    count = tile[2];
-  }
-  int part = 0;
-  while (part + 1 < params.part_count && int(place.x) >= params.parts[part + 1].first_group) ++part;
-  const JoinedLayer layer = params.parts[part];
+  const TilePlace tile = tile_place(kHasTiles ? tiles : nullptr, int(place.y), kRows, params.rows);
+  if (tile.count == 0) return;
+  const StripPlace place_of = strip_place(params, int(place.x), tile.expert);
   const bool is_pair = kGate == kGateAndUp;
-  const int group = int(place.x) - layer.first_group;
-  const int first_strip = is_pair ? group : group * Strips;
-  const int strip_count = (layer.outputs + kUnitRows - 1) / kUnitRows;
+  const int part = place_of.part;
   const device uchar* weight = part == 0   ? weight0
                                : part == 1 ? weight1
                                : part == 2 ? weight2
                                            : weight3;
-  const ulong at_strip = ulong(expert * strip_count + first_strip) * params.strip_bytes;
   StripsOf<Strips> strips;
-  strips.count = is_pair ? 2 : min(Strips, strip_count - first_strip);
+  strips.count = is_pair ? 2 : place_of.count;
   UNROLL
   for (int s = 0; s < Strips; ++s) {
-    const device uchar* data =
-        is_pair && s == 1 ? weight1 + at_strip : weight + at_strip + ulong(s) * params.strip_bytes;
+    const device uchar* data = is_pair && s == 1
+                                   ? weight1 + place_of.at_strip
+                                   : weight + place_of.at_strip + ulong(s) * params.strip_bytes;
     strips.of[s] = {data, params.cols, params.padded_cols};
   }
-  const int head = first_strip / params.strips_per_head;
-  const device T* x_of_head = x + head * params.x_head_stride;
-  const RowsOf<T> rows = {x_of_head, ulong(params.x_stride), kIsListed ? list : nullptr, first, count};
+  const RowsOf<T> rows = {x + place_of.head * params.x_head_stride, ulong(params.x_stride),
+                          kIsListed ? list : nullptr, tile.first, tile.count};
   ThreadSums<RowTiles, Strips> sums;
   full_product(rows, strips, memory, kPitch, staged, thread_index, sums);
 
+  const Results<U, B> results = {
+      kHasBias ? (part == 0 ? bias0 : part == 1 ? bias1 : part == 2 ? bias2 : bias3) : nullptr,
+      kHasBias ? bias1 : nullptr,
+      kHasResidual ? residual : nullptr,
+      kHasUp ? up : nullptr,
+      out,
+      tile,
+      place_of};
   UNROLL
   for (int s = 0; s < Strips; ++s) {
-    const int n = (first_strip + s) * kUnitRows + int(thread_index) % kUnitRows;
-    if (n >= layer.outputs || (is_pair && s == 1)) continue;
-    const int of_expert = expert * layer.outputs + n;
+    const int n = (place_of.first_strip + s) * kUnitRows + int(thread_index) % kUnitRows;
+    if (n >= place_of.layer.outputs || (is_pair && s == 1)) continue;
     UNROLL
     for (int t = 0; t < RowTiles; ++t) {
       // Tile t starts before row 8 t if it would extend past the last row.
-      const int row = max(min(8 * t, count - 8), 0) + int(thread_index) / kUnitRows;
-      if (row < 8 * t || row >= count) continue;
-      const ulong at = ulong(first + row) * params.out_stride + layer.out_first + n +
-                       head * params.out_head_gap;
-      float value = sums.of[s][t];
-      if (kHasBias) {
-        const device B* bias = part == 0 ? bias0 : part == 1 ? bias1 : part == 2 ? bias2 : bias3;
-        if (layer.has_bias) value += float(bias[of_expert]);
-      }
-      if (is_pair) {
-        float partner = sums.of[Strips - 1][t];
-        if (kHasBias) partner += float(bias1[of_expert]);
-        value = activate(kActivation, value, partner);
-      } else if (kHasUp) {
-        value = activate(kActivation, value, up[ulong(first + row) * layer.outputs + n]);
-      } else {
-        value *= params.scale;
-      }
-      if (kHasResidual) {
-        value = float(residual[at]) + value;
-      } else if (params.soft_cap > 0.0f) {
-        value = params.soft_cap * precise::tanh(value * (1.0f / params.soft_cap));
-      }
-      out[at] = U(value);
+      const int row = max(min(8 * t, tile.count - 8), 0) + int(thread_index) / kUnitRows;
+      if (row < 8 * t || row >= tile.count) continue;
+      write_result(results, params, row, n, sums.of[s][t], sums.of[Strips - 1][t]);
     }
   }
 }

@@ -15,6 +15,7 @@
 #include "engine/plan_engine.h"
 #include "engine/runner.h"
 #include "kernels/arithmetic.h"
+#include "kernels/product_check.h"
 #include "kernels/runtime/device.h"
 #include "kernels/runtime/device_buffer.h"
 #include "models/tensor_check.h"
@@ -67,10 +68,15 @@ std::unique_ptr<Drafter> make_drafter(const SpeculativeConfig& config,
   return nullptr;
 }
 
-// Refuses a GGUF file with missing or unknown tensors before any weights are read.
+// Refuses a GGUF file with missing or unknown tensors, and compares the GPU's kernels, before any weights
+// are read.
 ModelDescription describe_checked(const Checkpoint& checkpoint, const EngineOptions& options) {
   ModelDescription model = describe_model(checkpoint, options);
   if (checkpoint.gguf() != nullptr) check_tensors(checkpoint, model);
+  if (device_facts().kind == DeviceKind::kMetal) {
+    if (const std::string problem = check_products(model.dtype); !problem.empty())
+      spdlog::warn("{}", problem);
+  }
   return model;
 }
 

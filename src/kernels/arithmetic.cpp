@@ -2,14 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "kernels/metal/linear.h"
 #include "kernels/runtime/device.h"
 
 namespace octavo {
 
 std::string arithmetic_name() {
   const DeviceFacts device = device_facts();
-  return device.kind == DeviceKind::kMetal ? device.architecture
-                                           : fmt::format("v{}", kArithmeticVersion);
+  if (device.kind != DeviceKind::kMetal) return fmt::format("v{}", kArithmeticVersion);
+  return device.architecture + (metal::has_vector_products() ? "" : "-matrix");
 }
 
 }  // namespace octavo

@@ -9,7 +9,8 @@ namespace octavo {
 // Raised with every change that changes a result of the CPU kernels, on any instruction set.
 inline constexpr int kArithmeticVersion = 1;
 
-// "v1" on every processor; a GPU's architecture on Metal, whose kernels sum in their own order.
+// "v1" on every processor; a GPU's architecture on Metal, whose kernels sum in their own order, with
+// "-matrix" if check_products() found a difference.
 std::string arithmetic_name();
 
 }  // namespace octavo

@@ -5,58 +5,11 @@
 #include <functional>
 #include <string>
 
-#include "kernels/metal/simulator.h"
 #include "kernels/testing/paged_fixture.h"
-#include "metal_sim/simulator.h"
+#include "metal/faulty_simulator.h"
 
 namespace octavo {
 namespace {
-
-struct Fault {
-  const char* name;
-  const char* kernel;
-  const char* from;  // text of the kernel with its includes expanded
-  const char* to;    // the replacement
-  int which = 0;     // occurrence to replace
-};
-
-// Runs one kernel with a fault and stores what the simulator detects.
-class FaultySimulator : public metal::Simulator {
- public:
-  explicit FaultySimulator(const Fault& fault) : fault_(fault) { metal::set_simulator(this); }
-  ~FaultySimulator() override { metal::set_simulator(nullptr); }
-
-  void run(const metal::BoundLaunch& launch) override {
-    metal::KernelSource source = *launch.kernel;
-    std::string text(source.text);
-    if (source.name == fault_.kernel) {
-      size_t at = text.find(fault_.from);
-      for (int i = 0; i < fault_.which && at != std::string::npos; ++i)
-        at = text.find(fault_.from, at + 1);
-      if (at != std::string::npos) {
-        text.replace(at, std::strlen(fault_.from), fault_.to);
-        was_put_in_ = true;
-      }
-    }
-    source.text = text;
-    metal::BoundLaunch changed = launch;
-    changed.kernel = &source;
-    try {
-      simulator_.run(changed);
-    } catch (const std::runtime_error& error) {
-      if (found_.empty()) found_ = error.what();
-    }
-  }
-
-  bool was_put_in() const { return was_put_in_; }
-  const std::string& found() const { return found_; }
-
- private:
-  const Fault& fault_;
-  metal_sim::MetalSimulator simulator_;
-  bool was_put_in_ = false;
-  std::string found_;
-};
 
 // The batch that exposes the fault.
 enum class Scenario : uint8_t {
@@ -103,9 +56,6 @@ void expect_found(const Fault& fault, Scenario scenario = Scenario::kFew) {
   EXPECT_NE(how, "");
   std::printf("%-48s %s\n", fault.name, how.substr(0, how.find('\n')).c_str());
 }
-
-constexpr const char* kBarrier = "threadgroup_barrier(mem_flags::mem_threadgroup);";
-constexpr const char* kLaneBarrier = "simdgroup_barrier(mem_flags::mem_threadgroup);";
 
 TEST(MetalFaults, WithoutAFaultNothingIsDetected) {
   const Fault none{"no fault", "paged_attention", "kNothing", "kNothing"};

@@ -106,6 +106,16 @@ Finding check_mlx(const DoctorFacts& facts) {
   return finding;
 }
 
+Finding check_gpu(const DoctorFacts& facts) {
+  Finding finding{.name = "GPU", .text = facts.gpu};
+  if (!facts.gpu_difference.empty()) {
+    finding.health = Health::kWarning;
+    finding.text += "; " + facts.gpu_difference;
+    finding.advice = "Report it with the output of octavo doctor --json.";
+  }
+  return finding;
+}
+
 Finding check_port(const PortFacts& port) {
   Finding finding{.name = "port", .text = fmt::format("{} is free", port.port)};
   if (!port.error.empty()) {
@@ -198,6 +208,7 @@ Json facts_json(const DoctorFacts& facts) {
   Json json;
   json["container"] = text_or_null(facts.container);
   json["gpu"] = text_or_null(facts.gpu);
+  json["gpu_difference"] = text_or_null(facts.gpu_difference);
   json["processor"] = {{"isa", text_or_null(cpu.active_isa)},
                        {"available_isas", cpu.available_isas},
                        {"flags", fmt::format("{}", fmt::join(cpu.flags, " "))}};
@@ -226,7 +237,7 @@ std::string_view name_of(Health health) {
 std::vector<Finding> check_facts(const DoctorFacts& facts) {
   std::vector<Finding> findings;
   if (!facts.container.empty()) findings.push_back({.name = "container", .text = facts.container});
-  if (!facts.gpu.empty()) findings.push_back({.name = "GPU", .text = facts.gpu});
+  if (!facts.gpu.empty()) findings.push_back(check_gpu(facts));
   findings.push_back(check_processor(facts.processor));
   findings.push_back(check_cores(facts.cores));
   findings.push_back(check_memory(facts.memory));

@@ -49,6 +49,16 @@ Finding only_finding(const DoctorFacts& facts, const std::string& name) {
   return wanted;
 }
 
+TEST(Doctor, AGpuWhoseKernelsDifferIsReported) {
+  DoctorFacts facts = healthy();
+  facts.gpu = "Apple M4 Max";
+  EXPECT_EQ(only_finding(facts, "GPU").health, Health::kOk);
+  facts.gpu_difference = "the kernels differ";
+  const Finding finding = only_finding(facts, "GPU");
+  EXPECT_EQ(finding.health, Health::kWarning);
+  EXPECT_EQ(finding.text, "Apple M4 Max; the kernels differ");
+}
+
 TEST(Doctor, AHealthyMachineHasNothingToDo) {
   const auto findings = check_facts(healthy());
   EXPECT_EQ(worst_of(findings), Health::kOk);

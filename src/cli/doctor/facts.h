@@ -48,7 +48,8 @@ struct DoctorFacts {
   std::string version = {};
   std::string container = {};  // "docker", "kubernetes", ...; empty: none
   ProcessorFacts processor = {};
-  std::string gpu = {};  // empty: none, runs on the CPU
+  std::string gpu = {};             // empty: none, runs on the CPU
+  std::string gpu_difference = {};  // between kernels that must agree (kernels/product_check.h)
   CoreFacts cores = {};
   MemoryFacts memory = {};
   std::string mlx_built = {};

@@ -160,7 +160,8 @@ Launch launch_of(const Tiling& tiling, const PackedLayout& layout, DType x, DTyp
                     {x, out, bias, tiling.rows, groups_of_unit(layout), tiling.strips});
     case Product::kIntegerMatrix:
       return Launch("integer_matrix", {x, out, bias, groups_of_unit(layout)});
-    case Product::kDecoded: break;
+    case Product::kDecoded:
+      break;
   }
   return Launch("linear_rows",
                 {x, product_type(x, layout), out, bias, tiling.rows / 8, tiling.strips});
@@ -174,7 +175,8 @@ void launch_run(const LinearCall& call, const LayerRun& run, const Around& aroun
       call.experts ? call.experts->most_tiles : (call.rows + tiling.rows - 1) / tiling.rows;
   LinearParams params = params_of(call, run, out);
   params.group_strips = is_pair ? tiling.strips / 2 : tiling.strips;
-  const int groups = add_parts(run.layers.first(is_pair ? 1 : run.layers.size()), run.out_first, params);
+  const int groups =
+      add_parts(run.layers.first(is_pair ? 1 : run.layers.size()), run.out_first, params);
   const auto layer = [&](size_t i) -> const LinearLayer& {
     return run.layers[i < run.layers.size() ? i : 0];
   };

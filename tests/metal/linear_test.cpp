@@ -164,7 +164,9 @@ void expect_same_bits_at_every_number_of_rows(std::mt19937& random, const Weight
     return floats_of(on_metal([&] { return linear(rows_of(x, 0, rows), weight, options); }));
   };
   const std::vector<float> all = made(33);
-  if (dtype == DType::kBFloat16) EXPECT_TRUE(same_bits(all, floats_of(linear(x, weight, options))));
+  if (dtype == DType::kBFloat16) {
+    EXPECT_TRUE(same_bits(all, floats_of(linear(x, weight, options))));
+  }
   for (int rows : {1, 2, 3, 5, 8, 9, 32}) {
     const auto first = all.begin();
     EXPECT_TRUE(same_bits(made(rows), {first, first + rows * weight.rows})) << rows;

@@ -80,13 +80,10 @@ void for_each_row(int64_t rows, const Body& body) {
   });
 }
 
-// The CPU handles masks, rules, logprobs and hashes: they come from the host, read a history, or
-// scan a row in ways that a GPU does not speed up, and CPU and GPU share their memory. Other rows
-// are drawn on the device. The choice depends on the row's own request only, never on its
-// neighbours.
-bool is_drawn_on_device(const RowSampling& row) {
-  return row.rules == nullptr && row.mask == nullptr && row.logprobs < 0 && !row.hash_logits;
-}
+// The CPU handles logprobs and hashes: they need logarithms in double precision, or read a row in
+// ways that a GPU does not speed up, and CPU and GPU share their memory. Other rows are drawn on the
+// device. The choice depends on the row's own request only, never on its neighbours.
+bool is_drawn_on_device(const RowSampling& row) { return row.logprobs < 0 && !row.hash_logits; }
 
 // Which rows of a batch a primitive draws.
 struct RowShare {
@@ -136,15 +133,50 @@ struct SampleJob {
 
 mx::Stream cpu_stream() { return mx::default_stream(mx::Device::cpu); }
 
-// inputs: logits, then the previous step's tokens if present. outputs: tokens, then logprobs
-// and hashes if a row requests them.
+// Waits for the masks of rows that the device draws. outputs: [M, words] uint32, in the rows' order.
+class MaskWords : public KernelPrimitive {
+ public:
+  MaskWords(mx::Stream stream, std::vector<std::shared_ptr<const TokenMask>> masks)
+      : KernelPrimitive(stream), masks_(std::move(masks)) {}
+
+  void run_cpu(const std::vector<mx::array>&, std::vector<mx::array>& outputs) override {
+    count_launch("mask_words.cpu");
+    allocate(outputs[0]);
+    run_on_cpu(*this, [masks = masks_, out = outputs[0].data<uint32_t>(),
+                       words = static_cast<size_t>(outputs[0].shape(1))]() mutable {
+      for (const auto& mask : masks) {
+        write_mask(mask->wait(), {out, words});
+        out += words;
+      }
+    });
+  }
+  // Always on a CPU stream, where a Metal simulator must leave it.
+  void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
+                 metal::Encoder&) override {
+    run_cpu(inputs, outputs);
+  }
+  const char* name() const override { return "MaskWords"; }
+
+  // No words: all tokens may be drawn. Tokens past the end of a mask may not.
+  static void write_mask(std::span<const uint32_t> mask, std::span<uint32_t> out) {
+    std::ranges::fill(out, mask.empty() ? ~uint32_t{0} : 0);
+    std::copy_n(mask.begin(), std::min(mask.size(), out.size()), out.begin());
+  }
+
+ private:
+  std::vector<std::shared_ptr<const TokenMask>> masks_;
+};
+
+// inputs: logits, then the previous step's tokens if present; on Metal, the masks if a row has one.
+// outputs: tokens, then logprobs and hashes if a row requests them.
 class Sample : public KernelPrimitive {
  public:
   Sample(mx::Stream stream, std::shared_ptr<const std::vector<RowSampling>> rows, RowShare share,
-         bool logprobs, bool hashes)
+         bool previous, bool logprobs, bool hashes)
       : KernelPrimitive(stream),
         rows_(std::move(rows)),
         share_(share),
+        previous_(previous),
         logprobs_(logprobs),
         hashes_(hashes) {}
 
@@ -155,7 +187,7 @@ class Sample : public KernelPrimitive {
                   .previous = {},
                   .logprobs = {},
                   .share = share_};
-    if (inputs.size() > 1) {
+    if (previous_) {
       require_contiguous(inputs[1]);
       job.previous = {inputs[1].data<int32_t>(), inputs[1].size()};
     }
@@ -175,19 +207,20 @@ class Sample : public KernelPrimitive {
   void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
                  metal::Encoder& encoder) override {
     if (share_.on_cpu) return run_cpu(inputs, outputs);
-    require_contiguous(inputs[0]);
+    for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);
-    std::vector<bool> drawn;
-    for (const RowSampling& row : *rows_) drawn.push_back(share_.has(row));
-    metal::sample(
-        {.logits = inputs[0], .rows = *rows_, .drawn = std::move(drawn), .tokens = outputs[0]},
-        encoder);
+    metal::SampleCall call{.logits = inputs[0], .rows = *rows_, .drawn = {}, .tokens = outputs[0]};
+    for (const RowSampling& row : *rows_) call.drawn.push_back(share_.has(row));
+    if (previous_) call.previous = inputs[1];
+    if (inputs.size() > (previous_ ? 2 : 1)) call.masks = inputs.back();
+    metal::sample(call, encoder);
   }
   const char* name() const override { return "Sample"; }
 
  private:
   std::shared_ptr<const std::vector<RowSampling>> rows_;
   RowShare share_;
+  bool previous_;
   bool logprobs_;
   bool hashes_;
 };
@@ -282,12 +315,32 @@ struct Draws {
     if (hashed) made.add({logits.shape(0)}, mx::uint64);
     std::vector<mx::array> inputs = {logits};
     if (previous) inputs.push_back(*previous);
+    if (!share.on_cpu) {
+      if (const auto masks = device_masks()) inputs.push_back(*masks);
+    }
     const auto outputs = mx::array::make_arrays(
         std::move(made.shapes), made.dtypes,
-        std::make_shared<Sample>(stream, rows, share, with_logprobs, hashed), inputs);
+        std::make_shared<Sample>(stream, rows, share, previous.has_value(), with_logprobs, hashed),
+        inputs);
     return {.tokens = outputs[0],
             .logprobs = with_logprobs ? std::optional(logprobs_at(outputs, 1)) : std::nullopt,
             .hashes = hashed ? std::optional(outputs.back()) : std::nullopt};
+  }
+
+  // The masks of the rows that the device draws. If they are known by now, no stream has to wait.
+  std::optional<mx::array> device_masks() const {
+    std::vector<std::shared_ptr<const TokenMask>> masks;
+    for (const RowSampling& row : *rows)
+      if (row.mask && is_drawn_on_device(row)) masks.push_back(row.mask);
+    if (masks.empty()) return std::nullopt;
+    const mx::Shape shape = {static_cast<int>(masks.size()), (logits.shape(1) + 31) / 32};
+    if (!std::ranges::all_of(masks, [](const auto& mask) { return mask->is_set(); }))
+      return mx::array(shape, mx::uint32, std::make_shared<MaskWords>(cpu_stream(), masks), {});
+    const auto words = static_cast<size_t>(shape[1]);
+    std::vector<uint32_t> all(masks.size() * words);
+    for (size_t i = 0; i < masks.size(); ++i)
+      MaskWords::write_mask(masks[i]->wait(), std::span(all).subspan(i * words, words));
+    return mx::array(all.begin(), shape, mx::uint32);
   }
 
   // [R] int32: the row itself if the CPU draws it, else -1.

@@ -160,13 +160,14 @@ uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows) {
   const auto rows = static_cast<uint64_t>(tokens);
   const uint64_t logits =
       static_cast<uint64_t>(logit_rows) * static_cast<uint64_t>(model.plan.vocab) * sizeof(float);
-  const uint64_t all_logits = (model.plan.mtp ? 4 : 2) * logits;
+  const bool on_gpu = device_facts().kind == DeviceKind::kMetal;
+  // On Metal, rules write changed copies of the logits.
+  const uint64_t all_logits = ((model.plan.mtp ? 4 : 2) + (on_gpu ? 1 : 0)) * logits;
   const uint64_t results = kLayersInFlight * rows * widest;
   // Intermediate results between Metal kernels: at most as many float32 values, and the partial
   // results of attention.
-  const uint64_t scratch = device_facts().kind == DeviceKind::kMetal
-                               ? results * sizeof(float) + metal::kMostPartialBytes
-                               : scratch_bytes(model.plan, tokens);
+  const uint64_t scratch = on_gpu ? results * sizeof(float) + metal::kMostPartialBytes
+                                  : scratch_bytes(model.plan, tokens);
   return results * size_of(model.dtype) + scratch + all_logits;
 }
 

@@ -1,9 +1,12 @@
 #include "kernels/sampling.h"
 
+#include <chrono>
 #include <limits>
+#include <thread>
 
 #include "kernels/runtime/kernel_path.h"
 #include "kernels/testing/random_logits.h"
+#include "kernels/testing/random_rules.h"
 #include "kernels/testing/support.h"
 #include "metal_sim/simulator.h"
 
@@ -148,15 +151,98 @@ TEST(MetalSampling, ATokenDoesNotDependOnOtherRows) {
   }
 }
 
-TEST(MetalSampling, RulesLogprobsAndHashesRunOnTheCpu) {
+// A row with random rules, a history that may be pending or assumed, and perhaps a mask.
+RowSampling random_ruled(std::mt19937& random, size_t vocab, int previous) {
+  RowSampling row = random() % 2 == 0 ? RowSampling{} : random_sampling(random, vocab);
+  row.rules = std::make_shared<LogitRules>(random_rules(random, vocab));
+  row.history = history_of(random_tokens(random, random() % 30, vocab),
+                           random_tokens(random, random() % 40, vocab));
+  if (random() % 3 == 0)
+    row.history.pending = static_cast<int32_t>(random() % static_cast<uint32_t>(previous));
+  if (row.history.pending < 0 && random() % 2 == 0) {
+    row.history.assumed =
+        std::make_shared<const std::vector<TokenId>>(random_tokens(random, 5, vocab));
+    row.history.assumed_count = static_cast<int32_t>(random() % 5);
+  }
+  if (random() % 3 == 0) {
+    const auto mask = std::make_shared<TokenMask>();
+    std::vector<uint32_t> words((vocab + 31) / 32);
+    for (size_t token = 0; token < vocab; ++token)
+      words[token / 32] |= static_cast<uint32_t>(random() % 8 == 0) << token % 32;
+    mask->set(std::move(words));
+    row.mask = mask;
+  }
+  return row;
+}
+
+TEST(MetalSampling, RulesAndMasksEqualTheCpu) {
+  std::mt19937 random(5);
+  int differing = 0, draws = 0;
+  for (const int vocab : {3, 70, 4500}) {
+    Rows rows{.vocab = vocab};
+    const auto size = static_cast<size_t>(vocab);
+    const std::vector<TokenId> tokens = random_tokens(random, 6, size);
+    const mx::array previous(tokens.begin(), {6}, mx::int32);
+    for (int i = 0; i < (vocab > 1000 ? 12 : 100); ++i) {
+      const bool has_rules = i % 4 != 0;
+      rows.add(random_logits(random, size, random_shape(random)),
+               has_rules ? random_ruled(random, size, 6) : random_sampling(random, size));
+    }
+    const auto made = [&] { return ints_of(sample(rows.all(), rows.sampling, previous).tokens); };
+    BothDrawn both{.cpu = made(), .metal = {}};
+    SimulatedMetal metal;
+    auto before = launch_counts();
+    both.metal = made();
+    EXPECT_EQ(metal.counts()["rule_logits"].launches, 1u);
+    EXPECT_EQ(launch_counts()["sample.cpu"], before["sample.cpu"]);
+    EXPECT_EQ(launch_counts()["mask_words.cpu"], before["mask_words.cpu"]) << "masks are known";
+    differing += both.differing();
+    draws += rows.count();
+  }
+  EXPECT_LE(differing * 1000, draws) << draws;
+}
+
+// The original logits decide, within the mask; see cpu/sampling.cpp.
+TEST(MetalSampling, IfEveryTokenIsBannedTheMaskDecides) {
+  Rows rows{.vocab = 100};
+  std::vector<float> logits(100, 0.5f);
+  logits[70] = 3;
+  logits[40] = 2;
+  const auto mask = std::make_shared<TokenMask>();
+  mask->set({0, 1u << 8 | 1u << 3});  // 40 and 35
+  RowSampling row{.temperature = 1, .seed = 3};
+  row.rules = std::make_shared<LogitRules>(LogitRules{.allowed = {1u << 9}});
+  row.mask = mask;
+  rows.add(logits, row);
+  logits[40] = logits[35] = -kInfinity;
+  rows.add(logits, row);
+  row.mask = nullptr;
+  row.rules = std::make_shared<LogitRules>(LogitRules{.allowed = {0, 0, 0, 0}});
+  rows.add(logits, row);
+  const BothDrawn both = draw_both(rows);
+  EXPECT_EQ(both.cpu, (std::vector<int32_t>{40, 35, 70}));
+  EXPECT_EQ(both.metal, both.cpu);
+}
+
+TEST(MetalSampling, TheDrawWaitsForItsMask) {
+  SimulatedMetal metal;
+  const auto mask = std::make_shared<TokenMask>();
+  Drawn drawn = sample(mx::array({1.0f, 2.0f, 3.0f}, {1, 3}), {{.mask = mask}});
+  mx::async_eval(drawn.tokens);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(drawn.tokens.is_available());
+  mask->set({0b010});
+  EXPECT_EQ(ints_of(drawn.tokens), std::vector<int32_t>{1});
+}
+
+TEST(MetalSampling, LogprobsAndHashesOfRowsRunOnTheCpu) {
   std::mt19937 random(5);
   const auto logits = random_logits(random, 500, LogitShape::kPeaked);
   const RowSampling plain{.temperature = 1, .seed = 11};
-  RowSampling ruled = plain, with_logprobs = plain, hashed = plain;
-  ruled.rules = std::make_shared<LogitRules>(LogitRules{.logit_bias = {{3, 100.0f}}});
+  RowSampling with_logprobs = plain, hashed = plain;
   with_logprobs.logprobs = 2;
   hashed.hash_logits = true;
-  for (const RowSampling& special : {ruled, with_logprobs, hashed}) {
+  for (const RowSampling& special : {with_logprobs, hashed}) {
     Rows rows{.vocab = 500};
     rows.add(logits, special);
     rows.add(logits, special);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/types/logit_bans.h"
+
 namespace octavo::cpu {
 namespace {
 
@@ -13,16 +15,6 @@ struct Sequence {
   std::span<const TokenId> prompt;
   std::span<const TokenId> answer;  // the known part
   std::span<const TokenId> tail;    // the tokens after it
-
-  size_t answer_size() const { return answer.size() + tail.size(); }
-
-  bool answer_ends_with(std::span<const TokenId> tokens) const {
-    if (tokens.size() > answer_size()) return false;
-    const size_t in_tail = std::min(tokens.size(), tail.size());
-    if (!std::ranges::equal(tokens.last(in_tail), tail.last(in_tail))) return false;
-    tokens = tokens.first(tokens.size() - in_tail);
-    return std::ranges::equal(tokens, answer.last(tokens.size()));
-  }
 };
 
 Sequence sequence_of(const RowHistory& history, std::span<const TokenId> previous) {
@@ -44,14 +36,6 @@ bool in_vocabulary(std::span<const float> logits, TokenId token) {
 
 void ban(std::span<float> logits, TokenId token) {
   if (in_vocabulary(logits, token)) logits[static_cast<size_t>(token)] = kBanned;
-}
-
-void ban_words(std::span<float> logits, const std::vector<std::vector<TokenId>>& words,
-               const Sequence& sequence) {
-  for (std::span<const TokenId> word : words) {
-    if (!word.empty() && sequence.answer_ends_with(word.first(word.size() - 1)))
-      ban(logits, word.back());
-  }
 }
 
 // Which tokens a sequence contains and how often its output does. The destructor clears the memory
@@ -126,9 +110,9 @@ void apply_rules(std::span<float> logits, const LogitRules& rules, const RowHist
                  std::span<const TokenId> previous) {
   const Sequence sequence = sequence_of(history, previous);
   if (!rules.allowed.empty()) ban_all_but(logits, rules.allowed);
-  ban_words(logits, rules.bad_words, sequence);
-  if (static_cast<int64_t>(sequence.answer_size()) < rules.min_tokens)
-    for (TokenId token : rules.held_back) ban(logits, token);
+  for (const Ban& each : bans_of(rules, history)) {
+    if (each.after < 0 || each.after == sequence.tail[0]) ban(logits, each.token);
+  }
   for (const auto& [token, bias] : rules.logit_bias)
     if (in_vocabulary(logits, token)) logits[static_cast<size_t>(token)] += bias;
   penalise(logits, rules, sequence);

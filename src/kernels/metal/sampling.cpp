@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/philox.h"
+#include "kernels/metal/logit_rules.h"
 #include "kernels/metal/row_tiles.h"
 
 namespace octavo::metal {
@@ -20,6 +21,8 @@ uint64_t fraction(double part) { return static_cast<uint64_t>(part * 0x1.0p64); 
 
 uint32_t high(uint64_t number) { return static_cast<uint32_t>(number >> 32); }
 uint32_t low(uint64_t number) { return static_cast<uint32_t>(number); }
+
+bool is_ruled(const RowSampling& row) { return row.rules != nullptr || row.mask != nullptr; }
 
 RowDraw draw_of(const RowSampling& row, int vocab) {
   RowDraw draw = {};
@@ -39,16 +42,35 @@ RowDraw draw_of(const RowSampling& row, int vocab) {
   return draw;
 }
 
-mx::array draws_of(std::span<const RowSampling> rows, const std::vector<bool>& drawn, int vocab,
-                   Encoder& encoder) {
+mx::array draws_of(const SampleCall& call, const RuleCall& rules, int vocab, Encoder& encoder) {
   constexpr size_t kWords = sizeof(RowDraw) / sizeof(uint32_t);
-  std::vector<uint32_t> words(rows.size() * kWords);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    RowDraw draw = draw_of(rows[i], vocab);
-    draw.is_drawn = drawn[i] ? 1 : 0;
+  std::vector<uint32_t> words(call.rows.size() * kWords);
+  int ruled = 0;
+  for (size_t i = 0; i < call.rows.size(); ++i) {
+    RowDraw draw = draw_of(call.rows[i], vocab);
+    draw.is_drawn = call.drawn[i] ? 1 : 0;
+    draw.ruled = call.drawn[i] && is_ruled(call.rows[i]) ? ruled++ : -1;
+    draw.mask = rules.masks_of[i];
     std::memcpy(&words[i * kWords], &draw, sizeof(draw));
   }
   return encoder.temporary(words, mx::uint32);
+}
+
+// Which rows have rules, and where their masks are.
+RuleCall rules_of(const SampleCall& call) {
+  RuleCall rules{.logits = call.logits,
+                 .rows = call.rows,
+                 .ruled = {},
+                 .masks_of = {},
+                 .masks = call.masks,
+                 .previous = call.previous};
+  int masks = 0;
+  for (size_t i = 0; i < call.rows.size(); ++i) {
+    const bool has_mask = call.drawn[i] && call.rows[i].mask != nullptr;
+    rules.masks_of.push_back(has_mask ? masks++ : -1);
+    if (call.drawn[i] && is_ruled(call.rows[i])) rules.ruled.push_back(static_cast<int>(i));
+  }
+  return rules;
 }
 
 }  // namespace
@@ -60,17 +82,28 @@ void sample(const SampleCall& call, Encoder& encoder) {
   const SampleParams params{.vocab = vocab, .blocks = (vocab + kLogitBlock - 1) / kLogitBlock};
   const mx::Shape shape = {logits.shape(0), params.blocks};
   const auto count = static_cast<uint32_t>(logits.shape(0));
+  const RuleCall rules = rules_of(call);
+  std::optional<mx::array> ruled;
+  if (!rules.ruled.empty()) ruled = rule_logits(rules, encoder);
+  const mx::array draws = draws_of(call, rules, vocab, encoder);
   const mx::array maxima = encoder.temporary(shape, mx::float32);
   Launch blocks("logit_maxima");
-  blocks.input("logits", logits)
+  blocks.constant("kHasRules", ruled.has_value())
+      .constant("kHasMasks", call.masks.has_value())
+      .input("logits", logits)
+      .optional_input("ruled", ruled)
+      .input("draws", draws)
       .output("maxima", maxima)
       .bytes("params", params)
       .grid({groups_of(params.blocks, kMaximaThreads / 32), count}, {kMaximaThreads});
   encoder.run(blocks);
-  const mx::array draws = draws_of(call.rows, call.drawn, vocab, encoder);
   const mx::array sums = encoder.temporary(shape, mx::float32);
   Launch draw("sample_rows");
-  draw.input("logits", logits)
+  draw.constant("kHasRules", ruled.has_value())
+      .constant("kHasMasks", call.masks.has_value())
+      .input("logits", logits)
+      .optional_input("ruled", ruled)
+      .optional_input("masks", call.masks)
       .input("maxima", maxima)
       .input("draws", draws)
       .output("sums", sums)

@@ -2,6 +2,7 @@
 // numbers, because they do not depend on device data.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,12 +12,15 @@
 
 namespace octavo::metal {
 
-// Rows with drawn[row] set must have no rules, logprobs or hash; nothing is written for the others.
+// Rows with drawn[row] set must have no logprobs or hash; nothing is written for the others.
 struct SampleCall {
   mx::array logits;  // [R, vocab] float32, vocab <= kMostLogits
   std::span<const RowSampling> rows;
   std::vector<bool> drawn;
-  mx::array tokens;  // [R] int32, allocated
+  std::optional<mx::array> masks =
+      {};  // [M, words] uint32, of the drawn rows with a mask, in order
+  std::optional<mx::array> previous = {};  // [P] int32, if a drawn row's history is pending
+  mx::array tokens;                        // [R] int32, allocated
 };
 void sample(const SampleCall& call, Encoder& encoder);
 

@@ -14,11 +14,11 @@ namespace octavo {
 
 // Changes to the logits before the draw. One per request, shared by all its rows.
 struct LogitRules {
-  float repetition_penalty = 1;  // over prompt and output
-  float presence_penalty = 0;    // over the output
-  float frequency_penalty = 0;   // over the output
-  std::vector<std::pair<TokenId, float>> logit_bias = {};
-  std::vector<std::vector<TokenId>> bad_words = {};  // sequences that may not be completed
+  float repetition_penalty = 1;                            // over prompt and output
+  float presence_penalty = 0;                              // over the output
+  float frequency_penalty = 0;                             // over the output
+  std::vector<std::pair<TokenId, float>> logit_bias = {};  // each token once
+  std::vector<std::vector<TokenId>> bad_words = {};        // sequences that may not be completed
   std::vector<uint32_t> allowed = {};   // bit t % 32 of word t / 32: t may be drawn; empty: all may
   int min_tokens = 0;                   // until the output has this many...
   std::vector<TokenId> held_back = {};  // ...these (the stop tokens) may not be drawn

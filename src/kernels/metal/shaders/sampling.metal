@@ -11,16 +11,23 @@
 
 using namespace octavo::metal;
 
+constant bool kHasRules [[function_constant(0)]];  // some rows are in `ruled`, the others in `logits`
+constant bool kHasMasks [[function_constant(1)]];  // some of these must be in `masks`
+
 [[kernel, max_total_threads_per_threadgroup(kMaximaThreads)]] void logit_maxima(
     const device float* logits [[buffer(0)]],
-    device float* maxima [[buffer(1)]],
-    constant SampleParams& params [[buffer(2)]],
+    const device float* ruled [[buffer(1), function_constant(kHasRules)]],
+    const device uint* draws [[buffer(2)]],
+    device float* maxima [[buffer(3)]],
+    constant SampleParams& params [[buffer(4)]],
     uint2 group [[threadgroup_position_in_grid]],
     uint simdgroup [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
   const int block = int(group.x) * (kMaximaThreads / kSimdWidth) + int(simdgroup);
   if (block >= params.blocks) return;
-  const device float* row = logits + ulong(group.y) * params.vocab;
+  const RowDraw draw = ((const device RowDraw*)draws)[group.y];
+  const device float* row = kHasRules && draw.ruled >= 0 ? ruled + ulong(draw.ruled) * params.vocab
+                                                         : logits + ulong(group.y) * params.vocab;
   const int end = min((block + 1) * kLogitBlock, params.vocab);
   float best = -INFINITY;
   for (int i = block * kLogitBlock + int(lane); i < end; i += kSimdWidth) {
@@ -57,6 +64,33 @@ inline int first_of(LogitRow row, float largest, int blocks, threadgroup int* pa
   threadgroup_barrier(mem_flags::mem_threadgroup);
   for (int s = 0; s < kRowSimdgroups; ++s) first = min(first, parts[s]);
   return first == kNoIndex ? 0 : first;
+}
+
+// If rules ban every token: the largest of the original logits that the mask allows, or the first token
+// that it allows. mask: nullptr if every token may be drawn.
+inline int likeliest(const device float* logits, const device uint* mask, int count,
+                     threadgroup float* parts, threadgroup int* firsts, RowThread me) {
+  float best = -INFINITY;
+  int first = kNoIndex, allowed = kNoIndex;
+  for (int i = me.index; i < count; i += kSampleThreads) {
+    if (mask != nullptr && (mask[i / 32] >> (i % 32) & 1u) == 0) continue;
+    allowed = min(allowed, i);
+    if (!(logits[i] > best)) continue;
+    best = logits[i];
+    first = i;
+  }
+  float largest = lanes_max(best);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (me.lane == 0) parts[me.simdgroup] = largest;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (int s = 0; s < kRowSimdgroups; ++s) largest = max(largest, parts[s]);
+  int found = largest == -INFINITY ? allowed : best == largest ? first : kNoIndex;
+  for (ushort distance = kSimdWidth / 2; distance > 0; distance /= 2)
+    found = min(found, simd_shuffle_xor(found, distance));
+  if (me.lane == 0) firsts[me.simdgroup] = found;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (int s = 0; s < kRowSimdgroups; ++s) found = min(found, firsts[s]);
+  return found == kNoIndex ? 0 : found;
 }
 
 // The cut after the top_k largest. `lightest`: smaller logits have no weight.
@@ -98,11 +132,13 @@ inline Cut nucleus(LogitRow row, Weighing weighing, constant SampleParams& param
 
 [[kernel, max_total_threads_per_threadgroup(kSampleThreads)]] void sample_rows(
     const device float* logits [[buffer(0)]],
-    const device float* maxima [[buffer(1)]],
-    const device uint* draws [[buffer(2)]],
-    device float* sums [[buffer(3)]],
-    device int* tokens [[buffer(4)]],
-    constant SampleParams& params [[buffer(5)]],
+    const device float* ruled [[buffer(1), function_constant(kHasRules)]],
+    const device uint* masks [[buffer(2), function_constant(kHasMasks)]],
+    const device float* maxima [[buffer(3)]],
+    const device uint* draws [[buffer(4)]],
+    device float* sums [[buffer(5)]],
+    device int* tokens [[buffer(6)]],
+    constant SampleParams& params [[buffer(7)]],
     uint row_index [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup [[simdgroup_index_in_threadgroup]],
@@ -119,13 +155,15 @@ inline Cut nucleus(LogitRow row, Weighing weighing, constant SampleParams& param
   me.index = int(thread_index);
   me.simdgroup = int(simdgroup);
   me.lane = int(lane);
+  const RowDraw draw = ((const device RowDraw*)draws)[row_index];
+  if (draw.is_drawn == 0) return;  // uniform over the threadgroup
+  const device float* own = logits + ulong(row_index) * params.vocab;
+  const bool has_rules = kHasRules && draw.ruled >= 0;
   LogitRow row;
-  row.logits = logits + ulong(row_index) * params.vocab;
+  row.logits = has_rules ? ruled + ulong(draw.ruled) * params.vocab : own;
   row.maxima = maxima + ulong(row_index) * params.blocks;
   row.count = params.vocab;
   sums += ulong(row_index) * params.blocks;
-  const RowDraw draw = ((const device RowDraw*)draws)[row_index];
-  if (draw.is_drawn == 0) return;  // uniform over the threadgroup
 
   Weighing weighing;
   weighing.largest = largest_of(row, params.blocks, weights, me);
@@ -148,6 +186,10 @@ inline Cut nucleus(LogitRow row, Weighing weighing, constant SampleParams& param
     const ulong uniform_part = ulong(draw.uniform_high) << 32 | draw.uniform_low;
     token = index_at<Measure::kWeights>(row, weighing, cut, fraction_of(total, uniform_part), sums,
                                         space, me);
+  } else if (has_rules && weighing.largest == -INFINITY) {
+    const device uint* mask =
+        kHasMasks && draw.mask >= 0 ? masks + ulong(draw.mask) * ((params.vocab + 31) / 32) : nullptr;
+    token = likeliest(own, mask, params.vocab, weights, firsts, me);
   } else {
     token = first_of(row, weighing.largest, params.blocks, firsts, me);
   }

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Compiles one Metal kernel file for this machine's CPU.
 
-usage: build_instance.py [--lint-only] KERNEL.metal OUTPUT.so WORK   (status 1 and "file:line: error: message" lines if it is not valid)
+usage: build_instance.py [options] KERNEL.metal OUTPUT.so WORK   (status 1 and "file:line: error: message" lines if it is not valid)
 
 WORK holds the precompiled shim, which compilations share. OCTAVO_METAL_CXX names the compiler, which must be clang 19.
-With --lint-only, nothing is compiled and OUTPUT.so is not written."""
+With --lint-only, nothing is compiled and OUTPUT.so is not written. With --costs, the kernel is optimised as for a GPU and its
+operations are counted (operations.py); faults are then not detected and the source is not linted."""
 
+import argparse
 import hashlib
 import os
 import shutil
@@ -14,6 +16,7 @@ import sys
 from pathlib import Path
 
 import lint
+import operations
 from rewrite import Rewriter
 
 HERE = Path(__file__).resolve().parent
@@ -36,6 +39,12 @@ CHECKED = [
     "-fstack-clash-protection",  # a stack overflow hits the guard page
     "-fsanitize=thread,alignment,bounds,shift,integer-divide-by-zero,signed-integer-overflow",
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-read-before-write=1",
+]  # fmt: skip
+# For counting costs: everything inlined and unrolled, as GPU compilers do, and only the hooks of memory accesses.
+COUNTED = [
+    "-DMSL_COSTS", "-O2", "-g1", "-gdwarf-4", "-fno-vectorize", "-fno-slp-vectorize", "-fno-math-errno", "-fsanitize=thread",
+    "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-read-before-write=1",
+    "-mllvm", "-inline-threshold=100000", "-mllvm", "-unroll-threshold=1000",
 ]  # fmt: skip
 if os.uname().machine == "x86_64":
     COMMON += ["-mf16c", "-mfma"]
@@ -94,15 +103,54 @@ def lint_and_build(source: str, output: Path, work: Path, lint_only: bool) -> li
             path.unlink(missing_ok=True)
 
 
+def build_counted(source: str, output: Path, work: Path, arguments: argparse.Namespace) -> list[str]:
+    """The kernel with the counters of operations.py."""
+    constants = {int(index): int(bits) for index, bits in (pair.split("=") for pair in arguments.constants.split(",") if pair)}
+    rewriter = Rewriter(source, False, constants)
+    rewriter.is_ours = arguments.mlx is None
+    cpp, ir, made = (Path(f"{output.with_suffix('')}{end}") for end in (".cpp", ".ll", ".o"))
+    flags = [*COMMON, *COUNTED, *([] if rewriter.is_ours else ["-ffp-contract=on"])]
+    try:
+        cpp.write_text(rewriter.run(), encoding="utf-8")
+        if rewriter.errors:
+            return rewriter.errors
+        ahead = compiled_ahead(flags, work)
+        complaints = run([CXX, *flags, "-include-pch", str(ahead), "-S", "-emit-llvm", str(cpp), "-o", str(ir)])
+        if not complaints:
+            ir.write_text(operations.counted(ir.read_text(encoding="utf-8")), encoding="utf-8")
+            complaints = run([CXX, "-O2", "-fPIC", "-mf16c", "-mfma", "-Xclang", "-disable-llvm-passes", "-c", str(ir), "-o", str(made)])
+        complaints = complaints or run([CXX, "-shared", str(made), "-o", str(output), "-lm"])
+        return [complaints.strip()] if complaints else []
+    finally:
+        for path in (cpp, ir, made):
+            if not os.environ.get("OCTAVO_METAL_KEEP"):
+                path.unlink(missing_ok=True)
+
+
+def options(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lint-only", action="store_true")
+    parser.add_argument("--costs", action="store_true")
+    parser.add_argument("--constants", default="", help="function constants as INDEX=BITS,...; with --costs")
+    parser.add_argument("--mlx", help="folder of MLX's headers: the kernel is MLX's, compiled as MLX compiles it; with --costs")
+    for name in ("kernel", "output", "work"):
+        parser.add_argument(name, type=Path)
+    return parser.parse_args(argv)
+
+
 def main(argv: list[str]) -> int:
-    lint_only = "--lint-only" in argv
-    kernel, output, work = map(Path, [argument for argument in argv[1:] if argument != "--lint-only"])
+    arguments = options(argv[1:])
+    kernel, output, work = arguments.kernel, arguments.output.resolve(), arguments.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
+    headers = ["-I", str(HERE / "mlx_headers"), "-I", arguments.mlx] if arguments.mlx else []
     # Only the file name, so that messages contain no folder.
-    done = subprocess.run([CXX, *PREPROCESS, kernel.name], cwd=kernel.parent, capture_output=True, text=True)
+    done = subprocess.run([CXX, *PREPROCESS, *headers, kernel.name], cwd=kernel.parent, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(done.stderr)
-    errors = lint_and_build(done.stdout, output.resolve(), work.resolve(), lint_only)
+    if arguments.costs:
+        errors = build_counted(done.stdout, output, work, arguments)
+    else:
+        errors = lint_and_build(done.stdout, output, work, arguments.lint_only)
     if errors:
         print("\n".join(errors), file=sys.stderr)
     return 1 if errors else 0

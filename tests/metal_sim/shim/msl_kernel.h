@@ -17,6 +17,18 @@ struct FunctionConstant {
   }
 };
 
+// Of a kernel that is compiled for one set of function constants.
+struct FixedConstant {
+  unsigned bits;
+  template <class T>
+  constexpr operator T() const {
+    if constexpr (sizeof(T) == sizeof bits)
+      return __builtin_bit_cast(T, bits);
+    else
+      return (T)bits;
+  }
+};
+
 #ifndef MSL_LINT
 
 template <class T>

@@ -7,7 +7,7 @@
 namespace msl {
 
 inline void count_multiply_adds(uint64_t count) {
-#ifndef MSL_LINT
+#if !defined(MSL_LINT) && !defined(MSL_COSTS)
   // The counter is not kernel memory. Accesses through an address space unknown to the compiler are
   // not instrumented; the empty assembly keeps it from removing the address space.
   uintptr_t at;

@@ -47,10 +47,10 @@ void print_cost_head(const std::string& unit) {
       "\n| kernel | shape | operations per {0} | multiply-add | matrix | float | special | integer "
       "| convert | lanes | stack | half | address | bytes loaded per {0} | bytes per lane | lines "
       "per load | bank passes | least | barriers | threadgroup bytes | inner block | chain | "
-      "carried |\n|---|---|{1}\n",
+      "carried | registers | spilled |\n|---|---|{1}\n",
       unit, [] {
         std::string columns;
-        for (int i = 0; i < 21; ++i) columns += "--:|";
+        for (int i = 0; i < 23; ++i) columns += "--:|";
         return columns;
       }());
 }
@@ -67,12 +67,14 @@ void print_costs(const std::string& name, const std::string& shape,
     line += fmt::format(" {} |", ratio(sum.operations.of(kind), units));
   const auto requests = static_cast<double>(sum.loads.requests);
   const auto banked = static_cast<double>(sum.threadgroup.requests);
-  line += fmt::format(
-      " {} | {} | {} | {} | {} | {:.3g} | {} | {} | {} | {} |", ratio(sum.loads.bytes, units),
-      ratio(sum.loads.lane_bytes, static_cast<double>(sum.loads.lanes)),
-      ratio(sum.loads.lines, requests), ratio(sum.threadgroup.passes, banked),
-      ratio(sum.threadgroup.least_passes, banked), sum.barriers / sum.groups, sum.threadgroup_bytes,
-      sum.operations.block_operations, sum.operations.block_chain, sum.operations.block_carried);
+  line += fmt::format(" {} | {} | {} | {} | {} | {:.3g} | {} | {} | {} | {} | {} | {} |",
+                      ratio(sum.loads.bytes, units),
+                      ratio(sum.loads.lane_bytes, static_cast<double>(sum.loads.lanes)),
+                      ratio(sum.loads.lines, requests), ratio(sum.threadgroup.passes, banked),
+                      ratio(sum.threadgroup.least_passes, banked), sum.barriers / sum.groups,
+                      sum.threadgroup_bytes, sum.operations.block_operations,
+                      sum.operations.block_chain, sum.operations.block_carried,
+                      sum.operations.registers, sum.operations.spilled_bytes);
   std::puts(line.c_str());
   std::fflush(stdout);
 }

@@ -40,6 +40,8 @@ uint64_t OperationCosts::arithmetic() const {
 
 void OperationCosts::add(const OperationCosts& other) {
   for (size_t i = 0; i < kOperationKinds; ++i) counts[i] += other.counts[i];
+  registers = std::max(registers, other.registers);
+  spilled_bytes = std::max(spilled_bytes, other.spilled_bytes);
   if (other.hottest <= hottest) return;
   hottest = other.hottest;
   block_operations = other.block_operations;

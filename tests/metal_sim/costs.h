@@ -35,6 +35,10 @@ struct OperationCosts {
   uint64_t block_operations = 0;
   uint64_t block_chain = 0;
   uint64_t block_carried = 0;
+  // Estimated by clang's AMD back end: 32-bit registers of a lane, and bytes that did not fit. Zero:
+  // not known.
+  int registers = 0;
+  int spilled_bytes = 0;
 
   uint64_t of(Operation kind) const { return counts[static_cast<size_t>(kind)]; }
   // Without addresses and conversions of half.

@@ -46,8 +46,9 @@ const std::string& tools_digest() {
   static const std::string digest = [] {
     std::vector<fs::path> files;
     for (const char* folder : {METAL_SIM_FOLDER "/compile", METAL_SIM_FOLDER "/shim"})
-      for (const auto& entry : fs::directory_iterator(folder))
-        if (entry.is_regular_file()) files.push_back(entry.path());
+      for (const auto& entry : fs::recursive_directory_iterator(folder))
+        if (entry.is_regular_file() && entry.path().extension() != ".pyc")
+          files.push_back(entry.path());
     std::ranges::sort(files);
     std::string all = environment("OCTAVO_METAL_CXX", METAL_SIM_CXX);
     for (const auto& file : files) all += read_file(file);
@@ -116,8 +117,10 @@ std::string options_of(const CostBuild& build) {
 CompiledText compile(const std::string& name, const std::string& text,
                      const std::optional<CostBuild>& costs) {
   const fs::path cache = environment("OCTAVO_METAL_CACHE", METAL_SIM_CACHE);
+  std::string key = tools_digest() + name + "\n" + text;
   const std::string options = costs ? options_of(*costs) : "";
-  const fs::path folder = cache / hex_digest(tools_digest() + options + name + "\n" + text);
+  if (costs) key += options + read_file(costs->mlx_headers + "/mlx/version.h");
+  const fs::path folder = cache / hex_digest(key);
   CompiledText compiled{.library = folder / "kernel.so", .source = folder / (name + ".metal")};
   if (fs::exists(compiled.library)) return compiled;
   fs::create_directories(folder);
@@ -144,6 +147,7 @@ LoadedLibrary::LoadedLibrary(CompiledText compiled, const std::map<int, uint32_t
     if (void* runs = dlsym(handle, "msl_block_runs")) {
       block_runs_ = static_cast<uint64_t*>(runs);
       block_costs_ = static_cast<const int32_t*>(dlsym(handle, "msl_block_costs"));
+      registers_ = static_cast<const int32_t*>(dlsym(handle, "msl_registers"));
       block_count_ = *static_cast<const int32_t*>(dlsym(handle, "msl_block_count"));
     }
   }
@@ -188,6 +192,10 @@ OperationCosts LoadedLibrary::take_operations() const {
     one.block_carried = static_cast<uint64_t>(row[kOperationKinds + 1]);
     for (uint64_t& count : one.counts) count *= runs;
     total.add(one);
+  }
+  if (registers_ != nullptr) {
+    total.registers = registers_[0];
+    total.spilled_bytes = registers_[1];
   }
   return total;
 }

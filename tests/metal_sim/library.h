@@ -56,6 +56,7 @@ class LoadedLibrary {
   // Tables of compile/operations.py: how often each basic block ran, and what it computes.
   uint64_t* block_runs_ = nullptr;
   const int32_t* block_costs_ = nullptr;
+  const int32_t* registers_ = nullptr;
   int block_count_ = 0;
   uintptr_t begin_ = 0;
   uintptr_t end_ = 0;

@@ -10,6 +10,7 @@ operations are counted (operations.py); faults are then not detected and the sou
 import argparse
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,13 +27,13 @@ CXX = os.environ.get("OCTAVO_METAL_CXX") or "clang++-19"
 PREPROCESS = ["-E", "-x", "c++", "-nostdinc", "-undef", "-D__METAL__=1", "-D__METAL_VERSION__=310", "-D__HAVE_BFLOAT__=1",
               "-I", str(HERE / "metal_headers")]  # fmt: skip
 # The shim needs C++17. Literals are float; a product and a sum round separately; half and bfloat round after each operation.
-COMMON = [
-    "-std=c++17", f"-I{SHIM}", "-ffp-contract=off", "-fsigned-char", "-fno-exceptions", "-fno-rtti", "-fPIC",
+LANGUAGE = [
+    "-std=c++17", f"-I{SHIM}", "-ffp-contract=off", "-fsigned-char", "-fno-exceptions", "-fno-rtti",
     "-Xclang", "-cl-single-precision-constant",
-    "-Xclang", "-ffloat16-excess-precision=none", "-Xclang", "-fbfloat16-excess-precision=none",
     "-Wno-user-defined-literals", "-Wno-reserved-user-defined-literal", "-Wno-unknown-pragmas", "-Wno-undefined-inline",
     "-Wno-duplicate-decl-specifier", "-Wno-ignored-qualifiers", "-Wno-unknown-attributes",
 ]  # fmt: skip
+COMMON = [*LANGUAGE, "-fPIC", "-Xclang", "-ffloat16-excess-precision=none", "-Xclang", "-fbfloat16-excess-precision=none"]
 # The simulator implements the thread sanitizer's hooks, so every access of the kernel calls it.
 CHECKED = [
     "-O1", "-g1", "-gdwarf-4", "-fno-vectorize", "-fno-slp-vectorize", "-fno-math-errno",
@@ -40,14 +41,19 @@ CHECKED = [
     "-fsanitize=thread,alignment,bounds,shift,integer-divide-by-zero,signed-integer-overflow",
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-read-before-write=1",
 ]  # fmt: skip
-# For counting costs: everything inlined and unrolled, as GPU compilers do, and only the hooks of memory accesses.
-COUNTED = [
-    "-DMSL_COSTS", "-O2", "-g1", "-gdwarf-4", "-fno-vectorize", "-fno-slp-vectorize", "-fno-math-errno", "-fsanitize=thread",
-    "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-read-before-write=1",
+# For counting costs: everything inlined and unrolled, as GPU compilers do.
+OPTIMISED = [
+    "-DMSL_COSTS", "-O2", "-fno-vectorize", "-fno-slp-vectorize", "-fno-math-errno",
     "-mllvm", "-inline-threshold=100000", "-mllvm", "-unroll-threshold=1000",
 ]  # fmt: skip
-if os.uname().machine == "x86_64":
-    COMMON += ["-mf16c", "-mfma"]
+COUNTED = [
+    *OPTIMISED, "-g1", "-gdwarf-4", "-fsanitize=thread",
+    "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-read-before-write=1",
+]  # fmt: skip
+# A GPU with 32 lanes per simdgroup and 32-bit registers.
+AMD = ["--target=amdgcn-amd-amdhsa", "-mcpu=gfx1030", "-nogpulib"]
+MACHINE = ["-mf16c", "-mfma"] if os.uname().machine == "x86_64" else []
+COMMON += MACHINE
 
 
 def run(command: list[str]) -> str:
@@ -109,7 +115,8 @@ def build_counted(source: str, output: Path, work: Path, arguments: argparse.Nam
     rewriter = Rewriter(source, False, constants)
     rewriter.is_ours = arguments.mlx is None
     cpp, ir, made = (Path(f"{output.with_suffix('')}{end}") for end in (".cpp", ".ll", ".o"))
-    flags = [*COMMON, *COUNTED, *([] if rewriter.is_ours else ["-ffp-contract=on"])]
+    contract = [] if rewriter.is_ours else ["-ffp-contract=on"]
+    flags = [*COMMON, *COUNTED, *contract]
     try:
         cpp.write_text(rewriter.run(), encoding="utf-8")
         if rewriter.errors:
@@ -117,14 +124,49 @@ def build_counted(source: str, output: Path, work: Path, arguments: argparse.Nam
         ahead = compiled_ahead(flags, work)
         complaints = run([CXX, *flags, "-include-pch", str(ahead), "-S", "-emit-llvm", str(cpp), "-o", str(ir)])
         if not complaints:
-            ir.write_text(operations.counted(ir.read_text(encoding="utf-8")), encoding="utf-8")
-            complaints = run([CXX, "-O2", "-fPIC", "-mf16c", "-mfma", "-Xclang", "-disable-llvm-passes", "-c", str(ir), "-o", str(made)])
+            registers = registers_of(cpp, [*LANGUAGE, *OPTIMISED, *contract])
+            ir.write_text(operations.counted(ir.read_text(encoding="utf-8"), registers), encoding="utf-8")
+            complaints = run([CXX, "-O2", "-fPIC", *MACHINE, "-Xclang", "-disable-llvm-passes", "-c", str(ir), "-o", str(made)])
         complaints = complaints or run([CXX, "-shared", str(made), "-o", str(output), "-lm"])
         return [complaints.strip()] if complaints else []
     finally:
         for path in (cpp, ir, made):
             if not os.environ.get("OCTAVO_METAL_KEEP"):
                 path.unlink(missing_ok=True)
+
+
+def host_headers() -> list[str]:
+    """The folders of the C++ library, which the AMD target does not know."""
+    done = subprocess.run([CXX, "-E", "-v", "-x", "c++", "/dev/null"], capture_output=True, text=True)
+    found = re.search(r"#include <...> search starts here:\n(.*?)End of search list", done.stderr, re.S)
+    return [line.strip() for line in found[1].splitlines() if "/clang/" not in line] if found else []
+
+
+def registers_of(cpp: Path, flags: list[str]) -> tuple[int, int]:
+    """Vector registers per lane, and bytes per lane that did not fit into registers, of clang's AMD back end. The most of any kernel
+    in the file. Zeros if the compiler lacks that back end."""
+    ir, assembly = cpp.with_suffix(".amd.ll"), cpp.with_suffix(".amd.s")
+    headers = [flag for folder in host_headers() for flag in ("-isystem", folder)]
+    host = ["-nostdinc++", f"-D__{os.uname().machine}__", *headers, "-include", str(SHIM / "msl.h")]
+    try:
+        if run([CXX, *AMD, *flags, *host, "-DMSL_REGISTERS", "-S", "-emit-llvm", str(cpp), "-o", str(ir)]):
+            return 0, 0
+        # Threadgroups of at most four simdgroups, so that the back end does not save registers for larger ones.
+        text = re.sub(
+            r"^(attributes #\d+ = \{)", r'\1 "amdgpu-flat-work-group-size"="32,128"', ir.read_text(encoding="utf-8"), flags=re.M
+        )
+        ir.write_text(text, encoding="utf-8")
+        if run([CXX, *AMD, "-O2", "-S", str(ir), "-o", str(assembly)]):
+            return 0, 0
+        text = assembly.read_text(encoding="utf-8")
+        counts = [
+            max(map(int, re.findall(rf"^ +\.{key}: +(\d+)", text, re.M)), default=0)
+            for key in ("vgpr_count", "private_segment_fixed_size")
+        ]
+        return counts[0], counts[1]
+    finally:
+        for path in (ir, assembly):
+            path.unlink(missing_ok=True)
 
 
 def options(argv: list[str]) -> argparse.Namespace:

@@ -23,8 +23,22 @@ FLOAT = {"fadd", "fsub", "fmul", "fneg"}
 INTEGER = {"add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr", "udiv", "sdiv", "urem", "srem"}
 CONVERSION = {"uitofp", "sitofp", "fptoui", "fptosi"}
 HALF = {"fpext", "fptrunc"}
-FLOAT_CALLS = ("fabs", "minnum", "maxnum", "minimum", "maximum", "copysign", "floor", "ceil", "trunc", "rint", "round", "canonicalize", "ldexp")
-INTEGER_CALLS = ("umin", "umax", "smin", "smax", "abs", "ctpop", "ctlz", "cttz", "bitreverse", "bswap", "fshl", "fshr", "usub.sat", "uadd.sat")
+FLOAT_CALLS = ("fabs", "min", "max", "copysign", "floor", "ceil", "trunc", "rint", "round", "canonicalize", "ldexp")
+INTEGER_CALLS = (
+    "umin",
+    "umax",
+    "smin",
+    "smax",
+    "abs",
+    "ctpop",
+    "ctlz",
+    "cttz",
+    "bitreverse",
+    "bswap",
+    "fsh",
+    "usub.sat",
+    "uadd.sat",
+)
 SPECIAL_CALLS = ("exp", "log", "pow", "sin", "cos", "tan", "sqrt", "atan", "fmod")
 LANE_CALL = re.compile(r"simd_|^_ZN3msl(?:6reduce|4scan)")
 
@@ -130,8 +144,8 @@ def counter(number: int) -> str:
     )
 
 
-def counted(ir: str) -> str:
-    """The IR with counters, msl_block_runs, and msl_block_costs: COLUMNS of each block."""
+def counted(ir: str, registers: tuple[int, int]) -> str:
+    """The IR with counters, msl_block_runs, and msl_block_costs: COLUMNS of each block. registers: stored for the report."""
     checked = {match[1] for match in re.finditer(r"^attributes (#\d+) = \{.*\bsanitize_thread\b", ir, re.M)}
     lines, costs, block, stack = [], [], Block(), set()
     inside = waiting = False
@@ -152,10 +166,10 @@ def counted(ir: str) -> str:
                 waiting = False
             block.add(found[1], found[2], found[3], stack)
         lines.append(line)
-    return "".join(lines) + tables(costs)
+    return "".join(lines) + tables(costs, registers)
 
 
-def tables(costs: list[list[int]]) -> str:
+def tables(costs: list[list[int]], registers: tuple[int, int]) -> str:
     width = len(COLUMNS)
     rows = ", ".join(f"i32 {value}" for row in costs for value in row)
     total = len(costs) * width
@@ -163,4 +177,5 @@ def tables(costs: list[list[int]]) -> str:
         f"\n@msl_block_runs = global [{len(costs)} x i64] zeroinitializer, align 8\n"
         f"@msl_block_costs = constant [{total} x i32] [{rows}], align 4\n"
         f"@msl_block_count = constant i32 {len(costs)}, align 4\n"
+        f"@msl_registers = constant [2 x i32] [i32 {registers[0]}, i32 {registers[1]}], align 4\n"
     )

@@ -83,6 +83,9 @@ inline simdgroup_matrix<T, Rows, Cols> make_filled_simdgroup_matrix(T value) {
 
 namespace msl {
 
+#ifdef MSL_REGISTERS
+inline void require_all_lanes(const char*, const char*, int) {}
+#else
 MSL_UNCHECKED inline Exchange* with_all_lanes(const void* value, uint size, const char* operation,
                                               const char* file, int line) {
   Exchange* exchange = msl_exchange(value, size, operation, file, line);
@@ -112,6 +115,7 @@ MSL_LANE_OPERATION MSL_UNCHECKED inline Vector<float, 2> matrix_product(
   }
   return c;
 }
+#endif
 
 }  // namespace msl
 
@@ -131,7 +135,11 @@ inline void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8>& d, simdgrou
   const float2 of_a = {(float)a.held[0], (float)a.held[1]};
   const float2 of_b = {(float)b.held[0], (float)b.held[1]};
   const float2 of_c = {(float)c.held[0], (float)c.held[1]};
+#ifdef MSL_REGISTERS
+  const float2 sum = msl::matrix_registers<A>(a.thread_elements(), b.thread_elements(), of_c);
+#else
   const float2 sum = msl::matrix_product(of_a, of_b, of_c, file, line);
+#endif
   for (int i = 0; i < 2; ++i) d.held[i] = (D)sum[i];
 }
 

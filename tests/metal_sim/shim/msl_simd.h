@@ -18,17 +18,32 @@ enum class mem_flags : int {
 inline constexpr mem_flags operator|(mem_flags a, mem_flags b) {
   return mem_flags(int(a) | int(b));
 }
+#ifdef MSL_REGISTERS
+inline void threadgroup_barrier(mem_flags) { __builtin_amdgcn_s_barrier(); }
+inline void simdgroup_barrier(mem_flags) { asm volatile("" ::: "memory"); }
+#else
 inline void threadgroup_barrier(mem_flags flags, MSL_HERE) {
   msl_barrier(false, (int)flags, file, line);
 }
 inline void simdgroup_barrier(mem_flags flags, MSL_HERE) {
   msl_barrier(true, (int)flags, file, line);
 }
+#endif
 
 }  // namespace metal
 
 namespace msl {
 
+#ifdef MSL_REGISTERS
+template <class T, class Combine>
+inline T reduce(T value, Combine, const char*, const char*, int) {
+  return in_registers(value);
+}
+template <class T, class Combine>
+inline T scan(T value, T, bool, Combine, const char*, const char*, int) {
+  return in_registers(value);
+}
+#else
 template <class T>
 MSL_UNCHECKED inline T value_of_lane(const Exchange* exchange, uint lane, const char* operation,
                                      const char* file, int line) {
@@ -77,11 +92,16 @@ MSL_LANE_OPERATION MSL_UNCHECKED inline T scan(T value, T start, bool inclusive,
   }
   return sum;
 }
+#endif
 
 }  // namespace msl
 
 namespace metal {
 
+#ifdef MSL_REGISTERS
+#define MSL_SHUFFLE(T, name, parameters, lane_expression, own_if_outside) \
+  inline T name(T value, parameters MSL_HERE) { return msl::in_registers(value); }
+#else
 #define MSL_SHUFFLE(T, name, parameters, lane_expression, own_if_outside)               \
   MSL_LANE_OPERATION MSL_UNCHECKED inline T name(T value, parameters MSL_HERE) {        \
     const msl::Exchange* exchange = msl_exchange(&value, sizeof(T), #name, file, line); \
@@ -89,6 +109,7 @@ namespace metal {
     if (own_if_outside && (lane < 0 || lane >= msl::kSimdLanes)) return value;          \
     return msl::value_of_lane<T>(exchange, (uint)lane, #name, file, line);              \
   }
+#endif
 #define MSL_COMMA ,
 #define MSL_SHUFFLES(T)                                                                          \
   MSL_SHUFFLE(T, simd_shuffle, ushort from MSL_COMMA, from, false)                               \

@@ -20,6 +20,9 @@ namespace {
 constexpr mx::Dtype kRowType = mx::float16;
 constexpr DType kRowDType = DType::kFloat16;
 
+constexpr metal_sim::MachineOptions kCosts{.finds_races = false, .costs = true};
+
+using metal_sim::CostTable;
 using metal_sim::MlxAttention;
 using metal_sim::MlxProduct;
 using metal_sim::SimulatedMetal;
@@ -28,43 +31,54 @@ std::string text_of(const MlxProduct& shape) {
   return fmt::format("{} x {} -> {}", shape.rows, shape.inputs, shape.outputs);
 }
 
-void print_mlx(const std::string& name, const MlxProduct& shape,
-               const metal_sim::KernelCounts& counts) {
-  metal_sim::print_costs("MLX `" + name + "`", text_of(shape), {{name, counts}},
-                         static_cast<double>(shape.inputs) * shape.outputs);
+CostTable table_of(const MlxProduct& shape, const std::string& format) {
+  return {text_of(shape) + ", " + format, "weight",
+          static_cast<double>(shape.inputs) * shape.outputs};
 }
 
-void report_product(const MlxProduct& shape, const std::string& format) {
+void add_linear(CostTable& table, const MlxProduct& shape, const Weight& weight) {
   std::mt19937 random(1);
   const mx::array x = random_array(random, {shape.rows, shape.inputs}, kRowType);
-  const Weight weight = format == "float16"
-                            ? random_dense(random, shape.outputs, shape.inputs, kRowDType)
-                            : random_affine(random, shape.outputs, shape.inputs, 4, 64, kRowDType);
-  SimulatedMetal metal({.finds_races = false, .costs = true});
+  SimulatedMetal metal(kCosts);
   mx::eval(linear(x, weight));
-  metal_sim::print_costs("Octavo " + format, text_of(shape), metal.counts(),
-                         static_cast<double>(shape.inputs) * shape.outputs);
+  table.add("Octavo", metal.counts());
 }
 
-void report_products_of_few_rows() {
-  metal_sim::print_cost_head("weight");
+void add_mlx(CostTable& table, const std::string& name, const metal_sim::KernelCounts& counts) {
+  table.add("MLX `" + name + "`", {{name, counts}});
+}
+
+Weight four_bits(const MlxProduct& shape) {
+  std::mt19937 random(2);
+  return random_affine(random, shape.outputs, shape.inputs, 4, 64, kRowDType);
+}
+
+void report_few_rows() {
   for (const MlxProduct& shape : {MlxProduct{1, 1024, 512}, MlxProduct{1, 2048, 512}}) {
-    report_product(shape, "4-bit/64");
-    print_mlx("qmv_fast", shape, mlx_qmv_fast(shape));
+    CostTable table = table_of(shape, "4-bit/64");
+    add_linear(table, shape, four_bits(shape));
+    add_mlx(table, "qmv_fast", mlx_qmv_fast(shape));
+    table.print();
   }
-  const MlxProduct eight{8, 1024, 512};
-  report_product(eight, "4-bit/64");
-  print_mlx("qmv_fast", eight, mlx_qmv_fast(eight));
-  print_mlx("qmv_wide", eight, mlx_qmv_wide(eight));
+  const MlxProduct shape{8, 1024, 512};
+  CostTable table = table_of(shape, "4-bit/64");
+  add_linear(table, shape, four_bits(shape));
+  add_mlx(table, "qmv_fast", mlx_qmv_fast(shape));
+  add_mlx(table, "qmv_wide", mlx_qmv_wide(shape));
+  table.print();
 }
 
-void report_products_of_many_rows() {
-  metal_sim::print_cost_head("weight");
+void report_many_rows() {
   const MlxProduct shape{64, 1024, 128};
-  report_product(shape, "4-bit/64");
-  print_mlx("qmm_t", shape, mlx_qmm(shape));
-  report_product(shape, "float16");
-  print_mlx("gemm", shape, mlx_gemm(shape));
+  CostTable packed = table_of(shape, "4-bit/64");
+  add_linear(packed, shape, four_bits(shape));
+  add_mlx(packed, "qmm_t", mlx_qmm(shape));
+  packed.print();
+  CostTable dense = table_of(shape, "float16");
+  std::mt19937 random(2);
+  add_linear(dense, shape, random_dense(random, shape.outputs, shape.inputs, kRowDType));
+  add_mlx(dense, "gemm", mlx_gemm(shape));
+  dense.print();
 }
 
 void report_decode(const MlxAttention& shape) {
@@ -80,24 +94,23 @@ void report_decode(const MlxAttention& shape) {
   PagedFixture fixture(c, KernelPath::kNative, 1);
   const KvPages pages = kv_write(fixture.pages(), k, k, fixture.layout(), fixture.tables());
   mx::eval(pages.bytes);
-  const double elements = 2.0 * shape.keys * shape.kv_heads * kDim;
-  const std::string text =
-      fmt::format("{} keys, {}/{} heads", shape.keys, shape.query_heads, shape.kv_heads);
+  CostTable table(fmt::format("decode, {} keys, {}/{} heads of 128, float16", shape.keys,
+                              shape.query_heads, shape.kv_heads),
+                  "element of K and V", 2.0 * shape.keys * shape.kv_heads * kDim);
   {
-    SimulatedMetal metal({.finds_races = false, .costs = true});
+    SimulatedMetal metal(kCosts);
     mx::eval(paged_attention(q, pages, fixture.layout(), fixture.tables(), c.options));
-    metal_sim::print_costs("Octavo `paged_attention`", text, metal.counts(), elements);
+    table.add("Octavo", metal.counts());
   }
-  metal_sim::print_costs("MLX `sdpa_vector`", text, {{"sdpa_vector", mlx_sdpa_vector(shape)}},
-                         elements);
+  add_mlx(table, "sdpa_vector", mlx_sdpa_vector(shape));
+  table.print();
 }
 
 }  // namespace
 
 void print_cost_report() {
-  report_products_of_few_rows();
-  report_products_of_many_rows();
-  metal_sim::print_cost_head("element of K and V");
+  report_few_rows();
+  report_many_rows();
   for (const int keys : {512, 2048}) report_decode({8, 2, keys});
 }
 

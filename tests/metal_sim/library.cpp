@@ -13,8 +13,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <stdexcept>
-#include <vector>
+#include <utility>
 
 #include "base/sha256.h"
 #include "metal_sim/callbacks.h"
@@ -45,8 +46,9 @@ const std::string& tools_digest() {
   static const std::string digest = [] {
     std::vector<fs::path> files;
     for (const char* folder : {METAL_SIM_FOLDER "/compile", METAL_SIM_FOLDER "/shim"})
-      for (const auto& entry : fs::directory_iterator(folder))
-        if (entry.is_regular_file()) files.push_back(entry.path());
+      for (const auto& entry : fs::recursive_directory_iterator(folder))
+        if (entry.is_regular_file() && entry.path().extension() != ".pyc")
+          files.push_back(entry.path());
     std::ranges::sort(files);
     std::string all = environment("OCTAVO_METAL_CXX", METAL_SIM_CXX);
     for (const auto& file : files) all += read_file(file);
@@ -90,21 +92,35 @@ void write_at_once(const fs::path& path, const std::string& text) {
 
 // Loads a new copy each time, which the loader treats as another library, so that the initialisers,
 // which read the function constants, run for each.
-void open_copy(const fs::path& library) {
+void* open_copy(const fs::path& library) {
   static int copies = 0;
   const fs::path copy = library.parent_path() / fmt::format("copy_{}_{}.so", getpid(), copies++);
   fs::copy_file(library, copy, fs::copy_options::overwrite_existing);
-  const void* handle = dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* handle = dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL);
   const std::string complaint = handle == nullptr ? dlerror() : "";
   fs::remove(copy);
   if (handle == nullptr) throw std::runtime_error("metal_sim: " + complaint);
+  return handle;
+}
+
+// The options of build_instance.py.
+std::string options_of(const CostBuild& build) {
+  std::string options = "--costs --constants '";
+  for (const auto& [index, bits] : build.constants) options += fmt::format("{}={},", index, bits);
+  options += "'";
+  return build.mlx_headers.empty() ? options
+                                   : options + fmt::format(" --mlx '{}'", build.mlx_headers);
 }
 
 }  // namespace
 
-CompiledText compile(const std::string& name, const std::string& text) {
+CompiledText compile(const std::string& name, const std::string& text,
+                     const std::optional<CostBuild>& costs) {
   const fs::path cache = environment("OCTAVO_METAL_CACHE", METAL_SIM_CACHE);
-  const fs::path folder = cache / hex_digest(tools_digest() + name + "\n" + text);
+  std::string key = tools_digest() + name + "\n" + text;
+  const std::string options = costs ? options_of(*costs) : "";
+  if (costs) key += options + read_file(costs->mlx_headers + "/mlx/version.h");
+  const fs::path folder = cache / hex_digest(key);
   CompiledText compiled{.library = folder / "kernel.so", .source = folder / (name + ".metal")};
   if (fs::exists(compiled.library)) return compiled;
   fs::create_directories(folder);
@@ -113,8 +129,8 @@ CompiledText compile(const std::string& name, const std::string& text) {
   write_at_once(compiled.source, text);
   const fs::path made = folder / fmt::format("kernel_{}.so", getpid());
   const auto [complaints, ok] = output_of(fmt::format(
-      "OCTAVO_METAL_CXX='{}' '{}' -S -E '{}/compile/build_instance.py' '{}' '{}' '{}' 2>&1",
-      environment("OCTAVO_METAL_CXX", METAL_SIM_CXX), METAL_SIM_PYTHON, METAL_SIM_FOLDER,
+      "OCTAVO_METAL_CXX='{}' '{}' -S -E '{}/compile/build_instance.py' {} '{}' '{}' '{}' 2>&1",
+      environment("OCTAVO_METAL_CXX", METAL_SIM_CXX), METAL_SIM_PYTHON, METAL_SIM_FOLDER, options,
       compiled.source.string(), made.string(), cache.string()));
   if (!ok)
     throw std::runtime_error(fmt::format("Metal source {} is not valid:\n{}", name, complaints));
@@ -127,7 +143,13 @@ LoadedLibrary::LoadedLibrary(CompiledText compiled, const std::map<int, uint32_t
   Loading loading{.constants = constants};
   {
     const LoadingScope scope(loading);
-    open_copy(compiled_.library);
+    void* handle = open_copy(compiled_.library);
+    if (void* runs = dlsym(handle, "msl_block_runs")) {
+      block_runs_ = static_cast<uint64_t*>(runs);
+      block_costs_ = static_cast<const int32_t*>(dlsym(handle, "msl_block_costs"));
+      registers_ = static_cast<const int32_t*>(dlsym(handle, "msl_registers"));
+      block_count_ = *static_cast<const int32_t*>(dlsym(handle, "msl_block_count"));
+    }
   }
   if (!loading.missing_constant.empty())
     throw std::runtime_error("function constant " + loading.missing_constant + " has no value");
@@ -154,6 +176,28 @@ void (*LoadedLibrary::kernel(const std::string& name) const)() {
   const auto found = kernels_.find(name);
   if (found == kernels_.end()) throw std::runtime_error("no kernel named " + name);
   return found->second;
+}
+
+OperationCosts LoadedLibrary::take_operations() const {
+  constexpr size_t kColumns = kOperationKinds + 2;  // and the two chains
+  OperationCosts total;
+  for (size_t block = 0; block < static_cast<size_t>(block_count_); ++block) {
+    const uint64_t runs = std::exchange(block_runs_[block], 0);
+    const std::span row(block_costs_ + block * kColumns, kColumns);
+    OperationCosts one;
+    for (size_t i = 0; i < kOperationKinds; ++i) one.counts[i] = static_cast<uint64_t>(row[i]);
+    one.block_operations = one.arithmetic();
+    one.hottest = one.block_operations * runs;
+    one.block_chain = static_cast<uint64_t>(row[kOperationKinds]);
+    one.block_carried = static_cast<uint64_t>(row[kOperationKinds + 1]);
+    for (uint64_t& count : one.counts) count *= runs;
+    total.add(one);
+  }
+  if (registers_ != nullptr) {
+    total.registers = registers_[0];
+    total.spilled_bytes = registers_[1];
+  }
+  return total;
 }
 
 std::string LoadedLibrary::place_of(const void* instruction) const {

@@ -8,7 +8,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
+
+#include "metal_sim/costs.h"
 
 namespace octavo::metal_sim {
 
@@ -18,8 +22,15 @@ struct CompiledText {
   std::filesystem::path source;  // the text, for messages
 };
 
+// How to compile a kernel whose costs are counted.
+struct CostBuild {
+  std::map<int, uint32_t> constants = {};  // function constants are fixed, as in a Metal pipeline
+  std::string mlx_headers = {};  // not empty: the kernel is MLX's, compiled as MLX compiles it
+};
+
 // `name` is for messages. Throws std::runtime_error with the diagnostics of the compiler or lint.
-CompiledText compile(const std::string& name, const std::string& text);
+CompiledText compile(const std::string& name, const std::string& text,
+                     const std::optional<CostBuild>& costs = std::nullopt);
 
 // A library in this process, with values for its function constants. Never unloaded.
 class LoadedLibrary {
@@ -31,6 +42,9 @@ class LoadedLibrary {
   uintptr_t begin() const { return begin_; }
   uintptr_t end() const { return end_; }
 
+  // The operations since the last call, if the kernel was compiled to count them.
+  OperationCosts take_operations() const;
+
   // "file:line" of an instruction, in the kernel's text rather than in the shim.
   std::string place_of(const void* instruction) const;
   // The source line at "file:line", or empty.
@@ -39,6 +53,11 @@ class LoadedLibrary {
  private:
   CompiledText compiled_;
   std::map<std::string, void (*)()> kernels_;
+  // Tables of compile/operations.py: how often each basic block ran, and what it computes.
+  uint64_t* block_runs_ = nullptr;
+  const int32_t* block_costs_ = nullptr;
+  const int32_t* registers_ = nullptr;
+  int block_count_ = 0;
   uintptr_t begin_ = 0;
   uintptr_t end_ = 0;
 };

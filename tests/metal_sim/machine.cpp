@@ -81,6 +81,7 @@ RunCounts Machine::run(const Run& run, const MachineOptions& options) {
   options_ = options;
   counts_ = {};
   fault_.reset();
+  trace_ = {};
   random_.seed(options.seed);
   thread_count_ = static_cast<int>(run.threads.count());
   if (thread_count_ < 1 || thread_count_ > kMostThreads)
@@ -149,6 +150,7 @@ void Machine::run_simdgroup(int simdgroup) {
       resume(thread);
       if (fault_) return;
     }
+    if (options_.costs) trace_.flush();
   } while (release_lanes(simdgroup));
 }
 

@@ -37,6 +37,7 @@ struct MachineOptions {
   ThreadOrder order = ThreadOrder::kForward;
   uint32_t seed = 1;
   bool finds_races = true;  // false: faster
+  bool costs = false;       // counts what costs.h describes, in kernels compiled for it
 };
 
 struct ThreadgroupArgument {
@@ -61,6 +62,8 @@ struct RunCounts {
   uint64_t simd_operations = 0;
   uint64_t multiply_adds = 0;
   size_t threadgroup_bytes = 0;
+  MemoryCosts threadgroup_loads = {};
+  MemoryCosts threadgroup_stores = {};
 };
 
 // A fault in a kernel. `place` is "file:line"; if it is empty, the instruction is known.
@@ -141,6 +144,7 @@ class Machine {
   bool release_group();
   void resume(int thread);
   void wait(State state);
+  void trace(const Access& access, const void* instruction);
   void record(const std::string& what, std::string place, const void* instruction, int thread);
   [[noreturn]] void throw_fault() const;
   std::byte* stack_of(int thread) const {
@@ -153,6 +157,7 @@ class Machine {
 
   ThreadgroupMemory threadgroup_;
   RaceDetector races_;
+  AccessTrace trace_;
   std::byte* stacks_;
   std::vector<std::byte> signal_stack_;
   std::vector<Fiber> fibers_;

@@ -25,6 +25,16 @@ void Machine::access(uintptr_t address, unsigned bytes, bool is_write, const voi
     complaint = fmt::format("wild {} at {:#x}", is_write ? "write" : "read", address);
   }
   if (!complaint.empty()) fail(complaint, "", instruction);
+  if (options_.costs) trace(access, instruction);
+}
+
+void Machine::trace(const Access& access, const void* instruction) {
+  const bool is_device = device.holds(access.address);
+  if (!is_device && !threadgroup_.holds(access.address)) return;
+  MemoryCosts* costs = is_device         ? &device.costs(access)
+                       : access.is_write ? &counts_.threadgroup_stores
+                                         : &counts_.threadgroup_loads;
+  trace_.add(lane(), instruction, access.address, access.bytes, {costs, is_device});
 }
 
 void Machine::atomic_access(uintptr_t address, unsigned bytes, const void* instruction) {

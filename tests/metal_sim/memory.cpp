@@ -97,6 +97,11 @@ Complaint DeviceMemory::check_atomic(const Access& access, RaceDetector& races) 
   return complaint;
 }
 
+MemoryCosts& DeviceMemory::costs(const Access& access) {
+  const DeviceSlot& slot = slots_[(access.address - base_) / kSlotBytes];
+  return access.is_write ? slot.store_counts->store_costs : slot.load_counts->load_costs;
+}
+
 ThreadgroupMemory::ThreadgroupMemory()
     : base_(reserve(kArenaBytes, PROT_READ | PROT_WRITE)),
       owner_(kArenaBytes),

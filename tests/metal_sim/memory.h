@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "metal_sim/costs.h"
+
 namespace octavo::metal_sim {
 
 inline constexpr int kMostArguments = 32;
@@ -24,6 +26,8 @@ struct AccessCounts {
   uint64_t load_bytes = 0;
   uint64_t stores = 0;
   uint64_t store_bytes = 0;
+  MemoryCosts load_costs = {};
+  MemoryCosts store_costs = {};
 };
 
 // Logical time, advanced by barriers. An access is stamped with `now`; it is ordered before another
@@ -104,6 +108,8 @@ class DeviceMemory {
   bool holds(uintptr_t address) const { return address - base_ < kSlots * kSlotBytes; }
   Complaint check(const Access& access, RaceDetector* races);
   Complaint check_atomic(const Access& access, RaceDetector& races);
+  // Of an argument's accesses.
+  MemoryCosts& costs(const Access& access);
 
  private:
   static constexpr size_t kSlots = kMostArguments;

@@ -1,10 +1,13 @@
 // Prints what each Metal kernel loads, stores and computes, counted by the simulator, and the
-// minimum. The table of docs/metal.md.
+// minimum; then the cost tables (cost_report.h). The tables of docs/metal.md.
+//
+// usage: metal_report [costs]   ("costs": only the cost tables)
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "kernels/activation.h"
 #include "kernels/add_rows.h"
@@ -22,6 +25,7 @@
 #include "kernels/testing/paged_fixture.h"
 #include "kernels/testing/qkv_variants.h"
 #include "kernels/testing/state_fixture.h"
+#include "metal_sim/cost_report.h"
 #include "metal_sim/simulator.h"
 
 namespace octavo {
@@ -371,4 +375,7 @@ void run() {
 }  // namespace
 }  // namespace octavo
 
-int main() { octavo::run(); }
+int main(int argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "costs") octavo::run();
+  octavo::print_cost_report();
+}

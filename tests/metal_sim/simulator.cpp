@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <tuple>
 
 namespace octavo::metal_sim {
 namespace {
@@ -85,13 +86,19 @@ class BoundMemory {
   std::vector<Part> parts_;
 };
 
-const LoadedLibrary& loaded(const TextLaunch& launch) {
-  static std::map<std::pair<std::string, std::map<int, uint32_t>>, std::unique_ptr<LoadedLibrary>>
+const LoadedLibrary& loaded(const TextLaunch& launch, bool counts_costs) {
+  static std::map<std::tuple<std::string, std::map<int, uint32_t>, bool>,
+                  std::unique_ptr<LoadedLibrary>>
       libraries;
-  auto& library = libraries[{launch.text, launch.constants}];
-  if (!library)
-    library =
-        std::make_unique<LoadedLibrary>(compile(launch.instance, launch.text), launch.constants);
+  auto& library = libraries[{launch.text, launch.constants, counts_costs}];
+  if (library) return *library;
+  std::optional<CostBuild> build;
+  if (counts_costs) {
+    build = launch.cost_build.value_or(CostBuild{});
+    build->constants = launch.constants;
+  }
+  library = std::make_unique<LoadedLibrary>(compile(launch.instance, launch.text, build),
+                                            launch.constants);
   return *library;
 }
 
@@ -113,6 +120,8 @@ void add(KernelCounts& total, const RunCounts& run) {
   total.simd_operations += run.simd_operations;
   total.multiply_adds += run.multiply_adds;
   total.threadgroup_bytes = std::max(total.threadgroup_bytes, run.threadgroup_bytes);
+  total.threadgroup_loads.add(run.threadgroup_loads);
+  total.threadgroup_stores.add(run.threadgroup_stores);
 }
 
 Grid grid_of(metal::Size3 size) { return {size.x, size.y, size.z}; }
@@ -138,7 +147,7 @@ void MetalSimulator::run(const metal::BoundLaunch& launch) {
 
 void MetalSimulator::run_text(const TextLaunch& launch) {
   const std::scoped_lock lock(machine_mutex, mutex_);
-  const LoadedLibrary& library = loaded(launch);
+  const LoadedLibrary& library = loaded(launch, options_.costs);
   KernelCounts& counts = counts_[launch.kernel];
   Run run{.run_thread = library.kernel(launch.instance),
           .groups = grid_of(launch.groups),
@@ -148,6 +157,12 @@ void MetalSimulator::run_text(const TextLaunch& launch) {
   const BoundMemory memory(launch, counts, run);
   try {
     add(counts, machine().run(run, options_));
+    if (options_.costs) {
+      const OperationCosts operations = library.take_operations();
+      counts.operations.add(operations);
+      counts.multiply_adds +=
+          operations.of(Operation::kMultiplyAdd) + operations.of(Operation::kMatrix);
+    }
     counts.threadgroups += uint64_t{launch.groups.x} * launch.groups.y * launch.groups.z;
   } catch (const KernelFault& fault) {
     throw std::runtime_error(message_of(fault, launch, library));

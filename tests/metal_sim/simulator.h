@@ -40,6 +40,10 @@ struct KernelCounts {
   uint64_t multiply_adds = 0;
   size_t threadgroup_bytes = 0;  // maximum over the launches
   std::map<std::string, AccessCounts> arguments = {};
+  // Only with MachineOptions::costs.
+  OperationCosts operations = {};
+  MemoryCosts threadgroup_loads = {};
+  MemoryCosts threadgroup_stores = {};
 };
 
 // A launch of Metal source as text.
@@ -58,6 +62,7 @@ struct TextLaunch {
   std::vector<TextArgument> arguments = {};
   metal::Size3 groups = {};
   metal::Size3 threads = {};
+  std::optional<CostBuild> cost_build = std::nullopt;  // without constants; default: as our kernels
 };
 
 // One launch at a time; any thread.

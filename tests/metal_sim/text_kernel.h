@@ -60,6 +60,11 @@ class TextKernel {
     launch_.constants[index] = bits;
     return *this;
   }
+  // The kernel is from these headers of MLX; its costs are counted.
+  TextKernel& mlx(const std::string& headers) {
+    launch_.cost_build = CostBuild{.mlx_headers = headers};
+    return *this;
+  }
   TextKernel& grid(metal::Size3 groups, metal::Size3 threads) {
     launch_.groups = groups;
     launch_.threads = threads;

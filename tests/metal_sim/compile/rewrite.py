@@ -34,9 +34,12 @@ FORBIDDEN = {
 
 
 class Rewriter:
-    def __init__(self, source: str, for_lint: bool):
+    def __init__(self, source: str, for_lint: bool, constants: dict[int, int] | None = None):
+        """constants: values of function constants by index; None: they are read when the library is loaded."""
         self.list = TokenList(tokenize(source))
         self.for_lint = for_lint
+        self.constants = constants
+        self.is_ours = True  # false: the rules for Octavo's own kernels do not apply
         self.errors: list[str] = []
         self.parameters: dict[str, list[str]] = {}  # of each kernel, as initialisers of msl::ParameterSource
         self.threadgroup_variables = 0
@@ -75,7 +78,7 @@ class Rewriter:
     def visit_word(self, at: int) -> None:
         tokens, word = self.list, self.list.text(at)
         following = tokens.next(at)
-        if word in FORBIDDEN:
+        if word in FORBIDDEN and self.is_ours:
             self.error(at, f"{word} {FORBIDDEN[word]}")
         elif word == "template" and tokens.text(following) != "<":
             self.instantiation(at)
@@ -156,8 +159,12 @@ class Rewriter:
             return
         name = tokens.text(tokens.previous(attribute))
         index = tokens.take_attributes(attribute, end).get("function_constant")
-        if index is not None:
+        if index is None:
+            return
+        if self.constants is None:
             tokens.tokens[end].text = f' = msl::FunctionConstant{{{index}, "{name}"}};'
+        else:
+            tokens.tokens[end].text = f" = msl::FixedConstant{{{self.constants.get(int(index), 0)}u}};"
 
     def kernel_definition(self, at: int) -> None:
         """Records a kernel's parameters; a kernel that is not a template is registered after its body."""
@@ -204,6 +211,11 @@ class Rewriter:
                 source, index = "kThreadgroupMemory", attributes["threadgroup"]
             else:
                 source, index = next((SOURCES[a] for a in attributes if a in SOURCES), None), "0"
+            if source is None and not self.is_ours and not attributes:
+                source, index = "kBuffer", str(len(buffers))  # Metal numbers them in order
+                buffers.append(index)
+            if source is None and not self.is_ours:
+                return []
             if source is None:
                 names = ", ".join(attributes) or "none"
                 self.error(first, f"kernel parameter '{name}' has no known attribute ({names})")
@@ -247,7 +259,7 @@ class Rewriter:
             return self.error(at, "cannot read this instantiation: " + body)
         function = match[1]
         base = re.split(r"[<\s]", function)[0].split("::")[-1]
-        if base not in self.parameters:
+        if not self.parameters.get(base):
             return self.error(at, "instantiation of an unknown kernel: " + base)
         tokens.blank(at, end + 1)
         host_name = attributes.get("host_name") or f'"{function}"'

@@ -39,6 +39,9 @@
 
 // clang-format off: each depends on the previous ones
 #include "msl_types.h"
+#ifdef MSL_REGISTERS
+#include "msl_registers.h"
+#endif
 #include "msl_math.h"
 #include "msl_simd.h"
 #include "msl_atomic.h"

@@ -17,8 +17,21 @@ struct FunctionConstant {
   }
 };
 
+// Of a kernel that is compiled for one set of function constants.
+struct FixedConstant {
+  unsigned bits;
+  template <class T>
+  constexpr operator T() const {
+    if constexpr (sizeof(T) == sizeof bits)
+      return __builtin_bit_cast(T, bits);
+    else
+      return (T)bits;
+  }
+};
+
 #ifndef MSL_LINT
 
+#ifndef MSL_REGISTERS
 template <class T>
 MSL_UNCHECKED inline T parameter(const ParameterSource& from) {
   if constexpr (std::is_reference_v<T>) {
@@ -38,6 +51,8 @@ MSL_UNCHECKED inline T parameter(const ParameterSource& from) {
   }
 }
 
+#endif
+
 template <class... Parameters, size_t... I>
 inline void call(void (*function)(Parameters...), const ParameterSource* sources,
                  std::index_sequence<I...>) {
@@ -50,6 +65,7 @@ inline void call(void (*function)(Parameters...), const ParameterSource (&source
   call(function, sources, std::index_sequence_for<Parameters...>{});
 }
 
+#ifndef MSL_REGISTERS
 struct Registration {
   Registration(const char* name, void (*run_thread)()) { msl_register_kernel(name, run_thread); }
 };
@@ -68,6 +84,7 @@ struct Registration {
 #define MSL_THREADGROUP_VARIABLE(id, name)                \
   (*(msl_threadgroup_type_##id*)msl_threadgroup_variable( \
       id, sizeof(msl_threadgroup_type_##id), alignof(msl_threadgroup_type_##id), name))
+#endif
 
 #endif
 

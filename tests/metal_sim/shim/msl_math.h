@@ -7,7 +7,7 @@
 namespace msl {
 
 inline void count_multiply_adds(uint64_t count) {
-#ifndef MSL_LINT
+#if !defined(MSL_LINT) && !defined(MSL_COSTS)
   // The counter is not kernel memory. Accesses through an address space unknown to the compiler are
   // not instrumented; the empty assembly keeps it from removing the address space.
   uintptr_t at;
@@ -53,33 +53,39 @@ namespace metal {
 #define MSL_BOTH_2(name, builtin) MSL_FLOAT_2(half, name, builtin) MSL_FLOAT_2(float, name, builtin)
 #define MSL_INVERSE_ROOT(x) (1.0f / __builtin_sqrtf(x))
 #define MSL_QUOTIENT(a, b) ((a) / (b))
-#define MSL_FUNCTIONS                       \
-  MSL_BOTH_1(exp, __builtin_expf)           \
-  MSL_BOTH_1(exp2, __builtin_exp2f)         \
-  MSL_BOTH_1(log, __builtin_logf)           \
-  MSL_BOTH_1(log2, __builtin_log2f)         \
-  MSL_BOTH_1(log10, __builtin_log10f)       \
-  MSL_BOTH_1(sqrt, __builtin_sqrtf)         \
-  MSL_BOTH_1(rsqrt, MSL_INVERSE_ROOT)       \
-  MSL_BOTH_1(sin, __builtin_sinf)           \
-  MSL_BOTH_1(cos, __builtin_cosf)           \
-  MSL_BOTH_1(tan, __builtin_tanf)           \
-  MSL_BOTH_1(atan, __builtin_atanf)         \
-  MSL_BOTH_1(sinh, __builtin_sinhf)         \
-  MSL_BOTH_1(cosh, __builtin_coshf)         \
-  MSL_BOTH_1(tanh, __builtin_tanhf)         \
-  MSL_BOTH_1(fabs, __builtin_fabsf)         \
-  MSL_BOTH_1(floor, __builtin_floorf)       \
-  MSL_BOTH_1(ceil, __builtin_ceilf)         \
-  MSL_BOTH_1(trunc, __builtin_truncf)       \
-  MSL_BOTH_1(rint, __builtin_rintf)         \
-  MSL_BOTH_1(round, __builtin_roundf)       \
-  MSL_BOTH_2(pow, __builtin_powf)           \
-  MSL_BOTH_2(atan2, __builtin_atan2f)       \
-  MSL_BOTH_2(copysign, __builtin_copysignf) \
-  MSL_BOTH_2(fmod, __builtin_fmodf)         \
-  MSL_BOTH_2(fmax, __builtin_fmaxf)         \
-  MSL_BOTH_2(fmin, __builtin_fminf)         \
+// Functions that the AMD back end lacks (msl_registers.h).
+#ifdef MSL_REGISTERS
+#define MSL_LIBRARY(builtin) msl::in_registers
+#else
+#define MSL_LIBRARY(builtin) builtin
+#endif
+#define MSL_FUNCTIONS                              \
+  MSL_BOTH_1(exp, __builtin_expf)                  \
+  MSL_BOTH_1(exp2, __builtin_exp2f)                \
+  MSL_BOTH_1(log, __builtin_logf)                  \
+  MSL_BOTH_1(log2, __builtin_log2f)                \
+  MSL_BOTH_1(log10, __builtin_log10f)              \
+  MSL_BOTH_1(sqrt, __builtin_sqrtf)                \
+  MSL_BOTH_1(rsqrt, MSL_INVERSE_ROOT)              \
+  MSL_BOTH_1(sin, __builtin_sinf)                  \
+  MSL_BOTH_1(cos, __builtin_cosf)                  \
+  MSL_BOTH_1(tan, MSL_LIBRARY(__builtin_tanf))     \
+  MSL_BOTH_1(atan, MSL_LIBRARY(__builtin_atanf))   \
+  MSL_BOTH_1(sinh, MSL_LIBRARY(__builtin_sinhf))   \
+  MSL_BOTH_1(cosh, MSL_LIBRARY(__builtin_coshf))   \
+  MSL_BOTH_1(tanh, MSL_LIBRARY(__builtin_tanhf))   \
+  MSL_BOTH_1(fabs, __builtin_fabsf)                \
+  MSL_BOTH_1(floor, __builtin_floorf)              \
+  MSL_BOTH_1(ceil, __builtin_ceilf)                \
+  MSL_BOTH_1(trunc, __builtin_truncf)              \
+  MSL_BOTH_1(rint, __builtin_rintf)                \
+  MSL_BOTH_1(round, __builtin_roundf)              \
+  MSL_BOTH_2(pow, MSL_LIBRARY(__builtin_powf))     \
+  MSL_BOTH_2(atan2, MSL_LIBRARY(__builtin_atan2f)) \
+  MSL_BOTH_2(copysign, __builtin_copysignf)        \
+  MSL_BOTH_2(fmod, MSL_LIBRARY(__builtin_fmodf))   \
+  MSL_BOTH_2(fmax, __builtin_fmaxf)                \
+  MSL_BOTH_2(fmin, __builtin_fminf)                \
   MSL_BOTH_2(divide, MSL_QUOTIENT)
 MSL_FUNCTIONS
 namespace fast {

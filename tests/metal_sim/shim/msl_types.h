@@ -109,6 +109,7 @@ namespace metal {
 template <class T, int N>
 using vec = T __attribute__((ext_vector_type(N)));
 
+using std::bool_constant;
 using std::conditional;
 using std::conditional_t;
 using std::enable_if;
@@ -122,6 +123,9 @@ using std::is_signed;
 using std::remove_cv_t;
 using std::remove_reference_t;
 using std::true_type;
+
+template <class T>
+using remove_addrspace_t = remove_cv_t<T>;
 
 template <class To, class From>
 inline constexpr To as_type(From from) {

@@ -47,16 +47,32 @@ constexpr int kOrdersThreadgroup = 2;
 
 }  // namespace msl
 
+// Operations between lanes, in a kernel whose costs are counted: they are functions of their values
+// that all lanes call together, so that the compiler may move other work across them, as it may on a
+// GPU.
+#ifdef MSL_COSTS
+#define MSL_TOGETHER __attribute__((convergent))  // the compiler must not add conditions
+#define MSL_LANE_OPERATION __attribute__((const, convergent, noinline))
+#define MSL_OWN_MEMORY __attribute__((malloc))
+#define MSL_PER_THREAD __attribute__((const))
+#else
+#define MSL_TOGETHER
+#define MSL_LANE_OPERATION
+#define MSL_OWN_MEMORY
+#define MSL_PER_THREAD
+#endif
+
 extern "C" {
 // Waits until every lane of the simdgroup reaches the same location, then returns the values of all
 // lanes.
-msl::Exchange* msl_exchange(const void* value, unsigned size, const char* operation,
-                            const char* file, int line);
-void msl_barrier(bool of_simdgroup, int flags, const char* file, int line);
-void* msl_threadgroup_variable(int id, size_t size, size_t alignment, const char* name);
+MSL_TOGETHER msl::Exchange* msl_exchange(const void* value, unsigned size, const char* operation,
+                                         const char* file, int line);
+MSL_TOGETHER void msl_barrier(bool of_simdgroup, int flags, const char* file, int line);
+MSL_OWN_MEMORY void* msl_threadgroup_variable(int id, size_t size, size_t alignment,
+                                              const char* name);
 void* msl_argument(msl::Source source, int index, const char* name);
 void msl_position(msl::Source source, uint32_t* xyz);
-uint32_t msl_lane();
+MSL_PER_THREAD uint32_t msl_lane();
 void msl_limit_threads(int most);
 [[noreturn]] void msl_fail(const char* format, ...);
 void msl_atomic_access(const volatile void* address, unsigned size);

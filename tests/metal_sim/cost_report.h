@@ -1,0 +1,8 @@
+// cost_report.h (metal_sim) - the cost tables of docs/metal.md.
+#pragma once
+
+namespace octavo {
+
+void print_cost_report();
+
+}  // namespace octavo

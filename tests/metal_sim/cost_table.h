@@ -1,0 +1,33 @@
+// cost_table.h (metal_sim) - prints what kernels cost: one column per operation.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "metal_sim/simulator.h"
+
+namespace octavo::metal_sim {
+
+class CostTable {
+ public:
+  // unit: what operations and bytes are divided by, such as "weight"; there are `units`.
+  CostTable(std::string title, std::string unit, double units)
+      : title_(std::move(title)), unit_(std::move(unit)), units_(units) {}
+
+  // counts: the launches of one operation.
+  void add(const std::string& name, const std::map<std::string, KernelCounts>& counts);
+  void print() const;
+
+ private:
+  void print_row(const std::string& measure, const std::vector<std::string>& values) const;
+
+  std::string title_;
+  std::string unit_;
+  double units_;
+  std::vector<std::string> names_;
+  std::vector<std::map<std::string, KernelCounts>> columns_;
+};
+
+}  // namespace octavo::metal_sim

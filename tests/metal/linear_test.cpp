@@ -187,6 +187,28 @@ TEST(MetalLinear, QuantisedProductsHaveTheBitsOfTheCpuAtEveryNumberOfRows) {
   }
 }
 
+// Threadgroups of several strips, the last of which has fewer.
+TEST(MetalLinear, WideProductsHaveTheBitsOfTheCpu) {
+  std::mt19937 random(12);
+  const Projection wide{random_affine(random, 2072, 128, 4, 64, DType::kBFloat16), std::nullopt};
+  const Projection narrow{random_affine(random, 1032, 128, 4, 64, DType::kBFloat16), std::nullopt};
+  const Projection other{random_affine(random, 1032, 128, 4, 64, DType::kBFloat16), std::nullopt};
+  const Projection joined[] = {narrow, other};
+  for (int rows : {3, 8}) {
+    const mx::array x = random_array(random, {rows, 128}, mx::bfloat16);
+    const auto expect_bits = [&](auto&& made) {
+      EXPECT_TRUE(same_bits(floats_of(made()), floats_of(on_metal(made)))) << rows;
+    };
+    LinearOptions options;
+    options.out_dtype = mx::float32;
+    expect_bits([&] { return linear(x, wide.weight, options); });
+    expect_bits([&] { return linear(x, narrow.weight, options); });
+    expect_bits([&] { return joined_linear(x, joined, options); });
+    options.out_dtype = std::nullopt;
+    expect_bits([&] { return gated_linear(x, narrow, other, Activation::kRelu, options); });
+  }
+}
+
 TEST(MetalLinear, AnInfinityOrANaNInARowMakesItsResultsNaN) {
   std::mt19937 random(10);
   const Weight weight = random_affine(random, 16, 128, 4, 64, DType::kBFloat16);

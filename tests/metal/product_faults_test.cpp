@@ -53,7 +53,7 @@ TEST(MetalProductFaults, WrongNumbersAreDetected) {
       {"the other unit's rows", "integer_vector", "(2 * r + side) * 16", "(2 * r) * 16"},
       {"a quad of the other field", "integer_vector", "field * lines_of_unit() + line", "line"},
       {"no offset", "integer_vector", "fma(missing_offset(), x_sum, sum)", "sum"},
-      {"no bias", "integer_vector", "fma(scale.y, x_sum, rest[s])", "0.0f"}};
+      {"no bias", "integer_vector", "fma(scale.y, x_sum, rest[begin + s])", "0.0f"}};
   for (const Fault& fault : faults) expect_found(fault, 2);
   expect_found({"a word of the next line", "integer_matrix", "2 * i + own.col / 4", "2 * i"}, 9);
   expect_found(

@@ -60,7 +60,7 @@ void report_few_rows() {
     add_mlx(table, "qmv_fast", mlx_qmv_fast(shape));
     table.print();
   }
-  const MlxProduct shape{8, 1024, 512};
+  const MlxProduct shape{8, 1024, 2048};
   CostTable table = table_of(shape, "4-bit/64");
   add_linear(table, shape, four_bits(shape));
   add_mlx(table, "qmv_fast", mlx_qmv_fast(shape));

@@ -116,21 +116,23 @@ struct Tiling {
   int strips = 1;  // per threadgroup; of a pair, of both layers
 };
 
-// Strips with adjacent outputs share their reads of x, but make fewer threadgroups.
-int strips_of_tile(Product product, int rows, const PackedLayout& layout, DType x, bool is_pair) {
-  if (product == Product::kIntegerMatrix) return kKParts;
-  if (product == Product::kDecoded) {
+// Strips of a threadgroup share their reads of x, but make fewer threadgroups.
+int strips_of_tile(const Tiling& tiling, const LayerRun& run, DType x, bool is_pair) {
+  const PackedLayout& layout = run.layers[0].layout;
+  if (tiling.product == Product::kIntegerMatrix) return kKParts;
+  if (tiling.product == Product::kDecoded) {
     if (is_pair) return 2;
-    return rows > 8 && product_type(x, layout) != DType::kFloat32 ? 2 : 1;
+    return tiling.rows > 8 && product_type(x, layout) != DType::kFloat32 ? 2 : 1;
   }
-  // Rounding x to whole numbers is shared too, which matters with several rows. A lane has a sum per
-  // row, strip and group.
-  constexpr int kMostSums = 4;  // per row
-  const int64_t enough_groups = rows >= 4 ? 64 : 512;
+  // They also share the rounding of x, which matters with several rows. A lane has a sum per row and
+  // group of two strips; four strips need the rows of a slab at once.
+  const int most_strips = groups_of_unit(layout) == 1 ? (tiling.rows >= 4 ? 4 : 2)
+                                                      : (groups_of_unit(layout) == 2 ? 2 : 1);
+  const int64_t enough_groups = tiling.rows >= 4 ? 32 : 512;
+  int64_t all = 0;
+  for (const LinearLayer& layer : run.layers) all += layer.layout.strips();
   int strips = is_pair ? 2 : 1;
-  while (2 * strips * groups_of_unit(layout) <= kMostSums &&
-         layout.strips() * (is_pair ? 2 : 1) >= 2 * strips * enough_groups)
-    strips *= 2;
+  while (2 * strips <= most_strips && all >= 2 * strips * enough_groups) strips *= 2;
   return strips;
 }
 
@@ -147,7 +149,7 @@ Tiling tiling_of(const LinearCall& call, const LayerRun& run, bool is_pair) {
   } else {
     tiling = {Product::kIntegerMatrix, kManyRows};
   }
-  tiling.strips = strips_of_tile(tiling.product, tiling.rows, layout, x, is_pair);
+  tiling.strips = strips_of_tile(tiling, run, x, is_pair);
   // Strips of different heads read different columns.
   while (call.heads > 1 && layout.strips() / call.heads % tiling.strips != 0) tiling.strips /= 2;
   return tiling;

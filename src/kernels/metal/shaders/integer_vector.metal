@@ -1,19 +1,25 @@
 // integer_vector.metal - products of up to eight rows with quantised weights, in whole numbers.
 //
 // A threadgroup of 4 simdgroups computes Rows rows of up to Strips strips (16 outputs each) of one layer, or
-// of half as many strips of a gate and of up. A lane takes one output of a unit (64 inputs): it multiplies
+// of half as many strips of a gate and of up. It rounds x once for all of them. A lane takes one output of a unit (64 inputs): it multiplies
 // codes and rows as whole numbers, whose sums are exact in float. Simdgroup p takes units 2 p and
 // 2 p + 1 of every eight. Then one lane per result adds the groups' sums in ascending order, as
 // docs/arithmetic.md defines: the bits do not depend on the number of rows and are those of
 // integer_matrix.metal and of the CPU.
 //
-// Memory: 2 KiB (one row) to 20 KiB (eight rows, four groups per unit). Limit: bandwidth; each weight is read
+// Memory: 4 KiB (one row) to 29 KiB (eight rows, four groups per unit). Limit: bandwidth; each weight is read
 // once. Operations per weight of 4 bits: docs/metal.md.
 #include "kernels/metal/shaders/code_words.msl"
 #include "kernels/metal/shaders/whole_rows.msl"
 
 constant constexpr int kThreads = kKParts * kSimdWidth;
 constant constexpr int kTurnUnits = 2 * kKParts;  // units that the simdgroups process at once
+
+// Strips that a lane computes at once, with one read of x.
+template <int Strips>
+constexpr int strips_at_once() {
+  return Strips < 2 ? Strips : 2;
+}
 
 // The sums of a lane's unit.
 template <int Rows, int Groups, int Strips>
@@ -89,8 +95,10 @@ template <typename T, typename U, typename B, int Rows, int Groups, int Strips>
   threadgroup half4 whole[kKParts * 2 * Rows * kUnitInputs / 4];
   threadgroup float row_scales[kUnits * Rows];
   threadgroup float row_sums[kSlots * Rows];
-  threadgroup float sums[Strips * kSlots * Rows * kUnitRows];
-  threadgroup float2 scales[Strips * kSlots * kUnitRows];
+  constexpr int kAtOnce = strips_at_once<Strips>();
+  static_assert(Strips == kAtOnce || kTurns == 1, "whole[] holds the rows of one turn");
+  threadgroup float sums[kAtOnce * kSlots * Rows * kUnitRows];
+  threadgroup float2 scales[kAtOnce * kSlots * kUnitRows];
 
   const TilePlace tile = tile_place(kHasTiles ? tiles : nullptr, int(place.y), Rows, params.rows);
   if (tile.count == 0) return;
@@ -121,34 +129,41 @@ template <typename T, typename U, typename B, int Rows, int Groups, int Strips>
   float added[Strips], rest[Strips];
   UNROLL
   for (int s = 0; s < Strips; ++s) added[s] = rest[s] = 0.0f;
+  const int row = thread_index / kUnitRows, n = thread_index % kUnitRows;
   for (int first = 0; first * kUnitInputs < params.cols; first += kUnits) {
-    if (first > 0) threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (int turn = 0; turn < kTurns; ++turn) {
-      const int turn_unit = turn * kTurnUnits + 2 * simdgroup;  // of the slab
-      if ((first + turn_unit) * kUnitInputs >= params.cols) break;
-      if (turn > 0) simdgroup_barrier(mem_flags::mem_threadgroup);
-      UNROLL
-      for (int pass = 0; pass < kPasses; ++pass) {
-        const int pair = pass * kPairs + lane / kLanes;
-        const int row = pair / 2, unit = turn_unit + pair % 2;
-        const bool is_there = row < tile.count;
-        float scale;
-        const float sum = write_whole<kEach, Groups>(
-            row_of(rows, is_there ? row : 0), (first + unit) * kUnitInputs, params.cols, is_there,
-            own + pair * kUnitInputs / 4, ushort(lane % kLanes), scale);
-        const int input = lane % kLanes * kEach;
-        if (input == 0) row_scales[unit * Rows + row] = scale;
-        if (input % (kUnitInputs / Groups) == 0)
-          row_sums[(unit * Groups + input * Groups / kUnitInputs) * Rows + row] = sum;
-      }
-      simdgroup_barrier(mem_flags::mem_threadgroup);
-      const int unit = turn_unit + side;
-      if ((first + unit) * kUnitInputs < params.cols) {
-        UnitPlace places[Strips];
-        LaneSums<Rows, Groups, Strips> of_lane;
+    const int left = (params.cols - first * kUnitInputs) * Groups / kUnitInputs;
+    UNROLL
+    for (int begin = 0; begin < Strips; begin += kAtOnce) {
+      if (first > 0 || begin > 0) threadgroup_barrier(mem_flags::mem_threadgroup);
+      for (int turn = 0; turn < kTurns; ++turn) {
+        const int turn_unit = turn * kTurnUnits + 2 * simdgroup;  // of the slab
+        if ((first + turn_unit) * kUnitInputs >= params.cols) break;
+        // With several passes over the strips there is one turn, whose rows stay.
+        if (begin == 0) {
+          if (turn > 0) simdgroup_barrier(mem_flags::mem_threadgroup);
+          UNROLL
+          for (int pass = 0; pass < kPasses; ++pass) {
+            const int pair = pass * kPairs + lane / kLanes;
+            const int pair_row = pair / 2, unit = turn_unit + pair % 2;
+            const bool is_there = pair_row < tile.count;
+            float scale;
+            const float sum = write_whole<kEach, Groups>(
+                row_of(rows, is_there ? pair_row : 0), (first + unit) * kUnitInputs, params.cols,
+                is_there, own + pair * kUnitInputs / 4, ushort(lane % kLanes), scale);
+            const int input = lane % kLanes * kEach;
+            if (input == 0) row_scales[unit * Rows + pair_row] = scale;
+            if (input % (kUnitInputs / Groups) == 0)
+              row_sums[(unit * Groups + input * Groups / kUnitInputs) * Rows + pair_row] = sum;
+          }
+          simdgroup_barrier(mem_flags::mem_threadgroup);
+        }
+        const int unit = turn_unit + side;
+        if ((first + unit) * kUnitInputs >= params.cols) continue;
+        UnitPlace places[kAtOnce];
+        LaneSums<Rows, Groups, kAtOnce> of_lane;
         UNROLL
-        for (int s = 0; s < Strips; ++s) {
-          places[s] = unit_place(of_strip[s], first + unit);
+        for (int s = 0; s < kAtOnce; ++s) {
+          places[s] = unit_place(of_strip[begin + s], first + unit);
           UNROLL
           for (int g = 0; g < Groups; ++g) {
             scales[(s * kSlots + unit * Groups + g) * kUnitRows + output] =
@@ -159,7 +174,7 @@ template <typename T, typename U, typename B, int Rows, int Groups, int Strips>
         }
         add_unit(places, own, side, output, of_lane);
         UNROLL
-        for (int s = 0; s < Strips; ++s) {
+        for (int s = 0; s < kAtOnce; ++s) {
           UNROLL
           for (int g = 0; g < Groups; ++g) {
             UNROLL
@@ -169,25 +184,26 @@ template <typename T, typename U, typename B, int Rows, int Groups, int Strips>
           }
         }
       }
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    const int row = thread_index / kUnitRows, n = thread_index % kUnitRows;
-    const int left = (params.cols - first * kUnitInputs) * Groups / kUnitInputs;
-    const int slots = row < Rows ? min(kSlots, left) : 0;
-    for (int slot = 0; slot < slots; ++slot) {
-      const float xs = row_scales[slot / Groups * Rows + row];
-      const float x_sum = row_sums[slot * Rows + row];
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      const int slots = row < Rows ? min(kSlots, left) : 0;
+      const threadgroup float* of_row = sums + row * kUnitRows + n;
       UNROLL
-      for (int s = 0; s < Strips; ++s) {
-        const int at = s * kSlots + slot;
-        const float2 scale = scales[at * kUnitRows + n];
-        const float sum = sums[(at * Rows + row) * kUnitRows + n] * xs;
-        added[s] = fma(fma(missing_offset(), x_sum, sum), scale.x, added[s]);
-        if (has_bias_of_group()) rest[s] = fma(scale.y, x_sum, rest[s]);
+      for (int slot = 0; slot < kSlots; ++slot) {
+        if (slot >= slots) break;
+        const float xs = row_scales[slot / Groups * Rows + row];
+        const float x_sum = row_sums[slot * Rows + row];
+        UNROLL
+        for (int s = 0; s < kAtOnce; ++s) {
+          const int at = s * kSlots + slot;
+          const float2 scale = scales[at * kUnitRows + n];
+          const float sum = of_row[at * Rows * kUnitRows] * xs;
+          added[begin + s] =
+              fma(fma(missing_offset(), x_sum, sum), scale.x, added[begin + s]);
+          if (has_bias_of_group()) rest[begin + s] = fma(scale.y, x_sum, rest[begin + s]);
+        }
       }
     }
   }
-  const int row = thread_index / kUnitRows, n = thread_index % kUnitRows;
   if (row >= tile.count) return;
   const Results<U, B> results = {
       kHasBias ? (part == 0 ? bias0 : part == 1 ? bias1 : part == 2 ? bias2 : bias3) : nullptr,

@@ -14,7 +14,8 @@ from slow_tests import repeats
 
 TOLERANCE = 1e-4
 PROMPTS = prompts_of(1, 63, 64, 65, 300)
-QUANTIZED = ["granite", "qwen35moe", "qwen3next", "gemma4-moe", "gpt-oss", "deepseek2-v3", "phi3", "lfm2"]
+QUANTIZED = ["granite", "qwen35moe", "qwen3next", "gemma4-moe", "gpt-oss", "deepseek2-v3", "phi3", "lfm2",
+             "granitehybrid", "nemotron_h_moe"]
 GELU_CASES = [name for name, case in CASES.items() if case.uses_gelu]
 STEEP = 1024.0
 # One case of each architecture.

@@ -190,6 +190,8 @@ std::string nemotron_file(const std::vector<uint32_t>& kv_heads = {0, 2, 0, 0},
   return file_of("nemotron_h",
                  {array_value("nemotron_h.attention.head_count_kv", kUint32, kv_heads),
                   array_value("nemotron_h.feed_forward_length", kUint32, widths),
+                  gguf_value("nemotron_h.attention.key_length", kUint32, uint32_t{8}),
+                  gguf_value("nemotron_h.rope.dimension_count", kUint32, uint32_t{16}),
                   gguf_value("nemotron_h.ssm.conv_kernel", kUint32, uint32_t{4}),
                   gguf_value("nemotron_h.ssm.state_size", kUint32, uint32_t{16}),
                   gguf_value("nemotron_h.ssm.group_count", kUint32, uint32_t{2}),
@@ -204,6 +206,7 @@ TEST(GgufConfig, KvHeadsAndWidthsTellTheLayersOfNemotron) {
   EXPECT_EQ(config.integer("intermediate_size"), 96);
   const DecoderPlan plan = plan_model(config);
   EXPECT_EQ(std::get<Mamba2Plan>(plan.layers[3].mixer).norm_groups, 2);
+  EXPECT_FALSE(plan.layers[1].attention().rope.has_value());
   expect_setup_error([] { config_of(nemotron_file({0, 2, 0, 0}, {0, 96, 0, 0})); },
                      "has a width for layer 1, which has attention");
   expect_setup_error([] { config_of(nemotron_file({0, 2, 4, 0}, {0, 0, 0, 96})); },

@@ -116,7 +116,8 @@ def test_a_file_with_the_name_of_another_architecture_is_refused(arch, folder, r
 # The keys have the name of the other architecture, too.
 RENAMED = [("granite", "llama", "llama.attention.scale"), ("mistral3", "llama", "llama.attention.temperature_scale"),
            ("qwen3", "llama", 'norm.weight" is not known'), ("gemma3", "gemma2", "gemma2.rope.freq_base_swa"),
-           ("qwen35", "qwen3next", "blk.0.ssm_ba.weight"), ("olmo2", "llama", "blk.0.attn_norm.weight")]
+           ("qwen35", "qwen3next", "blk.0.ssm_ba.weight"), ("olmo2", "llama", "blk.0.attn_norm.weight"),
+           ("granitehybrid", "granite", 'granite.attention.head_count_kv" differs between layers')]
 
 
 @pytest.mark.parametrize("arch, other, named, folder", [(*each, ARCHS[each[0]]) for each in RENAMED], indirect=["folder"],

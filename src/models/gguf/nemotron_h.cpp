@@ -36,7 +36,9 @@ void read_nemotron_layers(GgufReader& file, Json& config) {
 void finish_nemotron_h(GgufReader& file, Json& config) {
   const auto layers = config["num_hidden_layers"].get<size_t>();
   read_nemotron_layers(file, config);
+  require_sigmoid_experts(file);
   read_expert_weights_norm(config);
+  config.erase("partial_rotary_factor");  // there is no rope
   config["layer_norm_epsilon"] = config["rms_norm_eps"];
   config["mamba_head_dim"] = read_mamba_head_dim(file);
   config["use_conv_bias"] = file.any_layer_has("ssm_conv1d.bias", layers);
@@ -69,7 +71,7 @@ GgufArchitecture gguf_nemotron_h() {
                     {"mixer.up_proj.", "ffn_up."},
                     {"mixer.down_proj.", "ffn_down."}},
           .permutes_rope = true,
-          .partial_rope = true,  // there is no rope, so its key may have any value
+          .partial_rope = true,  // files have a rope.dimension_count that is not the head's size
           .adapt = finish_nemotron_h};
 }
 

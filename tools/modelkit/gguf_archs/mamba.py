@@ -66,7 +66,8 @@ def _nemotron(config: Config) -> dict:
         "attention.head_count_kv": [kv if kind == "*" else 0 for kind in pattern],
         "feed_forward_length": [width if kind in "-E" else 0 for kind in pattern],
         "attention.layer_norm_epsilon": config["layer_norm_epsilon"],
-        "rope.dimension_count": config["head_dim"], "rope.scaling.finetuned": False}
+        # Not the size of a head, but there is no rope.
+        "rope.dimension_count": config["hidden_size"] // config["num_attention_heads"], "rope.scaling.finetuned": False}
     if "E" not in pattern:
         return keys
     return keys | deepseek_expert_keys(config) | {

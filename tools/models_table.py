@@ -42,8 +42,8 @@ from it by 0.005, with the same most likely tokens. Gemma 4 E2B and 26B-A4B enla
 round them, every Gemma is within {tolerance} of llama.cpp. A file with a key or a tensor that the architecture's table does not have is
 refused by name.
 
-[test_gguf_headers.py](../tests/e2e/test_gguf_headers.py) writes the headers of twelve popular files, with all matrices in Q8_0 and without
-weights, from their published configs: `octavo info` supports them and counts their parameters. Files with other types of matrices than
+[test_gguf_headers.py](../tests/e2e/test_gguf_headers.py) writes the headers of eighteen popular files, with all matrices in Q8_0 except for
+gpt-oss's experts in MXFP4, and without weights, from their published configs: `octavo info` supports them and counts their parameters. Files with other types of matrices than
 those in [Formats](quantisation.md) do not load.
 
 The weights are random, so this shows that the computation is correct, not that a real model's answers are good. Of real weights, only

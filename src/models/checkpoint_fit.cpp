@@ -40,6 +40,7 @@ bool has_turned_convolution(const Checkpoint& checkpoint) {
 }
 
 void fit_to_gguf(DecoderPlan& plan, const GgufArchitecture& architecture) {
+  plan.prefix = "model";  // the names in the tables begin with it
   if (architecture.includes_norm_offset) plan.norm_offset = 0;
   for (auto& layer : plan.layers) {
     if (auto* delta = std::get_if<GatedDeltaPlan>(&layer.mixer))

@@ -184,11 +184,93 @@ TEST(GgufConfig, ValuesPerLayerOfGemma4) {
   EXPECT_EQ(config.texts("layer_types")[1], "full_attention");
 }
 
+// Layers of Mamba-2 of 4 heads of 32 and, by default, attention and an MLP.
+std::string nemotron_file(const std::vector<uint32_t>& kv_heads = {0, 2, 0, 0},
+                          const std::vector<uint32_t>& widths = {0, 0, 96, 0}) {
+  return file_of("nemotron_h",
+                 {array_value("nemotron_h.attention.head_count_kv", kUint32, kv_heads),
+                  array_value("nemotron_h.feed_forward_length", kUint32, widths),
+                  gguf_value("nemotron_h.attention.key_length", kUint32, uint32_t{8}),
+                  gguf_value("nemotron_h.rope.dimension_count", kUint32, uint32_t{16}),
+                  gguf_value("nemotron_h.ssm.conv_kernel", kUint32, uint32_t{4}),
+                  gguf_value("nemotron_h.ssm.state_size", kUint32, uint32_t{16}),
+                  gguf_value("nemotron_h.ssm.group_count", kUint32, uint32_t{2}),
+                  gguf_value("nemotron_h.ssm.time_step_rank", kUint32, uint32_t{4}),
+                  gguf_value("nemotron_h.ssm.inner_size", kUint32, uint32_t{128})});
+}
+
+TEST(GgufConfig, KvHeadsAndWidthsTellTheLayersOfNemotron) {
+  const Config config = config_of(nemotron_file());
+  EXPECT_EQ(config.text("hybrid_override_pattern"), "M*-M");
+  EXPECT_EQ(config.integer("mamba_head_dim"), 32);
+  EXPECT_EQ(config.integer("intermediate_size"), 96);
+  const DecoderPlan plan = plan_model(config);
+  EXPECT_EQ(std::get<Mamba2Plan>(plan.layers[3].mixer).norm_groups, 2);
+  EXPECT_FALSE(plan.layers[1].attention().rope.has_value());
+  expect_setup_error([] { config_of(nemotron_file({0, 2, 0, 0}, {0, 96, 0, 0})); },
+                     "has a width for layer 1, which has attention");
+  expect_setup_error([] { config_of(nemotron_file({0, 2, 4, 0}, {0, 0, 0, 96})); },
+                     "differs between attention layers");
+  expect_setup_error([] { config_of(nemotron_file({0, 2, 0, 0}, {0, 0, 96, 64})); },
+                     "feed_forward_length\" differs between layers");
+}
+
+std::string granite_hybrid_file(uint32_t groups, bool rope) {
+  const std::string at = "granitehybrid.";
+  return file_of("granitehybrid",
+                 {array_value<uint32_t>(at + "attention.head_count_kv", kUint32, {0, 0, 2, 0}),
+                  gguf_value(at + "feed_forward_length", kUint32, uint32_t{96}),
+                  gguf_value(at + "expert_count", kUint32, uint32_t{0}),
+                  gguf_value(at + "rope.scaling.finetuned", kBool, uint8_t{rope}),
+                  gguf_value(at + "ssm.conv_kernel", kUint32, uint32_t{4}),
+                  gguf_value(at + "ssm.state_size", kUint32, uint32_t{16}),
+                  gguf_value(at + "ssm.group_count", kUint32, groups),
+                  gguf_value(at + "ssm.time_step_rank", kUint32, uint32_t{4}),
+                  gguf_value(at + "ssm.inner_size", kUint32, uint32_t{128})});
+}
+
+TEST(GgufConfig, LayersAndRopeOfGraniteHybrids) {
+  const DecoderPlan plan = plan_model(config_of(granite_hybrid_file(1, false)));
+  EXPECT_TRUE(std::holds_alternative<Mamba2Plan>(plan.layers[1].mixer));
+  EXPECT_FALSE(plan.layers[2].attention().rope.has_value());
+  EXPECT_EQ(plan.layers[2].attention().scale, 0.25f);  // heads of 16
+  EXPECT_EQ(plan.layers[1].mlp().intermediate, 96);
+  const DecoderPlan rotated = plan_model(config_of(granite_hybrid_file(1, true)));
+  EXPECT_TRUE(rotated.layers[2].attention().rope.has_value());
+  expect_setup_error([] { config_of(granite_hybrid_file(2, false)); },
+                     "\"granitehybrid.ssm.group_count\" must be 1");
+}
+
+TEST(GgufConfig, ExpertsOfGlm4MoeAreSelectedBySigmoid) {
+  const auto with = [](std::string value) {
+    std::vector<std::string> keys = {
+        gguf_value("glm4moe.feed_forward_length", kUint32, uint32_t{128}),
+        gguf_value("glm4moe.attention.head_count_kv", kUint32, uint32_t{2}),
+        gguf_value("glm4moe.expert_count", kUint32, uint32_t{8}),
+        gguf_value("glm4moe.expert_used_count", kUint32, uint32_t{2}),
+        gguf_value("glm4moe.expert_feed_forward_length", kUint32, uint32_t{32}),
+        gguf_value("glm4moe.nextn_predict_layers", kUint32, uint32_t{1}),
+        std::move(value)};
+    return file_of("glm4moe", keys);
+  };
+  const Config config =
+      config_of(with(gguf_value("glm4moe.expert_weights_norm", kBool, uint8_t{1})));
+  EXPECT_EQ(config.integer("num_hidden_layers"), 3);
+  EXPECT_TRUE(plan_model(config).layers[0].moe()->choice.renormalize);
+  const Config unnormed =
+      config_of(with(gguf_value("glm4moe.expert_gating_func", kUint32, uint32_t{2})));
+  EXPECT_FALSE(plan_model(unnormed).layers[0].moe()->choice.renormalize);
+  expect_setup_error(
+      [&] { config_of(with(gguf_value("glm4moe.expert_gating_func", kUint32, uint32_t{1}))); },
+      "\"glm4moe.expert_gating_func\" is 1; only sigmoid (2) is supported");
+}
+
 // Any file is translated and planned, or refused with a SetupError. tools/battery.sh gguf_headers runs
 // more of these, for every architecture.
 TEST(GgufConfig, DamagedKeysNeverCrash) {
   constexpr int kRounds = 1000;
-  for (const std::string& valid : {gemma4_file(), file_of("qwen35", qwen35_keys())}) {
+  for (const std::string& valid : {gemma4_file(), file_of("qwen35", qwen35_keys()), nemotron_file(),
+                                   granite_hybrid_file(1, true)}) {
     EXPECT_GT(test_files::mutate(
                   valid,
                   [](const std::vector<std::byte>& bytes) {

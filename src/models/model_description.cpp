@@ -48,11 +48,18 @@ std::string quantization_of(const Config& config, const DecoderPlan& plan) {
                      quantization->integer_or("group_size", 64));
 }
 
+// A vector that GGUF files have as a matrix: Mamba-2's A, D and norm.
+bool is_vector(const TensorView& tensor) {
+  return tensor.name.ends_with("norm.weight") || tensor.name.ends_with(".ssm_a") ||
+         tensor.name.ends_with(".ssm_d");
+}
+
 // Memory of a tensor: matrices are packed in strips of 16 rows and units of 64 inputs
 // (kernels/weights/packed_weight.h), padded with zeros. Experts may be stacked on leading axes. The
 // inputs of an MLX-quantised matrix are not known here, so up to half a unit per row is not counted.
 uint64_t packed_size(const TensorView& tensor) {
-  if (tensor.shape.size() < 2 || tensor.bytes.empty()) return tensor.bytes.size();
+  if (tensor.shape.size() < 2 || tensor.bytes.empty() || is_vector(tensor))
+    return tensor.bytes.size();
   // gpt-oss's blocks [experts, rows, groups, 16] are rows of groups * 16 bytes.
   const bool blocks = tensor.type == TensorType::U8 && tensor.shape.size() == 4;
   const size_t at = tensor.shape.size() - (blocks ? 3 : 2);

@@ -246,7 +246,13 @@ std::vector<mx::array> WeightSource::expert_vectors(const std::string& name, int
 }
 
 mx::array WeightSource::vector(const std::string& name, int size, RowOrder order) {
-  const TensorView* view = find_floats(name, {size});
+  std::vector<int64_t> shape = {size};
+  // GGUF files have Mamba-2's A and D as [heads, 1] and its norm as [groups, size of a group].
+  if (const TensorView* found = take(name); gguf_ != nullptr && found != nullptr) {
+    const auto& stored = found->shape;
+    if (stored.size() == 2 && stored[0] * stored[1] == size) shape = stored;
+  }
+  const TensorView* view = find_floats(name, shape);
   if (view == nullptr) return make_device_buffer({size}, mx::float32);
   const DType dtype = expect_float(*view);
   mx::array out = make_device_buffer({size}, mlx_dtype(dtype));

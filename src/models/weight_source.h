@@ -85,8 +85,8 @@ class WeightSource {
   std::vector<mx::array> expert_vectors(const std::string& name, int count, int size,
                                         std::span<const std::vector<int>> picks);
 
-  // A vector of `size` floats in the file's type. With an order, entry i of the result is entry
-  // order[i] of the file.
+  // A vector of `size` floats in the file's type; a GGUF file may have it with two axes. With an
+  // order, entry i of the result is entry order[i] of the file.
   mx::array vector(const std::string& name, int size, RowOrder order = {});
   // The same in float32.
   mx::array float_vector(const std::string& name, int size, RowOrder order = {});

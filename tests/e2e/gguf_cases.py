@@ -31,6 +31,8 @@ GELU = {"tolerance": 5e-3, "uses_gelu": True}
 # The inputs per layer and the choice of experts enlarge these errors to 0.02, so that single tokens differ. Files with gates that
 # GELU does not round (test_gelu_is_the_only_difference) show that nothing else differs.
 ENLARGED_GELU = {"tolerance": None, "uses_gelu": True}
+# llama.cpp normalises the groups of Mamba-2's values separately, Granite together; it has no biases of Mamba-2's projections.
+GRANITE_4 = {"mamba_n_groups": 1, "mamba_proj_bias": False}
 CASES = {
     "llama": GgufCase("llama", "llama", ("llama", "mistral", "mixtral")),
     "smollm2": GgufCase("llama", "smollm2", ("llama",)),
@@ -41,6 +43,13 @@ CASES = {
     "qwen3vl": GgufCase("qwen3vl", "qwen3", ("qwen3",)),
     "qwen3vlmoe": GgufCase("qwen3vlmoe", "qwen3_moe", ("qwen3_moe",), {"mlp_only_layers": ()}),
     "granite": GgufCase("granite", "granite", ("granite",)),
+    "granite-4": GgufCase("granite", "granitemoehybrid-dense", ("granitemoehybrid",),
+                          GRANITE_4 | {"layer_types": ("attention",) * 5}),
+    "granitehybrid": GgufCase("granitehybrid", "granitemoehybrid", ("granitemoehybrid",)),
+    "granitehybrid-dense": GgufCase("granitehybrid", "granitemoehybrid-dense", ("granitemoehybrid",), GRANITE_4),
+    # A file has experts or MLPs.
+    "nemotron_h": GgufCase("nemotron_h", "nemotron_h", ("nemotron_h",), {"hybrid_override_pattern": "M-M*-MM*"}),
+    "nemotron_h_moe": GgufCase("nemotron_h_moe", "nemotron_h", ("nemotron_h",), {"hybrid_override_pattern": "MEM*EMM*"}),
     "mistral3": GgufCase("mistral3", "ministral3", ("ministral3", "mistral3"),
                          {"sliding_window": None, "layer_types": ("full_attention",) * 4}),
     "qwen35": GgufCase("qwen35", "qwen3.5-text", ("qwen3_5", "qwen3_5_text"), DELTA | {"attention_bias": False}),
@@ -61,6 +70,9 @@ CASES = {
     "phi3": GgufCase("phi3", "phi3", ("phi3",), PHI3),
     "phi4-mini": GgufCase("phi3", "phi4-mini", ("phi3",), PHI3),
     "lfm2": GgufCase("lfm2", "lfm2", ("lfm2",)),
+    # Its scale of the experts' weights is implied.
+    "lfm2moe": GgufCase("lfm2moe", "lfm2_moe", ("lfm2_moe",), {"routed_scaling_factor": 1.0}),
+    "glm4moe": GgufCase("glm4moe", "glm4_moe", ("glm4_moe",)),
     "glm4": GgufCase("glm4", "glm4", ("glm4",)),
     "olmo2": GgufCase("olmo2", "olmo2", ("olmo2",)),
     "olmo3": GgufCase("olmo2", "olmo3", ("olmo3",)),

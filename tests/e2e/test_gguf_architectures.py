@@ -14,7 +14,8 @@ from slow_tests import repeats
 
 TOLERANCE = 1e-4
 PROMPTS = prompts_of(1, 63, 64, 65, 300)
-QUANTIZED = ["granite", "qwen35moe", "qwen3next", "gemma4-moe", "gpt-oss", "deepseek2-v3", "phi3", "lfm2"]
+QUANTIZED = ["granite", "qwen35moe", "qwen3next", "gemma4-moe", "gpt-oss", "deepseek2-v3", "phi3", "lfm2",
+             "granitehybrid", "nemotron_h_moe"]
 GELU_CASES = [name for name, case in CASES.items() if case.uses_gelu]
 STEEP = 1024.0
 # One case of each architecture.
@@ -115,7 +116,8 @@ def test_a_file_with_the_name_of_another_architecture_is_refused(arch, folder, r
 # The keys have the name of the other architecture, too.
 RENAMED = [("granite", "llama", "llama.attention.scale"), ("mistral3", "llama", "llama.attention.temperature_scale"),
            ("qwen3", "llama", 'norm.weight" is not known'), ("gemma3", "gemma2", "gemma2.rope.freq_base_swa"),
-           ("qwen35", "qwen3next", "blk.0.ssm_ba.weight"), ("olmo2", "llama", "blk.0.attn_norm.weight")]
+           ("qwen35", "qwen3next", "blk.0.ssm_ba.weight"), ("olmo2", "llama", "blk.0.attn_norm.weight"),
+           ("granitehybrid", "granite", 'granite.attention.head_count_kv" differs between layers')]
 
 
 @pytest.mark.parametrize("arch, other, named, folder", [(*each, ARCHS[each[0]]) for each in RENAMED], indirect=["folder"],

@@ -31,6 +31,15 @@ FILES = {
     "Llama-3.1-8B": ("llama", "llama", "llama-3.1-8b", {}),
     "Qwen3-8B": ("qwen3", "qwen3", "qwen3-8b", {}),
     "Qwen2.5-0.5B": ("qwen2", "qwen2", "qwen2.5-0.5b", {}),
+    "GLM-4.5-Air": ("glm4moe", "glm4_moe", "glm-4.5-air", {}),
+    "LFM2-8B-A1B": ("lfm2moe", "lfm2_moe", "lfm2-8b-a1b", {}),
+    "granite-4.0-h-tiny": ("granitehybrid", "granitemoehybrid", "granite-4.0-h-tiny", {}),
+    "granite-4.0-micro": ("granite", "granitemoehybrid-dense", "tiny", {
+        "hidden_size": 2560, "num_hidden_layers": 40, "num_attention_heads": 40, "num_key_value_heads": 8,
+        "intermediate_size": 8192, "shared_intermediate_size": 8192, "layer_types": ["attention"] * 40, "attention_bias": False,
+        "tie_word_embeddings": True, "vocab_size": 100352, "max_position_embeddings": 131072}),
+    "Nemotron-3-Nano-30B-A3B": ("nemotron_h_moe", "nemotron_h", "nemotron-3-nano-30b-a3b", {}),
+    "Nemotron-Nano-9B-v2": ("nemotron_h", "nemotron_h", "nemotron-nano-9b-v2", {}),
     "GLM-4.7-Flash": ("deepseek2", "glm4_moe_lite", "tiny", deepseek.REAL["glm-4.7-flash"]),
 }
 
@@ -45,6 +54,6 @@ def test_info_supports_the_file(name, octavo, tmp_path):
     # The memory plan, which follows, may not fit this machine.
     done = subprocess.run([octavo, "info", path], capture_output=True, text=True, timeout=120)
     assert re.search(r"^  supported +yes$", done.stdout, re.MULTILINE), done.stderr
-    count = gguf_header.parameters(shapes)
+    count = gguf_header.parameters(config, shapes)
     shown = f"{count / 1e9:.2f}B" if count >= 1e9 else f"{count / 1e6:.1f}M"
     assert re.search(rf"^  parameters +{re.escape(shown)}$", done.stdout, re.MULTILINE), (shown, done.stdout)

@@ -71,7 +71,7 @@ def test_an_unknown_family_names_the_nearest(wrong, nearest, info, copy):
     assert "docs/adding-a-model.md" in done.stderr
 
 
-@pytest.mark.parametrize("arch", ["glm4moe", "falcon"])
+@pytest.mark.parametrize("arch", ["rwkv7", "falcon"])
 def test_a_gguf_of_an_unknown_architecture_is_refused(arch, info, octavo, tmp_path, monkeypatch):
     """The file is complete: only the architecture's name differs from a file that loads."""
     monkeypatch.setitem(modelkit.FAMILIES, "llama", dataclasses.replace(modelkit.FAMILIES["llama"], gguf_arch=arch))

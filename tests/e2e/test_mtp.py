@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from modelkit import mtp_oracle
 
-FAMILIES = ["qwen3.5-mtp", "deepseek_v3-mtp"]
+FAMILIES = ["qwen3.5-mtp", "deepseek_v3-mtp", "glm4_moe"]
 PROMPTS = [[int(i) for i in np.random.default_rng(n).integers(3, 500, n)] for n in (2, 64, 65, 150)]
 
 

@@ -8,10 +8,10 @@ import gguf
 import numpy as np
 
 from . import gguf_names, gguf_out, oracle
-from .gguf_archs import BLOCK, Arch, Weights, common_keys, dense, hybrid, latent, mixed
+from .gguf_archs import BLOCK, Arch, Weights, common_keys, dense, hybrid, latent, mamba, mixed
 from .recipe import Recipe
 
-ARCHS: dict[str, Arch] = dense.ARCHS | hybrid.ARCHS | latent.ARCHS | mixed.ARCHS
+ARCHS: dict[str, Arch] = dense.ARCHS | hybrid.ARCHS | latent.ARCHS | mamba.ARCHS | mixed.ARCHS
 _LAYER = re.compile(r"model\.layers\.(\d+)\.(.+)")
 
 
@@ -55,10 +55,11 @@ def put(writer: gguf.GGUFWriter, key: str, value: object) -> None:
 
 
 def quantized(found: Weights, kind: gguf.GGMLQuantizationType) -> tuple[Weights, Weights]:
-    """Returns the matrices whose rows are whole blocks, encoded, and all tensors with the values that a reader decodes."""
+    """Returns the matrices whose rows are whole blocks, encoded, and all tensors with the values that a reader decodes. Norms may
+    have a row per group, but are never encoded."""
     block = gguf.GGML_QUANT_SIZES[kind][0]
     encoded = {name: gguf.quants.quantize(np.ascontiguousarray(value), kind) for name, value in found.items()
-               if value.ndim > 1 and value.shape[-1] % block == 0 and name.endswith(".weight")}
+               if value.ndim > 1 and value.shape[-1] % block == 0 and name.endswith(".weight") and not name.endswith("_norm.weight")}
     decoded = {name: gguf.quants.dequantize(value, kind).astype(np.float32).reshape(found[name].shape)
                for name, value in encoded.items()}
     return encoded, found | decoded

@@ -13,9 +13,19 @@ from .recipe import Recipe
 from .tensor import Tensor
 
 
-def parameters(shapes: list[Tensor]) -> int:
+EXPERTS = {"gpt-oss": T.MXFP4}  # of files that people have; Q8_0 for other architectures
+
+
+def parameters(config: dict, shapes: list[Tensor]) -> int:
     """The parameters of a checkpoint in Hugging Face's form, without multi-token prediction."""
-    return sum(tensor.elements for tensor in shapes if not tensor.name.startswith("mtp."))
+    later = f"model.layers.{config['num_hidden_layers']}."
+    return sum(tensor.elements for tensor in shapes if not tensor.name.startswith(("mtp.", later)))
+
+
+def _kind(arch: str, name: str, shape: tuple[int, ...]) -> T:
+    if len(shape) == 1 or shape[-1] % 32 or name.endswith((".bias", "_norm.weight")):
+        return T.F32
+    return EXPERTS.get(arch, T.Q8_0) if name.endswith("_exps.weight") else T.Q8_0
 
 
 def write(path: Path, name: str, config: dict, shapes: list[Tensor]) -> Path:
@@ -29,7 +39,7 @@ def write(path: Path, name: str, config: dict, shapes: list[Tensor]) -> Path:
     gguf_out.describe_tokenizer(writer, Recipe(family="qwen3"))
     offsets, total = {}, 0
     for each, value in found.items():
-        kind = T.F32 if value.ndim == 1 or value.shape[-1] % 32 or each.endswith(".bias") else T.Q8_0
+        kind = _kind(name, each, value.shape)
         block, block_bytes = gguf.GGML_QUANT_SIZES[kind]
         nbytes = value.size // block * block_bytes
         writer.add_tensor_info(each, value.shape, np.dtype(np.float32), nbytes, raw_dtype=kind)

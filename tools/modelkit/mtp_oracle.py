@@ -12,10 +12,15 @@ import numpy as np
 from . import oracle
 
 
+# Their prediction layer is a layer after the last one, with copies of the embedding and of the output matrix.
+AFTER_LAST = ("deepseek_v3", "glm4_moe")
+COPIES = ("embed_tokens.weight", "shared_head.head.weight")
+
+
 def _names(config: dict) -> tuple[str, str, dict[str, str], dict[str, str]]:
     """Returns the layer's prefix, that of a layer of the same kind, the names of the tensors around it, and its last norm's."""
     last = config["num_hidden_layers"]
-    if config["model_type"] == "deepseek_v3":
+    if config["model_type"] in AFTER_LAST:
         at = f"model.layers.{last}."
         around = {"embedding": f"{at}enorm.weight", "hidden": f"{at}hnorm.weight", "join": f"{at}eh_proj.weight"}
         return at, f"model.layers.{last - 1}.", around, {f"{at}shared_head.norm.weight": "model.norm.weight"}
@@ -25,7 +30,7 @@ def _names(config: dict) -> tuple[str, str, dict[str, str], dict[str, str]]:
 
 
 def _normed(x: np.ndarray, weight: np.ndarray, config: dict) -> np.ndarray:
-    offset = 0 if config["model_type"] == "deepseek_v3" else 1
+    offset = 0 if config["model_type"] in AFTER_LAST else 1
     return x / np.sqrt(np.mean(x * x, -1, keepdims=True) + config["rms_norm_eps"]) * (weight + offset)
 
 
@@ -36,7 +41,7 @@ def folder_logits(folder: Path | str, prompts: list[list[int]]) -> list[np.ndarr
     at, same_kind, around, norm = _names(config)
     own = {name: value for name, value in weights.items() if not name.startswith((at, "mtp."))}
     replaced = own | {same_kind + name.removeprefix(at): value for name, value in weights.items()
-                      if name.startswith(at) and name not in norm and name not in around.values()}
+                      if name.startswith(at) and name not in norm and name not in around.values() and not name.endswith(COPIES)}
     replaced |= {theirs: weights[ours] for ours, theirs in norm.items()}
     model, predictor = oracle.load(config, own), oracle.load(config, replaced)
     inner, outer = _inner(model), _inner(predictor)

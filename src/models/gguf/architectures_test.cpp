@@ -56,12 +56,19 @@ TEST(GgufTensors, HuggingFaceNamesHaveTheirCounterpart) {
   EXPECT_EQ(name_of("llama", "lm_head.weight"), "output.weight");
   EXPECT_EQ(name_of("lfm2", "model.norm.weight"), "token_embd_norm.weight");
   EXPECT_EQ(name_of("gpt-oss", "model.layers.1.self_attn.sinks"), "blk.1.attn_sinks.weight");
+  EXPECT_EQ(name_of("nemotron_h", "model.layers.1.norm.weight"), "blk.1.attn_norm.weight");
+  EXPECT_EQ(name_of("nemotron_h", "model.norm.weight"), "output_norm.weight");
+  EXPECT_EQ(name_of("nemotron_h", "model.layers.1.mixer.D"), "blk.1.ssm_d");
+  EXPECT_EQ(name_of("nemotron_h_moe", "model.layers.1.mixer.gate.weight"),
+            "blk.1.ffn_gate_inp.weight");
   EXPECT_EQ(name_of("llama", "model.layers.1.something.else"), "blk.1.something.else");
   EXPECT_EQ(name_of("llama", "something.else"), "something.else");
 }
 
 TEST(GgufTensors, SomeStoreOtherValues) {
   EXPECT_EQ(gguf_tensor(named("qwen35"), "model.layers.0.linear_attn.A_log").values,
+            GgufValues::kMinusExp);
+  EXPECT_EQ(gguf_tensor(named("granitehybrid"), "model.layers.0.mamba.A_log").values,
             GgufValues::kMinusExp);
   EXPECT_EQ(gguf_tensor(named("qwen35"), "model.layers.0.linear_attn.dt_bias").values,
             GgufValues::kSame);
@@ -71,6 +78,7 @@ TEST(GgufTensors, OnlyLayersForMultiTokenPredictionAreSkipped) {
   EXPECT_TRUE(gguf_skips(named("qwen35"), "blk.4.attn_q.weight", 4));
   EXPECT_FALSE(gguf_skips(named("qwen35"), "blk.3.attn_q.weight", 4));
   EXPECT_FALSE(gguf_skips(named("qwen35"), "blk.x.attn_q.weight", 4));
+  EXPECT_TRUE(gguf_skips(named("glm4moe"), "blk.4.nextn.eh_proj.weight", 4));
   EXPECT_FALSE(gguf_skips(named("llama"), "blk.4.attn_q.weight", 4));
   EXPECT_TRUE(gguf_skips(named("llama"), "rope_freqs.weight", 4));
   EXPECT_FALSE(gguf_skips(named("qwen3"), "rope_freqs.weight", 4));

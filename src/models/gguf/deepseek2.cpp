@@ -1,8 +1,8 @@
 // DeepSeek-V2, V3 and R1, Kimi-K2 and GLM-4.7-Flash. Newer files have kv_b_proj as two tensors with a
 // matrix per head, as mlx-lm does, and the sizes of the heads in keys that end in _mla.
 #include "models/gguf/architectures.h"
+#include "models/gguf/experts.h"
 #include "models/gguf/latent_attention.h"
-#include "models/gguf/reader.h"
 
 namespace octavo {
 namespace {
@@ -54,7 +54,7 @@ void finish_deepseek2(GgufReader& file, Json& config) {
     constexpr float kDeepseekEps = 1e-6f;
     const bool deepseek = static_cast<float>(gguf_number(config, "rms_norm_eps")) == kDeepseekEps;
     config["model_type"] = deepseek ? "deepseek_v3" : "glm4_moe_lite";
-    if (!config.contains("norm_topk_prob")) config["norm_topk_prob"] = false;
+    read_expert_weights_norm(config);
     return;
   }
   if (config.value("n_group", Json(1)) != 1) config["topk_method"] = "group_limited_greedy";
@@ -66,21 +66,9 @@ GgufArchitecture gguf_deepseek2() {
   GgufArchitecture architecture = gguf_latent_attention();
   architecture.name = "deepseek2";
   architecture.model_type = "deepseek_v2";
-  for (const GgufKey& key :
-       {GgufKey{"leading_dense_block_count", "first_k_dense_replace"},
-        GgufKey{"expert_count", "n_routed_experts"},
-        GgufKey{"expert_shared_count", "n_shared_experts"},
-        GgufKey{"expert_used_count", "num_experts_per_tok"},
-        GgufKey{"expert_feed_forward_length", "moe_intermediate_size"},
-        GgufKey{"expert_weights_scale", "routed_scaling_factor"},
-        GgufKey{"expert_weights_norm", "norm_topk_prob"}, GgufKey{"expert_group_count", "n_group"},
-        GgufKey{"expert_group_used_count", "topk_group"}})
-    architecture.keys.push_back(key);
-  for (const GgufName& name : {GgufName{"mlp.gate.e_score_correction_bias", "exp_probs_b.bias"},
-                               GgufName{"mlp.shared_experts.gate_proj.", "ffn_gate_shexp."},
-                               GgufName{"mlp.shared_experts.up_proj.", "ffn_up_shexp."},
-                               GgufName{"mlp.shared_experts.down_proj.", "ffn_down_shexp."}})
-    architecture.names.push_back(name);
+  architecture.keys.push_back({"leading_dense_block_count", "first_k_dense_replace"});
+  add_deepseek_expert_keys(architecture);
+  add_deepseek_expert_names(architecture);
   architecture.has_mtp = true;
   architecture.adapt = finish_deepseek2;
   return architecture;

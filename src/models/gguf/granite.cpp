@@ -1,4 +1,5 @@
-// Granite 3: scales on embeddings, scores, sublayer results and logits.
+// Granite 3, and Granite 4 without Mamba layers: scales on embeddings, scores, sublayer results and
+// logits.
 #include <cmath>
 
 #include "models/gguf/architectures.h"
@@ -24,6 +25,10 @@ GgufArchitecture gguf_granite() {
                    {"embedding_scale", "embedding_multiplier"},
                    {"residual_scale", "residual_multiplier"},
                    {"logit_scale", "logits_scaling"}},
+          // Files of Granite 4 describe the experts and Mamba layers that other sizes have.
+          .unused_keys = {"expert_count", "expert_used_count", "expert_shared_feed_forward_length",
+                          "ssm.conv_kernel", "ssm.state_size", "ssm.group_count", "ssm.inner_size",
+                          "ssm.time_step_rank"},
           .permutes_rope = true,
           .adapt = finish_granite};
 }

@@ -1,6 +1,8 @@
-// LFM2: a layer without KV heads is a convolution. The final norm is named after the embeddings.
+// LFM2, dense and with experts: a layer without KV heads is a convolution. The final norm is named
+// after the embeddings.
 #include "models/gguf/architectures.h"
-#include "models/gguf/reader.h"
+#include "models/gguf/experts.h"
+#include "models/gguf/hybrid_layers.h"
 
 namespace octavo {
 namespace {
@@ -8,17 +10,19 @@ namespace {
 using Json = nlohmann::json;
 
 void read_lfm2_layers(GgufReader& file, Json& config) {
-  constexpr std::string_view kKey = "attention.head_count_kv";
   config["norm_eps"] = config["rms_norm_eps"];
   Json types = Json::array();
-  for (const Json& heads : file.take_per_layer(kKey, config["num_hidden_layers"].get<size_t>())) {
-    types.push_back(heads == 0 ? "conv" : "full_attention");
-    if (heads == 0) continue;
-    if (config.contains("num_key_value_heads") && config["num_key_value_heads"] != heads)
-      file.refuse(kKey, "differs between attention layers, which is not supported");
-    config["num_key_value_heads"] = heads;
-  }
+  for (const bool attends : read_attention_layers(file, config))
+    types.push_back(attends ? "full_attention" : "conv");
   config["layer_types"] = types;
+}
+
+void finish_lfm2moe(GgufReader& file, Json& config) {
+  read_lfm2_layers(file, config);
+  require_sigmoid_experts(file);
+  config["use_expert_bias"] =
+      file.any_layer_has("exp_probs_b.bias", config["num_hidden_layers"].get<size_t>());
+  if (!config.contains("num_dense_layers")) config["num_dense_layers"] = 0;
 }
 
 }  // namespace
@@ -37,6 +41,25 @@ GgufArchitecture gguf_lfm2() {
                     {"feed_forward.up_proj.", "ffn_up."},
                     {"feed_forward.down_proj.", "ffn_down."}},
           .adapt = read_lfm2_layers};
+}
+
+GgufArchitecture gguf_lfm2moe() {
+  GgufArchitecture architecture = gguf_lfm2();
+  architecture.name = "lfm2moe";
+  architecture.model_type = "lfm2_moe";
+  for (const GgufKey& key :
+       {GgufKey{"leading_dense_block_count", "num_dense_layers"},
+        GgufKey{"expert_count", "num_experts"}, GgufKey{"expert_used_count", "num_experts_per_tok"},
+        GgufKey{"expert_feed_forward_length", "moe_intermediate_size"}})
+    architecture.keys.push_back(key);
+  for (const GgufName& name : {GgufName{"feed_forward.gate.", "ffn_gate_inp."},
+                               GgufName{"feed_forward.expert_bias", "exp_probs_b.bias"},
+                               GgufName{"feed_forward.switch_mlp.gate_proj.", "ffn_gate_exps."},
+                               GgufName{"feed_forward.switch_mlp.up_proj.", "ffn_up_exps."},
+                               GgufName{"feed_forward.switch_mlp.down_proj.", "ffn_down_exps."}})
+    architecture.names.push_back(name);
+  architecture.adapt = finish_lfm2moe;
+  return architecture;
 }
 
 }  // namespace octavo

@@ -17,6 +17,9 @@ BLOCK = gguf_names.BLOCK | {
     "mlp.switch_mlp.down_proj": "ffn_down_exps"}
 
 
+EPSILONS = ("rms_norm_eps", "norm_eps", "layer_norm_epsilon")
+
+
 def same(weights: Weights, config: Config) -> Weights:
     return weights
 
@@ -37,7 +40,7 @@ def common_keys(config: Config) -> dict:
     keys = {
         "block_count": config["num_hidden_layers"], "context_length": config["max_position_embeddings"],
         "embedding_length": config["hidden_size"], "attention.head_count": config["num_attention_heads"],
-        "attention.layer_norm_rms_epsilon": float(config.get("rms_norm_eps") or config["norm_eps"]),
+        "attention.layer_norm_rms_epsilon": float(next(config[key] for key in EPSILONS if key in config)),
         "vocab_size": config["vocab_size"]}
     for key, name in (("feed_forward_length", "intermediate_size"), ("attention.head_count_kv", "num_key_value_heads"),
                       ("attention.key_length", "head_dim"), ("attention.value_length", "head_dim")):
@@ -118,6 +121,15 @@ def qwen_expert_keys(config: Config) -> dict:
     return keys
 
 
+def deepseek_expert_keys(config: Config) -> dict:
+    return {"expert_count": config["n_routed_experts"], "expert_used_count": config["num_experts_per_tok"],
+            "expert_shared_count": config["n_shared_experts"], "expert_feed_forward_length": config["moe_intermediate_size"],
+            "expert_group_count": config["n_group"], "expert_group_used_count": config["topk_group"],
+            "expert_weights_scale": float(config["routed_scaling_factor"]), "expert_weights_norm": config["norm_topk_prob"]}
+
+
+GATING = {"softmax": 1, "sigmoid": 2}
+DEEPSEEK_SHARED = {f"mlp.shared_experts.{each}_proj": f"ffn_{each}_shexp" for each in ("gate", "up", "down")}
 SHARED_EXPERT = {"mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
                  "mlp.shared_expert.down_proj": "ffn_down_shexp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp"}
 SANDWICH = {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",

@@ -9,11 +9,6 @@ def no_keys(config: Config) -> dict:
     return {}
 
 
-def _granite(config: Config) -> dict:
-    return {"attention.scale": config["attention_multiplier"], "embedding_scale": config["embedding_multiplier"],
-            "residual_scale": config["residual_multiplier"], "logit_scale": config["logits_scaling"]}
-
-
 def _mistral3(config: Config) -> dict:
     rope = config["rope_parameters"]
     return {"attention.temperature_scale": rope["llama_4_scaling_beta"],
@@ -67,7 +62,6 @@ ARCHS = {
     "qwen3moe": Arch(qwen_expert_keys, change=stack_experts),
     "qwen3vl": Arch(_sections),
     "qwen3vlmoe": Arch(lambda config: qwen_expert_keys(config) | _sections(config), change=stack_experts),
-    "granite": Arch(_granite, permutes=True),
     "mistral3": Arch(_mistral3, permutes=True),
     "gemma2": Arch(_gemma2, names=SANDWICH, adds_one=True),
     "gemma3": Arch(_gemma3, names=SANDWICH, adds_one=True),

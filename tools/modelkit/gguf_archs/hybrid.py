@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..recipes.lfm2 import ffn_width
-from . import SHARED_EXPERT, Arch, Config, Weights, joined, qwen_expert_keys, stack_experts
+from . import GATING, SHARED_EXPERT, Arch, Config, Weights, joined, qwen_expert_keys, stack_experts
 
 
 def _delta(config: Config) -> dict:
@@ -88,13 +88,35 @@ def _without_axis(weights: Weights, config: Config) -> Weights:
             for name, value in weights.items()}
 
 
+def _lfm2moe(config: Config) -> dict:
+    kinds, heads = config["layer_types"], config["num_key_value_heads"]
+    return {"shortconv.l_cache": config["conv_L_cache"], "expert_count": config["num_experts"],
+            "expert_used_count": config["num_experts_per_tok"], "expert_feed_forward_length": config["moe_intermediate_size"],
+            "leading_dense_block_count": config["num_dense_layers"], "expert_gating_func": GATING["sigmoid"],
+            "attention.head_count_kv": [heads if kind == "full_attention" else 0 for kind in kinds]}
+
+
+def _lfm2moe_tensors(weights: Weights, config: Config) -> Weights:
+    found = {}
+    for name, value in _without_axis(weights, config).items():
+        if ".feed_forward.experts." in name:
+            name = name.replace(".feed_forward.experts.", ".mlp.experts.")
+            for theirs, ours in (("w1", "gate_proj"), ("w3", "up_proj"), ("w2", "down_proj")):
+                name = name.replace(f".{theirs}.", f".{ours}.")
+        found[name] = value
+    return stack_experts(found, config)
+
+
+LFM2_TOP = {"model.embedding_norm": "token_embd_norm"}
+LFM2 = {"operator_norm": "attn_norm", "ffn_norm": "ffn_norm", "self_attn.out_proj": "attn_output",
+        "self_attn.q_layernorm": "attn_q_norm", "self_attn.k_layernorm": "attn_k_norm", "conv.in_proj": "shortconv.in_proj",
+        "conv.conv": "shortconv.conv", "conv.out_proj": "shortconv.out_proj", "feed_forward.w1": "ffn_gate",
+        "feed_forward.w3": "ffn_up", "feed_forward.w2": "ffn_down", "feed_forward.gate": "ffn_gate_inp"}
 ARCHS = {
     "qwen35": Arch(_delta, names=DELTA, tensors=VECTORS, change=_qwen35, adds_one=True),
     "qwen35moe": Arch(_delta, names=DELTA, tensors=VECTORS, change=_qwen35, adds_one=True),
     "qwen3next": Arch(_delta, names=DELTA, tensors=VECTORS, change=_qwen3next, adds_one=True),
-    "lfm2": Arch(_lfm2, change=_without_axis, top={"model.embedding_norm": "token_embd_norm"}, names={
-        "operator_norm": "attn_norm", "ffn_norm": "ffn_norm", "self_attn.out_proj": "attn_output",
-        "self_attn.q_layernorm": "attn_q_norm", "self_attn.k_layernorm": "attn_k_norm", "conv.in_proj": "shortconv.in_proj",
-        "conv.conv": "shortconv.conv", "conv.out_proj": "shortconv.out_proj", "feed_forward.w1": "ffn_gate",
-        "feed_forward.w3": "ffn_up", "feed_forward.w2": "ffn_down"}),
+    "lfm2": Arch(_lfm2, change=_without_axis, top=LFM2_TOP, names=LFM2),
+    "lfm2moe": Arch(_lfm2moe, change=_lfm2moe_tensors, top=LFM2_TOP, names=LFM2,
+                    tensors={"feed_forward.expert_bias": "exp_probs_b.bias"}),
 }

@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from . import Arch, Config, Weights, long_rope, stack_experts
+from . import DEEPSEEK_SHARED, GATING, Arch, Config, Weights, deepseek_expert_keys, long_rope, stack_experts
 
 ATTENTION = {"self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_layernorm": "attn_q_a_norm", "self_attn.q_b_proj": "attn_q_b",
              "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa", "self_attn.kv_a_layernorm": "attn_kv_a_norm",
              "self_attn.kv_b_proj": "attn_kv_b", "self_attn.k_b": "attn_k_b", "self_attn.v_b": "attn_v_b"}
-SHARED = {f"mlp.shared_experts.{each}_proj": f"ffn_{each}_shexp" for each in ("gate", "up", "down")}
-GATING = {"softmax": 1, "sigmoid": 2}
 
 
 def _deepseek2(config: Config) -> dict:
@@ -17,11 +15,8 @@ def _deepseek2(config: Config) -> dict:
         "attention.head_count_kv": 1, "attention.kv_lora_rank": rank, "attention.key_length": rank + rope,
         "attention.value_length": rank, "attention.key_length_mla": config["qk_nope_head_dim"] + rope,
         "attention.value_length_mla": config["v_head_dim"], "rope.dimension_count": rope,
-        "leading_dense_block_count": config["first_k_dense_replace"], "expert_count": config["n_routed_experts"],
-        "expert_used_count": config["num_experts_per_tok"], "expert_shared_count": config["n_shared_experts"],
-        "expert_feed_forward_length": config["moe_intermediate_size"], "expert_group_count": config["n_group"],
-        "expert_group_used_count": config["topk_group"], "expert_weights_scale": float(config["routed_scaling_factor"]),
-        "expert_weights_norm": config["norm_topk_prob"], "expert_gating_func": GATING[config.get("scoring_func", "sigmoid")]}
+        "leading_dense_block_count": config["first_k_dense_replace"],
+        "expert_gating_func": GATING[config.get("scoring_func", "sigmoid")]} | deepseek_expert_keys(config)
     if config["q_lora_rank"]:
         keys["attention.q_lora_rank"] = config["q_lora_rank"]
     if config["rope_scaling"]:
@@ -49,7 +44,7 @@ def _minicpm3(config: Config) -> dict:
 
 
 ARCHS = {
-    "deepseek2": Arch(_deepseek2, names=ATTENTION | SHARED, change=_split_heads,
+    "deepseek2": Arch(_deepseek2, names=ATTENTION | DEEPSEEK_SHARED, change=_split_heads,
                       tensors={"mlp.gate.e_score_correction_bias": "exp_probs_b.bias"}),
     "minicpm3": Arch(_minicpm3, names=ATTENTION, extra=long_rope),
 }

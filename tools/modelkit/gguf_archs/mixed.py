@@ -1,8 +1,8 @@
-"""Gemma 4 and gpt-oss."""
+"""Gemma 4, gpt-oss and GLM-4.5."""
 
 import numpy as np
 
-from . import SANDWICH, Arch, Config, Weights, window_pattern
+from . import DEEPSEEK_SHARED, GATING, SANDWICH, Arch, Config, Weights, deepseek_expert_keys, stack_experts, window_pattern
 
 UNTURNED = 1e30  # the divisor of a frequency that is not rotated
 
@@ -39,6 +39,17 @@ def _gpt_oss(config: Config) -> dict:
             "expert_used_count": config["num_experts_per_tok"], "expert_feed_forward_length": config["intermediate_size"]}
 
 
+def _glm4moe(config: Config) -> dict:
+    extra = config["num_nextn_predict_layers"]
+    return deepseek_expert_keys(config) | {
+        "block_count": config["num_hidden_layers"] + extra, "nextn_predict_layers": extra,
+        "leading_dense_block_count": config["first_k_dense_replace"], "expert_gating_func": GATING["sigmoid"],
+        "rope.dimension_count": int(config["head_dim"] * config["partial_rotary_factor"])}
+
+
+# Of the multi-token prediction layer.
+PREDICTION = {each: f"nextn.{each}" for each in ("eh_proj", "enorm", "hnorm", "embed_tokens")} | {
+    f"shared_head.{each}": f"nextn.shared_head_{each}" for each in ("norm", "head")}
 ARCHS = {
     "gemma4": Arch(
         _gemma4, extra=_gemma4_rope,
@@ -56,4 +67,7 @@ ARCHS = {
         names={"post_attention_layernorm": "post_attention_norm", "mlp.router": "ffn_gate_inp",
                "mlp.experts.gate_proj": "ffn_gate_exps", "mlp.experts.up_proj": "ffn_up_exps",
                "mlp.experts.down_proj": "ffn_down_exps"}),
+    "glm4moe": Arch(
+        _glm4moe, change=stack_experts, names={"post_attention_layernorm": "post_attention_norm"} | PREDICTION | DEEPSEEK_SHARED,
+        tensors={"mlp.gate.e_score_correction_bias": "exp_probs_b.bias"}),
 }

@@ -11,7 +11,7 @@
 #   OCTAVO         the program (default: that of build/release, or the one in PATH)
 #   MIX_MODEL      default: Qwen/Qwen3-0.6B         HYBRID_MODEL   default: Qwen/Qwen3.5-0.8B
 #   SHAREGPT       ShareGPT_V3_unfiltered_cleaned_split.json; without it, random prompts with the lengths of headline_mix.json
-#   MIX_REQUESTS   default: 100                     SERVE_FLAGS    more flags for octavo serve
+#   MIX_REQUESTS   default: 100                     SERVE_FLAGS, BENCH_FLAGS   more flags for octavo serve and octavo bench serve
 #   JSON_FOLDER    write the figures to mix.json and hybrid-1.json to hybrid-3.json here instead of printing tables
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -25,7 +25,7 @@ trap 'stop_server; rm -rf "$work"' EXIT
 
 # start_server MODEL: waits until it listens and sets `url`; fails if the server exits.
 start_server() {
-  # shellcheck disable=SC2086  # SERVE_FLAGS is a list
+  # shellcheck disable=SC2086  # a list
   "$octavo" serve "$1" --max-model-len 2048 --port 0 ${SERVE_FLAGS:-} >"$work/log" 2>&1 &
   server=$!
   url=
@@ -40,7 +40,8 @@ start_server() {
 measure() {
   local name=$1 model=$2
   shift 2
-  set -- bench serve --backend vllm --base-url "$url" --endpoint /v1/completions "$@"
+  # shellcheck disable=SC2086  # a list
+  set -- bench serve --backend vllm --base-url "$url" --endpoint /v1/completions "$@" ${BENCH_FLAGS:-}
   echo "headline: $name: $model"
   if [ -n "${JSON_FOLDER:-}" ]; then
     "$octavo" "$@" --json >"$JSON_FOLDER/$name.json"

@@ -1,6 +1,5 @@
 // octavo - the command line. Parses the arguments, runs one command and prints errors as one line.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <exception>
@@ -19,6 +18,8 @@
 #include "cli/parse/translate_arguments.h"
 #include "cli/parse/usage_error.h"
 #include "text/helper_jobs.h"
+
+extern char** environ;  // of POSIX; macOS has no header that declares it
 
 namespace {
 

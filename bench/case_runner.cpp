@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "bench/filter.h"
+#include "kernels/runtime/device.h"
 
 namespace octavo::bench {
 namespace {
@@ -74,7 +75,7 @@ struct Turns {
     return {.op = c.name.op,
             .shape = c.name.shape,
             .dtype = c.name.dtype,
-            .isa = std::string(name_of(cpu::active_isa())),
+            .isa = active_kernels(),
             .seconds = median(seconds),
             .work = c.work,
             .limit = {.bytes = median(read_rates), .flops = median(peak_rates)},
@@ -117,7 +118,12 @@ class MlxRival {
 }  // namespace
 
 CaseRunner::CaseRunner(const KernelOptions& options)
-    : options_(options), memory_(options.quick ? kQuickMemory : kMemory) {}
+    : options_(options), memory_(options.quick ? kQuickMemory : kMemory) {
+  if (device_facts().kind != DeviceKind::kMetal) return;
+  gpu_.emplace(GpuProbeOptions{.read_bytes = memory_.bytes().size() / kWindowsPerMemory});
+  gpu_->read_rate();  // compiles the kernels
+  gpu_->fma_rate(DType::kFloat32);
+}
 
 bool CaseRunner::wants(const CaseName& name) const {
   return matches_filter(name.label(), options_.filter);
@@ -129,6 +135,7 @@ int CaseRunner::cold_copies(double bytes) const {
 }
 
 Limit CaseRunner::sample_limit(const PeakLoop& peak) {
+  if (gpu_) return {.bytes = gpu_->read_rate(), .flops = gpu_->fma_rate(DType::kFloat32)};
   const size_t window = memory_.bytes().size() / kWindowsPerMemory / 256 * 256;
   const auto part = memory_.bytes().subspan(window_begin_, window);
   window_begin_ = (window_begin_ + window) % (window * kWindowsPerMemory);

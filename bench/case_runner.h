@@ -3,9 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/gpu_probe.h"
 #include "bench/kernels.h"
 #include "bench/rates.h"
 
@@ -49,6 +51,7 @@ class CaseRunner {
   Limit sample_limit(const PeakLoop& peak);
 
   const KernelOptions& options_;
+  std::optional<GpuProbe> gpu_;  // if the device in use is a GPU: its limits replace the CPU's
   ReadBuffer memory_;
   size_t window_begin_ = 0;  // next part of the memory to read
   std::vector<KernelResult> results_;

@@ -8,6 +8,7 @@
 #include "base/compute_pool.h"
 #include "bench/rates.h"
 #include "bench/roofline.h"
+#include "kernels/runtime/device.h"
 
 namespace octavo::bench {
 namespace {
@@ -70,6 +71,11 @@ MachineOptions quick_machine_options() {
   return {.read_bytes = size_t{64} << 20, .passes = 1, .peak_seconds = 0.005, .progress = {}};
 }
 
+std::string active_kernels() {
+  if (device_facts().kind == DeviceKind::kMetal) return "metal";
+  return std::string(name_of(cpu::active_isa()));
+}
+
 MachineLimits measure_machine(const MachineOptions& options) {
   MachineLimits limits{.threads = compute_pool().threads(),
                        .isa = std::string(name_of(cpu::active_isa())),
@@ -80,7 +86,8 @@ MachineLimits measure_machine(const MachineOptions& options) {
                        .memory = {},
                        .l2 = {},
                        .l3 = {},
-                       .peaks = {}};
+                       .peaks = {},
+                       .gpu = {}};
   for (cpu::Isa isa : cpu::available_isas()) limits.isas.emplace_back(name_of(isa));
   {
     say(options, "memory read bandwidth");
@@ -94,6 +101,27 @@ MachineLimits measure_machine(const MachineOptions& options) {
   limits.l2 = cache_rate(limits.l2_bytes / 2, options.passes);
   limits.l3 = cache_rate(std::min(limits.l2_bytes * 6, limits.l3_bytes / 2), options.passes);
   measure_peaks(options, limits.peaks);
+  if (device_facts().kind == DeviceKind::kMetal)
+    limits.gpu = measure_gpu(options, {.read_bytes = options.read_bytes});
+  return limits;
+}
+
+GpuLimits measure_gpu(const MachineOptions& options, const GpuProbeOptions& probe_options) {
+  say(options, "GPU");
+  GpuProbe probe(probe_options);
+  probe.read_rate();  // compiles the kernel and wakes the GPU
+  GpuLimits limits{.name = device_facts().name,
+                   .clock = {},
+                   .read_bytes = probe.read_bytes(),
+                   .memory = rate_of(options.passes, [&] { return probe.read_rate(); }),
+                   .peaks = {}};
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16}) {
+    probe.fma_rate(dtype);
+    limits.peaks.push_back(
+        {.dtype = std::string(name_of(dtype)),
+         .flops = rate_of(options.passes, [&] { return probe.fma_rate(dtype); })});
+  }
+  limits.clock = probe.clock();
   return limits;
 }
 

@@ -1,12 +1,15 @@
 // machine.h - the machine's limits: memory and cache bandwidth, and the matrix peak of each
-// instruction set. No MLX.
+// instruction set and of the GPU. No MLX.
 #pragma once
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "bench/gpu_probe.h"
 
 namespace octavo::bench {
 
@@ -27,6 +30,19 @@ struct PeakRate {
   ThreadRates flops;
 };
 
+struct GpuPeak {
+  std::string dtype;
+  Rate flops;
+};
+
+struct GpuLimits {
+  std::string name;
+  std::string clock;  // see GpuProbe::clock
+  size_t read_bytes = 0;
+  Rate memory;  // bytes
+  std::vector<GpuPeak> peaks;
+};
+
 struct MachineLimits {
   int threads = 0;  // of the compute pool
   std::string isa;  // in use
@@ -38,7 +54,11 @@ struct MachineLimits {
   Rate l2;                // bytes, one core
   Rate l3;
   std::vector<PeakRate> peaks;
+  std::optional<GpuLimits> gpu;  // if the device in use is a GPU
 };
+
+// Which kernels the device in use runs: "metal", or the CPU's instruction set.
+std::string active_kernels();
 
 // Called before each measurement with its name.
 using Progress = std::function<void(std::string_view)>;
@@ -54,5 +74,8 @@ struct MachineOptions {
 MachineOptions quick_machine_options();
 
 MachineLimits measure_machine(const MachineOptions& options);
+
+// The GPU alone. measure_machine() calls it if the device in use is one.
+GpuLimits measure_gpu(const MachineOptions& options, const GpuProbeOptions& probe);
 
 }  // namespace octavo::bench

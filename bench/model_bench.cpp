@@ -8,9 +8,9 @@
 #include "base/compute_pool.h"
 #include "base/error.h"
 #include "base/widen.h"
+#include "bench/machine.h"
 #include "bench/rates.h"
 #include "engine/runner.h"
-#include "kernels/cpu/isa.h"
 #include "kernels/runtime/kernel_time.h"
 
 namespace octavo::bench {
@@ -249,11 +249,12 @@ void validate(const ModelBenchOptions& options) {
 ModelBenchResult bench_model(const Checkpoint& checkpoint, const ModelBenchOptions& options,
                              const std::function<void(uint64_t done, uint64_t total)>& loading) {
   validate(options);
+  measure_gpu_time();
   Bench bench(checkpoint, options, loading);
   ModelBenchResult result;
   result.model = bench.description();
   result.threads = compute_pool().threads();
-  result.isa = cpu::name_of(cpu::active_isa());
+  result.isa = active_kernels();
   for (const int size : options.batch_sizes) result.decode.push_back({size, bench.decode(size)});
   if (options.prefill_len > 0) result.prefill = bench.prefill();
   return result;

@@ -45,21 +45,43 @@ OrderedJson json_of(const std::optional<double>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
+OrderedJson json_of(const GpuLimits& gpu) {
+  OrderedJson peaks = OrderedJson::array();
+  for (const auto& peak : gpu.peaks)
+    peaks.push_back({{"dtype", peak.dtype}, {"flops", json_of(peak.flops)}});
+  return {{"name", gpu.name},
+          {"clock", gpu.clock},
+          {"read_bytes", gpu.read_bytes},
+          {"memory_bandwidth", json_of(gpu.memory)},
+          {"peaks", std::move(peaks)}};
+}
+
+std::string gpu_table(const GpuLimits& gpu) {
+  std::string text = fmt::format("gpu: {}; {}\n", gpu.name, gpu.clock);
+  text +=
+      rate_line(fmt::format("memory, {}", format_bytes(gpu.read_bytes)), gpu.memory, 1e9, "GB/s");
+  for (const auto& peak : gpu.peaks)
+    text += rate_line(fmt::format("{} fma", peak.dtype), peak.flops, 1e9, "GFLOP/s");
+  return text;
+}
+
 OrderedJson json_of(const MachineLimits& machine) {
   OrderedJson peaks = OrderedJson::array();
   for (const auto& peak : machine.peaks) {
     peaks.push_back({{"isa", peak.isa}, {"dtype", peak.dtype}, {"flops", json_of(peak.flops)}});
   }
-  return {{"threads", machine.threads},
-          {"isa", machine.isa},
-          {"isas", machine.isas},
-          {"l2_bytes", machine.l2_bytes},
-          {"l3_bytes", machine.l3_bytes},
-          {"read_bytes", machine.read_bytes},
-          {"memory_bandwidth", json_of(machine.memory)},
-          {"l2_bandwidth", json_of(machine.l2)},
-          {"l3_bandwidth", json_of(machine.l3)},
-          {"peaks", std::move(peaks)}};
+  OrderedJson json = {{"threads", machine.threads},
+                      {"isa", machine.isa},
+                      {"isas", machine.isas},
+                      {"l2_bytes", machine.l2_bytes},
+                      {"l3_bytes", machine.l3_bytes},
+                      {"read_bytes", machine.read_bytes},
+                      {"memory_bandwidth", json_of(machine.memory)},
+                      {"l2_bandwidth", json_of(machine.l2)},
+                      {"l3_bandwidth", json_of(machine.l3)},
+                      {"peaks", std::move(peaks)}};
+  if (machine.gpu) json["gpu"] = json_of(*machine.gpu);
+  return json;
 }
 
 OrderedJson json_of(const KernelResult& result) {
@@ -104,7 +126,7 @@ std::string machine_table(const MachineLimits& machine) {
     text += rate_line(fmt::format("{}, {} threads", name, machine.threads), peak.flops.all, kGiga,
                       "GFLOP/s");
   }
-  return text;
+  return machine.gpu ? text + gpu_table(*machine.gpu) : text;
 }
 
 std::string kernel_table(std::span<const KernelResult> results) {

@@ -184,6 +184,7 @@ ThroughputResult bench_throughput(const Checkpoint& checkpoint, const Throughput
       std::max(engine_options.max_open_requests, static_cast<int>(options.requests.size()));
   const ModelDescription model = describe_model(checkpoint, engine_options.dtype);
   require_room(options.requests, plan_engine_memory(model, engine_options).max_model_len);
+  measure_gpu_time();
   Run run(checkpoint, engine_options, options, progress);
   run.warm_up();
   ThroughputResult result = run.measure();

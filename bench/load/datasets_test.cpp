@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,24 +75,40 @@ class ShareGptFile : public testing::Test {
   std::filesystem::path path_;
 };
 
-TEST_F(ShareGptFile, GivesTheFirstQuestionAndItsAnswer) {
+TEST_F(ShareGptFile, GivesTheFirstTwoTurns) {
   const auto read_back = read(R"([
-    {"id": "a", "conversations": [{"from": "system", "value": "s"}, {"from": "human", "value": "q"},
-      {"from": "gpt", "value": "r"}, {"from": "human", "value": "x"}, {"from": "gpt", "value": "y"}]},
-    {"id": "b", "conversations": [{"from": "gpt", "value": "r"}, {"from": "human", "value": "q"}]},
+    {"id": "a", "conversations": [{"from": "human", "value": "q"}, {"from": "gpt", "value": "r"},
+      {"from": "human", "value": "x"}, {"from": "gpt", "value": "y"}]},
+    {"id": "b", "conversations": [{"from": "gpt", "value": "g"}, {"from": "human", "value": "h"}]},
     {"id": "c", "conversations": []},
-    {"id": "d", "conversations": [{"from": "human", "value": "q2"}, {"from": "gpt", "value": "r2"}]}
+    {"id": "d", "conversations": [{"from": "human", "value": "alone"}]},
+    {"id": "e"}
   ])");
   ASSERT_EQ(read_back.size(), 2u);
   EXPECT_EQ(read_back[0].prompt, "q");
   EXPECT_EQ(read_back[0].answer, "r");
-  EXPECT_EQ(read_back[1].prompt, "q2");
+  EXPECT_EQ(read_back[1].prompt, "g");
+  EXPECT_EQ(read_back[1].answer, "h");
+}
+
+TEST_F(ShareGptFile, GivesTheFirstHumanTurnsInPythonsOrder) {
+  std::string text;
+  for (int i = 0; i < 20; ++i) {
+    text += (i == 0 ? "[" : ",") +
+            fmt::format(R"({{"conversations": [{{"from": "system", "value": "s"}},
+                         {{"from": "human", "value": " \n"}},
+                         {{"from": "human", "value": "\n q{} "}}]}})",
+                        i);
+  }
+  read(text + R"(, {"conversations": [{"from": "gpt", "value": "g"}]}, {"id": "none"}])");
+  EXPECT_THAT(sharegpt_prompts(path_, 5, 42), ElementsAre("q19", "q5", "q14", "q4", "q9"));
+  EXPECT_EQ(sharegpt_prompts(path_, 100, 42).size(), 20u);
 }
 
 TEST_F(ShareGptFile, RejectsOtherFormats) {
   EXPECT_THROW(read("{}"), SetupError);
-  EXPECT_THROW(read("[{\"conversations\": [{\"from\": \"human\"}]}]"), SetupError);
-  EXPECT_THROW(read("[{\"turns\": []}]"), SetupError);
+  EXPECT_THROW(read("[{\"conversations\": [{\"from\": \"human\"}, {}]}]"), SetupError);
+  EXPECT_THROW(read("[{\"conversations\": [1, 2]}]"), SetupError);
   EXPECT_THROW(read("[{"), SetupError);
   EXPECT_THROW(read_sharegpt("/no/such/file"), SetupError);
 }
@@ -106,11 +123,20 @@ TEST(ShareGptRequests, SkipTooShortAndTooLongPairs) {
   const auto requests =
       sharegpt_requests({of_lengths(3, 10), of_lengths(10, 3), of_lengths(1025, 10),
                          of_lengths(1024, 1025), of_lengths(1024, 1024), of_lengths(4, 4)},
-                        10, 0, count_bytes);
+                        {.count = 10}, count_bytes);
   std::set<std::pair<int, int>> lengths;
   for (const LoadRequest& request : requests)
     lengths.emplace(request.prompt_tokens, request.max_tokens);
   EXPECT_THAT(lengths, ElementsAre(std::pair(4, 4), std::pair(1024, 1024)));
+}
+
+TEST(ShareGptRequests, GenerateAFixedNumberOfTokensOnRequest) {
+  const auto requests =
+      sharegpt_requests({of_lengths(4, 1), of_lengths(3, 9)}, {.output_tokens = 2}, count_bytes);
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].max_tokens, 2);
+  EXPECT_TRUE(
+      sharegpt_requests({of_lengths(1024, 9)}, {.output_tokens = 1025}, count_bytes).empty());
 }
 
 TEST(ShareGptRequests, AreDrawnWithTheSeedAndNotCountedFurtherThanNeeded) {
@@ -119,10 +145,11 @@ TEST(ShareGptRequests, AreDrawnWithTheSeedAndNotCountedFurtherThanNeeded) {
   int counted = 0;
   const auto draw = [&](uint64_t seed) {
     std::vector<int> lengths;
-    const auto requests = sharegpt_requests(all, 20, seed, [&](const std::string& text) {
-      ++counted;
-      return count_bytes(text);
-    });
+    const auto requests =
+        sharegpt_requests(all, {.count = 20, .seed = seed}, [&](const std::string& text) {
+          ++counted;
+          return count_bytes(text);
+        });
     for (const LoadRequest& request : requests) lengths.push_back(request.prompt_tokens);
     return lengths;
   };

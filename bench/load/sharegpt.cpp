@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <random>
 
 #include "base/error.h"
+#include "bench/load/python_random.h"
 
 namespace octavo::bench {
 namespace {
@@ -18,15 +19,42 @@ constexpr int kLeastTokens = 4;
 constexpr int kMostPromptTokens = 1024;
 constexpr int kMostTokens = 2048;
 
-std::optional<Conversation> conversation_of(const Json& entry) {
-  std::optional<std::string> prompt;
-  for (const Json& turn : entry.at("conversations")) {
-    const auto from = turn.at("from").get<std::string>();
-    if (!prompt) {
-      if (from == "human" || from == "user") prompt = turn.at("value").get<std::string>();
-    } else if (from == "gpt" || from == "chatgpt" || from == "assistant") {
-      return Conversation{.prompt = *prompt, .answer = turn.at("value").get<std::string>()};
-    }
+const Json* turns_of(const Json& entry) {
+  const auto found = entry.find("conversations");
+  return found == entry.end() ? nullptr : &*found;
+}
+
+// The usual file has 600 MB, so each entry is discarded after `take` has seen it.
+void read_entries(const std::filesystem::path& path, const std::function<void(const Json&)>& take) {
+  std::ifstream file(path);
+  if (!file) throw SetupError(fmt::format("{}: cannot be read", path.string()));
+  const auto read = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth != 1 || event != Json::parse_event_t::object_end) return true;
+    if (const Json* turns = turns_of(parsed)) take(*turns);
+    return false;
+  };
+  try {
+    if (!Json::parse(file, read).is_array()) throw SetupError("not a list");
+  } catch (const std::exception& error) {
+    throw SetupError(
+        fmt::format("{}: {}; expected [{{\"conversations\": [{{\"from\": \"human\", "
+                    "\"value\": \"...\"}}, ...]}}, ...]",
+                    path.string(), error.what()));
+  }
+}
+
+std::string stripped(const std::string& text) {
+  constexpr const char* kSpace = " \t\n\r\v\f";
+  const size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+std::optional<std::string> first_human_turn(const Json& turns) {
+  for (const Json& turn : turns) {
+    if (turn.at("from").get<std::string>() != "human") continue;
+    std::string text = stripped(turn.at("value").get<std::string>());
+    if (!text.empty()) return text;
   }
   return std::nullopt;
 }
@@ -34,40 +62,38 @@ std::optional<Conversation> conversation_of(const Json& entry) {
 }  // namespace
 
 std::vector<Conversation> read_sharegpt(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  if (!file) throw SetupError(fmt::format("{}: cannot be read", path.string()));
   std::vector<Conversation> conversations;
-  // The usual file has 600 MB, so each entry is discarded after its two turns are extracted.
-  const auto take = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth != 1 || event != Json::parse_event_t::object_end) return true;
-    if (auto conversation = conversation_of(parsed))
-      conversations.push_back(std::move(*conversation));
-    return false;
-  };
-  try {
-    if (!Json::parse(file, take).is_array()) throw SetupError("not a list");
-  } catch (const std::exception& error) {
-    throw SetupError(
-        fmt::format("{}: {}; expected [{{\"conversations\": [{{\"from\": \"human\", "
-                    "\"value\": \"...\"}}, ...]}}, ...]",
-                    path.string(), error.what()));
-  }
+  read_entries(path, [&](const Json& turns) {
+    if (turns.size() < 2) return;
+    conversations.push_back({.prompt = turns.at(0).at("value").get<std::string>(),
+                             .answer = turns.at(1).at("value").get<std::string>()});
+  });
   return conversations;
 }
 
-std::vector<LoadRequest> sharegpt_requests(std::vector<Conversation> conversations, size_t count,
-                                           uint64_t seed, const CountTokens& count_tokens) {
-  // The generator is portable; std::shuffle is not.
-  std::mt19937_64 random(seed);
-  for (size_t left = conversations.size(); left > 1; --left)
-    std::swap(conversations[left - 1], conversations[random() % left]);
+std::vector<std::string> sharegpt_prompts(const std::filesystem::path& path, size_t count,
+                                          uint64_t seed) {
+  std::vector<std::string> prompts;
+  read_entries(path, [&](const Json& turns) {
+    if (auto prompt = first_human_turn(turns)) prompts.push_back(std::move(*prompt));
+  });
+  PythonRandom(seed).shuffle(prompts);
+  prompts.resize(std::min(count, prompts.size()));
+  return prompts;
+}
+
+std::vector<LoadRequest> sharegpt_requests(std::vector<Conversation> conversations,
+                                           const ShareGptOptions& options,
+                                           const CountTokens& count_tokens) {
+  PythonRandom(options.seed).shuffle(conversations);
+  const bool is_fixed = options.output_tokens > 0;
   std::vector<LoadRequest> requests;
   for (Conversation& conversation : conversations) {
-    if (requests.size() == count) break;
+    if (requests.size() == options.count) break;
     const int prompt = count_tokens(conversation.prompt);
     if (prompt < kLeastTokens || prompt > kMostPromptTokens) continue;
-    const int answer = count_tokens(conversation.answer);
-    if (answer < kLeastTokens || prompt + answer > kMostTokens) continue;
+    const int answer = is_fixed ? options.output_tokens : count_tokens(conversation.answer);
+    if ((!is_fixed && answer < kLeastTokens) || prompt + answer > kMostTokens) continue;
     requests.push_back(
         {.prompt = std::move(conversation.prompt), .prompt_tokens = prompt, .max_tokens = answer});
   }

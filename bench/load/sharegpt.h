@@ -12,23 +12,37 @@
 
 namespace octavo::bench {
 
-// The first human turn and the first answer after it.
+// The first two turns.
 struct Conversation {
   std::string prompt;
   std::string answer;
 };
 
-// From [{"conversations": [{"from": "human", "value": "..."}, {"from": "gpt", ...}, ...]}, ...].
-// Skips conversations without both turns. Throws SetupError.
+// Both read [{"conversations": [{"from": "human", "value": "..."}, {"from": "gpt", ...}, ...]},
+// ...] and throw SetupError.
+
+// As vLLM does: skips entries with fewer than two turns, and does not look at their speakers.
 std::vector<Conversation> read_sharegpt(const std::filesystem::path& path);
+
+// As vllm-metal's tools/avg_gen_length.py does: the first human turn of each conversation without
+// surrounding white space, in an order that the seed selects; at most `count`.
+std::vector<std::string> sharegpt_prompts(const std::filesystem::path& path, size_t count,
+                                          uint64_t seed);
 
 // Counts the tokens of a text, including those added at the start of a prompt.
 using CountTokens = std::function<int(const std::string& text)>;
 
-// Returns up to `count` requests in random order. Each requests as many tokens as its answer has.
-// As in vLLM, prompts and answers under 4 tokens, prompts over 1024 and pairs over 2048 are
-// skipped.
-std::vector<LoadRequest> sharegpt_requests(std::vector<Conversation> conversations, size_t count,
-                                           uint64_t seed, const CountTokens& count_tokens);
+struct ShareGptOptions {
+  size_t count = 100;
+  uint64_t seed = 0;
+  int output_tokens = 0;  // 0: as many as the conversation's answer has
+};
+
+// Returns up to options.count requests: those that vLLM picks for the same seed, in its order. As
+// in vLLM, prompts and answers under 4 tokens, prompts over 1024 and pairs over 2048 are skipped; a
+// given number of output tokens may be smaller.
+std::vector<LoadRequest> sharegpt_requests(std::vector<Conversation> conversations,
+                                           const ShareGptOptions& options,
+                                           const CountTokens& count_tokens);
 
 }  // namespace octavo::bench

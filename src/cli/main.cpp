@@ -13,10 +13,13 @@
 #include "base/standard_streams.h"
 #include "cli/commands.h"
 #include "cli/config_file.h"
+#include "cli/parse/foreign_environment.h"
 #include "cli/parse/parse_error.h"
 #include "cli/parse/translate_arguments.h"
 #include "cli/parse/usage_error.h"
 #include "text/helper_jobs.h"
+
+extern char** environ;  // of POSIX; macOS has no header that declares it
 
 namespace {
 
@@ -30,6 +33,14 @@ void print_error(std::string_view kind, std::string_view text) {
   }
   octavo::append_log_text(clean, text);
   fmt::print(stderr, "octavo: {}{}\n", kind, clean);
+}
+
+void say(const std::string& text) { fmt::print(stderr, "octavo: {}\n", text); }
+
+// Only commands that plan memory have flags for what vllm-metal's variables set.
+void warn_of_environment(const CLI::App& command) {
+  if (command.get_option_no_throw("--memory-fraction") == nullptr) return;
+  if (const auto note = octavo::foreign_environment_note(environ)) say(*note);
 }
 
 }  // namespace
@@ -61,9 +72,9 @@ int main(int argc, char** argv) {
   if (arguments.empty()) arguments.emplace_back("--help");
   try {
     octavo::init_logging();
-    arguments = octavo::translate_arguments(
-        app, octavo::with_config_file(std::move(arguments)),
-        [](const std::string& text) { fmt::print(stderr, "octavo: {}\n", text); });
+    arguments =
+        octavo::translate_arguments(app, octavo::with_config_file(std::move(arguments)), say);
+    warn_of_environment(octavo::selected_command(app, arguments));
     // CLI11 expects the last argument first.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     return 0;

@@ -42,6 +42,7 @@ class StubServer(ThreadingHTTPServer):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # small writes would wait 40 ms for the client's acknowledgement
     server: StubServer
 
     def setup(self):

@@ -1,6 +1,7 @@
 """`octavo bench throughput` and `octavo bench lengths`: checks what they count, not how fast they are."""
 
 import json
+import random
 import subprocess
 
 import pytest
@@ -91,6 +92,26 @@ def test_lengths_of_a_prompts_file(bench, tiny, tmp_path):
     header, row, last = done.stdout.splitlines()
     assert row.split()[:6] == ["2", "4", "5.0", "2.6", "2", "8"]  # the sample standard deviation of 2, 4, 6, 8
     assert last == "All texts are byte-identical."
+
+
+def test_lengths_of_sharegpt_prompts(bench, tiny, tmp_path):
+    talks = [{"conversations": [{"from": "human", "value": f"q{i}"}, {"from": "gpt", "value": "r"}]} for i in range(9)]
+    (tmp_path / "talks.json").write_text(json.dumps(talks))
+    flags = ("--max-num-seqs", "2", "--max-tokens", "3", "--json")
+
+    def texts_hash(*source) -> str:
+        done = bench("lengths", tiny, *flags, *source)
+        assert done.returncode == 0, done.stderr
+        row = json.loads(done.stdout)["rows"][0]
+        assert row["answers"] == 4
+        return row["texts_xxh64"]
+
+    picks = [talk["conversations"][0]["value"] for talk in talks]
+    random.Random(42).shuffle(picks)  # as in vllm-metal's tools/avg_gen_length.py
+    chats = [{"messages": [{"role": "user", "content": prompt}]} for prompt in picks[:4]]
+    (tmp_path / "prompts.jsonl").write_text("\n".join(map(json.dumps, chats)))
+    assert texts_hash("--dataset-path", tmp_path / "talks.json", "--num-prompts", "4", "--seed", "42") == \
+        texts_hash("--prompts", tmp_path / "prompts.jsonl", "--seed", "42")
 
 
 def test_seeds_decide_the_texts(bench, tiny):

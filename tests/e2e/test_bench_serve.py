@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
@@ -242,6 +243,44 @@ def test_sharegpt_is_counted_by_the_server_and_sent_as_chat(bench_json, server, 
     assert {body["max_tokens"] for body in server.bodies} == {6, 8}
     assert all(body["messages"][0]["content"].startswith("word ") for body in server.bodies)
     assert not any("ignore_eos" in body for body in server.bodies)
+
+
+def vllm_picks(entries: list[dict], count: int, seed: int, output_len: int | None = None) -> list[str]:
+    """The prompts that vLLM's ShareGPTDataset selects, for a tokenizer that counts words."""
+    entries = [entry for entry in entries if len(entry.get("conversations", [])) >= 2]
+    random.Random(seed).shuffle(entries)
+    pairs = [[turn["value"] for turn in entry["conversations"][:2]] for entry in entries]
+    lengths = [(prompt, len(prompt.split()), output_len or len(answer.split())) for prompt, answer in pairs]
+    least = 4 if output_len is None else 0
+    return [text for text, prompt, answer in lengths if 4 <= prompt <= 1024 and answer >= least and prompt + answer <= 2048][:count]
+
+
+def test_sharegpt_picks_are_vllms(bench_json, server, tmp_path):
+    draw = random.Random(5)
+
+    def entry(i: int) -> dict:
+        turns = [f"{i} " + "word " * draw.randint(1, 30) for _ in range(draw.choice([1, 2, 2, 2, 2, 2, 2, 3]))]
+        return {"conversations": [{"from": draw.choice(["human", "gpt"]), "value": turn} for turn in turns]}
+
+    entries = [entry(i) for i in range(1500)] + [{"id": "empty"}]
+    (tmp_path / "talks.json").write_text(json.dumps(entries))
+    flags = ["--dataset-name", "sharegpt", "--dataset-path", tmp_path / "talks.json", "--endpoint", "/v1/chat/completions",
+             "--max-concurrency", "1", "--sharegpt-output-len", "1"]
+    assert bench_json(*flags, "--num-prompts", "1000", "--seed", "7")["completed"] == 1000
+    picks = [body["messages"][0]["content"] for body in server.bodies]
+    assert picks == vllm_picks(entries, 1000, 7, output_len=1)
+
+    server.bodies.clear()
+    assert bench_json(*flags[:-2], "--num-prompts", "50")["completed"] == 50
+    assert [body["messages"][0]["content"] for body in server.bodies] == vllm_picks(entries, 50, 0)
+
+
+@pytest.mark.parametrize("backend", ["vllm", "openai", "openai-chat"])
+def test_vllms_backend_is_accepted_and_reported(backend, bench, server):
+    done = bench("--backend", backend, *random_flags(1, 10, 1), "--endpoint", "/v1/completions")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[0] == \
+        f"octavo: --backend {backend}: ignored; --endpoint selects the API, here /v1/completions"
 
 
 def test_sharegpt_can_be_counted_locally(bench_json, smollm2_gguf, server, tmp_path):

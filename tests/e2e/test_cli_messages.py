@@ -235,3 +235,13 @@ def test_the_name_that_was_typed_is_not_suggested(octavo, tmp_path):
     assert done.returncode == 1
     similar = done.stderr.split("Similar names: ")[1].strip().split(", ")
     assert "qwen3-0.6b" not in similar and len(similar) == 3
+
+
+def test_variables_of_vllm_metal_are_reported_once(octavo):
+    env = {"VLLM_METAL_USE_PAGED_ATTENTION": "1", "VLLM_METAL_MEMORY_FRACTION": "0.3"}
+    done = call(octavo, "serve", NOWHERE, "--max-model-len", "2048", env=env)
+    note, problem = done.stderr.splitlines()
+    assert note == ("octavo: variables of vllm-metal have no effect: VLLM_METAL_MEMORY_FRACTION (use --memory-fraction), "
+                    "VLLM_METAL_USE_PAGED_ATTENTION (the KV cache is always paged)")
+    assert ACCEPTED in problem
+    assert "VLLM_METAL" not in call(octavo, "ls", env=env).stderr

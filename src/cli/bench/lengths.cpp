@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "bench/load/sharegpt.h"
 #include "cli/bench/commands.h"
 #include "cli/bench/length_stats.h"
 #include "cli/model_flags.h"
@@ -26,7 +27,9 @@ struct BenchLengthsFlags {
   ModelFlags model;
   SamplingFlags sampling{.seed = 0};
   std::vector<int> max_num_seqs = {1, 8, 32};
-  std::string prompts;  // a file; empty: use num_prompts built-in prompts
+  // At most one of these; with neither, the prompts are built in.
+  std::string prompts;       // a file as for octavo generate
+  std::string dataset_path;  // in ShareGPT format
   int num_prompts = 100;
   int max_tokens = 256;
   bool json = false;
@@ -57,6 +60,19 @@ std::string built_in_prompt(int number) {
   return fmt::format("{} ({})", kSubjects[static_cast<size_t>(number) % kSubjects.size()], number);
 }
 
+std::vector<std::string> prompts_of(const BenchLengthsFlags& flags) {
+  std::vector<std::string> prompts;
+  if (flags.dataset_path.empty()) {
+    for (int i = 0; i < flags.num_prompts; ++i) prompts.push_back(built_in_prompt(i));
+    return prompts;
+  }
+  prompts = bench::sharegpt_prompts(flags.dataset_path, static_cast<size_t>(flags.num_prompts),
+                                    flags.sampling.seed.value_or(0));
+  if (prompts.empty())
+    throw SetupError(fmt::format("{}: no conversation with a human turn", flags.dataset_path));
+  return prompts;
+}
+
 std::vector<TextRequest> requests_of(const BenchLengthsFlags& flags) {
   uint64_t seed = flags.sampling.seed.value_or(0);
   const auto defaults = [&] {
@@ -72,9 +88,9 @@ std::vector<TextRequest> requests_of(const BenchLengthsFlags& flags) {
       requests.push_back(std::move(line.request));
     return requests;
   }
-  for (int i = 0; i < flags.num_prompts; ++i) {
+  for (std::string& prompt : prompts_of(flags)) {
     requests.push_back(defaults());
-    requests.back().prompt = built_in_prompt(i);
+    requests.back().prompt = std::move(prompt);
   }
   return requests;
 }
@@ -187,7 +203,14 @@ void add_bench_lengths(CLI::App& bench) {
   CLI::Option* prompts =
       command->add_option("--prompts", flags->prompts,
                           "A file of prompts as for octavo generate (default: built-in prompts)");
-  command->add_option("--num-prompts", flags->num_prompts, "Number of built-in prompts")
+  command
+      ->add_option("--dataset-path", flags->dataset_path,
+                   "A file in ShareGPT format; --seed selects the conversations whose first human\n"
+                   "turns are the prompts, as in vllm-metal's tools/avg_gen_length.py")
+      ->excludes(prompts);
+  command
+      ->add_option("--num-prompts", flags->num_prompts,
+                   "Number of prompts that are built in or from --dataset-path")
       ->transform(whole_number(1))
       ->excludes(prompts)
       ->capture_default_str();

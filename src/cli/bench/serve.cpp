@@ -27,6 +27,10 @@ bench::LoadResult measure(const bench::LoadOptions& options,
 }
 
 void run(const BenchServeFlags& flags) {
+  if (!flags.backend.empty()) {
+    fmt::print(stderr, "octavo: --backend {}: ignored; --endpoint selects the API, here {}\n",
+               flags.backend, flags.endpoint);
+  }
   const bench::ServiceLevel level = flags.service_level();
   const bench::ServerUrl url = bench::parse_server_url(flags.base_url);
   if (flags.ready_timeout_seconds > 0) wait_until_ready(flags, url);

@@ -23,6 +23,11 @@ const CLI::Validator kPositiveOrInf(
 
 void add_server_flags(CLI::App& command, BenchServeFlags& flags) {
   const OptionGroup option{command, "Server"};
+  command
+      .add_option("--backend", flags.backend,
+                  "Accepted for vLLM's command lines and ignored: --endpoint selects the API")
+      ->group(option.heading)
+      ->check(CLI::IsMember({"vllm", "openai", "openai-chat"}));
   option("--base-url", flags.base_url, "Base URL of the server, http://host:port");
   option("--endpoint", flags.endpoint, "API path: /v1/completions or /v1/chat/completions");
   option("--model", flags.model, "Model name on the server (default: the first in /v1/models)");
@@ -53,6 +58,12 @@ void add_dataset_flags(CLI::App& command, BenchServeFlags& flags) {
       ->transform(whole_number(1));
   option("--random-output-len", flags.random_output_len,
          "Output tokens per request, for random and shared-prefix")
+      ->transform(whole_number(1));
+  command
+      .add_option("--sharegpt-output-len", flags.sharegpt_output_len,
+                  "Output tokens per request, for sharegpt (default: those of the answer in the "
+                  "file)")
+      ->group(option.heading)
       ->transform(whole_number(1));
   option("--shared-prefix-len", flags.shared_prefix_len, "Tokens in the shared prefix")
       ->transform(whole_number(0));
@@ -87,7 +98,8 @@ void add_load_flags(CLI::App& command, BenchServeFlags& flags) {
       "their latency. 0: no limit. With an infinite rate this is a closed loop")
       ->transform(whole_number(0));
   option("--seed", flags.seed,
-         "Random seed for arrivals, token ids and the choice of conversations");
+         "Random seed for arrivals, token ids and the choice of conversations; for sharegpt, vLLM\n"
+         "picks the same ones in the same order");
 }
 
 void add_report_flags(CLI::App& command, BenchServeFlags& flags) {

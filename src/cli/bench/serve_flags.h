@@ -14,6 +14,7 @@ namespace octavo {
 
 struct BenchServeFlags {
   // The server
+  std::string backend;  // of vLLM's command lines
   std::string base_url = "http://127.0.0.1:8000";
   std::string endpoint = "/v1/completions";
   std::string model;  // empty: the first that the server lists
@@ -26,6 +27,7 @@ struct BenchServeFlags {
   std::optional<int> num_prompts;
   int random_input_len = 1024;
   int random_output_len = 128;
+  int sharegpt_output_len = 0;  // 0: as many as the conversation's answer has
   int shared_prefix_len = 512;
   int shared_suffix_len = 128;
   int shared_prefix_groups = 1;

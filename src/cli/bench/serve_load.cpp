@@ -73,7 +73,10 @@ std::vector<bench::LoadRequest> sharegpt(const BenchServeFlags& flags, const ben
       flags.tokenizer.empty() ? count_there(flags, url, model) : count_here(flags.tokenizer);
   auto requests = bench::sharegpt_requests(
       bench::read_sharegpt(flags.dataset_path),
-      static_cast<size_t>(flags.num_prompts.value_or(kDefaultPrompts)), flags.seed, count_tokens);
+      {.count = static_cast<size_t>(flags.num_prompts.value_or(kDefaultPrompts)),
+       .seed = flags.seed,
+       .output_tokens = flags.sharegpt_output_len},
+      count_tokens);
   if (requests.empty()) {
     throw SetupError(fmt::format("{} has no conversation of a usable length", flags.dataset_path));
   }

@@ -6,13 +6,13 @@
 
 #include "base/compute_pool.h"
 #include "base/units.h"
+#include "bench/machine.h"
 #include "bench/step_limits.h"
 #include "bench/throughput.h"
 #include "cli/bench/commands.h"
 #include "cli/model_flags.h"
 #include "cli/parse/number_check.h"
 #include "cli/progress_bar.h"
-#include "kernels/cpu/isa.h"
 
 namespace octavo {
 namespace {
@@ -72,7 +72,7 @@ void print_json(const Report& report) {
       {"dtype", name_of(result.model.dtype)},
       {"quantization", result.model.quantization},
       {"threads", compute_pool().threads()},
-      {"isa", cpu::name_of(cpu::active_isa())},
+      {"isa", bench::active_kernels()},
       {"max_num_seqs", report.flags.model.max_num_seqs},
       {"max_num_batched_tokens", report.flags.model.max_num_batched_tokens},
       {"requests", report.requests},
@@ -143,7 +143,7 @@ void print_table(const Report& report) {
   const uint64_t all = result.prompt_tokens + result.output_tokens;
   fmt::print("{} with {} parameters, {}, {} threads, {}\n", result.model.plan.family,
              format_count(result.model.parameters), name_of(result.model.dtype),
-             compute_pool().threads(), cpu::name_of(cpu::active_isa()));
+             compute_pool().threads(), bench::active_kernels());
   row("requests", fmt::format("{} in {:.2f} s, {:.2f} per second", report.requests, result.seconds,
                               report.per_second(report.requests)));
   row("tokens", fmt::format("{} prompt, {} output, {} total", result.prompt_tokens,

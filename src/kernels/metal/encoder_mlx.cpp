@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <mlx/backend/metal/device.h>
 
+#include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -11,10 +13,28 @@
 #include "kernels/metal/encoder.h"
 #include "kernels/metal/pipeline_cache.h"
 #include "kernels/metal/simulator.h"
+#include "kernels/runtime/kernel_time.h"
 #include "kernels/runtime/primitive.h"
 
 namespace octavo::metal {
 namespace {
+
+std::atomic<bool> is_time_measured{false};
+
+// Adds the GPU's time of the current command buffer to kernel_nanoseconds() when it completes. Called
+// for every launch; a buffer gets one handler.
+void time_command_buffer(const mx::metal::CommandEncoder& encoder) {
+  // Retained, so that a new buffer cannot have its address. A thread has one GPU stream.
+  thread_local NS::SharedPtr<MTL::CommandBuffer> last;
+  MTL::CommandBuffer* buffer = encoder.get_command_buffer();
+  if (buffer == nullptr || buffer == last.get()) return;
+  last = NS::RetainPtr(buffer);
+  buffer->addCompletedHandler([](MTL::CommandBuffer* done) {
+    using Clock = std::chrono::steady_clock;
+    const std::chrono::duration<double> seconds(done->GPUEndTime() - done->GPUStartTime());
+    add_kernel_time(std::chrono::duration_cast<Clock::duration>(seconds));
+  });
+}
 
 MTL::DataType data_type(std::string_view type) {
   if (type == "bool") return MTL::DataTypeBool;
@@ -113,6 +133,7 @@ void Encoder::run(const Launch& launch) {
       pipelines().pipeline_of(launch, [&](const Launch& first) { return compile(device, first); });
   check_threads(launch, pipeline.most_threads);
   mx::metal::CommandEncoder& encoder = mx::metal::get_command_encoder(stream_);
+  if (is_time_measured.load(std::memory_order_relaxed)) time_command_buffer(encoder);
   encoder.set_compute_pipeline_state(pipeline.state);
   for (size_t i = 0; i < launch.arguments().size(); ++i) set_argument(encoder, launch, i);
   encoder.dispatch_threadgroups(size_of(launch.groups()), size_of(launch.threads()));
@@ -129,3 +150,12 @@ void check_stream(mx::Stream stream) {
 }
 
 }  // namespace octavo::metal
+
+namespace octavo {
+
+bool measure_gpu_time() {
+  metal::is_time_measured = true;
+  return true;
+}
+
+}  // namespace octavo

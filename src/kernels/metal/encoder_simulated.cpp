@@ -9,7 +9,14 @@
 #include "kernels/metal/encoder.h"
 #include "kernels/metal/pipeline_cache.h"
 #include "kernels/metal/simulator.h"
+#include "kernels/runtime/kernel_time.h"
 #include "kernels/runtime/primitive.h"
+
+namespace octavo {
+
+bool measure_gpu_time() { return false; }
+
+}  // namespace octavo
 
 namespace octavo::metal {
 namespace {

@@ -6,8 +6,10 @@
 #include <mlx/version.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdlib>
+#include <utility>
 #include <variant>
 
 #include "base/error.h"
@@ -31,10 +33,12 @@ T fact(const char* name) {
 // MLX ends a command buffer once its operations have used 40 to 50 million elements of distinct
 // arrays. This bounds the memory that a buffer keeps alive, but weights and pages stay allocated
 // anyway, and one layer of a large model has hundreds of millions of bytes: each operation would
-// get its own buffer. With this value (times 2^20) the other limit, 40 to 50 operations, is reached
-// first. MLX reads the variable once, when it creates its Metal device.
-constexpr const char* kBufferLimit = "MLX_MAX_MB_PER_BUFFER";
-constexpr const char* kBufferElements = "4096";
+// get its own buffer. With this value (times 2^20) the other limit is reached first: 40 to 50
+// operations by MLX's default. A step has hundreds, and each buffer costs the host time;
+// vllm-metal measured a plateau at 2000. MLX reads both variables once, when it creates its Metal
+// device.
+constexpr std::array<std::pair<const char*, const char*>, 2> kBufferLimits = {
+    {{"MLX_MAX_MB_PER_BUFFER", "4096"}, {"MLX_MAX_OPS_PER_BUFFER", "2000"}}};
 
 }  // namespace
 
@@ -46,7 +50,7 @@ DeviceChoice parse_device(std::string_view text, std::string_view flag) {
 }
 
 void use_device(DeviceChoice wanted) {
-  setenv(kBufferLimit, kBufferElements, 0);  // keeps the user's value
+  for (const auto& [name, value] : kBufferLimits) setenv(name, value, 0);  // keeps the user's value
   const bool has_metal = mx::is_available(mx::Device(mx::Device::gpu));
   if (wanted == DeviceChoice::kMetal && !has_metal) {
 #ifdef __APPLE__

@@ -95,16 +95,18 @@ TEST(Device, WithoutMetalTheDeviceIsTheCpu) {
   EXPECT_THROW(wire_memory(1 << 20), SetupError);
 }
 
-TEST(Device, TheLimitOfCommandBuffersIsSetUnlessTheUserHas) {
-  constexpr const char* kName = "MLX_MAX_MB_PER_BUFFER";
-  const auto after = [&](const char* before) {
-    before == nullptr ? unsetenv(kName) : setenv(kName, before, 1);
+TEST(Device, TheLimitsOfCommandBuffersAreSetUnlessTheUserHas) {
+  const auto after = [](const char* name, const char* before) {
+    before == nullptr ? unsetenv(name) : setenv(name, before, 1);
     use_device(DeviceChoice::kAuto);
-    return std::string(std::getenv(kName));
+    std::string value = std::getenv(name);
+    unsetenv(name);
+    return value;
   };
-  EXPECT_EQ(after(nullptr), "4096");
-  EXPECT_EQ(after("77"), "77");
-  unsetenv(kName);
+  EXPECT_EQ(after("MLX_MAX_MB_PER_BUFFER", nullptr), "4096");
+  EXPECT_EQ(after("MLX_MAX_MB_PER_BUFFER", "77"), "77");
+  EXPECT_EQ(after("MLX_MAX_OPS_PER_BUFFER", nullptr), "2000");
+  EXPECT_EQ(after("MLX_MAX_OPS_PER_BUFFER", "77"), "77");
 }
 #endif
 

@@ -6,18 +6,37 @@ compile all of them in advance.
 usage: metal_instances.py check            checks that every kernel has an instance and every line matches its kernel
                                            (exits with status 1 if not)
        metal_instances.py write FOLDER     writes the source of each instance to FOLDER/<instance>.metal
-       metal_instances.py collect CACHE    regenerates the table from what the simulator's tests compiled, for example from
-                                           build/release/metal_sim_cache after octavo_metal_test"""
+       metal_instances.py collect PROGRAM  regenerates the table: what warm-up names for the shapes of real models, in bfloat16 and
+                                           float16. PROGRAM: build/release/tests/pipelines"""
 
-import re
+import json
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from embed_metal import kernels_of, with_includes
 
 FOLDER = Path(__file__).resolve().parent.parent / "src" / "kernels" / "metal"
 TABLE = FOLDER / "instances.txt"
-INSTANCE = re.compile(r'template \[\[host_name\("\w+"\)\]\] \[\[kernel\]\] decltype\((\w+)<([^>]*)>\)')
+# The sizes of config.json that template arguments depend on; the others may be those of a tiny model.
+HEAD_SIZES = ("head_dim", "global_head_dim", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", "linear_key_head_dim",
+              "linear_value_head_dim", "linear_conv_kernel_dim", "mamba_d_state", "mamba_d_conv", "ssm_state_size", "conv_kernel",
+              "conv_L_cache", "rope_scaling")
+# Other families with kernels or head sizes of their own, without a listed shape: (family, fields of a recipe).
+MORE = [
+    ("llama", {"biases": True, "head_dim": 128}),
+    ("phi3", {"overrides": (("hidden_size", 384), ("num_attention_heads", 4), ("num_key_value_heads", 4))}),  # heads of 96
+    ("gemma4-dense", {"overrides": (("head_dim", 256), ("global_head_dim", 512))}),
+    ("gemma4-moe", {"overrides": (("head_dim", 256), ("global_head_dim", 512))}),
+    ("qwen3-next", {"overrides": (("head_dim", 256), ("linear_key_head_dim", 128), ("linear_value_head_dim", 128))}),
+    ("granite", {}), ("olmo2", {}), ("glm4", {"overrides": (("head_dim", 128),)}), ("mixtral", {}), ("qwen2_moe", {}),
+]
+# Checkpoints of these families are also made in other types than the rows': a GGUF file has norms and biases in float32, and
+# --dtype float16 runs a bfloat16 file.
+MIXED_TYPES = ("llama", "qwen2", "gemma4-text", "deepseek_v3", "qwen3.5", "granitemoehybrid", "nemotron_h", "lfm2", "gpt_oss")
+# Launched by tests only.
+UNUSED_BY_MODELS = ["rope_rows bfloat"]
 
 Instance = tuple[str, ...]  # kernel name and template arguments
 
@@ -60,29 +79,49 @@ def write(folder: Path) -> None:
     print(f"{len(table())} instances in {folder}")
 
 
-def collect(cache: Path) -> None:
-    known = kernels()
-    found = set()
-    for path in cache.rglob("*.metal"):
-        text = path.read_text(encoding="utf-8")
-        match = INSTANCE.search(text)
-        if match and match[1] in known:
-            arguments = [part.strip() for part in match[2].split(",")]
-            if len(arguments) == known[match[1]][1]:
-                found.add((match[1], *arguments))
-        elif not match:  # kernels without templates: their file is compiled once
-            found |= {(name,) for name, (_, count) in known.items() if count == 0 and f"void {name}(" in text}
-    lines = "\n".join(" ".join(instance) for instance in sorted(found))
-    TABLE.write_text(f"# Written by tools/metal_instances.py collect.\n{lines}\n", encoding="utf-8")
-    print(f"{len(found)} instances in {TABLE.name}")
+def recipes_of_real_models() -> list[tuple[str, dict]]:
+    """Returns (family, fields of a recipe) of tiny models with the heads of each real one that make_model.py lists."""
+    from modelkit import SHAPES, recipes  # needs packages that a Mac with only Xcode does not have
+
+    found: list[tuple[str, dict]] = [(family, {"head_dim": size.head_dim}) for family, size in SHAPES.values()]
+    for shape, family in recipes.SHAPES.items():
+        config = recipes.text_config(recipes.config_of(family, shape, "bfloat16", {}))
+        sizes = tuple((key, config[key]) for key in HEAD_SIZES if key in config)
+        found.append((family, {"overrides": sizes}))
+    return [entry for i, entry in enumerate(found + MORE) if entry not in (found + MORE)[:i]]
+
+
+def in_float16(line: str) -> str:
+    return " ".join({"bfloat": "half", "half": "bfloat"}.get(word, word) for word in line.split())
+
+
+def named_instances(program: Path, folder: Path) -> list[str]:
+    """Makes the checkpoints in `folder` and returns the lines of the table. Both 16-bit types have the same kernels."""
+    from modelkit import Recipe, make
+
+    models = []
+    for i, (family, fields) in enumerate(recipes_of_real_models()):
+        for dtype in ("bfloat16", "float16", "float32") if family in MIXED_TYPES else ("bfloat16",):
+            models.append(make(folder / f"{i}-{dtype}", Recipe(family=family, dtype=dtype, **fields)))
+    models.append(make(folder / "biases.gguf", Recipe(family="qwen2", format="gguf", gguf_type="q8_0", head_dim=64)))
+    done = subprocess.run([program, *models, "--dtype", "bfloat16", "--steps", "0"], capture_output=True, text=True, check=True)
+    lines = json.loads(done.stdout)["instances"] + UNUSED_BY_MODELS
+    return sorted({*lines, *map(in_float16, lines)})
+
+
+def collect(program: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        lines = named_instances(program, Path(folder))
+    text = "\n".join(["# Written by tools/metal_instances.py collect.", *lines])
+    TABLE.write_text(f"{text}\n", encoding="utf-8")
 
 
 def main(argv: list[str]) -> int:
     match argv[1:]:
         case ["write", folder]:
             write(Path(folder))
-        case ["collect", cache]:
-            collect(Path(cache))
+        case ["collect", program]:
+            collect(Path(program))
         case ["check"]:
             pass
         case _:

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/warm_up.h"
 
 namespace octavo {
 DraftModel::DraftModel(const DraftPlan& plan)
@@ -15,7 +16,12 @@ DraftModel::DraftModel(const DraftPlan& plan)
       model_(plan_.model.plan, plan_.model.dtype, source_),
       kv_(plan_.cache, plan_.page_count, KernelPath::kNative),
       pool_(plan_.page_count),
-      runner_(model_, kv_, {.rows_at_once = plan_.sequences}) {}
+      runner_(model_, kv_, {.rows_at_once = plan_.sequences}) {
+  warm_up(runner_, kv_.plan(),
+          {.rows = plan_.step_rows,
+           .sequences = plan_.sequences,
+           .context = plan_.model.plan.max_context});
+}
 
 DraftModel::Follower& DraftModel::follower_of(const DraftKey& key) {
   return followers_.try_emplace(key, Follower{SequencePages(kv_.plan(), pool_)}).first->second;

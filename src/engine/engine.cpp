@@ -14,6 +14,7 @@
 #include "engine/draft_model.h"
 #include "engine/plan_engine.h"
 #include "engine/runner.h"
+#include "engine/warm_up.h"
 #include "kernels/arithmetic.h"
 #include "kernels/product_check.h"
 #include "kernels/runtime/device.h"
@@ -108,6 +109,12 @@ struct Engine::Loaded {
     mx::set_memory_limit(counted_bytes() +
                          (plan.step_bytes - bytes_ahead(description, options)) / 2);
     mx::set_cache_limit(plan.step_bytes);
+    warm_up(runner, kv.plan(),
+            {.rows = options.max_num_batched_tokens,
+             .sequences = options.max_num_seqs,
+             .context = plan.max_model_len,
+             .predicts = description.plan.mtp.has_value(),
+             .draws = !description.pooling.has_value()});
     if (disk_tier) disk_tier->on_arrival([this] { loop.wake(); });
   }
   ~Loaded() {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "kernels/metal/attention_plans.h"
+#include "kernels/metal/rotation_tables.h"
 #include "kernels/runtime/mlx.h"
 
 namespace octavo {
@@ -18,6 +19,7 @@ struct BatchLayout {
       context_lens;  // [S] int32: tokens of sequence s in the cache, this batch's rows included
   // On Metal, what the layers of one step share.
   std::shared_ptr<metal::AttentionPlans> plans = std::make_shared<metal::AttentionPlans>();
+  std::shared_ptr<metal::RotationTables> rotations = std::make_shared<metal::RotationTables>();
 
   int tokens() const { return positions.shape(0); }
   int sequences() const { return context_lens.shape(0); }

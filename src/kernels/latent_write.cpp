@@ -1,6 +1,7 @@
 #include "kernels/latent_write.h"
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -18,12 +19,13 @@ namespace {
 class LatentWrite : public KernelPrimitive {
  public:
   LatentWrite(mx::Stream stream, const PageGeometry& geometry, const PackedLayout& absorbed,
-              const LatentOptions& options)
+              const LatentOptions& options, std::shared_ptr<metal::RotationTables> rotations)
       : KernelPrimitive(stream),
         geometry_(geometry),
         absorbed_(absorbed),
         eps_(options.norm_eps),
-        magnitude_(options.rope_magnitude) {}
+        magnitude_(options.rope_magnitude),
+        rotations_(std::move(rotations)) {}
 
   void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("latent_write.cpu");
@@ -67,10 +69,8 @@ class LatentWrite : public KernelPrimitive {
                          .q = q,
                          .latent = input(1),
                          .norm = input(3),
-                         .positions = input(4),
-                         .inverse_frequencies = input(5),
+                         .rotations = rotations_->find(input(4), input(5), magnitude_, encoder),
                          .eps = eps_,
-                         .magnitude = magnitude_,
                          .q_out = outputs[0]},
                         encoder);
   }
@@ -81,6 +81,7 @@ class LatentWrite : public KernelPrimitive {
   PackedLayout absorbed_;
   float eps_;
   float magnitude_;
+  std::shared_ptr<metal::RotationTables> rotations_;
 };
 
 void check_rows(const PageGeometry& g, const LatentRows& rows, const Weight& absorbed, int tokens) {
@@ -117,7 +118,8 @@ QkvWritten latent_write(const KvPages& pages, const LatentRows& rows, const Weig
   auto outputs = mx::array::make_arrays(
       {{layout.tokens(), rows.q.shape(1), g.k_dim}, pages.bytes.shape()},
       {rows.q.dtype(), mx::uint8},
-      std::make_shared<LatentWrite>(kernel_stream(), g, absorbed.layout, options), inputs);
+      std::make_shared<LatentWrite>(kernel_stream(), g, absorbed.layout, options, layout.rotations),
+      inputs);
   return {outputs[0], {outputs[1], g, pages.path}};
 }
 

@@ -65,20 +65,21 @@ struct QkvSwitches {
     return args;
   }
 
-  metal::QkvCall metal_args(const std::vector<mx::array>& inputs, size_t next,
-                            bool with_keys) const {
+  metal::QkvCall metal_args(const std::vector<mx::array>& inputs, size_t next, bool with_keys,
+                            metal::RotationTables& tables, metal::Encoder& encoder) const {
     metal::QkvCall args;
     args.q_heads = q_heads;
     args.norms_rows = norms_rows;
     args.norms_values = norms_values;
     args.eps = eps;
-    args.magnitude = magnitude;
     args.beta = beta;
     args.period = period;
     if (normed) args.q_norm = inputs[next++];
     if (normed && with_keys) args.k_norm = inputs[next++];
-    if (needs_positions()) args.positions = inputs[next++];
-    if (rotated) args.inverse_frequencies = inputs[next];
+    if (!needs_positions()) return args;
+    const mx::array& positions = inputs[next++];
+    if (beta != 0) args.positions = positions;
+    if (rotated) args.rotations = tables.find(positions, inputs[next], magnitude, encoder);
     return args;
   }
 };
@@ -94,8 +95,12 @@ void add_inputs(const QkvOptions& options, const BatchLayout& layout, bool with_
 // inputs: page_inputs(), qkv, then add_inputs(). outputs: q, and the pages' own buffer.
 class QkvWrite : public KernelPrimitive {
  public:
-  QkvWrite(mx::Stream stream, const PageGeometry& geometry, const QkvOptions& options)
-      : KernelPrimitive(stream), geometry_(geometry), switches_(options, geometry.k_dim) {}
+  QkvWrite(mx::Stream stream, const PageGeometry& geometry, const QkvOptions& options,
+           std::shared_ptr<metal::RotationTables> rotations)
+      : KernelPrimitive(stream),
+        geometry_(geometry),
+        switches_(options, geometry.k_dim),
+        rotations_(std::move(rotations)) {}
 
   void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("qkv_write.cpu");
@@ -112,7 +117,7 @@ class QkvWrite : public KernelPrimitive {
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);
     outputs[1].copy_shared_buffer(inputs[0]);
-    metal::QkvCall args = switches_.metal_args(inputs, kPageInputs + 1, true);
+    metal::QkvCall args = switches_.metal_args(inputs, kPageInputs + 1, true, *rotations_, encoder);
     const mx::array& qkv = inputs[kPageInputs];
     const int q_first = switches_.first_column;
     const int k_first = q_first + switches_.q_heads * geometry_.k_dim;
@@ -148,13 +153,18 @@ class QkvWrite : public KernelPrimitive {
 
   PageGeometry geometry_;
   QkvSwitches switches_;
+  std::shared_ptr<metal::RotationTables> rotations_;
 };
 
 // inputs: q, then add_inputs().
 class PrepareQueries : public KernelPrimitive {
  public:
-  PrepareQueries(mx::Stream stream, const QkvOptions& options, int head_dim)
-      : KernelPrimitive(stream), switches_(options, head_dim), head_dim_(head_dim) {}
+  PrepareQueries(mx::Stream stream, const QkvOptions& options, int head_dim,
+                 std::shared_ptr<metal::RotationTables> rotations)
+      : KernelPrimitive(stream),
+        switches_(options, head_dim),
+        head_dim_(head_dim),
+        rotations_(std::move(rotations)) {}
 
   void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("prepare_queries.cpu");
@@ -175,7 +185,7 @@ class PrepareQueries : public KernelPrimitive {
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);
     const mx::array& q = inputs[0];
-    metal::QkvCall args = switches_.metal_args(inputs, 1, false);
+    metal::QkvCall args = switches_.metal_args(inputs, 1, false, *rotations_, encoder);
     args.tokens = q.shape(0);
     args.dtype = dtype_of(q);
     args.q = {q, {.first = 0, .stride = q.shape(1)}};
@@ -188,6 +198,7 @@ class PrepareQueries : public KernelPrimitive {
  private:
   QkvSwitches switches_;
   int head_dim_;
+  std::shared_ptr<metal::RotationTables> rotations_;
 };
 
 void check_norm(const mx::array& norm, int heads, int dim, bool rows) {
@@ -234,7 +245,7 @@ QkvWritten qkv_write(const KvPages& pages, const mx::array& qkv, const BatchLayo
   add_inputs(options, layout, true, inputs);
   auto outputs = mx::array::make_arrays(
       {{layout.tokens(), options.q_heads, g.k_dim}, pages.bytes.shape()}, {qkv.dtype(), mx::uint8},
-      std::make_shared<QkvWrite>(kernel_stream(), g, options), inputs);
+      std::make_shared<QkvWrite>(kernel_stream(), g, options, layout.rotations), inputs);
   return {outputs[0], {outputs[1], g, pages.path}};
 }
 
@@ -250,9 +261,10 @@ mx::array prepare_queries(const mx::array& q, const BatchLayout& layout, const Q
   if (path == KernelPath::kReference) return reference::prepare_queries(q, layout, options);
   std::vector<mx::array> inputs = {q};
   add_inputs(options, layout, false, inputs);
-  return mx::array({q.shape(0), options.q_heads, head_dim}, q.dtype(),
-                   std::make_shared<PrepareQueries>(kernel_stream(), options, head_dim),
-                   std::move(inputs));
+  return mx::array(
+      {q.shape(0), options.q_heads, head_dim}, q.dtype(),
+      std::make_shared<PrepareQueries>(kernel_stream(), options, head_dim, layout.rotations),
+      std::move(inputs));
 }
 
 }  // namespace octavo

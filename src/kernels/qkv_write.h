@@ -15,7 +15,8 @@ struct QkvOptions {
   std::optional<mx::array> k_norm = {};  // present if q_norm is, of the same type and kind
   bool v_norm = false;                   // RMS norm of each v head, without a weight
   float norm_eps = 1e-6f;
-  std::optional<mx::array> inverse_frequencies = {};  // [R] float32, 2 R <= k_dim: see rope.h
+  // [R] float32, 2 R <= k_dim: see rope.h. On Metal the host reads it, so it must be available.
+  std::optional<mx::array> inverse_frequencies = {};
   float rope_magnitude = 1;
   // q is multiplied by 1 + beta * log(1 + floor(position / period)) after the rotation.
   float position_beta = 0;

@@ -11,7 +11,6 @@
 #include "kernels/cpu/logprobs.h"
 #include "kernels/cpu/sampling.h"
 #include "kernels/metal/sampling.h"
-#include "kernels/metal/simulator.h"
 #include "kernels/runtime/kernel_path.h"
 #include "kernels/runtime/primitive.h"
 
@@ -295,11 +294,6 @@ Logprobs logprobs_at(const std::vector<mx::array>& outputs, size_t first) {
   return {.values = outputs[first], .ids = outputs[first + 1], .ranks = outputs[first + 2]};
 }
 
-// Whether Metal kernels run, on a Mac or in the simulator.
-bool has_metal() {
-  return mx::default_device() == mx::Device::gpu || metal::simulator() != nullptr;
-}
-
 // A batch to draw from, shared by primitives.
 struct Draws {
   const mx::array& logits;
@@ -368,7 +362,7 @@ Drawn sample(const mx::array& logits, std::vector<RowSampling> rows,
   }
   const auto shared = std::make_shared<const std::vector<RowSampling>>(std::move(rows));
   const Draws draws{.logits = logits, .rows = shared, .previous = previous};
-  const bool splits = has_metal() && logits.shape(1) <= metal::kMostLogits;
+  const bool splits = uses_metal() && logits.shape(1) <= metal::kMostLogits;
   const bool any_on_device = splits && std::ranges::any_of(*shared, is_drawn_on_device);
   if (!any_on_device) return draws.make({}, cpu_stream(), count, hashed);
   const Drawn on_device = draws.make({.on_cpu = false}, kernel_stream(), -1, false);

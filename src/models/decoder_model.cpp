@@ -7,6 +7,7 @@
 #include "base/overloaded.h"
 #include "kernels/add_rows.h"
 #include "kernels/linear.h"
+#include "kernels/metal/pipeline_collector.h"
 #include "models/layers/attention.h"
 #include "models/layers/dense_and_experts.h"
 #include "models/layers/gated_delta.h"
@@ -23,6 +24,13 @@ WeightSource& with_names_of(const DecoderPlan& plan, WeightSource& source) {
   source.set_renames(plan.renames);
   source.set_quantization(plan.quantization);
   return source;
+}
+
+// While launches are only described, no kernel ends and frees its inputs, so the intermediate results
+// of a large step would all be allocated at once.
+void evaluate_if_only_described(mx::array rows) {
+  constexpr int kFewRows = 64;
+  if (metal::PipelineCollector::current() != nullptr && rows.shape(0) > kFewRows) rows.eval();
 }
 
 }  // namespace
@@ -161,6 +169,7 @@ mx::array DecoderModel::run_half(const Half& half, const mx::array& x,
                                  ForwardContext& context) const {
   const bool add_input = !half.norm_out && plan_.residual_scale == 1 && half.out_scale == 1;
   const mx::array y = half.work->forward(x, {half.norm_in, add_input}, context);
+  evaluate_if_only_described(y);
   if (add_input) return y;
   return add_rows(x, y,
                   {.norm = half.norm_out,

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kernels/testing/paged_fixture.h"
+#include "kernels/testing/qkv_variants.h"
 #include "metal/faulty_simulator.h"
 
 namespace octavo {
@@ -97,7 +98,7 @@ TEST(MetalFaults, AMissingBarrierBeforeRotationIsDetected) {
   std::mt19937 random(3);
   const PagedCase c = attention_case(Scenario::kFew);
   const QkvOptions options{.q_heads = 8,
-                           .inverse_frequencies = mx::exp(random_array(random, {16}))};
+                           .inverse_frequencies = qkv_variants::random_frequencies(random, 16)};
   FaultySimulator simulator(fault);
   PagedFixture fixture(c, KernelPath::kNative, 5);
   fixture.run_fused(options, random_array(random, {fixture.new_rows(), (8 + 2 + 2) * 64}));

@@ -48,7 +48,7 @@ TEST(MetalQkvWrite, QueriesAloneEqualThoseWrittenWithTheirKeys) {
     const QkvOptions options{.q_heads = qkv_variants::kQHeads,
                              .q_norm = random_array(random, {64}, mlx_dtype(dtype)),
                              .k_norm = random_array(random, {64}, mlx_dtype(dtype)),
-                             .inverse_frequencies = mx::exp(random_array(random, {32}))};
+                             .inverse_frequencies = qkv_variants::random_frequencies(random, 32)};
     SimulatedMetal metal;
     PagedFixture fixture(c, KernelPath::kNative, 2);
     const mx::array qkv = qkv_variants::random_rows(random, c, options, fixture.new_rows());
@@ -57,6 +57,25 @@ TEST(MetalQkvWrite, QueriesAloneEqualThoseWrittenWithTheirKeys) {
         mx::contiguous(mx::slice(qkv, {0, 0}, {qkv.shape(0), qkv_variants::kQHeads * 64}));
     const mx::array alone = prepare_queries(q, fixture.layout(), options);
     EXPECT_TRUE(same_bits(floats_of(alone), floats_of(together[0])));
+  }
+}
+
+// Both take cosines and sines from the same table. Sums over lanes, as of a norm, differ.
+TEST(MetalQkvWrite, TheRotationHasTheBitsOfTheCpu) {
+  for (const DType dtype : kDtypes) {
+    std::mt19937 random(6);
+    const PagedCase c = qkv_variants::case_of(dtype, 64);
+    const QkvOptions options{.q_heads = qkv_variants::kQHeads,
+                             .inverse_frequencies = qkv_variants::random_frequencies(random, 24),
+                             .rope_magnitude = 1.1f};
+    const mx::array qkv = qkv_variants::random_rows(
+        random, c, options, PagedFixture(c, KernelPath::kNative, 2).new_rows());
+    const auto queries = [&] {
+      return floats_of(PagedFixture(c, KernelPath::kNative, 2).run_fused(options, qkv)[0]);
+    };
+    const auto on_cpu = launching("qkv_write.cpu", queries);
+    SimulatedMetal metal;
+    EXPECT_TRUE(same_bits(on_cpu, launching("qkv_write.metal", queries))) << name_of(dtype);
   }
 }
 

@@ -157,7 +157,7 @@ void report_qkv(Report& report, std::mt19937& random, int rows) {
   const QkvOptions options{.q_heads = qkv_variants::kQHeads,
                            .q_norm = random_array(random, {128}, kType),
                            .k_norm = random_array(random, {128}, kType),
-                           .inverse_frequencies = mx::exp(random_array(random, {64}))};
+                           .inverse_frequencies = qkv_variants::random_frequencies(random, 64)};
   const double n = double{4 + 2 + 2} * 128 * rows;
   const mx::array qkv = qkv_variants::random_rows(random, c, options, rows);
   PagedFixture fixture(c, KernelPath::kNative, 1);

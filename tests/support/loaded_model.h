@@ -15,12 +15,13 @@
 namespace octavo {
 
 struct LoadedModel {
-  // `dtype`: "auto" uses the checkpoint's dtype.
-  LoadedModel(const std::string& path, const std::string& dtype)
+  // `dtype`: "auto" uses the checkpoint's dtype. `mtp`: with the multi-token prediction layer.
+  LoadedModel(const std::string& path, const std::string& dtype, bool mtp = false)
       : checkpoint(Checkpoint::open(path)),
-        description(describe_model(checkpoint, dtype == "auto"
-                                                   ? std::nullopt
-                                                   : std::optional(parse_dtype(dtype, "--dtype")))),
+        description(describe_model(
+            checkpoint,
+            dtype == "auto" ? std::nullopt : std::optional(parse_dtype(dtype, "--dtype")),
+            std::nullopt, UnknownKeys::kWarn, mtp)),
         source(checkpoint, nullptr),
         model(description.plan, description.dtype, source) {}
 

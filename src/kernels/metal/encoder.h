@@ -8,7 +8,8 @@
 
 namespace octavo::metal {
 
-// Launches run in the order of the run() calls, each after those whose outputs it reads.
+// Launches run in the order of the run() calls, each after those whose outputs it reads. While the
+// thread has a PipelineCollector, it gets the launches instead of the device.
 class Encoder {
  public:
   explicit Encoder(mx::Stream stream) : stream_(stream) {}

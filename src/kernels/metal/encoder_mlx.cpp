@@ -10,8 +10,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "kernels/metal/compile_pipelines.h"
 #include "kernels/metal/encoder.h"
 #include "kernels/metal/pipeline_cache.h"
+#include "kernels/metal/pipeline_collector.h"
 #include "kernels/metal/simulator.h"
 #include "kernels/runtime/kernel_time.h"
 #include "kernels/runtime/primitive.h"
@@ -50,19 +53,18 @@ struct Pipeline {
 
 // MLX's default options include safe math; the kernels call precise:: functions where the fast
 // variants must not be used.
-Pipeline compile(mx::metal::Device& device, const Launch& launch) {
-  const KernelSource& kernel = launch.kernel();
-  const std::vector<std::string> types = launch.key().type_texts();
+Pipeline compile(mx::metal::Device& device, const PipelineKey& key) {
+  const KernelSource& kernel = *key.kernel;
+  const std::vector<std::string> types = key.type_texts();
   const std::string instance = instance_name(kernel.name, types);
   MTL::Library* library =
       device.get_library("octavo_" + instance, [&] { return instance_text(kernel, types); });
   mx::metal::MTLFCList constants;
   for (size_t i = 0; i < kernel.constants.size(); ++i) {
-    constants.emplace_back(&launch.key().constants[i], data_type(kernel.constants[i].type),
+    constants.emplace_back(&key.constants[i], data_type(kernel.constants[i].type),
                            static_cast<NS::UInteger>(kernel.constants[i].index));
   }
-  MTL::ComputePipelineState* state =
-      device.get_kernel(instance, library, launch.key().name(), constants);
+  MTL::ComputePipelineState* state = device.get_kernel(instance, library, key.name(), constants);
   return {state, state->maxTotalThreadsPerThreadgroup()};
 }
 
@@ -118,25 +120,40 @@ Simulator* simulator() { return nullptr; }
 mx::array Encoder::temporary(mx::Shape shape, mx::Dtype dtype) {
   mx::array array(std::move(shape), dtype, nullptr, {});
   array.set_data(mx::allocator::malloc(array.nbytes()));
-  mx::metal::get_command_encoder(stream_).add_temporary(array);
+  keep(array);
   return array;
 }
 
 void Encoder::keep(const mx::array& array) {
+  if (PipelineCollector::current() != nullptr) return;
   mx::metal::get_command_encoder(stream_).add_temporary(array);
 }
 
 void Encoder::run(const Launch& launch) {
   if (launch.is_empty()) return;
+  if (PipelineCollector* collector = PipelineCollector::current()) return collector->add(launch);
   mx::metal::Device& device = mx::metal::device(stream_.device);
-  const Pipeline& pipeline =
-      pipelines().pipeline_of(launch, [&](const Launch& first) { return compile(device, first); });
+  const Pipeline& pipeline = pipelines().pipeline_of(launch, [&](const PipelineKey& key) {
+    spdlog::debug("compiling the Metal kernel {} at its first launch", key.name());
+    return compile(device, key);
+  });
   check_threads(launch, pipeline.most_threads);
   mx::metal::CommandEncoder& encoder = mx::metal::get_command_encoder(stream_);
   if (is_time_measured.load(std::memory_order_relaxed)) time_command_buffer(encoder);
   encoder.set_compute_pipeline_state(pipeline.state);
   for (size_t i = 0; i < launch.arguments().size(); ++i) set_argument(encoder, launch, i);
   encoder.dispatch_threadgroups(size_of(launch.groups()), size_of(launch.threads()));
+}
+
+// MLX holds one lock while it compiles source and another while it makes a pipeline, so a third
+// thread would only wait.
+void compile_pipelines(std::span<const PipelineKey> keys, const CompileProgress& progress) {
+  constexpr int kThreads = 2;
+  mx::metal::Device& device = mx::metal::device(mx::Device(mx::Device::gpu));
+  const auto compile_missing = [&](const PipelineKey& key) {
+    if (!pipelines().has(key)) pipelines().add(key, compile(device, key));
+  };
+  compile_on_threads(keys, kThreads, compile_missing, progress);
 }
 
 // MLX checks for a stored error only when it opens a compute encoder or waits for all queued work.

@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "kernels/metal/compile_pipelines.h"
 #include "kernels/metal/encoder.h"
 #include "kernels/metal/pipeline_cache.h"
+#include "kernels/metal/pipeline_collector.h"
 #include "kernels/metal/simulator.h"
 #include "kernels/runtime/kernel_time.h"
 #include "kernels/runtime/primitive.h"
@@ -22,6 +24,12 @@ namespace octavo::metal {
 namespace {
 
 std::atomic<Simulator*> current{nullptr};
+
+struct NoPipeline {};
+PipelineCache<NoPipeline>& simulated_pipelines() {
+  static PipelineCache<NoPipeline> cache;
+  return cache;
+}
 
 BoundLaunch bind(const Launch& launch) {
   BoundLaunch bound{.kernel = &launch.kernel(),
@@ -61,26 +69,32 @@ Simulator* simulator() { return current; }
 mx::array Encoder::temporary(mx::Shape shape, mx::Dtype dtype) {
   mx::array array(std::move(shape), dtype, nullptr, {});
   allocate(array);
-  mx::cpu::get_command_encoder(stream_).add_temporary(array);
+  keep(array);
   return array;
 }
 
 void Encoder::keep(const mx::array& array) {
+  if (PipelineCollector::current() != nullptr) return;
   mx::cpu::get_command_encoder(stream_).add_temporary(array);
 }
 
 void Encoder::run(const Launch& launch) {
   if (launch.is_empty()) return;
+  if (PipelineCollector* collector = PipelineCollector::current()) return collector->add(launch);
   Simulator* target = simulator();
   if (target == nullptr) throw SetupError("this build does not support Metal; use --device cpu");
-  struct NoPipeline {};
-  static PipelineCache<NoPipeline> pipelines;
-  pipelines.pipeline_of(launch, [](const Launch&) { return NoPipeline{}; });
+  simulated_pipelines().pipeline_of(launch, [](const PipelineKey&) { return NoPipeline{}; });
+  target->described(launch);
   if (!target->executes()) return;
   launch.check();
   // Shared: MLX copies its tasks.
   auto bound = std::make_shared<const BoundLaunch>(bind(launch));
   mx::cpu::get_command_encoder(stream_).dispatch([target, bound] { target->run(*bound); });
+}
+
+void compile_pipelines(std::span<const PipelineKey> keys, const CompileProgress& progress) {
+  const auto compile = [](const PipelineKey& key) { simulated_pipelines().add(key, {}); };
+  compile_on_threads(keys, 1, compile, progress);
 }
 
 void check_stream(mx::Stream) { OCTAVO_CHECK(false); }  // only CPU streams exist

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "kernels/metal/launch.h"
@@ -17,7 +18,7 @@ namespace octavo::metal {
 template <typename Pipeline>
 class PipelineCache {
  public:
-  // Counts the launch and returns its pipeline; compile(launch) makes it for the first one of a key.
+  // Counts the launch and returns its pipeline; compile(key) makes it for the first one of a key.
   // Only the first launch of each shape is checked: the same host code makes them all.
   template <typename Compile>
   const Pipeline& pipeline_of(const Launch& launch, Compile compile) {
@@ -25,12 +26,7 @@ class PipelineCache {
     auto found = entries_.find(launch.key());
     if (found == entries_.end()) {
       launch.check();
-      found = entries_
-                  .emplace(launch.key(),
-                           Entry{compile(launch),
-                                 &launch_counter(std::string(launch.kernel().name) + ".metal"),
-                                 {}})
-                  .first;
+      found = entries_.emplace(launch.key(), entry_of(launch.key(), compile(launch.key()))).first;
     }
     Entry& entry = found->second;
     if (const uint64_t shape = launch.shape_hash();
@@ -42,12 +38,25 @@ class PipelineCache {
     return entry.pipeline;
   }
 
+  bool has(const PipelineKey& key) {
+    const std::lock_guard lock(mutex_);
+    return entries_.contains(key);
+  }
+  // For a pipeline that is compiled before its first launch. An earlier one of this key stays.
+  void add(const PipelineKey& key, Pipeline pipeline) {
+    const std::lock_guard lock(mutex_);
+    entries_.emplace(key, entry_of(key, std::move(pipeline)));
+  }
+
  private:
   struct Entry {
     Pipeline pipeline;
     std::atomic<int64_t>* launches;
     std::vector<uint64_t> checked;  // shape hashes; a pipeline has few
   };
+  static Entry entry_of(const PipelineKey& key, Pipeline pipeline) {
+    return {std::move(pipeline), &launch_counter(std::string(key.kernel->name) + ".metal"), {}};
+  }
 
   std::mutex mutex_;
   std::unordered_map<PipelineKey, Entry, PipelineKeyHash> entries_;

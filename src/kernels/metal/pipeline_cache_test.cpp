@@ -32,7 +32,7 @@ TEST(PipelineCache, APipelineIsCompiledOnce) {
   const NormArrays arrays;
   PipelineCache<int> cache;
   int compiled = 0;
-  const auto compile = [&](const Launch&) { return ++compiled; };
+  const auto compile = [&](const PipelineKey&) { return ++compiled; };
   const int64_t before = launch_counter("norm_rows.metal");
   EXPECT_EQ(cache.pipeline_of(norm_launch(arrays), compile), 1);
   EXPECT_EQ(cache.pipeline_of(norm_launch(arrays), compile), 1);
@@ -41,9 +41,22 @@ TEST(PipelineCache, APipelineIsCompiledOnce) {
   EXPECT_EQ(launch_counter("norm_rows.metal") - before, 4);
 }
 
+TEST(PipelineCache, APipelineCompiledInAdvanceIsNotCompiledAgain) {
+  const NormArrays arrays;
+  PipelineCache<int> cache;
+  const Launch launch = norm_launch(arrays);
+  EXPECT_FALSE(cache.has(launch.key()));
+  cache.add(launch.key(), 7);
+  cache.add(launch.key(), 8);
+  EXPECT_TRUE(cache.has(launch.key()));
+  const int64_t before = launch_counter("norm_rows.metal");
+  EXPECT_EQ(cache.pipeline_of(launch, [](const PipelineKey&) { return 9; }), 7);
+  EXPECT_EQ(launch_counter("norm_rows.metal") - before, 1);
+}
+
 TEST(PipelineCache, EveryNewShapeIsChecked) {
   PipelineCache<int> cache;
-  const auto compile = [](const Launch&) { return 0; };
+  const auto compile = [](const PipelineKey&) { return 0; };
   NormArrays arrays;
   cache.pipeline_of(norm_launch(arrays), compile);
   Launch large = norm_launch(arrays);

@@ -14,16 +14,11 @@ struct RowsAt {
   int32_t stride;  // from one token to the next
 };
 
-struct RotationParams {
-  int32_t pairs;
-  float magnitude;
-};
-
 // The heads of a token are adjacent.
 struct QkvParams {
   PageParams pages;
-  RotationParams rotation;
   RowsAt q, k, v;
+  int32_t pairs;  // that are rotated, of each head
   int32_t sequences;
   int32_t q_heads;   // 0: no q
   int32_t kv_heads;  // 0: only q
@@ -36,7 +31,7 @@ struct QkvParams {
 
 struct LatentParams {
   PageParams pages;
-  RotationParams rotation;
+  int32_t pairs;
   int32_t sequences;
   int32_t heads;
   int32_t q_dim;

@@ -22,8 +22,7 @@ QkvParams params_of(const QkvCall& call) {
   params.eps = call.eps;
   params.position_beta = call.beta;
   params.position_period = call.period;
-  if (call.inverse_frequencies)
-    params.rotation = {.pairs = call.inverse_frequencies->shape(0), .magnitude = call.magnitude};
+  if (call.rotations) params.pairs = call.rotations->shape(2);
   if (!call.targets) return params;
   const PageTargets& targets = *call.targets;
   params.pages = page_params(targets.geometry, targets.pages, targets.block_tables);
@@ -51,9 +50,8 @@ void qkv_write(const QkvCall& call, Encoder& encoder) {
       .constant("kNorms", call.q_norm.has_value())
       .constant("kNormsRows", call.norms_rows)
       .constant("kNormsValues", call.norms_values)
-      .constant("kRotates", call.inverse_frequencies.has_value())
+      .constant("kRotates", call.rotations.has_value())
       .constant("kScalesByPosition", call.beta != 0)
-      .constant("kHasPositions", call.positions.has_value())
       .constant("kHasKeyNorm", call.k_norm.has_value())
       .constant("kInt8", call.targets && call.targets->geometry.format == KvFormat::kInt8)
       .constant("kValuesInKeys", call.targets && call.targets->geometry.values_in_keys)
@@ -63,7 +61,7 @@ void qkv_write(const QkvCall& call, Encoder& encoder) {
       .optional_input("q_norm", call.q_norm)
       .optional_input("k_norm", call.k_norm)
       .optional_input("positions", call.positions)
-      .optional_input("inverse_frequencies", call.inverse_frequencies)
+      .optional_input("rotations", call.rotations)
       .optional_input("cu_seqlens_q", target(call, &PageTargets::cu_seqlens_q))
       .optional_input("context_lens", target(call, &PageTargets::context_lens))
       .optional_input("block_tables", target(call, &PageTargets::block_tables))
@@ -81,19 +79,18 @@ void latent_write(const LatentCall& call, Encoder& encoder) {
   if (tokens == 0) return;
   const LatentParams params{
       .pages = page_params(geometry, call.targets.pages, call.targets.block_tables),
-      .rotation = {.pairs = call.inverse_frequencies.shape(0), .magnitude = call.magnitude},
+      .pairs = call.rotations.shape(2),
       .sequences = call.targets.block_tables.shape(0),
       .heads = call.q.shape(1),
       .q_dim = call.q.shape(2),
       .rank = geometry.v_dim,
       .eps = call.eps};
-  const auto row_floats = static_cast<size_t>(std::max(params.rank, 2 * params.rotation.pairs));
+  const auto row_floats = static_cast<size_t>(std::max(params.rank, 2 * params.pairs));
   Launch launch("latent_write", {geometry.dtype, dtype_of(call.norm)});
   launch.input("q", call.q)
       .input("latent", call.latent)
       .input("norm", call.norm)
-      .input("positions", call.positions)
-      .input("inverse_frequencies", call.inverse_frequencies)
+      .input("rotations", call.rotations)
       .input("cu_seqlens_q", call.targets.cu_seqlens_q)
       .input("context_lens", call.targets.context_lens)
       .input("block_tables", call.targets.block_tables)

@@ -37,9 +37,8 @@ struct QkvCall {
   bool norms_rows = false;
   bool norms_values = false;
   float eps = 0;
-  std::optional<mx::array> positions = {};
-  std::optional<mx::array> inverse_frequencies = {};
-  float magnitude = 1;
+  std::optional<mx::array> positions = {};  // present if beta is not 0
+  std::optional<mx::array> rotations = {};  // of RotationTables
   float beta = 0;
   float period = 1;
   std::optional<mx::array> q_out = {};
@@ -52,10 +51,8 @@ struct LatentCall {
   mx::array q;       // [T, heads, q_dim]
   mx::array latent;  // [T, rank + rope dims]
   mx::array norm;
-  mx::array positions;
-  mx::array inverse_frequencies;
+  mx::array rotations;  // of RotationTables
   float eps;
-  float magnitude;
   mx::array q_out;  // [T, heads, rank + rope dims]; only the rope dims are written
 };
 void latent_write(const LatentCall& call, Encoder& encoder);

@@ -40,6 +40,8 @@ class Simulator {
   virtual ~Simulator() = default;
   // False: launches are described and dropped, to measure the host's time.
   virtual bool executes() const { return true; }
+  // Called for each launch, on the thread that evaluates the step.
+  virtual void described(const Launch&) {}
   // Called after each primitive with the time that describing its launches took.
   virtual void encoded(std::chrono::steady_clock::duration) {}
   // Executes the launch; throws if the kernel is faulty. Called on MLX's stream thread.

@@ -39,6 +39,10 @@ void KernelPrimitive::eval_gpu(const std::vector<mx::array>& inputs,
 
 mx::Stream kernel_stream() { return mx::default_stream(mx::default_device()); }
 
+bool uses_metal() {
+  return mx::default_device() == mx::Device::gpu || metal::simulator() != nullptr;
+}
+
 // Whether kernels on a GPU use the array, or would if there were one.
 bool is_for_gpu(const mx::array& array) {
   if (metal::simulator() != nullptr) return !metal::simulator()->executes();

@@ -35,6 +35,9 @@ class KernelPrimitive : public mx::Primitive {
 // The stream of the calling thread's kernels.
 mx::Stream kernel_stream();
 
+// Whether Metal kernels run, on a Mac or in the simulator.
+bool uses_metal();
+
 // Allocates `out` in MLX's memory, at the start of a cache line.
 void allocate(mx::array& out);
 

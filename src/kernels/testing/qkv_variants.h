@@ -27,11 +27,19 @@ struct Variant {
   QkvOptions options;
 };
 
+// Inverse frequencies below 1, available to the host.
+inline mx::array random_frequencies(std::mt19937& random, int pairs) {
+  mx::array frequencies = mx::exp(mx::negative(random_array(random, {pairs})));
+  frequencies.eval();
+  return frequencies;
+}
+
 inline std::vector<Variant> variants(std::mt19937& random, int dim, mx::Dtype dtype) {
-  const mx::array frequencies = mx::exp(mx::negative(random_array(random, {dim / 2})));
+  const mx::array frequencies = random_frequencies(random, dim / 2);
   // Pairs without rotation: a head that rotates only a quarter of its dimensions.
-  const mx::array partial =
+  mx::array partial =
       mx::concatenate({mx::slice(frequencies, {0}, {dim / 8}), mx::zeros({dim / 2 - dim / 8})}, 0);
+  partial.eval();
   auto weights = [&](int count) { return random_array(random, {count}, dtype); };
   return {
       {"norm over rows",

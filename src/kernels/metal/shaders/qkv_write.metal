@@ -18,10 +18,9 @@ constant bool kNormsRows [[function_constant(3)]];    // one norm over all heads
 constant bool kNormsValues [[function_constant(4)]];  // each v head, without a weight
 constant bool kRotates [[function_constant(5)]];
 constant bool kScalesByPosition [[function_constant(6)]];
-constant bool kHasPositions [[function_constant(7)]];
-constant bool kHasKeyNorm [[function_constant(8)]];
-constant bool kInt8 [[function_constant(9)]];
-constant bool kValuesInKeys [[function_constant(10)]];
+constant bool kHasKeyNorm [[function_constant(7)]];
+constant bool kInt8 [[function_constant(8)]];
+constant bool kValuesInKeys [[function_constant(9)]];
 
 template <typename T, typename W>
 [[kernel, max_total_threads_per_threadgroup(kRowSimdgroups * 32)]] void qkv_write(
@@ -30,8 +29,8 @@ template <typename T, typename W>
     const device T* v [[buffer(2), function_constant(kHasPages)]],
     const device W* q_norm [[buffer(3), function_constant(kNorms)]],
     const device W* k_norm [[buffer(4), function_constant(kHasKeyNorm)]],
-    const device int* positions [[buffer(5), function_constant(kHasPositions)]],
-    const device float* inverse_frequencies [[buffer(6), function_constant(kRotates)]],
+    const device int* positions [[buffer(5), function_constant(kScalesByPosition)]],
+    const device float* rotations [[buffer(6), function_constant(kRotates)]],  // [T, 2, pairs]
     const device int* cu_seqlens_q [[buffer(7), function_constant(kHasPages)]],
     const device int* context_lens [[buffer(8), function_constant(kHasPages)]],
     const device int* block_tables [[buffer(9), function_constant(kHasPages)]],
@@ -45,7 +44,7 @@ template <typename T, typename W>
   const int k_dim = params.k_dim;
   const int v_dim = params.v_dim;
   threadgroup float* row = rows + simdgroup_index * max(k_dim, v_dim);
-  const int position = kHasPositions ? positions[token] : 0;
+  const ulong turned = ulong(token) * 2 * params.pairs;
 
   if (kHasQueries) {
     const device T* own = q + params.q.first + ulong(token) * params.q.stride;
@@ -58,11 +57,9 @@ template <typename T, typename W>
         if (!kNormsRows) factor = norm_factor(head, k_dim, params.eps, lane);
         scale_head<T>(row, k_dim, factor, q_norm + (kNormsRows ? h * k_dim : 0), lane);
       }
-      if (kRotates)
-        rotate_head<T>(row, params.rotation.pairs, params.rotation.magnitude, position,
-                       inverse_frequencies, lane);
+      if (kRotates) rotate_head<T>(row, params.pairs, rotations + turned, lane);
       if (kScalesByPosition) {
-        const float turns = floor(float(position) / params.position_period);
+        const float turns = floor(float(positions[token]) / params.position_period);
         const float scale = 1.0f + params.position_beta * precise::log(1.0f + turns);
         scale_head<T>(row, k_dim, scale, lane);
       }
@@ -89,9 +86,7 @@ template <typename T, typename W>
       if (!kNormsRows) factor = norm_factor(key, k_dim, params.eps, lane);
       scale_head<T>(row, k_dim, factor, k_norm + (kNormsRows ? h * k_dim : 0), lane);
     }
-    if (kRotates)
-      rotate_head<T>(row, params.rotation.pairs, params.rotation.magnitude, position,
-                     inverse_frequencies, lane);
+    if (kRotates) rotate_head<T>(row, params.pairs, rotations + turned, lane);
     device uchar* key_at = page + slot * k_dim * width;
     if (kInt8) {
       device float* scale = (device float*)(page + params.pages.k_scales) + slot;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 namespace octavo::metal_sim {
 namespace {
@@ -9,7 +10,7 @@ namespace {
 constexpr size_t kLineBytes = 128;
 constexpr size_t kWordBytes = 4;
 constexpr size_t kBanks = 32;
-// How far apart in the program two accesses may be to be combined.
+// Accesses are combined if they are among so many that follow each other in the program.
 constexpr size_t kCombined = 32;
 
 // The numbers of the blocks of `unit` bytes that a request touches, each once.
@@ -104,18 +105,19 @@ void AccessTrace::count(const Request& request) {
 }
 
 void AccessTrace::flush() {
-  for (size_t i = 0; i < requests_.size(); ++i) {
-    Request& next = requests_[i];
-    const size_t begin = i < kCombined ? 0 : i - kCombined;
-    for (size_t j = begin; j < i; ++j) {
-      if (requests_[j].lanes == 0 || !continues(requests_[j], next)) continue;
-      requests_[j].bytes += next.bytes;
-      next.lanes = 0;  // part of the other
-      break;
+  const auto first_address = [](const Request& request) {
+    return request.addresses[static_cast<size_t>(std::countr_zero(request.lanes))];
+  };
+  for (size_t begin = 0; begin < requests_.size(); begin += kCombined) {
+    const auto near =
+        std::span(requests_).subspan(begin, std::min(kCombined, requests_.size() - begin));
+    std::ranges::stable_sort(near, {}, first_address);
+    for (size_t i = 0; i < near.size();) {
+      Request& request = near[i++];
+      while (i < near.size() && continues(request, near[i])) request.bytes += near[i++].bytes;
+      count(request);
     }
   }
-  for (const Request& request : requests_)
-    if (request.lanes != 0) count(request);
   requests_.clear();
   sites_.clear();
 }

@@ -80,10 +80,16 @@ struct Registration {
   }                                                              \
   static msl::Registration msl_registration_##number(name, &msl_run_thread_##number);
 
+// Memory that other threads also access, between barriers.
+inline void* shared(void* memory) {
+  asm volatile("" : : "r"(memory) : "memory");
+  return memory;
+}
+
 // `threadgroup float parts[8];` becomes a reference to the simulator's memory.
-#define MSL_THREADGROUP_VARIABLE(id, name)                \
-  (*(msl_threadgroup_type_##id*)msl_threadgroup_variable( \
-      id, sizeof(msl_threadgroup_type_##id), alignof(msl_threadgroup_type_##id), name))
+#define MSL_THREADGROUP_VARIABLE(id, name)                            \
+  (*(msl_threadgroup_type_##id*)msl::shared(msl_threadgroup_variable( \
+      id, sizeof(msl_threadgroup_type_##id), alignof(msl_threadgroup_type_##id), name)))
 #endif
 
 #endif

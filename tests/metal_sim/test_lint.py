@@ -85,7 +85,6 @@ REFUSED = {
     "unknown function": ("o[t] = simd_summ(1.0f);", "", "simd_summ"),
     "remainder of floats": ("float f = t; o[t] = f % 2.0f;", "", "invalid operands"),
     "access of 32 bytes": ("ulong4 w = *(const device ulong4*)a; o[t] = w.x;", "", "wider than 16 bytes"),
-    "layout of a matrix": ("simdgroup_half8x8 m; o[t] = m.thread_elements()[0];", "", "thread_elements"),
 }  # fmt: skip
 
 

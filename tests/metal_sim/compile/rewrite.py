@@ -30,7 +30,6 @@ VECTOR_ALIAS = re.compile(
 FORBIDDEN = {
     **dict.fromkeys(("double", "std", "new", "delete", "virtual", "throw", "try", "catch", "goto", "dynamic_cast", "typeid", "thread_local"), "is not MSL"),
     **dict.fromkeys(("long3", "long4", "ulong3", "ulong4"), "is wider than 16 bytes: such accesses are not checked"),
-    "thread_elements": "relies on a layout that Metal does not promise",
 }
 
 

@@ -1,7 +1,7 @@
 // msl_matrix.h (metal_sim) - simdgroup_matrix, 8 x 8.
 //
-// Each lane holds two adjacent elements of a row. Metal does not specify which, so there is no
-// thread_elements() here.
+// Each lane holds two adjacent elements of a row. Metal does not specify which. The choice here
+// differs from that of Apple's GPUs, so kernels that rely on either fail their tests.
 #pragma once
 
 namespace metal {
@@ -11,9 +11,10 @@ struct simdgroup_matrix {
   static_assert(Rows == 8 && Cols == 8, "simdgroup_matrix: 8 x 8 only");
   static_assert(is_same_v<T, half> || is_same_v<T, bfloat> || is_same_v<T, float>,
                 "simdgroup_matrix: of floats only");
-  T held[2];
+  vec<T, 2> held;
 
   simdgroup_matrix() = default;
+  vec<T, 2>& thread_elements() { return held; }
   explicit simdgroup_matrix(T diagonal) {
     const uint r = row(msl_lane()), c = col(msl_lane());
     held[0] = r == c ? diagonal : (T)0;

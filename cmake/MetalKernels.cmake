@@ -18,4 +18,5 @@ else()
   set(other_encoder mlx)
 endif()
 set_source_files_properties("${CMAKE_SOURCE_DIR}/src/kernels/metal/encoder_${other_encoder}.cpp"
+  "${CMAKE_SOURCE_DIR}/src/kernels/metal/concurrent_launches_${other_encoder}.cpp"
   PROPERTIES HEADER_FILE_ONLY ON)

@@ -23,7 +23,8 @@ class PagedAttention : public KernelPrimitive {
       : KernelPrimitive(stream),
         geometry_(geometry),
         options_(options.with_sinks(nullptr)),
-        plans_(std::move(plans)) {}
+        plans_(std::move(plans)),
+        vector_decode_(metal::uses_vector_decode()) {}
 
   void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("paged_attention.cpu");
@@ -59,7 +60,9 @@ class PagedAttention : public KernelPrimitive {
                             .out = outputs[0],
                             .scale = options_.scale,
                             .window = options_.window,
-                            .soft_cap = options_.soft_cap},
+                            .soft_cap = options_.soft_cap,
+                            .vector_decode = vector_decode_,
+                            .stream = stream()},
                            encoder);
   }
   const char* name() const override { return "PagedAttention"; }
@@ -68,6 +71,7 @@ class PagedAttention : public KernelPrimitive {
   PageGeometry geometry_;
   AttentionOptionsWith<std::nullptr_t> options_;  // the sinks are an input
   std::shared_ptr<metal::AttentionPlans> plans_;
+  bool vector_decode_;
 };
 
 }  // namespace

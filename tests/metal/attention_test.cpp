@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "kernels/metal/attention_agreement.h"
+#include "kernels/metal/paged_attention.h"
 #include "kernels/testing/paged_fixture.h"
 #include "metal_sim/simulator.h"
 
@@ -36,6 +38,11 @@ std::string text_of(const PagedCase& c) {
                      c.options.sinks ? " sinks" : "");
 }
 
+int64_t metal_launches() {
+  auto counts = launch_counts();
+  return counts["paged_attention.metal"] + counts["decode_attention.metal"];
+}
+
 void expect_triangle(const PagedCase& c, uint32_t seed) {
   SCOPED_TRACE(text_of(c));
   const float tolerance = tolerance_of(c.geometry.dtype);
@@ -45,8 +52,9 @@ void expect_triangle(const PagedCase& c, uint32_t seed) {
   const mx::array on_cpu =
       launching("paged_attention.cpu", [&] { return run(KernelPath::kNative); });
   SimulatedMetal metal;
-  const mx::array on_metal =
-      launching("paged_attention.metal", [&] { return run(KernelPath::kNative); });
+  const int64_t before = metal_launches();
+  const mx::array on_metal = run(KernelPath::kNative);
+  EXPECT_GT(metal_launches(), before);
   EXPECT_LT(largest_error(expected, on_metal), tolerance);
   EXPECT_LT(largest_error(on_cpu, on_metal), tolerance);
 }
@@ -237,6 +245,47 @@ TEST(MetalAttention, ARowDependsOnlyOnItsSequence) {
   }
 }
 
+// Rows one by one through decode_attention have the bits of rows together through paged_attention.
+TEST(MetalAttention, DecodeHasTheBitsOfPrefill) {
+  struct Shape {
+    Heads heads;
+    int group;
+  };
+  const AttentionOptions plain{.scale = 0.125f};
+  const AttentionOptions capped{.scale = 0.5f, .window = 150, .soft_cap = 20};
+  SimulatedMetal metal;
+  for (const auto& [heads, group] : {Shape{kHeads[0], 1},
+                                     {kHeads[4], 5},
+                                     {kHeads[3], 8},
+                                     {kHeads[8], 16},
+                                     {kHeads[9], 2},
+                                     {kHeads[7], 4},
+                                     {kHeads[6], 7}}) {
+    SCOPED_TRACE(fmt::format("{}/{}, group {}", heads.k_dim, heads.v_dim, group));
+    const Subject subject = make_subject(heads, 2 * group, group % 2 == 0 ? plain : capped);
+    constexpr int kFirst = kTokens - 4;
+    metal::set_vector_decode(false);
+    const auto together = attend(subject, {"", 16, {kFirst, 4}, 0}, kFirst);
+    metal::set_vector_decode(true);
+    const auto single = attend(subject, {"", 16, then_single(kFirst), 0}, kFirst);
+    ASSERT_EQ(together.size(), single.size());
+    EXPECT_EQ(std::memcmp(together.data(), single.data(), single.size() * sizeof(float)), 0);
+  }
+  const auto counts = metal.counts();
+  EXPECT_EQ(counts.at("paged_attention").launches, 7u);
+  EXPECT_EQ(counts.at("decode_attention").launches, 7u * 4);
+}
+
+TEST(MetalAttention, SelfTestRunsBothKernels) {
+  SimulatedMetal metal;
+  EXPECT_TRUE(metal::attention_kernels_agree(
+      {.kv_heads = 2, .k_dim = 64, .v_dim = 64, .dtype = DType::kFloat16}, 8));
+  EXPECT_TRUE(metal::uses_vector_decode());
+  const auto counts = metal.counts();
+  EXPECT_EQ(counts.at("paged_attention").launches, 1u);
+  EXPECT_EQ(counts.at("decode_attention").launches, 1u);
+}
+
 // --- reads
 
 TEST(MetalAttention, DecodeReadsEachKeyAndValueOncePerKvHead) {
@@ -253,7 +302,7 @@ TEST(MetalAttention, DecodeReadsEachKeyAndValueOncePerKvHead) {
     fixture.run();
     const uint64_t tokens = 301 + 1 + 128;
     const uint64_t bytes = tokens * (64 + 64) * 2 * 2;  // numbers, KV heads, bytes
-    EXPECT_EQ(metal.counts()["paged_attention"].arguments["pages"].load_bytes, bytes);
+    EXPECT_EQ(metal.counts()["decode_attention"].arguments["pages"].load_bytes, bytes);
   }
 }
 
@@ -269,7 +318,7 @@ TEST(MetalAttention, PagesBeforeTheWindowAreNotRead) {
   fixture.run();
   // Whole tiles of eight keys: positions 496 to 600, of which the window is 501 to 600.
   const uint64_t bytes = (601 - 496) * (64 + 64) * 2;
-  EXPECT_EQ(metal.counts()["paged_attention"].arguments["pages"].load_bytes, bytes);
+  EXPECT_EQ(metal.counts()["decode_attention"].arguments["pages"].load_bytes, bytes);
 }
 
 }  // namespace

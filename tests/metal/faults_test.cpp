@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "kernels/metal/attention_agreement.h"
 #include "kernels/testing/paged_fixture.h"
 #include "kernels/testing/qkv_variants.h"
 #include "metal/faulty_simulator.h"
@@ -20,10 +21,12 @@ enum class Scenario : uint8_t {
   kFloat16,
 };
 
+// The first sequence goes to decode_attention, the next two to paged_attention.
 PagedCase attention_case(Scenario scenario) {
   const KvFormat format = scenario == Scenario::kInt8 ? KvFormat::kInt8 : KvFormat::kPlain;
-  std::vector<PagedSequence> sequences = {{150, 1}, {0, 20}, {130, 3}};
-  if (scenario == Scenario::kMany) sequences.resize(130, {0, 1});
+  std::vector<PagedSequence> sequences = {{150, 1}, {0, 20}, {130, 5}};
+  const bool many = scenario == Scenario::kMany;
+  if (many) sequences.resize(130, {0, 1});
   return {.sequences = sequences,
           .geometry = {.block_tokens = 16,
                        .kv_heads = 2,
@@ -33,7 +36,7 @@ PagedCase attention_case(Scenario scenario) {
                        .format = format},
           .q_heads = 8,
           .options = {.scale = 0.125f,
-                      .window = scenario == Scenario::kMany ? 0 : 100,
+                      .window = many ? 0 : 100,
                       .soft_cap = 50,
                       .sinks = mx::array({0.0f, 1.0f, -3.0f, 2.5f, -1.0f, 0.5f, 2.0f, 1.0f})}};
 }
@@ -69,22 +72,21 @@ TEST(MetalFaults, WithoutAFaultNothingIsDetected) {
 }
 
 TEST(MetalFaults, MissingBarriersAreDetected) {
+  for (const char* kernel : {"paged_attention", "decode_attention"}) {
+    for (const Fault& fault :
+         {Fault{"attention: queries read before they are written", kernel, kBarrier, "", 0},
+          Fault{"attention: scores read before they are written", kernel, kBarrier, "", 1},
+          Fault{"attention: weights read before they are written", kernel, kBarrier, "", 2}})
+      expect_found(fault);
+    expect_found({"attention: weights overwritten too early", kernel, kBarrier, ";", 3},
+                 Scenario::kMany);
+  }
   for (const Fault& fault :
-       {Fault{"attention: queries read before they are written", "paged_attention", kBarrier, "",
-              0},
-        Fault{"attention: scores read before they are written", "paged_attention", kBarrier, "", 1},
-        Fault{"attention: weights read before they are written", "paged_attention", kBarrier, "",
-              2},
-        Fault{"attention: staging read before it is written", "paged_attention", kLaneBarrier, "",
-              0},
-        Fault{"attention: staging overwritten too early", "paged_attention", kLaneBarrier, "", 1},
-        Fault{"attention: a barrier for the wrong memory", "paged_attention", kBarrier,
+       {Fault{"attention: a barrier for the wrong memory", "paged_attention", kBarrier,
               "threadgroup_barrier(mem_flags::mem_device);", 1},
         Fault{"attention: a barrier that some lanes skip", "paged_attention", kBarrier,
               "if (lane < 16) threadgroup_barrier(mem_flags::mem_threadgroup);", 1}})
     expect_found(fault);
-  expect_found({"attention: scores overwritten too early", "paged_attention", kBarrier, "", 3},
-               Scenario::kMany);
   expect_found(
       {"attention: weights written over unread scores", "paged_attention",
        "simdgroup_barrier(mem_flags::mem_threadgroup);  // all have read", "// all have read"},
@@ -107,18 +109,29 @@ TEST(MetalFaults, AMissingBarrierBeforeRotationIsDetected) {
 
 TEST(MetalFaults, WrongLocationsAreDetected) {
   for (const Fault& fault :
-       {Fault{"attention: the next page", "paged_attention", "table[position / pages.block_tokens]",
-              "table[position / pages.block_tokens + 1]"},
+       {Fault{"attention: the next page", "paged_attention", "table[position / kBlockTokens]",
+              "table[position / kBlockTokens + 1]"},
         Fault{"attention: the next sequence's table", "paged_attention",
-              "block_tables + item.sequence *", "block_tables + (item.sequence + 1) *"},
+              "block_tables + item.grid->sequence *", "block_tables + (item.grid->sequence + 1) *"},
         Fault{"attention: keys past the context count", "paged_attention", "if (key < tile.keys)",
               "if (key < 8)"},
         Fault{"attention: values read from the keys", "paged_attention",
-              "head + params.pages.v_first + slot", "head + slot"},
-        Fault{"attention: the wrong key of a tile", "paged_attention", "k * 8, ulong(kSplitKeys)",
-              "k * 8 + 1, ulong(kSplitKeys)"},
+              "first_byte = params.pages.v_first", "first_byte = 0"},
+        Fault{"attention: the wrong key of a tile", "paged_attention", "scores + k * 8, fragment",
+              "scores + k * 8 + 1, fragment"},
+        Fault{"attention: lanes that hold other elements", "paged_attention", "index / 8",
+              "index % 8"},
         Fault{"attention: a row of the next sequence written", "paged_attention",
               "if (column >= columns) continue;", ""},
+        Fault{"decode: values past the context count", "decode_attention",
+              "if (position + i > seen.last) continue;", ""},
+        Fault{"decode: a score stored as another key's", "decode_attention",
+              "(lane & 1) * 2 + (lane >> 1 & 1)", "lane & 3"},
+        Fault{"decode: a chain that adds only half", "decode_attention",
+              "chain(high, keys[i].high, chain(low, keys[i].low, sums[c][i]))",
+              "chain(low, keys[i].low, sums[c][i])"},
+        Fault{"decode: values read from the keys", "decode_attention",
+              "page_head(item, position) + params.pages.v_first", "page_head(item, position)"},
         Fault{"merge: partials one tile further", "merge_partials",
               "ulong(item.partial) * kTileColumns", "ulong(item.partial + 1) * kTileColumns"},
         Fault{"merge: one partial too few", "merge_partials", "p < item.partials",
@@ -130,27 +143,39 @@ TEST(MetalFaults, WrongLocationsAreDetected) {
     expect_found(fault);
 }
 
+// A different order of additions: too small for the other tests, but the bits differ.
+TEST(MetalFaults, TheSelfTestDetectsAnotherOrder) {
+  const Fault fault{"decode: a chain that starts at its end", "decode_attention",
+                    "chain(high, keys[i].high, chain(low, keys[i].low, sums[c][i]))",
+                    "chain(low, keys[i].low, chain(high, keys[i].high, sums[c][i]))"};
+  FaultySimulator simulator(fault);
+  EXPECT_FALSE(metal::attention_kernels_agree(
+      {.kv_heads = 2, .k_dim = 64, .v_dim = 64, .dtype = DType::kFloat32}, 8));
+  EXPECT_TRUE(simulator.was_put_in());
+  EXPECT_EQ(simulator.found(), "");
+}
+
 TEST(MetalFaults, WrongConstantsAreDetected) {
   for (const Fault& fault :
        {Fault{"attention: log2 e to three digits", "paged_attention", "kLog2E = 1.44269504f",
               "kLog2E = 1.443f"},
         Fault{"attention: the window a position too long", "paged_attention",
-              "position - window + 1", "position - window"},
+              "v.last - item.params->window + 1", "v.last - item.params->window"},
         Fault{"attention: a look at the next position", "paged_attention", "at > visible.last",
               "at > visible.last + 1"},
         Fault{"attention: splits of the wrong length", "paged_attention", "split * kSplitKeys;",
               "split * (kSplitKeys - 8);"},
         Fault{"attention: no sinks", "paged_attention", "sum, keep, precise::exp2(logit - new_max)",
               "sum, keep, 0.0f"},
-        Fault{"attention: no cap", "paged_attention",
-              "params.soft_cap * precise::tanh(value / params.soft_cap)", "value * 1.5f"}})
+        Fault{"attention: no cap", "paged_attention", "cap * precise::tanh(value / cap)",
+              "value * 1.5f"}})
     expect_found(fault);
-  for (const char* kernel : {"paged_attention", "merge_partials"})
+  for (const char* kernel : {"paged_attention", "decode_attention", "merge_partials"})
     expect_found({"a merge that drops the old state", kernel,
                   "fma(part, factors.take, old * factors.keep)", "fma(part, factors.take, old)"},
-                 kernel == std::string("paged_attention") ? Scenario::kMany : Scenario::kFew);
+                 kernel == std::string("merge_partials") ? Scenario::kFew : Scenario::kMany);
   expect_found({"attention: int8 keys without their scale", "paged_attention",
-                "value *= scales[at % params.pages.block_tokens];", ""},
+                "value *= scales[at % kBlockTokens];", ""},
                Scenario::kInt8);
   expect_found({"write: int8 of 128", "qkv_write", "127.0f / largest", "128.0f / largest"},
                Scenario::kInt8);

@@ -140,6 +140,25 @@ TEST(MetalLanes, FilledAndTransposedMatrices) {
   }
 }
 
+// Every element belongs to one lane; stores and products see what a lane has written.
+TEST(MetalLanes, ElementsOfAMatrix) {
+  std::vector<float> out(64);
+  TextKernel(
+      "[[kernel]] void k(device float* out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) "
+      "{\n"
+      "  threadgroup float numbers[64];\n"
+      "  numbers[lane] = lane; numbers[lane + 32] = lane + 32;\n"
+      "  simdgroup_barrier(mem_flags::mem_threadgroup);\n"
+      "  simdgroup_float8x8 matrix;\n"
+      "  simdgroup_load(matrix, numbers);\n"
+      "  for (int i = 0; i < 2; ++i) matrix.thread_elements()[i] *= 2.0f;\n"
+      "  simdgroup_store(matrix, out);\n}")
+      .output("out", out)
+      .grid({1}, {32})
+      .run();
+  for (size_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], 2 * static_cast<float>(i)) << i;
+}
+
 TEST(MetalLanes, AMatrixNeedsAllLanes) {
   EXPECT_NE(
       TextKernel(

@@ -10,20 +10,37 @@
 namespace octavo::metal {
 namespace {
 
-// Fewer threadgroups leave a large GPU idle: 40 cores run several each.
-constexpr int64_t kWantedGroups = 256;
+// A core runs several threadgroups at once; fewer leave it idle.
+constexpr int64_t kGroupsPerCore = 6;
 // A sequence's only item with more splits than this would delay the whole batch.
 constexpr int32_t kMostSplits = 32;
-constexpr int32_t kThreadgroupBytes = 32 << 10;
-constexpr std::array<int32_t, 3> kWidths = {1, 2, 4};
+constexpr std::array<int32_t, 3> kTiles = {1, 2, 4};
+constexpr std::array<int32_t, 3> kDecodeWidths = {4, 8, 16};
+// Accumulators of a lane of decode_attention.
+constexpr int32_t kMostDecodeValues = 32;
 
 int32_t divide_up(int32_t value, int32_t by) { return (value + by - 1) / by; }
 
 // The narrowest item that holds all columns, or the widest allowed.
-int32_t tiles_for(int32_t columns, int32_t most) {
-  for (int32_t tiles : kWidths)
-    if (tiles <= most && columns <= tiles * kTileColumns) return tiles;
-  return most;
+int32_t matrix_width(int32_t columns, int32_t most_tiles) {
+  for (int32_t tiles : kTiles)
+    if (tiles <= most_tiles && columns <= tiles * kTileColumns) return tiles * kTileColumns;
+  return most_tiles * kTileColumns;
+}
+int32_t decode_width(int32_t columns) {
+  return *std::ranges::find_if(kDecodeWidths, [&](int32_t width) { return columns <= width; });
+}
+
+// The wave for a sequence with so many columns.
+AttentionWave& wave_for(const AttentionBatch& batch, int32_t columns, AttentionGrid& grid) {
+  const bool is_decode = columns <= batch.most_vector;
+  const AttentionKernel kernel = is_decode ? AttentionKernel::kDecode : AttentionKernel::kMatrix;
+  const int32_t width = is_decode ? decode_width(columns) : matrix_width(columns, batch.most_tiles);
+  const auto found = std::ranges::find_if(grid.waves, [&](const AttentionWave& wave) {
+    return wave.kernel == kernel && wave.width == width;
+  });
+  if (found != grid.waves.end()) return *found;
+  return grid.waves.emplace_back(AttentionWave{kernel, width, {}});
 }
 
 struct SequenceRows {
@@ -48,9 +65,8 @@ std::vector<SequenceRows> rows_of(const AttentionBatch& batch) {
 // Adds the columns of one sequence as unsplit items.
 void add_items(const AttentionBatch& batch, const SequenceRows& rows, AttentionWave& wave) {
   const int32_t columns = rows.rows * batch.group;
-  const int32_t width = wave.tiles * kTileColumns;
-  for (int32_t begin = 0; begin < columns; begin += width) {
-    const int32_t count = std::min(width, columns - begin);
+  for (int32_t begin = 0; begin < columns; begin += wave.width) {
+    const int32_t count = std::min(wave.width, columns - begin);
     const int32_t first = rows.position + begin / batch.group;
     const int32_t last = rows.position + (begin + count - 1) / batch.group;
     const int32_t seen = batch.window > 0 ? std::max(0, first - batch.window + 1) : 0;
@@ -87,7 +103,7 @@ void cut(const GridItem& item, int32_t tiles, AttentionGrid& grid, std::vector<G
 // Whether more threadgroups would help.
 bool is_worth_cutting(const AttentionBatch& batch, const GridItem& item, int64_t groups) {
   const int32_t splits = item.split_end - item.split_begin;
-  if (groups < kWantedGroups) return splits > 1;
+  if (groups < kGroupsPerCore * batch.gpu_cores) return splits > 1;
   const auto s = static_cast<size_t>(item.sequence);
   const int32_t columns = (batch.cu_seqlens_q[s + 1] - batch.cu_seqlens_q[s]) * batch.group;
   return splits > kMostSplits && item.columns == columns;
@@ -109,12 +125,11 @@ int64_t partial_floats(const AttentionGrid& grid, int32_t v_dim) {
 }
 
 int32_t widest_item(int32_t k_dim, int32_t element_bytes) {
-  constexpr int32_t kFixed = kAttentionSimdgroups * 64 * 2 * static_cast<int32_t>(sizeof(float));
-  constexpr int32_t kPerColumn = (kSplitKeys + 4) * static_cast<int32_t>(sizeof(float));
   int32_t widest = 0;
-  for (int32_t tiles : kWidths) {
-    const int32_t column = kPerColumn + k_dim * element_bytes;
-    if (kFixed + tiles * kTileColumns * column <= kThreadgroupBytes) widest = tiles;
+  for (int32_t tiles : kTiles) {
+    const int32_t columns = tiles * kTileColumns;
+    const int32_t stride = query_stride(k_dim, columns, element_bytes);
+    if (matrix_bytes(k_dim, columns, element_bytes, stride) <= kThreadgroupBytes) widest = tiles;
   }
   if (widest == 0)
     throw SetupError(
@@ -122,28 +137,38 @@ int32_t widest_item(int32_t k_dim, int32_t element_bytes) {
   return widest;
 }
 
+int32_t widest_decode(int32_t k_dim, int32_t v_dim) {
+  constexpr int32_t kThreads = kAttentionSimdgroups * 32;
+  const int32_t values = decode_values(v_dim);
+  if (values * kThreads < v_dim) return 0;
+  int32_t widest = 0;
+  for (int32_t columns : kDecodeWidths)
+    if (columns * values <= kMostDecodeValues && decode_bytes(k_dim, columns) <= kThreadgroupBytes)
+      widest = columns;
+  return widest;
+}
+
 AttentionGrid plan_attention_grid(const AttentionBatch& batch) {
   AttentionGrid grid;
-  for (int32_t tiles : kWidths) grid.waves.push_back({tiles, {}});
   int64_t groups = 0;
   for (const SequenceRows& rows : rows_of(batch)) {
-    const int32_t tiles = tiles_for(rows.rows * batch.group, batch.most_tiles);
-    const auto wave = std::ranges::find(grid.waves, tiles, &AttentionWave::tiles);
-    add_items(batch, rows, *wave);
-    groups += divide_up(rows.rows * batch.group, tiles * kTileColumns) * batch.kv_heads;
+    const int32_t columns = rows.rows * batch.group;
+    AttentionWave& wave = wave_for(batch, columns, grid);
+    add_items(batch, rows, wave);
+    groups += int64_t{divide_up(columns, wave.width)} * batch.kv_heads;
   }
   for (AttentionWave& wave : grid.waves) {
+    const int32_t tiles = divide_up(wave.width, kTileColumns);
     std::vector<GridItem> pieces;
     for (const GridItem& item : wave.items) {
-      if (is_worth_cutting(batch, item, groups) && has_room(batch, grid, item, wave.tiles)) {
-        cut(item, wave.tiles, grid, pieces);
+      if (is_worth_cutting(batch, item, groups) && has_room(batch, grid, item, tiles)) {
+        cut(item, tiles, grid, pieces);
       } else {
         pieces.push_back(item);
       }
     }
     wave.items = std::move(pieces);
   }
-  std::erase_if(grid.waves, [](const AttentionWave& wave) { return wave.items.empty(); });
   return grid;
 }
 

@@ -15,14 +15,22 @@ struct AttentionBatch {
   std::span<const int32_t> context_lens;
   int32_t group;  // query heads per KV head
   int32_t kv_heads;
-  int32_t window;      // 0: none
-  int32_t most_tiles;  // per item: 1, 2 or 4
+  int32_t window;       // 0: none
+  int32_t most_tiles;   // per item of paged_attention: 1, 2 or 4
+  int32_t most_vector;  // columns per item of decode_attention; 0: all items go to paged_attention
   int32_t v_dim;
+  int32_t gpu_cores;  // which items are cut depends on it, no bit of the result
 };
 
-// Items of equal width share a launch.
+enum class AttentionKernel : uint8_t {
+  kDecode,  // decode_attention.metal
+  kMatrix,  // paged_attention.metal
+};
+
+// Items of one kernel and width share a launch.
 struct AttentionWave {
-  int32_t tiles;
+  AttentionKernel kernel;
+  int32_t width;  // columns of an item: 4, 8, 16 or 32
   std::vector<GridItem> items;
 };
 
@@ -42,8 +50,12 @@ AttentionGrid plan_attention_grid(const AttentionBatch& batch);
 // Floats of one KV head's partials.
 int64_t partial_floats(const AttentionGrid& grid, int32_t v_dim);
 
-// Returns the widest item that fits threadgroup memory with heads of k_dim elements. Throws
-// SetupError if none fits.
+// Returns the tiles of the widest item of paged_attention that fits threadgroup memory with heads of
+// k_dim elements. Throws SetupError if none fits.
 int32_t widest_item(int32_t k_dim, int32_t element_bytes);
+
+// Returns the columns of the widest item of decode_attention whose memory and registers suffice for
+// these heads, or 0.
+int32_t widest_decode(int32_t k_dim, int32_t v_dim);
 
 }  // namespace octavo::metal

@@ -20,6 +20,7 @@ struct Batch {
     of.kv_heads = kv_heads;
     of.v_dim = v_dim;
     of.most_tiles = most_tiles;
+    of.gpu_cores = 40;
   }
   void add(int32_t cached, int32_t rows) {
     cu.push_back(cu.back() + rows);
@@ -37,9 +38,10 @@ void expect_complete(Batch& batch, const AttentionGrid& grid) {
   using Column = std::pair<int32_t, int32_t>;  // sequence, column
   std::map<Column, std::map<int32_t, int>> seen;
   for (const AttentionWave& wave : grid.waves) {
-    EXPECT_LE(wave.tiles, batch.of.most_tiles);
+    const bool is_decode = wave.kernel == AttentionKernel::kDecode;
+    EXPECT_LE(wave.width, is_decode ? 16 : batch.of.most_tiles * kTileColumns);
     for (const GridItem& item : wave.items) {
-      EXPECT_LE(item.columns, wave.tiles * kTileColumns);
+      EXPECT_LE(item.columns, wave.width);
       EXPECT_TRUE(item.partial < 0 || item.split_end == item.split_begin + 1);
       for (int32_t c = item.column_begin; c < item.column_begin + item.columns; ++c)
         for (int32_t s = item.split_begin; s < item.split_end; ++s) ++seen[{item.sequence, c}][s];
@@ -64,6 +66,7 @@ TEST(AttentionGrid, EveryColumnVisitsEverySplitOnce) {
     for (const int32_t group : {1, 3, 8, 20}) {
       Batch batch(group, 2, 64, 4);
       batch.of.window = window;
+      batch.of.most_vector = window == 100 ? 0 : 16;
       batch.add(0, 1);
       batch.add(700, 1);
       batch.add(127, 3);
@@ -75,6 +78,24 @@ TEST(AttentionGrid, EveryColumnVisitsEverySplitOnce) {
   }
 }
 
+TEST(AttentionGrid, FewColumnsGoToTheDecodeKernel) {
+  Batch batch(4, 8, 128, 4);
+  batch.of.most_vector = 16;
+  batch.add(500, 1);
+  batch.add(700, 3);
+  batch.add(600, 1);
+  batch.add(0, 40);
+  const AttentionGrid grid = batch.grid();
+  ASSERT_EQ(grid.waves.size(), 3u);
+  const auto expect_wave = [](const AttentionWave& wave, AttentionKernel kernel, int32_t width) {
+    EXPECT_EQ(wave.kernel, kernel);
+    EXPECT_EQ(wave.width, width);
+  };
+  expect_wave(grid.waves[0], AttentionKernel::kDecode, 4);
+  expect_wave(grid.waves[1], AttentionKernel::kDecode, 16);
+  expect_wave(grid.waves[2], AttentionKernel::kMatrix, 32);
+}
+
 TEST(AttentionGrid, FewRowsAreCutAndManyAreNot) {
   Batch few(4, 8, 128, 4);
   few.add(4000, 1);
@@ -82,6 +103,9 @@ TEST(AttentionGrid, FewRowsAreCutAndManyAreNot) {
   Batch many(4, 8, 128, 4);
   for (int i = 0; i < 32; ++i) many.add(4000, 1);
   EXPECT_TRUE(many.grid().merges.empty());
+  many.of.gpu_cores = 80;
+  EXPECT_EQ(many.grid().merges.size(), 32u);
+  many.of.gpu_cores = 40;
   // One sequence that is far longer than the others.
   many.add(40000, 1);
   EXPECT_EQ(many.grid().merges.size(), 1u);
@@ -117,6 +141,11 @@ TEST(AttentionGrid, ItemsAreAsWideAsTheirMemoryAllows) {
   EXPECT_EQ(widest_item(576, 2), 2);
   EXPECT_EQ(widest_item(576, 4), 1);
   EXPECT_THROW(widest_item(4096, 4), SetupError);
+  EXPECT_EQ(widest_decode(64, 64), 16);
+  EXPECT_EQ(widest_decode(256, 256), 16);
+  EXPECT_EQ(widest_decode(512, 512), 8);
+  EXPECT_EQ(widest_decode(576, 512), 8);
+  EXPECT_EQ(widest_decode(1024, 1024), 0);
 }
 
 }  // namespace

@@ -10,6 +10,37 @@ METAL_CONSTANT int kAttentionSimdgroups = 4;
 METAL_CONSTANT int kTileColumns = 8;
 // Keys per partial result, at absolute positions. Partials are folded in index order.
 METAL_CONSTANT int kSplitKeys = 128;
+// A score is the sum of four chains. Chain j adds dims 8j to 8j + 7 of every 32, in order.
+METAL_CONSTANT int kScoreChains = 4;
+METAL_CONSTANT int kThreadgroupBytes = 32 << 10;
+// Rows of threadgroup memory are padded so that eight of them lie in different banks.
+METAL_CONSTANT int kPadBytes = 16;
+METAL_CONSTANT int kScoreStride = kSplitKeys + kPadBytes / 4;  // floats from one column to the next
+
+// paged_attention: twice the simdgroups for wide values, so that accumulators stay in registers.
+constexpr int matrix_simdgroups(int v_dim) { return v_dim > 256 ? 8 : 4; }
+
+// paged_attention: the threadgroup memory of queries with a stride of `stride`, and of the rest.
+constexpr int matrix_bytes(int k_dim, int columns, int element_bytes, int stride) {
+  return k_dim * stride * element_bytes + columns * (kScoreStride + 4) * 4 + 64 * 4;
+}
+
+// paged_attention: queries are stored by dim; elements from one dim to the next. Padded if it fits.
+constexpr int query_stride(int k_dim, int columns, int element_bytes) {
+  return columns > kTileColumns &&
+                 matrix_bytes(k_dim, columns, element_bytes, columns + kPadBytes / element_bytes) <=
+                     kThreadgroupBytes
+             ? columns + kPadBytes / element_bytes
+             : columns;
+}
+
+// decode_attention: values per thread.
+constexpr int decode_values(int v_dim) { return v_dim <= 128 ? 1 : v_dim <= 256 ? 2 : 4; }
+
+// decode_attention: the threadgroup memory of an item.
+constexpr int decode_bytes(int k_dim, int columns) {
+  return columns * (k_dim + kScoreStride + 4) * 4;
+}
 
 // The columns of a sequence are its (row, query head) pairs for one KV head; the heads of a row are
 // adjacent. An item processes a range of columns, at most kTileColumns per tile, over a range of

@@ -17,8 +17,8 @@ AttentionPlan make_plan(const AttentionBatch& batch, Encoder& encoder) {
   const AttentionGrid grid = plan_attention_grid(batch);
   AttentionPlan plan;
   for (const AttentionWave& wave : grid.waves)
-    plan.waves.push_back(
-        {wave.tiles, static_cast<uint32_t>(wave.items.size()), item_array(encoder, wave.items)});
+    plan.waves.push_back({wave.kernel, wave.width, static_cast<uint32_t>(wave.items.size()),
+                          item_array(encoder, wave.items)});
   plan.merge_count = static_cast<uint32_t>(grid.merges.size());
   if (!grid.merges.empty()) plan.merges = item_array(encoder, grid.merges);
   // Bounded by kMostPartialBytes.
@@ -32,11 +32,11 @@ const AttentionPlan& AttentionPlans::find(const AttentionBatch& batch, Encoder& 
   const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
     return entry.group == batch.group && entry.kv_heads == batch.kv_heads &&
            entry.window == batch.window && entry.most_tiles == batch.most_tiles &&
-           entry.v_dim == batch.v_dim;
+           entry.most_vector == batch.most_vector && entry.v_dim == batch.v_dim;
   });
   if (found == entries_.end()) {
-    entries_.push_back({batch.group, batch.kv_heads, batch.window, batch.most_tiles, batch.v_dim,
-                        make_plan(batch, encoder)});
+    entries_.push_back({batch.group, batch.kv_heads, batch.window, batch.most_tiles,
+                        batch.most_vector, batch.v_dim, make_plan(batch, encoder)});
     return entries_.back().plan;
   }
   for (const AttentionPlan::Wave& wave : found->plan.waves) encoder.keep(wave.items);

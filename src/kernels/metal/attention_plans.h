@@ -13,9 +13,10 @@
 namespace octavo::metal {
 
 struct AttentionPlan {
-  // Items of equal width share a launch.
+  // Items of one kernel and width share a launch.
   struct Wave {
-    int32_t tiles;
+    AttentionKernel kernel;
+    int32_t width;
     uint32_t count;
     mx::array items;
   };
@@ -33,7 +34,7 @@ class AttentionPlans {
 
  private:
   struct Entry {
-    int32_t group, kv_heads, window, most_tiles, v_dim;
+    int32_t group, kv_heads, window, most_tiles, most_vector, v_dim;
     AttentionPlan plan;
   };
   std::deque<Entry> entries_;  // references to them stay valid

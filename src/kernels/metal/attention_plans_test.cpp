@@ -17,7 +17,9 @@ TEST(AttentionPlans, LayersOfOneShapeShareAPlan) {
                        .kv_heads = 4,
                        .window = 0,
                        .most_tiles = 4,
-                       .v_dim = 64};
+                       .most_vector = 16,
+                       .v_dim = 64,
+                       .gpu_cores = 40};
   Encoder encoder(kernel_stream());
   AttentionPlans plans;
   const AttentionPlan& full = plans.find(batch, encoder);

@@ -1,9 +1,13 @@
 #include "kernels/metal/paged_attention.h"
 
 #include <algorithm>
+#include <atomic>
+#include <optional>
 
 #include "base/error.h"
 #include "kernels/cpu/page_layout.h"
+#include "kernels/metal/concurrent_launches.h"
+#include "kernels/metal/gpu_cores.h"
 
 namespace octavo::metal {
 namespace {
@@ -17,7 +21,24 @@ std::span<const int32_t> host_numbers(const mx::array& array) {
 Size3 grid_of(uint32_t items, int32_t kv_heads) { return {items, static_cast<uint32_t>(kv_heads)}; }
 constexpr Size3 kThreads = {kAttentionSimdgroups * 32};
 
+Launch launch_of(const AttentionPlan::Wave& wave, const PageGeometry& geometry, DType type) {
+  if (wave.kernel == AttentionKernel::kDecode)
+    return Launch("decode_attention", {type, geometry.k_dim, geometry.v_dim, wave.width});
+  return Launch("paged_attention",
+                {type, geometry.k_dim, geometry.v_dim, wave.width / kTileColumns});
+}
+
+Size3 threads_of(const AttentionPlan::Wave& wave, int32_t v_dim) {
+  if (wave.kernel == AttentionKernel::kDecode) return kThreads;
+  return {static_cast<uint32_t>(matrix_simdgroups(v_dim)) * 32};
+}
+
+std::atomic<bool> vector_decode_is_used = true;
+
 }  // namespace
+
+bool uses_vector_decode() { return vector_decode_is_used; }
+void set_vector_decode(bool is_used) { vector_decode_is_used = is_used; }
 
 PageParams page_params(const PageGeometry& geometry, const mx::array& pages,
                        const mx::array& block_tables) {
@@ -35,16 +56,18 @@ void paged_attention(const AttentionCall& call, Encoder& encoder) {
   const PageGeometry& geometry = call.geometry;
   const DType type = geometry.dtype;
   const int32_t q_heads = call.q.shape(1);
-  const AttentionPlan& plan =
-      call.plans.find({.cu_seqlens_q = host_numbers(call.cu_seqlens_q),
-                       .context_lens = host_numbers(call.context_lens),
-                       .group = q_heads / geometry.kv_heads,
-                       .kv_heads = geometry.kv_heads,
-                       .window = call.window,
-                       .most_tiles = widest_item(
-                           geometry.k_dim, static_cast<int32_t>(octavo::size_of(geometry.dtype))),
-                       .v_dim = geometry.v_dim},
-                      encoder);
+  const AttentionPlan& plan = call.plans.find(
+      {.cu_seqlens_q = host_numbers(call.cu_seqlens_q),
+       .context_lens = host_numbers(call.context_lens),
+       .group = q_heads / geometry.kv_heads,
+       .kv_heads = geometry.kv_heads,
+       .window = call.window,
+       .most_tiles =
+           widest_item(geometry.k_dim, static_cast<int32_t>(octavo::size_of(geometry.dtype))),
+       .most_vector = call.vector_decode ? widest_decode(geometry.k_dim, geometry.v_dim) : 0,
+       .v_dim = geometry.v_dim,
+       .gpu_cores = gpu_cores()},
+      encoder);
   const mx::array partials =
       encoder.temporary({std::max(1, plan.partial_floats * geometry.kv_heads)}, mx::float32);
   const AttentionParams params{.pages = page_params(geometry, call.pages, call.block_tables),
@@ -54,12 +77,16 @@ void paged_attention(const AttentionCall& call, Encoder& encoder) {
                                .scale = call.scale,
                                .soft_cap = call.soft_cap,
                                .partial_stride = plan.partial_floats};
+  // Each wave writes its own rows and partials.
+  std::optional<ConcurrentLaunches> concurrent;
+  if (plan.waves.size() > 1) concurrent.emplace(call.stream);
   for (const AttentionPlan::Wave& wave : plan.waves) {
-    Launch launch("paged_attention", {type, geometry.k_dim, geometry.v_dim, wave.tiles});
+    Launch launch = launch_of(wave, geometry, type);
     launch.constant("kInt8", geometry.format == KvFormat::kInt8)
         .constant("kHasSoftCap", call.soft_cap > 0)
         .constant("kHasWindow", call.window > 0)
         .constant("kHasSinks", call.sinks.has_value())
+        .constant("kBlockTokens", geometry.block_tokens)
         .input("q", call.q)
         .input("pages", call.pages)
         .input("block_tables", call.block_tables)
@@ -68,9 +95,10 @@ void paged_attention(const AttentionCall& call, Encoder& encoder) {
         .output("out", call.out)
         .output("partials", partials)
         .bytes("params", params)
-        .grid(grid_of(wave.count, geometry.kv_heads), kThreads);
+        .grid(grid_of(wave.count, geometry.kv_heads), threads_of(wave, geometry.v_dim));
     encoder.run(launch);
   }
+  concurrent.reset();
   if (!plan.merges) return;
   Launch merge("merge_partials", {type, geometry.v_dim});
   merge.constant("kHasSinks", call.sinks.has_value())

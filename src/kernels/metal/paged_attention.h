@@ -1,4 +1,5 @@
-// paged_attention.h (metal) - launches paged_attention.metal and merge_partials.metal.
+// paged_attention.h (metal) - launches decode_attention.metal, paged_attention.metal and
+// merge_partials.metal.
 #pragma once
 
 #include <optional>
@@ -27,7 +28,15 @@ struct AttentionCall {
   float scale;
   int window;
   float soft_cap;
+  bool vector_decode;  // few columns by decode_attention; false: all by paged_attention
+  mx::Stream stream;   // the encoder's
 };
 void paged_attention(const AttentionCall& call, Encoder& encoder);
+
+// Whether attention that is built from now on uses decode_attention, in this process; true by
+// default. Its bits equal those of paged_attention if the GPU's matrix unit adds in order with one
+// rounding per step, which attention_kernels_agree() tests. Any thread.
+bool uses_vector_decode();
+void set_vector_decode(bool is_used);
 
 }  // namespace octavo::metal

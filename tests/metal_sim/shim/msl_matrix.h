@@ -11,9 +11,10 @@ struct simdgroup_matrix {
   static_assert(Rows == 8 && Cols == 8, "simdgroup_matrix: 8 x 8 only");
   static_assert(is_same_v<T, half> || is_same_v<T, bfloat> || is_same_v<T, float>,
                 "simdgroup_matrix: of floats only");
-  T held[2];
+  vec<T, 2> held;
 
   simdgroup_matrix() = default;
+  vec<T, 2>& thread_elements() { return held; }
   explicit simdgroup_matrix(T diagonal) {
     const uint r = row(msl_lane()), c = col(msl_lane());
     held[0] = r == c ? diagonal : (T)0;
@@ -25,8 +26,6 @@ struct simdgroup_matrix {
   MSL_INLINE static uint lane(uint row, uint col) {
     return (row & 4) * 4 + (col & 4) * 2 + row % 4 * 2 + col / 2 % 2;
   }
-
-  msl::Vector<T, 2>& thread_elements() { return *(msl::Vector<T, 2>*)held; }
 };
 
 typedef simdgroup_matrix<half, 8, 8> simdgroup_half8x8;

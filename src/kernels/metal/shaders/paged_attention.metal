@@ -1,85 +1,123 @@
-// paged_attention.metal - causal attention over paged keys and values, for prefill and decode.
+// paged_attention.metal - causal attention over paged keys and values by the matrix units, for
+// prefill and for decode with many columns (decode_attention.metal: few columns).
 //
-// A threadgroup of four simdgroups processes one item: up to kTiles * 8 columns (row, query head)
-// of one sequence that share a KV head, over splits of 128 keys at absolute positions. Per split:
-//   scores   simdgroup s processes key tiles s, s + 4, ...: 8 keys x 8 dims at a time, each K
-//            element is read once for all columns;
-//   softmax  sixteen lanes per column, sums as a tree;
+// A threadgroup of four simdgroups (eight for values wider than 256) processes one item: up to
+// kTiles * 8 columns (row, query head) of one sequence that share a KV head, over splits of 128
+// keys at absolute positions. Per split:
+//   scores   simdgroup s processes key tiles s, s + 4, ...: K q^T, 8 keys x 8 dims at a time, so
+//            that K loads as it is stored. Each K element is read once for all columns;
+//   softmax  attention_split.msl;
 //   values   simdgroup s processes value tiles s, s + 4, ...: each V element is read once for all
 //            columns.
-// Then the split is merged into the item's state (attention_fold.msl). Every 8 x 8 product is the
-// same sequence of multiply-accumulates for any number of columns, so a row's bits do not depend on
-// its batch, provided that each row of the hardware's product depends only on that row.
+// Then the split is merged into the item's state (attention_fold.msl), in registers. Every 8 x 8
+// product is the same sequence of multiply-accumulates for any number of columns, so a row's bits do
+// not depend on its batch, provided that each row of the hardware's product depends only on that
+// row.
 //
-// Threadgroup memory: kTiles * 8 * (kKeyDim * sizeof(T) + 128 * 4) bytes and 2 KiB; 26 KiB for 32
-// columns of 128 16-bit elements. Registers: kTiles * kValueDim / 16 floats of state per lane.
-// Limit: decode reads each K and V element once per KV head: bandwidth. Prefill does 4 * kTiles
-// multiply-accumulates per (kTiles + 1) tile loads: compute-bound from 32 columns on.
-#include "kernels/metal/shaders/attention_fold.msl"
-#include "kernels/metal/attention_params.h"
-#include "kernels/metal/shaders/pages.msl"
+// Threadgroup memory: matrix_bytes(); 27 KiB for 32 columns of 128 16-bit elements. Registers:
+// kTiles * kValueDim / 16 floats of state per lane, half of it for wide values. Limit: decode reads
+// each K and V element once per KV head: bandwidth. Prefill does 4 * kTiles multiply-accumulates
+// per (kTiles + 1) tile loads: compute-bound from 32 columns on.
+#include "kernels/metal/shaders/attention_split.msl"
 
 #include <metal_simdgroup_matrix>
 
-using namespace octavo::metal;
-
-constant bool kInt8 [[function_constant(0)]];
-constant bool kHasSoftCap [[function_constant(1)]];
-constant bool kHasWindow [[function_constant(2)]];
-constant bool kHasSinks [[function_constant(3)]];
-
-constant constexpr int kKeyTiles = kSplitKeys / 8;
-constant constexpr int kRowLanes = 16;  // lanes that share a column's softmax
-constant constexpr int kLaneKeys = kSplitKeys / kRowLanes;
+// Row and column of the two elements of an 8 x 8 matrix that a lane holds. Metal does not specify
+// them, so they are read from a matrix of known numbers; every element type has the same.
+struct Fragment {
+  int row[2];
+  int column[2];
+};
+inline Fragment fragment_of(const threadgroup float* indices) {
+  simdgroup_float8x8 matrix;
+  simdgroup_load(matrix, indices, ulong(8));
+  Fragment fragment;
+  UNROLL
+  for (int i = 0; i < 2; ++i) {
+    const int index = int(matrix.thread_elements()[i]);
+    fragment.row[i] = index / 8;
+    fragment.column[i] = index % 8;
+  }
+  return fragment;
+}
 
 // The rows of eight keys of one head, in a page.
-template <typename T>
 struct KeyTile {
   const device uchar* rows;
   int stride;  // elements from one key to the next
   int keys;    // below 8: the rest is past the context and counts as zero
 };
+template <typename T>
+inline KeyTile key_tile(Item item, int position, int first_byte, int stride, int last_position) {
+  KeyTile tile;
+  tile.rows = page_head(item, position) + first_byte +
+              position % kBlockTokens * stride * number_bytes<T>();
+  tile.stride = stride;
+  tile.keys = min(8, last_position + 1 - position);
+  return tile;
+}
 
-// Columns [column, column + 8) of the tile as an 8 x 8 matrix with keys as rows, or transposed.
-// int8 and incomplete tiles go through `staging` (64 elements per simdgroup).
-template <bool kTurned, typename T>
-inline void load_tile(thread simdgroup_matrix<T, 8, 8>& matrix, KeyTile<T> tile, int column,
-                      threadgroup T* staging, ushort lane) {
+// Columns [column, column + 8) of the tile as an 8 x 8 matrix with keys as rows.
+template <typename T>
+inline void load_tile(thread simdgroup_matrix<T, 8, 8>& matrix, KeyTile tile, int column,
+                      Fragment fragment) {
   if (!kInt8 && tile.keys == 8) {
-    const device T* numbers = (const device T*)tile.rows + column;
-    simdgroup_load(matrix, numbers, ulong(tile.stride), ulong2(0, 0), kTurned);
+    simdgroup_load(matrix, (const device T*)tile.rows + column, ulong(tile.stride));
     return;
   }
   UNROLL
-  for (int i = lane; i < 64; i += kSimdWidth) {
-    const int key = i / 8;
-    const int at = key * tile.stride + column + i % 8;
+  for (int i = 0; i < 2; ++i) {
+    const int key = fragment.row[i];
+    const int at = key * tile.stride + column + fragment.column[i];
     T number = T(0.0f);
     if (key < tile.keys) {
       number = kInt8 ? T(float(((const device char*)tile.rows)[at]))
                      : ((const device T*)tile.rows)[at];
     }
-    staging[i] = number;
+    matrix.thread_elements()[i] = number;
   }
-  simdgroup_barrier(mem_flags::mem_threadgroup);
-  simdgroup_load(matrix, staging, ulong(8), ulong2(0, 0), kTurned);
-  simdgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// Positions visible to a column: [first, last].
-struct Visible {
-  int first;
-  int last;
-};
-inline Visible visible_to(int position, int window) {
-  Visible v;
-  v.last = position;
-  v.first = kHasWindow ? max(0, position - window + 1) : 0;
-  return v;
+// The scores of eight keys: the chains of every tile of columns, then their sums.
+template <typename T, int kKeyDim, int kTiles, int kStride>
+inline void score_tile(KeyTile keys, const threadgroup T* queries, threadgroup float* scores,
+                       Fragment fragment) {
+  constexpr int kStep = kScoreChains * 8;
+  simdgroup_float8x8 sums[kTiles][kScoreChains];
+  UNROLL
+  for (int t = 0; t < kTiles; ++t) {
+    UNROLL
+    for (int j = 0; j < kScoreChains; ++j)
+      sums[t][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  }
+  for (int first = 0; first < kKeyDim; first += kStep) {
+    UNROLL
+    for (int j = 0; j < kScoreChains; ++j) {
+      const int d = first + j * 8;
+      if (kKeyDim % kStep != 0 && d >= kKeyDim) continue;
+      simdgroup_matrix<T, 8, 8> key;
+      load_tile(key, keys, d, fragment);
+      UNROLL
+      for (int t = 0; t < kTiles; ++t) {
+        simdgroup_matrix<T, 8, 8> query;
+        simdgroup_load(query, queries + d * kStride + t * 8, ulong(kStride));
+        simdgroup_multiply_accumulate(sums[t][j], key, query, sums[t][j]);
+      }
+    }
+  }
+  UNROLL
+  for (int t = 0; t < kTiles; ++t) {
+    UNROLL
+    for (int i = 0; i < 2; ++i) {
+      const float low = sums[t][0].thread_elements()[i] + sums[t][1].thread_elements()[i];
+      const float high = sums[t][2].thread_elements()[i] + sums[t][3].thread_elements()[i];
+      scores[(t * 8 + fragment.column[i]) * kScoreStride + fragment.row[i]] = low + high;
+    }
+  }
 }
 
 template <typename T, int kKeyDim, int kValueDim, int kTiles>
-[[kernel, max_total_threads_per_threadgroup(kAttentionSimdgroups * 32)]] void paged_attention(
+[[kernel, max_total_threads_per_threadgroup(256)]] void paged_attention(
     const device T* q [[buffer(0)]],               // [rows, q_heads, kKeyDim]
     const device uchar* pages [[buffer(1)]],
     const device int* block_tables [[buffer(2)]],  // [sequences, table_columns]
@@ -91,144 +129,55 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
     uint2 group_at [[threadgroup_position_in_grid]],
     ushort simdgroup_index [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
+  constexpr int kSimdgroups = matrix_simdgroups(kValueDim);
+  constexpr int kThreads = kSimdgroups * kSimdWidth;
   constexpr int kColumns = kTiles * kTileColumns;
   constexpr int kValueTiles = kValueDim / 8;
-  constexpr int kOwnTiles = (kValueTiles + kAttentionSimdgroups - 1) / kAttentionSimdgroups;
-  // A column's weights, as T, overlay the start of its scores.
-  constexpr int kWeightStride = kSplitKeys * sizeof(float) / sizeof(T);
+  constexpr int kOwnTiles = (kValueTiles + kSimdgroups - 1) / kSimdgroups;
+  constexpr int kQueryStride = query_stride(kKeyDim, kColumns, sizeof(T));
+  constexpr int kWeightStride = kScoreStride * sizeof(float) / sizeof(T);
 
-  threadgroup T queries[kColumns * kKeyDim];
-  threadgroup float scores[kColumns * kSplitKeys];
-  threadgroup T staging[kAttentionSimdgroups * 64];
-  threadgroup float products[kAttentionSimdgroups * 64];
-  threadgroup float state_max[kColumns];
-  threadgroup float state_sum[kColumns];
-  threadgroup float keep[kColumns];
-  threadgroup float take[kColumns];
-  threadgroup T* weights = (threadgroup T*)scores;
-  threadgroup T* own_staging = staging + simdgroup_index * 64;
-  threadgroup float* own_product = products + simdgroup_index * 64;
+  threadgroup T queries[kKeyDim * kQueryStride];  // [dim][column]
+  threadgroup float scores[kColumns * kScoreStride];
+  threadgroup float column_state[kColumns * kStateFloats];
+  threadgroup float indices[64];
 
   const int thread_index = simdgroup_index * kSimdWidth + lane;
-  constexpr int kThreads = kAttentionSimdgroups * kSimdWidth;
-  const device GridItem& item = ((const device GridItem*)items)[group_at.x];
-  const int kv_head = group_at.y;
-  const int group = params.q_heads / params.kv_heads;
-  const device int* table = block_tables + item.sequence * params.pages.table_columns;
-  const int first_column = item.column_begin;
-  const int columns = item.columns;
+  const Item item = item_at(items, pages, block_tables, params, group_at);
+  const int columns = item.grid->columns;
+  Columns<T> own;
+  own.scores = scores;
+  own.state = column_state;
 
   for (int i = thread_index; i < kColumns * kKeyDim; i += kThreads) {
     const int column = i / kKeyDim;
     T number = T(0.0f);
-    if (column < columns) {
-      const int at = first_column + column;
-      const ulong head = ulong(item.first_row + at / group) * params.q_heads +
-                         kv_head * group + at % group;
-      number = q[head * kKeyDim + i % kKeyDim];
-    }
-    queries[i] = number;
+    if (column < columns) number = q[row_of(item, column) * kKeyDim + i % kKeyDim];
+    queries[i % kKeyDim * kQueryStride + column] = number;
   }
   for (int i = thread_index; i < kColumns; i += kThreads) {
-    state_max[i] = kNothing;
-    state_sum[i] = 0;
+    column_state[i * kStateFloats] = kNothing;
+    column_state[i * kStateFloats + 1] = 0;
   }
+  if (thread_index < 64) indices[thread_index] = float(thread_index);
   float state[kTiles][kOwnTiles][2];
   UNROLL
   for (int t = 0; t < kTiles; ++t) {
     UNROLL
     for (int v = 0; v < kOwnTiles; ++v) state[t][v][0] = state[t][v][1] = 0;
   }
-
-  // The first position of the item's first column and the last position of its last.
-  const int last_position = item.position + (first_column + columns - 1) / group;
-  const int first_position = visible_to(item.position + first_column / group, params.window).first;
+  const Visible seen = seen_by(item);
   threadgroup_barrier(mem_flags::mem_threadgroup);
+  const Fragment fragment = fragment_of(indices);
 
-  for (int split = item.split_begin; split < item.split_end; ++split) {
-    const int base = split * kSplitKeys;
-    // Key tiles visible to any column.
-    const int tile_begin = max(0, first_position - base) / 8;
-    const int tile_end = min(kKeyTiles, (last_position - base) / 8 + 1);
-
-    for (int k = tile_begin + simdgroup_index; k < tile_end; k += kAttentionSimdgroups) {
-      const int position = base + k * 8;
-      const device uchar* head = pages + head_offset(table, params.pages, position, kv_head);
-      const int slot = position % params.pages.block_tokens;
-      KeyTile<T> keys;
-      keys.stride = kKeyDim;
-      keys.keys = min(8, last_position + 1 - position);
-      keys.rows = head + slot * kKeyDim * (kInt8 ? 1 : int(sizeof(T)));
-      simdgroup_float8x8 sums[kTiles];
-      UNROLL
-      for (int t = 0; t < kTiles; ++t) sums[t] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-      for (int d = 0; d < kKeyDim; d += 8) {
-        simdgroup_matrix<T, 8, 8> key;
-        load_tile<true>(key, keys, d, own_staging, lane);
-        UNROLL
-        for (int t = 0; t < kTiles; ++t) {
-          simdgroup_matrix<T, 8, 8> query;
-          simdgroup_load(query, queries + t * 8 * kKeyDim + d, ulong(kKeyDim));
-          simdgroup_multiply_accumulate(sums[t], query, key, sums[t]);
-        }
-      }
-      UNROLL
-      for (int t = 0; t < kTiles; ++t)
-        simdgroup_store(sums[t], scores + t * 8 * kSplitKeys + k * 8, ulong(kSplitKeys));
+  for (int split = item.grid->split_begin; split < item.grid->split_end; ++split) {
+    const SplitTiles tiles = tiles_of(split, seen);
+    for (int k = tiles.begin + simdgroup_index; k < tiles.end; k += kSimdgroups) {
+      const KeyTile keys = key_tile<T>(item, tiles.base + k * 8, 0, kKeyDim, seen.last);
+      score_tile<T, kKeyDim, kTiles, kQueryStride>(keys, queries, scores + k * 8, fragment);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-
-    const int row_lane = lane % kRowLanes;
-    for (int column = simdgroup_index * 2 + lane / kRowLanes; column < kColumns;
-         column += kAttentionSimdgroups * 2) {
-      const int position = item.position + (first_column + column) / group;
-      const Visible visible = visible_to(position, params.window);
-      float score[kLaneKeys];
-      float highest = kNothing;
-      UNROLL
-      for (int i = 0; i < kLaneKeys; ++i) {
-        const int key = i * kRowLanes + row_lane;
-        const int at = base + key;
-        score[i] = kNothing;
-        if (column >= columns || at < visible.first || at > visible.last) continue;
-        float value = scores[column * kSplitKeys + key];
-        if (kInt8) {
-          const device uchar* head = pages + head_offset(table, params.pages, at, kv_head);
-          const device float* scales = (const device float*)(head + params.pages.k_scales);
-          value *= scales[at % params.pages.block_tokens];
-        }
-        value *= params.scale;
-        if (kHasSoftCap) value = params.soft_cap * precise::tanh(value / params.soft_cap);
-        score[i] = value * kLog2E;
-        highest = max(highest, score[i]);
-      }
-      for (ushort distance = kRowLanes / 2; distance > 0; distance >>= 1)
-        highest = max(highest, simd_shuffle_xor(highest, distance));
-      float sum = 0;
-      simdgroup_barrier(mem_flags::mem_threadgroup);  // all have read what the weights overwrite
-      UNROLL
-      for (int i = 0; i < kLaneKeys; ++i) {
-        const int key = i * kRowLanes + row_lane;
-        const int at = base + key;
-        float weight = score[i] == kNothing ? 0.0f : precise::exp2(score[i] - highest);
-        sum += weight;
-        if (kInt8 && weight > 0) {
-          const device uchar* head = pages + head_offset(table, params.pages, at, kv_head);
-          const device float* scales = (const device float*)(head + params.pages.v_scales);
-          weight *= scales[at % params.pages.block_tokens];
-        }
-        weights[column * kWeightStride + key] = T(weight);
-      }
-      for (ushort distance = kRowLanes / 2; distance > 0; distance >>= 1)
-        sum += simd_shuffle_xor(sum, distance);
-      if (row_lane == 0) {
-        const FoldFactors factors = fold_factors(state_max[column], highest);
-        state_max[column] = factors.new_max;
-        state_sum[column] = fold(state_sum[column], sum, factors);
-        keep[column] = factors.keep;
-        take[column] = factors.take;
-      }
-    }
+    split_softmax(own, item, tiles.base, kColumns, kSimdgroups, simdgroup_index, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
     simdgroup_float8x8 values[kTiles][kOwnTiles];
@@ -238,24 +187,20 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
       for (int v = 0; v < kOwnTiles; ++v)
         values[t][v] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     }
-    for (int k = tile_begin; k < tile_end; ++k) {
-      const int position = base + k * 8;
-      const device uchar* head = pages + head_offset(table, params.pages, position, kv_head);
-      const int slot = position % params.pages.block_tokens;
-      KeyTile<T> rows;
-      rows.stride = params.pages.v_first == 0 ? kKeyDim : kValueDim;  // values in keys: K's rows
-      rows.keys = min(8, last_position + 1 - position);
-      rows.rows = head + params.pages.v_first + slot * rows.stride * (kInt8 ? 1 : int(sizeof(T)));
+    for (int k = tiles.begin; k < tiles.end; ++k) {
+      const int first_byte = params.pages.v_first;
+      const int stride = first_byte == 0 ? kKeyDim : kValueDim;  // values in keys: K's rows
+      const KeyTile rows = key_tile<T>(item, tiles.base + k * 8, first_byte, stride, seen.last);
       simdgroup_matrix<T, 8, 8> weight[kTiles];
       UNROLL
       for (int t = 0; t < kTiles; ++t)
-        simdgroup_load(weight[t], weights + t * 8 * kWeightStride + k * 8, ulong(kWeightStride));
+        simdgroup_load(weight[t], weights_of(own, t * 8) + k * 8, ulong(kWeightStride));
       UNROLL
       for (int v = 0; v < kOwnTiles; ++v) {
-        const int tile = v * kAttentionSimdgroups + simdgroup_index;
+        const int tile = v * kSimdgroups + simdgroup_index;
         if (tile < kValueTiles) {
           simdgroup_matrix<T, 8, 8> value;
-          load_tile<false>(value, rows, tile * 8, own_staging, lane);
+          load_tile(value, rows, tile * 8, fragment);
           UNROLL
           for (int t = 0; t < kTiles; ++t)
             simdgroup_multiply_accumulate(values[t][v], weight[t], value, values[t][v]);
@@ -264,54 +209,43 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
     }
     UNROLL
     for (int t = 0; t < kTiles; ++t) {
-      const int column = t * 8 + lane / 4;
-      FoldFactors factors;
-      factors.keep = keep[column];
-      factors.take = take[column];
-      UNROLL
-      for (int v = 0; v < kOwnTiles; ++v) {
-        simdgroup_store(values[t][v], own_product, ulong(8));
-        simdgroup_barrier(mem_flags::mem_threadgroup);
-        UNROLL
-        for (int i = 0; i < 2; ++i)
-          state[t][v][i] = fold(state[t][v][i], own_product[lane * 2 + i], factors);
-        simdgroup_barrier(mem_flags::mem_threadgroup);
-      }
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-  }
-
-  const int first_dim = lane % 4 * 2;
-  UNROLL
-  for (int t = 0; t < kTiles; ++t) {
-    const int column = t * 8 + lane / 4;
-    if (column >= columns) continue;
-    const int at = first_column + column;
-    const int head = kv_head * group + at % group;
-    device float* partial = partials + ulong(kv_head) * params.partial_stride +
-                            (ulong(max(item.partial, 0)) * kTileColumns + column) * (kValueDim + 2);
-    device T* target = out + (ulong(item.first_row + at / group) * params.q_heads + head) * kValueDim;
-    float factor = 1;
-    if (item.partial < 0) {
-      factor = kHasSinks ? final_factor(state_max[column], state_sum[column], sinks[head])
-                         : final_factor(state_sum[column]);
-    }
-    UNROLL
-    for (int v = 0; v < kOwnTiles; ++v) {
-      const int tile = v * kAttentionSimdgroups + simdgroup_index;
       UNROLL
       for (int i = 0; i < 2; ++i) {
-        const int d = tile * 8 + first_dim + i;
-        if (tile < kValueTiles && item.partial < 0) {
+        const FoldFactors factors = factors_of(own, t * 8 + fragment.row[i]);
+        UNROLL
+        for (int v = 0; v < kOwnTiles; ++v)
+          state[t][v][i] = fold(state[t][v][i], values[t][v].thread_elements()[i], factors);
+      }
+    }
+    // The next split overwrites the weights.
+    if (split + 1 < item.grid->split_end) threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+
+  UNROLL
+  for (int t = 0; t < kTiles; ++t) {
+    UNROLL
+    for (int i = 0; i < 2; ++i) {
+      const int column = t * 8 + fragment.row[i];
+      if (column >= columns) continue;
+      device float* partial = partials + partial_of(item, column, kValueDim);
+      device T* target = out + row_of(item, column) * kValueDim;
+      const bool is_partial = item.grid->partial >= 0;
+      float factor = 1;
+      if (!is_partial) factor = finish(own, column, kHasSinks ? sinks[head_of(item, column)] : 0);
+      UNROLL
+      for (int v = 0; v < kOwnTiles; ++v) {
+        const int tile = v * kSimdgroups + simdgroup_index;
+        const int d = tile * 8 + fragment.column[i];
+        if (tile < kValueTiles && !is_partial) {
           target[d] = T(state[t][v][i] * factor);
         } else if (tile < kValueTiles) {
           partial[d] = state[t][v][i];
         }
       }
-    }
-    if (item.partial >= 0 && simdgroup_index == 0 && lane % 4 == 0) {
-      partial[kValueDim] = state_max[column];
-      partial[kValueDim + 1] = state_sum[column];
+      if (is_partial && simdgroup_index == 0 && fragment.column[i] == 0) {
+        partial[kValueDim] = column_state[column * kStateFloats];
+        partial[kValueDim + 1] = column_state[column * kStateFloats + 1];
+      }
     }
   }
 }

@@ -16,7 +16,7 @@
 #include "engine/runner.h"
 #include "engine/warm_up.h"
 #include "kernels/arithmetic.h"
-#include "kernels/product_check.h"
+#include "kernels/kernel_check.h"
 #include "kernels/runtime/device.h"
 #include "kernels/runtime/device_buffer.h"
 #include "models/tensor_check.h"
@@ -75,7 +75,7 @@ ModelDescription describe_checked(const Checkpoint& checkpoint, const EngineOpti
   ModelDescription model = describe_model(checkpoint, options);
   if (checkpoint.gguf() != nullptr) check_tensors(checkpoint, model);
   if (device_facts().kind == DeviceKind::kMetal) {
-    if (const std::string problem = check_products(model.dtype); !problem.empty())
+    if (const std::string problem = check_kernels(model.dtype); !problem.empty())
       spdlog::warn("{}", problem);
   }
   return model;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <set>
 
 #include "base/log.h"
@@ -121,6 +122,9 @@ std::vector<Batch> warm_up_batches(const CachePlan& cache, const StepLimits& lim
   last.token_sources[0] = 0;
   last.waits_for_previous = true;
   if (limits.predicts) last.next_sources[0] = 0;
+  // A row with rules makes the draw of its step another one.
+  batches.push_back(batch_of({}, cache, limits));
+  batches.back().sampling[0].rules = std::make_shared<const LogitRules>();
   return batches;
 }
 

@@ -10,7 +10,7 @@ namespace octavo {
 inline constexpr int kArithmeticVersion = 1;
 
 // "v1" on every processor; a GPU's architecture on Metal, whose kernels sum in their own order, with
-// "-matrix" if check_products() found a difference.
+// what check_kernels() turned off.
 std::string arithmetic_name();
 
 }  // namespace octavo

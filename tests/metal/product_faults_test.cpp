@@ -4,7 +4,8 @@
 
 #include "kernels/linear.h"
 #include "kernels/metal/linear.h"
-#include "kernels/product_check.h"
+#include "kernels/metal/paged_attention.h"
+#include "kernels/kernel_check.h"
 #include "kernels/testing/weights.h"
 #include "metal/faulty_simulator.h"
 
@@ -65,18 +66,25 @@ TEST(MetalProductFaults, TheStartUpTestNoticesADifference) {
   {
     const Fault none{"none", "integer_vector", "kNothing", "kNothing"};
     const FaultySimulator simulator(none);
-    EXPECT_EQ(check_products(DType::kBFloat16), "");
+    EXPECT_EQ(check_kernels(DType::kBFloat16), "");
     EXPECT_TRUE(metal::has_vector_products());
   }
   {
     const Fault wrong{"another sum", "integer_vector", "exponent - 10", "exponent - 9"};
     const FaultySimulator simulator(wrong);
-    EXPECT_THAT(check_products(DType::kBFloat16),
-                testing::HasSubstr("differ in 4 bits and 1 rows"));
+    EXPECT_THAT(check_kernels(DType::kBFloat16),
+                testing::HasSubstr("products of 1 rows with codes of 4 bits; the slower"));
     EXPECT_FALSE(metal::has_vector_products());
   }
-  metal::set_vector_products(true);
-  EXPECT_EQ(check_products(DType::kBFloat16), "") << "the CPU has one kernel";
+  {
+    const Fault wrong{"another scale", "decode_attention", "kLog2E", "1.5f"};
+    const FaultySimulator simulator(wrong);
+    EXPECT_THAT(check_kernels(DType::kBFloat16), testing::HasSubstr("differ in attention; the slower"));
+    EXPECT_TRUE(metal::has_vector_products());
+    EXPECT_FALSE(metal::uses_vector_decode());
+  }
+  metal::set_vector_decode(true);
+  EXPECT_EQ(check_kernels(DType::kBFloat16), "") << "the CPU has one kernel";
 }
 
 }  // namespace

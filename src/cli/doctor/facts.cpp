@@ -22,7 +22,7 @@
 #include "base/error.h"
 #include "hub/hub_settings.h"
 #include "kernels/cpu/isa.h"
-#include "kernels/product_check.h"
+#include "kernels/kernel_check.h"
 #include "kernels/runtime/device.h"
 #include "server/server.h"
 
@@ -153,7 +153,7 @@ DoctorFacts read_doctor_facts(uint16_t port) {
   use_device(DeviceChoice::kAuto);
   if (const DeviceFacts device = device_facts(); device.kind == DeviceKind::kMetal) {
     facts.gpu = describe(device);
-    facts.gpu_difference = check_products(DType::kBFloat16);
+    facts.gpu_difference = check_kernels(DType::kBFloat16);
   }
   facts.processor = read_processor();
   facts.cores = read_cores();

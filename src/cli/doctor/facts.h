@@ -49,7 +49,7 @@ struct DoctorFacts {
   std::string container = {};  // "docker", "kubernetes", ...; empty: none
   ProcessorFacts processor = {};
   std::string gpu = {};             // empty: none, runs on the CPU
-  std::string gpu_difference = {};  // between kernels that must agree (kernels/product_check.h)
+  std::string gpu_difference = {};  // between kernels that must agree (kernels/kernel_check.h)
   CoreFacts cores = {};
   MemoryFacts memory = {};
   std::string mlx_built = {};

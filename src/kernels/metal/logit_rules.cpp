@@ -105,16 +105,13 @@ mx::array rule_logits(const RuleCall& call, Encoder& encoder) {
   const mx::array all_words = encoder.temporary(words, mx::int32);
   const auto count = static_cast<int>(call.ruled.size());
   mx::array ruled = encoder.temporary({count, vocab}, mx::float32);
-  const bool has_pending =
-      std::ranges::any_of(rules, [](const RowRules& rule) { return rule.pending >= 0; });
   Launch launch("rule_logits");
-  launch.constant("kHasMasks", call.masks.has_value())
-      .constant("kHasPending", has_pending)
-      .input("logits", call.logits)
+  // What no row refers to is any other array, so that there is only one pipeline.
+  launch.input("logits", call.logits)
       .input("rules", of_rows)
       .input("words", all_words)
-      .optional_input("masks", call.masks)
-      .optional_input("previous", has_pending ? &*call.previous : nullptr)
+      .input("masks", call.masks ? *call.masks : of_rows)
+      .input("previous", call.previous ? *call.previous : all_words)
       .output("ruled", ruled)
       .bytes("params", SampleParams{.vocab = vocab, .blocks = 0})
       .grid({groups_of(vocab, kRuleTokens), static_cast<uint32_t>(count)}, {kRuleThreads});

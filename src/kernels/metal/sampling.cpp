@@ -89,7 +89,6 @@ void sample(const SampleCall& call, Encoder& encoder) {
   const mx::array maxima = encoder.temporary(shape, mx::float32);
   Launch blocks("logit_maxima");
   blocks.constant("kHasRules", ruled.has_value())
-      .constant("kHasMasks", call.masks.has_value())
       .input("logits", logits)
       .optional_input("ruled", ruled)
       .input("draws", draws)
@@ -100,10 +99,9 @@ void sample(const SampleCall& call, Encoder& encoder) {
   const mx::array sums = encoder.temporary(shape, mx::float32);
   Launch draw("sample_rows");
   draw.constant("kHasRules", ruled.has_value())
-      .constant("kHasMasks", call.masks.has_value())
       .input("logits", logits)
       .optional_input("ruled", ruled)
-      .optional_input("masks", call.masks)
+      .optional_input("masks", !ruled ? nullptr : call.masks ? &*call.masks : &draws)
       .input("maxima", maxima)
       .input("draws", draws)
       .output("sums", sums)

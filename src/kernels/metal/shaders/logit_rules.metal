@@ -11,9 +11,6 @@
 
 using namespace octavo::metal;
 
-constant bool kHasMasks [[function_constant(0)]];
-constant bool kHasPending [[function_constant(1)]];
-
 // What is known of a token: these bits, and its count in the answer times kOnce.
 constant constexpr uint kSeen = 1;
 constant constexpr uint kBanned = 2;
@@ -28,8 +25,8 @@ inline bool is_set(const device uint* mask, int token) {
     const device float* logits [[buffer(0)]],
     const device uint* rules [[buffer(1)]],
     const device int* words [[buffer(2)]],
-    const device uint* masks [[buffer(3), function_constant(kHasMasks)]],
-    const device int* previous [[buffer(4), function_constant(kHasPending)]],
+    const device uint* masks [[buffer(3)]],
+    const device int* previous [[buffer(4)]],
     device float* ruled [[buffer(5)]],
     constant SampleParams& params [[buffer(6)]],
     uint2 group [[threadgroup_position_in_grid]],
@@ -42,7 +39,7 @@ inline bool is_set(const device uint* mask, int token) {
   for (int i = thread_index; i < count; i += kRuleThreads)
     atomic_store_explicit(&marks[i], 0u, memory_order_relaxed);
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  const int pending = kHasPending && rule.pending >= 0 ? previous[rule.pending] : -1;
+  const int pending = rule.pending >= 0 ? previous[rule.pending] : -1;
   for (int i = thread_index; i < rule.ban_count; i += kRuleThreads) {
     const device int* ban = words + rule.bans + 2 * i;
     const int token = ban[0] - first;
@@ -72,7 +69,7 @@ inline bool is_set(const device uint* mask, int token) {
     const int token = first + i;
     const uint mark = atomic_load_explicit(&marks[i], memory_order_relaxed);
     float logit = row[token];
-    if (kHasMasks && rule.mask >= 0 && !is_set(masks + ulong(rule.mask) * mask_words, token))
+    if (rule.mask >= 0 && !is_set(masks + ulong(rule.mask) * mask_words, token))
       logit = -INFINITY;
     if (rule.allowed >= 0 && !is_set((const device uint*)words + rule.allowed, token))
       logit = -INFINITY;

@@ -12,7 +12,6 @@
 using namespace octavo::metal;
 
 constant bool kHasRules [[function_constant(0)]];  // some rows are in `ruled`, the others in `logits`
-constant bool kHasMasks [[function_constant(1)]];  // some of these must be in `masks`
 
 [[kernel, max_total_threads_per_threadgroup(kMaximaThreads)]] void logit_maxima(
     const device float* logits [[buffer(0)]],
@@ -133,7 +132,7 @@ inline Cut nucleus(LogitRow row, Weighing weighing, constant SampleParams& param
 [[kernel, max_total_threads_per_threadgroup(kSampleThreads)]] void sample_rows(
     const device float* logits [[buffer(0)]],
     const device float* ruled [[buffer(1), function_constant(kHasRules)]],
-    const device uint* masks [[buffer(2), function_constant(kHasMasks)]],
+    const device uint* masks [[buffer(2), function_constant(kHasRules)]],
     const device float* maxima [[buffer(3)]],
     const device uint* draws [[buffer(4)]],
     device float* sums [[buffer(5)]],
@@ -188,7 +187,7 @@ inline Cut nucleus(LogitRow row, Weighing weighing, constant SampleParams& param
                                         space, me);
   } else if (has_rules && weighing.largest == -INFINITY) {
     const device uint* mask =
-        kHasMasks && draw.mask >= 0 ? masks + ulong(draw.mask) * ((params.vocab + 31) / 32) : nullptr;
+        draw.mask >= 0 ? masks + ulong(draw.mask) * ((params.vocab + 31) / 32) : nullptr;
     token = likeliest(own, mask, params.vocab, weights, firsts, me);
   } else {
     token = first_of(row, weighing.largest, params.blocks, firsts, me);

@@ -1,4 +1,4 @@
-#include "kernels/product_check.h"
+#include "kernels/kernel_check.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "kernels/linear.h"
+#include "kernels/metal/attention_agreement.h"
 #include "kernels/metal/linear.h"
+#include "kernels/metal/paged_attention.h"
 #include "kernels/metal/simulator.h"
 #include "kernels/runtime/device.h"
 
@@ -59,10 +61,8 @@ bool have_same_bits(const mx::array& a, const mx::array& b) {
   return std::memcmp(a.data<float>(), b.data<float>(), a.nbytes()) == 0;
 }
 
-}  // namespace
-
-std::string check_products(DType dtype) {
-  if (!runs_on_metal() || dtype == DType::kFloat32) return {};
+// Bits and rows of the first product that differs; empty: none.
+std::string differing_product(DType dtype) {
   std::mt19937 random(1);
   for (int bits : {4, 8}) {
     const Weight weight = some_weight(random, bits);
@@ -70,16 +70,35 @@ std::string check_products(DType dtype) {
       const std::vector<float> numbers = short_numbers(random, rows * kInputs);
       const mx::array x = mx::astype(mx::array(numbers.data(), {rows, kInputs}), mlx_dtype(dtype));
       const mx::array by_matrices = product(x, weight, false);
-      if (have_same_bits(product(x, weight, true), by_matrices)) continue;
-      metal::set_vector_products(false);
-      return fmt::format(
-          "Metal: the kernels for few and for many rows differ in {} bits and {} rows on this GPU; "
-          "the slower "
-          "one computes all products. Please report this",
-          bits, rows);
+      if (!have_same_bits(product(x, weight, true), by_matrices))
+        return fmt::format("products of {} rows with codes of {} bits", rows, bits);
     }
   }
   return {};
+}
+
+bool attention_agrees(DType dtype) {
+  constexpr int kHead = 128, kHeads = 8;
+  return metal::attention_kernels_agree(
+      {.block_tokens = 16, .kv_heads = 2, .k_dim = kHead, .v_dim = kHead, .dtype = dtype}, kHeads);
+}
+
+}  // namespace
+
+std::string check_kernels(DType dtype) {
+  if (!runs_on_metal()) return {};
+  std::string differing;
+  if (dtype != DType::kFloat32) differing = differing_product(dtype);
+  metal::set_vector_products(differing.empty());
+  if (!attention_agrees(dtype)) {
+    metal::set_vector_decode(false);
+    differing += differing.empty() ? "attention" : " and attention";
+  }
+  if (differing.empty()) return {};
+  return fmt::format(
+      "Metal: on this GPU, the kernels for few and for many rows differ in {}; the slower ones are used. "
+      "Please report this",
+      differing);
 }
 
 }  // namespace octavo

@@ -21,10 +21,10 @@ enum class Scenario : uint8_t {
   kFloat16,
 };
 
-// The first sequence goes to decode_attention, the next two to paged_attention.
+// Sequences of one row go to decode_attention, the others to paged_attention.
 PagedCase attention_case(Scenario scenario) {
   const KvFormat format = scenario == Scenario::kInt8 ? KvFormat::kInt8 : KvFormat::kPlain;
-  std::vector<PagedSequence> sequences = {{150, 1}, {0, 20}, {130, 5}};
+  std::vector<PagedSequence> sequences = {{200, 1}, {0, 20}, {40, 1}, {130, 5}};
   const bool many = scenario == Scenario::kMany;
   if (many) sequences.resize(130, {0, 1});
   return {.sequences = sequences,

@@ -27,8 +27,21 @@ class Context:
         self.models = {"bf16": args.bf16_model, "4bit": args.four_bit_model, "hybrid": args.hybrid_model}
         if self.simulated:
             self.models = {name: str(self.state.resolve() / "models" / name) for name in self.models}
-        self.golden_model = args.golden_model or self.installed_golden()
+        self.given_golden = args.golden_model
         self.results = {}
+
+    @property
+    def python(self):
+        """The clone's own, which the step `build` installs, or the one that runs this."""
+        own = ROOT / ".venv" / "bin" / "python"
+        return str(own) if own.exists() else sys.executable
+
+    @property
+    def golden_model(self):
+        finder = ROOT / "tools" / "smollm2_path.py"
+        if self.given_golden or not finder.exists():
+            return self.given_golden
+        return subprocess.run([self.python, str(finder)], capture_output=True, text=True).stdout.strip() or None
 
     def program(self, name):
         return self.build / "tests" / name
@@ -37,13 +50,6 @@ class Context:
         found = [path for path in (self.program("octavo_metal_test"), self.program("metal_sim/octavo_metal_test"))
                  if path.exists()]
         return found[0] if found else self.program("octavo_metal_test")
-
-    def installed_golden(self):
-        finder = ROOT / "tools" / "smollm2_path.py"
-        if not finder.exists():
-            return None
-        done = subprocess.run([sys.executable, str(finder)], capture_output=True, text=True)
-        return done.stdout.strip() or None
 
     def version(self):
         try:
@@ -122,7 +128,7 @@ def make_models(context):
     folder = context.state.resolve() / "models"
     recipes = {"bf16": "--family qwen3 --dtype bfloat16", "4bit": "--family qwen3 --dtype bfloat16 --format mlx --bits 4 --group-size 32",
                "hybrid": "--family qwen3.5 --dtype bfloat16"}
-    made = " && ".join(f"'{sys.executable}' '{ROOT}/tools/make_model.py' '{folder}/{name}' {flags}" for name, flags in recipes.items())
+    made = " && ".join(f"'{context.python}' '{ROOT}/tools/make_model.py' '{folder}/{name}' {flags}" for name, flags in recipes.items())
     return ["bash", "-c", f"rm -rf '{folder}' && mkdir -p '{folder}' && {made}"], {}
 
 
@@ -151,7 +157,7 @@ def doctor_figures(text, _context):
 def instances(context):
     if not context.simulated:
         return [ROOT / "tools" / "compile_metal.sh"], {}
-    return [sys.executable, ROOT / "tools" / "mac_kit" / "lint_kernels.py", context.state.resolve() / "instances"], {}
+    return [context.python, ROOT / "tools" / "mac_kit" / "lint_kernels.py", context.state.resolve() / "instances"], {}
 
 
 def skip_instances(context):
@@ -191,7 +197,7 @@ def json_figures(text, _context):
 
 
 def goldens(context):
-    command = [sys.executable, ROOT / "tools" / "mac_kit" / "goldens.py", context.octavo, context.golden_model]
+    command = [context.python, ROOT / "tools" / "mac_kit" / "goldens.py", context.octavo, context.golden_model]
     return command + (["--cases", "1"] if context.simulated else []), {}
 
 
@@ -269,15 +275,15 @@ def decode(kind):
     return command, figures
 
 
-def mlx_lm_program():
-    beside = Path(sys.executable).with_name("mlx_lm.benchmark")
+def mlx_lm_program(context):
+    beside = Path(context.python).with_name("mlx_lm.benchmark")
     return str(beside) if beside.exists() else shutil.which("mlx_lm.benchmark")
 
 
 def mlx_lm(kind):
     def command(context):
         sizes = ("16", "4", "1") if context.simulated else ("128", "32", "3")
-        each = "{} --model '{}' -p {} -g {} -n {} -b".format(mlx_lm_program(), context.models[kind], *sizes)
+        each = "{} --model '{}' -p {} -g {} -n {} -b".format(mlx_lm_program(context), context.models[kind], *sizes)
         return ["bash", "-ec", f"for batch in {' '.join(map(str, BATCHES))}; do echo batch=$batch; {each} $batch; done"], {}
 
     def figures(text, _context):
@@ -289,8 +295,8 @@ def mlx_lm(kind):
     return command, figures
 
 
-def skip_mlx_lm(_context):
-    return "" if mlx_lm_program() else "mlx_lm.benchmark is not installed (pip install mlx-lm)"
+def skip_mlx_lm(context):
+    return "" if mlx_lm_program(context) else "mlx_lm.benchmark is not installed (pip install mlx-lm)"
 
 
 STEPS = [

@@ -106,6 +106,21 @@ def test_figures_of_the_real_steps():
     assert figures["instances"]("150 instances in x\na.metal:1: error: b\n", None) == {"instances": 150, "errors": 1}
 
 
+def test_the_python_of_the_build_is_used_once_it_exists(tmp_path, monkeypatch):
+    """A fresh clone has no .venv when the script starts; the step `build` makes it."""
+    monkeypatch.setattr(steps, "ROOT", tmp_path)
+    context = steps.Context(first_mac.parse(["--octavo", "/bin/true"]))
+    assert context.python == sys.executable and context.golden_model is None
+    assert steps.skip_goldens(context).startswith("no SmolLM2")
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/python").write_text("#!/bin/sh\necho /bin/true\n")
+    (tmp_path / ".venv/bin/python").chmod(0o755)
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/smollm2_path.py").touch()
+    assert context.python == str(tmp_path / ".venv/bin/python") and context.golden_model == "/bin/true"
+    assert steps.skip_goldens(context) == ""
+
+
 def test_the_first_different_token_is_found():
     assert goldens.first_difference([1, 2], [1, 2]) is None
     assert goldens.first_difference([1, 3], [1, 2]) == 1

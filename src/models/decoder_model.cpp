@@ -26,8 +26,8 @@ WeightSource& with_names_of(const DecoderPlan& plan, WeightSource& source) {
   return source;
 }
 
-// While launches are only described, no kernel ends and frees its inputs, so the intermediate results
-// of a large step would all be allocated at once.
+// While launches are only described, no kernel ends and frees its inputs, so the intermediate
+// results of a large step would all be allocated at once.
 void evaluate_if_only_described(mx::array rows) {
   constexpr int kFewRows = 64;
   if (metal::PipelineCollector::current() != nullptr && rows.shape(0) > kFewRows) rows.eval();

@@ -1,11 +1,14 @@
-// Compares the Metal pipelines that warm-up names for a model with those that random steps launch. Nothing is executed: every
-// launch is described, checked and dropped.
+// Compares the Metal pipelines that warm-up names for a model with those that random steps launch.
+// Nothing is executed: every launch is described, checked and dropped.
 //
-// usage: pipelines MODEL... [--dtype bfloat16] [--kv-dtype int8] [--mtp] [--steps 40] [--seed 1] [--forget TEXT]
+// usage: pipelines MODEL... [--dtype bfloat16] [--kv-dtype int8] [--mtp] [--steps 40] [--seed 1]
+//                  [--forget TEXT]
 //
-// Prints one JSON line: {"models": {path: {"named": n, "used": n of the named pipelines that were launched, "launches": n,
-// "missing": [launched but not named]}}, "instances": [kernels with their template arguments, of all named pipelines]}.
-// --forget removes the pipelines whose names contain TEXT from those named, to show that the comparison finds them.
+// Prints one JSON line: {"models": {path: {"named": n, "used": n, "launches": n, "missing": [name]}},
+// "instances": [line]}. "used" counts the named pipelines that were launched, "missing" lists those
+// launched but not named, "instances" lists the kernels and template arguments of those named.
+// --forget removes the pipelines whose names contain TEXT from those named, to show that the
+// comparison finds them.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>

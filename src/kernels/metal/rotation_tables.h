@@ -1,5 +1,5 @@
-// rotation_tables.h (metal) - the cosines and sines of a step's rope angles, in device memory. The first
-// layer with some frequencies computes them and the others use them again.
+// rotation_tables.h (metal) - the cosines and sines of a step's rope angles, in device memory. The
+// first layer with some frequencies computes them and the others use them again.
 #pragma once
 
 #include <deque>
@@ -14,7 +14,7 @@ class RotationTables {
  public:
   // [T, 2, pairs] float32: each row's cosines, then its sines, times `magnitude`, with the CPU's
   // bits. Always called with the same positions; the host reads both arrays, so they must be
-  // available. The table lives until the launches that follow have run.
+  // available. The table stays allocated until the launches that follow have run.
   const mx::array& find(const mx::array& positions, const mx::array& inverse_frequencies,
                         float magnitude, Encoder& encoder);
 

@@ -54,6 +54,8 @@ def test_info_supports_the_file(name, octavo, tmp_path):
     # The memory plan, which follows, may not fit this machine.
     done = subprocess.run([octavo, "info", path], capture_output=True, text=True, timeout=120)
     assert re.search(r"^  supported +yes$", done.stdout, re.MULTILINE), done.stderr
+    if arch == "gpt-oss":
+        assert re.search(r"^  stored as .*MXFP4", done.stdout, re.MULTILINE), done.stdout
     count = gguf_header.parameters(config, shapes)
     shown = f"{count / 1e9:.2f}B" if count >= 1e9 else f"{count / 1e6:.1f}M"
     assert re.search(rf"^  parameters +{re.escape(shown)}$", done.stdout, re.MULTILINE), (shown, done.stdout)

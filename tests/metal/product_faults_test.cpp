@@ -77,7 +77,7 @@ TEST(MetalProductFaults, TheStartUpTestNoticesADifference) {
     EXPECT_FALSE(metal::has_vector_products());
   }
   {
-    const Fault wrong{"another scale", "decode_attention", "kLog2E", "1.5f"};
+    const Fault wrong{"another order", "decode_attention", "sum = fma(a[i], b[i], sum)", "sum += a[i] * b[i]"};
     const FaultySimulator simulator(wrong);
     EXPECT_THAT(check_kernels(DType::kBFloat16), testing::HasSubstr("differ in attention; the slower"));
     EXPECT_TRUE(metal::has_vector_products());

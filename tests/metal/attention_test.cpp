@@ -280,10 +280,13 @@ TEST(MetalAttention, SelfTestRunsBothKernels) {
   SimulatedMetal metal;
   EXPECT_TRUE(metal::attention_kernels_agree(
       {.kv_heads = 2, .k_dim = 64, .v_dim = 64, .dtype = DType::kFloat16}, 8));
+  EXPECT_TRUE(metal::attention_kernels_agree(
+      {.kv_heads = 1, .k_dim = 576, .v_dim = 512, .dtype = DType::kFloat16, .values_in_keys = true},
+      3));
   EXPECT_TRUE(metal::uses_vector_decode());
   const auto counts = metal.counts();
-  EXPECT_EQ(counts.at("paged_attention").launches, 1u);
-  EXPECT_EQ(counts.at("decode_attention").launches, 1u);
+  EXPECT_EQ(counts.at("paged_attention").launches, 2u);
+  EXPECT_EQ(counts.at("decode_attention").launches, 2u);
 }
 
 // --- reads

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <random>
+#include <tuple>
 
 #include "kernels/linear.h"
 #include "kernels/testing/paged_fixture.h"
@@ -13,6 +14,7 @@
 #include "metal_sim/cost_table.h"
 #include "metal_sim/mlx_kernels.h"
 #include "metal_sim/simulator.h"
+#include "metal_sim/speed_estimate.h"
 
 namespace octavo {
 namespace {
@@ -27,13 +29,12 @@ using metal_sim::MlxAttention;
 using metal_sim::MlxProduct;
 using metal_sim::SimulatedMetal;
 
-std::string text_of(const MlxProduct& shape) {
-  return fmt::format("{} x {} -> {}", shape.rows, shape.inputs, shape.outputs);
+double weights_of(const MlxProduct& shape) {
+  return static_cast<double>(shape.inputs) * shape.outputs;
 }
 
-CostTable table_of(const MlxProduct& shape, const std::string& format) {
-  return {text_of(shape) + ", " + format, "weight",
-          static_cast<double>(shape.inputs) * shape.outputs};
+std::string with_shape(const std::string& name, const MlxProduct& shape) {
+  return fmt::format("{}, {} x {} -> {}", name, shape.rows, shape.inputs, shape.outputs);
 }
 
 void add_linear(CostTable& table, const MlxProduct& shape, const Weight& weight) {
@@ -41,11 +42,12 @@ void add_linear(CostTable& table, const MlxProduct& shape, const Weight& weight)
   const mx::array x = random_array(random, {shape.rows, shape.inputs}, kRowType);
   SimulatedMetal metal(kCosts);
   mx::eval(linear(x, weight));
-  table.add("Octavo", metal.counts());
+  table.add(with_shape("Octavo", shape), metal.counts(), weights_of(shape));
 }
 
-void add_mlx(CostTable& table, const std::string& name, const metal_sim::KernelCounts& counts) {
-  table.add("MLX `" + name + "`", {{name, counts}});
+void add_mlx(CostTable& table, const std::string& name, const MlxProduct& shape,
+             const metal_sim::KernelCounts& counts) {
+  table.add(with_shape("MLX `" + name + "`", shape), {{name, counts}}, weights_of(shape));
 }
 
 Weight four_bits(const MlxProduct& shape) {
@@ -53,35 +55,50 @@ Weight four_bits(const MlxProduct& shape) {
   return random_affine(random, shape.outputs, shape.inputs, 4, 64, kRowDType);
 }
 
+void report_speed() {
+  metal_sim::print_speed_head();
+  for (const int rows : {1, 8, 64}) {
+    // Few rows: outputs of a usual layer, on which the number of strips per threadgroup depends.
+    const MlxProduct shape{rows, 1024, rows > 8 ? 256 : 2048};
+    std::mt19937 random(1);
+    const mx::array x = random_array(random, {rows, shape.inputs}, kRowType);
+    const Weight dense = random_dense(random, shape.outputs, shape.inputs, kRowDType);
+    for (const auto& [format, weight, bytes] :
+         {std::tuple("16-bit", dense, 2.0), std::tuple("4-bit/64", four_bits(shape), 4.5 / 8)}) {
+      SimulatedMetal metal(kCosts);
+      mx::eval(linear(x, weight));
+      metal_sim::print_speed({format, rows, bytes, weights_of(shape)}, metal.counts());
+    }
+  }
+}
+
 void report_few_rows() {
+  CostTable table("4-bit/64", "weight");
   for (const MlxProduct& shape : {MlxProduct{1, 1024, 512}, MlxProduct{1, 2048, 512}}) {
-    CostTable table = table_of(shape, "4-bit/64");
     add_linear(table, shape, four_bits(shape));
-    add_mlx(table, "qmv_fast", mlx_qmv_fast(shape));
-    table.print();
+    add_mlx(table, "qmv_fast", shape, mlx_qmv_fast(shape));
   }
   const MlxProduct shape{8, 1024, 2048};
-  CostTable table = table_of(shape, "4-bit/64");
   add_linear(table, shape, four_bits(shape));
-  add_mlx(table, "qmv_fast", mlx_qmv_fast(shape));
-  add_mlx(table, "qmv_wide", mlx_qmv_wide(shape));
+  add_mlx(table, "qmv_fast", shape, mlx_qmv_fast(shape));
+  add_mlx(table, "qmv_wide", shape, mlx_qmv_wide(shape));
   table.print();
 }
 
 void report_many_rows() {
   const MlxProduct shape{64, 1024, 128};
-  CostTable packed = table_of(shape, "4-bit/64");
+  CostTable packed("4-bit/64", "weight");
   add_linear(packed, shape, four_bits(shape));
-  add_mlx(packed, "qmm_t", mlx_qmm(shape));
+  add_mlx(packed, "qmm_t", shape, mlx_qmm(shape));
   packed.print();
-  CostTable dense = table_of(shape, "float16");
+  CostTable dense("float16", "weight");
   std::mt19937 random(2);
   add_linear(dense, shape, random_dense(random, shape.outputs, shape.inputs, kRowDType));
-  add_mlx(dense, "gemm", mlx_gemm(shape));
+  add_mlx(dense, "gemm", shape, mlx_gemm(shape));
   dense.print();
 }
 
-void report_decode(const MlxAttention& shape) {
+void add_decode(CostTable& table, const MlxAttention& shape) {
   constexpr int kDim = 128;
   const PagedCase c{
       .sequences = {{shape.keys - 1, 1}},
@@ -94,15 +111,19 @@ void report_decode(const MlxAttention& shape) {
   PagedFixture fixture(c, KernelPath::kNative, 1);
   const KvPages pages = kv_write(fixture.pages(), k, k, fixture.layout(), fixture.tables());
   mx::eval(pages.bytes);
-  CostTable table(fmt::format("decode, {} keys, {}/{} heads of 128, float16", shape.keys,
-                              shape.query_heads, shape.kv_heads),
-                  "element of K and V", 2.0 * shape.keys * shape.kv_heads * kDim);
+  const double elements = 2.0 * shape.keys * shape.kv_heads * kDim;
+  const std::string keys = fmt::format(", {} keys", shape.keys);
   {
     SimulatedMetal metal(kCosts);
     mx::eval(paged_attention(q, pages, fixture.layout(), fixture.tables(), c.options));
-    table.add("Octavo", metal.counts());
+    table.add("Octavo" + keys, metal.counts(), elements);
   }
-  add_mlx(table, "sdpa_vector", mlx_sdpa_vector(shape));
+  table.add("MLX `sdpa_vector`" + keys, {{"sdpa_vector", mlx_sdpa_vector(shape)}}, elements);
+}
+
+void report_attention_costs() {
+  CostTable table("one row, float16, 8 query heads, 2 KV heads of 128", "element of K and V");
+  for (const int keys : {512, 2048}) add_decode(table, {8, 2, keys});
   table.print();
 }
 
@@ -111,7 +132,8 @@ void report_decode(const MlxAttention& shape) {
 void print_cost_report() {
   report_few_rows();
   report_many_rows();
-  for (const int keys : {512, 2048}) report_decode({8, 2, keys});
+  report_attention_costs();
+  report_speed();
 }
 
 }  // namespace octavo

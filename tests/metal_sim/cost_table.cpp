@@ -11,6 +11,7 @@ namespace {
 
 // Of all kernels of an operation.
 struct Sum {
+  double units = 0;
   OperationCosts operations;
   MemoryCosts loads;
   MemoryCosts stores;
@@ -20,8 +21,9 @@ struct Sum {
   size_t threadgroup_bytes = 0;
 };
 
-Sum sum_of(const std::map<std::string, KernelCounts>& counts) {
+Sum sum_of(const std::map<std::string, KernelCounts>& counts, double units) {
   Sum sum;
+  sum.units = units;
   for (const auto& [name, kernel] : counts) {
     sum.operations.add(kernel.operations);
     for (const auto& [argument, accesses] : kernel.arguments) {
@@ -46,8 +48,8 @@ struct Measure {
   std::function<std::string(const Sum&)> value;
 };
 
-Measure operations(const char* name, Operation kind, double units) {
-  return {name, [kind, units](const Sum& sum) { return ratio(sum.operations.of(kind), units); }};
+Measure operations(const char* name, Operation kind) {
+  return {name, [kind](const Sum& sum) { return ratio(sum.operations.of(kind), sum.units); }};
 }
 
 std::string passes(const Sum& sum) {
@@ -71,22 +73,22 @@ std::string registers(const Sum& sum) {
              : fmt::format("{} and {} bytes", costs.registers, costs.spilled_bytes);
 }
 
-std::vector<Measure> measures(const std::string& unit, double units) {
+std::vector<Measure> measures(const std::string& unit) {
   return {
       {"operations per " + unit,
-       [units](const Sum& sum) { return ratio(sum.operations.arithmetic(), units); }},
-      operations("...multiply-adds", Operation::kMultiplyAdd, units),
-      operations("...multiply-adds of matrices", Operation::kMatrix, units),
-      operations("...other float", Operation::kFloat, units),
-      operations("...quotients and functions", Operation::kSpecial, units),
-      operations("...integer", Operation::kInteger, units),
-      operations("...conversions", Operation::kConversion, units),
-      operations("...between lanes", Operation::kLane, units),
-      operations("...accesses to arrays on the stack", Operation::kPrivate, units),
-      operations("half to float, not included", Operation::kHalf, units),
-      operations("addresses, not included", Operation::kAddress, units),
+       [](const Sum& sum) { return ratio(sum.operations.arithmetic(), sum.units); }},
+      operations("...multiply-adds", Operation::kMultiplyAdd),
+      operations("...multiply-adds of matrices", Operation::kMatrix),
+      operations("...other float", Operation::kFloat),
+      operations("...quotients and functions", Operation::kSpecial),
+      operations("...integer", Operation::kInteger),
+      operations("...conversions", Operation::kConversion),
+      operations("...between lanes", Operation::kLane),
+      operations("...accesses to arrays on the stack", Operation::kPrivate),
+      operations("half to float, not included", Operation::kHalf),
+      operations("addresses, not included", Operation::kAddress),
       {"bytes loaded per " + unit,
-       [units](const Sum& sum) { return ratio(sum.loads.bytes, units); }},
+       [](const Sum& sum) { return ratio(sum.loads.bytes, sum.units); }},
       {"bytes per lane of a load",
        [](const Sum& sum) {
          return ratio(sum.loads.lane_bytes, static_cast<double>(sum.loads.lanes));
@@ -106,9 +108,11 @@ std::vector<Measure> measures(const std::string& unit, double units) {
 
 }  // namespace
 
-void CostTable::add(const std::string& name, const std::map<std::string, KernelCounts>& counts) {
+void CostTable::add(const std::string& name, const std::map<std::string, KernelCounts>& counts,
+                    double units) {
   names_.push_back(name);
   columns_.push_back(counts);
+  units_.push_back(units);
 }
 
 void CostTable::print_row(const std::string& measure,
@@ -124,9 +128,10 @@ void CostTable::print() const {
   std::string rule = "|---|";
   for (size_t i = 0; i < names_.size(); ++i) rule += "--:|";
   std::puts(rule.c_str());
-  for (const Measure& measure : measures(unit_, units_)) {
+  for (const Measure& measure : measures(unit_)) {
     std::vector<std::string> values;
-    for (const auto& column : columns_) values.push_back(measure.value(sum_of(column)));
+    for (size_t i = 0; i < columns_.size(); ++i)
+      values.push_back(measure.value(sum_of(columns_[i], units_[i])));
     const auto is_nothing = [](const std::string& value) { return value == "0" || value == "-"; };
     if (!std::ranges::all_of(values, is_nothing)) print_row(measure.name, values);
   }

@@ -12,12 +12,13 @@ namespace octavo::metal_sim {
 
 class CostTable {
  public:
-  // unit: what operations and bytes are divided by, such as "weight"; there are `units`.
-  CostTable(std::string title, std::string unit, double units)
-      : title_(std::move(title)), unit_(std::move(unit)), units_(units) {}
+  // unit: what operations and bytes are divided by, such as "weight".
+  CostTable(std::string title, std::string unit)
+      : title_(std::move(title)), unit_(std::move(unit)) {}
 
-  // counts: the launches of one operation.
-  void add(const std::string& name, const std::map<std::string, KernelCounts>& counts);
+  // counts: the launches of one operation, which has so many units.
+  void add(const std::string& name, const std::map<std::string, KernelCounts>& counts,
+           double units);
   void print() const;
 
  private:
@@ -25,9 +26,9 @@ class CostTable {
 
   std::string title_;
   std::string unit_;
-  double units_;
   std::vector<std::string> names_;
   std::vector<std::map<std::string, KernelCounts>> columns_;
+  std::vector<double> units_;
 };
 
 }  // namespace octavo::metal_sim

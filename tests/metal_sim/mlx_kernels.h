@@ -14,12 +14,11 @@ struct MlxProduct {
   int outputs;
 };
 
-// 4-bit weights in groups of 64, float16. One simdgroup per four outputs and row: MLX's choice for
-// few rows on M1 and M2.
+// 4-bit weights in groups of 64, float16. One simdgroup per four outputs and row.
 KernelCounts mlx_qmv_fast(const MlxProduct& shape);
-// The same, four rows at a time: its choice for 2 to 15 rows on M3 and later.
+// Four rows at a time, eight lanes per output.
 KernelCounts mlx_qmv_wide(const MlxProduct& shape);
-// Tiles of 32 x 32: its choice for many rows.
+// Tiles of 32 x 32.
 KernelCounts mlx_qmm(const MlxProduct& shape);
 // Dense float16 in tiles of 64 x 64.
 KernelCounts mlx_gemm(const MlxProduct& shape);

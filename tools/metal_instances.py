@@ -35,8 +35,8 @@ MORE = [
 # Checkpoints of these families are also made in other types than the rows': a GGUF file has norms and biases in float32, and
 # --dtype float16 runs a bfloat16 file.
 MIXED_TYPES = ("llama", "qwen2", "gemma4-text", "deepseek_v3", "qwen3.5", "granitemoehybrid", "nemotron_h", "lfm2", "gpt_oss")
-# Launched by tests only.
-UNUSED_BY_MODELS = ["rope_rows bfloat"]
+# Launched by tests and by `octavo bench machine` only.
+UNUSED_BY_MODELS = ["rope_rows bfloat", "probe_fma float", "probe_fma half", "probe_read"]
 
 Instance = tuple[str, ...]  # kernel name and template arguments
 
@@ -106,7 +106,7 @@ def named_instances(program: Path, folder: Path) -> list[str]:
     models.append(make(folder / "biases.gguf", Recipe(family="qwen2", format="gguf", gguf_type="q8_0", head_dim=64)))
     done = subprocess.run([program, *models, "--dtype", "bfloat16", "--steps", "0"], capture_output=True, text=True, check=True)
     lines = json.loads(done.stdout)["instances"] + UNUSED_BY_MODELS
-    return sorted({*lines, *map(in_float16, lines)})
+    return sorted({*lines, *map(in_float16, lines)} - {"probe_fma bfloat"})
 
 
 def collect(program: Path) -> None:

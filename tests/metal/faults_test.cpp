@@ -26,7 +26,10 @@ PagedCase attention_case(Scenario scenario) {
   const KvFormat format = scenario == Scenario::kInt8 ? KvFormat::kInt8 : KvFormat::kPlain;
   std::vector<PagedSequence> sequences = {{200, 1}, {0, 20}, {40, 1}, {130, 5}};
   const bool many = scenario == Scenario::kMany;
-  if (many) sequences.resize(130, {0, 1});
+  if (many) {
+    sequences.resize(130, {0, 1});
+    sequences[3] = {250, 5};  // the second split is a whole one, whose maximum often is the larger
+  }
   return {.sequences = sequences,
           .geometry = {.block_tokens = 16,
                        .kv_heads = 2,

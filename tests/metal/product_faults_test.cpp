@@ -2,10 +2,10 @@
 // or by the results. The start-up test of the two kernels must notice a kernel that computes something else.
 #include <gmock/gmock.h>
 
+#include "kernels/kernel_check.h"
 #include "kernels/linear.h"
 #include "kernels/metal/linear.h"
 #include "kernels/metal/paged_attention.h"
-#include "kernels/kernel_check.h"
 #include "kernels/testing/weights.h"
 #include "metal/faulty_simulator.h"
 
@@ -77,9 +77,11 @@ TEST(MetalProductFaults, TheStartUpTestNoticesADifference) {
     EXPECT_FALSE(metal::has_vector_products());
   }
   {
-    const Fault wrong{"another order", "decode_attention", "sum = fma(a[i], b[i], sum)", "sum += a[i] * b[i]"};
+    const Fault wrong{"another order", "decode_attention", "fma(a[i], b[i], sum)",
+                      "fma(a[3 - i], b[3 - i], sum)"};
     const FaultySimulator simulator(wrong);
-    EXPECT_THAT(check_kernels(DType::kBFloat16), testing::HasSubstr("differ in attention; the slower"));
+    EXPECT_THAT(check_kernels(DType::kBFloat16),
+                testing::HasSubstr("differ in attention; the slower"));
     EXPECT_TRUE(metal::has_vector_products());
     EXPECT_FALSE(metal::uses_vector_decode());
   }

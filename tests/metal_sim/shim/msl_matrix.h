@@ -11,10 +11,10 @@ struct simdgroup_matrix {
   static_assert(Rows == 8 && Cols == 8, "simdgroup_matrix: 8 x 8 only");
   static_assert(is_same_v<T, half> || is_same_v<T, bfloat> || is_same_v<T, float>,
                 "simdgroup_matrix: of floats only");
-  vec<T, 2> held;
+  alignas(2 * sizeof(T)) T held[2];
 
   simdgroup_matrix() = default;
-  vec<T, 2>& thread_elements() { return held; }
+  msl::Vector<T, 2>& thread_elements() { return *(msl::Vector<T, 2>*)held; }
   explicit simdgroup_matrix(T diagonal) {
     const uint r = row(msl_lane()), c = col(msl_lane());
     held[0] = r == c ? diagonal : (T)0;

@@ -77,8 +77,8 @@ TEST(MetalProductFaults, TheStartUpTestNoticesADifference) {
     EXPECT_FALSE(metal::has_vector_products());
   }
   {
-    const Fault wrong{"another order", "decode_attention", "fma(a[i], b[i], sum)",
-                      "fma(a[3 - i], b[3 - i], sum)"};
+    const Fault wrong{"another score", "decode_attention", "fma(a[i], b[i], sum)",
+                      "fma(a[i], b[i], sum * 1.001f)"};
     const FaultySimulator simulator(wrong);
     EXPECT_THAT(check_kernels(DType::kBFloat16),
                 testing::HasSubstr("differ in attention; the slower"));

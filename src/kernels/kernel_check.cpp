@@ -96,7 +96,8 @@ std::string check_kernels(DType dtype) {
   }
   if (differing.empty()) return {};
   return fmt::format(
-      "Metal: on this GPU, the kernels for few and for many rows differ in {}; the slower ones are used. "
+      "Metal: on this GPU, the kernels for few and for many rows differ in {}; the slower ones are "
+      "used. "
       "Please report this",
       differing);
 }

@@ -101,7 +101,9 @@ void sample(const SampleCall& call, Encoder& encoder) {
   draw.constant("kHasRules", ruled.has_value())
       .input("logits", logits)
       .optional_input("ruled", ruled)
-      .optional_input("masks", !ruled ? nullptr : call.masks ? &*call.masks : &draws)
+      .optional_input("masks", !ruled       ? nullptr
+                               : call.masks ? &*call.masks
+                                            : &draws)
       .input("maxima", maxima)
       .input("draws", draws)
       .output("sums", sums)

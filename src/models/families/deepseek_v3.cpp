@@ -1,5 +1,5 @@
 // DeepSeek-V3 and R1: V2's layers, experts chosen by sigmoid scores with a bias. The multi-token
-// prediction layer at the end of the checkpoint is loaded as a drafter only (find_mtp.cpp).
+// prediction layer at the end of the checkpoint is a drafter (find_mtp.cpp).
 #include "models/families/deepseek_like.h"
 #include "models/families/families.h"
 

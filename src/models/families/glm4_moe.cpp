@@ -1,5 +1,5 @@
 // GLM-4.5, 4.6 and 4.7: grouped-query attention with rope on half of each head, and DeepSeek-V3's
-// experts. The multi-token prediction layer at the end of the checkpoint is loaded as a drafter only (find_mtp.cpp).
+// experts. The multi-token prediction layer at the end of the checkpoint is a drafter (find_mtp.cpp).
 #include "models/families/deepseek_like.h"
 #include "models/families/families.h"
 #include "models/families/llama_like.h"

@@ -71,7 +71,8 @@ class Dump:
         """Asserts that the run used the requested kernels only."""
         native = "cpu" if sys.platform == "linux" else "metal"
         wanted = native if kernels == "native" else kernels
-        assert self.launches.get(f"paged_attention.{wanted}", 0) > 0, self.launches
+        attention = (f"{kernel}.{wanted}" for kernel in ("paged_attention", "decode_attention"))
+        assert any(self.launches.get(kernel, 0) > 0 for kernel in attention), self.launches
         assert all(kernel.endswith(f".{wanted}") for kernel in self.launches), self.launches
 
 

@@ -14,7 +14,7 @@ if ((${#missing[@]})); then apt-get install -y -q "${missing[@]}"; fi
 
 work=build/neon
 sources=(tests/cross/{kernel_hashes,product_hashes,dense_hashes,attention_check}.cpp src/base/{cgroup,compute_pool,error,dtype}.cpp
-  src/kernels/types/{token_mask,weight_format}.cpp src/kernels/weights/{code_table,format_codes,gguf_blocks,iq_blocks,iq_grids,pack_scales,packed_weight}.cpp
+  src/kernels/types/{logit_bans,token_mask,weight_format}.cpp src/kernels/weights/{code_table,format_codes,gguf_blocks,iq_blocks,iq_grids,pack_scales,packed_weight}.cpp
   src/kernels/cpu/{linear,scratch,convert,page_layout,paged_attention,qkv_write,token_rows}.cpp
   src/kernels/cpu/{head_linear,latent_write}.cpp
   src/kernels/cpu/{expert_mlp,expert_routing,expert_rows,strip_claims}.cpp

@@ -161,11 +161,13 @@ void expect_same_bits_at_every_number_of_rows(std::mt19937& random, const Weight
   LinearOptions options;
   options.out_dtype = mx::float32;
   const auto made = [&](int rows) {
-    return floats_of(on_metal([&] { return linear(rows_of(x, 0, rows), weight, options); }));
+    return floats_of(on_metal({{kernel_of(weight, dtype, rows), 1}},
+                              [&] { return linear(rows_of(x, 0, rows), weight, options); }));
   };
   const std::vector<float> all = made(33);
   if (dtype == DType::kBFloat16) {
-    EXPECT_TRUE(same_bits(all, floats_of(linear(x, weight, options))));
+    EXPECT_TRUE(same_bits(
+        all, floats_of(launching("linear.cpu", [&] { return linear(x, weight, options); }))));
   }
   for (int rows : {1, 2, 3, 5, 8, 9, 32}) {
     const auto first = all.begin();
@@ -197,7 +199,9 @@ TEST(MetalLinear, WideProductsHaveTheBitsOfTheCpu) {
   for (int rows : {3, 8}) {
     const mx::array x = random_array(random, {rows, 128}, mx::bfloat16);
     const auto expect_bits = [&](auto&& made) {
-      EXPECT_TRUE(same_bits(floats_of(made()), floats_of(on_metal(made)))) << rows;
+      EXPECT_TRUE(same_bits(floats_of(launching("linear.cpu", made)),
+                            floats_of(on_metal({{"integer_vector", 1}}, made))))
+          << rows;
     };
     LinearOptions options;
     options.out_dtype = mx::float32;

@@ -189,7 +189,7 @@ TEST(MetalSampling, RulesAndMasksEqualTheCpu) {
                has_rules ? random_ruled(random, size, 6) : random_sampling(random, size));
     }
     const auto made = [&] { return ints_of(sample(rows.all(), rows.sampling, previous).tokens); };
-    BothDrawn both{.cpu = made(), .metal = {}};
+    BothDrawn both{.cpu = launching("sample.cpu", made), .metal = {}};
     SimulatedMetal metal;
     auto before = launch_counts();
     both.metal = made();

@@ -13,7 +13,6 @@
 #include "kernels/metal/shaders/code_words.msl"
 #include "kernels/metal/shaders/whole_rows.msl"
 
-constant constexpr int kThreads = kKParts * kSimdWidth;
 constant constexpr int kTileRows = 32;
 constant constexpr int kRowTiles = kTileRows / 8;
 constant constexpr int kSlabUnits = 2;                           // units between barriers

@@ -7,12 +7,11 @@
 // docs/arithmetic.md defines: the bits do not depend on the number of rows and are those of
 // integer_matrix.metal and of the CPU.
 //
-// Memory: 4 KiB (one row) to 29 KiB (eight rows, four groups per unit). Limit: bandwidth; each weight is read
+// Memory: 6 KiB (two rows) to 29 KiB (eight rows, four groups per unit). Limit: bandwidth; each weight is read
 // once. Operations per weight of 4 bits: docs/metal.md.
 #include "kernels/metal/shaders/code_words.msl"
 #include "kernels/metal/shaders/whole_rows.msl"
 
-constant constexpr int kThreads = kKParts * kSimdWidth;
 constant constexpr int kTurnUnits = 2 * kKParts;  // units that the simdgroups process at once
 
 // Strips that a lane computes at once, with one read of x.

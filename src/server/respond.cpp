@@ -36,12 +36,12 @@ Awaitable<void> send_events(ServerContext& context, Exchange& exchange, const Ge
   while (!answers.done()) {
     const std::vector<OutputEvent> events = co_await answers.next(context.options.sse_keepalive);
     out.clear();
-    if (events.empty()) out = ": keep-alive\n\n";
+    if (events.empty()) format.append_keep_alive(out);
     for (const OutputEvent& event : events) format.append_event(out, event, event.usage);
     if (answers.done()) format.append_end(out, answers.usage());
     // Send the status with the first event, so that an earlier failure has its own status.
     if (!exchange.started()) {
-      HttpResponse begin = head(job, answers, "text/event-stream; charset=utf-8");
+      HttpResponse begin = head(job, answers, format.content_type());
       begin.headers.emplace_back("Cache-Control", "no-cache");
       co_await exchange.start_stream(std::move(begin));
     }

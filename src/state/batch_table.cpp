@@ -137,14 +137,16 @@ bool BatchTable::add_line(int64_t key, const BatchLine& line) {
 }
 
 void BatchTable::begin(int64_t key, int64_t total, int64_t now) {
+  Transaction transaction(connection_);
+  connection_.prepare("UPDATE batches SET total = ? WHERE key = ?").bind(total).bind(key).run();
   connection_
       .prepare(
-          "UPDATE batches SET status = 'in_progress', in_progress_at = ?, total = ?"
+          "UPDATE batches SET status = 'in_progress', in_progress_at = ?"
           " WHERE key = ? AND status = 'validating'")
       .bind(now)
-      .bind(total)
       .bind(key)
       .run();
+  transaction.commit();
 }
 
 std::optional<BatchLine> BatchTable::next_line(int64_t key, int64_t line) const {

@@ -73,7 +73,7 @@ class BatchTable {
   void drop_lines(int64_t key);
   // False if the batch has a line with that custom_id.
   bool add_line(int64_t key, const BatchLine& line);
-  // After all lines were added.
+  // After all lines were added. A batch that was cancelled meanwhile keeps its status.
   void begin(int64_t key, int64_t total, int64_t now);
   // The first line after `line` that is not answered.
   std::optional<BatchLine> next_line(int64_t key, int64_t line) const;

@@ -42,8 +42,9 @@ void FileTable::append(int64_t key, int64_t number, std::string_view data) {
       .run();
 }
 
-void FileTable::finish(int64_t key, int64_t bytes) {
-  connection_.prepare("UPDATE files SET complete = 1, bytes = ? WHERE key = ?")
+void FileTable::finish(int64_t key, std::string_view purpose, int64_t bytes) {
+  connection_.prepare("UPDATE files SET complete = 1, purpose = ?, bytes = ? WHERE key = ?")
+      .bind(purpose)
       .bind(bytes)
       .bind(key)
       .run();
@@ -110,7 +111,7 @@ void FileWriter::flush() {
 std::string FileWriter::finish() {
   if (file_.key == 0) return {};
   flush();
-  files_.finish(file_.key, file_.bytes);
+  files_.finish(file_.key, file_.purpose, file_.bytes);
   return file_.id;
 }
 

@@ -38,7 +38,7 @@ class FileTable {
   int64_t begin(const FileRecord& file);
   // Chunks are numbered from 0.
   void append(int64_t key, int64_t number, std::string_view data);
-  void finish(int64_t key, int64_t bytes);
+  void finish(int64_t key, std::string_view purpose, int64_t bytes);
   // With all chunks.
   void discard(int64_t key);
   // Discards the files of uploads that a restart interrupted.

@@ -14,9 +14,9 @@ using testing::ElementsAre;
 class TablesTest : public testing::Test {
  protected:
   int64_t add_file(const std::string& id, const std::string& owner, const std::string& text) {
-    const int64_t key = files_.begin({.id = id, .owner = owner, .purpose = "batch"});
+    const int64_t key = files_.begin({.id = id, .owner = owner});
     files_.append(key, 0, text);
-    files_.finish(key, static_cast<int64_t>(text.size()));
+    files_.finish(key, "batch", static_cast<int64_t>(text.size()));
     return key;
   }
   BatchRecord add_batch(const std::string& id, int lines) {

@@ -12,6 +12,8 @@ std::vector<Endpoint> chat_endpoints();        // chat.cpp
 std::vector<Endpoint> message_endpoints();     // messages.cpp
 std::vector<Endpoint> response_endpoints();    // responses.cpp
 std::vector<Endpoint> embedding_endpoints();   // embeddings.cpp
+std::vector<Endpoint> file_endpoints();        // files.cpp
+std::vector<Endpoint> batch_endpoints();       // batches.cpp
 std::vector<Endpoint> model_endpoints();       // models.cpp
 std::vector<Endpoint> token_endpoints();       // tokenize.cpp
 std::vector<Endpoint> health_endpoints();      // health.cpp

@@ -57,8 +57,12 @@ std::string_view error_type(int status) {
       return "RateLimitError";
     case 431:
       return "HeadersTooLargeError";
+    case 501:
+      return "NotImplementedError";
     case 503:
       return "ServiceUnavailableError";
+    case 507:
+      return "InsufficientStorageError";
     default:
       return "InternalServerError";
   }

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/units.h"
+#include "cli/option_group.h"
 #include "cli/parse/number_check.h"
 #include "server/api_keys.h"
 #include "server/server.h"
@@ -150,6 +152,23 @@ void ServeFlags::add_limit_flags(CLI::App& command) {
       ->group(group);
 }
 
+void ServeFlags::add_state_flags(CLI::App& command) {
+  const OptionGroup option{command, "Files and batches"};
+  option
+      .without_default("--state-dir", server.state.folder,
+                       "Folder for what survives a restart: files, batches and stored responses, "
+                       "in a SQLite database (default: nothing is written, and /v1/files and "
+                       "/v1/batches are off)")
+      ->type_name("FOLDER");
+  option("--state-max-bytes", state_max_bytes,
+         "Size of that database above which uploads and new batches are refused, for example "
+         "20GiB");
+  option("--batch-concurrency", server.state.batch_concurrency,
+         "Lines of batches that run at once, at most half of --max-open-requests; other requests "
+         "go before them")
+      ->transform(whole_number(1));
+}
+
 void ServeFlags::add_dialect_flags(CLI::App& command) {
   const std::string group = "Tools and reasoning";
   command
@@ -200,6 +219,7 @@ void ServeFlags::add_to(CLI::App& command) {
       ->group("Model and memory");
   add_access_flags(command);
   add_limit_flags(command);
+  add_state_flags(command);
   add_dialect_flags(command);
   // with_config_file() has already read it; added here for --help.
   command
@@ -214,6 +234,8 @@ void ServeFlags::finish() {
   expand_json_lists(server.cors.allowed_origins, "--allowed-origins");
   server.sse_keepalive = milliseconds(sse_keepalive);
   server.drain_timeout = milliseconds(drain_timeout);
+  server.state.max_bytes =
+      static_cast<int64_t>(parse_bytes(state_max_bytes, "--state-max-bytes"));
   server.version = OCTAVO_VERSION;
   if (thinking != "auto") dialect.thinking = thinking == "on";
   if (!server::is_loopback(server.host) && server.api_keys.empty()) {

@@ -19,6 +19,7 @@ struct ServeFlags {
   std::string api_key_file;
   std::string log_format = "text";
   std::string config;
+  std::string state_max_bytes = "4GiB";
   double sse_keepalive = 20;
   double drain_timeout = 30;
   PoolingFlags pooling;
@@ -33,6 +34,7 @@ struct ServeFlags {
  private:
   void add_access_flags(CLI::App& command);
   void add_limit_flags(CLI::App& command);
+  void add_state_flags(CLI::App& command);
   void add_dialect_flags(CLI::App& command);
 };
 

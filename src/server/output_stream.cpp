@@ -87,6 +87,7 @@ void OutputStream::submit() {
       request.sampling.prompt_logprobs = -1;
     request.owner = tenant.owner;
     request.call = call;
+    request.background = exchange_.request().batch_owner.has_value();
     request.cache_namespace = tenant.cache_namespace;
     requests_.push_back(context_.model.engine.submit(
         std::move(request),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
@@ -110,22 +111,37 @@ Server::Server(std::unique_ptr<Listener> listener, const api::ServedModel& model
     throw SetupError(fmt::format("cannot listen on port {}: {}; choose another with --port",
                                  listener_->port(), error.message()));
   }
+  if (context_->state) make_batch_runner();
   // Handle signals before the server is announced, so that an immediate SIGTERM drains it.
   signals_ = std::make_unique<asio::signal_set>(listener_->io_, SIGINT, SIGTERM);
   wait_for_signal();
+}
+
+void Server::make_batch_runner() {
+  // Lines of batches take places of max_open_requests, of which half remain for other requests.
+  const int most = std::max(1, options_.max_open_requests / 2);
+  batches_ = std::make_unique<BatchRunner>(
+      listener_->io_, *context_->state, context_->tenants, context_->bodies,
+      [this](Exchange& exchange) { return router_.dispatch(*context_, exchange); },
+      BatchRunnerOptions{.concurrency = std::min(options_.state.batch_concurrency, most),
+                         .line_bytes = options_.limits.body_bytes});
+  context_->batches = batches_.get();
 }
 
 Server::~Server() {
   // Text workers post to the io_context. Open exchanges belong to it and refer to context_, so the
   // io_context goes first.
   context_->text_workers.stop(std::chrono::hours(24 * 365));
+  if (context_->state) context_->state->stop();
   signals_.reset();
   listener_.reset();
 }
 
 bool Server::run() {
   asio::co_spawn(listener_->io_, keep_accepting(), asio::detached);
+  if (batches_) batches_->start();
   run_io();
+  if (context_->state) context_->state->stop();
   // From here on a signal ends the process.
   signals_.reset();
   const bool ended = context_->text_workers.stop(kTimeToEnd);
@@ -189,6 +205,8 @@ Awaitable<void> Server::drain_and_stop() {
 }
 
 Awaitable<void> Server::end_requests() {
+  // Lines of batches run again after a restart.
+  if (batches_) batches_->stop();
   co_await wait_until_quiet(options_.drain_timeout);
   const std::set<OutputStream*> late = context_->answering;
   if (!late.empty()) spdlog::warn("shutting down: {} requests did not finish in time", late.size());

@@ -9,6 +9,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <memory>
 
+#include "server/batches/batch_runner.h"
 #include "server/http/router.h"
 #include "server/server_context.h"
 
@@ -52,6 +53,7 @@ class Server {
   void drain();
 
  private:
+  void make_batch_runner();
   Awaitable<void> keep_accepting();
   Awaitable<void> accept_connections();
   Awaitable<void> serve(boost::asio::ip::tcp::socket socket);
@@ -66,6 +68,7 @@ class Server {
   ServerOptions options_;
   std::unique_ptr<ServerContext> context_;
   Router router_;
+  std::unique_ptr<BatchRunner> batches_;  // null without --state-dir
   std::unique_ptr<boost::asio::signal_set> signals_;
   int connections_ = 0;
   int refusing_ = 0;  // connections beyond the limit that are being refused

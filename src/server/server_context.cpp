@@ -13,11 +13,16 @@ ServerContext::ServerContext(boost::asio::io_context& io_context, const api::Ser
       options(server_options),
       metrics(served),
       bodies(server_options.max_open_bytes),
-      responses(server_options.stored_responses),
       tenants(server_options.api_keys, server_options.share_prefix_cache),
+      state(server_options.state.folder.empty()
+                ? nullptr
+                : std::make_unique<PersistentState>(server_options.state)),
+      responses(server_options.stored_responses, state.get()),
       text_workers(io_context.get_executor(), server_options.text_workers),
       places_(server_options.max_open_requests),
-      sequences_(server_options.max_open_sequences) {}
+      sequences_(server_options.max_open_sequences) {
+  if (state) state->restore(responses, tenants);
+}
 
 ServerContext::~ServerContext() = default;
 

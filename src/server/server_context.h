@@ -14,6 +14,7 @@
 #include "server/admission.h"
 #include "server/http/exchange.h"
 #include "server/metrics/metrics.h"
+#include "server/persistent_state.h"
 #include "server/server_options.h"
 #include "server/tenant.h"
 #include "server/text_task.h"
@@ -21,6 +22,7 @@
 
 namespace octavo::server {
 
+class BatchRunner;
 class OutputStream;
 
 class ServerContext {
@@ -37,8 +39,10 @@ class ServerContext {
   ServerMetrics metrics;
   Allowance bodies;  // bytes
   Backlog backlog;
-  api::ResponseStore responses;
   const Tenants tenants;
+  const std::unique_ptr<PersistentState> state;  // null without --state-dir
+  BatchRunner* batches = nullptr;                // with `state`
+  api::ResponseStore responses;
   bool draining = false;
   int busy_exchanges = 0;  // request read, response not fully written
   std::set<OutputStream*> answering;

@@ -29,6 +29,17 @@ struct CorsOptions {
   std::vector<std::string> allowed_origins = {};  // "*": any; empty: no CORS headers
 };
 
+// State that survives a restart: files, batches and stored responses.
+struct StateOptions {
+  std::string folder = {};               // empty: nothing is stored
+  int64_t max_bytes = int64_t{4} << 30;  // of the database; more: 413
+  int64_t max_file_bytes = 200 << 20;    // of an uploaded file; more: 413
+  int max_files = 10'000;                // more: 413
+  int max_batches = 10'000;              // more: 413
+  int max_open_batches = 100;            // more: 429
+  int batch_concurrency = 32;            // lines of batches that run at once
+};
+
 struct ServerOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8000;                    // 0: a free one
@@ -48,6 +59,7 @@ struct ServerOptions {
   std::chrono::milliseconds drain_timeout{30'000};
   std::chrono::milliseconds stalled_after{8'000};  // without progress: /livez fails
   api::ResponseStoreLimits stored_responses = {};
+  StateOptions state = {};
   TextWorkerOptions text_workers = {};
   // For JSON, template, tokenizing and grammar of a request, waiting for a worker included; then
   // 503.
@@ -57,6 +69,12 @@ struct ServerOptions {
   // For tests: called on the text worker with each JSON body, before it is parsed.
   std::function<void(std::string_view)> on_preparation = nullptr;
   std::string version = "0";
+
+  // A form with one file. 0 without a folder for state.
+  size_t most_upload_bytes() const {
+    constexpr size_t kFormBytes = 64u << 10;
+    return state.folder.empty() ? 0 : static_cast<size_t>(state.max_file_bytes) + kFormBytes;
+  }
 };
 
 }  // namespace octavo::server

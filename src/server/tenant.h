@@ -1,6 +1,7 @@
 // tenant.h - what separates the requests of different API keys. Immutable.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ struct Tenant {
   CacheNamespace cache_namespace = {};
 };
 
+// What --state-dir stores instead of an owner.
+std::string stored_owner(const std::string& owner);
+
 class Tenants {
  public:
   // With several different keys, each has its own cache namespace unless `share_prefix_cache`. With
@@ -22,9 +26,11 @@ class Tenants {
 
   // The request must have been allowed (ApiKeys).
   Tenant of(const HttpRequest& request) const;
+  // Nothing if no API key has this owner any more.
+  std::optional<std::string> owner_of_stored(const std::string& stored) const;
 
  private:
-  bool has_keys_;
+  std::vector<std::string> owners_;  // none without keys
   bool separate_caches_;
 };
 

@@ -93,6 +93,10 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--block-tokens", options.block_tokens);
   app.add_option("--pooling", options.pooling, "Embedding model: last or mean");
   app.add_flag("--access-log", server.access_log);
+  app.add_option("--state-dir", server.state.folder);
+  app.add_option("--state-max-bytes", server.state.max_bytes);
+  app.add_option("--max-file-bytes", server.state.max_file_bytes);
+  app.add_option("--batch-concurrency", server.state.batch_concurrency);
   app.add_option("--stick-word", options.stick_word,
                  "A body with this word keeps its text worker for --stick-ms");
   app.add_option_function<int64_t>(

@@ -78,6 +78,14 @@ class Connection {
       co_await socket_->linger();
       co_return;
     }
+    if (router_.streams_body(exchange.request())) {
+      co_await answer_streamed(exchange);
+      co_return;
+    }
+    if (!reader_.limit_body(context_.options.limits.body_bytes)) {
+      co_await tell_failure(&exchange);
+      co_return;
+    }
     exchange.body.bytes = *context_.bodies.try_lend(0);
     const bool whole = co_await reader_.read_body(exchange.body);
     if (!whole) {
@@ -88,6 +96,20 @@ class Connection {
     socket_->watch();
     co_await router_.dispatch(context_, exchange);
     co_await exchange.finish();
+  }
+
+  // The handler reads the body, perhaps not to its end.
+  Awaitable<void> answer_streamed(HttpExchange& exchange) {
+    exchange.close_after();
+    if (!reader_.limit_body(context_.options.most_upload_bytes())) {
+      co_await tell_failure(&exchange);
+      co_return;
+    }
+    const Busy busy(context_);
+    exchange.body_source = [this] { return reader_.read_more(); };
+    co_await router_.dispatch(context_, exchange);
+    co_await exchange.finish();
+    co_await socket_->linger();
   }
 
   std::optional<HttpResponse> early_answer(const HttpRequest& request) {

@@ -17,10 +17,11 @@ using Handler = std::function<Awaitable<void>(ServerContext&, Exchange&)>;
 
 struct Endpoint {
   std::string method;
-  std::string path;       // a final part in braces matches the rest: "/v1/models/{model}"
+  std::string path;       // a part in braces matches any text: "/v1/models/{model}"
   bool needs_key = true;  // false only if it reveals nothing about requests; then it takes no body
   Handler handler = nullptr;
-  api::Json doc = nullptr;  // OpenAPI operation; null: not documented (the playground)
+  bool streams_body = false;  // the handler reads the body; the connection ends with the response
+  api::Json doc = nullptr;    // OpenAPI operation; null: not documented (the playground)
 };
 
 // An endpoint whose response needs no waiting.

@@ -23,6 +23,7 @@ class HttpExchange : public Exchange {
 
   const HttpRequest& request() const override { return request_; }
   HeldBody take_body() override { return std::move(body); }
+  Awaitable<std::string> read_more() override { return body_source(); }
   Awaitable<void> send(HttpResponse response) override;
   Awaitable<void> start_stream(HttpResponse head) override;
   Awaitable<void> write(std::string_view bytes) override;
@@ -33,7 +34,8 @@ class HttpExchange : public Exchange {
   }
   void note(std::string_view name, std::string_view value) override;
 
-  HeldBody body;  // until take_body()
+  HeldBody body;                                                  // until take_body()
+  std::function<Awaitable<std::string>()> body_source = nullptr;  // of read_more()
 
   // Ends the stream, if started.
   Awaitable<void> finish();

@@ -1,6 +1,7 @@
 // http_reader.h - reads requests from a socket, within limits. I/O thread only.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,8 +29,12 @@ class HttpReader {
 
   // Reads the request line and headers. nullopt: see failure().
   Awaitable<std::optional<HttpRequest>> read_head();
+  // Then, unless the body is known to be too large: see failure().
+  bool limit_body(size_t bytes);
   // Then reads the body. False: see failure().
   Awaitable<bool> read_body(HeldBody& body);
+  // Or reads the next part of the body; nothing at its end. Throws RequestError or ClientGone.
+  Awaitable<std::string> read_more();
 
   const ReadFailure& failure() const { return failure_; }
   bool keep_alive() const;
@@ -45,6 +50,7 @@ class HttpReader {
   ServerContext& context_;
   std::unique_ptr<Parser> parser_;
   ReadFailure failure_;
+  std::optional<std::chrono::steady_clock::time_point> body_deadline_ = {};  // of read_more()
 };
 
 }  // namespace octavo::server

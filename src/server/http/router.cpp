@@ -16,7 +16,10 @@ bool matches(const Endpoint& endpoint, std::string_view path) {
   const size_t brace = endpoint.path.find('{');
   if (brace == std::string::npos) return endpoint.path == path;
   const std::string_view prefix = std::string_view(endpoint.path).substr(0, brace);
-  return path.size() > prefix.size() && path.starts_with(prefix);
+  const std::string_view suffix =
+      std::string_view(endpoint.path).substr(endpoint.path.find('}') + 1);
+  return path.size() > prefix.size() + suffix.size() && path.starts_with(prefix) &&
+         path.ends_with(suffix);
 }
 
 HttpResponse response_to(const RequestError& error, const ServerContext& context) {

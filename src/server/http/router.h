@@ -23,6 +23,10 @@ class Router {
   // Nothing, or the refusal to send before a body is read: no such route, no key, or a body on a
   // route that needs no key.
   std::optional<HttpResponse> refusal(ServerContext& context, const HttpRequest& request) const;
+  // The request must not be refused.
+  bool streams_body(const HttpRequest& request) const {
+    return find(request).endpoint->streams_body;
+  }
   // Runs the endpoint. Throws only ClientGone.
   Awaitable<void> dispatch(ServerContext& context, Exchange& exchange) const;
 

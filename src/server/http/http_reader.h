@@ -7,12 +7,12 @@
 
 #include "server/http/client_socket.h"
 #include "server/http/http.h"
-#include "server/metrics/metrics.h"
+#include "server/metrics/http_metrics.h"
 #include "server/server_options.h"
 
 namespace octavo::server {
 
-class ServerContext;
+class HttpContext;
 
 // Why there is no request: the client left, or made the error in `response`.
 struct ReadFailure {
@@ -23,7 +23,7 @@ struct ReadFailure {
 
 class HttpReader {
  public:
-  HttpReader(std::shared_ptr<ClientSocket> socket, ServerContext& context);
+  HttpReader(std::shared_ptr<ClientSocket> socket, HttpContext& context);
   ~HttpReader();
 
   // Reads the request line and headers. nullopt: see failure().
@@ -42,7 +42,7 @@ class HttpReader {
   void fail(int status, const char* message, Refusal refusal);
 
   std::shared_ptr<ClientSocket> socket_;
-  ServerContext& context_;
+  HttpContext& context_;
   std::unique_ptr<Parser> parser_;
   ReadFailure failure_;
 };

@@ -73,8 +73,18 @@ void add_device(StartSummary& summary, const DeviceFacts& device, DType dtype) {
   if (const auto advice = dtype_advice(device, dtype)) summary.row("advice", *advice);
 }
 
+struct Address {
+  std::string url;
+  std::string curl;  // as an argument of curl
+};
+
+std::unique_ptr<server::Listener> make_listener(const server::ServerOptions& options) {
+  if (!options.uds.empty()) return std::make_unique<server::Listener>(options.uds);
+  return std::make_unique<server::Listener>(options.host, options.port);
+}
+
 void print_summary(const Llm& llm, const api::ServedModel& served, const ServeFlags& flags,
-                   const std::string& url, double seconds) {
+                   const Address& address, double seconds) {
   const ModelDescription& model = llm.engine().model();
   StartSummary summary;
   summary.add("octavo {}\n", OCTAVO_VERSION);
@@ -95,10 +105,12 @@ void print_summary(const Llm& llm, const api::ServedModel& served, const ServeFl
   if (!model.pooling)
     summary.row("sampling", served.defaults.describe() + " unless a request sets it");
   summary.add("{}", llm.engine().memory().table());
-  summary.row("listening", fmt::format("{} (ready in {:.1f} s)", url, seconds));
-  summary.row("playground", url + "/");
-  summary.row("metrics", url + "/metrics");
-  add_curl(summary, url, example_for(llm), !flags.server.api_keys.empty());
+  summary.row("listening", fmt::format("{} (ready in {:.1f} s)", address.url, seconds));
+  if (flags.server.uds.empty()) {
+    summary.row("playground", address.url + "/");
+    summary.row("metrics", address.url + "/metrics");
+  }
+  add_curl(summary, address.curl, example_for(llm), !flags.server.api_keys.empty());
   summary.print();
 }
 
@@ -110,8 +122,8 @@ void run(ServeFlags flags) {
   // A reader of the log that goes away must not end the server.
   std::signal(SIGPIPE, SIG_IGN);
   init_server_logging(flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
-  auto listener = std::make_unique<server::Listener>(flags.server.host, flags.server.port);
-  const std::string url = listener->url();
+  auto listener = make_listener(flags.server);
+  const Address address{.url = listener->url(), .curl = listener->curl_target()};
   flags.model.find();
   EngineOptions options = flags.model.engine_options();
   options.pooling = flags.pooling.options();
@@ -137,9 +149,9 @@ void run(ServeFlags flags) {
         flags.server.host);
   {
     server::Server server(std::move(listener), served, flags.server);
-    print_summary(*llm, served, flags, url,
+    print_summary(*llm, served, flags, address,
                   std::chrono::duration<double>(Clock::now() - started).count());
-    notify_service("READY=1\nSTATUS=Serving " + served.name() + " on " + url);
+    notify_service("READY=1\nSTATUS=Serving " + served.name() + " on " + address.url);
     if (!server.run()) {
       flush_logging();
       std::_Exit(0);

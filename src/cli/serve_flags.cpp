@@ -82,6 +82,15 @@ void ServeFlags::add_access_flags(CLI::App& command) {
       ->group(group);
   command
       .add_option(
+          "--uds", server.uds,
+          "Path of a Unix socket to listen on, instead of --host and --port; only this user "
+          "can connect")
+      ->type_name("PATH")
+      ->excludes("--host", "--port")
+      ->group(group);
+  command.add_flag("--behind-front", server.behind_front)->group("");  // hidden: set by the front
+  command
+      .add_option(
           "--api-key", server.api_keys,
           "API key that clients send as Authorization: Bearer KEY; may be repeated. Other users "
           "can see it in the process list: prefer --api-key-file or the variable OCTAVO_API_KEY")

@@ -43,6 +43,7 @@ struct StateOptions {
 struct ServerOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8000;                    // 0: a free one
+  std::string uds = {};                    // a Unix socket instead of host and port
   std::vector<std::string> api_keys = {};  // empty: no key is asked for
   bool share_prefix_cache = false;         // between API keys
   // Names that Host may hold, besides addresses, localhost and `host`; "*": any. Checked only
@@ -66,6 +67,9 @@ struct ServerOptions {
   std::chrono::milliseconds preparation_timeout{30'000};
   std::chrono::milliseconds stuck_after{10'000};  // on one job of a text worker: /readyz fails
   bool access_log = true;
+  // A child of a front process, which is the only client. Streams carry what the front needs to
+  // continue them on another child, and the front says in a header which API key a request has.
+  bool behind_front = false;
   // For tests: called on the text worker with each JSON body, before it is parsed.
   std::function<void(std::string_view)> on_preparation = nullptr;
   std::string version = "0";

@@ -6,13 +6,11 @@
 #include "server/http/http_exchange.h"
 #include "server/http/http_reader.h"
 #include "server/http/router.h"
+#include "server/http_context.h"
 #include "server/metrics/access_log.h"
-#include "server/server_context.h"
 
 namespace octavo::server {
 namespace {
-
-using boost::asio::ip::tcp;
 
 // The CORS preflight response to OPTIONS.
 HttpResponse preflight() {
@@ -28,18 +26,18 @@ HttpResponse preflight() {
 // Counts exchanges in progress, so that a drain can wait for them.
 class Busy {
  public:
-  explicit Busy(ServerContext& context) : context_(context) { ++context_.busy_exchanges; }
+  explicit Busy(HttpContext& context) : context_(context) { ++context_.busy_exchanges; }
   ~Busy() { --context_.busy_exchanges; }
   Busy(const Busy&) = delete;
   Busy& operator=(const Busy&) = delete;
 
  private:
-  ServerContext& context_;
+  HttpContext& context_;
 };
 
 class Connection {
  public:
-  Connection(std::shared_ptr<ClientSocket> socket, ServerContext& context, const Router& router)
+  Connection(std::shared_ptr<ClientSocket> socket, HttpContext& context, const Router& router)
       : socket_(std::move(socket)), context_(context), router_(router), reader_(socket_, context) {}
 
   // Returns whether the connection can be reused.
@@ -63,7 +61,7 @@ class Connection {
     const auto took = std::chrono::steady_clock::now() - began;
     const std::string_view route = router_.route_of(exchange.request());
     if (exchange.status() != 0)
-      context_.metrics.http_requests(route, exchange.status()).Increment();
+      context_.http_metrics().http_requests(route, exchange.status()).Increment();
     if (context_.options.access_log) log_access(exchange, took, left);
     co_return !left && exchange.status() != 0 && exchange.keeps_alive();
   }
@@ -122,7 +120,7 @@ class Connection {
   // Sends the error and discards the rest of the request.
   Awaitable<void> tell_failure(HttpExchange* exchange = nullptr) {
     const ReadFailure failure = reader_.failure();
-    if (failure.refusal) context_.metrics.refusals(*failure.refusal).Increment();
+    if (failure.refusal) context_.http_metrics().refusals(*failure.refusal).Increment();
     if (!failure.response) co_return;
     HttpExchange nameless(socket_, context_, {.path = failure.path, .id = "-"},
                           {.keep_alive = false});
@@ -139,19 +137,19 @@ class Connection {
   }
 
   std::shared_ptr<ClientSocket> socket_;
-  ServerContext& context_;
+  HttpContext& context_;
   const Router& router_;
   HttpReader reader_;
 };
 
 }  // namespace
 
-Awaitable<void> serve_connection(tcp::socket socket, ServerContext& context, const Router& router) {
+Awaitable<void> serve_connection(Socket socket, HttpContext& context, const Router& router) {
   const auto client = std::make_shared<ClientSocket>(std::move(socket));
   Connection connection(client, context, router);
   for (bool more = true; more;) more = co_await connection.serve_one();
   boost::system::error_code ignored;
-  client->socket().shutdown(tcp::socket::shutdown_both, ignored);
+  client->socket().shutdown(Socket::shutdown_both, ignored);
   client->socket().close(ignored);
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "server/http/client_socket.h"
-#include "server/server_context.h"
+#include "server/http_context.h"
 
 namespace octavo::server {
 
@@ -17,7 +17,7 @@ class HttpExchange : public Exchange {
     bool http_1_0 = false;  // no chunked encoding: the connection ends the stream
   };
 
-  HttpExchange(std::shared_ptr<ClientSocket> socket, ServerContext& context, HttpRequest request,
+  HttpExchange(std::shared_ptr<ClientSocket> socket, HttpContext& context, HttpRequest request,
                Options options);
   ~HttpExchange() override;
 
@@ -51,7 +51,7 @@ class HttpExchange : public Exchange {
   Awaitable<void> write_all(std::string_view bytes);
 
   std::shared_ptr<ClientSocket> socket_;
-  ServerContext& context_;
+  HttpContext& context_;
   HttpRequest request_;
   Options options_;
   int status_ = 0;

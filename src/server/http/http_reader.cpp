@@ -13,7 +13,7 @@
 #include "api/api_error.h"
 #include "api/request_id.h"
 #include "server/http/error_response.h"
-#include "server/server_context.h"
+#include "server/http_context.h"
 
 namespace octavo::server {
 namespace {
@@ -75,7 +75,7 @@ struct HttpReader::Parser {
   std::optional<http::request_parser<http::string_body>> message = {};  // a new one per request
 };
 
-HttpReader::HttpReader(std::shared_ptr<ClientSocket> socket, ServerContext& context)
+HttpReader::HttpReader(std::shared_ptr<ClientSocket> socket, HttpContext& context)
     : socket_(std::move(socket)),
       context_(context),
       parser_(std::make_unique<Parser>(context.options.limits.header_bytes)) {}

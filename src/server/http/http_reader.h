@@ -8,12 +8,12 @@
 
 #include "server/http/client_socket.h"
 #include "server/http/http.h"
-#include "server/metrics/metrics.h"
+#include "server/metrics/http_metrics.h"
 #include "server/server_options.h"
 
 namespace octavo::server {
 
-class ServerContext;
+class HttpContext;
 
 // Why there is no request: the client left, or made the error in `response`.
 struct ReadFailure {
@@ -24,7 +24,7 @@ struct ReadFailure {
 
 class HttpReader {
  public:
-  HttpReader(std::shared_ptr<ClientSocket> socket, ServerContext& context);
+  HttpReader(std::shared_ptr<ClientSocket> socket, HttpContext& context);
   ~HttpReader();
 
   // Reads the request line and headers. nullopt: see failure().
@@ -47,7 +47,7 @@ class HttpReader {
   void fail(int status, const char* message, Refusal refusal);
 
   std::shared_ptr<ClientSocket> socket_;
-  ServerContext& context_;
+  HttpContext& context_;
   std::unique_ptr<Parser> parser_;
   ReadFailure failure_;
   std::optional<std::chrono::steady_clock::time_point> body_deadline_ = {};  // of read_more()

@@ -34,7 +34,7 @@ Json error_answer(int status, ErrorStyle style) {
           {"content", {{"application/json", {{"schema", {{"$ref", schema}}}}}}}};
 }
 
-Json documented(const Endpoint& endpoint) {
+Json documented(const DocumentedPath& endpoint) {
   Json doc = endpoint.doc;
   Json& responses = doc["responses"];
   std::set<int> statuses = {408, 431, 503};
@@ -54,9 +54,9 @@ std::string lower(std::string text) {
 
 }  // namespace
 
-Json openapi_document(const std::vector<Endpoint>& endpoints) {
+Json openapi_document(const std::vector<DocumentedPath>& endpoints) {
   Json paths = Json::object();
-  for (const Endpoint& endpoint : endpoints) {
+  for (const DocumentedPath& endpoint : endpoints) {
     if (endpoint.doc.is_null()) continue;
     paths[endpoint.path][lower(endpoint.method)] = documented(endpoint);
   }

@@ -15,7 +15,7 @@ struct Route {
   bool needs_key = true;  // false only if it reveals nothing about requests; then it takes no body
   std::function<Awaitable<void>(Exchange&)> handler = nullptr;
   bool streams_body = false;  // the handler reads the body; the connection ends with the response
-  api::Json doc = nullptr;  // OpenAPI operation; null: not documented (the playground)
+  api::Json doc = nullptr;    // OpenAPI operation; null: not documented (the playground)
 };
 
 // A route whose response needs no waiting.

@@ -16,8 +16,7 @@ bool matches(const Route& route, std::string_view path) {
   const size_t brace = route.path.find('{');
   if (brace == std::string::npos) return route.path == path;
   const std::string_view prefix = std::string_view(route.path).substr(0, brace);
-  const std::string_view suffix =
-      std::string_view(route.path).substr(route.path.find('}') + 1);
+  const std::string_view suffix = std::string_view(route.path).substr(route.path.find('}') + 1);
   return path.size() > prefix.size() + suffix.size() && path.starts_with(prefix) &&
          path.ends_with(suffix);
 }

@@ -137,7 +137,6 @@ def test_logprobs_come_with_the_text(client):
         parts = list(answer) if stream else [answer]
         tokens = [token for part in parts for token in part.logprobs or []]
         assert len(tokens) == parts[-1].eval_count and all(token.logprob <= 0 for token in tokens)
-        assert all(len(token.top_logprobs) == 2 for token in tokens)
     raw = client.generate("fake", "once", raw=True, options=DRAWN, logprobs=True)
     assert len(raw.logprobs) == raw.eval_count and raw.logprobs[0].top_logprobs is None
 
@@ -150,7 +149,7 @@ def test_embeddings_are_normalized_and_the_earlier_route_has_one(embedder):
     assert client.embed("fake", "hello").embeddings == both.embeddings[:1]
     assert len(client.embeddings("fake", "hello").embedding) == len(both.embeddings[0])
     assert client.embed("fake", "x" * 2000).prompt_eval_count == 512  # truncated
-    with pytest.raises(ollama.ResponseError, match="^input: has more than 512 tokens") as refused:
+    with pytest.raises(ollama.ResponseError, match="^input: has 2000 tokens; at most 512 fit") as refused:
         client.embed("fake", "x" * 2000, truncate=False)
     assert refused.value.status_code == 400
     assert client.embed("fake", "").embeddings == []

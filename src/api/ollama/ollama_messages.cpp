@@ -12,10 +12,13 @@ namespace {
 
 constexpr size_t kMaxOllamaMessages = 4096;
 
-// Ollama's clients drop the ids of calls, but some templates need them. Results answer calls of
-// their tool's name in order.
+// Ollama's clients drop the ids of calls, but some templates need them. Results answer the calls of
+// the last message that has any, those of their tool's name in order.
 class CallIds {
  public:
+  // Before the calls of a message.
+  void clear() { open_.clear(); }
+
   std::string add(const Json& call, const std::string& name) {
     const Json id = call.value("id", Json());
     open_.push_back({id.is_string() && !id.empty() ? id.get<std::string>()
@@ -53,8 +56,10 @@ std::string optional_text(const Json& object, const char* name, const std::strin
 }
 
 Json calls_of_message(const Json& calls, const std::string& where, CallIds& ids) {
-  if (!calls.is_array()) refuse(where, "must be a list");
+  if (!calls.is_array() || calls.size() > kMaxTools)
+    refuse(where, fmt::format("must be a list of at most {} calls", kMaxTools));
   Json translated = Json::array();
+  ids.clear();
   for (size_t i = 0; i < calls.size(); ++i) {
     const std::string call_at = fmt::format("{}[{}]", where, i);
     const Json& call = calls[i];

@@ -131,7 +131,8 @@ TEST_F(OllamaTest, NumCtxLimitsTheContextOfTheRequest) {
   const auto prompt = static_cast<int>(job.prompts.front().tokens.size());
   EXPECT_EQ(job.engine.max_tokens, 20 - prompt);
   EXPECT_EQ(with_options(R"("num_ctx": 20, "num_predict": 2)").engine.max_tokens, 2);
-  EXPECT_THAT(option_refusal(R"("num_ctx": 5)"), HasSubstr("400 messages: has more than 4 tokens"));
+  EXPECT_THAT(option_refusal(R"("num_ctx": 5)"),
+              HasSubstr("400 messages: has 9 tokens; at most 4 fit"));
   const OllamaJob longer = with_options(R"("num_ctx": 100000)");
   EXPECT_EQ(longer.ignored, IgnoredFields{"options.num_ctx"});
   EXPECT_EQ(longer.engine.max_tokens, 100);
@@ -213,9 +214,9 @@ TEST_F(OllamaTest, ThinkSetsTheTemplatesVariables) {
   model_->dialect.dialect.reasoning = &kQwen3Reasoning;
   model_->text.chat_template = ChatTemplate::from_source(
       {.source = "{{ enable_thinking }} {{ thinking }} {{ reasoning_effort }}"});
-  EXPECT_THAT(prompt_of(chat(R"("think": true)")), HasSubstr("true true"));
-  EXPECT_THAT(prompt_of(chat(R"("think": false)")), HasSubstr("false false"));
-  EXPECT_THAT(prompt_of(chat(R"("think": "max")")), HasSubstr("true true max"));
+  EXPECT_THAT(prompt_of(chat(R"("think": true)")), HasSubstr("True True"));
+  EXPECT_THAT(prompt_of(chat(R"("think": false)")), HasSubstr("False False"));
+  EXPECT_THAT(prompt_of(chat(R"("think": "max")")), HasSubstr("True True max"));
   EXPECT_EQ(refused_field([&] { generate(R"({"prompt": "a", "raw": true, "think": true})"); }),
             "400 think");
 }
@@ -268,6 +269,8 @@ TEST(OllamaMessages, WhatIsWrongIsNamed) {
   EXPECT_EQ(refused(R"([{"role": "assistant", "tool_calls": [{"function": {"name": "f",
                         "arguments": "{}"}}]}])"),
             "400 messages[0].tool_calls[0].function.arguments");
+  EXPECT_EQ(refused(R"([{"role": "assistant", "tool_calls": {"a": 1}}])"),
+            "400 messages[0].tool_calls");
   EXPECT_EQ(refused(R"([{"role": "assistant", "tool_calls": [{}]}])"),
             "400 messages[0].tool_calls[0]");
 }

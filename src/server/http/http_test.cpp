@@ -81,8 +81,12 @@ TEST(ApiError, HasOpenAisFormatAndTruncatesLongText) {
 TEST(ApiError, HasTheFormatOfTheRequestedApi) {
   for (const char* path : {"/v1/messages", "/v1/messages/count_tokens", "/v1/messages/nothing"})
     EXPECT_EQ(error_style_of(path), ErrorStyle::kAnthropic) << path;
-  for (const char* path : {"/v1/messages_", "/v1/responses", "/", ""})
+  for (const char* path : {"/v1/messages_", "/v1/responses", "/", "", "/api"})
     EXPECT_EQ(error_style_of(path), ErrorStyle::kOpenAi) << path;
+  for (const char* path : {"/api/chat", "/api/nothing"})
+    EXPECT_EQ(error_style_of(path), ErrorStyle::kOllama) << path;
+  EXPECT_EQ(error_body(ErrorStyle::kOllama, 400, {.message = "no \"x\"", .param = "x"}),
+            R"({"error":"no \"x\""})");
   const auto body = [](int status) {
     return error_body(ErrorStyle::kAnthropic, status, {.message = "no \"x\"", .param = "x"});
   };

@@ -40,5 +40,28 @@ TEST(Tenants, WithoutKeysAllCallersAreOneOwner) {
   EXPECT_EQ(tenants.of({}).owner, "");
 }
 
+TEST(Tenants, AStoredOwnerIsFoundWhileItsKeyExists) {
+  const Tenants both({"one", "two"}, false);
+  HttpRequest request;
+  request.headers = {{"Authorization", "Bearer two"}};
+  const std::string owner = both.of(request).owner;
+  const std::string stored = stored_owner(owner);
+  EXPECT_NE(stored, owner);
+  EXPECT_EQ(both.owner_of_stored(stored), owner);
+  EXPECT_FALSE(Tenants({"one"}, false).owner_of_stored(stored));
+  EXPECT_FALSE(Tenants({}, false).owner_of_stored(stored));
+  EXPECT_EQ(Tenants({}, false).owner_of_stored(stored_owner("")), "");
+}
+
+TEST(Tenants, ALineOfABatchHasTheOwnerOfTheBatch) {
+  const Tenants both({"one", "two"}, false);
+  HttpRequest request;
+  request.headers = {{"Authorization", "Bearer two"}};
+  HttpRequest line;
+  line.batch_owner = both.of(request).owner;
+  EXPECT_EQ(both.of(line).owner, both.of(request).owner);
+  EXPECT_EQ(both.of(line).cache_namespace, both.of(request).cache_namespace);
+}
+
 }  // namespace
 }  // namespace octavo::server

@@ -94,10 +94,14 @@ Awaitable<void> delete_file(ServerContext& context, Exchange& exchange) {
 
 Json upload_operation() {
   Json doc = operation("Upload a file", file_schema());
+  const Json file = {{"type", "string"},
+                     {"contentMediaType", "application/jsonl"},
+                     {"description", "The file, a part of multipart/form-data"}};
+  const Json purpose = {{"type", "string"},
+                        {"enum", Json::array({"batch"})},
+                        {"description", "What the file is for"}};
   const Json form = {{"type", "object"},
-                     {"properties",
-                      {{"file", {{"type", "string"}, {"contentMediaType", "application/jsonl"}}},
-                       {"purpose", {{"type", "string"}, {"enum", {"batch"}}}}}},
+                     {"properties", {{"file", file}, {"purpose", purpose}}},
                      {"required", {"file", "purpose"}}};
   doc["requestBody"] = {{"required", true},
                         {"content", {{"multipart/form-data", {{"schema", form}}}}}};

@@ -141,10 +141,10 @@ bool Server::run() {
   asio::co_spawn(listener_->io_, keep_accepting(), asio::detached);
   if (batches_) batches_->start();
   run_io();
-  if (context_->state) context_->state->stop();
   // From here on a signal ends the process.
   signals_.reset();
   const bool ended = context_->text_workers.stop(kTimeToEnd);
+  if (context_->state) context_->state->stop();
   if (!ended) spdlog::warn("a text worker did not stop in time; exiting without it");
   return ended;
 }

@@ -42,9 +42,7 @@ TEST(Tenants, WithoutKeysAllCallersAreOneOwner) {
 
 TEST(Tenants, AStoredOwnerIsFoundWhileItsKeyExists) {
   const Tenants both({"one", "two"}, false);
-  HttpRequest request;
-  request.headers = {{"Authorization", "Bearer two"}};
-  const std::string owner = both.of(request).owner;
+  const std::string owner = both.of(with_key("two")).owner;
   const std::string stored = stored_owner(owner);
   EXPECT_NE(stored, owner);
   EXPECT_EQ(both.owner_of_stored(stored), owner);
@@ -55,12 +53,10 @@ TEST(Tenants, AStoredOwnerIsFoundWhileItsKeyExists) {
 
 TEST(Tenants, ALineOfABatchHasTheOwnerOfTheBatch) {
   const Tenants both({"one", "two"}, false);
-  HttpRequest request;
-  request.headers = {{"Authorization", "Bearer two"}};
-  HttpRequest line;
-  line.batch_owner = both.of(request).owner;
-  EXPECT_EQ(both.of(line).owner, both.of(request).owner);
-  EXPECT_EQ(both.of(line).cache_namespace, both.of(request).cache_namespace);
+  const Tenant two = both.of(with_key("two"));
+  const Tenant of_line = both.of({.batch_owner = two.owner});
+  EXPECT_EQ(of_line.owner, two.owner);
+  EXPECT_EQ(of_line.cache_namespace, two.cache_namespace);
 }
 
 }  // namespace

@@ -105,7 +105,8 @@ def page(document: dict) -> str:
     for path, methods in document["paths"].items():
         body = methods.get("post", {}).get("requestBody")
         if body:
-            text += section(path, body["content"]["application/json"]["schema"], methods["post"]["summary"].rstrip("."), described)
+            (content,) = body["content"].values()  # JSON, or a form
+            text += section(path, content["schema"], methods["post"]["summary"].rstrip("."), described)
     others = [(f"`{method.upper()} {path}`", doc.get("summary", "")) for path, methods in document["paths"].items()
               for method, doc in methods.items() if "requestBody" not in doc]
     return text + "\n## Routes without a request body\n\n| route | description |\n|---|---|\n" + \

@@ -243,8 +243,7 @@ void ServeFlags::finish() {
   expand_json_lists(server.cors.allowed_origins, "--allowed-origins");
   server.sse_keepalive = milliseconds(sse_keepalive);
   server.drain_timeout = milliseconds(drain_timeout);
-  server.state.max_bytes =
-      static_cast<int64_t>(parse_bytes(state_max_bytes, "--state-max-bytes"));
+  server.state.max_bytes = static_cast<int64_t>(parse_bytes(state_max_bytes, "--state-max-bytes"));
   server.version = OCTAVO_VERSION;
   if (thinking != "auto") dialect.thinking = thinking == "on";
   if (!server::is_loopback(server.host) && server.api_keys.empty()) {

@@ -38,6 +38,7 @@ void PersistentState::rethrow(const state::StateError& error) {
 }
 
 void PersistentState::post(std::function<void(const state::Database&)> work) {
+  const std::lock_guard lock(mutex_);
   if (!thread_) return;
   boost::asio::post(*thread_, [this, work = std::move(work)] {
     try {
@@ -49,9 +50,12 @@ void PersistentState::post(std::function<void(const state::Database&)> work) {
 }
 
 void PersistentState::stop() {
-  if (!thread_) return;
-  thread_->join();
-  thread_.reset();
+  std::unique_ptr<boost::asio::thread_pool> thread;
+  {
+    const std::lock_guard lock(mutex_);
+    thread = std::move(thread_);
+  }
+  if (thread) thread->join();
 }
 
 void PersistentState::restore(api::ResponseStore& responses, const Tenants& tenants) {

@@ -8,6 +8,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <type_traits>
 #include <utility>
 
@@ -55,6 +56,7 @@ class PersistentState : public api::ResponseJournal {
 
   const StateOptions options_;
   const std::unique_ptr<state::Database> database_;  // state thread, after the constructor
+  std::mutex mutex_;  // of thread_, which any thread may use in post()
   std::unique_ptr<boost::asio::thread_pool> thread_;
 };
 

@@ -45,8 +45,8 @@ Server::~Server() {
 bool Server::run() {
   if (batches_) batches_->start();
   http_->run();
-  if (context_->state) context_->state->stop();
   const bool ended = context_->text_workers.stop(kTimeToEnd);
+  if (context_->state) context_->state->stop();
   if (!ended) spdlog::warn("a text worker did not stop in time; exiting without it");
   return ended;
 }

@@ -74,7 +74,7 @@ struct ServerOptions {
   std::function<void(std::string_view)> on_preparation = nullptr;
   std::string version = "0";
 
-  // A form with one file. 0 without a folder for state.
+  // Of a form with one file. 0 without a folder for state.
   size_t most_upload_bytes() const {
     constexpr size_t kFormBytes = 64u << 10;
     return state.folder.empty() ? 0 : static_cast<size_t>(state.max_file_bytes) + kFormBytes;

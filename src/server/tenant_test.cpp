@@ -40,5 +40,24 @@ TEST(Tenants, WithoutKeysAllCallersAreOneOwner) {
   EXPECT_EQ(tenants.of({}).owner, "");
 }
 
+TEST(Tenants, AStoredOwnerIsFoundWhileItsKeyExists) {
+  const Tenants both({"one", "two"}, false);
+  const std::string owner = both.of(with_key("two")).owner;
+  const std::string stored = stored_owner(owner);
+  EXPECT_NE(stored, owner);
+  EXPECT_EQ(both.owner_of_stored(stored), owner);
+  EXPECT_FALSE(Tenants({"one"}, false).owner_of_stored(stored));
+  EXPECT_FALSE(Tenants({}, false).owner_of_stored(stored));
+  EXPECT_EQ(Tenants({}, false).owner_of_stored(stored_owner("")), "");
+}
+
+TEST(Tenants, ALineOfABatchHasTheOwnerOfTheBatch) {
+  const Tenants both({"one", "two"}, false);
+  const Tenant two = both.of(with_key("two"));
+  const Tenant of_line = both.of({.batch_owner = two.owner});
+  EXPECT_EQ(of_line.owner, two.owner);
+  EXPECT_EQ(of_line.cache_namespace, two.cache_namespace);
+}
+
 }  // namespace
 }  // namespace octavo::server

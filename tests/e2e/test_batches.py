@@ -4,7 +4,6 @@ owners, limits, and restarts at any moment."""
 import io
 import json
 import random
-import signal
 import sqlite3
 import time
 
@@ -100,14 +99,14 @@ def test_files_are_listed_read_and_deleted(client):
 
 
 def test_a_line_that_is_refused_is_in_the_error_file(client):
-    bodies = {1: chat_body(1) | {"model": "other"}, 3: chat_body(3) | {"temperature": 9}}
+    bodies = {1: chat_body(1) | {"model": "other"}, 3: chat_body(3) | {"top_p": 7}}
     batch = wait_for(client, create(client, [line(i, bodies.get(i)) for i in range(5)]).id)
     assert batch.status == "completed"
     assert batch.request_counts.model_dump() == {"total": 5, "completed": 3, "failed": 2}
     assert [answer["custom_id"] for answer in results(client, batch.output_file_id)] == ["line 0", "line 2", "line 4"]
     errors = results(client, batch.error_file_id)
     assert [(error["custom_id"], error["response"]["status_code"]) for error in errors] == [("line 1", 404), ("line 3", 400)]
-    assert "temperature" in errors[1]["response"]["body"]["error"]["message"]
+    assert "top_p" in errors[1]["response"]["body"]["error"]["message"]
 
 
 @pytest.mark.parametrize(("lines", "code", "number"), [
@@ -193,32 +192,25 @@ def test_other_keys_see_nothing(tmp_path):
 
 
 def test_every_line_is_answered_once_after_kills_at_any_moment(tmp_path):
-    """Killed about ten times, in validation, between lines, and while the output is written."""
-    count, kills, seed = 120, 0, random.Random(5)
-    flags = {"state_dir": tmp_path, "step_ms": 1, "pages": 2048, "batch_concurrency": 16}
+    count, interrupted, seed = 120, 0, random.Random(5)
+    flags = {"state_dir": tmp_path, "step_ms": 3, "pages": 2048, "batch_concurrency": 4}
     with Server.start(**flags) as first:
         batch_id = create(client_of(first), [line(i) for i in range(count)]).id
-        time.sleep(seed.uniform(0, 0.05))
         first.process.kill()
         first.process.wait()
-    while True:
+    for _ in range(10):
         with Server.start(**flags) as running:
-            client = client_of(running)
-            time.sleep(seed.uniform(0, 0.25))
-            batch = client.batches.retrieve(batch_id)
-            if batch.status in ENDED or kills >= 10:
-                batch = wait_for(client, batch_id)
-                break
-            kills += 1
+            time.sleep(seed.uniform(0, 0.2))
+            interrupted += running.ask("GET", f"/v1/batches/{batch_id}").json()["status"] not in ENDED
             running.process.kill()
             running.process.wait()
+    assert interrupted >= 3, "the batch was too fast to be interrupted"
     with Server.start(**flags) as last:
         client = client_of(last)
-        assert client.batches.retrieve(batch_id) == batch and batch.status == "completed"
-        assert kills >= 3, "the batch was too fast to be interrupted"
+        batch = wait_for(client, batch_id)
+        assert batch.status == "completed" and batch.request_counts.completed == count, batch
         answers = results(client, batch.output_file_id)
         assert [answer["custom_id"] for answer in answers] == [f"line {i}" for i in range(count)]
-        assert batch.request_counts.completed == count
         alone = last.ask("POST", CHAT, chat_body(60)).json()
         assert answers[60]["response"]["body"]["choices"] == alone["choices"]
 

@@ -25,7 +25,7 @@ class MemoryExchange : public Exchange {
   void on_client_gone(std::function<void()> callback) override { on_leave_ = std::move(callback); }
   void note(std::string_view, std::string_view) override {}
 
-  // The response is no longer wanted: whoever works on it gets ClientGone.
+  // The response is no longer wanted: the handler gets ClientGone.
   void leave();
   // Once it was sent. Errors have a body.
   const std::optional<HttpResponse>& response() const { return response_; }

@@ -66,18 +66,37 @@ Awaitable<void> get_file(ServerContext& context, Exchange& exchange) {
   co_await exchange.send(json_response(file_json(file)));
 }
 
+// The connection is closed if there is no chunk, so that the client does not take the beginning of a
+// file for all of it.
+template <typename Read>
+Awaitable<std::optional<std::string>> read_or_close(PersistentState& state, Read read) {
+  std::optional<std::string> chunk;
+  try {
+    chunk = co_await state.run(std::move(read));
+  } catch (const RequestError&) {
+    throw ClientGone();
+  }
+  if (!chunk || chunk->empty()) throw ClientGone();
+  co_return chunk;
+}
+
 Awaitable<void> get_content(ServerContext& context, Exchange& exchange) {
   const state::FileRecord file = co_await find_file(context, exchange.request(), kContent);
   PersistentState& state = state_of(context);
   HttpResponse head{.content_type = "application/octet-stream"};
+  if (exchange.request().method == "HEAD") {
+    co_await exchange.send(std::move(head));
+    co_return;
+  }
   co_await exchange.start_stream(std::move(head));
-  for (int64_t number = 0;; ++number) {
+  int64_t sent = 0;
+  for (int64_t number = 0; sent < file.bytes; ++number) {
     const auto read = [key = file.key, number](const state::Database& database) {
       return state::FileTable(database).chunk(key, number);
     };
-    const std::optional<std::string> chunk = co_await state.run(read);
-    if (!chunk) break;
-    if (!chunk->empty()) co_await exchange.write(*chunk);
+    const std::optional<std::string> chunk = co_await read_or_close(state, read);
+    co_await exchange.write(*chunk);
+    sent += static_cast<int64_t>(chunk->size());
   }
 }
 
@@ -94,10 +113,14 @@ Awaitable<void> delete_file(ServerContext& context, Exchange& exchange) {
 
 Json upload_operation() {
   Json doc = operation("Upload a file", file_schema());
+  const Json file = {{"type", "string"},
+                     {"contentMediaType", "application/jsonl"},
+                     {"description", "The file, a part of multipart/form-data"}};
+  const Json purpose = {{"type", "string"},
+                        {"enum", Json::array({"batch"})},
+                        {"description", "What the file is for"}};
   const Json form = {{"type", "object"},
-                     {"properties",
-                      {{"file", {{"type", "string"}, {"contentMediaType", "application/jsonl"}}},
-                       {"purpose", {{"type", "string"}, {"enum", {"batch"}}}}}},
+                     {"properties", {{"file", file}, {"purpose", purpose}}},
                      {"required", {"file", "purpose"}}};
   doc["requestBody"] = {{"required", true},
                         {"content", {{"multipart/form-data", {{"schema", form}}}}}};

@@ -1,5 +1,6 @@
 #include "server/http/connection.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -99,7 +100,9 @@ class Connection {
   // The handler reads the body, perhaps not to its end.
   Awaitable<void> answer_streamed(HttpExchange& exchange) {
     exchange.close_after();
-    if (!reader_.limit_body(context_.options.most_upload_bytes())) {
+    // Without a folder for uploads the handler refuses them.
+    const ServerOptions& options = context_.options;
+    if (!reader_.limit_body(std::max(options.limits.body_bytes, options.most_upload_bytes()))) {
       co_await tell_failure(&exchange);
       co_return;
     }

@@ -40,7 +40,7 @@ struct HttpResponse {
 
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 
-// The value of `name` in a query "a=1&b=2", percent-decoded; nothing if it is not there.
+// The value of `name` in a query "a=1&b=2", percent-decoded; nothing without it.
 std::optional<std::string> query_value(std::string_view query, std::string_view name);
 
 // Decodes "%2F" to "/" and so on; invalid escapes are kept.

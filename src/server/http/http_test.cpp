@@ -104,5 +104,13 @@ TEST(ApiError, HasTheFormatOfTheRequestedApi) {
     EXPECT_EQ(Json::parse(body(status))["error"]["type"], type) << status;
 }
 
+TEST(Http, QueryValuesAreFoundByName) {
+  EXPECT_EQ(query_value("a=1&limit=2%30&after=", "limit"), "20");
+  EXPECT_EQ(query_value("a=1&after=", "after"), "");
+  EXPECT_EQ(query_value("a&b", "a"), "");
+  EXPECT_FALSE(query_value("xa=1&ab=2", "a"));
+  EXPECT_FALSE(query_value("", "a"));
+}
+
 }  // namespace
 }  // namespace octavo::server

@@ -60,7 +60,7 @@ TEST(Multipart, MistakesAreRefused) {
   };
   EXPECT_THROW(read(""), RequestError);
   EXPECT_THROW(read("--b\r\n\r\nx\r\n--b--"), RequestError);  // no name
-  EXPECT_THROW(read(kForm), RequestError);                    // "--bx" is no delimiter
+  EXPECT_THROW(read(kForm), RequestError);                    // "--bx" is not a delimiter
   EXPECT_THROW(read("--b\r\nContent-Disposition: form-data; name=a\r\n\r\nx"), RequestError);
   EXPECT_THROW(read("--b\r\n" + std::string(10000, 'x')), RequestError);
   std::string many;

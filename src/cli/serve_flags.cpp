@@ -245,6 +245,8 @@ void ServeFlags::finish() {
   server.drain_timeout = milliseconds(drain_timeout);
   server.state.max_bytes = static_cast<int64_t>(parse_bytes(state_max_bytes, "--state-max-bytes"));
   server.version = OCTAVO_VERSION;
+  // A request to continue an answer holds the tokens of the prompt besides the body of the client.
+  if (server.behind_front) server.limits.body_bytes *= 2;
   if (thinking != "auto") dialect.thinking = thinking == "on";
   if (!server::is_loopback(server.host) && server.api_keys.empty()) {
     throw SetupError(

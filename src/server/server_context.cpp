@@ -13,7 +13,8 @@ ServerContext::ServerContext(boost::asio::io_context& io_context, const api::Ser
     : HttpContext(io_context, server_options),
       model(served),
       metrics(served),
-      tenants(server_options.api_keys, server_options.share_prefix_cache),
+      tenants(server_options.api_keys, server_options.share_prefix_cache,
+              server_options.behind_front),
       state(server_options.state.folder.empty()
                 ? nullptr
                 : std::make_unique<PersistentState>(server_options.state)),

@@ -5,6 +5,7 @@
 
 #include "base/sha256.h"
 #include "server/api_keys.h"
+#include "server/front_notes.h"
 
 namespace octavo::server {
 namespace {
@@ -29,9 +30,11 @@ std::string stored_owner(const std::string& owner) {
   return {digest.begin(), digest.end()};
 }
 
-Tenants::Tenants(const std::vector<std::string>& api_keys, bool share_prefix_cache)
+Tenants::Tenants(const std::vector<std::string>& api_keys, bool share_prefix_cache,
+                 bool behind_front)
     : separate_caches_(!share_prefix_cache &&
-                       std::set<std::string>(api_keys.begin(), api_keys.end()).size() > 1) {
+                       std::set<std::string>(api_keys.begin(), api_keys.end()).size() > 1),
+      behind_front_(behind_front) {
   for (const std::string& key : api_keys) owners_.push_back(owner_of_key(key));
 }
 
@@ -43,6 +46,7 @@ std::optional<std::string> Tenants::owner_of_stored(const std::string& stored) c
 }
 
 Tenant Tenants::of(const HttpRequest& request) const {
+  if (behind_front_) return tenant_from(request.header(kTenantHeader));
   // Without API keys, all callers share one owner, whatever key they send.
   if (owners_.empty()) return {};
   Tenant tenant{.owner = request.batch_owner ? *request.batch_owner : owner_of(request)};

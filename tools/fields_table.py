@@ -87,21 +87,21 @@ def documented_parts(schema: dict) -> dict[str, dict]:
     return found
 
 
-def section(path: str, schema: dict, about: str, described: dict[str, str]) -> str:
-    """`described`: where the tables of objects that occur in several bodies are."""
+def section(path: str, schema: dict, about: str, described: set[str]) -> str:
+    """`described`: the objects whose tables are already on the page; adds to it."""
     text = f"\n## POST {path}\n\n{about}.\n\n{tables(schema)}"
     for name, part in documented_parts(schema).items():
-        if place := described.get(name):
-            text += f"\n`{name}` is described [above](#{place}).\n"
+        if name in described:
+            text += f"\n`{name}` is described [above](#{name}).\n"
         else:
-            described[name] = name
+            described.add(name)
             text += f"\n### {name}\n\n{tables(part)}"
     return text
 
 
 def page(document: dict) -> str:
     text = HEAD
-    described: dict[str, str] = {}
+    described: set[str] = set()
     for path, methods in document["paths"].items():
         body = methods.get("post", {}).get("requestBody")
         if body:

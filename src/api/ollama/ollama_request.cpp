@@ -109,7 +109,8 @@ OllamaRequest read_ollama(const Json& body, const Fields& table, const ServedMod
   request.ignored.insert(request.ignored.end(), ignored.begin(), ignored.end());
   check_model_name(request.model, model);
   if (!request.model.empty()) request.chat["model"] = request.model;
-  if (request.chat.value("top_logprobs", Json()) == 0 && !request.chat.contains("logprobs"))
+  if (request.chat.value("top_logprobs", Json()) == 0 &&
+      request.chat.value("logprobs", Json()) != true)
     request.chat.erase("top_logprobs");
   settle_ollama_options(request, model);
   return request;

@@ -189,6 +189,7 @@ TEST_F(OllamaTest, WhatWouldChangeTheAnswerIsRefusedByName) {
   EXPECT_EQ(refused(R"("prompt_template": "x")"), "400 prompt_template");
   EXPECT_EQ(refused(R"("think": "much")"), "400 think");
   EXPECT_EQ(refused(R"("top_logprobs": 0)"), "accepted");
+  EXPECT_EQ(refused(R"("logprobs": false, "top_logprobs": 0)"), "accepted");
   EXPECT_EQ(refused_field([&] { generate(fmt::format(R"({{"prompt": "{:200}"}})", "a")); }),
             "400 prompt");
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "api/openai/response_store.h"
+#include "base/error.h"
 #include "server/admission.h"
 #include "server/http/exchange.h"
 #include "server/server_options.h"

@@ -7,8 +7,10 @@ import random
 import sqlite3
 import time
 
+import httpx
 import openai
 import pytest
+import running_server
 from openai.types import Batch, FileObject
 from sdk_types import checked
 from server_kit import Server
@@ -78,6 +80,23 @@ def test_200_lines_are_answered_as_single_requests_are(server, client):
         response = answers[number]["response"]
         assert response["status_code"] == 200 and answers[number]["error"] is None
         assert response["body"]["choices"] == alone["choices"]
+
+
+def test_200_lines_of_a_real_model(octavo, make_model, tmp_path):
+    """The same text as alone and beside the batch."""
+    def body(number: int) -> dict:
+        return {"prompt": f"Line {number}", "max_tokens": 6, "temperature": 0, "ignore_eos": True}
+
+    with running_server.running(octavo, make_model("llama"), "--max-model-len", 256, "--state-dir", tmp_path) as running:
+        client = openai.OpenAI(base_url=f"{running.url}/v1", api_key="none")
+        batch = create(client, [line(i, body(i), url="/v1/completions") for i in range(200)], "/v1/completions")
+        beside = client.completions.create(model=None, prompt="Line 7", max_tokens=6, temperature=0, extra_body={"ignore_eos": True})
+        batch = wait_for(client, batch.id, timeout=120)
+        answers = results(client, batch.output_file_id)
+        assert [answer["custom_id"] for answer in answers] == [f"line {i}" for i in range(200)]
+        assert answers[7]["response"]["body"]["choices"][0]["text"] == beside.choices[0].text
+        alone = client.completions.create(model=None, prompt="Line 150", max_tokens=6, temperature=0, extra_body={"ignore_eos": True})
+        assert answers[150]["response"]["body"]["choices"][0]["text"] == alone.choices[0].text
 
 
 def test_files_are_listed_read_and_deleted(client):
@@ -296,15 +315,11 @@ def test_uploads_are_limited(tmp_path):
     ({}, {"file": ("a", b"x")}), ({"purpose": "assistants"}, {"file": ("a", b"x")}), ({"purpose": "batch"}, {"other": ("a", b"x")}),
 ])
 def test_a_form_that_is_not_an_upload_is_refused(server, data, files):
-    import httpx
-
     answer = httpx.post(f"http://127.0.0.1:{server.port}/v1/files", data=data, files=files)
     assert answer.status_code == 400, answer.text
 
 
 def test_pages_of_other_sites_cannot_upload(server):
-    import httpx
-
     url = f"http://127.0.0.1:{server.port}"
     for origin, status in (("http://evil.example", 403), (url, 200)):
         answer = httpx.post(f"{url}/v1/files", data={"purpose": "batch"}, files={"file": ("a", b"x")}, headers={"Origin": origin})

@@ -25,14 +25,14 @@ using server::HttpResponse;
 using server::Route;
 
 // POST, with the model in the JSON body.
-constexpr std::array<std::string_view, 13> kByModel = {
+constexpr std::array<std::string_view, 14> kByModel = {
     "/v1/chat/completions", "/v1/completions",
     "/v1/messages",         "/v1/messages/count_tokens",
     "/v1/responses",        "/v1/responses/input_tokens",
     "/v1/embeddings",       "/tokenize",
     "/detokenize",          "/api/chat",
     "/api/generate",        "/api/embed",
-    "/api/embeddings"};
+    "/api/embeddings",      "/api/show"};
 constexpr std::string_view kStored = "/v1/responses/";
 constexpr std::chrono::seconds kScrapeTime{3};  // for all children together
 

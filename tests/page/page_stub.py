@@ -73,7 +73,9 @@ def _card(stub: Stub, name: str) -> dict:
     card = {"id": name, "root": "/models/tiny", "max_model_len": 8192, "default_sampling_params": stub.defaults}
     if name not in stub.states:
         return card
-    status = {"value": stub.states[name], "progress": stub.progress.get(name)}
+    status = {"value": stub.states[name]}
+    if status["value"] == "loading":
+        status["progress"] = {"stages": ["text_model"], "current": "text_model", "value": stub.progress[name]}
     if status["value"] != "loaded":
         return {"id": name, "root": f"/models/{name}", "status": status}
     return {**card, "root": f"/models/{name}", "status": status}

@@ -12,9 +12,6 @@
 namespace octavo::api {
 namespace {
 
-// Clients show a time this far ahead as "forever".
-constexpr const char* kNeverExpires = "2300-01-01T00:00:00Z";
-
 // Of the fingerprint, which stands for the model's files.
 std::string digest_of(const ServedModel& model) {
   const std::string& text = model.fingerprint;

@@ -10,6 +10,8 @@ namespace octavo::api {
 
 // The version of Ollama whose API this is. Clients refuse servers that they take for older ones.
 inline constexpr const char* kOllamaApiVersion = "0.32.0";
+// Clients show a time this far ahead as "forever".
+inline constexpr const char* kNeverExpires = "2300-01-01T00:00:00Z";
 
 // Bodies of /api/tags and /api/ps.
 Json ollama_tags(const ServedModel& model);

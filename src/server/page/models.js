@@ -13,11 +13,11 @@ export const modelName = () => select.value;
 export const modelNames = () => models.map(({ id }) => id);
 
 // "loaded", "loading", "unloaded" or "failed". A server of one model has no status: it is loaded.
-const stateOf = (model) => model?.status?.value ?? "loaded";
+const stateOf = ({ status } = {}) => (status?.failed ? "failed" : status?.value ?? "loaded");
 const find = (name) => models.find(({ id }) => id === name);
 
 function loadingText({ progress } = {}) {
-  return Number.isFinite(progress) ? `loading, ${Math.floor(progress * 100)} %` : "loading";
+  return progress ? `loading, ${Math.floor(progress.value * 100)} %` : "loading";
 }
 
 function factText(chosen) {

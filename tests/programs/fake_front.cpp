@@ -70,9 +70,10 @@ class StartedByTheTest : public front::Upstreams {
       timer.expires_after(std::chrono::milliseconds(5));
       co_await timer.async_wait(boost::asio::use_awaitable);
     }
-    co_return front::UpstreamLease(
-        {.model = model, .socket = found->second, .generation = generation_of(found->second)},
-        nullptr);
+    co_return front::UpstreamLease({.model = served_.at(model),
+                                    .socket = found->second,
+                                    .generation = generation_of(found->second)},
+                                   nullptr);
   }
   std::vector<front::LoadedModel> loaded() const override {
     std::vector<front::LoadedModel> models;

@@ -244,6 +244,8 @@ void ServeFlags::finish() {
   server.sse_keepalive = milliseconds(sse_keepalive);
   server.drain_timeout = milliseconds(drain_timeout);
   server.version = OCTAVO_VERSION;
+  // A request to continue an answer holds the tokens of the prompt besides the body of the client.
+  if (server.behind_front) server.limits.body_bytes *= 2;
   if (thinking != "auto") dialect.thinking = thinking == "on";
   if (!server::is_loopback(server.host) && server.api_keys.empty()) {
     throw SetupError(

@@ -135,8 +135,9 @@ std::vector<api::OutputEvent> OutputStream::events_of(std::vector<UpdateMailbox:
   const auto add = [&](size_t prompt, Update update) {
     if (auto event = event_of(prompt, std::move(update))) events.push_back(std::move(*event));
   };
+  const bool one_by_one = job_.resumable || (job_.stream && context_.options.behind_front);
   for (auto& letter : letters) {
-    if (!job_.resumable) {
+    if (!one_by_one) {
       add(letter.prompt, std::move(letter.update));
       continue;
     }

@@ -13,7 +13,8 @@ ServerContext::ServerContext(boost::asio::io_context& io_context, const api::Ser
       model(served),
       metrics(served),
       responses(server_options.stored_responses),
-      tenants(server_options.api_keys, server_options.share_prefix_cache),
+      tenants(server_options.api_keys, server_options.share_prefix_cache,
+              server_options.behind_front),
       text_workers(io_context.get_executor(), server_options.text_workers),
       places_(server_options.max_open_requests),
       sequences_(server_options.max_open_sequences) {}

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "server/api_keys.h"
+#include "server/front_notes.h"
 
 namespace octavo::server {
 namespace {
@@ -19,12 +20,15 @@ CacheNamespace namespace_of(const std::string& owner) {
 
 }  // namespace
 
-Tenants::Tenants(const std::vector<std::string>& api_keys, bool share_prefix_cache)
+Tenants::Tenants(const std::vector<std::string>& api_keys, bool share_prefix_cache,
+                 bool behind_front)
     : has_keys_(!api_keys.empty()),
       separate_caches_(!share_prefix_cache &&
-                       std::set<std::string>(api_keys.begin(), api_keys.end()).size() > 1) {}
+                       std::set<std::string>(api_keys.begin(), api_keys.end()).size() > 1),
+      behind_front_(behind_front) {}
 
 Tenant Tenants::of(const HttpRequest& request) const {
+  if (behind_front_) return tenant_from(request.header(kTenantHeader));
   // Without API keys, all callers share one owner, whatever key they send.
   if (!has_keys_) return {};
   Tenant tenant{.owner = owner_of(request)};

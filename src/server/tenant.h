@@ -17,8 +17,10 @@ struct Tenant {
 class Tenants {
  public:
   // With several different keys, each has its own cache namespace unless `share_prefix_cache`. With
-  // fewer, all requests use the common one.
-  Tenants(const std::vector<std::string>& api_keys, bool share_prefix_cache);
+  // fewer, all requests use the common one. `behind_front`: the front process says in a header which
+  // tenant a request is from; clients of other servers cannot.
+  Tenants(const std::vector<std::string>& api_keys, bool share_prefix_cache,
+          bool behind_front = false);
 
   // The request must have been allowed (ApiKeys).
   Tenant of(const HttpRequest& request) const;
@@ -26,6 +28,7 @@ class Tenants {
  private:
   bool has_keys_;
   bool separate_caches_;
+  bool behind_front_;
 };
 
 }  // namespace octavo::server

@@ -18,6 +18,9 @@ std::vector<Endpoint> health_endpoints();      // health.cpp
 std::vector<Endpoint> status_endpoints();      // status.cpp
 std::vector<Endpoint> page_endpoints();        // page.cpp
 
+// A file of the playground, or 404.
+HttpResponse page_file(const HttpRequest& request);
+
 // All of them, and /openapi.json.
 std::vector<Endpoint> all_endpoints();
 

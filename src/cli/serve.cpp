@@ -19,7 +19,10 @@
 #include "base/service_notify.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/serve_child.h"
 #include "cli/serve_flags.h"
+#include "cli/serve_front.h"
+#include "cli/status_channel.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/runtime/device.h"
 #include "llm/make_served_model.h"
@@ -125,13 +128,7 @@ void run(ServeFlags flags) {
   auto listener = make_listener(flags.server);
   const Address address{.url = listener->url(), .curl = listener->curl_target()};
   flags.model.find();
-  EngineOptions options = flags.model.engine_options();
-  options.pooling = flags.pooling.options();
-  options.serves_requests = true;
-  options.model_context = flags.pooling.model_context();
-  // A request with several prompts counts as several engine requests.
-  options.max_open_requests = std::max(
-      options.max_open_requests, flags.server.max_open_requests + flags.server.max_open_sequences);
+  const EngineOptions options = flags.engine_options();
   const auto llm = flags.model.load(options);
   const api::ServedModel served = make_served_model(*llm, flags.model, options,
                                                     {.served_model_name = flags.served_model_name,
@@ -151,6 +148,10 @@ void run(ServeFlags flags) {
     server::Server server(std::move(listener), served, flags.server);
     print_summary(*llm, served, flags, address,
                   std::chrono::duration<double>(Clock::now() - started).count());
+    if (flags.status) {
+      flags.status->send(front::ChildReady{.planned_bytes = llm->engine().memory().total_bytes(),
+                                           .max_model_len = served.max_model_len});
+    }
     notify_service("READY=1\nSTATUS=Serving " + served.name() + " on " + address.url);
     if (!server.run()) {
       flush_logging();
@@ -169,14 +170,23 @@ void add_serve_command(CLI::App& app) {
   auto flags = std::make_shared<ServeFlags>();
   CLI::App* command = app.add_subcommand(
       "serve",
-      "Serve a model over HTTP with the OpenAI and Anthropic APIs and a browser playground.\n\n"
+      "Serve models over HTTP with the OpenAI and Anthropic APIs and a browser playground.\n\n"
       "  octavo serve MODEL\n"
+      "  octavo serve                 all models of octavo ls, each loaded when a request names "
+      "it\n"
+      "  octavo serve MODEL MODEL     the same, with these models\n"
       "  octavo serve MODEL --port 9000 --max-num-seqs 32 --max-model-len 4096\n"
       "  octavo serve MODEL --config serve.toml\n\n"
       "By default it listens on this machine only. Output is bit-identical regardless of load.\n"
       "On SIGTERM, the server finishes open requests before it exits.");
   flags->add_to(*command);
-  command->callback([flags] { run(*flags); });
+  command->callback([flags, command] {
+    if (flags->models.size() != 1 || FrontFlags::any_given(*command))
+      return serve_front(*flags, *command);
+    flags->model.model = flags->models.front();
+    if (flags->status_fd >= 0) return serve_child(*flags, run);
+    run(*flags);
+  });
 }
 
 }  // namespace octavo

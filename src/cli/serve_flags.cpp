@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/units.h"
+#include "cli/model_by_name.h"
 #include "cli/option_group.h"
 #include "cli/parse/number_check.h"
 #include "server/api_keys.h"
@@ -214,7 +216,10 @@ void ServeFlags::add_dialect_flags(CLI::App& command) {
 }
 
 void ServeFlags::add_to(CLI::App& command) {
-  model.add_to(command);
+  command.add_option(
+      "MODEL", models,
+      std::string(kModelHelp) + ". With none or several, each is loaded when a request names it");
+  model.add_settings_to(command);
   model.add_batch_flags_to(command);
   model.add_disk_flags_to(command);
   pooling.add_to(command);
@@ -230,12 +235,27 @@ void ServeFlags::add_to(CLI::App& command) {
   add_limit_flags(command);
   add_state_flags(command);
   add_dialect_flags(command);
+  front.add_to(command);
+  // Hidden: set by the front.
+  command.add_option("--status-fd", status_fd)->group("");
+  command.add_flag("--plan-only", plan_only)->group("");
   // with_config_file() has already read it; added here for --help.
   command
       .add_option("--config", config,
                   "TOML file with one flag per line, for example max-num-seqs = 32. Flags on the "
                   "command line take precedence")
       ->type_name("FILE");
+}
+
+EngineOptions ServeFlags::engine_options() const {
+  EngineOptions options = model.engine_options();
+  options.pooling = pooling.options();
+  options.serves_requests = true;
+  options.model_context = pooling.model_context();
+  // A request with several prompts counts as several engine requests.
+  options.max_open_requests =
+      std::max(options.max_open_requests, server.max_open_requests + server.max_open_sequences);
+  return options;
 }
 
 void ServeFlags::finish() {

@@ -2,17 +2,23 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/model_flags.h"
+#include "cli/serve_front_flags.h"
 #include "generation/chat_dialect.h"
 #include "server/server_options.h"
 
 namespace octavo {
 
+class StatusChannel;
+
 struct ServeFlags {
+  std::vector<std::string> models;  // MODEL; exactly one, unless it is a front
   ModelFlags model;
+  FrontFlags front;
   server::ServerOptions server;
   std::vector<std::string> served_model_name;
   std::string generation_config = "auto";
@@ -25,11 +31,17 @@ struct ServeFlags {
   PoolingFlags pooling;
   ChatDialectOptions dialect;
   std::string thinking = "auto";
+  // Of the process of a front; hidden.
+  int status_fd = -1;
+  bool plan_only = false;
+  std::shared_ptr<StatusChannel> status;  // empty: not such a process
 
   void add_to(CLI::App& command);
   // Reads the API keys and derives the remaining options. Throws SetupError, for example if other
   // machines could connect without a key.
   void finish();
+  // After model.find().
+  EngineOptions engine_options() const;
 
  private:
   void add_access_flags(CLI::App& command);

@@ -236,8 +236,10 @@ CatalogModelPtr Catalog::find_on_disk(const std::string& name) const {
 
 void Catalog::fail_unknown(const std::string& name) const {
   std::vector<std::string> known;
-  for (const auto& [each, model] : by_name_)
-    if (each.find('/') != 0) known.push_back(each);  // a path says where the files are
+  for (const auto& [each, model] : by_name_) {
+    // A path says where the files are.
+    if (each != model->source || model->downloads) known.push_back(each);
+  }
   const std::string near =
       known.empty()
           ? "no model is known here"

@@ -133,6 +133,11 @@ std::string ModelPool::time_limit_text(const ModelSlot& slot) const {
   if (slot.is_loading)
     return fmt::format("{} is still loading after {} s (--load-timeout); try again later",
                        slot.name(), seconds);
+  if (slot.generation != 0)
+    return fmt::format(
+        "the requests of {} run one at a time, because its process died twice within a minute; try "
+        "again later",
+        slot.name());
   return fmt::format(
       "{} was not loaded within {} s (--load-timeout), because models with open requests use the "
       "memory; try again later",
@@ -309,6 +314,13 @@ Awaitable<std::vector<ModelStatus>> ModelPool::statuses() {
   co_return all;
 }
 
+std::vector<ModelStatus> ModelPool::running() const {
+  std::vector<ModelStatus> all;
+  for (const auto& [name, slot] : slots_)
+    if (slot->child) all.push_back(status_of(slot->model));
+  return all;
+}
+
 Awaitable<ModelStatus> ModelPool::status(std::string model) {
   co_return status_of(co_await scanner_.find(std::move(model)));
 }
@@ -322,8 +334,9 @@ void ModelPool::preload() {
 
 // Loading for a moment's use: the model then stays for its keep-alive time.
 Awaitable<void> ModelPool::load_quietly(std::string model) {
+  const AcquireOptions options;
   try {
-    co_await acquire(model, {});
+    co_await acquire(model, options);
   } catch (const std::exception& error) {
     spdlog::warn("{} was not loaded: {}", model, error.what());
   }

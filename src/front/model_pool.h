@@ -81,6 +81,8 @@ class ModelPool : public Upstreams {
   // All known models, after a new scan of the folders.
   Awaitable<std::vector<ModelStatus>> statuses();
   Awaitable<ModelStatus> status(std::string model);
+  // Those with a process.
+  std::vector<ModelStatus> running() const;
   boost::asio::io_context& io() { return io_; }
   uint64_t budget_bytes() const { return residency_.budget_bytes(); }
   uint64_t used_bytes() const { return residency_.used_bytes(); }

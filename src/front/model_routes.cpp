@@ -48,10 +48,10 @@ Json status_json(const ModelStatus& status) {
   return json;
 }
 
-Json ps_json(const ModelPool& pool, const std::vector<ModelStatus>& statuses) {
+Json ps_json(const ModelPool& pool) {
   Json models = Json::array();
   const auto now = std::chrono::steady_clock::now();
-  for (const ModelStatus& status : statuses) {
+  for (const ModelStatus& status : pool.running()) {
     if (!status.loaded) continue;
     Json expires = nullptr;
     if (status.loaded->expires)
@@ -81,6 +81,19 @@ std::string model_in_body(Exchange& exchange) {
   return model->get<std::string>();
 }
 
+// Responses are made outside of coroutines: gcc 12 does not compile lists of initialisers in them.
+server::HttpResponse list_response(const std::vector<ModelStatus>& statuses, int64_t created) {
+  Json data = Json::array();
+  for (const ModelStatus& status : statuses) data.push_back(model_card(status, created));
+  return server::json_response({{"object", "list"}, {"data", std::move(data)}});
+}
+
+server::HttpResponse success_response() { return server::json_response({{"success", true}}); }
+
+server::HttpResponse event_stream_head() {
+  return {.content_type = "text/event-stream", .headers = {{"Cache-Control", "no-cache"}}};
+}
+
 class ModelHandlers {
  public:
   ModelHandlers(ModelPool& pool, ModelRouteOptions options)
@@ -88,36 +101,34 @@ class ModelHandlers {
 
   Awaitable<void> list(Exchange& exchange) const {
     const std::vector<ModelStatus> statuses = co_await pool_->statuses();
-    Json data = Json::array();
-    for (const ModelStatus& status : statuses) data.push_back(model_card(status, created_));
-    co_await exchange.send(server::json_response({{"object", "list"}, {"data", std::move(data)}}));
+    co_await exchange.send(list_response(statuses, created_));
   }
 
   Awaitable<void> one(Exchange& exchange) const {
-    const std::string name = exchange.request().path.substr(std::string_view("/v1/models/").size());
-    const ModelStatus status = co_await pool_->status(name);
+    std::string name = exchange.request().path.substr(std::string_view("/v1/models/").size());
+    const ModelStatus status = co_await pool_->status(std::move(name));
     co_await exchange.send(server::json_response(model_card(status, created_)));
   }
 
   Awaitable<void> load(Exchange& exchange) const {
-    co_await pool_->load(model_in_body(exchange));
-    co_await exchange.send(server::json_response({{"success", true}}));
+    std::string model = model_in_body(exchange);
+    co_await pool_->load(std::move(model));
+    co_await exchange.send(success_response());
   }
 
   Awaitable<void> unload(Exchange& exchange) const {
-    co_await pool_->unload(model_in_body(exchange));
-    co_await exchange.send(server::json_response({{"success", true}}));
+    std::string model = model_in_body(exchange);
+    co_await pool_->unload(std::move(model));
+    co_await exchange.send(success_response());
   }
 
   Awaitable<void> ps(Exchange& exchange) const {
-    const std::vector<ModelStatus> statuses = co_await pool_->statuses();
-    co_await exchange.send(server::json_response(ps_json(*pool_, statuses)));
+    co_await exchange.send(server::json_response(ps_json(*pool_)));
   }
 
   Awaitable<void> events(Exchange& exchange) const {
     ModelEvents events(*pool_, options_);
-    co_await exchange.start_stream(
-        {.content_type = "text/event-stream", .headers = {{"Cache-Control", "no-cache"}}});
+    co_await exchange.start_stream(event_stream_head());
     while (!exchange.client_gone()) {
       const std::string text = co_await events.next();
       if (text.empty()) co_return;

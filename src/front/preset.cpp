@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
@@ -71,10 +71,9 @@ class PresetSection {
 
   double share(const TomlEntry& entry) const {
     const std::string& text = single(entry);
-    double value = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() ||
-        !(value > 0 && value <= 1))
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (text.empty() || *end != '\0' || !(value > 0 && value <= 1))
       fail(entry, "must be above 0 and at most 1, for example 0.2");
     return value;
   }

@@ -7,9 +7,9 @@
 
 namespace octavo::front {
 
-using State = Residency::State;
-
 namespace {
+
+using State = Residency::State;
 
 bool is_resident(State state) {
   return state == State::kLoading || state == State::kLoaded || state == State::kUnloading;

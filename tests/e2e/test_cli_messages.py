@@ -40,8 +40,11 @@ MISTAKES = [
     ("bench", 2, ["octavo bench: a command is missing", "machine", "serve"]),
     ("bench serv", 2, ["unknown command serv", "did you mean serve?", "octavo bench --help"]),
     # arguments
-    ("serve", 2, ["octavo serve: MODEL is missing", "octavo serve qwen3-0.6b"]),
-    ("serve a b c", 2, ["octavo serve: unexpected arguments: b c"]),
+    ("info", 2, ["octavo info: MODEL is missing", "octavo info qwen3-0.6b"]),
+    ("serve a b c --port 0", 1, ["a: no such model here"]),
+    ("serve --models-dir no-such-folder --port 0", 1, ["--models-dir no-such-folder: no such folder"]),
+    ("serve --keep-alive soon --port 0", 1, ["--keep-alive soon: write a duration such as 5m"]),
+    ("serve a b --served-model-name x", 1, ["--served-model-name: several models are served"]),
     ("info a b", 2, ["octavo info: unexpected argument: b"]),
     ("serve m --port", 2, ["--port: the value is missing"]),
     ("serve m --no-such-flag", 2, ["unknown flag --no-such-flag", "octavo serve --help lists the flags"]),

@@ -20,6 +20,7 @@
 #include "front/machine_plan.h"
 #include "front/model_pool.h"
 #include "front/model_routes.h"
+#include "front/ollama_routes.h"
 #include "server/listener.h"
 #include "text/helper_jobs.h"
 
@@ -110,6 +111,10 @@ void serve_front(ServeFlags flags, const CLI::App& command) {
   if (!flags.served_model_name.empty())
     throw SetupError(
         "--served-model-name: several models are served; name each in a section of --preset");
+  if (!flags.server.state.folder.empty())
+    throw SetupError(
+        "--state-dir: files, batches and stored responses are available with one model only; serve "
+        "one, or leave the flag out");
   flags.finish();
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
@@ -125,12 +130,15 @@ void serve_front(ServeFlags flags, const CLI::App& command) {
         flags.server.host);
   front::ModelPool pool(listener->io(), pool_options(flags, command));
   front::FrontContext* context = nullptr;
+  std::vector<server::Route> routes = front::model_routes(
+      pool, {.sse_keepalive = flags.server.sse_keepalive,
+             .is_draining = [&] { return context != nullptr && context->draining; }});
+  for (server::Route& route : front::ollama_routes(pool, flags.server.version))
+    routes.push_back(std::move(route));
   front::FrontServer server(
       std::move(listener), pool,
       {.server = flags.server,
-       .more_routes = front::model_routes(
-           pool, {.sse_keepalive = flags.server.sse_keepalive,
-                  .is_draining = [&] { return context != nullptr && context->draining; }}),
+       .more_routes = std::move(routes),
        .end_children = [&] { return pool.shut_down(); }});
   context = &server.context();
   pool.preload();

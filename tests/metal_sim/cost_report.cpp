@@ -94,6 +94,15 @@ void report_many_rows() {
   CostTable dense("float16", "weight");
   std::mt19937 random(2);
   add_linear(dense, shape, random_dense(random, shape.outputs, shape.inputs, kRowDType));
+  // Enough for tiles of 64 x 64; also per weight and 64 rows.
+  const MlxProduct large{256, 512, 1280};
+  {
+    const Weight weight = random_dense(random, large.outputs, large.inputs, kRowDType);
+    const mx::array x = random_array(random, {large.rows, large.inputs}, kRowType);
+    SimulatedMetal metal(kCosts);
+    mx::eval(linear(x, weight));
+    dense.add(with_shape("Octavo", large), metal.counts(), weights_of(large) * large.rows / 64);
+  }
   add_mlx(dense, "gemm", shape, mlx_gemm(shape));
   dense.print();
 }

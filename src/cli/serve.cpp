@@ -117,7 +117,7 @@ void print_summary(const Llm& llm, const api::ServedModel& served, const ServeFl
   summary.print();
 }
 
-void run(ServeFlags flags) {
+void serve_model(ServeFlags flags) {
   const auto started = Clock::now();
   flags.finish();
   // Hitting the file size limit (ulimit -f) must be a write error, not kill the process.
@@ -184,8 +184,8 @@ void add_serve_command(CLI::App& app) {
     if (flags->models.size() != 1 || FrontFlags::any_given(*command))
       return serve_front(*flags, *command);
     flags->model.model = flags->models.front();
-    if (flags->status_fd >= 0) return serve_child(*flags, run);
-    run(*flags);
+    if (flags->status_fd >= 0) return serve_child(*flags, serve_model);
+    serve_model(*flags);
   });
 }
 

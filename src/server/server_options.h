@@ -40,6 +40,8 @@ struct StateOptions {
   int batch_concurrency = 32;            // lines of batches that run at once
 };
 
+inline constexpr int kMaxConnections = 4096;
+
 struct ServerOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8000;                    // 0: a free one
@@ -51,7 +53,7 @@ struct ServerOptions {
   std::vector<std::string> allowed_hosts = {};
   CorsOptions cors = {};
   HttpLimits limits = {};
-  int max_connections = 4096;     // more: 503
+  int max_connections = kMaxConnections;  // more: 503
   int max_open_requests = 512;    // generating or waiting; more: 429
   int max_open_sequences = 4096;  // prompts x n besides the first; more: 429
   // Of the bodies of open requests; more: 429.

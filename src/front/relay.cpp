@@ -177,7 +177,10 @@ std::optional<std::string> Relay::changed_body(const UpstreamLease& child) const
       !fields_->model.empty() && !child.model().empty() && fields_->model != child.model();
   if (!resumes && !renames) return std::nullopt;
   std::string body = body_.text;
-  if (resumes) body.insert(fields_->end, (fields_->has_members ? "," : "") + answer_.members());
+  if (resumes) {
+    body.insert(fields_->end, answer_.members());
+    if (fields_->has_members) body.insert(fields_->end, 1, ',');
+  }
   // The name stands before the end, so it has not moved.
   return renames ? with_model(body, *fields_, child.model()) : body;
 }

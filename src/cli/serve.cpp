@@ -184,7 +184,8 @@ void add_serve_command(CLI::App& app) {
     if (flags->models.size() != 1 || FrontFlags::any_given(*command))
       return serve_front(*flags, *command);
     flags->model.model = flags->models.front();
-    if (flags->status_fd >= 0) return serve_child(*flags, run);
+    if (flags->status_fd >= 0)
+      return serve_child(*flags, [](ServeFlags own) { run(std::move(own)); });
     run(*flags);
   });
 }

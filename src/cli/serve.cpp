@@ -139,7 +139,7 @@ void run(ServeFlags flags) {
   flags.server.max_open_bytes = served.request_memory.body_bytes;
   flags.server.stored_responses.bytes = served.request_memory.stored_bytes;
   flags.server.stored_responses.response_bytes = served.request_memory.stored_response_bytes;
-  if (!server::is_loopback(flags.server.host))
+  if (flags.server.uds.empty() && !server::is_loopback(flags.server.host))
     spdlog::warn(
         "listening on {}: API keys and responses are sent unencrypted; put a TLS proxy in front of "
         "the server",

@@ -86,7 +86,6 @@ void ServeFlags::add_access_flags(CLI::App& command) {
           "Path of a Unix socket to listen on, instead of --host and --port; only this user "
           "can connect")
       ->type_name("PATH")
-      ->excludes("--host", "--port")
       ->group(group);
   command.add_flag("--behind-front", server.behind_front)->group("");  // hidden: set by the front
   command
@@ -239,7 +238,8 @@ EngineOptions ServeFlags::engine_options() const {
 }
 
 void ServeFlags::finish() {
-  add_keys(api_key_file, server.api_keys);
+  // The front checks the keys of its clients, and may have them from the environment.
+  if (!server.behind_front) add_keys(api_key_file, server.api_keys);
   expand_json_lists(server.cors.allowed_origins, "--allowed-origins");
   server.sse_keepalive = milliseconds(sse_keepalive);
   server.drain_timeout = milliseconds(drain_timeout);
@@ -247,7 +247,7 @@ void ServeFlags::finish() {
   // A request to continue an answer holds the tokens of the prompt besides the body of the client.
   if (server.behind_front) server.limits.body_bytes *= 2;
   if (thinking != "auto") dialect.thinking = thinking == "on";
-  if (!server::is_loopback(server.host) && server.api_keys.empty()) {
+  if (server.uds.empty() && !server::is_loopback(server.host) && server.api_keys.empty()) {
     throw SetupError(
         fmt::format("--host {} accepts connections from other machines: give --api-key-file, set "
                     "OCTAVO_API_KEY, or listen on 127.0.0.1",

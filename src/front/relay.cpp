@@ -153,10 +153,13 @@ Awaitable<UpstreamLease> Relay::acquire() {
 Relay::Clock::time_point Relay::silence_deadline() const {
   const auto silence = context_.options.sse_keepalive;
   const bool sends = exchange_.started() && sends_events_ && silence.count() > 0;
-  return sends ? Clock::now() + silence : Clock::time_point::max();
+  return sends ? last_write_ + silence : Clock::time_point::max();
 }
 
-Awaitable<void> Relay::keep_client_alive() { co_await exchange_.write(": keep-alive\n\n"); }
+Awaitable<void> Relay::keep_client_alive() {
+  co_await exchange_.write(": keep-alive\n\n");
+  last_write_ = Clock::now();
+}
 
 Awaitable<Got> Relay::next_piece() {
   while (true) {
@@ -167,22 +170,25 @@ Awaitable<Got> Relay::next_piece() {
   }
 }
 
-std::string Relay::body_for(const UpstreamLease& child) const {
-  if (!fields_) return body_.text;
+std::optional<std::string> Relay::changed_body(const UpstreamLease& child) const {
+  if (!fields_) return std::nullopt;
+  const bool resumes = answer_.can_resume() && exchange_.started();
+  const bool renames =
+      !fields_->model.empty() && !child.model().empty() && fields_->model != child.model();
+  if (!resumes && !renames) return std::nullopt;
   std::string body = body_.text;
-  if (answer_.can_resume() && exchange_.started()) {
-    std::string members = fields_->has_members ? "," : "";
-    members += answer_.members();
-    body.insert(fields_->end, members);
+  if (resumes) {
+    body.insert(fields_->end, answer_.members());
+    if (fields_->has_members) body.insert(fields_->end, 1, ',');
   }
-  if (!fields_->model.empty() && !child.model().empty() && fields_->model != child.model())
-    body = with_model(body, *fields_, child.model());
-  return body;
+  // The name stands before the end, so it has not moved.
+  return renames ? with_model(body, *fields_, child.model()) : body;
 }
 
 // True: the head of the response is there.
 Awaitable<bool> Relay::request_from(const UpstreamLease& child) {
-  const std::string body = body_for(child);
+  const std::optional<std::string> changed = changed_body(child);
+  const std::string_view body = changed ? *changed : body_.text;
   const std::string head = request_head(exchange_.request(), to_text(tenant_), body.size());
   auto [connection, reused] = context_.connections.take(child);
   while (true) {
@@ -260,6 +266,7 @@ Awaitable<void> Relay::write(std::string_view bytes) {
   if (!exchange_.started()) co_await exchange_.start_stream(std::move(stream_head_));
   numbers_.saw(bytes);
   co_await exchange_.write(bytes);
+  last_write_ = Clock::now();
 }
 
 Awaitable<Relay::Outcome> Relay::relay_stream(const UpstreamLease& child) {

@@ -59,7 +59,8 @@ class Relay {
   Awaitable<void> keep_client_alive();
   Awaitable<void> pause(std::chrono::milliseconds time);
 
-  std::string body_for(const UpstreamLease& child) const;
+  // Nothing: the body as it came.
+  std::optional<std::string> changed_body(const UpstreamLease& child) const;
   void prepare_next(const UpstreamLease& child, Outcome outcome);
   void remember_response(const UpstreamLease& child, const ChildResponse& response);
   Clock::time_point silence_deadline() const;
@@ -81,6 +82,7 @@ class Relay {
   bool sends_events_ = false;            // the response is a stream of server-sent events
   std::optional<uint64_t> failed_ = {};  // the generation of the child that ended
   Clock::time_point failed_at_ = {};
+  Clock::time_point last_write_ = {};  // to the client, of a stream
   bool cut_off_ = false;
 
   PendingLease* pending_ = nullptr;

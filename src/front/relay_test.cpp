@@ -307,6 +307,23 @@ TEST_F(RelayTest, AWaitingClientGetsCommentsAndThenTheRest) {
   EXPECT_GE(comments, 3);
 }
 
+// A child's own comments, which the front removes, do not delay those of the front.
+TEST_F(RelayTest, ASilentStreamIsKeptAliveByTheFront) {
+  options_.server.sse_keepalive = std::chrono::milliseconds(40);
+  std::string events = event_of(0, 0) +
+                       ": octavo start {\"resume\":{},\"resume_token_ids\":[[]]}\n\n"
+                       ": octavo tokens 0 0\n\n";
+  for (int i = 0; i < 60; ++i) events += ": keep-alive\n\n";
+  start([&](const std::string&) {
+    return ScriptedChild::Answer{.bytes = stream_response(events + "data: [DONE]\n\n"),
+                                 .piece = 60,
+                                 .pause = std::chrono::milliseconds(15)};
+  });
+  const std::string body = chat().body;
+  EXPECT_TRUE(body.starts_with(event_of(0, 0) + ": keep-alive\n\n: keep-alive\n\n")) << body;
+  EXPECT_TRUE(body.ends_with("data: [DONE]\n\n"));
+}
+
 TEST_F(RelayTest, AClientThatLeavesEndsTheRequestToTheChild) {
   const std::string endless(64u << 20, 'x');
   start([&](const std::string&) {

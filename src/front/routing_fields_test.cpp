@@ -87,7 +87,7 @@ std::string random_value(std::mt19937& random, int depth) {
 TEST(RoutingFields, AgreesWithTheParserOnRandomObjects) {
   std::mt19937 random(7);
   int named = 0;
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 4000; ++i) {
     const std::string body = random_value(random, 0);
     const Json parsed = api::parse_object(body);
     const Json model = parsed.value("model", Json());
@@ -99,7 +99,7 @@ TEST(RoutingFields, AgreesWithTheParserOnRandomObjects) {
       EXPECT_THROW(routing_fields(body), RequestError) << body;
     }
   }
-  EXPECT_GT(named, 1000);
+  EXPECT_GT(named, 200);
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ def test_neighbours_and_whole_answers_survive_a_kill(relay):
         assert got["fake", *key] == got["other", *key] == ask(direct, path, request), key
 
 
-def test_routes_models_and_tenants(relay):
+def test_routes_and_models(relay):
     front, direct, _ = relay
     missing = front.ask("POST", "/v1/completions", {"prompt": "x"})
     assert missing.status == 400 and "fake, other" in missing.error["message"]
@@ -163,6 +163,29 @@ def test_routes_models_and_tenants(relay):
     assert len(re.findall(r"^# TYPE vllm:prompt_tokens_total counter$", metrics, re.MULTILINE)) == 1
     assert front.ask("GET", "/readyz").status == 200 and front.ask("GET", "/").status == 200
     assert "/v1/messages" in front.ask("GET", "/openapi.json").json()["paths"]
+
+
+def test_children_separate_the_keys_of_the_front(build_dir, tmp_path):
+    child = Child([fake_server_path()], tmp_path / "s")
+    with Server.start(build_dir / "tests" / "fake_front", child=f"fake={tmp_path / 's'}", api_key=["one", "two"]) as front:
+
+        def ask_as(key: str, method: str, path: str, body: dict | None = None):
+            # The second header is the front's own: what a client sends in it has no effect.
+            return front.ask(method, path, body, {"Authorization": f"Bearer {key}", "x-octavo-tenant": "0" * 128})
+
+        def cached(key: str) -> int:
+            usage = ask_as(key, "POST", "/v1/completions", {"prompt": "hello " * 50, "max_tokens": 1}).json()["usage"]
+            return usage["prompt_tokens_details"]["cached_tokens"]
+
+        assert [cached("one"), cached("two")] == [0, 0] and cached("one") > 0 and cached("two") > 0
+        stored = ask_as("one", "POST", "/v1/responses", {"input": "hello", "max_output_tokens": 2}).json()["id"]
+        assert ask_as("one", "GET", f"/v1/responses/{stored}").status == 200
+        assert ask_as("two", "GET", f"/v1/responses/{stored}").status == 404
+        more = {"input": "more", "previous_response_id": stored, "max_output_tokens": 2}
+        assert ask_as("two", "POST", "/v1/responses", more).status == 404
+        assert ask_as("one", "POST", "/v1/responses", more).status == 200
+        assert ask_as("three", "GET", "/v1/responses/x").status == 401
+    child.end()
 
 
 def test_a_client_that_leaves_frees_the_child(relay):

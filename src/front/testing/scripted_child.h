@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <mutex>
@@ -74,7 +75,8 @@ class ScriptedChild {
   struct Answer {
     std::string bytes = {};
     size_t ends_after = std::string::npos;
-    size_t piece = std::string::npos;  // bytes per write
+    size_t piece = std::string::npos;    // bytes per write
+    std::chrono::milliseconds pause{0};  // after each write
   };
   using Script = std::function<Answer(const std::string& request)>;
 
@@ -136,7 +138,7 @@ class ScriptedChild {
       }
       const Answer answer = script_(request);
       const size_t whole = std::min(answer.ends_after, answer.bytes.size());
-      if (!send_all(handle, std::string_view(answer.bytes).substr(0, whole), answer.piece)) {
+      if (!send_all(handle, std::string_view(answer.bytes).substr(0, whole), answer)) {
         left_ = true;
         return;
       }
@@ -145,18 +147,19 @@ class ScriptedChild {
       return;
     }
   }
-  bool send_all(int handle, std::string_view bytes, size_t piece) {
+  bool send_all(int handle, std::string_view bytes, const Answer& answer) {
     while (!bytes.empty()) {
       pollfd both[] = {{.fd = handle, .events = POLLOUT, .revents = 0},
                        {.fd = stop_[0], .events = POLLIN, .revents = 0}};
       ::poll(both, 2, -1);
       if (both[1].revents != 0) return false;
-      const auto sent =
-          ::send(handle, bytes.data(), std::min(piece, bytes.size()), MSG_NOSIGNAL | MSG_DONTWAIT);
+      const auto sent = ::send(handle, bytes.data(), std::min(answer.piece, bytes.size()),
+                               MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) continue;
       if (sent < 0) return false;
       sent_ += static_cast<size_t>(sent);
       bytes.remove_prefix(static_cast<size_t>(sent));
+      if (answer.pause.count() > 0) std::this_thread::sleep_for(answer.pause);
     }
     return true;
   }

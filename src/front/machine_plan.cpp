@@ -16,7 +16,8 @@ std::string file_key(const fs::path& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
   const auto time = fs::last_write_time(path, error);
-  return fmt::format("{}:{}:{};", path.string(), size, static_cast<int64_t>(time.time_since_epoch().count()));
+  return fmt::format("{}:{}:{};", path.string(), size,
+                     static_cast<int64_t>(time.time_since_epoch().count()));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ import subprocess
 import threading
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 
@@ -67,8 +68,6 @@ def switch(url: str, names: list[str], count: int, seed: int, answers: dict[str,
     for _ in range(count):
         name = rng.choice(names)
         body = {"model": name, "prompt": [5, 6, 7], "max_tokens": rng.choice((2, 16)), "temperature": 0, "ignore_eos": True}
-        if rng.random() < 0.2:
-            body["keep_alive"] = 0
         text = call(url + "/v1/completions", body)["choices"][0]["text"]
         answers[name + str(body["max_tokens"])].add(text)
 
@@ -81,12 +80,9 @@ def run(octavo: str, models: list[str], switches: int, env: dict | None = None) 
         names = [card["id"] for card in call(url + "/v1/models")["data"]][:len(models)]
         answers = {name + str(tokens): set() for name in names for tokens in (2, 16)}
         started = time.monotonic()
-        with Watch(url) as watch:
-            threads = [threading.Thread(target=switch, args=(url, names, switches // 2, seed, answers)) for seed in (1, 2)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+        with Watch(url) as watch, ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(switch, url, names, switches // 2, seed, answers) for seed in (1, 2)]:
+                done.result()
         assert all(len(texts) <= 1 for texts in answers.values()), "a model gave different answers to one prompt"
         assert sum(map(len, answers.values())) > 0
         assert watch.most_models <= 2 and watch.most_planned <= watch.budget, vars(watch)

@@ -116,14 +116,11 @@ def test_a_killed_process_is_started_again_and_others_are_untouched(front, model
     assert text_of(front, b) == other
 
 
-def test_keep_alive_of_a_request(front, models):
-    a = models[0].name
-    text_of(front, a, keep_alive=-1)
-    assert loaded(front)[a]["expires_in"] is None
-    text_of(front, a, keep_alive="10m")
-    assert 500 < loaded(front)[a]["expires_in"] <= 600
-    text_of(front, a, keep_alive=0)
-    wait_until(lambda: a not in loaded(front))
+def test_an_unused_model_is_unloaded_after_its_keep_alive(octavo, models, no_other_models):
+    with running(octavo, models, "--keep-alive", "1s", env=no_other_models) as server:
+        text_of(server, models[0].name)
+        assert loaded(server)[models[0].name]["expires_in"] <= 1
+        wait_until(lambda: not loaded(server))
 
 
 def test_load_and_unload_with_events(front, models):

@@ -55,7 +55,7 @@ OLLAMA = {
     "model": "tiny:latest", "stream": False, "format": "json", "think": False, "keep_alive": "5m", "truncate": True, "shift": True,
     "logprobs": True, "top_logprobs": 2, "ignore_eos": True, "min_tokens": 1, "priority": -3, "request_id": "mine", "cache_salt": "salt",
     "resumable": True, "resume_token_ids": [[]], "resume": {"id": "mine", "seed": 3}, "options": {
-        "num_predict": 2, "num_ctx": 256, "seed": -1, "repeat_penalty": 1.1, "repeat_last_n": -1, "temperature": 0.5, "top_k": 5,
+        "num_predict": 2, "num_ctx": 500, "seed": -1, "repeat_penalty": 1.1, "repeat_last_n": -1, "temperature": 0.5, "top_k": 5,
         "top_p": 0.5, "min_p": 0.1, "stop": ["x"], "presence_penalty": 0.5, "frequency_penalty": -0.5, "num_gpu": 1},
 }
 OLLAMA_EMBED = {"model": "tiny", "options": {"num_ctx": 256}, "keep_alive": -1, "priority": -3, "request_id": "mine", "cache_salt": "salt"}
@@ -124,7 +124,7 @@ def ask(servers):
         connection.request("GET" if body is None else "POST", path, data, {"Content-Type": "application/json"})
         answer = connection.getresponse()
         text = answer.read()
-        return answer.status, answer.headers, json.loads(text) if "json" in answer.headers["Content-Type"] else text
+        return answer.status, answer.headers, json.loads(text) if "application/json" in answer.headers["Content-Type"] else text
 
     return send
 

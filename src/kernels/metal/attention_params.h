@@ -17,9 +17,10 @@ METAL_CONSTANT int kThreadgroupBytes = 32 << 10;
 METAL_CONSTANT int kPadBytes = 16;
 METAL_CONSTANT int kScoreStride = kSplitKeys + kPadBytes / 4;  // floats from one column to the next
 
-// paged_attention: twice the simdgroups for wide values, so that accumulators stay in registers.
+// paged_attention: eight simdgroups unless the values are few, so that accumulators and scores stay in
+// registers.
 METAL_CONSTANT int kMostSimdgroups = 8;
-constexpr int matrix_simdgroups(int v_dim) { return v_dim > 128 ? kMostSimdgroups : 4; }
+constexpr int matrix_simdgroups(int v_dim) { return v_dim >= 64 ? kMostSimdgroups : 4; }
 
 // paged_attention: accumulators of a lane, of which a split needs as many again.
 constexpr int matrix_floats(int v_dim, int tiles) {

@@ -1,7 +1,7 @@
 // paged_attention.metal - causal attention over paged keys and values by the matrix units, for
 // prefill and for decode with many columns (decode_attention.metal: few columns).
 //
-// A threadgroup of four simdgroups (eight for values wider than 128) processes one item: up to
+// A threadgroup of eight simdgroups (four for values of less than 64) processes one item: up to
 // kTiles * 8 columns (row, query head) of one sequence that share a KV head, over splits of 128
 // keys at absolute positions. Per split:
 //   scores   a simdgroup processes two tiles of keys in each of its parts of the sum: K q^T, 8 keys x
@@ -15,9 +15,10 @@
 // of columns, so a row's bits do not depend on its batch, provided that each row of the hardware's
 // product depends only on that row.
 //
-// Threadgroup memory: at most matrix_bytes(); 21 KiB for 32 columns of 128 16-bit elements. Registers:
-// kTiles * kValueDim / 16 floats of state per lane, half of it for wide values, and 8 kTiles scores. Limit: decode reads each K and V element once per KV head: bandwidth. Prefill does
-// 4 * kTiles multiply-accumulates per (kTiles + 1) tile loads: compute-bound from 32 columns on.
+// Threadgroup memory: at most matrix_bytes(); 21.5 KiB for 32 columns of 128 16-bit elements. Registers:
+// kTiles * kValueDim / 32 floats of state per lane, 4 * kTiles scores and 8 * kTiles sums of products.
+// Limit: decode reads each K and V element once per KV head: bandwidth. Prefill does 4 * kTiles
+// multiply-accumulates per (kTiles + 1) tile loads: compute-bound from 32 columns on.
 #include "kernels/metal/shaders/attention_split.msl"
 #include "kernels/metal/shaders/matrix_lanes.msl"
 

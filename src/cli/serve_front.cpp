@@ -135,11 +135,10 @@ void serve_front(ServeFlags flags, const CLI::App& command) {
              .is_draining = [&] { return context != nullptr && context->draining; }});
   for (server::Route& route : front::ollama_routes(pool, flags.server.version))
     routes.push_back(std::move(route));
-  front::FrontServer server(
-      std::move(listener), pool,
-      {.server = flags.server,
-       .more_routes = std::move(routes),
-       .end_children = [&] { return pool.shut_down(); }});
+  front::FrontServer server(std::move(listener), pool,
+                            {.server = flags.server,
+                             .more_routes = std::move(routes),
+                             .end_children = [&] { return pool.shut_down(); }});
   context = &server.context();
   pool.preload();
   print_front_summary(pool, flags, url);

@@ -41,12 +41,10 @@ std::string modified_at(const CatalogModel& model) {
 
 // What is known of a model that may not be loaded.
 Json brief_details(const CatalogModel& model) {
-  return {{"parent_model", ""},
-          {"format", model.source.ends_with(".gguf") ? "gguf" : "safetensors"},
-          {"family", ""},
-          {"families", Json::array()},
-          {"parameter_size", ""},
-          {"quantization_level", ""}};
+  return {
+      {"parent_model", ""},   {"format", model.source.ends_with(".gguf") ? "gguf" : "safetensors"},
+      {"family", ""},         {"families", Json::array()},
+      {"parameter_size", ""}, {"quantization_level", ""}};
 }
 
 std::string expiry(const LoadedModel& model) {
@@ -121,10 +119,10 @@ std::vector<Route> ollama_routes(ModelPool& pool, const std::string& version) {
                                 Exchange& exchange) { return ((*handlers).*handler)(exchange); },
                  .doc = api::operation(about, {{"type", "object"}})};
   };
-  return {route("/api/tags", &OllamaHandlers::tags, "List all models (Ollama's API)"),
-          route("/api/ps", &OllamaHandlers::running, "List loaded models (Ollama's API)"),
-          route("/api/version", &OllamaHandlers::version,
-                "The version of Ollama whose API this is")};
+  return {
+      route("/api/tags", &OllamaHandlers::tags, "List all models (Ollama's API)"),
+      route("/api/ps", &OllamaHandlers::running, "List loaded models (Ollama's API)"),
+      route("/api/version", &OllamaHandlers::version, "The version of Ollama whose API this is")};
 }
 
 }  // namespace octavo::front

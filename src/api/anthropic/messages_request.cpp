@@ -136,7 +136,7 @@ const FieldTable<MessagesRequest>& messages_fields() {
                                       "priority", "request_id", "cache_salt", "resumable",
                                       "resume_token_ids", "resume"}),
           refused_messages_fields(),
-          hints<MessagesRequest>({"metadata", "service_tier", "cache_control", "context_management",
+          hints<MessagesRequest>({"keep_alive", "metadata", "service_tier", "cache_control", "context_management",
                                   "container", "inference_geo", "diagnostics", "speed", "betas",
                                   "anthropic_beta", "anthropic_version", "user_profile_id",
                                   "workspace_id", "fallbacks", "fallback_credit_token"})})

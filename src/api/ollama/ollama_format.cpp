@@ -28,6 +28,24 @@ std::string on_one_line(std::string json) {
   return json;
 }
 
+// Clients divide a stream at every line break that Unicode knows, not only at '\n'. In JSON these
+// characters can only be part of a string, where an escape has the same meaning.
+void append_line(std::string& out, std::string_view line) {
+  for (size_t i = 0; i < line.size(); ++i) {
+    const std::string_view rest = line.substr(i);
+    if (rest.starts_with("\xc2\x85")) {
+      out += "\\u0085";
+      i += 1;
+    } else if (rest.starts_with("\xe2\x80\xa8") || rest.starts_with("\xe2\x80\xa9")) {
+      out += rest[2] == '\xa8' ? "\\u2028" : "\\u2029";
+      i += 2;
+    } else {
+      out += line[i];
+    }
+  }
+  out += '\n';
+}
+
 Json logprobs_of(const Tokenizer& tokenizer, const std::vector<TokenLogprobs>& tokens) {
   Json list = std::move(chat_logprobs(tokenizer, tokens)["content"]);
   for (Json& token : list) {
@@ -140,26 +158,27 @@ void OllamaFormat::append_event(std::string& out, const OutputEvent& event, cons
   if (job_.resumable) tokens_.insert(tokens_.end(), event.tokens.begin(), event.tokens.end());
   const std::vector<Piece> pieces = pieces_of(event);
   for (const Piece& piece : pieces) {
-    out += begin_line(piece) + ",\"done\":false";
-    if (&piece == &pieces.back()) append_waiting(out, usage);
-    out += "}\n";
+    std::string line = begin_line(piece) + ",\"done\":false";
+    if (&piece == &pieces.back()) append_waiting(line, usage);
+    append_line(out, line + "}");
   }
   if (event.finish) done_reason_ = done_reason_of(event);
 }
 
 void OllamaFormat::append_end(std::string& out, const Usage& usage) {
-  out += begin_line({}) + fmt::format(R"(,"done":true,"done_reason":"{}")", done_reason_);
-  out += metrics(usage);
-  append_waiting(out, usage);
-  out += "}\n";
+  std::string line =
+      begin_line({}) + fmt::format(R"(,"done":true,"done_reason":"{}")", done_reason_);
+  line += metrics(usage);
+  append_waiting(line, usage);
+  append_line(out, line + "}");
 }
 
 void OllamaFormat::append_error(std::string& out, const RequestError& error) {
-  out += ollama_error_body(error.what()) + "\n";
+  append_line(out, ollama_error_body(error.what()));
 }
 
 void OllamaFormat::append_keep_alive(std::string& out) const {
-  out += begin_line({}) + ",\"done\":false}\n";
+  append_line(out, begin_line({}) + ",\"done\":false}");
 }
 
 std::string OllamaFormat::whole(const std::vector<OutputEvent>& answers, const Usage& usage) {

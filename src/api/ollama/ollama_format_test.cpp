@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "api/ollama/ollama_embed.h"
@@ -163,6 +164,19 @@ TEST_F(OllamaFormatTest, AnAnswerThatCanBeResumedSaysHow) {
   EXPECT_EQ(lines[0]["token_ids"], Json::array({7}));
   EXPECT_EQ(lines[1]["token_ids"], Json::array({8}));
   EXPECT_FALSE(lines[1].contains("resume"));
+}
+
+TEST_F(OllamaFormatTest, NoCharacterOfTheTextEndsALine) {
+  const OllamaJob job = chat("");
+  OllamaFormat format = format_of(job);
+  const std::string text =
+      "a\xc2\x85"
+      "b\u2028c\u2029d\u2027\u00e9\n\v\f\x1c";
+  std::string out;
+  format.append_event(out, {.parts = {content(text)}, .tokens = {1}}, usage());
+  EXPECT_THAT(out, testing::HasSubstr(R"(a\u0085b\u2028c\u2029d)"));
+  EXPECT_EQ(std::ranges::count(out, '\n'), 1);
+  EXPECT_EQ(lines_of(out)[0]["message"]["content"], text);
 }
 
 TEST_F(OllamaFormatTest, ErrorsAndSilenceAreLinesToo) {

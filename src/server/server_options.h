@@ -54,8 +54,8 @@ struct ServerOptions {
   CorsOptions cors = {};
   HttpLimits limits = {};
   int max_connections = kMaxConnections;  // more: 503
-  int max_open_requests = 512;    // generating or waiting; more: 429
-  int max_open_sequences = 4096;  // prompts x n besides the first; more: 429
+  int max_open_requests = 512;            // generating or waiting; more: 429
+  int max_open_sequences = 4096;          // prompts x n besides the first; more: 429
   // Of the bodies of open requests; more: 429.
   int64_t max_open_bytes = api::RequestMemory{}.body_bytes;
   std::chrono::milliseconds sse_keepalive{20'000};  // 0: none

@@ -1,83 +1,26 @@
 #include "kernels/logprobs.h"
 
-#include <limits>
-
 #include "kernels/metal/logprobs_params.h"
 #include "kernels/runtime/kernel_path.h"
 #include "kernels/sampling.h"
-#include "kernels/testing/random_logits.h"
-#include "kernels/testing/support.h"
-#include "metal/faulty_simulator.h"
+#include "metal/logprob_requests.h"
+#include "metal_sim/simulator.h"
 
 namespace octavo {
 namespace {
 
 using metal_sim::SimulatedMetal;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-struct Requests {
-  int vocab = 0;
-  std::vector<float> logits = {};
-  std::vector<TokenId> tokens = {};
-  std::vector<int> counts = {};
-
-  void add(const std::vector<float>& row, TokenId token, int count) {
-    logits.insert(logits.end(), row.begin(), row.end());
-    tokens.push_back(token);
-    counts.push_back(count);
-  }
-  int rows() const { return static_cast<int>(tokens.size()); }
-  mx::array all() const { return mx::array(logits.begin(), {rows(), vocab}, mx::float32); }
-  Logprobs made() const {
-    return logprobs_of(all(), mx::array(tokens.begin(), {rows()}, mx::int32), counts);
-  }
-};
-
-// The bytes of every result.
-struct Bits {
-  std::vector<float> values;
-  std::vector<int32_t> ids, ranks;
-
-  explicit Bits(const Logprobs& of)
-      : values(floats_of(of.values)), ids(ints_of(of.ids)), ranks(ints_of(of.ranks)) {}
-  bool operator==(const Bits& other) const {
-    return same_bits(values, other.values) && ids == other.ids && ranks == other.ranks;
-  }
-};
-
-Requests random_requests(std::mt19937& random, int vocab, int most) {
-  Requests requests{.vocab = vocab};
-  const auto size = static_cast<size_t>(vocab);
-  const auto add = [&](const std::vector<float>& row) {
-    requests.add(row, static_cast<TokenId>(random() % size),
-                 static_cast<int>(random() % static_cast<uint32_t>(most + 2)) - 1);
-  };
-  for (int i = 0; i < 3 * kLogitShapes; ++i)
-    add(random_logits(random, size, static_cast<LogitShape>(i % kLogitShapes)));
-  std::vector<float> odd(size, NAN);
-  add(odd);
-  odd[random() % size] = -kInfinity;
-  add(odd);
-  odd[random() % size] = kInfinity;
-  add(odd);
-  for (float& logit : odd) logit = random() % 2 == 0 ? -0.0f : 0.0f;
-  add(odd);
-  requests.counts.back() = most;
-  for (float& logit : odd) logit = static_cast<float>(random() % 5) * 1e-39f;  // count as zero
-  add(odd);
-  return requests;
-}
-
 TEST(MetalLogprobs, BitsEqualTheCpu) {
   std::mt19937 random(1);
   for (const int vocab : {1, 2, 255, 256, 700, 4500}) {
     const int most = std::min(vocab, metal::kMostTopTokens);
-    const Requests requests = random_requests(random, vocab, most);
-    const Bits expected = launching("logprobs_of.cpu", [&] { return Bits(requests.made()); });
+    const LogprobRequests requests = random_logprob_requests(random, vocab, most);
+    const LogprobBits expected =
+        launching("logprobs_of.cpu", [&] { return LogprobBits(requests.made()); });
     SimulatedMetal metal;
     auto before = launch_counts();
-    EXPECT_EQ(Bits(requests.made()), expected) << vocab;
+    EXPECT_EQ(LogprobBits(requests.made()), expected) << vocab;
     for (const char* kernel : {"best_tokens", "weight_sums", "top_tokens"})
       EXPECT_EQ(metal.counts()[kernel].launches, 1u) << kernel;
     EXPECT_EQ(launch_counts()["logprobs_of.cpu"], before["logprobs_of.cpu"]);
@@ -86,39 +29,39 @@ TEST(MetalLogprobs, BitsEqualTheCpu) {
 
 TEST(MetalLogprobs, OfManyBlocks) {
   std::mt19937 random(2);
-  Requests requests{.vocab = 151936};
+  LogprobRequests requests{.vocab = 151936};
   requests.add(random_logits(random, 151936, LogitShape::kPeaked), 7, 20);
   // More than one block per thread, and the largest in the last one.
-  Requests wide{.vocab = 300000};
+  LogprobRequests wide{.vocab = 300000};
   wide.add(random_logits(random, 300000, LogitShape::kTied), 299999, 5);
   wide.logits.back() = 40;
-  for (const Requests* all : {&requests, &wide}) {
-    const Bits expected(all->made());
+  for (const LogprobRequests* all : {&requests, &wide}) {
+    const LogprobBits expected(all->made());
     SimulatedMetal metal;
-    EXPECT_EQ(Bits(all->made()), expected);
+    EXPECT_EQ(LogprobBits(all->made()), expected);
     EXPECT_EQ(metal.counts()["top_tokens"].launches, 1u);
   }
 }
 
 TEST(MetalLogprobs, WithoutTopTokensNoneAreSearched) {
   std::mt19937 random(3);
-  Requests requests{.vocab = 600};
+  LogprobRequests requests{.vocab = 600};
   for (const int count : {0, -1, 0})
     requests.add(random_logits(random, 600, LogitShape::kFlat), 5, count);
-  const Bits expected(requests.made());
+  const LogprobBits expected(requests.made());
   SimulatedMetal metal;
-  EXPECT_EQ(Bits(requests.made()), expected);
+  EXPECT_EQ(LogprobBits(requests.made()), expected);
   EXPECT_EQ(metal.counts()["weight_sums"].launches, 1u);
   EXPECT_EQ(metal.counts().count("top_tokens"), 0u);
 }
 
 TEST(MetalLogprobs, MoreTopTokensAreFoundByTheCpu) {
   std::mt19937 random(4);
-  Requests requests{.vocab = 600};
+  LogprobRequests requests{.vocab = 600};
   requests.add(random_logits(random, 600, LogitShape::kFlat), 5, metal::kMostTopTokens + 1);
-  const Bits expected(requests.made());
+  const LogprobBits expected(requests.made());
   SimulatedMetal metal;
-  EXPECT_EQ(launching("logprobs_of.cpu", [&] { return Bits(requests.made()); }), expected);
+  EXPECT_EQ(launching("logprobs_of.cpu", [&] { return LogprobBits(requests.made()); }), expected);
   EXPECT_TRUE(metal.counts().empty());
 }
 
@@ -154,28 +97,6 @@ TEST(MetalLogprobs, AndHashesDoNotMoveADrawToTheCpu) {
     EXPECT_EQ(ids[i * 3], has_logprobs ? alone[i] : -1) << i;
     EXPECT_EQ(ranks[i] > 0, has_logprobs) << i;
     EXPECT_EQ(hashes.data<uint64_t>()[i] != 0, requested[i].hash_logits) << i;
-  }
-}
-
-TEST(MetalLogprobs, FaultsAreDetected) {
-  std::mt19937 random(6);
-  Requests requests = random_requests(random, 700, 20);
-  requests.counts[0] = -1;  // so that rows of the results differ from those of the logits
-  const Bits expected(requests.made());
-  const Fault faults[] = {
-      {"the best read before it is written", "weight_sums", kBarrier, ""},
-      {"rounds that do not wait", "top_tokens", kBarrier, "", 1},
-      {"the same token again", "top_tokens", "place < limit", "place <= limit"},
-      {"the higher id first", "best_tokens", "ulong(~uint(token))", "ulong(token)"},
-      {"another row's logits", "weight_sums", "ulong(own.row)", "ulong(group.y)", 1},
-      {"equal logits counted", "weight_sums", "> limit", ">= limit"},
-      {"sums of 32 lanes", "weight_sums", "half_width / 2", "half_width"}};
-  for (const Fault& fault : faults) {
-    SCOPED_TRACE(fault.name);
-    FaultySimulator simulator(fault);
-    const Bits actual(requests.made());
-    EXPECT_TRUE(simulator.was_put_in());
-    EXPECT_TRUE(!simulator.found().empty() || !(actual == expected));
   }
 }
 

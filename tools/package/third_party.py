@@ -78,7 +78,7 @@ def mlx_notice() -> str:
 def library_notices(folder: Path) -> list[tuple[str, str]]:
     notices = {}
     for file in sorted(folder.glob("lib*.so*")):
-        name = re.match(r"(lib[a-z_+-]*?[a-z+])(-[0-9a-f]{8})?\.so", file.name)[1]
+        name = re.match(r"(lib[a-z0-9_+-]*?[a-z0-9+])(-[0-9a-f]{8})?\.so", file.name)[1]
         if name == "libmlx":
             notices["MLX"] = mlx_notice()
         elif name in ("liblapack", "libblas"):

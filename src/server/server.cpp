@@ -39,6 +39,7 @@ Server::~Server() {
   // Text workers post to the io_context, which ends with http_.
   context_->text_workers.stop(std::chrono::hours(24 * 365));
   if (context_->state) context_->state->stop();
+  if (batches_) batches_->release();
   http_.reset();
 }
 

@@ -64,6 +64,8 @@ BatchRunner::BatchRunner(asio::io_context& io, PersistentState& state, const Ten
 
 BatchRunner::~BatchRunner() = default;
 
+void BatchRunner::release() { running_.clear(); }
+
 void BatchRunner::start() { asio::co_spawn(io_, start_unfinished(), asio::detached); }
 
 Awaitable<void> BatchRunner::start_unfinished() {

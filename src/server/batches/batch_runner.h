@@ -46,6 +46,8 @@ class BatchRunner {
   void cancel(int64_t key);
   // Interrupts all lines, for shutdown.
   void stop();
+  // Gives up what belongs to `io`. Call before `io` is destroyed.
+  void release();
 
  private:
   struct Running;

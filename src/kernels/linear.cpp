@@ -212,6 +212,17 @@ mx::array launch(const mx::array& x, int outputs, LinearShape shape, std::vector
                    std::make_shared<Linear>(kernel_stream(), std::move(shape)), std::move(inputs));
 }
 
+void check_lora(const LoraOptions& lora, const mx::array& x, std::span<const Projection> layers) {
+  OCTAVO_CHECK(lora.rows.plan().rows() * x.shape(-1) == static_cast<int64_t>(x.size()));
+  OCTAVO_CHECK(lora.layers.size() == layers.size());
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (lora.layers[i] == nullptr) continue;
+    const LoraShape& shape = lora.layers[i]->shape;
+    OCTAVO_CHECK(shape.inputs == layers[i].weight.cols && shape.outputs == layers[i].weight.rows);
+    for (const LoraGroup& group : lora.rows.plan().groups) OCTAVO_CHECK(group.slot < shape.slots);
+  }
+}
+
 }  // namespace
 
 mx::array joined_linear(const mx::array& x, std::span<const Projection> layers,
@@ -223,7 +234,9 @@ mx::array joined_linear(const mx::array& x, std::span<const Projection> layers,
     OCTAVO_CHECK(!layer.bias || !layers[0].bias || layer.bias->dtype() == layers[0].bias->dtype());
     outputs += layer.weight.rows;
   }
-  if (options.path == KernelPath::kReference) return reference::joined_linear(x, layers, options);
+  if (options.lora) check_lora(*options.lora, x, layers);
+  if (options.path == KernelPath::kReference || (options.lora && options.lora->has_effect()))
+    return reference::joined_linear(x, layers, options);
   LinearShape shape;
   std::vector<mx::array> inputs = {x};
   for (const auto& layer : layers) add_layer(layer, shape, inputs);
@@ -241,7 +254,8 @@ mx::array gated_linear(const mx::array& x, const Projection& gate, const Project
   OCTAVO_CHECK(gate.weight.rows == up.weight.rows && gate.weight.cols == up.weight.cols);
   OCTAVO_CHECK(gate.bias.has_value() == up.bias.has_value());
   OCTAVO_CHECK(options.scale == 1 && options.soft_cap <= 0);
-  if (options.path == KernelPath::kReference)
+  if (options.lora) check_lora(*options.lora, x, std::vector<Projection>{gate, up});
+  if (options.path == KernelPath::kReference || (options.lora && options.lora->has_effect()))
     return reference::gated_linear(x, gate, up, activation, options);
   LinearShape shape;
   shape.is_gated = true;

@@ -1,0 +1,106 @@
+#include "kernels/lora.h"
+
+#include "base/error.h"
+#include "kernels/linear.h"
+#include "kernels/testing/support.h"
+#include "kernels/testing/weights.h"
+
+namespace octavo {
+namespace {
+
+TEST(LoraPlan, GroupsRowsBySlotAndBlock) {
+  std::vector<int32_t> slots(34, kNoLora);
+  slots[1] = slots[17] = slots[33] = 2;
+  slots[0] = slots[18] = 0;
+  const LoraPlan plan = make_lora_plan(slots);
+  EXPECT_EQ(plan.order, (std::vector<int32_t>{0, 18, 1, 17, 33}));
+  EXPECT_EQ(plan.groups_of, (std::vector<int32_t>{0, 0, 1, 1, 1}));
+  ASSERT_EQ(plan.groups.size(), 2u);
+  EXPECT_EQ(plan.groups[1].slot, 2);
+  EXPECT_EQ(plan.groups[1].first, 2);
+  EXPECT_EQ(plan.groups[1].count, 3);
+  EXPECT_EQ(plan.block_begins, (std::vector<int32_t>{0, 2, 4, 5}));
+  EXPECT_EQ(plan.block_places, (std::vector<int32_t>{0, 2, 1, 3, 4}));
+}
+
+LoraSource source_of(const mx::array& a, const mx::array& b, float scale) {
+  return {
+      .rank = a.shape(0), .scale = scale, .dtype = dtype_of(a), .a = bytes_of(a), .b = bytes_of(b)};
+}
+
+TEST(LoraMatrices, ASlotReturnsWhatWasWritten) {
+  std::mt19937 random(1);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    LoraMatrices matrices = make_lora_matrices(
+        {.slots = 3, .max_rank = 20, .inputs = 70, .outputs = 37, .dtype = dtype});
+    const mx::array a = random_array(random, {18, 70}), b = random_array(random, {37, 18});
+    write_lora(matrices, 1, source_of(a, b, 2));
+    const auto rounded = [&](const mx::array& x) { return mx::astype(x, mlx_dtype(dtype)); };
+    EXPECT_EQ(largest_difference(lora_a(matrices, 1), rounded(a)), 0);
+    EXPECT_EQ(largest_difference(lora_b(matrices, 1), rounded(b)), 0);
+    EXPECT_EQ(matrices.slots[1].scale, 2);
+    EXPECT_EQ(matrices.slots[0].rank, 0);
+    clear_lora(matrices, 1);
+    EXPECT_EQ(matrices.slots[1].rank, 0);
+  }
+}
+
+TEST(LoraMatrices, AcceptsMlxLmsFormAndTheOrderOfAPart) {
+  std::mt19937 random(2);
+  const mx::array a = random_array(random, {4, 70}), b = random_array(random, {50, 4});
+  const mx::array at = mx::contiguous(mx::transpose(a)), bt = mx::contiguous(mx::transpose(b));
+  mx::eval(at, bt);
+  std::vector<int> order;
+  for (int n = 0; n < 20; ++n) order.push_back(49 - 2 * n);
+  LoraMatrices matrices =
+      make_lora_matrices({.slots = 1, .max_rank = 8, .inputs = 70, .outputs = 20});
+  LoraSource source = source_of(a, b, 1);
+  source.a = bytes_of(at);
+  source.b = bytes_of(bt);
+  source.is_transposed = true;
+  source.output_order = order;
+  source.file_outputs = 50;
+  write_lora(matrices, 0, source);
+  EXPECT_EQ(largest_difference(lora_a(matrices, 0), a), 0);
+  const mx::array rows = mx::take(b, mx::array(order.begin(), {20}), 0);
+  EXPECT_EQ(largest_difference(lora_b(matrices, 0), rows), 0);
+}
+
+TEST(LoraMatrices, RefusesNumbersThatAreNotFiniteInTheModelsType) {
+  LoraMatrices matrices = make_lora_matrices(
+      {.slots = 1, .max_rank = 1, .inputs = 1, .outputs = 1, .dtype = DType::kFloat16});
+  const mx::array large = mx::full({1, 1}, 1e6f), one = mx::full({1, 1}, 1.0f);
+  mx::eval(large, one);
+  EXPECT_THROW(write_lora(matrices, 0, source_of(large, one, 1)), SetupError);
+  EXPECT_THROW(write_lora(matrices, 0, source_of(one, large, 1)), SetupError);
+  EXPECT_EQ(matrices.slots[0].rank, 0);
+}
+
+TEST(Lora, TheReferenceAddsEachRowsOwnAdapter) {
+  std::mt19937 random(3);
+  const Weight weight = random_dense(random, 37, 70, DType::kFloat32);
+  LoraMatrices matrices =
+      make_lora_matrices({.slots = 2, .max_rank = 8, .inputs = 70, .outputs = 37});
+  const mx::array a0 = random_array(random, {8, 70}), b0 = random_array(random, {37, 8});
+  const mx::array a1 = random_array(random, {3, 70}), b1 = random_array(random, {37, 3});
+  write_lora(matrices, 0, source_of(a0, b0, 0.5f));
+  write_lora(matrices, 1, source_of(a1, b1, 2));
+  const mx::array x = random_array(random, {3, 70});
+  LinearOptions options;
+  options.path = KernelPath::kReference;
+  const mx::array plain = linear(x, weight, options);
+  const std::vector<int32_t> slots = {1, kNoLora, 0};
+  options.lora = LoraOptions{LoraRows(slots), {&matrices}};
+  const mx::array mixed = linear(x, weight, options);
+  const auto merged = [&](int row, const mx::array& a, const mx::array& b, float scale) {
+    const mx::array sum =
+        mx::add(dequantize(weight), mx::multiply(mx::array(scale), mx::matmul(b, a)));
+    return mx::matmul(rows_of(x, row, row + 1), mx::transpose(sum));
+  };
+  EXPECT_LT(largest_difference(rows_of(mixed, 0, 1), merged(0, a1, b1, 2)), 1e-3f);
+  EXPECT_TRUE(same_bits(floats_of(rows_of(mixed, 1, 2)), floats_of(rows_of(plain, 1, 2))));
+  EXPECT_LT(largest_difference(rows_of(mixed, 2, 3), merged(2, a0, b0, 0.5f)), 1e-3f);
+}
+
+}  // namespace
+}  // namespace octavo

@@ -11,8 +11,10 @@ namespace octavo {
 
 void Scheduler::plan_waiting(Plan& plan) {
   // Pages being released are reserved for the sequence that preempted their owner.
-  while (releasing_ == 0 && !waiting_.empty()) {
-    Sequence& sequence = *waiting_.begin()->second;
+  while (releasing_ == 0) {
+    const Candidate next = next_waiting();
+    if (next.sequence == nullptr) return;
+    Sequence& sequence = *next.sequence;
     if (plan.budget == 0) {
       free_rows_for(sequence, plan);
       return;
@@ -21,12 +23,44 @@ void Scheduler::plan_waiting(Plan& plan) {
     if (full && giving_way_to(sequence).empty()) return;
     if (fetch_from_disk(sequence)) continue;
     if (!full && admit(sequence)) {
+      if (next.passed != nullptr && sequence.request().adapter) ++next.passed->passed_by;
       plan_rows(sequence, plan);
       continue;
     }
     const auto others = giving_way_to(sequence);
     if (others.empty() || !has_pages_without(others, sequence)) return;
     give_way(*others.front());
+  }
+}
+
+bool Scheduler::has_slot_for(const Sequence& sequence) const {
+  const auto& adapter = sequence.request().adapter;
+  return adapter == nullptr || adapter_slots_.has_place_for(*adapter);
+}
+
+Scheduler::Candidate Scheduler::next_waiting() const {
+  Candidate found;
+  for (const auto& [rank, sequence] : waiting_) {
+    // Sequences with an adapter keep its slot occupied, so only a limited number of them may pass one
+    // that waits for a slot. Then the slots become free one by one.
+    const bool may_pass = found.passed == nullptr || sequence->request().adapter == nullptr ||
+                          found.passed->passed_by < options_.max_num_seqs;
+    if (may_pass && has_slot_for(*sequence)) {
+      found.sequence = sequence;
+      return found;
+    }
+    if (found.passed == nullptr) found.passed = sequence;
+  }
+  return found;
+}
+
+void Scheduler::free_slot_for(const Sequence& sequence) {
+  while (!has_slot_for(sequence)) {
+    const auto last = std::find_if(running_.rbegin(), running_.rend(), [](const auto& entry) {
+      return entry.second->request().adapter != nullptr && !entry.second->preempted;
+    });
+    if (last == running_.rend()) return;  // a step in flight still uses the slots
+    preempt(*last->second);
   }
 }
 
@@ -71,6 +105,7 @@ int Scheduler::pages_to_admit(const Sequence& sequence, int running) const {
 }
 
 bool Scheduler::admit(Sequence& sequence) {
+  if (!has_slot_for(sequence)) return false;
   const int known = sequence.known();
   const bool first_time = !sequence.cached_tokens.has_value();
   const int hit = sequence.reuse_prefix();
@@ -95,6 +130,8 @@ bool Scheduler::admit(Sequence& sequence) {
     if (sequence.memory_tokens >= 0)
       disk_->count_restored(std::max(0, hit - sequence.memory_tokens));
   }
+  if (const auto& adapter = sequence.request().adapter)
+    sequence.hold_adapter(*adapter_slots_.try_lease(adapter));
   const Rank rank = rank_of(sequence);
   waiting_.erase(rank);
   running_[rank] = &sequence;

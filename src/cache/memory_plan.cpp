@@ -81,6 +81,7 @@ MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache) {
       static_cast<uint64_t>(static_cast<double>(request.device_bytes) * request.memory_fraction);
   plan.weights_bytes = request.weights_bytes;
   plan.draft_bytes = request.draft_bytes;
+  plan.adapter_bytes = request.adapter_bytes;
   plan.step_bytes = request.step_bytes;
   plan.disk_bytes = request.disk_bytes;
   if (request.serves_requests)
@@ -129,6 +130,8 @@ std::string MemoryPlan::table() const {
          row("budget", budget_bytes, "--memory-fraction of it") +
          row("weights", weights_bytes, "") +
          (draft_bytes > 0 ? row("draft model", draft_bytes, "weights, pages and steps") : "") +
+         (adapter_bytes > 0 ? row("adapters", adapter_bytes, "LoRA slots and loaded adapters")
+                            : "") +
          row("steps", step_bytes, "activations and logits of the largest, and one queued ahead") +
          (disk_bytes == 0 ? "" : row("disk tier", disk_bytes, "pages being copied")) +
          (request_bytes == 0

@@ -2,6 +2,7 @@
 // become.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -130,7 +131,8 @@ void truncate(std::vector<TokenId>& prompt, const GenerationRequest& request,
 void add_prompt(GenerationJob& job, PreparedPrompt prompt, const ServedModel& model,
                 const std::string& field);
 
-// Throws RequestError(404) unless `name` is empty or one of the model's names.
-void check_model_name(const std::string& name, const ServedModel& model);
+// The adapter that `name` stands for; null if it is empty or one of the model's names. Throws
+// RequestError(404) if it is neither.
+std::shared_ptr<const Adapter> adapter_named(const std::string& name, const ServedModel& model);
 
 }  // namespace octavo::api

@@ -90,6 +90,7 @@ void print_summary(const Llm& llm, const api::ServedModel& served, const ServeFl
       "context",
       fmt::format("{} tokens; up to {} sequences at once, up to {} open requests",
                   served.max_model_len, served.max_num_seqs, flags.server.max_open_requests));
+  if (served.adapters) summary.row("adapters", flags.lora.describe());
   if (!model.pooling) summary.row("speculation", llm.engine().speculation().text());
   if (llm.can_chat() && !model.pooling) summary.row("tools", served.dialect.describe());
   if (!model.pooling)
@@ -117,6 +118,7 @@ void run(ServeFlags flags) {
   options.pooling = flags.pooling.options();
   options.serves_requests = true;
   options.model_context = flags.pooling.model_context();
+  options.adapters = flags.lora.options();
   // A request with several prompts counts as several engine requests.
   options.max_open_requests = std::max(
       options.max_open_requests, flags.server.max_open_requests + flags.server.max_open_sequences);
@@ -126,6 +128,7 @@ void run(ServeFlags flags) {
                                                      .generation_config = flags.generation_config,
                                                      .dialect = flags.dialect,
                                                      .version = OCTAVO_VERSION,
+                                                     .lora_modules = flags.lora.sources,
                                                      .use_helpers = true});
   flags.server.max_open_bytes = served.request_memory.body_bytes;
   flags.server.stored_responses.bytes = served.request_memory.stored_bytes;

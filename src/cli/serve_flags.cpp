@@ -201,6 +201,7 @@ void ServeFlags::add_to(CLI::App& command) {
   add_access_flags(command);
   add_limit_flags(command);
   add_dialect_flags(command);
+  lora.add_to(command);
   // with_config_file() has already read it; added here for --help.
   command
       .add_option("--config", config,
@@ -215,6 +216,7 @@ void ServeFlags::finish() {
   server.sse_keepalive = milliseconds(sse_keepalive);
   server.drain_timeout = milliseconds(drain_timeout);
   server.version = OCTAVO_VERSION;
+  server.allow_lora_updates = lora.finish();
   if (thinking != "auto") dialect.thinking = thinking == "on";
   if (!server::is_loopback(server.host) && server.api_keys.empty()) {
     throw SetupError(

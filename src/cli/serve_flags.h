@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/lora_flags.h"
 #include "cli/model_flags.h"
 #include "generation/chat_dialect.h"
 #include "server/server_options.h"
@@ -23,6 +24,7 @@ struct ServeFlags {
   double drain_timeout = 30;
   PoolingFlags pooling;
   ChatDialectOptions dialect;
+  LoraFlags lora;
   std::string thinking = "auto";
 
   void add_to(CLI::App& command);

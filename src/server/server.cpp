@@ -102,7 +102,7 @@ Server::Server(std::unique_ptr<Listener> listener, const api::ServedModel& model
     : listener_(std::move(listener)),
       options_(std::move(options)),
       context_(std::make_unique<ServerContext>(listener_->io_, model, options_)),
-      router_(all_endpoints(), options_) {
+      router_(all_endpoints(options_), options_) {
   raise_descriptor_limit();
   error_code error;
   listener_->acceptor_.listen(asio::socket_base::max_listen_connections, error);

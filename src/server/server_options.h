@@ -54,6 +54,7 @@ struct ServerOptions {
   std::chrono::milliseconds preparation_timeout{30'000};
   std::chrono::milliseconds stuck_after{10'000};  // on one job of a text worker: /readyz fails
   bool access_log = true;
+  bool allow_lora_updates = false;  // /v1/load_lora_adapter and /v1/unload_lora_adapter
   // For tests: called on the text worker with each JSON body, before it is parsed.
   std::function<void(std::string_view)> on_preparation = nullptr;
   std::string version = "0";

@@ -162,7 +162,7 @@ std::vector<TokenId> chat_prompt_tokens(const Json& body, const ServedModel& mod
                                         const Preparation& preparation) {
   ChatRequest request;
   read_fields(body, chat_fields(), request);
-  check_model_name(request.model, model);
+  adapter_named(request.model, model);
   const PromptText prompt = render_chat(request.chat, model, preparation);
   preparation.check();
   // The template writes special tokens itself.

@@ -53,7 +53,7 @@ const FieldTable<TokenizeRequest>& tokenize_fields() {
 Json tokenize_text(const Json& body, const ServedModel& model, const Preparation& preparation) {
   TokenizeRequest request;
   read_fields(body, tokenize_fields(), request);
-  check_model_name(request.model, model);
+  adapter_named(request.model, model);
   const bool chat = !request.chat.messages.is_null();
   if (chat == request.prompt.has_value()) refuse("prompt", "send either prompt or messages");
   const PromptText text = chat ? render_chat(request.chat, model, preparation)
@@ -98,7 +98,7 @@ const FieldTable<DetokenizeRequest>& detokenize_fields() {
 Json detokenize_tokens(const Json& body, const ServedModel& model, const Preparation& preparation) {
   DetokenizeRequest request;
   read_fields(body, detokenize_fields(), request);
-  check_model_name(request.model, model);
+  adapter_named(request.model, model);
   for (const TokenId token : request.tokens) {
     if (token >= model.vocab) refuse("tokens", "contains an id outside the vocabulary");
   }

@@ -7,8 +7,9 @@
 
 namespace octavo::server {
 
-std::vector<Endpoint> all_endpoints() {
+std::vector<Endpoint> all_endpoints(const ServerOptions& options) {
   std::vector<Endpoint> all;
+  if (options.allow_lora_updates) all = adapter_endpoints();
   for (auto part : {completion_endpoints(), chat_endpoints(), message_endpoints(),
                     response_endpoints(), embedding_endpoints(), model_endpoints(),
                     token_endpoints(), health_endpoints(), status_endpoints(), page_endpoints()})

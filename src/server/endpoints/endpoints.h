@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "server/http/endpoint.h"
+#include "server/server_options.h"
 
 namespace octavo::server {
 
@@ -13,12 +14,13 @@ std::vector<Endpoint> message_endpoints();     // messages.cpp
 std::vector<Endpoint> response_endpoints();    // responses.cpp
 std::vector<Endpoint> embedding_endpoints();   // embeddings.cpp
 std::vector<Endpoint> model_endpoints();       // models.cpp
+std::vector<Endpoint> adapter_endpoints();     // adapters.cpp
 std::vector<Endpoint> token_endpoints();       // tokenize.cpp
 std::vector<Endpoint> health_endpoints();      // health.cpp
 std::vector<Endpoint> status_endpoints();      // status.cpp
 std::vector<Endpoint> page_endpoints();        // page.cpp
 
-// All of them, and /openapi.json.
-std::vector<Endpoint> all_endpoints();
+// All of them, and /openapi.json; those that change adapters only if the options allow it.
+std::vector<Endpoint> all_endpoints(const ServerOptions& options = {});
 
 }  // namespace octavo::server

@@ -15,10 +15,6 @@
 namespace octavo {
 namespace {
 
-PackedLayout a_layout(const LoraShape& shape, int rank) {
-  return packed_layout({.rows = rank, .cols = shape.inputs, .dtype = shape.dtype});
-}
-
 // Element (i, k) of a matrix [rows, cols], or of its transpose in the file.
 class SourceMatrix {
  public:
@@ -98,24 +94,6 @@ std::byte* slot_data(mx::array& all, int slot) {
 
 }  // namespace
 
-int64_t LoraShape::a_bytes() const { return a_layout(*this, max_rank).bytes(); }
-
-int64_t LoraShape::b_bytes() const {
-  const int64_t strips = (outputs + kStripRows - 1) / kStripRows;
-  return strips * max_rank * kStripRows * static_cast<int64_t>(size_of(dtype));
-}
-
-int64_t LoraShape::bytes() const { return slots * (a_bytes() + b_bytes()); }
-
-PackedView LoraMatrices::a_view(int slot) const {
-  return {a_layout(shape, slots[static_cast<size_t>(slot)].rank),
-          a.data<std::byte>() + int64_t{slot} * a.shape(1)};
-}
-
-const std::byte* LoraMatrices::b_data(int slot) const {
-  return b.data<std::byte>() + int64_t{slot} * b.shape(1);
-}
-
 LoraMatrices make_lora_matrices(const LoraShape& shape) {
   OCTAVO_CHECK(shape.slots > 0 && shape.max_rank > 0 && shape.max_rank <= kMostLoraRank);
   OCTAVO_CHECK(shape.inputs > 0 && shape.outputs > 0);
@@ -138,8 +116,10 @@ void write_lora(LoraMatrices& matrices, int slot, const LoraSource& source) {
   const std::vector<std::byte> b = strips_of_b(shape, source);
   clear_lora(matrices, slot);
   pack_weight({.rows = source.rank, .cols = shape.inputs, .dtype = shape.dtype, .data = a.data()},
-              a_layout(shape, source.rank), {}, slot_data(matrices.a, slot));
-  std::memcpy(slot_data(matrices.b, slot), b.data(), b.size());
+              shape.a_layout(source.rank), {}, slot_data(matrices.a, slot));
+  const LoraHeader header{source.rank, source.scale};
+  std::memcpy(slot_data(matrices.b, slot), &header, sizeof(header));
+  std::memcpy(slot_data(matrices.b, slot) + kLoraHeaderBytes, b.data(), b.size());
   matrices.slots[static_cast<size_t>(slot)] = {source.rank, source.scale};
 }
 
@@ -151,7 +131,7 @@ void clear_lora(LoraMatrices& matrices, int slot) {
 }
 
 mx::array lora_a(const LoraMatrices& matrices, int slot) {
-  const PackedView view = matrices.a_view(slot);
+  const PackedView view = matrices.view().a_of(slot);
   mx::array out =
       make_device_buffer({static_cast<int>(view.layout.rows), matrices.shape.inputs}, mx::float32);
   for (int64_t r = 0; r < view.layout.rows; ++r)
@@ -161,12 +141,13 @@ mx::array lora_a(const LoraMatrices& matrices, int slot) {
 
 mx::array lora_b(const LoraMatrices& matrices, int slot) {
   const LoraShape& shape = matrices.shape;
-  const int rank = matrices.slots[static_cast<size_t>(slot)].rank;
+  const LoraView view = matrices.view();
+  const int rank = view.slot(slot).rank;
   mx::array out = make_device_buffer({shape.outputs, rank}, mx::float32);
   for (int n = 0; n < shape.outputs; ++n) {
     for (int r = 0; r < rank; ++r) {
       const int64_t at = (int64_t{n / kStripRows} * rank + r) * kStripRows + n % kStripRows;
-      cpu::load_floats(cpu::at(matrices.b_data(slot), shape.dtype, at), shape.dtype, 1,
+      cpu::load_floats(cpu::at(view.b_of(slot), shape.dtype, at), shape.dtype, 1,
                        out.data<float>() + int64_t{n} * rank + r);
     }
   }

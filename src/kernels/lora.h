@@ -10,43 +10,19 @@
 #include <vector>
 
 #include "kernels/lora_plan.h"
+#include "kernels/lora_shape.h"
 #include "kernels/runtime/mlx.h"
-#include "kernels/weights/packed_weight.h"
 
 namespace octavo {
 
-inline constexpr int kMostLoraRank = 256;
-
-struct LoraShape {
-  int slots = 0;
-  int max_rank = 0;  // at most kMostLoraRank
-  int inputs = 0;    // of the projection
-  int outputs = 0;
-  DType dtype = DType::kFloat32;  // of A and B: the model's
-
-  int64_t a_bytes() const;  // of one slot
-  int64_t b_bytes() const;
-  int64_t bytes() const;  // of all slots: what make_lora_matrices allocates
-};
-
-// What a slot contains for one projection.
-struct LoraSlot {
-  int rank = 0;     // 0: nothing; rows with this slot get the product without an adapter
-  float scale = 1;  // lora_alpha / rank, or lora_alpha / sqrt(rank) for rsLoRA
-};
-
-// The adapters of one projection, in memory that is allocated once. Read it through lora_a() and
-// lora_b(); only kernels know the layout:
-//   a   per slot: a packed dense weight [rank, inputs] (packed_weight.h), in memory for max_rank
-//   b   per slot: [strip of 16 outputs][rank][16], zeros past the last output
+// The adapters of one projection, in memory that is allocated once (LoraView has its layout).
 struct LoraMatrices {
   LoraShape shape;
   mx::array a;  // uint8 [slots, a_bytes]
   mx::array b;  // uint8 [slots, b_bytes]
   std::vector<LoraSlot> slots;
 
-  PackedView a_view(int slot) const;
-  const std::byte* b_data(int slot) const;
+  LoraView view() const { return {shape, slots, a.data<std::byte>(), b.data<std::byte>()}; }
 };
 
 // All slots are empty.

@@ -1,9 +1,11 @@
 #include "kernels/lora.h"
 
+#include <functional>
+#include <utility>
+
 #include "base/error.h"
 #include "kernels/linear.h"
-#include "kernels/testing/support.h"
-#include "kernels/testing/weights.h"
+#include "kernels/testing/lora.h"
 
 namespace octavo {
 namespace {
@@ -100,6 +102,78 @@ TEST(Lora, TheReferenceAddsEachRowsOwnAdapter) {
   EXPECT_LT(largest_difference(rows_of(mixed, 0, 1), merged(0, a1, b1, 2)), 1e-3f);
   EXPECT_TRUE(same_bits(floats_of(rows_of(mixed, 1, 2)), floats_of(rows_of(plain, 1, 2))));
   EXPECT_LT(largest_difference(rows_of(mixed, 2, 3), merged(2, a0, b0, 0.5f)), 1e-3f);
+}
+
+// Scaled by the largest number of the expected result.
+void compare_paths(const std::function<mx::array(KernelPath)>& run, mx::Dtype dtype) {
+  const mx::array expected =
+      launching("lora.reference", [&] { return run(KernelPath::kReference); });
+  const mx::array actual = launching("lora.cpu", [&] { return run(KernelPath::kNative); });
+  expect_close(expected, actual,
+               dtype == mx::float32 ? 1e-5f : (dtype == mx::float16 ? 2e-3f : 2e-2f));
+}
+
+TEST(Lora, EveryFormEqualsTheReference) {
+  std::mt19937 random(4);
+  constexpr int kInputs = 256, kOutputs = 37;
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    for (const Weight& weight : {random_dense(random, kOutputs, kInputs, dtype),
+                                 random_affine(random, kOutputs, kInputs, 4, 64, dtype)}) {
+      SCOPED_TRACE(testing::Message() << name_of(dtype) << " " << weight.describe());
+      const Projection layer{weight, random_array(random, {kOutputs})};
+      const LoraMatrices lora = random_lora(random, {16, 5, 0}, kInputs, kOutputs, dtype);
+      const mx::array x = random_array(random, {19, kInputs}, mlx_dtype(dtype));
+      const mx::array residual = random_array(random, {19, kOutputs}, mlx_dtype(dtype));
+      const LoraRows rows(random_slots(random, 19, 3));
+      const auto with = [&](KernelPath path, std::vector<const LoraMatrices*> layers) {
+        LinearOptions options;
+        options.path = path;
+        options.norm = NormSpec{mx::ones({kInputs}), 1e-5f};
+        options.lora = LoraOptions{rows, std::move(layers)};
+        return options;
+      };
+      compare_paths(
+          [&](KernelPath path) {
+            const std::vector<Projection> joined = {layer, layer, layer};
+            return joined_linear(x, joined, with(path, {&lora, nullptr, &lora}));
+          },
+          mlx_dtype(dtype));
+      compare_paths(
+          [&](KernelPath path) {
+            return gated_linear(x, layer, layer, Activation::kSilu, with(path, {nullptr, &lora}));
+          },
+          mlx_dtype(dtype));
+      compare_paths(
+          [&](KernelPath path) {
+            LinearOptions options = with(path, {&lora});
+            options.bias = layer.bias;
+            options.residual = residual;
+            options.scale = 0.5f;
+            return linear(x, weight, options);
+          },
+          mlx_dtype(dtype));
+    }
+  }
+}
+
+// Nothing of the adapters runs for a step, or a projection, without any.
+TEST(Lora, CallsWithoutAnEffectAreOrdinaryCalls) {
+  std::mt19937 random(5);
+  const Weight weight = random_dense(random, 37, 70, DType::kFloat32);
+  const LoraMatrices lora = random_lora(random, {4, 0}, 70, 37, DType::kFloat32);
+  const mx::array x = random_array(random, {3, 70});
+  const auto plain = floats_of(linear(x, weight));
+  const int64_t before = launch_counts()["lora.cpu"];
+  for (const std::vector<int32_t>& slots :
+       {std::vector<int32_t>{kNoLora, kNoLora, kNoLora}, std::vector<int32_t>{1, kNoLora, 1}}) {
+    LinearOptions options;
+    options.lora = LoraOptions{LoraRows(slots), {&lora}};
+    EXPECT_TRUE(same_bits(floats_of(linear(x, weight, options)), plain));
+  }
+  LinearOptions options;
+  options.lora = LoraOptions{LoraRows(std::vector<int32_t>{0, 0, 0}), {nullptr}};
+  EXPECT_TRUE(same_bits(floats_of(linear(x, weight, options)), plain));
+  EXPECT_EQ(launch_counts()["lora.cpu"], before);
 }
 
 }  // namespace

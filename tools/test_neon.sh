@@ -13,9 +13,9 @@ need qemu-aarch64-static qemu-user-static
 if ((${#missing[@]})); then apt-get install -y -q "${missing[@]}"; fi
 
 work=build/neon
-sources=(tests/cross/{kernel_hashes,product_hashes,dense_hashes,attention_check}.cpp src/base/{cgroup,compute_pool,error,dtype}.cpp
+sources=(tests/cross/{kernel_hashes,product_hashes,dense_hashes,lora_hashes,attention_check}.cpp src/base/{cgroup,compute_pool,error,dtype}.cpp
   src/kernels/types/{logit_bans,token_mask,weight_format}.cpp src/kernels/weights/{code_table,format_codes,gguf_blocks,iq_blocks,iq_grids,pack_scales,packed_weight}.cpp
-  src/kernels/cpu/{linear,scratch,convert,page_layout,paged_attention,qkv_write,token_rows}.cpp
+  src/kernels/{lora_plan,lora_shape}.cpp src/kernels/cpu/{linear,lora,scratch,convert,page_layout,paged_attention,qkv_write,token_rows}.cpp
   src/kernels/cpu/{head_linear,latent_write}.cpp
   src/kernels/cpu/{expert_mlp,expert_routing,expert_rows,strip_claims}.cpp
   src/kernels/cpu/{causal_conv,gated_delta,state_batch}.cpp
@@ -80,7 +80,7 @@ if [ "$(count_dots neon)" -ne 0 ] || [ "$(count_dots dotprod)" -eq 0 ]; then
   echo "dotprod: the kernels do not use the dot product instructions" >&2
   failed=1
 fi
-same avx2 scalar ' \(quantised\|dense\|gated\) '
+same avx2 scalar ' \(quantised\|dense\|lora\|gated\) '
 same avx2 neon .
 same avx2 dotprod .
 exit $failed

@@ -33,10 +33,12 @@ struct LinearShape {
   bool has_residual = false;
   float scale = 1;
   float soft_cap = 0;
+  std::shared_ptr<const LoraPlan> lora_plan = nullptr;  // null: no adapters
+  std::vector<LoraView> lora = {};  // by layout; no slots: none. Without data: that is an input
 };
 
 // inputs: x, then per layer its weight and its bias if present, norm weight, norm bias,
-// residual.
+// residual, then per layer with adapters their A and B.
 class Linear : public KernelPrimitive {
  public:
   Linear(mx::Stream stream, LinearShape shape)
@@ -77,6 +79,7 @@ class Linear : public KernelPrimitive {
       if (shape_.has_norm_bias) args.x.norm_bias = inputs[next++].data<void>();
     }
     if (shape_.has_residual) args.residual = inputs[next++].data<void>();
+    if (shape_.lora_plan != nullptr) args.lora = lora_args(inputs, next);
     run_on_cpu(*this, [args] { cpu::linear(args); });
   }
   void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
@@ -108,11 +111,24 @@ class Linear : public KernelPrimitive {
       metal::norm(norm, encoder);
     }
     if (shape_.has_residual) call.residual = inputs[next++];
+    OCTAVO_CHECK(shape_.lora_plan == nullptr);
     metal::linear(call, encoder);
   }
   const char* name() const override { return "Linear"; }
 
  private:
+  std::shared_ptr<const cpu::LoraArgs> lora_args(const std::vector<mx::array>& inputs,
+                                                 size_t next) const {
+    auto args = std::make_shared<cpu::LoraArgs>(shape_.lora_plan, shape_.lora);
+    for (LoraView& layer : args->layers) {
+      if (layer.shape.slots == 0) continue;
+      layer.a = inputs[next++].data<std::byte>();
+      layer.b = inputs[next++].data<std::byte>();
+    }
+    count_launch("lora.cpu");
+    return args;
+  }
+
   LinearShape shape_;
 };
 
@@ -188,6 +204,16 @@ void add_layer(const Projection& layer, LinearShape& shape, std::vector<mx::arra
   if (layer.bias) inputs.push_back(*layer.bias);
 }
 
+void add_lora(const LoraOptions& lora, LinearShape& shape, std::vector<mx::array>& inputs) {
+  shape.lora_plan = lora.rows.shared_plan();
+  for (const LoraMatrices* layer : lora.layers) {
+    shape.lora.push_back(layer != nullptr ? LoraView{layer->shape, layer->slots} : LoraView{});
+    if (layer == nullptr) continue;
+    inputs.push_back(layer->a);
+    inputs.push_back(layer->b);
+  }
+}
+
 mx::array launch(const mx::array& x, int outputs, LinearShape shape, std::vector<mx::array> inputs,
                  const LinearOptions& options) {
   if (options.norm) {
@@ -208,8 +234,20 @@ mx::array launch(const mx::array& x, int outputs, LinearShape shape, std::vector
     shape.has_residual = true;
     inputs.push_back(*options.residual);
   }
+  if (options.lora && options.lora->has_effect()) add_lora(*options.lora, shape, inputs);
   return mx::array(std::move(out_shape), dtype,
                    std::make_shared<Linear>(kernel_stream(), std::move(shape)), std::move(inputs));
+}
+
+void check_lora(const LoraOptions& lora, const mx::array& x, std::span<const Projection> layers) {
+  OCTAVO_CHECK(lora.rows.plan().rows() * x.shape(-1) == static_cast<int64_t>(x.size()));
+  OCTAVO_CHECK(lora.layers.size() == layers.size());
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (lora.layers[i] == nullptr) continue;
+    const LoraShape& shape = lora.layers[i]->shape;
+    OCTAVO_CHECK(shape.inputs == layers[i].weight.cols && shape.outputs == layers[i].weight.rows);
+    for (const LoraGroup& group : lora.rows.plan().groups) OCTAVO_CHECK(group.slot < shape.slots);
+  }
 }
 
 }  // namespace
@@ -223,6 +261,7 @@ mx::array joined_linear(const mx::array& x, std::span<const Projection> layers,
     OCTAVO_CHECK(!layer.bias || !layers[0].bias || layer.bias->dtype() == layers[0].bias->dtype());
     outputs += layer.weight.rows;
   }
+  if (options.lora) check_lora(*options.lora, x, layers);
   if (options.path == KernelPath::kReference) return reference::joined_linear(x, layers, options);
   LinearShape shape;
   std::vector<mx::array> inputs = {x};
@@ -241,6 +280,7 @@ mx::array gated_linear(const mx::array& x, const Projection& gate, const Project
   OCTAVO_CHECK(gate.weight.rows == up.weight.rows && gate.weight.cols == up.weight.cols);
   OCTAVO_CHECK(gate.bias.has_value() == up.bias.has_value());
   OCTAVO_CHECK(options.scale == 1 && options.soft_cap <= 0);
+  if (options.lora) check_lora(*options.lora, x, std::vector<Projection>{gate, up});
   if (options.path == KernelPath::kReference)
     return reference::gated_linear(x, gate, up, activation, options);
   LinearShape shape;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "kernels/lora.h"
 #include "kernels/norm.h"
 #include "kernels/runtime/kernel_path.h"
 #include "kernels/types/activation_kind.h"
@@ -24,6 +25,8 @@ struct LinearOptions {
   float scale = 1;                    // on the product and its bias; not in gated_linear()
   float soft_cap = 0;  // > 0: y becomes soft_cap * tanh(y / soft_cap); without gate and residual
   std::optional<mx::Dtype> out_dtype;  // default: x's
+  // Adapters, added to the product before its bias; nothing if no row of the step has one.
+  std::optional<LoraOptions> lora;
   KernelPath path = KernelPath::kNative;
 };
 

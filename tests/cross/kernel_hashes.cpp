@@ -355,7 +355,8 @@ int main() {
   octavo::Random random;
   const int quantised = octavo::hash_quantised_products(random);
   const int dense = octavo::hash_dense_products(random);
+  const int lora = octavo::hash_lora_products(random);
   octavo::hash_kernels(random);
   const int attention = octavo::check_attention(std::getenv("OCTAVO_SLOW_TESTS") ? 10'000 : 300);
-  return quantised + dense + attention == 0 ? 0 : 1;
+  return quantised + dense + lora + attention == 0 ? 0 : 1;
 }

@@ -17,4 +17,7 @@ int hash_quantised_products(Random& random);
 // "dense". 300 random products, or 10,000 if OCTAVO_SLOW_TESTS is set.
 int hash_dense_products(Random& random);
 
+// The same for LoRA adapters and kernels/reference/arithmetic/lora.h; lines begin with "lora".
+int hash_lora_products(Random& random);
+
 }  // namespace octavo

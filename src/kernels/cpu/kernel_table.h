@@ -11,6 +11,7 @@
 #include "kernels/cpu/delta_job.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/latent_job.h"
+#include "kernels/cpu/lora_job.h"
 #include "kernels/cpu/mamba_job.h"
 #include "kernels/cpu/qkv_job.h"
 #include "kernels/types/activation_kind.h"
@@ -79,6 +80,8 @@ struct LinearJob {
   const void* bias = nullptr;  // [weight rows]
   const void* up_bias = nullptr;
   DType bias_dtype = DType::kFloat32;
+  const LoraJob* lora = nullptr;     // added to the product; null: nothing
+  const LoraJob* up_lora = nullptr;  // likewise, to the product of `up`
   Activation activation = Activation::kSilu;
   const void* residual = nullptr;  // laid out as the output
   float scale = 1;                 // on the product and its bias; ungated products only

@@ -1,6 +1,7 @@
 #include "kernels/cpu/linear.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/compute_pool.h"
@@ -18,7 +19,8 @@ Arithmetic arithmetic_of_part(const LinearArgs& args, size_t part) {
 }
 
 // The products of one arithmetic, with rows that are still to be prepared.
-std::vector<LinearJob> jobs_of(const LinearArgs& args, Arithmetic arithmetic) {
+std::vector<LinearJob> jobs_of(const LinearArgs& args, const LoraProducts* lora,
+                               Arithmetic arithmetic) {
   std::vector<LinearJob> jobs;
   int64_t first = 0;
   const size_t count = args.is_gated ? 1 : args.part_count;
@@ -30,6 +32,7 @@ std::vector<LinearJob> jobs_of(const LinearArgs& args, Arithmetic arithmetic) {
         .weight = args.parts[i].weight,
         .bias = args.parts[i].bias,
         .bias_dtype = args.bias_dtype,
+        .lora = lora != nullptr ? lora->job(i) : nullptr,
         .activation = args.activation,
         .residual = args.residual,
         .scale = args.scale,
@@ -42,6 +45,7 @@ std::vector<LinearJob> jobs_of(const LinearArgs& args, Arithmetic arithmetic) {
     if (args.is_gated) {
       job.up = args.parts[1].weight;
       job.up_bias = args.parts[1].bias;
+      if (lora != nullptr) job.up_lora = lora->job(1);
     }
     jobs.push_back(job);
   }
@@ -70,10 +74,12 @@ std::byte* prepare_rows(const LinearArgs& args, Arithmetic arithmetic) {
 
 void linear(const LinearArgs& args) {
   if (args.x.rows == 0) return;
+  std::optional<LoraProducts> lora;
+  if (args.lora != nullptr) lora.emplace(args.x, *args.lora);
   // Nearly always there is only one.
   for (const Arithmetic arithmetic :
        {Arithmetic::kFloat32, Arithmetic::kBFloat16, Arithmetic::kInteger}) {
-    std::vector<LinearJob> jobs = jobs_of(args, arithmetic);
+    std::vector<LinearJob> jobs = jobs_of(args, lora ? &*lora : nullptr, arithmetic);
     if (jobs.empty()) continue;
     const std::byte* prepared = prepare_rows(args, arithmetic);
     for (LinearJob& job : jobs) job.prepared = prepared;

@@ -3,13 +3,13 @@
 
 #include <array>
 #include <initializer_list>
+#include <memory>
 #include <span>
 
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/lora.h"
 
 namespace octavo::cpu {
-
-inline constexpr size_t kMaxJoined = 4;
 
 struct PackedProjection {
   PackedView weight = {};
@@ -24,6 +24,7 @@ struct LinearArgs {
   bool is_gated = false;  // parts[0] is the gate, parts[1] the up projection
   Activation activation = Activation::kSilu;
   DType bias_dtype = DType::kFloat32;
+  std::shared_ptr<const LoraArgs> lora = nullptr;  // null: no adapters
   const void* residual = nullptr;
   float scale = 1;
   float soft_cap = 0;

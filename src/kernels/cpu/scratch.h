@@ -19,6 +19,7 @@ enum class Scratch : uint8_t {
   kConv,
   kInner,
   kSums,
+  kLora,
   kCount,
 };
 

@@ -7,9 +7,12 @@
 namespace octavo::reference {
 namespace {
 
-// The layer's output in float32.
-mx::array product(const mx::array& x, const Projection& layer) {
+// The output of layer `index` of the call in float32.
+mx::array product(const mx::array& x, const Projection& layer, size_t index,
+                  const LinearOptions& options) {
   mx::array y = mx::matmul(mx::astype(x, mx::float32), mx::transpose(dequantize(layer.weight)));
+  if (options.lora && options.lora->layers[index] != nullptr)
+    y = add_lora(y, x, options.lora->rows, *options.lora->layers[index]);
   return layer.bias ? mx::add(y, mx::astype(*layer.bias, mx::float32)) : y;
 }
 
@@ -31,7 +34,8 @@ mx::array joined_linear(const mx::array& x, std::span<const Projection> layers,
   count_launch("linear.reference");
   const mx::array normed = options.norm ? reference::norm(x, *options.norm) : x;
   std::vector<mx::array> parts;
-  for (const auto& layer : layers) parts.push_back(product(normed, layer));
+  for (size_t i = 0; i < layers.size(); ++i)
+    parts.push_back(product(normed, layers[i], i, options));
   return finish(mx::concatenate(parts, -1), x, options);
 }
 
@@ -39,7 +43,8 @@ mx::array gated_linear(const mx::array& x, const Projection& gate, const Project
                        Activation activation, const LinearOptions& options) {
   count_launch("linear.reference");
   const mx::array normed = options.norm ? reference::norm(x, *options.norm) : x;
-  return finish(reference::gated_activation(product(normed, gate), product(normed, up), activation),
+  return finish(reference::gated_activation(product(normed, gate, 0, options),
+                                            product(normed, up, 1, options), activation),
                 x, options);
 }
 

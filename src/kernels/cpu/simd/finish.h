@@ -1,7 +1,8 @@
-// finish.h - the steps after a product: bias, gate, scale, residual, cap, rounding. No MLX.
+// finish.h - the steps after a product: adapters, bias, gate, scale, residual, cap, rounding. No MLX.
 #pragma once
 
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/simd/lora.h"
 #include "kernels/cpu/simd/math.h"
 
 namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE {
@@ -74,8 +75,8 @@ OCTAVO_INLINE void finish_row(const LinearJob& job, int64_t row, int64_t strip, 
 
 // Sums of adjacent strips: [strip][rows], `stride` apart. Of a gated pair, `ups` are the other half's.
 struct StripSums {
-  const Vec* sums;
-  const Vec* ups;  // null unless gated
+  Vec* sums;  // adapters are added in place
+  Vec* ups;   // null unless gated
   int64_t strips = 1;
   int64_t stride = 0;
 };
@@ -132,6 +133,12 @@ OCTAVO_INLINE void finish_strips(const LinearJob& job, int64_t strip, int64_t fi
 static __attribute__((noinline)) void finish_rows(const LinearJob& job, int64_t strip,
                                                   int64_t first, int64_t rows,
                                                   const StripSums& from) {
+  for (int64_t i = 0; i < from.strips; ++i) {
+    if (job.lora != nullptr)
+      add_lora(*job.lora, strip + i, first, rows, from.sums + i * from.stride);
+    if (job.up_lora != nullptr)
+      add_lora(*job.up_lora, strip + i, first, rows, from.ups + i * from.stride);
+  }
   const bool is_gated = from.ups != nullptr;
   if (is_gated && job.residual != nullptr) {
     finish_strips<true, true>(job, strip, first, rows, from);

@@ -88,8 +88,13 @@ static void dot_rows(const LinearJob& job, int64_t strip, const float* w, const 
     dot_strip(w, job.weight.layout.padded_cols, x + m * x_stride, x_stride, rows, sums);
     if (up != nullptr)
       dot_strip(up, job.up.layout.padded_cols, x + m * x_stride, x_stride, rows, up_sums);
-    for (int64_t i = 0; i < rows; ++i)
-      finish_row(job, m + i, strip, load(sums[i]), load(up_sums[i]));
+    Vec results[kDotBlock];
+    Vec up_results[kDotBlock];
+    for (int64_t i = 0; i < rows; ++i) {
+      results[i] = load(sums[i]);
+      up_results[i] = load(up_sums[i]);
+    }
+    finish_rows(job, strip, m, rows, {results, up != nullptr ? up_results : nullptr});
   }
 }
 

@@ -8,6 +8,7 @@
 #include "engine/engine_adapter.h"
 #include "engine/plan_engine.h"
 #include "kernels/lora.h"
+#include "kernels/runtime/device.h"
 #include "models/adapters/lora_weights.h"
 
 namespace octavo {
@@ -40,6 +41,8 @@ void check_adapter_options(const ModelDescription& model, const EngineOptions& o
     throw SetupError(
         "--enable-lora does not combine with a draft model, which has no adapters; use "
         R"(--speculative-config '{"method": "ngram"}')");
+  if (device_facts().kind == DeviceKind::kMetal)
+    throw SetupError("--enable-lora works on the CPU only; add --device cpu");
   if (adapter_targets(model.plan).projections.empty())
     throw SetupError(fmt::format(
         "--enable-lora: {} has no layers that support LoRA adapters; leave the flag out",
@@ -53,7 +56,9 @@ uint64_t planned_adapter_bytes(const ModelDescription& model, const EngineOption
   // One more while an adapter is replaced.
   return adapter_bytes(targets, model.dtype, lora.max_loras + lora.max_cpu_loras + 1,
                        lora.max_lora_rank) +
-         largest_lora_file(targets, lora.max_lora_rank);
+         largest_lora_file(targets, lora.max_lora_rank) +
+         adapter_scratch_bytes(targets, options.max_num_batched_tokens, lora.max_loras,
+                               lora.max_lora_rank);
 }
 
 }  // namespace octavo

@@ -37,7 +37,8 @@ class AdapterLoader {
 // Throws SetupError that names the flag if the options are not valid or do not combine with others.
 void check_adapter_options(const ModelDescription& model, const EngineOptions& options);
 
-// Memory of the slots, of the adapters in host memory and of reading a file; 0 without LoRA.
+// Memory of the slots, of the adapters in host memory, of reading a file and of the products with
+// adapters; 0 without LoRA.
 uint64_t planned_adapter_bytes(const ModelDescription& model, const EngineOptions& options);
 
 }  // namespace octavo

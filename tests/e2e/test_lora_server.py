@@ -84,7 +84,7 @@ def test_mixed_requests_have_the_bits_of_requests_alone(octavo, model, server):
     for (name, prompt), answer in zip(cases, mixed):
         assert bits(answer) == alone[name, len(prompt)], name
         assert name is None or answer["model"] == name
-    assert len({alone[name, 40][0] for name in names}) == 4
+    assert len({alone[name, 40] for name in names}) == 4
     with running_server.running(octavo, model, *LIMITS) as plain:
         for prompt in PROMPTS:
             assert bits(complete(plain, None, prompt)) == alone[None, len(prompt)]

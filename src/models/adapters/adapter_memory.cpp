@@ -1,8 +1,10 @@
 #include "models/adapters/adapter_memory.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "kernels/cpu/lora.h"
 
 namespace octavo {
 namespace {
@@ -22,6 +24,13 @@ uint64_t adapter_bytes(const AdapterTargets& targets, DType dtype, int slots, in
   for (const AdaptedProjection& projection : targets.projections)
     bytes += static_cast<uint64_t>(shape_of(projection, dtype, slots, max_rank).bytes());
   return bytes;
+}
+
+uint64_t adapter_scratch_bytes(const AdapterTargets& targets, int tokens, int slots, int max_rank) {
+  int widest = 0;
+  for (const AdaptedProjection& projection : targets.projections)
+    widest = std::max(widest, projection.inputs);
+  return static_cast<uint64_t>(cpu::lora_scratch_bytes(tokens, widest, slots, max_rank));
 }
 
 AdapterMemory::AdapterMemory(AdapterTargets targets, DType dtype, int slots, int max_rank)

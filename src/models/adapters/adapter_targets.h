@@ -56,5 +56,7 @@ std::string why_not_adapted(const DecoderPlan& plan, const std::string& module);
 
 // Memory of `slots` adapters of up to `max_rank`, in the layout of the kernels.
 uint64_t adapter_bytes(const AdapterTargets& targets, DType dtype, int slots, int max_rank);
+// Largest scratch memory of a step's products with adapters, besides that of the products.
+uint64_t adapter_scratch_bytes(const AdapterTargets& targets, int tokens, int slots, int max_rank);
 
 }  // namespace octavo

@@ -78,12 +78,27 @@ void add_device(StartSummary& summary, const DeviceFacts& device, DType dtype) {
 
 struct Address {
   std::string url;
-  std::string curl;  // as an argument of curl
+  std::string curl;      // as an argument of curl
+  std::string internal;  // empty: none
 };
 
 std::unique_ptr<server::Listener> make_listener(const server::ServerOptions& options) {
   if (!options.uds.empty()) return std::make_unique<server::Listener>(options.uds);
   return std::make_unique<server::Listener>(options.host, options.port);
+}
+
+// Null without --internal-port.
+std::unique_ptr<server::Listener> make_internal_listener(const server::ServerOptions& options,
+                                                         boost::asio::io_context& io) {
+  if (!options.internal_port) return nullptr;
+  if (!server::is_loopback(options.internal_host))
+    spdlog::warn(
+        "--internal-host {}: other machines can read metrics and render prompts without a "
+        "key",
+        options.internal_host);
+  return std::make_unique<server::Listener>(
+      io, options.internal_host, *options.internal_port,
+      server::AddressFlags{.host = "--internal-host", .port = "--internal-port"});
 }
 
 void print_summary(const Llm& llm, const api::ServedModel& served, const ServeFlags& flags,
@@ -110,6 +125,7 @@ void print_summary(const Llm& llm, const api::ServedModel& served, const ServeFl
     summary.row("sampling", served.defaults.describe() + " unless a request sets it");
   summary.add("{}", llm.engine().memory().table());
   summary.row("listening", fmt::format("{} (ready in {:.1f} s)", address.url, seconds));
+  if (!address.internal.empty()) summary.row("internal", address.internal);
   if (flags.server.uds.empty()) {
     summary.row("playground", address.url + "/");
     summary.row("metrics", address.url + "/metrics");
@@ -127,7 +143,10 @@ void serve_model(ServeFlags flags) {
   std::signal(SIGPIPE, SIG_IGN);
   init_server_logging(flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
   auto listener = make_listener(flags.server);
-  const Address address{.url = listener->url(), .curl = listener->curl_target()};
+  auto internal = make_internal_listener(flags.server, listener->io());
+  const Address address{.url = listener->url(),
+                        .curl = listener->curl_target(),
+                        .internal = internal ? internal->url() : ""};
   flags.model.find();
   const EngineOptions options = flags.engine_options();
   const auto llm = flags.model.load(options);
@@ -148,6 +167,7 @@ void serve_model(ServeFlags flags) {
         flags.server.host);
   {
     server::Server server(std::move(listener), served, flags.server);
+    if (internal) server.add_internal(std::move(internal));
     print_summary(*llm, served, flags, address,
                   std::chrono::duration<double>(Clock::now() - started).count());
     if (flags.status) {

@@ -89,6 +89,18 @@ void ServeFlags::add_access_flags(CLI::App& command) {
           "can connect")
       ->type_name("PATH")
       ->group(group);
+  command
+      .add_option("--internal-port", server.internal_port,
+                  "Second port for routers and monitoring, with health, metrics and render routes "
+                  "that need no API key; 0 picks a free port")
+      ->transform(port_number())
+      ->type_name("INT")
+      ->group(group);
+  command
+      .add_option("--internal-host", server.internal_host,
+                  "Address of --internal-port; whoever can reach it needs no API key")
+      ->capture_default_str()
+      ->group(group);
   command.add_flag("--behind-front", server.behind_front)->group("");  // hidden: set by the front
   command
       .add_option(
@@ -270,6 +282,9 @@ void ServeFlags::finish() {
   // A request to continue an answer holds the tokens of the prompt besides the body of the client.
   if (server.behind_front) server.limits.body_bytes *= 2;
   server.allow_lora_updates = lora.finish();
+  if (server.internal_port && server.internal_port != 0 && *server.internal_port == server.port &&
+      server.internal_host == server.host)
+    throw SetupError("--internal-port: is the same as --port; choose another");
   if (thinking != "auto") dialect.thinking = thinking == "on";
   if (server.uds.empty() && !server::is_loopback(server.host) && server.api_keys.empty()) {
     throw SetupError(

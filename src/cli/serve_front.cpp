@@ -115,6 +115,9 @@ void serve_front(ServeFlags flags, const CLI::App& command) {
     throw SetupError(
         "--state-dir: files, batches and stored responses are available with one model only; serve "
         "one, or leave the flag out");
+  if (flags.server.internal_port)
+    throw SetupError(
+        "--internal-port: available with one model only; serve one, or leave the flag out");
   flags.finish();
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);

@@ -1,4 +1,4 @@
-// http_server.h - accepts connections and routes their requests until it is drained. I/O thread
+// http_server.h - serves an address until it is drained. I/O thread
 // only, except drain().
 #pragma once
 
@@ -6,10 +6,8 @@
 #include <chrono>
 #include <memory>
 
-#include "server/http/client_socket.h"
-#include "server/http/router.h"
+#include "server/connection_acceptor.h"
 #include "server/http_context.h"
-#include "server/listener.h"
 
 namespace octavo::server {
 
@@ -26,27 +24,22 @@ class HttpServer {
 
   // Returns after a drain.
   void run();
-  const Router& router() const { return router_; }
+  const Router& router() const { return acceptor_->router(); }
   // Any thread. Refuses new requests; open ones have drain_timeout to finish.
   void drain();
 
  private:
-  Awaitable<void> keep_accepting();
-  Awaitable<void> accept_connections();
-  Awaitable<void> serve(Socket socket);
   Awaitable<void> drain_and_stop();
   Awaitable<void> end_requests();
   Awaitable<void> wait_until_quiet(std::chrono::milliseconds limit);
-  Awaitable<void> refuse(Socket socket);
   void wait_for_signal();
   void run_io();
 
-  std::unique_ptr<Listener> listener_;
+  boost::asio::io_context& io() { return acceptor_->listener().io(); }
+
   HttpContext& context_;
-  Router router_;
+  std::unique_ptr<ConnectionAcceptor> acceptor_;
   std::unique_ptr<boost::asio::signal_set> signals_;
-  int connections_ = 0;
-  int refusing_ = 0;  // connections beyond the limit that are being refused
 };
 
 }  // namespace octavo::server

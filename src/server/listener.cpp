@@ -19,11 +19,13 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using Unix = asio::local::stream_protocol;
 
-tcp::endpoint endpoint_of(asio::io_context& io, const std::string& host, uint16_t port) {
+tcp::endpoint endpoint_of(asio::io_context& io, const std::string& host, uint16_t port,
+                          const AddressFlags& flags) {
   error_code error;
   tcp::resolver resolver(io);
   const auto found = resolver.resolve(host, std::to_string(port), tcp::resolver::passive, error);
-  if (error || found.empty()) throw SetupError(fmt::format("--host {}: {}", host, error.message()));
+  if (error || found.empty())
+    throw SetupError(fmt::format("{} {}: {}", flags.host, host, error.message()));
   return found.begin()->endpoint();
 }
 
@@ -71,23 +73,34 @@ bool is_loopback(const std::string& host) {
   return !error && address.is_loopback();
 }
 
-Listener::Listener(const std::string& host, uint16_t port) {
-  const tcp::endpoint endpoint = endpoint_of(io_, host, port);
+Listener::Listener(const std::string& host, uint16_t port)
+    : own_io_(std::make_unique<asio::io_context>(1)), io_(*own_io_) {
+  bind_port(host, port, {});
+}
+
+Listener::Listener(asio::io_context& io, const std::string& host, uint16_t port, AddressFlags flags)
+    : io_(io) {
+  bind_port(host, port, flags);
+}
+
+void Listener::bind_port(const std::string& host, uint16_t port, const AddressFlags& flags) {
+  const tcp::endpoint endpoint = endpoint_of(io_, host, port, flags);
   tcp::acceptor acceptor(io_);
   error_code error;
   acceptor.open(endpoint.protocol(), error);
   if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (error) {
-    throw SetupError(fmt::format("cannot listen on {} port {}: {}; choose another with --port",
-                                 host, port, error.message()));
+    throw SetupError(fmt::format("cannot listen on {} port {}: {}; choose another with {}", host,
+                                 port, error.message(), flags.port));
   }
   port_ = acceptor.local_endpoint().port();
   url_ = url_of(acceptor.local_endpoint());
   acceptor_ = std::move(acceptor);
 }
 
-Listener::Listener(std::string uds) {
+Listener::Listener(std::string uds)
+    : own_io_(std::make_unique<asio::io_context>(1)), io_(*own_io_) {
   const Unix::endpoint endpoint = unix_endpoint(uds);
   remove_stale(io_, uds, endpoint);
   Unix::acceptor acceptor(io_);

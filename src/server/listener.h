@@ -6,12 +6,20 @@
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 
 namespace octavo::server {
 
 // TCP or Unix.
 using Acceptor = boost::asio::basic_socket_acceptor<boost::asio::generic::stream_protocol>;
+
+// The flags that name an address, for errors.
+struct AddressFlags {
+  std::string_view host = "--host";
+  std::string_view port = "--port";
+};
 
 // Binds the address before the model is loaded, so that an address in use is reported at once. Does
 // not accept connections yet.
@@ -19,6 +27,8 @@ class Listener {
  public:
   // Throws SetupError naming the flag to change.
   Listener(const std::string& host, uint16_t port);
+  // A further address of a server, on the I/O context of its first one, which must outlive this.
+  Listener(boost::asio::io_context& io, const std::string& host, uint16_t port, AddressFlags flags);
   // A Unix socket that only this user can connect to. Replaces the socket file of a server that has
   // ended. Throws SetupError if another server listens there, or if the file is not a socket.
   explicit Listener(std::string uds);
@@ -37,7 +47,10 @@ class Listener {
   std::string curl_target() const;
 
  private:
-  boost::asio::io_context io_{1};
+  void bind_port(const std::string& host, uint16_t port, const AddressFlags& flags);
+
+  std::unique_ptr<boost::asio::io_context> own_io_;  // null: another listener's is used
+  boost::asio::io_context& io_;
   Acceptor acceptor_{io_};
   uint16_t port_ = 0;
   std::string uds_;

@@ -36,16 +36,26 @@ void Server::make_batch_runner() {
   context_->batches = batches_.get();
 }
 
+void Server::add_internal(std::unique_ptr<Listener> listener) {
+  ServerOptions options = options_;
+  options.api_keys.clear();
+  options.host = options_.internal_host;
+  internal_ = std::make_unique<ConnectionAcceptor>(
+      std::move(listener), *context_, Router(routes_of(internal_endpoints(), *context_), options));
+}
+
 Server::~Server() {
   // Text workers post to the io_context, which ends with http_.
   context_->text_workers.stop(std::chrono::hours(24 * 365));
   if (context_->state) context_->state->stop();
   if (batches_) batches_->release();
+  if (internal_) internal_->close();
   http_.reset();
 }
 
 bool Server::run() {
   if (batches_) batches_->start();
+  if (internal_) internal_->start();
   http_->run();
   const bool ended = context_->text_workers.stop(kTimeToEnd);
   if (context_->state) context_->state->stop();

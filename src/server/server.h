@@ -25,6 +25,9 @@ class Server {
   // Returns after a drain. False if a text worker did not end within a second: the process has to
   // exit without destroying the server, whose destructor would wait for it.
   bool run();
+  // Serves internal_endpoints() there as well, from run() on. `listener` uses the io_context of the
+  // first one.
+  void add_internal(std::unique_ptr<Listener> listener);
   // Any thread. Refuses new requests; open ones have drain_timeout to finish.
   void drain() { http_->drain(); }
 
@@ -34,7 +37,8 @@ class Server {
   ServerOptions options_;
   std::unique_ptr<ServerContext> context_;
   std::unique_ptr<HttpServer> http_;
-  std::unique_ptr<BatchRunner> batches_;  // null without --state-dir
+  std::unique_ptr<ConnectionAcceptor> internal_;  // null without --internal-port
+  std::unique_ptr<BatchRunner> batches_;          // null without --state-dir
 };
 
 }  // namespace octavo::server

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,8 +45,11 @@ inline constexpr int kMaxConnections = 4096;
 
 struct ServerOptions {
   std::string host = "127.0.0.1";
-  uint16_t port = 8000;                    // 0: a free one
-  std::string uds = {};                    // a Unix socket instead of host and port
+  uint16_t port = 8000;  // 0: a free one
+  std::string uds = {};  // a Unix socket instead of host and port
+  // A second address with few routes that need no key (internal_endpoints()).
+  std::optional<uint16_t> internal_port = {};  // 0: a free one
+  std::string internal_host = "127.0.0.1";
   std::vector<std::string> api_keys = {};  // empty: no key is asked for
   bool share_prefix_cache = false;         // between API keys
   // Names that Host may hold, besides addresses, localhost and `host`; "*": any. Checked only

@@ -21,6 +21,8 @@ std::vector<Endpoint> adapter_endpoints();       // adapters.cpp
 std::vector<Endpoint> token_endpoints();         // tokenize.cpp
 std::vector<Endpoint> health_endpoints();        // health.cpp
 std::vector<Endpoint> status_endpoints();        // status.cpp
+std::vector<Endpoint> render_endpoints();        // render.cpp
+std::vector<Endpoint> replica_endpoints();       // replica.cpp
 std::vector<Endpoint> page_endpoints();          // page.cpp
 
 // A file of the playground, or 404.
@@ -28,5 +30,8 @@ HttpResponse page_file(const HttpRequest& request);
 
 // All of them, and /openapi.json; those that change adapters only if asked for.
 std::vector<Endpoint> all_endpoints(bool change_adapters = false);
+
+// What the internal listener offers without a key: health, metrics and rendering.
+std::vector<Endpoint> internal_endpoints();
 
 }  // namespace octavo::server

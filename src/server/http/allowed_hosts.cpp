@@ -18,12 +18,6 @@ std::string_view without_port(std::string_view host) {
   return host.substr(0, colon);
 }
 
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 bool is_address(std::string_view host) {
   boost::system::error_code error;
   if (host.starts_with('[') && host.ends_with(']')) {

@@ -39,6 +39,8 @@ struct HttpResponse {
 };
 
 bool equal_ignoring_case(std::string_view a, std::string_view b);
+// Without spaces and tabs at both ends.
+std::string_view trimmed(std::string_view text);
 
 // The value of `name` in a query "a=1&b=2", percent-decoded; nothing without it.
 std::optional<std::string> query_value(std::string_view query, std::string_view name);

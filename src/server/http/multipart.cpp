@@ -14,12 +14,6 @@ constexpr size_t kLongestBoundary = 70;  // RFC 2046
 
 [[noreturn]] void refuse_form(const char* message) { throw RequestError(400, "", message); }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 // The value of `name` in "form-data; name=\"file\"; filename=a.jsonl", with \" and \\ decoded.
 std::optional<std::string> parameter(std::string_view header, std::string_view name) {
   size_t at = header.find(';');

@@ -267,6 +267,8 @@ void ServeFlags::finish() {
   server.version = OCTAVO_VERSION;
   // A request to continue an answer holds the tokens of the prompt besides the body of the client.
   if (server.behind_front) server.limits.body_bytes *= 2;
+  // The children of a front process that was killed end within 5 seconds.
+  if (server.behind_front) server.state.lock_timeout = std::chrono::seconds(10);
   if (thinking != "auto") dialect.thinking = thinking == "on";
   if (server.uds.empty() && !server::is_loopback(server.host) && server.api_keys.empty()) {
     throw SetupError(

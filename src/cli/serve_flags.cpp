@@ -285,6 +285,8 @@ void ServeFlags::finish() {
   if (server.internal_port && server.internal_port != 0 && *server.internal_port == server.port &&
       server.internal_host == server.host)
     throw SetupError("--internal-port: is the same as --port; choose another");
+  // The children of a front process that was killed end within 5 seconds.
+  if (server.behind_front) server.state.lock_timeout = std::chrono::seconds(10);
   if (thinking != "auto") dialect.thinking = thinking == "on";
   if (server.uds.empty() && !server::is_loopback(server.host) && server.api_keys.empty()) {
     throw SetupError(

@@ -68,6 +68,7 @@ front::ModelPoolOptions pool_options(const ServeFlags& flags, const CLI::App& co
                      .preload = own.preload,
                      .allow_pull = own.allow_pull,
                      .hub = hub_settings_from_env()};
+  options.state_dir = flags.server.state.folder;
   options.memory_fraction = flags.model.memory_fraction;
   options.budget_bytes = front::models_budget(usable_memory_bytes(), options.memory_fraction);
   if (!flags.model.memory_limit.empty()) {
@@ -111,10 +112,6 @@ void serve_front(ServeFlags flags, const CLI::App& command) {
   if (!flags.served_model_name.empty())
     throw SetupError(
         "--served-model-name: several models are served; name each in a section of --preset");
-  if (!flags.server.state.folder.empty())
-    throw SetupError(
-        "--state-dir: files, batches and stored responses are available with one model only; serve "
-        "one, or leave the flag out");
   if (flags.server.internal_port)
     throw SetupError(
         "--internal-port: available with one model only; serve one, or leave the flag out");

@@ -32,7 +32,8 @@ TEST(ServeFrontFlags, ModelsAreAnyNumber) {
 TEST(ServeFrontFlags, OnlyFlagsOfModelsGoToTheirProcesses) {
   const ParsedServe parsed({"--port", "1", "--api-key", "k", "--max-model-len", "4K",
                             "--no-enable-prefix-caching", "--keep-alive", "1h", "--kv-dtype",
-                            "int8", "--memory-fraction", "0.5", "--no-access-log"});
+                            "int8", "--memory-fraction", "0.5", "--no-access-log", "--state-dir",
+                            "s"});
   EXPECT_THAT(flags_for_models(*parsed.command),
               testing::UnorderedElementsAre("--max-model-len=4096", "--enable-prefix-caching=false",
                                             "--kv-cache-dtype=int8"));

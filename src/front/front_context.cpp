@@ -23,7 +23,6 @@ FrontContext::FrontContext(boost::asio::io_context& io_context,
     : HttpContext(io_context, server_options),
       upstreams(children),
       connections(io_context),
-      tenants(server_options.api_keys, server_options.share_prefix_cache),
       places_(server_options.max_open_requests) {}
 
 size_t FrontContext::cut_off_requests() {

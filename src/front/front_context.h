@@ -8,7 +8,6 @@
 #include "front/upstream_connections.h"
 #include "front/upstreams.h"
 #include "server/http_context.h"
-#include "server/tenant.h"
 
 namespace octavo::front {
 
@@ -31,7 +30,6 @@ class FrontContext : public server::HttpContext {
   FrontMetrics metrics;
   UpstreamConnections connections;
   ResponseModels responses;
-  const server::Tenants tenants;
   std::set<Relay*> relays;
   // Ends the children, after the last request of a drain.
   std::function<Awaitable<void>()> end_children = nullptr;

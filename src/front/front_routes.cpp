@@ -13,6 +13,8 @@
 #include "server/endpoints/endpoints.h"
 #include "server/http/error_response.h"
 #include "server/http/openapi.h"
+#include "server/persistent_state.h"
+#include "state/response_model_table.h"
 
 namespace octavo::front {
 namespace {
@@ -54,20 +56,35 @@ bool is_loaded(const FrontContext& context, uint64_t generation) {
   return false;
 }
 
-// A response is stored in the memory of the child that made it.
+// A response is stored in the memory of the child that made it, and with --state-dir in the state of
+// its model, which another child can read.
+Awaitable<std::optional<RelayTarget>> place_of_stored(FrontContext& context, std::string owner,
+                                                      std::string id) {
+  const auto place = context.responses.find(owner, id);
+  if (place && is_loaded(context, place->generation))
+    co_return RelayTarget{.model = place->model, .options = {.autoload = false}};
+  if (!context.state) co_return std::nullopt;
+  const auto find = [stored = context.tenants.stored(owner), id](const state::Database& database) {
+    return state::ResponseModelTable(database).find(stored, id);
+  };
+  const std::optional<std::string> model = co_await context.state->run(find);
+  if (!model) co_return std::nullopt;
+  co_return RelayTarget{.model = *model};
+}
+
 Awaitable<void> relay_to_stored(FrontContext& context, Exchange& exchange) {
   const HttpRequest& request = exchange.request();
   std::string id = request.path.substr(kStored.size());
   id.resize(std::min(id.find('/'), id.size()));
-  const auto place = context.responses.find(context.tenants.of(request).owner, id);
-  if (!place || !is_loaded(context, place->generation))
+  std::optional<RelayTarget> target =
+      co_await place_of_stored(context, context.tenants.of(request).owner, id);
+  if (!target)
     throw RequestError(404, "",
                        fmt::format("response {} was not stored or has been evicted; send the whole "
                                    "conversation as input",
                                    api::json_string(id.substr(0, 100))));
   Relay relay(context, exchange);
-  const RelayTarget target{.model = place->model, .options = {.autoload = false}};
-  co_await relay.run_to(target);
+  co_await relay.run_to(std::move(*target));
 }
 
 // The child's page, or nothing if it does not answer in time.
@@ -173,6 +190,10 @@ std::vector<Route> own_routes(FrontContext& context) {
        .path = "/metrics",
        .handler = [&context](Exchange& exchange) { return send_metrics(context, exchange); },
        .doc = doc_of(endpoints, "GET", "/metrics")});
+  server::HttpContext& http = context;
+  for (auto part : {server::file_endpoints(), server::batch_endpoints()})
+    for (Route& route : server::routes_of(std::move(part), http))
+      routes.push_back(std::move(route));
   return routes;
 }
 

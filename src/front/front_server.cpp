@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "front/front_routes.h"
+#include "server/batches/make_batch_runner.h"
+#include "server/persistent_state.h"
 
 namespace octavo::front {
 
@@ -14,9 +16,18 @@ FrontServer::FrontServer(std::unique_ptr<server::Listener> listener, Upstreams& 
   http_ = std::make_unique<server::HttpServer>(
       std::move(listener), *context_,
       server::Router(front_routes(*context_, std::move(options.more_routes)), options_));
+  batches_ = server::make_batch_runner(*context_, http_->router());
+}
+
+void FrontServer::run() {
+  if (batches_) batches_->start();
+  http_->run();
+  if (context_->state) context_->state->stop();
 }
 
 FrontServer::~FrontServer() {
+  if (context_->state) context_->state->stop();
+  if (batches_) batches_->release();
   // Idle connections need the io_context, which ends with http_. Open exchanges, which end with the
   // io_context, refer to the context.
   context_->connections.clear();

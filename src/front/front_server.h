@@ -7,6 +7,7 @@
 
 #include "front/front_context.h"
 #include "front/upstreams.h"
+#include "server/batches/batch_runner.h"
 #include "server/http_server.h"
 
 namespace octavo::front {
@@ -22,7 +23,7 @@ struct FrontServerOptions {
 class FrontServer {
  public:
   // `upstreams` uses the listener's io_context and must outlive the server. As HttpServer, handles
-  // SIGTERM and SIGINT.
+  // SIGTERM and SIGINT. Throws SetupError if the folder for state cannot be used.
   FrontServer(std::unique_ptr<server::Listener> listener, Upstreams& upstreams,
               FrontServerOptions options);
   // Destroys the io_context with all that waits in it. If `upstreams` has timers or sockets of the
@@ -32,7 +33,7 @@ class FrontServer {
   FrontServer& operator=(const FrontServer&) = delete;
 
   // Returns after a drain.
-  void run() { http_->run(); }
+  void run();
   // Any thread.
   void drain() { http_->drain(); }
 
@@ -42,6 +43,7 @@ class FrontServer {
   server::ServerOptions options_;
   std::unique_ptr<FrontContext> context_;
   std::unique_ptr<server::HttpServer> http_;
+  std::unique_ptr<server::BatchRunner> batches_;  // null without --state-dir
 };
 
 }  // namespace octavo::front

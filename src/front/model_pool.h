@@ -25,6 +25,7 @@ struct ModelPoolOptions {
   std::string program = {};                   // octavo
   std::vector<std::string> child_flags = {};  // of octavo serve, for every model
   CatalogOptions catalog = {};
+  std::string state_dir = {};  // each model has a folder in it; empty: none
   double memory_fraction = 0.9;
   uint64_t budget_bytes = 0;  // of all models; see models_budget()
   double kv_share = 0.2;
@@ -98,10 +99,13 @@ class ModelPool : public Upstreams {
 
   SlotPtr slot_of(const CatalogModelPtr& model);
   void forget_unused_slots();
-  ModelStatus status_of(const CatalogModelPtr& model) const;
-  LoadedModel loaded_model(const ModelSlot& slot, const Residency::Entry& entry) const;
   Awaitable<void> wait_for_death(SlotPtr slot);
   std::string time_limit_text(const ModelSlot& slot) const;
+
+  // model_pool_status.cpp
+  ModelStatus status_of(const CatalogModelPtr& model) const;
+  LoadedModel loaded_model(const ModelSlot& slot, const Residency::Entry& entry) const;
+  void publish(ModelEvent event);
 
   // model_pool_plan.cpp
   std::string plan_key(const ModelSlot& slot) const;
@@ -128,7 +132,6 @@ class ModelPool : public Upstreams {
   void close(const SlotPtr& slot, uint64_t generation, const std::optional<KeepAlive>& keep_alive);
   // Carries out what the residency decides. Call after every change.
   void update();
-  void publish(ModelEvent event);
   Awaitable<void> load_quietly(std::string model);
 
   boost::asio::io_context& io_;

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <filesystem>
+#include <span>
 #include <utility>
 
 #include "base/log.h"
 #include "base/overloaded.h"
+#include "base/sha256.h"
 #include "base/units.h"
 #include "front/model_pool.h"
 
@@ -27,6 +30,16 @@ std::string reason_of(const std::string& model, const ChildEnd& end) {
   if (start != std::string_view::npos) lines.remove_prefix(start + 1);
   return fmt::format("{} could not be loaded: its process {}{}{}", model, end.describe(),
                      lines.empty() ? "" : ": ", lines.substr(0, 500));
+}
+
+// A name may hold characters that a path cannot.
+std::string model_state_dir(const std::string& state_dir, const std::string& model) {
+  constexpr size_t kNameBytes = 16;
+  const Sha256Digest digest =
+      sha256(std::span(reinterpret_cast<const uint8_t*>(model.data()), model.size()));
+  std::string name;
+  for (size_t i = 0; i < kNameBytes; ++i) name += fmt::format("{:02x}", digest[i]);
+  return (std::filesystem::path(state_dir) / "models" / name).string();
 }
 
 std::string_view flag_name(std::string_view flag) { return flag.substr(0, flag.find('=')); }
@@ -79,6 +92,8 @@ void ModelPool::spawn_child(const SlotPtr& slot) {
                     fmt::format("--kv-memory={}", slot->memory.kv_bytes),
                     fmt::format("--memory-limit={}", slot->memory.limit_bytes),
                     fmt::format("--memory-fraction={}", options_.memory_fraction)});
+  if (!options_.state_dir.empty())
+    arguments.push_back("--state-dir=" + model_state_dir(options_.state_dir, slot->name()));
   spdlog::info("loading {}: {}, of which {} are its KV cache", slot->name(),
                format_bytes(slot->memory.limit_bytes), format_bytes(slot->memory.kv_bytes));
   try {

@@ -37,7 +37,10 @@ constexpr std::array kServerFlags = {"host",
                                      "drain-timeout",
                                      "log-format",
                                      "status-fd",
-                                     "max-connections"};
+                                     "max-connections",
+                                     "state-dir",
+                                     "state-max-bytes",
+                                     "batch-concurrency"};
 
 // Reads the entries of one section.
 class PresetSection {

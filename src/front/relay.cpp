@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "server/front_notes.h"
 #include "server/http/endpoint.h"
+#include "server/persistent_state.h"
+#include "state/response_model_table.h"
 
 namespace octavo::front {
 namespace {
@@ -189,7 +191,9 @@ std::optional<std::string> Relay::changed_body(const UpstreamLease& child) const
 Awaitable<bool> Relay::request_from(const UpstreamLease& child) {
   const std::optional<std::string> changed = changed_body(child);
   const std::string_view body = changed ? *changed : body_.text;
-  const std::string head = request_head(exchange_.request(), to_text(tenant_), body.size());
+  const server::Tenant tenant{.owner = context_.tenants.stored(tenant_.owner),
+                              .cache_namespace = tenant_.cache_namespace};
+  const std::string head = request_head(exchange_.request(), to_text(tenant), body.size());
   auto [connection, reused] = context_.connections.take(child);
   while (true) {
     connection_ = connection;
@@ -219,10 +223,15 @@ Awaitable<Relay::Outcome> Relay::attempt(const UpstreamLease& child) {
 
 void Relay::remember_response(const UpstreamLease& child, const ChildResponse& response) {
   if (exchange_.request().path != "/v1/responses") return;
-  const std::string id = answer_id(response);
-  if (!id.empty())
-    context_.responses.remember(tenant_.owner, "resp_" + id,
-                                {.model = target_.model, .generation = child.generation()});
+  if (answer_id(response).empty()) return;
+  const std::string id = "resp_" + answer_id(response);
+  context_.responses.remember(tenant_.owner, id,
+                              {.model = target_.model, .generation = child.generation()});
+  if (!context_.state) return;
+  context_.state->post([owner = context_.tenants.stored(tenant_.owner), id,
+                        model = target_.model](const state::Database& database) {
+    state::ResponseModelTable(database).put(owner, id, model);
+  });
 }
 
 Awaitable<Relay::Outcome> Relay::relay_whole(const UpstreamLease& child) {

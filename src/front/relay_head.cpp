@@ -56,8 +56,9 @@ std::vector<std::string_view> named_by_connection(const server::HttpRequest& req
 }
 
 bool is_private(std::string_view name) {
-  return equal_ignoring_case(name, server::kTenantHeader) ||
-         equal_ignoring_case(name, server::kAnswerHeader);
+  return is_among(name,
+                  std::array<std::string_view, 3>{server::kTenantHeader, server::kBackgroundHeader,
+                                                  server::kAnswerHeader});
 }
 
 std::string percent_encoded(std::string_view path) {
@@ -91,6 +92,7 @@ std::string request_head(const server::HttpRequest& request, std::string_view te
                                  method, percent_encoded(request.path),
                                  request.query.empty() ? "" : "?", request.query, request.id);
   if (!tenant.empty()) head += fmt::format("{}: {}\r\n", server::kTenantHeader, tenant);
+  if (request.batch_owner) head += fmt::format("{}: true\r\n", server::kBackgroundHeader);
   if (body_bytes > 0 || method != "GET") head += fmt::format("Content-Length: {}\r\n", body_bytes);
   const auto dropped = named_by_connection(request);
   for (const auto& [name, value] : request.headers) {

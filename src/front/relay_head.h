@@ -12,7 +12,8 @@ namespace octavo::front {
 
 using ChildResponse = boost::beast::http::response<boost::beast::http::string_body>;
 
-// Up to and including the empty line. Keys stay with the front: `tenant` says whose request it is.
+// Up to and including the empty line. Keys stay with the front: `tenant` says whose request it is. A
+// line of a batch is marked as such.
 std::string request_head(const server::HttpRequest& request, std::string_view tenant,
                          size_t body_bytes);
 // Status, type and headers for the client, without those that the front sets itself.

@@ -3,32 +3,40 @@
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <memory>
 
 #include "server/admission.h"
 #include "server/http/exchange.h"
 #include "server/metrics/http_metrics.h"
 #include "server/server_options.h"
+#include "server/tenant.h"
 
 namespace octavo::server {
 
+class BatchRunner;
+class PersistentState;
+
 class HttpContext {
  public:
-  HttpContext(boost::asio::io_context& io_context, const ServerOptions& server_options)
-      : io(io_context), options(server_options), bodies(server_options.max_open_bytes) {}
-  virtual ~HttpContext() = default;
+  // Throws SetupError if the folder for state cannot be used.
+  HttpContext(boost::asio::io_context& io_context, const ServerOptions& server_options);
+  virtual ~HttpContext();
   HttpContext(const HttpContext&) = delete;
   HttpContext& operator=(const HttpContext&) = delete;
 
   boost::asio::io_context& io;
   const ServerOptions& options;
   Allowance bodies;  // bytes
+  const Tenants tenants;
+  const std::unique_ptr<PersistentState> state;  // null without --state-dir
+  BatchRunner* batches = nullptr;                // with `state`
   bool draining = false;
   int busy_exchanges = 0;  // request read, response not fully written
 
   virtual HttpMetrics& http_metrics() = 0;
   // For the header Retry-After of refused requests.
   virtual std::chrono::seconds retry_after() const = 0;
-  virtual void drain_began() {}
+  void drain_began();
   // After the drain timeout: makes the requests that are still open end with an error. Returns how
   // many these are.
   virtual size_t cut_off_requests() = 0;

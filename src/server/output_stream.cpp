@@ -6,6 +6,7 @@
 
 #include "api/resume.h"
 #include "base/error.h"
+#include "server/front_notes.h"
 #include "server/server_context.h"
 
 namespace octavo::server {
@@ -18,6 +19,12 @@ Allowance::Lease lease_for(ServerContext& context, const api::GenerationJob& job
   const bool embeds = job.engine.pooling != Pooling::kNone;
   const char* param = prompts == 1 ? "n" : embeds ? "input" : "prompt";
   return context.open_sequences(prompts * job.engine.n, param);
+}
+
+// Whether the request is a line of a batch. A front process says so in a header; clients cannot.
+bool in_background(const HttpRequest& request, const ServerOptions& options) {
+  return request.batch_owner.has_value() ||
+         (options.behind_front && !request.header(kBackgroundHeader).empty());
 }
 
 }  // namespace
@@ -87,7 +94,7 @@ void OutputStream::submit() {
       request.sampling.prompt_logprobs = -1;
     request.owner = tenant.owner;
     request.call = call;
-    request.background = exchange_.request().batch_owner.has_value();
+    request.background = in_background(exchange_.request(), context_.options);
     request.cache_namespace = tenant.cache_namespace;
     requests_.push_back(context_.model.engine.submit(
         std::move(request),

@@ -14,10 +14,11 @@ constexpr int kUploadsAtOnce = 8;
 
 }  // namespace
 
-PersistentState::PersistentState(const StateOptions& options)
+PersistentState::PersistentState(const StateOptions& options, const Tenants& tenants)
     : uploads(kUploadsAtOnce),
       options_(options),
-      database_(std::make_unique<state::Database>(options.folder)),
+      tenants_(tenants),
+      database_(std::make_unique<state::Database>(options.folder, options.lock_timeout)),
       thread_(std::make_unique<boost::asio::thread_pool>(1)) {
   state::FileTable(*database_).discard_unfinished();
 }
@@ -58,14 +59,14 @@ void PersistentState::stop() {
   if (thread) thread->join();
 }
 
-void PersistentState::restore(api::ResponseStore& responses, const Tenants& tenants) {
+void PersistentState::restore(api::ResponseStore& responses) {
   state::ResponseTable table(*database_);
   auto stored = table.all();
   const size_t most = responses.limits().count;
   const size_t surplus = stored.size() > most ? stored.size() - most : 0;
   for (size_t i = 0; i < stored.size(); ++i) {
     state::ResponseRecord& record = stored[i];
-    const auto owner = tenants.owner_of_stored(record.owner);
+    const auto owner = tenants_.owner_of_stored(record.owner);
     if (i < surplus) {
       table.erase(record.serial);
     } else if (owner) {
@@ -81,7 +82,7 @@ void PersistentState::restore(api::ResponseStore& responses, const Tenants& tena
 
 void PersistentState::added(std::string_view owner, std::string_view id,
                             std::shared_ptr<const api::StoredResponse> response) {
-  post([owner = stored_owner(std::string(owner)), id = std::string(id),
+  post([owner = tenants_.stored(std::string(owner)), id = std::string(id),
         response = std::move(response)](const state::Database& database) {
     state::ResponseTable(database).put(
         {.serial = static_cast<int64_t>(response->serial),

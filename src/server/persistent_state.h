@@ -24,8 +24,8 @@ namespace octavo::server {
 
 class PersistentState : public api::ResponseJournal {
  public:
-  // Opens the database and discards unfinished uploads. Throws SetupError.
-  explicit PersistentState(const StateOptions& options);
+  // Opens the database and discards unfinished uploads. `tenants` must outlive it. Throws SetupError.
+  PersistentState(const StateOptions& options, const Tenants& tenants);
   ~PersistentState() override;
   PersistentState(const PersistentState&) = delete;
   PersistentState& operator=(const PersistentState&) = delete;
@@ -40,7 +40,7 @@ class PersistentState : public api::ResponseJournal {
   void stop();
 
   // Before the first request: puts the responses of earlier processes into the store.
-  void restore(api::ResponseStore& responses, const Tenants& tenants);
+  void restore(api::ResponseStore& responses);
   void added(std::string_view owner, std::string_view id,
              std::shared_ptr<const api::StoredResponse> response) override;
   void removed(uint64_t serial) override;
@@ -56,6 +56,7 @@ class PersistentState : public api::ResponseJournal {
   [[noreturn]] static void rethrow(const state::StateError& error);
 
   const StateOptions options_;
+  const Tenants& tenants_;
   const std::unique_ptr<state::Database> database_;  // state thread, after the constructor
   std::mutex mutex_;  // of thread_, which any thread may use in post()
   std::unique_ptr<boost::asio::thread_pool> thread_;

@@ -1,11 +1,12 @@
 #include "server/server.h"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "base/log.h"
+#include "server/batches/make_batch_runner.h"
 #include "server/endpoints/endpoints.h"
+#include "server/persistent_state.h"
 
 namespace octavo::server {
 namespace {
@@ -19,21 +20,9 @@ Server::Server(std::unique_ptr<Listener> listener, const api::ServedModel& model
                ServerOptions options)
     : options_(std::move(options)),
       context_(std::make_unique<ServerContext>(listener->io(), model, options_)),
-      http_(std::make_unique<HttpServer>(
-          std::move(listener), *context_,
-          Router(routes_of(all_endpoints(options_.allow_lora_updates), *context_), options_))) {
-  if (context_->state) make_batch_runner();
-}
-
-void Server::make_batch_runner() {
-  // Lines of batches take places of max_open_requests, of which half remain for other requests.
-  const int most = std::max(1, options_.max_open_requests / 2);
-  batches_ = std::make_unique<BatchRunner>(
-      context_->io, *context_->state, context_->tenants, context_->bodies,
-      [this](Exchange& exchange) { return http_->router().dispatch(*context_, exchange); },
-      BatchRunnerOptions{.concurrency = std::min(options_.state.batch_concurrency, most),
-                         .line_bytes = options_.limits.body_bytes});
-  context_->batches = batches_.get();
+      http_(std::make_unique<HttpServer>(std::move(listener), *context_,
+                                         Router(routes_of(all_endpoints(options_.allow_lora_updates), *context_), options_))) {
+  batches_ = make_batch_runner(*context_, http_->router());
 }
 
 void Server::add_internal(std::unique_ptr<Listener> listener) {

@@ -32,8 +32,6 @@ class Server {
   void drain() { http_->drain(); }
 
  private:
-  void make_batch_runner();
-
   ServerOptions options_;
   std::unique_ptr<ServerContext> context_;
   std::unique_ptr<HttpServer> http_;

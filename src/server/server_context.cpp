@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "server/batches/batch_runner.h"
 #include "server/output_stream.h"
+#include "server/persistent_state.h"
 
 namespace octavo::server {
 
@@ -13,24 +13,14 @@ ServerContext::ServerContext(boost::asio::io_context& io_context, const api::Ser
     : HttpContext(io_context, server_options),
       model(served),
       metrics(served),
-      tenants(server_options.api_keys, server_options.share_prefix_cache,
-              server_options.behind_front),
-      state(server_options.state.folder.empty()
-                ? nullptr
-                : std::make_unique<PersistentState>(server_options.state)),
       responses(server_options.stored_responses, state.get()),
       text_workers(io_context.get_executor(), server_options.text_workers),
       places_(server_options.max_open_requests),
       sequences_(server_options.max_open_sequences) {
-  if (state) state->restore(responses, tenants);
+  if (state) state->restore(responses);
 }
 
 ServerContext::~ServerContext() = default;
-
-// Lines of batches run again after a restart.
-void ServerContext::drain_began() {
-  if (batches != nullptr) batches->stop();
-}
 
 size_t ServerContext::cut_off_requests() {
   const std::set<OutputStream*> late = answering;

@@ -14,14 +14,11 @@
 #include "server/http/exchange.h"
 #include "server/http_context.h"
 #include "server/metrics/metrics.h"
-#include "server/persistent_state.h"
-#include "server/tenant.h"
 #include "server/text_task.h"
 #include "server/text_workers.h"
 
 namespace octavo::server {
 
-class BatchRunner;
 class OutputStream;
 
 class ServerContext : public HttpContext {
@@ -33,16 +30,12 @@ class ServerContext : public HttpContext {
   const api::ServedModel& model;
   ServerMetrics metrics;
   Backlog backlog;
-  const Tenants tenants;
-  const std::unique_ptr<PersistentState> state;  // null without --state-dir
-  BatchRunner* batches = nullptr;                // with `state`
   api::ResponseStore responses;
   std::set<OutputStream*> answering;
   TextWorkers text_workers;  // after what its jobs refer to
 
   HttpMetrics& http_metrics() override { return metrics; }
   std::chrono::seconds retry_after() const override { return backlog.retry_after(open_requests()); }
-  void drain_began() override;
   size_t cut_off_requests() override;
 
   int64_t open_requests() const { return places_.lent(); }

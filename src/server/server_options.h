@@ -39,6 +39,8 @@ struct StateOptions {
   int max_batches = 10'000;              // more: 413
   int max_open_batches = 100;            // more: 429
   int batch_concurrency = 32;            // lines of batches that run at once
+  // Waits so long for another process to leave the folder.
+  std::chrono::milliseconds lock_timeout{0};
 };
 
 inline constexpr int kMaxConnections = 4096;
@@ -81,10 +83,10 @@ struct ServerOptions {
   std::function<void(std::string_view)> on_preparation = nullptr;
   std::string version = "0";
 
-  // Of a form with one file. 0 without a folder for state.
+  // Of a form with one file.
   size_t most_upload_bytes() const {
     constexpr size_t kFormBytes = 64u << 10;
-    return state.folder.empty() ? 0 : static_cast<size_t>(state.max_file_bytes) + kFormBytes;
+    return static_cast<size_t>(state.max_file_bytes) + kFormBytes;
   }
 };
 

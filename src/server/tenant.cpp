@@ -38,7 +38,12 @@ Tenants::Tenants(const std::vector<std::string>& api_keys, bool share_prefix_cac
   for (const std::string& key : api_keys) owners_.push_back(owner_of_key(key));
 }
 
+std::string Tenants::stored(const std::string& owner) const {
+  return behind_front_ ? owner : stored_owner(owner);
+}
+
 std::optional<std::string> Tenants::owner_of_stored(const std::string& stored) const {
+  if (behind_front_) return stored;
   if (owners_.empty() && stored.empty()) return "";
   for (const std::string& owner : owners_)
     if (stored_owner(owner) == stored) return owner;

@@ -15,7 +15,7 @@ struct Tenant {
   CacheNamespace cache_namespace = {};
 };
 
-// What --state-dir stores instead of an owner.
+// What --state-dir stores instead of an owner, and what children of a front process know of it.
 std::string stored_owner(const std::string& owner);
 
 class Tenants {
@@ -28,6 +28,8 @@ class Tenants {
 
   // The request must have been allowed (ApiKeys).
   Tenant of(const HttpRequest& request) const;
+  // What --state-dir stores instead of the owner of a Tenant.
+  std::string stored(const std::string& owner) const;
   // Nothing if no API key has this owner any more.
   std::optional<std::string> owner_of_stored(const std::string& stored) const;
 

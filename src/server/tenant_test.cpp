@@ -54,6 +54,15 @@ TEST(Tenants, AStoredOwnerIsFoundWhileItsKeyExists) {
   EXPECT_EQ(Tenants({}, false).owner_of_stored(stored_owner("")), "");
 }
 
+// A child has no keys to find owners with, so the front tells it the stored ones.
+TEST(Tenants, BehindAFrontTheStoredOwnerIsTheOwner) {
+  const Tenants child({}, false, /*behind_front=*/true);
+  const std::string stored = stored_owner("digest of a key");
+  EXPECT_EQ(child.stored(stored), stored);
+  EXPECT_EQ(child.owner_of_stored(stored), stored);
+  EXPECT_EQ(Tenants({"one"}, false).stored("digest of a key"), stored);
+}
+
 TEST(Tenants, ALineOfABatchHasTheOwnerOfTheBatch) {
   const Tenants both({"one", "two"}, false);
   const Tenant two = both.of(with_key("two"));

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <filesystem>
+#include <thread>
 
 #include "base/error.h"
 
@@ -40,6 +41,10 @@ CREATE UNIQUE INDEX batch_lines_by_custom_id ON batch_lines(batch, custom_id);
 CREATE TABLE responses(
   serial INTEGER PRIMARY KEY, owner BLOB NOT NULL, id TEXT NOT NULL, previous_id TEXT NOT NULL,
   previous_serial INTEGER NOT NULL, object BLOB NOT NULL, input BLOB NOT NULL, UNIQUE(owner, id)))",
+    R"(
+CREATE TABLE response_models(
+  key INTEGER PRIMARY KEY AUTOINCREMENT, owner BLOB NOT NULL, id TEXT NOT NULL, model TEXT NOT NULL,
+  UNIQUE(owner, id)))",
 };
 
 std::string prepared_folder(const std::string& folder) {
@@ -110,12 +115,30 @@ std::string advice(const StateError& error) {
   return error.what();
 }
 
-Connection open(const std::string& folder) {
+// The error says whether another process uses the file.
+Connection open_once(const std::string& path) {
+  Connection connection(path);
+  prepare(connection);
+  return connection;
+}
+
+Connection open_within(const std::string& path, std::chrono::milliseconds lock_timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + lock_timeout;
+  while (true) {
+    try {
+      return open_once(path);
+    } catch (const StateError& error) {
+      if (error.fault() != StateFault::kInUse || std::chrono::steady_clock::now() >= deadline)
+        throw;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+Connection open(const std::string& folder, std::chrono::milliseconds lock_timeout) {
   const std::string path = prepared_folder(folder);
   try {
-    Connection connection(path);
-    prepare(connection);
-    return connection;
+    return open_within(path, lock_timeout);
   } catch (const StateError& error) {
     throw SetupError(fmt::format("--state-dir: {}: {}", path, advice(error)));
   } catch (const SetupError& error) {
@@ -127,7 +150,8 @@ Connection open(const std::string& folder) {
 
 int schema_version() { return static_cast<int>(kMigrations.size()); }
 
-Database::Database(const std::string& folder) : connection_(open(folder)) {}
+Database::Database(const std::string& folder, std::chrono::milliseconds lock_timeout)
+    : connection_(open(folder, lock_timeout)) {}
 
 int64_t Database::used_bytes() const {
   const int64_t pages =

@@ -4,6 +4,7 @@
 // whole transactions.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -14,8 +15,10 @@ namespace octavo::state {
 class Database {
  public:
   // Creates the folder and the file, or brings an older file up to date. Throws SetupError if that
-  // is not possible, if the file is damaged, of a newer version, or in use by another process.
-  explicit Database(const std::string& folder);
+  // is not possible, if the file is damaged, of a newer version, or if another process still uses it
+  // after `lock_timeout`.
+  explicit Database(const std::string& folder,
+                    std::chrono::milliseconds lock_timeout = std::chrono::milliseconds(0));
 
   const Connection& connection() const { return connection_; }
   // Without pages that are free for later use.

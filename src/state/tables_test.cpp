@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "state/batch_table.h"
+#include "state/response_model_table.h"
 #include "state/response_table.h"
 #include "state/testing/state_folder.h"
 
@@ -130,6 +131,19 @@ TEST_F(TablesTest, ResponsesComeBackInTheirOrder) {
   EXPECT_EQ(all[0].id, "r3");
   EXPECT_EQ(all[0].previous_serial, 1);
   EXPECT_EQ(all[1].object, "{}");
+}
+
+TEST_F(TablesTest, TheOldestModelsOfResponsesAreForgotten) {
+  ResponseModelTable models(database_, /*most=*/2);
+  models.put("a", "r1", "one");
+  models.put("b", "r1", "two");
+  EXPECT_EQ(models.find("a", "r1"), "one");
+  EXPECT_EQ(models.find("b", "r1"), "two");
+  models.put("a", "r1", "three");
+  EXPECT_EQ(models.find("a", "r1"), "three");
+  models.put("a", "r2", "four");
+  EXPECT_FALSE(models.find("b", "r1"));
+  EXPECT_EQ(models.find("a", "r1"), "three");
 }
 
 }  // namespace

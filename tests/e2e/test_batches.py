@@ -292,6 +292,8 @@ def test_without_a_folder_the_routes_name_the_flag_and_nothing_is_written():
             assert answer.status == 501 and "--state-dir" in answer.error["message"], path
         with pytest.raises(openai.InternalServerError, match="--state-dir"):
             upload(client_of(plain), [line(0)])
+        with pytest.raises(openai.InternalServerError, match="--state-dir"):  # larger than any other body
+            client_of(plain).files.create(file=("large.jsonl", bytes(9 << 20)), purpose="batch")
 
 
 def test_uploads_are_limited(tmp_path):

@@ -125,6 +125,8 @@ int main(int argc, char** argv) {
   app.add_option("--port", options.port);
   app.add_option("--api-key", options.api_keys)->allow_extra_args(false);
   app.add_option("--max-open-requests", options.max_open_requests);
+  app.add_option("--state-dir", options.state.folder);
+  app.add_option("--batch-concurrency", options.state.batch_concurrency);
   CLI11_PARSE(app, argc, argv);
   try {
     octavo::serve(options, children);

@@ -16,9 +16,9 @@ RULE = "=" * 78
 DEBIAN_DOCS = Path("/usr/share/doc")
 # Library: the Debian package with its copyright file.
 SHIPPED = {"libfmt": "libfmt9", "libspdlog": "libspdlog1.10", "libprometheus-cpp-core": "libprometheus-cpp-core1.0",
-           "libedit": "libedit2", "libbsd": "libbsd0", "libmd": "libmd0", "libtinfo": "libtinfo6", "libsqlite3": "libsqlite3-0",
+           "libedit": "libedit2", "libbsd": "libbsd0", "libmd": "libmd0", "libtinfo": "libtinfo6",
            "libgfortran": "gcc-12-base", "libquadmath": "gcc-12-base"}
-COMPILED_IN = {"CLI11": "libcli11-dev", "JSON for Modern C++": "nlohmann-json3-dev"}
+COMPILED_IN = {"CLI11": "libcli11-dev", "JSON for Modern C++": "nlohmann-json3-dev", "SQLite": "libsqlite3-dev"}
 # JavaScript in the playground: the folder with its license.
 IN_PAGE = {"marked": "marked", "highlight.js": "highlight"}
 LICENSE_NAME = re.compile(r"(LICEN[CS]E|COPYING|NOTICE|UNLICENSE)", re.IGNORECASE)

@@ -11,7 +11,7 @@ namespace octavo::server {
 
 using namespace api;
 
-PersistentState& state_of(ServerContext& context) {
+PersistentState& state_of(HttpContext& context) {
   if (!context.state)
     throw RequestError(501, "",
                        "files and batches need a folder to be stored in: start the server with "
@@ -19,8 +19,8 @@ PersistentState& state_of(ServerContext& context) {
   return *context.state;
 }
 
-std::string state_owner(const ServerContext& context, const HttpRequest& request) {
-  return stored_owner(context.tenants.of(request).owner);
+std::string state_owner(const HttpContext& context, const HttpRequest& request) {
+  return context.tenants.stored(context.tenants.of(request).owner);
 }
 
 state::Page page_of(const HttpRequest& request, int default_limit, int most) {
@@ -39,7 +39,7 @@ state::Page page_of(const HttpRequest& request, int default_limit, int most) {
   return page;
 }
 
-void refuse_other_sites(const ServerContext& context, const HttpRequest& request) {
+void refuse_other_sites(const HttpContext& context, const HttpRequest& request) {
   const std::string_view origin = request.header("Origin");
   if (origin.empty()) return;
   const std::string_view host = request.header("Host");

@@ -9,7 +9,6 @@
 #include "server/batches/state_request.h"
 #include "server/batches/unix_time.h"
 #include "server/endpoints/endpoints.h"
-#include "server/json_request.h"
 
 namespace octavo::server {
 
@@ -19,6 +18,19 @@ namespace {
 
 constexpr std::string_view kBatchesPrefix = "/v1/batches/";
 constexpr std::string_view kCancel = "/cancel";
+
+state::BatchRecord batch_of(const std::string& body, const std::string& owner) {
+  const BatchRequest request = read_batch_request(parse_object(body));
+  const int64_t now = unix_now();
+  return {.id = "batch_" + fresh_request_id(),
+          .owner = owner,
+          .endpoint = request.endpoint,
+          .input_file = request.input_file_id,
+          .completion_window = request.completion_window,
+          .metadata = request.metadata,
+          .created_at = now,
+          .expires_at = now + request.window_seconds};
+}
 
 // Runs on the state thread.
 state::BatchRecord create_in(const state::Database& database, state::BatchRecord batch,
@@ -46,28 +58,21 @@ state::BatchRecord create_in(const state::Database& database, state::BatchRecord
   return batch;
 }
 
-Awaitable<void> create_batch(ServerContext& context, Exchange& exchange) {
+Awaitable<void> create_batch(HttpContext& context, Exchange& exchange) {
   PersistentState& state = state_of(context);
-  const auto read = [](const Json& body, const Preparation&) { return read_batch_request(body); };
-  const BatchRequest request = co_await with_json_body(context, exchange, read);
-  const int64_t now = unix_now();
-  const state::BatchRecord asked{.id = "batch_" + fresh_request_id(),
-                                 .owner = state_owner(context, exchange.request()),
-                                 .endpoint = request.endpoint,
-                                 .input_file = request.input_file_id,
-                                 .completion_window = request.completion_window,
-                                 .metadata = request.metadata,
-                                 .created_at = now,
-                                 .expires_at = now + request.window_seconds};
-  const auto create = [asked, options = state.options()](const state::Database& database) {
-    return create_in(database, asked, options);
+  require_json(exchange.request());
+  HeldBody body = exchange.take_body();
+  const auto create = [text = std::move(body.text),
+                       owner = state_owner(context, exchange.request()),
+                       options = state.options()](const state::Database& database) {
+    return create_in(database, batch_of(text, owner), options);
   };
   const state::BatchRecord batch = co_await state.run(create);
   context.batches->add(batch);
   co_await exchange.send(json_response(batch_json(batch)));
 }
 
-Awaitable<state::BatchRecord> find_batch(ServerContext& context, const HttpRequest& request,
+Awaitable<state::BatchRecord> find_batch(HttpContext& context, const HttpRequest& request,
                                          std::string_view suffix) {
   PersistentState& state = state_of(context);
   const std::string id = id_in_path(request, kBatchesPrefix, suffix);
@@ -79,7 +84,7 @@ Awaitable<state::BatchRecord> find_batch(ServerContext& context, const HttpReque
   co_return std::move(*batch);
 }
 
-Awaitable<void> list_batches(ServerContext& context, Exchange& exchange) {
+Awaitable<void> list_batches(HttpContext& context, Exchange& exchange) {
   PersistentState& state = state_of(context);
   const state::Page page = page_of(exchange.request(), 20, 100);
   const auto list =
@@ -92,12 +97,12 @@ Awaitable<void> list_batches(ServerContext& context, Exchange& exchange) {
   co_await exchange.send(json_response(list_json(std::move(items), page.limit)));
 }
 
-Awaitable<void> get_batch(ServerContext& context, Exchange& exchange) {
+Awaitable<void> get_batch(HttpContext& context, Exchange& exchange) {
   const state::BatchRecord batch = co_await find_batch(context, exchange.request(), "");
   co_await exchange.send(json_response(batch_json(batch)));
 }
 
-Awaitable<void> cancel_batch(ServerContext& context, Exchange& exchange) {
+Awaitable<void> cancel_batch(HttpContext& context, Exchange& exchange) {
   refuse_other_sites(context, exchange.request());
   const state::BatchRecord found = co_await find_batch(context, exchange.request(), kCancel);
   const auto cancel = [found](const state::Database& database) {
@@ -114,7 +119,7 @@ Awaitable<void> cancel_batch(ServerContext& context, Exchange& exchange) {
 
 }  // namespace
 
-std::vector<Endpoint> batch_endpoints() {
+std::vector<HttpEndpoint> batch_endpoints() {
   return {
       {.method = "POST",
        .path = "/v1/batches",

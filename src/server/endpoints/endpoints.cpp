@@ -4,17 +4,36 @@
 #include <utility>
 
 #include "server/http/openapi.h"
+#include "server/server_context.h"
 
 namespace octavo::server {
+
+namespace {
+
+std::vector<Endpoint> of_a_model(std::vector<HttpEndpoint> endpoints) {
+  std::vector<Endpoint> all;
+  for (HttpEndpoint& each : endpoints) {
+    all.push_back({.method = std::move(each.method),
+                   .path = std::move(each.path),
+                   .needs_key = each.needs_key,
+                   .handler = std::move(each.handler),
+                   .streams_body = each.streams_body,
+                   .doc = std::move(each.doc)});
+  }
+  return all;
+}
+
+}  // namespace
 
 std::vector<Endpoint> all_endpoints(bool change_adapters) {
   std::vector<Endpoint> all;
   if (change_adapters) all = adapter_endpoints();
   for (auto part :
        {completion_endpoints(), chat_endpoints(), message_endpoints(), response_endpoints(),
-        embedding_endpoints(), ollama_endpoints(), ollama_model_endpoints(), file_endpoints(),
-        batch_endpoints(), model_endpoints(), token_endpoints(), health_endpoints(),
-        status_endpoints(), render_endpoints(), replica_endpoints(), page_endpoints()})
+        embedding_endpoints(), ollama_endpoints(), ollama_model_endpoints(),
+        of_a_model(file_endpoints()), of_a_model(batch_endpoints()), model_endpoints(),
+        token_endpoints(), health_endpoints(), status_endpoints(), render_endpoints(),
+        replica_endpoints(), page_endpoints()})
     all.insert(all.end(), std::make_move_iterator(part.begin()),
                std::make_move_iterator(part.end()));
   all.push_back(openapi_endpoint(all));

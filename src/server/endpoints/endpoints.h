@@ -14,8 +14,8 @@ std::vector<Endpoint> response_endpoints();      // responses.cpp
 std::vector<Endpoint> embedding_endpoints();     // embeddings.cpp
 std::vector<Endpoint> ollama_endpoints();        // ollama.cpp
 std::vector<Endpoint> ollama_model_endpoints();  // ollama_models.cpp
-std::vector<Endpoint> file_endpoints();          // files.cpp
-std::vector<Endpoint> batch_endpoints();         // batches.cpp
+std::vector<HttpEndpoint> file_endpoints();      // files.cpp
+std::vector<HttpEndpoint> batch_endpoints();     // batches.cpp
 std::vector<Endpoint> model_endpoints();         // models.cpp
 std::vector<Endpoint> adapter_endpoints();       // adapters.cpp
 std::vector<Endpoint> token_endpoints();         // tokenize.cpp

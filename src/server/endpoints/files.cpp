@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kFilesPrefix = "/v1/files/";
 constexpr std::string_view kContent = "/content";
 
-Awaitable<void> upload_file(ServerContext& context, Exchange& exchange) {
+Awaitable<void> upload_file(HttpContext& context, Exchange& exchange) {
   PersistentState& state = state_of(context);
   const HttpRequest& request = exchange.request();
   refuse_other_sites(context, request);
@@ -34,7 +34,7 @@ Awaitable<void> upload_file(ServerContext& context, Exchange& exchange) {
   co_await exchange.send(json_response(file_json(file)));
 }
 
-Awaitable<state::FileRecord> find_file(ServerContext& context, const HttpRequest& request,
+Awaitable<state::FileRecord> find_file(HttpContext& context, const HttpRequest& request,
                                        std::string_view suffix) {
   PersistentState& state = state_of(context);
   const std::string id = id_in_path(request, kFilesPrefix, suffix);
@@ -46,7 +46,7 @@ Awaitable<state::FileRecord> find_file(ServerContext& context, const HttpRequest
   co_return std::move(*file);
 }
 
-Awaitable<void> list_files(ServerContext& context, Exchange& exchange) {
+Awaitable<void> list_files(HttpContext& context, Exchange& exchange) {
   PersistentState& state = state_of(context);
   const HttpRequest& request = exchange.request();
   const state::Page page = page_of(request, 1000, 10'000);
@@ -61,7 +61,7 @@ Awaitable<void> list_files(ServerContext& context, Exchange& exchange) {
   co_await exchange.send(json_response(list_json(std::move(items), page.limit)));
 }
 
-Awaitable<void> get_file(ServerContext& context, Exchange& exchange) {
+Awaitable<void> get_file(HttpContext& context, Exchange& exchange) {
   const state::FileRecord file = co_await find_file(context, exchange.request(), "");
   co_await exchange.send(json_response(file_json(file)));
 }
@@ -80,7 +80,7 @@ Awaitable<std::optional<std::string>> read_or_close(PersistentState& state, Read
   co_return chunk;
 }
 
-Awaitable<void> get_content(ServerContext& context, Exchange& exchange) {
+Awaitable<void> get_content(HttpContext& context, Exchange& exchange) {
   const state::FileRecord file = co_await find_file(context, exchange.request(), kContent);
   PersistentState& state = state_of(context);
   HttpResponse head{.content_type = "application/octet-stream"};
@@ -100,7 +100,7 @@ Awaitable<void> get_content(ServerContext& context, Exchange& exchange) {
   }
 }
 
-Awaitable<void> delete_file(ServerContext& context, Exchange& exchange) {
+Awaitable<void> delete_file(HttpContext& context, Exchange& exchange) {
   const state::FileRecord file = co_await find_file(context, exchange.request(), "");
   const auto erase = [key = file.key](const state::Database& database) {
     state::FileTable(database).discard(key);
@@ -129,7 +129,7 @@ Json upload_operation() {
 
 }  // namespace
 
-std::vector<Endpoint> file_endpoints() {
+std::vector<HttpEndpoint> file_endpoints() {
   const Json deleted = {{"type", "object"},
                         {"properties", {{"deleted", boolean_schema()}}},
                         {"required", Json::array({"deleted"})}};

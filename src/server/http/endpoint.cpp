@@ -34,20 +34,6 @@ Route simple_route(std::string method, std::string path,
           .doc = std::move(doc)};
 }
 
-std::vector<Route> routes_of(std::vector<Endpoint> endpoints, ServerContext& context) {
-  std::vector<Route> routes;
-  for (Endpoint& endpoint : endpoints) {
-    routes.push_back({.method = std::move(endpoint.method),
-                      .path = std::move(endpoint.path),
-                      .needs_key = endpoint.needs_key,
-                      .handler = [handler = std::move(endpoint.handler), &context](
-                                     Exchange& exchange) { return handler(context, exchange); },
-                      .streams_body = endpoint.streams_body,
-                      .doc = std::move(endpoint.doc)});
-  }
-  return routes;
-}
-
 Endpoint simple_endpoint(std::string method, std::string path, Answer answer, Json doc) {
   return {.method = std::move(method),
           .path = std::move(path),

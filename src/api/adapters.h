@@ -9,15 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "api/adapter_source.h"
 #include "scheduler/adapter.h"
 
 namespace octavo::api {
-
-struct AdapterSource {
-  std::string name;
-  std::string path;
-  std::string base_model_name = {};  // reported as its parent; empty: the served model's name
-};
 
 struct LoadedAdapter {
   AdapterSource source;

@@ -27,7 +27,4 @@ struct LoraFlags {
   std::string describe() const;                   // for the start-up summary
 };
 
-// "name=path", or vLLM's JSON {"name": .., "path": .., "base_model_name": ..}.
-api::AdapterSource parse_lora_module(const std::string& text);
-
 }  // namespace octavo

@@ -112,6 +112,10 @@ void serve_front(ServeFlags flags, const CLI::App& command) {
   if (!flags.served_model_name.empty())
     throw SetupError(
         "--served-model-name: several models are served; name each in a section of --preset");
+  if (!flags.lora.lora_modules.empty())
+    throw SetupError(
+        "--lora-modules: several models are served; give it in the section of its model in "
+        "--preset");
   if (flags.server.internal_port)
     throw SetupError(
         "--internal-port: available with one model only; serve one, or leave the flag out");

@@ -135,6 +135,7 @@ void Catalog::add_preset() {
     model.place = "preset";
     model.aliases = preset.aliases;
     model.flags = preset.flags;
+    model.adapters = preset.adapters;
     model.preload = preset.preload;
     model.pinned = preset.pinned;
     model.keep_alive = preset.keep_alive;
@@ -148,6 +149,11 @@ void Catalog::add_fixed(CatalogModel model, const std::string& given) {
     if (by_name_.contains(alias))
       throw SetupError(
           fmt::format("the alias {} of {} is the name of another model", alias, model.name));
+  }
+  for (const api::AdapterSource& adapter : model.adapters) {
+    if (adapter.name == model.name || by_name_.contains(adapter.name))
+      throw SetupError(fmt::format("the adapter {} of {} has the name of another model or adapter",
+                                   adapter.name, model.name));
   }
   if (const auto other = by_name_.find(model.name); other != by_name_.end()) {
     throw SetupError(
@@ -164,6 +170,7 @@ void Catalog::list(const CatalogModelPtr& model) {
   models_.push_back(model);
   by_name_.emplace(model->name, model);
   for (const std::string& alias : model->aliases) by_name_.emplace(alias, model);
+  for (const api::AdapterSource& adapter : model->adapters) by_name_.emplace(adapter.name, model);
   if (!model->downloads) by_path_.emplace(identity_of(model->source), model);
 }
 

@@ -24,7 +24,8 @@ struct CatalogModel {
   std::string place = {};   // "command line", "preset", "models folder", "Ollama", ...
   uint64_t file_bytes = 0;  // 0: not known yet
   std::vector<std::string> aliases = {};
-  std::vector<std::string> flags = {};  // of octavo serve, besides those for all models
+  std::vector<std::string> flags = {};            // of octavo serve, besides those for all models
+  std::vector<api::AdapterSource> adapters = {};  // further names, which its process knows
   bool preload = false;
   bool pinned = false;
   std::optional<KeepAlive> keep_alive = {};

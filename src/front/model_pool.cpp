@@ -53,9 +53,11 @@ class ModelPool::Wait {
     if (!waiter_.is_open && !waiter_.error)
       co_await waiter_.woken.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
-  // The open request belongs to the lease from now on.
-  UpstreamLease lease(std::optional<KeepAlive> keep_alive) {
-    UpstreamLease::Child child{.model = slot_->name(),
+  // The open request belongs to the lease from now on. `asked`: the name in the request.
+  UpstreamLease lease(const std::string& asked, std::optional<KeepAlive> keep_alive) {
+    const bool is_adapter =
+        std::ranges::count(slot_->model->adapters, asked, &api::AdapterSource::name) > 0;
+    UpstreamLease::Child child{.model = is_adapter ? asked : slot_->name(),
                                .socket = std::move(waiter_.socket),
                                .generation = waiter_.generation};
     auto release = [pool = &pool_, alive = std::weak_ptr(pool_.alive_), slot = slot_,
@@ -111,7 +113,7 @@ Awaitable<UpstreamLease> ModelPool::acquire(const std::string& model,
   co_await wait.run(deadline);
   if (wait.waiter().error) throw RequestError(*wait.waiter().error);
   if (!wait.waiter().is_open) throw RequestError(503, "model", time_limit_text(*slot));
-  co_return wait.lease(options.keep_alive);
+  co_return wait.lease(model, options.keep_alive);
 }
 
 // A client's connection to a dead process may end before its status socket does. Without this, the

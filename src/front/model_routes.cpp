@@ -84,7 +84,11 @@ std::string model_in_body(Exchange& exchange) {
 // Responses are made outside of coroutines: gcc 12 does not compile lists of initialisers in them.
 server::HttpResponse list_response(const std::vector<ModelStatus>& statuses, int64_t created) {
   Json data = Json::array();
-  for (const ModelStatus& status : statuses) data.push_back(model_card(status, created));
+  for (const ModelStatus& status : statuses) {
+    data.push_back(model_card(status, created));
+    for (const api::AdapterSource& adapter : status.model->adapters)
+      data.push_back(adapter_card(adapter, status, created));
+  }
   return server::json_response({{"object", "list"}, {"data", std::move(data)}});
 }
 
@@ -175,6 +179,14 @@ Json model_schema() {
 }
 
 }  // namespace
+
+Json adapter_card(const api::AdapterSource& adapter, const ModelStatus& status, int64_t created) {
+  const std::string& parent = adapter.base_model_name;
+  return {{"id", adapter.name},       {"object", "model"},
+          {"created", created},       {"owned_by", "octavo"},
+          {"root", adapter.path},     {"parent", parent.empty() ? status.model->name : parent},
+          {"aliases", Json::array()}, {"status", status_json(status)}};
+}
 
 Json model_card(const ModelStatus& status, int64_t created) {
   Json card = {{"id", status.model->name},

@@ -23,6 +23,9 @@ std::vector<server::Route> model_routes(ModelPool& pool, ModelRouteOptions optio
 
 // Of one model, as GET /v1/models has it.
 api::Json model_card(const ModelStatus& status, int64_t created);
+// The card of an adapter of that model.
+api::Json adapter_card(const api::AdapterSource& adapter, const ModelStatus& status,
+                       int64_t created);
 // As GET /models/sse sends it.
 api::Json event_json(const ModelEvent& event, const std::string& source);
 

@@ -52,6 +52,7 @@ class PresetSection {
       fail(entry, "is set for the whole server; give it as a flag of octavo serve");
     const bool special = read_own_key(entry);
     if (special) return;
+    if (entry.key == "lora-modules") read_adapters(entry);
     for (const std::string& value : entry.values)
       model_.flags.push_back(fmt::format("--{}={}", entry.key, value));
   }
@@ -70,6 +71,13 @@ class PresetSection {
     const std::string& text = single(entry);
     if (text != "true" && text != "false") fail(entry, "must be true or false");
     return text == "true";
+  }
+
+  // Requests name an adapter as their model, so the front has to know which model has it.
+  void read_adapters(const TomlEntry& entry) {
+    if (model_.name == kAllModels) fail(entry, "belongs to one model; give it in its section");
+    for (const std::string& value : entry.values)
+      model_.adapters.push_back(api::parse_lora_module(value));
   }
 
   double share(const TomlEntry& entry) const {

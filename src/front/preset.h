@@ -7,17 +7,19 @@
 #include <string_view>
 #include <vector>
 
+#include "api/adapter_source.h"
 #include "front/keep_alive.h"
 
 namespace octavo::front {
 
 struct ModelPreset {
-  std::string name = {};                  // of the section
-  std::string model = {};                 // path or name of what is loaded; empty: `name`
-  std::vector<std::string> aliases = {};  // further names in requests
-  std::vector<std::string> flags = {};    // of octavo serve: "--max-model-len=8192"
-  bool preload = false;                   // at start-up
-  bool pinned = false;                    // never unloaded for another model, or for being idle
+  std::string name = {};                          // of the section
+  std::string model = {};                         // path or name of what is loaded; empty: `name`
+  std::vector<std::string> aliases = {};          // further names in requests
+  std::vector<std::string> flags = {};            // of octavo serve: "--max-model-len=8192"
+  std::vector<api::AdapterSource> adapters = {};  // lora-modules, which are among the flags
+  bool preload = false;                           // at start-up
+  bool pinned = false;  // never unloaded for another model, or for being idle
   std::optional<KeepAlive> keep_alive = {};
   std::optional<double> kv_share = {};
 };

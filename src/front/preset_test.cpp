@@ -60,6 +60,18 @@ keep-alive = -1
   EXPECT_THAT(preset.flags, ElementsAre("--max-num-seqs=8"));
 }
 
+TEST(Preset, AdaptersAreFlagsAndNamesOfAModel) {
+  const Preset preset =
+      parse_preset("[a]\nenable-lora = true\nlora-modules = [\"x=/x\", \"y=/y\"]", "p.toml");
+  const ModelPreset& model = preset.models.front();
+  EXPECT_THAT(model.flags,
+              ElementsAre("--enable-lora=true", "--lora-modules=x=/x", "--lora-modules=y=/y"));
+  ASSERT_EQ(model.adapters.size(), 2);
+  EXPECT_EQ(model.adapters[1].name, "y");
+  EXPECT_THAT(preset_error("[a]\nlora-modules = \"x\""), HasSubstr("has no ="));
+  EXPECT_THAT(preset_error("[\"*\"]\nlora-modules = \"x=/x\""), HasSubstr("belongs to one model"));
+}
+
 TEST(Preset, SaysTheLineAndWhatToWrite) {
   EXPECT_THAT(preset_error("port = 1"), HasSubstr("line 1: port is before the first section"));
   EXPECT_THAT(preset_error("[a]\nport = 1"), HasSubstr("line 2: port is set for the whole server"));

@@ -12,6 +12,7 @@ import urllib.request
 
 import model_switches
 import pytest
+from modelkit import adapters
 from running_server import running
 
 PROMPT = [5, 6, 7, 8]
@@ -159,6 +160,20 @@ def test_a_preset_has_aliases_flags_and_preloads(octavo, models, no_other_models
         assert complete(server, "gpt")[0] == 200
         names = {card["id"] for card in call(server.url + "/v1/models")[1]["data"]}
         assert names == {"mine", *(model.name for model in models[0].parent.iterdir())} - {models[0].name}
+
+
+def test_adapters_of_a_preset_are_names_of_models(octavo, models, no_other_models, tmp_path):
+    folder = adapters.make(tmp_path / "adapter", models[0], adapters.Adapter(size=0.5))
+    preset = tmp_path / "preset.toml"
+    preset.write_text(f'[mine]\nmodel = "{models[0]}"\nmax-model-len = 96\nenable-lora = true\nlora-modules = ["tuned={folder}"]\n')
+    with running(octavo, [], "--preset", preset, env=no_other_models) as server:
+        cards = {card["id"]: card for card in call(server.url + "/v1/models")[1]["data"]}
+        assert cards["tuned"]["parent"] == "mine" and cards["tuned"]["status"]["value"] == "unloaded"
+        body = {"prompt": [1, 2, 3, 4, 5], "max_tokens": 8, "temperature": 0, "ignore_eos": True, "logprobs": 1}
+        base, tuned = (call(server.url + "/v1/completions", body | {"model": name})[1] for name in ("mine", "tuned"))
+        assert (base["model"], tuned["model"]) == ("mine", "tuned")
+        assert base["choices"][0]["logprobs"] != tuned["choices"][0]["logprobs"]
+        assert list(loaded(server)) == ["mine"]
 
 
 def test_a_wrong_flag_in_a_preset_is_found_at_start_up(octavo, models, tmp_path):

@@ -53,7 +53,7 @@ Awaitable<void> create_response(ServerContext& context, Exchange& exchange) {
   co_await respond(context, exchange, job, format, arrival);
 }
 
-Awaitable<void> count_tokens(ServerContext& context, Exchange& exchange) {
+Awaitable<void> count_input_tokens(ServerContext& context, Exchange& exchange) {
   const Place place(context);
   const ResponseShelf shelf = shelf_of(context, exchange.request());
   const auto count = [&model = context.model, shelf](const Json& body,
@@ -145,7 +145,7 @@ std::vector<Endpoint> response_endpoints() {
            .doc = generation_operation("Create a response", body, response_schema())},
           {.method = "POST",
            .path = "/v1/responses/input_tokens",
-           .handler = count_tokens,
+           .handler = count_input_tokens,
            .doc = json_operation("Count the input tokens of a response", body, count)},
           {.method = "GET",
            .path = "/v1/responses/{response_id}",

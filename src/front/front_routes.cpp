@@ -27,14 +27,21 @@ using server::HttpResponse;
 using server::Route;
 
 // POST, with the model in the JSON body.
-constexpr std::array<std::string_view, 14> kByModel = {
-    "/v1/chat/completions", "/v1/completions",
-    "/v1/messages",         "/v1/messages/count_tokens",
-    "/v1/responses",        "/v1/responses/input_tokens",
-    "/v1/embeddings",       "/tokenize",
-    "/detokenize",          "/api/chat",
-    "/api/generate",        "/api/embed",
-    "/api/embeddings",      "/api/show"};
+constexpr std::array<std::string_view, 15> kByModel = {"/v1/chat/completions",
+                                                       "/v1/completions",
+                                                       "/v1/messages",
+                                                       "/v1/messages/count_tokens",
+                                                       "/v1/responses",
+                                                       "/v1/responses/input_tokens",
+                                                       "/v1/embeddings",
+                                                       "/tokenize",
+                                                       "/detokenize",
+                                                       "/api/chat",
+                                                       "/api/generate",
+                                                       "/api/embed",
+                                                       "/api/embeddings",
+                                                       "/api/show",
+                                                       "/api/pull"};
 constexpr std::string_view kStored = "/v1/responses/";
 constexpr std::chrono::seconds kScrapeTime{3};  // for all children together
 
@@ -191,7 +198,8 @@ std::vector<Route> own_routes(FrontContext& context) {
        .handler = [&context](Exchange& exchange) { return send_metrics(context, exchange); },
        .doc = doc_of(endpoints, "GET", "/metrics")});
   server::HttpContext& http = context;
-  for (auto part : {server::file_endpoints(), server::batch_endpoints()})
+  for (auto part :
+       {server::file_endpoints(), server::batch_endpoints(), server::ollama_change_endpoints()})
     for (Route& route : server::routes_of(std::move(part), http))
       routes.push_back(std::move(route));
   return routes;

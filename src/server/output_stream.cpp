@@ -21,7 +21,7 @@ Allowance::Lease lease_for(ServerContext& context, const api::GenerationJob& job
   return context.open_sequences(prompts * job.engine.n, param);
 }
 
-// Whether the request is a line of a batch. A front process says so in a header; clients cannot.
+// Whether the request is a line of a batch. Only a front process can mark it with a header.
 bool in_background(const HttpRequest& request, const ServerOptions& options) {
   return request.batch_owner.has_value() ||
          (options.behind_front && !request.header(kBackgroundHeader).empty());

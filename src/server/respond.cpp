@@ -19,9 +19,7 @@ HttpResponse head(const ServerContext& context, const GenerationJob& job,
                   const OutputStream& answers, const char* content_type) {
   HttpResponse response{.content_type = content_type};
   if (context.options.behind_front) response.headers.emplace_back(kAnswerHeader, job.id);
-  if (!job.ignored.empty())
-    response.headers.emplace_back("x-octavo-ignored",
-                                  fmt::format("{}", fmt::join(job.ignored, ", ")));
+  add_ignored(context, job.ignored, response);
   if (const CacheReport* report = answers.cache_report())
     response.headers.emplace_back(kCacheHeader, cache_header(*report));
   return response;
@@ -103,6 +101,15 @@ Awaitable<void> send_whole(ServerContext& context, Exchange& exchange, const Gen
 }
 
 }  // namespace
+
+void add_ignored(const ServerContext& context, const IgnoredFields& fields,
+                 HttpResponse& response) {
+  IgnoredFields ignored = fields;
+  // The front process honours it.
+  if (context.options.behind_front) std::erase(ignored, "keep_alive");
+  if (ignored.empty()) return;
+  response.headers.emplace_back("x-octavo-ignored", fmt::format("{}", fmt::join(ignored, ", ")));
+}
 
 Awaitable<void> respond(ServerContext& context, Exchange& exchange, const GenerationJob& job,
                         OutputFormat& format, std::chrono::steady_clock::time_point arrival) {

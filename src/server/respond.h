@@ -8,6 +8,10 @@
 
 namespace octavo::server {
 
+// Adds the header x-octavo-ignored if fields of the request were ignored.
+void add_ignored(const ServerContext& context, const api::IgnoredFields& fields,
+                 HttpResponse& response);
+
 // Runs the job and sends its output in that format, streamed or whole, with keep-alive comments
 // during long silences.
 Awaitable<void> respond(ServerContext& context, Exchange& exchange, const api::GenerationJob& job,

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 import urllib.error
@@ -27,6 +28,12 @@ def call(url: str, body: dict | None = None):
             return response.status, json.load(response)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
+
+
+def headers_of(url: str, body: dict):
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=120) as response:
+        return response.headers
 
 
 def complete(server, model: str, **fields) -> tuple[int, dict]:
@@ -199,12 +206,26 @@ def test_a_damaged_model_gets_the_error_of_its_process(octavo, models, no_other_
         assert cards["bad"]["failed"] and cards["bad"]["value"] == "unloaded"
 
 
-def test_children_end_with_a_front_that_is_killed(octavo, models, no_other_models):
-    with running(octavo, models, env=no_other_models) as server:
-        text_of(server, models[0].name)
-        pid = loaded(server)[models[0].name]["pid"]
-        server.process.kill()
-        wait_until(lambda: not is_alive(pid))
+def test_children_end_with_a_front_that_is_killed_and_the_next_one_cleans_up(octavo, models, no_other_models):
+    with tempfile.TemporaryDirectory(prefix="octavo-") as temporary:  # short enough for sockets
+        env = no_other_models | {"TMPDIR": temporary}
+        with running(octavo, models, env=env) as server:
+            text_of(server, models[0].name)
+            pid = loaded(server)[models[0].name]["pid"]
+            server.process.kill()
+            wait_until(lambda: not is_alive(pid))
+        [left] = os.listdir(temporary)
+        with running(octavo, models, env=env):
+            [current] = os.listdir(temporary)
+            assert current != left
+        assert os.listdir(temporary) == []
+
+
+def test_keep_alive_is_not_listed_as_ignored(front, models):
+    body = {"model": models[0].name, "prompt": PROMPT, "max_tokens": 1, "keep_alive": "5m"}
+    assert "x-octavo-ignored" not in headers_of(front.url + "/v1/completions", body)
+    assert headers_of(front.url + "/v1/completions", body | {"user": "me"})["x-octavo-ignored"] == "user"
+    assert "x-octavo-ignored" not in headers_of(front.url + "/api/generate", {"model": models[0].name, "keep_alive": "5m"})
 
 
 def test_random_switches_stay_within_the_memory_plan(octavo, models, no_other_models):

@@ -113,7 +113,8 @@ def test_its_doctor_finds_the_mlx_it_was_built_with(moved):
 
 def test_notices_and_manual_are_inside(moved):
     notices = (moved / "share/doc/octavo/THIRD_PARTY").read_text()
-    for part in ("MLX", "libfmt", "Reference LAPACK and BLAS", "tokenizers 0.", "minijinja ", "MarkedJS", "highlight.js"):
+    for part in ("MLX", "libfmt", "Reference LAPACK and BLAS", "tokenizers 0.", "minijinja ", "MarkedJS", "highlight.js",
+                 "SQLite"):
         assert part in notices, part
     manual = (moved / "share/man/man1/octavo.1").read_text()
     assert '.SH "OCTAVO SERVE"' in manual and '.SH "OCTAVO DOCTOR"' in manual

@@ -1,7 +1,4 @@
 // POST /api/chat, /api/generate, /api/embed and /api/embeddings: Ollama's API.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <chrono>
 
 #include "api/ollama/ollama_embed.h"
@@ -16,10 +13,10 @@ using namespace api;
 
 namespace {
 
-HttpResponse with_ignored(std::string body, const IgnoredFields& ignored) {
+HttpResponse with_ignored(const ServerContext& context, std::string body,
+                          const IgnoredFields& ignored) {
   HttpResponse response{.body = std::move(body)};
-  if (!ignored.empty())
-    response.headers.emplace_back("x-octavo-ignored", fmt::format("{}", fmt::join(ignored, ", ")));
+  add_ignored(context, ignored, response);
   return response;
 }
 
@@ -38,7 +35,7 @@ Awaitable<void> generate(OllamaKind kind, PrepareText prepare, ServerContext& co
   if (job.id.empty()) job.id = exchange.request().id;
   OllamaFormat format(kind, context.model, job, arrival);
   if (job.loads != nullptr) {
-    co_await exchange.send(with_ignored(format.loaded(), job.ignored));
+    co_await exchange.send(with_ignored(context, format.loaded(), job.ignored));
     co_return;
   }
   co_await respond(context, exchange, job, format, arrival);
@@ -55,7 +52,7 @@ Awaitable<void> embed_texts(PrepareVectors prepare, ServerContext& context, Exch
   if (job.id.empty()) job.id = exchange.request().id;
   OllamaEmbedFormat format(job, arrival);
   if (job.loads) {
-    co_await exchange.send(with_ignored(format.whole({}, {}), job.ignored));
+    co_await exchange.send(with_ignored(context, format.whole({}, {}), job.ignored));
     co_return;
   }
   co_await respond_whole(context, exchange, job, format, arrival);

@@ -57,11 +57,15 @@ Awaitable<void> pull_model(ServerContext& context, Exchange& exchange) {
   co_await exchange.send(std::move(response));
 }
 
-Endpoint refused_route(const char* method, const char* path, const char* reason) {
-  const auto refuse = [reason](ServerContext&, const HttpRequest&) -> HttpResponse {
-    throw RequestError(403, "", reason);
-  };
-  return simple_endpoint(method, path, refuse, nullptr);
+Awaitable<void> refuse_change(const char* reason) {
+  throw RequestError(403, "", reason);
+  co_return;
+}
+
+HttpEndpoint refused_route(const char* method, const char* path, const char* reason) {
+  return {.method = method, .path = path, .handler = [reason](HttpContext&, Exchange&) {
+            return refuse_change(reason);
+          }};
 }
 
 Json models_schema(const char* required) {
@@ -98,9 +102,21 @@ Json text_member(const char* name) {
 
 }  // namespace
 
-std::vector<Endpoint> ollama_model_endpoints() {
+std::vector<HttpEndpoint> ollama_change_endpoints() {
   const char* const no_changes =
       "requests cannot change models; use `octavo pull` and `octavo rm` on the server's machine";
+  return {refused_route("POST", "/api/push", no_changes),
+          refused_route("POST", "/api/copy",
+                        "models cannot be copied; give the model another name with "
+                        "--served-model-name or an alias in --preset"),
+          refused_route("POST", "/api/create",
+                        "models cannot be created; set a system prompt, a template and sampling "
+                        "with flags of `octavo serve` or in requests"),
+          refused_route("POST", "/api/blobs/{digest}", no_changes),
+          refused_route("DELETE", "/api/delete", no_changes)};
+}
+
+std::vector<Endpoint> ollama_model_endpoints() {
   return {
       simple_endpoint("GET", "/api/tags", tags,
                       operation("List models (Ollama's API)", models_schema("modified_at"))),
@@ -117,16 +133,7 @@ std::vector<Endpoint> ollama_model_endpoints() {
        .path = "/api/pull",
        .handler = pull_model,
        .doc = json_operation("Succeeds for the served model; nothing is downloaded",
-                             schema_of(ollama_pull_fields()), text_member("status"))},
-      refused_route("POST", "/api/push", no_changes),
-      refused_route("POST", "/api/copy",
-                    "models cannot be copied; give the model another name with "
-                    "--served-model-name"),
-      refused_route("POST", "/api/create",
-                    "models cannot be created; set a system prompt, a template and sampling "
-                    "with flags of `octavo serve` or in requests"),
-      refused_route("POST", "/api/blobs/{digest}", no_changes),
-      refused_route("DELETE", "/api/delete", no_changes)};
+                             schema_of(ollama_pull_fields()), text_member("status"))}};
 }
 
 }  // namespace octavo::server

@@ -48,6 +48,7 @@ struct Around {
   int gate = kNoGate;
   std::optional<mx::array> up = {};
   std::optional<mx::array> residual = {};
+  const LoraSums* lora = nullptr;
 };
 
 LinearParams params_of(const LinearCall& call, const LayerRun& run, const mx::array& out) {
@@ -71,6 +72,8 @@ LinearParams params_of(const LinearCall& call, const LayerRun& run, const mx::ar
       .out_stride = out.shape(-1) * call.heads,
       .part_count = 0,
       .group_strips = 0,
+      .lora_stride = 0,
+      .up_lora_first = -1,
       .scale = call.scale,
       .soft_cap = call.soft_cap,
       .parts = {},
@@ -83,7 +86,7 @@ int add_parts(std::span<const LinearLayer> layers, int out_first, LinearParams& 
   int groups = 0;
   for (size_t i = 0; i < layers.size(); ++i) {
     const auto outputs = static_cast<int>(layers[i].layout.rows);
-    params.parts[i] = {groups, outputs, out_first, layers[i].bias ? 1 : 0};
+    params.parts[i] = {groups, outputs, out_first, layers[i].bias ? 1 : 0, layers[i].lora_first};
     groups += (static_cast<int>(layers[i].layout.strips()) + params.group_strips - 1) /
               params.group_strips;
     out_first += outputs;
@@ -179,6 +182,8 @@ void launch_run(const LinearCall& call, const LayerRun& run, const Around& aroun
   params.group_strips = is_pair ? tiling.strips / 2 : tiling.strips;
   const int groups =
       add_parts(run.layers.first(is_pair ? 1 : run.layers.size()), run.out_first, params);
+  if (around.lora != nullptr) params.lora_stride = around.lora->sums.shape(1);
+  if (is_pair) params.up_lora_first = run.layers[1].lora_first;
   const auto layer = [&](size_t i) -> const LinearLayer& {
     return run.layers[i < run.layers.size() ? i : 0];
   };
@@ -197,6 +202,7 @@ void launch_run(const LinearCall& call, const LayerRun& run, const Around& aroun
       .constant("kHasBias", any_bias != nullptr)
       .constant("kHasResidual", around.residual.has_value())
       .constant("kHasTiles", call.experts.has_value())
+      .constant("kHasLora", around.lora != nullptr)
       .input("x", call.x);
   constexpr std::array kWeights = {"weight0", "weight1", "weight2", "weight3"};
   constexpr std::array kBiases = {"bias0", "bias1", "bias2", "bias3"};
@@ -209,6 +215,8 @@ void launch_run(const LinearCall& call, const LayerRun& run, const Around& aroun
       .optional_input("list", has_list ? &*call.experts->list : nullptr)
       .output("out", out)
       .bytes("params", params)
+      .optional_input("lora", around.lora != nullptr ? &around.lora->sums : nullptr)
+      .optional_input("lora_places", around.lora != nullptr ? &around.lora->places : nullptr)
       .grid({static_cast<uint32_t>(groups), static_cast<uint32_t>(tiles)}, {kKParts * 32});
   encoder.run(launch);
 }
@@ -222,21 +230,31 @@ void linear(const LinearCall& call, Encoder& encoder) {
   OCTAVO_CHECK(!call.layers.empty() && call.layers.size() <= kMostJoined);
   const mx::array& out = call.out;
   if (out.size() == 0) return;
-  const std::vector<LayerRun> runs = runs_of(call.layers);
+  std::vector<LinearLayer> with_lora;
+  std::optional<LoraSums> sums;
+  if (call.lora) {
+    OCTAVO_CHECK(!call.experts && call.heads == 1);
+    sums = lora_sums(call.x, *call.lora, encoder);
+    with_lora = call.layers;
+    for (size_t i = 0; i < with_lora.size(); ++i) with_lora[i].lora_first = sums->firsts[i];
+  }
+  const std::span<const LinearLayer> layers(sums ? with_lora : call.layers);
+  const LoraSums* lora = sums ? &*sums : nullptr;
+  const std::vector<LayerRun> runs = runs_of(layers);
   if (!call.is_gated) {
     for (const LayerRun& run : runs)
-      launch_run(call, run, {.residual = call.residual}, out, encoder);
+      launch_run(call, run, {.residual = call.residual, .lora = lora}, out, encoder);
     return;
   }
-  if (runs.size() == 1 && fits_pair(dtype_of(call.x), call.layers[0].layout)) {
-    launch_run(call, runs[0], {.gate = kGateAndUp, .residual = call.residual}, out, encoder);
+  if (runs.size() == 1 && fits_pair(dtype_of(call.x), layers[0].layout)) {
+    launch_run(call, runs[0], {.gate = kGateAndUp, .residual = call.residual, .lora = lora}, out,
+               encoder);
     return;
   }
   const mx::array up = encoder.temporary(out.shape(), mx::float32);
-  const std::span layers(call.layers);
-  launch_run(call, {layers.subspan(1)}, {}, up, encoder);
-  launch_run(call, {layers.first(1)}, {.gate = kUpGiven, .up = up, .residual = call.residual}, out,
-             encoder);
+  launch_run(call, {layers.subspan(1)}, {.lora = lora}, up, encoder);
+  launch_run(call, {layers.first(1)},
+             {.gate = kUpGiven, .up = up, .residual = call.residual, .lora = lora}, out, encoder);
 }
 
 }  // namespace octavo::metal

@@ -14,7 +14,7 @@ readonly boost_versions=(1.81 1.83 1.84 1.85 1.86 1.87 1.88 1.89 1.90)
 readonly build_packages=(
   g++ cmake ninja-build pkg-config ca-certificates
   python3 python3-venv
-  libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libedit-dev prometheus-cpp-dev
+  libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libedit-dev prometheus-cpp-dev libsqlite3-dev
 )
 readonly dev_packages=(ccache git curl libgtest-dev libgmock-dev clang-19 libclang-rt-19-dev patchelf)
 readonly homebrew="brew install cmake ninja pkg-config cli11 spdlog fmt nlohmann-json libedit boost prometheus-cpp rust python"

@@ -5,7 +5,9 @@
     base -> text ---------------------------------+-> generation -> api -> server ---+
     base -> kernels/types -> kernels -> models (+ cache) -> engine (+ scheduler)     |
                                                    engine + api -> llm --------------+-> cli, capi
+                                                   server + hub -> front ------------+
     base -> hub ---------------------------------------------------------------------+
+    base -> state -> server
 
 bench/ is next to src/; it may include the engine side, and only cli may include bench/. MLX must not be reached, not even through other
 headers, from the layers in MLX_FREE_LAYERS, nor from any file whose first comment says "no MLX".
@@ -29,20 +31,23 @@ MAY_INCLUDE = {
     "scheduler": DECIDES[:3],
     "text": ("base",),
     "hub": ("base",),
+    "state": ("base",),
     "generation": (*DECIDES, "text"),
     "api": (*DECIDES, "text", "generation"),
-    "server": ANSWERS,
+    "server": (*ANSWERS, "state"),
+    "front": (*ANSWERS, "hub", "state", "server"),
     "kernels": ("base", "types"),
     "models": ("base", "types", "cache", "kernels"),
     "engine": COMPUTES[:-1],
     "llm": (*COMPUTES, "text", "generation", "api"),
     "bench": COMPUTES,
     "capi": (*COMPUTES, "text", "hub", "generation", "api", "llm"),
-    "cli": (*COMPUTES, "text", "hub", "generation", "api", "server", "llm", "bench"),
+    "cli": (*COMPUTES, "text", "hub", "generation", "api", "state", "server", "front", "llm", "bench"),
 }
 SUBFOLDER_LAYERS = {"kernels/types": "types"}  # layers that are subfolders of another
 BESIDE_SRC = ("bench",)  # layers that are folders of the repository itself
-MLX_FREE_LAYERS = ("base", "types", "cache", "scheduler", "text", "hub", "generation", "api", "server", "llm", "capi", "cli")
+MLX_FREE_LAYERS = ("base", "types", "cache", "scheduler", "text", "hub", "state", "generation", "api", "server", "front", "llm",
+                   "capi", "cli")
 SAYS_NO_MLX = re.compile(r"\bno MLX\b", re.IGNORECASE)
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

@@ -29,6 +29,7 @@ OWNERS = (
     ("Objective-C", re.compile(r"^_objc_")),
     ("GoogleTest", re.compile(r"7testing")),
     ("libedit", re.compile(r"^_(el_|history|tok_)")),
+    ("SQLite", re.compile(r"^_sqlite3_")),
     ("our own code", re.compile(r"6octavo")),
 )
 

@@ -60,7 +60,7 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
-def section(path: str, schema: dict, about: str) -> str:
+def tables(schema: dict) -> str:
     required = schema.get("required", [])
     used, ignored = [], []
     for name, field in schema["properties"].items():
@@ -69,7 +69,7 @@ def section(path: str, schema: dict, about: str) -> str:
         else:
             must = " **Required.**" if name in required else ""
             used.append(f"| `{name}` | {cell(bounds(field))} | {cell(field['description'])}.{must} |".replace("..", "."))
-    text = f"\n## POST {path}\n\n{about}.\n\n| field | value | description |\n|---|---|---|\n" + "\n".join(used) + "\n"
+    text = "| field | value | description |\n|---|---|---|\n" + "\n".join(used) + "\n"
     if ignored:
         text += "\n**Accepted and ignored**: " + ", ".join(f"`{name}`" for name in ignored) + ".\n"
     if refused := schema.get("x-octavo-refused"):
@@ -77,12 +77,36 @@ def section(path: str, schema: dict, about: str) -> str:
     return text
 
 
+def documented_parts(schema: dict) -> dict[str, dict]:
+    """The fields that are objects with a table of their own."""
+    found = {}
+    for name, field in schema["properties"].items():
+        for kind in field.get("anyOf", []):
+            if any("description" in inner for inner in kind.get("properties", {}).values()):
+                found[name] = kind
+    return found
+
+
+def section(path: str, schema: dict, about: str, described: set[str]) -> str:
+    """`described`: the objects whose tables are already on the page; adds to it."""
+    text = f"\n## POST {path}\n\n{about}.\n\n{tables(schema)}"
+    for name, part in documented_parts(schema).items():
+        if name in described:
+            text += f"\n`{name}` is described [above](#{name}).\n"
+        else:
+            described.add(name)
+            text += f"\n### {name}\n\n{tables(part)}"
+    return text
+
+
 def page(document: dict) -> str:
     text = HEAD
+    described: set[str] = set()
     for path, methods in document["paths"].items():
         body = methods.get("post", {}).get("requestBody")
         if body:
-            text += section(path, body["content"]["application/json"]["schema"], methods["post"]["summary"].rstrip("."))
+            (content,) = body["content"].values()  # JSON, or a form
+            text += section(path, content["schema"], methods["post"]["summary"].rstrip("."), described)
     others = [(f"`{method.upper()} {path}`", doc.get("summary", "")) for path, methods in document["paths"].items()
               for method, doc in methods.items() if "requestBody" not in doc]
     return text + "\n## Routes without a request body\n\n| route | description |\n|---|---|\n" + \

@@ -97,6 +97,13 @@ def in_float16(line: str) -> str:
     return " ".join({"bfloat": "half", "half": "bfloat"}.get(word, word) for word in line.split())
 
 
+def in_large_tiles(line: str) -> str:
+    """The instance of dense_matrix that has the results of one of linear_rows. The small models have too few outputs for it."""
+    _, rows, product, out, bias, *_ = line.split()
+    assert rows == product, line
+    return f"dense_matrix {rows} {out} {bias}"
+
+
 def named_instances(program: Path, folder: Path) -> list[str]:
     """Makes the checkpoints in `folder` and returns the lines of the table. Both 16-bit types have the same kernels."""
     from modelkit import Recipe, make
@@ -107,7 +114,9 @@ def named_instances(program: Path, folder: Path) -> list[str]:
             models.append(make(folder / f"{i}-{dtype}", Recipe(family=family, dtype=dtype, **fields)))
     models.append(make(folder / "biases.gguf", Recipe(family="qwen2", format="gguf", gguf_type="q8_0", head_dim=64)))
     done = subprocess.run([program, *models, "--dtype", "bfloat16", "--steps", "0"], capture_output=True, text=True, check=True)
-    lines = json.loads(done.stdout)["instances"] + UNUSED_BY_MODELS + ADAPTERS
+    lines = json.loads(done.stdout)["instances"] + UNUSED_BY_MODELS
+    lines += [in_large_tiles(line) for line in lines if line.startswith("linear_rows") and line.endswith(" 4 2")]
+    lines += ADAPTERS
     return sorted({*lines, *map(in_float16, lines)} - {"probe_fma bfloat"})
 
 

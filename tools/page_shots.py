@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Takes screenshots of the playground: light, dark and 390 px wide. Needs playwright and Chromium.
+"""Takes screenshots of the playground: light, dark, 390 px wide, and a comparison of two models. Needs playwright and Chromium.
 
 Without a URL, takes them with the stub of tests/page and its prepared answers.
 
@@ -39,13 +39,27 @@ def _shoot(browser: Browser, url: str, out: Path, scheme: str, size: tuple[int, 
     context.close()
 
 
-def main(folder: Path, url: str) -> None:
+def _shoot_comparison(browser: Browser, url: str, out: Path) -> None:
+    page = browser.new_page(viewport={"width": WIDE[0], "height": WIDE[1]}, locale="en-GB")
+    page.goto(url)
+    page.locator("#compare-button").click()
+    page.locator("#compare-prompt").fill(QUESTIONS[0])
+    page.locator("#compare-send").click()
+    for column in page.locator(".compare-column").all():
+        column.locator(".figures > div").first.wait_for(timeout=120_000)
+    page.screenshot(path=out)
+    page.close()
+
+
+def main(folder: Path, url: str, url_of_several: str | None = None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=FLAGS)
         _shoot(browser, url, folder / "playground-light.png", "light", WIDE)
         _shoot(browser, url, folder / "playground-dark.png", "dark", WIDE)
         _shoot(browser, url, folder / "playground-narrow.png", "light", NARROW)
+        if url_of_several:
+            _shoot_comparison(browser, url_of_several, folder / "playground-compare.png")
         browser.close()
 
 
@@ -56,7 +70,10 @@ if __name__ == "__main__":
         sys.path.insert(0, str(STUB))
         import page_stub
 
-        with page_stub.serve(model="example/instruct-8b", token_seconds=0.02) as stub:
-            main(Path(sys.argv[1]), stub.url)
+        states = {"example/instruct-8b": "loaded", "example/small-1b": "loaded"}
+        with page_stub.serve(model="example/instruct-8b", token_seconds=0.02) as one, page_stub.serve(
+            states=states, token_seconds=0.02
+        ) as several:
+            main(Path(sys.argv[1]), one.url, several.url)
     else:
         sys.exit(__doc__)

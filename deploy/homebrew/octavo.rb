@@ -22,6 +22,7 @@ class Octavo < Formula
   depends_on "mlx"
   depends_on "prometheus-cpp"
   depends_on "spdlog"
+  uses_from_macos "sqlite"
 
   def install
     pinned = (buildpath/"cmake/mlx_version.txt").read.strip

@@ -57,8 +57,12 @@ std::string_view error_type(int status) {
       return "RateLimitError";
     case 431:
       return "HeadersTooLargeError";
+    case 501:
+      return "NotImplementedError";
     case 503:
       return "ServiceUnavailableError";
+    case 507:
+      return "InsufficientStorageError";
     default:
       return "InternalServerError";
   }
@@ -77,16 +81,27 @@ std::string anthropic_error_body(int status, std::string_view message) {
                      anthropic_type(status), json_string(message.substr(0, kLongestMessage)));
 }
 
+std::string ollama_error_body(std::string_view message) {
+  return fmt::format(R"({{"error":{}}})", json_string(message.substr(0, kLongestMessage)));
+}
+
 std::string error_body(ErrorStyle style, int status, const ErrorNote& error) {
-  return style == ErrorStyle::kAnthropic ? anthropic_error_body(status, error.message)
-                                         : error_body(status, error.message, error.param);
+  switch (style) {
+    case ErrorStyle::kAnthropic:
+      return anthropic_error_body(status, error.message);
+    case ErrorStyle::kOllama:
+      return ollama_error_body(error.message);
+    default:
+      return error_body(status, error.message, error.param);
+  }
 }
 
 ErrorStyle error_style_of(std::string_view path) {
   constexpr std::string_view kMessages = "/v1/messages";
   const bool anthropic = path == kMessages || (path.starts_with(kMessages) &&
                                                path.substr(kMessages.size()).starts_with('/'));
-  return anthropic ? ErrorStyle::kAnthropic : ErrorStyle::kOpenAi;
+  if (anthropic) return ErrorStyle::kAnthropic;
+  return path.starts_with("/api/") ? ErrorStyle::kOllama : ErrorStyle::kOpenAi;
 }
 
 }  // namespace octavo::api

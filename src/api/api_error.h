@@ -1,4 +1,4 @@
-// api_error.h - error bodies in the formats that OpenAI and Anthropic clients expect.
+// api_error.h - error bodies in the formats that the clients of each API expect.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@ struct ErrorNote {
 enum class ErrorStyle : uint8_t {
   kOpenAi,     // {"error":{"message","type","param","code"}}
   kAnthropic,  // {"type":"error","error":{"type","message"}}
+  kOllama,     // {"error":MESSAGE}
 };
 
 // The error style of `path`, which need not exist.
@@ -27,6 +28,8 @@ ErrorStyle error_style_of(std::string_view path);
 std::string error_body(int status, std::string_view message, std::string_view param = {});
 // Anthropic's style, which has no param: the message names the field.
 std::string anthropic_error_body(int status, std::string_view message);
+// Ollama's style; the message names the field.
+std::string ollama_error_body(std::string_view message);
 std::string error_body(ErrorStyle style, int status, const ErrorNote& error);
 
 // For example "BadRequestError" for 400.

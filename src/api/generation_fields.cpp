@@ -282,9 +282,10 @@ FieldTable<GenerationRequest> refused_fields() {
 }
 
 FieldTable<GenerationRequest> hint_fields() {
-  return hints<GenerationRequest>({"user", "metadata", "store", "service_tier", "safety_identifier",
-                                   "prompt_cache_key", "prompt_cache_retention", "cache_control",
-                                   "context_management", "timeout"});
+  return hints<GenerationRequest>({"keep_alive", "user", "metadata", "store", "service_tier",
+                                   "safety_identifier", "prompt_cache_key",
+                                   "prompt_cache_retention", "cache_control", "context_management",
+                                   "timeout"});
 }
 
 }  // namespace

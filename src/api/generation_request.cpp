@@ -35,6 +35,13 @@ void add_bad_word(const std::string& word, const Tokenizer& tokenizer, SamplingP
     sampling.bad_words.push_back(spaced);
 }
 
+// Ollama's clients add the tag to names without one.
+std::string_view without_latest(std::string_view name) {
+  constexpr std::string_view kLatest = ":latest";
+  if (name.ends_with(kLatest)) name.remove_suffix(kLatest.size());
+  return name;
+}
+
 SamplingParams sampling_of(const GenerationRequest& request, const ServedModel& model) {
   const SamplingDefaults& defaults = model.defaults;
   SamplingParams sampling = request.engine.sampling;
@@ -69,8 +76,11 @@ std::shared_ptr<const Constraint> constraint_of(const GenerationRequest& request
 }  // namespace
 
 void check_model_name(const std::string& name, const ServedModel& model) {
-  if (name.empty() || std::ranges::count(model.names, name) > 0 ||
-      std::ranges::count(model.unlisted_names, name) > 0)
+  const auto is_same = [asked = without_latest(name)](const std::string& own) {
+    return without_latest(own) == asked;
+  };
+  if (name.empty() || std::ranges::any_of(model.names, is_same) ||
+      std::ranges::any_of(model.unlisted_names, is_same))
     return;
   throw RequestError(
       404, "model",

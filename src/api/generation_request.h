@@ -130,7 +130,8 @@ void truncate(std::vector<TokenId>& prompt, const GenerationRequest& request,
 void add_prompt(GenerationJob& job, PreparedPrompt prompt, const ServedModel& model,
                 const std::string& field);
 
-// Throws RequestError(404) unless `name` is empty or one of the model's names.
+// Throws RequestError(404) unless `name` is empty or one of the model's names; the tag ":latest" makes
+// no difference.
 void check_model_name(const std::string& name, const ServedModel& model);
 
 }  // namespace octavo::api

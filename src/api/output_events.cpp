@@ -81,6 +81,10 @@ std::optional<OutputEvent> OutputEvents::take(size_t prompt, Update update) {
   OutputText::Delta delta = choice.text.take(update);
   if (update.cached_tokens && update.choice == 0 && !job_.cached_tokens)
     usage_.cached_tokens += *update.cached_tokens;
+  if (index == 0 && update.cached_tokens) {
+    usage_.scheduled = update.scheduled;
+    usage_.first_token = std::chrono::steady_clock::now();
+  }
   usage_.completion_tokens += static_cast<int>(delta.tokens);
   usage_.reasoning_tokens += static_cast<int>(delta.reasoning_tokens);
   update.tokens.resize(delta.tokens);

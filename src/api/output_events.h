@@ -2,6 +2,7 @@
 // time.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,6 +20,9 @@ struct Usage {
   int completion_tokens = 0;
   int reasoning_tokens = 0;  // included in completion_tokens
   int cached_tokens = 0;
+  // Of the first prompt; the epoch: not yet.
+  std::chrono::steady_clock::time_point scheduled = {};    // when it was admitted
+  std::chrono::steady_clock::time_point first_token = {};  // when its first token came
 };
 
 // New output of one choice.

@@ -23,6 +23,16 @@ struct MemoryRow {
   uint64_t bytes;
 };
 
+// What Ollama's API tells about a model; nothing else depends on it.
+struct ModelFacts {
+  std::string container = {};     // "gguf", "safetensors"
+  std::string family = {};        // "llama"
+  std::string quantization = {};  // "Q4_K", "BF16"
+  uint64_t parameters = 0;
+  uint64_t file_bytes = 0;
+  bool on_gpu = false;
+};
+
 struct ServedModel {
   EngineClient& engine;
   ModelText text;
@@ -43,7 +53,8 @@ struct ServedModel {
   std::optional<PoolingPlan> pooling = {};  // set: the model only embeds
   int hidden = 0;                           // dimensions of an embedding
   std::vector<MemoryRow> memory = {};       // rows of the memory plan
-  RequestMemory request_memory = {};        // limits of what requests hold outside the engine
+  ModelFacts facts = {};
+  RequestMemory request_memory = {};  // limits of what requests hold outside the engine
 
   const std::string& name() const { return names.front(); }
 };

@@ -15,6 +15,10 @@ constexpr uint64_t kReserveBytes = 256ull << 20;
 constexpr uint64_t kRequestPart = 8;
 constexpr uint64_t kMostRequestBytes = 1ull << 30;
 
+uint64_t request_bytes_of(uint64_t budget_bytes) {
+  return std::min(budget_bytes / kRequestPart, kMostRequestBytes);
+}
+
 // The longest context whose pages fit in `bytes`.
 int context_that_fits(uint64_t bytes, const CachePlan& cache, int step_tokens) {
   int low = 0;
@@ -46,6 +50,11 @@ std::string buffer_note(const MemoryRequest& request, const CachePlan& cache, ui
 uint64_t room_for_pages(const MemoryRequest& request, const CachePlan& cache,
                         const MemoryPlan& plan) {
   const uint64_t taken = plan.total_bytes();  // without pages
+  if (taken >= plan.budget_bytes && plan.is_limited) {
+    throw SetupError(
+        fmt::format("the model needs {} without any pages, but --memory-limit is {}; raise it",
+                    format_bytes(taken), format_bytes(plan.budget_bytes)));
+  }
   if (taken >= plan.budget_bytes) {
     const double needed = static_cast<double>(taken) / static_cast<double>(plan.device_bytes);
     const std::string advice =
@@ -70,6 +79,12 @@ uint64_t room_for_pages(const MemoryRequest& request, const CachePlan& cache,
 
 }  // namespace
 
+uint64_t server_budget_for(uint64_t bytes) {
+  uint64_t budget = bytes + std::min(bytes / (kRequestPart - 1), kMostRequestBytes);
+  while (budget - request_bytes_of(budget) < bytes) ++budget;
+  return budget;
+}
+
 MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache) {
   if (!(request.memory_fraction > 0 && request.memory_fraction <= 1)) {
     throw SetupError("--memory-fraction: must be above 0 and at most 1, e.g. 0.9");
@@ -79,12 +94,13 @@ MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache) {
   plan.device_note = request.device_note;
   plan.budget_bytes =
       static_cast<uint64_t>(static_cast<double>(request.device_bytes) * request.memory_fraction);
+  plan.is_limited = request.limit_bytes && *request.limit_bytes < plan.budget_bytes;
+  if (plan.is_limited) plan.budget_bytes = *request.limit_bytes;
   plan.weights_bytes = request.weights_bytes;
   plan.draft_bytes = request.draft_bytes;
   plan.step_bytes = request.step_bytes;
   plan.disk_bytes = request.disk_bytes;
-  if (request.serves_requests)
-    plan.request_bytes = std::min(plan.budget_bytes / kRequestPart, kMostRequestBytes);
+  if (request.serves_requests) plan.request_bytes = request_bytes_of(plan.budget_bytes);
   plan.reserve_bytes = kReserveBytes;
 
   const uint64_t room = room_for_pages(request, cache, plan);
@@ -118,6 +134,9 @@ MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache) {
       static_cast<int>(std::min<uint64_t>(room / cache.bytes_per_page_id(), INT32_MAX));
   plan.page_count = request.kv_bytes ? most : std::min(wanted, most);
   plan.kv_bytes = static_cast<uint64_t>(plan.page_count) * cache.bytes_per_page_id();
+  plan.least_kv_bytes =
+      cache.bytes_per_page_id() * static_cast<uint64_t>(cache.pages_held(
+                                      request.max_model_len.value_or(1), request.step_tokens));
   return plan;
 }
 
@@ -126,7 +145,7 @@ std::string MemoryPlan::table() const {
     return fmt::format("  {:<22}{:>10}  {}\n", name, format_bytes(bytes), note);
   };
   return row("machine", device_bytes, device_note) +
-         row("budget", budget_bytes, "--memory-fraction of it") +
+         row("budget", budget_bytes, is_limited ? "--memory-limit" : "--memory-fraction of it") +
          row("weights", weights_bytes, "") +
          (draft_bytes > 0 ? row("draft model", draft_bytes, "weights, pages and steps") : "") +
          row("steps", step_bytes, "activations and logits of the largest, and one queued ahead") +

@@ -14,6 +14,7 @@ struct MemoryRequest {
   std::string device_note = "memory, or the cgroup's limit";
   std::optional<uint64_t> buffer_bytes = {};  // largest buffer of the device, if limited
   double memory_fraction = 0.9;               // --memory-fraction
+  std::optional<uint64_t> limit_bytes = {};   // --memory-limit
   uint64_t weights_bytes = 0;
   uint64_t draft_bytes = 0;               // total of a draft model
   uint64_t step_bytes = 0;                // peak of the largest step and of one queued after it
@@ -33,6 +34,7 @@ struct MemoryPlan {
   uint64_t device_bytes = 0;
   std::string device_note = {};
   uint64_t budget_bytes = 0;
+  bool is_limited = false;  // the budget is --memory-limit
   uint64_t weights_bytes = 0;
   uint64_t draft_bytes = 0;
   uint64_t step_bytes = 0;
@@ -42,6 +44,8 @@ struct MemoryPlan {
   uint64_t kv_bytes = 0;       // page_count pages over all buffers
   int page_count = 0;
   int max_model_len = 0;
+  // Pages for max_model_len if that was given, otherwise for one block.
+  uint64_t least_kv_bytes = 0;
 
   uint64_t total_bytes() const {
     return weights_bytes + draft_bytes + step_bytes + disk_bytes + request_bytes + reserve_bytes +
@@ -50,6 +54,9 @@ struct MemoryPlan {
   // For printing, one row per item: "weights  93.8 MiB".
   std::string table() const;
 };
+
+// The smallest budget of a server that has `bytes` left besides the memory of requests.
+uint64_t server_budget_for(uint64_t bytes);
 
 // Throws SetupError that names the flag and a value that works if the request does not fit.
 MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache);

@@ -89,6 +89,42 @@ TEST(MemoryPlan, AServerPlansAnEighthForRequests) {
   EXPECT_EQ(plan_memory(request, small_cache()).request_bytes, 1u << 30);
 }
 
+TEST(MemoryPlan, ALimitReplacesALargerBudget) {
+  MemoryRequest request = machine(1024);
+  request.limit_bytes = 512u << 20;
+  const MemoryPlan plan = plan_memory(request, small_cache());
+  EXPECT_EQ(plan.budget_bytes, 512u << 20);
+  EXPECT_THAT(plan.table(), HasSubstr("--memory-limit"));
+  request.limit_bytes = 2048ull << 20;
+  EXPECT_EQ(plan_memory(request, small_cache()).budget_bytes, 1024u << 20);
+  request.limit_bytes = 100 << 20;
+  EXPECT_THAT(error_of(request), HasSubstr("--memory-limit is 100 MiB; raise it"));
+}
+
+// With the budget, the KV cache of the request fits; with one byte less, it does not.
+TEST(MemoryPlan, TheBudgetOfAServerFollowsFromItsOtherMemory) {
+  for (const uint64_t weights : {1ull, 100ull << 20, 20ull << 30}) {
+    MemoryRequest request = machine(1 << 20);
+    request.serves_requests = true;
+    request.weights_bytes = weights;
+    request.kv_bytes = 4 << 20;
+    MemoryPlan plan = plan_memory(request, small_cache());
+    request.limit_bytes = server_budget_for(plan.total_bytes() - plan.request_bytes);
+    plan = plan_memory(request, small_cache());
+    EXPECT_EQ(plan.kv_bytes, 4u << 20);
+    EXPECT_LE(plan.total_bytes(), *request.limit_bytes);
+    *request.limit_bytes -= 8;
+    EXPECT_THAT(error_of(request), HasSubstr("--kv-memory"));
+  }
+}
+
+TEST(MemoryPlan, SaysTheSmallestKvCacheThatWorks) {
+  MemoryRequest request = machine(1024);
+  EXPECT_EQ(plan_memory(request, small_cache()).least_kv_bytes, 16u << 10);
+  request.max_model_len = 2048;
+  EXPECT_EQ(plan_memory(request, small_cache()).least_kv_bytes, 2u << 20);
+}
+
 TEST(MemoryPlan, AModelLargerThanTheBudgetNamesARemedy) {
   MemoryRequest request = machine(1024);
   request.weights_bytes = 500 << 20;

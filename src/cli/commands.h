@@ -13,6 +13,9 @@ void add_bench_command(CLI::App& app);
 void add_pull_command(CLI::App& app);
 void add_ls_command(CLI::App& app);
 void add_rm_command(CLI::App& app);
+void add_ps_command(CLI::App& app);
+void add_stop_command(CLI::App& app);
+void add_top_command(CLI::App& app);
 void add_quantize_command(CLI::App& app);
 void add_doctor_command(CLI::App& app);
 

@@ -65,6 +65,9 @@ int main(int argc, char** argv) {
   octavo::add_pull_command(app);
   octavo::add_ls_command(app);
   octavo::add_rm_command(app);
+  octavo::add_ps_command(app);
+  octavo::add_stop_command(app);
+  octavo::add_top_command(app);
   octavo::add_quantize_command(app);
   octavo::add_bench_command(app);
   octavo::add_doctor_command(app);

@@ -72,6 +72,7 @@ FoundModel with_progress(const std::string& name, const DownloadFlags& flags, Fi
   std::optional<DownloadBar> bar;  // made late: until a download starts, Ctrl-C ends the program
   options.on_download = [&](uint64_t done, uint64_t total, bool waiting) {
     if (!bar) bar.emplace();
+    if (flags.on_bytes && total > 0) flags.on_bytes(done, total);
     return bar->update(done, total, waiting);
   };
   try {

@@ -1,6 +1,8 @@
 // model_by_name.h - finds a model by name, with a progress bar if it is downloaded.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "hub/find_model.h"
@@ -16,6 +18,8 @@ struct DownloadFlags {
   int connections = 4;
   double memory_fraction = 0.9;
   bool strict_config = false;
+  // Called with the bytes so far and in total, besides the progress bar. May be empty.
+  std::function<void(uint64_t done, uint64_t total)> on_bytes = nullptr;
 };
 
 // Reports what it does on stderr. Ctrl-C during a download exits with status 130; the next call

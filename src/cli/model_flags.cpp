@@ -22,6 +22,10 @@ constexpr const char* kBatchGroup = "Batching and prefix cache";
 
 void ModelFlags::add_to(CLI::App& command) {
   command.add_option("MODEL", model, kModelHelp)->required();
+  add_settings_to(command);
+}
+
+void ModelFlags::add_settings_to(CLI::App& command) {
   add_memory_flags(command);
   add_compute_flags(command);
 }
@@ -62,6 +66,9 @@ void ModelFlags::add_memory_flags(CLI::App& command) {
                          "context, or for 32 sequences of 2048 tokens in commands that batch)");
   option("--memory-fraction", memory_fraction,
          "Fraction of this machine's memory that octavo may use");
+  option.without_default("--memory-limit", memory_limit,
+                         "Memory that octavo may use at most, for example 12GiB (default: only "
+                         "--memory-fraction limits it)");
   option.without_default("--wired-limit", wired_limit,
                          "Metal only: amount of memory to keep wired, for example 20GiB. Off by "
                          "default: under heavy load, wired memory has crashed whole machines");
@@ -117,7 +124,11 @@ void ModelFlags::add_disk_flags_to(CLI::App& command) {
 }
 
 void ModelFlags::find() {
-  const DownloadFlags download{.memory_fraction = memory_fraction, .strict_config = strict_config};
+  DownloadFlags download{.memory_fraction = memory_fraction, .strict_config = strict_config};
+  if (on_progress)
+    download.on_bytes = [this](uint64_t done, uint64_t total) {
+      on_progress("download", done, total);
+    };
   const FoundModel found = find_model_by_name(model, download);
   if (found.place != kPathPlace) name = model;
   model = found.path;
@@ -142,7 +153,11 @@ std::unique_ptr<Llm> ModelFlags::load(const EngineOptions& options) const {
   set_compute_options(compute_options());
   ProgressBar bar("Loading");
   auto llm = std::make_unique<Llm>(
-      model, options, [&](uint64_t done, uint64_t total) { bar.update(done, total); },
+      model, options,
+      [&](uint64_t done, uint64_t total) {
+        bar.update(done, total);
+        if (on_progress) on_progress("load", done, total);
+      },
       chat_template);
   check_quantization(llm->engine().model());
   return llm;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,7 +15,12 @@ namespace octavo {
 struct ModelFlags : ModelSettings {
   std::string quantization;  // empty: not given
 
+  // Called with "download" or "load" and the bytes so far and in total. Any thread. May be empty.
+  std::function<void(const char* stage, uint64_t done, uint64_t total)> on_progress;
+
   void add_to(CLI::App& command);
+  // All of these flags, without the positional MODEL.
+  void add_settings_to(CLI::App& command);
   // For commands that run several sequences at once.
   void add_batch_flags_to(CLI::App& command);
   // For commands that profit from a prefix cache kept across runs.

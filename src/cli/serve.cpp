@@ -19,7 +19,10 @@
 #include "base/service_notify.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/serve_child.h"
 #include "cli/serve_flags.h"
+#include "cli/serve_front.h"
+#include "cli/status_channel.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/runtime/device.h"
 #include "llm/make_served_model.h"
@@ -73,8 +76,18 @@ void add_device(StartSummary& summary, const DeviceFacts& device, DType dtype) {
   if (const auto advice = dtype_advice(device, dtype)) summary.row("advice", *advice);
 }
 
+struct Address {
+  std::string url;
+  std::string curl;  // as an argument of curl
+};
+
+std::unique_ptr<server::Listener> make_listener(const server::ServerOptions& options) {
+  if (!options.uds.empty()) return std::make_unique<server::Listener>(options.uds);
+  return std::make_unique<server::Listener>(options.host, options.port);
+}
+
 void print_summary(const Llm& llm, const api::ServedModel& served, const ServeFlags& flags,
-                   const std::string& url, double seconds) {
+                   const Address& address, double seconds) {
   const ModelDescription& model = llm.engine().model();
   StartSummary summary;
   summary.add("octavo {}\n", OCTAVO_VERSION);
@@ -95,14 +108,16 @@ void print_summary(const Llm& llm, const api::ServedModel& served, const ServeFl
   if (!model.pooling)
     summary.row("sampling", served.defaults.describe() + " unless a request sets it");
   summary.add("{}", llm.engine().memory().table());
-  summary.row("listening", fmt::format("{} (ready in {:.1f} s)", url, seconds));
-  summary.row("playground", url + "/");
-  summary.row("metrics", url + "/metrics");
-  add_curl(summary, url, example_for(llm), !flags.server.api_keys.empty());
+  summary.row("listening", fmt::format("{} (ready in {:.1f} s)", address.url, seconds));
+  if (flags.server.uds.empty()) {
+    summary.row("playground", address.url + "/");
+    summary.row("metrics", address.url + "/metrics");
+  }
+  add_curl(summary, address.curl, example_for(llm), !flags.server.api_keys.empty());
   summary.print();
 }
 
-void run(ServeFlags flags) {
+void serve_model(ServeFlags flags) {
   const auto started = Clock::now();
   flags.finish();
   // Hitting the file size limit (ulimit -f) must be a write error, not kill the process.
@@ -110,16 +125,10 @@ void run(ServeFlags flags) {
   // A reader of the log that goes away must not end the server.
   std::signal(SIGPIPE, SIG_IGN);
   init_server_logging(flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
-  auto listener = std::make_unique<server::Listener>(flags.server.host, flags.server.port);
-  const std::string url = listener->url();
+  auto listener = make_listener(flags.server);
+  const Address address{.url = listener->url(), .curl = listener->curl_target()};
   flags.model.find();
-  EngineOptions options = flags.model.engine_options();
-  options.pooling = flags.pooling.options();
-  options.serves_requests = true;
-  options.model_context = flags.pooling.model_context();
-  // A request with several prompts counts as several engine requests.
-  options.max_open_requests = std::max(
-      options.max_open_requests, flags.server.max_open_requests + flags.server.max_open_sequences);
+  const EngineOptions options = flags.engine_options();
   const auto llm = flags.model.load(options);
   const api::ServedModel served = make_served_model(*llm, flags.model, options,
                                                     {.served_model_name = flags.served_model_name,
@@ -130,16 +139,20 @@ void run(ServeFlags flags) {
   flags.server.max_open_bytes = served.request_memory.body_bytes;
   flags.server.stored_responses.bytes = served.request_memory.stored_bytes;
   flags.server.stored_responses.response_bytes = served.request_memory.stored_response_bytes;
-  if (!server::is_loopback(flags.server.host))
+  if (flags.server.uds.empty() && !server::is_loopback(flags.server.host))
     spdlog::warn(
         "listening on {}: API keys and responses are sent unencrypted; put a TLS proxy in front of "
         "the server",
         flags.server.host);
   {
     server::Server server(std::move(listener), served, flags.server);
-    print_summary(*llm, served, flags, url,
+    print_summary(*llm, served, flags, address,
                   std::chrono::duration<double>(Clock::now() - started).count());
-    notify_service("READY=1\nSTATUS=Serving " + served.name() + " on " + url);
+    if (flags.status) {
+      flags.status->send(front::ChildReady{.planned_bytes = llm->engine().memory().total_bytes(),
+                                           .max_model_len = served.max_model_len});
+    }
+    notify_service("READY=1\nSTATUS=Serving " + served.name() + " on " + address.url);
     if (!server.run()) {
       flush_logging();
       std::_Exit(0);
@@ -157,14 +170,23 @@ void add_serve_command(CLI::App& app) {
   auto flags = std::make_shared<ServeFlags>();
   CLI::App* command = app.add_subcommand(
       "serve",
-      "Serve a model over HTTP with the OpenAI and Anthropic APIs and a browser playground.\n\n"
+      "Serve models over HTTP with the OpenAI and Anthropic APIs and a browser playground.\n\n"
       "  octavo serve MODEL\n"
+      "  octavo serve                 all models of octavo ls, each loaded when a request names "
+      "it\n"
+      "  octavo serve MODEL MODEL     the same, with these models\n"
       "  octavo serve MODEL --port 9000 --max-num-seqs 32 --max-model-len 4096\n"
       "  octavo serve MODEL --config serve.toml\n\n"
       "By default it listens on this machine only. Output is bit-identical regardless of load.\n"
       "On SIGTERM, the server finishes open requests before it exits.");
   flags->add_to(*command);
-  command->callback([flags] { run(*flags); });
+  command->callback([flags, command] {
+    if (flags->models.size() != 1 || FrontFlags::any_given(*command))
+      return serve_front(*flags, *command);
+    flags->model.model = flags->models.front();
+    if (flags->status_fd >= 0) return serve_child(*flags, serve_model);
+    serve_model(*flags);
+  });
 }
 
 }  // namespace octavo

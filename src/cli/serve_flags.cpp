@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/units.h"
+#include "cli/model_by_name.h"
+#include "cli/option_group.h"
 #include "cli/parse/number_check.h"
 #include "server/api_keys.h"
 #include "server/server.h"
@@ -80,6 +84,14 @@ void ServeFlags::add_access_flags(CLI::App& command) {
       ->group(group);
   command
       .add_option(
+          "--uds", server.uds,
+          "Path of a Unix socket to listen on, instead of --host and --port; only this user "
+          "can connect")
+      ->type_name("PATH")
+      ->group(group);
+  command.add_flag("--behind-front", server.behind_front)->group("");  // hidden: set by the front
+  command
+      .add_option(
           "--api-key", server.api_keys,
           "API key that clients send as Authorization: Bearer KEY; may be repeated. Other users "
           "can see it in the process list: prefer --api-key-file or the variable OCTAVO_API_KEY")
@@ -150,6 +162,23 @@ void ServeFlags::add_limit_flags(CLI::App& command) {
       ->group(group);
 }
 
+void ServeFlags::add_state_flags(CLI::App& command) {
+  const OptionGroup option{command, "Files and batches"};
+  option
+      .without_default("--state-dir", server.state.folder,
+                       "Folder for what survives a restart: files, batches and stored responses, "
+                       "in a SQLite database (default: nothing is written, and /v1/files and "
+                       "/v1/batches are off)")
+      ->type_name("FOLDER");
+  option("--state-max-bytes", state_max_bytes,
+         "Size of that database above which uploads and new batches are refused, for example "
+         "20GiB");
+  option("--batch-concurrency", server.state.batch_concurrency,
+         "Lines of batches that run at once, at most half of --max-open-requests; other requests "
+         "go before them")
+      ->transform(whole_number(1));
+}
+
 void ServeFlags::add_dialect_flags(CLI::App& command) {
   const std::string group = "Tools and reasoning";
   command
@@ -186,7 +215,10 @@ void ServeFlags::add_dialect_flags(CLI::App& command) {
 }
 
 void ServeFlags::add_to(CLI::App& command) {
-  model.add_to(command);
+  command.add_option(
+      "MODEL", models,
+      std::string(kModelHelp) + ". With none or several, each is loaded when a request names it");
+  model.add_settings_to(command);
   model.add_batch_flags_to(command);
   model.add_disk_flags_to(command);
   pooling.add_to(command);
@@ -200,7 +232,12 @@ void ServeFlags::add_to(CLI::App& command) {
       ->group("Model and memory");
   add_access_flags(command);
   add_limit_flags(command);
+  add_state_flags(command);
   add_dialect_flags(command);
+  front.add_to(command);
+  // Hidden: set by the front.
+  command.add_option("--status-fd", status_fd)->group("");
+  command.add_flag("--plan-only", plan_only)->group("");
   // with_config_file() has already read it; added here for --help.
   command
       .add_option("--config", config,
@@ -209,14 +246,29 @@ void ServeFlags::add_to(CLI::App& command) {
       ->type_name("FILE");
 }
 
+EngineOptions ServeFlags::engine_options() const {
+  EngineOptions options = model.engine_options();
+  options.pooling = pooling.options();
+  options.serves_requests = true;
+  options.model_context = pooling.model_context();
+  // A request with several prompts counts as several engine requests.
+  options.max_open_requests =
+      std::max(options.max_open_requests, server.max_open_requests + server.max_open_sequences);
+  return options;
+}
+
 void ServeFlags::finish() {
-  add_keys(api_key_file, server.api_keys);
+  // The front checks the keys of its clients, and may have them from the environment.
+  if (!server.behind_front) add_keys(api_key_file, server.api_keys);
   expand_json_lists(server.cors.allowed_origins, "--allowed-origins");
   server.sse_keepalive = milliseconds(sse_keepalive);
   server.drain_timeout = milliseconds(drain_timeout);
+  server.state.max_bytes = static_cast<int64_t>(parse_bytes(state_max_bytes, "--state-max-bytes"));
   server.version = OCTAVO_VERSION;
+  // A request to continue an answer holds the tokens of the prompt besides the body of the client.
+  if (server.behind_front) server.limits.body_bytes *= 2;
   if (thinking != "auto") dialect.thinking = thinking == "on";
-  if (!server::is_loopback(server.host) && server.api_keys.empty()) {
+  if (server.uds.empty() && !server::is_loopback(server.host) && server.api_keys.empty()) {
     throw SetupError(
         fmt::format("--host {} accepts connections from other machines: give --api-key-file, set "
                     "OCTAVO_API_KEY, or listen on 127.0.0.1",

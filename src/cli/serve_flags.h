@@ -2,37 +2,51 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/model_flags.h"
+#include "cli/serve_front_flags.h"
 #include "generation/chat_dialect.h"
 #include "server/server_options.h"
 
 namespace octavo {
 
+class StatusChannel;
+
 struct ServeFlags {
+  std::vector<std::string> models;  // MODEL; exactly one, unless it is a front
   ModelFlags model;
+  FrontFlags front;
   server::ServerOptions server;
   std::vector<std::string> served_model_name;
   std::string generation_config = "auto";
   std::string api_key_file;
   std::string log_format = "text";
   std::string config;
+  std::string state_max_bytes = "4GiB";
   double sse_keepalive = 20;
   double drain_timeout = 30;
   PoolingFlags pooling;
   ChatDialectOptions dialect;
   std::string thinking = "auto";
+  // Of the process of a front; hidden.
+  int status_fd = -1;
+  bool plan_only = false;
+  std::shared_ptr<StatusChannel> status;  // empty: not such a process
 
   void add_to(CLI::App& command);
   // Reads the API keys and derives the remaining options. Throws SetupError, for example if other
   // machines could connect without a key.
   void finish();
+  // After model.find().
+  EngineOptions engine_options() const;
 
  private:
   void add_access_flags(CLI::App& command);
   void add_limit_flags(CLI::App& command);
+  void add_state_flags(CLI::App& command);
   void add_dialect_flags(CLI::App& command);
 };
 

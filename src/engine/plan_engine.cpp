@@ -96,6 +96,7 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
   MemoryRequest request{
       .device_bytes = device_memory(device, usable_memory_bytes()),
       .memory_fraction = options.memory_fraction,
+      .limit_bytes = options.memory_limit,
       .weights_bytes = model.weights_bytes,
       .draft_bytes = draft ? draft->bytes() : 0,
       .step_bytes = step_bytes(model, options.max_num_batched_tokens, logit_rows) +

@@ -122,9 +122,10 @@ std::vector<Batch> warm_up_batches(const CachePlan& cache, const StepLimits& lim
   last.token_sources[0] = 0;
   last.waits_for_previous = true;
   if (limits.predicts) last.next_sources[0] = 0;
-  // A row with rules makes the draw of its step another one.
+  // A row with rules makes the draw of its step another one; logprobs have kernels of their own.
   batches.push_back(batch_of({}, cache, limits));
   batches.back().sampling[0].rules = std::make_shared<const LogitRules>();
+  batches.back().sampling[0].logprobs = 1;
   return batches;
 }
 

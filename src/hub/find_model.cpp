@@ -97,6 +97,12 @@ FoundModel find_model(const std::string& name, const HubOptions& options) {
   return pull_model(full, options);
 }
 
+std::optional<FoundModel> find_local_model(const std::string& name, const HubSettings& settings) {
+  if (auto found = find_here(name, settings)) return found;
+  const std::string_view model = resolve_alias(name);
+  return model.empty() ? std::nullopt : find_here(std::string(model), settings);
+}
+
 std::vector<LocalModel> local_models(const HubSettings& settings) {
   std::vector<LocalModel> models = HubCache(settings.cache).list();
   std::ranges::move(list_lm_studio(settings.lm_studio), std::back_inserter(models));

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ inline constexpr const char* kPathPlace = "path";
 // Tries a path, an alias, the cache of huggingface_hub and the folders of LM Studio and Ollama,
 // then downloads. Throws SetupError that lists the places searched and similar names.
 FoundModel find_model(const std::string& name, const HubOptions& options);
+
+// Finds a model on this machine by its name or alias, never by a path, and downloads nothing.
+std::optional<FoundModel> find_local_model(const std::string& name, const HubSettings& settings);
 
 // Queries the hub for the current commit of the revision and downloads the missing files. The name
 // may be an alias.

@@ -69,6 +69,7 @@ class Llm {
   // The token ids of a request's prompt.
   std::vector<TokenId> encode_prompt(const TextRequest& request) const;
 
+  const Checkpoint& checkpoint() const { return checkpoint_; }
   const ModelText& text() const { return text_; }
   bool can_chat() const { return text_.chat_template != nullptr; }
   Engine& engine() { return engine_; }

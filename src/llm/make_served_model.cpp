@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "llm/fingerprint.h"
+#include "llm/model_facts.h"
 #include "text/helper_jobs.h"
 
 namespace octavo {
@@ -126,6 +127,7 @@ api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
                      {"step", plan.step_bytes},
                      {"requests", plan.request_bytes},
                      {"reserve", plan.reserve_bytes}},
+          .facts = model_facts(llm),
           .request_memory = request_memory_of(plan)};
 }
 

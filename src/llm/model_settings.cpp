@@ -19,6 +19,7 @@ EngineOptions ModelSettings::engine_options() const {
   options.refuse_longer_context = true;
   if (!kv_memory.empty()) options.kv_bytes = parse_bytes(kv_memory, "--kv-memory");
   options.memory_fraction = memory_fraction;
+  if (!memory_limit.empty()) options.memory_limit = parse_bytes(memory_limit, "--memory-limit");
   if (!wired_limit.empty()) options.wired_bytes = parse_bytes(wired_limit, "--wired-limit");
   options.max_num_batched_tokens = max_num_batched_tokens;
   options.max_num_seqs = max_num_seqs;

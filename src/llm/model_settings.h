@@ -21,6 +21,7 @@ struct ModelSettings {
   int max_model_len = 0;  // 0: the largest that fits
   std::string kv_memory;
   double memory_fraction = 0.9;
+  std::string memory_limit;  // empty: memory_fraction alone
   std::string wired_limit;
   int max_num_batched_tokens = 512;
   int max_num_seqs = 64;

@@ -204,6 +204,7 @@ void EngineLoop::finish_oldest() {
   step_seconds_.observe(seconds);
   if (drawing_rows_.front() > 0) scheduler_.costs().observe_step(drawing_rows_.front(), seconds);
   drawing_rows_.pop_front();
+  scheduler_.step_took(seconds);
   step_began_ = now;
   result_came_ = now;
   const Timed timed(times_.scheduling);

@@ -10,15 +10,22 @@ std::vector<Sequence*> giving_way(const Sequence& waiting, std::span<Sequence* c
                                   size_t before) {
   std::unordered_map<uint64_t, int> of_call;
   std::unordered_map<std::string_view, int> of_owner;
+  const bool background = waiting.request().background;
   for (const Sequence* sequence : running) {
+    if (sequence->request().background != background) continue;
     ++of_call[sequence->call()];
     ++of_owner[sequence->request().owner];
   }
-  if (of_call.contains(waiting.call())) return {};
+  const bool new_call = !of_call.contains(waiting.call());
   const bool new_owner = !of_owner.contains(waiting.request().owner);
   std::vector<Sequence*> found;
   for (size_t i = running.size(); i > before; --i) {
     Sequence* sequence = running[i - 1];
+    if (sequence->request().background && !background) {
+      found.push_back(sequence);
+      continue;
+    }
+    if (!new_call) break;
     int& in_call = of_call[sequence->call()];
     int& in_owner = of_owner[sequence->request().owner];
     // Every recomputation yields at least one token.

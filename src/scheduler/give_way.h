@@ -15,7 +15,8 @@ namespace octavo {
 //
 // A call with nothing running need not wait until a call with several running sequences ends one of
 // them, nor an owner with nothing running for an owner with several. Other sequences are not
-// interrupted: a pause within an answer is worse than one before it.
+// interrupted: a pause within an answer is worse than one before it. Sequences of background
+// requests give way to all others.
 std::vector<Sequence*> giving_way(const Sequence& waiting, std::span<Sequence* const> running,
                                   size_t before);
 

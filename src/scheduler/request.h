@@ -52,7 +52,10 @@ struct Request {
   std::vector<TokenId> stop_token_ids = {};  // in addition to the model's
   bool ignore_eos = false;                   // ignore the model's own stop tokens
   int priority = 0;                          // lower first; used by --scheduling-policy priority
-  std::string cache_salt = {};               // requests with different salts share no cached prefix
+  // Runs after all other requests, whatever their priority, and takes only rows of a step that
+  // hardly delay them.
+  bool background = false;
+  std::string cache_salt = {};  // requests with different salts share no cached prefix
   // Cache reports refer only to prompts of the same owner, and owners take turns in the queue.
   std::string owner = {};
   // Engine requests of one call, such as the prompts of a batch, take turns as one. 0: a call of

@@ -27,6 +27,7 @@ Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes, PrefixDisk
       disk_(disk),
       mask_worker_(options_.mask_threads),
       turns_(options_.max_num_seqs),
+      background_turns_(options_.max_num_seqs),
       speculator_(options_.speculation, std::move(drafter)) {
   // Without a prefix cache, keys contain request ids, which repeat after a restart.
   OCTAVO_CHECK(disk == nullptr || options_.enable_prefix_caching);
@@ -43,7 +44,8 @@ Scheduler::~Scheduler() = default;
 Scheduler::Rank Scheduler::rank_of(const Sequence& sequence) const {
   const RequestShared& shared = sequence.shared();
   const bool by_priority = options_.policy == SchedulingPolicy::kPriority;
-  return {by_priority ? shared.request.priority : 0, sequence.turn, shared.id, sequence.choice()};
+  return {shared.request.background, by_priority ? shared.request.priority : 0, sequence.turn,
+          shared.id, sequence.choice()};
 }
 
 void Scheduler::add(RequestId id, Request request) {
@@ -52,7 +54,7 @@ void Scheduler::add(RequestId id, Request request) {
   for (int choice = 0; choice < shared->request.n; ++choice) {
     if (!resumed.empty() && resumed[static_cast<size_t>(choice)].finished) continue;
     auto sequence = std::make_unique<Sequence>(shared, choice, prefixes_, mask_worker_);
-    sequence->turn = turns_.enter(shared->request.owner, sequence->call());
+    sequence->turn = turns_of(*sequence).enter(shared->request.owner, sequence->call());
     const Rank rank = rank_of(*sequence);
     waiting_[rank] = sequence.get();
     OCTAVO_CHECK(sequences_.emplace(rank, std::move(sequence)).second);
@@ -87,8 +89,7 @@ std::optional<Batch> Scheduler::next() {
     } else if (steps_.back().has_drafts || speculator_.is_worth_waiting(sequences)) {
       return std::nullopt;
     }
-    plan_running(plan);
-    plan_waiting(plan);
+    plan_step(plan);
   } else {
     plan_suspect(plan);
   }
@@ -101,9 +102,25 @@ std::optional<Batch> Scheduler::next() {
 std::vector<Sequence*> Scheduler::decoding() const {
   std::vector<Sequence*> found;
   for (const auto& [rank, sequence] : running_) {
+    if (rank.background && !found.empty() && !found.back()->request().background) break;
     if (sequence->is_decoding() && !sequence->preempted) found.push_back(sequence);
   }
   return found;
+}
+
+void Scheduler::plan_step(Plan& plan) {
+  plan_running(plan);
+  plan_waiting(plan);
+  plan.step.shares.rows = options_.max_num_batched_tokens - plan.budget;
+  // Ranks are ordered, so the last sequence is a background one if any is.
+  if (sequences_.empty() || !sequences_.rbegin()->first.background) return;
+  const int rows_before = plan.step.shares.rows;
+  plan.background = true;
+  if (rows_before > 0) plan.budget = std::min(plan.budget, background_rows_.next_limit());
+  const int budget = plan.budget;
+  plan_running(plan);
+  plan_waiting(plan);
+  plan.step.shares.background_rows = budget - plan.budget;
 }
 
 std::vector<Sequence*> Scheduler::running_in_order() const {
@@ -113,7 +130,10 @@ std::vector<Sequence*> Scheduler::running_in_order() const {
 }
 
 void Scheduler::plan_running(Plan& plan) {
-  const auto in_order = running_in_order();  // make_room() may remove sequences from running_
+  auto in_order = running_in_order();  // make_room() may remove sequences from running_
+  std::erase_if(in_order, [&](const Sequence* sequence) {
+    return sequence->request().background != plan.background;
+  });
   for (const bool decoding : {true, false}) {
     for (Sequence* sequence : in_order) {
       if (!running_.contains(rank_of(*sequence)) || sequence->preempted) continue;
@@ -188,6 +208,7 @@ void Scheduler::plan_rows(Sequence& sequence, Plan& plan) {
   // Steps run in order, and within a step all K and V are written before any are read, so other
   // sequences may share these pages from this step on.
   sequence.publish(/*in_step=*/true);
+  if (!decoding && !plan.background) plan.step.shares.prefills = true;
   (decoding ? stats_.decode_tokens : stats_.prompt_tokens) += static_cast<uint64_t>(rows);
 }
 
@@ -223,6 +244,11 @@ void Scheduler::requeue(Sequence& sequence) {
   sequence.asked_disk = false;
   sequence.recomputes = true;
   waiting_[rank] = &sequence;
+}
+
+void Scheduler::step_took(double seconds) {
+  OCTAVO_CHECK(!steps_.empty());
+  background_rows_.observe(steps_.front().shares, seconds);
 }
 
 std::vector<Update> Scheduler::commit(const StepResult& result) {
@@ -263,7 +289,7 @@ void Scheduler::take_results(const StepEntry& entry, StepReader& reader, Update&
 void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
   update.finish = reason;
   sequence.finished = true;
-  turns_.leave(sequence.request().owner, sequence.call(), sequence.turn);
+  turns_of(sequence).leave(sequence.request().owner, sequence.call(), sequence.turn);
   speculator_.forget(sequence);
   sequence.release_masks();
   if (sequence.choice() == 0 && sequence.cached_tokens)

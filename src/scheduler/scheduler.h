@@ -4,6 +4,7 @@
 // next() may be called while one step is in flight. When the pool runs out of pages, the
 // lowest-ranked sequence is preempted: it returns to the queue and is recomputed later, with the
 // same output bits. A call of many sequences also gives way to a call that has none running.
+// Background requests rank after all others; see BackgroundRows for the rows they get beside them.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/background_rows.h"
 #include "scheduler/engine_stats.h"
 #include "scheduler/fair_turns.h"
 #include "scheduler/prompt_history.h"
@@ -62,6 +64,8 @@ class Scheduler {
   // Returns the next step, or nullopt if nothing can run before the step in flight is committed. At
   // most one step may be in flight.
   std::optional<Batch> next();
+  // Before commit(): how long the oldest step in flight took.
+  void step_took(double seconds);
   // Takes the results of the oldest step in flight.
   std::vector<Update> commit(const StepResult& result);
   // Unblocks steps in flight that wait for a mask, so that they can be waited for and dropped.
@@ -86,6 +90,7 @@ class Scheduler {
 
  private:
   struct Rank {
+    bool background;
     int priority;
     int64_t turn;
     RequestId arrival;
@@ -95,6 +100,7 @@ class Scheduler {
   struct Step {
     std::vector<StepEntry> entries;
     bool has_drafts = false;
+    StepShares shares = {};
   };
   // A step under construction.
   struct Plan {
@@ -102,13 +108,21 @@ class Scheduler {
     Step step;
     int budget;
     Drafts drafts = {};
+    bool background = false;  // the rows of background requests are being planned
   };
   using Queue = std::map<Rank, Sequence*>;  // best first
 
   Rank rank_of(const Sequence& sequence) const;
+  FairTurns& turns_of(const Sequence& sequence) {
+    return sequence.request().background ? background_turns_ : turns_;
+  }
 
+  // The running sequences that decode. Without those of background requests if others decode.
   std::vector<Sequence*> decoding() const;
   std::vector<Sequence*> running_in_order() const;
+  // Plans the rows of all other requests, then those of background requests in what is left.
+  void plan_step(Plan& plan);
+  // Both plan either background requests or all others (Plan::background).
   void plan_running(Plan& plan);
   void plan_waiting(Plan& plan);
   void plan_suspect(Plan& plan);
@@ -158,6 +172,8 @@ class Scheduler {
   std::deque<Sequence*> suspects_;  // to be recomputed one at a time, after a failed step
   std::deque<Step> steps_;          // in flight, oldest first
   FairTurns turns_;
+  FairTurns background_turns_;
+  BackgroundRows background_rows_;
   PromptHistory history_;
   int releasing_ = 0;  // preempted sequences whose pages a step still uses
   Speculator speculator_;

@@ -13,8 +13,10 @@ void Scheduler::plan_waiting(Plan& plan) {
   // Pages being released are reserved for the sequence that preempted their owner.
   while (releasing_ == 0 && !waiting_.empty()) {
     Sequence& sequence = *waiting_.begin()->second;
+    if (sequence.request().background != plan.background) return;
     if (plan.budget == 0) {
-      free_rows_for(sequence, plan);
+      // Beside other requests the rows are few on purpose.
+      if (!plan.background || plan.step.shares.rows == 0) free_rows_for(sequence, plan);
       return;
     }
     const bool full = static_cast<int>(running_.size()) >= options_.max_num_seqs;
@@ -59,7 +61,7 @@ bool Scheduler::has_pages_without(const std::vector<Sequence*>& others, Sequence
 }
 
 void Scheduler::give_way(Sequence& sequence) {
-  turns_.gave_way();
+  turns_of(sequence).gave_way();
   preempt(sequence);
 }
 
@@ -83,7 +85,7 @@ bool Scheduler::admit(Sequence& sequence) {
   }
   if (first_time) {
     sequence.cached_tokens = std::min(hit, sequence.prompt_length());
-    turns_.admitted(sequence.turn);
+    turns_of(sequence).admitted(sequence.turn);
     if (sequence.choice() == 0 && sequence.request().pooling == Pooling::kNone) {
       sequence.cache_report = std::make_shared<const CacheReport>(
           explain_hit(sequence, hit, options_.enable_prefix_caching, history_, prefixes_.plan()));

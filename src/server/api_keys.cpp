@@ -38,6 +38,8 @@ std::string owner_of(const HttpRequest& request) {
   return key.empty() ? "" : digest_of(key);
 }
 
+std::string owner_of_key(std::string_view key) { return digest_of(key); }
+
 bool is_blank_key(std::string_view key) {
   return key.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }

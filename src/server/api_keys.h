@@ -26,5 +26,6 @@ bool is_blank_key(std::string_view key);
 
 // Who asks, as far as a key tells: the key's digest, or nothing without one.
 std::string owner_of(const HttpRequest& request);
+std::string owner_of_key(std::string_view key);
 
 }  // namespace octavo::server

@@ -87,6 +87,7 @@ void OutputStream::submit() {
       request.sampling.prompt_logprobs = -1;
     request.owner = tenant.owner;
     request.call = call;
+    request.background = exchange_.request().batch_owner.has_value();
     request.cache_namespace = tenant.cache_namespace;
     requests_.push_back(context_.model.engine.submit(
         std::move(request),
@@ -135,8 +136,9 @@ std::vector<api::OutputEvent> OutputStream::events_of(std::vector<UpdateMailbox:
   const auto add = [&](size_t prompt, Update update) {
     if (auto event = event_of(prompt, std::move(update))) events.push_back(std::move(*event));
   };
+  const bool one_by_one = job_.resumable || (job_.stream && context_.options.behind_front);
   for (auto& letter : letters) {
-    if (!job_.resumable) {
+    if (!one_by_one) {
       add(letter.prompt, std::move(letter.update));
       continue;
     }

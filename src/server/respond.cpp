@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "server/front_notes.h"
 #include "server/http/cache_header.h"
 #include "server/server_context.h"
 
@@ -14,8 +15,10 @@ using namespace api;
 
 namespace {
 
-HttpResponse head(const GenerationJob& job, const OutputStream& answers, const char* content_type) {
+HttpResponse head(const ServerContext& context, const GenerationJob& job,
+                  const OutputStream& answers, const char* content_type) {
   HttpResponse response{.content_type = content_type};
+  if (context.options.behind_front) response.headers.emplace_back(kAnswerHeader, job.id);
   if (!job.ignored.empty())
     response.headers.emplace_back("x-octavo-ignored",
                                   fmt::format("{}", fmt::join(job.ignored, ", ")));
@@ -33,15 +36,24 @@ void note_usage(Exchange& exchange, const Usage& usage) {
 Awaitable<void> send_events(ServerContext& context, Exchange& exchange, const GenerationJob& job,
                             OutputFormat& format, OutputStream& answers) {
   std::string out;
+  bool noted = false;
   while (!answers.done()) {
     const std::vector<OutputEvent> events = co_await answers.next(context.options.sse_keepalive);
     out.clear();
-    if (events.empty()) out = ": keep-alive\n\n";
-    for (const OutputEvent& event : events) format.append_event(out, event, event.usage);
+    if (events.empty()) format.append_keep_alive(out);
+    for (const OutputEvent& event : events) {
+      format.append_event(out, event, event.usage);
+      // The last event and the end of the stream are one part: neither can follow without the other.
+      const bool last = answers.done() && &event == &events.back();
+      if (context.options.behind_front && !last) {
+        if (!std::exchange(noted, true)) append_start_note(out, job, context.model, event.usage);
+        append_token_note(out, event);
+      }
+    }
     if (answers.done()) format.append_end(out, answers.usage());
     // Send the status with the first event, so that an earlier failure has its own status.
     if (!exchange.started()) {
-      HttpResponse begin = head(job, answers, "text/event-stream; charset=utf-8");
+      HttpResponse begin = head(context, job, answers, format.content_type());
       begin.headers.emplace_back("Cache-Control", "no-cache");
       co_await exchange.start_stream(std::move(begin));
     }
@@ -76,7 +88,7 @@ Awaitable<void> send_whole(ServerContext& context, Exchange& exchange, const Gen
     for (OutputEvent& event : events)
       merge(whole[static_cast<size_t>(event.index)], std::move(event));
   }
-  HttpResponse response = head(job, answers, "application/json");
+  HttpResponse response = head(context, job, answers, "application/json");
   const auto write = [&] { return format.whole(whole, answers.usage()); };
   constexpr size_t kFew = 64;
   const SamplingParams& sampling = job.engine.sampling;

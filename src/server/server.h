@@ -1,39 +1,16 @@
-// server.h - the HTTP server: accepts connections and serves requests until it is drained.
+// server.h - the HTTP server of a model.
 //
 // Threads: run() is the I/O thread, which owns every connection; text workers tokenize and render;
 // the engine's thread passes updates through mailboxes. Nothing else is shared.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <memory>
 
-#include "server/http/router.h"
+#include "server/batches/batch_runner.h"
+#include "server/http_server.h"
 #include "server/server_context.h"
 
 namespace octavo::server {
-
-// Binds the address before the model is loaded, so that a port in use is reported at once. Does not
-// accept connections yet.
-class Listener {
- public:
-  // Throws SetupError naming the flag to change.
-  Listener(const std::string& host, uint16_t port);
-
-  uint16_t port() const { return port_; }
-  // "http://127.0.0.1:8000"
-  std::string url() const;
-
- private:
-  friend class Server;
-  boost::asio::io_context io_{1};
-  boost::asio::ip::tcp::acceptor acceptor_{io_};
-  uint16_t port_ = 0;
-};
-
-// "127.0.0.1", "::1" or "localhost".
-bool is_loopback(const std::string& host);
 
 class Server {
  public:
@@ -49,26 +26,15 @@ class Server {
   // exit without destroying the server, whose destructor would wait for it.
   bool run();
   // Any thread. Refuses new requests; open ones have drain_timeout to finish.
-  void drain();
+  void drain() { http_->drain(); }
 
  private:
-  Awaitable<void> keep_accepting();
-  Awaitable<void> accept_connections();
-  Awaitable<void> serve(boost::asio::ip::tcp::socket socket);
-  Awaitable<void> drain_and_stop();
-  Awaitable<void> end_requests();
-  Awaitable<void> wait_until_quiet(std::chrono::milliseconds limit);
-  Awaitable<void> refuse(boost::asio::ip::tcp::socket socket);
-  void wait_for_signal();
-  void run_io();
+  void make_batch_runner();
 
-  std::unique_ptr<Listener> listener_;
   ServerOptions options_;
   std::unique_ptr<ServerContext> context_;
-  Router router_;
-  std::unique_ptr<boost::asio::signal_set> signals_;
-  int connections_ = 0;
-  int refusing_ = 0;  // connections beyond the limit that are being refused
+  std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<BatchRunner> batches_;  // null without --state-dir
 };
 
 }  // namespace octavo::server

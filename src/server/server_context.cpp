@@ -3,23 +3,41 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "server/batches/batch_runner.h"
+#include "server/output_stream.h"
 
 namespace octavo::server {
 
 ServerContext::ServerContext(boost::asio::io_context& io_context, const api::ServedModel& served,
                              const ServerOptions& server_options)
-    : io(io_context),
+    : HttpContext(io_context, server_options),
       model(served),
-      options(server_options),
       metrics(served),
-      bodies(server_options.max_open_bytes),
-      responses(server_options.stored_responses),
-      tenants(server_options.api_keys, server_options.share_prefix_cache),
+      tenants(server_options.api_keys, server_options.share_prefix_cache,
+              server_options.behind_front),
+      state(server_options.state.folder.empty()
+                ? nullptr
+                : std::make_unique<PersistentState>(server_options.state)),
+      responses(server_options.stored_responses, state.get()),
       text_workers(io_context.get_executor(), server_options.text_workers),
       places_(server_options.max_open_requests),
-      sequences_(server_options.max_open_sequences) {}
+      sequences_(server_options.max_open_sequences) {
+  if (state) state->restore(responses, tenants);
+}
 
 ServerContext::~ServerContext() = default;
+
+// Lines of batches run again after a restart.
+void ServerContext::drain_began() {
+  if (batches != nullptr) batches->stop();
+}
+
+size_t ServerContext::cut_off_requests() {
+  const std::set<OutputStream*> late = answering;
+  for (OutputStream* answers : late) answers->cut_off();
+  text_workers.stop_jobs("the server is shutting down");
+  return late.size();
+}
 
 Allowance::Lease ServerContext::open_sequences(int64_t count, const char* param) {
   if (count > sequences_.most()) {

@@ -2,7 +2,6 @@
 // text workers.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <memory>
 #include <set>
@@ -13,36 +12,38 @@
 #include "api/served_model.h"
 #include "server/admission.h"
 #include "server/http/exchange.h"
+#include "server/http_context.h"
 #include "server/metrics/metrics.h"
-#include "server/server_options.h"
+#include "server/persistent_state.h"
 #include "server/tenant.h"
 #include "server/text_task.h"
 #include "server/text_workers.h"
 
 namespace octavo::server {
 
+class BatchRunner;
 class OutputStream;
 
-class ServerContext {
+class ServerContext : public HttpContext {
  public:
   ServerContext(boost::asio::io_context& io, const api::ServedModel& model,
                 const ServerOptions& options);
-  ~ServerContext();
-  ServerContext(const ServerContext&) = delete;
-  ServerContext& operator=(const ServerContext&) = delete;
+  ~ServerContext() override;
 
-  boost::asio::io_context& io;
   const api::ServedModel& model;
-  const ServerOptions& options;
   ServerMetrics metrics;
-  Allowance bodies;  // bytes
   Backlog backlog;
-  api::ResponseStore responses;
   const Tenants tenants;
-  bool draining = false;
-  int busy_exchanges = 0;  // request read, response not fully written
+  const std::unique_ptr<PersistentState> state;  // null without --state-dir
+  BatchRunner* batches = nullptr;                // with `state`
+  api::ResponseStore responses;
   std::set<OutputStream*> answering;
   TextWorkers text_workers;  // after what its jobs refer to
+
+  HttpMetrics& http_metrics() override { return metrics; }
+  std::chrono::seconds retry_after() const override { return backlog.retry_after(open_requests()); }
+  void drain_began() override;
+  size_t cut_off_requests() override;
 
   int64_t open_requests() const { return places_.lent(); }
   bool queue_full() const { return places_.lent() >= places_.most(); }

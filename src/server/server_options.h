@@ -29,9 +29,23 @@ struct CorsOptions {
   std::vector<std::string> allowed_origins = {};  // "*": any; empty: no CORS headers
 };
 
+// State that survives a restart: files, batches and stored responses.
+struct StateOptions {
+  std::string folder = {};               // empty: nothing is stored
+  int64_t max_bytes = int64_t{4} << 30;  // of the database; more: 413
+  int64_t max_file_bytes = 200 << 20;    // of an uploaded file; more: 413
+  int max_files = 10'000;                // more: 413
+  int max_batches = 10'000;              // more: 413
+  int max_open_batches = 100;            // more: 429
+  int batch_concurrency = 32;            // lines of batches that run at once
+};
+
+inline constexpr int kMaxConnections = 4096;
+
 struct ServerOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8000;                    // 0: a free one
+  std::string uds = {};                    // a Unix socket instead of host and port
   std::vector<std::string> api_keys = {};  // empty: no key is asked for
   bool share_prefix_cache = false;         // between API keys
   // Names that Host may hold, besides addresses, localhost and `host`; "*": any. Checked only
@@ -39,24 +53,34 @@ struct ServerOptions {
   std::vector<std::string> allowed_hosts = {};
   CorsOptions cors = {};
   HttpLimits limits = {};
-  int max_connections = 4096;     // more: 503
-  int max_open_requests = 512;    // generating or waiting; more: 429
-  int max_open_sequences = 4096;  // prompts x n besides the first; more: 429
+  int max_connections = kMaxConnections;  // more: 503
+  int max_open_requests = 512;            // generating or waiting; more: 429
+  int max_open_sequences = 4096;          // prompts x n besides the first; more: 429
   // Of the bodies of open requests; more: 429.
   int64_t max_open_bytes = api::RequestMemory{}.body_bytes;
   std::chrono::milliseconds sse_keepalive{20'000};  // 0: none
   std::chrono::milliseconds drain_timeout{30'000};
   std::chrono::milliseconds stalled_after{8'000};  // without progress: /livez fails
   api::ResponseStoreLimits stored_responses = {};
+  StateOptions state = {};
   TextWorkerOptions text_workers = {};
   // For JSON, template, tokenizing and grammar of a request, waiting for a worker included; then
   // 503.
   std::chrono::milliseconds preparation_timeout{30'000};
   std::chrono::milliseconds stuck_after{10'000};  // on one job of a text worker: /readyz fails
   bool access_log = true;
+  // A child of a front process, which is the only client. Streams carry what the front needs to
+  // continue them on another child, and the front says in a header which API key a request has.
+  bool behind_front = false;
   // For tests: called on the text worker with each JSON body, before it is parsed.
   std::function<void(std::string_view)> on_preparation = nullptr;
   std::string version = "0";
+
+  // Of a form with one file. 0 without a folder for state.
+  size_t most_upload_bytes() const {
+    constexpr size_t kFormBytes = 64u << 10;
+    return state.folder.empty() ? 0 : static_cast<size_t>(state.max_file_bytes) + kFormBytes;
+  }
 };
 
 }  // namespace octavo::server

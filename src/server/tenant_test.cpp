@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
+#include "server/front_notes.h"
+
 namespace octavo::server {
 namespace {
 
@@ -38,6 +41,37 @@ TEST(Tenants, WithoutKeysAllCallersAreOneOwner) {
   const Tenants tenants({}, /*share_prefix_cache=*/false);
   EXPECT_EQ(tenants.of(with_key("any")).owner, "");
   EXPECT_EQ(tenants.of({}).owner, "");
+}
+
+TEST(Tenants, AStoredOwnerIsFoundWhileItsKeyExists) {
+  const Tenants both({"one", "two"}, false);
+  const std::string owner = both.of(with_key("two")).owner;
+  const std::string stored = stored_owner(owner);
+  EXPECT_NE(stored, owner);
+  EXPECT_EQ(both.owner_of_stored(stored), owner);
+  EXPECT_FALSE(Tenants({"one"}, false).owner_of_stored(stored));
+  EXPECT_FALSE(Tenants({}, false).owner_of_stored(stored));
+  EXPECT_EQ(Tenants({}, false).owner_of_stored(stored_owner("")), "");
+}
+
+TEST(Tenants, ALineOfABatchHasTheOwnerOfTheBatch) {
+  const Tenants both({"one", "two"}, false);
+  const Tenant two = both.of(with_key("two"));
+  const Tenant of_line = both.of({.batch_owner = two.owner});
+  EXPECT_EQ(of_line.owner, two.owner);
+  EXPECT_EQ(of_line.cache_namespace, two.cache_namespace);
+}
+
+TEST(Tenants, OnlyAFrontProcessCanNameTheTenant) {
+  const Tenant one = Tenants({"one", "two"}, false).of(with_key("one"));
+  const HttpRequest request{.headers = {{kTenantHeader, to_text(one)}}};
+  const Tenant seen = Tenants({}, false, /*behind_front=*/true).of(request);
+  EXPECT_EQ(seen.owner, one.owner);
+  EXPECT_EQ(seen.cache_namespace, one.cache_namespace);
+  EXPECT_EQ(Tenants({}, false).of(request).owner, "");
+  EXPECT_EQ(Tenants({}, false, true).of({}).owner, "");
+  for (const std::string& text : {std::string("0"), std::string(128, 'g'), std::string(127, '0')})
+    EXPECT_THROW(tenant_from(text), RequestError) << text;
 }
 
 }  // namespace

@@ -80,19 +80,21 @@ std::string pack_setup(std::string_view kind, const std::vector<std::string_view
 
 }  // namespace
 
-std::vector<std::string> own_helper_command() {
+std::string own_program() {
 #ifdef __APPLE__
   std::array<char, 4096> path{};
   uint32_t size = path.size();
   if (_NSGetExecutablePath(path.data(), &size) != 0)
     throw SetupError("the path of this program is longer than 4,096 bytes; install it elsewhere");
-  return {path.data(), kTextHelperCommand};
+  return path.data();
 #else
   // The program that runs, even if its file was replaced. The libraries that it loads are found by
   // path: after an upgrade, helpers can only be started if those are still there and fit.
-  return {"/proc/self/exe", kTextHelperCommand};
+  return "/proc/self/exe";
 #endif
 }
+
+std::vector<std::string> own_helper_command() { return {own_program(), kTextHelperCommand}; }
 
 std::unique_ptr<TextHelpers> make_grammar_helpers(std::shared_ptr<const Tokenizer> tokenizer,
                                                   int vocab, std::vector<TokenId> stop_tokens,

@@ -17,7 +17,9 @@ namespace octavo {
 // The argument that makes the program a helper.
 inline constexpr const char* kTextHelperCommand = "text-helper";
 
-// The program that runs, as a helper.
+// The path of the program that runs. Throws SetupError.
+std::string own_program();
+// That program, as a helper.
 std::vector<std::string> own_helper_command();
 
 // For compiling grammars, to prove that they can be compiled within limits. A helper loads the

@@ -137,6 +137,47 @@ for name, text in {"tools": '"tools": [{"type": "function"}]', "tool-choice": '"
                    "audio-out": '"modalities": ["text", "audio"]', "echo": '"echo": true'}.items():
     post(f"chat-{name}", 400, '{"messages": [{"role": "user", "content": "hi"}], %s}' % text, CHAT)
 
+# Ollama's API, whose errors are texts.
+def ollama(name: str, wanted, body, path: str = "/api/chat") -> None:
+    def send(server: Server) -> int:
+        answer = server.ask("POST", path, body)
+        if answer.status >= 400:
+            assert isinstance(answer.error, str) and answer.error and len(answer.body) < 4096, answer
+        return answer.status
+
+    add(f"ollama-{name}", wanted, send)
+
+
+for name, messages in {"string": '"hi"', "object": "{}", "of-strings": '["hi"]', "no-role": '[{"content": "x"}]',
+                       "bad-role": '[{"role": "wizard", "content": "x"}]', "list-content": '[{"role": "user", "content": []}]',
+                       "image": '[{"role": "user", "content": "x", "images": ["aGk="]}]',
+                       "images-object": '[{"role": "user", "content": "x", "images": {}}]',
+                       "calls-object": '[{"role": "assistant", "tool_calls": {"a": 1}}]',
+                       "call-text": '[{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}]',
+                       "call-no-name": '[{"role": "assistant", "tool_calls": [{"function": {}}]}]',
+                       "too-many": json.dumps([{"role": "user", "content": "x"}] * 4097),
+                       "too-long": json.dumps([{"role": "user", "content": "x" * 3000}])}.items():
+    ollama(f"messages-{name}", 400, '{"messages": %s}' % messages)
+for name, options in {"list": "[]", "text": '"hot"', "unknown": '{"heat": 1}', "temperature": '{"temperature": "1"}',
+                      "num-predict": '{"num_predict": 0}', "num-predict-huge": '{"num_predict": 1e300}', "num-ctx": '{"num_ctx": 0}',
+                      "num-ctx-fraction": '{"num_ctx": 1.5}', "num-ctx-short": '{"num_ctx": 1}', "seed": '{"seed": 0.5}',
+                      "stop": '{"stop": [1]}', "stop-empty": '{"stop": [""]}', "mirostat": '{"mirostat": 1}',
+                      "repeat": '{"repeat_penalty": -1}', "last-n": '{"repeat_last_n": -2}'}.items():
+    ollama(f"options-{name}", 400, '{"messages": [{"role": "user", "content": "hi"}], "options": %s}' % options)
+for name, field in {"think": '"think": "a lot"', "keep-alive": '"keep_alive": {}', "format": '"format": []', "schema": '"format": {"type": 1}',
+                    "raw": '"raw": 1', "system": '"system": []', "context": '"context": [1]', "suffix": '"suffix": "x"',
+                    "template": '"template": "{{ .Prompt }}"', "images": '"images": ["x"]', "stream": '"stream": "yes"',
+                    "prompt": '"prompt": ["a"]', "top-logprobs": '"top_logprobs": 1'}.items():
+    ollama(f"generate-{name}", 400, '{"prompt": "hi", %s}' % field if name != "prompt" else "{%s}" % field, "/api/generate")
+for path in ("/api/embed", "/api/embeddings"):
+    ollama(f"{path[5:]}-on-a-model-that-generates", 400, '{"input": "a"}' if path == "/api/embed" else '{"prompt": "a"}', path)
+ollama("embed-tokens", 400, '{"input": [1, 2]}', "/api/embed")
+ollama("model-unknown", 404, '{"model": "gpt-5"}')
+ollama("show-unknown", 404, '{"model": "gpt-5"}', "/api/show")
+ollama("pull-unknown", 403, '{"model": "gpt-5"}', "/api/pull")
+ollama("pull-number", 400, '{"model": 5}', "/api/pull")
+ollama("show-taken", 200, "{}", "/api/show")
+
 # Tokenizer endpoints.
 for name, path, body in (("both", "/tokenize", '{"prompt": "a", "messages": [{"role": "user", "content": "a"}]}'),
                          ("neither", "/tokenize", "{}"), ("type", "/tokenize", '{"prompt": 1}'),

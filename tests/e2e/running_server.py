@@ -17,8 +17,9 @@ class RunningServer:
 
 @contextlib.contextmanager
 def running(octavo, model, *flags, env: dict | None = None):
-    """A server on a free port. Leaving the block terminates it and checks its exit status."""
-    command = [str(part) for part in (octavo, "serve", model, "--port", 0, *flags)]
+    """A server on a free port, of a model or a list of models. Leaving the block terminates it and checks its exit status."""
+    models = model if isinstance(model, list) else [model]
+    command = [str(part) for part in (octavo, "serve", *models, "--port", 0, *flags)]
     clean = {name: value for name, value in os.environ.items() if name != "OCTAVO_API_KEY"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                env=clean | (env or {}))

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import anthropic.types as anthropic_types
+import ollama
 import openai.types.chat as chat_types
 import openai.types.responses as response_types
 import pytest
@@ -27,9 +28,9 @@ def test_what_an_agent_sends_is_answered(path, server):
     body = recorded["body"] | {"model": "agent"}
     answer = server.ask("POST", recorded["path"], body, recorded["headers"], timeout=120)
     assert answer.status == 200, answer.body.decode()
-    api = recorded["path"].partition("?")[0].split("/")[2]
-    check = {"messages": check_message, "responses": check_response, "chat": check_chat}[api]
-    check(answer, body)
+    _, version, api, *_ = recorded["path"].partition("?")[0].split("/")
+    check = {"messages": check_message, "responses": check_response, "chat": check_chat}.get(api)
+    (check_ollama if version == "api" else check)(answer, body)
 
 
 def check_message(answer, body) -> None:
@@ -68,3 +69,10 @@ def check_chat(answer, body) -> None:
     if (body.get("stream_options") or {}).get("include_usage"):
         assert chunks.pop().usage.completion_tokens > 0
     assert chunks[-1].choices[0].finish_reason in ("stop", "length", "tool_calls")
+
+
+def check_ollama(answer, body) -> None:
+    kind = ollama.ChatResponse if "messages" in body else ollama.GenerateResponse
+    parts = [checked(kind, json.loads(line)) for line in answer.body.splitlines()]
+    assert len(parts) == 1 or body["stream"]
+    assert parts[-1].done and parts[-1].eval_count > 0 and not any(part.done for part in parts[:-1])

@@ -46,7 +46,9 @@ def test_multi_token_prediction(make_model, pipelines):
     assert_complete(pipelines([make_model(family) for family in ("qwen3.5-mtp", "deepseek_v3-mtp")], "--mtp"))
 
 
-@pytest.mark.parametrize("kernel", ["linear_rows", "paged_attention", "merge_partials", "qkv_write", "place_tokens", "sample_rows"])
+@pytest.mark.parametrize(
+    "kernel", ["linear_rows", "paged_attention", "merge_partials", "qkv_write", "place_tokens", "sample_rows", "top_tokens"]
+)
 def test_a_pipeline_that_is_not_named_is_found(kernel, make_model, pipelines):
     model = make_model("qwen3")
     found = pipelines([model], "--forget", kernel)[str(model)]

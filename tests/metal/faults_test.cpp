@@ -75,15 +75,20 @@ TEST(MetalFaults, WithoutAFaultNothingIsDetected) {
 }
 
 TEST(MetalFaults, MissingBarriersAreDetected) {
-  for (const char* kernel : {"paged_attention", "decode_attention"}) {
-    for (const Fault& fault :
-         {Fault{"attention: queries read before they are written", kernel, kBarrier, "", 0},
-          Fault{"attention: scores read before they are written", kernel, kBarrier, "", 1},
-          Fault{"attention: weights read before they are written", kernel, kBarrier, "", 2}})
-      expect_found(fault);
-    expect_found({"attention: weights overwritten too early", kernel, kBarrier, ";", 3},
-                 Scenario::kMany);
-  }
+  for (const Fault& fault :
+       {Fault{"attention: queries read before they are written", "paged_attention", kBarrier, "",
+              0},
+        Fault{"attention: maxima read before they are written", "paged_attention", kBarrier, "", 1},
+        Fault{"attention: weights read before they are written", "paged_attention", kBarrier, "",
+              2},
+        Fault{"decode: queries read before they are written", "decode_attention", kBarrier, "", 0},
+        Fault{"decode: scores read before they are written", "decode_attention", kBarrier, "", 1},
+        Fault{"decode: weights read before they are written", "decode_attention", kBarrier, "", 2}})
+    expect_found(fault);
+  expect_found({"attention: maxima overwritten too early", "paged_attention", "split % 2", "0"},
+               Scenario::kMany);
+  expect_found({"decode: weights overwritten too early", "decode_attention", kBarrier, ";", 3},
+               Scenario::kMany);
   for (const Fault& fault :
        {Fault{"attention: a barrier for the wrong memory", "paged_attention", kBarrier,
               "threadgroup_barrier(mem_flags::mem_device);", 1},
@@ -91,7 +96,7 @@ TEST(MetalFaults, MissingBarriersAreDetected) {
               "if (lane < 16) threadgroup_barrier(mem_flags::mem_threadgroup);", 1}})
     expect_found(fault);
   expect_found(
-      {"attention: weights written over unread scores", "paged_attention",
+      {"decode: weights written over unread scores", "decode_attention",
        "simdgroup_barrier(mem_flags::mem_threadgroup);  // all have read", "// all have read"},
       Scenario::kFloat16);
 }
@@ -116,14 +121,16 @@ TEST(MetalFaults, WrongLocationsAreDetected) {
               "table[position / kBlockTokens + 1]"},
         Fault{"attention: the next sequence's table", "paged_attention",
               "block_tables + item.grid->sequence *", "block_tables + (item.grid->sequence + 1) *"},
-        Fault{"attention: keys past the context count", "paged_attention", "if (key < tile.keys)",
-              "if (key < 8)"},
+        Fault{"attention: keys past the context count", "paged_attention", "key >= tile.keys",
+              "key >= 8"},
         Fault{"attention: values read from the keys", "paged_attention",
               "first_byte = params.pages.v_first", "first_byte = 0"},
-        Fault{"attention: the wrong key of a tile", "paged_attention", "scores + k * 8, fragment",
-              "scores + k * 8 + 1, fragment"},
-        Fault{"attention: lanes that hold other elements", "paged_attention", "index / 8",
-              "index % 8"},
+        Fault{"attention: the wrong key of a tile", "paged_attention",
+              "kWeightStride + tile * 8 + own.row", "kWeightStride + tile * 8 + 7 - own.row"},
+        Fault{"attention: lanes that hold other elements", "paged_attention", "(lane >> 1 & 3)",
+              "3 - (lane >> 1 & 3)"},
+        Fault{"attention: pairs of the wrong eight", "paged_attention", "(own_pair & bit) != 0",
+              "(own_pair & bit) == 0"},
         Fault{"attention: a row of the next sequence written", "paged_attention",
               "if (column >= columns) continue;", ""},
         Fault{"decode: values past the context count", "decode_attention",
@@ -159,26 +166,27 @@ TEST(MetalFaults, TheSelfTestDetectsAnotherOrder) {
 }
 
 TEST(MetalFaults, WrongConstantsAreDetected) {
-  for (const Fault& fault :
-       {Fault{"attention: log2 e to three digits", "paged_attention", "kLog2E = 1.44269504f",
-              "kLog2E = 1.443f"},
-        Fault{"attention: the window a position too long", "paged_attention",
-              "v.last - item.params->window + 1", "v.last - item.params->window"},
-        Fault{"attention: a look at the next position", "paged_attention", "at > visible.last",
-              "at > visible.last + 1"},
-        Fault{"attention: splits of the wrong length", "paged_attention", "split * kSplitKeys;",
-              "split * (kSplitKeys - 8);"},
-        Fault{"attention: no sinks", "paged_attention", "sum, keep, precise::exp2(logit - new_max)",
-              "sum, keep, 0.0f"},
-        Fault{"attention: no cap", "paged_attention", "cap * precise::tanh(value / cap)",
-              "value * 1.5f"}})
+  for (const Fault& fault : {Fault{"attention: log2 e to three digits", "paged_attention",
+                                   "kLog2E = 1.44269504f", "kLog2E = 1.443f"},
+                             Fault{"attention: the window a position too long", "paged_attention",
+                                   "at > last - params.window", "at >= last - params.window"},
+                             Fault{"attention: a look at the next position", "paged_attention",
+                                   "at <= last &&", "at <= last + 1 &&"},
+                             Fault{"attention: a part of the sum twice", "paged_attention",
+                                   "parts[4 * h + 3]", "parts[4 * h + 2]"},
+                             Fault{"attention: splits of the wrong length", "paged_attention",
+                                   "split * kSplitKeys;", "split * (kSplitKeys - 8);"},
+                             Fault{"attention: no sinks", "paged_attention",
+                                   "sum, keep, precise::exp2(logit - new_max)", "sum, keep, 0.0f"},
+                             Fault{"attention: no cap", "paged_attention",
+                                   "cap * precise::tanh(value / cap)", "value * 1.5f"}})
     expect_found(fault);
   for (const char* kernel : {"paged_attention", "decode_attention", "merge_partials"})
     expect_found({"a merge that drops the old state", kernel,
                   "fma(part, factors.take, old * factors.keep)", "fma(part, factors.take, old)"},
                  kernel == std::string("merge_partials") ? Scenario::kFew : Scenario::kMany);
   expect_found({"attention: int8 keys without their scale", "paged_attention",
-                "value *= scales[at % kBlockTokens];", ""},
+                "scores[m][t][i] * scale", "scores[m][t][i]"},
                Scenario::kInt8);
   expect_found({"write: int8 of 128", "qkv_write", "127.0f / largest", "128.0f / largest"},
                Scenario::kInt8);

@@ -235,35 +235,6 @@ TEST(MetalSampling, TheDrawWaitsForItsMask) {
   EXPECT_EQ(ints_of(drawn.tokens), std::vector<int32_t>{1});
 }
 
-TEST(MetalSampling, LogprobsAndHashesOfRowsRunOnTheCpu) {
-  std::mt19937 random(5);
-  const auto logits = random_logits(random, 500, LogitShape::kPeaked);
-  const RowSampling plain{.temperature = 1, .seed = 11};
-  RowSampling with_logprobs = plain, hashed = plain;
-  with_logprobs.logprobs = 2;
-  hashed.hash_logits = true;
-  for (const RowSampling& special : {with_logprobs, hashed}) {
-    Rows rows{.vocab = 500};
-    rows.add(logits, special);
-    rows.add(logits, special);
-    const auto on_cpu = drawn(rows);
-    SimulatedMetal metal;
-    auto before = launch_counts();
-    EXPECT_EQ(drawn(rows), on_cpu);
-    EXPECT_EQ(launch_counts()["sample.cpu"], before["sample.cpu"] + 1);
-    EXPECT_TRUE(metal.counts().empty());
-  }
-}
-
-TEST(MetalSampling, LogprobsRunOnTheCpu) {
-  const mx::array logits = mx::array({0.0f, 1.0f, 2.0f}, {1, 3});
-  const std::vector<TokenId> tokens = {1};
-  const auto expected = floats_of(logprobs_of(logits, tokens, 2).values);
-  SimulatedMetal metal;
-  EXPECT_TRUE(same_bits(expected, floats_of(logprobs_of(logits, tokens, 2).values)));
-  EXPECT_TRUE(metal.counts().empty());
-}
-
 TEST(MetalSampling, TokensInFlightArePlaced) {
   SimulatedMetal metal;
   const mx::array placed =
@@ -282,34 +253,6 @@ TEST(MetalSampling, GreedySamplingReadsTheRowOnce) {
   drawn(rows);
   EXPECT_EQ(metal.counts()["logit_maxima"].arguments["logits"].load_bytes, 4u * 5000);
   EXPECT_LE(metal.counts()["sample_rows"].arguments["logits"].load_bytes, 4u * 256);
-}
-
-// Rows that only the CPU can sample do not move the other rows to the CPU.
-TEST(MetalSampling, ADrawDoesNotDependOnOtherRequests) {
-  std::mt19937 random(9);
-  Rows rows{.vocab = 300};
-  for (int i = 0; i < 12; ++i)
-    rows.add(random_logits(random, 300, random_shape(random)), random_sampling(random, 300));
-  Rows mixed = rows;
-  for (size_t i : {1u, 4u, 11u}) mixed.sampling[i].logprobs = 2;
-  mixed.sampling[7].hash_logits = true;
-  SimulatedMetal metal;
-  const auto alone = drawn(rows);
-  auto before = launch_counts();
-  const Drawn both = sample(mixed.all(), mixed.sampling);
-  const auto tokens = ints_of(both.tokens);
-  EXPECT_EQ(launch_counts()["sample_rows.metal"], before["sample_rows.metal"] + 1);
-  EXPECT_EQ(launch_counts()["sample.cpu"], before["sample.cpu"] + 1);
-  const auto ids = ints_of(both.logprobs->ids);
-  mx::array hashes = *both.hashes;
-  hashes.eval();
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    EXPECT_EQ(tokens[i], alone[i])
-        << i;  // also the CPU's rows: 300 samples show how rarely they differ
-    const bool asked = mixed.sampling[i].logprobs >= 0;
-    EXPECT_EQ(ids[i * 3], asked ? tokens[i] : -1) << i;
-    EXPECT_EQ(hashes.data<uint64_t>()[i] != 0, i == 7) << i;
-  }
 }
 
 }  // namespace

@@ -94,31 +94,71 @@ void report_many_rows() {
   CostTable dense("float16", "weight");
   std::mt19937 random(2);
   add_linear(dense, shape, random_dense(random, shape.outputs, shape.inputs, kRowDType));
+  // Enough for tiles of 64 x 64; also per weight and 64 rows.
+  const MlxProduct large{256, 512, 1280};
+  {
+    const Weight weight = random_dense(random, large.outputs, large.inputs, kRowDType);
+    const mx::array x = random_array(random, {large.rows, large.inputs}, kRowType);
+    SimulatedMetal metal(kCosts);
+    mx::eval(linear(x, weight));
+    dense.add(with_shape("Octavo", large), metal.counts(), weights_of(large) * large.rows / 64);
+  }
   add_mlx(dense, "gemm", shape, mlx_gemm(shape));
   dense.print();
 }
 
-void add_decode(CostTable& table, const MlxAttention& shape) {
-  constexpr int kDim = 128;
-  const PagedCase c{
-      .sequences = {{shape.keys - 1, 1}},
-      .geometry = {.kv_heads = shape.kv_heads, .k_dim = kDim, .v_dim = kDim, .dtype = kRowDType},
-      .q_heads = shape.query_heads,
-      .options = {.scale = 1 / std::sqrt(static_cast<float>(kDim))}};
-  std::mt19937 random(2);
-  const mx::array q = random_array(random, {1, shape.query_heads, kDim}, kRowType);
-  const mx::array k = random_array(random, {1, shape.kv_heads, kDim}, kRowType);
-  PagedFixture fixture(c, KernelPath::kNative, 1);
-  const KvPages pages = kv_write(fixture.pages(), k, k, fixture.layout(), fixture.tables());
-  mx::eval(pages.bytes);
-  const double elements = 2.0 * shape.keys * shape.kv_heads * kDim;
-  const std::string keys = fmt::format(", {} keys", shape.keys);
-  {
-    SimulatedMetal metal(kCosts);
-    mx::eval(paged_attention(q, pages, fixture.layout(), fixture.tables(), c.options));
-    table.add("Octavo" + keys, metal.counts(), elements);
+// Attention of one sequence over pages that hold its keys.
+struct AttentionRun {
+  static constexpr int kDim = 128;
+
+  AttentionRun(int start, int rows, const MlxAttention& shape)
+      : q_heads(shape.query_heads),
+        of{.sequences = {{start, rows}},
+           .geometry = {.kv_heads = shape.kv_heads,
+                        .k_dim = kDim,
+                        .v_dim = kDim,
+                        .dtype = kRowDType},
+           .q_heads = shape.query_heads,
+           .options = {.scale = 1 / std::sqrt(static_cast<float>(kDim))}},
+        fixture(of, KernelPath::kNative, 1) {
+    std::mt19937 random(2);
+    q = random_array(random, {rows, q_heads, kDim}, kRowType);
+    const mx::array k = random_array(random, {rows, shape.kv_heads, kDim}, kRowType);
+    pages = kv_write(fixture.pages(), k, k, fixture.layout(), fixture.tables());
+    mx::eval(q, pages->bytes);
   }
+
+  std::map<std::string, metal_sim::KernelCounts> counts() {
+    SimulatedMetal metal(kCosts);
+    mx::eval(paged_attention(q, *pages, fixture.layout(), fixture.tables(), of.options));
+    return metal.counts();
+  }
+
+  int q_heads;
+  PagedCase of;
+  PagedFixture fixture;
+  mx::array q = mx::array(0);
+  std::optional<KvPages> pages;
+};
+
+void add_decode(CostTable& table, const MlxAttention& shape) {
+  AttentionRun run(shape.keys - 1, 1, shape);
+  const double elements = 2.0 * shape.keys * shape.kv_heads * AttentionRun::kDim;
+  const std::string keys = fmt::format(", {} keys", shape.keys);
+  table.add("Octavo" + keys, run.counts(), elements);
   table.add("MLX `sdpa_vector`" + keys, {{"sdpa_vector", mlx_sdpa_vector(shape)}}, elements);
+}
+
+// Per pair of a query head's row and a key that it sees.
+void report_prefill_costs() {
+  CostTable table("64 rows, float16, 8 query heads, 2 KV heads of 128", "pair of query and key");
+  for (const int start : {0, 448}) {
+    constexpr int kRows = 64;
+    AttentionRun run(start, kRows, {8, 2, start + kRows});
+    const double pairs = 8.0 * kRows * (start + (kRows + 1) / 2.0);
+    table.add(fmt::format("Octavo, from {}", start), run.counts(), pairs);
+  }
+  table.print();
 }
 
 void report_attention_costs() {
@@ -133,6 +173,7 @@ void print_cost_report() {
   report_few_rows();
   report_many_rows();
   report_attention_costs();
+  report_prefill_costs();
   report_speed();
 }
 

@@ -341,6 +341,10 @@ void report_sampling(Report& report, std::mt19937& random, int rows) {
   report.row("sample, top_k 50, top_p 0.95", shape, bound, [&] {
     eval(sample(logits, all({.temperature = 0.8f, .top_p = 0.95f, .top_k = 50, .seed = 1})).tokens);
   });
+  const std::vector<TokenId> tokens(static_cast<size_t>(rows), 1);
+  report.row("logprobs, 20 most likely", shape,
+             {bound.outputs, 4.0 * kVocab * rows, 8.0 * 21 * rows},
+             [&] { eval(logprobs_of(logits, tokens, 20).values); });
 }
 
 void run() {

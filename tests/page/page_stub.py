@@ -38,6 +38,8 @@ class Stub:
     defaults: dict = field(default_factory=lambda: {"temperature": 0.699999988, "top_p": 0.95, "top_k": 40, "min_p": 0.05,
                                                     "repetition_penalty": 1.0})
     memory: bool = True  # whether /v1/octavo/memory exists
+    states: dict[str, str] = field(default_factory=dict)  # several models by name: "loaded", "unloaded" or "loading"
+    progress: dict[str, float] = field(default_factory=dict)  # of those that are loading; each listing moves it on
     token_seconds: float = 0.0
     url: str = ""
     bodies: list[dict] = field(default_factory=list)  # of the POST requests that were answered
@@ -46,7 +48,17 @@ class Stub:
     dropped: int = 0  # answers whose client disconnected
 
     def names(self) -> list[str]:
-        return [self.model, *self.aliases]
+        return list(self.states) or [self.model, *self.aliases]
+
+    def load(self, name: str) -> None:
+        if self.states.get(name) == "unloaded":
+            self.states[name], self.progress[name] = "loading", 0.0
+
+    def go_on_loading(self) -> None:
+        for name in [name for name, state in self.states.items() if state == "loading"]:
+            self.progress[name] += 0.4
+            if self.progress[name] >= 1:
+                self.states[name] = "loaded"
 
 
 def _first_word(text: str) -> str:
@@ -58,7 +70,15 @@ def _answer(text: str) -> str:
 
 
 def _card(stub: Stub, name: str) -> dict:
-    return {"id": name, "root": "/models/tiny", "max_model_len": 8192, "default_sampling_params": stub.defaults}
+    card = {"id": name, "root": "/models/tiny", "max_model_len": 8192, "default_sampling_params": stub.defaults}
+    if name not in stub.states:
+        return card
+    status = {"value": stub.states[name]}
+    if status["value"] == "loading":
+        status["progress"] = {"stages": ["text_model"], "current": "text_model", "value": stub.progress[name]}
+    if status["value"] != "loaded":
+        return {"id": name, "root": f"/models/{name}", "status": status}
+    return {**card, "root": f"/models/{name}", "status": status}
 
 
 def _metrics(stub: Stub) -> str:
@@ -120,6 +140,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.reply(200, _metrics(self.stub).encode(), "text/plain; version=0.0.4")
         if self.path == "/v1/models":
             if self.allowed():
+                self.stub.go_on_loading()
                 self.reply(200, json.dumps({"data": [_card(self.stub, name) for name in self.stub.names()]}).encode())
             return None
         if self.path == "/v1/octavo/memory" and self.stub.memory:
@@ -130,6 +151,11 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if not self.allowed():
             return
+        if self.path in ("/models/load", "/models/unload"):
+            return self.load_or_unload(body["model"])
+        self.stub.load(body["model"])
+        while self.stub.states.get(body["model"]) == "loading":
+            time.sleep(0.02)
         chat = self.path == "/v1/chat/completions"
         if chat and not self.stub.template:
             return self.refuse(400, "This model has no chat template.", "messages")
@@ -142,6 +168,13 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         finally:
             self.stub.running -= 1
+
+    def load_or_unload(self, name: str) -> None:
+        if self.path == "/models/load":
+            self.stub.load(name)
+        else:
+            self.stub.states[name] = "unloaded"
+        self.reply(200, json.dumps({"success": True}).encode())
 
     def chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))

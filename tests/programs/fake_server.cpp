@@ -40,7 +40,9 @@ void add_stick(Options& options) {
 
 void serve(const Options& options) {
   init_server_logging(LogFormat::kText);
-  auto listener = std::make_unique<server::Listener>(options.server.host, options.server.port);
+  auto listener = options.server.uds.empty()
+                      ? std::make_unique<server::Listener>(options.server.host, options.server.port)
+                      : std::make_unique<server::Listener>(options.server.uds);
   const uint16_t port = listener->port();
   FakeEngine engine(options);
   const api::ServedModel model = engine.served();
@@ -73,6 +75,8 @@ void add_times(CLI::App& app, server::ServerOptions& server) {
 void add_options(CLI::App& app, Options& options) {
   server::ServerOptions& server = options.server;
   app.add_option("--port", server.port, "0: any free port");
+  app.add_option("--uds", server.uds, "A Unix socket instead");
+  app.add_flag("--behind-front", server.behind_front);
   app.add_option("--api-key", server.api_keys)->allow_extra_args(false);
   app.add_option("--allowed-hosts", server.allowed_hosts)->delimiter(',')->allow_extra_args(false);
   app.add_option("--allowed-origins", server.cors.allowed_origins)->allow_extra_args(false);
@@ -93,6 +97,10 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--block-tokens", options.block_tokens);
   app.add_option("--pooling", options.pooling, "Embedding model: last or mean");
   app.add_flag("--access-log", server.access_log);
+  app.add_option("--state-dir", server.state.folder);
+  app.add_option("--state-max-bytes", server.state.max_bytes);
+  app.add_option("--max-file-bytes", server.state.max_file_bytes);
+  app.add_option("--batch-concurrency", server.state.batch_concurrency);
   app.add_option("--stick-word", options.stick_word,
                  "A body with this word keeps its text worker for --stick-ms");
   app.add_option_function<int64_t>(

@@ -90,7 +90,7 @@ class RandomSteps {
     if (chance(30)) row.top_k = 20;
     if (chance(30)) row.top_p = 0.9f;
     if (chance(30)) row.min_p = 0.1f;
-    if (chance(10)) row.logprobs = 2;  // drawn on the CPU
+    if (chance(10)) row.logprobs = draw(0, 2);
     if (chance(10)) row.rules = std::make_shared<const LogitRules>();
     return row;
   }

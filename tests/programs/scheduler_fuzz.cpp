@@ -5,7 +5,7 @@
 //
 // After every operation the invariants of the pool and the scheduler hold; every answer equals the
 // one computed from its tokens alone. A new owner's request is admitted before the tail of a call
-// that arrived with it. Pools, budgets, windows and policies change every few
+// that arrived with it, and no background request before another one that arrived earlier. Pools, budgets, windows and policies change every few
 // thousand operations. With a folder, the pool has a disk tier, whose pages persist across rounds.
 // Prints one JSON line; aborts on a violation.
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -39,7 +40,7 @@ struct Options {
 
 struct Totals {
   int64_t operations = 0, requests = 0, finished = 0, aborted = 0, errors = 0, tokens = 0,
-          pooled = 0, constrained = 0, races = 0, resumed = 0;
+          pooled = 0, constrained = 0, races = 0, resumed = 0, background = 0;
   uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0, drafts = 0, draft_tokens = 0,
            accepted = 0, accepted_with_state = 0, restored = 0, corrupt = 0;
 };
@@ -100,6 +101,11 @@ class Round {
     int prompt_logprobs = 0;
     int race = -1;
     bool newcomer = false;
+    Time arrival = std::chrono::steady_clock::now();
+  };
+  // How long a request that is not a background one waited.
+  struct Wait {
+    Time from, to;
   };
   // A call of several requests, and one request of another owner that arrived after it.
   struct Race {
@@ -198,6 +204,7 @@ class Round {
     const auto enter = [&](const std::string& owner, uint64_t of_call) -> Asked& {
       Request request = random_request();
       request.n = 1;
+      request.background = false;
       request.owner = owner;
       request.call = of_call;
       return add(std::move(request));
@@ -212,6 +219,12 @@ class Round {
   }
 
   void note_admission(const Asked& asked, Time time) {
+    if (asked.request.background) {
+      background_admissions_.push_back(time);
+      ++totals_.background;
+    } else {
+      waits_.push_back({asked.arrival, time});
+    }
     if (asked.race < 0) return;
     Race& race = races_[static_cast<size_t>(asked.race)];
     if (asked.newcomer) {
@@ -239,6 +252,7 @@ class Round {
     if (chance(20)) request.stop_token_ids = {draw(0, kVocab - 1)};
     request.ignore_eos = chance(60);
     request.priority = draw(-1, 1);
+    request.background = chance(25);
     if (chance(20)) request.cache_salt = chance(50) ? "a" : "b";
     if (chance(50)) request.owner = chance(50) ? "a" : "b";
     // Some requests are part of one of the last calls.
@@ -351,6 +365,7 @@ class Round {
     }
     OCTAVO_CHECK(batch->rows() > 0 && batch->rows() <= options_.max_num_batched_tokens);
     OCTAVO_CHECK(batch->sequences() <= options_.max_num_seqs);
+    step_rows_.push_back(batch->rows());
     runner_.start(*batch);
   }
 
@@ -358,10 +373,13 @@ class Round {
     if (runner_.in_flight().empty()) return;
     try {
       const StepResult result = runner_.finish();
+      scheduler_.step_took(1 + 0.01 * draw(0, 30) * step_rows_.front());
+      step_rows_.pop_front();
       take(scheduler_.commit(result));
     } catch (const std::runtime_error& error) {
       scheduler_.release_masks();
       runner_.drop();
+      step_rows_.clear();
       take(scheduler_.fail(error.what()));
     }
   }
@@ -379,10 +397,19 @@ class Round {
       check();
     }
     OCTAVO_CHECK(asked_.empty());
+    if (disk_ == nullptr) check_background();  // a request that is read from disk is overtaken
     OCTAVO_CHECK(pool_.referenced_pages() == 0);
     prefixes_.index().clear();  // keeps the pages on disk
     OCTAVO_CHECK(pool_.free_pages() == pool_.page_count());
     OCTAVO_CHECK(prefixes_.index().nodes() == 1);
+  }
+
+  void check_background() {
+    std::ranges::sort(background_admissions_);
+    for (const Wait& wait : waits_) {
+      const auto next = std::ranges::upper_bound(background_admissions_, wait.from);
+      OCTAVO_CHECK(next == background_admissions_.end() || *next >= wait.to);
+    }
   }
 
   void take(const std::vector<Update>& updates) {
@@ -480,6 +507,9 @@ class Round {
   RequestId next_id_ = 1;
   uint64_t next_call_ = 4;
   std::vector<Race> races_;
+  std::deque<int> step_rows_;  // in flight
+  std::vector<Time> background_admissions_;
+  std::vector<Wait> waits_;
   PageInvariants invariants_{plan_, pool_, prefixes_, runner_};
 };
 
@@ -492,6 +522,7 @@ int run(const Options& options) {
                               {"requests", totals.requests},
                               {"races_in_the_queue", totals.races},
                               {"resumed", totals.resumed},
+                              {"background", totals.background},
                               {"finished", totals.finished},
                               {"aborted", totals.aborted},
                               {"ended_with_error", totals.errors},

@@ -113,7 +113,8 @@ class FakeEngine {
             .block_tokens = options_.block_tokens,
             .fingerprint = "fp_fake",
             .pooling = fake_pooling_of(options_),
-            .hidden = kFakeWidth};
+            .hidden = kFakeWidth,
+            .facts = {.container = "gguf", .family = "fake", .quantization = "Q8_0"}};
   }
 
  private:

@@ -16,7 +16,7 @@ RULE = "=" * 78
 DEBIAN_DOCS = Path("/usr/share/doc")
 # Library: the Debian package with its copyright file.
 SHIPPED = {"libfmt": "libfmt9", "libspdlog": "libspdlog1.10", "libprometheus-cpp-core": "libprometheus-cpp-core1.0",
-           "libedit": "libedit2", "libbsd": "libbsd0", "libmd": "libmd0", "libtinfo": "libtinfo6",
+           "libedit": "libedit2", "libbsd": "libbsd0", "libmd": "libmd0", "libtinfo": "libtinfo6", "libsqlite3": "libsqlite3-0",
            "libgfortran": "gcc-12-base", "libquadmath": "gcc-12-base"}
 COMPILED_IN = {"CLI11": "libcli11-dev", "JSON for Modern C++": "nlohmann-json3-dev"}
 # JavaScript in the playground: the folder with its license.
@@ -78,7 +78,7 @@ def mlx_notice() -> str:
 def library_notices(folder: Path) -> list[tuple[str, str]]:
     notices = {}
     for file in sorted(folder.glob("lib*.so*")):
-        name = re.match(r"(lib[a-z_+-]*?[a-z+])(-[0-9a-f]{8})?\.so", file.name)[1]
+        name = re.match(r"(lib[a-z0-9_+-]*?[a-z0-9+])(-[0-9a-f]{8})?\.so", file.name)[1]
         if name == "libmlx":
             notices["MLX"] = mlx_notice()
         elif name in ("liblapack", "libblas"):

@@ -136,10 +136,11 @@ const FieldTable<MessagesRequest>& messages_fields() {
                                       "priority", "request_id", "cache_salt", "resumable",
                                       "resume_token_ids", "resume"}),
           refused_messages_fields(),
-          hints<MessagesRequest>({"metadata", "service_tier", "cache_control", "context_management",
-                                  "container", "inference_geo", "diagnostics", "speed", "betas",
-                                  "anthropic_beta", "anthropic_version", "user_profile_id",
-                                  "workspace_id", "fallbacks", "fallback_credit_token"})})
+          hints<MessagesRequest>({"keep_alive", "metadata", "service_tier", "cache_control",
+                                  "context_management", "container", "inference_geo", "diagnostics",
+                                  "speed", "betas", "anthropic_beta", "anthropic_version",
+                                  "user_profile_id", "workspace_id", "fallbacks",
+                                  "fallback_credit_token"})})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

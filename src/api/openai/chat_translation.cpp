@@ -24,7 +24,9 @@ bool is_field_or_part(std::string_view param, std::string_view field) {
   return rest.empty() || rest.front() == '.' || rest.front() == '[';
 }
 
-[[noreturn]] void rethrow_named(const RequestError& error, const std::vector<FieldName>& names) {
+}  // namespace
+
+void rethrow_named(const RequestError& error, const std::vector<FieldName>& names) {
   const std::string_view param = error.param();
   for (const FieldName& name : names) {
     if (!is_field_or_part(param, name.chat)) continue;
@@ -34,8 +36,6 @@ bool is_field_or_part(std::string_view param, std::string_view field) {
   }
   throw error;
 }
-
-}  // namespace
 
 void ChatTranslation::ignore(std::string_view where, std::string_view name) {
   std::string full(where);

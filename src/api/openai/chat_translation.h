@@ -44,6 +44,9 @@ struct FieldName {
   std::string_view own;
 };
 
+// Throws `error`, naming the API's own field.
+[[noreturn]] void rethrow_named(const RequestError& error, const std::vector<FieldName>& names);
+
 // Runs prepare_chat on the translation. Errors name the API's own fields.
 GenerationJob prepare_translated(const ChatTranslation& translation, IgnoredFields ignored,
                                  const std::vector<FieldName>& names, const ServedModel& model,

@@ -145,9 +145,9 @@ void cut(std::vector<TokenId>& tokens, size_t keep, bool keep_end) {
 const FieldTable<EmbeddingRequest>& embedding_fields() {
   static const FieldTable<EmbeddingRequest> table = [] {
     FieldTable<EmbeddingRequest> all = vector_fields();
-    for (const auto& part :
-         {text_fields(), request_fields<EmbeddingRequest>(), refused_fields(),
-          hints<EmbeddingRequest>({"user", "metadata", "store", "service_tier", "timeout"})})
+    for (const auto& part : {text_fields(), request_fields<EmbeddingRequest>(), refused_fields(),
+                             hints<EmbeddingRequest>({"keep_alive", "user", "metadata", "store",
+                                                      "service_tier", "timeout"})})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

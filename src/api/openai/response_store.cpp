@@ -14,26 +14,37 @@ std::string key_of(std::string_view owner, std::string_view id) {
 }  // namespace
 
 void ResponseStore::drop(Entries::iterator entry) {
+  if (journal_ != nullptr) journal_->removed(entry->response->serial);
   bytes_ -= entry->bytes;
   by_key_.erase(entry->key);
   entries_.erase(entry);
 }
 
-void ResponseStore::put(std::string_view owner, std::string_view id, StoredResponse response) {
-  std::string key = key_of(owner, id);
+bool ResponseStore::add(std::string key, std::shared_ptr<const StoredResponse> response) {
   const size_t bytes =
-      key.size() + response.previous.id.size() + response.object.size() + response.input.size();
-  const std::lock_guard lock(mutex_);
-  if (by_key_.contains(key) || limits_.count == 0) return;
-  if (bytes > std::min(limits_.bytes, limits_.response_bytes)) return;
-  response.serial = ++last_serial_;
+      key.size() + response->previous.id.size() + response->object.size() + response->input.size();
+  if (by_key_.contains(key) || limits_.count == 0) return false;
+  if (bytes > std::min(limits_.bytes, limits_.response_bytes)) return false;
   while (bytes_ + bytes > limits_.bytes || entries_.size() >= limits_.count)
     drop(std::prev(entries_.end()));
-  entries_.push_front({.key = std::move(key),
-                       .response = std::make_shared<const StoredResponse>(std::move(response)),
-                       .bytes = bytes});
+  entries_.push_front({.key = std::move(key), .response = std::move(response), .bytes = bytes});
   by_key_.emplace(entries_.front().key, entries_.begin());
   bytes_ += bytes;
+  return true;
+}
+
+void ResponseStore::put(std::string_view owner, std::string_view id, StoredResponse response) {
+  const std::lock_guard lock(mutex_);
+  response.serial = ++last_serial_;
+  auto stored = std::make_shared<const StoredResponse>(std::move(response));
+  if (add(key_of(owner, id), stored) && journal_ != nullptr)
+    journal_->added(owner, id, std::move(stored));
+}
+
+void ResponseStore::restore(std::string_view owner, std::string_view id, StoredResponse response) {
+  const std::lock_guard lock(mutex_);
+  last_serial_ = std::max(last_serial_, response.serial);
+  add(key_of(owner, id), std::make_shared<const StoredResponse>(std::move(response)));
 }
 
 std::shared_ptr<const StoredResponse> ResponseStore::find(std::string_view owner,

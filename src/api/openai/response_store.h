@@ -32,9 +32,23 @@ struct StoredResponse {
   uint64_t serial = 0;      // set by put(); grows from one response to the next
 };
 
+// Learns of every change, so that responses can survive a restart. Any thread; the store is locked.
+class ResponseJournal {
+ public:
+  virtual ~ResponseJournal() = default;
+  virtual void added(std::string_view owner, std::string_view id,
+                     std::shared_ptr<const StoredResponse> response) = 0;
+  virtual void removed(uint64_t serial) = 0;
+};
+
 class ResponseStore {
  public:
-  explicit ResponseStore(ResponseStoreLimits limits) : limits_(limits) {}
+  // `journal` may be null; else it must outlive the store.
+  explicit ResponseStore(ResponseStoreLimits limits, ResponseJournal* journal = nullptr)
+      : limits_(limits), journal_(journal) {}
+
+  // Before the first put(): a response of an earlier process, with its serial number. Oldest first.
+  void restore(std::string_view owner, std::string_view id, StoredResponse response);
 
   // Evicts the least recently used responses. A response that is too large is not kept, nor one
   // whose id is taken. Only the owner can find a response.
@@ -57,8 +71,11 @@ class ResponseStore {
   using Entries = std::list<Entry>;
 
   void drop(Entries::iterator entry);
+  // Evicts others. False if the response cannot be kept.
+  bool add(std::string key, std::shared_ptr<const StoredResponse> response);
 
   const ResponseStoreLimits limits_;
+  ResponseJournal* const journal_;
   mutable std::mutex mutex_;
   Entries entries_;                                                 // most recently used first
   std::unordered_map<std::string_view, Entries::iterator> by_key_;  // keys point into entries_

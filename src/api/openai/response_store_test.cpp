@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace octavo::api {
 namespace {
 
@@ -57,6 +59,34 @@ TEST(ResponseStore, AnIdThatIsUsedAgainHasAnotherSerialNumber) {
   store.erase("", "a");
   store.put("", "a", of_bytes(1));
   EXPECT_GT(store.find("", "a")->serial, first);
+}
+
+struct Journal : ResponseJournal {
+  std::map<uint64_t, std::string> kept;
+  void added(std::string_view owner, std::string_view id,
+             std::shared_ptr<const StoredResponse> response) override {
+    kept[response->serial] = std::string(owner) + "/" + std::string(id);
+  }
+  void removed(uint64_t serial) override { kept.erase(serial); }
+};
+
+TEST(ResponseStore, TheJournalHasWhatTheStoreHas) {
+  Journal journal;
+  ResponseStore store({.count = 2}, &journal);
+  for (const char* id : {"a", "b", "c", "c"}) store.put("me", id, of_bytes(1));
+  EXPECT_EQ(journal.kept, (std::map<uint64_t, std::string>{{2, "me/b"}, {3, "me/c"}}));
+  store.erase("me", "b");
+  EXPECT_EQ(journal.kept.size(), 1u);
+}
+
+TEST(ResponseStore, RestoredResponsesKeepTheirSerialNumbers) {
+  Journal journal;
+  ResponseStore store({}, &journal);
+  store.restore("me", "a", {.object = "x", .serial = 7});
+  EXPECT_EQ(store.find("me", "a")->serial, 7u);
+  EXPECT_TRUE(journal.kept.empty());
+  store.put("me", "b", of_bytes(1));
+  EXPECT_EQ(store.find("me", "b")->serial, 8u);
 }
 
 TEST(ResponseStore, AResponseIsBounded) {

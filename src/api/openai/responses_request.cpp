@@ -303,10 +303,10 @@ const FieldTable<ResponsesRequest>& responses_fields() {
                                        "priority", "request_id", "cache_salt", "resumable",
                                        "resume_token_ids", "resume"}),
           refused_responses_fields(),
-          hints<ResponsesRequest>({"user", "service_tier", "safety_identifier", "prompt_cache_key",
-                                   "prompt_cache_retention", "prompt_cache_options",
-                                   "context_management", "max_tool_calls", "client_metadata",
-                                   "access_programs", "image"})})
+          hints<ResponsesRequest>({"keep_alive", "user", "service_tier", "safety_identifier",
+                                   "prompt_cache_key", "prompt_cache_retention",
+                                   "prompt_cache_options", "context_management", "max_tool_calls",
+                                   "client_metadata", "access_programs", "image"})})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

@@ -156,8 +156,7 @@ Finding check_folder(const FolderFacts& folder) {
 
 Finding check_open_files(uint64_t limit) {
   Finding finding{.name = "open files", .text = fmt::format("up to {}", limit)};
-  const uint64_t wanted =
-      static_cast<uint64_t>(server::ServerOptions{}.max_connections) + kOtherDescriptors;
+  const uint64_t wanted = static_cast<uint64_t>(server::kMaxConnections) + kOtherDescriptors;
   if (limit < wanted) {
     finding.health = Health::kWarning;
     finding.advice = fmt::format(

@@ -38,14 +38,8 @@ constexpr std::array kForeignCommands = {
     ForeignCommand{"check", "doctor", ""},
     ForeignCommand{"env", "doctor", ""},
     ForeignCommand{"collect-env", "doctor", ""},
-    ForeignCommand{"ps", "",
-                   "octavo has no background service: each octavo serve runs one model. To see a "
-                   "server's model, request /v1/models; for its memory, /v1/octavo/memory"},
-    ForeignCommand{"stop", "",
-                   "octavo has no background service: stop a server with Ctrl-C or SIGTERM"},
     ForeignCommand{"load", "", "a model is loaded by the command that uses it: octavo serve MODEL"},
-    ForeignCommand{"unload", "",
-                   "stop the server that has loaded the model, with Ctrl-C or SIGTERM"},
+    ForeignCommand{"unload", "stop", ""},
     ForeignCommand{
         "create", "",
         "octavo has no Modelfiles; use flags, or octavo serve MODEL --config serve.toml"},

@@ -98,7 +98,7 @@ TEST_F(TranslateArguments, KnowsOtherProgramsCommands) {
   EXPECT_THAT(translated({"list", "--json"}), ElementsAre("ls", "--json"));
   EXPECT_THAT(said_, ElementsAre("octavo list is octavo ls"));
   EXPECT_THAT(translated({"help", "serve"}), ElementsAre("serve", "--help"));
-  EXPECT_THAT(problem({"ps"}), HasSubstr("/v1/models"));
+  EXPECT_THAT(problem({"load"}), HasSubstr("octavo serve MODEL"));
 }
 
 TEST_F(TranslateArguments, EveryRowOfTheTableCanApply) {

@@ -20,6 +20,21 @@ struct LogprobsRow {
 void write_logprobs(std::span<const float> logits, TokenId token, int count,
                     const LogprobsRow& out);
 
+// What a row's logprobs are computed from, if a device has found it.
+struct FoundLogprobs {
+  TokenId token = 0;
+  float logit = 0;    // the token's
+  float largest = 0;  // of the row
+  std::span<const float>
+      sums;  // by block of kLogitBlock logits: the weights of `weigh`, scale log2(e)
+  std::span<const int32_t> above;  // numbers of logits above the token's: the rank is 1 + their sum
+  std::span<const int32_t> ids;    // the most likely tokens
+  std::span<const float> logits;   // theirs
+};
+
+// Fills the first 1 + ids.size() entries of a row without entries. Any numbers are valid.
+void finish_logprobs(const FoundLogprobs& found, const LogprobsRow& out);
+
 // Writes no entries, and rank 0.
 void write_no_logprobs(const LogprobsRow& out);
 

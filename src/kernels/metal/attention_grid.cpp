@@ -16,6 +16,9 @@ constexpr int64_t kGroupsPerCore = 6;
 constexpr int32_t kMostSplits = 32;
 constexpr std::array<int32_t, 3> kTiles = {1, 2, 4};
 constexpr std::array<int32_t, 3> kDecodeWidths = {4, 8, 16};
+// Accumulators of a lane of paged_attention with more than two tiles: 128 registers must hold twice as
+// many, scores and addresses.
+constexpr int32_t kMostMatrixFloats = 16;
 // Accumulators of a lane of decode_attention.
 constexpr int32_t kMostDecodeValues = 32;
 
@@ -124,12 +127,13 @@ int64_t partial_floats(const AttentionGrid& grid, int32_t v_dim) {
   return floats_of(grid.partial_tiles, v_dim);
 }
 
-int32_t widest_item(int32_t k_dim, int32_t element_bytes) {
+int32_t widest_item(int32_t k_dim, int32_t v_dim, int32_t element_bytes) {
   int32_t widest = 0;
   for (int32_t tiles : kTiles) {
     const int32_t columns = tiles * kTileColumns;
     const int32_t stride = query_stride(k_dim, columns, element_bytes);
-    if (matrix_bytes(k_dim, columns, element_bytes, stride) <= kThreadgroupBytes) widest = tiles;
+    const bool fits = matrix_bytes(k_dim, columns, element_bytes, stride) <= kThreadgroupBytes;
+    if (fits && (tiles <= 2 || matrix_floats(v_dim, tiles) <= kMostMatrixFloats)) widest = tiles;
   }
   if (widest == 0)
     throw SetupError(

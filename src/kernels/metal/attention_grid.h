@@ -50,9 +50,9 @@ AttentionGrid plan_attention_grid(const AttentionBatch& batch);
 // Floats of one KV head's partials.
 int64_t partial_floats(const AttentionGrid& grid, int32_t v_dim);
 
-// Returns the tiles of the widest item of paged_attention that fits threadgroup memory with heads of
-// k_dim elements. Throws SetupError if none fits.
-int32_t widest_item(int32_t k_dim, int32_t element_bytes);
+// Returns the tiles of the widest item of paged_attention whose memory and registers suffice for these
+// heads. Throws SetupError if none fits threadgroup memory.
+int32_t widest_item(int32_t k_dim, int32_t v_dim, int32_t element_bytes);
 
 // Returns the columns of the widest item of decode_attention whose memory and registers suffice for
 // these heads, or 0.

@@ -135,12 +135,13 @@ TEST(AttentionGrid, PartialsStayWithinTheirBudget) {
 }
 
 TEST(AttentionGrid, ItemsAreAsWideAsTheirMemoryAllows) {
-  EXPECT_EQ(widest_item(128, 2), 4);
-  EXPECT_EQ(widest_item(128, 4), 2);
-  EXPECT_EQ(widest_item(256, 2), 2);
-  EXPECT_EQ(widest_item(576, 2), 2);
-  EXPECT_EQ(widest_item(576, 4), 1);
-  EXPECT_THROW(widest_item(4096, 4), SetupError);
+  EXPECT_EQ(widest_item(128, 128, 2), 4);
+  EXPECT_EQ(widest_item(128, 128, 4), 2);
+  EXPECT_EQ(widest_item(64, 256, 2), 2);  // registers
+  EXPECT_EQ(widest_item(256, 256, 2), 2);
+  EXPECT_EQ(widest_item(576, 512, 2), 2);
+  EXPECT_EQ(widest_item(576, 512, 4), 1);
+  EXPECT_THROW(widest_item(4096, 4096, 4), SetupError);
   EXPECT_EQ(widest_decode(64, 64), 16);
   EXPECT_EQ(widest_decode(256, 256), 16);
   EXPECT_EQ(widest_decode(512, 512), 8);

@@ -17,12 +17,21 @@ METAL_CONSTANT int kThreadgroupBytes = 32 << 10;
 METAL_CONSTANT int kPadBytes = 16;
 METAL_CONSTANT int kScoreStride = kSplitKeys + kPadBytes / 4;  // floats from one column to the next
 
-// paged_attention: twice the simdgroups for wide values, so that accumulators stay in registers.
-constexpr int matrix_simdgroups(int v_dim) { return v_dim > 256 ? 8 : 4; }
+// paged_attention: eight simdgroups unless the values are few, so that accumulators and scores stay in
+// registers.
+METAL_CONSTANT int kMostSimdgroups = 8;
+constexpr int matrix_simdgroups(int v_dim) { return v_dim >= 64 ? kMostSimdgroups : 4; }
 
-// paged_attention: the threadgroup memory of queries with a stride of `stride`, and of the rest.
+// paged_attention: accumulators of a lane, of which a split needs as many again.
+constexpr int matrix_floats(int v_dim, int tiles) {
+  return 2 * tiles * ((v_dim / 8 + matrix_simdgroups(v_dim) - 1) / matrix_simdgroups(v_dim));
+}
+
+// paged_attention: the most threadgroup memory of queries with a stride of `stride`, of weights, and of
+// the maxima and sums of columns.
 constexpr int matrix_bytes(int k_dim, int columns, int element_bytes, int stride) {
-  return k_dim * stride * element_bytes + columns * (kScoreStride + 4) * 4 + 64 * 4;
+  return k_dim * stride * element_bytes +
+         columns * (kSplitKeys * element_bytes + kPadBytes + 3 * kMostSimdgroups * 4);
 }
 
 // paged_attention: queries are stored by dim; elements from one dim to the next. Padded if it fits.
@@ -32,6 +41,13 @@ constexpr int query_stride(int k_dim, int columns, int element_bytes) {
                      kThreadgroupBytes
              ? columns + kPadBytes / element_bytes
              : columns;
+}
+
+// paged_attention: adjacent value tiles that a lane loads at once, so that each simdgroup has as many.
+constexpr int value_tiles_at_once(int v_dim) {
+  return v_dim % (32 * matrix_simdgroups(v_dim)) == 0   ? 4
+         : v_dim % (16 * matrix_simdgroups(v_dim)) == 0 ? 2
+                                                        : 1;
 }
 
 // decode_attention: values per thread.

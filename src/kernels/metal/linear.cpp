@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "kernels/metal/activation.h"
+#include "kernels/metal/gpu_cores.h"
 #include "kernels/metal/linear_params.h"
 #include "kernels/metal/weights.h"
 
@@ -110,7 +111,7 @@ bool fits_pair(DType x, const PackedLayout& layout) {
   return product_type(x, layout) != DType::kFloat32;
 }
 
-enum class Product : uint8_t { kDecoded, kIntegerVector, kIntegerMatrix };
+enum class Product : uint8_t { kDecoded, kDenseMatrix, kIntegerVector, kIntegerMatrix };
 
 // A kernel and its tile. The bits of a result do not depend on the tile.
 struct Tiling {
@@ -123,6 +124,7 @@ struct Tiling {
 int strips_of_tile(const Tiling& tiling, const LayerRun& run, DType x, bool is_pair) {
   const PackedLayout& layout = run.layers[0].layout;
   if (tiling.product == Product::kIntegerMatrix) return kKParts;
+  if (tiling.product == Product::kDenseMatrix) return kDenseRows / kStripRows;
   if (tiling.product == Product::kDecoded) {
     if (is_pair) return 2;
     return tiling.rows > 8 && product_type(x, layout) != DType::kFloat32 ? 2 : 1;
@@ -139,6 +141,21 @@ int strips_of_tile(const Tiling& tiling, const LayerRun& run, DType x, bool is_p
   return strips;
 }
 
+// Whether tiles of 64 x 64 are full enough, and enough to keep every core busy.
+bool fills_dense_tiles(const LinearCall& call, const LayerRun& run) {
+  constexpr int kFewestRows = 256;   // so that at most a fifth of the rows are padding
+  constexpr int kGroupsPerCore = 2;  // of four simdgroups
+  const PackedLayout& layout = run.layers[0].layout;
+  const DType x = dtype_of(call.x);
+  if (call.experts || call.heads > 1 || call.rows < kFewestRows || x == DType::kFloat32 ||
+      layout.bits != 0 || layout.dtype != x || layout.cols % 4 != 0)
+    return false;
+  int64_t outputs = 0;
+  for (const LinearLayer& layer : run.layers) outputs += layer.layout.rows;
+  const int64_t tiles = (call.rows + kDenseRows - 1) / kDenseRows;
+  return tiles * (outputs / kDenseRows) >= int64_t{kGroupsPerCore} * gpu_cores();
+}
+
 Tiling tiling_of(const LinearCall& call, const LayerRun& run, bool is_pair) {
   const PackedLayout& layout = run.layers[0].layout;
   const DType x = dtype_of(call.x);
@@ -146,6 +163,7 @@ Tiling tiling_of(const LinearCall& call, const LayerRun& run, bool is_pair) {
   Tiling tiling;
   if (!is_integer(x, layout)) {
     tiling.rows = rows <= 8 ? 8 : kManyRows;
+    if (fills_dense_tiles(call, run)) tiling = {Product::kDenseMatrix, kDenseRows};
   } else if (rows <= 8 && has_vector_products()) {
     tiling = {Product::kIntegerVector, 1};
     while (tiling.rows < rows) tiling.rows *= 2;
@@ -165,6 +183,8 @@ Launch launch_of(const Tiling& tiling, const PackedLayout& layout, DType x, DTyp
                     {x, out, bias, tiling.rows, groups_of_unit(layout), tiling.strips});
     case Product::kIntegerMatrix:
       return Launch("integer_matrix", {x, out, bias, groups_of_unit(layout)});
+    case Product::kDenseMatrix:
+      return Launch("dense_matrix", {x, out, bias});
     case Product::kDecoded:
       break;
   }

@@ -8,6 +8,7 @@ namespace metal {
 
 METAL_CONSTANT int kKParts = 4;      // simdgroups per threadgroup; they divide the inputs
 METAL_CONSTANT int kMostJoined = 4;  // layers per launch
+METAL_CONSTANT int kDenseRows = 64;  // rows and outputs per threadgroup of dense_matrix
 
 // kGate
 METAL_CONSTANT int kNoGate = 0;

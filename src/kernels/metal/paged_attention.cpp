@@ -62,8 +62,8 @@ void paged_attention(const AttentionCall& call, Encoder& encoder) {
        .group = q_heads / geometry.kv_heads,
        .kv_heads = geometry.kv_heads,
        .window = call.window,
-       .most_tiles =
-           widest_item(geometry.k_dim, static_cast<int32_t>(octavo::size_of(geometry.dtype))),
+       .most_tiles = widest_item(geometry.k_dim, geometry.v_dim,
+                                 static_cast<int32_t>(octavo::size_of(geometry.dtype))),
        .most_vector = call.vector_decode ? widest_decode(geometry.k_dim, geometry.v_dim) : 0,
        .v_dim = geometry.v_dim,
        .gpu_cores = gpu_cores()},

@@ -48,8 +48,7 @@ mx::array draws_of(const SampleCall& call, const RuleCall& rules, int vocab, Enc
   int ruled = 0;
   for (size_t i = 0; i < call.rows.size(); ++i) {
     RowDraw draw = draw_of(call.rows[i], vocab);
-    draw.is_drawn = call.drawn[i] ? 1 : 0;
-    draw.ruled = call.drawn[i] && is_ruled(call.rows[i]) ? ruled++ : -1;
+    draw.ruled = is_ruled(call.rows[i]) ? ruled++ : -1;
     draw.mask = rules.masks_of[i];
     std::memcpy(&words[i * kWords], &draw, sizeof(draw));
   }
@@ -66,9 +65,8 @@ RuleCall rules_of(const SampleCall& call) {
                  .previous = call.previous};
   int masks = 0;
   for (size_t i = 0; i < call.rows.size(); ++i) {
-    const bool has_mask = call.drawn[i] && call.rows[i].mask != nullptr;
-    rules.masks_of.push_back(has_mask ? masks++ : -1);
-    if (call.drawn[i] && is_ruled(call.rows[i])) rules.ruled.push_back(static_cast<int>(i));
+    rules.masks_of.push_back(call.rows[i].mask != nullptr ? masks++ : -1);
+    if (is_ruled(call.rows[i])) rules.ruled.push_back(static_cast<int>(i));
   }
   return rules;
 }
@@ -79,7 +77,7 @@ void sample(const SampleCall& call, Encoder& encoder) {
   if (call.rows.empty()) return;
   const mx::array& logits = call.logits;
   const int vocab = logits.shape(1);
-  const SampleParams params{.vocab = vocab, .blocks = (vocab + kLogitBlock - 1) / kLogitBlock};
+  const SampleParams params{.vocab = vocab, .blocks = blocks_of(vocab)};
   const mx::Shape shape = {logits.shape(0), params.blocks};
   const auto count = static_cast<uint32_t>(logits.shape(0));
   const RuleCall rules = rules_of(call);

@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "kernels/metal/encoder.h"
 #include "kernels/metal/sampling_params.h"
@@ -12,14 +11,11 @@
 
 namespace octavo::metal {
 
-// Rows with drawn[row] set must have no logprobs or hash; nothing is written for the others.
 struct SampleCall {
   mx::array logits;  // [R, vocab] float32, vocab <= kMostLogits
   std::span<const RowSampling> rows;
-  std::vector<bool> drawn;
-  std::optional<mx::array> masks =
-      {};  // [M, words] uint32, of the drawn rows with a mask, in order
-  std::optional<mx::array> previous = {};  // [P] int32, if a drawn row's history is pending
+  std::optional<mx::array> masks = {};     // [M, words] uint32, of the rows with a mask, in order
+  std::optional<mx::array> previous = {};  // [P] int32, if a row's history is pending
   mx::array tokens;                        // [R] int32, allocated
 };
 void sample(const SampleCall& call, Encoder& encoder);

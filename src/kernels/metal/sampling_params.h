@@ -13,6 +13,8 @@ METAL_CONSTANT int kMaximaThreads = 256;   // a simdgroup per block
 METAL_CONSTANT int kSampleThreads = 512;   // per row
 METAL_CONSTANT int kMostLogits = 1 << 19;  // per row: more could overflow the sum of weights
 
+inline int blocks_of(int vocab) { return (vocab + kLogitBlock - 1) / kLogitBlock; }
+
 METAL_CONSTANT int kRuleTokens = 2048;  // tokens per threadgroup of rule_logits
 METAL_CONSTANT int kRuleThreads = 256;
 
@@ -42,7 +44,6 @@ struct RowRules {
 
 // How one row is drawn. A 64-bit number is a fraction of 2^64 in two words.
 struct RowDraw {
-  int32_t is_drawn;   // 0: the CPU draws this row
   int32_t ruled;      // row of the logits after rules; -1: no rules
   int32_t mask;       // row of `masks`; -1: none
   float temperature;  // 0: greedy

@@ -9,9 +9,11 @@ namespace octavo::server {
 
 std::vector<Endpoint> all_endpoints() {
   std::vector<Endpoint> all;
-  for (auto part : {completion_endpoints(), chat_endpoints(), message_endpoints(),
-                    response_endpoints(), embedding_endpoints(), model_endpoints(),
-                    token_endpoints(), health_endpoints(), status_endpoints(), page_endpoints()})
+  for (auto part :
+       {completion_endpoints(), chat_endpoints(), message_endpoints(), response_endpoints(),
+        embedding_endpoints(), ollama_endpoints(), ollama_model_endpoints(), file_endpoints(),
+        batch_endpoints(), model_endpoints(), token_endpoints(), health_endpoints(),
+        status_endpoints(), page_endpoints()})
     all.insert(all.end(), std::make_move_iterator(part.begin()),
                std::make_move_iterator(part.end()));
   all.push_back(openapi_endpoint(all));

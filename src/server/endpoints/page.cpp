@@ -6,9 +6,8 @@
 #include "server/page_files.h"
 
 namespace octavo::server {
-namespace {
 
-HttpResponse page_file(ServerContext&, const HttpRequest& request) {
+HttpResponse page_file(const HttpRequest& request) {
   const std::string_view name =
       request.path == "/"
           ? std::string_view("index.html")
@@ -26,12 +25,12 @@ HttpResponse page_file(ServerContext&, const HttpRequest& request) {
   return error_response(404, "file not found");
 }
 
-}  // namespace
-
 std::vector<Endpoint> page_endpoints() {
   std::vector<Endpoint> endpoints;
   for (const char* path : {"/", "/page/{file}"}) {
-    endpoints.push_back(simple_endpoint("GET", path, page_file, nullptr));
+    endpoints.push_back(simple_endpoint(
+        "GET", path, [](ServerContext&, const HttpRequest& request) { return page_file(request); },
+        nullptr));
     endpoints.back().needs_key = false;
   }
   return endpoints;

@@ -6,6 +6,7 @@
 #include <array>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
@@ -15,12 +16,12 @@ namespace octavo::server {
 
 namespace asio = boost::asio;
 
-ClientSocket::ClientSocket(asio::ip::tcp::socket socket)
+ClientSocket::ClientSocket(Socket socket)
     : socket_(std::move(socket)),
       timer_(socket_.get_executor()),
       next_look_(socket_.get_executor()) {
   boost::system::error_code ignored;
-  // Send tokens without delay.
+  // Send tokens without delay. Unix sockets have no such option.
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
 }
 
@@ -47,7 +48,7 @@ void ClientSocket::watch() {
       self->look_again();
     }
   };
-  socket_.async_wait(asio::ip::tcp::socket::wait_read,
+  socket_.async_wait(Socket::wait_read,
                      asio::bind_cancellation_slot(stop_watch_.slot(), std::move(on_readable)));
 }
 
@@ -93,7 +94,7 @@ void ClientSocket::set_client_gone() {
 Awaitable<void> ClientSocket::linger() {
   constexpr size_t kMostBytes = 16u << 20;
   boost::system::error_code error;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, error);
+  socket_.shutdown(Socket::shutdown_send, error);
   const TimeLimit limit(*this, std::chrono::milliseconds(1000));
   std::array<char, 8192> waste;
   for (size_t read = 0; !error && read < kMostBytes;) {

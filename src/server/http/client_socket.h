@@ -3,7 +3,7 @@
 #pragma once
 
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
@@ -13,11 +13,14 @@
 
 namespace octavo::server {
 
+// TCP or Unix.
+using Socket = boost::asio::generic::stream_protocol::socket;
+
 class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
  public:
-  explicit ClientSocket(boost::asio::ip::tcp::socket socket);
+  explicit ClientSocket(Socket socket);
 
-  boost::asio::ip::tcp::socket& socket() { return socket_; }
+  Socket& socket() { return socket_; }
 
   // Cancels the socket's operations if the limit passes during its lifetime.
   class TimeLimit {
@@ -52,7 +55,7 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
   bool at_end();
   bool has_hung_up();
 
-  boost::asio::ip::tcp::socket socket_;
+  Socket socket_;
   boost::asio::steady_timer timer_;
   boost::asio::steady_timer next_look_;
   boost::asio::cancellation_signal stop_watch_;

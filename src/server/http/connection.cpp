@@ -1,18 +1,17 @@
 #include "server/http/connection.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "server/http/http_exchange.h"
 #include "server/http/http_reader.h"
 #include "server/http/router.h"
+#include "server/http_context.h"
 #include "server/metrics/access_log.h"
-#include "server/server_context.h"
 
 namespace octavo::server {
 namespace {
-
-using boost::asio::ip::tcp;
 
 // The CORS preflight response to OPTIONS.
 HttpResponse preflight() {
@@ -28,18 +27,18 @@ HttpResponse preflight() {
 // Counts exchanges in progress, so that a drain can wait for them.
 class Busy {
  public:
-  explicit Busy(ServerContext& context) : context_(context) { ++context_.busy_exchanges; }
+  explicit Busy(HttpContext& context) : context_(context) { ++context_.busy_exchanges; }
   ~Busy() { --context_.busy_exchanges; }
   Busy(const Busy&) = delete;
   Busy& operator=(const Busy&) = delete;
 
  private:
-  ServerContext& context_;
+  HttpContext& context_;
 };
 
 class Connection {
  public:
-  Connection(std::shared_ptr<ClientSocket> socket, ServerContext& context, const Router& router)
+  Connection(std::shared_ptr<ClientSocket> socket, HttpContext& context, const Router& router)
       : socket_(std::move(socket)), context_(context), router_(router), reader_(socket_, context) {}
 
   // Returns whether the connection can be reused.
@@ -63,7 +62,7 @@ class Connection {
     const auto took = std::chrono::steady_clock::now() - began;
     const std::string_view route = router_.route_of(exchange.request());
     if (exchange.status() != 0)
-      context_.metrics.http_requests(route, exchange.status()).Increment();
+      context_.http_metrics().http_requests(route, exchange.status()).Increment();
     if (context_.options.access_log) log_access(exchange, took, left);
     co_return !left && exchange.status() != 0 && exchange.keeps_alive();
   }
@@ -78,6 +77,14 @@ class Connection {
       co_await socket_->linger();
       co_return;
     }
+    if (router_.streams_body(exchange.request())) {
+      co_await answer_streamed(exchange);
+      co_return;
+    }
+    if (!reader_.limit_body(context_.options.limits.body_bytes)) {
+      co_await tell_failure(&exchange);
+      co_return;
+    }
     exchange.body.bytes = *context_.bodies.try_lend(0);
     const bool whole = co_await reader_.read_body(exchange.body);
     if (!whole) {
@@ -90,6 +97,22 @@ class Connection {
     co_await exchange.finish();
   }
 
+  // The handler reads the body, perhaps not to its end.
+  Awaitable<void> answer_streamed(HttpExchange& exchange) {
+    exchange.close_after();
+    // Without a folder for uploads the handler refuses them.
+    const ServerOptions& options = context_.options;
+    if (!reader_.limit_body(std::max(options.limits.body_bytes, options.most_upload_bytes()))) {
+      co_await tell_failure(&exchange);
+      co_return;
+    }
+    const Busy busy(context_);
+    exchange.body_source = [this] { return reader_.read_more(); };
+    co_await router_.dispatch(context_, exchange);
+    co_await exchange.finish();
+    co_await socket_->linger();
+  }
+
   std::optional<HttpResponse> early_answer(const HttpRequest& request) {
     if (auto refusal = router_.host_refusal(context_, request)) return refusal;
     if (request.method == "OPTIONS" && !context_.options.cors.allowed_origins.empty())
@@ -100,7 +123,7 @@ class Connection {
   // Sends the error and discards the rest of the request.
   Awaitable<void> tell_failure(HttpExchange* exchange = nullptr) {
     const ReadFailure failure = reader_.failure();
-    if (failure.refusal) context_.metrics.refusals(*failure.refusal).Increment();
+    if (failure.refusal) context_.http_metrics().refusals(*failure.refusal).Increment();
     if (!failure.response) co_return;
     HttpExchange nameless(socket_, context_, {.path = failure.path, .id = "-"},
                           {.keep_alive = false});
@@ -117,19 +140,19 @@ class Connection {
   }
 
   std::shared_ptr<ClientSocket> socket_;
-  ServerContext& context_;
+  HttpContext& context_;
   const Router& router_;
   HttpReader reader_;
 };
 
 }  // namespace
 
-Awaitable<void> serve_connection(tcp::socket socket, ServerContext& context, const Router& router) {
+Awaitable<void> serve_connection(Socket socket, HttpContext& context, const Router& router) {
   const auto client = std::make_shared<ClientSocket>(std::move(socket));
   Connection connection(client, context, router);
   for (bool more = true; more;) more = co_await connection.serve_one();
   boost::system::error_code ignored;
-  client->socket().shutdown(tcp::socket::shutdown_both, ignored);
+  client->socket().shutdown(Socket::shutdown_both, ignored);
   client->socket().close(ignored);
 }
 

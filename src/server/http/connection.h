@@ -2,18 +2,17 @@
 // dispatches them. I/O thread only.
 #pragma once
 
-#include <boost/asio/ip/tcp.hpp>
 #include <memory>
 
+#include "server/http/client_socket.h"
 #include "server/http/exchange.h"
 
 namespace octavo::server {
 
 class Router;
-class ServerContext;
+class HttpContext;
 
 // Serves the connection until either side ends it.
-Awaitable<void> serve_connection(boost::asio::ip::tcp::socket socket, ServerContext& context,
-                                 const Router& router);
+Awaitable<void> serve_connection(Socket socket, HttpContext& context, const Router& router);
 
 }  // namespace octavo::server

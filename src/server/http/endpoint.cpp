@@ -17,7 +17,36 @@ Awaitable<void> send_answer(Answer answer, ServerContext& context, Exchange& exc
   co_await exchange.send(std::move(response));
 }
 
+Awaitable<void> send_simple(std::function<HttpResponse(const HttpRequest&)> answer,
+                            Exchange& exchange) {
+  HttpResponse response = answer(exchange.request());
+  co_await exchange.send(std::move(response));
+}
+
 }  // namespace
+
+Route simple_route(std::string method, std::string path,
+                   std::function<HttpResponse(const HttpRequest&)> answer, Json doc) {
+  return {.method = std::move(method),
+          .path = std::move(path),
+          .handler = [answer = std::move(answer)](
+                         Exchange& exchange) { return send_simple(answer, exchange); },
+          .doc = std::move(doc)};
+}
+
+std::vector<Route> routes_of(std::vector<Endpoint> endpoints, ServerContext& context) {
+  std::vector<Route> routes;
+  for (Endpoint& endpoint : endpoints) {
+    routes.push_back({.method = std::move(endpoint.method),
+                      .path = std::move(endpoint.path),
+                      .needs_key = endpoint.needs_key,
+                      .handler = [handler = std::move(endpoint.handler), &context](
+                                     Exchange& exchange) { return handler(context, exchange); },
+                      .streams_body = endpoint.streams_body,
+                      .doc = std::move(endpoint.doc)});
+  }
+  return routes;
+}
 
 Endpoint simple_endpoint(std::string method, std::string path, Answer answer, Json doc) {
   return {.method = std::move(method),

@@ -1,4 +1,5 @@
-// endpoint.h - a route of the server: its handler and its OpenAPI description.
+// endpoint.h - a route of the server of a model: its handler, which needs a context, and its OpenAPI
+// description.
 #pragma once
 
 #include <functional>
@@ -8,6 +9,7 @@
 #include "api/fields/json_text.h"
 #include "api/fields/operation.h"
 #include "server/http/exchange.h"
+#include "server/http/route.h"
 
 namespace octavo::server {
 
@@ -17,16 +19,20 @@ using Handler = std::function<Awaitable<void>(ServerContext&, Exchange&)>;
 
 struct Endpoint {
   std::string method;
-  std::string path;       // a final part in braces matches the rest: "/v1/models/{model}"
+  std::string path;       // a part in braces matches any text: "/v1/models/{model}"
   bool needs_key = true;  // false only if it reveals nothing about requests; then it takes no body
   Handler handler = nullptr;
-  api::Json doc = nullptr;  // OpenAPI operation; null: not documented (the playground)
+  bool streams_body = false;  // the handler reads the body; the connection ends with the response
+  api::Json doc = nullptr;    // OpenAPI operation; null: not documented (the playground)
 };
 
 // An endpoint whose response needs no waiting.
 Endpoint simple_endpoint(std::string method, std::string path,
                          std::function<HttpResponse(ServerContext&, const HttpRequest&)> answer,
                          api::Json doc);
+
+// The endpoints as routes. `context` must outlive them.
+std::vector<Route> routes_of(std::vector<Endpoint> endpoints, ServerContext& context);
 
 // Throws RequestError(415) unless Content-Type is JSON. Web pages of other origins cannot send JSON
 // without a CORS preflight, so they cannot use a visitor's server.

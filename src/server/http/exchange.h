@@ -31,6 +31,9 @@ class Exchange {
   virtual const HttpRequest& request() const = 0;
   // Call once.
   virtual HeldBody take_body() = 0;
+  // With Endpoint::streams_body, instead of take_body(): the next part of the body, or nothing at
+  // its end. Throws RequestError or ClientGone.
+  virtual Awaitable<std::string> read_more() { co_return std::string(); }
 
   // Either one send(), or start_stream() and any number of write()s. All throw ClientGone, also if
   // the client does not read for too long.

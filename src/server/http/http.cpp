@@ -26,6 +26,17 @@ bool HttpRequest::has_body() const {
          header("Content-Length").find_first_not_of('0') != std::string_view::npos;
 }
 
+std::optional<std::string> query_value(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), pair.size() + 1));
+    const size_t equals = pair.find('=');
+    if (percent_decoded(pair.substr(0, equals)) != name) continue;
+    return equals == std::string_view::npos ? "" : percent_decoded(pair.substr(equals + 1));
+  }
+  return std::nullopt;
+}
+
 std::string percent_decoded(std::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {

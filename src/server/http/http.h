@@ -19,6 +19,9 @@ struct HttpRequest {
   std::string query = {};  // after the question mark
   Headers headers = {};
   std::string id = {};  // the client's X-Request-Id, or a fresh id
+  // Only of a line of a batch, which the server sends to itself: its owner (Tenant), instead of a
+  // key. It runs in the background.
+  std::optional<std::string> batch_owner = {};
 
   // The first header of that name, ignoring case; empty if there is none.
   std::string_view header(std::string_view name) const;
@@ -36,6 +39,9 @@ struct HttpResponse {
 };
 
 bool equal_ignoring_case(std::string_view a, std::string_view b);
+
+// The value of `name` in a query "a=1&b=2", percent-decoded; nothing without it.
+std::optional<std::string> query_value(std::string_view query, std::string_view name);
 
 // Decodes "%2F" to "/" and so on; invalid escapes are kept.
 std::string percent_decoded(std::string_view text);

@@ -46,7 +46,7 @@ std::string allowed_origin(const CorsOptions& cors, std::string_view origin) {
 
 }  // namespace
 
-HttpExchange::HttpExchange(std::shared_ptr<ClientSocket> socket, ServerContext& context,
+HttpExchange::HttpExchange(std::shared_ptr<ClientSocket> socket, HttpContext& context,
                            HttpRequest request, Options options)
     : socket_(std::move(socket)),
       context_(context),
@@ -82,7 +82,7 @@ Awaitable<void> HttpExchange::write_all(std::string_view bytes) {
                                asio::redirect_error(asio::use_awaitable, error));
   }
   if (!error) co_return;
-  if (socket_->timed_out()) context_.metrics.slow_readers.Increment();
+  if (socket_->timed_out()) context_.http_metrics().slow_readers.Increment();
   options_.keep_alive = false;
   throw ClientGone();
 }

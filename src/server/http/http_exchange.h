@@ -6,7 +6,7 @@
 #include <string>
 
 #include "server/http/client_socket.h"
-#include "server/server_context.h"
+#include "server/http_context.h"
 
 namespace octavo::server {
 
@@ -17,12 +17,13 @@ class HttpExchange : public Exchange {
     bool http_1_0 = false;  // no chunked encoding: the connection ends the stream
   };
 
-  HttpExchange(std::shared_ptr<ClientSocket> socket, ServerContext& context, HttpRequest request,
+  HttpExchange(std::shared_ptr<ClientSocket> socket, HttpContext& context, HttpRequest request,
                Options options);
   ~HttpExchange() override;
 
   const HttpRequest& request() const override { return request_; }
   HeldBody take_body() override { return std::move(body); }
+  Awaitable<std::string> read_more() override { return body_source(); }
   Awaitable<void> send(HttpResponse response) override;
   Awaitable<void> start_stream(HttpResponse head) override;
   Awaitable<void> write(std::string_view bytes) override;
@@ -33,7 +34,8 @@ class HttpExchange : public Exchange {
   }
   void note(std::string_view name, std::string_view value) override;
 
-  HeldBody body;  // until take_body()
+  HeldBody body;                                                  // until take_body()
+  std::function<Awaitable<std::string>()> body_source = nullptr;  // of read_more()
 
   // Ends the stream, if started.
   Awaitable<void> finish();
@@ -49,7 +51,7 @@ class HttpExchange : public Exchange {
   Awaitable<void> write_all(std::string_view bytes);
 
   std::shared_ptr<ClientSocket> socket_;
-  ServerContext& context_;
+  HttpContext& context_;
   HttpRequest request_;
   Options options_;
   int status_ = 0;

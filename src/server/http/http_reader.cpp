@@ -1,5 +1,6 @@
 #include "server/http/http_reader.h"
 
+#include <algorithm>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
@@ -12,7 +13,7 @@
 #include "api/api_error.h"
 #include "api/request_id.h"
 #include "server/http/error_response.h"
-#include "server/server_context.h"
+#include "server/http_context.h"
 
 namespace octavo::server {
 namespace {
@@ -74,7 +75,7 @@ struct HttpReader::Parser {
   std::optional<http::request_parser<http::string_body>> message = {};  // a new one per request
 };
 
-HttpReader::HttpReader(std::shared_ptr<ClientSocket> socket, ServerContext& context)
+HttpReader::HttpReader(std::shared_ptr<ClientSocket> socket, HttpContext& context)
     : socket_(std::move(socket)),
       context_(context),
       parser_(std::make_unique<Parser>(context.options.limits.header_bytes)) {}
@@ -106,7 +107,7 @@ Awaitable<std::optional<HttpRequest>> HttpReader::read_head() {
   if (!began) co_return std::nullopt;
   parser_->message.emplace();
   parser_->message->header_limit(static_cast<uint32_t>(limits.header_bytes));
-  parser_->message->body_limit(limits.body_bytes);
+  parser_->message->body_limit(std::max(limits.body_bytes, context_.options.most_upload_bytes()));
   error_code error;
   {
     const ClientSocket::TimeLimit limit(*socket_, limits.header_timeout);
@@ -146,6 +147,41 @@ Awaitable<bool> HttpReader::answer_expectation() {
   co_await asio::async_write(socket_->socket(), asio::buffer(go_on),
                              asio::redirect_error(asio::use_awaitable, error));
   co_return !error;
+}
+
+bool HttpReader::limit_body(size_t bytes) {
+  body_deadline_.reset();
+  const auto length = parser_->message->content_length();
+  if (length && *length > bytes) {
+    fail(413, "the body is too large", Refusal::kBadRequest);
+    return false;
+  }
+  if (!parser_->message->is_done()) parser_->message->body_limit(bytes);
+  return true;
+}
+
+Awaitable<std::string> HttpReader::read_more() {
+  const HttpLimits& limits = context_.options.limits;
+  auto& message = *parser_->message;
+  if (!body_deadline_) {
+    body_deadline_ = std::chrono::steady_clock::now() + limits.body_total_timeout;
+    const bool going_on = message.is_done() || co_await answer_expectation();
+    if (!going_on) throw ClientGone();
+  }
+  std::string& part = message.get().body();
+  error_code error;
+  while (part.empty() && !message.is_done()) {
+    {
+      const ClientSocket::TimeLimit limit(*socket_, limits.body_timeout);
+      co_await http::async_read_some(socket_->socket(), parser_->buffer, message,
+                                     asio::redirect_error(asio::use_awaitable, error));
+    }
+    if (socket_->timed_out() || std::chrono::steady_clock::now() > *body_deadline_)
+      throw RequestError(408, "", "the request body was not received in time");
+    if (error == http::error::body_limit) throw RequestError(413, "", "the body is too large");
+    if (error) throw ClientGone();
+  }
+  co_return std::exchange(part, {});
 }
 
 Awaitable<bool> HttpReader::read_body(HeldBody& body) {

@@ -1,18 +1,19 @@
 // http_reader.h - reads requests from a socket, within limits. I/O thread only.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "server/http/client_socket.h"
 #include "server/http/http.h"
-#include "server/metrics/metrics.h"
+#include "server/metrics/http_metrics.h"
 #include "server/server_options.h"
 
 namespace octavo::server {
 
-class ServerContext;
+class HttpContext;
 
 // Why there is no request: the client left, or made the error in `response`.
 struct ReadFailure {
@@ -23,13 +24,17 @@ struct ReadFailure {
 
 class HttpReader {
  public:
-  HttpReader(std::shared_ptr<ClientSocket> socket, ServerContext& context);
+  HttpReader(std::shared_ptr<ClientSocket> socket, HttpContext& context);
   ~HttpReader();
 
   // Reads the request line and headers. nullopt: see failure().
   Awaitable<std::optional<HttpRequest>> read_head();
+  // Then, unless the body is known to be too large: see failure().
+  bool limit_body(size_t bytes);
   // Then reads the body. False: see failure().
   Awaitable<bool> read_body(HeldBody& body);
+  // Or reads the next part of the body; nothing at its end. Throws RequestError or ClientGone.
+  Awaitable<std::string> read_more();
 
   const ReadFailure& failure() const { return failure_; }
   bool keep_alive() const;
@@ -42,9 +47,10 @@ class HttpReader {
   void fail(int status, const char* message, Refusal refusal);
 
   std::shared_ptr<ClientSocket> socket_;
-  ServerContext& context_;
+  HttpContext& context_;
   std::unique_ptr<Parser> parser_;
   ReadFailure failure_;
+  std::optional<std::chrono::steady_clock::time_point> body_deadline_ = {};  // of read_more()
 };
 
 }  // namespace octavo::server

@@ -81,8 +81,12 @@ TEST(ApiError, HasOpenAisFormatAndTruncatesLongText) {
 TEST(ApiError, HasTheFormatOfTheRequestedApi) {
   for (const char* path : {"/v1/messages", "/v1/messages/count_tokens", "/v1/messages/nothing"})
     EXPECT_EQ(error_style_of(path), ErrorStyle::kAnthropic) << path;
-  for (const char* path : {"/v1/messages_", "/v1/responses", "/", ""})
+  for (const char* path : {"/v1/messages_", "/v1/responses", "/", "", "/api"})
     EXPECT_EQ(error_style_of(path), ErrorStyle::kOpenAi) << path;
+  for (const char* path : {"/api/chat", "/api/nothing"})
+    EXPECT_EQ(error_style_of(path), ErrorStyle::kOllama) << path;
+  EXPECT_EQ(error_body(ErrorStyle::kOllama, 400, {.message = "no \"x\"", .param = "x"}),
+            R"({"error":"no \"x\""})");
   const auto body = [](int status) {
     return error_body(ErrorStyle::kAnthropic, status, {.message = "no \"x\"", .param = "x"});
   };
@@ -98,6 +102,14 @@ TEST(ApiError, HasTheFormatOfTheRequestedApi) {
                                                {503, "overloaded_error"}};
   for (const auto& [status, type] : types)
     EXPECT_EQ(Json::parse(body(status))["error"]["type"], type) << status;
+}
+
+TEST(Http, QueryValuesAreFoundByName) {
+  EXPECT_EQ(query_value("a=1&limit=2%30&after=", "limit"), "20");
+  EXPECT_EQ(query_value("a=1&after=", "after"), "");
+  EXPECT_EQ(query_value("a&b", "a"), "");
+  EXPECT_FALSE(query_value("xa=1&ab=2", "a"));
+  EXPECT_FALSE(query_value("", "a"));
 }
 
 }  // namespace

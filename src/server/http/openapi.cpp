@@ -21,20 +21,28 @@ Json error_schema() {
   return {{"type", "object"}, {"properties", {{"error", error}}}, {"required", {"error"}}};
 }
 
-Json error_answer(int status) {
-  return {
-      {"description", error_type(status)},
-      {"content", {{"application/json", {{"schema", {{"$ref", "#/components/schemas/Error"}}}}}}}};
+Json ollama_error_schema() {
+  return {{"type", "object"},
+          {"properties", {{"error", {{"type", "string"}}}}},
+          {"required", Json::array({"error"})}};
 }
 
-Json documented(const Endpoint& endpoint) {
+Json error_answer(int status, ErrorStyle style) {
+  const char* const schema = style == ErrorStyle::kOllama ? "#/components/schemas/OllamaError"
+                                                          : "#/components/schemas/Error";
+  return {{"description", error_type(status)},
+          {"content", {{"application/json", {{"schema", {{"$ref", schema}}}}}}}};
+}
+
+Json documented(const DocumentedPath& endpoint) {
   Json doc = endpoint.doc;
   Json& responses = doc["responses"];
   std::set<int> statuses = {408, 431, 503};
   if (endpoint.needs_key) statuses.insert(401);
   if (doc.contains("requestBody")) statuses.insert({400, 404, 413, 415, 429, 500});
   if (doc.contains("parameters")) statuses.insert(404);
-  for (const int status : statuses) responses[std::to_string(status)] = error_answer(status);
+  for (const int status : statuses)
+    responses[std::to_string(status)] = error_answer(status, error_style_of(endpoint.path));
   if (endpoint.needs_key) doc["security"] = Json::array({{{"key", Json::array()}}});
   return doc;
 }
@@ -46,9 +54,9 @@ std::string lower(std::string text) {
 
 }  // namespace
 
-Json openapi_document(const std::vector<Endpoint>& endpoints) {
+Json openapi_document(const std::vector<DocumentedPath>& endpoints) {
   Json paths = Json::object();
-  for (const Endpoint& endpoint : endpoints) {
+  for (const DocumentedPath& endpoint : endpoints) {
     if (endpoint.doc.is_null()) continue;
     paths[endpoint.path][lower(endpoint.method)] = documented(endpoint);
   }
@@ -61,7 +69,7 @@ Json openapi_document(const std::vector<Endpoint>& endpoints) {
              "supported is refused with a 400 that names it."}}},
           {"paths", std::move(paths)},
           {"components",
-           {{"schemas", {{"Error", error_schema()}}},
+           {{"schemas", {{"Error", error_schema()}, {"OllamaError", ollama_error_schema()}}},
             {"securitySchemes", {{"key", {{"type", "http"}, {"scheme", "bearer"}}}}}}}};
 }
 

@@ -12,72 +12,73 @@
 namespace octavo::server {
 namespace {
 
-bool matches(const Endpoint& endpoint, std::string_view path) {
-  const size_t brace = endpoint.path.find('{');
-  if (brace == std::string::npos) return endpoint.path == path;
-  const std::string_view prefix = std::string_view(endpoint.path).substr(0, brace);
-  return path.size() > prefix.size() && path.starts_with(prefix);
+bool matches(const Route& route, std::string_view path) {
+  const size_t brace = route.path.find('{');
+  if (brace == std::string::npos) return route.path == path;
+  const std::string_view prefix = std::string_view(route.path).substr(0, brace);
+  const std::string_view suffix = std::string_view(route.path).substr(route.path.find('}') + 1);
+  return path.size() > prefix.size() + suffix.size() && path.starts_with(prefix) &&
+         path.ends_with(suffix);
 }
 
-HttpResponse response_to(const RequestError& error, const ServerContext& context) {
+HttpResponse response_to(const RequestError& error, const HttpContext& context) {
   HttpResponse response = error_response(error);
   if (error.status() == 429 || error.status() == 503) {
-    const auto wait = context.backlog.retry_after(context.open_requests());
-    response.headers.emplace_back("Retry-After", std::to_string(wait.count()));
+    response.headers.emplace_back("Retry-After", std::to_string(context.retry_after().count()));
   }
   return response;
 }
 
 }  // namespace
 
-Router::Router(std::vector<Endpoint> endpoints, const ServerOptions& options)
-    : endpoints_(std::move(endpoints)), keys_(options.api_keys) {
+Router::Router(std::vector<Route> routes, const ServerOptions& options)
+    : routes_(std::move(routes)), keys_(options.api_keys) {
   if (options.api_keys.empty()) hosts_.emplace(options.host, options.allowed_hosts);
 }
 
 Router::Match Router::find(const HttpRequest& request) const {
   Match match;
-  // HEAD is served by the GET endpoint.
+  // HEAD is served by the GET route.
   const std::string_view method =
       request.method == "HEAD" ? "GET" : std::string_view(request.method);
-  for (const Endpoint& endpoint : endpoints_) {
-    if (!matches(endpoint, request.path)) continue;
-    if (endpoint.method == method) return {.endpoint = &endpoint};
-    match.allowed += (match.allowed.empty() ? "" : ", ") + endpoint.method;
+  for (const Route& route : routes_) {
+    if (!matches(route, request.path)) continue;
+    if (route.method == method) return {.route = &route};
+    match.allowed += (match.allowed.empty() ? "" : ", ") + route.method;
   }
   return match;
 }
 
 std::string_view Router::route_of(const HttpRequest& request) const {
   const Match match = find(request);
-  return match.endpoint != nullptr ? std::string_view(match.endpoint->path) : "other";
+  return match.route != nullptr ? std::string_view(match.route->path) : "other";
 }
 
-std::optional<HttpResponse> Router::host_refusal(ServerContext& context,
+std::optional<HttpResponse> Router::host_refusal(HttpContext& context,
                                                  const HttpRequest& request) const {
   if (!hosts_ || hosts_->allow(request.header("Host"))) return std::nullopt;
-  context.metrics.refusals(Refusal::kHost).Increment();
+  context.http_metrics().refusals(Refusal::kHost).Increment();
   return error_response(
       403, fmt::format("Host {} is not allowed; start the server with --allowed-hosts NAME",
                        request.header("Host")));
 }
 
-std::optional<HttpResponse> Router::refusal(ServerContext& context,
+std::optional<HttpResponse> Router::refusal(HttpContext& context,
                                             const HttpRequest& request) const {
   const Match match = find(request);
   // Without a key, do not reveal which routes exist.
-  const bool open = match.endpoint != nullptr && !match.endpoint->needs_key;
+  const bool open = match.route != nullptr && !match.route->needs_key;
   if (!open && !keys_.allow(request)) {
-    context.metrics.refusals(Refusal::kKey).Increment();
+    context.http_metrics().refusals(Refusal::kKey).Increment();
     return error_response(401,
                           "missing or invalid API key; send the header Authorization: Bearer KEY");
   }
   // Clients without a key must not fill the memory for bodies.
   if (open && request.has_body()) {
-    context.metrics.refusals(Refusal::kBadRequest).Increment();
+    context.http_metrics().refusals(Refusal::kBadRequest).Increment();
     return error_response(413, "this path takes no body");
   }
-  if (match.endpoint != nullptr) return std::nullopt;
+  if (match.route != nullptr) return std::nullopt;
   if (match.allowed.empty())
     return error_response(404, "unknown path; see /openapi.json for all routes");
   HttpResponse response =
@@ -86,10 +87,10 @@ std::optional<HttpResponse> Router::refusal(ServerContext& context,
   return response;
 }
 
-Awaitable<void> Router::dispatch(ServerContext& context, Exchange& exchange) const {
+Awaitable<void> Router::dispatch(HttpContext& context, Exchange& exchange) const {
   HttpResponse failure;
   try {
-    co_await find(exchange.request()).endpoint->handler(context, exchange);
+    co_await find(exchange.request()).route->handler(exchange);
     co_return;
   } catch (const RequestError& error) {
     failure = response_to(error, context);

@@ -27,34 +27,10 @@ Bounds one_two_five(int most) {
   }
 }
 
-std::string_view name_of(Refusal reason) {
-  switch (reason) {
-    case Refusal::kQueue:
-      return "queue_full";
-    case Refusal::kBytes:
-      return "bytes_full";
-    case Refusal::kConnections:
-      return "connections_full";
-    case Refusal::kDraining:
-      return "draining";
-    case Refusal::kKey:
-      return "no_key";
-    case Refusal::kHost:
-      return "host";
-    case Refusal::kTimeout:
-      return "slow_sender";
-    case Refusal::kBadRequest:
-      return "bad_request";
-    case Refusal::kPreparation:
-      return "preparation";
-  }
-  return "";
-}
-
 }  // namespace
 
 ServerMetrics::ServerMetrics(const api::ServedModel& model)
-    : labels_{{"model_name", model.name()}, {"engine", "0"}},
+    : HttpMetrics({{"model_name", model.name()}, {"engine", "0"}}),
       engine_(std::make_unique<EngineMetrics>(model, labels_)),
       time_to_first_token(histogram("vllm:time_to_first_token_seconds",
                                     "From a request's arrival to its first token",
@@ -82,8 +58,6 @@ ServerMetrics::ServerMetrics(const api::ServedModel& model)
                                           "Number of generated tokens",
                                           one_two_five(model.max_model_len))),
       prompt_tokens(counter("vllm:prompt_tokens_total", "Prompt tokens processed")),
-      slow_readers(counter("octavo:slow_readers_total",
-                           "Streams closed because the client read too slowly")),
       text_workers_stuck(gauge("octavo:text_workers_stuck",
                                "Text workers that have been busy with one request for over 10 s")) {
   for (const auto reason :
@@ -97,30 +71,9 @@ prometheus::Histogram& ServerMetrics::histogram(const char* name, const char* he
                                                                                     bounds);
 }
 
-prometheus::Counter& ServerMetrics::counter(const std::string& name, const char* help,
-                                            const prometheus::Labels& more) {
-  prometheus::Labels labels = labels_;
-  labels.insert(more.begin(), more.end());
-  return prometheus::BuildCounter().Name(name).Help(help).Register(registry_).Add(labels);
-}
-
-prometheus::Gauge& ServerMetrics::gauge(const char* name, const char* help) {
-  return prometheus::BuildGauge().Name(name).Help(help).Register(registry_).Add(labels_);
-}
-
 prometheus::Counter& ServerMetrics::request_success(FinishReason reason) {
   return counter("vllm:request_success_total", "Finished choices by finish reason",
                  {{"finished_reason", std::string(octavo::name_of(reason))}});
-}
-
-prometheus::Counter& ServerMetrics::refusals(Refusal reason) {
-  return counter("octavo:refusals_total", "Rejected requests by reason",
-                 {{"reason", std::string(name_of(reason))}});
-}
-
-prometheus::Counter& ServerMetrics::http_requests(std::string_view route, int status) {
-  return counter("octavo:http_requests_total", "HTTP requests by route and status",
-                 {{"route", std::string(route)}, {"status", std::to_string(status)}});
 }
 
 std::string ServerMetrics::text() const {

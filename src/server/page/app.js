@@ -1,4 +1,5 @@
 // The playground: connects the composer, the settings and the shown conversation.
+import "./compare.js";
 import { curlOf } from "./curl.js";
 import { byId, copies } from "./dom.js";
 import { watchServer } from "./live.js";

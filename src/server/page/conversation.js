@@ -37,6 +37,7 @@ function measuredOf(value) {
       prompt_tokens_details: { cached_tokens: count(usage.prompt_tokens_details?.cached_tokens) },
     } : null,
     finish: typeof value.finish === "string" ? value.finish : null,
+    model: typeof value.model === "string" ? value.model : undefined,
   };
 }
 

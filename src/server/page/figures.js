@@ -13,13 +13,14 @@ const duration = (milliseconds) =>
 const tokens = (count) => `${count.toLocaleString("en")} ${count === 1 ? "token" : "tokens"}`;
 
 // Rows of [name, value, explanation]. The rate is over the tokens after the first, whose time is the prompt's.
-export function figureRows({ firstTokenMs, decodeMs, pieces, usage, finish }) {
+export function figureRows({ firstTokenMs, decodeMs, pieces, usage, finish, model }) {
   const out = usage?.completion_tokens ?? pieces;
   const cached = usage?.prompt_tokens_details?.cached_tokens ?? 0;
   const rate = out > 1 && decodeMs > 0 ? ((out - 1) * 1000) / decodeMs : null;
   const read = usage ? tokens(usage.prompt_tokens) + (cached > 0 ? `, ${cached.toLocaleString("en")} cached` : "") : "–";
   const [ending, why] = ENDINGS[finish] ?? [finish ?? "–", "Why the answer ended"];
   const rows = [
+    ...(model ? [["model", model, "The model that answered"]] : []),
     ["speed", rate === null ? "–" : `${rate.toFixed(1)} tokens/s`, "Tokens generated per second, after the first"],
     ["first token", firstTokenMs === null ? "–" : duration(firstTokenMs), "Time from sending to the first token"],
     ["prompt", read, "Tokens read; cached ones were computed for an earlier request and not again"],

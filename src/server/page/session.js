@@ -1,7 +1,7 @@
 // The conversations that are open, the one that is shown, and the answer that is being received: one at a time.
 import { newConversation } from "./conversation.js";
 import { byId, make, say } from "./dom.js";
-import { loadModels, modelName } from "./models.js";
+import { followLoading, loadModels, modelName, modelNames } from "./models.js";
 import { receive } from "./receive.js";
 import { samplingParameters } from "./sampling.js";
 import * as store from "./store.js";
@@ -133,8 +133,13 @@ async function ask(text) {
   say("Answering");
 
   if (!modelName()) await loadModels().catch(() => {}); // if it fails again, so will the request, and say why
-  const { measured, error } = await receive(turn, requestFor(conversation, before, text), abort.signal);
+  const sent = requestFor(conversation, before, text);
+  const loading = new AbortController();
+  followLoading(sent.body.model, loading.signal, (progress) => turn.wait(progress));
+  const { measured, error } = await receive(turn, sent, abort.signal);
+  loading.abort();
   answering = null;
+  if (modelNames().length > 1) measured.model = sent.body.model;
   turn.end(measured, error && { message: error.message, offer: offerFor(conversation, text, error) });
   say(error ? `Error: ${error.message}` : turn.text || "No answer");
   conversation.updated = Date.now();

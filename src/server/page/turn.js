@@ -32,6 +32,7 @@ export class Turn {
     this.view = mode === "chat" ? new MarkdownView(this.answer) : new PlainView(this.answer);
     this.thought = make("div", { className: "plain" });
     this.thinking = make("details", { className: "thinking", hidden: true }, make("summary", {}, "Reasoning"), this.thought);
+    this.waiting = make("p", { className: "waiting", hidden: true });
     this.trouble = make("div");
     this.notes = make("dl", { className: "figures" });
     const question = make("div", { className: "text question" }, make("div", { className: "plain" }, prompt));
@@ -43,15 +44,23 @@ export class Turn {
     this.element = make("article", { className: "turn answering" },
       make("h2", {}, asked), question,
       make("h2", { className: "answerer" }, answered),
-      make("div", {}, this.thinking, this.answer, this.trouble, make("div", { className: "foot" }, this.notes, this.buttons)));
+      make("div", {}, this.thinking, this.waiting, this.answer, this.trouble, make("div", { className: "foot" }, this.notes, this.buttons)));
+  }
+
+  // What the answer is waiting for; "" when it no longer does.
+  wait(text) {
+    this.waiting.hidden = text === "" || this.measured !== null;
+    this.waiting.textContent = text;
   }
 
   append(text) {
+    this.wait("");
     this.text += text;
     this.frame ??= requestAnimationFrame(() => this.draw(false));
   }
 
   think(text) {
+    this.wait("");
     this.reasoning += text;
     this.frame ??= requestAnimationFrame(() => this.draw(false));
   }
@@ -77,6 +86,7 @@ export class Turn {
   // Ends the answer. error is {message, offer: {label, act} or null}, or null.
   end(measured, error) {
     this.measured = measured;
+    this.wait("");
     this.error = error?.message ?? null;
     this.draw(true);
     this.following(() => this.finish(error));

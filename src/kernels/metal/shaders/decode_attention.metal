@@ -5,7 +5,7 @@
 // one sequence that share a KV head, over splits of 128 keys at absolute positions. Per split:
 //   scores   simdgroup s processes key tiles s, s + 4, ...: four lanes per key, one for each chain
 //            of its score, 8 adjacent dims (16 bytes) per load. Several tiles share the queries;
-//   softmax  attention_split.msl;
+//   softmax  sixteen lanes per column;
 //   values   a thread per element of the head (two or four for wide heads), keys in order: the
 //            matrix unit's chain.
 // Each K and V element is read once for all columns and multiplied once per column.
@@ -13,6 +13,90 @@
 // Threadgroup memory: decode_bytes(); 8 KiB for 8 columns of 128 elements. Registers: kColumns *
 // kLaneTiles sums, then 2 * kColumns * kLaneValues values per lane. Limit: bandwidth.
 #include "kernels/metal/shaders/attention_split.msl"
+
+// The columns of an item in threadgroup memory.
+template <typename T>
+struct Columns {
+  threadgroup float* scores;  // [column][kScoreStride]; a column's weights, as T, overlay its start
+  threadgroup float* state;   // per column: highest score, sum, and the factors of the last fold
+};
+constant constexpr int kStateFloats = 4;
+constant constexpr int kRowLanes = 16;  // lanes that share a column's softmax
+constant constexpr int kLaneKeys = kSplitKeys / kRowLanes;
+
+template <typename T>
+inline threadgroup T* weights_of(Columns<T> columns, int column) {
+  return (threadgroup T*)(columns.scores + column * kScoreStride);
+}
+
+template <typename T>
+inline FoldFactors factors_of(Columns<T> columns, int column) {
+  FoldFactors factors;
+  factors.new_max = columns.state[column * kStateFloats];
+  factors.keep = columns.state[column * kStateFloats + 2];
+  factors.take = columns.state[column * kStateFloats + 3];
+  return factors;
+}
+
+// The i-th key of a lane: row lane % 8 of two tiles in each of four parts.
+inline int key_of_lane(int i, int row_lane) {
+  const int tile = row_lane / 8 + i / 2 % 2 * 2 + i / 4 * 8 + i % 2 * 4;
+  return tile * 8 + row_lane % 8;
+}
+
+// Replaces the scores of columns [0, width), which is even, by weights, and updates their state.
+// Columns past the item's have weights of zero.
+template <typename T>
+inline void split_softmax(Columns<T> columns, Item item, int base, int width,
+                          ushort simdgroup_index, ushort lane) {
+  const int row_lane = lane % kRowLanes;
+  for (int column = simdgroup_index * 2 + lane / kRowLanes; column < width;
+       column += kAttentionSimdgroups * 2) {
+    const Visible visible = visible_to(item, column);
+    float score[kLaneKeys];
+    float highest = kNothing;
+    UNROLL
+    for (int i = 0; i < kLaneKeys; ++i) {
+      const int key = key_of_lane(i, row_lane);
+      const int at = base + key;
+      score[i] = kNothing;
+      if (column >= item.grid->columns || at < visible.first || at > visible.last) continue;
+      float value = columns.scores[column * kScoreStride + key];
+      if (kInt8) value *= int8_scale(item, at, item.params->pages.k_scales);
+      score[i] = scaled_score(item, value);
+      highest = max(highest, score[i]);
+    }
+    for (ushort distance = kRowLanes / 2; distance > 0; distance >>= 1)
+      highest = max(highest, simd_shuffle_xor(highest, distance));
+    float parts[kLaneKeys / 2];
+    simdgroup_barrier(mem_flags::mem_threadgroup);  // all have read what the weights overwrite
+    UNROLL
+    for (int i = 0; i < kLaneKeys; ++i) {
+      const int key = key_of_lane(i, row_lane);
+      const int at = base + key;
+      float weight = weight_of(score[i], highest);
+      parts[i / 2] = i % 2 == 0 ? weight : parts[i / 2] + weight;
+      if (kInt8 && weight > 0) weight *= int8_scale(item, at, item.params->pages.v_scales);
+      weights_of(columns, column)[key] = T(weight);
+    }
+    // The sum over rows, then of two parts: those of the lanes' first and second tile.
+    UNROLL
+    for (int i = 0; i < kLaneKeys / 2; ++i) {
+      for (ushort distance = 4; distance > 0; distance >>= 1)
+        parts[i] += simd_shuffle_xor(parts[i], distance);
+      parts[i] += simd_shuffle_xor(parts[i], ushort(8));
+    }
+    const float sum = (parts[0] + parts[1]) + (parts[2] + parts[3]);
+    if (row_lane == 0) {
+      threadgroup float* state = columns.state + column * kStateFloats;
+      const FoldFactors factors = fold_factors(state[0], highest);
+      state[0] = factors.new_max;
+      state[1] = fold(state[1], sum, factors);
+      state[2] = factors.keep;
+      state[3] = factors.take;
+    }
+  }
+}
 
 struct Eight {
   float4 low;
@@ -185,8 +269,7 @@ template <typename T, int kKeyDim, int kValueDim, int kColumns>
       }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    split_softmax(own, item, tiles.base, (columns + 1) / 2 * 2, kAttentionSimdgroups,
-                  simdgroup_index, lane);
+    split_softmax(own, item, tiles.base, (columns + 1) / 2 * 2, simdgroup_index, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
     float values[kColumns][kLaneValues];
@@ -249,7 +332,10 @@ template <typename T, int kKeyDim, int kValueDim, int kColumns>
     }
     if (first_value >= kValueDim) continue;
     float factor = 1;
-    if (!is_partial) factor = finish(own, c, kHasSinks ? sinks[head_of(item, c)] : 0);
+    if (!is_partial) {
+      factor = finish(column_state[c * kStateFloats], column_state[c * kStateFloats + 1],
+                      kHasSinks ? sinks[head_of(item, c)] : 0);
+    }
     device T* target = out + row_of(item, c) * kValueDim;
     UNROLL
     for (int e = 0; e < kLaneValues; ++e) {

@@ -155,7 +155,6 @@ inline Cut nucleus(LogitRow row, Weighing weighing, constant SampleParams& param
   me.simdgroup = int(simdgroup);
   me.lane = int(lane);
   const RowDraw draw = ((const device RowDraw*)draws)[row_index];
-  if (draw.is_drawn == 0) return;  // uniform over the threadgroup
   const device float* own = logits + ulong(row_index) * params.vocab;
   const bool has_rules = kHasRules && draw.ruled >= 0;
   LogitRow row;

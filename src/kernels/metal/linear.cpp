@@ -26,10 +26,11 @@ DType product_type(DType x, const PackedLayout& layout) {
   return layout.bits != 0 || layout.dtype == x ? x : DType::kFloat32;
 }
 
-// Adjacent layers of one format, and the first output column.
+// Adjacent layers of one format.
 struct LayerRun {
   std::span<const LinearLayer> layers;
-  int out_first = 0;
+  int out_first = 0;  // column of the first output
+  size_t first = 0;   // of the layers, in the call
 };
 
 std::vector<LayerRun> runs_of(std::span<const LinearLayer> layers) {
@@ -38,7 +39,7 @@ std::vector<LayerRun> runs_of(std::span<const LinearLayer> layers) {
   for (size_t begin = 0; begin < layers.size();) {
     size_t end = begin + 1;
     while (end < layers.size() && have_one_format(layers[begin].layout, layers[end].layout)) ++end;
-    runs.push_back({layers.subspan(begin, end - begin), out_first});
+    runs.push_back({layers.subspan(begin, end - begin), out_first, begin});
     for (; begin < end; ++begin) out_first += static_cast<int>(layers[begin].layout.rows);
   }
   return runs;
@@ -73,11 +74,11 @@ LinearParams params_of(const LinearCall& call, const LayerRun& run, const mx::ar
       .out_stride = out.shape(-1) * call.heads,
       .part_count = 0,
       .group_strips = 0,
-      .lora_stride = 0,
-      .up_lora_first = -1,
       .scale = call.scale,
       .soft_cap = call.soft_cap,
       .parts = {},
+      .lora_stride = 0,
+      .lora_firsts = {},
   };
 }
 
@@ -87,7 +88,7 @@ int add_parts(std::span<const LinearLayer> layers, int out_first, LinearParams& 
   int groups = 0;
   for (size_t i = 0; i < layers.size(); ++i) {
     const auto outputs = static_cast<int>(layers[i].layout.rows);
-    params.parts[i] = {groups, outputs, out_first, layers[i].bias ? 1 : 0, layers[i].lora_first};
+    params.parts[i] = {groups, outputs, out_first, layers[i].bias ? 1 : 0};
     groups += (static_cast<int>(layers[i].layout.strips()) + params.group_strips - 1) /
               params.group_strips;
     out_first += outputs;
@@ -202,8 +203,11 @@ void launch_run(const LinearCall& call, const LayerRun& run, const Around& aroun
   params.group_strips = is_pair ? tiling.strips / 2 : tiling.strips;
   const int groups =
       add_parts(run.layers.first(is_pair ? 1 : run.layers.size()), run.out_first, params);
-  if (around.lora != nullptr) params.lora_stride = around.lora->sums.shape(1);
-  if (is_pair) params.up_lora_first = run.layers[1].lora_first;
+  if (around.lora != nullptr) {
+    params.lora_stride = around.lora->sums.shape(1);
+    for (size_t i = 0; i < run.layers.size(); ++i)
+      params.lora_firsts[i] = around.lora->firsts[run.first + i];
+  }
   const auto layer = [&](size_t i) -> const LinearLayer& {
     return run.layers[i < run.layers.size() ? i : 0];
   };
@@ -250,29 +254,27 @@ void linear(const LinearCall& call, Encoder& encoder) {
   OCTAVO_CHECK(!call.layers.empty() && call.layers.size() <= kMostJoined);
   const mx::array& out = call.out;
   if (out.size() == 0) return;
-  std::vector<LinearLayer> with_lora;
   std::optional<LoraSums> sums;
   if (call.lora) {
-    OCTAVO_CHECK(!call.experts && call.heads == 1);
+    OCTAVO_CHECK(!call.experts && call.heads == 1 &&
+                 call.lora->layers.size() == call.layers.size());
     sums = lora_sums(call.x, *call.lora, encoder);
-    with_lora = call.layers;
-    for (size_t i = 0; i < with_lora.size(); ++i) with_lora[i].lora_first = sums->firsts[i];
   }
-  const std::span<const LinearLayer> layers(sums ? with_lora : call.layers);
   const LoraSums* lora = sums ? &*sums : nullptr;
-  const std::vector<LayerRun> runs = runs_of(layers);
+  const std::vector<LayerRun> runs = runs_of(call.layers);
   if (!call.is_gated) {
     for (const LayerRun& run : runs)
       launch_run(call, run, {.residual = call.residual, .lora = lora}, out, encoder);
     return;
   }
-  if (runs.size() == 1 && fits_pair(dtype_of(call.x), layers[0].layout)) {
+  if (runs.size() == 1 && fits_pair(dtype_of(call.x), call.layers[0].layout)) {
     launch_run(call, runs[0], {.gate = kGateAndUp, .residual = call.residual, .lora = lora}, out,
                encoder);
     return;
   }
   const mx::array up = encoder.temporary(out.shape(), mx::float32);
-  launch_run(call, {layers.subspan(1)}, {.lora = lora}, up, encoder);
+  const std::span layers(call.layers);
+  launch_run(call, {.layers = layers.subspan(1), .first = 1}, {.lora = lora}, up, encoder);
   launch_run(call, {layers.first(1)},
              {.gate = kUpGiven, .up = up, .residual = call.residual, .lora = lora}, out, encoder);
 }

@@ -16,7 +16,6 @@ struct LinearLayer {
   PackedLayout layout;  // with experts: of one expert's matrix
   mx::array weight;     // packed
   std::optional<mx::array> bias;
-  int lora_first = -1;  // filled in by linear()
 };
 
 // Assigns rows to experts; computed on the device by expert_order.metal.

@@ -20,7 +20,6 @@ struct JoinedLayer {
   int32_t outputs;
   int32_t out_first;  // column of its first output
   int32_t has_bias;
-  int32_t lora_first;  // column of its sums of LoRA adapters, or -1
 };
 
 struct LinearParams {
@@ -34,12 +33,13 @@ struct LinearParams {
   int32_t out_head_gap;     // columns of out between two heads
   int32_t out_stride;
   int32_t part_count;
-  int32_t group_strips;   // strips of a layer per threadgroup
-  int32_t lora_stride;    // floats from one row of the sums of LoRA adapters to the next
-  int32_t up_lora_first;  // of up in a pair, as lora_first
+  int32_t group_strips;  // strips of a layer per threadgroup
   float scale;
   float soft_cap;
   JoinedLayer parts[kMostJoined];
+  // Used only with LoRA adapters.
+  int32_t lora_stride;               // floats from one row of their sums to the next
+  int32_t lora_firsts[kMostJoined];  // by layer, up included: its first column in them, or -1
 };
 
 // The tile table starts with the number of tiles. Each entry covers `rows` rows of one expert,

@@ -75,28 +75,33 @@ std::shared_ptr<const Constraint> constraint_of(const GenerationRequest& request
 
 }  // namespace
 
-void check_model_name(const std::string& name, const ServedModel& model) {
+std::shared_ptr<const Adapter> adapter_named(const std::string& name, const ServedModel& model) {
   const auto is_same = [asked = without_latest(name)](const std::string& own) {
     return without_latest(own) == asked;
   };
   if (name.empty() || std::ranges::any_of(model.names, is_same) ||
       std::ranges::any_of(model.unlisted_names, is_same))
-    return;
+    return nullptr;
+  if (auto adapter = model.adapters ? model.adapters->find(name) : nullptr) return adapter;
   throw RequestError(
       404, "model",
       fmt::format("`{}` does not exist; this server serves `{}`", name, model.name()));
 }
 
+void check_model_name(const std::string& name, const ServedModel& model) {
+  adapter_named(name, model);
+}
+
 GenerationJob prepare_job(const GenerationRequest& request, const ServedModel& model,
                           int default_max_tokens, const Preparation& preparation) {
-  check_model_name(request.model, model);
+  const std::shared_ptr<const Adapter> adapter = adapter_named(request.model, model);
   if (model.pooling)
     refuse("model",
            "this server runs an embedding model; use /v1/embeddings, or start it with --runner "
            "generate");
   if (request.has_stream_options && !request.stream)
     refuse("stream_options", "requires stream to be true");
-  check_fingerprint(request.resume, model);
+  check_fingerprint(request.resume, model.answer_fingerprint(adapter.get()));
   if (request.stream && request.engine.sampling.prompt_logprobs >= 0)
     refuse("prompt_logprobs", "cannot be combined with stream");
   GenerationJob job{.engine = request.engine,
@@ -111,6 +116,7 @@ GenerationJob prepare_job(const GenerationRequest& request, const ServedModel& m
                     .cached_tokens = request.resume.cached_tokens,
                     .created = request.resume.created.value_or(unix_seconds()),
                     .id = request.resume.id.empty() ? request.request_id : request.resume.id};
+  job.engine.adapter = adapter;
   job.engine.sampling = sampling_of(request, model);
   preparation.check();
   job.engine.constraint = constraint_of(request, model, preparation);

@@ -2,6 +2,7 @@
 // become.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -130,8 +131,10 @@ void truncate(std::vector<TokenId>& prompt, const GenerationRequest& request,
 void add_prompt(GenerationJob& job, PreparedPrompt prompt, const ServedModel& model,
                 const std::string& field);
 
-// Throws RequestError(404) unless `name` is empty or one of the model's names; the tag ":latest" makes
-// no difference.
+// The adapter that `name` stands for; null if it is empty or one of the model's names, where the tag
+// ":latest" makes no difference. Throws RequestError(404) if it is neither.
+std::shared_ptr<const Adapter> adapter_named(const std::string& name, const ServedModel& model);
+// Throws as adapter_named().
 void check_model_name(const std::string& name, const ServedModel& model);
 
 }  // namespace octavo::api

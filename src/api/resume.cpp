@@ -77,12 +77,12 @@ ResumedChoice resumed_choice(std::vector<TokenId> tokens, int64_t most, const Ge
 
 }  // namespace
 
-void check_fingerprint(const ResumeFacts& facts, const ServedModel& model) {
-  if (facts.fingerprint.empty() || facts.fingerprint == model.fingerprint) return;
+void check_fingerprint(const ResumeFacts& facts, const std::string& own) {
+  if (facts.fingerprint.empty() || facts.fingerprint == own) return;
   throw RequestError(409, "resume.system_fingerprint",
                      fmt::format("the answer was begun with other bits than this server's ({}); "
                                  "start it again",
-                                 model.fingerprint));
+                                 own));
 }
 
 std::vector<TokenId> prompt_tokens(size_t index, size_t count, const GenerationRequest& request,
@@ -131,7 +131,7 @@ Json resume_json(const GenerationJob& job, const ServedModel& model, const Usage
   Json json = {{"id", job.id},
                {"created", job.created},
                {"seed", static_cast<int64_t>(job.engine.sampling.seed)},
-               {"system_fingerprint", model.fingerprint},
+               {"system_fingerprint", model.answer_fingerprint(job.engine.adapter.get())},
                {"prompt_token_ids", std::move(prompts)}};
   // Of several prompts, only the first is known to have been looked up.
   if (job.prompts.size() == 1) json["cached_tokens"] = usage.cached_tokens;

@@ -11,8 +11,8 @@
 
 namespace octavo::api {
 
-// Throws RequestError: 409 if the answer was begun by a server with other bits.
-void check_fingerprint(const ResumeFacts& facts, const ServedModel& model);
+// Throws RequestError: 409 if the answer was begun by a server with other bits than `own`.
+void check_fingerprint(const ResumeFacts& facts, const std::string& own);
 
 // The tokens of prompt `index` of `count`: as the interrupted answer had them, or else those that
 // `encode` returns, truncated as the request says. Throws RequestError(400).

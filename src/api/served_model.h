@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "api/adapters.h"
 #include "api/request_memory.h"
 #include "api/sampling_defaults.h"
 #include "generation/chat_dialect.h"
@@ -55,8 +56,14 @@ struct ServedModel {
   std::vector<MemoryRow> memory = {};       // rows of the memory plan
   ModelFacts facts = {};
   RequestMemory request_memory = {};  // limits of what requests hold outside the engine
+  std::shared_ptr<AdapterRegistry> adapters = nullptr;  // null: LoRA is off
 
   const std::string& name() const { return names.front(); }
+  // What an answer is called and fingerprinted by; `adapter` may be null.
+  const std::string& answer_name(const Adapter* adapter) const {
+    return adapter != nullptr ? adapter->name() : name();
+  }
+  std::string answer_fingerprint(const Adapter* adapter) const;
 };
 
 }  // namespace octavo::api

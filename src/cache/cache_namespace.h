@@ -2,7 +2,10 @@
 // stay equal to vLLM's. No MLX.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "base/sha256.h"
 #include "cache/block_hash.h"
@@ -17,6 +20,15 @@ using CacheNamespace = Sha256Digest;
 inline BlockHash in_namespace(BlockHash hash, const CacheNamespace& space) {
   for (size_t i = 0; i < hash.size(); ++i) hash[i] ^= space[i];
   return hash;
+}
+
+// The part of a namespace that belongs to an adapter whose files have this digest.
+inline CacheNamespace namespace_of_adapter(const CacheNamespace& space,
+                                           const Sha256Digest& digest) {
+  std::array<uint8_t, 64> both;
+  std::ranges::copy(space, both.begin());
+  std::ranges::copy(digest, both.begin() + 32);
+  return sha256(both);
 }
 
 }  // namespace octavo

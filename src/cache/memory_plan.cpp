@@ -98,6 +98,7 @@ MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache) {
   if (plan.is_limited) plan.budget_bytes = *request.limit_bytes;
   plan.weights_bytes = request.weights_bytes;
   plan.draft_bytes = request.draft_bytes;
+  plan.adapter_bytes = request.adapter_bytes;
   plan.step_bytes = request.step_bytes;
   plan.disk_bytes = request.disk_bytes;
   if (request.serves_requests) plan.request_bytes = request_bytes_of(plan.budget_bytes);
@@ -148,6 +149,8 @@ std::string MemoryPlan::table() const {
          row("budget", budget_bytes, is_limited ? "--memory-limit" : "--memory-fraction of it") +
          row("weights", weights_bytes, "") +
          (draft_bytes > 0 ? row("draft model", draft_bytes, "weights, pages and steps") : "") +
+         (adapter_bytes > 0 ? row("adapters", adapter_bytes, "LoRA slots and loaded adapters")
+                            : "") +
          row("steps", step_bytes, "activations and logits of the largest, and one queued ahead") +
          (disk_bytes == 0 ? "" : row("disk tier", disk_bytes, "pages being copied")) +
          (request_bytes == 0

@@ -17,6 +17,7 @@ struct MemoryRequest {
   std::optional<uint64_t> limit_bytes = {};   // --memory-limit
   uint64_t weights_bytes = 0;
   uint64_t draft_bytes = 0;               // total of a draft model
+  uint64_t adapter_bytes = 0;             // LoRA adapters
   uint64_t step_bytes = 0;                // peak of the largest step and of one queued after it
   uint64_t disk_bytes = 0;                // staging memory of the disk tier
   bool serves_requests = false;           // plan memory for requests outside the engine
@@ -37,6 +38,7 @@ struct MemoryPlan {
   bool is_limited = false;  // the budget is --memory-limit
   uint64_t weights_bytes = 0;
   uint64_t draft_bytes = 0;
+  uint64_t adapter_bytes = 0;
   uint64_t step_bytes = 0;
   uint64_t disk_bytes = 0;
   uint64_t request_bytes = 0;  // bodies, templates, grammars, stored responses
@@ -48,8 +50,8 @@ struct MemoryPlan {
   uint64_t least_kv_bytes = 0;
 
   uint64_t total_bytes() const {
-    return weights_bytes + draft_bytes + step_bytes + disk_bytes + request_bytes + reserve_bytes +
-           kv_bytes;
+    return weights_bytes + draft_bytes + adapter_bytes + step_bytes + disk_bytes + request_bytes +
+           reserve_bytes + kv_bytes;
   }
   // For printing, one row per item: "weights  93.8 MiB".
   std::string table() const;

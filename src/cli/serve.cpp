@@ -103,6 +103,7 @@ void print_summary(const Llm& llm, const api::ServedModel& served, const ServeFl
       "context",
       fmt::format("{} tokens; up to {} sequences at once, up to {} open requests",
                   served.max_model_len, served.max_num_seqs, flags.server.max_open_requests));
+  if (served.adapters) summary.row("adapters", flags.lora.describe());
   if (!model.pooling) summary.row("speculation", llm.engine().speculation().text());
   if (llm.can_chat() && !model.pooling) summary.row("tools", served.dialect.describe());
   if (!model.pooling)
@@ -135,6 +136,7 @@ void serve_model(ServeFlags flags) {
                                                      .generation_config = flags.generation_config,
                                                      .dialect = flags.dialect,
                                                      .version = OCTAVO_VERSION,
+                                                     .lora_modules = flags.lora.sources,
                                                      .use_helpers = true});
   flags.server.max_open_bytes = served.request_memory.body_bytes;
   flags.server.stored_responses.bytes = served.request_memory.stored_bytes;

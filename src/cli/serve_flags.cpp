@@ -234,6 +234,7 @@ void ServeFlags::add_to(CLI::App& command) {
   add_limit_flags(command);
   add_state_flags(command);
   add_dialect_flags(command);
+  lora.add_to(command);
   front.add_to(command);
   // Hidden: set by the front.
   command.add_option("--status-fd", status_fd)->group("");
@@ -251,6 +252,7 @@ EngineOptions ServeFlags::engine_options() const {
   options.pooling = pooling.options();
   options.serves_requests = true;
   options.model_context = pooling.model_context();
+  options.adapters = lora.options();
   // A request with several prompts counts as several engine requests.
   options.max_open_requests =
       std::max(options.max_open_requests, server.max_open_requests + server.max_open_sequences);
@@ -267,6 +269,7 @@ void ServeFlags::finish() {
   server.version = OCTAVO_VERSION;
   // A request to continue an answer holds the tokens of the prompt besides the body of the client.
   if (server.behind_front) server.limits.body_bytes *= 2;
+  server.allow_lora_updates = lora.finish();
   if (thinking != "auto") dialect.thinking = thinking == "on";
   if (server.uds.empty() && !server::is_loopback(server.host) && server.api_keys.empty()) {
     throw SetupError(

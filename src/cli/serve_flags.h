@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/lora_flags.h"
 #include "cli/model_flags.h"
 #include "cli/serve_front_flags.h"
 #include "generation/chat_dialect.h"
@@ -30,6 +31,7 @@ struct ServeFlags {
   double drain_timeout = 30;
   PoolingFlags pooling;
   ChatDialectOptions dialect;
+  LoraFlags lora;
   std::string thinking = "auto";
   // Of the process of a front; hidden.
   int status_fd = -1;

@@ -11,6 +11,7 @@
 #include "base/compute_pool.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "engine/adapter_loader.h"
 #include "engine/draft_model.h"
 #include "engine/plan_engine.h"
 #include "engine/runner.h"
@@ -53,6 +54,14 @@ std::unique_ptr<DiskTier> make_disk_tier(const EngineOptions& options,
   return std::make_unique<DiskTier>(std::move(tier));
 }
 
+std::unique_ptr<AdapterMemory> make_adapter_memory(const ModelDescription& model,
+                                                   const EngineOptions& options) {
+  if (!options.adapters) return nullptr;
+  return std::make_unique<AdapterMemory>(adapter_targets(model.plan), model.dtype,
+                                         options.adapters->max_loras,
+                                         options.adapters->max_lora_rank);
+}
+
 std::unique_ptr<Drafter> make_drafter(const SpeculativeConfig& config,
                                       const std::optional<DraftPlan>& draft) {
   switch (config.method) {
@@ -92,9 +101,15 @@ struct Engine::Loaded {
         draft(plan_draft(description, options)),
         source(checkpoint, std::move(progress)),
         model(description.plan, description.dtype, source),
+        adapter_loader(options.adapters
+                           ? std::make_unique<AdapterLoader>(description, *options.adapters)
+                           : nullptr),
+        adapters(make_adapter_memory(description, options)),
         kv(plan_engine_cache(description, options), plan.page_count, KernelPath::kNative),
         runner(model, kv,
-               {.rows_at_once = rows_at_once(description, options), .fails = options.fails}),
+               {.rows_at_once = rows_at_once(description, options),
+                .adapters = adapters.get(),
+                .fails = options.fails}),
         pool(plan.page_count),
         prefixes(kv.plan(), pool),
         disk_tier(make_disk_tier(options, description, kv.plan())),
@@ -126,7 +141,9 @@ struct Engine::Loaded {
   // Memory other than steps that MLX counts.
   uint64_t counted_bytes() const {
     const uint64_t draft_bytes = draft ? draft->model.weights_bytes + draft->pages_bytes() : 0;
-    return kMlxCountsDeviceBuffers ? source.loaded_bytes() + plan.kv_bytes + draft_bytes : 0;
+    return kMlxCountsDeviceBuffers
+               ? source.loaded_bytes() + plan.kv_bytes + draft_bytes + plan.adapter_bytes
+               : 0;
   }
 
   ModelDescription description;
@@ -135,6 +152,8 @@ struct Engine::Loaded {
   std::optional<DraftPlan> draft;
   WeightSource source;
   DecoderModel model;
+  std::unique_ptr<AdapterLoader> adapter_loader;  // null: LoRA is off
+  std::unique_ptr<AdapterMemory> adapters;
   KvStore kv;
   Runner runner;
   PagePool pool;
@@ -194,6 +213,12 @@ const ModelDescription& Engine::model() const { return thread_->loaded().descrip
 const MemoryPlan& Engine::memory() const { return thread_->loaded().plan; }
 const SpeculativeConfig& Engine::speculation() const { return thread_->loaded().speculation; }
 uint64_t Engine::weights_bytes() const { return thread_->loaded().source.loaded_bytes(); }
+std::shared_ptr<const Adapter> Engine::load_adapter(const std::string& name,
+                                                    const std::string& folder, bool replaces) {
+  AdapterLoader* loader = thread_->loaded().adapter_loader.get();
+  if (loader == nullptr) throw SetupError("LoRA is off; start with --enable-lora");
+  return loader->load(name, folder, replaces);
+}
 uint64_t Engine::step_peak_bytes() const {
   const uint64_t peak = mx::get_peak_memory();
   return peak - std::min(peak, thread_->loaded().counted_bytes());

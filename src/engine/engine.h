@@ -31,7 +31,10 @@ class Engine : public EngineClient {
   const ModelDescription& model() const;
   const MemoryPlan& memory() const;
   const SpeculativeConfig& speculation() const;
-  uint64_t weights_bytes() const;    // resident memory of the weights
+  uint64_t weights_bytes() const;  // resident memory of the weights
+  // Reads a LoRA adapter for Request::adapter. Throws SetupError; see AdapterLoader.
+  std::shared_ptr<const Adapter> load_adapter(const std::string& name, const std::string& folder,
+                                              bool replaces = false);
   uint64_t step_peak_bytes() const;  // peak memory of MLX for a step so far
 
   RequestId submit(Request request, UpdateSink sink) override;

@@ -21,6 +21,13 @@ struct PrefixDiskOptions {
   std::string fingerprint;  // of the model's files and this build
 };
 
+// LoRA adapters (--enable-lora).
+struct AdapterOptions {
+  int max_loras = 1;       // --max-loras: adapters that a step may use
+  int max_lora_rank = 16;  // --max-lora-rank
+  int max_cpu_loras = 1;   // --max-cpu-loras: adapters that may be loaded
+};
+
 struct EngineOptions {
   DeviceChoice device = DeviceChoice::kAuto;             // --device
   std::optional<DType> dtype = {};                       // --dtype; default: the checkpoint's own
@@ -40,7 +47,8 @@ struct EngineOptions {
   bool enable_prefix_caching = true;                             // --enable-prefix-caching
   SpeculativeConfig speculation = {};                            // --speculative-config
   std::optional<PrefixDiskOptions> prefix_disk = {};
-  PoolingOptions pooling = {};  // --runner, --pooler-config, --hf-overrides
+  std::optional<AdapterOptions> adapters = {};  // unset: LoRA is off
+  PoolingOptions pooling = {};                  // --runner, --pooler-config, --hf-overrides
   int max_open_requests = 4096;
   bool serves_requests = false;        // plan memory for requests outside the engine
   bool touch_pages = true;             // at start-up; not needed for a single request

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/system_memory.h"
 #include "cache/disk_tier.h"
+#include "engine/adapter_loader.h"
 #include "kernels/runtime/device.h"
 
 namespace octavo {
@@ -88,6 +89,7 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
     throw SetupError("--max-num-batched-tokens: must be at least 1");
   }
   if (options.max_num_seqs < 1) throw SetupError("--max-num-seqs: must be at least 1");
+  check_adapter_options(model, options);
   const DeviceFacts device = device_facts();
   if (options.wired_bytes) check_wired_limit(device, *options.wired_bytes);
   const bool on_gpu = device.kind == DeviceKind::kMetal;
@@ -99,6 +101,7 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
       .limit_bytes = options.memory_limit,
       .weights_bytes = model.weights_bytes,
       .draft_bytes = draft ? draft->bytes() : 0,
+      .adapter_bytes = planned_adapter_bytes(model, options),
       .step_bytes = step_bytes(model, options.max_num_batched_tokens, logit_rows) +
                     bytes_ahead(model, options),
       .serves_requests = options.serves_requests,
@@ -176,7 +179,8 @@ SchedulerOptions plan_scheduler(const ModelDescription& model, const EngineOptio
           .mask_threads = std::clamp(compute_pool().threads() / 4, 1, 4),
           .enable_prefix_caching = options.enable_prefix_caching,
           .speculation = speculation_options(model, options),
-          .predicts = model.plan.mtp.has_value()};
+          .predicts = model.plan.mtp.has_value(),
+          .adapter_slots = options.adapters ? options.adapters->max_loras : 0};
 }
 
 }  // namespace octavo

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/engine_adapter.h"
 #include "kernels/runtime/fault.h"
 #include "kernels/runtime/queueing.h"
 #include "models/model_description.h"
@@ -32,15 +33,22 @@ TokenLogprobs read_logprobs(const Logprobs& from, int row, int count) {
 Runner::Runner(const DecoderModel& model, KvStore& kv, RunnerOptions options)
     : model_(model), kv_(kv), options_(std::move(options)) {}
 
-Runner::Arrays Runner::arrays_of(const Batch& batch) {
+void Runner::load_adapters(const Batch& batch) {
+  for (const AdapterLoad& load : batch.adapter_loads)
+    options_.adapters->write(load.slot, static_cast<const EngineAdapter&>(*load.adapter).weights());
+}
+
+Runner::Arrays Runner::arrays_of(const Batch& batch) const {
   Arrays arrays{.layout = {.positions = int_array(batch.positions),
                            .cu_seqlens_q = int_array(batch.cu_seqlens_q),
                            .context_lens = int_array(batch.context_lens)},
-                .tables = {}};
+                .tables = {},
+                .lora = {}};
   for (const auto& table : batch.block_tables) {
     arrays.tables.emplace_back(table.pages.begin(), mx::Shape{batch.sequences(), table.columns},
                                mx::int32);
   }
+  if (!batch.adapter_slots.empty()) arrays.lora.emplace(batch.adapter_slots, *options_.adapters);
   return arrays;
 }
 
@@ -51,7 +59,8 @@ mx::array Runner::queue_layers(const Batch& batch, const Arrays& arrays) {
     tokens = place_tokens(tokens, int_array(batch.token_sources), *last_drawn_);
   }
   const Embedded embedded = model_.embed(tokens, options_.path);
-  mx::array hidden = model_.forward(embedded, arrays.layout, arrays.tables, kv_, options_.path);
+  mx::array hidden = model_.forward(embedded, arrays.layout, arrays.tables, kv_, options_.path,
+                                    arrays.lora ? &*arrays.lora : nullptr);
   if (options_.fails && options_.fails(batch)) hidden = fail_when_run(hidden);
   return hidden;
 }
@@ -146,6 +155,7 @@ std::vector<mx::array> Runner::results_of(const Queued& queued) const {
 void Runner::start(const Batch& batch) {
   OCTAVO_CHECK(batch.sampling.size() == batch.logit_rows.size());
   Queued queued{.tokens = mx::zeros({0}, mx::int32)};
+  load_adapters(batch);
   const Arrays arrays = arrays_of(batch);
   const mx::array hidden = queue_layers(batch, arrays);
   queue_draws(batch, hidden, queued);
@@ -210,6 +220,7 @@ void Runner::drop() {
 
 mx::array Runner::logits(const Batch& batch) {
   OCTAVO_CHECK(queued_.empty());
+  load_adapters(batch);
   const Arrays arrays = arrays_of(batch);
   const mx::array hidden = queue_layers(batch, arrays);
   mx::array result = mx::zeros({0, model_.plan().vocab}, mx::float32);

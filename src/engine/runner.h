@@ -16,6 +16,8 @@ namespace octavo {
 struct RunnerOptions {
   KernelPath path = KernelPath::kNative;
   int rows_at_once = 0;  // larger steps are queued in parts, as memory allows
+  // For batches with adapters, which are then EngineAdapters. Must outlive the runner.
+  AdapterMemory* adapters = nullptr;
   // For tests: return true to make the step fail on the device.
   std::function<bool(const Batch&)> fails = nullptr;
 };
@@ -54,8 +56,11 @@ class Runner : public StepRunner {
   struct Arrays {
     BatchLayout layout;
     std::vector<mx::array> tables;
+    std::optional<LoraStep> lora;  // unset: no row has an adapter
   };
-  static Arrays arrays_of(const Batch& batch);
+  Arrays arrays_of(const Batch& batch) const;
+  // Writes the adapters that the batch brings to their slots.
+  void load_adapters(const Batch& batch);
 
   // The rows after all layers, before the final norm. Also writes their K and V.
   mx::array queue_layers(const Batch& batch, const Arrays& arrays);

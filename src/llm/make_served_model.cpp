@@ -94,6 +94,28 @@ std::shared_ptr<GrammarCompiler> served_grammars(const ModelText& text,
   return std::make_shared<GrammarCompiler>(text.tokenizer, vocab, stop_tokens, options);
 }
 
+// Loads the adapters of --lora-modules.
+std::shared_ptr<api::AdapterRegistry> served_adapters(Llm& llm, const EngineOptions& options,
+                                                      const api::ServedModel& served,
+                                                      const ServingSettings& serving) {
+  if (!options.adapters) return nullptr;
+  std::vector<std::string> reserved = served.names;
+  reserved.insert(reserved.end(), served.unlisted_names.begin(), served.unlisted_names.end());
+  auto adapters = std::make_shared<api::AdapterRegistry>(
+      [&engine = llm.engine()](const api::AdapterSource& source, bool replaces) {
+        return engine.load_adapter(source.name, source.path, replaces);
+      },
+      std::move(reserved));
+  for (const api::AdapterSource& source : serving.lora_modules) {
+    try {
+      adapters->load(source);
+    } catch (const SetupError& error) {
+      throw SetupError(fmt::format("--lora-modules {}: {}", source.name, error.what()));
+    }
+  }
+  return adapters;
+}
+
 }  // namespace
 
 api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
@@ -102,33 +124,36 @@ api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
   const ModelDescription& model = llm.engine().model();
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const std::vector<TokenId> stop_tokens(model.stop_token_ids.begin(), model.stop_token_ids.end());
-  return {.engine = llm.engine(),
-          .text = served_text(llm.text(), serving.use_helpers),
-          .grammars = served_grammars(llm.text(), model, stop_tokens, request_memory_of(plan),
-                                      serving.use_helpers),
-          .dialect = choose_chat_dialect(llm.text(), stop_tokens, serving.dialect),
-          .names = names_of(settings, serving),
-          .unlisted_names = unlisted_names_of(settings, serving),
-          .root = settings.model,
-          .created = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
-          .max_model_len = plan.max_model_len,
-          .vocab = model.plan.vocab,
-          .max_num_seqs = options.max_num_seqs,
-          .block_tokens = options.block_tokens,
-          .enable_prefix_caching = options.enable_prefix_caching,
-          .fingerprint = answer_fingerprint(settings, llm, serving.version),
-          .defaults = defaults_of(settings, serving),
-          .pooling = model.pooling,
-          .hidden = model.plan.hidden,
-          .memory = {{"device", plan.device_bytes},
-                     {"budget", plan.budget_bytes},
-                     {"weights", plan.weights_bytes},
-                     {"pages", plan.kv_bytes},
-                     {"step", plan.step_bytes},
-                     {"requests", plan.request_bytes},
-                     {"reserve", plan.reserve_bytes}},
-          .facts = model_facts(llm),
-          .request_memory = request_memory_of(plan)};
+  api::ServedModel served{.engine = llm.engine(),
+                          .text = served_text(llm.text(), serving.use_helpers),
+                          .grammars = served_grammars(llm.text(), model, stop_tokens,
+                                                      request_memory_of(plan), serving.use_helpers),
+                          .dialect = choose_chat_dialect(llm.text(), stop_tokens, serving.dialect),
+                          .names = names_of(settings, serving),
+                          .unlisted_names = unlisted_names_of(settings, serving),
+                          .root = settings.model,
+                          .created = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
+                          .max_model_len = plan.max_model_len,
+                          .vocab = model.plan.vocab,
+                          .max_num_seqs = options.max_num_seqs,
+                          .block_tokens = options.block_tokens,
+                          .enable_prefix_caching = options.enable_prefix_caching,
+                          .fingerprint = answer_fingerprint(settings, llm, serving.version),
+                          .defaults = defaults_of(settings, serving),
+                          .pooling = model.pooling,
+                          .hidden = model.plan.hidden,
+                          .memory = {{"device", plan.device_bytes},
+                                     {"budget", plan.budget_bytes},
+                                     {"weights", plan.weights_bytes},
+                                     {"pages", plan.kv_bytes},
+                                     {"step", plan.step_bytes},
+                                     {"requests", plan.request_bytes},
+                                     {"reserve", plan.reserve_bytes}},
+                          .facts = model_facts(llm),
+                          .request_memory = request_memory_of(plan)};
+  served.adapters = served_adapters(llm, options, served, serving);
+  if (served.adapters) served.memory.push_back({"adapters", plan.adapter_bytes});
+  return served;
 }
 
 }  // namespace octavo

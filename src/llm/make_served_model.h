@@ -16,6 +16,7 @@ struct ServingSettings {
   std::string generation_config = "auto";
   ChatDialectOptions dialect = {};
   std::string version = {};  // of octavo, for the fingerprint
+  std::vector<api::AdapterSource> lora_modules = {};
   // Whether this program has the hidden command kTextHelperCommand, so that untrusted grammars and
   // templates can be tried in processes of their own.
   bool use_helpers = false;

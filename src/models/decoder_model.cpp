@@ -64,7 +64,7 @@ void DecoderModel::load_mtp(WeightSource& source) {
   std::vector<Half> halves;
   if (auto mixer = load_mixer(mtp.layer, index, mtp.at + mtp.layer.mixer_name, source))
     halves.push_back(load_half(mtp.layer.mixer_half, mtp.at, std::move(mixer), source));
-  if (auto ffn = load_ffn(mtp.layer, mtp.at, source))
+  if (auto ffn = load_ffn(mtp.layer, -1, mtp.at, source))
     halves.push_back(load_half(mtp.layer.ffn_half, mtp.at, std::move(ffn), source));
   mtp_.emplace(Mtp{.embedding_norm = load_norm(mtp.embedding_norm, source),
                    .hidden_norm = load_norm(mtp.hidden_norm, source),
@@ -78,7 +78,7 @@ void DecoderModel::load_layer(int i, WeightSource& source) {
   const std::string at = plan_.tensor(fmt::format("layers.{}.", i));
   if (auto mixer = load_mixer(layer, i, at + layer.mixer_name, source))
     halves_.push_back(load_half(layer.mixer_half, at, std::move(mixer), source));
-  if (auto ffn = load_ffn(layer, at, source))
+  if (auto ffn = load_ffn(layer, i, at, source))
     halves_.push_back(load_half(layer.ffn_half, at, std::move(ffn), source));
   if (plan_.per_layer_input) {
     auto work =
@@ -125,13 +125,14 @@ std::unique_ptr<Sublayer> DecoderModel::load_mixer(const LayerPlan& layer, int i
       layer.mixer);
 }
 
-std::unique_ptr<Sublayer> DecoderModel::load_ffn(const LayerPlan& layer, const std::string& at,
+std::unique_ptr<Sublayer> DecoderModel::load_ffn(const LayerPlan& layer, int index,
+                                                 const std::string& at,
                                                  WeightSource& source) const {
   const std::string prefix = at + layer.ffn_name;
   using Made = std::unique_ptr<Sublayer>;
   return std::visit(Overloaded{
                         [&](const MlpPlan& plan) -> Made {
-                          return std::make_unique<Mlp>(plan, plan_.hidden, prefix, source);
+                          return std::make_unique<Mlp>(plan, plan_.hidden, prefix, source, index);
                         },
                         [&](const MoePlan& plan) -> Made {
                           return std::make_unique<Moe>(plan, plan_.hidden, prefix, source);
@@ -153,13 +154,14 @@ Embedded DecoderModel::embed(const mx::array& tokens, KernelPath path) const {
 
 mx::array DecoderModel::forward(const Embedded& embedded, const BatchLayout& layout,
                                 std::span<const mx::array> block_tables, KvStore& kv,
-                                KernelPath path) const {
+                                KernelPath path, const LoraStep* lora) const {
   ForwardContext context{.layout = layout,
                          .block_tables = block_tables,
                          .ropes = ropes_,
                          .per_layer = embedded.per_layer,
                          .kv = kv,
-                         .path = path};
+                         .path = path,
+                         .lora = lora};
   mx::array x = embedded.rows;
   for (const auto& half : halves_) x = run_half(half, x, context);
   return x;

@@ -32,9 +32,11 @@ class DecoderModel {
   Embedded embed(const mx::array& tokens, KernelPath path) const;
 
   // Runs the layers over one flat batch, writes its K and V, and returns the hidden rows [T,
-  // hidden], before the final norm. block_tables: by cache group, that of the states last.
+  // hidden], before the final norm. block_tables: by cache group, that of the states last. `lora`:
+  // null if no row has an adapter.
   mx::array forward(const Embedded& embedded, const BatchLayout& layout,
-                    std::span<const mx::array> block_tables, KvStore& kv, KernelPath path) const;
+                    std::span<const mx::array> block_tables, KvStore& kv, KernelPath path,
+                    const LoraStep* lora = nullptr) const;
 
   // hidden: [R, hidden] of forward(), only the rows that need logits. Applies the final norm.
   // Returns [R, vocab] float32.
@@ -80,8 +82,9 @@ class DecoderModel {
   // Both return null for an AbsentPlan. `index`: of the layer's pages.
   std::unique_ptr<Sublayer> load_mixer(const LayerPlan& layer, int index, const std::string& prefix,
                                        WeightSource& source) const;
-  // `at`: the layer's name with a dot, "model.layers.3."
-  std::unique_ptr<Sublayer> load_ffn(const LayerPlan& layer, const std::string& at,
+  // `at`: the layer's name with a dot, "model.layers.3."; `index`: -1 for the multi-token prediction
+  // layer, which adapters do not change
+  std::unique_ptr<Sublayer> load_ffn(const LayerPlan& layer, int index, const std::string& at,
                                      WeightSource& source) const;
   mx::array run_half(const Half& half, const mx::array& x, ForwardContext& context) const;
   mx::array logits_after(const NormSpec& last, const mx::array& rows, KernelPath path) const;

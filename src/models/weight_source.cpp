@@ -15,25 +15,9 @@
 #include "models/checkpoint_fit.h"
 #include "models/format/printable.h"
 #include "models/gguf/architectures.h"
+#include "models/row_orders.h"
 
 namespace octavo {
-namespace {
-
-// Entry r: the row of an interleaved matrix that becomes row r in halves order. Row (head, pair,
-// half) becomes (head, half, pair); rows that are not rotated stay in place.
-std::vector<int> rope_row_order(int rows, int head_dim, int rope_dims) {
-  std::vector<int> order(static_cast<size_t>(rows));
-  const int half = rope_dims / 2;
-  for (int row = 0; row < rows; ++row) {
-    const int within = row % head_dim;
-    order[static_cast<size_t>(row)] =
-        within < rope_dims ? row - within + within % half * 2 + within / half : row;
-  }
-  return order;
-}
-
-}  // namespace
-
 WeightSource::WeightSource(const Checkpoint& checkpoint, LoadProgress progress, WeightUse use)
     : checkpoint_(checkpoint),
       progress_(std::move(progress)),

@@ -23,7 +23,7 @@ BlockTable flat_table(const std::vector<std::span<const PageId>>& tables) {
 }  // namespace
 
 int BatchBuilder::add_sequence(std::span<const TokenId> tokens, int start,
-                               const SequencePages& pages) {
+                               const SequencePages& pages, int adapter_slot) {
   const int first = batch_.rows();
   const auto count = static_cast<int>(tokens.size());
   batch_.tokens.insert(batch_.tokens.end(), tokens.begin(), tokens.end());
@@ -32,6 +32,9 @@ int BatchBuilder::add_sequence(std::span<const TokenId> tokens, int start,
   batch_.cu_seqlens_q.push_back(first + count);
   batch_.context_lens.push_back(start + count);
   sequences_.push_back(&pages);
+  if (adapter_slot >= 0) batch_.adapter_slots.resize(static_cast<size_t>(first), -1);
+  if (adapter_slot >= 0 || !batch_.adapter_slots.empty())
+    batch_.adapter_slots.resize(batch_.tokens.size(), adapter_slot);
   if (has_state_) states_.push_back(pages.state().table());
   if (predicts_) {
     batch_.next_tokens.insert(batch_.next_tokens.end(), tokens.begin() + 1, tokens.end());

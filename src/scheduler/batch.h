@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/token_id.h"
 #include "cache/sequence_pages.h"
 #include "kernels/types/row_sampling.h"
+#include "scheduler/adapter_slots.h"
 
 namespace octavo {
 
@@ -43,6 +45,9 @@ struct Batch {
   // each row's, and -1 or its index among the tokens that this step draws.
   std::vector<TokenId> next_tokens = {};
   std::vector<int32_t> next_sources = {};
+  // [T]: the slot of each row's adapter, -1: none. Empty if no row has one.
+  std::vector<int32_t> adapter_slots = {};
+  std::vector<AdapterLoad> adapter_loads = {};  // to be written before the step
   bool waits_for_previous = false;  // true if any token_sources or history.pending is set
 
   int rows() const { return static_cast<int>(tokens.size()); }
@@ -60,8 +65,9 @@ class BatchBuilder {
 
   // Adds rows for `tokens`, at positions [start, start + tokens.size()) of their sequence; `pages`
   // must cover them. Returns the index of the first row. `pages`, except its state, must not change
-  // until build().
-  int add_sequence(std::span<const TokenId> tokens, int start, const SequencePages& pages);
+  // until build(). `adapter_slot`: -1: none.
+  int add_sequence(std::span<const TokenId> tokens, int start, const SequencePages& pages,
+                   int adapter_slot = -1);
   // The token after the row's, if it is known and not in the batch.
   void set_next_token(int row, TokenId token);
   // The row's token is in flight: `source` is its index among the tokens of the previous step.
@@ -75,6 +81,7 @@ class BatchBuilder {
 
   int prompt_logprob_rows() const { return static_cast<int>(batch_.prompt_logprobs.size()); }
   int hidden_rows() const { return static_cast<int>(batch_.hidden_rows.size()); }
+  void load_adapters(std::vector<AdapterLoad> loads) { batch_.adapter_loads = std::move(loads); }
   Batch build();
 
  private:

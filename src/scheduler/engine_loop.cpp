@@ -249,6 +249,7 @@ void EngineLoop::publish_stats() {
   const std::lock_guard lock(mutex_);
   stats_.scheduler = scheduler_.stats();
   stats_.times = times_;
+  stats_.adapters = scheduler_.adapter_use();
   stats_.step_rows = step_rows_;
   stats_.step_seconds = step_seconds_;
   stats_.page_count = prefixes_.pool().page_count();

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "base/bucket_counts.h"
 #include "cache/disk_stats.h"
@@ -28,6 +30,13 @@ struct SchedulerStats {
   DiskStats disk = {};           // of the disk tier, if enabled
 };
 
+// Names of the adapters that sequences use, in order; empty without LoRA.
+struct AdapterUse {
+  int slots = 0;  // --max-loras; 0: LoRA is off
+  std::vector<std::string> running = {};
+  std::vector<std::string> waiting = {};
+};
+
 // How the loop spent its time, in seconds since start-up.
 struct LoopTimes {
   double scheduling = 0;  // planning steps, reading results, sending updates
@@ -50,6 +59,7 @@ struct EngineStats {
   int referenced_pages = 0;
   int cached_pages = 0;
   int open_requests = 0;  // submitted but not finished
+  AdapterUse adapters = {};
 };
 
 }  // namespace octavo

@@ -5,7 +5,8 @@
 namespace octavo {
 
 PromptHistory::Owner owner_of(const Sequence& sequence) {
-  return {sequence.request().owner, sequence.request().cache_salt};
+  const Request& request = sequence.request();
+  return {request.owner, request.cache_salt, request.adapter ? request.adapter->id() : 0};
 }
 
 CacheReport explain_hit(Sequence& sequence, int hit, bool enabled, const PromptHistory& history,

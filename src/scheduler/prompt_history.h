@@ -17,6 +17,7 @@ class PromptHistory {
   struct Owner {
     std::string key;
     std::string salt;
+    uint64_t adapter = 0;
     bool operator==(const Owner&) const = default;
   };
   struct Match {

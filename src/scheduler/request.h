@@ -10,6 +10,7 @@
 #include "base/token_id.h"
 #include "cache/cache_namespace.h"
 #include "kernels/types/pooling_plan.h"
+#include "scheduler/adapter.h"
 #include "scheduler/constraint.h"
 
 namespace octavo {
@@ -62,6 +63,7 @@ struct Request {
   // its own.
   uint64_t call = 0;
   CacheNamespace cache_namespace = {};
+  std::shared_ptr<const Adapter> adapter = nullptr;  // null: the base model
   // Empty, or one per choice: the output continues after these tokens, with the bits it would have
   // had without the interruption. They count as output, but are not reported again.
   std::vector<ResumedOutput> resumed = {};

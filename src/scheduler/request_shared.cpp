@@ -53,6 +53,10 @@ std::shared_ptr<const RequestShared> share_request(RequestId id, Request request
                              r.stop_token_ids.end());
   shared->rules = rules_of(*shared, options);
   shared->keys.space = r.cache_namespace;
+  if (r.adapter) {
+    shared->keys.every_block.push_back(r.adapter->name());  // as in vLLM
+    shared->keys.space = namespace_of_adapter(r.cache_namespace, r.adapter->digest());
+  }
   if (!r.cache_salt.empty()) shared->keys.first_block.push_back(r.cache_salt);
   // Without a prefix cache, only the choices of one request share their prompt.
   if (!options.enable_prefix_caching)

@@ -26,6 +26,7 @@ Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes, PrefixDisk
       prefixes_(prefixes),
       disk_(disk),
       mask_worker_(options_.mask_threads),
+      adapter_slots_(options_.adapter_slots),
       turns_(options_.max_num_seqs),
       background_turns_(options_.max_num_seqs),
       speculator_(options_.speculation, std::move(drafter)) {
@@ -49,6 +50,7 @@ Scheduler::Rank Scheduler::rank_of(const Sequence& sequence) const {
 }
 
 void Scheduler::add(RequestId id, Request request) {
+  OCTAVO_CHECK(request.adapter == nullptr || options_.adapter_slots > 0);
   const auto shared = share_request(id, std::move(request), options_, prefixes_.plan());
   const auto& resumed = shared->request.resumed;
   for (int choice = 0; choice < shared->request.n; ++choice) {
@@ -94,6 +96,7 @@ std::optional<Batch> Scheduler::next() {
     plan_suspect(plan);
   }
   if (plan.step.entries.empty()) return std::nullopt;
+  if (options_.adapter_slots > 0) plan.batch.load_adapters(adapter_slots_.take_loads());
   steps_.push_back(std::move(plan.step));
   ++stats_.steps;
   return plan.batch.build();
@@ -170,7 +173,10 @@ void Scheduler::reset_prefix_cache() {
 
 void Scheduler::plan_suspect(Plan& plan) {
   Sequence& sequence = *suspects_.front();
-  if (waiting_.contains(rank_of(sequence)) && !admit(sequence)) return;
+  if (waiting_.contains(rank_of(sequence))) {
+    free_slot_for(sequence, /*only_background=*/false);
+    if (!admit(sequence)) return;
+  }
   if (!sequence.preempted) plan_rows(sequence, plan);
 }
 
@@ -353,7 +359,23 @@ std::vector<Update> Scheduler::fail(const std::string& reason) {
       suspects_.push_back(sequence);
     }
   }
+  adapter_slots_.forget();  // a failed step may not have written its adapters
   return updates;
+}
+
+AdapterUse Scheduler::adapter_use() const {
+  AdapterUse use{.slots = options_.adapter_slots};
+  if (use.slots == 0) return use;
+  for (const auto& [rank, sequence] : sequences_) {
+    if (sequence->finished || !sequence->request().adapter) continue;
+    (running_.contains(rank) ? use.running : use.waiting)
+        .push_back(sequence->request().adapter->name());
+  }
+  for (auto* names : {&use.running, &use.waiting}) {
+    std::ranges::sort(*names);
+    names->erase(std::ranges::unique(*names).begin(), names->end());
+  }
+  return use;
 }
 
 SchedulerStats Scheduler::stats() const {

@@ -44,6 +44,7 @@ struct SchedulerOptions {
   bool enable_prefix_caching = true;
   SpeculationOptions speculation = {};
   bool predicts = false;  // the model takes Batch::next_tokens
+  int adapter_slots = 0;  // adapters that steps may use at once
 };
 
 class Scheduler {
@@ -84,6 +85,7 @@ class Scheduler {
 
   bool idle() const { return sequences_.empty() && steps_.empty(); }
   SchedulerStats stats() const;
+  AdapterUse adapter_use() const;
   const SchedulerOptions& options() const { return options_; }
   // The step loop records step times here.
   StepCosts& costs() { return speculator_.costs(); }
@@ -126,6 +128,17 @@ class Scheduler {
   void plan_running(Plan& plan);
   void plan_waiting(Plan& plan);
   void plan_suspect(Plan& plan);
+  // A waiting sequence that may be admitted, and the best-ranked one that waits for an adapter slot
+  // and would be passed by it.
+  struct Candidate {
+    Sequence* sequence = nullptr;
+    Sequence* passed = nullptr;
+  };
+  // Of background requests or of all others; those only if none of the others waits.
+  Candidate next_waiting(bool background) const;
+  bool has_slot_for(const Sequence& sequence) const;
+  // Preempts sequences until the adapter of `sequence` can get a slot. True if it preempted any.
+  bool free_slot_for(const Sequence& sequence, bool only_background);
   // The running sequences that give up their slots and pages to the waiting `sequence`, in order.
   std::vector<Sequence*> giving_way_to(const Sequence& sequence) const;
   // Preempts one of them if that leaves rows of the next step to `sequence`.
@@ -140,7 +153,8 @@ class Scheduler {
   // Pages that must be available to admit the sequence beside `running` others. It already shares
   // its cached prefix.
   int pages_to_admit(const Sequence& sequence, int running) const;
-  // Moves the sequence from the queue to the running ones if the pool has enough pages.
+  // Moves the sequence from the queue to the running ones if the pool has enough pages and its
+  // adapter can get a slot.
   bool admit(Sequence& sequence);
   void plan_rows(Sequence& sequence, Plan& plan);
   // False if it has no drafts or there are no free pages for them.
@@ -161,6 +175,7 @@ class Scheduler {
   PrefixCache& prefixes_;
   PrefixDisk* disk_;
   MaskWorker mask_worker_;
+  AdapterSlots adapter_slots_;                           // outlives the sequences
   std::map<Rank, std::unique_ptr<Sequence>> sequences_;  // all, until no step uses them
   Queue waiting_;
   struct Restoring {

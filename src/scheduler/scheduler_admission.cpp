@@ -11,9 +11,13 @@ namespace octavo {
 
 void Scheduler::plan_waiting(Plan& plan) {
   // Pages being released are reserved for the sequence that preempted their owner.
-  while (releasing_ == 0 && !waiting_.empty()) {
-    Sequence& sequence = *waiting_.begin()->second;
-    if (sequence.request().background != plan.background) return;
+  while (releasing_ == 0) {
+    const Candidate next = next_waiting(plan.background);
+    if (next.passed != nullptr && !plan.background &&
+        free_slot_for(*next.passed, /*only_background=*/true))
+      continue;
+    if (next.sequence == nullptr) return;
+    Sequence& sequence = *next.sequence;
     if (plan.budget == 0) {
       // Beside other requests the rows are few on purpose.
       if (!plan.background || plan.step.shares.rows == 0) free_rows_for(sequence, plan);
@@ -23,6 +27,7 @@ void Scheduler::plan_waiting(Plan& plan) {
     if (full && giving_way_to(sequence).empty()) return;
     if (fetch_from_disk(sequence)) continue;
     if (!full && admit(sequence)) {
+      if (next.passed != nullptr && sequence.request().adapter) ++next.passed->passed_by;
       plan_rows(sequence, plan);
       continue;
     }
@@ -30,6 +35,42 @@ void Scheduler::plan_waiting(Plan& plan) {
     if (others.empty() || !has_pages_without(others, sequence)) return;
     give_way(*others.front());
   }
+}
+
+bool Scheduler::has_slot_for(const Sequence& sequence) const {
+  const auto& adapter = sequence.request().adapter;
+  return adapter == nullptr || adapter_slots_.has_place_for(*adapter);
+}
+
+Scheduler::Candidate Scheduler::next_waiting(bool background) const {
+  Candidate found;
+  for (const auto& [rank, sequence] : waiting_) {
+    if (rank.background != background) return found;
+    // Sequences with an adapter keep its slot occupied, so only a limited number of them may pass one
+    // that waits for a slot. Then the slots become free one by one.
+    const bool may_pass = found.passed == nullptr || sequence->request().adapter == nullptr ||
+                          found.passed->passed_by < options_.max_num_seqs;
+    if (may_pass && has_slot_for(*sequence)) {
+      found.sequence = sequence;
+      return found;
+    }
+    if (found.passed == nullptr) found.passed = sequence;
+  }
+  return found;
+}
+
+bool Scheduler::free_slot_for(const Sequence& sequence, bool only_background) {
+  bool found = false;
+  while (!has_slot_for(sequence)) {
+    const auto last = std::find_if(running_.rbegin(), running_.rend(), [&](const auto& entry) {
+      return entry.second->request().adapter != nullptr && !entry.second->preempted &&
+             (entry.first.background || !only_background);
+    });
+    if (last == running_.rend()) return found;  // a step in flight may still use the slots
+    preempt(*last->second);
+    found = true;
+  }
+  return found;
 }
 
 void Scheduler::free_rows_for(const Sequence& sequence, const Plan& plan) {
@@ -73,6 +114,7 @@ int Scheduler::pages_to_admit(const Sequence& sequence, int running) const {
 }
 
 bool Scheduler::admit(Sequence& sequence) {
+  if (!has_slot_for(sequence)) return false;
   const int known = sequence.known();
   const bool first_time = !sequence.cached_tokens.has_value();
   const int hit = sequence.reuse_prefix();
@@ -97,6 +139,8 @@ bool Scheduler::admit(Sequence& sequence) {
     if (sequence.memory_tokens >= 0)
       disk_->count_restored(std::max(0, hit - sequence.memory_tokens));
   }
+  if (const auto& adapter = sequence.request().adapter)
+    sequence.hold_adapter(*adapter_slots_.try_lease(adapter));
   const Rank rank = rank_of(sequence);
   waiting_.erase(rank);
   running_[rank] = &sequence;

@@ -68,7 +68,7 @@ int Sequence::add_rows(BatchBuilder& batch, int rows) {
   const int known_rows = std::min(rows, known() - start);
   std::vector<TokenId> ids(static_cast<size_t>(rows), 0);
   std::copy_n(tokens().begin() + start, known_rows, ids.begin());
-  const int first = batch.add_sequence(ids, start, cache_.pages());
+  const int first = batch.add_sequence(ids, start, cache_.pages(), adapter_slot());
   cache_.advance(start, start + rows, shared_->snapshot_edges, prompt_length());
   if (known_rows < rows) batch.take_token(first + rows - 1, newest_entry_);
   if (start + rows < known())
@@ -93,7 +93,7 @@ int Sequence::add_drafts(BatchBuilder& batch, std::vector<TokenId> drafts) {
   const int count = static_cast<int>(drafts.size());
   drafts_ = std::make_shared<const std::vector<TokenId>>(std::move(drafts));
   drafts_taken_ = 0;
-  const int first = batch.add_sequence(ids, computed_, cache_.pages());
+  const int first = batch.add_sequence(ids, computed_, cache_.pages(), adapter_slot());
   cache_.advance_drafts(computed_);
   if (constrained_) {
     for (int i = 0; i <= count; ++i) masks_.push_back(std::make_shared<TokenMask>());
@@ -210,6 +210,7 @@ void Sequence::publish(bool in_step) {
 void Sequence::restart() {
   OCTAVO_CHECK(steps_in_flight == 0);
   cache_.release();
+  adapter_.reset();
   computed_ = 0;
   tokens_in_flight_ = 0;
   drafts_ = nullptr;

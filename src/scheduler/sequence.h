@@ -106,7 +106,9 @@ class Sequence {
   // last one.
   std::optional<std::vector<float>> take_hidden(std::span<const float> rows, int count);
 
-  // Discards all computed rows and releases the pages. Keeps the tokens.
+  // Keeps the request's adapter in a slot until restart().
+  void hold_adapter(AdapterLease lease) { adapter_.emplace(std::move(lease)); }
+  // Discards all computed rows and releases the pages and the adapter. Keeps the tokens.
   void restart();
 
   // Names the call the request is part of. Numbers of callers and request ids do not meet.
@@ -125,6 +127,7 @@ class Sequence {
   bool recomputes = false;     // was requeued and has drawn no token since
   bool failed_before = false;  // was in a failed step: runs alone until it has drawn a token
   bool asked_disk = false;     // since it was last queued
+  int passed_by = 0;           // sequences with adapters admitted while it waited for a slot
   // Set at the first admission; reported once.
   std::optional<int> cached_tokens = {};
   std::shared_ptr<const CacheReport> cache_report = nullptr;
@@ -135,6 +138,7 @@ class Sequence {
   const ResumedOutput& resumed_output() const {
     return request().resumed[static_cast<size_t>(choice_)];
   }
+  int adapter_slot() const { return adapter_ ? adapter_->slot() : -1; }
   void begin_log();
   std::shared_ptr<const TokenMask> next_mask();
   void ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows);
@@ -144,6 +148,7 @@ class Sequence {
   int choice_;
   std::shared_ptr<TokenLog> log_;  // room for the longest answer; none before the first admission
   SequenceCache cache_;
+  std::optional<AdapterLease> adapter_;  // while admitted
   int computed_ = 0;
   int tokens_in_flight_ = 0;
   int newest_entry_ = -1;  // of the newest one among the drawn tokens of its step

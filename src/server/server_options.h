@@ -72,6 +72,7 @@ struct ServerOptions {
   // A child of a front process, which is the only client. Streams carry what the front needs to
   // continue them on another child, and the front says in a header which API key a request has.
   bool behind_front = false;
+  bool allow_lora_updates = false;  // /v1/load_lora_adapter and /v1/unload_lora_adapter
   // For tests: called on the text worker with each JSON body, before it is parsed.
   std::function<void(std::string_view)> on_preparation = nullptr;
   std::string version = "0";

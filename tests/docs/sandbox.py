@@ -19,7 +19,9 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 from doc_pages import REPO, Block
+from safetensors.numpy import save_file
 
 NAMED = {"Qwen/Qwen3-0.6B-GGUF": "Qwen3-0.6B-Q8_0.gguf"}  # repositories named in the pages, and a file of each
 STUB_HUB = REPO / "tests" / "hub" / "stub_hub.py"
@@ -44,6 +46,15 @@ def free_port() -> int:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) != 0:
                 return port
+
+
+def write_adapter(folder: Path) -> None:
+    """Writes a LoRA adapter of one matrix of SmolLM2 in PEFT's form."""
+    folder.mkdir(parents=True)
+    module = "base_model.model.model.layers.0.self_attn.q_proj"
+    ones = np.ones((8, 576), np.float32)
+    save_file({f"{module}.lora_A.weight": ones, f"{module}.lora_B.weight": ones.T.copy()}, str(folder / "adapter_model.safetensors"))
+    (folder / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "r": 8, "lora_alpha": 8}))
 
 
 @dataclass
@@ -77,6 +88,8 @@ class Sandbox:
         self._start_hub()
         self.library = str(next(self.octavo.parents[2].rglob("liboctavo.so"), ""))
         (self.folder / "model.gguf").symlink_to(self.model)
+        for name in ("sql", "chat"):
+            write_adapter(self.folder / "adapters" / name)
         (self.folder / "node_modules").symlink_to(REPO / "build" / "clients-node" / "node_modules")
 
     def _start_hub(self) -> None:

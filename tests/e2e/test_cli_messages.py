@@ -71,7 +71,8 @@ MISTAKES = [
     # flags of other programs that are refused
     ("serve m --tensor-parallel-size 2", 2, ["--tensor-parallel-size 2: not supported; octavo runs a model on one device"]),
     ("serve m -tp 4", 2, ["-tp 4: not supported"]),
-    ("serve m --enable-lora", 2, ["--enable-lora: not supported", "adapter"]),
+    ("serve m --lora a.gguf", 2, ["--lora a.gguf: not supported", "--enable-lora --lora-modules name=FOLDER"]),
+    ("serve m --lora-modules", 2, ["--lora-modules: name=path is missing"]),
     ("serve m --tokenizer x", 2, ["--tokenizer x: not supported; octavo uses the model's own tokenizer"]),
     ("serve m --no-enable-chunked-prefill", 2, ["not supported; prompts are always prefilled in chunks"]),
     ("serve m --swap-space 4", 2, ["--swap-space 4: not supported", "--prefix-disk"]),

@@ -5,7 +5,8 @@
 //         "kernels": "native", "reference" or "metal" (simulated),
 //         "chunk": 0 or rows per step, "prompts": [[ids], ...],
 //         "batch": all prompts in one flat batch, "mtp": logits of the multi-token prediction
-//         layer (those of a prompt's last position are of no use), "out": path}
+//         layer (those of a prompt's last position are of no use), "out": path,
+//         "adapters": [folders of LoRA adapters], "adapter_of": [index of each prompt's, -1: none]}
 // out: float32 logits of every position, prompts one after the other ([tokens, vocab] each)
 // stdout, one line each: {"vocab": n, "launches": {"paged_attention.cpu": n, ...}} or {"error": text}
 #include <algorithm>
@@ -13,10 +14,13 @@
 #include <iostream>
 #include <limits>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "engine/runner.h"
+#include "kernels/lora.h"
+#include "models/adapters/adapter_memory.h"
 #include "models/model_description.h"
 #include "support/simulated_device.h"
 
@@ -28,16 +32,19 @@ using Prompt = std::vector<TokenId>;
 
 class Dumper {
  public:
-  Dumper(const Json& request, const ModelDescription& description, const DecoderModel& model)
+  // `adapters`: null without any.
+  Dumper(const Json& request, const ModelDescription& description, const DecoderModel& model,
+         AdapterMemory* adapters)
       : path_(request.at("kernels") == "reference" ? KernelPath::kReference : KernelPath::kNative),
         chunk_(request.value("chunk", 0)),
         mtp_(description.plan.mtp.has_value()),
         plan_(plan_cache(description.plan.cache_specs(description.dtype, KvFormat::kPlain),
                          request.at("block_tokens"))),
         prompts_(request.at("prompts").get<std::vector<Prompt>>()),
+        adapter_of_(request.value("adapter_of", std::vector<int>(prompts_.size(), -1))),
         kv_(plan_, page_count(), path_),
         pool_(kv_.page_count()),
-        runner_(model, kv_, {.path = path_}) {
+        runner_(model, kv_, {.path = path_, .adapters = adapters}) {
     fill_with_nan();
   }
 
@@ -85,8 +92,9 @@ class Dumper {
         const size_t rows = chunk_ > 0 ? std::min(left, static_cast<size_t>(chunk_)) : left;
         if (!pages[i].grow_to(static_cast<int>(done[i] + rows)))
           throw std::runtime_error("pool too small");
-        const int first = builder.add_sequence(std::span(prompt).subspan(done[i], rows),
-                                               static_cast<int>(done[i]), pages[i]);
+        const int first =
+            builder.add_sequence(std::span(prompt).subspan(done[i], rows),
+                                 static_cast<int>(done[i]), pages[i], adapter_of_.at(which[i]));
         pages[i].state().advance(static_cast<int>(done[i]));
         if (rows < left)
           builder.set_next_token(first + static_cast<int>(rows) - 1, prompt[done[i] + rows]);
@@ -114,10 +122,25 @@ class Dumper {
   bool mtp_;
   CachePlan plan_;
   std::vector<Prompt> prompts_;
+  std::vector<int> adapter_of_;  // slots
   KvStore kv_;
   PagePool pool_;
   Runner runner_;
 };
+
+// The request's adapters, one per slot; null if there are none.
+std::unique_ptr<AdapterMemory> load_adapters(const Json& request, const ModelDescription& model) {
+  const auto folders = request.value("adapters", std::vector<std::string>());
+  if (folders.empty()) return nullptr;
+  const AdapterTargets targets = adapter_targets(model.plan);
+  auto memory = std::make_unique<AdapterMemory>(targets, model.dtype,
+                                                static_cast<int>(folders.size()), kMostLoraRank);
+  for (size_t i = 0; i < folders.size(); ++i) {
+    const LoraLimits limits{.max_rank = kMostLoraRank, .dtype = model.dtype};
+    memory->write(static_cast<int>(i), read_lora(folders[i], model.plan, targets, limits));
+  }
+  return memory;
+}
 
 // The launches since `before`.
 Json launches_since(const std::map<std::string, int64_t>& before) {
@@ -143,8 +166,9 @@ Json dump(const Json& request) {
   const DecoderModel model(description.plan, description.dtype, source);
   SimulatedDevice device(request.at("kernels") == "metal");
   std::ofstream out(request.at("out").get<std::string>(), std::ios::binary);
-  for (const auto& logits :
-       Dumper(request, description, model).run(request.value("batch", false))) {
+  const auto adapters = load_adapters(request, description);
+  Dumper dumper(request, description, model, adapters.get());
+  for (const auto& logits : dumper.run(request.value("batch", false))) {
     out.write(reinterpret_cast<const char*>(logits.data()),
               static_cast<std::streamsize>(logits.size() * sizeof(float)));
   }

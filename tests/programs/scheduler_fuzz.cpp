@@ -40,7 +40,8 @@ struct Options {
 
 struct Totals {
   int64_t operations = 0, requests = 0, finished = 0, aborted = 0, errors = 0, tokens = 0,
-          pooled = 0, constrained = 0, races = 0, resumed = 0, background = 0;
+          pooled = 0, constrained = 0, races = 0, resumed = 0, background = 0, adapted = 0,
+          adapter_loads = 0;
   uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0, drafts = 0, draft_tokens = 0,
            accepted = 0, accepted_with_state = 0, restored = 0, corrupt = 0;
 };
@@ -48,6 +49,7 @@ struct Totals {
 constexpr int kVocab = 13;
 constexpr int kOperationsPerRound = 4000;
 constexpr int kMostDrafts = 8;
+constexpr int kAdapters = 5;
 
 // One pool and one scheduler with random settings, driven for its share of operations, then until
 // idle.
@@ -160,7 +162,8 @@ class Round {
             .policy = chance(50) ? SchedulingPolicy::kPriority : SchedulingPolicy::kFcfs,
             .enable_prefix_caching = chance(80),
             .speculation = {.most_drafts = draw(1, kMostDrafts), .most_rows = draw(1, 60)},
-            .predicts = chance(20)};
+            .predicts = chance(20),
+            .adapter_slots = chance(50) ? draw(1, 3) : 0};
   }
 
   // Correct and wrong drafts.
@@ -205,6 +208,7 @@ class Round {
       Request request = random_request();
       request.n = 1;
       request.background = false;
+      request.adapter = nullptr;  // its slot may come later than others'
       request.owner = owner;
       request.call = of_call;
       return add(std::move(request));
@@ -259,6 +263,8 @@ class Round {
     if (chance(40)) request.call = next_call_ - static_cast<uint64_t>(draw(1, 3));
     if (chance(20)) ++next_call_;
     if (chance(20)) request.cache_namespace[0] = 1;
+    if (options_.adapter_slots > 0 && chance(70))
+      request.adapter = adapters_[static_cast<size_t>(draw(0, kAdapters - 1))];
     if (chance(50)) request.sampling.temperature = 1;
     request.sampling.seed = random_();
     if (chance(10)) request.sampling.prompt_logprobs = 0;
@@ -285,6 +291,7 @@ class Round {
     validate(request, {.max_model_len = options_.max_model_len, .vocab = kVocab});
     scheduler_.add(id, std::move(request));
     ++totals_.requests;
+    totals_.adapted += asked.request.adapter != nullptr;
     return asked;
   }
 
@@ -294,7 +301,7 @@ class Round {
     for (Answer& answer : asked.answers) {
       ResumedOutput& output = resumed.emplace_back();
       for (int left = draw(0, request.max_tokens); left > 0 && !output.finished; --left) {
-        const TokenId token = expected_token(answer);
+        const TokenId token = expected_token(answer, request);
         if (answer.state && answer.sampling.mask->allows_nothing()) break;
         take_token(answer, token);
         output.tokens.push_back(token);
@@ -319,10 +326,10 @@ class Round {
     ++totals_.resumed;
   }
 
-  TokenId expected_token(Answer& answer) const {
+  TokenId expected_token(Answer& answer, const Request& request) const {
     answer.sampling.position = static_cast<uint32_t>(answer.tokens.size());
     if (answer.state) answer.sampling.mask = mask_of(*answer.state);
-    return model_.next_token(answer.tokens, answer.sampling);
+    return model_.next_token(answer.tokens, answer.sampling, request.adapter.get());
   }
   static void take_token(Answer& answer, TokenId token) {
     if (answer.state) OCTAVO_CHECK(answer.state->accept(token));
@@ -366,6 +373,8 @@ class Round {
     OCTAVO_CHECK(batch->rows() > 0 && batch->rows() <= options_.max_num_batched_tokens);
     OCTAVO_CHECK(batch->sequences() <= options_.max_num_seqs);
     step_rows_.push_back(batch->rows());
+    for (const int slot : batch->adapter_slots) OCTAVO_CHECK(slot < options_.adapter_slots);
+    totals_.adapter_loads += static_cast<int64_t>(batch->adapter_loads.size());
     runner_.start(*batch);
   }
 
@@ -432,7 +441,7 @@ class Round {
       for (size_t i = 0; i < update.logprobs.size(); ++i)
         OCTAVO_CHECK(update.logprobs[i].token == update.tokens[i]);
       for (TokenId token : update.tokens) {
-        OCTAVO_CHECK(token == expected_token(answer));
+        OCTAVO_CHECK(token == expected_token(answer, request));
         take_token(answer, token);
         ++totals_.tokens;
       }
@@ -476,8 +485,8 @@ class Round {
   void end_pooled(const Update& update, const Asked& asked) {
     OCTAVO_CHECK(update.tokens.empty() && asked.prompt_logprobs == 0);
     if (*update.finish == FinishReason::kStop) {
-      OCTAVO_CHECK(update.embedding ==
-                   model_.embedding(asked.request.prompt, asked.request.pooling));
+      OCTAVO_CHECK(update.embedding == model_.embedding(asked.request.prompt, asked.request.pooling,
+                                                        asked.request.adapter.get()));
       ++totals_.pooled;
     }
     totals_.aborted += *update.finish == FinishReason::kAbort;
@@ -490,6 +499,29 @@ class Round {
     // No page is held after all requests have ended.
     if (scheduler_.idle()) OCTAVO_CHECK(pool_.referenced_pages() == 0);
     OCTAVO_CHECK(scheduler_.stats().running <= options_.max_num_seqs);
+  }
+
+  // Two of them have one name, as after a reload.
+  static std::vector<std::shared_ptr<const Adapter>> make_adapters() {
+    std::vector<std::shared_ptr<const Adapter>> adapters;
+    for (int i = 0; i < kAdapters; ++i) {
+      const auto id = static_cast<uint64_t>(i + 1);
+      Sha256Digest digest = {};
+      digest[0] = static_cast<uint8_t>(i);
+      adapters.push_back(
+          std::make_shared<const Adapter>(id, fmt::format("adapter {}", i / 2), digest));
+    }
+    return adapters;
+  }
+  std::map<CacheNamespace, uint64_t> effects_of_adapters() const {
+    std::map<CacheNamespace, uint64_t> effects;
+    for (const uint8_t first : {0, 1}) {
+      CacheNamespace space = {};
+      space[0] = first;
+      for (const auto& adapter : adapters_)
+        effects[namespace_of_adapter(space, adapter->digest())] = fake_effect(adapter.get());
+    }
+    return effects;
   }
 
   std::mt19937& random_;
@@ -510,7 +542,8 @@ class Round {
   std::deque<int> step_rows_;  // in flight
   std::vector<Time> background_admissions_;
   std::vector<Wait> waits_;
-  PageInvariants invariants_{plan_, pool_, prefixes_, runner_};
+  const std::vector<std::shared_ptr<const Adapter>> adapters_ = make_adapters();
+  PageInvariants invariants_{plan_, pool_, prefixes_, runner_, effects_of_adapters()};
 };
 
 int run(const Options& options) {
@@ -523,6 +556,8 @@ int run(const Options& options) {
                               {"races_in_the_queue", totals.races},
                               {"resumed", totals.resumed},
                               {"background", totals.background},
+                              {"with_adapters", totals.adapted},
+                              {"adapter_loads", totals.adapter_loads},
                               {"finished", totals.finished},
                               {"aborted", totals.aborted},
                               {"ended_with_error", totals.errors},

@@ -16,10 +16,15 @@ namespace octavo {
 
 class PageInvariants {
  public:
-  // All arguments must outlive it.
+  // All arguments must outlive it. `effects`: fake_effect() of the adapters by the namespace of their
+  // prefixes; others have none.
   PageInvariants(const CachePlan& plan, PagePool& pool, PrefixCache& prefixes,
-                 const FakeRunner& runner)
-      : plan_(plan), pool_(pool), prefixes_(prefixes), runner_(runner) {}
+                 const FakeRunner& runner, std::map<CacheNamespace, uint64_t> effects = {})
+      : plan_(plan),
+        pool_(pool),
+        prefixes_(prefixes),
+        runner_(runner),
+        effects_(std::move(effects)) {}
 
   void check() {
     check_states();
@@ -145,9 +150,10 @@ class PageInvariants {
     if (found != known.end()) return found->second;
     const NodeId parent = prefixes_.index().parent(node);
     uint64_t before = parent == kRootNode ? 0 : cells_of(parent, known).back();
+    const auto effect = effects_.find(prefixes_.index().space(node));
     std::vector<uint64_t> cells;
     for (TokenId token : prefixes_.index().tokens(node)) {
-      before = fake_cell(before, token);
+      before = fake_cell(before, token, effect == effects_.end() ? 0 : effect->second);
       cells.push_back(before);
     }
     return known[node] = std::move(cells);
@@ -157,6 +163,7 @@ class PageInvariants {
   PagePool& pool_;
   PrefixCache& prefixes_;
   const FakeRunner& runner_;
+  std::map<CacheNamespace, uint64_t> effects_;
   int64_t index_checks_ = 0;
 };
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
+from mlx_lm.tuner.utils import load_adapters
 from mlx_lm.utils import _get_classes, load_config
 
 mx.set_default_device(mx.cpu)
@@ -128,11 +129,15 @@ def _ignored_windows(config: dict) -> dict[int, int]:
     return {}
 
 
-def folder_logits(folder: Path | str, prompts: list[list[int]]) -> list[np.ndarray]:
-    """Returns the expected logits of a checkpoint folder, including sliding windows."""
+def folder_logits(folder: Path | str, prompts: list[list[int]], weights: dict | None = None,
+                  adapter: Path | None = None) -> list[np.ndarray]:
+    """Returns the expected logits of a checkpoint folder, including sliding windows; with other weights, or with a LoRA adapter
+    that mlx-lm loads, if they are given."""
     config = json.loads((Path(folder) / "config.json").read_text())
     window = config.get("sliding_window") if config["model_type"] == "mistral" and "layer_types" not in config else None
-    model = load(config, folder_weights(folder))
+    model = load(config, folder_weights(folder) if weights is None else weights)
+    if adapter is not None:
+        load_adapters(model, str(adapter)).eval()
     for layer, size in _ignored_windows(config).items():
         model.model.layers[layer] = _WindowedLayer(model.model.layers[layer], size)
     return logits(model, prompts, window)

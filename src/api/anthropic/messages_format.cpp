@@ -101,7 +101,7 @@ MessagesFormat::MessagesFormat(const ServedModel& model, const GenerationJob& jo
       head_({{"id", "msg_" + job.id},
              {"type", "message"},
              {"role", "assistant"},
-             {"model", model.name()}}),
+             {"model", model.answer_name(job.engine.adapter.get())}}),
       tokens_(job) {}
 
 void MessagesFormat::begin(std::string& out, const Usage& usage) {

@@ -161,9 +161,9 @@ EmbeddingJob prepare_embedding(const Json& body, const ServedModel& model,
            "this server generates text; start it with --runner pooling to serve embeddings");
   EmbeddingRequest request;
   IgnoredFields ignored = read_fields(body, embedding_fields(), request);
-  check_model_name(request.model, model);
   EmbeddingJob job;
   job.engine = request.engine;
+  job.engine.adapter = adapter_named(request.model, model);
   job.engine.pooling = model.pooling->kind;
   job.id = request.request_id;
   job.ignored = std::move(ignored);

@@ -31,8 +31,8 @@ OpenAiEnvelope::OpenAiEnvelope(const ServedModel& model, const GenerationJob& jo
   head_ = {{"id", std::move(id)},
            {"object", object},
            {"created", job.created},
-           {"model", model.name()},
-           {"system_fingerprint", model.fingerprint}};
+           {"model", model.answer_name(job.engine.adapter.get())},
+           {"system_fingerprint", model.answer_fingerprint(job.engine.adapter.get())}};
   chunk_head_ = "data: " + dump(head_);
   chunk_head_.pop_back();
   chunk_head_ += ",\"choices\":[";

@@ -267,7 +267,7 @@ Json head_of(const ResponsesRequest& request, const GenerationJob& job, const Se
       {"instructions", request.instructions},
       {"max_output_tokens", nullptr},
       {"metadata", Json::object()},
-      {"model", model.name()},
+      {"model", model.answer_name(job.engine.adapter.get())},
       {"output", Json::array()},
       {"parallel_tool_calls", true},
       {"previous_response_id", request.previous.id.empty() ? Json() : Json(request.previous.id)},

@@ -12,7 +12,7 @@ constexpr auto kRefused = ForeignMeaning::kRefused;
 
 constexpr std::string_view kOneDevice = "octavo runs a model on one device";
 constexpr std::string_view kNoLora =
-    "octavo does not load adapters; merge the adapter into the model";
+    "octavo serve takes PEFT and mlx-lm adapters: --enable-lora --lora-modules name=FOLDER";
 constexpr std::string_view kTextOnly = "octavo runs text models only";
 constexpr std::string_view kWholeModel =
     "octavo runs the whole model on one device; --device chooses it";
@@ -233,8 +233,6 @@ constexpr std::array kForeignFlags = {
     ForeignFlag{"--kv-cache-memory-bytes", "*", kAlias, "--kv-memory"},
     ForeignFlag{"--override-pooler-config", "*", kAlias, "--pooler-config"},
     // vLLM: not available
-    ForeignFlag{"--enable-lora", "", kRefused, kNoLora},
-    ForeignFlag{"--lora-modules", "*", kRefused, kNoLora},
     ForeignFlag{"--limit-mm-per-prompt", "*", kRefused, kTextOnly},
     ForeignFlag{"--mm-processor-kwargs", "*", kRefused, kTextOnly},
     ForeignFlag{"--tokenizer", "*", kRefused, "octavo uses the model's own tokenizer"},

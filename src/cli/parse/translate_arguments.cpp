@@ -20,6 +20,7 @@ namespace {
 using Say = std::function<void(const std::string&)>;
 
 constexpr std::string_view kServedName = "--served-model-name";
+constexpr std::string_view kLoraModules = "--lora-modules";
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
@@ -141,6 +142,7 @@ class FlagTranslator {
     if (equals != std::string::npos) value = argument.substr(equals + 1);
     const std::string name = own_spelling(typed);
     if (name == kServedName && option(name) != nullptr) return served_names(value);
+    if (name == kLoraModules && option(name) != nullptr) return lora_modules(value);
     if (const CLI::Option* own = option(name)) return keep(name, *own, value);
     // A short flag with its value attached, such as -pTEXT.
     if (typed.size() > 2 && typed[1] != '-' && !is_foreign(typed) &&
@@ -178,6 +180,21 @@ class FlagTranslator {
     }
     last_run_ = value ? 0 : names.size();
     names_.insert(names_.end(), names.begin(), names.end());
+  }
+
+  // vLLM accepts several after one flag. The model's own name is neither of their forms.
+  void lora_modules(std::optional<std::string> value) {
+    const auto add = [&](const std::string& module) {
+      result_.emplace_back(kLoraModules);
+      result_.push_back(module);
+    };
+    if (value) return add(*value);
+    const auto is_module = [](const std::string& word) {
+      return !is_flag(word) && (word.starts_with('{') || word.find('=') != std::string::npos);
+    };
+    if (at_ + 1 == arguments_.size() || !is_module(arguments_[at_ + 1]))
+      throw UsageError(fmt::format("{}: name=path is missing", kLoraModules));
+    while (at_ + 1 < arguments_.size() && is_module(arguments_[at_ + 1])) add(arguments_[++at_]);
   }
 
   void place_names() {

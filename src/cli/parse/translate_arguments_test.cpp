@@ -83,6 +83,15 @@ TEST_F(TranslateArguments, ServedNamesMayBeSeveral) {
   EXPECT_THAT(problem({"serve", "m", "--served-model-name"}), HasSubstr("a name is missing"));
 }
 
+TEST_F(TranslateArguments, SeveralAdaptersMayFollowOneFlag) {
+  const auto wanted = ElementsAre("serve", "m", "--lora-modules", "a=x", "--lora-modules", "{}");
+  EXPECT_THAT(translated({"serve", "m", "--lora-modules", "a=x", "{}"}), wanted);
+  EXPECT_THAT(translated({"serve", "m", "--lora-modules=a=x", "--lora-modules", "{}"}), wanted);
+  EXPECT_THAT(translated({"serve", "--lora-modules", "a=x", "m"}),
+              ElementsAre("serve", "--lora-modules", "a=x", "m"));
+  EXPECT_THAT(problem({"serve", "--lora-modules", "m"}), HasSubstr("name=path is missing"));
+}
+
 TEST_F(TranslateArguments, NamesWhatWasTypedAndTheNearestWord) {
   EXPECT_THAT(problem({"generat", "m"}),
               HasSubstr("unknown command generat; did you mean generate"));

@@ -3,21 +3,11 @@
 #include "base/error.h"
 #include "kernels/gate_rows.h"
 #include "kernels/qkv_write.h"
+#include "models/row_orders.h"
 
 namespace octavo {
 
 namespace {
-
-// Row order for a q_proj whose heads have a gate after their q: all gates, then all q.
-std::vector<int> gates_first(const AttentionPlan& plan) {
-  std::vector<int> order;
-  for (const int part : {plan.head_dim, 0}) {
-    for (int head = 0; head < plan.heads; ++head)
-      for (int row = 0; row < plan.head_dim; ++row)
-        order.push_back(2 * head * plan.head_dim + part + row);
-  }
-  return order;
-}
 
 // The gates, if any, then q, k and v in the order of qkv_write.
 std::vector<Projection> load_qkv(const DecoderPlan& model, const AttentionPlan& plan,
@@ -96,6 +86,7 @@ mx::array Attention::forward(const mx::array& x, const Surroundings& around,
   LinearOptions into;
   into.norm = around.norm;
   into.path = context.path;
+  if (context.lora != nullptr) into.lora = context.lora->qkv(layer_);
   const mx::array qkv = joined_linear(x, qkv_, into);
 
   const mx::array& table = context.table(layer_);
@@ -124,6 +115,7 @@ mx::array Attention::forward(const mx::array& x, const Surroundings& around,
   out.bias = output_.bias;
   if (around.add_input) out.residual = x;
   out.path = context.path;
+  if (context.lora != nullptr) out.lora = context.lora->output(layer_);
   return linear(attended, output_.weight, out);
 }
 

@@ -23,8 +23,10 @@ Projection load_first(const MlpPlan& plan, int hidden, const std::string& prefix
 
 }  // namespace
 
-Mlp::Mlp(const MlpPlan& plan, int hidden, const std::string& prefix, WeightSource& source)
+Mlp::Mlp(const MlpPlan& plan, int hidden, const std::string& prefix, WeightSource& source,
+         int layer)
     : activation_(plan.activation),
+      layer_(layer),
       gate_(plan.gated ? std::optional(load_first(plan, hidden, prefix, false, source))
                        : std::nullopt),
       up_(load_first(plan, hidden, prefix, true, source)),
@@ -39,6 +41,10 @@ mx::array Mlp::forward(const mx::array& x, const Surroundings& around,
   second.bias = down_.bias;
   if (around.add_input) second.residual = x;
   second.path = context.path;
+  if (context.lora != nullptr && layer_ >= 0) {
+    first.lora = gate_ ? context.lora->gate_and_up(layer_) : context.lora->up(layer_);
+    second.lora = context.lora->down(layer_);
+  }
   if (gate_) return linear(gated_linear(x, *gate_, up_, activation_, first), down_.weight, second);
   first.bias = up_.bias;
   const mx::array up = linear(x, up_.weight, first);

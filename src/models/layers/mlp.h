@@ -12,14 +12,16 @@ namespace octavo {
 
 class Mlp : public Sublayer {
  public:
-  // `prefix`: "model.layers.3.mlp".
-  Mlp(const MlpPlan& plan, int hidden, const std::string& prefix, WeightSource& source);
+  // `prefix`: "model.layers.3.mlp". `layer`: whose adapters apply; -1: none do.
+  Mlp(const MlpPlan& plan, int hidden, const std::string& prefix, WeightSource& source,
+      int layer = -1);
 
   mx::array forward(const mx::array& x, const Surroundings& around,
                     ForwardContext& context) const override;
 
  private:
   Activation activation_;
+  int layer_;
   std::optional<Projection> gate_;  // unset: activation(up, up)
   Projection up_, down_;
 };

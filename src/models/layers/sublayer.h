@@ -6,6 +6,7 @@
 
 #include "kernels/batch_layout.h"
 #include "kernels/norm.h"
+#include "models/adapters/adapter_memory.h"
 #include "models/kv_store.h"
 
 namespace octavo {
@@ -19,6 +20,7 @@ struct ForwardContext {
   std::optional<mx::array> per_layer;  // [T, layers * width], PerLayerInputPlan
   KvStore& kv;
   KernelPath path;
+  const LoraStep* lora = nullptr;  // null: no row of the step has an adapter
 
   const mx::array& table(int layer) const {
     const int group = kv.plan().places[static_cast<size_t>(layer)].group;

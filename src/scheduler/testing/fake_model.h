@@ -27,9 +27,14 @@ inline uint64_t fake_mix(uint64_t a, uint64_t b) {
   return x ^ x >> 29;
 }
 
-// The page cell of a token: like K and V, it depends on every token before it.
-inline uint64_t fake_cell(uint64_t previous_cell, TokenId token) {
-  return fake_mix(previous_cell, static_cast<uint64_t>(token) + 1);
+// The page cell of a token: like K and V, it depends on every token before it and on the adapter.
+inline uint64_t fake_cell(uint64_t previous_cell, TokenId token, uint64_t adapter = 0) {
+  return fake_mix(previous_cell, static_cast<uint64_t>(token) + 1 + (adapter << 32));
+}
+
+// What the fake model takes from an adapter: a part of its digest. 0: no adapter.
+inline uint64_t fake_effect(const Adapter* adapter) {
+  return adapter == nullptr ? 0 : uint64_t{adapter->digest()[0]} + 1;
 }
 
 inline constexpr int kFakeWidth = 3;  // of hidden rows
@@ -74,15 +79,17 @@ class FakeModel {
   }
 
   // The output of one sequence run alone.
-  TokenId next_token(const std::vector<TokenId>& tokens, const RowSampling& sampling) const {
-    const std::vector<uint64_t> cells = cells_of(tokens);
+  TokenId next_token(const std::vector<TokenId>& tokens, const RowSampling& sampling,
+                     const Adapter* adapter = nullptr) const {
+    const std::vector<uint64_t> cells = cells_of(tokens, adapter);
     return draw(static_cast<int>(tokens.size()), sampling, cells.back(), tokens,
                 [&](int, int p) { return cells[static_cast<size_t>(p)]; });
   }
 
   // The same for a pooled text.
-  std::vector<float> embedding(const std::vector<TokenId>& tokens, Pooling pooling) const {
-    const std::vector<uint64_t> cells = cells_of(tokens);
+  std::vector<float> embedding(const std::vector<TokenId>& tokens, Pooling pooling,
+                               const Adapter* adapter = nullptr) const {
+    const std::vector<uint64_t> cells = cells_of(tokens, adapter);
     const auto row = [&](size_t position) {
       return hidden(static_cast<int>(position) + 1, cells[position],
                     [&](int, int p) { return cells[static_cast<size_t>(p)]; });
@@ -98,10 +105,11 @@ class FakeModel {
   }
 
  private:
-  static std::vector<uint64_t> cells_of(const std::vector<TokenId>& tokens) {
+  static std::vector<uint64_t> cells_of(const std::vector<TokenId>& tokens,
+                                        const Adapter* adapter) {
     std::vector<uint64_t> cells;
     for (TokenId token : tokens)
-      cells.push_back(fake_cell(cells.empty() ? 0 : cells.back(), token));
+      cells.push_back(fake_cell(cells.empty() ? 0 : cells.back(), token, fake_effect(adapter)));
     return cells;
   }
 
@@ -170,7 +178,9 @@ class FakeRunner : public StepRunner, public PageMemory {
   bool queues_at_once(const Batch& batch) const override { return batch.rows() % 5 != 0; }
 
   void start(const Batch& batch) override {
-    if (fail_starts > 0 || broken_) {  // steps queued after a failed one fail too
+    const bool fails = fail_starts > 0 || broken_;  // steps queued after a failed one fail too
+    load_adapters(batch, fails);
+    if (fails) {
       fail_starts = std::max(0, fail_starts - 1);
       batches_.push_back(batch);
       results_.push_back({});
@@ -232,6 +242,21 @@ class FakeRunner : public StepRunner, public PageMemory {
   int fail_starts = 0;  // this many of the next steps fail, leaving garbage in their pages
 
  private:
+  // Adapters are written at once, so no step in flight may use the slot.
+  void load_adapters(const Batch& batch, bool fails) {
+    for (const AdapterLoad& load : batch.adapter_loads) {
+      for (const Batch& earlier : batches_)
+        OCTAVO_CHECK(std::ranges::count(earlier.adapter_slots, load.slot) == 0);
+      const auto slot = static_cast<size_t>(load.slot);
+      if (slot >= effects_.size()) effects_.resize(slot + 1);
+      effects_[slot] = fails ? 0xdead : fake_effect(load.adapter.get());
+    }
+  }
+  uint64_t effect_of(const Batch& batch, size_t row) const {
+    const int slot = batch.adapter_slots.empty() ? -1 : batch.adapter_slots.at(row);
+    return slot < 0 ? 0 : effects_.at(static_cast<size_t>(slot));
+  }
+
   void compute_ready() {
     const auto is_set = [](const RowSampling& row) { return !row.mask || row.mask->is_set(); };
     while (results_.size() < batches_.size() &&
@@ -319,7 +344,7 @@ class FakeRunner : public StepRunner, public PageMemory {
       const int p = batch.positions[row];
       for (int g = 0; g < static_cast<int>(cells_.size()); ++g) {
         const uint64_t before = p == 0 ? 0 : place(batch, sequence, g, p - 1);
-        place(batch, sequence, g, p) = fake_cell(before, tokens[row]);
+        place(batch, sequence, g, p) = fake_cell(before, tokens[row], effect_of(batch, row));
       }
     });
     if (model_.plan().state) write_states(batch, tokens);
@@ -360,7 +385,8 @@ class FakeRunner : public StepRunner, public PageMemory {
       for (PageId page : sources)
         OCTAVO_CHECK(page == kNoPage ? state == 0 : this->state(page) == state);
       for (int row = batch.cu_seqlens_q[s]; row < batch.cu_seqlens_q[s + 1]; ++row) {
-        state = fake_cell(state, tokens[static_cast<size_t>(row)]);
+        const auto at = static_cast<size_t>(row);
+        state = fake_cell(state, tokens[at], effect_of(batch, at));
         row_states_[static_cast<size_t>(row)] = state;
       }
     }
@@ -418,6 +444,7 @@ class FakeRunner : public StepRunner, public PageMemory {
   const FakeModel& model_;
   std::vector<std::vector<uint64_t>> cells_;  // by group: [pages * block]
   std::vector<uint64_t> states_;              // by page
+  std::vector<uint64_t> effects_;             // by slot of adapters
   std::vector<uint64_t> row_states_;          // after each row of the newest step
   std::deque<Batch> batches_;
   std::deque<StepResult> results_;

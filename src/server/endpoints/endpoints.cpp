@@ -7,8 +7,9 @@
 
 namespace octavo::server {
 
-std::vector<Endpoint> all_endpoints() {
+std::vector<Endpoint> all_endpoints(bool change_adapters) {
   std::vector<Endpoint> all;
+  if (change_adapters) all = adapter_endpoints();
   for (auto part :
        {completion_endpoints(), chat_endpoints(), message_endpoints(), response_endpoints(),
         embedding_endpoints(), ollama_endpoints(), ollama_model_endpoints(), file_endpoints(),

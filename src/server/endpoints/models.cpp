@@ -1,9 +1,11 @@
 // GET /v1/models and /v1/models/{model}
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "api/fields/field_kinds.h"
 #include "api/generation_request.h"
+#include "base/error.h"
 #include "server/endpoints/endpoints.h"
 #include "server/server_context.h"
 
@@ -39,6 +41,16 @@ Json card(const ServedModel& model, const std::string& name) {
           {"default_sampling_params", default_sampling_params(model.defaults)}};
 }
 
+// The fields are vLLM's.
+Json adapter_card(const ServedModel& model, const LoadedAdapter& loaded) {
+  const AdapterSource& source = loaded.source;
+  Json json = card(model, source.name);
+  json["created"] = loaded.created;
+  json["root"] = source.path;
+  json["parent"] = source.base_model_name.empty() ? model.name() : source.base_model_name;
+  return json;
+}
+
 Json card_schema() {
   return {{"type", "object"},
           {"properties",
@@ -56,13 +68,21 @@ Json card_schema() {
 HttpResponse list_models(ServerContext& context, const HttpRequest&) {
   Json data = Json::array();
   for (const std::string& name : context.model.names) data.push_back(card(context.model, name));
+  if (context.model.adapters) {
+    for (const LoadedAdapter& loaded : context.model.adapters->list())
+      data.push_back(adapter_card(context.model, loaded));
+  }
   return json_response({{"object", "list"}, {"data", std::move(data)}});
 }
 
 HttpResponse one_model(ServerContext& context, const HttpRequest& request) {
   const std::string name = request.path.substr(std::string_view("/v1/models/").size());
-  check_model_name(name, context.model);
-  return json_response(card(context.model, name));
+  const auto adapter = adapter_named(name, context.model);
+  if (!adapter) return json_response(card(context.model, name));
+  const auto all = context.model.adapters->list();
+  const auto found = std::ranges::find(all, adapter, &LoadedAdapter::adapter);
+  if (found == all.end()) throw RequestError(404, "model", "was unloaded just now");
+  return json_response(adapter_card(context.model, *found));
 }
 
 }  // namespace

@@ -1,5 +1,9 @@
 #include "server/metrics/engine_metrics.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -64,8 +68,14 @@ class Families {
 void add_requests(Families& families, const EngineStats& stats) {
   families.gauge("vllm:num_requests_running", "Running sequences", stats.scheduler.running);
   families.gauge("vllm:num_requests_waiting", "Waiting sequences", stats.scheduler.waiting);
-  families.gauge("vllm:lora_requests_info", "LoRA adapters in use; none are supported", 0,
-                 {{"max_lora", "0"}, {"waiting_lora_adapters", ""}, {"running_lora_adapters", ""}});
+  // The value is the time of the sample, as in vLLM.
+  const AdapterUse& adapters = stats.adapters;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  families.gauge("vllm:lora_requests_info", "LoRA adapters of running and waiting sequences",
+                 adapters.slots == 0 ? 0 : std::chrono::duration<double>(now).count(),
+                 {{"max_lora", std::to_string(adapters.slots)},
+                  {"waiting_lora_adapters", fmt::format("{}", fmt::join(adapters.waiting, ","))},
+                  {"running_lora_adapters", fmt::format("{}", fmt::join(adapters.running, ","))}});
 }
 
 void add_pages(Families& families, const EngineStats& stats, const api::ServedModel& model) {

@@ -1,0 +1,64 @@
+#include "engine/adapter_loader.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "engine/engine_adapter.h"
+#include "engine/plan_engine.h"
+#include "kernels/lora.h"
+#include "kernels/runtime/device.h"
+#include "models/adapters/lora_weights.h"
+
+namespace octavo {
+
+AdapterLoader::AdapterLoader(const ModelDescription& model, const AdapterOptions& options)
+    : model_(model), options_(options), targets_(adapter_targets(model.plan)) {}
+
+std::shared_ptr<const Adapter> AdapterLoader::load(const std::string& name,
+                                                   const std::string& folder, bool replaces) {
+  const std::lock_guard lock(mutex_);
+  if (*open_ >= options_.max_cpu_loras + (replaces ? 1 : 0))
+    throw SetupError(
+        fmt::format("{} adapters are loaded or still used by requests, which is the limit; unload "
+                    "one, or raise --max-cpu-loras",
+                    open_->load()));
+  LoraWeights weights = read_lora(folder, model_.plan, targets_,
+                                  {.max_rank = options_.max_lora_rank, .dtype = model_.dtype});
+  return std::make_shared<const EngineAdapter>(++last_id_, name, std::move(weights), open_);
+}
+
+void check_adapter_options(const ModelDescription& model, const EngineOptions& options) {
+  if (!options.adapters) return;
+  const AdapterOptions& lora = *options.adapters;
+  if (lora.max_lora_rank < 1 || lora.max_lora_rank > kMostLoraRank)
+    throw SetupError(fmt::format("--max-lora-rank: must be from 1 to {}", kMostLoraRank));
+  if (lora.max_loras < 1) throw SetupError("--max-loras: must be at least 1");
+  if (lora.max_cpu_loras < lora.max_loras)
+    throw SetupError("--max-cpu-loras: must be at least --max-loras");
+  if (plan_speculation(model, options).method == SpeculativeMethod::kDraftModel)
+    throw SetupError(
+        "--enable-lora does not combine with a draft model, which has no adapters; use "
+        R"(--speculative-config '{"method": "ngram"}')");
+  if (device_facts().kind == DeviceKind::kMetal)
+    throw SetupError("--enable-lora works on the CPU only; add --device cpu");
+  if (adapter_targets(model.plan).projections.empty())
+    throw SetupError(fmt::format(
+        "--enable-lora: {} has no layers that support LoRA adapters; leave the flag out",
+        model.plan.family));
+}
+
+uint64_t planned_adapter_bytes(const ModelDescription& model, const EngineOptions& options) {
+  if (!options.adapters) return 0;
+  const AdapterOptions& lora = *options.adapters;
+  const AdapterTargets targets = adapter_targets(model.plan);
+  // One more while an adapter is replaced.
+  return adapter_bytes(targets, model.dtype, lora.max_loras + lora.max_cpu_loras + 1,
+                       lora.max_lora_rank) +
+         largest_lora_file(targets, lora.max_lora_rank) +
+         adapter_scratch_bytes(targets, options.max_num_batched_tokens, lora.max_loras,
+                               lora.max_lora_rank);
+}
+
+}  // namespace octavo

@@ -1,0 +1,62 @@
+// adapter_targets.h - the projections of a model that LoRA adapters may change, and the modules of
+// adapter files that change them. No MLX.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/decoder_plan.h"
+
+namespace octavo {
+
+// A projection as a layer multiplies by it.
+struct AdaptedProjection {
+  int inputs = 0;
+  int outputs = 0;
+};
+
+// A linear module of the checkpoint, which an adapter file names.
+struct AdapterModule {
+  struct Part {
+    int projection = 0;           // index into AdapterTargets::projections
+    std::vector<int> order = {};  // its row r is row order[r] of the module; empty: all, in order
+  };
+  int inputs = 0;
+  int outputs = 0;
+  std::vector<Part> parts = {};
+};
+
+// Indices of a layer's projections; -1 or empty: an adapter cannot change them.
+struct LayerTargets {
+  std::vector<int> qkv = {};  // as Attention joins them
+  int output = -1;
+  int gate = -1;
+  int up = -1;
+  int down = -1;
+};
+
+struct AdapterTargets {
+  std::vector<AdaptedProjection> projections = {};
+  std::vector<LayerTargets> layers = {};
+  // By name in Hugging Face's checkpoint, without the model's prefix: "layers.3.self_attn.q_proj".
+  std::map<std::string, AdapterModule> modules = {};
+  std::string prefix = {};  // of the model's own tensors, with a dot: "model."
+
+  // The name of a module in `modules`, from its full name in an adapter file; empty if the prefix is
+  // unknown.
+  std::string local_name(const std::string& full_name) const;
+};
+
+AdapterTargets adapter_targets(const DecoderPlan& plan);
+
+// Why an adapter cannot change this module (a local name that `modules` does not have).
+std::string why_not_adapted(const DecoderPlan& plan, const std::string& module);
+
+// Memory of `slots` adapters of up to `max_rank`, in the layout of the kernels.
+uint64_t adapter_bytes(const AdapterTargets& targets, DType dtype, int slots, int max_rank);
+// Largest scratch memory of a step's products with adapters, besides that of the products.
+uint64_t adapter_scratch_bytes(const AdapterTargets& targets, int tokens, int slots, int max_rank);
+
+}  // namespace octavo

@@ -1,0 +1,146 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "models/adapters/adapter_config.h"
+#include "models/adapters/adapter_targets.h"
+#include "models/adapters/lora_weights.h"
+#include "models/families/plan_of.h"
+#include "models/format/test_files.h"
+
+namespace octavo {
+namespace {
+
+using testing::ElementsAre;
+namespace fs = std::filesystem;
+
+nlohmann::json tiny_config(const char* type) {
+  return {{"model_type", type},      {"vocab_size", 32},         {"hidden_size", 16},
+          {"num_hidden_layers", 2},  {"num_attention_heads", 2}, {"num_key_value_heads", 1},
+          {"intermediate_size", 24}, {"rms_norm_eps", 1e-5},     {"head_dim", 8}};
+}
+
+TEST(AdapterTargets, HaveEveryProjectionOfADenseModel) {
+  const AdapterTargets targets = adapter_targets(plan_of(tiny_config("qwen3")));
+  EXPECT_EQ(targets.projections.size(), 14u);
+  EXPECT_EQ(targets.layers[1].qkv.size(), 3u);
+  const AdapterModule& down = targets.modules.at("layers.1.mlp.down_proj");
+  EXPECT_EQ(down.inputs, 24);
+  EXPECT_EQ(down.outputs, 16);
+  EXPECT_EQ(down.parts[0].projection, targets.layers[1].down);
+  EXPECT_EQ(targets.local_name("model.layers.0.mlp.up_proj"), "layers.0.mlp.up_proj");
+  EXPECT_EQ(targets.local_name("model.language_model.layers.0.x"), "layers.0.x");
+  EXPECT_EQ(targets.local_name("vision_tower.layers.0.x"), "");
+}
+
+TEST(AdapterTargets, AFusedModuleHasTwoParts) {
+  const AdapterTargets targets = adapter_targets(plan_of(tiny_config("phi3")));
+  const AdapterModule& fused = targets.modules.at("layers.0.mlp.gate_up_proj");
+  EXPECT_EQ(fused.outputs, 48);
+  ASSERT_EQ(fused.parts.size(), 2u);
+  EXPECT_EQ(fused.parts[0].projection, targets.layers[0].gate);
+  EXPECT_EQ(fused.parts[1].order.front(), 24);
+  EXPECT_EQ(targets.layers[0].qkv.size(), 1u);
+}
+
+TEST(AdapterTargets, InterleavedRowsAreReordered) {
+  nlohmann::json config = tiny_config("glm4");
+  config["partial_rotary_factor"] = 0.5;
+  const AdapterTargets targets = adapter_targets(plan_of(config));
+  const AdapterModule& k = targets.modules.at("layers.0.self_attn.k_proj");
+  EXPECT_THAT(k.parts[0].order, ElementsAre(0, 2, 1, 3, 4, 5, 6, 7));
+  EXPECT_TRUE(targets.modules.at("layers.0.self_attn.v_proj").parts[0].order.empty());
+}
+
+TEST(AdapterConfig, ScalesFollowRankAndPatterns) {
+  const auto read = [](const nlohmann::json& json) {
+    return read_adapter_config(json.dump(), "adapter_config.json", AdapterFormat::kPeft);
+  };
+  const nlohmann::json plain = {{"r", 4}, {"lora_alpha", 8}};
+  EXPECT_EQ(read(plain).scale_of("layers.0.self_attn.q_proj"), 2);
+  nlohmann::json json = plain;
+  json["use_rslora"] = true;
+  EXPECT_EQ(read(json).scale_of("layers.0.self_attn.q_proj"), 4);
+  json = plain;
+  json["rank_pattern"] = {{"q_proj", 16}};
+  json["alpha_pattern"] = {{"layers.1.self_attn.q_proj", 32}};
+  const AdapterConfig config = read(json);
+  EXPECT_EQ(config.rank_of("layers.0.self_attn.q_proj"), 16);
+  EXPECT_EQ(config.rank_of("layers.0.self_attn.k_proj"), 4);
+  EXPECT_EQ(config.scale_of("layers.0.self_attn.q_proj"), 0.5);
+  EXPECT_EQ(config.scale_of("layers.1.self_attn.q_proj"), 2);
+  EXPECT_EQ(config.rank_of("layers.0.self_attn.xq_proj"), 4);  // whole names only
+}
+
+class LoraFile : public testing::Test {
+ protected:
+  LoraFile() : folder_(fs::path(testing::TempDir()) / "lora_file_test") {
+    fs::create_directories(folder_);
+    write("adapter_config.json", R"({"r": 2, "lora_alpha": 4, "target_modules": ["q_proj"]})");
+    write("adapter_model.safetensors", tensors());
+  }
+  ~LoraFile() override { fs::remove_all(folder_); }
+
+  static std::string tensors() {
+    const std::string at = "base_model.model.model.layers.0.self_attn.q_proj.lora_";
+    const nlohmann::json header = {
+        {at + "A.weight", {{"dtype", "F32"}, {"shape", {2, 16}}, {"data_offsets", {0, 128}}}},
+        {at + "B.weight", {{"dtype", "F16"}, {"shape", {16, 2}}, {"data_offsets", {128, 192}}}}};
+    std::string file = test_files::safetensors_file(header.dump(), 0);
+    return file + std::string(192, '\0');
+  }
+  void write(const char* name, const std::string& bytes) {
+    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+  }
+  LoraWeights read() {
+    return read_lora(folder_, plan_, targets_, {.max_rank = 8, .dtype = DType::kBFloat16});
+  }
+
+  fs::path folder_;
+  DecoderPlan plan_ = plan_of(tiny_config("llama"));
+  AdapterTargets targets_ = adapter_targets(plan_);
+};
+
+TEST_F(LoraFile, IsConvertedToTheModelsType) {
+  const LoraWeights weights = read();
+  ASSERT_EQ(weights.modules.size(), 1u);
+  EXPECT_EQ(weights.modules[0].name, "layers.0.self_attn.q_proj");
+  EXPECT_EQ(weights.modules[0].scale, 2);
+  EXPECT_EQ(weights.modules[0].a.size(), 64u);
+  EXPECT_EQ(weights.modules[0].b.size(), 64u);
+}
+
+TEST_F(LoraFile, TheDigestChangesWithEitherFile) {
+  const Sha256Digest first = read().digest;
+  EXPECT_EQ(read().digest, first);
+  write("adapter_config.json", R"({"r": 2, "lora_alpha": 5, "target_modules": ["q_proj"]})");
+  const Sha256Digest second = read().digest;
+  EXPECT_NE(second, first);
+  std::string changed = tensors();
+  changed.back() = 1;
+  write("adapter_model.safetensors", changed);
+  EXPECT_NE(read().digest, second);
+}
+
+TEST_F(LoraFile, AFileThatIsTooLargeIsNotRead) {
+  fs::resize_file(folder_ / "adapter_model.safetensors", 1ull << 36);  // sparse
+  test_files::expect_setup_error([&] { read(); }, "--max-lora-rank");
+}
+
+TEST_F(LoraFile, DamagedFilesAreRefusedOrRead) {
+  const int refused = test_files::mutate(
+      tensors(),
+      [&](const std::vector<std::byte>& bytes) {
+        write("adapter_model.safetensors",
+              {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+        read();
+      },
+      500);
+  EXPECT_GT(refused, 100);
+}
+
+}  // namespace
+}  // namespace octavo

@@ -1,0 +1,46 @@
+// lora_weights.h - reads and checks a LoRA adapter. Shows no MLX. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/sha256.h"
+#include "models/adapters/adapter_targets.h"
+
+namespace octavo {
+
+// The matrices of one module, in the model's dtype.
+struct LoraModule {
+  std::string name;  // AdapterTargets::modules
+  int rank = 0;
+  float scale = 0;
+  bool is_transposed = false;     // mlx-lm's form
+  std::vector<std::byte> a = {};  // [rank, inputs], or [inputs, rank]
+  std::vector<std::byte> b = {};  // [outputs, rank], or [rank, outputs]
+};
+
+struct LoraWeights {
+  DType dtype = DType::kFloat32;
+  std::vector<LoraModule> modules = {};
+  Sha256Digest digest = {};  // of the adapter's files
+};
+
+struct LoraLimits {
+  int max_rank = 0;  // --max-lora-rank
+  DType dtype = DType::kFloat32;
+};
+
+// `folder` has adapter_config.json and adapter_model.safetensors (PEFT) or adapters.safetensors
+// (mlx-lm). Throws SetupError that names the file and what is wrong with it: everything in the files
+// must be known, and fit the model.
+LoraWeights read_lora(const std::filesystem::path& folder, const DecoderPlan& plan,
+                      const AdapterTargets& targets, const LoraLimits& limits);
+
+// The largest file of tensors that read_lora() accepts.
+uint64_t largest_lora_file(const AdapterTargets& targets, int max_rank);
+
+}  // namespace octavo

@@ -1,0 +1,101 @@
+"""Random LoRA adapters for a checkpoint, in PEFT's and mlx-lm's form, and PEFT's definition of what they do."""
+
+import json
+import math
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import mlx.core as mx
+import numpy as np
+
+from modelkit import oracle
+
+ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
+ALL = (*ATTENTION, "gate_proj", "up_proj", "down_proj", "qkv_proj", "gate_up_proj")
+TYPES = {"float32": mx.float32, "float16": mx.float16, "bfloat16": mx.bfloat16}
+
+
+@dataclass(frozen=True)
+class Adapter:
+    form: str = "peft"  # or "mlx"
+    rank: int = 8
+    alpha: float = 16  # PEFT's lora_alpha, or mlx-lm's scale times the rank
+    modules: tuple[str, ...] = ALL
+    layers: tuple[int, ...] = ()  # empty: all
+    rslora: bool = False
+    rank_pattern: dict = field(default_factory=dict)
+    alpha_pattern: dict = field(default_factory=dict)
+    dtype: str = "float32"
+    seed: int = 0
+    size: float = 0.05  # standard deviation of the change of an output, relative to its input's
+
+
+def linear_shapes(model: Path, adapter: Adapter) -> dict[str, tuple[int, int]]:
+    """Returns (outputs, inputs) of the modules that the adapter changes."""
+    found = {}
+    for name, value in oracle.folder_weights(model).items():
+        module = name.removesuffix(".weight")
+        layer = re.search(r"layers\.(\d+)\.", module)
+        if (layer and module != name and value.ndim == 2 and module.split(".")[-1] in adapter.modules
+                and (not adapter.layers or int(layer[1]) in adapter.layers)):
+            found[module] = value.shape
+    assert found
+    return dict(sorted(found.items()))
+
+
+def _value(pattern: dict, module: str, otherwise):
+    return next((value for end, value in pattern.items() if module.endswith(end)), otherwise)
+
+
+def rank_and_scale(adapter: Adapter, module: str) -> tuple[int, float]:
+    rank = _value(adapter.rank_pattern, module, adapter.rank)
+    alpha = _value(adapter.alpha_pattern, module, adapter.alpha)
+    return rank, alpha / (math.sqrt(rank) if adapter.rslora else rank)
+
+
+def make(folder: Path, model: Path, adapter: Adapter) -> Path:
+    """Writes the adapter for the model and returns its folder."""
+    folder.mkdir(parents=True)
+    random = np.random.default_rng(adapter.seed)
+    tensors = {}
+    for module, (outputs, inputs) in linear_shapes(model, adapter).items():
+        rank, scale = rank_and_scale(adapter, module)
+        a = random.standard_normal((rank, inputs)) / np.sqrt(inputs)
+        b = random.standard_normal((outputs, rank)) * adapter.size / (scale * np.sqrt(rank))
+        if adapter.form == "mlx":
+            halves = {f"{module}.lora_a": a.T, f"{module}.lora_b": b.T}
+        else:
+            halves = {f"base_model.model.{module}.lora_A.weight": a, f"base_model.model.{module}.lora_B.weight": b}
+        for name, half in halves.items():
+            tensors[name] = mx.contiguous(mx.array(half.astype(np.float32)).astype(TYPES[adapter.dtype]))
+    name = "adapters.safetensors" if adapter.form == "mlx" else "adapter_model.safetensors"
+    mx.save_safetensors(str(folder / name), tensors)
+    (folder / "adapter_config.json").write_text(json.dumps(config_of(model, adapter), indent=2))
+    return folder
+
+
+def config_of(model: Path, adapter: Adapter) -> dict:
+    if adapter.form == "mlx":
+        names = sorted({module.split(".", 3)[3] if module.startswith("model.") else module.split(".", 2)[2]
+                        for module in linear_shapes(model, adapter)})
+        return {"fine_tune_type": "lora", "num_layers": -1, "model": "tiny",
+                "lora_parameters": {"rank": adapter.rank, "scale": adapter.alpha / adapter.rank, "dropout": 0.0,
+                                    "keys": names}}
+    return {"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": "tiny", "inference_mode": True,
+            "r": adapter.rank, "lora_alpha": adapter.alpha, "use_rslora": adapter.rslora, "use_dora": False,
+            "lora_dropout": 0.05, "bias": "none", "modules_to_save": None, "fan_in_fan_out": False,
+            "rank_pattern": adapter.rank_pattern, "alpha_pattern": adapter.alpha_pattern,
+            "target_modules": list(adapter.modules), "init_lora_weights": True}
+
+
+def merged_weights(model: Path, folder: Path, adapter: Adapter) -> dict[str, np.ndarray]:
+    """Returns the model's weights with PEFT's definition applied: W + scale * B A."""
+    weights = {name: np.array(value) for name, value in oracle.folder_weights(model).items()}
+    tensors = mx.load(str(folder / "adapter_model.safetensors"))
+    for module in linear_shapes(model, adapter):
+        a, b = (np.array(tensors[f"base_model.model.{module}.lora_{half}.weight"].astype(mx.float32)).astype(np.float64)
+                for half in "AB")
+        _, scale = rank_and_scale(adapter, module)
+        weights[f"{module}.weight"] = (weights[f"{module}.weight"] + scale * b @ a).astype(np.float32)
+    return weights

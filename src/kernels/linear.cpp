@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -33,7 +34,7 @@ struct LinearShape {
   bool has_residual = false;
   float scale = 1;
   float soft_cap = 0;
-  std::shared_ptr<const LoraPlan> lora_plan = nullptr;  // null: no adapters
+  std::optional<LoraRows> lora_rows = {};  // nothing: no adapters
   std::vector<LoraView> lora = {};  // by layout; no slots: none. Without data: that is an input
 };
 
@@ -79,7 +80,7 @@ class Linear : public KernelPrimitive {
       if (shape_.has_norm_bias) args.x.norm_bias = inputs[next++].data<void>();
     }
     if (shape_.has_residual) args.residual = inputs[next++].data<void>();
-    if (shape_.lora_plan != nullptr) args.lora = lora_args(inputs, next);
+    if (shape_.lora_rows) args.lora = lora_args(inputs, next);
     run_on_cpu(*this, [args] { cpu::linear(args); });
   }
   void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
@@ -111,7 +112,7 @@ class Linear : public KernelPrimitive {
       metal::norm(norm, encoder);
     }
     if (shape_.has_residual) call.residual = inputs[next++];
-    OCTAVO_CHECK(shape_.lora_plan == nullptr);
+    if (shape_.lora_rows) call.lora = lora_call(inputs, next);
     metal::linear(call, encoder);
   }
   const char* name() const override { return "Linear"; }
@@ -119,7 +120,7 @@ class Linear : public KernelPrimitive {
  private:
   std::shared_ptr<const cpu::LoraArgs> lora_args(const std::vector<mx::array>& inputs,
                                                  size_t next) const {
-    auto args = std::make_shared<cpu::LoraArgs>(shape_.lora_plan, shape_.lora);
+    auto args = std::make_shared<cpu::LoraArgs>(shape_.lora_rows->shared_plan(), shape_.lora);
     for (LoraView& layer : args->layers) {
       if (layer.shape.slots == 0) continue;
       layer.a = inputs[next++].data<std::byte>();
@@ -127,6 +128,18 @@ class Linear : public KernelPrimitive {
     }
     count_launch("lora.cpu");
     return args;
+  }
+  metal::LoraCall lora_call(const std::vector<mx::array>& inputs, size_t next) const {
+    metal::LoraCall call{shape_.lora_rows->shared_plan(), shape_.lora_rows->tables(), {}};
+    for (const LoraView& layer : shape_.lora) {
+      if (layer.shape.slots == 0) {
+        call.layers.emplace_back();
+        continue;
+      }
+      call.layers.push_back(metal::LoraLayer{layer.shape, inputs[next], inputs[next + 1]});
+      next += 2;
+    }
+    return call;
   }
 
   LinearShape shape_;
@@ -204,8 +217,16 @@ void add_layer(const Projection& layer, LinearShape& shape, std::vector<mx::arra
   if (layer.bias) inputs.push_back(*layer.bias);
 }
 
+// On Metal, rows of empty slots launch the adapters' kernels too, so that warm-up finds them; they
+// change no number.
+bool launches_lora(const LoraOptions& lora) {
+  if (!uses_metal()) return lora.has_effect();
+  return lora.rows.has_adapters() &&
+         std::ranges::any_of(lora.layers, [](const auto* layer) { return layer != nullptr; });
+}
+
 void add_lora(const LoraOptions& lora, LinearShape& shape, std::vector<mx::array>& inputs) {
-  shape.lora_plan = lora.rows.shared_plan();
+  shape.lora_rows = lora.rows;
   for (const LoraMatrices* layer : lora.layers) {
     shape.lora.push_back(layer != nullptr ? LoraView{layer->shape, layer->slots} : LoraView{});
     if (layer == nullptr) continue;
@@ -234,7 +255,7 @@ mx::array launch(const mx::array& x, int outputs, LinearShape shape, std::vector
     shape.has_residual = true;
     inputs.push_back(*options.residual);
   }
-  if (options.lora && options.lora->has_effect()) add_lora(*options.lora, shape, inputs);
+  if (options.lora && launches_lora(*options.lora)) add_lora(*options.lora, shape, inputs);
   return mx::array(std::move(out_shape), dtype,
                    std::make_shared<Linear>(kernel_stream(), std::move(shape)), std::move(inputs));
 }

@@ -11,6 +11,7 @@
 
 #include "kernels/lora_plan.h"
 #include "kernels/lora_shape.h"
+#include "kernels/metal/lora_tables.h"
 #include "kernels/runtime/mlx.h"
 
 namespace octavo {
@@ -61,9 +62,12 @@ class LoraRows {
   bool has_adapters() const { return !plan_->order.empty(); }
   const LoraPlan& plan() const { return *plan_; }
   const std::shared_ptr<const LoraPlan>& shared_plan() const { return plan_; }
+  const std::shared_ptr<metal::LoraTables>& tables() const { return tables_; }
 
  private:
   std::shared_ptr<const LoraPlan> plan_;
+  // On Metal, what the layers of the step share.
+  std::shared_ptr<metal::LoraTables> tables_ = std::make_shared<metal::LoraTables>();
 };
 
 // For LinearOptions.

@@ -26,10 +26,11 @@ DType product_type(DType x, const PackedLayout& layout) {
   return layout.bits != 0 || layout.dtype == x ? x : DType::kFloat32;
 }
 
-// Adjacent layers of one format, and the first output column.
+// Adjacent layers of one format.
 struct LayerRun {
   std::span<const LinearLayer> layers;
-  int out_first = 0;
+  int out_first = 0;  // column of the first output
+  size_t first = 0;   // of the layers, in the call
 };
 
 std::vector<LayerRun> runs_of(std::span<const LinearLayer> layers) {
@@ -38,7 +39,7 @@ std::vector<LayerRun> runs_of(std::span<const LinearLayer> layers) {
   for (size_t begin = 0; begin < layers.size();) {
     size_t end = begin + 1;
     while (end < layers.size() && have_one_format(layers[begin].layout, layers[end].layout)) ++end;
-    runs.push_back({layers.subspan(begin, end - begin), out_first});
+    runs.push_back({layers.subspan(begin, end - begin), out_first, begin});
     for (; begin < end; ++begin) out_first += static_cast<int>(layers[begin].layout.rows);
   }
   return runs;
@@ -49,6 +50,7 @@ struct Around {
   int gate = kNoGate;
   std::optional<mx::array> up = {};
   std::optional<mx::array> residual = {};
+  const LoraSums* lora = nullptr;
 };
 
 LinearParams params_of(const LinearCall& call, const LayerRun& run, const mx::array& out) {
@@ -75,6 +77,8 @@ LinearParams params_of(const LinearCall& call, const LayerRun& run, const mx::ar
       .scale = call.scale,
       .soft_cap = call.soft_cap,
       .parts = {},
+      .lora_stride = 0,
+      .lora_firsts = {},
   };
 }
 
@@ -199,6 +203,11 @@ void launch_run(const LinearCall& call, const LayerRun& run, const Around& aroun
   params.group_strips = is_pair ? tiling.strips / 2 : tiling.strips;
   const int groups =
       add_parts(run.layers.first(is_pair ? 1 : run.layers.size()), run.out_first, params);
+  if (around.lora != nullptr) {
+    params.lora_stride = around.lora->sums.shape(1);
+    for (size_t i = 0; i < run.layers.size(); ++i)
+      params.lora_firsts[i] = around.lora->firsts[run.first + i];
+  }
   const auto layer = [&](size_t i) -> const LinearLayer& {
     return run.layers[i < run.layers.size() ? i : 0];
   };
@@ -217,6 +226,7 @@ void launch_run(const LinearCall& call, const LayerRun& run, const Around& aroun
       .constant("kHasBias", any_bias != nullptr)
       .constant("kHasResidual", around.residual.has_value())
       .constant("kHasTiles", call.experts.has_value())
+      .constant("kHasLora", around.lora != nullptr)
       .input("x", call.x);
   constexpr std::array kWeights = {"weight0", "weight1", "weight2", "weight3"};
   constexpr std::array kBiases = {"bias0", "bias1", "bias2", "bias3"};
@@ -229,6 +239,8 @@ void launch_run(const LinearCall& call, const LayerRun& run, const Around& aroun
       .optional_input("list", has_list ? &*call.experts->list : nullptr)
       .output("out", out)
       .bytes("params", params)
+      .optional_input("lora", around.lora != nullptr ? &around.lora->sums : nullptr)
+      .optional_input("lora_places", around.lora != nullptr ? &around.lora->places : nullptr)
       .grid({static_cast<uint32_t>(groups), static_cast<uint32_t>(tiles)}, {kKParts * 32});
   encoder.run(launch);
 }
@@ -242,21 +254,29 @@ void linear(const LinearCall& call, Encoder& encoder) {
   OCTAVO_CHECK(!call.layers.empty() && call.layers.size() <= kMostJoined);
   const mx::array& out = call.out;
   if (out.size() == 0) return;
+  std::optional<LoraSums> sums;
+  if (call.lora) {
+    OCTAVO_CHECK(!call.experts && call.heads == 1 &&
+                 call.lora->layers.size() == call.layers.size());
+    sums = lora_sums(call.x, *call.lora, encoder);
+  }
+  const LoraSums* lora = sums ? &*sums : nullptr;
   const std::vector<LayerRun> runs = runs_of(call.layers);
   if (!call.is_gated) {
     for (const LayerRun& run : runs)
-      launch_run(call, run, {.residual = call.residual}, out, encoder);
+      launch_run(call, run, {.residual = call.residual, .lora = lora}, out, encoder);
     return;
   }
   if (runs.size() == 1 && fits_pair(dtype_of(call.x), call.layers[0].layout)) {
-    launch_run(call, runs[0], {.gate = kGateAndUp, .residual = call.residual}, out, encoder);
+    launch_run(call, runs[0], {.gate = kGateAndUp, .residual = call.residual, .lora = lora}, out,
+               encoder);
     return;
   }
   const mx::array up = encoder.temporary(out.shape(), mx::float32);
   const std::span layers(call.layers);
-  launch_run(call, {layers.subspan(1)}, {}, up, encoder);
-  launch_run(call, {layers.first(1)}, {.gate = kUpGiven, .up = up, .residual = call.residual}, out,
-             encoder);
+  launch_run(call, {.layers = layers.subspan(1), .first = 1}, {.lora = lora}, up, encoder);
+  launch_run(call, {layers.first(1)},
+             {.gate = kUpGiven, .up = up, .residual = call.residual, .lora = lora}, out, encoder);
 }
 
 }  // namespace octavo::metal

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/metal/encoder.h"
+#include "kernels/metal/lora.h"
 #include "kernels/types/activation_kind.h"
 #include "kernels/weights/packed_weight.h"
 
@@ -37,6 +38,7 @@ struct LinearCall {
   std::vector<LinearLayer> layers = {};
   bool is_gated = false;  // layers[0] is the gate, layers[1] is up
   Activation activation = Activation::kSilu;
+  std::optional<LoraCall> lora = {};  // without experts and heads
   std::optional<mx::array> residual = {};
   float scale = 1;
   float soft_cap = 0;

@@ -37,6 +37,9 @@ struct LinearParams {
   float scale;
   float soft_cap;
   JoinedLayer parts[kMostJoined];
+  // Used only with LoRA adapters.
+  int32_t lora_stride;               // floats from one row of their sums to the next
+  int32_t lora_firsts[kMostJoined];  // by layer, up included: its first column in them, or -1
 };
 
 // The tile table starts with the number of tiles. Each entry covers `rows` rows of one expert,

@@ -80,6 +80,8 @@ template <typename T, typename U, typename B, int Rows, int Groups, int Strips>
     const device int* list [[buffer(12), function_constant(kIsListed)]],
     device U* out [[buffer(13)]],
     constant LinearParams& params [[buffer(14)]],
+    const device float* lora [[buffer(15), function_constant(kHasLora)]],
+    const device int* lora_places [[buffer(16), function_constant(kHasLora)]],
     uint3 place [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]]) {
   // More units between barriers for fewer rows.
@@ -209,6 +211,8 @@ template <typename T, typename U, typename B, int Rows, int Groups, int Strips>
       kHasBias ? bias1 : nullptr,
       kHasResidual ? residual : nullptr,
       kHasUp ? up : nullptr,
+      kHasLora ? lora : nullptr,
+      kHasLora ? lora_places : nullptr,
       out,
       tile,
       strips};

@@ -81,6 +81,8 @@ template <typename T, typename C, typename U, typename B, int RowTiles, int Stri
     const device int* list [[buffer(12), function_constant(kIsListed)]],
     device U* out [[buffer(13)]],
     constant LinearParams& params [[buffer(14)]],
+    const device float* lora [[buffer(15), function_constant(kHasLora)]],
+    const device int* lora_places [[buffer(16), function_constant(kHasLora)]],
     uint3 place [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]]) {
   constexpr int kRows = 8 * RowTiles;
@@ -116,6 +118,8 @@ template <typename T, typename C, typename U, typename B, int RowTiles, int Stri
       kHasBias ? bias1 : nullptr,
       kHasResidual ? residual : nullptr,
       kHasUp ? up : nullptr,
+      kHasLora ? lora : nullptr,
+      kHasLora ? lora_places : nullptr,
       out,
       tile,
       place_of};

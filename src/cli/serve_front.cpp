@@ -115,6 +115,10 @@ void serve_front(ServeFlags flags, const CLI::App& command) {
     throw SetupError(
         "--state-dir: files, batches and stored responses are available with one model only; serve "
         "one, or leave the flag out");
+  if (!flags.kv_events_config.empty())
+    throw SetupError(
+        "--kv-events-config: KV events are available with one model only; serve one, or leave the "
+        "flag out");
   flags.finish();
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);

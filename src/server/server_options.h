@@ -74,6 +74,8 @@ struct ServerOptions {
   bool behind_front = false;
   // For tests: called on the text worker with each JSON body, before it is parsed.
   std::function<void(std::string_view)> on_preparation = nullptr;
+  // The answer of GET /kv_event_sources, in JSON.
+  std::string kv_event_sources = "{}";
   std::string version = "0";
 
   // Of a form with one file. 0 without a folder for state.

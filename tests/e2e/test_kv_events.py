@@ -13,6 +13,7 @@ from slow_tests import repeats
 
 BLOCK = 16
 # One family per kind of cache: all tokens, a window, latents, states.
+MEMORY = {"llama": "1MiB", "gemma3": "4MiB", "deepseek_v2": "1MiB", "qwen3.5-text": "8MiB"}  # less than the prompts need
 FAMILIES = {"llama": {"full_attention"}, "gemma3": {"full_attention", "sliding_window"}, "deepseek_v2": {"mla_attention"},
             "qwen3.5-text": {"full_attention", "mamba"}}
 
@@ -43,11 +44,11 @@ def random_prompt(rng: random.Random) -> list[int]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_mirror_predicts_every_hit(octavo, model_of, family):
-    flags = ("--block-size", BLOCK, "--max-model-len", 512, "--kv-memory", "1MiB", "--max-num-seqs", 4)
+    flags = ("--block-size", BLOCK, "--max-model-len", 512, "--kv-memory", MEMORY[family], "--max-num-seqs", 4)
     rng = random.Random(7)
     with running_server.running(octavo, model_of(family), *flags, *events()) as server, Subscriber(source_of(server.url)) as subscriber:
         hits = 0
-        for number in range(repeats(60, 1000)):
+        for number in range(repeats(40, 1000)):
             prompt = random_prompt(rng)
             predicted = subscriber.hit_when_settled(prompt)
             cached, answer = complete(server.url, prompt, max_tokens=rng.choice([1, 3, 40]))
@@ -55,7 +56,7 @@ def test_a_mirror_predicts_every_hit(octavo, model_of, family):
             hits += cached > 0
             whole = prompt + answer[:-1]
             settle(subscriber, whole)
-        assert hits > 10
+        assert hits >= (2 if family == "qwen3.5-text" else 10)  # states are cached at few positions
         assert {group.kind for group in subscriber.mirror.groups.values()} == FAMILIES[family]
         assert subscriber.mirror.removed > 0 or family == "qwen3.5-text"
         assert subscriber.sequences == list(range(len(subscriber.sequences)))

@@ -32,10 +32,10 @@ BLOCK = 16
 
 
 def prompt_of(rng: random.Random) -> list[int]:
-    beginning = random.Random(rng.randrange(12))
+    beginning = random.Random(rng.randrange(6))
     tokens = [beginning.randrange(100, 400) for _ in range(64)]
     for part in range(rng.randrange(4)):
-        middle = random.Random(100 + 10 * part + rng.randrange(4))
+        middle = random.Random(100 + 10 * part + rng.randrange(3))
         tokens += [middle.randrange(100, 400) for _ in range(40)]
     return tokens + [rng.randrange(100, 400) for _ in range(1 + rng.randrange(30))]
 

@@ -25,6 +25,6 @@ endif()
 install(TARGETS ${octavo_installed}
   RUNTIME_DEPENDENCIES
     # Libraries present on every system (compare the manylinux policy): the C library, libstdc++, libgcc_s.
-    PRE_EXCLUDE_REGEXES "^(libc|libm|libdl|librt|libpthread)\\.so" "^ld-linux" "^libstdc\\+\\+\\.so" "^libgcc_s\\.so"
+    PRE_EXCLUDE_REGEXES "^(libc|libm|libdl|librt|libpthread|libresolv)\\.so" "^ld-linux" "^libstdc\\+\\+\\.so" "^libgcc_s\\.so"
   RUNTIME DESTINATION bin
   LIBRARY DESTINATION lib/octavo)

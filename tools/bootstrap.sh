@@ -15,9 +15,10 @@ readonly build_packages=(
   g++ cmake ninja-build pkg-config ca-certificates
   python3 python3-venv
   libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libedit-dev prometheus-cpp-dev libsqlite3-dev
+  libzmq3-dev cppzmq-dev
 )
 readonly dev_packages=(ccache git curl libgtest-dev libgmock-dev clang-19 libclang-rt-19-dev patchelf)
-readonly homebrew="brew install cmake ninja pkg-config cli11 spdlog fmt nlohmann-json libedit boost prometheus-cpp rust python"
+readonly homebrew="brew install cmake ninja pkg-config cli11 spdlog fmt nlohmann-json libedit boost prometheus-cpp zeromq cppzmq rust python"
 readonly homebrew_dev="$homebrew ccache googletest"
 
 usage() {

@@ -8,6 +8,7 @@
                                                    server + hub -> front ------------+
     base -> hub ---------------------------------------------------------------------+
     base -> state -> server
+    cache -> kv_events -> cli
 
 bench/ is next to src/; it may include the engine side, and only cli may include bench/. MLX must not be reached, not even through other
 headers, from the layers in MLX_FREE_LAYERS, nor from any file whose first comment says "no MLX".
@@ -29,6 +30,7 @@ MAY_INCLUDE = {
     "types": DECIDES[:1],  # src/kernels/types
     "cache": DECIDES[:2],
     "scheduler": DECIDES[:3],
+    "kv_events": DECIDES[:3],
     "text": ("base",),
     "hub": ("base",),
     "state": ("base",),
@@ -42,11 +44,11 @@ MAY_INCLUDE = {
     "llm": (*COMPUTES, "text", "generation", "api"),
     "bench": COMPUTES,
     "capi": (*COMPUTES, "text", "hub", "generation", "api", "llm"),
-    "cli": (*COMPUTES, "text", "hub", "generation", "api", "state", "server", "front", "llm", "bench"),
+    "cli": (*COMPUTES, "kv_events", "text", "hub", "generation", "api", "state", "server", "front", "llm", "bench"),
 }
 SUBFOLDER_LAYERS = {"kernels/types": "types"}  # layers that are subfolders of another
 BESIDE_SRC = ("bench",)  # layers that are folders of the repository itself
-MLX_FREE_LAYERS = ("base", "types", "cache", "scheduler", "text", "hub", "state", "generation", "api", "server", "front", "llm",
+MLX_FREE_LAYERS = ("base", "types", "cache", "scheduler", "kv_events", "text", "hub", "state", "generation", "api", "server", "front", "llm",
                    "capi", "cli")
 SAYS_NO_MLX = re.compile(r"\bno MLX\b", re.IGNORECASE)
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly zig_version=0.17.0
 readonly target=aarch64-macos.15.0
 readonly rust_target=aarch64-apple-darwin
-readonly system_headers=(CLI boost fmt nlohmann prometheus spdlog histedit.h sqlite3.h gtest gmock)
+readonly system_headers=(CLI boost fmt nlohmann prometheus spdlog histedit.h sqlite3.h zmq.h zmq.hpp gtest gmock)
 
 cache=${OCTAVO_CACHE_DIR:-$HOME/.cache/octavo}
 mlx_version=$(cat cmake/mlx_version.txt)

@@ -21,7 +21,7 @@ if ((${#missing[@]})); then apt-get install -y -q "${missing[@]}"; fi
 unpack_wheel "$mlx" --platform manylinux_2_35_aarch64 --python-version 3.11 "mlx-cpu==$mlx_version"
 
 mkdir -p "$work/include"
-for name in CLI boost fmt nlohmann prometheus spdlog histedit.h sqlite3.h gtest gmock; do ln -sfn "/usr/include/$name" "$work/include/$name"; done
+for name in CLI boost fmt nlohmann prometheus spdlog histedit.h sqlite3.h zmq.h zmq.hpp gtest gmock; do ln -sfn "/usr/include/$name" "$work/include/$name"; done
 export OCTAVO_CROSS_HEADERS=$work/include
 cmake --preset arm64-cross -DMLX_ROOT="$mlx/mlx"
 cmake --build --preset arm64-cross

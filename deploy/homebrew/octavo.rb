@@ -9,6 +9,7 @@ class Octavo < Formula
 
   depends_on "cli11" => :build
   depends_on "cmake" => :build
+  depends_on "cppzmq" => :build
   depends_on "ninja" => :build
   depends_on "nlohmann-json" => :build
   depends_on "pkgconf" => :build
@@ -22,6 +23,7 @@ class Octavo < Formula
   depends_on "mlx"
   depends_on "prometheus-cpp"
   depends_on "spdlog"
+  depends_on "zeromq"
   uses_from_macos "sqlite"
 
   def install

@@ -62,7 +62,15 @@ BlockHash hash_block(const BlockHash& parent, std::span<const TokenId> tokens,
     cbor.null();
   } else {
     cbor.array(extra.size());
-    for (const auto& key : extra) cbor.text(key);
+    for (const ExtraKey& key : extra) {
+      cbor.array(2);
+      cbor.text(key.name);
+      if (const auto* text = std::get_if<std::string>(&key.value)) {
+        cbor.text(*text);
+      } else {
+        cbor.integer(std::get<int64_t>(key.value));
+      }
+    }
   }
   return sha256(cbor.written());
 }

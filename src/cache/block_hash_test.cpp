@@ -27,13 +27,30 @@ TEST(BlockHash, IsVllmsSha256Cbor) {
   EXPECT_EQ(short_hash(block), 8866452693264111234u);
 }
 
+// Computed with vLLM's function: SHA-256 of cbor2.dumps((parent, tokens, extra_keys), canonical=True).
+TEST(BlockHash, TagsExtraKeysAsVllmDoes) {
+  const auto with = [](const ExtraKeys& extra) {
+    return hex(hash_block(none_hash(), one_to(16), extra));
+  };
+  EXPECT_EQ(with({salt_key("x")}),
+            "1672abe738b9f699e082625d7a8c5d53e34b174e758d7a1bedcf3f2357cc6a52");
+  EXPECT_EQ(with({adapter_key("sql")}),
+            "01e905d3fd536c9e9c4cf73428288a30dd1817ba3e5296c2bcba8078e2811066");
+  EXPECT_EQ(with({image_key("img", 300)}),
+            "cdc8a915e8c3aecc0412151707a4024e107a801b1cc5a1a250352dd1b38a2307");
+  EXPECT_EQ(with({adapter_key("sql"), image_key("img", -3), salt_key("x")}),
+            "f846c7ba4601258c8312f058b216e799c7e02ea1455287f8569eb555fb108b86");
+}
+
 TEST(BlockHash, EveryPartCounts) {
   const BlockHash block = hash_block(none_hash(), one_to(16), {});
   EXPECT_NE(block, hash_block(block, one_to(16), {}));
   EXPECT_NE(block, hash_block(none_hash(), one_to(17), {}));
-  EXPECT_NE(block, hash_block(none_hash(), one_to(16), {"salt"}));
-  EXPECT_NE(hash_block(none_hash(), one_to(16), {"ab", "c"}),
-            hash_block(none_hash(), one_to(16), {"a", "bc"}));
+  EXPECT_NE(block, hash_block(none_hash(), one_to(16), {salt_key("salt")}));
+  EXPECT_NE(hash_block(none_hash(), one_to(16), {salt_key("same")}),
+            hash_block(none_hash(), one_to(16), {adapter_key("same")}));
+  EXPECT_NE(hash_block(none_hash(), one_to(16), {image_key("i", 3)}),
+            hash_block(none_hash(), one_to(16), {image_key("i", 4)}));
 }
 
 // Numbers of every CBOR width.

@@ -84,6 +84,26 @@ bool DiskTier::save(const PageKey& key, const std::optional<PageKey>& parent,
   return true;
 }
 
+void DiskTier::announce(const PageKey& key, const CachedBlock& block) {
+  const Lock lock(mutex_);
+  if (options_.observer == nullptr || clearing_) return;
+  if (index_.has(key)) {
+    report_stored(key, block);
+  } else if (waiting_.contains(key)) {
+    unreported_.emplace(key, block);
+  }
+}
+
+void DiskTier::report_stored(const PageKey& key, const CachedBlock& block) {
+  if (reported_.insert(key).second) options_.observer->stored(block, CacheMedium::kDisk);
+}
+
+void DiskTier::report_removed(const PageKey& key) {
+  // The cache was cleared, which has been reported.
+  if (reported_.erase(key) == 0 || clearing_) return;
+  options_.observer->removed(key.part, short_hash(key.block), CacheMedium::kDisk);
+}
+
 void DiskTier::on_arrival(std::function<void()> callback) {
   const Lock lock(arrival_mutex_);
   on_arrival_ = std::move(callback);
@@ -224,6 +244,7 @@ bool DiskTier::read_one(Lock& lock) {
       store_->erase(slot);
       lock.lock();
       index_.remove(slot);
+      report_removed(key);
     }
   }
   if (arrival.bytes.empty()) {
@@ -252,6 +273,7 @@ int DiskTier::slot_for_one_more(Lock& lock) {
   }
   const int oldest = index_.oldest();
   if (oldest < 0) return -1;
+  report_removed(index_.at(oldest).key);
   index_.remove(oldest);
   ++stats_.evicted;
   return oldest;
@@ -280,6 +302,8 @@ void DiskTier::write_one(Lock& lock) {
   } else {
     ++stats_.dropped;
   }
+  const auto unreported = unreported_.extract(write->key);
+  if (written && unreported && !clearing_) report_stored(write->key, unreported.mapped());
   waiting_.erase(write->key);
   if (spare_.size() + writes_.size() <= most_staged()) spare_.push_back(std::move(write->bytes));
   writes_.erase(write);
@@ -289,6 +313,8 @@ void DiskTier::clear_all(Lock& lock) {
   index_.clear();
   waiting_.clear();
   writes_.clear();
+  unreported_.clear();
+  reported_.clear();
   lock.unlock();
   store_->clear();
   const uint64_t bytes = store_->bytes();

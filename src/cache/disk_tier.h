@@ -17,11 +17,13 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "cache/cache_plan.h"
 #include "cache/disk_stats.h"
 #include "cache/disk_store.h"
+#include "cache/prefix_observer.h"
 
 namespace octavo {
 
@@ -35,6 +37,7 @@ struct DiskTierOptions {
   std::chrono::milliseconds write_retry{60'000};  // after a write error
   // Called on the tier's thread with a message for the log.
   std::function<void(const std::string&)> on_warning = nullptr;
+  PrefixObserver* observer = nullptr;  // must outlive the tier
 };
 
 class DiskTier {
@@ -63,6 +66,8 @@ class DiskTier {
   // if too many pages are waiting or writing is paused.
   bool save(const PageKey& key, const std::optional<PageKey>& parent,
             const std::function<void(std::span<std::byte>)>& fill);
+  // Reports a saved page to the observer: now if it is on disk, or when it has been written.
+  void announce(const PageKey& key, const CachedBlock& block);
   // How many more pages save() would accept now.
   int room() const;
 
@@ -101,6 +106,9 @@ class DiskTier {
   std::shared_ptr<Read> next_read();
   bool writable() const;
   size_t most_staged() const;
+  // Under the lock, as all reports are, so that they are in order.
+  void report_stored(const PageKey& key, const CachedBlock& block);
+  void report_removed(const PageKey& key);
 
   DiskTierOptions options_;
   std::unique_ptr<DiskStore>
@@ -124,6 +132,8 @@ class DiskTier {
   std::vector<Bytes> spare_;  // for pages to be written
   std::vector<std::weak_ptr<Read>> reads_;
   DiskStats stats_;
+  std::unordered_map<PageKey, CachedBlock, PageKeyHash> unreported_;  // waiting to be written
+  std::unordered_set<PageKey, PageKeyHash> reported_;
   std::thread thread_;
 };
 

@@ -34,6 +34,15 @@ PrefixCache::PrefixCache(const CachePlan& plan, PagePool& pool, int hash_bits)
       hash_block_tokens_(common_block(plan)),
       snapshot_tokens_(snapshot_interval(plan)) {}
 
+void PrefixCache::observe(PrefixObserver& observer) {
+  std::vector<int> blocks_per_page;
+  for (const CacheGroup& group : plan_.groups)
+    blocks_per_page.push_back(group.block_tokens / hash_block_tokens_);
+  blocks_per_page.push_back(plan_.common_tokens() / hash_block_tokens_);
+  observer.begin(plan_);
+  index_.observe(observer, std::move(blocks_per_page));
+}
+
 int PrefixCache::most_snapshots() const {
   return plan_.state ? pool_.page_count() / 2 / plan_.state_pages() : 0;
 }

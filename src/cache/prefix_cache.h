@@ -22,6 +22,9 @@ class PrefixCache {
   // `plan` and `pool` must outlive it. hash_bits < 64 only in tests.
   PrefixCache(const CachePlan& plan, PagePool& pool, int hash_bits = 64);
 
+  // Reports changes to `observer`, which must outlive it. Only before the first sequence.
+  void observe(PrefixObserver& observer);
+
   const CachePlan& plan() const { return plan_; }
   PagePool& pool() { return pool_; }
   PrefixIndex& index() { return index_; }

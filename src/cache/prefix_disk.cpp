@@ -40,11 +40,12 @@ bool PrefixDisk::save(std::span<const Page> pages) {
   for (const Page& page : pages) keys.push_back(page.key);
   const std::vector<bool> there = tier_.has(keys);
   for (size_t i = 0; i < pages.size(); ++i) {
-    if (there[i]) continue;
-    const bool taken = tier_.save(pages[i].key, pages[i].parent, [&](std::span<std::byte> to) {
-      memory_.copy_out(pages[i].page, to);
-    });
+    const bool taken =
+        there[i] || tier_.save(pages[i].key, pages[i].parent, [&](std::span<std::byte> to) {
+          memory_.copy_out(pages[i].page, to);
+        });
     if (!taken) return false;
+    if (pages[i].block) tier_.announce(pages[i].key, *pages[i].block);
   }
   return true;
 }

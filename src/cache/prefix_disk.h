@@ -56,8 +56,9 @@ class PrefixDisk {
 
   struct Page {
     PageKey key;
-    std::optional<PageKey> parent;  // the previous page of the same group
-    PageId page;                    // written by a completed step
+    std::optional<PageKey> parent;          // the previous page of the same group
+    PageId page;                            // written by a completed step
+    std::optional<CachedBlock> block = {};  // if the prefix cache is observed
   };
   // Saves pages that are not on disk yet, in order. False if some were not accepted because too
   // many are waiting.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "cache/cache_mirror.h"
 #include "cache/disk_pages_fixture.h"
 #include "cache/sequence_cache.h"
 
@@ -45,6 +46,14 @@ class PrefixDiskTest : public testing::Test {
     sequence.release();
     prefixes_.index().clear();
   }
+  std::unique_ptr<DiskTier> observed_tier(PrefixObserver& observer, uint64_t bytes) {
+    return std::make_unique<DiskTier>(
+        DiskTierOptions{.store = {.folder = folder_.path() / "observed",
+                                  .fingerprint = "model",
+                                  .page_bytes = kMemoryPageBytes,
+                                  .most_bytes = bytes},
+                        .observer = &observer});
+  }
   // Tokens found after a restore.
   int restored(const std::vector<TokenId>& tokens, const CacheNamespace& space) {
     SequenceCache sequence(prefixes_, {.space = space});
@@ -72,6 +81,47 @@ std::vector<TokenId> counted(int count) {
   std::vector<TokenId> tokens(static_cast<size_t>(count));
   std::iota(tokens.begin(), tokens.end(), 0);
   return tokens;
+}
+
+TEST_F(PrefixDiskTest, ReportsWhatIsOnDiskOnce) {
+  CacheMirror mirror;
+  const auto tier = observed_tier(mirror, 1 << 20);
+  PrefixCache prefixes(plan_, pool_);
+  prefixes.observe(mirror);
+  PrefixDisk disk(prefixes, *tier, memory_);
+  for (int round = 0; round < 2; ++round) {
+    SequenceCache sequence(prefixes, {});
+    ASSERT_TRUE(sequence.grow_to(30));
+    sequence.publish(counted(30));
+    sequence.save(30, /*ended=*/true, disk);
+    ASSERT_TRUE(tier->flush(10s));
+    EXPECT_EQ(mirror.blocks(CacheMedium::kDisk).size(), 3u);
+  }
+  EXPECT_EQ(mirror.stored_count(CacheMedium::kDisk), 3);
+  EXPECT_EQ(mirror.blocks(CacheMedium::kDisk), mirror.blocks(CacheMedium::kMemory));
+  disk.clear();
+  prefixes.index().clear();
+  EXPECT_TRUE(mirror.blocks(CacheMedium::kDisk).empty());
+}
+
+TEST_F(PrefixDiskTest, ReportsEvictionsFromDisk) {
+  CacheMirror mirror;
+  const auto tier = observed_tier(mirror, 64 << 10);
+  PrefixCache prefixes(plan_, pool_);
+  prefixes.observe(mirror);
+  PrefixDisk disk(prefixes, *tier, memory_);
+  for (TokenId first = 0; first < 400; ++first) {
+    std::vector<TokenId> tokens = counted(24);
+    tokens[0] = first;
+    SequenceCache sequence(prefixes, {});
+    ASSERT_TRUE(sequence.grow_to(24));
+    sequence.publish(tokens);
+    sequence.save(24, /*ended=*/true, disk);
+  }
+  ASSERT_TRUE(tier->flush(10s));
+  const DiskStats stats = tier->stats();
+  EXPECT_GT(stats.evicted, 0u);
+  EXPECT_EQ(mirror.blocks(CacheMedium::kDisk).size(), stats.pages);
 }
 
 TEST_F(PrefixDiskTest, ANamespaceFindsOnlyItsOwnPages) {

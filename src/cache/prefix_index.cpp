@@ -57,6 +57,7 @@ bool PrefixIndex::set_page(NodeId node, int group, PageId page) {
   ++entry.page_count;
   places_[static_cast<size_t>(page)] = {node, group};
   pool_.keep(page);
+  if (observer_ != nullptr) announce(node, group);
   return true;
 }
 
@@ -79,6 +80,7 @@ bool PrefixIndex::set_snapshot(NodeId node, std::span<const PageId> pages, int m
     places_[static_cast<size_t>(page)] = {node, kSnapshot};
     pool_.keep(page);
   }
+  if (reports_snapshot(node)) observer_->stored(describe(node, groups_), CacheMedium::kMemory);
   return true;
 }
 
@@ -95,11 +97,69 @@ void PrefixIndex::drop_snapshot(NodeId node, PageId except) {
     if (page != except) pool_.forget(page);
   }
   --at(node).page_count;
+  if (reports_snapshot(node)) observer_->removed(groups_, at(node).hash, CacheMedium::kMemory);
   prune(node);
 }
 
 void PrefixIndex::clear() {
+  PrefixObserver* observer = std::exchange(observer_, nullptr);
   for (PageId page = 0; page < pool_.page_count(); ++page) forget_page(page);
+  observer_ = observer;
+  if (observer_ != nullptr) observer_->cleared();
+}
+
+void PrefixIndex::observe(PrefixObserver& observer, std::vector<int> blocks_per_page) {
+  OCTAVO_CHECK(nodes() == 1 && static_cast<int>(blocks_per_page.size()) == groups_ + 1);
+  observer_ = &observer;
+  blocks_per_page_ = std::move(blocks_per_page);
+}
+
+CachedBlock PrefixIndex::describe(NodeId node, int group) const {
+  std::vector<NodeId> path;
+  NodeId before = node;
+  for (int i = 0; i < blocks_per_page_[static_cast<size_t>(group)]; ++i) {
+    path.push_back(before);
+    before = at(before).parent;
+  }
+  CachedBlock block{.group = group, .hash = at(node).hash};
+  if (before != kRootNode) block.parent = at(before).hash;
+  for (auto part = path.rbegin(); part != path.rend(); ++part) {
+    const Node& own = at(*part);
+    block.tokens.insert(block.tokens.end(), own.tokens.begin(), own.tokens.end());
+    for (const ExtraKey& key : own.extra)
+      if (std::ranges::count(block.extra, key) == 0) block.extra.push_back(key);
+  }
+  return block;
+}
+
+void PrefixIndex::announce(NodeId node, int group) {
+  std::vector<NodeId> waiting = {node};
+  while (!waiting.empty()) {
+    const NodeId next = waiting.back();
+    waiting.pop_back();
+    observer_->stored(describe(next, group), CacheMedium::kMemory);
+    for (NodeId after : descendants(next, blocks_per_page_[static_cast<size_t>(group)]))
+      if (page(after, group) != kNoPage) waiting.push_back(after);
+  }
+}
+
+std::vector<NodeId> PrefixIndex::descendants(NodeId node, int generations) const {
+  std::vector<NodeId> found = {node};
+  for (int i = 0; i < generations && !found.empty(); ++i) {
+    std::vector<NodeId> children;
+    for (NodeId parent : found)
+      for (NodeId child = at(parent).first_child; child != kNoNode; child = at(child).next_sibling)
+        children.push_back(child);
+    found = std::move(children);
+  }
+  return found;
+}
+
+bool PrefixIndex::reports_snapshot(NodeId node) const {
+  if (observer_ == nullptr) return false;
+  int depth = 0;
+  for (; node != kRootNode; node = at(node).parent) ++depth;
+  return depth % blocks_per_page_.back() == 0;
 }
 
 const PrefixIndex::Node& PrefixIndex::at(NodeId node) const {
@@ -129,7 +189,10 @@ NodeId PrefixIndex::make_node(NodeId parent, const BlockKey& key) {
   node.extra = *key.extra;
   node.space = *key.space;
   node.pages.assign(static_cast<size_t>(groups_), kNoPage);
-  ++at(parent).children;
+  NodeId& first = at(parent).first_child;
+  node.next_sibling = first;
+  if (first != kNoNode) at(first).previous_sibling = id;
+  first = id;
   by_hash_.emplace(node.hash, id);
   return id;
 }
@@ -137,15 +200,22 @@ NodeId PrefixIndex::make_node(NodeId parent, const BlockKey& key) {
 void PrefixIndex::prune(NodeId id) {
   while (id != kRootNode) {
     Node& node = at(id);
-    if (node.children > 0 || node.pins > 0 || node.page_count > 0) return;
+    if (node.first_child != kNoNode || node.pins > 0 || node.page_count > 0) return;
     const auto [first, last] = by_hash_.equal_range(node.hash);
     by_hash_.erase(
         std::find_if(first, last, [&](const auto& entry) { return entry.second == id; }));
+    unlink_from_parent(node);
     const NodeId parent = std::exchange(node, Node{}).parent;
     unused_.push_back(id);
-    --at(parent).children;
     id = parent;
   }
+}
+
+void PrefixIndex::unlink_from_parent(const Node& node) {
+  if (node.next_sibling != kNoNode) at(node.next_sibling).previous_sibling = node.previous_sibling;
+  NodeId& link = node.previous_sibling == kNoNode ? at(node.parent).first_child
+                                                  : at(node.previous_sibling).next_sibling;
+  link = node.next_sibling;
 }
 
 void PrefixIndex::unname(PageId page) {
@@ -158,6 +228,7 @@ void PrefixIndex::unname(PageId page) {
   Node& node = at(place.node);
   node.pages[static_cast<size_t>(place.group)] = kNoPage;
   --node.page_count;
+  if (observer_ != nullptr) observer_->removed(place.group, node.hash, CacheMedium::kMemory);
   prune(place.node);
 }
 

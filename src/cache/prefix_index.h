@@ -14,6 +14,7 @@
 #include "cache/block_hash.h"
 #include "cache/cache_namespace.h"
 #include "cache/page_pool.h"
+#include "cache/prefix_observer.h"
 
 namespace octavo {
 
@@ -32,6 +33,13 @@ class PrefixIndex {
  public:
   // `pool` must outlive the index, which registers for its evictions. hash_bits < 64 only in tests.
   PrefixIndex(PagePool& pool, int groups, int hash_bits = 64);
+
+  // Reports changes to `observer` from now on, while the index is empty. blocks_per_page: of each
+  // group, then of a snapshot, of which only those after whole pages of every group are reported.
+  void observe(PrefixObserver& observer, std::vector<int> blocks_per_page);
+  bool observed() const { return observer_ != nullptr; }
+  // The block that ends at `node`, as it is reported. Only if observed.
+  CachedBlock describe(NodeId node, int group) const;
 
   // The block that follows `parent`, or kNoNode.
   NodeId find(NodeId parent, const BlockKey& key) const;
@@ -74,7 +82,9 @@ class PrefixIndex {
  private:
   struct Node {
     NodeId parent = kNoNode;
-    int32_t children = 0;
+    NodeId first_child = kNoNode;
+    NodeId next_sibling = kNoNode;
+    NodeId previous_sibling = kNoNode;
     int32_t pins = 0;
     int32_t page_count = 0;
     uint64_t hash = 0;
@@ -97,6 +107,12 @@ class PrefixIndex {
   NodeId make_node(NodeId parent, const BlockKey& key);
   // Removes the node if nothing refers to it, then its parent, and so on.
   void prune(NodeId node);
+  void unlink_from_parent(const Node& node);
+  // Reports the page, and those after it again: indexers forget what follows a removed block.
+  void announce(NodeId node, int group);
+  // The nodes `generations` below `node`.
+  std::vector<NodeId> descendants(NodeId node, int generations) const;
+  bool reports_snapshot(NodeId node) const;
   void unname(PageId page);
   // Unregisters the node's snapshot; all its pages but `except` become free once unreferenced.
   void drop_snapshot(NodeId node, PageId except);
@@ -110,6 +126,8 @@ class PrefixIndex {
   std::vector<Place> places_;  // by page
   uint64_t newest_serial_ = 0;
   std::vector<NodeId> snapshots_;  // nodes with a snapshot, least recently used first
+  PrefixObserver* observer_ = nullptr;
+  std::vector<int> blocks_per_page_;  // by group, then of a snapshot
 };
 
 }  // namespace octavo

@@ -152,10 +152,22 @@ void SequenceCache::publish_snapshot(const Snapshot& snapshot) {
   if (named) passing_ = {snapshot.tokens, index.snapshot_serial(node)};
 }
 
+std::vector<NodeId> SequenceCache::unsaved_nodes() const {
+  if (!shared_.index().observed() || published_ <= saved_) return {};
+  std::vector<NodeId> nodes(published_ - saved_);
+  NodeId node = tip_;
+  for (auto place = nodes.rbegin(); place != nodes.rend(); ++place) {
+    *place = node;
+    node = shared_.index().parent(node);
+  }
+  return nodes;
+}
+
 void SequenceCache::save(int done, bool ended, PrefixDisk& disk) {
   const int size = shared_.hash_block_tokens();
   const auto end = std::min(static_cast<size_t>(done / size), published_);
   std::vector<PrefixDisk::Page> pages;
+  const std::vector<NodeId> nodes = unsaved_nodes();
   for (size_t block = saved_; block < end; ++block) {
     for (size_t g = 0; g < shared_.plan().groups.size(); ++g) {
       const auto per_page = static_cast<size_t>(shared_.plan().groups[g].block_tokens / size);
@@ -166,6 +178,8 @@ void SequenceCache::save(int done, bool ended, PrefixDisk& disk) {
       const auto part = static_cast<int32_t>(g);
       pages.push_back({{disk_hash(block), part}, std::nullopt, page});
       if (block >= per_page) pages.back().parent = PageKey{disk_hash(block - per_page), part};
+      if (!nodes.empty())
+        pages.back().block = shared_.index().describe(nodes[block - saved_], static_cast<int>(g));
     }
   }
   if (disk.save(pages)) saved_ = std::max(saved_, end);

@@ -89,6 +89,8 @@ class SequenceCache {
   // The node after the first `tokens` tokens, which are published.
   NodeId node_at(int tokens) const;
   void publish_snapshot(const Snapshot& snapshot);
+  // The nodes of blocks not yet passed to the disk; none if the index is not observed.
+  std::vector<NodeId> unsaved_nodes() const;
   // The node of passing_ while its snapshot exists.
   NodeId passing_node() const;
   // The existing nodes of its blocks, up to `limit` tokens.

@@ -71,11 +71,11 @@ TEST(SequenceCache, SharesThePagesThemselves) {
 
 TEST(SequenceCache, KeysKeepEqualTokensApart) {
   Fixture f(one_group());
-  f.remember(numbers(0, 30), {.first_block = {"tenant a"}});
+  f.remember(numbers(0, 30), {.first_block = {salt_key("tenant a")}});
   EXPECT_EQ(f.hit(numbers(0, 30), 29), 0);
-  EXPECT_EQ(f.hit(numbers(0, 30), 29, {.first_block = {"tenant b"}}), 0);
-  EXPECT_EQ(f.hit(numbers(0, 30), 29, {.every_block = {"tenant a"}}), 8);
-  EXPECT_EQ(f.hit(numbers(0, 30), 29, {.first_block = {"tenant a"}}), 24);
+  EXPECT_EQ(f.hit(numbers(0, 30), 29, {.first_block = {salt_key("tenant b")}}), 0);
+  EXPECT_EQ(f.hit(numbers(0, 30), 29, {.every_block = {salt_key("tenant a")}}), 8);
+  EXPECT_EQ(f.hit(numbers(0, 30), 29, {.first_block = {salt_key("tenant a")}}), 24);
 }
 
 TEST(SequenceCache, NamespacesKeepEqualHashesApart) {

@@ -25,6 +25,7 @@
 #include "cli/status_channel.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/runtime/device.h"
+#include "kv_events/event_publisher.h"
 #include "llm/make_served_model.h"
 #include "server/server.h"
 
@@ -134,6 +135,21 @@ void print_summary(const Llm& llm, const api::ServedModel& served, const ServeFl
   summary.print();
 }
 
+// Null without KV events.
+std::unique_ptr<kv_events::EventPublisher> start_kv_events(const kv_events::Config& config) {
+  if (!config.on()) return nullptr;
+  auto publisher = std::make_unique<kv_events::EventPublisher>(config);
+  for (const std::string& endpoint :
+       {publisher->config().endpoint, publisher->config().replay_endpoint}) {
+    if (!endpoint.empty() && !kv_events::is_local(endpoint))
+      spdlog::warn(
+          "KV events at {}: the tokens of prompts are sent unencrypted to anyone who connects; use "
+          "a private network",
+          endpoint);
+  }
+  return publisher;
+}
+
 void serve_model(ServeFlags flags) {
   const auto started = Clock::now();
   flags.finish();
@@ -147,8 +163,13 @@ void serve_model(ServeFlags flags) {
   const Address address{.url = listener->url(),
                         .curl = listener->curl_target(),
                         .internal = internal ? internal->url() : ""};
+  const auto events = start_kv_events(flags.kv_events);
   flags.model.find();
-  const EngineOptions options = flags.engine_options();
+  EngineOptions options = flags.engine_options();
+  if (events) {
+    options.prefix_observer = &events->observer();
+    flags.server.kv_event_sources = events->config().sources();
+  }
   const auto llm = flags.model.load(options);
   const api::ServedModel served = make_served_model(*llm, flags.model, options,
                                                     {.served_model_name = flags.served_model_name,

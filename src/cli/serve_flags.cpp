@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -226,6 +227,37 @@ void ServeFlags::add_dialect_flags(CLI::App& command) {
       ->group(group);
 }
 
+void ServeFlags::add_fleet_flags(CLI::App& command) {
+  OptionGroup{command, "Routers of several servers"}
+      .without_default("--kv-events-config", kv_events_config,
+                       "KV events, which tell routers what the prefix cache holds: a JSON object "
+                       "with vLLM's keys, for example {\"enable_kv_cache_events\": true, "
+                       "\"endpoint\": \"tcp://*:5557\"} (default: off)")
+      ->type_name("JSON");
+}
+
+// Routers predict hits from the blocks' hashes, which say nothing about the API key.
+void ServeFlags::read_kv_events() {
+  if (kv_events_config.empty()) return;
+  kv_events = kv_events::parse_config(kv_events_config);
+  if (!kv_events.on()) return;
+  const std::string flag = "--kv-events-config: ";
+  if (server.behind_front)
+    throw SetupError(flag +
+                     "KV events are available with one model only; serve one, or leave the "
+                     "flag out");
+  if (!model.enable_prefix_caching)
+    throw SetupError(flag +
+                     "KV events require the prefix cache; remove "
+                     "--no-enable-prefix-caching");
+  const std::set<std::string> keys(server.api_keys.begin(), server.api_keys.end());
+  if (keys.size() > 1 && !server.share_prefix_cache)
+    throw SetupError(
+        fmt::format("{}each of the {} API keys has a prefix cache of its own, which "
+                    "routers do not know; add --share-prefix-cache, or use one key",
+                    flag, keys.size()));
+}
+
 void ServeFlags::add_to(CLI::App& command) {
   command.add_option(
       "MODEL", models,
@@ -247,6 +279,7 @@ void ServeFlags::add_to(CLI::App& command) {
   add_state_flags(command);
   add_dialect_flags(command);
   lora.add_to(command);
+  add_fleet_flags(command);
   front.add_to(command);
   // Hidden: set by the front.
   command.add_option("--status-fd", status_fd)->group("");
@@ -274,6 +307,7 @@ EngineOptions ServeFlags::engine_options() const {
 void ServeFlags::finish() {
   // The front checks the keys of its clients, and may have them from the environment.
   if (!server.behind_front) add_keys(api_key_file, server.api_keys);
+  read_kv_events();
   expand_json_lists(server.cors.allowed_origins, "--allowed-origins");
   server.sse_keepalive = milliseconds(sse_keepalive);
   server.drain_timeout = milliseconds(drain_timeout);

@@ -10,6 +10,7 @@
 #include "cli/model_flags.h"
 #include "cli/serve_front_flags.h"
 #include "generation/chat_dialect.h"
+#include "kv_events/config.h"
 #include "server/server_options.h"
 
 namespace octavo {
@@ -26,6 +27,8 @@ struct ServeFlags {
   std::string api_key_file;
   std::string log_format = "text";
   std::string config;
+  std::string kv_events_config;
+  kv_events::Config kv_events;  // after finish()
   std::string state_max_bytes = "4GiB";
   double sse_keepalive = 20;
   double drain_timeout = 30;
@@ -50,6 +53,8 @@ struct ServeFlags {
   void add_limit_flags(CLI::App& command);
   void add_state_flags(CLI::App& command);
   void add_dialect_flags(CLI::App& command);
+  void add_fleet_flags(CLI::App& command);
+  void read_kv_events();
 };
 
 }  // namespace octavo

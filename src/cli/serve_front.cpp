@@ -119,6 +119,10 @@ void serve_front(ServeFlags flags, const CLI::App& command) {
   if (flags.server.internal_port)
     throw SetupError(
         "--internal-port: available with one model only; serve one, or leave the flag out");
+  if (!flags.kv_events_config.empty())
+    throw SetupError(
+        "--kv-events-config: KV events are available with one model only; serve one, or leave the "
+        "flag out");
   flags.finish();
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);

@@ -50,6 +50,7 @@ std::unique_ptr<DiskTier> make_disk_tier(const EngineOptions& options,
                                  .page_bytes = cache.bytes_per_page_id(),
                                  .most_bytes = options.prefix_disk->bytes},
                        .on_warning = [](const std::string& line) { spdlog::warn("{}", line); }};
+  tier.observer = options.prefix_observer;
   tier.staging_bytes = disk_staging_bytes(cache);
   return std::make_unique<DiskTier>(std::move(tier));
 }
@@ -131,6 +132,7 @@ struct Engine::Loaded {
              .predicts = description.plan.mtp.has_value(),
              .draws = !description.pooling.has_value()});
     if (disk_tier) disk_tier->on_arrival([this] { loop.wake(); });
+    if (options.prefix_observer != nullptr) prefixes.observe(*options.prefix_observer);
   }
   ~Loaded() {
     if (disk_tier) disk_tier->on_arrival(nullptr);

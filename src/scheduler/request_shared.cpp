@@ -1,7 +1,5 @@
 #include "scheduler/request_shared.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -54,13 +52,13 @@ std::shared_ptr<const RequestShared> share_request(RequestId id, Request request
   shared->rules = rules_of(*shared, options);
   shared->keys.space = r.cache_namespace;
   if (r.adapter) {
-    shared->keys.every_block.push_back(r.adapter->name());  // as in vLLM
+    shared->keys.every_block.push_back(adapter_key(r.adapter->name()));
     shared->keys.space = namespace_of_adapter(r.cache_namespace, r.adapter->digest());
   }
-  if (!r.cache_salt.empty()) shared->keys.first_block.push_back(r.cache_salt);
+  if (!r.cache_salt.empty()) shared->keys.first_block.push_back(salt_key(r.cache_salt));
   // Without a prefix cache, only the choices of one request share their prompt.
   if (!options.enable_prefix_caching)
-    shared->keys.first_block.push_back(fmt::format("request {}", id));
+    shared->keys.first_block.push_back({"request", static_cast<int64_t>(id)});
   shared->snapshot_edges = snapshot_edges(r.prompt, options.stop_token_ids, plan);
   const auto prompt = static_cast<int64_t>(r.prompt.size());
   shared->max_length =

@@ -167,8 +167,9 @@ void Scheduler::take_from_disk() {
 }
 
 void Scheduler::reset_prefix_cache() {
-  prefixes_.index().clear();
+  // The disk first: it reports nothing once it is being cleared, and the index reports the end.
   if (disk_ != nullptr) disk_->clear();
+  prefixes_.index().clear();
 }
 
 void Scheduler::plan_suspect(Plan& plan) {

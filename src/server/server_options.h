@@ -81,6 +81,8 @@ struct ServerOptions {
   bool allow_lora_updates = false;  // /v1/load_lora_adapter and /v1/unload_lora_adapter
   // For tests: called on the text worker with each JSON body, before it is parsed.
   std::function<void(std::string_view)> on_preparation = nullptr;
+  // The answer of GET /kv_event_sources, in JSON.
+  std::string kv_event_sources = "{}";
   std::string version = "0";
 
   // Of a form with one file.

@@ -17,8 +17,12 @@ DEBIAN_DOCS = Path("/usr/share/doc")
 # Library: the Debian package with its copyright file.
 SHIPPED = {"libfmt": "libfmt9", "libspdlog": "libspdlog1.10", "libprometheus-cpp-core": "libprometheus-cpp-core1.0",
            "libedit": "libedit2", "libbsd": "libbsd0", "libmd": "libmd0", "libtinfo": "libtinfo6",
+           "libzmq": "libzmq5", "libsodium": "libsodium23", "libpgm-5.3": "libpgm-5.3-0", "libnorm": "libnorm1",
+           "libgssapi_krb5": "libgssapi-krb5-2", "libkrb5": "libkrb5-3", "libk5crypto": "libk5crypto3", "libkrb5support": "libkrb5support0",
+           "libcom_err": "libcom-err2", "libkeyutils": "libkeyutils1",
            "libgfortran": "gcc-12-base", "libquadmath": "gcc-12-base"}
-COMPILED_IN = {"CLI11": "libcli11-dev", "JSON for Modern C++": "nlohmann-json3-dev", "SQLite": "libsqlite3-dev"}
+COMPILED_IN = {"CLI11": "libcli11-dev", "JSON for Modern C++": "nlohmann-json3-dev", "SQLite": "libsqlite3-dev",
+               "cppzmq": "cppzmq-dev"}
 # JavaScript in the playground: the folder with its license.
 IN_PAGE = {"marked": "marked", "highlight.js": "highlight"}
 LICENSE_NAME = re.compile(r"(LICEN[CS]E|COPYING|NOTICE|UNLICENSE)", re.IGNORECASE)
@@ -78,7 +82,7 @@ def mlx_notice() -> str:
 def library_notices(folder: Path) -> list[tuple[str, str]]:
     notices = {}
     for file in sorted(folder.glob("lib*.so*")):
-        name = re.match(r"(lib[a-z0-9_+-]*?[a-z0-9+])(-[0-9a-f]{8})?\.so", file.name)[1]
+        name = re.match(r"(lib[a-z0-9_.+-]*?[a-z0-9+])(-[0-9a-f]{8})?\.so", file.name)[1]
         if name == "libmlx":
             notices["MLX"] = mlx_notice()
         elif name in ("liblapack", "libblas"):

@@ -1,4 +1,4 @@
-// GET /version, /load, /metrics and /v1/octavo/memory: monitoring.
+// GET /version, /load, /metrics, /kv_event_sources and /v1/octavo/memory: monitoring.
 #include "base/system_memory.h"
 #include "server/endpoints/endpoints.h"
 #include "server/server_context.h"
@@ -22,6 +22,10 @@ HttpResponse metrics(ServerContext& context, const HttpRequest&) {
       context.text_workers.busy_for(context.options.stuck_after));
   return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
           .body = context.metrics.text()};
+}
+
+HttpResponse kv_event_sources(ServerContext& context, const HttpRequest&) {
+  return {.content_type = "application/json", .body = context.options.kv_event_sources};
 }
 
 HttpResponse memory(ServerContext& context, const HttpRequest&) {
@@ -57,6 +61,10 @@ std::vector<Endpoint> status_endpoints() {
       simple_endpoint("GET", "/load", load,
                       operation("Number of open requests", object_with("server_load", "integer"))),
       simple_endpoint("GET", "/metrics", metrics, std::move(scrape)),
+      simple_endpoint("GET", "/kv_event_sources", kv_event_sources,
+                      operation("Options of --kv-events-config by data parallel rank; empty "
+                                "without KV events",
+                                {{"type", "object"}})),
       simple_endpoint("GET", "/v1/octavo/memory", memory,
                       operation("Memory plan and current use", {{"type", "object"}}))};
 }

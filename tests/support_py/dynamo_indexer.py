@@ -1,0 +1,85 @@
+"""Dynamo's standalone KV indexer in an environment of its own, because it pins other versions of packages than the tests."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+from pathlib import Path
+
+from kv_events_kit import get_json, post_json
+
+REPO = Path(__file__).parents[2]
+VENV = REPO / "build" / "dynamo-venv"
+# --no-deps: the indexer needs none of the runtime's other dependencies.
+PACKAGES = ("ai-dynamo-runtime==1.6.1", "pydantic==2.13.5", "pydantic-core==2.46.5", "annotated-types==0.8.0", "typing-extensions==4.16.0",
+            "typing-inspection==0.4.5", "uvloop==0.23.0")
+
+
+def python() -> Path | None:
+    """The environment's interpreter; None if it cannot be made, for example without a network."""
+    found, stamp = VENV / "bin" / "python", VENV / "stamp"
+    if stamp.exists() and stamp.read_text() == "\n".join(PACKAGES):
+        return found
+    try:
+        subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True, capture_output=True, timeout=120)
+        subprocess.run([found, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", *PACKAGES], check=True,
+                       capture_output=True, timeout=300)
+        subprocess.run([found, "-m", "dynamo.indexer", "--help"], check=True, capture_output=True, timeout=60)
+    except (subprocess.SubprocessError, OSError) as error:
+        print(f"dynamo_indexer: {error} {getattr(error, 'stderr', b'')}", file=sys.stderr)
+        return None
+    stamp.write_text("\n".join(PACKAGES))
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Indexer:
+    def __init__(self, url: str, block_size: int):
+        self.url, self.block_size = url, block_size
+
+    def register(self, instance: int, source: dict, endpoint: str | None = None) -> None:
+        """`endpoint`: where it subscribes instead of at the source itself."""
+        body = {"instance_id": instance, "endpoint": endpoint or source["endpoint"], "model_name": "m", "block_size": self.block_size}
+        if source["replay_endpoint"]:
+            body["replay_endpoint"] = source["replay_endpoint"]
+        post_json(f"{self.url}/register", body)
+        end = time.monotonic() + 20
+        while not any(worker["instance_id"] == instance and worker["status"] == "active" for worker in get_json(f"{self.url}/workers")):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+    def unregister(self, instance: int) -> None:
+        post_json(f"{self.url}/unregister", {"instance_id": instance, "model_name": "m"})
+
+    def hits(self, tokens: list[int]) -> dict[int, int]:
+        """The cached tokens that it predicts, by instance."""
+        answer = post_json(f"{self.url}/query", {"token_ids": tokens, "model_name": "m"})
+        return {int(instance): next(iter(ranks.values())) for instance, ranks in answer["scores"].items()}
+
+
+@contextlib.contextmanager
+def running_indexer(block_size: int, log: Path):
+    port = free_port()
+    with log.open("w") as out:
+        process = subprocess.Popen([python(), "-m", "dynamo.indexer", "--port", str(port), "--block-size", str(block_size)], stdout=out,
+                                   stderr=subprocess.STDOUT, env=os.environ | {"NO_COLOR": "1"})
+    try:
+        url, end = f"http://127.0.0.1:{port}", time.monotonic() + 30
+        while True:
+            with contextlib.suppress(urllib.error.URLError, ConnectionError):
+                get_json(f"{url}/workers")
+                break
+            assert process.poll() is None and time.monotonic() < end, log.read_text()
+            time.sleep(0.05)
+        yield Indexer(url, block_size)
+    finally:
+        process.terminate()
+        process.wait(timeout=20)

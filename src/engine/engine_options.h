@@ -48,8 +48,8 @@ struct EngineOptions {
   SpeculativeConfig speculation = {};                            // --speculative-config
   std::optional<PrefixDiskOptions> prefix_disk = {};
   std::optional<AdapterOptions> adapters = {};  // unset: LoRA is off
-  PrefixObserver* prefix_observer = nullptr;  // --kv-events-config; must outlive the engine
-  PoolingOptions pooling = {};                // --runner, --pooler-config, --hf-overrides
+  PrefixObserver* prefix_observer = nullptr;    // --kv-events-config; must outlive the engine
+  PoolingOptions pooling = {};                  // --runner, --pooler-config, --hf-overrides
   int max_open_requests = 4096;
   bool serves_requests = false;        // plan memory for requests outside the engine
   bool touch_pages = true;             // at start-up; not needed for a single request

@@ -20,8 +20,9 @@ Server::Server(std::unique_ptr<Listener> listener, const api::ServedModel& model
                ServerOptions options)
     : options_(std::move(options)),
       context_(std::make_unique<ServerContext>(listener->io(), model, options_)),
-      http_(std::make_unique<HttpServer>(std::move(listener), *context_,
-                                         Router(routes_of(all_endpoints(options_.allow_lora_updates), *context_), options_))) {
+      http_(std::make_unique<HttpServer>(
+          std::move(listener), *context_,
+          Router(routes_of(all_endpoints(options_.allow_lora_updates), *context_), options_))) {
   batches_ = make_batch_runner(*context_, http_->router());
 }
 

@@ -31,10 +31,9 @@ std::vector<Endpoint> all_endpoints(bool change_adapters) {
   for (auto part :
        {completion_endpoints(), chat_endpoints(), message_endpoints(), response_endpoints(),
         embedding_endpoints(), ollama_endpoints(), ollama_model_endpoints(),
-        of_a_model(ollama_change_endpoints()),
-        of_a_model(file_endpoints()), of_a_model(batch_endpoints()), model_endpoints(),
-        token_endpoints(), health_endpoints(), status_endpoints(), render_endpoints(),
-        replica_endpoints(), page_endpoints()})
+        of_a_model(ollama_change_endpoints()), of_a_model(file_endpoints()),
+        of_a_model(batch_endpoints()), model_endpoints(), token_endpoints(), health_endpoints(),
+        status_endpoints(), render_endpoints(), replica_endpoints(), page_endpoints()})
     all.insert(all.end(), std::make_move_iterator(part.begin()),
                std::make_move_iterator(part.end()));
   all.push_back(openapi_endpoint(all));

@@ -33,6 +33,7 @@ part sigterm "$python tests/battery/sigterm.py --rounds 50"
 part overload "$python tests/battery/overload.py"
 part resume "$python tests/battery/resume_kills.py --streams 500"
 part kv_indexer "$python tests/battery/kv_indexer.py"
+part model_switches "$python tests/battery/model_switches.py build/release/src/cli/octavo --tiny --switches 500"
 part pulls "$python tests/battery/pulls.py --count 100"
 part schemas "build/release/src/cli/octavo serve '$model' --port 8931 & trap 'kill %1' EXIT; \
 timeout 60 sh -c 'until curl -sf http://127.0.0.1:8931/readyz; do sleep 0.2; done' && \

@@ -3,14 +3,17 @@
 answer of a model is the same.
 
     tests/battery/model_switches.py OCTAVO MODEL MODEL MODEL [--switches 500]
+    tests/battery/model_switches.py OCTAVO --tiny [--switches 500]
 
-Starts `octavo serve MODEL...` with --models-max 2 and sends requests from two threads. Prints one JSON line."""
+--tiny makes three tiny random models. Starts `octavo serve MODEL...` with --models-max 2 and sends requests from two threads. Prints one JSON line."""
 
 import argparse
 import json
 import random
 import re
 import subprocess
+import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -97,10 +100,21 @@ def run(octavo: str, models: list[str], switches: int, env: dict | None = None) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("octavo")
-    parser.add_argument("models", nargs="+")
+    parser.add_argument("models", nargs="*")
+    parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--switches", type=int, default=500)
     options = parser.parse_args()
-    print(json.dumps(run(options.octavo, options.models, options.switches)))
+    if bool(options.models) == options.tiny:
+        parser.error("give models or --tiny")
+    if options.models:
+        print(json.dumps(run(options.octavo, options.models, options.switches)))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+        import modelkit
+
+        models = [str(modelkit.make(Path(folder) / family, modelkit.Recipe(family=family))) for family in ("llama", "qwen3", "qwen2")]
+        print(json.dumps(run(options.octavo, models, options.switches)))
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ struct EngineOptions {
   SpeculativeConfig speculation = {};                            // --speculative-config
   std::optional<PrefixDiskOptions> prefix_disk = {};
   std::optional<AdapterOptions> adapters = {};  // unset: LoRA is off
+  std::string merge_adapter = {};               // --merge-adapter: a folder; empty: none
   PoolingOptions pooling = {};                  // --runner, --pooler-config, --hf-overrides
   int max_open_requests = 4096;
   bool serves_requests = false;        // plan memory for requests outside the engine

@@ -113,6 +113,7 @@ std::vector<Option> model_options() {
           text("dtype", model_text(&Model::dtype)),
           flag("strict_config", &Model::strict_config),
           text("chat_template", model_text(&Model::chat_template)),
+          text("merge_adapter", model_text(&Model::merge_adapter)),
           text("kv_cache_dtype", model_text(&Model::kv_cache_dtype), {"auto", "int8"}),
           integer("block_size", &Model::block_size),
           integer("max_model_len", &Model::max_model_len),

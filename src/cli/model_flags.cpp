@@ -49,6 +49,12 @@ void ModelFlags::add_memory_flags(CLI::App& command) {
                        "File with a chat template to use instead of the model's own")
       ->type_name("FILE");
   option
+      .without_default(
+          "--merge-adapter", merge_adapter,
+          "Merge the LoRA or DoRA adapter of this folder (PEFT, mlx-lm) into the weights "
+          "while loading; the model must not be quantised")
+      ->type_name("FOLDER");
+  option
       .without_default("-q,--quantization", quantization,
                        "For vLLM's command lines: refused if it differs from the file's")
       ->group("");

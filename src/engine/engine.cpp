@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <mlx/memory.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include "kernels/kernel_check.h"
 #include "kernels/runtime/device.h"
 #include "kernels/runtime/device_buffer.h"
+#include "models/adapters/merged_adapter.h"
 #include "models/tensor_check.h"
 #include "scheduler/engine_loop.h"
 #include "scheduler/mtp_drafter.h"
@@ -30,23 +32,26 @@ namespace {
 
 // Everything besides the tokens that determines the bytes of a page.
 std::string page_fingerprint(const EngineOptions& options, const ModelDescription& model,
-                             const CachePlan& cache) {
+                             const std::optional<Sha256Digest>& merged, const CachePlan& cache) {
   std::string facts =
       fmt::format("{}\n{} {} kv {} slots {} page {} state {}", options.prefix_disk->fingerprint,
                   arithmetic_name(), name_of(model.dtype), static_cast<int>(options.kv_format),
                   cache.slots, cache.page_bytes, cache.state_pages());
   for (const CacheGroup& group : cache.groups) facts += fmt::format(" {}", group.block_tokens);
   if (model.plan.mtp) facts += " mtp";
+  if (merged) facts += fmt::format(" merged {:02x}", fmt::join(*merged, ""));
   return facts;
 }
 
 std::unique_ptr<DiskTier> make_disk_tier(const EngineOptions& options,
-                                         const ModelDescription& model, const CachePlan& cache) {
+                                         const ModelDescription& model,
+                                         const std::optional<Sha256Digest>& merged,
+                                         const CachePlan& cache) {
   if (!options.prefix_disk) return nullptr;
   if (!options.enable_prefix_caching)
     throw SetupError("--prefix-disk requires the prefix cache; remove --no-enable-prefix-caching");
   DiskTierOptions tier{.store = {.folder = options.prefix_disk->path,
-                                 .fingerprint = page_fingerprint(options, model, cache),
+                                 .fingerprint = page_fingerprint(options, model, merged, cache),
                                  .page_bytes = cache.bytes_per_page_id(),
                                  .most_bytes = options.prefix_disk->bytes},
                        .on_warning = [](const std::string& line) { spdlog::warn("{}", line); }};
@@ -61,6 +66,20 @@ std::unique_ptr<AdapterMemory> make_adapter_memory(const ModelDescription& model
   return std::make_unique<AdapterMemory>(adapter_targets(model.plan), model.dtype,
                                          options.adapters->max_loras,
                                          options.adapters->max_lora_rank);
+}
+
+// Returns the digest of the adapter that `source` will merge, if there is one.
+std::optional<Sha256Digest> merge_adapter(const ModelDescription& model,
+                                          const EngineOptions& options, WeightSource& source) {
+  if (options.merge_adapter.empty()) return std::nullopt;
+  try {
+    auto adapter = std::make_unique<MergedAdapter>(options.merge_adapter, model.plan);
+    const Sha256Digest digest = adapter->digest();
+    source.set_merged_adapter(std::move(adapter));
+    return digest;
+  } catch (const SetupError& error) {
+    throw SetupError(fmt::format("--merge-adapter: {}", error.what()));
+  }
 }
 
 std::unique_ptr<Drafter> make_drafter(const SpeculativeConfig& config,
@@ -101,6 +120,7 @@ struct Engine::Loaded {
         speculation(plan_speculation(description, options)),
         draft(plan_draft(description, options)),
         source(checkpoint, std::move(progress)),
+        merged(merge_adapter(description, options, source)),
         model(description.plan, description.dtype, source),
         adapter_loader(options.adapters
                            ? std::make_unique<AdapterLoader>(description, *options.adapters)
@@ -113,7 +133,7 @@ struct Engine::Loaded {
                 .fails = options.fails}),
         pool(plan.page_count),
         prefixes(kv.plan(), pool),
-        disk_tier(make_disk_tier(options, description, kv.plan())),
+        disk_tier(make_disk_tier(options, description, merged, kv.plan())),
         disk(disk_tier ? std::make_unique<PrefixDisk>(prefixes, *disk_tier, kv) : nullptr),
         scheduler(plan_scheduler(description, options, plan), prefixes, disk.get(),
                   make_drafter(speculation, draft)),
@@ -153,6 +173,7 @@ struct Engine::Loaded {
   SpeculativeConfig speculation;
   std::optional<DraftPlan> draft;
   WeightSource source;
+  std::optional<Sha256Digest> merged;  // --merge-adapter
   DecoderModel model;
   std::unique_ptr<AdapterLoader> adapter_loader;  // null: LoRA is off
   std::unique_ptr<AdapterMemory> adapters;
@@ -215,6 +236,9 @@ const ModelDescription& Engine::model() const { return thread_->loaded().descrip
 const MemoryPlan& Engine::memory() const { return thread_->loaded().plan; }
 const SpeculativeConfig& Engine::speculation() const { return thread_->loaded().speculation; }
 uint64_t Engine::weights_bytes() const { return thread_->loaded().source.loaded_bytes(); }
+const std::optional<Sha256Digest>& Engine::merged_adapter() const {
+  return thread_->loaded().merged;
+}
 std::shared_ptr<const Adapter> Engine::load_adapter(const std::string& name,
                                                     const std::string& folder, bool replaces) {
   AdapterLoader* loader = thread_->loaded().adapter_loader.get();

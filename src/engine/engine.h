@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "base/sha256.h"
 #include "cache/memory_plan.h"
 #include "engine/engine_options.h"
 #include "models/format/checkpoint.h"
@@ -32,6 +33,8 @@ class Engine : public EngineClient {
   const MemoryPlan& memory() const;
   const SpeculativeConfig& speculation() const;
   uint64_t weights_bytes() const;  // resident memory of the weights
+  // Of the files of --merge-adapter; unset without one.
+  const std::optional<Sha256Digest>& merged_adapter() const;
   // Reads a LoRA adapter for Request::adapter. Throws SetupError; see AdapterLoader.
   std::shared_ptr<const Adapter> load_adapter(const std::string& name, const std::string& folder,
                                               bool replaces = false);

@@ -49,6 +49,7 @@ struct EngineOptions {
   std::optional<PrefixDiskOptions> prefix_disk = {};
   std::optional<AdapterOptions> adapters = {};  // unset: LoRA is off
   PrefixObserver* prefix_observer = nullptr;    // --kv-events-config; must outlive the engine
+  std::string merge_adapter = {};               // --merge-adapter: a folder; empty: none
   PoolingOptions pooling = {};                  // --runner, --pooler-config, --hf-overrides
   int max_open_requests = 4096;
   bool serves_requests = false;        // plan memory for requests outside the engine

@@ -65,19 +65,22 @@ mx::array Runner::queue_layers(const Batch& batch, const Arrays& arrays) {
   return hidden;
 }
 
-mx::array Runner::logits_of(const mx::array& hidden, std::span<const int32_t> rows) const {
+mx::array Runner::logits_of(const Arrays& arrays, const mx::array& hidden,
+                            std::span<const int32_t> rows) const {
   // Only these rows are multiplied by the output matrix, the widest product of the step.
-  return model_.logits(mx::take(hidden, int_array(rows), 0), options_.path);
+  return model_.logits(mx::take(hidden, int_array(rows), 0), options_.path,
+                       arrays.lora ? std::optional(arrays.lora->head(rows)) : std::nullopt);
 }
 
-void Runner::queue_draws(const Batch& batch, const mx::array& hidden, Queued& queued) const {
+void Runner::queue_draws(const Batch& batch, const Arrays& arrays, const mx::array& hidden,
+                         Queued& queued) const {
   std::vector<mx::array> tokens;
   for (size_t first = 0; first < batch.sampling.size(); first += kLogitRows) {
     const size_t count = std::min(size_t{kLogitRows}, batch.sampling.size() - first);
     const auto rows = std::span(batch.logit_rows).subspan(first, count);
     const auto sampling = std::span(batch.sampling).subspan(first, count);
     queued.drawn.push_back(
-        sample(logits_of(hidden, rows), {sampling.begin(), sampling.end()}, last_drawn_));
+        sample(logits_of(arrays, hidden, rows), {sampling.begin(), sampling.end()}, last_drawn_));
     tokens.push_back(queued.drawn.back().tokens);
   }
   for (const auto& row : batch.sampling) queued.logprob_counts.push_back(row.logprobs);
@@ -111,8 +114,8 @@ void Runner::queue_predicted(const Batch& batch, const Arrays& arrays, const mx:
   queued.predicted = tokens.size() == 1 ? tokens[0] : mx::concatenate(tokens, 0);
 }
 
-void Runner::queue_prompt_logprobs(const Batch& batch, const mx::array& hidden,
-                                   Queued& queued) const {
+void Runner::queue_prompt_logprobs(const Batch& batch, const Arrays& arrays,
+                                   const mx::array& hidden, Queued& queued) const {
   for (size_t first = 0; first < batch.prompt_logprobs.size(); first += kLogitRows) {
     std::vector<int32_t> rows;
     std::vector<TokenId> targets;
@@ -125,7 +128,7 @@ void Runner::queue_prompt_logprobs(const Batch& batch, const mx::array& hidden,
       queued.prompt_logprob_counts.push_back(wanted.count);
       most = std::max(most, wanted.count);
     }
-    queued.prompt_logprobs.push_back(logprobs_of(logits_of(hidden, rows), targets, most));
+    queued.prompt_logprobs.push_back(logprobs_of(logits_of(arrays, hidden, rows), targets, most));
   }
 }
 
@@ -158,9 +161,9 @@ void Runner::start(const Batch& batch) {
   load_adapters(batch);
   const Arrays arrays = arrays_of(batch);
   const mx::array hidden = queue_layers(batch, arrays);
-  queue_draws(batch, hidden, queued);
+  queue_draws(batch, arrays, hidden, queued);
   queue_predicted(batch, arrays, hidden, queued);
-  queue_prompt_logprobs(batch, hidden, queued);
+  queue_prompt_logprobs(batch, arrays, hidden, queued);
   queue_hidden(batch, hidden, queued);
   queued.results = results_of(queued);
   const QueueAtOnce at_once(queues_at_once(batch));
@@ -229,7 +232,7 @@ mx::array Runner::logits(const Batch& batch) {
     result =
         model_.predicted_logits(mx::take(predicted, int_array(batch.logit_rows), 0), options_.path);
   } else if (!batch.logit_rows.empty()) {
-    result = logits_of(hidden, batch.logit_rows);
+    result = logits_of(arrays, hidden, batch.logit_rows);
   }
   std::vector<mx::array> results = kv_.buffers();
   results.push_back(result);

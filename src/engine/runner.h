@@ -70,9 +70,12 @@ class Runner : public StepRunner {
                              const mx::array& drawn);
   void queue_predicted(const Batch& batch, const Arrays& arrays, const mx::array& hidden,
                        Queued& queued);
-  mx::array logits_of(const mx::array& hidden, std::span<const int32_t> rows) const;
-  void queue_draws(const Batch& batch, const mx::array& hidden, Queued& queued) const;
-  void queue_prompt_logprobs(const Batch& batch, const mx::array& hidden, Queued& queued) const;
+  mx::array logits_of(const Arrays& arrays, const mx::array& hidden,
+                      std::span<const int32_t> rows) const;
+  void queue_draws(const Batch& batch, const Arrays& arrays, const mx::array& hidden,
+                   Queued& queued) const;
+  void queue_prompt_logprobs(const Batch& batch, const Arrays& arrays, const mx::array& hidden,
+                             Queued& queued) const;
   void queue_hidden(const Batch& batch, const mx::array& hidden, Queued& queued) const;
   std::vector<mx::array> results_of(const Queued& queued) const;
 

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -99,6 +100,8 @@ std::string answer_fingerprint(const ModelSettings& settings, const Llm& llm,
                                   name_of(llm.engine().model().dtype), settings.kv_cache_dtype);
   // sample_of_model() does not cover the subfolders with the pooling config.
   if (const auto& pooling = llm.engine().model().pooling) facts += pooling->describe() + "\n";
+  if (const auto& merged = llm.engine().merged_adapter())
+    facts += fmt::format("merged {:02x}\n", fmt::join(*merged, ""));
   facts += sample_of_model(settings.model);
   if (!settings.chat_template.empty()) append_sample(settings.chat_template, facts);
   const std::vector<uint8_t> bytes(facts.begin(), facts.end());

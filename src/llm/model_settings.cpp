@@ -21,6 +21,7 @@ EngineOptions ModelSettings::engine_options() const {
   options.memory_fraction = memory_fraction;
   if (!memory_limit.empty()) options.memory_limit = parse_bytes(memory_limit, "--memory-limit");
   if (!wired_limit.empty()) options.wired_bytes = parse_bytes(wired_limit, "--wired-limit");
+  options.merge_adapter = merge_adapter;
   options.max_num_batched_tokens = max_num_batched_tokens;
   options.max_num_seqs = max_num_seqs;
   if (scheduling_policy == "priority") options.scheduling_policy = SchedulingPolicy::kPriority;

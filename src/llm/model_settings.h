@@ -16,6 +16,7 @@ struct ModelSettings {
   std::string dtype = "auto";
   bool strict_config = false;
   std::string chat_template;  // a file; empty: the model's own
+  std::string merge_adapter;  // a folder; empty: none
   std::string kv_cache_dtype = "auto";
   int block_size = 32;
   int max_model_len = 0;  // 0: the largest that fits

@@ -51,7 +51,7 @@ DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source)
   if (!plan_.tied_embeddings && !plan_.head_name.empty())
     lm_head_ = source.matrix(plan_.head_name, plan_.vocab, plan_.hidden);
   if (plan_.mtp) load_mtp(source);
-  source.refuse_unread(plan_);
+  source.finish(plan_);
 }
 
 NormSpec DecoderModel::load_norm(const std::string& name, WeightSource& source) const {
@@ -180,8 +180,9 @@ mx::array DecoderModel::run_half(const Half& half, const mx::array& x,
                    .path = context.path});
 }
 
-mx::array DecoderModel::logits(const mx::array& hidden, KernelPath path) const {
-  return logits_after(final_norm_, hidden, path);
+mx::array DecoderModel::logits(const mx::array& hidden, KernelPath path,
+                               std::optional<LoraOptions> lora) const {
+  return logits_after(final_norm_, hidden, path, std::move(lora));
 }
 
 mx::array DecoderModel::predict(const mx::array& hidden, const mx::array& next_tokens,
@@ -206,9 +207,10 @@ mx::array DecoderModel::predicted_logits(const mx::array& rows, KernelPath path)
   return logits_after(mtp_->norm, rows, path);
 }
 
-mx::array DecoderModel::logits_after(const NormSpec& last, const mx::array& rows,
-                                     KernelPath path) const {
+mx::array DecoderModel::logits_after(const NormSpec& last, const mx::array& rows, KernelPath path,
+                                     std::optional<LoraOptions> lora) const {
   LinearOptions options;
+  options.lora = std::move(lora);
   options.norm = last;
   options.out_dtype = mx::float32;
   options.scale = plan_.logit_scale;

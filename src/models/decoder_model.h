@@ -39,8 +39,9 @@ class DecoderModel {
                     const LoraStep* lora = nullptr) const;
 
   // hidden: [R, hidden] of forward(), only the rows that need logits. Applies the final norm.
-  // Returns [R, vocab] float32.
-  mx::array logits(const mx::array& hidden, KernelPath path) const;
+  // Returns [R, vocab] float32. `lora`: LoraStep::head().
+  mx::array logits(const mx::array& hidden, KernelPath path,
+                   std::optional<LoraOptions> lora = std::nullopt) const;
 
   // The multi-token prediction layer, if the plan has one.
   // hidden: [T, hidden] of forward(); next_tokens: [T] int32, the token after each row's. Writes
@@ -87,7 +88,8 @@ class DecoderModel {
   std::unique_ptr<Sublayer> load_ffn(const LayerPlan& layer, int index, const std::string& at,
                                      WeightSource& source) const;
   mx::array run_half(const Half& half, const mx::array& x, ForwardContext& context) const;
-  mx::array logits_after(const NormSpec& last, const mx::array& rows, KernelPath path) const;
+  mx::array logits_after(const NormSpec& last, const mx::array& rows, KernelPath path,
+                         std::optional<LoraOptions> lora = std::nullopt) const;
 
   DecoderPlan plan_;
   DType dtype_;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/portable_math.h"
 #include "kernels/runtime/device_buffer.h"
+#include "models/adapters/merged_adapter.h"
 #include "models/checkpoint_fit.h"
 #include "models/format/printable.h"
 #include "models/gguf/architectures.h"
@@ -26,13 +27,15 @@ WeightSource::WeightSource(const Checkpoint& checkpoint, LoadProgress progress, 
   for (const auto& view : checkpoint.tensors()) total_bytes_ += view.bytes.size();
 }
 
+WeightSource::~WeightSource() = default;
+
+void WeightSource::set_merged_adapter(std::unique_ptr<MergedAdapter> adapter) {
+  merged_ = std::move(adapter);
+}
+
 std::string WeightSource::name_in_file(std::string name) const {
   if (gguf_ != nullptr) return gguf_tensor(*gguf_, name).name;
-  for (const Rename& rename : renames_) {
-    const size_t at = name.find(rename.ours);
-    if (at != std::string::npos) name.replace(at, rename.ours.size(), rename.theirs);
-  }
-  return name;
+  return renamed(std::move(name), renames_);
 }
 
 const TensorView* WeightSource::take(const std::string& name) {
@@ -48,7 +51,9 @@ const TensorView& WeightSource::tensor(const std::string& name) {
 
 void WeightSource::skip(const std::string& name) { take(name); }
 
-void WeightSource::refuse_unread(const DecoderPlan& plan) {
+void WeightSource::finish(const DecoderPlan& plan) {
+  if (merged_) merged_->check_complete();
+  merged_.reset();
   if (gguf_ == nullptr) return;
   for (const TensorView& view : checkpoint_.tensors()) {
     if (read_.contains(&view) || !reads_tensor(plan, checkpoint_, view.name)) continue;
@@ -139,9 +144,28 @@ const TensorView* WeightSource::find_floats(const std::string& name,
   return good ? found : nullptr;
 }
 
+Weight WeightSource::pack(const std::string& module, const MatrixTensors& tensors,
+                          const MatrixShape& shape, RowOrder row_order) {
+  const WeightView view = view_of(tensors, shape);
+  const std::string name = renamed(module, renames_);
+  if (!merged_ || only_checks() || !merged_->changes(name, row_order))
+    return make_weight(view, row_order);
+  if (tensors.quantized || view.format != WeightFormat::kDense) {
+    throw SetupError(fmt::format(
+        "--merge-adapter: tensor \"{}\" is quantised, and merging would round its numbers again; "
+        "use "
+        "a checkpoint that is not quantised, or serve the adapter with --enable-lora and "
+        "--lora-modules",
+        printable(tensors.numbers->name)));
+  }
+  const std::vector<std::byte> merged = merged_->merge(name, view, row_order);
+  const size_t rows = row_order.empty() ? static_cast<size_t>(shape.rows) : row_order.size();
+  return make_dense_weight(static_cast<int>(rows), shape.cols, view.dtype, merged);
+}
+
 Weight WeightSource::matrix(const std::string& module, int rows, int cols, RowOrder row_order) {
   const MatrixTensors tensors = find_matrix(module);
-  Weight weight = make_weight(view_of(tensors, {rows, cols}), row_order);
+  Weight weight = pack(module, tensors, {rows, cols}, row_order);
   for (const TensorView* view : tensors.all()) done_with(*view);
   bytes_by_format_[weight.describe()] += weight.bytes();
   return weight;
@@ -151,7 +175,7 @@ Weight WeightSource::matrix_part(const std::string& module, RowRange range, int 
   const MatrixTensors tensors = find_matrix(module);
   std::vector<int> picked(static_cast<size_t>(rows));
   std::iota(picked.begin(), picked.end(), range.first);
-  Weight weight = make_weight(view_of(tensors, {range.of, cols}), picked);
+  Weight weight = pack(module, tensors, {range.of, cols}, picked);
   for (const TensorView* view : tensors.all())
     done_with(*view, static_cast<double>(rows) / range.of);
   bytes_by_format_[weight.describe()] += weight.bytes();

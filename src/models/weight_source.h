@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -19,6 +20,7 @@
 
 namespace octavo {
 
+class MergedAdapter;
 struct DecoderPlan;
 struct GgufArchitecture;
 
@@ -50,6 +52,7 @@ class WeightSource {
  public:
   WeightSource(const Checkpoint& checkpoint, LoadProgress progress,
                WeightUse use = WeightUse::kLoad);
+  ~WeightSource();
 
   // Replaces these parts of names in all later lookups.
   void set_renames(std::vector<Rename> renames) { renames_ = std::move(renames); }
@@ -57,11 +60,15 @@ class WeightSource {
   // For checkpoints in another quantisation than MLX's.
   void set_quantization(QuantizationScheme scheme) { scheme_ = std::move(scheme); }
 
+  // Merges an adapter into the matrices that are loaded from now on.
+  void set_merged_adapter(std::unique_ptr<MergedAdapter> adapter);
+
   bool has(const std::string& name) const;
   // The model does not need this tensor, which a file may have.
   void skip(const std::string& name);
-  // Throws if a GGUF file has a tensor that the model should read but did not.
-  void refuse_unread(const DecoderPlan& plan);
+  // After the last tensor: throws if a GGUF file has a tensor that the model should read but did not,
+  // or if the model has no matrix for a module of the merged adapter, which is freed.
+  void finish(const DecoderPlan& plan);
 
   // "<module>.weight" as [rows, cols], dense, MLX-quantised (with .scales and .biases) or GGUF
   // blocks; or the tensors of another quantisation (quantized/quantized_matrix.h).
@@ -120,6 +127,9 @@ class WeightSource {
   MatrixTensors find_matrix(const std::string& module);
   WeightView view_of(const MatrixTensors& tensors, const MatrixShape& shape);
   WeightView open_view(const MatrixTensors& tensors, const MatrixShape& shape);
+  // With the merged adapter, if it changes the matrix.
+  Weight pack(const std::string& module, const MatrixTensors& tensors, const MatrixShape& shape,
+              RowOrder row_order);
   // A tensor of floats of this shape; null if it is missing and that was recorded.
   const TensorView* find_floats(const std::string& name, const std::vector<int64_t>& shape);
   // Runs `work`. With kCheck, records a SetupError and returns false.
@@ -135,8 +145,9 @@ class WeightSource {
   std::map<std::string, bool> tensors_in_use_;
   std::vector<Rename> renames_;
   QuantizationScheme scheme_;
-  QuantizedMatrix converted_;     // the last matrix in another quantisation
-  const GgufArchitecture* gguf_;  // null for safetensors
+  std::unique_ptr<MergedAdapter> merged_;  // null: none
+  QuantizedMatrix converted_;              // the last matrix in another quantisation
+  const GgufArchitecture* gguf_;           // null for safetensors
   std::set<const TensorView*> read_;
   uint64_t total_bytes_ = 0;
   uint64_t read_bytes_ = 0;

@@ -121,7 +121,7 @@ def set_tensor(name, value):
 
 
 REFUSED = {
-    "dora": (change_config(use_dora=True), "use_dora"),
+    "dora": (change_config(use_dora=True), "use_dora.*--merge-adapter"),
     "bias": (change_config(bias="all"), "bias"),
     "modules to save": (change_config(modules_to_save=["lm_head"]), "lm_head"),
     "other method": (change_config(peft_type="LOHA"), "LOHA|only LORA"),
@@ -143,6 +143,8 @@ REFUSED = {
                  "not finite"),
     "integers": (set_tensor("self_attn.q_proj.lora_A.weight", np.ones((8, 160), np.int32)), "lora_A"),
     "embeddings": (renamed("layers.1.self_attn.q_proj", "embed_tokens"), "embed"),
+    "copy of the base": (change_tensors(lambda t: t.__setitem__(
+        "base_model.model.lm_head.base_layer.weight", np.ones((2, 2), np.float32))), "save_embedding_layers"),
     "truncated": (lambda folder: (folder / "adapter_model.safetensors").write_bytes(
         (folder / "adapter_model.safetensors").read_bytes()[:-3]), "adapter_model.safetensors"),
     "both forms": (lambda folder: (folder / "adapters.safetensors").write_bytes(b""), "both"),
@@ -164,7 +166,7 @@ def test_refusals_name_the_reason(make_model, make_adapter, dump_logits, name):
 
 
 MLX_REFUSED = {
-    "dora": (change_config(fine_tune_type="dora"), "DoRA"),
+    "dora": (change_config(fine_tune_type="dora"), "DoRA.*--merge-adapter"),
     "full": (change_config(fine_tune_type="full"), "fine_tune_type"),
     "no scale": (change_config(lora_parameters={"rank": 8}), "scale"),
     "unknown key": (change_config(lora_parameters={"rank": 8, "scale": 2.0, "twist": 1}), "twist"),

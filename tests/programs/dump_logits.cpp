@@ -6,7 +6,8 @@
 //         "chunk": 0 or rows per step, "prompts": [[ids], ...],
 //         "batch": all prompts in one flat batch, "mtp": logits of the multi-token prediction
 //         layer (those of a prompt's last position are of no use), "out": path,
-//         "adapters": [folders of LoRA adapters], "adapter_of": [index of each prompt's, -1: none]}
+//         "adapters": [folders of LoRA adapters], "adapter_of": [index of each prompt's, -1: none],
+//         "merge": folder of an adapter to merge into the weights}
 // out: float32 logits of every position, prompts one after the other ([tokens, vocab] each)
 // stdout, one line each: {"vocab": n, "launches": {"paged_attention.cpu": n, ...}} or {"error": text}
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "engine/runner.h"
 #include "kernels/lora.h"
 #include "models/adapters/adapter_memory.h"
+#include "models/adapters/merged_adapter.h"
 #include "models/model_description.h"
 #include "support/simulated_device.h"
 
@@ -163,6 +165,9 @@ Json dump(const Json& request) {
   const ModelDescription description = describe_model(
       checkpoint, dtype, std::nullopt, UnknownKeys::kWarn, request.value("mtp", false));
   WeightSource source(checkpoint, nullptr);
+  if (request.contains("merge"))
+    source.set_merged_adapter(
+        std::make_unique<MergedAdapter>(request["merge"].get<std::string>(), description.plan));
   const DecoderModel model(description.plan, description.dtype, source);
   SimulatedDevice device(request.at("kernels") == "metal");
   std::ofstream out(request.at("out").get<std::string>(), std::ios::binary);

@@ -29,6 +29,8 @@ class Adapter:
     dtype: str = "float32"
     seed: int = 0
     size: float = 0.05  # standard deviation of the change of an output, relative to its input's
+    dora: bool = False
+    vocabulary: tuple[str, ...] = ()  # of "embed_tokens" and "lm_head"
 
 
 def linear_shapes(model: Path, adapter: Adapter) -> dict[str, tuple[int, int]]:
@@ -36,6 +38,8 @@ def linear_shapes(model: Path, adapter: Adapter) -> dict[str, tuple[int, int]]:
     found = {}
     for name, value in oracle.folder_weights(model).items():
         module = name.removesuffix(".weight")
+        if module.split(".")[-1] in adapter.vocabulary:
+            found[module] = value.shape
         layer = re.search(r"layers\.(\d+)\.", module)
         if (layer and module != name and value.ndim == 2 and module.split(".")[-1] in adapter.modules
                 and (not adapter.layers or int(layer[1]) in adapter.layers)):
@@ -59,14 +63,23 @@ def make(folder: Path, model: Path, adapter: Adapter) -> Path:
     folder.mkdir(parents=True)
     random = np.random.default_rng(adapter.seed)
     tensors = {}
+    weights = oracle.folder_weights(model) if adapter.dora else {}
     for module, (outputs, inputs) in linear_shapes(model, adapter).items():
         rank, scale = rank_and_scale(adapter, module)
         a = random.standard_normal((rank, inputs)) / np.sqrt(inputs)
         b = random.standard_normal((outputs, rank)) * adapter.size / (scale * np.sqrt(rank))
+        if module.endswith("embed_tokens"):  # as a matrix [vocabulary, hidden], A and B change places
+            a, b = b.T, a.T
         if adapter.form == "mlx":
             halves = {f"{module}.lora_a": a.T, f"{module}.lora_b": b.T}
+        elif module.endswith("embed_tokens"):
+            halves = {f"base_model.model.{module}.lora_embedding_A": a, f"base_model.model.{module}.lora_embedding_B": b}
         else:
             halves = {f"base_model.model.{module}.lora_A.weight": a, f"base_model.model.{module}.lora_B.weight": b}
+        if adapter.dora:
+            lengths = np.linalg.norm(np.array(weights[f"{module}.weight"]), axis=1)
+            name = f"{module}.m" if adapter.form == "mlx" else f"base_model.model.{module}.lora_magnitude_vector"
+            halves[name] = lengths * random.uniform(0.8, 1.2, outputs)
         for name, half in halves.items():
             tensors[name] = mx.contiguous(mx.array(half.astype(np.float32)).astype(TYPES[adapter.dtype]))
     name = "adapters.safetensors" if adapter.form == "mlx" else "adapter_model.safetensors"
@@ -77,25 +90,33 @@ def make(folder: Path, model: Path, adapter: Adapter) -> Path:
 
 def config_of(model: Path, adapter: Adapter) -> dict:
     if adapter.form == "mlx":
-        names = sorted({module.split(".", 3)[3] if module.startswith("model.") else module.split(".", 2)[2]
+        names = sorted({module if module.split(".")[-1] in adapter.vocabulary
+                        else module.split(".", 3)[3] if module.startswith("model.") else module.split(".", 2)[2]
                         for module in linear_shapes(model, adapter)})
-        return {"fine_tune_type": "lora", "num_layers": -1, "model": "tiny",
+        return {"fine_tune_type": "dora" if adapter.dora else "lora", "num_layers": -1, "model": "tiny",
                 "lora_parameters": {"rank": adapter.rank, "scale": adapter.alpha / adapter.rank, "dropout": 0.0,
                                     "keys": names}}
     return {"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": "tiny", "inference_mode": True,
-            "r": adapter.rank, "lora_alpha": adapter.alpha, "use_rslora": adapter.rslora, "use_dora": False,
+            "r": adapter.rank, "lora_alpha": adapter.alpha, "use_rslora": adapter.rslora, "use_dora": adapter.dora,
             "lora_dropout": 0.05, "bias": "none", "modules_to_save": None, "fan_in_fan_out": False,
             "rank_pattern": adapter.rank_pattern, "alpha_pattern": adapter.alpha_pattern,
-            "target_modules": list(adapter.modules), "init_lora_weights": True}
+            "target_modules": [*adapter.modules, *adapter.vocabulary], "init_lora_weights": True}
 
 
 def merged_weights(model: Path, folder: Path, adapter: Adapter) -> dict[str, np.ndarray]:
-    """Returns the model's weights with PEFT's definition applied: W + scale * B A."""
+    """Returns the model's weights with PEFT's definition applied: W + scale * B A; DoRA gives the rows of this their lengths."""
     weights = {name: np.array(value) for name, value in oracle.folder_weights(model).items()}
     tensors = mx.load(str(folder / "adapter_model.safetensors"))
     for module in linear_shapes(model, adapter):
-        a, b = (np.array(tensors[f"base_model.model.{module}.lora_{half}.weight"].astype(mx.float32)).astype(np.float64)
+        end = "lora_embedding_{}" if module.endswith("embed_tokens") else "lora_{}.weight"
+        a, b = (np.array(tensors[f"base_model.model.{module}." + end.format(half)].astype(mx.float32)).astype(np.float64)
                 for half in "AB")
+        if module.endswith("embed_tokens"):
+            a, b = b.T, a.T
         _, scale = rank_and_scale(adapter, module)
-        weights[f"{module}.weight"] = (weights[f"{module}.weight"] + scale * b @ a).astype(np.float32)
+        merged = weights[f"{module}.weight"] + scale * b @ a
+        if adapter.dora:
+            lengths = np.array(tensors[f"base_model.model.{module}.lora_magnitude_vector"].astype(mx.float32))
+            merged *= (lengths / np.linalg.norm(merged, axis=1))[:, None]
+        weights[f"{module}.weight"] = merged.astype(np.float32)
     return weights

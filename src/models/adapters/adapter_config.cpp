@@ -51,8 +51,6 @@ const std::set<std::string_view> kPeftKeys = {"alpha_pattern",
 void refuse_peft_keys(const Config& config) {
   if (config.text_or("peft_type", "LORA") != "LORA")
     config.fail("peft_type", "only LORA adapters are supported");
-  if (config.boolean_or("use_dora", false))
-    config.fail("use_dora", "DoRA adapters are not supported; merge the adapter into the model");
   if (config.text_or("bias", "none") != "none")
     config.fail("bias", "adapters with trained biases are not supported");
   const AdapterJson* saved = config.find("modules_to_save");
@@ -119,9 +117,18 @@ Number value_for(const std::vector<std::pair<std::string, Number>>& pattern,
   return found == pattern.end() ? otherwise : found->second;
 }
 
-AdapterConfig read_peft(const Config& config) {
+void refuse_dora(const Config& config, const char* key, LoraUse use) {
+  if (use == LoraUse::kServe)
+    config.fail(key,
+                "a DoRA adapter cannot be served among others; merge it into the model with "
+                "--merge-adapter PATH");
+}
+
+AdapterConfig read_peft(const Config& config, LoraUse use) {
   refuse_peft_keys(config);
   AdapterConfig adapter{.format = AdapterFormat::kPeft};
+  adapter.dora = config.boolean_or("use_dora", false);
+  if (adapter.dora) refuse_dora(config, "use_dora", use);
   adapter.rank = config.integer("r", 1, kLargestRank);
   adapter.alpha = config.positive("lora_alpha");
   adapter.rslora = config.boolean_or("use_rslora", false);
@@ -136,14 +143,12 @@ AdapterConfig read_peft(const Config& config) {
   return adapter;
 }
 
-AdapterConfig read_mlx(const Config& config) {
+AdapterConfig read_mlx(const Config& config, LoraUse use) {
   const std::string type = config.text_or("fine_tune_type", "lora");
-  if (type == "dora")
+  if (type == "dora") refuse_dora(config, "fine_tune_type", use);
+  if (type != "lora" && type != "dora")
     config.fail("fine_tune_type",
-                "DoRA adapters are not supported; merge the adapter into the "
-                "model (mlx_lm.fuse)");
-  if (type != "lora")
-    config.fail("fine_tune_type", fmt::format("{} is not supported, only lora", in_quotes(type)));
+                fmt::format("{} is not supported, only lora and dora", in_quotes(type)));
   const auto parameters = config.object("lora_parameters");
   if (!parameters) config.fail("lora_parameters", "is missing");
   for (const auto& [key, value] : parameters->json().items()) {
@@ -153,6 +158,7 @@ AdapterConfig read_mlx(const Config& config) {
     if (!known) parameters->fail(printable(key), "is not known and may change the output");
   }
   AdapterConfig adapter{.format = AdapterFormat::kMlx};
+  adapter.dora = type == "dora";
   adapter.rank = parameters->integer("rank", 1, kLargestRank);
   adapter.scale = static_cast<float>(parameters->positive("scale"));
   adapter.num_layers = config.integer("num_layers", -1);
@@ -185,6 +191,11 @@ void AdapterConfig::check_module(const std::string& full_name, const std::string
       refuse("the file has tensors of it, but target_modules does not name it");
     return;
   }
+  if (!module.starts_with("layers.")) {
+    if (!target_modules || std::ranges::count(*target_modules, full_name) == 0)
+      refuse("the file has tensors of it, but lora_parameters.keys does not name it");
+    return;
+  }
   const size_t dot = module.find('.', std::string_view("layers.").size());
   if (dot == std::string::npos) refuse("is not in a layer");
   const std::string within = module.substr(dot + 1);
@@ -196,11 +207,11 @@ void AdapterConfig::check_module(const std::string& full_name, const std::string
 }
 
 AdapterConfig read_adapter_config(const std::string& text, const std::filesystem::path& file,
-                                  AdapterFormat format) {
+                                  AdapterFormat format, LoraUse use) {
   AdapterJson json = AdapterJson::parse(text, nullptr, false);
   if (!json.is_object()) throw SetupError(file.string() + ": is not a JSON object");
   const Config config(std::move(json), file.string());
-  return format == AdapterFormat::kPeft ? read_peft(config) : read_mlx(config);
+  return format == AdapterFormat::kPeft ? read_peft(config, use) : read_mlx(config, use);
 }
 
 }  // namespace octavo

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/adapters/lora_use.h"
 #include "models/config.h"
 
 namespace octavo {
@@ -16,6 +17,7 @@ enum class AdapterFormat : uint8_t { kPeft, kMlx };
 struct AdapterConfig {
   AdapterFormat format = AdapterFormat::kPeft;
   int rank = 0;
+  bool dora = false;
   float scale = 0;  // mlx-lm's
   // PEFT's: scale = alpha / rank, or alpha / sqrt(rank) with rsLoRA.
   double alpha = 0;
@@ -37,6 +39,6 @@ struct AdapterConfig {
 // `text`: the content of `file`. Throws SetupError that names the key if it asks for something that
 // is not supported.
 AdapterConfig read_adapter_config(const std::string& text, const std::filesystem::path& file,
-                                  AdapterFormat format);
+                                  AdapterFormat format, LoraUse use = LoraUse::kServe);
 
 }  // namespace octavo

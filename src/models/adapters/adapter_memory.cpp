@@ -64,4 +64,11 @@ LoraOptions LoraStep::options(std::span<const int> projections) const {
   return options;
 }
 
+LoraOptions LoraStep::head(std::span<const int32_t> rows) const {
+  std::vector<int32_t> slots;
+  for (const int32_t row : rows) slots.push_back(rows_.plan().slots[static_cast<size_t>(row)]);
+  const int head = memory_.targets().head;
+  return {LoraRows(slots), {head < 0 ? nullptr : &memory_.matrices(head)}};
+}
+
 }  // namespace octavo

@@ -45,6 +45,8 @@ class LoraStep {
   }
   LoraOptions up(int layer) const { return options(std::array{of(layer).up}); }
   LoraOptions down(int layer) const { return options(std::array{of(layer).down}); }
+  // Of these rows of the step.
+  LoraOptions head(std::span<const int32_t> rows) const;
 
  private:
   const LayerTargets& of(int layer) const {

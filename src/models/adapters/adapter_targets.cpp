@@ -17,7 +17,7 @@ class TargetBuilder {
     targets_.prefix = plan.prefix.empty() ? "" : plan.prefix + ".";
   }
 
-  AdapterTargets build() {
+  AdapterTargets build(LoraUse use) {
     for (size_t i = 0; i < plan_.layers.size(); ++i) {
       const LayerPlan& layer = plan_.layers[i];
       own_ = &targets_.layers.emplace_back();
@@ -27,10 +27,22 @@ class TargetBuilder {
       if (const auto* plan = std::get_if<MlpPlan>(&layer.ffn))
         add_mlp(*plan, at + layer.ffn_name + ".");
     }
+    add_vocabulary(use);
     return std::move(targets_);
   }
 
  private:
+  void add_vocabulary(LoraUse use) {
+    targets_.embedding_name = name_of_module("embed_tokens");
+    targets_.head_name = name_of_module(plan_.head_name);
+    if (use == LoraUse::kMerge) {
+      add("embed_tokens", plan_.hidden, plan_.vocab);
+      targets_.modules.at(targets_.embedding_name).is_table = true;
+    }
+    if (!plan_.head_name.empty() && !plan_.tied_embeddings)
+      targets_.head = add(kHeadModule, plan_.hidden, plan_.vocab);
+  }
+
   void add_attention(const AttentionPlan& plan, const std::string& at) {
     const int q = plan.heads * plan.head_dim;
     const int kv = plan.kv_heads * plan.head_dim;
@@ -79,13 +91,7 @@ class TargetBuilder {
     return index;
   }
 
-  std::string name_of_module(std::string name) const {
-    for (const Rename& rename : plan_.renames) {
-      const size_t at = name.find(rename.ours);
-      if (at != std::string::npos) name.replace(at, rename.ours.size(), rename.theirs);
-    }
-    return name;
-  }
+  std::string name_of_module(const std::string& name) const { return renamed(name, plan_.renames); }
 
   const DecoderPlan& plan_;
   AdapterTargets targets_;
@@ -106,21 +112,31 @@ std::string mixer_kind(const LayerPlan& layer) {
 
 }  // namespace
 
-AdapterTargets adapter_targets(const DecoderPlan& plan) { return TargetBuilder(plan).build(); }
+AdapterTargets adapter_targets(const DecoderPlan& plan, LoraUse use) {
+  return TargetBuilder(plan).build(use);
+}
 
 std::string AdapterTargets::local_name(const std::string& full_name) const {
+  if (full_name == kHeadModule || (!head_name.empty() && full_name == head_name))
+    return kHeadModule;
   // Multimodal models have the language model under different names in each version.
   for (const std::string& known :
        {prefix, std::string("model.language_model."), std::string("language_model.model."),
         std::string("model."), std::string()}) {
     if (!full_name.starts_with(known)) continue;
     const std::string local = full_name.substr(known.size());
-    if (local.starts_with("layers.")) return local;
+    if (local.starts_with("layers.") || local == embedding_name) return local;
   }
   return "";
 }
 
 std::string why_not_adapted(const DecoderPlan& plan, const std::string& module) {
+  if (module == kHeadModule)
+    return plan.tied_embeddings ? "the output matrix of this model is its embeddings, so it is not "
+                                  "clear whether the "
+                                  "adapter changes both"
+                                : "an embedding model has no output matrix";
+  if (!module.starts_with("layers.")) return "LoRA on embeddings is supported with --merge-adapter";
   for (size_t i = 0; i < plan.layers.size(); ++i) {
     const LayerPlan& layer = plan.layers[i];
     const std::string at = fmt::format("layers.{}.", i);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/adapters/lora_use.h"
 #include "models/decoder_plan.h"
 
 namespace octavo {
@@ -26,6 +27,8 @@ struct AdapterModule {
   int inputs = 0;
   int outputs = 0;
   std::vector<Part> parts = {};
+  // The embeddings, a matrix [vocabulary, hidden]: A and B of an adapter file change places.
+  bool is_table = false;
 };
 
 // Indices of a layer's projections; -1 or empty: an adapter cannot change them.
@@ -37,19 +40,25 @@ struct LayerTargets {
   int down = -1;
 };
 
+inline constexpr const char* kHeadModule = "lm_head";
+
 struct AdapterTargets {
   std::vector<AdaptedProjection> projections = {};
   std::vector<LayerTargets> layers = {};
+  int head = -1;  // -1: an adapter cannot change it
   // By name in Hugging Face's checkpoint, without the model's prefix: "layers.3.self_attn.q_proj".
   std::map<std::string, AdapterModule> modules = {};
-  std::string prefix = {};  // of the model's own tensors, with a dot: "model."
+  std::string prefix = {};          // of the model's own tensors, with a dot: "model."
+  std::string embedding_name = {};  // in `modules`
+  std::string head_name = {};       // in the checkpoint; its name in `modules` is kHeadModule
 
   // The name of a module in `modules`, from its full name in an adapter file; empty if the prefix is
   // unknown.
   std::string local_name(const std::string& full_name) const;
 };
 
-AdapterTargets adapter_targets(const DecoderPlan& plan);
+// Those of kMerge include the embeddings.
+AdapterTargets adapter_targets(const DecoderPlan& plan, LoraUse use = LoraUse::kServe);
 
 // Why an adapter cannot change this module (a local name that `modules` does not have).
 std::string why_not_adapted(const DecoderPlan& plan, const std::string& module);

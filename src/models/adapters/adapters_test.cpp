@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "models/adapters/adapter_config.h"
 #include "models/adapters/adapter_targets.h"
 #include "models/adapters/lora_weights.h"
+#include "models/adapters/merged_adapter.h"
 #include "models/families/plan_of.h"
 #include "models/format/test_files.h"
 
@@ -25,7 +27,11 @@ nlohmann::json tiny_config(const char* type) {
 
 TEST(AdapterTargets, HaveEveryProjectionOfADenseModel) {
   const AdapterTargets targets = adapter_targets(plan_of(tiny_config("qwen3")));
-  EXPECT_EQ(targets.projections.size(), 14u);
+  EXPECT_EQ(targets.projections.size(), 15u);
+  EXPECT_EQ(targets.modules.at("lm_head").outputs, 32);
+  EXPECT_FALSE(targets.modules.contains("embed_tokens"));
+  EXPECT_EQ(targets.local_name("model.embed_tokens"), "embed_tokens");
+  EXPECT_EQ(targets.local_name("lm_head"), "lm_head");
   EXPECT_EQ(targets.layers[1].qkv.size(), 3u);
   const AdapterModule& down = targets.modules.at("layers.1.mlp.down_proj");
   EXPECT_EQ(down.inputs, 24);
@@ -34,6 +40,15 @@ TEST(AdapterTargets, HaveEveryProjectionOfADenseModel) {
   EXPECT_EQ(targets.local_name("model.layers.0.mlp.up_proj"), "layers.0.mlp.up_proj");
   EXPECT_EQ(targets.local_name("model.language_model.layers.0.x"), "layers.0.x");
   EXPECT_EQ(targets.local_name("vision_tower.layers.0.x"), "");
+}
+
+TEST(AdapterTargets, TiedEmbeddingsAreOneMatrixThatCanOnlyBeMerged) {
+  nlohmann::json config = tiny_config("qwen3");
+  config["tie_word_embeddings"] = true;
+  const AdapterTargets targets = adapter_targets(plan_of(config), LoraUse::kMerge);
+  EXPECT_EQ(targets.head, -1);
+  EXPECT_FALSE(targets.modules.contains("lm_head"));
+  EXPECT_TRUE(targets.modules.at("embed_tokens").is_table);
 }
 
 TEST(AdapterTargets, AFusedModuleHasTwoParts) {
@@ -123,6 +138,24 @@ TEST_F(LoraFile, TheDigestChangesWithEitherFile) {
   changed.back() = 1;
   write("adapter_model.safetensors", changed);
   EXPECT_NE(read().digest, second);
+}
+
+TEST_F(LoraFile, IsMergedIntoTheRowsThatAreLoaded) {
+  MergedAdapter adapter(folder_, plan_);
+  const std::string module = "model.layers.0.self_attn.q_proj";
+  EXPECT_FALSE(adapter.changes("model.layers.1.self_attn.q_proj", {}));
+  ASSERT_TRUE(adapter.changes(module, {}));
+  test_files::expect_setup_error([&] { adapter.check_complete(); }, "q_proj");
+  std::vector<float> matrix(16 * 16);
+  for (size_t i = 0; i < matrix.size(); ++i) matrix[i] = static_cast<float>(i);
+  const WeightView view{
+      .rows = 16, .cols = 16, .data = reinterpret_cast<const std::byte*>(matrix.data())};
+  std::vector<int> order(16);
+  for (int i = 0; i < 16; ++i) order[static_cast<size_t>(i)] = 15 - i;
+  const std::vector<std::byte> merged = adapter.merge(module, view, order);  // A and B are zero
+  ASSERT_EQ(merged.size(), matrix.size() * sizeof(float));
+  EXPECT_EQ(std::memcmp(merged.data(), matrix.data() + 15 * 16, 16 * sizeof(float)), 0);
+  adapter.check_complete();
 }
 
 TEST_F(LoraFile, AFileThatIsTooLargeIsNotRead) {

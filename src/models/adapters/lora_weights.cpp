@@ -57,14 +57,14 @@ AdapterFiles find_adapter_files(const fs::path& folder) {
 }
 
 // A copy, so that the digest is that of the numbers read, even if the file changes meanwhile.
-std::vector<std::byte> read_whole(const fs::path& file, uint64_t limit) {
+std::vector<std::byte> read_whole(const fs::path& file, uint64_t limit, LoraUse use) {
   std::error_code error;
   const uint64_t size = fs::file_size(file, error);
   if (error) throw SetupError(fmt::format("{}: {}", file.string(), error.message()));
   if (size > limit)
-    throw SetupError(
-        fmt::format("{}: has {}; an adapter of this model has at most {} with this --max-lora-rank",
-                    file.string(), format_bytes(size), format_bytes(limit)));
+    throw SetupError(fmt::format("{}: has {}; an adapter of this model has at most {}{}",
+                                 file.string(), format_bytes(size), format_bytes(limit),
+                                 use == LoraUse::kServe ? " with this --max-lora-rank" : ""));
   std::vector<std::byte> bytes(size);
   std::ifstream stream(file, std::ios::binary);
   if (!stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size)))
@@ -72,10 +72,30 @@ std::vector<std::byte> read_whole(const fs::path& file, uint64_t limit) {
   return bytes;
 }
 
-struct Halves {
+struct ModuleTensors {
   const TensorView* a = nullptr;
   const TensorView* b = nullptr;
+  const TensorView* magnitude = nullptr;
 };
+
+using PlaceOfTensor = const TensorView* ModuleTensors::*;
+
+// The end of a tensor's name and what it stands for; null if it is not known.
+std::pair<std::string_view, PlaceOfTensor> place_in_module(const std::string& name, bool peft) {
+  using Places = std::vector<std::pair<std::string_view, PlaceOfTensor>>;
+  static const Places kPeftEnds = {{".lora_A.weight", &ModuleTensors::a},
+                                   {".lora_B.weight", &ModuleTensors::b},
+                                   {".lora_embedding_A", &ModuleTensors::a},
+                                   {".lora_embedding_B", &ModuleTensors::b},
+                                   {".lora_magnitude_vector", &ModuleTensors::magnitude},
+                                   {".lora_magnitude_vector.weight", &ModuleTensors::magnitude}};
+  static const Places kMlxEnds = {{".lora_a", &ModuleTensors::a},
+                                  {".lora_b", &ModuleTensors::b},
+                                  {".m", &ModuleTensors::magnitude}};
+  for (const auto& [end, place] : peft ? kPeftEnds : kMlxEnds)
+    if (name.ends_with(end)) return {end, place};
+  return {"", nullptr};
+}
 
 class LoraReader {
  public:
@@ -85,11 +105,11 @@ class LoraReader {
 
   std::vector<LoraModule> read(std::span<const TensorView> tensors) {
     for (const TensorView& tensor : tensors) sort_in(tensor);
-    if (halves_.empty()) throw SetupError("has no tensors");
+    if (tensors_.empty()) throw SetupError("has no tensors");
     std::vector<LoraModule> modules;
     std::set<int> taken;
-    for (const auto& [name, halves] : halves_) {
-      modules.push_back(read_module(name, halves));
+    for (const auto& [name, own] : tensors_) {
+      modules.push_back(read_module(name, own));
       for (const auto& part : targets_.modules.at(name).parts) {
         if (!taken.insert(part.projection).second)
           throw SetupError(fmt::format("module {}: another module changes the same projection",
@@ -104,51 +124,77 @@ class LoraReader {
     throw SetupError(fmt::format("tensor {}: {}", in_quotes(tensor), why));
   }
 
-  // Finds the module and the half that a tensor is.
+  // Finds the module of a tensor and its place there.
   void sort_in(const TensorView& tensor) {
     const bool peft = config_.format == AdapterFormat::kPeft;
     std::string name = tensor.name;
-    if (name.find("lora_magnitude_vector") != std::string::npos || (!peft && name.ends_with(".m")))
-      refuse(name, "belongs to DoRA, which is not supported; merge the adapter into the model");
-    if (name.find("lora_embedding_") != std::string::npos ||
-        name.find("embed_tokens.") != std::string::npos ||
-        name.find("lm_head.") != std::string::npos)
-      refuse(name, "LoRA on embeddings and the output matrix is not supported");
+    if (name.ends_with(".base_layer.weight"))
+      refuse(name,
+             "is a copy of a matrix of the base model; save the adapter with "
+             "save_embedding_layers=False");
     constexpr std::string_view kRoot = "base_model.model.";
     if (peft && name.starts_with(kRoot)) name.erase(0, kRoot.size());
-    const std::string_view end_a = peft ? ".lora_A.weight" : ".lora_a";
-    const std::string_view end_b = peft ? ".lora_B.weight" : ".lora_b";
-    const bool is_a = name.ends_with(end_a);
-    if (!is_a && !name.ends_with(end_b))
-      refuse(tensor.name, "is not known and may change the output");
-    const std::string full = name.substr(0, name.size() - end_a.size());
+    const auto [end, place_of] = place_in_module(name, peft);
+    if (place_of == nullptr) refuse(tensor.name, "is not known and may change the output");
+    if (place_of == &ModuleTensors::magnitude && !config_.dora)
+      refuse(tensor.name,
+             "belongs to DoRA, but the config does not say that this is a DoRA adapter");
+    const std::string full = name.substr(0, name.size() - end.size());
     const std::string module = targets_.local_name(full);
     if (module.empty()) refuse(tensor.name, "is not in a layer of this model");
     if (!targets_.modules.contains(module)) refuse(tensor.name, why_not_adapted(plan_, module));
+    const bool is_table = targets_.modules.at(module).is_table;
+    if (peft && is_table != (end.find("embedding") != std::string_view::npos))
+      refuse(tensor.name, "is not known and may change the output");
+    if (peft && is_table) check_table(tensor.name);
     config_.check_module(full, module, static_cast<int>(plan_.layers.size()));
-    const TensorView*& place = is_a ? halves_[module].a : halves_[module].b;
+    const TensorView*& place = tensors_[module].*place_of;
     if (place != nullptr) refuse(tensor.name, "is there twice");
     place = &tensor;
   }
 
-  LoraModule read_module(const std::string& name, const Halves& halves) const {
-    if (halves.a == nullptr || halves.b == nullptr)
+  // PEFT's embeddings of models for which its versions, or its merged and its other form, differ.
+  void check_table(const std::string& tensor) const {
+    if (plan_.tied_embeddings)
+      refuse(
+          tensor,
+          "the output matrix of this model is its embeddings, and PEFT changes both only when the "
+          "adapter is merged; merge it with PEFT, or train it without embed_tokens");
+    if (plan_.embedding_scale != 1)
+      refuse(tensor,
+             "this model scales its embeddings, and versions of PEFT differ in whether they "
+             "scale the adapter");
+    if (config_.dora) refuse(tensor, "DoRA of embeddings is not supported in PEFT's form");
+  }
+
+  LoraModule read_module(const std::string& name, const ModuleTensors& own) const {
+    if (own.a == nullptr || own.b == nullptr)
       throw SetupError(fmt::format("module {}: has only one of its two matrices", in_quotes(name)));
+    if (config_.dora && own.magnitude == nullptr)
+      throw SetupError(fmt::format("module {}: has no magnitude of DoRA", in_quotes(name)));
     const AdapterModule& module = targets_.modules.at(name);
-    const bool transposed = config_.format == AdapterFormat::kMlx;
+    const bool transposed = (config_.format == AdapterFormat::kMlx) != module.is_table;
+    const TensorView& a = module.is_table ? *own.b : *own.a;
+    const TensorView& b = module.is_table ? *own.a : *own.b;
     LoraModule lora{.name = name,
                     .rank = config_.rank_of(name),
                     .scale = config_.scale_of(name),
                     .is_transposed = transposed};
     if (lora.rank > limits_.max_rank)
-      throw SetupError(fmt::format("module {}: has rank {}; start with --max-lora-rank {}",
-                                   in_quotes(name), lora.rank, lora.rank));
+      throw SetupError(fmt::format("module {}: has rank {}; {}", in_quotes(name), lora.rank,
+                                   limits_.use == LoraUse::kServe
+                                       ? fmt::format("start with --max-lora-rank {}", lora.rank)
+                                       : fmt::format("at most {} is supported", limits_.max_rank)));
     const int64_t rank = lora.rank;
     using Shape = std::vector<int64_t>;
-    expect_shape(*halves.a, transposed ? Shape{module.inputs, rank} : Shape{rank, module.inputs});
-    expect_shape(*halves.b, transposed ? Shape{rank, module.outputs} : Shape{module.outputs, rank});
-    lora.a = convert(*halves.a);
-    lora.b = convert(*halves.b);
+    expect_shape(a, transposed ? Shape{module.inputs, rank} : Shape{rank, module.inputs});
+    expect_shape(b, transposed ? Shape{rank, module.outputs} : Shape{module.outputs, rank});
+    lora.a = convert(a);
+    lora.b = convert(b);
+    if (own.magnitude != nullptr) {
+      expect_shape(*own.magnitude, {module.outputs});
+      lora.magnitude = convert(*own.magnitude);
+    }
     return lora;
   }
 
@@ -177,7 +223,7 @@ class LoraReader {
   const AdapterTargets& targets_;
   const LoraLimits& limits_;
   AdapterConfig config_;
-  std::map<std::string, Halves> halves_;
+  std::map<std::string, ModuleTensors> tensors_;
 };
 
 Sha256Digest digest_of_files(const std::string& config, std::span<const std::byte> tensors) {
@@ -197,16 +243,18 @@ uint64_t largest_lora_file(const AdapterTargets& targets, int max_rank) {
   uint64_t numbers = 0;
   for (const AdaptedProjection& projection : targets.projections)
     numbers += static_cast<uint64_t>(projection.inputs) + static_cast<uint64_t>(projection.outputs);
-  return numbers * static_cast<uint64_t>(max_rank) * sizeof(float) + kLargestHeader;
+  // The magnitudes of DoRA are fewer than the numbers of one more rank.
+  numbers *= static_cast<uint64_t>(max_rank) + 1;
+  return numbers * sizeof(float) + kLargestHeader;
 }
 
 LoraWeights read_lora(const fs::path& folder, const DecoderPlan& plan,
                       const AdapterTargets& targets, const LoraLimits& limits) {
   const AdapterFiles files = find_adapter_files(folder);
   const std::string text = read_text_file(files.config, kLargestConfig);
-  const AdapterConfig config = read_adapter_config(text, files.config, files.format);
+  const AdapterConfig config = read_adapter_config(text, files.config, files.format, limits.use);
   const std::vector<std::byte> bytes =
-      read_whole(files.tensors, largest_lora_file(targets, limits.max_rank));
+      read_whole(files.tensors, largest_lora_file(targets, limits.max_rank), limits.use);
   const Safetensors tensors = parse_safetensors(bytes, files.tensors.string());
   LoraWeights weights{.dtype = limits.dtype};
   try {

@@ -1,4 +1,4 @@
-// lora_weights.h - reads and checks a LoRA adapter. Shows no MLX. Any thread.
+// lora_weights.h - reads and checks a LoRA adapter. No MLX. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,15 @@
 
 namespace octavo {
 
-// The matrices of one module, in the model's dtype.
+// The matrices of one module, in the dtype of LoraLimits.
 struct LoraModule {
   std::string name;  // AdapterTargets::modules
   int rank = 0;
   float scale = 0;
-  bool is_transposed = false;     // mlx-lm's form
-  std::vector<std::byte> a = {};  // [rank, inputs], or [inputs, rank]
-  std::vector<std::byte> b = {};  // [outputs, rank], or [rank, outputs]
+  bool is_transposed = false;             // mlx-lm's form, or PEFT's of embeddings
+  std::vector<std::byte> a = {};          // [rank, inputs], or [inputs, rank]
+  std::vector<std::byte> b = {};          // [outputs, rank], or [rank, outputs]
+  std::vector<std::byte> magnitude = {};  // [outputs] of DoRA; empty: LoRA
 };
 
 struct LoraWeights {
@@ -30,8 +31,9 @@ struct LoraWeights {
 };
 
 struct LoraLimits {
-  int max_rank = 0;  // --max-lora-rank
+  int max_rank = 0;  // of kServe: --max-lora-rank
   DType dtype = DType::kFloat32;
+  LoraUse use = LoraUse::kServe;
 };
 
 // `folder` has adapter_config.json and adapter_model.safetensors (PEFT) or adapters.safetensors

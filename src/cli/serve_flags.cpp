@@ -99,7 +99,7 @@ void ServeFlags::add_access_flags(CLI::App& command) {
       ->group(group);
   command
       .add_option("--internal-host", server.internal_host,
-                  "Address of --internal-port; whoever can reach it needs no API key")
+                  "Address of --internal-port; clients that can reach it need no API key")
       ->capture_default_str()
       ->group(group);
   command.add_flag("--behind-front", server.behind_front)->group("");  // hidden: set by the front

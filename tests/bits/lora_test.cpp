@@ -196,10 +196,10 @@ void compare_orders(std::mt19937& random, const Case& made, Form form, mx::Dtype
 
 TEST_P(BitsLoraBatches, RowsHaveTheSameBitsAloneAndInEveryOrder) {
   std::mt19937 random(33);
-  constexpr int kInputs = 128, kOutputs = 53;
+  constexpr int kColumns = 128, kOutputs = 53;
   for (const char* kind : {"bfloat16", "float16", "float32", "affine 4-bit/64", "q6_k"}) {
     if (cpu::active_isa() == cpu::Isa::kScalar && std::string(kind) == "q6_k") continue;
-    const int inputs = std::string(kind) == "q6_k" ? 256 : kInputs;
+    const int inputs = std::string(kind) == "q6_k" ? 256 : kColumns;
     const mx::Dtype dtype = std::string(kind) == "float16"   ? mx::float16
                             : std::string(kind) == "float32" ? mx::float32
                                                              : mx::bfloat16;

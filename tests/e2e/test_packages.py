@@ -22,7 +22,7 @@ slow = pytest.mark.skipif(not SLOW, reason="half a minute of compression; OCTAVO
 
 DIST = REPO / "dist"
 # Libraries of every Linux with a C++ runtime (manylinux's policy); the package must contain all others.
-SYSTEM = re.compile(r"linux-vdso|ld-linux|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so")
+SYSTEM = re.compile(r"linux-vdso|ld-linux|lib(c|m|dl|rt|pthread|resolv|stdc\+\+|gcc_s)\.so")
 
 
 def make(kind: str, pattern: str) -> Path:

@@ -8,6 +8,7 @@
 
 namespace octavo::cpu {
 
+// `source` may be unaligned.
 void load_floats(const void* source, DType dtype, int64_t count, float* out);
 void store_floats(const float* source, int64_t count, DType dtype, void* out);
 

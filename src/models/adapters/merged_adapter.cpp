@@ -26,6 +26,7 @@ struct Factors {
 
 std::vector<float> floats_of(std::span<const std::byte> bytes) {
   std::vector<float> values(bytes.size() / sizeof(float));
+  if (bytes.empty()) return values;
   cpu::load_floats(bytes.data(), DType::kFloat32, static_cast<int64_t>(values.size()),
                    values.data());
   return values;

@@ -216,7 +216,7 @@ fn large_divisors_are_refused_quickly() {
     let started = thread_time();
     let refused = compile(Kind::JsonSchema, &multiple(999_983)).err().unwrap();
     assert_eq!(refused.status, Status::Limit, "{}", refused.message);
-    assert!(thread_time() - started < Duration::from_millis(1_500 * SLOWNESS));
+    assert!(thread_time() - started < Duration::from_millis(5_000 * SLOWNESS));
     assert!(takes(Kind::JsonSchema, &multiple(25), "150"));
     assert!(!takes(Kind::JsonSchema, &multiple(25), "151"));
 }

@@ -29,7 +29,7 @@ def body_of(path: str, text: str, **fields) -> bytes:
 @pytest.mark.parametrize("kind", ["digits", "dense"])
 def test_a_text_that_cannot_fit_is_refused_before_it_is_tokenized(server, path, kind):
     body = body_of(path, TEXTS[kind])
-    with bounded(server, seconds=2, growth_mb=300):
+    with bounded(server, seconds=4, growth_mb=300):
         reply = post(server, path, body)
     assert reply.status == 400
     assert "tokens" in reply.json["error"]["message"], reply.json
@@ -37,7 +37,7 @@ def test_a_text_that_cannot_fit_is_refused_before_it_is_tokenized(server, path, 
 
 def test_truncation_has_a_limit_too(server):
     body = body_of("/v1/completions", DIGITS, truncate_prompt_tokens=16)
-    with bounded(server, seconds=2, growth_mb=300):
+    with bounded(server, seconds=4, growth_mb=300):
         reply = post(server, "/v1/completions", body)
     assert reply.status == 400
     assert "has more than 262144 tokens" in reply.json["error"]["message"]

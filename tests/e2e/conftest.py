@@ -76,6 +76,18 @@ class Dump:
         assert all(kernel.endswith(f".{wanted}") for kernel in self.launches), self.launches
 
 
+@pytest.fixture
+def make_adapter(tmp_path):
+    """make_adapter(model, **fields of Adapter) returns the folder of a random LoRA adapter, and its description."""
+    from modelkit import adapters  # loads MLX, which most tests do not need
+
+    def make(model: Path, **fields):
+        adapter = adapters.Adapter(**fields)
+        return adapters.make(tmp_path / f"adapter{len(list(tmp_path.iterdir()))}", model, adapter), adapter
+
+    return make
+
+
 @pytest.fixture(scope="session")
 def dump_logits(build_dir, tmp_path_factory):
     """dump_logits(model, prompts, **options) returns the logits of all positions. Asserts that the run used the requested

@@ -8,21 +8,11 @@ import numpy as np
 import pytest
 from conftest import assert_close, prompts_of
 from modelkit import adapters, oracle
-from modelkit.adapters import Adapter
 from safetensors.numpy import load_file, save_file
 
 TOLERANCE = 1e-4
 PROMPTS = prompts_of(1, 7, 70)
 QUANTIZED = {"format": "mlx", "bits": 4, "group_size": 32}
-
-
-@pytest.fixture
-def make_adapter(tmp_path):
-    def make(model, **fields):
-        adapter = Adapter(**fields)
-        return adapters.make(tmp_path / f"adapter{len(list(tmp_path.iterdir()))}", model, adapter), adapter
-
-    return make
 
 
 def with_adapter(dump_logits, model, folder, **how):

@@ -5,21 +5,11 @@ import numpy as np
 import pytest
 from conftest import assert_close, prompts_of
 from modelkit import adapters, oracle
-from modelkit.adapters import Adapter
 
 TOLERANCE = 1e-4
 PROMPTS = prompts_of(1, 7, 70)
 HEAD = ("lm_head",)
 BOTH = ("embed_tokens", "lm_head")
-
-
-@pytest.fixture
-def make_adapter(tmp_path):
-    def make(model, **fields):
-        adapter = Adapter(**fields)
-        return adapters.make(tmp_path / f"adapter{len(list(tmp_path.iterdir()))}", model, adapter), adapter
-
-    return make
 
 
 def with_adapter(dump_logits, model, folder, **how):

@@ -11,21 +11,11 @@ import pytest
 import running_server
 from conftest import assert_close, prompts_of
 from modelkit import adapters, oracle
-from modelkit.adapters import Adapter
 from safetensors.numpy import load_file, save_file
 
 TOLERANCE = 1e-4
 PROMPTS = prompts_of(1, 7, 70)
 LIMITS = ("--max-model-len", "512", "--block-size", "16")
-
-
-@pytest.fixture
-def make_adapter(tmp_path):
-    def make(model, **fields):
-        adapter = Adapter(**fields)
-        return adapters.make(tmp_path / f"adapter{len(list(tmp_path.iterdir()))}", model, adapter), adapter
-
-    return make
 
 
 @pytest.mark.parametrize("dora", [False, True], ids=["lora", "dora"])

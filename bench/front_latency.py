@@ -17,6 +17,7 @@ from pathlib import Path
 REPO = Path(__file__).parents[1]
 sys.path.insert(0, str(REPO / "tests" / "support_py"))
 
+from processes import processor_seconds  # noqa: E402
 from server_kit import Server, Wire, percentile, request_bytes  # noqa: E402
 
 
@@ -39,18 +40,13 @@ def stream_times(wire: Wire, body: dict) -> tuple[float, list[float]]:
     return gaps[0], gaps[1:-1]
 
 
-def processor_time(server: Server) -> float:
-    """Seconds that the process has run."""
-    return int(Path(f"/proc/{server.process.pid}/schedstat").read_text().split()[0]) / 1e9
-
-
 def front_cost(front: Server, wire: Wire, body: dict, tokens: int) -> float:
     """Microseconds of the front's processor time per streamed request of that many tokens."""
     requests = 50
-    began = processor_time(front)
+    began = processor_seconds(front.process.pid)
     for _ in range(requests):
         stream_times(wire, body | {"max_tokens": tokens})
-    return 1e6 * (processor_time(front) - began) / requests
+    return 1e6 * (processor_seconds(front.process.pid) - began) / requests
 
 
 def main() -> None:

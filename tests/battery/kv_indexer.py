@@ -26,6 +26,7 @@ for folder in ("tools", "tests/e2e", "tests/support_py"):
 import dynamo_indexer  # noqa: E402
 import running_server  # noqa: E402
 import zmq  # noqa: E402
+from fleet import free_port  # noqa: E402
 from kv_events_kit import complete, source_of  # noqa: E402
 
 BLOCK = 16
@@ -73,7 +74,7 @@ class LossyRelay:
 class Fleet:
     def __init__(self, octavo: Path, model: Path, count: int, indexer: dynamo_indexer.Indexer, stack: contextlib.ExitStack):
         self.octavo, self.model, self.indexer, self.stack = octavo, model, indexer, stack
-        self.ports = [(dynamo_indexer.free_port(), dynamo_indexer.free_port()) for _ in range(count)]
+        self.ports = [(free_port(), free_port()) for _ in range(count)]
         self.contexts, self.servers = [None] * count, [None] * count
         self.relay = None
         for number in range(count):

@@ -26,6 +26,8 @@ std::string_view anthropic_type(int status) {
       return "rate_limit_error";
     case 503:
       return "overloaded_error";
+    case 504:
+      return "timeout_error";
     default:
       return status < 500 ? "invalid_request_error" : "api_error";
   }
@@ -61,6 +63,8 @@ std::string_view error_type(int status) {
       return "NotImplementedError";
     case 503:
       return "ServiceUnavailableError";
+    case 504:
+      return "GatewayTimeoutError";
     case 507:
       return "InsufficientStorageError";
     default:

@@ -153,6 +153,7 @@ std::unique_ptr<kv_events::EventPublisher> start_kv_events(const kv_events::Conf
 void serve_model(ServeFlags flags) {
   const auto started = Clock::now();
   flags.finish();
+  if (flags.server.reload_api_keys) server::hold_hangups();
   // Hitting the file size limit (ulimit -f) must be a write error, not kill the process.
   std::signal(SIGXFSZ, SIG_IGN);
   // A reader of the log that goes away must not end the server.

@@ -4,17 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/error.h"
 #include "base/units.h"
 #include "cli/model_by_name.h"
 #include "cli/option_group.h"
 #include "cli/parse/number_check.h"
-#include "server/api_keys.h"
 #include "server/server.h"
 
 namespace octavo {
@@ -24,29 +20,13 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
-// One key per line; blank lines and lines that begin with # are skipped.
-void read_keys(const std::string& path, std::vector<std::string>& keys) {
-  std::ifstream file(path);
-  if (!file) throw SetupError("--api-key-file: cannot read " + path);
-  const size_t before = keys.size();
-  for (std::string line; std::getline(file, line);) {
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-    if (!server::is_blank_key(line) && line.front() != '#') keys.push_back(line);
-  }
-  if (keys.size() == before) throw SetupError("--api-key-file: no key in " + path);
-}
-
-// An empty key would be matched by requests that send none.
-void add_keys(const std::string& file, std::vector<std::string>& keys) {
-  for (const std::string& key : keys)
-    if (server::is_blank_key(key))
-      throw SetupError("--api-key: the key is empty; give a key, or leave the flag out");
-  if (!file.empty()) read_keys(file, keys);
-  if (const char* key = std::getenv("OCTAVO_API_KEY")) {
-    if (server::is_blank_key(key))
-      throw SetupError("OCTAVO_API_KEY: the key is empty; set a key, or unset the variable");
-    keys.emplace_back(key);
-  }
+// Routers predict hits from the blocks' hashes, which say nothing about the API key.
+void require_one_namespace(const std::vector<server::ApiKey>& keys) {
+  if (keys.size() < 2) return;
+  throw SetupError(fmt::format(
+      "--kv-events-config: each of the {} API keys has a prefix cache of its own, which "
+      "routers do not know; add --share-prefix-cache, or use one key",
+      keys.size()));
 }
 
 // vLLM's form of a list: '["https://a", "https://b"]'.
@@ -103,15 +83,7 @@ void ServeFlags::add_access_flags(CLI::App& command) {
       ->capture_default_str()
       ->group(group);
   command.add_flag("--behind-front", server.behind_front)->group("");  // hidden: set by the front
-  command
-      .add_option(
-          "--api-key", server.api_keys,
-          "API key that clients send as Authorization: Bearer KEY; may be repeated. Other users "
-          "can see it in the process list: prefer --api-key-file or the variable OCTAVO_API_KEY")
-      ->allow_extra_args(false)
-      ->group(group);
-  command.add_option("--api-key-file", api_key_file, "File with one API key per line")
-      ->group(group);
+  api_keys.add_to(command, group);
   command
       .add_flag("--share-prefix-cache", server.share_prefix_cache,
                 "Share cached prefixes between API keys; by default each of several keys has its "
@@ -154,6 +126,11 @@ void ServeFlags::add_limit_flags(CLI::App& command) {
          "Maximum number of open sequences (prompts x n) besides the first of each request; a "
          "request that does not fit now gets 429, one that exceeds the limit alone gets 400")
       ->transform(whole_number(1));
+  option(
+      "--max-requests-per-key", server.max_requests_per_key,
+      "Maximum number of open requests of one API key; further ones get 429 with Retry-After. 0: "
+      "no limit")
+      ->transform(whole_number(0));
   option("--max-connections", server.max_connections,
          "Maximum number of open connections; further connections get 503")
       ->transform(whole_number(1));
@@ -166,6 +143,10 @@ void ServeFlags::add_limit_flags(CLI::App& command) {
       ->transform(real_number(0, true));
   option("--drain-timeout", drain_timeout,
          "Seconds that open requests may still take after SIGTERM before they are aborted")
+      ->transform(real_number(0, true));
+  option("--drain-delay", drain_delay,
+         "Seconds after SIGTERM in which requests are still accepted while /readyz and /health "
+         "return 503, so that routers notice first; --drain-timeout begins afterwards")
       ->transform(real_number(0, true));
   option("--log-format", log_format, "text, or json with one object per line")
       ->check(CLI::IsMember({"text", "json"}));
@@ -236,7 +217,6 @@ void ServeFlags::add_fleet_flags(CLI::App& command) {
       ->type_name("JSON");
 }
 
-// Routers predict hits from the blocks' hashes, which say nothing about the API key.
 void ServeFlags::read_kv_events() {
   if (kv_events_config.empty()) return;
   kv_events = kv_events::parse_config(kv_events_config);
@@ -250,12 +230,25 @@ void ServeFlags::read_kv_events() {
     throw SetupError(flag +
                      "KV events require the prefix cache; remove "
                      "--no-enable-prefix-caching");
-  const std::set<std::string> keys(server.api_keys.begin(), server.api_keys.end());
-  if (keys.size() > 1 && !server.share_prefix_cache)
+  if (!server.share_prefix_cache) require_one_namespace(server.api_keys);
+}
+
+void ServeFlags::read_api_keys() {
+  server.api_keys = api_keys.read();
+  if (server.max_requests_per_key > 0 && server.api_keys.empty())
     throw SetupError(
-        fmt::format("{}each of the {} API keys has a prefix cache of its own, which "
-                    "routers do not know; add --share-prefix-cache, or use one key",
-                    flag, keys.size()));
+        "--max-requests-per-key: the server has no API keys; add --api-key-file, or leave the flag "
+        "out");
+}
+
+void ServeFlags::prepare_reload() {
+  if (server.behind_front || api_keys.file.empty()) return;
+  const bool one_namespace = kv_events.on() && !server.share_prefix_cache;
+  server.reload_api_keys = [flags = api_keys, one_namespace] {
+    std::vector<server::ApiKey> keys = flags.read();
+    if (one_namespace) require_one_namespace(keys);
+    return keys;
+  };
 }
 
 void ServeFlags::add_to(CLI::App& command) {
@@ -306,11 +299,13 @@ EngineOptions ServeFlags::engine_options() const {
 
 void ServeFlags::finish() {
   // The front checks the keys of its clients, and may have them from the environment.
-  if (!server.behind_front) add_keys(api_key_file, server.api_keys);
+  if (!server.behind_front) read_api_keys();
   read_kv_events();
+  prepare_reload();
   expand_json_lists(server.cors.allowed_origins, "--allowed-origins");
   server.sse_keepalive = milliseconds(sse_keepalive);
   server.drain_timeout = milliseconds(drain_timeout);
+  server.drain_delay = milliseconds(drain_delay);
   server.state.max_bytes = static_cast<int64_t>(parse_bytes(state_max_bytes, "--state-max-bytes"));
   server.version = OCTAVO_VERSION;
   // A request to continue an answer holds the tokens of the prompt besides the body of the client.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/api_key_flags.h"
 #include "cli/lora_flags.h"
 #include "cli/model_flags.h"
 #include "cli/serve_front_flags.h"
@@ -24,7 +25,7 @@ struct ServeFlags {
   server::ServerOptions server;
   std::vector<std::string> served_model_name;
   std::string generation_config = "auto";
-  std::string api_key_file;
+  ApiKeyFlags api_keys;
   std::string log_format = "text";
   std::string config;
   std::string kv_events_config;
@@ -32,6 +33,7 @@ struct ServeFlags {
   std::string state_max_bytes = "4GiB";
   double sse_keepalive = 20;
   double drain_timeout = 30;
+  double drain_delay = 0;
   PoolingFlags pooling;
   ChatDialectOptions dialect;
   LoraFlags lora;
@@ -55,6 +57,8 @@ struct ServeFlags {
   void add_dialect_flags(CLI::App& command);
   void add_fleet_flags(CLI::App& command);
   void read_kv_events();
+  void read_api_keys();
+  void prepare_reload();  // of the keys; after both
 };
 
 }  // namespace octavo

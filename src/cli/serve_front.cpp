@@ -124,6 +124,7 @@ void serve_front(ServeFlags flags, const CLI::App& command) {
         "--kv-events-config: KV events are available with one model only; serve one, or leave the "
         "flag out");
   flags.finish();
+  if (flags.server.reload_api_keys) server::hold_hangups();
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
   init_server_logging(flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText);

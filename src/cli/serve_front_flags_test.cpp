@@ -30,9 +30,25 @@ TEST(ServeFrontFlags, ModelsAreAnyNumber) {
 }
 
 TEST(ServeFrontFlags, OnlyFlagsOfModelsGoToTheirProcesses) {
-  const ParsedServe parsed({"--port", "1", "--api-key", "k", "--max-model-len", "4K",
-                            "--no-enable-prefix-caching", "--keep-alive", "1h", "--kv-dtype",
-                            "int8", "--memory-fraction", "0.5", "--no-access-log", "--state-dir",
+  const ParsedServe parsed({"--port",
+                            "1",
+                            "--api-key",
+                            "k",
+                            "--max-requests-per-key",
+                            "2",
+                            "--drain-delay",
+                            "5",
+                            "--max-model-len",
+                            "4K",
+                            "--no-enable-prefix-caching",
+                            "--keep-alive",
+                            "1h",
+                            "--kv-dtype",
+                            "int8",
+                            "--memory-fraction",
+                            "0.5",
+                            "--no-access-log",
+                            "--state-dir",
                             "s"});
   EXPECT_THAT(flags_for_models(*parsed.command),
               testing::UnorderedElementsAre("--max-model-len=4096", "--enable-prefix-caching=false",

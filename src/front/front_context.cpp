@@ -35,11 +35,13 @@ Awaitable<void> FrontContext::requests_ended() {
   if (end_children) co_await end_children();
 }
 
-FrontContext::Place::Place(FrontContext& context) : context_(context) {
+FrontContext::Place::Place(FrontContext& context, const server::HttpRequest& request)
+    : context_(context) {
   if (context.draining) {
     context.metrics.refusals(Refusal::kDraining).Increment();
     throw RequestError(503, "", "the server is shutting down");
   }
+  key_lease_ = server::lease_of_key(context, request);
   auto lease = context.places_.try_lend(1);
   if (!lease) {
     context.metrics.refusals(Refusal::kQueue).Increment();

@@ -8,6 +8,7 @@
 #include "front/upstream_connections.h"
 #include "front/upstreams.h"
 #include "server/http_context.h"
+#include "server/request_key.h"
 
 namespace octavo::front {
 
@@ -47,13 +48,14 @@ class FrontContext : public server::HttpContext {
   // Counts a request as open during its lifetime. Throws RequestError: 429 or 503.
   class Place {
    public:
-    explicit Place(FrontContext& context);
+    Place(FrontContext& context, const server::HttpRequest& request);
     ~Place();
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
    private:
     FrontContext& context_;
+    server::KeyLease key_lease_;
     server::Allowance::Lease lease_;
   };
 

@@ -141,9 +141,14 @@ std::vector<Route> probes(const FrontContext& context) {
                        {"required", {"status"}}};
   const auto alive = [](const HttpRequest&) { return json({{"status", "ok"}}); };
   const auto ready = [&context](const HttpRequest&) {
-    if (context.draining) return server::error_response(503, "the server is shutting down");
+    if (context.leaving || context.draining)
+      return server::error_response(503, "the server is shutting down");
     if (context.queue_full())
       return server::error_response(503, "the limit of open requests is reached");
+    return json({{"status", "ok"}});
+  };
+  const auto healthy = [&context](const HttpRequest&) {
+    if (context.leaving) return server::error_response(503, "the server is shutting down");
     return json({{"status", "ok"}});
   };
   std::vector<Route> routes;
@@ -153,7 +158,7 @@ std::vector<Route> probes(const FrontContext& context) {
   };
   add("GET", "/livez", alive, "Whether the front process answers");
   add("GET", "/readyz", ready, "Whether the front process accepts requests");
-  add("GET", "/health", alive, "Same as /livez, under vLLM's name");
+  add("GET", "/health", healthy, "Same as /livez, under vLLM's name; fails during --drain-delay");
   add("GET", "/ping", alive, "Same as /livez, under SageMaker's name");
   add("POST", "/ping", alive, "Same as /livez, under SageMaker's name");
   for (const char* path : {"/", "/page/{file}"}) {

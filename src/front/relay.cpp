@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "server/front_notes.h"
 #include "server/http/endpoint.h"
 #include "server/persistent_state.h"
+#include "server/request_timeout.h"
 #include "state/response_model_table.h"
 
 namespace octavo::front {
@@ -44,7 +46,7 @@ std::string only_model(const Upstreams& upstreams) {
 Relay::Relay(FrontContext& context, server::Exchange& exchange)
     : context_(context),
       exchange_(exchange),
-      place_(context),
+      place_(context, exchange.request()),
       body_(exchange.take_body()),
       tenant_(context.tenants.of(exchange.request())),
       pause_(context.io) {
@@ -72,6 +74,7 @@ void Relay::cut_off() {
 void Relay::check() const {
   if (exchange_.client_gone()) throw server::ClientGone();
   if (cut_off_) throw RequestError(503, "", "the server is shutting down");
+  server::check_deadline(context_, exchange_);
 }
 
 Awaitable<void> Relay::run_by_body() {
@@ -145,7 +148,7 @@ Awaitable<UpstreamLease> Relay::acquire() {
       &pending_, [](PendingLease** each) { *each = nullptr; });
   while (!pending.done()) {
     const auto deadline = silence_deadline();
-    co_await pending.wait(deadline);
+    co_await pending.wait(std::min(deadline, exchange_.request().deadline));
     check();
     if (!pending.done() && Clock::now() >= deadline) co_await keep_client_alive();
   }
@@ -165,7 +168,8 @@ Awaitable<void> Relay::keep_client_alive() {
 
 Awaitable<Got> Relay::next_piece() {
   while (true) {
-    const Got got = co_await connection_->read(silence_deadline());
+    const auto deadline = std::min(silence_deadline(), exchange_.request().deadline);
+    const Got got = co_await connection_->read(deadline);
     check();
     if (got != Got::kSilence) co_return got;
     co_await keep_client_alive();
@@ -193,7 +197,10 @@ Awaitable<bool> Relay::request_from(const UpstreamLease& child) {
   const std::string_view body = changed ? *changed : body_.text;
   const server::Tenant tenant{.owner = context_.tenants.stored(tenant_.owner),
                               .cache_namespace = tenant_.cache_namespace};
-  const std::string head = request_head(exchange_.request(), to_text(tenant), body.size());
+  const HeadNotes notes{
+      .tenant = to_text(tenant),
+      .key_name = server::key_name_of(context_, exchange_.request()).value_or("")};
+  const std::string head = request_head(exchange_.request(), notes, body.size());
   auto [connection, reused] = context_.connections.take(child);
   while (true) {
     connection_ = connection;
@@ -245,7 +252,8 @@ Awaitable<Relay::Outcome> Relay::relay_whole(const UpstreamLease& child) {
       co_await pass_on_pieces(std::move(response));
       co_return Outcome::kDone;
     }
-    const Got got = co_await connection_->read(Clock::time_point::max(), connection_->body_size());
+    const Got got =
+        co_await connection_->read(exchange_.request().deadline, connection_->body_size());
     check();
     if (got == Got::kBroken) co_return Outcome::kBroken;
     if (got == Got::kEnd) break;
@@ -262,7 +270,7 @@ Awaitable<void> Relay::pass_on_pieces(server::HttpResponse head) {
   while (true) {
     const std::string piece = connection_->take_body();
     if (!piece.empty()) co_await exchange_.write(piece);
-    const Got got = co_await connection_->read(Clock::time_point::max());
+    const Got got = co_await connection_->read(exchange_.request().deadline);
     check();
     if (got == Got::kEnd) co_return;
     // The client notices that the response has no end.

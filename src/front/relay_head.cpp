@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/front_notes.h"
+#include "server/request_timeout.h"
 
 namespace octavo::front {
 namespace {
@@ -28,9 +29,9 @@ constexpr std::array<std::string_view, 9> kHopByHop = {"Connection",
                                                        "Transfer-Encoding",
                                                        "Upgrade"};
 // The front sets these, or does what they ask for.
-constexpr std::array<std::string_view, 8> kOfTheFront = {
-    "Host",      "Content-Length", "Expect",       "Authorization",
-    "x-api-key", "Origin",         "X-Request-Id", "Accept-Encoding"};
+constexpr std::array<std::string_view, 9> kOfTheFront = {
+    "Host",   "Content-Length", "Expect",          "Authorization",       "x-api-key",
+    "Origin", "X-Request-Id",   "Accept-Encoding", server::kTimeoutHeader};
 constexpr std::array<std::string_view, 5> kResponseOfTheFront = {
     "Content-Length", "Content-Type", "X-Request-Id", "X-Content-Type-Options", "Vary"};
 
@@ -56,9 +57,9 @@ std::vector<std::string_view> named_by_connection(const server::HttpRequest& req
 }
 
 bool is_private(std::string_view name) {
-  return is_among(name,
-                  std::array<std::string_view, 3>{server::kTenantHeader, server::kBackgroundHeader,
-                                                  server::kAnswerHeader});
+  return is_among(
+      name, std::array<std::string_view, 4>{server::kTenantHeader, server::kKeyNameHeader,
+                                            server::kBackgroundHeader, server::kAnswerHeader});
 }
 
 std::string percent_encoded(std::string_view path) {
@@ -83,7 +84,7 @@ std::string_view content_type(const ChildResponse& response) {
 
 }  // namespace
 
-std::string request_head(const server::HttpRequest& request, std::string_view tenant,
+std::string request_head(const server::HttpRequest& request, const HeadNotes& notes,
                          size_t body_bytes) {
   // A child's GET serves HEAD; the front does not send the body then.
   const std::string_view method =
@@ -91,7 +92,9 @@ std::string request_head(const server::HttpRequest& request, std::string_view te
   std::string head = fmt::format("{} {}{}{} HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: {}\r\n",
                                  method, percent_encoded(request.path),
                                  request.query.empty() ? "" : "?", request.query, request.id);
-  if (!tenant.empty()) head += fmt::format("{}: {}\r\n", server::kTenantHeader, tenant);
+  if (!notes.tenant.empty()) head += fmt::format("{}: {}\r\n", server::kTenantHeader, notes.tenant);
+  if (!notes.key_name.empty())
+    head += fmt::format("{}: {}\r\n", server::kKeyNameHeader, notes.key_name);
   if (request.batch_owner) head += fmt::format("{}: true\r\n", server::kBackgroundHeader);
   if (body_bytes > 0 || method != "GET") head += fmt::format("Content-Length: {}\r\n", body_bytes);
   const auto dropped = named_by_connection(request);

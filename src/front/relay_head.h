@@ -12,9 +12,15 @@ namespace octavo::front {
 
 using ChildResponse = boost::beast::http::response<boost::beast::http::string_body>;
 
-// Up to and including the empty line. Keys stay with the front: `tenant` says whose request it is. A
-// line of a batch is marked as such.
-std::string request_head(const server::HttpRequest& request, std::string_view tenant,
+// What the child learns of the API key, which stays with the front; both empty without keys.
+struct HeadNotes {
+  std::string tenant = {};    // whose request it is, as server::to_text()
+  std::string key_name = {};  // for metrics
+};
+
+// Up to and including the empty line. A line of a batch is marked as such. The front itself ends a
+// request at its deadline.
+std::string request_head(const server::HttpRequest& request, const HeadNotes& notes,
                          size_t body_bytes);
 // Status, type and headers for the client, without those that the front sets itself.
 server::HttpResponse response_head(const ChildResponse& response);

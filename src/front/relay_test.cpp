@@ -270,19 +270,22 @@ TEST_F(RelayTest, RefusesWhatNoChildCanAnswer) {
 }
 
 TEST_F(RelayTest, KeysStayWithTheFrontAndOnlyItNamesTheTenant) {
-  options_.server.api_keys = {"secret", "other"};
+  options_.server.api_keys = {{.key = "secret", .name = "alice"}, {.key = "other"}};
   start([](const std::string&) { return ScriptedChild::Answer{whole_response("{}")}; });
   EXPECT_EQ(chat(R"("model": "m")").status, 401);
   const ClientResponse response =
       chat(R"("model": "alias")",
            "Authorization: Bearer secret\r\nx-octavo-tenant: 00\r\nX-Request-Id: mine\r\n"
-           "X-Octavo-Background: 1\r\nanthropic-version: 1\r\nX-Hop: 1\r\nConnection: x-hop\r\n");
+           "x-request-timeout: 60\r\nx-octavo-key-name: eve\r\nX-Octavo-Background: "
+           "1\r\nanthropic-version: 1\r\nX-Hop: 1\r\nConnection: x-hop\r\n");
   EXPECT_EQ(response.status, 200);
   ASSERT_EQ(child_->requests().size(), 1u);
   const std::string request = child_->requests().front();
   EXPECT_THAT(request, Not(HasSubstr("secret")));
   EXPECT_THAT(request, Not(HasSubstr("x-octavo-tenant: 00\r\n")));
   EXPECT_THAT(request, HasSubstr("x-octavo-tenant: "));
+  EXPECT_THAT(request, HasSubstr("x-octavo-key-name: alice\r\n"));
+  EXPECT_THAT(request, Not(testing::AnyOf(HasSubstr("eve"), HasSubstr("x-request-timeout"))));
   EXPECT_THAT(request, HasSubstr("X-Request-Id: mine\r\n"));
   EXPECT_THAT(request, HasSubstr("anthropic-version: 1\r\n"));
   EXPECT_THAT(request, Not(testing::AnyOf(HasSubstr("X-Hop"), HasSubstr("ackground"))));

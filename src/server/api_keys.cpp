@@ -1,6 +1,9 @@
 #include "server/api_keys.h"
 
+#include <limits>
+#include <map>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/sha256.h"
@@ -40,25 +43,49 @@ std::string owner_of(const HttpRequest& request) {
 
 std::string owner_of_key(std::string_view key) { return digest_of(key); }
 
-bool is_blank_key(std::string_view key) {
-  return key.find_first_not_of(" \t\r\n") == std::string_view::npos;
+ApiKeys::ApiKeys(const std::vector<ApiKey>& keys, int64_t max_requests)
+    : max_requests_(max_requests > 0 ? max_requests : std::numeric_limits<int64_t>::max()) {
+  replace(keys);
 }
 
-ApiKeys::ApiKeys(const std::vector<std::string>& keys) {
-  for (const std::string& key : keys) {
-    if (is_blank_key(key)) throw SetupError("an API key is empty; every key needs a value");
-    digests_.push_back(digest_of(key));
+void ApiKeys::replace(const std::vector<ApiKey>& keys) {
+  std::map<std::string_view, std::shared_ptr<AcceptedKey>> known;
+  for (const auto& key : keys_) known[key->owner] = key;
+  std::vector<std::shared_ptr<AcceptedKey>> accepted;
+  for (const ApiKey& key : keys) {
+    if (is_blank_key(key.key)) throw SetupError("an API key is empty; every key needs a value");
+    std::string owner = digest_of(key.key);
+    const auto stays = known.find(owner);
+    accepted.push_back(stays != known.end() ? stays->second
+                                            : std::make_shared<AcceptedKey>(AcceptedKey{
+                                                  .owner = std::move(owner),
+                                                  .name = key.name,
+                                                  .requests = Allowance(max_requests_)}));
   }
+  for (size_t i = 0; i < keys.size(); ++i) accepted[i]->name = keys[i].name;
+  keys_ = std::move(accepted);
 }
 
-bool ApiKeys::allow(const HttpRequest& request) const {
-  if (digests_.empty()) return true;
+std::shared_ptr<AcceptedKey> ApiKeys::find(const HttpRequest& request) const {
   const std::string_view key = key_of(request);
-  if (key.empty()) return false;
+  if (key.empty()) return nullptr;
   const std::string seen = digest_of(key);
-  bool allowed = false;
-  for (const std::string& digest : digests_) allowed |= equal_in_constant_time(seen, digest);
-  return allowed;
+  size_t found = keys_.size();
+  for (size_t i = 0; i < keys_.size(); ++i)
+    if (equal_in_constant_time(seen, keys_[i]->owner)) found = i;
+  return found < keys_.size() ? keys_[found] : nullptr;
+}
+
+std::shared_ptr<AcceptedKey> ApiKeys::find_owner(std::string_view owner) const {
+  for (const auto& key : keys_)
+    if (key->owner == owner) return key;
+  return nullptr;
+}
+
+std::set<std::string> ApiKeys::names() const {
+  std::set<std::string> names;
+  for (const auto& key : keys_) names.insert(key->name);
+  return names;
 }
 
 }  // namespace octavo::server

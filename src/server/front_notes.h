@@ -16,6 +16,8 @@ namespace octavo::server {
 // In requests: the tenant, as to_text() writes it. Its owner is the one that is stored: a child that
 // starts again has no API keys to find the owners of its state with.
 inline constexpr const char* kTenantHeader = "x-octavo-tenant";
+// In requests with a tenant: the name of the API key; without it, the key has none.
+inline constexpr const char* kKeyNameHeader = "x-octavo-key-name";
 // In requests: a line of a batch.
 inline constexpr const char* kBackgroundHeader = "x-octavo-background";
 // In responses that are generated: the id of the answer, without a prefix.

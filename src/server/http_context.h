@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "server/admission.h"
+#include "server/api_keys.h"
 #include "server/http/exchange.h"
 #include "server/metrics/http_metrics.h"
 #include "server/server_options.h"
@@ -27,13 +28,17 @@ class HttpContext {
   boost::asio::io_context& io;
   const ServerOptions& options;
   Allowance bodies;  // bytes
-  const Tenants tenants;
+  ApiKeys keys;
+  Tenants tenants;
   const std::unique_ptr<PersistentState> state;  // null without --state-dir
   BatchRunner* batches = nullptr;                // with `state`
-  bool draining = false;
+  bool leaving = false;    // since SIGTERM with --drain-delay: health checks fail
+  bool draining = false;   // new requests are refused
   int busy_exchanges = 0;  // request read, response not fully written
 
   virtual HttpMetrics& http_metrics() = 0;
+  // Reads the keys again (ServerOptions::reload_api_keys). If that fails, logs why and keeps them.
+  void reload_keys();
   // For the header Retry-After of refused requests.
   virtual std::chrono::seconds retry_after() const = 0;
   void drain_began();

@@ -29,7 +29,16 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+void mask_hangups(int how) {
+  sigset_t hangup;
+  sigemptyset(&hangup);
+  sigaddset(&hangup, SIGHUP);
+  ::pthread_sigmask(how, &hangup, nullptr);
+}
+
 }  // namespace
+
+void hold_hangups() { mask_hangups(SIG_BLOCK); }
 
 HttpServer::HttpServer(std::unique_ptr<Listener> listener, HttpContext& context, Router router)
     : context_(context) {
@@ -38,11 +47,14 @@ HttpServer::HttpServer(std::unique_ptr<Listener> listener, HttpContext& context,
   // Handle signals before the server is announced, so that an immediate SIGTERM drains it.
   signals_ = std::make_unique<asio::signal_set>(io(), SIGINT, SIGTERM);
   wait_for_signal();
+  context_.http_metrics().set_key_names(context_.keys.names());
+  if (context_.options.reload_api_keys) handle_hangups();
 }
 
 HttpServer::~HttpServer() {
   // Open exchanges belong to the io_context and refer to context_, so the io_context goes first.
   signals_.reset();
+  hangups_.reset();
   acceptor_.reset();
 }
 
@@ -68,18 +80,36 @@ void HttpServer::run_io() {
 void HttpServer::wait_for_signal() {
   signals_->async_wait([this](const error_code& error, int) {
     if (error) return;
-    if (context_.draining) std::_Exit(1);
+    if (stopping_) std::_Exit(1);
     // First: if memory runs out below, another signal can still end the server.
     wait_for_signal();
+    if (context_.options.drain_delay.count() > 0)
+      spdlog::info("shutting down: health checks fail now, requests are accepted for another {} s",
+                   context_.options.drain_delay.count() / 1000.0);
     spdlog::info("shutting down: open requests have {} s to finish; a second signal exits at once",
                  context_.options.drain_timeout.count() / 1000);
     drain();
   });
 }
 
+void HttpServer::handle_hangups() {
+  hangups_ = std::make_unique<asio::signal_set>(io(), SIGHUP);
+  wait_for_hangup();
+  mask_hangups(SIG_UNBLOCK);
+}
+
+void HttpServer::wait_for_hangup() {
+  hangups_->async_wait([this](const error_code& error, int) {
+    if (error) return;
+    wait_for_hangup();
+    context_.reload_keys();
+  });
+}
+
 void HttpServer::drain() {
   asio::post(io(), [this] {
-    if (std::exchange(context_.draining, true)) return;
+    if (std::exchange(stopping_, true)) return;
+    (context_.options.drain_delay.count() > 0 ? context_.leaving : context_.draining) = true;
     try {
       notify_service("STOPPING=1\nSTATUS=Draining");
       asio::co_spawn(io(), drain_and_stop(), asio::detached);
@@ -99,8 +129,16 @@ Awaitable<void> HttpServer::wait_until_quiet(std::chrono::milliseconds limit) {
   }
 }
 
+// Health checks fail from now on; until routers have noticed, they send requests.
+Awaitable<void> HttpServer::wait_for_routers() {
+  asio::steady_timer timer(io(), context_.options.drain_delay);
+  co_await timer.async_wait(asio::use_awaitable);
+  context_.draining = true;
+}
+
 Awaitable<void> HttpServer::drain_and_stop() {
   try {
+    if (context_.leaving) co_await wait_for_routers();
     co_await end_requests();
   } catch (const std::exception& error) {
     spdlog::error("shutting down at once: {}", error.what());

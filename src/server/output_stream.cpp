@@ -1,5 +1,6 @@
 #include "server/output_stream.h"
 
+#include <algorithm>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
@@ -75,7 +76,20 @@ OutputStream::~OutputStream() {
   for (size_t i = 0; i < timers_.size(); ++i) {
     if (submitted_ && !answers_.done(i)) timers_[i].ended(FinishReason::kAbort);
   }
+  count_by_key();
   end();
+}
+
+void OutputStream::count_by_key() {
+  const auto name = key_name_of(context_, exchange_.request());
+  if (!name) return;
+  ServerMetrics& metrics = context_.metrics;
+  if (context_.options.behind_front) {  // which knows the keys
+    metrics.prompt_tokens_by_key.add_name(*name);
+    metrics.generation_tokens_by_key.add_name(*name);
+  }
+  metrics.prompt_tokens_by_key.add(*name, static_cast<double>(prompt_tokens_));
+  metrics.generation_tokens_by_key.add(*name, static_cast<double>(generated_tokens_));
 }
 
 void OutputStream::submit() {
@@ -120,6 +134,7 @@ void OutputStream::cut_off() {
 void OutputStream::check() {
   if (exchange_.client_gone()) throw ClientGone();
   if (cut_off_) throw RequestError(503, "", "the server is shutting down");
+  check_deadline(context_, exchange_);
   if (mailbox_->overflowed()) {
     context_.metrics.slow_readers.Increment();
     throw ClientGone();
@@ -132,7 +147,7 @@ Awaitable<std::vector<api::OutputEvent>> OutputStream::next(std::chrono::millise
     check();
     std::vector<api::OutputEvent> events = events_of(mailbox_->take());
     if (!events.empty() || Clock::now() >= deadline) co_return events;
-    timer_.expires_at(deadline);
+    timer_.expires_at(std::min(deadline, exchange_.request().deadline));
     boost::system::error_code cancelled;  // by an update, or because the client left
     co_await timer_.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, cancelled));
   }
@@ -166,9 +181,12 @@ std::optional<api::OutputEvent> OutputStream::event_of(size_t prompt, Update upd
   ChoiceTimer& timer = timers_[index];
   timer.tokens_came(static_cast<int>(event->tokens.size()), scheduled);
   if (!event->embedding.empty()) timer.embedding_came(scheduled);
-  if (first)
-    context_.metrics.prompt_tokens.Increment(
-        static_cast<double>(job_.prompts[prompt].tokens.size()));
+  generated_tokens_ += static_cast<int64_t>(event->tokens.size());
+  if (first) {
+    const size_t prompt_tokens = job_.prompts[prompt].tokens.size();
+    prompt_tokens_ += static_cast<int64_t>(prompt_tokens);
+    context_.metrics.prompt_tokens.Increment(static_cast<double>(prompt_tokens));
+  }
   if (event->finish) {
     timer.ended(*event->finish);
     if (*event->finish == FinishReason::kError)

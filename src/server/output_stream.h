@@ -35,7 +35,7 @@ class OutputStream {
 
   bool done() const { return answers_.done(); }
   // The next events, or none after `silence` without any (zero: wait forever). Throws ClientGone,
-  // or RequestError if the engine fails or the server shuts down.
+  // or RequestError if the engine fails, the server shuts down, or the request's deadline passes.
   Awaitable<std::vector<api::OutputEvent>> next(std::chrono::milliseconds silence);
 
   const api::Usage& usage() const { return answers_.usage(); }
@@ -50,6 +50,7 @@ class OutputStream {
   std::vector<ResumedOutput> resumed_of(size_t prompt) const;
   void end();
   void check();
+  void count_by_key();
   std::vector<api::OutputEvent> events_of(std::vector<UpdateMailbox::Letter> letters);
   std::optional<api::OutputEvent> event_of(size_t prompt, Update update);
   void wake() { timer_.cancel(); }
@@ -64,6 +65,8 @@ class OutputStream {
   api::OutputEvents answers_;
   std::vector<ChoiceTimer> timers_;  // prompt * n + choice
   std::shared_ptr<const CacheReport> cache_report_;
+  int64_t prompt_tokens_ = 0;     // processed, of all prompts
+  int64_t generated_tokens_ = 0;  // by this process
   bool submitted_ = false;
   bool cut_off_ = false;
 };

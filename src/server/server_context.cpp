@@ -48,11 +48,12 @@ Allowance::Lease ServerContext::open_sequences(int64_t count, const char* param)
   return std::move(*lease);
 }
 
-Place::Place(ServerContext& context) : context_(context) {
+Place::Place(ServerContext& context, const HttpRequest& request) : context_(context) {
   if (context.draining) {
     context.metrics.refusals(Refusal::kDraining).Increment();
     throw RequestError(503, "", "the server is shutting down");
   }
+  key_lease_ = lease_of_key(context, request);
   auto lease = context.places_.try_lend(1);
   if (!lease) {
     context.metrics.refusals(Refusal::kQueue).Increment();

@@ -2,6 +2,7 @@
 // text workers.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <set>
@@ -14,6 +15,8 @@
 #include "server/http/exchange.h"
 #include "server/http_context.h"
 #include "server/metrics/metrics.h"
+#include "server/request_key.h"
+#include "server/request_timeout.h"
 #include "server/text_task.h"
 #include "server/text_workers.h"
 
@@ -55,7 +58,8 @@ class ServerContext : public HttpContext {
   template <typename Work>
   Awaitable<std::invoke_result_t<Work>> on_text_worker(Work work);
   // Runs `work(preparation)` on a text worker. Stops waiting when the client leaves, at the time
-  // limit, or at shutdown, and throws ClientGone or RequestError(503); the work may then go on for a
+  // limit, or at shutdown, and throws ClientGone or RequestError (503, or 504 at the deadline of the
+  // request); the work may then go on for a
   // while, so it must own all it uses, except the model.
   template <typename Work>
   Awaitable<std::invoke_result_t<Work&, const api::Preparation&>> prepare(Exchange& exchange,
@@ -68,17 +72,18 @@ class ServerContext : public HttpContext {
   uint64_t calls_ = 0;
 };
 
-// Occupies one of max_open_requests for its lifetime.
+// Occupies one of max_open_requests, and of max_requests_per_key, for its lifetime.
 class Place {
  public:
   // Throws RequestError: 429 or 503.
-  explicit Place(ServerContext& context);
+  Place(ServerContext& context, const HttpRequest& request);
   ~Place();
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
 
  private:
   ServerContext& context_;
+  KeyLease key_lease_;
   Allowance::Lease lease_;
 };
 
@@ -96,10 +101,12 @@ Awaitable<std::invoke_result_t<Work&, const api::Preparation&>> ServerContext::p
   auto task = std::make_shared<TextTask<Work>>(std::move(work));
   const TaskLimits limits{
       .exchange = &exchange,
-      .deadline = std::chrono::steady_clock::now() + options.preparation_timeout};
+      .deadline = std::min(std::chrono::steady_clock::now() + options.preparation_timeout,
+                           exchange.request().deadline)};
   try {
     co_return co_await run_task(text_workers, task, limits);
   } catch (const RequestError&) {
+    if (task->stop_reason() != nullptr) check_deadline(*this, exchange);
     if (task->stop_reason() != nullptr) metrics.refusals(Refusal::kPreparation).Increment();
     throw;
   }

@@ -11,6 +11,7 @@
 
 #include "api/openai/response_store.h"
 #include "api/request_memory.h"
+#include "server/api_key_file.h"
 #include "server/text_workers.h"
 
 namespace octavo::server {
@@ -52,8 +53,11 @@ struct ServerOptions {
   // A second address with few routes that need no key (internal_endpoints()).
   std::optional<uint16_t> internal_port = {};  // 0: a free one
   std::string internal_host = "127.0.0.1";
-  std::vector<std::string> api_keys = {};  // empty: no key is asked for
-  bool share_prefix_cache = false;         // between API keys
+  std::vector<ApiKey> api_keys = {};  // empty: no key is asked for
+  // On SIGHUP: the keys to use from then on. Throws SetupError. Null: SIGHUP is not handled.
+  std::function<std::vector<ApiKey>()> reload_api_keys = nullptr;
+  int max_requests_per_key = 0;     // open at once; more: 429. 0: no limit
+  bool share_prefix_cache = false;  // between API keys
   // Names that Host may hold, besides addresses, localhost and `host`; "*": any. Checked only
   // without API keys.
   std::vector<std::string> allowed_hosts = {};
@@ -66,6 +70,8 @@ struct ServerOptions {
   int64_t max_open_bytes = api::RequestMemory{}.body_bytes;
   std::chrono::milliseconds sse_keepalive{20'000};  // 0: none
   std::chrono::milliseconds drain_timeout{30'000};
+  // After SIGTERM, requests are still accepted for so long while health checks fail.
+  std::chrono::milliseconds drain_delay{0};
   std::chrono::milliseconds stalled_after{8'000};  // without progress: /livez fails
   api::ResponseStoreLimits stored_responses = {};
   StateOptions state = {};

@@ -1,7 +1,7 @@
 #include "server/tenant.h"
 
-#include <set>
 #include <string_view>
+#include <utility>
 
 #include "base/sha256.h"
 #include "server/api_keys.h"
@@ -30,12 +30,24 @@ std::string stored_owner(const std::string& owner) {
   return {digest.begin(), digest.end()};
 }
 
-Tenants::Tenants(const std::vector<std::string>& api_keys, bool share_prefix_cache,
-                 bool behind_front)
-    : separate_caches_(!share_prefix_cache &&
-                       std::set<std::string>(api_keys.begin(), api_keys.end()).size() > 1),
-      behind_front_(behind_front) {
-  for (const std::string& key : api_keys) owners_.push_back(owner_of_key(key));
+Tenants::Tenants(const std::vector<ApiKey>& api_keys, bool share_prefix_cache, bool behind_front)
+    : share_prefix_cache_(share_prefix_cache), behind_front_(behind_front) {
+  replace(api_keys);
+}
+
+void Tenants::replace(const std::vector<ApiKey>& api_keys) {
+  std::map<std::string, CacheNamespace> next;
+  for (const ApiKey& key : api_keys) next[owner_of_key(key.key)] = {};
+  const bool separate = !share_prefix_cache_ && next.size() > 1;
+  for (auto& [owner, cache_namespace] : next) {
+    const auto known = namespaces_.find(owner);
+    if (known != namespaces_.end()) {
+      cache_namespace = known->second;
+    } else if (separate) {
+      cache_namespace = namespace_of(owner);
+    }
+  }
+  namespaces_ = std::move(next);
 }
 
 std::string Tenants::stored(const std::string& owner) const {
@@ -44,8 +56,8 @@ std::string Tenants::stored(const std::string& owner) const {
 
 std::optional<std::string> Tenants::owner_of_stored(const std::string& stored) const {
   if (behind_front_) return stored;
-  if (owners_.empty() && stored.empty()) return "";
-  for (const std::string& owner : owners_)
+  if (namespaces_.empty() && stored.empty()) return "";
+  for (const auto& [owner, cache_namespace] : namespaces_)
     if (stored_owner(owner) == stored) return owner;
   return std::nullopt;
 }
@@ -53,9 +65,12 @@ std::optional<std::string> Tenants::owner_of_stored(const std::string& stored) c
 Tenant Tenants::of(const HttpRequest& request) const {
   if (behind_front_) return tenant_from(request.header(kTenantHeader));
   // Without API keys, all callers share one owner, whatever key they send.
-  if (owners_.empty()) return {};
+  if (namespaces_.empty()) return {};
   Tenant tenant{.owner = request.batch_owner ? *request.batch_owner : owner_of(request)};
-  if (separate_caches_) tenant.cache_namespace = namespace_of(tenant.owner);
+  if (share_prefix_cache_) return tenant;
+  // A key that was removed while its request is open shares nothing any more.
+  const auto known = namespaces_.find(tenant.owner);
+  tenant.cache_namespace = known != namespaces_.end() ? known->second : namespace_of(tenant.owner);
   return tenant;
 }
 

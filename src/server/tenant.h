@@ -1,11 +1,13 @@
-// tenant.h - what separates the requests of different API keys. Immutable.
+// tenant.h - what separates the requests of different API keys. I/O thread only, except stored().
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cache/cache_namespace.h"
+#include "server/api_key_file.h"
 #include "server/http/http.h"
 
 namespace octavo::server {
@@ -23,8 +25,10 @@ class Tenants {
   // With several different keys, each has its own cache namespace unless `share_prefix_cache`. With
   // fewer, all requests use the common one. `behind_front`: the front process says in a header which
   // tenant a request is from; clients of other servers cannot.
-  Tenants(const std::vector<std::string>& api_keys, bool share_prefix_cache,
-          bool behind_front = false);
+  Tenants(const std::vector<ApiKey>& api_keys, bool share_prefix_cache, bool behind_front = false);
+  // The keys have changed. Those that stay keep their cache namespace. New ones have their own,
+  // except a new key that is the only one.
+  void replace(const std::vector<ApiKey>& api_keys);
 
   // The request must have been allowed (ApiKeys).
   Tenant of(const HttpRequest& request) const;
@@ -34,8 +38,8 @@ class Tenants {
   std::optional<std::string> owner_of_stored(const std::string& stored) const;
 
  private:
-  std::vector<std::string> owners_;  // none without keys
-  bool separate_caches_;
+  std::map<std::string, CacheNamespace> namespaces_ = {};  // by owner; none without keys
+  bool share_prefix_cache_;
   bool behind_front_;
 };
 

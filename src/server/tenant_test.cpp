@@ -12,8 +12,14 @@ HttpRequest with_key(const std::string& key) {
   return {.headers = {{"Authorization", "Bearer " + key}}};
 }
 
+std::vector<ApiKey> keys(const std::vector<std::string>& texts) {
+  std::vector<ApiKey> all;
+  for (const std::string& text : texts) all.push_back({.key = text});
+  return all;
+}
+
 TEST(Tenants, SeveralKeysHaveTheirOwnNamespaces) {
-  const Tenants tenants({"one", "two"}, /*share_prefix_cache=*/false);
+  const Tenants tenants(keys({"one", "two"}), /*share_prefix_cache=*/false);
   const Tenant one = tenants.of(with_key("one"));
   const Tenant two = tenants.of({.headers = {{"x-api-key", "two"}}});
   EXPECT_NE(one.owner, two.owner);
@@ -23,18 +29,39 @@ TEST(Tenants, SeveralKeysHaveTheirOwnNamespaces) {
 }
 
 TEST(Tenants, ASharedCacheHasOneNamespaceAndSeveralOwners) {
-  const Tenants tenants({"one", "two"}, /*share_prefix_cache=*/true);
+  const Tenants tenants(keys({"one", "two"}), /*share_prefix_cache=*/true);
   EXPECT_EQ(tenants.of(with_key("one")).cache_namespace, CacheNamespace{});
   EXPECT_NE(tenants.of(with_key("one")).owner, tenants.of(with_key("two")).owner);
 }
 
 TEST(Tenants, OneKeyUsesTheCommonNamespace) {
-  for (const std::vector<std::string>& keys :
+  for (const auto& texts :
        {std::vector<std::string>{"one"}, std::vector<std::string>{"one", "one"}}) {
-    const Tenants tenants(keys, /*share_prefix_cache=*/false);
+    const Tenants tenants(keys(texts), /*share_prefix_cache=*/false);
     EXPECT_EQ(tenants.of(with_key("one")).cache_namespace, CacheNamespace{});
     EXPECT_FALSE(tenants.of(with_key("one")).owner.empty());
   }
+}
+
+TEST(Tenants, AKeyThatStaysKeepsItsNamespace) {
+  Tenants tenants(keys({"one"}), /*share_prefix_cache=*/false);
+  tenants.replace(keys({"one", "two"}));
+  EXPECT_EQ(tenants.of(with_key("one")).cache_namespace, CacheNamespace{});
+  const CacheNamespace two = tenants.of(with_key("two")).cache_namespace;
+  EXPECT_NE(two, CacheNamespace{});
+  tenants.replace(keys({"two", "three"}));
+  EXPECT_EQ(tenants.of(with_key("two")).cache_namespace, two);
+  EXPECT_NE(tenants.of(with_key("three")).cache_namespace, two);
+  // Removed while its request is open.
+  EXPECT_NE(tenants.of(with_key("one")).cache_namespace, CacheNamespace{});
+  tenants.replace(keys({"two"}));
+  EXPECT_EQ(tenants.of(with_key("two")).cache_namespace, two);
+}
+
+TEST(Tenants, TheOnlyKeyUsesTheCommonNamespaceAlsoWhenItIsNew) {
+  Tenants tenants(keys({"one"}), /*share_prefix_cache=*/false);
+  tenants.replace(keys({"two"}));
+  EXPECT_EQ(tenants.of(with_key("two")).cache_namespace, CacheNamespace{});
 }
 
 TEST(Tenants, WithoutKeysAllCallersAreOneOwner) {
@@ -44,12 +71,12 @@ TEST(Tenants, WithoutKeysAllCallersAreOneOwner) {
 }
 
 TEST(Tenants, AStoredOwnerIsFoundWhileItsKeyExists) {
-  const Tenants both({"one", "two"}, false);
+  const Tenants both(keys({"one", "two"}), false);
   const std::string owner = both.of(with_key("two")).owner;
   const std::string stored = stored_owner(owner);
   EXPECT_NE(stored, owner);
   EXPECT_EQ(both.owner_of_stored(stored), owner);
-  EXPECT_FALSE(Tenants({"one"}, false).owner_of_stored(stored));
+  EXPECT_FALSE(Tenants(keys({"one"}), false).owner_of_stored(stored));
   EXPECT_FALSE(Tenants({}, false).owner_of_stored(stored));
   EXPECT_EQ(Tenants({}, false).owner_of_stored(stored_owner("")), "");
 }
@@ -60,11 +87,11 @@ TEST(Tenants, BehindAFrontTheStoredOwnerIsTheOwner) {
   const std::string stored = stored_owner("digest of a key");
   EXPECT_EQ(child.stored(stored), stored);
   EXPECT_EQ(child.owner_of_stored(stored), stored);
-  EXPECT_EQ(Tenants({"one"}, false).stored("digest of a key"), stored);
+  EXPECT_EQ(Tenants(keys({"one"}), false).stored("digest of a key"), stored);
 }
 
 TEST(Tenants, ALineOfABatchHasTheOwnerOfTheBatch) {
-  const Tenants both({"one", "two"}, false);
+  const Tenants both(keys({"one", "two"}), false);
   const Tenant two = both.of(with_key("two"));
   const Tenant of_line = both.of({.batch_owner = two.owner});
   EXPECT_EQ(of_line.owner, two.owner);
@@ -72,7 +99,7 @@ TEST(Tenants, ALineOfABatchHasTheOwnerOfTheBatch) {
 }
 
 TEST(Tenants, OnlyAFrontProcessCanNameTheTenant) {
-  const Tenant one = Tenants({"one", "two"}, false).of(with_key("one"));
+  const Tenant one = Tenants(keys({"one", "two"}), false).of(with_key("one"));
   const HttpRequest request{.headers = {{kTenantHeader, to_text(one)}}};
   const Tenant seen = Tenants({}, false, /*behind_front=*/true).of(request);
   EXPECT_EQ(seen.owner, one.owner);

@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "front/front_server.h"
+#include "support/key_options.h"
 
 namespace octavo {
 namespace {
@@ -123,7 +124,8 @@ int main(int argc, char** argv) {
   CLI::App app("A real front over children that a test starts");
   app.add_option("--child", children)->allow_extra_args(false);
   app.add_option("--port", options.port);
-  app.add_option("--api-key", options.api_keys)->allow_extra_args(false);
+  octavo::add_key_options(app, options);
+  app.add_flag("--access-log", options.access_log);
   app.add_option("--max-open-requests", options.max_open_requests);
   app.add_option("--state-dir", options.state.folder);
   app.add_option("--batch-concurrency", options.state.batch_concurrency);

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "server/server.h"
 #include "support/fake_engine.h"
+#include "support/key_options.h"
 
 namespace octavo {
 namespace {
@@ -77,7 +78,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--port", server.port, "0: any free port");
   app.add_option("--uds", server.uds, "A Unix socket instead");
   app.add_flag("--behind-front", server.behind_front);
-  app.add_option("--api-key", server.api_keys)->allow_extra_args(false);
+  add_key_options(app, server);
   app.add_option("--allowed-hosts", server.allowed_hosts)->delimiter(',')->allow_extra_args(false);
   app.add_option("--allowed-origins", server.cors.allowed_origins)->allow_extra_args(false);
   app.add_option("--max-connections", server.max_connections);

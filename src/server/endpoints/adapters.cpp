@@ -12,7 +12,7 @@ namespace {
 using AdapterWork = std::string (*)(const Json&, const ServedModel&);
 
 Awaitable<void> change_adapters(AdapterWork work, ServerContext& context, Exchange& exchange) {
-  const Place place(context);
+  const Place place(context, exchange.request());
   const auto on_worker = [work, &model = context.model](const Json& body, const Preparation&) {
     return work(body, model);
   };

@@ -15,7 +15,7 @@ namespace {
 
 Awaitable<void> complete(ServerContext& context, Exchange& exchange) {
   const auto arrival = std::chrono::steady_clock::now();
-  const Place place(context);
+  const Place place(context, exchange.request());
   const auto prepare = [&model = context.model](const Json& body, const Preparation& preparation) {
     return prepare_completion(body, model, preparation);
   };

@@ -23,8 +23,15 @@ bool helpers_available(const ServedModel& model) {
          (!model.grammars || model.grammars->helpers_available());
 }
 
+// Routers check it, so it fails with --drain-delay as soon as no more requests should come.
+HttpResponse healthy(ServerContext& context, const HttpRequest& request) {
+  if (context.leaving) return error_response(503, "the server is shutting down");
+  return alive(context, request);
+}
+
 HttpResponse ready(ServerContext& context, const HttpRequest& request) {
-  if (context.draining) return error_response(503, "the server is shutting down");
+  if (context.leaving || context.draining)
+    return error_response(503, "the server is shutting down");
   if (context.queue_full()) return error_response(503, "the limit of open requests is reached");
   if (context.text_workers.busy_for(context.options.stuck_after) > 0)
     return error_response(503, "a text worker is stuck on one request");
@@ -48,7 +55,8 @@ std::vector<Endpoint> health_endpoints() {
   };
   return {probe("GET", "/livez", alive, "Whether the engine makes progress"),
           probe("GET", "/readyz", ready, "Whether the server accepts requests"),
-          probe("GET", "/health", alive, "Same as /livez, under vLLM's name"),
+          probe("GET", "/health", healthy,
+                "Same as /livez, under vLLM's name; fails during --drain-delay"),
           probe("GET", "/ping", alive, "Same as /livez, under SageMaker's name"),
           probe("POST", "/ping", alive, "Same as /livez, under SageMaker's name")};
 }

@@ -16,7 +16,7 @@ namespace {
 
 Awaitable<void> message(ServerContext& context, Exchange& exchange) {
   const auto arrival = std::chrono::steady_clock::now();
-  const Place place(context);
+  const Place place(context, exchange.request());
   const auto prepare = [&model = context.model](const Json& body, const Preparation& preparation) {
     return prepare_messages(body, model, preparation);
   };
@@ -27,7 +27,7 @@ Awaitable<void> message(ServerContext& context, Exchange& exchange) {
 }
 
 Awaitable<void> count_tokens(ServerContext& context, Exchange& exchange) {
-  const Place place(context);
+  const Place place(context, exchange.request());
   const auto count = [&model = context.model](const Json& body, const Preparation& preparation) {
     return count_message_tokens(body, model, preparation);
   };

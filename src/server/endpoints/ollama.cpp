@@ -26,7 +26,7 @@ using PrepareVectors = OllamaEmbedJob (*)(const Json&, const ServedModel&, const
 Awaitable<void> generate(OllamaKind kind, PrepareText prepare, ServerContext& context,
                          Exchange& exchange) {
   const auto arrival = std::chrono::steady_clock::now();
-  const Place place(context);
+  const Place place(context, exchange.request());
   const auto on_worker = [prepare, &model = context.model](const Json& body,
                                                            const Preparation& preparation) {
     return prepare(body, model, preparation);
@@ -43,7 +43,7 @@ Awaitable<void> generate(OllamaKind kind, PrepareText prepare, ServerContext& co
 
 Awaitable<void> embed_texts(PrepareVectors prepare, ServerContext& context, Exchange& exchange) {
   const auto arrival = std::chrono::steady_clock::now();
-  const Place place(context);
+  const Place place(context, exchange.request());
   const auto on_worker = [prepare, &model = context.model](const Json& body,
                                                            const Preparation& preparation) {
     return prepare(body, model, preparation);

@@ -26,7 +26,7 @@ HttpResponse ollama_version(ServerContext& context, const HttpRequest&) {
 }
 
 Awaitable<void> show_model(ServerContext& context, Exchange& exchange) {
-  const Place place(context);
+  const Place place(context, exchange.request());
   const auto show = [&model = context.model](const Json& body, const Preparation&) {
     OllamaModelRequest request;
     read_fields(body, ollama_show_fields(), request);
@@ -40,7 +40,7 @@ Awaitable<void> show_model(ServerContext& context, Exchange& exchange) {
 
 // Programs pull a model before they use it. The served one is there.
 Awaitable<void> pull_model(ServerContext& context, Exchange& exchange) {
-  const Place place(context);
+  const Place place(context, exchange.request());
   const auto pull = [&model = context.model](const Json& body, const Preparation&) {
     OllamaModelRequest request;
     read_fields(body, ollama_pull_fields(), request);

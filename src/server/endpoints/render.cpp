@@ -17,7 +17,7 @@ namespace {
 template <typename Prepare>
 Awaitable<void> render(ServerContext& context, Exchange& exchange, const char* prefix, bool as_list,
                        Prepare prepare) {
-  const Place place(context);
+  const Place place(context, exchange.request());
   const auto on_worker = [prepare, prefix, as_list, &model = context.model,
                           own_id = exchange.request().id](const Json& body,
                                                           const Preparation& preparation) {

@@ -34,7 +34,7 @@ std::string id_for(const ResponsesJob& job, const ResponseShelf& shelf, const st
 
 Awaitable<void> create_response(ServerContext& context, Exchange& exchange) {
   const auto arrival = std::chrono::steady_clock::now();
-  const Place place(context);
+  const Place place(context, exchange.request());
   const ResponseShelf shelf = shelf_of(context, exchange.request());
   const auto prepare = [&model = context.model, shelf](const Json& body,
                                                        const Preparation& preparation) {
@@ -54,7 +54,7 @@ Awaitable<void> create_response(ServerContext& context, Exchange& exchange) {
 }
 
 Awaitable<void> count_input_tokens(ServerContext& context, Exchange& exchange) {
-  const Place place(context);
+  const Place place(context, exchange.request());
   const ResponseShelf shelf = shelf_of(context, exchange.request());
   const auto count = [&model = context.model, shelf](const Json& body,
                                                      const Preparation& preparation) {
@@ -93,7 +93,7 @@ Awaitable<void> get_response(ServerContext& context, Exchange& exchange) {
   const auto found = shelf_of(context, request).get(id, "");
   HttpResponse response;
   if (items) {  // may be megabytes to parse
-    const Place place(context);
+    const Place place(context, exchange.request());
     const auto list = [found, id](const Preparation&) { return dump(listed_items(*found, id)); };
     response.body = co_await context.prepare(exchange, list);
   } else {

@@ -13,7 +13,7 @@ using Work = Json (*)(const Json&, const ServedModel&, const Preparation&);
 
 // Counts as an open request: long texts take time.
 Awaitable<void> run(Work work, ServerContext& context, Exchange& exchange) {
-  const Place place(context);
+  const Place place(context, exchange.request());
   const auto on_worker = [work, &model = context.model](const Json& body,
                                                         const Preparation& preparation) {
     return dump(work(body, model, preparation));

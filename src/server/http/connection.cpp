@@ -19,8 +19,8 @@ HttpResponse preflight() {
           .content_type = "",
           .headers = {{"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
                       {"Access-Control-Allow-Headers",
-                       "Authorization, Content-Type, x-api-key, X-Request-Id, anthropic-version, "
-                       "anthropic-beta"},
+                       "Authorization, Content-Type, x-api-key, X-Request-Id, x-request-timeout, "
+                       "anthropic-version, anthropic-beta"},
                       {"Access-Control-Max-Age", "600"}}};
 }
 
@@ -48,9 +48,12 @@ class Connection {
       co_await tell_failure();
       co_return false;
     }
+    if (router_.needs_key()) request->key = context_.keys.find(*request);
+    const std::shared_ptr<AcceptedKey> key = request->key;
     const HttpExchange::Options options{.keep_alive = reader_.keep_alive(),
                                         .http_1_0 = reader_.http_1_0()};
     HttpExchange exchange(socket_, context_, std::move(*request), options);
+    if (key && !key->name.empty()) exchange.note("key", key->name);
     const auto began = std::chrono::steady_clock::now();
     bool left = false;
     try {
@@ -63,6 +66,7 @@ class Connection {
     const std::string_view route = router_.route_of(exchange.request());
     if (exchange.status() != 0)
       context_.http_metrics().http_requests(route, exchange.status()).Increment();
+    if (key) context_.http_metrics().requests_by_key.add(key->name, 1);
     if (context_.options.access_log) log_access(exchange, took, left);
     co_return !left && exchange.status() != 0 && exchange.keeps_alive();
   }

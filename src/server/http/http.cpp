@@ -21,8 +21,8 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
 }
 
 std::string_view HttpRequest::header(std::string_view name) const {
-  for (const auto& [key, value] : headers) {
-    if (equal_ignoring_case(key, name)) return value;
+  for (const auto& [each, value] : headers) {
+    if (equal_ignoring_case(each, name)) return value;
   }
   return {};
 }

@@ -1,6 +1,8 @@
 // http.h - requests and responses as endpoints see them: no socket, no parser.
 #pragma once
 
+#include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +12,8 @@
 #include "api/api_error.h"
 
 namespace octavo::server {
+
+struct AcceptedKey;
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
@@ -22,6 +26,9 @@ struct HttpRequest {
   // Only of a line of a batch, which the server sends to itself: its owner (Tenant), instead of a
   // key. It runs in the background.
   std::optional<std::string> batch_owner = {};
+  std::shared_ptr<AcceptedKey> key = nullptr;  // null: none is required, or none that is accepted
+  // From the header x-request-timeout; then the request ends with 504.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 
   // The first header of that name, ignoring case; empty if there is none.
   std::string_view header(std::string_view name) const;

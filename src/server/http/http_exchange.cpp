@@ -61,8 +61,8 @@ void HttpExchange::note(std::string_view name, std::string_view value) {
 
 void HttpExchange::prepare_head(HttpResponse& response) {
   status_ = response.status;
-  // Close connections while draining.
-  options_.keep_alive = options_.keep_alive && !context_.draining;
+  // Clients use another server for their next request.
+  options_.keep_alive = options_.keep_alive && !context_.leaving && !context_.draining;
   response.headers.emplace_back("X-Request-Id", request_.id);
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
   response.headers.emplace_back("Connection", options_.keep_alive ? "keep-alive" : "close");

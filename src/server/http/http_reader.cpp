@@ -14,6 +14,7 @@
 #include "api/request_id.h"
 #include "server/http/error_response.h"
 #include "server/http_context.h"
+#include "server/request_timeout.h"
 
 namespace octavo::server {
 namespace {
@@ -116,7 +117,7 @@ Awaitable<std::optional<HttpRequest>> HttpReader::read_head() {
   }
   if (!error) {
     const char* fault = fault_of(parser_->message->get());
-    if (fault == nullptr) co_return request_of(parser_->message->get());
+    if (fault == nullptr) co_return with_deadline(request_of(parser_->message->get()));
     fail(400, fault, Refusal::kBadRequest);
     co_return std::nullopt;
   }
@@ -133,6 +134,18 @@ Awaitable<std::optional<HttpRequest>> HttpReader::read_head() {
     fail(400, "not a valid HTTP/1.1 request", Refusal::kBadRequest);
   }
   co_return std::nullopt;
+}
+
+std::optional<HttpRequest> HttpReader::with_deadline(HttpRequest request) {
+  try {
+    request.deadline = deadline_of(request, std::chrono::steady_clock::now());
+    return request;
+  } catch (const RequestError& error) {
+    failure_ = {.response = error_response(error),
+                .refusal = Refusal::kBadRequest,
+                .path = std::move(request.path)};
+    return std::nullopt;
+  }
 }
 
 Awaitable<bool> HttpReader::answer_expectation() {

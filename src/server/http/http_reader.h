@@ -44,6 +44,7 @@ class HttpReader {
   struct Parser;
   Awaitable<bool> wait_for_first_byte();
   Awaitable<bool> answer_expectation();
+  std::optional<HttpRequest> with_deadline(HttpRequest request);
   void fail(int status, const char* message, Refusal refusal);
 
   std::shared_ptr<ClientSocket> socket_;

@@ -45,7 +45,7 @@ TEST(Http, HeadersTellWhetherThereIsABody) {
 TEST(ApiKeys, WithoutKeysEveryRequestIsAllowed) { EXPECT_TRUE(ApiKeys({}).allow({})); }
 
 TEST(ApiKeys, OnlyACompleteKeyIsAllowed) {
-  const ApiKeys keys({"one", "two"});
+  const ApiKeys keys({{.key = "one"}, {.key = "two"}});
   for (const char* value : {"Bearer one", "bearer two", "BEARER one"})
     EXPECT_TRUE(keys.allow(with_header("Authorization", value))) << value;
   for (const char* value :
@@ -58,7 +58,21 @@ TEST(ApiKeys, OnlyACompleteKeyIsAllowed) {
 
 TEST(ApiKeys, RefusesABlankKey) {
   for (const char* blank : {"", " ", "\t\r\n"})
-    EXPECT_THROW(ApiKeys({"one", blank}), SetupError) << '"' << blank << '"';
+    EXPECT_THROW(ApiKeys({{.key = "one"}, {.key = blank}}), SetupError) << '"' << blank << '"';
+}
+
+TEST(ApiKeys, KeysThatStayKeepTheirOpenRequests) {
+  ApiKeys keys({{.key = "one", .name = "alice"}, {.key = "two"}}, /*max_requests=*/1);
+  const HttpRequest one = with_header("x-api-key", "one");
+  const auto open = keys.find(one)->requests.try_lend(1);
+  ASSERT_TRUE(open);
+  EXPECT_THROW(keys.replace({{.key = "new"}, {.key = " "}}), SetupError);
+  EXPECT_TRUE(keys.allow(with_header("x-api-key", "two")));
+  keys.replace({{.key = "one", .name = "bob"}, {.key = "new"}});
+  EXPECT_FALSE(keys.find(one)->requests.try_lend(1));
+  EXPECT_EQ(keys.names(), (std::set<std::string>{"", "bob"}));
+  EXPECT_FALSE(keys.allow(with_header("x-api-key", "two")));
+  EXPECT_TRUE(keys.allow(with_header("x-api-key", "new")));
 }
 
 TEST(RequestId, APlainClientIdIsKept) {
@@ -99,7 +113,8 @@ TEST(ApiError, HasTheFormatOfTheRequestedApi) {
                                                {413, "request_too_large"},
                                                {429, "rate_limit_error"},
                                                {500, "api_error"},
-                                               {503, "overloaded_error"}};
+                                               {503, "overloaded_error"},
+                                               {504, "timeout_error"}};
   for (const auto& [status, type] : types)
     EXPECT_EQ(Json::parse(body(status))["error"]["type"], type) << status;
 }

@@ -32,8 +32,8 @@ HttpResponse response_to(const RequestError& error, const HttpContext& context) 
 }  // namespace
 
 Router::Router(std::vector<Route> routes, const ServerOptions& options)
-    : routes_(std::move(routes)), keys_(options.api_keys) {
-  if (options.api_keys.empty()) hosts_.emplace(options.host, options.allowed_hosts);
+    : routes_(std::move(routes)), needs_key_(!options.api_keys.empty()) {
+  if (!needs_key_) hosts_.emplace(options.host, options.allowed_hosts);
 }
 
 Router::Match Router::find(const HttpRequest& request) const {
@@ -68,7 +68,7 @@ std::optional<HttpResponse> Router::refusal(HttpContext& context,
   const Match match = find(request);
   // Without a key, do not reveal which routes exist.
   const bool open = match.route != nullptr && !match.route->needs_key;
-  if (!open && !keys_.allow(request)) {
+  if (!open && needs_key_ && request.key == nullptr) {
     context.http_metrics().refusals(Refusal::kKey).Increment();
     return error_response(401,
                           "missing or invalid API key; send the header Authorization: Bearer KEY");

@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "server/api_keys.h"
 #include "server/http/allowed_hosts.h"
 #include "server/http/route.h"
 #include "server/http_context.h"
@@ -15,11 +14,13 @@ class Router {
  public:
   Router(std::vector<Route> routes, const ServerOptions& options);
 
+  // Whether requests need an API key, except those of Route::needs_key.
+  bool needs_key() const { return needs_key_; }
   // The name for logs and metrics: a route's path, or "other".
   std::string_view route_of(const HttpRequest& request) const;
   // Nothing, or the refusal of a Host that is not allowed. Comes before everything else.
   std::optional<HttpResponse> host_refusal(HttpContext& context, const HttpRequest& request) const;
-  // Nothing, or the refusal to send before a body is read: no such route, no key, or a body on a
+  // The request must have its key, if it has one. Nothing, or the refusal to send before a body is read: no such route, no key, or a body on a
   // route that needs no key.
   std::optional<HttpResponse> refusal(HttpContext& context, const HttpRequest& request) const;
   // The request must not be refused.
@@ -35,7 +36,7 @@ class Router {
   Match find(const HttpRequest& request) const;
 
   std::vector<Route> routes_;
-  ApiKeys keys_;
+  bool needs_key_;
   std::optional<AllowedHosts> hosts_;  // nothing: a key is needed, which no rebound page has
 };
 

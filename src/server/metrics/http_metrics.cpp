@@ -19,6 +19,8 @@ std::string_view name_of(Refusal reason) {
       return "draining";
     case Refusal::kKey:
       return "no_key";
+    case Refusal::kKeyRequests:
+      return "key_requests_full";
     case Refusal::kHost:
       return "host";
     case Refusal::kTimeout:
@@ -36,7 +38,15 @@ std::string_view name_of(Refusal reason) {
 HttpMetrics::HttpMetrics(prometheus::Labels labels)
     : labels_(std::move(labels)),
       slow_readers(counter("octavo:slow_readers_total",
-                           "Streams closed because the client read too slowly")) {}
+                           "Streams closed because the client read too slowly")),
+      request_timeouts(counter("octavo:request_timeouts_total",
+                               "Requests ended by their header x-request-timeout")),
+      requests_by_key(registry_, labels_, "octavo:requests_by_key_total",
+                      "Requests by the name of their API key") {}
+
+void HttpMetrics::set_key_names(const std::set<std::string>& names) {
+  requests_by_key.set_names(names);
+}
 
 prometheus::Counter& HttpMetrics::counter(const std::string& name, const char* help,
                                           const prometheus::Labels& more) {

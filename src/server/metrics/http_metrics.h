@@ -6,8 +6,11 @@
 #include <prometheus/registry.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
+
+#include "server/metrics/counter_by_key.h"
 
 namespace octavo::server {
 
@@ -18,6 +21,7 @@ enum class Refusal : uint8_t {
   kConnections,
   kDraining,
   kKey,
+  kKeyRequests,
   kHost,
   kTimeout,
   kBadRequest,
@@ -33,12 +37,18 @@ class HttpMetrics {
   explicit HttpMetrics(prometheus::Labels labels);
   HttpMetrics(const HttpMetrics&) = delete;
   HttpMetrics& operator=(const HttpMetrics&) = delete;
+  virtual ~HttpMetrics() = default;
+
+  // The names of the API keys that exist, for the counters by key.
+  virtual void set_key_names(const std::set<std::string>& names);
 
   prometheus::Counter& refusals(Refusal reason);
   // By route and status class: "2xx".
   prometheus::Counter& http_requests(std::string_view route, int status);
 
-  prometheus::Counter& slow_readers;  // streams closed because the client read too slowly
+  prometheus::Counter& slow_readers;      // streams closed because the client read too slowly
+  prometheus::Counter& request_timeouts;  // ended by the header x-request-timeout
+  CounterByKey requests_by_key;
 
   // The text format Prometheus scrapes. Any thread.
   std::string text() const;

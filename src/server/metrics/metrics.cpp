@@ -58,6 +58,10 @@ ServerMetrics::ServerMetrics(const api::ServedModel& model)
                                           "Number of generated tokens",
                                           one_two_five(model.max_model_len))),
       prompt_tokens(counter("vllm:prompt_tokens_total", "Prompt tokens processed")),
+      prompt_tokens_by_key(registry_, labels_, "octavo:prompt_tokens_by_key_total",
+                           "Prompt tokens by the name of the API key"),
+      generation_tokens_by_key(registry_, labels_, "octavo:generation_tokens_by_key_total",
+                               "Generated tokens by the name of the API key"),
       text_workers_stuck(gauge("octavo:text_workers_stuck",
                                "Text workers that have been busy with one request for over 10 s")) {
   for (const auto reason :
@@ -69,6 +73,12 @@ prometheus::Histogram& ServerMetrics::histogram(const char* name, const char* he
                                                 const Bounds& bounds) {
   return prometheus::BuildHistogram().Name(name).Help(help).Register(registry_).Add(labels_,
                                                                                     bounds);
+}
+
+void ServerMetrics::set_key_names(const std::set<std::string>& names) {
+  HttpMetrics::set_key_names(names);
+  prompt_tokens_by_key.set_names(names);
+  generation_tokens_by_key.set_names(names);
 }
 
 prometheus::Counter& ServerMetrics::request_success(FinishReason reason) {

@@ -25,6 +25,8 @@ class ServerMetrics : public HttpMetrics {
   // As HttpMetrics::text(), with the engine's. Any thread.
   std::string text() const;
 
+  void set_key_names(const std::set<std::string>& names) override;
+
   prometheus::Counter& request_success(FinishReason reason);
 
   prometheus::Histogram& time_to_first_token;
@@ -38,6 +40,8 @@ class ServerMetrics : public HttpMetrics {
   prometheus::Histogram& request_prompt_tokens;
   prometheus::Histogram& request_generation_tokens;
   prometheus::Counter& prompt_tokens;
+  CounterByKey prompt_tokens_by_key;
+  CounterByKey generation_tokens_by_key;
   prometheus::Gauge& text_workers_stuck;  // set before each scrape
 
  private:

@@ -10,6 +10,7 @@
 #include "kernels/lora.h"
 #include "kernels/runtime/device.h"
 #include "models/adapters/lora_weights.h"
+#include "models/adapters/metal_support.h"
 
 namespace octavo {
 
@@ -26,6 +27,7 @@ std::shared_ptr<const Adapter> AdapterLoader::load(const std::string& name,
                     open_->load()));
   LoraWeights weights = read_lora(folder, model_.plan, targets_,
                                   {.max_rank = options_.max_lora_rank, .dtype = model_.dtype});
+  if (device_facts().kind == DeviceKind::kMetal) check_metal_serves(weights, targets_);
   return std::make_shared<const EngineAdapter>(++last_id_, name, std::move(weights), open_);
 }
 
@@ -43,10 +45,6 @@ void check_adapter_options(const ModelDescription& model, const EngineOptions& o
         R"(--speculative-config '{"method": "ngram"}')");
   if (device_facts().kind == DeviceKind::kMetal)
     throw SetupError("--enable-lora works on the CPU only; add --device cpu");
-  if (adapter_targets(model.plan).projections.empty())
-    throw SetupError(fmt::format(
-        "--enable-lora: {} has no layers that support LoRA adapters; leave the flag out",
-        model.plan.family));
 }
 
 uint64_t planned_adapter_bytes(const ModelDescription& model, const EngineOptions& options) {

@@ -58,9 +58,10 @@ mx::array Runner::queue_layers(const Batch& batch, const Arrays& arrays) {
     OCTAVO_CHECK(last_drawn_.has_value());
     tokens = place_tokens(tokens, int_array(batch.token_sources), *last_drawn_);
   }
-  const Embedded embedded = model_.embed(tokens, options_.path);
-  mx::array hidden = model_.forward(embedded, arrays.layout, arrays.tables, kv_, options_.path,
-                                    arrays.lora ? &*arrays.lora : nullptr);
+  const LoraStep* lora = arrays.lora ? &*arrays.lora : nullptr;
+  const Embedded embedded = model_.embed(tokens, options_.path, lora);
+  mx::array hidden =
+      model_.forward(embedded, arrays.layout, arrays.tables, kv_, options_.path, lora);
   if (options_.fails && options_.fails(batch)) hidden = fail_when_run(hidden);
   return hidden;
 }

@@ -12,6 +12,7 @@
 #include "base/compute_pool.h"
 #include "base/error.h"
 #include "kernels/cpu/convert.h"
+#include "kernels/cpu/embedding_lora.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/metal/embed.h"
@@ -162,11 +163,17 @@ void check_tokens(std::span<const int32_t> tokens, int64_t vocab) {
   }
 }
 
-// inputs: tokens, the table.
+// The adapters of an embedding table.
+struct EmbedLora {
+  std::shared_ptr<const LoraPlan> plan = nullptr;  // null: none
+  LoraView view = {};                              // without data: that is an input
+};
+
+// inputs: tokens, the table, then A and B of its adapters if there are any.
 class Embed : public KernelPrimitive {
  public:
-  Embed(mx::Stream stream, const PackedLayout& table, float scale)
-      : KernelPrimitive(stream), table_(table), scale_(scale) {}
+  Embed(mx::Stream stream, const PackedLayout& table, float scale, EmbedLora lora)
+      : KernelPrimitive(stream), table_(table), scale_(scale), lora_(std::move(lora)) {}
 
   void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("embed.cpu");
@@ -174,16 +181,20 @@ class Embed : public KernelPrimitive {
     mx::array& out = outputs[0];
     allocate(out);
     const PackedView table{table_, inputs[1].data<std::byte>()};
-    run_on_cpu(*this, [table, tokens = inputs[0].data<int32_t>(), count = inputs[0].size(),
-                       target = out.data<void>(), dtype = dtype_of(out),
+    run_on_cpu(*this, [table, lora = lora_with(inputs), tokens = inputs[0].data<int32_t>(),
+                       count = inputs[0].size(), target = out.data<void>(), dtype = dtype_of(out),
                        scale = rounded(scale_, dtype_of(out))] {
       check_tokens({tokens, count}, table.layout.rows);
       compute_pool().parallel_for(static_cast<int64_t>(count), 16, [&](int64_t begin, int64_t end) {
         cpu::set_float_state();
         const int64_t cols = table.layout.cols;
         std::vector<float> row(static_cast<size_t>(cols));
+        cpu::EmbeddingLora adapters(lora.view);
         for (int64_t i = begin; i < end; ++i) {
           unpack_row(table, tokens[i], row.data());
+          const int32_t slot =
+              lora.plan != nullptr ? lora.plan->slots[static_cast<size_t>(i)] : kNoLora;
+          if (slot != kNoLora) adapters.add(slot, tokens[i], row);
           if (scale != 1) {
             for (float& value : row) value *= scale;
           }
@@ -194,6 +205,7 @@ class Embed : public KernelPrimitive {
   }
   void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
                  metal::Encoder& encoder) override {
+    OCTAVO_CHECK(lora_.plan == nullptr);
     require_contiguous(inputs[0]);
     allocate(outputs[0]);
     metal::embed({.tokens = inputs[0],
@@ -206,8 +218,18 @@ class Embed : public KernelPrimitive {
   const char* name() const override { return "Embed"; }
 
  private:
+  EmbedLora lora_with(const std::vector<mx::array>& inputs) const {
+    EmbedLora lora = lora_;
+    if (lora.plan == nullptr) return lora;
+    count_launch("lora.cpu");
+    lora.view.a = inputs[2].data<std::byte>();
+    lora.view.b = inputs[3].data<std::byte>();
+    return lora;
+  }
+
   PackedLayout table_;
   float scale_;
+  EmbedLora lora_;
 };
 
 void add_layer(const Projection& layer, LinearShape& shape, std::vector<mx::array>& inputs) {
@@ -314,12 +336,25 @@ mx::array gated_linear(const mx::array& x, const Projection& gate, const Project
 }
 
 mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype, KernelPath path,
-                float scale) {
+                float scale, const std::optional<LoraOptions>& lora) {
   OCTAVO_CHECK(tokens.ndim() == 1 && tokens.dtype() == mx::int32);
-  if (path == KernelPath::kReference) return reference::embed(table, tokens, dtype, scale);
+  const bool has_lora = lora && lora->has_effect();
+  if (has_lora) {
+    OCTAVO_CHECK(lora->layers.size() == 1 && lora->rows.plan().rows() == tokens.shape(0));
+    const LoraShape& shape = lora->layers[0]->shape;
+    OCTAVO_CHECK(shape.inputs == table.cols && shape.outputs == table.rows);
+  }
+  if (path == KernelPath::kReference) return reference::embed(table, tokens, dtype, scale, lora);
+  EmbedLora own;
+  std::vector<mx::array> inputs = {tokens, table.packed};
+  if (has_lora) {
+    const LoraMatrices& matrices = *lora->layers[0];
+    own = {lora->rows.shared_plan(), {matrices.shape, matrices.slots}};
+    inputs.insert(inputs.end(), {matrices.a, matrices.b});
+  }
   return mx::array({tokens.shape(0), table.cols}, dtype,
-                   std::make_shared<Embed>(kernel_stream(), table.layout, scale),
-                   {tokens, table.packed});
+                   std::make_shared<Embed>(kernel_stream(), table.layout, scale, std::move(own)),
+                   std::move(inputs));
 }
 
 }  // namespace octavo

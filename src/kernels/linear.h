@@ -43,16 +43,20 @@ mx::array gated_linear(const mx::array& x, const Projection& gate, const Project
                        Activation activation, const LinearOptions& options = {});
 
 // Rows of an embedding table, times `scale`, which is rounded to `dtype` first, as in training.
-// tokens: [T] int32, each below table.rows. Returns [T, table.cols] in `dtype`.
+// tokens: [T] int32, each below table.rows. Returns [T, table.cols] in `dtype`. `lora`: adapters of the
+// table as a weight, one layer: scale * B[token] A is added to a row before it is multiplied by
+// `scale`. Not on Metal.
 mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype,
-                KernelPath path = KernelPath::kNative, float scale = 1);
+                KernelPath path = KernelPath::kNative, float scale = 1,
+                const std::optional<LoraOptions>& lora = std::nullopt);
 
 namespace reference {
 mx::array joined_linear(const mx::array& x, std::span<const Projection> layers,
                         const LinearOptions& options);
 mx::array gated_linear(const mx::array& x, const Projection& gate, const Projection& up,
                        Activation activation, const LinearOptions& options);
-mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype, float scale);
+mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype, float scale,
+                const std::optional<LoraOptions>& lora);
 }  // namespace reference
 
 }  // namespace octavo

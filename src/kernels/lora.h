@@ -85,6 +85,9 @@ namespace reference {
 // y: [..., outputs] float32. Adds scale * B (A x) to the rows with an adapter.
 mx::array add_lora(const mx::array& y, const mx::array& x, const LoraRows& rows,
                    const LoraMatrices& matrices);
+// y: [T, inputs] float32. Adds scale * B[token] A to the rows with an adapter.
+mx::array add_embedding_lora(const mx::array& y, const mx::array& tokens, const LoraRows& rows,
+                             const LoraMatrices& matrices);
 }  // namespace reference
 
 }  // namespace octavo

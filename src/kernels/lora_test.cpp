@@ -104,6 +104,39 @@ TEST(Lora, TheReferenceAddsEachRowsOwnAdapter) {
   EXPECT_LT(largest_difference(rows_of(mixed, 2, 3), merged(2, a0, b0, 0.5f)), 1e-3f);
 }
 
+// The table is a weight [tokens, width], so B has a row per token.
+TEST(Lora, RowsOfEmbeddingsHaveTheBitsOfRowsAlone) {
+  std::mt19937 random(7);
+  constexpr int kTokens = 37, kWidth = 70, kRows = 6;
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    SCOPED_TRACE(name_of(dtype));
+    const Weight table = random_dense(random, kTokens, kWidth, dtype);
+    const LoraMatrices lora = random_lora(random, {16, 5, 0}, kWidth, kTokens, dtype);
+    const std::vector<int32_t> slots = {1, kNoLora, 0, 2, 1, 0};
+    const mx::array tokens({3, 36, 16, 7, 3, 0});
+    const auto run = [&](const mx::array& own, const std::vector<int32_t>& own_slots,
+                         KernelPath path) {
+      return embed(table, own, mlx_dtype(dtype), path, 2.5f,
+                   LoraOptions{LoraRows(own_slots), {&lora}});
+    };
+    const mx::array mixed =
+        launching("lora.cpu", [&] { return run(tokens, slots, KernelPath::kNative); });
+    expect_close(
+        launching("lora.reference", [&] { return run(tokens, slots, KernelPath::kReference); }),
+        mixed, dtype == DType::kFloat32 ? 1e-5f : 2e-2f);
+    const mx::array plain = embed(table, tokens, mlx_dtype(dtype), KernelPath::kNative, 2.5f);
+    for (int row = 0; row < kRows; ++row) {
+      const int32_t slot = slots[static_cast<size_t>(row)];
+      const bool is_base = slot == kNoLora || slot == 2;
+      const mx::array own = rows_of(plain, row, row + 1);
+      const mx::array alone =
+          is_base ? own : run(rows_of(tokens, row, row + 1), {slot}, KernelPath::kNative);
+      EXPECT_TRUE(same_bits(floats_of(rows_of(mixed, row, row + 1)), floats_of(alone))) << row;
+      EXPECT_EQ(largest_difference(alone, own) > 0.01f, !is_base) << row;
+    }
+  }
+}
+
 // Scaled by the largest number of the expected result.
 void compare_paths(const std::function<mx::array(KernelPath)>& run, mx::Dtype dtype) {
   const mx::array expected =

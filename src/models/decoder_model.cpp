@@ -145,9 +145,10 @@ std::unique_ptr<Sublayer> DecoderModel::load_ffn(const LayerPlan& layer, int ind
                     layer.ffn);
 }
 
-Embedded DecoderModel::embed(const mx::array& tokens, KernelPath path) const {
+Embedded DecoderModel::embed(const mx::array& tokens, KernelPath path, const LoraStep* lora) const {
   const mx::array rows =
-      octavo::embed(embeddings_, tokens, mlx_dtype(dtype_), path, plan_.embedding_scale);
+      octavo::embed(embeddings_, tokens, mlx_dtype(dtype_), path, plan_.embedding_scale,
+                    lora != nullptr ? std::optional(lora->embedding()) : std::nullopt);
   if (!per_layer_rows_) return {rows, std::nullopt};
   return {rows, per_layer_rows_->rows(tokens, rows, path)};
 }

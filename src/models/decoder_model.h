@@ -28,8 +28,8 @@ class DecoderModel {
   const DecoderPlan& plan() const { return plan_; }
   DType dtype() const { return dtype_; }
 
-  // tokens: [T] int32. Other rows (images, soft prompts) may replace them.
-  Embedded embed(const mx::array& tokens, KernelPath path) const;
+  // tokens: [T] int32. Other rows (images, soft prompts) may replace them. `lora`: as in forward().
+  Embedded embed(const mx::array& tokens, KernelPath path, const LoraStep* lora = nullptr) const;
 
   // Runs the layers over one flat batch, writes its K and V, and returns the hidden rows [T,
   // hidden], before the final norm. block_tables: by cache group, that of the states last. `lora`:

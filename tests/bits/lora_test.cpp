@@ -115,6 +115,49 @@ TEST(BitsLora, RanksUpTo256HaveTheBitsOfTheDefinition) {
                         defined(linear(x, weight, plain), x, slots, matrices)));
 }
 
+// sum + b * a, each operation rounded: the numbers of a merged table.
+std::vector<float> defined_embedding(const mx::array& table, const mx::array& tokens,
+                                     const std::vector<int32_t>& slots,
+                                     const LoraMatrices& matrices) {
+  std::vector<float> out = floats_of(mx::take(table, tokens, 0));
+  const std::vector<float> ids = floats_of(mx::astype(tokens, mx::float32));
+  const size_t width = out.size() / slots.size();
+  for (size_t row = 0; row < slots.size(); ++row) {
+    if (slots[row] == kNoLora) continue;
+    const LoraSlot slot = matrices.slots[static_cast<size_t>(slots[row])];
+    const std::vector<float> a = floats_of(lora_a(matrices, slots[row]));
+    const std::vector<float> b = floats_of(lora_b(matrices, slots[row]));
+    const auto rank = static_cast<size_t>(slot.rank);
+    for (size_t k = 0; k < width; ++k) {
+      float sum = 0;
+      for (size_t r = 0; r < rank; ++r)
+        sum += b[static_cast<size_t>(ids[row]) * rank + r] * a[r * width + k];
+      out[row * width + k] += slot.scale * sum;
+    }
+  }
+  return out;
+}
+
+TEST(BitsLora, EmbeddingsHaveTheBitsOfTheDefinitionOnEverySet) {
+  std::mt19937 random(35);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    const Weight table = random_dense(random, 53, 200, dtype);
+    const LoraMatrices matrices = random_lora(random, {16, 1, 37}, 200, 53, dtype);
+    const mx::array tokens({0, 52, 16, 31, 52});
+    const std::vector<int32_t> slots = {0, 2, kNoLora, 1, 0};
+    const auto expected = defined_embedding(dequantize(table), tokens, slots, matrices);
+    for (const cpu::Isa isa : cpu::available_isas()) {
+      const IsaScope scope(isa);
+      const LoraOptions lora{LoraRows(slots), {&matrices}};
+      const mx::array actual = launching("lora.cpu", [&] {
+        return embed(table, tokens, mx::float32, KernelPath::kNative, 1, lora);
+      });
+      EXPECT_TRUE(same_bits(floats_of(actual), expected))
+          << name_of(dtype) << " " << cpu::name_of(isa);
+    }
+  }
+}
+
 // The forms that models use, on rows [0, 64) in one order.
 enum class Form { kJoined, kGated, kResidual };
 

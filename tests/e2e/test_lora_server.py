@@ -26,7 +26,7 @@ def model(make_model):
 @pytest.fixture(scope="module")
 def folders(model, tmp_path_factory):
     root = tmp_path_factory.mktemp("adapters")
-    kinds = {"one": {}, "two": {"form": "mlx", "seed": 1}, "three": {"modules": adapters.ATTENTION, "seed": 2}}
+    kinds = {"one": {}, "two": {"form": "mlx", "seed": 1, "vocabulary": ("embed_tokens",)}, "three": {"modules": adapters.ATTENTION, "seed": 2}}
     return {name: adapters.make(root / name, model, Adapter(**kind)) for name, kind in kinds.items()}
 
 

@@ -48,10 +48,14 @@ mx::array gated_linear(const mx::array& x, const Projection& gate, const Project
                 x, options);
 }
 
-mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype, float scale) {
+mx::array embed(const Weight& table, const mx::array& tokens, mx::Dtype dtype, float scale,
+                const std::optional<LoraOptions>& lora) {
   count_launch("embed.reference");
   const mx::array factor = mx::astype(mx::array(scale, dtype), mx::float32);
-  return mx::astype(mx::multiply(mx::take(dequantize(table), tokens, 0), factor), dtype);
+  mx::array rows = mx::take(dequantize(table), tokens, 0);
+  if (lora && lora->has_effect())
+    rows = add_embedding_lora(rows, tokens, lora->rows, *lora->layers[0]);
+  return mx::astype(mx::multiply(rows, factor), dtype);
 }
 
 }  // namespace octavo::reference

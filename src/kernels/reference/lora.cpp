@@ -26,4 +26,21 @@ mx::array add_lora(const mx::array& y, const mx::array& x, const LoraRows& rows,
   return out;
 }
 
+mx::array add_embedding_lora(const mx::array& y, const mx::array& tokens, const LoraRows& rows,
+                             const LoraMatrices& matrices) {
+  count_launch("lora.reference");
+  const LoraPlan& plan = rows.plan();
+  const mx::array slots(plan.slots.begin(), {y.shape(0), 1}, mx::int32);
+  mx::array out = y;
+  for (const LoraGroup& group : plan.groups) {
+    const LoraSlot& slot = matrices.slots[static_cast<size_t>(group.slot)];
+    if (slot.rank == 0) continue;
+    const mx::array own = mx::take(lora_b(matrices, group.slot), tokens, 0);
+    const mx::array sums = mx::matmul(own, lora_a(matrices, group.slot));
+    const mx::array changed = mx::add(out, mx::multiply(sums, mx::array(slot.scale)));
+    out = mx::where(mx::equal(slots, mx::array(group.slot)), changed, out);
+  }
+  return out;
+}
+
 }  // namespace octavo::reference

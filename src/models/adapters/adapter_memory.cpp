@@ -34,13 +34,15 @@ uint64_t adapter_scratch_bytes(const AdapterTargets& targets, int tokens, int sl
 }
 
 AdapterMemory::AdapterMemory(AdapterTargets targets, DType dtype, int slots, int max_rank)
-    : targets_(std::move(targets)) {
+    : targets_(std::move(targets)), tied_slots_(static_cast<size_t>(slots)) {
   for (const AdaptedProjection& projection : targets_.projections)
     matrices_.push_back(make_lora_matrices(shape_of(projection, dtype, slots, max_rank)));
 }
 
 void AdapterMemory::write(int slot, const LoraWeights& weights) {
   for (LoraMatrices& matrices : matrices_) clear_lora(matrices, slot);
+  tied_slots_[static_cast<size_t>(slot)] =
+      std::ranges::any_of(weights.modules, &LoraModule::changes_head);
   for (const LoraModule& lora : weights.modules) {
     const AdapterModule& module = targets_.modules.at(lora.name);
     for (const AdapterModule::Part& part : module.parts) {
@@ -66,7 +68,10 @@ LoraOptions LoraStep::options(std::span<const int> projections) const {
 
 LoraOptions LoraStep::head(std::span<const int32_t> rows) const {
   std::vector<int32_t> slots;
-  for (const int32_t row : rows) slots.push_back(rows_.plan().slots[static_cast<size_t>(row)]);
+  for (const int32_t row : rows) {
+    const int32_t slot = rows_.plan().slots[static_cast<size_t>(row)];
+    slots.push_back(slot != kNoLora && memory_.changes_head(slot) ? slot : kNoLora);
+  }
   const int head = memory_.targets().head;
   return {LoraRows(slots), {head < 0 ? nullptr : &memory_.matrices(head)}};
 }

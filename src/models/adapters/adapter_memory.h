@@ -25,10 +25,16 @@ class AdapterMemory {
   const LoraMatrices& matrices(int projection) const {
     return matrices_[static_cast<size_t>(projection)];
   }
+  // Whether the adapter of a slot may change the output matrix. If that is the embeddings, some
+  // adapters change only what rows begin with.
+  bool changes_head(int32_t slot) const {
+    return targets_.head != targets_.embedding || tied_slots_[static_cast<size_t>(slot)];
+  }
 
  private:
   AdapterTargets targets_;
   std::vector<LoraMatrices> matrices_;  // by AdapterTargets::projections
+  std::vector<bool> tied_slots_;        // by slot: LoraModule::changes_head of the embeddings
 };
 
 // The adapters of a step, for the products of its layers.
@@ -38,6 +44,7 @@ class LoraStep {
   LoraStep(std::span<const int32_t> slots, const AdapterMemory& memory)
       : rows_(slots), memory_(memory) {}
 
+  LoraOptions embedding() const { return options(std::array{memory_.targets().embedding}); }
   LoraOptions qkv(int layer) const { return options(of(layer).qkv); }
   LoraOptions output(int layer) const { return options(std::array{of(layer).output}); }
   LoraOptions gate_and_up(int layer) const {

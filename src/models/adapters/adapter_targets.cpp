@@ -17,7 +17,7 @@ class TargetBuilder {
     targets_.prefix = plan.prefix.empty() ? "" : plan.prefix + ".";
   }
 
-  AdapterTargets build(LoraUse use) {
+  AdapterTargets build() {
     for (size_t i = 0; i < plan_.layers.size(); ++i) {
       const LayerPlan& layer = plan_.layers[i];
       own_ = &targets_.layers.emplace_back();
@@ -27,20 +27,21 @@ class TargetBuilder {
       if (const auto* plan = std::get_if<MlpPlan>(&layer.ffn))
         add_mlp(*plan, at + layer.ffn_name + ".");
     }
-    add_vocabulary(use);
+    add_vocabulary();
     return std::move(targets_);
   }
 
  private:
-  void add_vocabulary(LoraUse use) {
+  void add_vocabulary() {
     targets_.embedding_name = name_of_module("embed_tokens");
     targets_.head_name = name_of_module(plan_.head_name);
-    if (use == LoraUse::kMerge) {
-      add("embed_tokens", plan_.hidden, plan_.vocab);
-      targets_.modules.at(targets_.embedding_name).is_table = true;
-    }
-    if (!plan_.head_name.empty() && !plan_.tied_embeddings)
+    targets_.embedding = add("embed_tokens", plan_.hidden, plan_.vocab);
+    targets_.modules.at(targets_.embedding_name).is_table = true;
+    if (plan_.tied_embeddings) {
+      targets_.head = targets_.embedding;
+    } else if (!plan_.head_name.empty()) {
       targets_.head = add(kHeadModule, plan_.hidden, plan_.vocab);
+    }
   }
 
   void add_attention(const AttentionPlan& plan, const std::string& at) {
@@ -112,9 +113,7 @@ std::string mixer_kind(const LayerPlan& layer) {
 
 }  // namespace
 
-AdapterTargets adapter_targets(const DecoderPlan& plan, LoraUse use) {
-  return TargetBuilder(plan).build(use);
-}
+AdapterTargets adapter_targets(const DecoderPlan& plan) { return TargetBuilder(plan).build(); }
 
 std::string AdapterTargets::local_name(const std::string& full_name) const {
   if (full_name == kHeadModule || (!head_name.empty() && full_name == head_name))
@@ -136,7 +135,6 @@ std::string why_not_adapted(const DecoderPlan& plan, const std::string& module) 
                                   "clear whether the "
                                   "adapter changes both"
                                 : "an embedding model has no output matrix";
-  if (!module.starts_with("layers.")) return "LoRA on embeddings is supported with --merge-adapter";
   for (size_t i = 0; i < plan.layers.size(); ++i) {
     const LayerPlan& layer = plan.layers[i];
     const std::string at = fmt::format("layers.{}.", i);

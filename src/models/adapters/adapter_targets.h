@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "models/adapters/lora_use.h"
 #include "models/decoder_plan.h"
 
 namespace octavo {
@@ -45,7 +44,8 @@ inline constexpr const char* kHeadModule = "lm_head";
 struct AdapterTargets {
   std::vector<AdaptedProjection> projections = {};
   std::vector<LayerTargets> layers = {};
-  int head = -1;  // -1: an adapter cannot change it
+  int embedding = -1;
+  int head = -1;  // -1: an adapter cannot change it; that of `embedding` if they are one matrix
   // By name in Hugging Face's checkpoint, without the model's prefix: "layers.3.self_attn.q_proj".
   std::map<std::string, AdapterModule> modules = {};
   std::string prefix = {};          // of the model's own tensors, with a dot: "model."
@@ -57,8 +57,7 @@ struct AdapterTargets {
   std::string local_name(const std::string& full_name) const;
 };
 
-// Those of kMerge include the embeddings.
-AdapterTargets adapter_targets(const DecoderPlan& plan, LoraUse use = LoraUse::kServe);
+AdapterTargets adapter_targets(const DecoderPlan& plan);
 
 // Why an adapter cannot change this module (a local name that `modules` does not have).
 std::string why_not_adapted(const DecoderPlan& plan, const std::string& module);

@@ -10,6 +10,7 @@
 #include "models/adapters/adapter_targets.h"
 #include "models/adapters/lora_weights.h"
 #include "models/adapters/merged_adapter.h"
+#include "models/adapters/metal_support.h"
 #include "models/families/plan_of.h"
 #include "models/format/test_files.h"
 
@@ -27,9 +28,10 @@ nlohmann::json tiny_config(const char* type) {
 
 TEST(AdapterTargets, HaveEveryProjectionOfADenseModel) {
   const AdapterTargets targets = adapter_targets(plan_of(tiny_config("qwen3")));
-  EXPECT_EQ(targets.projections.size(), 15u);
+  EXPECT_EQ(targets.projections.size(), 16u);
   EXPECT_EQ(targets.modules.at("lm_head").outputs, 32);
-  EXPECT_FALSE(targets.modules.contains("embed_tokens"));
+  EXPECT_EQ(targets.modules.at("embed_tokens").parts[0].projection, targets.embedding);
+  EXPECT_NE(targets.head, targets.embedding);
   EXPECT_EQ(targets.local_name("model.embed_tokens"), "embed_tokens");
   EXPECT_EQ(targets.local_name("lm_head"), "lm_head");
   EXPECT_EQ(targets.layers[1].qkv.size(), 3u);
@@ -42,11 +44,11 @@ TEST(AdapterTargets, HaveEveryProjectionOfADenseModel) {
   EXPECT_EQ(targets.local_name("vision_tower.layers.0.x"), "");
 }
 
-TEST(AdapterTargets, TiedEmbeddingsAreOneMatrixThatCanOnlyBeMerged) {
+TEST(AdapterTargets, TiedEmbeddingsAreOneMatrix) {
   nlohmann::json config = tiny_config("qwen3");
   config["tie_word_embeddings"] = true;
-  const AdapterTargets targets = adapter_targets(plan_of(config), LoraUse::kMerge);
-  EXPECT_EQ(targets.head, -1);
+  const AdapterTargets targets = adapter_targets(plan_of(config));
+  EXPECT_EQ(targets.head, targets.embedding);
   EXPECT_FALSE(targets.modules.contains("lm_head"));
   EXPECT_TRUE(targets.modules.at("embed_tokens").is_table);
 }
@@ -68,6 +70,14 @@ TEST(AdapterTargets, InterleavedRowsAreReordered) {
   const AdapterModule& k = targets.modules.at("layers.0.self_attn.k_proj");
   EXPECT_THAT(k.parts[0].order, ElementsAre(0, 2, 1, 3, 4, 5, 6, 7));
   EXPECT_TRUE(targets.modules.at("layers.0.self_attn.v_proj").parts[0].order.empty());
+}
+
+TEST(AdapterTargets, MetalDoesNotServeEmbeddings) {
+  const AdapterTargets targets = adapter_targets(plan_of(tiny_config("qwen3")));
+  LoraWeights weights{.modules = {{.name = "lm_head"}, {.name = "layers.0.mlp.up_proj"}}};
+  check_metal_serves(weights, targets);
+  weights.modules.push_back({.name = "embed_tokens"});
+  test_files::expect_setup_error([&] { check_metal_serves(weights, targets); }, "--device cpu");
 }
 
 TEST(AdapterConfig, ScalesFollowRankAndPatterns) {

@@ -154,12 +154,15 @@ class LoraReader {
   }
 
   // PEFT's embeddings of models for which its versions, or its merged and its other form, differ.
+  // Until it is merged, its adapter of tied embeddings changes the input only.
   void check_table(const std::string& tensor) const {
-    if (plan_.tied_embeddings)
+    if (plan_.tied_embeddings && limits_.use == LoraUse::kMerge)
       refuse(
           tensor,
           "the output matrix of this model is its embeddings, and PEFT changes both only when the "
-          "adapter is merged; merge it with PEFT, or train it without embed_tokens");
+          "adapter is merged; serve it with --enable-lora, which changes the input only, or merge "
+          "it "
+          "with PEFT, which changes both");
     if (plan_.embedding_scale != 1)
       refuse(tensor,
              "this model scales its embeddings, and versions of PEFT differ in whether they "
@@ -179,7 +182,9 @@ class LoraReader {
     LoraModule lora{.name = name,
                     .rank = config_.rank_of(name),
                     .scale = config_.scale_of(name),
-                    .is_transposed = transposed};
+                    .is_transposed = transposed,
+                    .changes_head = module.is_table && plan_.tied_embeddings &&
+                                    config_.format == AdapterFormat::kMlx};
     if (lora.rank > limits_.max_rank)
       throw SetupError(fmt::format("module {}: has rank {}; {}", in_quotes(name), lora.rank,
                                    limits_.use == LoraUse::kServe

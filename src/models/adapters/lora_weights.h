@@ -10,6 +10,7 @@
 #include "base/dtype.h"
 #include "base/sha256.h"
 #include "models/adapters/adapter_targets.h"
+#include "models/adapters/lora_use.h"
 
 namespace octavo {
 
@@ -19,6 +20,7 @@ struct LoraModule {
   int rank = 0;
   float scale = 0;
   bool is_transposed = false;             // mlx-lm's form, or PEFT's of embeddings
+  bool changes_head = false;              // embeddings that are also the output matrix: both
   std::vector<std::byte> a = {};          // [rank, inputs], or [inputs, rank]
   std::vector<std::byte> b = {};          // [outputs, rank], or [rank, outputs]
   std::vector<std::byte> magnitude = {};  // [outputs] of DoRA; empty: LoRA

@@ -8,7 +8,7 @@
 
 #include "base/compute_pool.h"
 #include "base/error.h"
-#include "kernels/cpu/clones.h"
+#include "kernels/cpu/add_scaled.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/isa.h"
 #include "models/format/printable.h"
@@ -49,18 +49,13 @@ Factors factors_of(const LoraModule& lora) {
   return factors;
 }
 
-// row += scale * (b A), one rounding per operation, in the order of the ranks. The loops over columns
-// are independent, so vectors do not change the bits.
-OCTAVO_CLONES
-void add_product(const float* b, const float* a, int64_t rank, int64_t cols, float scale,
-                 float* sums, float* row) {
-  for (int64_t k = 0; k < cols; ++k) sums[k] = 0;
-  for (int64_t r = 0; r < rank; ++r) {
-    const float factor = b[r];
-    const float* from = a + r * cols;
-    for (int64_t k = 0; k < cols; ++k) sums[k] += factor * from[k];
-  }
-  for (int64_t k = 0; k < cols; ++k) row[k] += scale * sums[k];
+// row += scale * (b A), in the order of the ranks. sums: as long as the row.
+void add_product(const float* b, const float* a, int64_t rank, float scale, std::span<float> sums,
+                 std::span<float> row) {
+  const auto cols = static_cast<int64_t>(row.size());
+  std::ranges::fill(sums, 0.0f);
+  for (int64_t r = 0; r < rank; ++r) cpu::add_scaled(b[r], a + r * cols, cols, sums.data());
+  cpu::add_scaled(scale, sums.data(), cols, row.data());
 }
 
 // DoRA: the row gets the length `magnitude`.
@@ -78,7 +73,7 @@ bool all_finite(std::span<const float> values) {
 }  // namespace
 
 MergedAdapter::MergedAdapter(const std::filesystem::path& folder, const DecoderPlan& plan)
-    : targets_(adapter_targets(plan, LoraUse::kMerge)),
+    : targets_(adapter_targets(plan)),
       weights_(read_lora(
           folder, plan, targets_,
           {.max_rank = kMostMergedRank, .dtype = DType::kFloat32, .use = LoraUse::kMerge})) {
@@ -127,7 +122,7 @@ std::vector<std::byte> MergedAdapter::merge(const std::string& module, const Wei
       const auto own = static_cast<size_t>(change->rows->empty() ? r : (*change->rows)[i]);
       cpu::load_floats(matrix.data + from * matrix.row_bytes(), matrix.dtype, cols, row.data());
       add_product(factors.b.data() + own * static_cast<size_t>(lora.rank), factors.a.data(),
-                  lora.rank, cols, lora.scale, sums.data(), row.data());
+                  lora.rank, lora.scale, sums, row);
       if (!magnitudes.empty()) set_length(magnitudes[own], row);
       std::byte* to = out.data() + r * matrix.row_bytes();
       cpu::store_floats(row.data(), cols, matrix.dtype, to);

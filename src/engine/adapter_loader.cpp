@@ -51,12 +51,19 @@ uint64_t planned_adapter_bytes(const ModelDescription& model, const EngineOption
   if (!options.adapters) return 0;
   const AdapterOptions& lora = *options.adapters;
   const AdapterTargets targets = adapter_targets(model.plan);
+  const bool on_gpu = device_facts().kind == DeviceKind::kMetal;
   // One more while an adapter is replaced.
   return adapter_bytes(targets, model.dtype, lora.max_loras + lora.max_cpu_loras + 1,
                        lora.max_lora_rank) +
          largest_lora_file(targets, lora.max_lora_rank) +
-         adapter_scratch_bytes(targets, options.max_num_batched_tokens, lora.max_loras,
-                               lora.max_lora_rank);
+         (on_gpu ? 0
+                 : adapter_scratch_bytes(targets, options.max_num_batched_tokens, lora.max_loras,
+                                         lora.max_lora_rank));
+}
+
+AdapterRowBytes planned_adapter_rows(const ModelDescription& model, const EngineOptions& options) {
+  if (!options.adapters || device_facts().kind != DeviceKind::kMetal) return {};
+  return adapter_row_bytes(adapter_targets(model.plan), options.adapters->max_lora_rank);
 }
 
 }  // namespace octavo

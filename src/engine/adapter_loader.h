@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/engine_options.h"
+#include "models/adapters/adapter_row_bytes.h"
 #include "models/adapters/adapter_targets.h"
 #include "models/model_description.h"
 #include "scheduler/adapter.h"
@@ -37,8 +38,11 @@ class AdapterLoader {
 // Throws SetupError that names the flag if the options are not valid or do not combine with others.
 void check_adapter_options(const ModelDescription& model, const EngineOptions& options);
 
-// Memory of the slots, of the adapters in host memory, of reading a file and of the products with
-// adapters; 0 without LoRA.
+// Memory of the slots, of the adapters in host memory, of reading a file and, on the CPU, of the products
+// with adapters; 0 without LoRA.
 uint64_t planned_adapter_bytes(const ModelDescription& model, const EngineOptions& options);
+
+// What adapters add to the memory of steps; 0 without LoRA and on the CPU.
+AdapterRowBytes planned_adapter_rows(const ModelDescription& model, const EngineOptions& options);
 
 }  // namespace octavo

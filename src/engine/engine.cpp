@@ -150,7 +150,8 @@ struct Engine::Loaded {
              .sequences = options.max_num_seqs,
              .context = plan.max_model_len,
              .predicts = description.plan.mtp.has_value(),
-             .draws = !description.pooling.has_value()});
+             .draws = !description.pooling.has_value(),
+             .has_adapters = options.adapters.has_value()});
     if (disk_tier) disk_tier->on_arrival([this] { loop.wake(); });
     if (options.prefix_observer != nullptr) prefixes.observe(*options.prefix_observer);
   }
@@ -163,8 +164,9 @@ struct Engine::Loaded {
   // Memory other than steps that MLX counts.
   uint64_t counted_bytes() const {
     const uint64_t draft_bytes = draft ? draft->model.weights_bytes + draft->pages_bytes() : 0;
+    const uint64_t slot_bytes = adapters ? adapters->bytes() : 0;
     return kMlxCountsDeviceBuffers
-               ? source.loaded_bytes() + plan.kv_bytes + draft_bytes + plan.adapter_bytes
+               ? source.loaded_bytes() + plan.kv_bytes + draft_bytes + slot_bytes
                : 0;
   }
 

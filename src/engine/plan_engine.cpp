@@ -103,6 +103,8 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
       .draft_bytes = draft ? draft->bytes() : 0,
       .adapter_bytes = planned_adapter_bytes(model, options),
       .step_bytes = step_bytes(model, options.max_num_batched_tokens, logit_rows) +
+                    adapter_step_bytes(planned_adapter_rows(model, options),
+                                       options.max_num_batched_tokens, logit_rows) +
                     bytes_ahead(model, options),
       .serves_requests = options.serves_requests,
       .model_context = options.model_context.value_or(model.plan.max_context),
@@ -162,7 +164,9 @@ int rows_at_once(const ModelDescription& model, const EngineOptions& options) {
 }
 
 uint64_t bytes_ahead(const ModelDescription& model, const EngineOptions& options) {
-  return static_cast<uint64_t>(rows_at_once(model, options)) * row_bytes(model);
+  const int rows = rows_at_once(model, options);
+  return static_cast<uint64_t>(rows) * row_bytes(model) +
+         adapter_bytes_at_once(planned_adapter_rows(model, options), rows);
 }
 
 SchedulerOptions plan_scheduler(const ModelDescription& model, const EngineOptions& options,

@@ -114,8 +114,13 @@ class CompileLog {
 
 std::vector<Batch> warm_up_batches(const CachePlan& cache, const StepLimits& limits) {
   std::vector<Batch> batches;
-  for (const StepShape& shape : step_shapes(limits))
+  for (const StepShape& shape : step_shapes(limits)) {
     batches.push_back(batch_of(shape, cache, limits));
+    if (!limits.has_adapters) continue;
+    // Products with adapters are other pipelines. The slot may be empty.
+    batches.push_back(batches.back());
+    batches.back().adapter_slots.resize(batches.back().tokens.size(), 0);
+  }
   if (!limits.draws) return batches;
   // A step that follows another takes its tokens from it.
   Batch& last = batches.back();

@@ -13,9 +13,10 @@ namespace octavo {
 struct StepLimits {
   int rows = 1;
   int sequences = 1;
-  int context = 1;        // tokens of a sequence
-  bool predicts = false;  // the model takes Batch::next_tokens
-  bool draws = true;      // false: rows are returned instead of sampled
+  int context = 1;            // tokens of a sequence
+  bool predicts = false;      // the model takes Batch::next_tokens
+  bool draws = true;          // false: rows are returned instead of sampled
+  bool has_adapters = false;  // rows may have LoRA adapters
 };
 
 // Batches that together reach every choice between kernels that a step within the limits can make.

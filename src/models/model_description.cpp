@@ -159,9 +159,6 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
 }
 
 uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows) {
-  // MLX allocates results when it queues operations, before the kernels run. The engine limits its
-  // memory to half of this; MLX then waits for about ten operations at a time, less than a layer.
-  constexpr uint64_t kLayersInFlight = 4;
   const std::vector<uint64_t> elements = model.plan.row_elements();
   const uint64_t widest = *std::ranges::max_element(elements);
   const auto rows = static_cast<uint64_t>(tokens);

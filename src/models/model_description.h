@@ -38,6 +38,11 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
 // Rows multiplied by the output matrix at once; more are processed in slices.
 inline constexpr int kLogitRows = 64;
 
+// MLX allocates results when it queues operations, before the kernels run. The engine limits its memory
+// to half of what these layers take; MLX then waits for about ten operations at a time, less than a
+// layer.
+inline constexpr uint64_t kLayersInFlight = 4;
+
 // Peak memory of one step of `tokens` rows of which `logit_rows` need logits, from shapes alone.
 uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows);
 // Intermediate bytes per row over all layers, which a step queued at once holds.

@@ -46,6 +46,23 @@ def test_multi_token_prediction(make_model, pipelines):
     assert_complete(pipelines([make_model(family) for family in ("qwen3.5-mtp", "deepseek_v3-mtp")], "--mtp"))
 
 
+def test_adapters(make_model, pipelines):
+    """With LoRA adapters in dense, quantised, fused, gated and hybrid layers, and in output matrices. Their memory in the largest
+    step is what the plan counts; rows may share entries of the tables, for which the plan has one per row."""
+    models = [make_model("llama"), make_model("qwen3", tied=False, format="mlx", bits=4, group_size=32), make_model("phi3"),
+              make_model("qwen3.5"), make_model("deepseek_v2-lite"), make_model(CASES["gemma4"].family)]
+    found = pipelines(models, "--adapters", 3, "--dtype", "bfloat16")
+    assert_complete(found)
+    for model, result in found.items():
+        assert 0.9 * result["adapter_planned"] <= result["adapter_bytes"] <= result["adapter_planned"], (model, result)
+
+
+def test_a_pipeline_of_adapters_that_is_not_named_is_found(make_model, pipelines):
+    model = make_model("llama")
+    found = pipelines([model], "--adapters", 2, "--forget", "lora_expand")[str(model)]
+    assert len(found["missing"]) == 1 and found["missing"][0].startswith("lora_expand"), found
+
+
 @pytest.mark.parametrize(
     "kernel", ["linear_rows", "paged_attention", "merge_partials", "qkv_write", "place_tokens", "sample_rows", "top_tokens"]
 )

@@ -39,6 +39,13 @@ AdapterMemory::AdapterMemory(AdapterTargets targets, DType dtype, int slots, int
     matrices_.push_back(make_lora_matrices(shape_of(projection, dtype, slots, max_rank)));
 }
 
+uint64_t AdapterMemory::bytes() const {
+  uint64_t bytes = 0;
+  for (const LoraMatrices& matrices : matrices_)
+    bytes += static_cast<uint64_t>(matrices.shape.bytes());
+  return bytes;
+}
+
 void AdapterMemory::write(int slot, const LoraWeights& weights) {
   for (LoraMatrices& matrices : matrices_) clear_lora(matrices, slot);
   tied_slots_[static_cast<size_t>(slot)] =

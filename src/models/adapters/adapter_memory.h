@@ -22,6 +22,7 @@ class AdapterMemory {
   void write(int slot, const LoraWeights& weights);
 
   const AdapterTargets& targets() const { return targets_; }
+  uint64_t bytes() const;  // of all slots
   const LoraMatrices& matrices(int projection) const {
     return matrices_[static_cast<size_t>(projection)];
   }

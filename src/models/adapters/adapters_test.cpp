@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/adapters/adapter_config.h"
+#include "models/adapters/adapter_row_bytes.h"
 #include "models/adapters/adapter_targets.h"
 #include "models/adapters/lora_weights.h"
 #include "models/adapters/merged_adapter.h"
@@ -42,6 +43,19 @@ TEST(AdapterTargets, HaveEveryProjectionOfADenseModel) {
   EXPECT_EQ(targets.local_name("model.layers.0.mlp.up_proj"), "layers.0.mlp.up_proj");
   EXPECT_EQ(targets.local_name("model.language_model.layers.0.x"), "layers.0.x");
   EXPECT_EQ(targets.local_name("vision_tower.layers.0.x"), "");
+}
+
+TEST(AdapterRowBytes, CountBothProductsOfEveryProjection) {
+  nlohmann::json config = tiny_config("qwen3");
+  config["num_hidden_layers"] = 6;
+  const AdapterRowBytes row = adapter_row_bytes(adapter_targets(plan_of(config)), 4);
+  constexpr uint64_t kOutputs = 16 + 8 + 8 + 16 + 24 + 24 + 16;  // q, k, v, o, gate, up, down
+  EXPECT_EQ(row.widest_layer, (kOutputs + 7 * 4) * 4);
+  EXPECT_EQ(row.all_layers, 6 * row.widest_layer);
+  EXPECT_EQ(row.head, (32u + 4) * 4);
+  EXPECT_EQ(adapter_step_bytes(row, 10, 3),
+            10 * (4 * row.widest_layer + row.tables) + 2 * 3 * (row.head + row.tables));
+  EXPECT_EQ(adapter_bytes_at_once(row, 10), 10 * (row.all_layers + row.tables));
 }
 
 TEST(AdapterTargets, TiedEmbeddingsAreOneMatrix) {

@@ -1,38 +1,15 @@
-"""Dynamo's standalone KV indexer in an environment of its own, because it pins other versions of packages than the tests."""
+"""Dynamo's standalone KV indexer, in an environment of its own."""
 
 import contextlib
 import os
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 from pathlib import Path
 
+from dynamo_venv import python
 from kv_events_kit import get_json, post_json
-
-REPO = Path(__file__).parents[2]
-VENV = REPO / "build" / "dynamo-venv"
-# --no-deps: the indexer needs none of the runtime's other dependencies.
-PACKAGES = ("ai-dynamo-runtime==1.6.1", "pydantic==2.13.5", "pydantic-core==2.46.5", "annotated-types==0.8.0", "typing-extensions==4.16.0",
-            "typing-inspection==0.4.5", "uvloop==0.23.0")
-
-
-def python() -> Path | None:
-    """The environment's interpreter; None if it cannot be made, for example without a network."""
-    found, stamp = VENV / "bin" / "python", VENV / "stamp"
-    if stamp.exists() and stamp.read_text() == "\n".join(PACKAGES):
-        return found
-    try:
-        subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True, capture_output=True, timeout=120)
-        subprocess.run([found, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", *PACKAGES], check=True,
-                       capture_output=True, timeout=300)
-        subprocess.run([found, "-m", "dynamo.indexer", "--help"], check=True, capture_output=True, timeout=60)
-    except (subprocess.SubprocessError, OSError) as error:
-        print(f"dynamo_indexer: {error} {getattr(error, 'stderr', b'')}", file=sys.stderr)
-        return None
-    stamp.write_text("\n".join(PACKAGES))
-    return found
 
 
 def free_port() -> int:

@@ -20,7 +20,7 @@ class Chats:
     system_blocks: int = 8
     user_blocks: int = 4  # per turn; 1 to twice as many, less one
     answer_tokens: int = 128
-    pause: float = 10.0  # seconds between an answer and the next turn, on average
+    pause: float = 5.0  # seconds between an answer and the next turn, on average
 
     name = "chats"
 

@@ -22,8 +22,8 @@ def fleet_sim(tmp_path_factory):
     np.savez(costs, prefill_isl=[1.0, 512.0], prefill_ttft_ms=[1.0, 512.0], decode_active_kv_tokens=[1.0, 1e6],
              decode_context_length=[1.0, 1e5], decode_itl=np.full((2, 2), 10.0))
 
-    def run(*arguments, costs: Path = costs) -> subprocess.CompletedProcess:
-        command = [sys.executable, REPO / "bench" / "fleet_sim.py", costs, *arguments]
+    def run(*arguments, costs: Path | None = costs) -> subprocess.CompletedProcess:
+        command = [sys.executable, REPO / "bench" / "fleet_sim.py", *([costs] if costs else []), *arguments]
         return subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=120)
 
     return run
@@ -31,11 +31,12 @@ def fleet_sim(tmp_path_factory):
 
 def test_one_request_takes_what_the_costs_say(fleet_sim, tmp_path):
     trace = tmp_path / "trace.jsonl"
-    trace.write_text(json.dumps({"timestamp": 0, "input_length": 256, "output_length": 11, "hash_ids": [1, 2, 3, 4]}) + "\n")
-    done = fleet_sim("--replicas", 2, "--trace-file", trace, "--json")
-    assert done.returncode == 0, done.stderr
-    for row in json.loads(done.stdout):
-        assert row["ttft_p50"] == pytest.approx(0.256) and row["seconds"] == pytest.approx(0.356) and row["hit_rate"] == 0, row
+    trace.write_text(json.dumps({"timestamp": 0, "input_length": 512, "output_length": 11, "hash_ids": [*range(8)]}) + "\n")
+    flags = ("--replicas", 2, "--trace-file", trace, "--json")
+    for done in (fleet_sim(*flags), fleet_sim(*flags, "--rates", "1000,1:100,8:400", costs=None)):
+        assert done.returncode == 0, done.stderr
+        for row in json.loads(done.stdout):
+            assert row["ttft_p50"] == pytest.approx(0.512) and row["seconds"] == pytest.approx(0.612, rel=0.01) and row["hit_rate"] == 0, row
 
 
 def test_kv_router_finds_more_and_curves_are_drawn(fleet_sim, tmp_path):

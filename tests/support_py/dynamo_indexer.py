@@ -1,4 +1,4 @@
-"""Dynamo's standalone KV indexer in an environment of its own, because it pins other versions of packages than the tests."""
+"""Dynamo's standalone KV indexer, in an environment of its own."""
 
 import contextlib
 import os
@@ -7,18 +7,9 @@ import time
 import urllib.error
 from pathlib import Path
 
-import tool_venv
+from dynamo_venv import python
 from fleet import free_port
 from kv_events_kit import get_json, post_json
-
-# --no-deps: the indexer needs none of the runtime's other dependencies.
-PACKAGES = ("ai-dynamo-runtime==1.6.1", "pydantic==2.13.5", "pydantic-core==2.46.5", "annotated-types==0.8.0", "typing-extensions==4.16.0",
-            "typing-inspection==0.4.5", "uvloop==0.23.0")
-
-
-def python() -> Path | None:
-    """The environment's interpreter; None if it cannot be made."""
-    return tool_venv.python("dynamo-venv", PACKAGES, ["-m", "dynamo.indexer", "--help"], ("--no-deps",))
 
 
 class Indexer:

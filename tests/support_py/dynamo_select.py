@@ -7,11 +7,9 @@ import subprocess
 import urllib.request
 from pathlib import Path
 
-import dynamo_indexer
+from dynamo_venv import python
 from fleet import free_port, wait_for
 from kv_events_kit import post_json, source_of
-
-python = dynamo_indexer.python
 
 
 def event_flags(number: int, folder: Path) -> list[str]:

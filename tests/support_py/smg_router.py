@@ -11,7 +11,7 @@ PACKAGES = ("smg==1.13.0",)
 
 
 def python() -> Path | None:
-    return tool_venv.python("smg-venv", PACKAGES, ["-m", "smg", "--help"])
+    return tool_venv.python("smg-venv", PACKAGES, ["-m", "smg", "--help"], with_dependencies=True)
 
 
 @contextlib.contextmanager

@@ -60,6 +60,8 @@ class DiskTier {
   DiskTier& operator=(const DiskTier&) = delete;
 
   size_t page_bytes() const { return options_.store.page_bytes; }
+  // Digest of everything besides the key that determines a page's bytes, in hex.
+  std::string fingerprint() const;
 
   // For each key: true if the page is on disk or waiting to be written.
   std::vector<bool> has(std::span<const PageKey> keys) const;
@@ -77,6 +79,8 @@ class DiskTier {
   // --- pages of other processes ---
   // The most recently used pages of the common namespace.
   std::vector<DiskRecord> common_pages(size_t most) const;
+  // How many more pages fit without evicting one.
+  size_t free_slots() const;
   // Saves a page that another process computed; it is unproven until this process has computed the
   // same bytes. False as for save(), or if a received page was wrong.
   bool receive(const PageKey& key, const std::optional<PageKey>& parent, const Fill& fill);

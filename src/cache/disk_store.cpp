@@ -269,12 +269,11 @@ void DiskStore::scan() {
   for (size_t slot = 0; slot < read.size(); ++slot) {
     const Entry& entry = read[slot];
     if (entry.check != check_of(entry, slot + 1)) continue;
-    DiskRecord record{
-        .key = {entry.block, entry.part},
-        .stamp = entry.stamp,
-        .checksums = entry.checksums,
-        .common = (entry.flags & kCommon) != 0,
-        .received = (entry.flags & kReceived) != 0};
+    DiskRecord record{.key = {entry.block, entry.part},
+                      .stamp = entry.stamp,
+                      .checksums = entry.checksums,
+                      .common = (entry.flags & kCommon) != 0,
+                      .received = (entry.flags & kReceived) != 0};
     if (entry.has_parent == 1) record.parent = PageKey{entry.parent, entry.parent_part};
     records_.emplace_back(static_cast<int>(slot), record);
   }

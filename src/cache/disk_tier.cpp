@@ -214,6 +214,7 @@ void DiskTier::take_over_store() {
     if (record.received) holds_received_ = true;
   }
   stats_.bytes = store_->bytes();
+  most_slots_ = store_->most_slots();
   open_ = true;
 }
 
@@ -281,6 +282,7 @@ int DiskTier::slot_for_one_more(Lock& lock) {
     lock.unlock();
     const bool more = store_->drop_other_model();
     lock.lock();
+    most_slots_ = store_->most_slots();
     if (!more) break;
   }
   const int oldest = index_.oldest();

@@ -77,6 +77,8 @@ class DiskTier {
   int room() const;
 
   // --- pages of other processes ---
+  // True if all are on disk, of the common namespace, and computed here or proven.
+  bool are_common(std::span<const PageKey> keys) const;
   // The most recently used pages of the common namespace.
   std::vector<DiskRecord> common_pages(size_t most) const;
   // How many more pages fit without evicting one.
@@ -136,6 +138,7 @@ class DiskTier {
   void prove_one(Lock& lock);
   void refute();
   bool unproven(const PageKey& key) const;
+  bool may_share(int slot) const;
   void clear_all(Lock& lock);
   int slot_for_one_more(Lock& lock);
   std::shared_ptr<Read> next_read();
@@ -167,6 +170,7 @@ class DiskTier {
   std::vector<Bytes> spare_;  // for pages to be written
   std::vector<std::weak_ptr<Read>> reads_;
   DiskStats stats_;
+  int most_slots_ = 0;
   uint64_t unproven_hits_ = 0;
   bool refuses_received_ = false;  // one was wrong
   std::atomic<bool> holds_received_ = false;

@@ -1,8 +1,10 @@
 // The part of the disk tier that holds pages of other processes.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "base/sha256.h"
 #include "cache/disk_tier.h"
 
 namespace octavo {
@@ -16,14 +18,37 @@ std::vector<DiskRecord> DiskTier::common_pages(size_t most) const {
   std::vector<DiskRecord> found;
   const Lock lock(mutex_);
   for (int slot = 0; !clearing_ && slot < index_.slots(); ++slot) {
-    // A page from elsewhere is not passed on before it is proven.
-    if (index_.used(slot) && index_.at(slot).common && !index_.at(slot).received)
-      found.push_back(index_.at(slot));
+    if (may_share(slot)) found.push_back(index_.at(slot));
   }
   const auto recent = [](const DiskRecord& a, const DiskRecord& b) { return a.stamp > b.stamp; };
   std::ranges::sort(found, recent);
   if (found.size() > most) found.resize(most);
   return found;
+}
+
+// A page from elsewhere is not passed on before it is proven.
+bool DiskTier::may_share(int slot) const {
+  return index_.used(slot) && index_.at(slot).common && !index_.at(slot).received;
+}
+
+bool DiskTier::are_common(std::span<const PageKey> keys) const {
+  const Lock lock(mutex_);
+  return !clearing_ && std::ranges::all_of(keys, [&](const PageKey& key) {
+    const int slot = index_.slot(key);
+    return slot >= 0 && may_share(slot);
+  });
+}
+
+size_t DiskTier::free_slots() const {
+  const Lock lock(mutex_);
+  return static_cast<size_t>(std::max(0, most_slots_ - index_.pages()));
+}
+
+std::string DiskTier::fingerprint() const {
+  const std::string& facts = options_.store.fingerprint;
+  const Sha256Digest digest =
+      sha256({reinterpret_cast<const uint8_t*>(facts.data()), facts.size()});
+  return fmt::format("{:02x}", fmt::join(digest, ""));
 }
 
 bool DiskTier::unproven(const PageKey& key) const {

@@ -28,6 +28,8 @@ struct ServeFlags {
   std::string log_format = "text";
   std::string config;
   std::string kv_events_config;
+  std::vector<std::string> prefix_peers;
+  std::string prefix_peer_secret_file;
   kv_events::Config kv_events;  // after finish()
   std::string state_max_bytes = "4GiB";
   double sse_keepalive = 20;
@@ -55,6 +57,7 @@ struct ServeFlags {
   void add_dialect_flags(CLI::App& command);
   void add_fleet_flags(CLI::App& command);
   void read_kv_events();
+  void read_prefix_peers();
 };
 
 }  // namespace octavo

@@ -74,7 +74,8 @@ bool PageFetcher::fetch_from(const std::string& url) {
 }
 
 std::vector<PageLink> PageFetcher::missing_pages(const std::string& url) {
-  auto pages = parse_list_answer(ask(url, kListPagesPath, list_request(tier_.fingerprint()), kMostListBytes));
+  auto pages = parse_list_answer(
+      ask(url, kListPagesPath, list_request(tier_.fingerprint()), kMostListBytes));
   std::vector<PageKey> keys;
   for (const PageLink& page : pages) keys.push_back(page.key);
   const std::vector<bool> there = tier_.has(keys);
@@ -117,12 +118,13 @@ std::string PageFetcher::ask(const std::string& url, const char* path, const std
       {"content-type", "application/json"},
       {kNonceHeader, nonce},
       {kProofHeader, options_.secret.proof(PeerSecret::Side::kRequest, path, nonce, body)}};
-  const std::string request = nlohmann::json{{"url", url + path},
-                                             {"headers", headers},
-                                             {"timeout_ms", kRequestTime.count()},
-                                             {"most_bytes", most_bytes},
-                                             {"answer_header", kProofHeader}}
-                                  .dump();
+  const std::string request = nlohmann::json{
+      {"url", url + path},
+      {"headers", headers},
+      {"timeout_ms", kRequestTime.count()},
+      {"most_bytes", most_bytes},
+      {"answer_header",
+       kProofHeader}}.dump();
   uint16_t status = 0;
   RustText answer;
   RustText proof;
@@ -133,7 +135,8 @@ std::string PageFetcher::ask(const std::string& url, const char* path, const std
   if (status == 503) throw PeerAway("it is not ready");
   if (status != 200)
     throw SetupError(fmt::format("it answered {}: {}", status, answer.view().substr(0, 300)));
-  if (!options_.secret.proves(proof.view(), PeerSecret::Side::kResponse, path, nonce, answer.view()))
+  if (!options_.secret.proves(proof.view(), PeerSecret::Side::kResponse, path, nonce,
+                              answer.view()))
     throw SetupError("its answer does not prove the secret of --prefix-peer-secret-file");
   return std::string(answer.view());
 }

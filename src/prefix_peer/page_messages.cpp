@@ -50,7 +50,8 @@ MessageJson parse_message(const std::string& text) {
 // The member, which must be a list of at most `most` lists of `size` members.
 MessageJson lists_of(const MessageJson& json, const char* name, size_t most, size_t size) {
   const MessageJson lists = json.value(name, MessageJson());
-  if (!lists.is_array() || lists.size() > most) refuse_message("has no list of pages, or too long a one");
+  if (!lists.is_array() || lists.size() > most)
+    refuse_message("has no list of pages, or too long a one");
   for (const MessageJson& list : lists)
     if (!list.is_array() || list.size() != size) refuse_message("has a page of another form");
   return lists;
@@ -67,8 +68,8 @@ std::string list_answer(const std::vector<DiskRecord>& pages) {
   for (const DiskRecord& page : pages) {
     MessageJson parent;
     if (page.parent) parent = hex_of_block(page.parent->block);
-    list.push_back({hex_of_block(page.key.block), page.key.part, parent,
-                    page.parent ? page.parent->part : 0});
+    list.push_back(
+        {hex_of_block(page.key.block), page.key.part, parent, page.parent ? page.parent->part : 0});
   }
   return MessageJson{{"pages", list}}.dump();
 }
@@ -85,8 +86,7 @@ std::vector<PageLink> parse_list_answer(const std::string& json) {
 
 std::string read_request(const std::string& fingerprint, const std::vector<PageLink>& pages) {
   MessageJson keys = MessageJson::array();
-  for (const PageLink& page : pages)
-    keys.push_back({hex_of_block(page.key.block), page.key.part});
+  for (const PageLink& page : pages) keys.push_back({hex_of_block(page.key.block), page.key.part});
   return MessageJson{{"fingerprint", fingerprint}, {"keys", keys}}.dump();
 }
 

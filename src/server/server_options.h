@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "api/openai/response_store.h"
 #include "api/request_memory.h"
+#include "prefix_peer/peer_secret.h"
 #include "server/text_workers.h"
 
 namespace octavo::server {
@@ -52,6 +54,8 @@ struct ServerOptions {
   // A second address with few routes that need no key (internal_endpoints()).
   std::optional<uint16_t> internal_port = {};  // 0: a free one
   std::string internal_host = "127.0.0.1";
+  // Shares pages of the disk tier there with replicas that know it; null: with none.
+  std::shared_ptr<const PeerSecret> peer_secret = nullptr;
   std::vector<std::string> api_keys = {};  // empty: no key is asked for
   bool share_prefix_cache = false;         // between API keys
   // Names that Host may hold, besides addresses, localhost and `host`; "*": any. Checked only

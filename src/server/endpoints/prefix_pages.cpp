@@ -62,10 +62,11 @@ Awaitable<void> prefix_pages(ServerContext& context, Exchange& exchange) {
   const HttpRequest& request = exchange.request();
   const auto on_worker = [&secret = *context.options.peer_secret, &tier = *context.model.disk,
                           path = request.path, nonce = std::string(request.header(kNonceHeader)),
-                          proof = std::string(request.header(kProofHeader))](
-                             std::string body, const Preparation&) {
+                          proof = std::string(request.header(kProofHeader))](std::string body,
+                                                                             const Preparation&) {
     if (!secret.proves(proof, PeerSecret::Side::kRequest, path, nonce, body))
-      throw RequestError(403, "", "The request does not prove the secret of --prefix-peer-secret-file");
+      throw RequestError(403, "",
+                         "The request does not prove the secret of --prefix-peer-secret-file");
     PeerAnswer answer{.body = answer_of(tier, parse_request(body)), .proof = {}};
     answer.proof = secret.proof(PeerSecret::Side::kResponse, path, nonce, answer.body);
     return answer;

@@ -9,6 +9,7 @@
     base -> hub ---------------------------------------------------------------------+
     base -> state -> server
     cache -> kv_events -> cli
+    cache -> prefix_peer -> server
 
 bench/ is next to src/; it may include the engine side, and only cli may include bench/. MLX must not be reached, not even through other
 headers, from the layers in MLX_FREE_LAYERS, nor from any file whose first comment says "no MLX".
@@ -31,25 +32,26 @@ MAY_INCLUDE = {
     "cache": DECIDES[:2],
     "scheduler": DECIDES[:3],
     "kv_events": DECIDES[:3],
+    "prefix_peer": DECIDES[:3],
     "text": ("base",),
     "hub": ("base",),
     "state": ("base",),
     "generation": (*DECIDES, "text"),
     "api": (*DECIDES, "text", "generation"),
-    "server": (*ANSWERS, "state"),
-    "front": (*ANSWERS, "hub", "state", "server"),
+    "server": (*ANSWERS, "prefix_peer", "state"),
+    "front": (*ANSWERS, "prefix_peer", "hub", "state", "server"),
     "kernels": ("base", "types"),
     "models": ("base", "types", "cache", "kernels"),
     "engine": COMPUTES[:-1],
     "llm": (*COMPUTES, "text", "generation", "api"),
     "bench": COMPUTES,
     "capi": (*COMPUTES, "text", "hub", "generation", "api", "llm"),
-    "cli": (*COMPUTES, "kv_events", "text", "hub", "generation", "api", "state", "server", "front", "llm", "bench"),
+    "cli": (*COMPUTES, "kv_events", "prefix_peer", "text", "hub", "generation", "api", "state", "server", "front", "llm", "bench"),
 }
 SUBFOLDER_LAYERS = {"kernels/types": "types"}  # layers that are subfolders of another
 BESIDE_SRC = ("bench",)  # layers that are folders of the repository itself
-MLX_FREE_LAYERS = ("base", "types", "cache", "scheduler", "kv_events", "text", "hub", "state", "generation", "api", "server", "front", "llm",
-                   "capi", "cli")
+MLX_FREE_LAYERS = ("base", "types", "cache", "scheduler", "kv_events", "prefix_peer", "text", "hub", "state", "generation", "api", "server",
+                   "front", "llm", "capi", "cli")
 SAYS_NO_MLX = re.compile(r"\bno MLX\b", re.IGNORECASE)
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

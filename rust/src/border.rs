@@ -30,7 +30,7 @@ impl Failure {
     }
 }
 
-/// UTF-8 text owned by the receiver; mirrors `octavo_text`.
+/// UTF-8 text, or the bytes of an HTTP answer, owned by the receiver; mirrors `octavo_text`.
 #[repr(C)]
 pub struct OwnedText {
     data: *mut u8,
@@ -60,6 +60,13 @@ unsafe fn reclaim<T>(data: *mut T, size: usize) {
 impl From<String> for OwnedText {
     fn from(text: String) -> OwnedText {
         let (data, size) = leak(text.into_bytes());
+        OwnedText { data, size }
+    }
+}
+
+impl From<Vec<u8>> for OwnedText {
+    fn from(bytes: Vec<u8>) -> OwnedText {
+        let (data, size) = leak(bytes);
         OwnedText { data, size }
     }
 }

@@ -10,6 +10,7 @@ mod grammar_ffi;
 mod grammar_source;
 mod hub;
 mod hub_ffi;
+mod http_ffi;
 mod json_dumps;
 mod matcher;
 mod normalizer_limits;

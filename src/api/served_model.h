@@ -17,6 +17,10 @@
 #include "kernels/types/pooling_plan.h"
 #include "scheduler/engine_client.h"
 
+namespace octavo {
+class DiskTier;
+}
+
 namespace octavo::api {
 
 struct MemoryRow {
@@ -57,6 +61,7 @@ struct ServedModel {
   ModelFacts facts = {};
   RequestMemory request_memory = {};  // limits of what requests hold outside the engine
   std::shared_ptr<AdapterRegistry> adapters = nullptr;  // null: LoRA is off
+  DiskTier* disk = nullptr;                             // of the prefix cache; null: none
 
   const std::string& name() const { return names.front(); }
   // What an answer is called and fingerprinted by; `adapter` may be null.

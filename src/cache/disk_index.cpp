@@ -54,6 +54,8 @@ void DiskIndex::touch(int slot, uint64_t stamp) {
   record.stamp = stamp;
 }
 
+void DiskIndex::set_proven(int slot) { records_[static_cast<size_t>(slot)]->received = false; }
+
 void DiskIndex::clear() {
   records_.clear();
   children_.clear();

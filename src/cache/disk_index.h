@@ -19,11 +19,14 @@ struct DiskRecord {
   std::optional<PageKey> parent = {};      // the previous page, without which this one is useless
   uint64_t stamp = 0;                      // last use; higher is more recent
   std::array<uint64_t, 2> checksums = {};  // of its bytes
+  bool common = false;                     // of the common namespace: other processes may have it
+  bool received = false;                   // from another process, and not yet computed here
 };
 
 class DiskIndex {
  public:
   bool has(const PageKey& key) const { return slots_.contains(key); }
+  bool used(int slot) const { return records_[static_cast<size_t>(slot)].has_value(); }
   // Its slot, or -1.
   int slot(const PageKey& key) const;
   const DiskRecord& at(int slot) const { return *records_[static_cast<size_t>(slot)]; }
@@ -33,6 +36,8 @@ class DiskIndex {
   void remove(int slot);
   // Records a use at `stamp`.
   void touch(int slot, uint64_t stamp);
+  // The page's bytes are those that this process computes.
+  void set_proven(int slot);
   void clear();
 
   // The lowest free slot below `end`, or -1.

@@ -18,6 +18,9 @@ struct DiskStats {
   uint64_t write_errors = 0;     // pages that could not be written
   uint64_t dropped = 0;          // not written because too many were waiting
   uint64_t hits = 0;             // prompts with pages read from disk
+  uint64_t received = 0;         // from other processes
+  uint64_t proven = 0;           // received pages that were computed here as well, and are equal
+  uint64_t refuted = 0;          // received pages with other bytes
   uint64_t misses = 0;           // prompts without further pages on disk
   uint64_t restored_tokens = 0;  // not recomputed
 };

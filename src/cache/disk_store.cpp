@@ -44,10 +44,12 @@ struct Entry {
   uint64_t stamp = 0;
   std::array<uint64_t, 2> checksums = {};
   uint32_t has_parent = 0;
-  uint32_t unused = 0;
+  uint32_t flags = 0;
   std::array<uint64_t, 2> unused2 = {};
   uint64_t check = 0;  // of all before it, and of the slot
 };
+constexpr uint32_t kCommon = 1;
+constexpr uint32_t kReceived = 2;
 constexpr uint64_t kEntryBytes = 128;
 static_assert(sizeof(Header) == kEntryBytes && sizeof(Entry) == kEntryBytes);
 
@@ -267,8 +269,11 @@ void DiskStore::scan() {
   for (size_t slot = 0; slot < read.size(); ++slot) {
     const Entry& entry = read[slot];
     if (entry.check != check_of(entry, slot + 1)) continue;
-    DiskRecord record{
-        .key = {entry.block, entry.part}, .stamp = entry.stamp, .checksums = entry.checksums};
+    DiskRecord record{.key = {entry.block, entry.part},
+                      .stamp = entry.stamp,
+                      .checksums = entry.checksums,
+                      .common = (entry.flags & kCommon) != 0,
+                      .received = (entry.flags & kReceived) != 0};
     if (entry.has_parent == 1) record.parent = PageKey{entry.parent, entry.parent_part};
     records_.emplace_back(static_cast<int>(slot), record);
   }
@@ -291,7 +296,8 @@ bool DiskStore::write(int slot, DiskRecord& record, std::span<const std::byte> p
   Entry entry{.block = record.key.block,
               .part = record.key.part,
               .stamp = record.stamp,
-              .checksums = record.checksums};
+              .checksums = record.checksums,
+              .flags = (record.common ? kCommon : 0) | (record.received ? kReceived : 0)};
   if (record.parent) {
     entry.parent = record.parent->block;
     entry.parent_part = record.parent->part;

@@ -59,9 +59,8 @@ int DiskTier::room() const {
   return writable() ? static_cast<int>(most_staged() - std::min(most_staged(), writes_.size())) : 0;
 }
 
-bool DiskTier::save(const PageKey& key, const std::optional<PageKey>& parent,
-                    const std::function<void(std::span<std::byte>)>& fill) {
-  Write write{key, parent, {}};
+bool DiskTier::save(const PageKey& key, const std::optional<PageKey>& parent, const Fill& fill,
+                    bool common) {
   {
     const Lock lock(mutex_);
     if (!writable() || writes_.size() >= most_staged()) {
@@ -69,6 +68,13 @@ bool DiskTier::save(const PageKey& key, const std::optional<PageKey>& parent,
       return false;
     }
     if (index_.has(key) || waiting_.contains(key)) return true;
+  }
+  return enqueue({.key = key, .parent = parent, .bytes = {}, .common = common}, fill);
+}
+
+bool DiskTier::enqueue(Write write, const Fill& fill) {
+  {
+    const Lock lock(mutex_);
     if (!spare_.empty()) {
       write.bytes = std::move(spare_.back());
       spare_.pop_back();
@@ -77,7 +83,8 @@ bool DiskTier::save(const PageKey& key, const std::optional<PageKey>& parent,
   write.bytes.resize(page_bytes());
   fill(write.bytes);
   const Lock lock(mutex_);
-  if (waiting_.contains(key)) return true;
+  if (waiting_.contains(write.key)) return true;
+  const PageKey key = write.key;
   writes_.push_back(std::move(write));
   waiting_.emplace(key, std::prev(writes_.end()));
   wake_.notify_one();
@@ -165,7 +172,11 @@ bool DiskTier::work(Lock& lock) {
   if (stopping_) return false;
   if (read_one(lock)) return true;
   if (writes_.empty()) return false;
-  write_one(lock);
+  if (writes_.front().purpose == Purpose::kProve) {
+    prove_one(lock);
+  } else {
+    write_one(lock);
+  }
   return true;
 }
 
@@ -200,8 +211,10 @@ void DiskTier::take_over_store() {
     stamp_ = std::max(stamp_, record.stamp);
     // The same page twice: the process was killed between two writes of it.
     if (!index_.has(record.key)) index_.add(slot, record);
+    if (record.received) holds_received_ = true;
   }
   stats_.bytes = store_->bytes();
+  most_slots_ = store_->most_slots();
   open_ = true;
 }
 
@@ -269,6 +282,7 @@ int DiskTier::slot_for_one_more(Lock& lock) {
     lock.unlock();
     const bool more = store_->drop_other_model();
     lock.lock();
+    most_slots_ = store_->most_slots();
     if (!more) break;
   }
   const int oldest = index_.oldest();
@@ -281,8 +295,13 @@ int DiskTier::slot_for_one_more(Lock& lock) {
 
 void DiskTier::write_one(Lock& lock) {
   const auto write = writes_.begin();
-  DiskRecord record{.key = write->key, .parent = write->parent, .stamp = ++stamp_};
-  const bool wanted = Clock::now() >= writes_off_until_ && !index_.has(record.key);
+  DiskRecord record{.key = write->key,
+                    .parent = write->parent,
+                    .stamp = ++stamp_,
+                    .common = write->common,
+                    .received = write->purpose == Purpose::kReceive};
+  const bool wanted = Clock::now() >= writes_off_until_ && !index_.has(record.key) &&
+                      !(record.received && refuses_received_);
   const int slot = wanted ? slot_for_one_more(lock) : -1;
   lock.unlock();
   // The page stays in place meanwhile: only this thread removes writes.
@@ -292,7 +311,8 @@ void DiskTier::write_one(Lock& lock) {
   stats_.bytes = bytes;
   if (written) {
     index_.add(slot, record);
-    ++stats_.written;
+    ++(record.received ? stats_.received : stats_.written);
+    if (record.received) holds_received_ = true;
   } else if (slot >= 0) {
     ++stats_.write_errors;
     writes_off_until_ = Clock::now() + options_.write_retry;
@@ -304,6 +324,11 @@ void DiskTier::write_one(Lock& lock) {
   }
   const auto unreported = unreported_.extract(write->key);
   if (written && unreported && !clearing_) report_stored(write->key, unreported.mapped());
+  end_write();
+}
+
+void DiskTier::end_write() {
+  const auto write = writes_.begin();
   waiting_.erase(write->key);
   if (spare_.size() + writes_.size() <= most_staged()) spare_.push_back(std::move(write->bytes));
   writes_.erase(write);

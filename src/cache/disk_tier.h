@@ -5,6 +5,7 @@
 // missing. Callers never wait for the disk.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -59,17 +60,42 @@ class DiskTier {
   DiskTier& operator=(const DiskTier&) = delete;
 
   size_t page_bytes() const { return options_.store.page_bytes; }
+  // Digest of everything besides the key that determines a page's bytes, in hex.
+  std::string fingerprint() const;
 
   // For each key: true if the page is on disk or waiting to be written.
   std::vector<bool> has(std::span<const PageKey> keys) const;
+  // Writes a page's bytes to the buffer.
+  using Fill = std::function<void(std::span<std::byte>)>;
   // Calls `fill` with a buffer for one page and writes it later. Returns false, without calling it,
-  // if too many pages are waiting or writing is paused.
-  bool save(const PageKey& key, const std::optional<PageKey>& parent,
-            const std::function<void(std::span<std::byte>)>& fill);
+  // if too many pages are waiting or writing is paused. `common`: of the common namespace.
+  bool save(const PageKey& key, const std::optional<PageKey>& parent, const Fill& fill,
+            bool common = false);
   // Reports a saved page to the observer: now if it is on disk, or when it has been written.
   void announce(const PageKey& key, const CachedBlock& block);
   // How many more pages save() would accept now.
   int room() const;
+
+  // --- pages of other processes ---
+  // True if all are on disk, of the common namespace, and computed here or proven.
+  bool are_common(std::span<const PageKey> keys) const;
+  // The most recently used pages of the common namespace.
+  std::vector<DiskRecord> common_pages(size_t most) const;
+  // How many more pages fit without evicting one.
+  size_t free_slots() const;
+  // Saves a page that another process computed; it is unproven until this process has computed the
+  // same bytes. False as for save(), or if a received page was wrong.
+  bool receive(const PageKey& key, const std::optional<PageKey>& parent, const Fill& fill);
+  // False if certainly no page is unproven.
+  bool may_have_unproven() const { return holds_received_; }
+  // Of the calls with an unproven page, the first and then one in 16: the pages are to be computed,
+  // and given to prove().
+  bool wants_proof(std::span<const PageKey> keys);
+  // `fill` has the bytes of a page as computed here. If the page is unproven and differs, every page
+  // is forgotten and no more are received.
+  void prove(const PageKey& key, const Fill& fill);
+  // Once after a page differed: what was computed from received pages is to be forgotten.
+  bool take_refuted() { return refuted_.exchange(false); }
 
   // Sets the function that is called on the tier's thread when a read has pages to take. The
   // previous one is not called any more after this returns.
@@ -86,10 +112,13 @@ class DiskTier {
 
  private:
   using Clock = std::chrono::steady_clock;
+  enum class Purpose : uint8_t { kSave, kReceive, kProve };
   struct Write {
     PageKey key;
     std::optional<PageKey> parent;
     Bytes bytes;
+    Purpose purpose = Purpose::kSave;
+    bool common = false;
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -100,7 +129,16 @@ class DiskTier {
   bool retry_open(Lock& lock);
   void take_over_store();
   bool read_one(Lock& lock);
+  // Adds to the pages that wait for the thread.
+  bool enqueue(Write write, const Fill& fill);
   void write_one(Lock& lock);
+  // Forgets the first waiting page.
+  void end_write();
+  // Compares the first waiting page with the one on disk.
+  void prove_one(Lock& lock);
+  void refute();
+  bool unproven(const PageKey& key) const;
+  bool may_share(int slot) const;
   void clear_all(Lock& lock);
   int slot_for_one_more(Lock& lock);
   std::shared_ptr<Read> next_read();
@@ -132,6 +170,11 @@ class DiskTier {
   std::vector<Bytes> spare_;  // for pages to be written
   std::vector<std::weak_ptr<Read>> reads_;
   DiskStats stats_;
+  int most_slots_ = 0;
+  uint64_t unproven_hits_ = 0;
+  bool refuses_received_ = false;  // one was wrong
+  std::atomic<bool> holds_received_ = false;
+  std::atomic<bool> refuted_ = false;
   std::unordered_map<PageKey, CachedBlock, PageKeyHash> unreported_;  // waiting to be written
   std::unordered_set<PageKey, PageKeyHash> reported_;
   std::thread thread_;

@@ -40,26 +40,25 @@ bool PrefixDisk::save(std::span<const Page> pages) {
   for (const Page& page : pages) keys.push_back(page.key);
   const std::vector<bool> there = tier_.has(keys);
   for (size_t i = 0; i < pages.size(); ++i) {
-    const bool taken =
-        there[i] || tier_.save(pages[i].key, pages[i].parent, [&](std::span<std::byte> to) {
-          memory_.copy_out(pages[i].page, to);
-        });
-    if (!taken) return false;
+    const auto fill = [&](std::span<std::byte> to) { memory_.copy_out(pages[i].page, to); };
+    if (there[i] && tier_.may_have_unproven()) tier_.prove(pages[i].key, fill);
+    if (!there[i] && !tier_.save(pages[i].key, pages[i].parent, fill, pages[i].common))
+      return false;
     if (pages[i].block) tier_.announce(pages[i].key, *pages[i].block);
   }
   return true;
 }
 
-void PrefixDisk::save_snapshot(const BlockHash& block, std::span<const PageId> pages) {
+void PrefixDisk::save_snapshot(const BlockHash& block, std::span<const PageId> pages, bool common) {
   std::vector<PageKey> keys;
   for (size_t i = 0; i < pages.size(); ++i) keys.push_back(snapshot_key(block, i));
   const std::vector<bool> there = tier_.has(keys);
   if (static_cast<size_t>(std::ranges::count(there, false)) > static_cast<size_t>(tier_.room()))
     return;
   for (size_t i = 0; i < pages.size(); ++i) {
-    if (there[i]) continue;
-    tier_.save(keys[i], std::nullopt,
-               [&](std::span<std::byte> to) { memory_.copy_out(pages[i], to); });
+    const auto fill = [&](std::span<std::byte> to) { memory_.copy_out(pages[i], to); };
+    if (there[i] && tier_.may_have_unproven()) tier_.prove(keys[i], fill);
+    if (!there[i]) tier_.save(keys[i], std::nullopt, fill, common);
   }
 }
 
@@ -188,6 +187,12 @@ PrefixDisk::Reach PrefixDisk::reach_of(std::span<const BlockKey> blocks) const {
   return reach;
 }
 
+std::vector<PageKey> PrefixDisk::keys_of(const Reach& reach) {
+  std::vector<PageKey> keys;
+  for (const auto& [block, key] : reach.wanted) keys.push_back(key);
+  return keys;
+}
+
 std::shared_ptr<PrefixRestore> PrefixDisk::restore(std::span<const BlockKey> blocks) {
   const Reach reach = reach_of(blocks);
   if (reach.wanted.empty()) {
@@ -195,6 +200,7 @@ std::shared_ptr<PrefixRestore> PrefixDisk::restore(std::span<const BlockKey> blo
       ++misses_;
     return nullptr;
   }
+  if (tier_.may_have_unproven() && tier_.wants_proof(keys_of(reach))) return nullptr;
   // Another sequence may be restoring the same prefix.
   for (const auto& weak : restores_) {
     const auto other = weak.lock();
@@ -230,12 +236,8 @@ void PrefixDisk::begin(PrefixRestore& restore, std::span<const BlockKey> blocks,
     path.push_back(tip);
   }
   restore.tip_ = tip;
-  std::vector<PageKey> keys;
-  for (const auto& [block, key] : reach.wanted) {
-    restore.targets_.push_back({key, path[block]});
-    keys.push_back(key);
-  }
-  restore.read_ = tier_.read(std::move(keys));
+  for (const auto& [block, key] : reach.wanted) restore.targets_.push_back({key, path[block]});
+  restore.read_ = tier_.read(keys_of(reach));
 }
 
 void PrefixDisk::take_arrivals() {

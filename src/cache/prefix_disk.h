@@ -58,19 +58,22 @@ class PrefixDisk {
     PageKey key;
     std::optional<PageKey> parent;          // the previous page of the same group
     PageId page;                            // written by a completed step
+    bool common = false;                    // of the common namespace
     std::optional<CachedBlock> block = {};  // if the prefix cache is observed
   };
   // Saves pages that are not on disk yet, in order. False if some were not accepted because too
   // many are waiting.
   bool save(std::span<const Page> pages);
   // Saves all pages of a snapshot, or none. `block`: the last block before it, in its namespace.
-  void save_snapshot(const BlockHash& block, std::span<const PageId> pages);
+  void save_snapshot(const BlockHash& block, std::span<const PageId> pages, bool common);
 
   // `blocks`: of a sequence, from the first on. Starts restoring what is on disk after the part in
   // memory. Null if there is nothing to restore or the pool has too few pages.
   std::shared_ptr<PrefixRestore> restore(std::span<const BlockKey> blocks);
   // Copies arrived pages into the pool, and ends restores that have timed out.
   void take_arrivals();
+  // Once after a page of another process was found to be wrong: the prefix cache is to be cleared.
+  bool take_refuted() { return tier_.may_have_unproven() && tier_.take_refuted(); }
   // Counts tokens that a sequence reused thanks to the disk.
   void count_restored(int tokens) { restored_tokens_ += static_cast<uint64_t>(tokens); }
 
@@ -82,6 +85,7 @@ class PrefixDisk {
   class Places;
 
   Reach reach_of(std::span<const BlockKey> blocks) const;
+  static std::vector<PageKey> keys_of(const Reach& reach);
   void begin(PrefixRestore& restore, std::span<const BlockKey> blocks, const Reach& reach);
   // False if the pool has no page for it.
   bool install(PrefixRestore& restore, DiskTier::Arrival& arrival);

@@ -176,7 +176,7 @@ void SequenceCache::save(int done, bool ended, PrefixDisk& disk) {
       const PageId page = pages_.table(static_cast<int>(g))[(block + 1) / per_page - 1];
       if (page == kNoPage) continue;
       const auto part = static_cast<int32_t>(g);
-      pages.push_back({{disk_hash(block), part}, std::nullopt, page});
+      pages.push_back({{disk_hash(block), part}, std::nullopt, page, common()});
       if (block >= per_page) pages.back().parent = PageKey{disk_hash(block - per_page), part};
       if (!nodes.empty())
         pages.back().block = shared_.index().describe(nodes[block - saved_], static_cast<int>(g));
@@ -185,8 +185,8 @@ void SequenceCache::save(int done, bool ended, PrefixDisk& disk) {
   if (disk.save(pages)) saved_ = std::max(saved_, end);
   for (const Snapshot& snapshot : unsaved_) {
     if (snapshot.tokens <= static_cast<int>(end) * size)
-      disk.save_snapshot(disk_hash(static_cast<size_t>(snapshot.tokens / size) - 1),
-                         snapshot.pages);
+      disk.save_snapshot(disk_hash(static_cast<size_t>(snapshot.tokens / size) - 1), snapshot.pages,
+                         common());
   }
   std::erase_if(unsaved_, [&](const Snapshot& snapshot) {
     return snapshot.tokens <= static_cast<int>(end) * size;
@@ -194,7 +194,7 @@ void SequenceCache::save(int done, bool ended, PrefixDisk& disk) {
   const NodeId passing = ended ? passing_node() : kNoNode;
   if (passing != kNoNode && passing_->tokens <= static_cast<int>(end) * size)
     disk.save_snapshot(disk_hash(static_cast<size_t>(passing_->tokens / size) - 1),
-                       shared_.index().snapshot(passing));
+                       shared_.index().snapshot(passing), common());
 }
 
 void SequenceCache::retract(int from) {

@@ -97,6 +97,7 @@ class SequenceCache {
   std::vector<NodeId> known_path(std::span<const TokenId> tokens, int limit);
   BlockKey block_key(std::span<const TokenId> tokens, size_t block);
   // The block's hash in the keys of the disk tier.
+  bool common() const { return space_ == CacheNamespace{}; }
   BlockHash disk_hash(size_t block) const { return in_namespace(hashes_[block], space_); }
 
   PrefixCache& shared_;

@@ -27,6 +27,7 @@
 #include "kernels/runtime/device.h"
 #include "kv_events/event_publisher.h"
 #include "llm/make_served_model.h"
+#include "prefix_peer/page_fetcher.h"
 #include "server/server.h"
 
 namespace octavo {
@@ -150,6 +151,14 @@ std::unique_ptr<kv_events::EventPublisher> start_kv_events(const kv_events::Conf
   return publisher;
 }
 
+// Null without --prefix-peer.
+std::unique_ptr<PageFetcher> fetch_pages(const Llm& llm, const ServeFlags& flags) {
+  if (flags.prefix_peers.empty()) return nullptr;
+  return std::make_unique<PageFetcher>(
+      *llm.engine().disk_tier(),
+      PageFetcherOptions{.urls = flags.prefix_peers, .secret = *flags.server.peer_secret});
+}
+
 void serve_model(ServeFlags flags) {
   const auto started = Clock::now();
   flags.finish();
@@ -188,6 +197,7 @@ void serve_model(ServeFlags flags) {
         "the server",
         flags.server.host);
   {
+    const auto fetcher = fetch_pages(*llm, flags);
     server::Server server(std::move(listener), served, flags.server);
     if (internal) server.add_internal(std::move(internal));
     print_summary(*llm, served, flags, address,

@@ -209,12 +209,45 @@ void ServeFlags::add_dialect_flags(CLI::App& command) {
 }
 
 void ServeFlags::add_fleet_flags(CLI::App& command) {
-  OptionGroup{command, "Routers of several servers"}
+  const std::string group = "Several servers";
+  OptionGroup{command, group}
       .without_default("--kv-events-config", kv_events_config,
                        "KV events, which tell routers what the prefix cache holds: a JSON object "
                        "with vLLM's keys, for example {\"enable_kv_cache_events\": true, "
                        "\"endpoint\": \"tcp://*:5557\"} (default: off)")
       ->type_name("JSON");
+  command
+      .add_option("--prefix-peer", prefix_peers,
+                  "Internal address of a server of the same model, http://host:port, whose prefix "
+                  "pages are fetched after start-up (several may follow); needs --prefix-disk")
+      ->type_name("URL")
+      ->group(group);
+  command
+      .add_option("--prefix-peer-secret-file", prefix_peer_secret_file,
+                  "File with a secret that servers which share prefix pages have in common; with "
+                  "--internal-port, this server's pages may be fetched too")
+      ->type_name("FILE")
+      ->group(group);
+}
+
+void ServeFlags::read_prefix_peers() {
+  if (prefix_peers.empty() && prefix_peer_secret_file.empty()) return;
+  const char* flag = prefix_peers.empty() ? "--prefix-peer-secret-file" : "--prefix-peer";
+  if (prefix_peer_secret_file.empty())
+    throw SetupError("--prefix-peer requires --prefix-peer-secret-file, the same on both servers");
+  if (model.prefix_disk.empty())
+    throw SetupError(fmt::format("{} requires --prefix-disk FOLDER, where pages are kept", flag));
+  if (prefix_peers.empty() && !server.internal_port)
+    throw SetupError(
+        "--prefix-peer-secret-file requires --internal-port, where pages are fetched, or "
+        "--prefix-peer, from where they are");
+  for (const std::string& url : prefix_peers) {
+    if (!url.starts_with("http://") && !url.starts_with("https://"))
+      throw SetupError(fmt::format(
+          "--prefix-peer {}: give the URL of its internal port, http://host:port", url));
+  }
+  server.peer_secret =
+      std::make_shared<const PeerSecret>(PeerSecret::from_file(prefix_peer_secret_file));
 }
 
 void ServeFlags::read_kv_events() {
@@ -301,6 +334,7 @@ void ServeFlags::finish() {
   // The front checks the keys of its clients, and may have them from the environment.
   if (!server.behind_front) read_api_keys();
   read_kv_events();
+  read_prefix_peers();
   prepare_reload();
   expand_json_lists(server.cors.allowed_origins, "--allowed-origins");
   server.sse_keepalive = milliseconds(sse_keepalive);

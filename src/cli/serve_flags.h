@@ -29,6 +29,8 @@ struct ServeFlags {
   std::string log_format = "text";
   std::string config;
   std::string kv_events_config;
+  std::vector<std::string> prefix_peers;
+  std::string prefix_peer_secret_file;
   kv_events::Config kv_events;  // after finish()
   std::string state_max_bytes = "4GiB";
   double sse_keepalive = 20;
@@ -59,6 +61,7 @@ struct ServeFlags {
   void read_kv_events();
   void read_api_keys();
   void prepare_reload();  // of the keys; after both
+  void read_prefix_peers();
 };
 
 }  // namespace octavo

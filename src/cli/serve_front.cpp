@@ -123,6 +123,9 @@ void serve_front(ServeFlags flags, const CLI::App& command) {
     throw SetupError(
         "--kv-events-config: KV events are available with one model only; serve one, or leave the "
         "flag out");
+  if (!flags.prefix_peers.empty() || !flags.prefix_peer_secret_file.empty())
+    throw SetupError(
+        "--prefix-peer: available with one model only; serve one, or leave the flag out");
   flags.finish();
   if (flags.server.reload_api_keys) server::hold_hangups();
   std::signal(SIGXFSZ, SIG_IGN);

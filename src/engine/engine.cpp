@@ -247,6 +247,7 @@ std::shared_ptr<const Adapter> Engine::load_adapter(const std::string& name,
   if (loader == nullptr) throw SetupError("LoRA is off; start with --enable-lora");
   return loader->load(name, folder, replaces);
 }
+DiskTier* Engine::disk_tier() const { return thread_->loaded().disk_tier.get(); }
 uint64_t Engine::step_peak_bytes() const {
   const uint64_t peak = mx::get_peak_memory();
   return peak - std::min(peak, thread_->loaded().counted_bytes());

@@ -38,6 +38,7 @@ class Engine : public EngineClient {
   // Reads a LoRA adapter for Request::adapter. Throws SetupError; see AdapterLoader.
   std::shared_ptr<const Adapter> load_adapter(const std::string& name, const std::string& folder,
                                               bool replaces = false);
+  DiskTier* disk_tier() const;       // null without --prefix-disk
   uint64_t step_peak_bytes() const;  // peak memory of MLX for a step so far
 
   RequestId submit(Request request, UpdateSink sink) override;

@@ -153,6 +153,7 @@ api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
                           .request_memory = request_memory_of(plan)};
   served.adapters = served_adapters(llm, options, served, serving);
   if (served.adapters) served.memory.push_back({"adapters", plan.adapter_bytes});
+  served.disk = llm.engine().disk_tier();
   return served;
 }
 

@@ -157,6 +157,7 @@ bool Scheduler::fetch_from_disk(Sequence& sequence) {
 }
 
 void Scheduler::take_from_disk() {
+  if (disk_ != nullptr && disk_->take_refuted()) reset_prefix_cache();
   if (restoring_.empty()) return;
   disk_->take_arrivals();
   std::erase_if(restoring_, [&](const auto& entry) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -10,11 +11,11 @@
 
 namespace octavo::server {
 
-// Parses the request body and returns `work(json, preparation)`, both on a text worker, as
-// ServerContext::prepare(). The body is freed afterwards. Its share of max_open_bytes is kept until
+// Returns `work(body, preparation)` on a text worker, as ServerContext::prepare(). The body must be
+// declared as JSON. Its share of max_open_bytes is kept until
 // the exchange ends, for what remains of it: tokens, tools, stop strings.
 template <typename Work>
-Awaitable<std::invoke_result_t<Work&, const api::Json&, const api::Preparation&>> with_json_body(
+Awaitable<std::invoke_result_t<Work&, std::string, const api::Preparation&>> with_text_body(
     ServerContext& context, Exchange& exchange, Work work) {
   require_json(exchange.request());
   HeldBody body = exchange.take_body();
@@ -24,9 +25,20 @@ Awaitable<std::invoke_result_t<Work&, const api::Json&, const api::Preparation&>
   auto on_worker = [text = std::move(body.text), share, work = std::move(work),
                     &options = context.options](const api::Preparation& preparation) mutable {
     if (options.on_preparation) options.on_preparation(text);
-    return work(api::parse_object(text), preparation);
+    return work(std::move(text), preparation);
   };
   co_return co_await context.prepare(exchange, std::move(on_worker));
+}
+
+// The same with the parsed body, which is freed afterwards.
+template <typename Work>
+Awaitable<std::invoke_result_t<Work&, const api::Json&, const api::Preparation&>> with_json_body(
+    ServerContext& context, Exchange& exchange, Work work) {
+  auto parsing = [work = std::move(work)](const std::string& text,
+                                          const api::Preparation& preparation) mutable {
+    return work(api::parse_object(text), preparation);
+  };
+  co_return co_await with_text_body(context, exchange, std::move(parsing));
 }
 
 }  // namespace octavo::server

@@ -30,8 +30,10 @@ void Server::add_internal(std::unique_ptr<Listener> listener) {
   ServerOptions options = options_;
   options.api_keys.clear();
   options.host = options_.internal_host;
+  const bool share_pages = options_.peer_secret && context_->model.disk != nullptr;
   internal_ = std::make_unique<ConnectionAcceptor>(
-      std::move(listener), *context_, Router(routes_of(internal_endpoints(), *context_), options));
+      std::move(listener), *context_,
+      Router(routes_of(internal_endpoints(share_pages), *context_), options));
 }
 
 Server::~Server() {

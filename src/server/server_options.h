@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "api/openai/response_store.h"
 #include "api/request_memory.h"
+#include "prefix_peer/peer_secret.h"
 #include "server/api_key_file.h"
 #include "server/text_workers.h"
 
@@ -53,6 +55,8 @@ struct ServerOptions {
   // A second address with few routes that need no key (internal_endpoints()).
   std::optional<uint16_t> internal_port = {};  // 0: a free one
   std::string internal_host = "127.0.0.1";
+  // Shares pages of the disk tier there with replicas that know it; null: with none.
+  std::shared_ptr<const PeerSecret> peer_secret = nullptr;
   std::vector<ApiKey> api_keys = {};  // empty: no key is asked for
   // On SIGHUP: the keys to use from then on. Throws SetupError. Null: SIGHUP is not handled.
   std::function<std::vector<ApiKey>()> reload_api_keys = nullptr;

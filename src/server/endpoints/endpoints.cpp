@@ -40,11 +40,13 @@ std::vector<Endpoint> all_endpoints(bool change_adapters) {
   return all;
 }
 
-std::vector<Endpoint> internal_endpoints() {
+std::vector<Endpoint> internal_endpoints(bool share_pages) {
   std::vector<Endpoint> all = health_endpoints();
   for (Endpoint& endpoint : status_endpoints())
     if (endpoint.path == "/metrics") all.push_back(std::move(endpoint));
   for (Endpoint& endpoint : render_endpoints()) all.push_back(std::move(endpoint));
+  if (!share_pages) return all;
+  for (Endpoint& endpoint : prefix_page_endpoints()) all.push_back(std::move(endpoint));
   return all;
 }
 

@@ -24,6 +24,7 @@ std::vector<Endpoint> health_endpoints();             // health.cpp
 std::vector<Endpoint> status_endpoints();             // status.cpp
 std::vector<Endpoint> render_endpoints();             // render.cpp
 std::vector<Endpoint> replica_endpoints();            // replica.cpp
+std::vector<Endpoint> prefix_page_endpoints();        // prefix_pages.cpp
 std::vector<Endpoint> page_endpoints();               // page.cpp
 
 // A file of the playground, or 404.
@@ -32,7 +33,8 @@ HttpResponse page_file(const HttpRequest& request);
 // All of them, and /openapi.json; those that change adapters only if asked for.
 std::vector<Endpoint> all_endpoints(bool change_adapters = false);
 
-// What the internal listener offers without a key: health, metrics and rendering.
-std::vector<Endpoint> internal_endpoints();
+// What the internal listener offers without a key: health, metrics and rendering; and pages of the
+// prefix cache if they are shared with other replicas.
+std::vector<Endpoint> internal_endpoints(bool share_pages);
 
 }  // namespace octavo::server

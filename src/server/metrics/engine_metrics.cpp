@@ -138,6 +138,12 @@ void add_disk(Families& families, const DiskStats& stats) {
         "Prompt tokens restored from disk instead of computed", stats.restored_tokens);
   total("octavo:prefix_disk_read_pages_total", "Pages read and verified", stats.read);
   total("octavo:prefix_disk_written_pages_total", "Pages written", stats.written);
+  total("octavo:prefix_disk_received_pages_total", "Pages fetched from other servers",
+        stats.received);
+  total("octavo:prefix_disk_proven_pages_total",
+        "Fetched pages that were also computed here, with the same bytes", stats.proven);
+  total("octavo:prefix_disk_refuted_pages_total",
+        "Fetched pages with other bytes than computed here; no more are fetched", stats.refuted);
   total("octavo:prefix_disk_evicted_pages_total", "Pages evicted", stats.evicted);
   total("octavo:prefix_disk_corrupt_pages_total", "Pages dropped because they failed verification",
         stats.corrupt);

@@ -35,14 +35,18 @@ TEST(PageMessages, RequestsComeBack) {
 
 TEST(PageMessages, DamagedOnesAreRefused) {
   const std::string hex(64, 'a');
-  for (const std::string& text :
-       {std::string("x"), std::string("[]"), std::string("{}"), std::string(R"({"pages": 1})"),
-        std::string(R"({"pages": [[]]})"), R"({"pages": [[")" + hex + R"(", 1.5, null, 0]]})",
-        R"({"pages": [["a", 1, null, 0]]})",
-        R"({"pages": [["g)" + hex.substr(1) + R"(", 1, null, 0]]})",
-        R"({"pages": [["-1)" + hex.substr(2) + R"(", 1, null, 0]]})",
-        R"({"pages": [[")" + hex + R"(", 99999999999, null, 0]]})"})
-    EXPECT_THROW(parse_list_answer(text), SetupError) << text;
+  const std::vector<std::string> damaged = {
+      "x",
+      "[]",
+      "{}",
+      R"({"pages": 1})",
+      R"({"pages": [[]]})",
+      R"({"pages": [[")" + hex + R"(", 1.5, null, 0]]})",
+      R"({"pages": [["a", 1, null, 0]]})",
+      R"({"pages": [["g)" + hex.substr(1) + R"(", 1, null, 0]]})",
+      R"({"pages": [["-1)" + hex.substr(2) + R"(", 1, null, 0]]})",
+      R"({"pages": [[")" + hex + R"(", 99999999999, null, 0]]})"};
+  for (const std::string& text : damaged) EXPECT_THROW(parse_list_answer(text), SetupError) << text;
   for (const char* text : {"{}", R"({"fingerprint": 1})", R"({"fingerprint": "f", "keys": [1]})"})
     EXPECT_THROW(parse_request(text), SetupError) << text;
 }

@@ -37,8 +37,6 @@ MORE = [
 MIXED_TYPES = ("llama", "qwen2", "gemma4-text", "deepseek_v3", "qwen3.5", "granitemoehybrid", "nemotron_h", "lfm2", "gpt_oss")
 # Launched by tests and by `octavo bench machine` only.
 UNUSED_BY_MODELS = ["rope_rows bfloat", "probe_fma float", "probe_fma half", "probe_read"]
-# Of models with LoRA adapters.
-ADAPTERS = ["linear_rows bfloat bfloat float float 1 1", "linear_rows bfloat bfloat float float 4 2", "lora_expand bfloat"]
 
 Instance = tuple[str, ...]  # kernel name and template arguments
 
@@ -113,10 +111,12 @@ def named_instances(program: Path, folder: Path) -> list[str]:
         for dtype in ("bfloat16", "float16", "float32") if family in MIXED_TYPES else ("bfloat16",):
             models.append(make(folder / f"{i}-{dtype}", Recipe(family=family, dtype=dtype, **fields)))
     models.append(make(folder / "biases.gguf", Recipe(family="qwen2", format="gguf", gguf_type="q8_0", head_dim=64)))
-    done = subprocess.run([program, *models, "--dtype", "bfloat16", "--steps", "0"], capture_output=True, text=True, check=True)
-    lines = json.loads(done.stdout)["instances"] + UNUSED_BY_MODELS
+    lines = [*UNUSED_BY_MODELS]
+    # The kernels of LoRA adapters depend on the type only, so one model shows them.
+    for flags in (models, [models[0], "--adapters", "1"]):
+        done = subprocess.run([program, *flags, "--dtype", "bfloat16", "--steps", "0"], capture_output=True, text=True, check=True)
+        lines += json.loads(done.stdout)["instances"]
     lines += [in_large_tiles(line) for line in lines if line.startswith("linear_rows") and line.endswith(" 4 2")]
-    lines += ADAPTERS
     return sorted({*lines, *map(in_float16, lines)} - {"probe_fma bfloat"})
 
 

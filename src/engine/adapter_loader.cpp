@@ -43,8 +43,6 @@ void check_adapter_options(const ModelDescription& model, const EngineOptions& o
     throw SetupError(
         "--enable-lora does not combine with a draft model, which has no adapters; use "
         R"(--speculative-config '{"method": "ngram"}')");
-  if (device_facts().kind == DeviceKind::kMetal)
-    throw SetupError("--enable-lora works on the CPU only; add --device cpu");
 }
 
 uint64_t planned_adapter_bytes(const ModelDescription& model, const EngineOptions& options) {

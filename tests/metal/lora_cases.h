@@ -30,7 +30,8 @@ inline LoraCase random_lora_case(std::mt19937& random, DType dtype, bool is_quan
   return made;
 }
 
-enum class LoraForm { kJoined, kGated, kPlain };
+// kHead: as the product that gives logits.
+enum class LoraForm { kJoined, kGated, kPlain, kHead };
 
 inline mx::array run(const LoraCase& made, LoraForm form, const mx::array& x,
                      const std::vector<int32_t>& slots, KernelPath path = KernelPath::kNative) {
@@ -47,8 +48,13 @@ inline mx::array run(const LoraCase& made, LoraForm form, const mx::array& x,
     return gated_linear(x, made.layers[0], made.layers[1], Activation::kSilu, options);
   }
   options.lora = LoraOptions{rows, {&made.lora[0]}};
-  options.bias = made.layers[0].bias;
   options.scale = 0.5f;
+  if (form == LoraForm::kHead) {
+    options.soft_cap = 10;
+    options.out_dtype = mx::float32;
+  } else {
+    options.bias = made.layers[0].bias;
+  }
   return linear(x, made.layers[0].weight, options);
 }
 

@@ -14,13 +14,14 @@ TEST(MetalLora, EveryFormAgrees) {
         const mx::array x = random_array(random, {rows, kInputs}, mlx_dtype(dtype));
         auto slots = random_slots(random, rows, static_cast<int>(kLoraRanks.size()));
         slots[0] = 3;
-        for (const LoraForm form : {LoraForm::kJoined, LoraForm::kGated, LoraForm::kPlain}) {
+        for (const LoraForm form :
+             {LoraForm::kJoined, LoraForm::kGated, LoraForm::kPlain, LoraForm::kHead}) {
           SCOPED_TRACE(testing::Message() << name_of(dtype) << " " << is_quantised << " " << rows
                                           << " form " << static_cast<int>(form));
           const mx::array expected = launching(
               "lora.reference", [&] { return run(made, form, x, slots, KernelPath::kReference); });
           const mx::array of_cpu = launching("lora.cpu", [&] { return run(made, form, x, slots); });
-          const uint64_t expands = form == LoraForm::kPlain ? 1 : 2;
+          const uint64_t expands = form == LoraForm::kJoined || form == LoraForm::kGated ? 2 : 1;
           const mx::array actual =
               on_metal({{"lora_expand", expands}}, [&] { return run(made, form, x, slots); });
           expect_close(expected, of_cpu, 2 * tolerance_of(dtype));

@@ -135,12 +135,17 @@ std::unique_ptr<AdapterMemory> load_adapters(const Json& request, const ModelDes
   const auto folders = request.value("adapters", std::vector<std::string>());
   if (folders.empty()) return nullptr;
   const AdapterTargets targets = adapter_targets(model.plan);
-  auto memory = std::make_unique<AdapterMemory>(targets, model.dtype,
-                                                static_cast<int>(folders.size()), kMostLoraRank);
-  for (size_t i = 0; i < folders.size(); ++i) {
+  std::vector<LoraWeights> adapters;
+  int max_rank = 1;  // the simulator is slow, and Metal multiplies by this many rows of A
+  for (const std::string& folder : folders) {
     const LoraLimits limits{.max_rank = kMostLoraRank, .dtype = model.dtype};
-    memory->write(static_cast<int>(i), read_lora(folders[i], model.plan, targets, limits));
+    adapters.push_back(read_lora(folder, model.plan, targets, limits));
+    for (const LoraModule& module : adapters.back().modules)
+      max_rank = std::max(max_rank, module.rank);
   }
+  auto memory = std::make_unique<AdapterMemory>(targets, model.dtype,
+                                                static_cast<int>(folders.size()), max_rank);
+  for (size_t i = 0; i < adapters.size(); ++i) memory->write(static_cast<int>(i), adapters[i]);
   return memory;
 }
 

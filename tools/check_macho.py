@@ -30,7 +30,6 @@ OWNERS = (
     ("GoogleTest", re.compile(r"7testing")),
     ("libedit", re.compile(r"^_(el_|history|tok_)")),
     ("SQLite", re.compile(r"^_sqlite3_")),
-    ("ZeroMQ", re.compile(r"^_zmq_")),
     ("our own code", re.compile(r"6octavo")),
 )
 

@@ -71,9 +71,10 @@ void ServeFlags::add_access_flags(CLI::App& command) {
       ->type_name("PATH")
       ->group(group);
   command
-      .add_option("--internal-port", server.internal_port,
-                  "Second port for routers and monitoring, with health, metrics and render routes "
-                  "that need no API key; 0 picks a free port")
+      .add_option(
+          "--internal-port", server.internal_port,
+          "Second port for routers and monitoring, with health, metrics, the description of KV "
+          "events and render routes that need no API key; 0 picks a free port")
       ->transform(port_number())
       ->type_name("INT")
       ->group(group);

@@ -1,9 +1,12 @@
 """KV events: a subscriber with vLLM's types predicts every hit of the prefix cache, for each kind of cache."""
 
 import json
+import os
 import random
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 import running_server
@@ -134,9 +137,27 @@ def test_pages_on_disk_are_announced(octavo, model_of, tmp_path):
                 time.sleep(0.01)
 
 
+def loads_zeromq(server) -> bool:
+    return "libzmq" in Path(f"/proc/{server.process.pid}/maps").read_text()
+
+
 def test_sources_are_empty_without_events(octavo, model_of):
     with running_server.running(octavo, model_of("llama")) as server:
         assert get_json(f"{server.url}/kv_event_sources") == {}
+        assert sys.platform != "linux" or not loads_zeromq(server)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_zeromq_is_loaded_with_events(server):
+    assert loads_zeromq(server)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="replaces a Linux library")
+def test_without_zeromq_the_error_says_what_to_install(octavo, model_of, tmp_path):
+    (tmp_path / "libzmq.so.5").write_text("not a library")
+    done = subprocess.run([octavo, "serve", model_of("llama"), "--port", "0", *events()], capture_output=True, text=True, timeout=60,
+                          env=os.environ | {"LD_LIBRARY_PATH": str(tmp_path)})
+    assert done.returncode == 1 and "libzmq5" in done.stderr, done
 
 
 @pytest.mark.parametrize(("flags", "message"), [

@@ -104,6 +104,11 @@ def test_the_tarball_brings_its_libraries(moved):
     assert foreign_libraries(moved / "bin" / "octavo", moved) == []
 
 
+def test_zeromq_is_neither_contained_nor_linked(moved):
+    assert not list(moved.rglob("libzmq*")) and not list(moved.rglob("libsodium*"))
+    assert "libzmq" not in subprocess.check_output(["ldd", moved / "bin" / "octavo"], text=True)
+
+
 def test_its_doctor_finds_the_mlx_it_was_built_with(moved):
     report = json.loads(run_bare(moved / "bin" / "octavo", "doctor", "--json", "--port", 0))
     [mlx] = [check for check in report["checks"] if check["name"] == "MLX"]
@@ -203,3 +208,4 @@ def test_the_debian_package_answers(smollm2_gguf, tmp_path):
         assert (tmp_path / file).is_file(), file
     depends = subprocess.check_output(["dpkg-deb", "-f", deb, "Depends"], text=True)
     assert {part.split()[0] for part in depends.split(",")} == {"libc6", "libgcc-s1", "libstdc++6"}
+    assert subprocess.check_output(["dpkg-deb", "-f", deb, "Recommends"], text=True).strip() == "libzmq5"

@@ -80,6 +80,7 @@ def test_the_internal_listener_needs_no_key_and_has_few_routes(server, internal)
     assert internal.startswith("http://127.0.0.1:") and internal != server.url
     assert ask(internal + "/health", key=None) == (200, {"status": "ok"})
     assert "vllm:num_requests_running" in ask(internal + "/metrics", key=None)[1]
+    assert ask(internal + "/kv_event_sources", key=None) == (200, {})
     body = {"messages": MESSAGES}
     status, rendered = ask(internal + "/v1/chat/completions/render", body, key=None)
     assert status == 200

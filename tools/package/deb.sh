@@ -42,6 +42,7 @@ Section: science
 Priority: optional
 Installed-Size: $(du -sk --apparent-size "$tree" | cut -f 1)
 Depends: libc6 (>= $(needed_glibc)), libgcc-s1 (>= 12), libstdc++6 (>= 12)
+Recommends: libzmq5
 Description: native LLM server with a paged KV cache
  Octavo is a native LLM server with a paged KV cache, quantised weights and
  OpenAI- and Anthropic-compatible APIs, built on MLX. Output is bit-identical

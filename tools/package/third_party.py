@@ -17,9 +17,6 @@ DEBIAN_DOCS = Path("/usr/share/doc")
 # Library: the Debian package with its copyright file.
 SHIPPED = {"libfmt": "libfmt9", "libspdlog": "libspdlog1.10", "libprometheus-cpp-core": "libprometheus-cpp-core1.0",
            "libedit": "libedit2", "libbsd": "libbsd0", "libmd": "libmd0", "libtinfo": "libtinfo6", "libsqlite3": "libsqlite3-0",
-           "libzmq": "libzmq5", "libsodium": "libsodium23", "libpgm-5.3": "libpgm-5.3-0", "libnorm": "libnorm1",
-           "libgssapi_krb5": "libgssapi-krb5-2", "libkrb5": "libkrb5-3", "libk5crypto": "libk5crypto3", "libkrb5support": "libkrb5support0",
-           "libcom_err": "libcom-err2", "libkeyutils": "libkeyutils1",
            "libgfortran": "gcc-12-base", "libquadmath": "gcc-12-base"}
 COMPILED_IN = {"CLI11": "libcli11-dev", "JSON for Modern C++": "nlohmann-json3-dev", "SQLite": "libsqlite3-dev",
                "cppzmq": "cppzmq-dev"}

@@ -43,7 +43,8 @@ std::vector<Endpoint> all_endpoints(bool change_adapters) {
 std::vector<Endpoint> internal_endpoints(bool share_pages) {
   std::vector<Endpoint> all = health_endpoints();
   for (Endpoint& endpoint : status_endpoints())
-    if (endpoint.path == "/metrics") all.push_back(std::move(endpoint));
+    if (endpoint.path == "/metrics" || endpoint.path == "/kv_event_sources")
+      all.push_back(std::move(endpoint));
   for (Endpoint& endpoint : render_endpoints()) all.push_back(std::move(endpoint));
   if (!share_pages) return all;
   for (Endpoint& endpoint : prefix_page_endpoints()) all.push_back(std::move(endpoint));

@@ -58,7 +58,7 @@ std::string answer_of(DiskTier& tier, const ReadRequest& request) {
 }
 
 Awaitable<void> prefix_pages(ServerContext& context, Exchange& exchange) {
-  const Place place(context, exchange);
+  const Place place(context, exchange.request());
   const HttpRequest& request = exchange.request();
   const auto on_worker = [&secret = *context.options.peer_secret, &tier = *context.model.disk,
                           path = request.path, nonce = std::string(request.header(kNonceHeader)),

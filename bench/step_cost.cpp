@@ -30,7 +30,8 @@ uint64_t visible(const Rows& rows, int window) {
   return seen;
 }
 
-MixerWork attention_work(const AttentionPlan& a, const SoftmaxSpec& spec, int hidden, const Rows& rows) {
+MixerWork attention_work(const AttentionPlan& a, const SoftmaxSpec& spec, int hidden,
+                         const Rows& rows) {
   const int columns = (a.output_gate ? 3 : 2) * a.heads + 2 * a.kv_heads;
   const uint64_t matrices = widen(hidden) * widen(columns) * widen(a.head_dim);
   // Each query head uses each visible position twice: q k and p v.

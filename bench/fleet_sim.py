@@ -5,9 +5,12 @@
     bench/fleet_sim.py costs.npz [--replicas 1000] [--trace chats] [--loads 0.2,0.4] [--seconds 120] [--svg curves.svg] [--json]
 
 For each load (requests per second and replica) the same trace is routed round robin and by Dynamo's KV router. Prints throughput, the
-share of prompt tokens found in prefix caches, and the time to the first token. All caches are empty at the start. Traces: chats (several
-turns, shared system prompts) and documents (single requests as in Mooncake's traces); or a file in Mooncake's format with
---trace-file, whose arrival times are used as they are. Without a file of costs, --rates takes the rates that `octavo bench model` prints."""
+share of prompt tokens found in prefix caches, and the time to the first token. All caches are empty at the start. Throughput is that of
+the whole run, until the last answer.
+
+Traces: chats (several turns, shared system prompts; the load is reached when conversations overlap, so --seconds should be several times
+as long as one) and documents (single requests as in Mooncake's traces); or a file in Mooncake's format with --trace-file, whose arrival
+times are used as they are. Without a file of costs, --rates takes the rates that `octavo bench model` prints."""
 
 import argparse
 import json

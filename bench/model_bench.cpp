@@ -18,6 +18,10 @@ namespace {
 
 constexpr int kBlockTokens = 32;
 constexpr int kStepRows = 512;  // per prefill step; the engine's default
+// For costs: prompt tokens of one step, and how much longer the second context is.
+constexpr int kCostRows[] = {16, 32, 64, 128, 256, kStepRows};
+constexpr int kCostContext = 1024;
+constexpr int kCostSequences = 8;  // at most, in the longer context
 
 double median(std::vector<double> values) {
   OCTAVO_CHECK(!values.empty());
@@ -56,8 +60,8 @@ class Sequences {
 
   int length() const { return length_; }
 
-  // Runs the same number of tokens of every sequence, in steps of at most kStepRows rows, and keeps
-  // the next token of each.
+  // Appends the same number of tokens to every sequence, in steps of at most kStepRows rows, and
+  // keeps the next token of each.
   void prefill(const std::vector<std::vector<TokenId>>& prompts) {
     const auto tokens = static_cast<int>(prompts.front().size());
     const int whole = std::max(1, kStepRows / tokens);  // prompts per step
@@ -72,13 +76,13 @@ class Sequences {
               std::span(prompt)
                   .subspan(static_cast<size_t>(start))
                   .first(static_cast<size_t>(rows)),
-              start, start + rows == tokens);
+              length_ + start, start + rows == tokens);
         }
         const auto drawn = run(builder);
         std::copy(drawn.begin(), drawn.end(), last_.begin() + first);
       }
     }
-    length_ = tokens;
+    length_ += tokens;
   }
 
   // Generates one more token per sequence, greedily.
@@ -143,9 +147,11 @@ class Bench {
 
   const ModelDescription& description() const { return description_; }
 
-  StepTimes decode(int batch_size) {
+  StepTimes decode(int batch_size) { return decode(batch_size, options_.context); }
+
+  StepTimes decode(int batch_size, int context) {
     Sequences sequences(batch_size, runner_, kv_.plan(), pool_);
-    sequences.prefill(prompts(batch_size, options_.context));
+    sequences.prefill(prompts(batch_size, context));
     std::vector<double> steps, rates;
     double outside = 0;
     decode_run(sequences, steps, outside);  // warms caches and touches the pages
@@ -157,7 +163,7 @@ class Bench {
       rates.push_back(static_cast<double>(batch_size) * static_cast<double>(run.size()) / sum(run));
       steps.insert(steps.end(), run.begin(), run.end());
     }
-    const int middle = options_.context + (options_.output_len + 1) / 2;
+    const int middle = context + (options_.output_len + 1) / 2;
     return {
         .median_seconds = median(steps),
         .tokens_per_second = median(rates),
@@ -190,14 +196,51 @@ class Bench {
             .outside_kernels = 1 - kernels / sum(times)};
   }
 
+  // `decoded`: the results for options.batch_sizes.
+  MeasuredSteps costs(const std::vector<DecodeResult>& decoded) {
+    MeasuredSteps steps{.prefill = {}, .decode = {}, .context = options_.context};
+    for (const auto& [batch_size, times] : decoded)
+      steps.decode.push_back({batch_size, times.median_seconds});
+    std::ranges::sort(steps.decode, {}, &DecodeTime::batch_size);
+    const auto repeated = std::ranges::unique(steps.decode, {}, &DecodeTime::batch_size);
+    steps.decode.erase(repeated.begin(), repeated.end());
+    for (const int rows : kCostRows) steps.prefill.push_back({rows, prefill_step(rows)});
+    const int sequences = cost_sequences();
+    const double added = decode(sequences, cost_context()).median_seconds -
+                         decode_seconds(steps, sequences, options_.context);
+    steps.seconds_per_cached_token = std::max(0.0, added / sequences / kCostContext);
+    return steps;
+  }
+
  private:
   int most_sequences() const { return *std::ranges::max_element(options_.batch_sizes); }
+  int cost_sequences() const { return std::min(kCostSequences, most_sequences()); }
+  int cost_context() const { return options_.context + kCostContext; }
+
+  // Median seconds of one step with `rows` tokens of a prompt after the context.
+  double prefill_step(int rows) {
+    Sequences sequence(1, runner_, kv_.plan(), pool_);
+    sequence.prefill(prompts(1, options_.context));
+    const auto chunk = prompts(1, rows);
+    std::vector<double> times;
+    for (int repeat = -1; repeat < options_.repeats; ++repeat) {  // the first warms caches
+      const Stopwatch watch;
+      sequence.prefill(chunk);
+      if (repeat >= 0) times.push_back(watch.seconds());
+      sequence.shrink_to(options_.context);
+    }
+    return median(times);
+  }
 
   int page_count() const {
     const CachePlan plan = plan_cache(
         description_.plan.cache_specs(description_.dtype, KvFormat::kPlain), kBlockTokens);
-    return std::max(most_sequences() * plan.pages_for(options_.context + options_.output_len),
-                    plan.pages_for(options_.prefill_len));
+    const int pages =
+        std::max(most_sequences() * plan.pages_for(options_.context + options_.output_len),
+                 plan.pages_for(options_.prefill_len));
+    if (!options_.costs) return pages;
+    return std::max({pages, plan.pages_for(options_.context + kStepRows),
+                     cost_sequences() * plan.pages_for(cost_context() + options_.output_len)});
   }
 
   std::vector<std::vector<TokenId>> prompts(int count, int tokens) {
@@ -208,16 +251,17 @@ class Bench {
     return made;
   }
 
-  // Runs output_len steps after the prompts: appends the time of each, adds the time outside
-  // kernels, and truncates back to the prompts.
+  // Runs output_len steps after the contexts: appends the time of each, adds the time outside
+  // kernels, and truncates back to the contexts.
   void decode_run(Sequences& sequences, std::vector<double>& steps, double& outside) {
+    const int context = sequences.length();
     for (int i = 0; i < options_.output_len; ++i) {
       const KernelStopwatch watch;
       sequences.decode();
       steps.push_back(watch.seconds());
       outside += steps.back() - watch.kernel_seconds();
     }
-    sequences.shrink_to(options_.context);
+    sequences.shrink_to(context);
   }
 
   const ModelBenchOptions& options_;
@@ -242,6 +286,9 @@ void validate(const ModelBenchOptions& options) {
   require(options.output_len >= 1, "--output-len: must be at least 1");
   require(options.prefill_len >= 0, "--prefill-len: must not be negative");
   require(options.repeats >= 1, "--repeats: must be at least 1");
+  if (!options.costs) return;
+  const auto [least, most] = std::ranges::minmax(options.batch_sizes);
+  require(least < most, "--costs: give at least two different batch sizes with --batch-size");
 }
 
 }  // namespace
@@ -257,6 +304,7 @@ ModelBenchResult bench_model(const Checkpoint& checkpoint, const ModelBenchOptio
   result.isa = active_kernels();
   for (const int size : options.batch_sizes) result.decode.push_back({size, bench.decode(size)});
   if (options.prefill_len > 0) result.prefill = bench.prefill();
+  if (options.costs) result.costs = bench.costs(result.decode);
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/cost_tables.h"
 #include "bench/step_cost.h"
 
 namespace octavo::bench {
@@ -18,6 +19,7 @@ struct ModelBenchOptions {
   int output_len = 32;    // decode steps per run
   int prefill_len = 512;  // tokens of the timed prompt; 0: none
   int repeats = 5;        // runs of each
+  bool costs = false;     // also measures what ModelBenchResult::costs has; needs two batch sizes
 };
 
 // Times of one kind of step over all repeats.
@@ -41,6 +43,7 @@ struct ModelBenchResult {
   std::string isa;
   std::vector<DecodeResult> decode;  // one per batch size, in the given order
   std::optional<StepTimes> prefill;
+  std::optional<MeasuredSteps> costs;  // medians
 };
 
 // Loads the checkpoint and measures. The calling thread runs the steps. Throws SetupError.

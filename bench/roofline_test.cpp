@@ -5,24 +5,24 @@
 namespace octavo::bench {
 namespace {
 
-constexpr Limit kMachine = {.bytes = 20e9, .flops = 3000e9};
+constexpr Limit kRoof = {.bytes = 20e9, .flops = 3000e9};
 
 TEST(Roofline, TheLongerOfMemoryAndArithmeticIsTheLimit) {
   const Work one_row = {.bytes = 6e6, .flops = 6e6};
-  EXPECT_DOUBLE_EQ(limit_seconds(one_row, kMachine), 0.3e-3);
-  EXPECT_TRUE(memory_bound(one_row, kMachine));
+  EXPECT_DOUBLE_EQ(limit_seconds(one_row, kRoof), 0.3e-3);
+  EXPECT_TRUE(memory_bound(one_row, kRoof));
   const Work many_rows = {.bytes = 6e6, .flops = 3e9};
-  EXPECT_DOUBLE_EQ(limit_seconds(many_rows, kMachine), 1e-3);
-  EXPECT_FALSE(memory_bound(many_rows, kMachine));
+  EXPECT_DOUBLE_EQ(limit_seconds(many_rows, kRoof), 1e-3);
+  EXPECT_FALSE(memory_bound(many_rows, kRoof));
 }
 
 TEST(Roofline, FractionsAreOneAtTheLimitAndHalfAtTwiceItsTime) {
   const Work work = {.bytes = 20e6, .flops = 300e6};  // 1 ms of memory, 0.1 ms of arithmetic
-  const Fractions at_limit = fractions_of(work, kMachine, 1e-3);
+  const Fractions at_limit = fractions_of(work, kRoof, 1e-3);
   EXPECT_DOUBLE_EQ(at_limit.limit, 1);
   EXPECT_DOUBLE_EQ(at_limit.bandwidth, 1);
   EXPECT_DOUBLE_EQ(at_limit.peak, 0.1);
-  EXPECT_DOUBLE_EQ(fractions_of(work, kMachine, 2e-3).limit, 0.5);
+  EXPECT_DOUBLE_EQ(fractions_of(work, kRoof, 2e-3).limit, 0.5);
 }
 
 TEST(Roofline, AnUnknownLimitIsIgnored) {

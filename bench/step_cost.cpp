@@ -17,7 +17,7 @@ struct Rows {
 };
 
 // The cost of a mixer in a step.
-struct Work {
+struct MixerWork {
   uint64_t products = 0;
   uint64_t cache_bytes = 0;
 };
@@ -30,7 +30,8 @@ uint64_t visible(const Rows& rows, int window) {
   return seen;
 }
 
-Work attention_work(const AttentionPlan& a, const SoftmaxSpec& spec, int hidden, const Rows& rows) {
+MixerWork attention_work(const AttentionPlan& a, const SoftmaxSpec& spec, int hidden,
+                         const Rows& rows) {
   const int columns = (a.output_gate ? 3 : 2) * a.heads + 2 * a.kv_heads;
   const uint64_t matrices = widen(hidden) * widen(columns) * widen(a.head_dim);
   // Each query head uses each visible position twice: q k and p v.
@@ -41,14 +42,14 @@ Work attention_work(const AttentionPlan& a, const SoftmaxSpec& spec, int hidden,
           rows.sequences * (reach + rows.rows) * spec.bytes_per_token()};
 }
 
-Work mla_work(const MlaPlan& a, const SoftmaxSpec& spec, int hidden, const Rows& rows) {
+MixerWork mla_work(const MlaPlan& a, const SoftmaxSpec& spec, int hidden, const Rows& rows) {
   // Each query head uses each visible row twice: all of it, and its latent.
   const uint64_t scores = visible(rows, 0) * widen(a.heads) * widen(a.latent_dim() + a.kv_rank);
   return {rows.sequences * (rows.rows * a.parameters(hidden) + scores),
           rows.sequences * (rows.start + rows.rows) * spec.bytes_per_token()};
 }
 
-Work delta_work(const GatedDeltaPlan& d, const StateSpec& spec, int hidden, const Rows& rows) {
+MixerWork delta_work(const GatedDeltaPlan& d, const StateSpec& spec, int hidden, const Rows& rows) {
   const uint64_t values = widen(d.value_heads) * widen(d.v_dim);
   const uint64_t matrices =
       widen(hidden) * (widen(d.conv_channels()) + 2 * values + 2 * widen(d.value_heads));
@@ -58,14 +59,14 @@ Work delta_work(const GatedDeltaPlan& d, const StateSpec& spec, int hidden, cons
   return {rows.sequences * rows.rows * (matrices + state), 2 * rows.sequences * spec.bytes()};
 }
 
-Work mamba_work(const Mamba2Plan& m, const StateSpec& spec, int hidden, const Rows& rows) {
+MixerWork mamba_work(const Mamba2Plan& m, const StateSpec& spec, int hidden, const Rows& rows) {
   const uint64_t matrices = widen(hidden) * (2 * widen(m.values()) + widen(m.conv_channels()));
   // Decay, the update and S c: five operations per element of a state.
   const uint64_t state = widen(m.values()) * widen(m.state_dim) * 5 / 2;
   return {rows.sequences * rows.rows * (matrices + state), 2 * rows.sequences * spec.bytes()};
 }
 
-Work conv_work(const ShortConvPlan& c, const StateSpec& spec, int hidden, const Rows& rows) {
+MixerWork conv_work(const ShortConvPlan& c, const StateSpec& spec, int hidden, const Rows& rows) {
   return {rows.sequences * rows.rows * c.parameters(hidden), 2 * rows.sequences * spec.bytes()};
 }
 
@@ -91,7 +92,7 @@ StepCost step_cost(const ModelDescription& model, uint64_t weight_bytes, const R
   StepCost cost{.weight_bytes = weight_bytes};
   uint64_t products = rows.logit_rows * widen(plan.vocab) * widen(plan.hidden);
   for (size_t i = 0; i < plan.layers.size(); ++i) {
-    const Work work = std::visit(
+    const MixerWork work = std::visit(
         Overloaded{
             [&](const AttentionPlan& a) {
               const size_t owner = a.shares_layer ? static_cast<size_t>(*a.shares_layer) : i;
@@ -106,7 +107,7 @@ StepCost step_cost(const ModelDescription& model, uint64_t weight_bytes, const R
             [&](const Mamba2Plan& m) {
               return mamba_work(m, std::get<StateSpec>(specs[i]), plan.hidden, rows);
             },
-            [](const AbsentPlan&) { return Work{}; },
+            [](const AbsentPlan&) { return MixerWork{}; },
             [&](const GatedDeltaPlan& d) {
               return delta_work(d, std::get<StateSpec>(specs[i]), plan.hidden, rows);
             },

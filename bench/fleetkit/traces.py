@@ -18,7 +18,7 @@ class Chats:
     turns: int = 4
     system_prompts: int = 32  # chosen with probability 1/rank
     system_blocks: int = 8
-    user_blocks: int = 4  # per turn; 1 to twice as many, less one
+    user_blocks: int = 4  # per turn, on average: from 1 to twice as many, less one
     answer_tokens: int = 128
     pause: float = 5.0  # seconds between an answer and the next turn, on average
 
@@ -43,7 +43,7 @@ class Documents:
     """Single requests as in Mooncake's public traces, with shorter prompts: a question after one of many documents."""
 
     documents: int = 2000  # chosen with probability 1/rank
-    document_blocks: int = 24  # 1 to twice as many, less one
+    document_blocks: int = 24  # on average: from 1 to twice as many, less one
     question_blocks: int = 2
     answer_tokens: int = 128
 

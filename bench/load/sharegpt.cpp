@@ -94,8 +94,11 @@ std::vector<LoadRequest> sharegpt_requests(std::vector<Conversation> conversatio
     if (prompt < kLeastTokens || prompt > kMostPromptTokens) continue;
     const int answer = is_fixed ? options.output_tokens : count_tokens(conversation.answer);
     if ((!is_fixed && answer < kLeastTokens) || prompt + answer > kMostTokens) continue;
-    requests.push_back(
-        {.prompt = std::move(conversation.prompt), .prompt_tokens = prompt, .max_tokens = answer});
+    // Assigned in place: GCC 12 warns about the moved-from variant of a temporary.
+    LoadRequest& request = requests.emplace_back();
+    request.prompt = std::move(conversation.prompt);
+    request.prompt_tokens = prompt;
+    request.max_tokens = answer;
   }
   return requests;
 }

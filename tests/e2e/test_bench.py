@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 
+import numpy as np
 import pytest
 
 
@@ -82,3 +83,23 @@ def test_table_has_a_line_per_case_and_no_rivals_with_no_mlx(bench):
 def test_filter_that_matches_nothing_says_so(bench):
     done = bench("kernels", "--quick", "--filter", "nonesuch")
     assert done.returncode == 1 and "nonesuch" in done.stderr and not done.stdout
+
+
+def test_costs_are_arrays_that_numpy_reads(bench, make_model, tmp_path):
+    model, costs = make_model("llama", shape="tiny"), tmp_path / "costs.npz"
+    flags = ("--batch-size", "4,1,4", "--context", "16", "--output-len", "2", "--prefill-len", "0", "--repeats", "1")
+    done = bench("model", str(model), *flags, "--costs", str(costs))
+    assert done.returncode == 0, done.stderr
+    arrays = np.load(costs)
+    assert set(arrays.files) == {"prefill_isl", "prefill_ttft_ms", "decode_active_kv_tokens", "decode_context_length", "decode_itl"}
+    assert arrays["prefill_isl"].tolist() == [16, 32, 64, 128, 256, 512]
+    assert arrays["prefill_ttft_ms"].shape == (6,) and arrays["prefill_ttft_ms"].min() > 0
+    assert arrays["decode_itl"].shape == (*arrays["decode_active_kv_tokens"].shape, *arrays["decode_context_length"].shape)
+    assert all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays.values())
+    for axis in ("decode_active_kv_tokens", "decode_context_length"):
+        assert (np.diff(arrays[axis]) > 0).all()
+
+
+def test_costs_need_two_batch_sizes(bench, make_model, tmp_path):
+    done = bench("model", str(make_model("llama", shape="tiny")), "--batch-size", "4", "--costs", str(tmp_path / "costs.npz"))
+    assert done.returncode == 1 and "--costs: give at least two different batch sizes with --batch-size" in done.stderr

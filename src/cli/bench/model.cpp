@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "bench/cost_tables.h"
 #include "bench/model_bench.h"
 #include "cli/bench/commands.h"
 #include "cli/model_by_name.h"
@@ -22,6 +23,7 @@ struct BenchModelFlags {
   bench::ModelBenchOptions options;
   bench::StepLimits machine;
   bool json = false;
+  std::string costs;  // path
 };
 
 // Fraction of the roofline reached; 0 if the limits are unknown.
@@ -103,6 +105,7 @@ void print_table(const BenchModelFlags& flags, const bench::ModelBenchResult& re
 void run(BenchModelFlags& flags) {
   use_device(DeviceChoice::kAuto);
   if (flags.dtype != "auto") flags.options.dtype = parse_dtype(flags.dtype, "--dtype");
+  flags.options.costs = !flags.costs.empty();
   const Checkpoint checkpoint = Checkpoint::open(find_model_by_name(flags.model).path);
   bench::ModelBenchResult result;
   {
@@ -110,6 +113,7 @@ void run(BenchModelFlags& flags) {
     result = bench::bench_model(checkpoint, flags.options,
                                 [&](uint64_t done, uint64_t total) { bar.update(done, total); });
   }
+  if (result.costs) bench::write_npz(flags.costs, bench::cost_tables(*result.costs));
   flags.json ? print_json(flags, result) : print_table(flags, result);
 }
 
@@ -138,6 +142,11 @@ void add_bench_model(CLI::App& parent) {
   option("--bandwidth", flags->machine.read_gbps, "This machine's read bandwidth in GB/s");
   option("--peak", flags->machine.matrix_tflops,
          "This machine's peak matrix throughput in TFLOP/s");
+  command->add_option(
+      "--costs", flags->costs,
+      "Also measure prompt chunks of 16 to 512 tokens and a longer context, and write the step "
+      "times "
+      "to this .npz file, for a simulation of many replicas (bench/fleet_sim.py, Dynamo's mocker)");
   command->add_flag("--json", flags->json, "Print the results as one JSON object");
   command->callback([flags] { run(*flags); });
 }

@@ -63,9 +63,16 @@ fn post(request: &Request, body: &[u8]) -> Result<Answer, ureq::Error> {
     }
     let mut response = post.send(body)?;
     let header = response.headers().get(&request.answer_header);
-    let header = header.and_then(|value| value.to_str().ok()).unwrap_or_default().to_string();
+    let header = header
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+        .to_string();
     let status = response.status().as_u16();
-    let limited = response.body_mut().with_config().limit(request.most_bytes);
+    // One more: a body of exactly the limit counts as too large.
+    let limited = response
+        .body_mut()
+        .with_config()
+        .limit(request.most_bytes + 1);
     Ok(Answer {
         status,
         body: limited.read_to_vec()?,

@@ -65,7 +65,10 @@ bool PageFetcher::fetch_from(const std::string& url) {
     fetch_pages(url, pages);
     spdlog::info("--prefix-peer {}: fetched {} pages", url, pages.size());
     return true;
-  } catch (const PeerAway&) {
+  } catch (const PeerAway& error) {
+    if (!std::exchange(waiting_, true))
+      spdlog::info("--prefix-peer {}: {}; it is asked again for up to {} s", url, error.what(),
+                   options_.patience.count() / 1000);
     return false;
   } catch (const std::exception& error) {
     spdlog::warn("--prefix-peer {}: {}; its pages are not fetched", url, error.what());
@@ -98,7 +101,8 @@ void PageFetcher::fetch_pages(const std::string& url, const std::vector<PageLink
         pages.begin() + static_cast<std::ptrdiff_t>(std::min(first + at_once, pages.size())));
     const std::string bytes =
         ask(url, kReadPagesPath, read_request(tier_.fingerprint(), some), some.size() * size);
-    if (bytes.size() % size != 0) throw SetupError("it sent part of a page");
+    if (bytes.size() % size != 0 || bytes.size() > some.size() * size)
+      throw SetupError("it sent other bytes than whole pages");
     for (size_t i = 0; i * size < bytes.size(); ++i) {
       const auto fill = [&](std::span<std::byte> to) {
         std::memcpy(to.data(), bytes.data() + i * size, size);

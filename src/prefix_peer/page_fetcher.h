@@ -47,6 +47,7 @@ class PageFetcher {
 
   DiskTier& tier_;
   PageFetcherOptions options_;
+  bool waiting_ = false;  // of the thread: the log says that a peer does not answer
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

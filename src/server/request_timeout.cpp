@@ -8,14 +8,15 @@
 
 namespace octavo::server {
 
-using Clock = std::chrono::steady_clock;
+using DeadlineClock = std::chrono::steady_clock;
 
-Clock::time_point deadline_of(const HttpRequest& request, Clock::time_point arrival) {
+DeadlineClock::time_point deadline_of(const HttpRequest& request,
+                                      DeadlineClock::time_point arrival) {
   constexpr double kMostSeconds = 1e8;  // three years, which a time_point can hold
   // With a null character at its end, for strtod: std::from_chars for double is missing in older
   // standard libraries of macOS.
   const std::string text(request.header(kTimeoutHeader));
-  if (text.empty()) return Clock::time_point::max();
+  if (text.empty()) return DeadlineClock::time_point::max();
   char* end = nullptr;
   const bool plain = text.find_first_not_of("0123456789.") == std::string::npos;
   const double seconds = plain ? std::strtod(text.c_str(), &end) : 0;
@@ -23,11 +24,11 @@ Clock::time_point deadline_of(const HttpRequest& request, Clock::time_point arri
     throw RequestError(400, kTimeoutHeader,
                        "must be a positive number of seconds, for example 30 or 0.5");
   const std::chrono::duration<double> time(std::min(seconds, kMostSeconds));
-  return arrival + std::chrono::ceil<Clock::duration>(time);
+  return arrival + std::chrono::ceil<DeadlineClock::duration>(time);
 }
 
 void check_deadline(HttpContext& context, Exchange& exchange) {
-  if (Clock::now() < exchange.request().deadline) return;
+  if (DeadlineClock::now() < exchange.request().deadline) return;
   context.http_metrics().request_timeouts.Increment();
   exchange.note("ended_by", "timeout");
   throw RequestError(

@@ -23,7 +23,7 @@ std::string hex_of_block(const BlockHash& block) {
 
 BlockHash block_of_hex(const MessageJson& json) {
   BlockHash block = {};
-  if (!json.is_string()) refuse_message("has a block that is no text");
+  if (!json.is_string()) refuse_message("has a block in another form");
   const auto& text = json.get_ref<const std::string&>();
   if (text.size() != 2 * block.size()) refuse_message("has a block of another length");
   for (size_t i = 0; i < block.size(); ++i) {
@@ -37,13 +37,13 @@ BlockHash block_of_hex(const MessageJson& json) {
 PageKey key_of_json(const MessageJson& block, const MessageJson& part) {
   if (!part.is_number_integer() || part.get<int64_t>() < INT32_MIN ||
       part.get<int64_t>() > INT32_MAX)
-    refuse_message("has a part that is no number");
+    refuse_message("has a part in another form");
   return {block_of_hex(block), part.get<int32_t>()};
 }
 
 MessageJson parse_message(const std::string& text) {
   const MessageJson json = MessageJson::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) refuse_message("is no JSON object");
+  if (!json.is_object()) refuse_message("is not a JSON object");
   return json;
 }
 

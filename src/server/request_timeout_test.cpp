@@ -5,17 +5,18 @@
 namespace octavo::server {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using DeadlineClock = std::chrono::steady_clock;
 
-Clock::time_point deadline(const std::string& value) {
-  return deadline_of({.headers = {{"X-Request-Timeout", value}}}, Clock::time_point{});
+DeadlineClock::time_point deadline(const std::string& value) {
+  return deadline_of({.headers = {{"X-Request-Timeout", value}}}, DeadlineClock::time_point{});
 }
 
 TEST(RequestTimeout, IsANumberOfSeconds) {
-  EXPECT_EQ(deadline("30"), Clock::time_point{} + std::chrono::seconds(30));
-  EXPECT_EQ(deadline("0.5"), Clock::time_point{} + std::chrono::milliseconds(500));
-  EXPECT_EQ(deadline_of({}, Clock::now()), Clock::time_point::max());
-  EXPECT_GT(deadline(std::string(300, '9')), Clock::time_point{} + std::chrono::hours(24 * 365));
+  EXPECT_EQ(deadline("30"), DeadlineClock::time_point{} + std::chrono::seconds(30));
+  EXPECT_EQ(deadline("0.5"), DeadlineClock::time_point{} + std::chrono::milliseconds(500));
+  EXPECT_EQ(deadline_of({}, DeadlineClock::now()), DeadlineClock::time_point::max());
+  EXPECT_GT(deadline(std::string(300, '9')),
+            DeadlineClock::time_point{} + std::chrono::hours(24 * 365));
 }
 
 TEST(RequestTimeout, RefusesOtherValues) {

@@ -21,6 +21,7 @@ REPO = Path(__file__).parents[2]
 REASONS = {
     "needs a Mac": "Metal, Homebrew, launchd",
     "needs a package registry": "downloads from PyPI, npm or a package archive",
+    "needs two machines": "one block has the commands of both",
     "needs that program": "a client or an engine that is not installed where the tests run",
     "needs root": "installs into the system",
     "needs a container runtime": "docker, podman",

@@ -4,7 +4,6 @@
 // A replica is asked once, after start-up; one that does not answer is asked again for ten minutes.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -40,7 +39,7 @@ class PageFetcher {
   bool fetch_from(const std::string& url);
   std::vector<PageLink> missing_pages(const std::string& url);
   void fetch_pages(const std::string& url, const std::vector<PageLink>& pages);
-  // Throws PeerProblem if the answer is not proven or not 200.
+  // Throws PeerAway if there is no answer, and SetupError if it is not proven or not 200.
   std::string ask(const std::string& url, const char* path, const std::string& body,
                   size_t most_bytes);
   bool pause(std::chrono::milliseconds time);

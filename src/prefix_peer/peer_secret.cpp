@@ -8,6 +8,7 @@
 #include <iterator>
 #include <random>
 
+#include "base/constant_time.h"
 #include "base/error.h"
 #include "base/hmac.h"
 
@@ -52,12 +53,7 @@ std::string PeerSecret::proof(Side side, std::string_view path, std::string_view
 
 bool PeerSecret::proves(std::string_view proof, Side side, std::string_view path,
                         std::string_view nonce, std::string_view body) const {
-  const std::string right = this->proof(side, path, nonce, body);
-  if (proof.size() != right.size() || !is_nonce(nonce)) return false;
-  unsigned different = 0;
-  for (size_t i = 0; i < right.size(); ++i)
-    different |= static_cast<unsigned char>(proof[i] ^ right[i]);
-  return different == 0;
+  return is_nonce(nonce) && equal_in_constant_time(proof, this->proof(side, path, nonce, body));
 }
 
 std::string fresh_nonce() {

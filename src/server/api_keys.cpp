@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/constant_time.h"
 #include "base/error.h"
 #include "base/sha256.h"
 
@@ -16,13 +17,6 @@ std::string digest_of(std::string_view key) {
   const std::vector<uint8_t> bytes(key.begin(), key.end());
   const Sha256Digest digest = sha256(bytes);
   return {digest.begin(), digest.end()};
-}
-
-bool equal_in_constant_time(std::string_view a, std::string_view b) {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < a.size() && i < b.size(); ++i)
-    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
-  return difference == 0;
 }
 
 std::string_view key_of(const HttpRequest& request) {

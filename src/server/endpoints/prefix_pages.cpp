@@ -39,7 +39,7 @@ std::string read_from_disk(DiskTier& tier, const std::vector<PageKey>& keys) {
   return bytes;
 }
 
-// What only the common namespace's pages may be asked for.
+// Only pages of the common namespace may be asked for.
 void refuse_other_namespaces(const DiskTier& tier, const std::vector<PageKey>& keys) {
   if (!tier.are_common(keys))
     throw RequestError(404, "keys", "is not a page that may be shared, or it was evicted");

@@ -2,10 +2,11 @@
 """Compares the simulation of bench/fleet_sim.py with real servers: the same conversations go to four `octavo serve` processes on this
 machine, round robin and with Dynamo's selection service, and to as many simulated replicas.
 
-    bench/fleet_run.py [--model MODEL] [--replicas 4] [--threads 1] [--sessions 40] [--json]
+    bench/fleet_run.py [--model MODEL] [--replicas 4] [--threads 1] [--sessions 40] [--cores-each 0.45] [--json]
 
-All processes share this machine's cores, so the step costs are measured by as many processes at the same time: before the runs, between
-them and after them. A run is simulated with the mean of the costs measured just before and just after it. All conversations begin within a
+Each process gets a fixed share of this machine's cores (a cgroup, as root), so that it does not become faster while others are idle, as
+a machine of its own would not. They still share caches and memory bandwidth, so the step costs are measured by as many processes at
+the same time: before the runs, between them and after them. A run is simulated with the mean of the costs measured just before and just after it. All conversations begin within a
 few seconds, so the servers are busy until the last ones end. Prints both results, their differences, and whether the answers
 of both policies are the same."""
 
@@ -18,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from fleetkit import real_fleet, traces
+from fleetkit import cpu_quota, real_fleet, traces
 from fleetkit.simulation import POLICIES, Replica, simulate
 
 REPO = Path(__file__).parents[1]
@@ -38,18 +39,22 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1, help="per process")
     parser.add_argument("--sessions", type=int, default=40, help="conversations of four turns")
     parser.add_argument("--kv-memory", default="200MiB", help="per server (default: %(default)s)")
+    parser.add_argument("--cores-each", type=float, help="of each process; 0: all share all cores (default: 0.9 of the cores, divided)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.cores_each is None:
+        options.cores_each = 0.9 * (os.cpu_count() or 1) / options.replicas
+    return options
 
 
-def measure(options: argparse.Namespace, out: Path) -> Path:
+def measure(options: argparse.Namespace, programs: list[Path], out: Path) -> Path:
     """The mean costs of as many processes as there are replicas, all at once."""
     files = [out.with_name(f"{out.stem}-{number}.npz") for number in range(options.replicas)]
     most = max(2, options.sessions // options.replicas)  # sequences of a step, about
-    command = [options.octavo, "bench", "model", options.model, "--batch-size", ",".join(map(str, sorted({1, max(1, most // 2), most}))),
+    command = ["bench", "model", options.model, "--batch-size", ",".join(map(str, sorted({1, max(1, most // 2), most}))),
                "--context", "256", "--output-len", "8", "--prefill-len", "0", "--repeats", "1"]
-    runs = [subprocess.Popen([*command, "--costs", file], stdout=subprocess.DEVNULL,
-                             env=os.environ | {"OCTAVO_THREADS": str(options.threads)}) for file in files]
+    runs = [subprocess.Popen([program, *command, "--costs", file], stdout=subprocess.DEVNULL,
+                             env=os.environ | {"OCTAVO_THREADS": str(options.threads)}) for program, file in zip(programs, files)]
     if any([run.wait() != 0 for run in runs]):
         raise RuntimeError("octavo bench model failed: see the error above")
     return mean(files, out)
@@ -62,6 +67,13 @@ def mean(files: list[Path], out: Path) -> Path:
 
 
 def run(options: argparse.Namespace, folder: Path) -> dict:
+    if options.cores_each == 0:
+        return compare(options, [options.octavo] * options.replicas, folder)
+    with cpu_quota.programs(options.octavo, options.replicas, options.cores_each, folder) as programs:
+        return compare(options, programs, folder)
+
+
+def compare(options: argparse.Namespace, programs: list[Path], folder: Path) -> dict:
     options.model = options.model or smollm2_path.find()
     if not options.model:
         raise RuntimeError("no SmolLM2: run tools/bootstrap.sh, or name a model with --model")
@@ -70,15 +82,15 @@ def run(options: argparse.Namespace, folder: Path) -> dict:
     records = records[:chats.turns * options.sessions]
     trace = traces.write(records, folder / "trace.jsonl")
     flags = ["--kv-memory", options.kv_memory, "--max-model-len", 2048]
-    results, costs, texts = {}, [measure(options, folder / "costs0.npz")], {}
+    results, costs, texts = {}, [measure(options, programs, folder / "costs0.npz")], {}
     for number, policy in enumerate(POLICIES):
-        with real_fleet.servers(options.octavo, options.model, options.replicas, options.threads, flags) as (urls, pages):
+        with real_fleet.servers(programs, options.model, options.threads, flags) as (urls, pages):
             if policy == "round_robin":
                 answers, seconds = real_fleet.replay(records, real_fleet.RoundRobin(urls), VOCABULARY)
             else:
                 with real_fleet.selection(urls, Replica.block_size, folder / "selection.log") as service:
                     answers, seconds = real_fleet.replay(records, service, VOCABULARY)
-        costs.append(measure(options, folder / f"costs{number + 1}.npz"))
+        costs.append(measure(options, programs, folder / f"costs{number + 1}.npz"))
         results[policy] = {"real": real_fleet.figures(answers, seconds)}
         texts[policy] = [answer.text for answer in answers]
         used = mean(costs[-2:], folder / f"{policy}.npz")

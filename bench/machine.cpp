@@ -87,6 +87,7 @@ MachineLimits measure_machine(const MachineOptions& options) {
                        .l2 = {},
                        .l3 = {},
                        .peaks = {},
+                       .pool = {},
                        .gpu = {}};
   for (cpu::Isa isa : cpu::available_isas()) limits.isas.emplace_back(name_of(isa));
   {
@@ -101,6 +102,8 @@ MachineLimits measure_machine(const MachineOptions& options) {
   limits.l2 = cache_rate(limits.l2_bytes / 2, options.passes);
   limits.l3 = cache_rate(std::min(limits.l2_bytes * 6, limits.l3_bytes / 2), options.passes);
   measure_peaks(options, limits.peaks);
+  say(options, "compute pool");
+  limits.pool = measure_pool(limits.threads, options.passes);
   if (device_facts().kind == DeviceKind::kMetal)
     limits.gpu = measure_gpu(options, {.read_bytes = options.read_bytes});
   return limits;

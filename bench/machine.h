@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/gpu_probe.h"
+#include "bench/pool_cost.h"
 
 namespace octavo::bench {
 
@@ -54,6 +55,7 @@ struct MachineLimits {
   Rate l2;                // bytes, one core
   Rate l3;
   std::vector<PeakRate> peaks;
+  std::vector<PoolCost> pool;    // by number of threads
   std::optional<GpuLimits> gpu;  // if the device in use is a GPU
 };
 

@@ -65,6 +65,27 @@ std::string gpu_table(const GpuLimits& gpu) {
   return text;
 }
 
+OrderedJson json_of(const std::vector<PoolCost>& costs) {
+  OrderedJson list = OrderedJson::array();
+  for (const PoolCost& cost : costs) {
+    list.push_back({{"threads", cost.threads},
+                    {"loop_seconds", cost.loop_seconds},
+                    {"claim_seconds", cost.claim_seconds}});
+  }
+  return list;
+}
+
+std::string pool_table(const std::vector<PoolCost>& costs) {
+  std::string text =
+      "Compute pool: time of a loop besides its work, and of a thread for one more piece\n";
+  for (const PoolCost& cost : costs) {
+    text += fmt::format("  {:<34}{:>9.2f} us       {:.1f} ns\n",
+                        fmt::format("{} thread{}", cost.threads, cost.threads == 1 ? "" : "s"),
+                        cost.loop_seconds * 1e6, cost.claim_seconds * 1e9);
+  }
+  return text;
+}
+
 OrderedJson json_of(const MachineLimits& machine) {
   OrderedJson peaks = OrderedJson::array();
   for (const auto& peak : machine.peaks) {
@@ -79,7 +100,8 @@ OrderedJson json_of(const MachineLimits& machine) {
                       {"memory_bandwidth", json_of(machine.memory)},
                       {"l2_bandwidth", json_of(machine.l2)},
                       {"l3_bandwidth", json_of(machine.l3)},
-                      {"peaks", std::move(peaks)}};
+                      {"peaks", std::move(peaks)},
+                      {"compute_pool", json_of(machine.pool)}};
   if (machine.gpu) json["gpu"] = json_of(*machine.gpu);
   return json;
 }
@@ -126,6 +148,7 @@ std::string machine_table(const MachineLimits& machine) {
     text += rate_line(fmt::format("{}, {} threads", name, machine.threads), peak.flops.all, kGiga,
                       "GFLOP/s");
   }
+  text += pool_table(machine.pool);
   return machine.gpu ? text + gpu_table(*machine.gpu) : text;
 }
 

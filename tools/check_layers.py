@@ -8,6 +8,7 @@
                                                    server + hub -> front ------------+
     base -> hub ---------------------------------------------------------------------+
     base -> state -> server
+    scheduler -> distributed -> engine
     cache -> kv_events -> cli
     cache -> prefix_peer -> server
 
@@ -24,13 +25,14 @@ from pathlib import Path
 
 DECIDES = ("base", "types", "cache", "scheduler")
 ANSWERS = (*DECIDES, "text", "generation", "api")
-COMPUTES = ("base", "types", "cache", "scheduler", "kernels", "models", "engine")
+COMPUTES = (*DECIDES, "distributed", "kernels", "models", "engine")
 # What each layer may include besides itself.
 MAY_INCLUDE = {
     "base": (),
     "types": DECIDES[:1],  # src/kernels/types
     "cache": DECIDES[:2],
     "scheduler": DECIDES[:3],
+    "distributed": DECIDES,
     "kv_events": DECIDES[:3],
     "prefix_peer": DECIDES[:3],
     "text": ("base",),
@@ -50,8 +52,8 @@ MAY_INCLUDE = {
 }
 SUBFOLDER_LAYERS = {"kernels/types": "types"}  # layers that are subfolders of another
 BESIDE_SRC = ("bench",)  # layers that are folders of the repository itself
-MLX_FREE_LAYERS = ("base", "types", "cache", "scheduler", "kv_events", "prefix_peer", "text", "hub", "state", "generation", "api", "server",
-                   "front", "llm", "capi", "cli")
+MLX_FREE_LAYERS = ("base", "types", "cache", "scheduler", "distributed", "kv_events", "prefix_peer", "text", "hub", "state", "generation",
+                   "api", "server", "front", "llm", "capi", "cli")
 SAYS_NO_MLX = re.compile(r"\bno MLX\b", re.IGNORECASE)
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

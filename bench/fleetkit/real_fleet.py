@@ -119,11 +119,11 @@ def selection(urls: list[str], block_size: int, log: Path):
 
 
 @contextlib.contextmanager
-def servers(octavo: Path, model: Path, count: int, threads: int, flags: list):
-    """Yields the addresses, and the KV pages of each server."""
+def servers(programs: list[Path], model: Path, threads: int, flags: list):
+    """One server for each program. Yields the addresses, and the KV pages of each server."""
     with contextlib.ExitStack() as stack:
         urls = []
-        for _ in range(count):
+        for octavo in programs:
             config = {"enable_kv_cache_events": True, "endpoint": "tcp://127.0.0.1:*", "replay_endpoint": "tcp://127.0.0.1:*"}
             server = stack.enter_context(running_server.running(octavo, model, "--no-access-log", "--kv-events-config", json.dumps(config),
                                                                 *flags, env={"OCTAVO_THREADS": str(threads)}))

@@ -4,12 +4,16 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <vector>
+
+#include "base/topology/cpu_list.h"
 
 namespace octavo {
 
 struct CgroupLimits {
   std::optional<uint64_t> memory_bytes;
-  std::optional<double> cores;  // CPU quota, in cores
+  std::optional<double> cores;             // CPU quota, in cores
+  std::optional<std::vector<CpuId>> cpus;  // the cpuset; nullopt: none, or not readable
 };
 
 // Returns the tightest limits among the process's own group and its ancestors, all of which apply.

@@ -80,5 +80,25 @@ TEST_F(Cgroup, TheOldHierarchysDefaultIsNoLimit) {
   EXPECT_FALSE(limits.cores);
 }
 
+TEST_F(Cgroup, ACpusetIsRead) {
+  write("proc/self/cgroup", "0::/kubepods/pod1\n");
+  write("sys/fs/cgroup/cpuset.cpus.effective", "0-191\n");
+  write("sys/fs/cgroup/kubepods/pod1/cpuset.cpus.effective", "4-7,100-103\n");
+  EXPECT_EQ(cgroup_limits(root_).cpus, (std::vector<CpuId>{4, 5, 6, 7, 100, 101, 102, 103}));
+}
+
+TEST_F(Cgroup, ACpusetOfTheOldHierarchyIsRead) {
+  write("proc/self/cgroup", "9:name=systemd:/\n3:cpuset:/docker/1f\n0::/\n");
+  write("sys/fs/cgroup/cpuset/cpuset.cpus", "0-7\n");
+  write("sys/fs/cgroup/cpuset/docker/1f/cpuset.cpus", "2-3\n");
+  EXPECT_EQ(cgroup_limits(root_).cpus, (std::vector<CpuId>{2, 3}));
+}
+
+TEST_F(Cgroup, AnEmptyOrInvalidCpusetIsNoLimit) {
+  write("sys/fs/cgroup/cpuset.cpus.effective", "\n");
+  write("sys/fs/cgroup/cpuset/cpuset.cpus", "0-\n");
+  EXPECT_FALSE(cgroup_limits(root_).cpus);
+}
+
 }  // namespace
 }  // namespace octavo

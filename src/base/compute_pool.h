@@ -4,30 +4,45 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
+#include "base/topology/cpu_list.h"
+
 namespace octavo {
+
+// The first of `count` pieces that thread `thread` of `threads` owns. Shares are contiguous and
+// differ by at most one piece.
+constexpr int64_t first_of_share(int64_t count, int threads, int thread) {
+  return (count * thread + threads - 1) / threads;
+}
 
 class ComputePool {
  public:
-  // `threads` includes the caller of parallel_for; 1 means no helpers. If `pinned`, helper i runs
-  // only on the i-th core that this process may use; the caller is not pinned.
-  explicit ComputePool(int threads, bool pinned = false);
+  using Body = std::function<void(int64_t begin, int64_t end)>;
+
+  // `threads` includes the caller of parallel_for, which is thread 0; 1 means no helpers. Thread i
+  // runs only on cpus[i], if there is one; the caller is not bound.
+  explicit ComputePool(int threads, std::span<const CpuId> cpus = {});
   ~ComputePool();
   ComputePool(const ComputePool&) = delete;
   ComputePool& operator=(const ComputePool&) = delete;
 
-  // Runs body(begin, end) over [0, count) in pieces of at most `grain`, which threads claim in
-  // order; returns when all are done. The result of a piece must not depend on its thread. Rethrows
-  // the first exception that a piece throws, after the other pieces have stopped. Concurrent calls
-  // run one after another; `body` must not call parallel_for.
-  void parallel_for(int64_t count, int64_t grain,
-                    const std::function<void(int64_t begin, int64_t end)>& body);
+  // Runs body(begin, end) over [0, count) in pieces of at most `grain`; returns when all are done.
+  // Each thread runs its own share first (first_of_share), which is the same in every call with
+  // these numbers, so that its data stay in its caches and on its NUMA node; then it takes pieces
+  // from the shares of others. The result of a piece must not depend on its thread. Rethrows the
+  // first exception that a piece throws, after the other pieces have stopped. Concurrent calls run
+  // one after another; `body` must not call parallel_for.
+  void parallel_for(int64_t count, int64_t grain, const Body& body);
+
+  // The same with pieces of one, where thread t owns [firsts[t], firsts[t + 1]). `firsts` starts
+  // with 0 and has at most threads() + 1 elements; the last is the count.
+  void parallel_shares(std::span<const int64_t> firsts, const Body& body);
 
   // When the last parallel_for ended; the clock's epoch if there was none.
   std::chrono::steady_clock::time_point last_done() const { return last_done_; }
@@ -40,38 +55,34 @@ class ComputePool {
 
  private:
   struct Job;
+  struct Slot;
+  struct Group;
   void work(int index);
-  bool wait_for_job(uint64_t seen);
-  void wake_helpers();
-  static void run_pieces(Job& job);
+  void run(Job& job);
+  void run_alone(const Job& job);
+  void run_shared(Job& job);
+  void run_pieces(Job& job, int index);
+  bool run_share(Job& job, int share);
+  bool steal_from(Job& job, int group, int index);
+  int active_threads() const;
 
+  std::vector<Slot> slots_;    // one per thread
+  std::vector<Group> groups_;  // of neighbouring threads
   std::vector<std::thread> workers_;
-  std::mutex turn_;  // held by the caller whose job runs
-  std::atomic<Job*> job_{nullptr};
-  std::atomic<uint64_t> generation_{0};  // of job_
-  std::atomic<int> active_{0};           // helpers that may still use the job
+  std::mutex turn_;          // held by the caller whose job runs
+  uint64_t generation_ = 0;  // of the newest job
   std::atomic<int> limit_{1 << 20};
-  std::atomic<bool> stopping_{false};
   std::atomic<std::chrono::steady_clock::time_point> last_done_{};
-
-  // Idle helpers sleep here.
-  std::mutex park_mutex_;
-  std::condition_variable park_;
-  std::atomic<int> parked_{0};
 };
 
 // Options of the process's pool, read when it is first used.
 struct ComputeOptions {
-  int threads = 0;      // --threads; 0: OCTAVO_THREADS, or usable_cores()
+  int threads = 0;      // --threads; 0: OCTAVO_THREADS, or one per core that this process may use
   bool pinned = false;  // --pin-threads
 };
 void set_compute_options(const ComputeOptions& options);
 
-// Returns the process's pool.
+// Returns the process's pool. Throws SetupError if OCTAVO_THREADS_BIND is not valid.
 ComputePool& compute_pool();
-
-// Returns the number of cores that this process may use: the minimum of the machine's cores, the
-// affinity mask and the cgroup's quota.
-int usable_cores();
 
 }  // namespace octavo

@@ -16,7 +16,7 @@ namespace octavo {
 struct CacheGroup {
   SoftmaxSpec spec;
   int block_tokens = 0;     // tokens a page of this group holds
-  std::vector<int> layers;  // slot -> layer; at most CachePlan::slots entries
+  std::vector<int> layers;  // slot -> layer, -1: none; at most CachePlan::slots entries
 
   PageGeometry geometry() const { return spec.geometry(block_tokens); }
   // Page ids that hold `tokens` tokens of one sequence.
@@ -26,12 +26,12 @@ struct CacheGroup {
   int pages_held(int tokens, int step_tokens) const;
 };
 
-// The layers with recurrent state, arranged in rows of one layer per slot. In a slot's pages the
-// heads of all rows follow each other, then the convolutions, so that only the last page of each is
-// padded.
+// The layers with recurrent state, arranged in rows of one layer per slot (LayerPlace). In a slot's
+// pages the heads of all rows follow each other, then the convolutions, so that only the last page of
+// each is padded.
 struct StateGroup {
   StateSpec spec;
-  std::vector<int> layers;  // the i-th is in slot i % CachePlan::slots, row i / CachePlan::slots
+  std::vector<int> layers;  // in order
   int rows = 0;
   int heads_per_page = 1;
   int units_per_page = 1;
@@ -52,13 +52,22 @@ struct LayerPlace {
   int row = 0;  // of StateGroup
 };
 
+// The slots of one stage of a model that is divided over several machines.
+struct SlotRange {
+  int first = 0;
+  int count = 0;  // 0: no layer of the stage keeps anything
+
+  int end() const { return first + count; }
+};
+
 struct CachePlan {
-  int slots = 0;          // buffers; buffer i serves the i-th layer of every group
+  int slots = 0;          // buffers; buffer i serves at most one layer of every group
   size_t page_bytes = 0;  // of one page in one buffer: the maximum over all groups
   std::vector<CacheGroup> groups;
   std::optional<StateGroup> state = {};
   int state_drafts = 0;            // most drafts of a step whose states one sequence keeps
   std::vector<LayerPlace> places;  // by layer
+  std::vector<SlotRange> stages;   // one after the other; all slots if the model is not divided
 
   int state_pages() const { return state ? state->pages : 0; }
   // A step with drafts runs alone: it reads one copy and writes one for its first row and one for
@@ -68,6 +77,10 @@ struct CachePlan {
   }
   // Full pages of every group end together at multiples of this many tokens.
   int common_tokens() const;
+
+  // The same plan with the slots of one stage only, for counting that machine's memory. Places keep
+  // their slots.
+  CachePlan of_stage(size_t stage) const;
 
   // Bytes of one page id over all buffers.
   size_t bytes_per_page_id() const { return page_bytes * static_cast<size_t>(slots); }
@@ -88,6 +101,15 @@ struct CachePlan {
 // of the widest spec, or one head's state if that is larger. A narrower spec fits more tokens into
 // a page, in multiples of 8, and smaller heads share a page. All layers with a state must have the
 // same spec.
-CachePlan plan_cache(std::span<const CacheSpec> layers, int block_tokens);
+//
+// `cuts`: the first layers of the second and later stages, ascending; each must be allowed
+// (may_cut). Slots then belong to one stage each, a stage has as many as it needs, and a group has
+// layers of several stages. The numbers of groups are those that waste the fewest slots.
+CachePlan plan_cache(std::span<const CacheSpec> layers, int block_tokens,
+                     std::span<const int> cuts = {});
+
+// True if a stage may begin with this layer: neither it nor a later layer reads the pages of an
+// earlier one.
+bool may_cut(std::span<const CacheSpec> layers, int layer);
 
 }  // namespace octavo

@@ -35,6 +35,12 @@ int context_that_fits(uint64_t bytes, const CachePlan& cache, int step_tokens) {
   return low;
 }
 
+// Page ids that fit in `bytes`. A stage whose layers keep nothing has pages of no bytes.
+int pages_in(uint64_t bytes, const CachePlan& cache) {
+  if (cache.bytes_per_page_id() == 0) return INT32_MAX;
+  return static_cast<int>(std::min<uint64_t>(bytes / cache.bytes_per_page_id(), INT32_MAX));
+}
+
 // The most memory for pages such that no buffer exceeds `buffer_bytes`.
 uint64_t bytes_in_buffers(uint64_t buffer_bytes, const CachePlan& cache) {
   return buffer_bytes / cache.page_bytes * cache.bytes_per_page_id();
@@ -85,6 +91,11 @@ uint64_t server_budget_for(uint64_t bytes) {
   return budget;
 }
 
+uint64_t bytes_besides_layers(const MemoryRequest& request, uint64_t budget_bytes) {
+  return request.draft_bytes + request.adapter_bytes + request.step_bytes + request.disk_bytes +
+         (request.serves_requests ? request_bytes_of(budget_bytes) : 0) + kReserveBytes;
+}
+
 MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache) {
   if (!(request.memory_fraction > 0 && request.memory_fraction <= 1)) {
     throw SetupError("--memory-fraction: must be above 0 and at most 1, e.g. 0.9");
@@ -131,8 +142,7 @@ MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache) {
   const int wanted = static_cast<int>(std::min<int64_t>(
       INT32_MAX,
       std::max<int64_t>(usual, cache.pages_held(plan.max_model_len, request.step_tokens))));
-  const auto most =
-      static_cast<int>(std::min<uint64_t>(room / cache.bytes_per_page_id(), INT32_MAX));
+  const int most = pages_in(room, cache);
   plan.page_count = request.kv_bytes ? most : std::min(wanted, most);
   plan.kv_bytes = static_cast<uint64_t>(plan.page_count) * cache.bytes_per_page_id();
   plan.least_kv_bytes =

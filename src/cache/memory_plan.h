@@ -60,6 +60,9 @@ struct MemoryPlan {
 // The smallest budget of a server that has `bytes` left besides the memory of requests.
 uint64_t server_budget_for(uint64_t bytes);
 
+// What the request needs of the budget besides weights and pages.
+uint64_t bytes_besides_layers(const MemoryRequest& request, uint64_t budget_bytes);
+
 // Throws SetupError that names the flag and a value that works if the request does not fit.
 MemoryPlan plan_memory(const MemoryRequest& request, const CachePlan& cache);
 

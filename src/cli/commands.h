@@ -6,6 +6,8 @@
 namespace octavo {
 
 void add_serve_command(CLI::App& app);
+void add_launch_command(CLI::App& app);
+void add_worker_command(CLI::App& app);
 void add_generate_command(CLI::App& app);
 void add_chat_command(CLI::App& app);
 void add_info_command(CLI::App& app);

@@ -104,7 +104,10 @@ std::string prompt_of(const GenerateFlags& flags) {
 void run_one(const GenerateFlags& flags) {
   const std::string prompt = prompt_of(flags);
   if (prompt.empty()) throw RequestError(400, "prompt", "is empty; give a text after the model");
-  const auto llm = flags.model.load(flags.model.options_for_one());
+  const auto cluster = flags.model.form_cluster();
+  EngineOptions options = flags.model.options_for_one();
+  options.cluster = cluster.get();
+  const auto llm = flags.model.load(options);
   TextRequest request = settings_of(flags);
   request.prompt = prompt;
   if (flags.chat || (llm->can_chat() && !flags.raw)) {
@@ -184,6 +187,7 @@ void add_generate_command(CLI::App& app) {
       "generate", "Generate text for one prompt, or for every prompt in a file, and exit");
   flags->model.add_to(*command);
   flags->model.add_batch_flags_to(*command);
+  flags->model.cluster.add_to(*command);
   add_input_flags(*command, *flags);
   command->add_option("--max-tokens", flags->max_tokens, "Stop after this many tokens")
       ->capture_default_str();

@@ -152,7 +152,10 @@ void generate_file(const ModelFlags& model, const GenerateFileOptions& options,
                    const std::function<TextRequest()>& defaults) {
   std::vector<PromptLine> lines = read_prompt_file(options.prompts, defaults);
   OrderedLines output(options.output);
-  const auto llm = model.load(model.engine_options());
+  const auto cluster = model.form_cluster();
+  EngineOptions engine = model.engine_options();
+  engine.cluster = cluster.get();
+  const auto llm = model.load(engine);
   print_start_up(*llm, model.max_num_seqs);
   if (options.chat || (llm->can_chat() && !options.raw)) {
     for (PromptLine& line : lines) put_into_chat(line.request, options.system);

@@ -18,6 +18,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/model_flags.h"
+#include "engine/pipeline/plan_stages.h"
 #include "engine/plan_engine.h"
 #include "generation/model_text.h"
 #include "kernels/cpu/isa.h"
@@ -33,6 +34,7 @@ using InfoJson = nlohmann::ordered_json;
 
 struct InfoFlags : ModelFlags {
   bool json = false;
+  int machines = 1;
 };
 
 void row(const char* name, const std::string& value) { fmt::print("  {:<22}{}\n", name, value); }
@@ -171,7 +173,17 @@ InfoJson json_of(const MemoryPlan& plan) {
           {"reserve_bytes", plan.reserve_bytes}};
 }
 
-void describe_in(InfoJson& out, const ModelDescription& model, const EngineOptions& options) {
+InfoJson json_of(const PipelinePlan& plan) {
+  InfoJson stages = InfoJson::array();
+  for (const StagePlan& stage : plan.stages)
+    stages.push_back({{"first_layer", stage.layers.first},
+                      {"layers", stage.layers.layers()},
+                      {"memory", json_of(stage.memory)}});
+  return stages;
+}
+
+void describe_in(InfoJson& out, const ModelDescription& model, const EngineOptions& options,
+                 int machines) {
   out["family"] = model.plan.family;
   out["parameters"] = model.parameters;
   out["quantization"] = model.quantization;
@@ -182,11 +194,15 @@ void describe_in(InfoJson& out, const ModelDescription& model, const EngineOptio
   out["vocabulary"] = model.plan.vocab;
   out["context"] = model.plan.max_context;
   out["kv_bytes_per_token"] = plan_engine_cache(model, options).bytes_per_token();
-  out["memory"] = json_of(plan_engine_memory(model, options));
+  if (machines > 1) {
+    out["stages"] = json_of(plan_equal_stages(model, options, machines));
+  } else {
+    out["memory"] = json_of(plan_engine_memory(model, options));
+  }
 }
 
 // One JSON object. If the model is not supported, the object has the reason, which is also thrown.
-void print_info_json(const Checkpoint& checkpoint, const EngineOptions& options) {
+void print_info_json(const Checkpoint& checkpoint, const EngineOptions& options, int machines) {
   InfoJson out = {
       {"path", checkpoint.path().string()},      {"file_bytes", checkpoint.file_bytes()},
       {"container", container_of(checkpoint)},   {"tensors", checkpoint.tensors().size()},
@@ -199,7 +215,7 @@ void print_info_json(const Checkpoint& checkpoint, const EngineOptions& options)
   };
   try {
     const ModelDescription model = supported_model(checkpoint, options);
-    describe_in(out, model, options);
+    describe_in(out, model, options, machines);
   } catch (const SetupError& error) {
     out["supported"] = false;
     out["error"] = error.what();
@@ -217,15 +233,21 @@ void run(InfoFlags flags) {
   options.pooling.runner = RunnerKind::kAuto;
   use_device(options.device);
   const Checkpoint checkpoint = Checkpoint::open(flags.model);
-  if (flags.json) return print_info_json(checkpoint, options);
+  if (flags.json) return print_info_json(checkpoint, options, flags.machines);
   print_files(checkpoint);
   const ModelDescription model = check_support(checkpoint, options);
   print_model(model);
   print_weights(checkpoint, model);
   print_cache(model, options);
   print_device(device_facts(), model.dtype);
-  fmt::print("Memory plan on this machine for up to {} sequences at once\n{}", options.max_num_seqs,
-             plan_engine_memory(model, options).table());
+  if (flags.machines > 1) {
+    fmt::print("Memory plan on {} machines like this one for up to {} sequences at once\n{}",
+               flags.machines, options.max_num_seqs,
+               plan_equal_stages(model, options, flags.machines).table());
+  } else {
+    fmt::print("Memory plan on this machine for up to {} sequences at once\n{}",
+               options.max_num_seqs, plan_engine_memory(model, options).table());
+  }
 }
 
 }  // namespace
@@ -239,6 +261,12 @@ void add_info_command(CLI::App& app) {
   flags->add_to(*command);
   flags->add_batch_flags_to(*command);
   command->add_flag("--json", flags->json, "Print the properties as one JSON object");
+  command
+      ->add_option("--pipeline-parallel-size", flags->machines,
+                   "Divide the model over this number of machines like this one, and show the part "
+                   "of each")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   command->callback([flags] { run(*flags); });
 }
 

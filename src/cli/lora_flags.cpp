@@ -59,11 +59,16 @@ void LoraFlags::add_to(CLI::App& command) {
                   "--lora-modules, or --max-loras if that is more)")
       ->transform(whole_number(1, 1 << 20))
       ->group(group);
+  command
+      .add_flag("--lora-experts", lora_experts,
+                "Plan memory for adapters of a mixture's experts: as many matrices as experts")
+      ->group(group);
 }
 
 bool LoraFlags::finish() {
   for (const std::string& text : lora_modules) sources.push_back(api::parse_lora_module(text));
   if (!enable_lora && !sources.empty()) throw SetupError("--lora-modules requires --enable-lora");
+  if (!enable_lora && lora_experts) throw SetupError("--lora-experts requires --enable-lora");
   return enable_lora && environment_allows_updates();
 }
 
@@ -72,13 +77,15 @@ std::optional<AdapterOptions> LoraFlags::options() const {
   const int needed = std::max(max_loras, static_cast<int>(sources.size()));
   return AdapterOptions{.max_loras = max_loras,
                         .max_lora_rank = max_lora_rank,
-                        .max_cpu_loras = max_cpu_loras > 0 ? max_cpu_loras : needed};
+                        .max_cpu_loras = max_cpu_loras > 0 ? max_cpu_loras : needed,
+                        .experts = lora_experts};
 }
 
 std::string LoraFlags::describe() const {
   const auto limits = options();
-  return fmt::format("{} loaded, up to {}; {} at once, rank up to {}", sources.size(),
-                     limits->max_cpu_loras, limits->max_loras, limits->max_lora_rank);
+  return fmt::format("{} loaded, up to {}; {} at once, rank up to {}{}", sources.size(),
+                     limits->max_cpu_loras, limits->max_loras, limits->max_lora_rank,
+                     lora_experts ? ", experts too" : "");
 }
 
 }  // namespace octavo

@@ -16,6 +16,7 @@ struct LoraFlags {
   std::vector<std::string> lora_modules;
   int max_loras = 1;
   int max_lora_rank = 16;
+  bool lora_experts = false;
   int max_cpu_loras = 0;                    // 0: as many as needed at start-up
   std::vector<api::AdapterSource> sources;  // lora_modules, after finish()
 

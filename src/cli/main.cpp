@@ -69,6 +69,8 @@ int main(int argc, char** argv) {
   octavo::add_stop_command(app);
   octavo::add_top_command(app);
   octavo::add_quantize_command(app);
+  octavo::add_launch_command(app);
+  octavo::add_worker_command(app);
   octavo::add_bench_command(app);
   octavo::add_doctor_command(app);
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);

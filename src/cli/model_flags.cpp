@@ -7,6 +7,7 @@
 
 #include "base/compute_pool.h"
 #include "base/error.h"
+#include "cli/distributed/cluster_start.h"
 #include "cli/model_by_name.h"
 #include "cli/option_group.h"
 #include "cli/parse/number_check.h"
@@ -118,6 +119,16 @@ void ModelFlags::add_batch_flags_to(CLI::App& command) {
       ->group(kBatchGroup);
 }
 
+void ModelFlags::add_worker_flags_to(CLI::App& command) {
+  command.add_option("MODEL", model, std::string(kModelHelp) + "; the same files as on rank 0");
+  add_settings_to(command);
+  // Rank 0 sends its own values.
+  for (const char* flag :
+       {"--dtype", "--chat-template", "--quantization", "--kv-cache-dtype", "--max-model-len",
+        "--kv-memory", "--block-size", "--max-num-batched-tokens", "--speculative-config"})
+    command.remove_option(command.get_option(flag));
+}
+
 void ModelFlags::add_disk_flags_to(CLI::App& command) {
   const OptionGroup option{command, kBatchGroup};
   option
@@ -153,6 +164,12 @@ EngineOptions ModelFlags::options_for_one() const {
   options.max_num_seqs = 1;
   options.touch_pages = false;
   return options;
+}
+
+std::unique_ptr<Cluster> ModelFlags::form_cluster(
+    const std::function<void(const std::string&)>& say) const {
+  const auto print = [](const std::string& text) { fmt::print(stderr, "octavo: {}\n", text); };
+  return octavo::form_cluster(cluster.settings(), *this, say ? say : print);
 }
 
 std::unique_ptr<Llm> ModelFlags::load(const EngineOptions& options) const {

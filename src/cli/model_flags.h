@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "cli/distributed/cluster_flags.h"
+#include "distributed/cluster.h"
 #include "llm/llm.h"
 #include "llm/model_settings.h"
 
@@ -14,6 +16,7 @@ namespace octavo {
 
 struct ModelFlags : ModelSettings {
   std::string quantization;  // empty: not given
+  ClusterFlags cluster;
 
   // Called with "download" or "load" and the bytes so far and in total. Any thread. May be empty.
   std::function<void(const char* stage, uint64_t done, uint64_t total)> on_progress;
@@ -25,6 +28,8 @@ struct ModelFlags : ModelSettings {
   void add_batch_flags_to(CLI::App& command);
   // For commands that profit from a prefix cache kept across runs.
   void add_disk_flags_to(CLI::App& command);
+  // MODEL and those flags that are about a machine, for the ranks of a cluster after the first.
+  void add_worker_flags_to(CLI::App& command);
 
   // Replaces the model's name by its path and downloads the model if it is not on this machine.
   // Call before the functions below.
@@ -33,6 +38,10 @@ struct ModelFlags : ModelSettings {
   EngineOptions engine_options() const;
   // For one sequence at a time: pages become resident when they are first used.
   EngineOptions options_for_one() const;
+  // Waits until the workers of --pipeline-parallel-size have joined. Null without the flag. `say`
+  // is called with what to do; empty: it is printed on stderr.
+  std::unique_ptr<Cluster> form_cluster(
+      const std::function<void(const std::string&)>& say = nullptr) const;
   // Sets the number of compute threads and loads the model with a progress bar.
   std::unique_ptr<Llm> load(const EngineOptions& options) const;
 

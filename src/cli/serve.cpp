@@ -19,6 +19,8 @@
 #include "base/service_notify.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/distributed/cluster_watch.h"
+#include "cli/distributed/end_with_stdin.h"
 #include "cli/serve_child.h"
 #include "cli/serve_flags.h"
 #include "cli/serve_front.h"
@@ -29,6 +31,7 @@
 #include "llm/make_served_model.h"
 #include "prefix_peer/page_fetcher.h"
 #include "server/server.h"
+#include "server/tracing/otlp_exporter.h"
 
 namespace octavo {
 namespace {
@@ -125,13 +128,15 @@ void print_summary(const Llm& llm, const api::ServedModel& served, const ServeFl
   if (llm.can_chat() && !model.pooling) summary.row("tools", served.dialect.describe());
   if (!model.pooling)
     summary.row("sampling", served.defaults.describe() + " unless a request sets it");
-  summary.add("{}", llm.engine().memory().table());
+  const std::string ranks = llm.engine().pipeline_table();
+  summary.add("{}", ranks.empty() ? llm.engine().memory().table() : ranks);
   summary.row("listening", fmt::format("{} (ready in {:.1f} s)", address.url, seconds));
   if (!address.internal.empty()) summary.row("internal", address.internal);
   if (flags.server.uds.empty()) {
     summary.row("playground", address.url + "/");
     summary.row("metrics", address.url + "/metrics");
   }
+  if (flags.server.spans) summary.row("traces", flags.otlp_traces_endpoint);
   add_curl(summary, address.curl, example_for(llm), !flags.server.api_keys.empty());
   summary.print();
 }
@@ -151,6 +156,15 @@ std::unique_ptr<kv_events::EventPublisher> start_kv_events(const kv_events::Conf
   return publisher;
 }
 
+// Null without --otlp-traces-endpoint.
+std::shared_ptr<server::OtlpExporter> start_tracing(ServeFlags& flags) {
+  if (flags.otlp_traces_endpoint.empty()) return nullptr;
+  auto exporter = std::make_shared<server::OtlpExporter>(
+      server::OtlpOptions{.endpoint = flags.otlp_traces_endpoint, .version = OCTAVO_VERSION});
+  if (exporter->on()) flags.server.spans = exporter;
+  return exporter;
+}
+
 // Null without --prefix-peer.
 std::unique_ptr<PageFetcher> fetch_pages(const Llm& llm, const ServeFlags& flags) {
   if (flags.prefix_peers.empty()) return nullptr;
@@ -162,6 +176,7 @@ std::unique_ptr<PageFetcher> fetch_pages(const Llm& llm, const ServeFlags& flags
 void serve_model(ServeFlags flags) {
   const auto started = Clock::now();
   flags.finish();
+  if (flags.end_with_stdin) end_with_stdin();
   if (flags.server.reload_api_keys) server::hold_hangups();
   // Hitting the file size limit (ulimit -f) must be a write error, not kill the process.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -173,6 +188,7 @@ void serve_model(ServeFlags flags) {
   const Address address{.url = listener->url(),
                         .curl = listener->curl_target(),
                         .internal = internal ? internal->url() : ""};
+  const auto tracing = start_tracing(flags);
   const auto events = start_kv_events(flags.kv_events);
   flags.model.find();
   EngineOptions options = flags.engine_options();
@@ -180,6 +196,9 @@ void serve_model(ServeFlags flags) {
     options.prefix_observer = &events->observer();
     flags.server.kv_event_sources = events->config().sources();
   }
+  const auto cluster =
+      flags.model.form_cluster([](const std::string& text) { spdlog::info("{}", text); });
+  options.cluster = cluster.get();
   const auto llm = flags.model.load(options);
   const api::ServedModel served = make_served_model(*llm, flags.model, options,
                                                     {.served_model_name = flags.served_model_name,
@@ -206,8 +225,17 @@ void serve_model(ServeFlags flags) {
       flags.status->send(front::ChildReady{.planned_bytes = llm->engine().memory().total_bytes(),
                                            .max_model_len = served.max_model_len});
     }
+    const ClusterWatch watch(cluster.get(), [&] { server.drain(); });
     notify_service("READY=1\nSTATUS=Serving " + served.name() + " on " + address.url);
-    if (!server.run()) {
+    const bool ended = server.run();
+    if (tracing) tracing->stop();
+    // The engine cannot end its steps without the other ranks.
+    if (watch.failure()) {
+      flush_logging();
+      std::_Exit(1);
+    }
+    if (!ended) {
+      if (cluster) cluster->shutdown();
       flush_logging();
       std::_Exit(0);
     }
@@ -215,7 +243,10 @@ void serve_model(ServeFlags flags) {
   spdlog::info("stopped");
   flush_logging();
   // Do not wait for a running step: no client is left to read its output.
-  if (!llm->engine().wait_until_idle(std::chrono::milliseconds(200))) std::_Exit(0);
+  if (!llm->engine().wait_until_idle(std::chrono::milliseconds(200))) {
+    if (cluster) cluster->shutdown();
+    std::_Exit(0);
+  }
 }
 
 }  // namespace

@@ -155,6 +155,12 @@ void ServeFlags::add_limit_flags(CLI::App& command) {
       .add_flag("--access-log,!--no-access-log", server.access_log,
                 "Log one line per request (on by default)")
       ->group(group);
+  command
+      .add_option("--otlp-traces-endpoint", otlp_traces_endpoint,
+                  "URL of an OpenTelemetry collector that gets a span of each request, over HTTP: "
+                  "http://localhost:4318/v1/traces (default: off)")
+      ->type_name("URL")
+      ->group(group);
 }
 
 void ServeFlags::add_state_flags(CLI::App& command) {
@@ -307,7 +313,10 @@ void ServeFlags::add_to(CLI::App& command) {
   add_dialect_flags(command);
   lora.add_to(command);
   add_fleet_flags(command);
+  model.cluster.add_to(command);
   front.add_to(command);
+  // Hidden: set by octavo launch.
+  command.add_flag("--end-with-stdin", end_with_stdin)->group("");
   // Hidden: set by the front.
   command.add_option("--status-fd", status_fd)->group("");
   command.add_flag("--plan-only", plan_only)->group("");
@@ -346,6 +355,11 @@ void ServeFlags::finish() {
   // A request to continue an answer holds the tokens of the prompt besides the body of the client.
   if (server.behind_front) server.limits.body_bytes *= 2;
   server.allow_lora_updates = lora.finish();
+  model.cluster.check();
+  if (model.cluster.on() && lora.enable_lora)
+    throw SetupError(
+        "--enable-lora cannot be combined with --pipeline-parallel-size; merge one adapter with "
+        "--merge-adapter on every machine, or serve the model from one machine");
   if (server.internal_port && server.internal_port != 0 && *server.internal_port == server.port &&
       server.internal_host == server.host)
     throw SetupError("--internal-port: is the same as --port; choose another");

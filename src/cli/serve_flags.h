@@ -29,6 +29,7 @@ struct ServeFlags {
   std::string log_format = "text";
   std::string config;
   std::string kv_events_config;
+  std::string otlp_traces_endpoint;
   std::vector<std::string> prefix_peers;
   std::string prefix_peer_secret_file;
   kv_events::Config kv_events;  // after finish()
@@ -40,6 +41,7 @@ struct ServeFlags {
   ChatDialectOptions dialect;
   LoraFlags lora;
   std::string thinking = "auto";
+  bool end_with_stdin = false;  // hidden: drain when stdin ends
   // Of the process of a front; hidden.
   int status_fd = -1;
   bool plan_only = false;

@@ -22,6 +22,7 @@
 #include "front/model_routes.h"
 #include "front/ollama_routes.h"
 #include "server/listener.h"
+#include "server/tracing/otlp_exporter.h"
 #include "text/helper_jobs.h"
 
 namespace octavo {
@@ -116,6 +117,11 @@ void serve_front(ServeFlags flags, const CLI::App& command) {
     throw SetupError(
         "--lora-modules: several models are served; give it in the section of its model in "
         "--preset");
+  if (flags.model.cluster.on())
+    throw SetupError(
+        "--pipeline-parallel-size: available with one model only; serve one, or leave the flag "
+        "out");
+  flags.model.cluster.check();
   if (flags.server.internal_port)
     throw SetupError(
         "--internal-port: available with one model only; serve one, or leave the flag out");
@@ -131,6 +137,9 @@ void serve_front(ServeFlags flags, const CLI::App& command) {
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
   init_server_logging(flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
+  // The processes of the models send spans; this finds a mistake in the settings at start-up.
+  if (!flags.otlp_traces_endpoint.empty())
+    server::OtlpExporter({.endpoint = flags.otlp_traces_endpoint, .version = OCTAVO_VERSION});
   auto listener = front_listener(flags.server);
   const std::string url = listener->url();
   flags.server.max_open_bytes =

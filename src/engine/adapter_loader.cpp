@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -15,7 +16,7 @@
 namespace octavo {
 
 AdapterLoader::AdapterLoader(const ModelDescription& model, const AdapterOptions& options)
-    : model_(model), options_(options), targets_(adapter_targets(model.plan)) {}
+    : model_(model), options_(options), targets_(planned_adapter_targets(model, options)) {}
 
 std::shared_ptr<const Adapter> AdapterLoader::load(const std::string& name,
                                                    const std::string& folder, bool replaces) {
@@ -31,6 +32,12 @@ std::shared_ptr<const Adapter> AdapterLoader::load(const std::string& name,
   return std::make_shared<const EngineAdapter>(++last_id_, name, std::move(weights), open_);
 }
 
+AdapterTargets planned_adapter_targets(const ModelDescription& model,
+                                       const AdapterOptions& options) {
+  return adapter_targets(model.plan,
+                         options.experts ? AdaptedExperts::kAll : AdaptedExperts::kNone);
+}
+
 void check_adapter_options(const ModelDescription& model, const EngineOptions& options) {
   if (!options.adapters) return;
   const AdapterOptions& lora = *options.adapters;
@@ -39,6 +46,13 @@ void check_adapter_options(const ModelDescription& model, const EngineOptions& o
   if (lora.max_loras < 1) throw SetupError("--max-loras: must be at least 1");
   if (lora.max_cpu_loras < lora.max_loras)
     throw SetupError("--max-cpu-loras: must be at least --max-loras");
+  if (lora.experts &&
+      std::ranges::none_of(model.plan.layers, [](const LayerPlan& layer) { return layer.moe(); }))
+    throw SetupError("--lora-experts: this model has no experts; remove the flag");
+  if (lora.experts && device_facts().kind == DeviceKind::kMetal)
+    throw SetupError(
+        "--lora-experts: LoRA on experts is not supported on Metal; add --device cpu, or remove "
+        "the flag");
   if (plan_speculation(model, options).method == SpeculativeMethod::kDraftModel)
     throw SetupError(
         "--enable-lora does not combine with a draft model, which has no adapters; use "
@@ -48,7 +62,7 @@ void check_adapter_options(const ModelDescription& model, const EngineOptions& o
 uint64_t planned_adapter_bytes(const ModelDescription& model, const EngineOptions& options) {
   if (!options.adapters) return 0;
   const AdapterOptions& lora = *options.adapters;
-  const AdapterTargets targets = adapter_targets(model.plan);
+  const AdapterTargets targets = planned_adapter_targets(model, lora);
   const bool on_gpu = device_facts().kind == DeviceKind::kMetal;
   // One more while an adapter is replaced.
   return adapter_bytes(targets, model.dtype, lora.max_loras + lora.max_cpu_loras + 1,
@@ -61,7 +75,8 @@ uint64_t planned_adapter_bytes(const ModelDescription& model, const EngineOption
 
 AdapterRowBytes planned_adapter_rows(const ModelDescription& model, const EngineOptions& options) {
   if (!options.adapters || device_facts().kind != DeviceKind::kMetal) return {};
-  return adapter_row_bytes(adapter_targets(model.plan), options.adapters->max_lora_rank);
+  return adapter_row_bytes(planned_adapter_targets(model, *options.adapters),
+                           options.adapters->max_lora_rank);
 }
 
 }  // namespace octavo

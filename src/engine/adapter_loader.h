@@ -35,6 +35,10 @@ class AdapterLoader {
   std::shared_ptr<std::atomic<int>> open_ = std::make_shared<std::atomic<int>>(0);
 };
 
+// The projections that the options plan memory for.
+AdapterTargets planned_adapter_targets(const ModelDescription& model,
+                                       const AdapterOptions& options);
+
 // Throws SetupError that names the flag if the options are not valid or do not combine with others.
 void check_adapter_options(const ModelDescription& model, const EngineOptions& options);
 

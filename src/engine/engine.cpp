@@ -14,14 +14,18 @@
 #include "base/log.h"
 #include "engine/adapter_loader.h"
 #include "engine/draft_model.h"
+#include "engine/merge_adapter.h"
+#include "engine/pipeline/pipeline_head.h"
 #include "engine/plan_engine.h"
 #include "engine/runner.h"
+#include "engine/step_memory.h"
 #include "engine/warm_up.h"
 #include "kernels/arithmetic.h"
 #include "kernels/kernel_check.h"
 #include "kernels/runtime/device.h"
 #include "kernels/runtime/device_buffer.h"
-#include "models/adapters/merged_adapter.h"
+#include "models/checkpoint_fit.h"
+#include "models/model_digest.h"
 #include "models/tensor_check.h"
 #include "scheduler/engine_loop.h"
 #include "scheduler/mtp_drafter.h"
@@ -39,6 +43,8 @@ std::string page_fingerprint(const EngineOptions& options, const ModelDescriptio
                   cache.slots, cache.page_bytes, cache.state_pages());
   for (const CacheGroup& group : cache.groups) facts += fmt::format(" {}", group.block_tokens);
   if (model.plan.mtp) facts += " mtp";
+  for (size_t i = 1; i < cache.stages.size(); ++i)
+    facts += fmt::format(" stage {}", cache.stages[i].first);
   if (merged) facts += fmt::format(" merged {:02x}", fmt::join(*merged, ""));
   return facts;
 }
@@ -63,23 +69,39 @@ std::unique_ptr<DiskTier> make_disk_tier(const EngineOptions& options,
 std::unique_ptr<AdapterMemory> make_adapter_memory(const ModelDescription& model,
                                                    const EngineOptions& options) {
   if (!options.adapters) return nullptr;
-  return std::make_unique<AdapterMemory>(adapter_targets(model.plan), model.dtype,
-                                         options.adapters->max_loras,
+  return std::make_unique<AdapterMemory>(planned_adapter_targets(model, *options.adapters),
+                                         model.dtype, options.adapters->max_loras,
                                          options.adapters->max_lora_rank);
 }
 
-// Returns the digest of the adapter that `source` will merge, if there is one.
-std::optional<Sha256Digest> merge_adapter(const ModelDescription& model,
-                                          const EngineOptions& options, WeightSource& source) {
-  if (options.merge_adapter.empty()) return std::nullopt;
-  try {
-    auto adapter = std::make_unique<MergedAdapter>(options.merge_adapter, model.plan);
-    const Sha256Digest digest = adapter->digest();
-    source.set_merged_adapter(std::move(adapter));
-    return digest;
-  } catch (const SetupError& error) {
-    throw SetupError(fmt::format("--merge-adapter: {}", error.what()));
-  }
+// Null without a cluster.
+std::unique_ptr<PipelineHead> make_pipeline(const Checkpoint& checkpoint,
+                                            const ModelDescription& model,
+                                            const EngineOptions& options,
+                                            const std::optional<Sha256Digest>& merged) {
+  if (options.cluster == nullptr) return nullptr;
+  if (options.adapters)
+    throw SetupError("--enable-lora: is not supported with --pipeline-parallel-size");
+  return std::make_unique<PipelineHead>(*options.cluster, model, options,
+                                        hex_of(model_digest(checkpoint)), merged);
+}
+
+MemoryPlan memory_of(const PipelineHead* pipeline, const ModelDescription& model,
+                     const EngineOptions& options) {
+  return pipeline != nullptr ? pipeline->plan().stages.front().memory
+                             : plan_engine_memory(model, options);
+}
+
+// This machine's layers.
+StageRange stage_of(const PipelineHead* pipeline, const ModelDescription& model) {
+  return pipeline != nullptr ? pipeline->plan().stages.front().layers : whole_model(model.plan);
+}
+
+DecoderModel load_model(const Checkpoint& checkpoint, const ModelDescription& model,
+                        const StageRange& stage, WeightSource& source) {
+  if (!stage.is_whole(model.plan))
+    source.set_total_bytes(stage_file_bytes(checkpoint, model.plan, stage));
+  return DecoderModel(model.plan, model.dtype, source, stage);
 }
 
 std::unique_ptr<Drafter> make_drafter(const SpeculativeConfig& config,
@@ -116,42 +138,37 @@ ModelDescription describe_checked(const Checkpoint& checkpoint, const EngineOpti
 struct Engine::Loaded {
   Loaded(const Checkpoint& checkpoint, const EngineOptions& options, Progress progress)
       : description(describe_checked(checkpoint, options)),
-        plan(plan_engine_memory(description, options)),
+        source(checkpoint, std::move(progress)),
+        merged(merge_adapter(description, options.merge_adapter, source)),
+        pipeline(make_pipeline(checkpoint, description, options, merged)),
+        plan(memory_of(pipeline.get(), description, options)),
         speculation(plan_speculation(description, options)),
         draft(plan_draft(description, options)),
-        source(checkpoint, std::move(progress)),
-        merged(merge_adapter(description, options, source)),
-        model(description.plan, description.dtype, source),
+        stage(stage_of(pipeline.get(), description)),
+        model(load_model(checkpoint, description, stage, source)),
         adapter_loader(options.adapters
                            ? std::make_unique<AdapterLoader>(description, *options.adapters)
                            : nullptr),
         adapters(make_adapter_memory(description, options)),
-        kv(plan_engine_cache(description, options), plan.page_count, KernelPath::kNative),
+        kv(pipeline ? pipeline->plan().cache : plan_engine_cache(description, options),
+           plan.page_count, KernelPath::kNative),
         runner(model, kv,
                {.rows_at_once = rows_at_once(description, options),
                 .adapters = adapters.get(),
-                .fails = options.fails}),
+                .fails = options.fails,
+                .next_stage = pipeline ? &pipeline->next_stage() : nullptr}),
+        steps(connect_pipeline()),
         pool(plan.page_count),
         prefixes(kv.plan(), pool),
         disk_tier(make_disk_tier(options, description, merged, kv.plan())),
-        disk(disk_tier ? std::make_unique<PrefixDisk>(prefixes, *disk_tier, kv) : nullptr),
+        disk(disk_tier ? std::make_unique<PrefixDisk>(prefixes, *disk_tier, pages()) : nullptr),
         scheduler(plan_scheduler(description, options, plan), prefixes, disk.get(),
                   make_drafter(speculation, draft)),
-        loop({.max_open_requests = options.max_open_requests}, prefixes, scheduler, runner) {
+        loop({.max_open_requests = options.max_open_requests}, prefixes, scheduler, steps) {
     if (options.wired_bytes) wire_memory(*options.wired_bytes);
     if (options.touch_pages) kv.touch();
-    // MLX allocates only the memory of steps. It stops queueing while it holds more than this (see
-    // step_bytes).
-    mx::set_memory_limit(counted_bytes() +
-                         (plan.step_bytes - bytes_ahead(description, options)) / 2);
-    mx::set_cache_limit(plan.step_bytes);
-    warm_up(runner, kv.plan(),
-            {.rows = options.max_num_batched_tokens,
-             .sequences = options.max_num_seqs,
-             .context = plan.max_model_len,
-             .predicts = description.plan.mtp.has_value(),
-             .draws = !description.pooling.has_value(),
-             .has_adapters = options.adapters.has_value()});
+    limit_step_memory(device_bytes(), plan.step_bytes, bytes_ahead(description, options, stage));
+    if (!pipeline) warm_up_kernels(options);
     if (disk_tier) disk_tier->on_arrival([this] { loop.wake(); });
     if (options.prefix_observer != nullptr) prefixes.observe(*options.prefix_observer);
   }
@@ -161,26 +178,47 @@ struct Engine::Loaded {
   Loaded(const Loaded&) = delete;
   Loaded& operator=(const Loaded&) = delete;
 
-  // Memory other than steps that MLX counts.
-  uint64_t counted_bytes() const {
-    const uint64_t draft_bytes = draft ? draft->model.weights_bytes + draft->pages_bytes() : 0;
-    const uint64_t slot_bytes = adapters ? adapters->bytes() : 0;
-    return kMlxCountsDeviceBuffers
-               ? source.loaded_bytes() + plan.kv_bytes + draft_bytes + slot_bytes
-               : 0;
+  // Waits until the other ranks are ready. Returns what runs steps.
+  StepRunner& connect_pipeline() {
+    if (!pipeline) return runner;
+    pipeline->connect(runner, kv);
+    return pipeline->runner();
+  }
+  PageMemory& pages() { return pipeline ? pipeline->pages() : static_cast<PageMemory&>(kv); }
+
+  void warm_up_kernels(const EngineOptions& options) {
+    warm_up(runner, kv.plan(),
+            {.rows = options.max_num_batched_tokens,
+             .sequences = options.max_num_seqs,
+             .context = plan.max_model_len,
+             .predicts = description.plan.mtp.has_value(),
+             .draws = !description.pooling.has_value(),
+             .has_adapters = options.adapters.has_value()});
   }
 
+  // Memory other than steps in device buffers.
+  uint64_t device_bytes() const {
+    const uint64_t draft_bytes = draft ? draft->model.weights_bytes + draft->pages_bytes() : 0;
+    const uint64_t slot_bytes = adapters ? adapters->bytes() : 0;
+    return source.loaded_bytes() + plan.kv_bytes + draft_bytes + slot_bytes;
+  }
+  // The part of it that MLX counts.
+  uint64_t counted_bytes() const { return kMlxCountsDeviceBuffers ? device_bytes() : 0; }
+
   ModelDescription description;
+  WeightSource source;
+  std::optional<Sha256Digest> merged;      // --merge-adapter
+  std::unique_ptr<PipelineHead> pipeline;  // null: one machine
   MemoryPlan plan;
   SpeculativeConfig speculation;
   std::optional<DraftPlan> draft;
-  WeightSource source;
-  std::optional<Sha256Digest> merged;  // --merge-adapter
+  StageRange stage;
   DecoderModel model;
   std::unique_ptr<AdapterLoader> adapter_loader;  // null: LoRA is off
   std::unique_ptr<AdapterMemory> adapters;
   KvStore kv;
   Runner runner;
+  StepRunner& steps;  // the runner, or that of the cluster
   PagePool pool;
   PrefixCache prefixes;
   std::unique_ptr<DiskTier> disk_tier;  // null: no disk tier
@@ -246,6 +284,10 @@ std::shared_ptr<const Adapter> Engine::load_adapter(const std::string& name,
   AdapterLoader* loader = thread_->loaded().adapter_loader.get();
   if (loader == nullptr) throw SetupError("LoRA is off; start with --enable-lora");
   return loader->load(name, folder, replaces);
+}
+std::string Engine::pipeline_table() const {
+  const auto& pipeline = thread_->loaded().pipeline;
+  return pipeline ? pipeline->plan().table() : std::string();
 }
 DiskTier* Engine::disk_tier() const { return thread_->loaded().disk_tier.get(); }
 uint64_t Engine::step_peak_bytes() const {

@@ -26,7 +26,10 @@ struct AdapterOptions {
   int max_loras = 1;       // --max-loras: adapters that a step may use
   int max_lora_rank = 16;  // --max-lora-rank
   int max_cpu_loras = 1;   // --max-cpu-loras: adapters that may be loaded
+  bool experts = false;    // --lora-experts: adapters may change the experts of a mixture
 };
+
+class Cluster;
 
 struct EngineOptions {
   DeviceChoice device = DeviceChoice::kAuto;             // --device
@@ -49,8 +52,11 @@ struct EngineOptions {
   std::optional<PrefixDiskOptions> prefix_disk = {};
   std::optional<AdapterOptions> adapters = {};  // unset: LoRA is off
   PrefixObserver* prefix_observer = nullptr;    // --kv-events-config; must outlive the engine
-  std::string merge_adapter = {};               // --merge-adapter: a folder; empty: none
-  PoolingOptions pooling = {};                  // --runner, --pooler-config, --hf-overrides
+  // --pipeline-parallel-size: the other ranks, which have joined; must outlive the engine. Null: one
+  // machine.
+  Cluster* cluster = nullptr;
+  std::string merge_adapter = {};  // --merge-adapter: a folder; empty: none
+  PoolingOptions pooling = {};     // --runner, --pooler-config, --hf-overrides
   int max_open_requests = 4096;
   bool serves_requests = false;        // plan memory for requests outside the engine
   bool touch_pages = true;             // at start-up; not needed for a single request

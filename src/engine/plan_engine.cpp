@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/system_memory.h"
 #include "cache/disk_tier.h"
+#include "distributed/cluster.h"
 #include "engine/adapter_loader.h"
 #include "kernels/runtime/device.h"
 
@@ -34,12 +35,13 @@ SpeculationOptions speculation_options(const ModelDescription& model,
           .at_any_cost = options.speculate_at_any_cost};
 }
 
-CachePlan plan_cache_without_drafts(const ModelDescription& model, const EngineOptions& options) {
+CachePlan plan_cache_without_drafts(const ModelDescription& model, const EngineOptions& options,
+                                    std::span<const int> cuts = {}) {
   const int block = options.block_tokens;
   if (block < 8 || block > 4096 || block % 8 != 0) {
     throw SetupError("--block-size: must be a multiple of 8 from 8 to 4096");
   }
-  return plan_cache(model.plan.cache_specs(model.dtype, options.kv_format), block);
+  return plan_cache(model.plan.cache_specs(model.dtype, options.kv_format), block, cuts);
 }
 
 }  // namespace
@@ -50,8 +52,9 @@ ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOption
   return describe_model(checkpoint, options.dtype, pooling, options.unknown_config_keys, mtp);
 }
 
-CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options) {
-  CachePlan cache = plan_cache_without_drafts(model, options);
+CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options,
+                            std::span<const int> cuts) {
+  CachePlan cache = plan_cache_without_drafts(model, options, cuts);
   if (cache.state) cache.state_drafts = most_drafts(model, options);
   return cache;
 }
@@ -83,7 +86,16 @@ void check_context(const ModelDescription& model, const EngineOptions& options) 
       *options.max_model_len, longest, longest, *options.max_model_len));
 }
 
+UsualLoad usual_load(const EngineOptions& options) {
+  return {std::min(options.max_num_seqs, kUsualSequences), kUsualTokens};
+}
+
 MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions& options) {
+  return plan_memory(memory_request(model, options), plan_engine_cache(model, options));
+}
+
+MemoryRequest memory_request(const ModelDescription& model, const EngineOptions& options,
+                             std::optional<StageRange> stage) {
   check_context(model, options);
   if (options.max_num_batched_tokens < 1) {
     throw SetupError("--max-num-batched-tokens: must be at least 1");
@@ -99,20 +111,20 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
       .device_bytes = device_memory(device, usable_memory_bytes()),
       .memory_fraction = options.memory_fraction,
       .limit_bytes = options.memory_limit,
-      .weights_bytes = model.weights_bytes,
+      .weights_bytes = stage ? model.weights.of_stage(model.plan, *stage) : model.weights_bytes,
       .draft_bytes = draft ? draft->bytes() : 0,
       .adapter_bytes = planned_adapter_bytes(model, options),
-      .step_bytes = step_bytes(model, options.max_num_batched_tokens, logit_rows) +
+      .step_bytes = step_bytes(model, options.max_num_batched_tokens, logit_rows, stage) +
                     adapter_step_bytes(planned_adapter_rows(model, options),
                                        options.max_num_batched_tokens, logit_rows) +
-                    bytes_ahead(model, options),
+                    bytes_ahead(model, options, stage),
       .serves_requests = options.serves_requests,
       .model_context = options.model_context.value_or(model.plan.max_context),
       .max_model_len = options.max_model_len,
       .kv_bytes = options.kv_bytes,
       .step_tokens = options.max_num_batched_tokens,
-      .usual_sequences = std::min(options.max_num_seqs, kUsualSequences),
-      .usual_tokens = kUsualTokens,
+      .usual_sequences = usual_load(options).sequences,
+      .usual_tokens = usual_load(options).tokens,
   };
   if (options.prefix_disk)
     request.disk_bytes = 2 * disk_staging_bytes(plan_engine_cache(model, options));
@@ -120,7 +132,7 @@ MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions
     request.device_note = "recommended by Metal as the maximum";
     request.buffer_bytes = device.buffer_bytes;
   }
-  return plan_memory(request, plan_engine_cache(model, options));
+  return request;
 }
 
 std::optional<DraftPlan> plan_draft(const ModelDescription& model, const EngineOptions& options) {
@@ -163,9 +175,10 @@ int rows_at_once(const ModelDescription& model, const EngineOptions& options) {
                   options.max_num_batched_tokens);
 }
 
-uint64_t bytes_ahead(const ModelDescription& model, const EngineOptions& options) {
+uint64_t bytes_ahead(const ModelDescription& model, const EngineOptions& options,
+                     std::optional<StageRange> stage) {
   const int rows = rows_at_once(model, options);
-  return static_cast<uint64_t>(rows) * row_bytes(model) +
+  return static_cast<uint64_t>(rows) * row_bytes(model, stage) +
          adapter_bytes_at_once(planned_adapter_rows(model, options), rows);
 }
 
@@ -184,7 +197,8 @@ SchedulerOptions plan_scheduler(const ModelDescription& model, const EngineOptio
           .enable_prefix_caching = options.enable_prefix_caching,
           .speculation = speculation_options(model, options),
           .predicts = model.plan.mtp.has_value(),
-          .adapter_slots = options.adapters ? options.adapters->max_loras : 0};
+          .adapter_slots = options.adapters ? options.adapters->max_loras : 0,
+          .pipeline_stages = options.cluster != nullptr ? options.cluster->size() : 1};
 }
 
 }  // namespace octavo

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "cache/cache_plan.h"
 #include "cache/memory_plan.h"
@@ -36,8 +37,18 @@ struct DraftPlan {
 ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOptions& options);
 // plan_engine_memory uses the limits of the selected device. Both throw SetupError that names the
 // flag to change.
-CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options);
+CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options,
+                            std::span<const int> cuts = {});
 MemoryPlan plan_engine_memory(const ModelDescription& model, const EngineOptions& options);
+// What plan_memory() is asked for: for the whole model, or for one stage of it. Checks the options.
+MemoryRequest memory_request(const ModelDescription& model, const EngineOptions& options,
+                             std::optional<StageRange> stage = std::nullopt);
+// The sequences that the pool holds without --kv-memory, and their length.
+struct UsualLoad {
+  int sequences;
+  int tokens;
+};
+UsualLoad usual_load(const EngineOptions& options);
 
 // The requested speculation. Without a request there is none on models with recurrent state, which
 // needs memory for drafts. Throws SetupError if the model does not support the request.
@@ -50,7 +61,8 @@ std::optional<DraftPlan> plan_draft(const ModelDescription& model, const EngineO
 // Rows of the largest step that is queued while another step still runs.
 int rows_at_once(const ModelDescription& model, const EngineOptions& options);
 // Memory of such a step.
-uint64_t bytes_ahead(const ModelDescription& model, const EngineOptions& options);
+uint64_t bytes_ahead(const ModelDescription& model, const EngineOptions& options,
+                     std::optional<StageRange> stage = std::nullopt);
 SchedulerOptions plan_scheduler(const ModelDescription& model, const EngineOptions& options,
                                 const MemoryPlan& memory);
 

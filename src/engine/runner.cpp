@@ -52,18 +52,20 @@ Runner::Arrays Runner::arrays_of(const Batch& batch) const {
   return arrays;
 }
 
-mx::array Runner::queue_layers(const Batch& batch, const Arrays& arrays) {
+mx::array Runner::tokens_of(const Batch& batch) const {
   mx::array tokens = int_array(batch.tokens);
-  if (batch.waits_for_previous) {
-    OCTAVO_CHECK(last_drawn_.has_value());
-    tokens = place_tokens(tokens, int_array(batch.token_sources), *last_drawn_);
-  }
+  if (!batch.waits_for_previous) return tokens;
+  OCTAVO_CHECK(last_drawn_.has_value());
+  return place_tokens(tokens, int_array(batch.token_sources), *last_drawn_);
+}
+
+Embedded Runner::queue_layers(const Batch& batch, const Arrays& arrays, const Embedded* input) {
+  OCTAVO_CHECK((input == nullptr) == model_.stage().embeds());
   const LoraStep* lora = arrays.lora ? &*arrays.lora : nullptr;
-  const Embedded embedded = model_.embed(tokens, options_.path, lora);
-  mx::array hidden =
-      model_.forward(embedded, arrays.layout, arrays.tables, kv_, options_.path, lora);
-  if (options_.fails && options_.fails(batch)) hidden = fail_when_run(hidden);
-  return hidden;
+  Embedded rows = input != nullptr ? *input : model_.embed(tokens_of(batch), options_.path, lora);
+  rows.rows = model_.forward(rows, arrays.layout, arrays.tables, kv_, options_.path, lora);
+  if (options_.fails && options_.fails(batch)) rows.rows = fail_when_run(rows.rows);
+  return rows;
 }
 
 mx::array Runner::logits_of(const Arrays& arrays, const mx::array& hidden,
@@ -153,19 +155,29 @@ std::vector<mx::array> Runner::results_of(const Queued& queued) const {
   for (const auto& slice : queued.prompt_logprobs) add(slice);
   if (queued.hidden) results.push_back(*queued.hidden);
   if (queued.predicted) results.push_back(*queued.predicted);
+  if (queued.sent) results.push_back(*queued.sent);
   return results;
 }
 
-void Runner::start(const Batch& batch) {
-  OCTAVO_CHECK(batch.sampling.size() == batch.logit_rows.size());
-  Queued queued{.tokens = mx::zeros({0}, mx::int32)};
-  load_adapters(batch);
-  const Arrays arrays = arrays_of(batch);
-  const mx::array hidden = queue_layers(batch, arrays);
+void Runner::queue_results(const Batch& batch, const Arrays& arrays, const mx::array& hidden,
+                           Queued& queued) {
   queue_draws(batch, arrays, hidden, queued);
   queue_predicted(batch, arrays, hidden, queued);
   queue_prompt_logprobs(batch, arrays, hidden, queued);
   queue_hidden(batch, hidden, queued);
+}
+
+void Runner::start_stage(uint64_t step, const Batch& batch, const Embedded* input) {
+  OCTAVO_CHECK(batch.sampling.size() == batch.logit_rows.size());
+  Queued queued{.tokens = mx::zeros({0}, mx::int32)};
+  load_adapters(batch);
+  const Arrays arrays = arrays_of(batch);
+  const Embedded rows = queue_layers(batch, arrays, input);
+  if (model_.draws()) {
+    queue_results(batch, arrays, rows.rows, queued);
+  } else {
+    queued.sent = send_rows(rows, step, *options_.next_stage);
+  }
   queued.results = results_of(queued);
   const QueueAtOnce at_once(queues_at_once(batch));
   mx::async_eval(queued.results);
@@ -222,11 +234,11 @@ void Runner::drop() {
   kv_.rebind_to_memory();
 }
 
-mx::array Runner::logits(const Batch& batch) {
-  OCTAVO_CHECK(queued_.empty());
+mx::array Runner::logits(const Batch& batch, const Embedded* input) {
+  OCTAVO_CHECK(queued_.empty() && model_.draws());
   load_adapters(batch);
   const Arrays arrays = arrays_of(batch);
-  const mx::array hidden = queue_layers(batch, arrays);
+  const mx::array hidden = queue_layers(batch, arrays, input).rows;
   mx::array result = mx::zeros({0, model_.plan().vocab}, mx::float32);
   if (!batch.next_tokens.empty()) {
     const mx::array predicted = queue_prediction(batch, arrays, hidden, mx::zeros({0}, mx::int32));

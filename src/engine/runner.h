@@ -1,11 +1,13 @@
 // runner.h - turns a Batch into arrays and runs the model over it. Engine thread only.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>
 #include <vector>
 
+#include "engine/pipeline/rows_link.h"
 #include "kernels/sampling.h"
 #include "models/decoder_model.h"
 #include "models/kv_store.h"
@@ -20,8 +22,12 @@ struct RunnerOptions {
   AdapterMemory* adapters = nullptr;
   // For tests: return true to make the step fail on the device.
   std::function<bool(const Batch&)> fails = nullptr;
+  // The next stage; null if the model's stage draws. Must outlive the runner.
+  RowsSender* next_stage = nullptr;
 };
 
+// A model may be one stage: then steps are started with start_stage(), and only the last stage has
+// results.
 class Runner : public StepRunner {
  public:
   // Both must outlive the runner.
@@ -30,14 +36,18 @@ class Runner : public StepRunner {
   bool queues_at_once(const Batch& batch) const override {
     return batch.rows() <= options_.rows_at_once;
   }
-  void start(const Batch& batch) override;
+  void start(const Batch& batch) override { start_stage(0, batch, nullptr); }
+  // `step`: as RowsSender numbers it. `input`: rows of the previous stage; null: the tokens are
+  // embedded.
+  void start_stage(uint64_t step, const Batch& batch, const Embedded* input);
   StepResult finish() override;
   void drop() override;
   size_t steps_in_flight() const { return queued_.size(); }
 
   // Runs the step and returns the evaluated float32 logits [logit_rows, vocab]. No step may be in
-  // flight. With Batch::next_tokens, those of the multi-token prediction layer.
-  mx::array logits(const Batch& batch);
+  // flight. With Batch::next_tokens, those of the multi-token prediction layer. `input`: as in
+  // start_stage().
+  mx::array logits(const Batch& batch, const Embedded* input = nullptr);
 
  private:
   // Results of a queued step.
@@ -49,6 +59,7 @@ class Runner : public StepRunner {
     std::vector<int> prompt_logprob_counts = {};  // by row
     std::optional<mx::array> hidden = {};         // [hidden rows, width] float32
     std::optional<mx::array> predicted = {};      // [sampled rows] int32
+    std::optional<mx::array> sent = {};           // send_rows()
     std::vector<mx::array> results = {};  // everything to evaluate, including the written pages
   };
 
@@ -62,8 +73,12 @@ class Runner : public StepRunner {
   // Writes the adapters that the batch brings to their slots.
   void load_adapters(const Batch& batch);
 
-  // The rows after all layers, before the final norm. Also writes their K and V.
-  mx::array queue_layers(const Batch& batch, const Arrays& arrays);
+  // The rows after the stage's layers, before the final norm. Also writes their K and V.
+  Embedded queue_layers(const Batch& batch, const Arrays& arrays, const Embedded* input);
+  mx::array tokens_of(const Batch& batch) const;
+  // What the last stage adds to the layers.
+  void queue_results(const Batch& batch, const Arrays& arrays, const mx::array& hidden,
+                     Queued& queued);
   // The rows of the multi-token prediction layer, which also writes its K and V. `drawn`: the
   // step's tokens.
   mx::array queue_prediction(const Batch& batch, const Arrays& arrays, const mx::array& hidden,

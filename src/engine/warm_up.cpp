@@ -44,7 +44,7 @@ BlockTable zero_table(int sequences, int columns) {
           std::vector<PageId>(static_cast<size_t>(sequences) * static_cast<size_t>(columns))};
 }
 
-Batch batch_of(const StepShape& shape, const CachePlan& cache, const StepLimits& limits) {
+Batch batch_of(const StepShape& shape, const CachePlan& cache, const WarmUpLimits& limits) {
   Batch batch;
   const int total = shape.sequences * shape.rows;
   const auto size = static_cast<size_t>(total);
@@ -75,7 +75,7 @@ Batch batch_of(const StepShape& shape, const CachePlan& cache, const StepLimits&
   return batch;
 }
 
-std::vector<StepShape> step_shapes(const StepLimits& limits) {
+std::vector<StepShape> step_shapes(const WarmUpLimits& limits) {
   std::vector<StepShape> shapes;
   // Chunks of a prompt, and drafts: at the start of a sequence and at its end.
   for (const int rows : sample_counts(std::min(limits.rows, limits.context))) {
@@ -112,7 +112,7 @@ class CompileLog {
 
 }  // namespace
 
-std::vector<Batch> warm_up_batches(const CachePlan& cache, const StepLimits& limits) {
+std::vector<Batch> warm_up_batches(const CachePlan& cache, const WarmUpLimits& limits) {
   std::vector<Batch> batches;
   for (const StepShape& shape : step_shapes(limits)) {
     batches.push_back(batch_of(shape, cache, limits));
@@ -144,7 +144,7 @@ std::vector<metal::PipelineKey> find_pipelines(Runner& runner, const std::vector
   return {collector.pipelines().begin(), collector.pipelines().end()};
 }
 
-void warm_up(Runner& runner, const CachePlan& cache, const StepLimits& limits) {
+void warm_up(Runner& runner, const CachePlan& cache, const WarmUpLimits& limits) {
   if (!uses_metal()) return;
   const std::vector<metal::PipelineKey> keys =
       find_pipelines(runner, warm_up_batches(cache, limits));

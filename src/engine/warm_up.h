@@ -10,7 +10,7 @@
 namespace octavo {
 
 // The largest step.
-struct StepLimits {
+struct WarmUpLimits {
   int rows = 1;
   int sequences = 1;
   int context = 1;            // tokens of a sequence
@@ -21,13 +21,13 @@ struct StepLimits {
 
 // Batches that together reach every choice between kernels that a step within the limits can make.
 // They name pages without holding them, so they must not run on a device.
-std::vector<Batch> warm_up_batches(const CachePlan& cache, const StepLimits& limits);
+std::vector<Batch> warm_up_batches(const CachePlan& cache, const WarmUpLimits& limits);
 
 // The pipelines of these batches. The runner describes their launches, and none of them is run. No
 // step may be in flight.
 std::vector<metal::PipelineKey> find_pipelines(Runner& runner, const std::vector<Batch>& batches);
 
 // Compiles the pipelines of every step, with a line in the log per second. Does nothing on the CPU.
-void warm_up(Runner& runner, const CachePlan& cache, const StepLimits& limits);
+void warm_up(Runner& runner, const CachePlan& cache, const WarmUpLimits& limits);
 
 }  // namespace octavo

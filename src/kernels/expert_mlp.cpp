@@ -1,5 +1,6 @@
 #include "kernels/expert_mlp.h"
 
+#include <array>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -21,13 +22,16 @@ struct ExpertsShape {
   bool has_shared = false;
   bool has_shared_gate = false;
   bool has_residual = false;
+  std::optional<LoraRows> lora_rows = {};  // nothing: no adapters
+  std::array<LoraView, 3> lora = {};       // of gate, up and down, without data: that is an input
 };
 
 // inputs: x, ids, weights; gate, up and down, each with its bias if present; then shared, shared
-// gate and residual if present.
+// gate and residual if present; then A and B of the adapters of gate, up and down.
 class Experts : public KernelPrimitive {
  public:
-  Experts(mx::Stream stream, const ExpertsShape& shape) : KernelPrimitive(stream), shape_(shape) {}
+  Experts(mx::Stream stream, ExpertsShape shape)
+      : KernelPrimitive(stream), shape_(std::move(shape)) {}
 
   void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     count_launch("expert_mlp.cpu");
@@ -57,11 +61,13 @@ class Experts : public KernelPrimitive {
     args.down = matrix(shape_.down);
     if (shape_.has_shared) args.shared = inputs[next++].data<void>();
     if (shape_.has_shared_gate) args.shared_gate = inputs[next++].data<float>();
-    if (shape_.has_residual) args.residual = inputs[next].data<void>();
+    if (shape_.has_residual) args.residual = inputs[next++].data<void>();
+    if (shape_.lora_rows) args.lora = lora_args(inputs, next);
     run_on_cpu(*this, [args] { cpu::expert_mlp(args); });
   }
   void run_metal(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs,
                  metal::Encoder& encoder) override {
+    OCTAVO_CHECK(!shape_.lora_rows);
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);
     size_t next = 3;
@@ -87,6 +93,22 @@ class Experts : public KernelPrimitive {
   const char* name() const override { return "Experts"; }
 
  private:
+  std::shared_ptr<const cpu::ExpertLoraArgs> lora_args(const std::vector<mx::array>& inputs,
+                                                       size_t next) const {
+    const auto view = [&](LoraView layer) {
+      layer.a = inputs[next++].data<std::byte>();
+      layer.b = inputs[next++].data<std::byte>();
+      return layer;
+    };
+    auto args = std::make_shared<cpu::ExpertLoraArgs>();
+    args->tokens = shape_.lora_rows->shared_plan();
+    args->gate = view(shape_.lora[0]);
+    args->up = view(shape_.lora[1]);
+    args->down = view(shape_.lora[2]);
+    count_launch("expert_lora.cpu");
+    return args;
+  }
+
   ExpertsShape shape_;
 };
 
@@ -97,6 +119,12 @@ void check_matrix(const ExpertProjection& p, const ExpertMlp& experts, int rows,
   if (!p.bias) return;
   OCTAVO_CHECK(p.bias->shape() == (mx::Shape{p.weight.count, rows}));
   OCTAVO_CHECK(p.bias->dtype() == experts.gate.bias->dtype());
+}
+
+void check_expert_lora(const LoraMatrices& lora, const LoraRows& rows, const ExpertStack& weight) {
+  OCTAVO_CHECK(lora.shape.inputs == weight.cols && lora.shape.outputs == weight.rows);
+  for (const LoraGroup& group : rows.plan().groups)
+    OCTAVO_CHECK((group.slot + 1) * weight.count <= lora.shape.slots);
 }
 
 void check(const mx::array& x, const Routing& routing, const ExpertMlp& experts,
@@ -115,6 +143,21 @@ void check(const mx::array& x, const Routing& routing, const ExpertMlp& experts,
   OCTAVO_CHECK(!options.shared_gate ||
                (options.shared && options.shared_gate->dtype() == mx::float32 &&
                 options.shared_gate->shape() == (mx::Shape{x.shape(0), 1})));
+  if (!options.lora) return;
+  OCTAVO_CHECK(options.lora->rows.plan().rows() == x.shape(0));
+  check_expert_lora(*options.lora->gate, options.lora->rows, experts.gate.weight);
+  check_expert_lora(*options.lora->up, options.lora->rows, experts.up.weight);
+  check_expert_lora(*options.lora->down, options.lora->rows, experts.down.weight);
+}
+
+void add_adapters(const ExpertLora& lora, ExpertsShape& shape, std::vector<mx::array>& inputs) {
+  shape.lora_rows = lora.rows;
+  const std::array layers = {lora.gate, lora.up, lora.down};
+  for (size_t i = 0; i < layers.size(); ++i) {
+    shape.lora[i] = {layers[i]->shape, layers[i]->slots};
+    inputs.push_back(layers[i]->a);
+    inputs.push_back(layers[i]->b);
+  }
 }
 
 }  // namespace
@@ -131,7 +174,7 @@ mx::array expert_mlp(const mx::array& x, const Routing& routing, const ExpertMlp
   }
   for (const auto& each : {options.shared, options.shared_gate, options.residual})
     if (each) inputs.push_back(*each);
-  const ExpertsShape shape{
+  ExpertsShape shape{
       .gate = experts.gate.weight.layout,
       .up = experts.up.weight.layout,
       .down = experts.down.weight.layout,
@@ -142,8 +185,10 @@ mx::array expert_mlp(const mx::array& x, const Routing& routing, const ExpertMlp
       .has_shared_gate = options.shared_gate.has_value(),
       .has_residual = options.residual.has_value(),
   };
-  return mx::array(x.shape(), x.dtype(), std::make_shared<Experts>(kernel_stream(), shape),
-                   std::move(inputs));
+  if (options.lora && options.lora->has_effect(shape.experts))
+    add_adapters(*options.lora, shape, inputs);
+  return mx::array(x.shape(), x.dtype(),
+                   std::make_shared<Experts>(kernel_stream(), std::move(shape)), std::move(inputs));
 }
 
 }  // namespace octavo

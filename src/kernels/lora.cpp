@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -161,6 +162,17 @@ bool LoraOptions::has_effect() const {
            });
   };
   return std::ranges::any_of(layers, changes);
+}
+
+bool ExpertLora::has_effect(int experts) const {
+  return std::ranges::any_of(rows.plan().groups, [&](const LoraGroup& group) {
+    return std::ranges::any_of(std::array{gate, up, down}, [&](const LoraMatrices* layer) {
+      const auto own = std::span(layer->slots)
+                           .subspan(static_cast<size_t>(group.slot) * static_cast<size_t>(experts),
+                                    static_cast<size_t>(experts));
+      return std::ranges::any_of(own, [](const LoraSlot& slot) { return slot.rank > 0; });
+    });
+  });
 }
 
 }  // namespace octavo

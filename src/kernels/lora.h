@@ -81,10 +81,26 @@ struct LoraOptions {
   bool has_effect() const;
 };
 
+// The adapters of a mixture of experts: the matrices of expert e in slot s are those of slot
+// s * experts + e. The pointers are used during the call only.
+struct ExpertLora {
+  LoraRows rows;  // the slot of every token
+  const LoraMatrices* gate;
+  const LoraMatrices* up;  // that of the gate if the experts have none
+  const LoraMatrices* down;
+
+  // Whether an expert changes for a token.
+  bool has_effect(int experts) const;
+};
+
 namespace reference {
 // y: [..., outputs] float32. Adds scale * B (A x) to the rows with an adapter.
 mx::array add_lora(const mx::array& y, const mx::array& x, const LoraRows& rows,
                    const LoraMatrices& matrices);
+// y: [T, K, outputs] float32, x: [T, K or 1, inputs], ids: [T, K] int32, each token's experts. Adds scale
+// * B (A x) of each expert to the tokens with an adapter.
+mx::array add_expert_lora(const mx::array& y, const mx::array& x, const mx::array& ids, int experts,
+                          const LoraRows& rows, const LoraMatrices& matrices);
 // y: [T, inputs] float32. Adds scale * B[token] A to the rows with an adapter.
 mx::array add_embedding_lora(const mx::array& y, const mx::array& tokens, const LoraRows& rows,
                              const LoraMatrices& matrices);

@@ -1,5 +1,7 @@
 #include "kernels/lora_shape.h"
 
+#include "base/error.h"
+
 namespace octavo {
 
 PackedLayout LoraShape::a_layout(int rank) const {
@@ -7,6 +9,10 @@ PackedLayout LoraShape::a_layout(int rank) const {
 }
 
 int64_t LoraShape::a_bytes() const { return a_layout(max_rank).bytes(); }
+
+int64_t LoraShape::padded_rank() const {
+  return (int64_t{max_rank} + kStripRows - 1) / kStripRows * kStripRows;
+}
 
 int64_t LoraShape::b_bytes() const {
   const int64_t strips = (outputs + kStripRows - 1) / kStripRows;
@@ -17,6 +23,12 @@ int64_t LoraShape::bytes() const { return slots * (a_bytes() + b_bytes()); }
 
 PackedView LoraView::a_of(int32_t index) const {
   return {shape.a_layout(slot(index).rank), a + index * shape.a_bytes()};
+}
+
+PackedView LoraView::all_a() const {
+  const PackedLayout layout = shape.a_layout(static_cast<int>(shape.slots * shape.padded_rank()));
+  OCTAVO_CHECK(layout.bytes() == shape.slots * shape.a_bytes());
+  return {layout, a};
 }
 
 }  // namespace octavo

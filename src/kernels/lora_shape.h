@@ -22,6 +22,8 @@ struct LoraShape {
   int64_t a_bytes() const;  // of one slot
   int64_t b_bytes() const;
   int64_t bytes() const;  // of all slots
+
+  int64_t padded_rank() const;  // the rows of A in a slot: the largest rank, in whole strips
 };
 
 // What a slot contains for one projection.
@@ -49,6 +51,8 @@ struct LoraView {
 
   const LoraSlot& slot(int32_t index) const { return slots[static_cast<size_t>(index)]; }
   PackedView a_of(int32_t index) const;
+  // The A of all slots as one weight, padded_rank() rows each; the rows past a slot's rank are zero.
+  PackedView all_a() const;
   const std::byte* b_of(int32_t index) const {
     return b + index * shape.b_bytes() + kLoraHeaderBytes;
   }

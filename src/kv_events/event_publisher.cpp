@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/thread_name.h"
 #include "kv_events/split_changes.h"
 
 namespace octavo::kv_events {
@@ -70,6 +71,7 @@ EventPublisher::~EventPublisher() {
 }
 
 void EventPublisher::run() {
+  name_this_thread("kv-events");
   while (true) {
     try {
       sockets_.serve(signal_.fd(), replay_);

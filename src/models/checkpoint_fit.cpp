@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -57,14 +58,18 @@ void drop_needless_renames(DecoderPlan& plan, const Checkpoint& checkpoint) {
   });
 }
 
-// True for a multi-token prediction layer, which is stored after the model's layers.
-bool is_of_later_layer(const DecoderPlan& plan, std::string_view name) {
-  const std::string layers = plan.tensor("layers.");
-  if (!name.starts_with(layers)) return false;
+// The number after `layers` at the start of the name.
+std::optional<size_t> layer_in(std::string_view name, std::string_view layers) {
+  if (!name.starts_with(layers)) return std::nullopt;
   name.remove_prefix(layers.size());
   size_t layer = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
-  return error == std::errc{} && layer >= plan.layers.size();
+  return error == std::errc{} ? std::optional(layer) : std::nullopt;
+}
+
+// True for a multi-token prediction layer, which is stored after the model's layers.
+bool is_of_later_layer(const DecoderPlan& plan, std::string_view name) {
+  return layer_in(name, plan.tensor("layers.")).value_or(0) >= plan.layers.size();
 }
 
 // Without the layer's copies of the embedding and of the head: the model's own are used.
@@ -96,6 +101,46 @@ bool reads_tensor(const DecoderPlan& plan, const Checkpoint& checkpoint, std::st
   if (plan.prefix.empty()) return true;
   const bool of_head = !plan.head_name.empty() && name.starts_with(plan.head_name + ".");
   return of_head || name.starts_with(plan.prefix + ".");
+}
+
+TensorPlace place_of_tensor(const DecoderPlan& plan, const Checkpoint& checkpoint,
+                            std::string_view name) {
+  const bool is_gguf = checkpoint.gguf() != nullptr;
+  if (!is_gguf && is_of_mtp(plan, name)) return {TensorRole::kMtp};
+  if (const auto layer = layer_in(name, is_gguf ? "blk." : plan.tensor("layers.")))
+    return *layer < plan.layers.size() ? TensorPlace{TensorRole::kLayer, *layer}
+                                       : TensorPlace{TensorRole::kMtp};
+  if (name.find("per_layer") != std::string_view::npos) return {TensorRole::kLayerInput};
+  const bool embeds = is_gguf ? name.starts_with("token_embd.")
+                              : name.starts_with(plan.tensor("embed_tokens.")) ||
+                                    name.starts_with(plan.tensor("embeddings."));
+  return {embeds ? TensorRole::kEmbeddings : TensorRole::kOutput};
+}
+
+uint64_t stage_file_bytes(const Checkpoint& checkpoint, const DecoderPlan& plan,
+                          const StageRange& stage) {
+  const auto reads = [&](const TensorPlace& place) {
+    switch (place.role) {
+      case TensorRole::kEmbeddings:
+        return stage.has_embeddings(plan);
+      case TensorRole::kLayerInput:
+        return stage.embeds();
+      case TensorRole::kLayer:
+        return static_cast<int>(place.layer) >= stage.first &&
+               static_cast<int>(place.layer) < stage.last;
+      case TensorRole::kOutput:
+      case TensorRole::kMtp:
+        return stage.draws(plan);
+    }
+    return false;
+  };
+  uint64_t bytes = 0;
+  for (const TensorView& tensor : checkpoint.tensors()) {
+    if (reads_tensor(plan, checkpoint, tensor.name) &&
+        reads(place_of_tensor(plan, checkpoint, tensor.name)))
+      bytes += tensor.bytes.size();
+  }
+  return bytes;
 }
 
 }  // namespace octavo

@@ -20,10 +20,9 @@
 namespace octavo {
 namespace {
 
-WeightSource& with_names_of(const DecoderPlan& plan, WeightSource& source) {
+void use_names_of(const DecoderPlan& plan, WeightSource& source) {
   source.set_renames(plan.renames);
   source.set_quantization(plan.quantization);
-  return source;
 }
 
 // While launches are only described, no kernel ends and frees its inputs, so the intermediate
@@ -35,23 +34,24 @@ void evaluate_if_only_described(mx::array rows) {
 
 }  // namespace
 
-DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source)
-    : plan_(std::move(plan)),
-      dtype_(dtype),
-      embeddings_(with_names_of(plan_, source)
-                      .matrix(plan_.tensor("embed_tokens"), plan_.vocab, plan_.hidden)),
-      final_norm_{source.norm(plan_.tensor("norm.weight"), plan_.hidden, plan_.norm_offset),
-                  plan_.norm_eps} {
+DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source,
+                           std::optional<StageRange> stage)
+    : plan_(std::move(plan)), dtype_(dtype), stage_(stage.value_or(whole_model(plan_))) {
+  use_names_of(plan_, source);
+  if (stage_.has_embeddings(plan_))
+    embeddings_ = source.matrix(plan_.tensor("embed_tokens"), plan_.vocab, plan_.hidden);
+  if (draws()) final_norm_ = load_norm(plan_.tensor("norm.weight"), source);
   for (const auto& rope : plan_.ropes) {
     const auto pairs = static_cast<int>(rope.inverse_frequencies.size());
     ropes_.emplace_back(rope.inverse_frequencies.begin(), mx::Shape{pairs}, mx::float32);
   }
-  if (plan_.per_layer_input) per_layer_rows_.emplace(*plan_.per_layer_input, plan_, source);
-  for (int i = 0; i < static_cast<int>(plan_.layers.size()); ++i) load_layer(i, source);
-  if (!plan_.tied_embeddings && !plan_.head_name.empty())
+  if (plan_.per_layer_input && stage_.embeds())
+    per_layer_rows_.emplace(*plan_.per_layer_input, plan_, source);
+  for (int i = stage_.first; i < stage_.last; ++i) load_layer(i, source);
+  if (draws() && !plan_.tied_embeddings && !plan_.head_name.empty())
     lm_head_ = source.matrix(plan_.head_name, plan_.vocab, plan_.hidden);
-  if (plan_.mtp) load_mtp(source);
-  source.finish(plan_);
+  if (draws() && plan_.mtp) load_mtp(source);
+  source.finish(plan_, stage_);
 }
 
 NormSpec DecoderModel::load_norm(const std::string& name, WeightSource& source) const {
@@ -135,10 +135,10 @@ std::unique_ptr<Sublayer> DecoderModel::load_ffn(const LayerPlan& layer, int ind
                           return std::make_unique<Mlp>(plan, plan_.hidden, prefix, source, index);
                         },
                         [&](const MoePlan& plan) -> Made {
-                          return std::make_unique<Moe>(plan, plan_.hidden, prefix, source);
+                          return std::make_unique<Moe>(plan, plan_.hidden, prefix, source, index);
                         },
                         [&](const DenseAndExpertsPlan& plan) -> Made {
-                          return std::make_unique<DenseAndExperts>(plan, plan_, at, source);
+                          return std::make_unique<DenseAndExperts>(plan, plan_, at, source, index);
                         },
                         [](const AbsentPlan&) -> Made { return nullptr; },
                     },
@@ -147,7 +147,7 @@ std::unique_ptr<Sublayer> DecoderModel::load_ffn(const LayerPlan& layer, int ind
 
 Embedded DecoderModel::embed(const mx::array& tokens, KernelPath path, const LoraStep* lora) const {
   const mx::array rows =
-      octavo::embed(embeddings_, tokens, mlx_dtype(dtype_), path, plan_.embedding_scale,
+      octavo::embed(*embeddings_, tokens, mlx_dtype(dtype_), path, plan_.embedding_scale,
                     lora != nullptr ? std::optional(lora->embedding()) : std::nullopt);
   if (!per_layer_rows_) return {rows, std::nullopt};
   return {rows, per_layer_rows_->rows(tokens, rows, path)};
@@ -183,7 +183,7 @@ mx::array DecoderModel::run_half(const Half& half, const mx::array& x,
 
 mx::array DecoderModel::logits(const mx::array& hidden, KernelPath path,
                                std::optional<LoraOptions> lora) const {
-  return logits_after(final_norm_, hidden, path, std::move(lora));
+  return logits_after(*final_norm_, hidden, path, std::move(lora));
 }
 
 mx::array DecoderModel::predict(const mx::array& hidden, const mx::array& next_tokens,
@@ -196,7 +196,7 @@ mx::array DecoderModel::predict(const mx::array& hidden, const mx::array& next_t
                          .kv = kv,
                          .path = path};
   const mx::array next = norm(embed(next_tokens, path).rows, mtp_->embedding_norm, path);
-  const mx::array own = norm(norm(hidden, final_norm_, path), mtp_->hidden_norm, path);
+  const mx::array own = norm(norm(hidden, *final_norm_, path), mtp_->hidden_norm, path);
   LinearOptions options;
   options.path = path;
   mx::array x = linear(mx::concatenate({next, own}, 1), mtp_->projection, options);
@@ -217,12 +217,12 @@ mx::array DecoderModel::logits_after(const NormSpec& last, const mx::array& rows
   options.scale = plan_.logit_scale;
   options.soft_cap = plan_.final_soft_cap;
   options.path = path;
-  return linear(rows, lm_head_ ? *lm_head_ : embeddings_, options);
+  return linear(rows, lm_head_ ? *lm_head_ : *embeddings_, options);
 }
 
 mx::array DecoderModel::final_rows(const mx::array& hidden, KernelPath path) const {
   // Converted to float32 before the norm, so that its result is not rounded.
-  return norm(mx::astype(hidden, mx::float32), final_norm_, path);
+  return norm(mx::astype(hidden, mx::float32), *final_norm_, path);
 }
 
 }  // namespace octavo

@@ -10,11 +10,12 @@
 #include "models/decoder_plan.h"
 #include "models/layers/per_layer_input.h"
 #include "models/layers/sublayer.h"
+#include "models/stage_range.h"
 #include "models/weight_source.h"
 
 namespace octavo {
 
-// The input of the layers.
+// The input of the layers, and of each later stage.
 struct Embedded {
   mx::array rows;                      // [T, hidden] in the model's dtype
   std::optional<mx::array> per_layer;  // ForwardContext::per_layer
@@ -22,16 +23,19 @@ struct Embedded {
 
 class DecoderModel {
  public:
-  // Loads every weight of the plan.
-  DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source);
+  // Loads every weight of the plan, or of one stage.
+  DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source,
+               std::optional<StageRange> stage = std::nullopt);
 
   const DecoderPlan& plan() const { return plan_; }
   DType dtype() const { return dtype_; }
+  const StageRange& stage() const { return stage_; }
+  bool draws() const { return stage_.draws(plan_); }
 
   // tokens: [T] int32. Other rows (images, soft prompts) may replace them. `lora`: as in forward().
   Embedded embed(const mx::array& tokens, KernelPath path, const LoraStep* lora = nullptr) const;
 
-  // Runs the layers over one flat batch, writes its K and V, and returns the hidden rows [T,
+  // Runs the stage's layers over one flat batch, writes its K and V, and returns the hidden rows [T,
   // hidden], before the final norm. block_tables: by cache group, that of the states last. `lora`:
   // null if no row has an adapter.
   mx::array forward(const Embedded& embedded, const BatchLayout& layout,
@@ -93,12 +97,13 @@ class DecoderModel {
 
   DecoderPlan plan_;
   DType dtype_;
-  std::vector<mx::array> ropes_;  // [pairs] float32 each
-  Weight embeddings_;
+  StageRange stage_;
+  std::vector<mx::array> ropes_;      // [pairs] float32 each
+  std::optional<Weight> embeddings_;  // StageRange::has_embeddings
   std::optional<PerLayerRows> per_layer_rows_;
-  std::vector<Half> halves_;  // per layer: mixer, feed-forward, per-layer input
-  NormSpec final_norm_;
-  std::optional<Weight> lm_head_;  // unset if tied to the embeddings or without logits
+  std::vector<Half> halves_;            // per layer: mixer, feed-forward, per-layer input
+  std::optional<NormSpec> final_norm_;  // of the last stage
+  std::optional<Weight> lm_head_;       // unset if tied to the embeddings or without logits
   std::optional<Mtp> mtp_;
 };
 

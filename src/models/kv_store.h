@@ -1,4 +1,4 @@
-// kv_store.h - the memory of the pages: one buffer per slot. Engine thread only.
+// kv_store.h - the memory of the pages: one buffer per slot of this machine's stage. Engine thread only.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,8 @@ namespace octavo {
 
 class KvStore : public PageMemory {
  public:
-  KvStore(CachePlan plan, int page_count, KernelPath path);
+  // `stage`: of the plan; its slots are allocated, and only its layers may be used.
+  KvStore(CachePlan plan, int page_count, KernelPath path, size_t stage = 0);
 
   const CachePlan& plan() const { return plan_; }
   int page_count() const { return page_count_; }
@@ -28,7 +29,8 @@ class KvStore : public PageMemory {
   // Makes every page resident, so that the planned memory is available later.
   void touch();
 
-  size_t bytes_per_page() const override { return plan_.bytes_per_page_id(); }
+  // Of the stage.
+  size_t bytes_per_page() const override { return bytes_.size() * plan_.page_bytes; }
   void copy_out(PageId page, std::span<std::byte> to) const override;
   void copy_in(PageId page, std::span<const std::byte> from) override;
 
@@ -36,10 +38,14 @@ class KvStore : public PageMemory {
   const std::vector<mx::array>& buffers() const { return buffers_; }
 
  private:
+  // The index of the layer's buffer.
+  size_t buffer_of(int layer) const;
+
   CachePlan plan_;
+  SlotRange slots_;
   int page_count_;
   KernelPath path_;
-  std::vector<mx::array> memory_;   // by slot: [pages, page_bytes] uint8
+  std::vector<mx::array> memory_;   // by slot of the stage: [pages, page_bytes] uint8
   std::vector<std::byte*> bytes_;   // by slot: start of that memory
   std::vector<mx::array> buffers_;  // the same memory after the queued writes
 };

@@ -127,6 +127,43 @@ int longest_context(const Config& config, int context) {
   return longest > context ? static_cast<int>(std::min(longest, 1e9)) : context;
 }
 
+WeightBytes weight_bytes_of(const Checkpoint& checkpoint, const DecoderPlan& plan, DType dtype) {
+  WeightBytes weights;
+  const auto decoded = [&](const LayerPlan& layer) {
+    const auto* mla = std::get_if<MlaPlan>(&layer.mixer);
+    return mla != nullptr ? mla->decoded_bytes(dtype) : 0;
+  };
+  for (const LayerPlan& layer : plan.layers) weights.layers.push_back(decoded(layer));
+  if (plan.mtp) weights.mtp = decoded(plan.mtp->layer);
+  for (const auto& tensor : checkpoint.tensors()) {
+    if (!reads_tensor(plan, checkpoint, tensor.name)) continue;
+    const auto quantized = quantized_bytes(plan.quantization, checkpoint, tensor);
+    const TensorPlace place = place_of_tensor(plan, checkpoint, tensor.name);
+    uint64_t& part = place.role == TensorRole::kEmbeddings   ? weights.embeddings
+                     : place.role == TensorRole::kLayerInput ? weights.layer_input
+                     : place.role == TensorRole::kLayer      ? weights.layers[place.layer]
+                     : place.role == TensorRole::kMtp        ? weights.mtp
+                                                             : weights.output;
+    part += quantized ? *quantized : packed_size(tensor);
+  }
+  return weights;
+}
+
+uint64_t sum_of(const WeightBytes& weights) {
+  return std::accumulate(weights.layers.begin(), weights.layers.end(),
+                         weights.embeddings + weights.layer_input + weights.output + weights.mtp);
+}
+
+// Of the stage's layers, and what follows the layers in DecoderPlan::row_elements.
+std::vector<uint64_t> row_elements_of(const DecoderPlan& plan, std::optional<StageRange> stage) {
+  std::vector<uint64_t> elements = plan.row_elements();
+  if (!stage) return elements;
+  elements.erase(elements.begin() + stage->last,
+                 elements.begin() + static_cast<ptrdiff_t>(plan.layers.size()));
+  elements.erase(elements.begin(), elements.begin() + stage->first);
+  return elements;
+}
+
 }  // namespace
 
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype,
@@ -149,19 +186,25 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   description.file_bytes = checkpoint.file_bytes();
   description.quantization = quantization_of(config, description.plan);
   description.container = checkpoint.gguf() != nullptr ? "GGUF" : "safetensors";
-  description.weights_bytes = description.plan.decoded_bytes(description.dtype);
-  for (const auto& tensor : checkpoint.tensors()) {
-    if (!reads_tensor(description.plan, checkpoint, tensor.name)) continue;
-    const auto quantized = quantized_bytes(description.plan.quantization, checkpoint, tensor);
-    description.weights_bytes += quantized ? *quantized : packed_size(tensor);
-  }
+  description.weights = weight_bytes_of(checkpoint, description.plan, description.dtype);
+  description.weights_bytes = sum_of(description.weights);
   return description;
 }
 
-uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows) {
-  const std::vector<uint64_t> elements = model.plan.row_elements();
+uint64_t WeightBytes::of_stage(const DecoderPlan& plan, const StageRange& stage) const {
+  uint64_t bytes = std::accumulate(layers.begin() + stage.first, layers.begin() + stage.last,
+                                   stage.has_embeddings(plan) ? embeddings : uint64_t{0});
+  if (stage.embeds()) bytes += layer_input;
+  if (stage.draws(plan)) bytes += output + mtp;
+  return bytes;
+}
+
+uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows,
+                    std::optional<StageRange> stage) {
+  const std::vector<uint64_t> elements = row_elements_of(model.plan, stage);
   const uint64_t widest = *std::ranges::max_element(elements);
   const auto rows = static_cast<uint64_t>(tokens);
+  if (stage && !stage->draws(model.plan)) logit_rows = 0;
   const uint64_t logits =
       static_cast<uint64_t>(logit_rows) * static_cast<uint64_t>(model.plan.vocab) * sizeof(float);
   const bool on_gpu = device_facts().kind == DeviceKind::kMetal;
@@ -175,8 +218,8 @@ uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows) {
   return results * size_of(model.dtype) + scratch + all_logits;
 }
 
-uint64_t row_bytes(const ModelDescription& model) {
-  const std::vector<uint64_t> by_layer = model.plan.row_elements();
+uint64_t row_bytes(const ModelDescription& model, std::optional<StageRange> stage) {
+  const std::vector<uint64_t> by_layer = row_elements_of(model.plan, stage);
   const uint64_t elements = std::accumulate(by_layer.begin(), by_layer.end(), uint64_t{0});
   return elements * size_of(model.dtype);
 }

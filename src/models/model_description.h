@@ -10,8 +10,20 @@
 #include "models/decoder_plan.h"
 #include "models/find_pooling.h"
 #include "models/format/checkpoint.h"
+#include "models/stage_range.h"
 
 namespace octavo {
+
+// Memory of a model's weights, packed for the kernels.
+struct WeightBytes {
+  uint64_t embeddings = 0;   // of tokens
+  uint64_t layer_input = 0;  // of PerLayerRows
+  std::vector<uint64_t> layers = {};
+  uint64_t output = 0;  // the final norm and the output matrix
+  uint64_t mtp = 0;
+
+  uint64_t of_stage(const DecoderPlan& plan, const StageRange& stage) const;
+};
 
 struct ModelDescription {
   DecoderPlan plan;
@@ -21,6 +33,7 @@ struct ModelDescription {
   std::vector<int> suppressed_token_ids = {};  // never generated
   uint64_t parameters = 0;                     // regardless of the storage format
   uint64_t weights_bytes = 0;                  // in memory, packed for the kernels
+  WeightBytes weights = {};                    // the same by part
   uint64_t file_bytes = 0;
   std::string
       quantization;       // of a quantised safetensors checkpoint: "affine 4-bit in groups of 64"
@@ -43,9 +56,11 @@ inline constexpr int kLogitRows = 64;
 // layer.
 inline constexpr uint64_t kLayersInFlight = 4;
 
-// Peak memory of one step of `tokens` rows of which `logit_rows` need logits, from shapes alone.
-uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows);
+// Peak memory of one step of `tokens` rows of which `logit_rows` need logits, from shapes alone. Of
+// the whole model, or of a stage.
+uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows,
+                    std::optional<StageRange> stage = std::nullopt);
 // Intermediate bytes per row over all layers, which a step queued at once holds.
-uint64_t row_bytes(const ModelDescription& model);
+uint64_t row_bytes(const ModelDescription& model, std::optional<StageRange> stage = std::nullopt);
 
 }  // namespace octavo

@@ -51,10 +51,11 @@ const TensorView& WeightSource::tensor(const std::string& name) {
 
 void WeightSource::skip(const std::string& name) { take(name); }
 
-void WeightSource::finish(const DecoderPlan& plan) {
-  if (merged_) merged_->check_complete();
+void WeightSource::finish(const DecoderPlan& plan, const StageRange& stage) {
+  const bool is_whole = stage.is_whole(plan);
+  if (merged_ && is_whole) merged_->check_complete();
   merged_.reset();
-  if (gguf_ == nullptr) return;
+  if (gguf_ == nullptr || !is_whole) return;
   for (const TensorView& view : checkpoint_.tensors()) {
     if (read_.contains(&view) || !reads_tensor(plan, checkpoint_, view.name)) continue;
     attempt([&] {

@@ -16,6 +16,7 @@
 #include "models/format/checkpoint.h"
 #include "models/quantized/quantized_matrix.h"
 #include "models/rename.h"
+#include "models/stage_range.h"
 #include "models/weight_view.h"
 
 namespace octavo {
@@ -54,6 +55,8 @@ class WeightSource {
                WeightUse use = WeightUse::kLoad);
   ~WeightSource();
 
+  // The total for progress, if not all tensors are loaded.
+  void set_total_bytes(uint64_t bytes) { total_bytes_ = bytes; }
   // Replaces these parts of names in all later lookups.
   void set_renames(std::vector<Rename> renames) { renames_ = std::move(renames); }
 
@@ -67,8 +70,9 @@ class WeightSource {
   // The model does not need this tensor, which a file may have.
   void skip(const std::string& name);
   // After the last tensor: throws if a GGUF file has a tensor that the model should read but did not,
-  // or if the model has no matrix for a module of the merged adapter, which is freed.
-  void finish(const DecoderPlan& plan);
+  // or if the model has no matrix for a module of the merged adapter, which is freed. Neither is
+  // checked if `stage` is not the whole model.
+  void finish(const DecoderPlan& plan, const StageRange& stage);
 
   // "<module>.weight" as [rows, cols], dense, MLX-quantised (with .scales and .biases) or GGUF
   // blocks; or the tensors of another quantisation (quantized/quantized_matrix.h).

@@ -3,20 +3,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <random>
 
 #include "base/constant_time.h"
-#include "base/error.h"
 #include "base/hmac.h"
+#include "base/secret_file.h"
 
 namespace octavo {
 namespace {
 
-constexpr size_t kLeastSecret = 16;
-constexpr size_t kMostSecret = 4096;
 constexpr size_t kNonceDigits = 32;
 
 std::string hex_of(const Sha256Digest& digest) {
@@ -26,21 +21,7 @@ std::string hex_of(const Sha256Digest& digest) {
 }  // namespace
 
 PeerSecret PeerSecret::from_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMostSecret + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file.eof() || file.bad() || !file.is_open())
-    throw SetupError(fmt::format(
-        "--prefix-peer-secret-file: cannot read {}, or it is larger than 4 KiB", path.string()));
-  text.resize(static_cast<size_t>(file.gcount()));
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
-    text.pop_back();
-  if (text.size() < kLeastSecret)
-    throw SetupError(fmt::format(
-        "--prefix-peer-secret-file: {} has fewer than {} characters; create a secret with: openssl "
-        "rand -hex 32",
-        path.string(), kLeastSecret));
-  return PeerSecret(std::move(text));
+  return PeerSecret(read_secret_file(path, "--prefix-peer-secret-file"));
 }
 
 std::string PeerSecret::proof(Side side, std::string_view path, std::string_view nonce,

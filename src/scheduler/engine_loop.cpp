@@ -41,7 +41,8 @@ EngineLoop::EngineLoop(LoopOptions options, PrefixCache& prefixes, Scheduler& sc
               .draws = scheduler.options().draws},
       prefixes_(prefixes),
       scheduler_(scheduler),
-      runner_(runner) {
+      runner_(runner),
+      timer_(scheduler.options().pipeline_stages) {
   publish_stats();
 }
 
@@ -118,7 +119,7 @@ void EngineLoop::run() {
       std::unique_lock lock(mutex_);
       busy_ = !scheduler_.idle();
       if (!busy_) {
-        result_came_.reset();
+        timer_.pause();
         work_.wait(lock, [&] { return stopping_ || !inbox_.empty(); });
       }
       // Arriving pages wake the loop, but nothing signals a stuck disk, so poll.
@@ -134,7 +135,11 @@ void EngineLoop::run() {
       const Timed timed(times_.scheduling);
       for (Command& command : take_commands()) carry_out(std::move(command));
     }
-    step();
+    if (scheduler_.options().pipeline_stages == 1) {
+      step();
+    } else {
+      fill_stages();
+    }
     publish_stats();
   }
 }
@@ -160,37 +165,59 @@ void EngineLoop::carry_out(Command command) {
   }
 }
 
-void EngineLoop::step() {
-  const bool one_in_flight = scheduler_.stats().steps_in_flight > 0;
-  std::optional<Batch> batch;
-  {
-    const Timed timed(times_.scheduling);
-    batch = scheduler_.next();
-  }
-  OCTAVO_CHECK(batch || one_in_flight || scheduler_.idle() || scheduler_.waits_for_disk());
+std::optional<Batch> EngineLoop::plan() {
+  const Timed timed(times_.scheduling);
+  return scheduler_.next();
+}
+
+template <typename Work>
+bool EngineLoop::succeeds(const Work& work) {
   try {
-    // Starting a step that cannot be queued at once would delay the tokens of the previous step.
-    const bool queue_first = batch && runner_.queues_at_once(*batch);
-    if (queue_first) start(*batch);
-    if (one_in_flight) finish_oldest();
-    if (batch && !queue_first) start(*batch);
+    work();
+    return true;
   } catch (const std::exception& error) {
     recover(error.what());
   } catch (...) {
     recover("the device failed");  // Metal throws Objective-C exceptions
   }
+  return false;
+}
+
+void EngineLoop::step() {
+  const bool one_in_flight = scheduler_.steps_in_flight() > 0;
+  const std::optional<Batch> batch = plan();
+  OCTAVO_CHECK(batch || one_in_flight || scheduler_.idle() || scheduler_.waits_for_disk());
+  succeeds([&] {
+    // Starting a step that cannot be queued at once would delay the tokens of the previous step.
+    const bool queue_first = batch && runner_.queues_at_once(*batch);
+    if (queue_first) start(*batch);
+    if (one_in_flight) finish_oldest();
+    if (batch && !queue_first) start(*batch);
+  });
+}
+
+void EngineLoop::fill_stages() {
+  while (scheduler_.steps_in_flight() < scheduler_.options().most_steps()) {
+    const std::optional<Batch> batch = plan();
+    if (!batch) break;
+    if (!succeeds([&] { start(*batch); })) return;
+  }
+  const bool some_in_flight = scheduler_.steps_in_flight() > 0;
+  OCTAVO_CHECK(some_in_flight || scheduler_.idle() || scheduler_.waits_for_disk());
+  if (some_in_flight) succeeds([&] { finish_oldest(); });
 }
 
 void EngineLoop::start(const Batch& batch) {
   const Timed timed(times_.queueing);
   step_rows_.observe(batch.rows());
-  const bool alone = scheduler_.stats().steps_in_flight == 1;
-  if (alone) step_began_ = Clock::now();
-  runner_.start(batch);
+  const bool alone = timer_.idle();
   const bool all_draw = batch.sampling.size() == batch.tokens.size();
-  drawing_rows_.push_back(all_draw ? batch.rows() : 0);
-  if (alone && all_draw && result_came_)
-    scheduler_.costs().observe_gap(seconds_between(*result_came_, Clock::now()));
+  timer_.start(all_draw ? batch.rows() : 0, Clock::now());
+  runner_.start(batch);
+  const auto last_result = timer_.last_result();
+  // In a pipeline, no step waits for drafts, so there is no gap to measure.
+  if (alone && all_draw && last_result && scheduler_.options().pipeline_stages == 1)
+    scheduler_.costs().observe_gap(seconds_between(*last_result, Clock::now()));
 }
 
 void EngineLoop::finish_oldest() {
@@ -199,14 +226,10 @@ void EngineLoop::finish_oldest() {
     const Timed timed(times_.waiting);
     result = runner_.finish();
   }
-  const auto now = Clock::now();
-  const double seconds = seconds_between(step_began_, now);
-  step_seconds_.observe(seconds);
-  if (drawing_rows_.front() > 0) scheduler_.costs().observe_step(drawing_rows_.front(), seconds);
-  drawing_rows_.pop_front();
-  scheduler_.step_took(seconds);
-  step_began_ = now;
-  result_came_ = now;
+  const StepTimer::Took took = timer_.finish(Clock::now());
+  step_seconds_.observe(took.since_result);
+  if (took.drawing_rows > 0) scheduler_.costs().observe_step(took.drawing_rows, took.seconds);
+  scheduler_.step_took(took.seconds);
   const Timed timed(times_.scheduling);
   deliver(scheduler_.commit(result));
 }
@@ -214,8 +237,7 @@ void EngineLoop::finish_oldest() {
 void EngineLoop::recover(const char* reason) {
   scheduler_.release_masks();
   runner_.drop();
-  drawing_rows_.clear();
-  result_came_.reset();
+  timer_.drop();
   deliver(scheduler_.fail(reason));
 }
 

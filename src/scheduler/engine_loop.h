@@ -1,14 +1,14 @@
 // engine_loop.h - the step loop: takes requests from any thread and sends updates. No MLX.
 //
-// Runs one step ahead: step i+1 is queued before the tokens of step i are read. A failed step does
-// not end the other requests in it: see Scheduler::fail.
+// Runs one step ahead: step i+1 is queued before the tokens of step i are read. With several
+// pipeline stages, it keeps one step per stage and one more in flight. A failed step does not end
+// the other requests in it: see Scheduler::fail.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -19,6 +19,7 @@
 #include "scheduler/engine_client.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/step_runner.h"
+#include "scheduler/step_timer.h"
 
 namespace octavo {
 
@@ -69,7 +70,13 @@ class EngineLoop : public EngineClient {
 
   std::vector<Command> take_commands();
   void carry_out(Command command);
+  std::optional<Batch> plan();
+  // False if `work` threw and the loop has recovered.
+  template <typename Work>
+  bool succeeds(const Work& work);
   void step();
+  // In place of step() if there are several pipeline stages.
+  void fill_stages();
   void start(const Batch& batch);
   void finish_oldest();
   void recover(const char* reason);
@@ -85,10 +92,7 @@ class EngineLoop : public EngineClient {
   LoopTimes times_;                           // engine thread
   BucketCounts step_rows_{kStepRowBounds};    // engine thread
   BucketCounts step_seconds_{kStepSecondsBounds};
-  std::chrono::steady_clock::time_point step_began_ = {};  // of the oldest one in flight
-  // Time of the newest result; unset if the device has been idle since.
-  std::optional<std::chrono::steady_clock::time_point> result_came_ = {};
-  std::deque<int> drawing_rows_;  // per step in flight; 0 if not every row draws
+  StepTimer timer_;  // of the steps in flight
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable work_;

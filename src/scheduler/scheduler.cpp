@@ -18,6 +18,13 @@ bool says_something(const Update& update) {
          update.cache != nullptr;
 }
 
+SpeculationOptions speculation_of(const SchedulerOptions& options) {
+  SpeculationOptions speculation = options.speculation;
+  if (options.pipeline_stages > 1)
+    speculation.most_rows = std::min(speculation.most_rows, options.step_rows());
+  return speculation;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes, PrefixDisk* disk,
@@ -29,10 +36,12 @@ Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes, PrefixDisk
       adapter_slots_(options_.adapter_slots),
       turns_(options_.max_num_seqs),
       background_turns_(options_.max_num_seqs),
-      speculator_(options_.speculation, std::move(drafter)) {
+      speculator_(speculation_of(options_), std::move(drafter)) {
   // Without a prefix cache, keys contain request ids, which repeat after a restart.
   OCTAVO_CHECK(disk == nullptr || options_.enable_prefix_caching);
   OCTAVO_CHECK(options_.max_num_seqs >= 1 && options_.max_num_batched_tokens >= 1);
+  OCTAVO_CHECK(options_.pipeline_stages == 1 ||
+               (options_.pipeline_stages > 1 && options_.adapter_slots == 0));
   const int most =
       prefixes.plan().pages_held(options_.max_model_len, options_.max_num_batched_tokens);
   OCTAVO_CHECK(most <= prefixes.pool().page_count());
@@ -79,20 +88,13 @@ std::vector<Update> Scheduler::abort(RequestId id, std::optional<int> only_choic
 }
 
 std::optional<Batch> Scheduler::next() {
-  OCTAVO_CHECK(steps_.size() <= 1);
+  OCTAVO_CHECK(steps_in_flight() < options_.most_steps());
   take_from_disk();
-  Plan plan{BatchBuilder(prefixes_.plan(), options_.predicts), {}, options_.max_num_batched_tokens};
+  Plan plan{BatchBuilder(prefixes_.plan(), options_.predicts), {}, options_.step_rows()};
   if (suspects_.empty()) {
-    const auto sequences = decoding();
-    // A sequence with drafts cannot continue until they are verified, and the others wait with it:
-    // separate steps would each read all weights for only some of the sequences.
-    if (steps_.empty()) {
-      plan.drafts = speculator_.drafts_for(sequences);
-    } else if (steps_.back().has_drafts || speculator_.is_worth_waiting(sequences)) {
-      return std::nullopt;
-    }
+    if (!pipelined() && !choose_drafts(plan)) return std::nullopt;
     plan_step(plan);
-  } else {
+  } else if (!pipelined() || steps_.empty()) {
     plan_suspect(plan);
   }
   if (plan.step.entries.empty()) return std::nullopt;
@@ -111,15 +113,25 @@ std::vector<Sequence*> Scheduler::decoding() const {
   return found;
 }
 
+bool Scheduler::choose_drafts(Plan& plan) {
+  const auto sequences = decoding();
+  if (steps_.empty()) {
+    plan.drafts = speculator_.drafts_for(sequences);
+    return true;
+  }
+  // A sequence with drafts cannot continue until they are verified, and the others wait with it:
+  // separate steps would each read all weights for only some of the sequences.
+  return !steps_.back().has_drafts && !speculator_.is_worth_waiting(sequences);
+}
+
 void Scheduler::plan_step(Plan& plan) {
   plan_running(plan);
   plan_waiting(plan);
-  plan.step.shares.rows = options_.max_num_batched_tokens - plan.budget;
+  plan.step.shares.rows = options_.step_rows() - plan.budget;
   // Ranks are ordered, so the last sequence is a background one if any is.
   if (sequences_.empty() || !sequences_.rbegin()->first.background) return;
-  const int rows_before = plan.step.shares.rows;
   plan.background = true;
-  if (rows_before > 0) plan.budget = std::min(plan.budget, background_rows_.next_limit());
+  if (!limit_background(plan)) return;
   const int budget = plan.budget;
   plan_running(plan);
   plan_waiting(plan);
@@ -137,34 +149,16 @@ void Scheduler::plan_running(Plan& plan) {
   std::erase_if(in_order, [&](const Sequence* sequence) {
     return sequence->request().background != plan.background;
   });
+  if (pipelined()) {
+    plan_group(plan);
+    std::erase_if(in_order, [](const Sequence* sequence) { return sequence->is_decoding(); });
+  }
   for (const bool decoding : {true, false}) {
     for (Sequence* sequence : in_order) {
       if (!running_.contains(rank_of(*sequence)) || sequence->preempted) continue;
       if (sequence->is_decoding() == decoding) plan_rows(*sequence, plan);
     }
   }
-}
-
-bool Scheduler::fetch_from_disk(Sequence& sequence) {
-  if (disk_ == nullptr || std::exchange(sequence.asked_disk, true)) return false;
-  auto restore = sequence.restore_prefix(*disk_);
-  if (!restore) return false;
-  sequence.memory_tokens = restore->from();
-  const Rank rank = rank_of(sequence);
-  waiting_.erase(rank);
-  restoring_[rank] = {&sequence, std::move(restore)};
-  return true;
-}
-
-void Scheduler::take_from_disk() {
-  if (disk_ != nullptr && disk_->take_refuted()) reset_prefix_cache();
-  if (restoring_.empty()) return;
-  disk_->take_arrivals();
-  std::erase_if(restoring_, [&](const auto& entry) {
-    if (!entry.second.restore->done()) return false;
-    waiting_[entry.first] = entry.second.sequence;
-    return true;
-  });
 }
 
 void Scheduler::reset_prefix_cache() {
@@ -187,37 +181,42 @@ bool Scheduler::plan_drafts(Sequence& sequence, Plan& plan) {
   // A preempted sequence may have been admitted again and have rows to compute first.
   if (found == plan.drafts.end() || !sequence.is_decoding()) return false;
   std::vector<TokenId> drafts = std::move(found->second);
+  plan.drafts.erase(found);  // if they do not fit, the sequence may be planned again without them
   const auto count = static_cast<int>(drafts.size());
   // Drafts never preempt a sequence.
   if (1 + count > plan.budget) return false;
   if (!sequence.cache().grow_to(sequence.known() + count, count)) return false;
   const int start = sequence.computed();
   const int drawn = sequence.add_drafts(plan.batch, std::move(drafts));
-  plan.step.entries.push_back({&sequence, start, drawn, 0, 0, count});
+  plan.step.entries.push_back({&sequence, start, 1 + count, drawn, 0, 0, count});
   plan.step.has_drafts = true;
   plan.budget -= 1 + count;
+  sequence.newest_step = stats_.steps;
   sequence.publish(/*in_step=*/true);
   stats_.decode_tokens += static_cast<uint64_t>(1 + count);
   return true;
 }
 
-void Scheduler::plan_rows(Sequence& sequence, Plan& plan) {
-  if (plan_drafts(sequence, plan)) return;
-  const int rows = sequence.rows_of_one_step(std::min(sequence.rows_left(), plan.budget));
-  if (rows <= 0 || !make_room(sequence, sequence.computed() + rows)) return;
+bool Scheduler::plan_rows(Sequence& sequence, Plan& plan) {
+  if (plan_drafts(sequence, plan)) return true;
+  const int rows = sequence.rows_of_one_step(std::min(rows_now(sequence), plan.budget));
+  if (rows <= 0 || !make_room(sequence, sequence.computed() + rows)) return false;
   const bool decoding = sequence.is_decoding();
   const int start = sequence.computed();
   const int asked = plan.batch.prompt_logprob_rows();
   const int hidden = plan.batch.hidden_rows();
   const int drawn = sequence.add_rows(plan.batch, rows);
-  plan.step.entries.push_back({&sequence, start, drawn, plan.batch.prompt_logprob_rows() - asked,
+  plan.step.entries.push_back({&sequence, start, rows, drawn,
+                               plan.batch.prompt_logprob_rows() - asked,
                                plan.batch.hidden_rows() - hidden});
   plan.budget -= rows;
+  sequence.newest_step = stats_.steps;
   // Steps run in order, and within a step all K and V are written before any are read, so other
   // sequences may share these pages from this step on.
   sequence.publish(/*in_step=*/true);
   if (!decoding && !plan.background) plan.step.shares.prefills = true;
   (decoding ? stats_.decode_tokens : stats_.prompt_tokens) += static_cast<uint64_t>(rows);
+  return true;
 }
 
 bool Scheduler::make_room(Sequence& sequence, int tokens) {
@@ -266,7 +265,7 @@ std::vector<Update> Scheduler::commit(const StepResult& result) {
   std::vector<Update> updates;
   StepReader reader(result);
   for (const StepEntry& entry : step.entries) {
-    --entry.sequence->steps_in_flight;
+    entry.sequence->take_step(entry.start + entry.rows);
     Update update = update_of(*entry.sequence);
     take_results(entry, reader, update);
     if (says_something(update)) updates.push_back(std::move(update));
@@ -313,16 +312,13 @@ void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
 void Scheduler::settle(Sequence& sequence) {
   sequence.publish(/*in_step=*/false);
   if (disk_ != nullptr) sequence.save(*disk_);
-  if (sequence.steps_in_flight > 1) return;
-  if (sequence.steps_in_flight == 1) {
-    sequence.cache().release_behind(sequence.newest_rows_start);
-  } else if (sequence.finished) {
+  if (sequence.steps_in_flight == 0 && sequence.finished) {
     sequences_.erase(rank_of(sequence));
-  } else if (sequence.preempted) {
+  } else if (sequence.steps_in_flight == 0 && sequence.preempted) {
     --releasing_;
     requeue(sequence);
   } else {
-    sequence.cache().release_behind(sequence.computed());
+    sequence.cache().release_behind(sequence.complete());
   }
 }
 

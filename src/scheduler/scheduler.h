@@ -5,8 +5,13 @@
 // lowest-ranked sequence is preempted: it returns to the queue and is recomputed later, with the
 // same output bits. A call of many sequences also gives way to a call that has none running.
 // Background requests rank after all others; see BackgroundRows for the rows they get beside them.
+//
+// With several pipeline stages, each computes a step of its own, and one more step is queued. Only
+// the last stage knows drawn tokens, so a sequence has no further rows until its token has been
+// read; decoding sequences are divided into one group per stage. No step refers to earlier ones.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -45,6 +50,14 @@ struct SchedulerOptions {
   SpeculationOptions speculation = {};
   bool predicts = false;  // the model takes Batch::next_tokens
   int adapter_slots = 0;  // adapters that steps may use at once
+  // Parts of the model that compute different steps at the same time. More than one: no adapters.
+  int pipeline_stages = 1;
+
+  // Most rows of a step. With several stages, max_num_batched_tokens is divided among their steps,
+  // but the decode rows of a group fit.
+  int step_rows() const;
+  // Most steps in flight.
+  int most_steps() const { return pipeline_stages + 1; }
 };
 
 class Scheduler {
@@ -59,13 +72,13 @@ class Scheduler {
   // The request must be valid (validate).
   void add(RequestId id, Request request);
   // Ends the unfinished choices of the request, or only one of them. Their pages are released when
-  // no step in flight uses them: within two steps. Unknown ids are ignored.
+  // no step in flight uses them: within most_steps() steps. Unknown ids are ignored.
   std::vector<Update> abort(RequestId id, std::optional<int> only_choice = std::nullopt);
 
-  // Returns the next step, or nullopt if nothing can run before the step in flight is committed. At
-  // most one step may be in flight.
+  // Returns the next step, or nullopt if nothing can run before the oldest step in flight is
+  // committed. Fewer than most_steps() may be in flight.
   std::optional<Batch> next();
-  // Before commit(): how long the oldest step in flight took.
+  // Before commit(): how long the oldest step in flight occupied a stage.
   void step_took(double seconds);
   // Takes the results of the oldest step in flight.
   std::vector<Update> commit(const StepResult& result);
@@ -84,6 +97,7 @@ class Scheduler {
   }
 
   bool idle() const { return sequences_.empty() && steps_.empty(); }
+  int steps_in_flight() const { return static_cast<int>(steps_.size()); }
   SchedulerStats stats() const;
   AdapterUse adapter_use() const;
   const SchedulerOptions& options() const { return options_; }
@@ -102,6 +116,9 @@ class Scheduler {
   struct Step {
     std::vector<StepEntry> entries;
     bool has_drafts = false;
+    // It has a group of decoding sequences: not of background requests, of background requests.
+    // Only with several stages.
+    std::array<bool, 2> decodes = {};
     StepShares shares = {};
   };
   // A step under construction.
@@ -110,7 +127,13 @@ class Scheduler {
     Step step;
     int budget;
     Drafts drafts = {};
-    bool background = false;  // the rows of background requests are being planned
+    bool background = false;     // the rows of background requests are being planned
+    bool beside_others = false;  // their number is limited because of other requests' rows
+  };
+  // Decoding sequences that may have rows in the next step.
+  struct DecodeGroup {
+    std::vector<Sequence*> ready = {};  // those that have waited longest first
+    int size = 0;                       // how many of them the step takes
   };
   using Queue = std::map<Rank, Sequence*>;  // best first
 
@@ -119,15 +142,29 @@ class Scheduler {
     return sequence.request().background ? background_turns_ : turns_;
   }
 
+  bool pipelined() const { return options_.pipeline_stages > 1; }
   // The running sequences that decode. Without those of background requests if others decode.
   std::vector<Sequence*> decoding() const;
   std::vector<Sequence*> running_in_order() const;
+  // Gives the plan its drafts. False if no step may be queued now because of drafts.
+  bool choose_drafts(Plan& plan);
   // Plans the rows of all other requests, then those of background requests in what is left.
   void plan_step(Plan& plan);
   // Both plan either background requests or all others (Plan::background).
   void plan_running(Plan& plan);
   void plan_waiting(Plan& plan);
   void plan_suspect(Plan& plan);
+
+  // With several stages: of background requests or of all others.
+  DecodeGroup next_group(bool background) const;
+  void plan_group(Plan& plan);
+  // True if background requests may have rows in the step, at most Plan::budget.
+  bool limit_background(Plan& plan);
+  // Rows of the sequence that may be in the next step.
+  int rows_now(const Sequence& sequence) const;
+  // True if the next step may have rows of the sequence while earlier ones are in flight.
+  bool may_continue(const Sequence& sequence) const;
+
   // A waiting sequence that may be admitted, and the best-ranked one that waits for an adapter slot
   // and would be passed by it.
   struct Candidate {
@@ -156,7 +193,8 @@ class Scheduler {
   // Moves the sequence from the queue to the running ones if the pool has enough pages and its
   // adapter can get a slot.
   bool admit(Sequence& sequence);
-  void plan_rows(Sequence& sequence, Plan& plan);
+  // False if it gets no row.
+  bool plan_rows(Sequence& sequence, Plan& plan);
   // False if it has no drafts or there are no free pages for them.
   bool plan_drafts(Sequence& sequence, Plan& plan);
   // Gets pages for `tokens` tokens, preempting sequences of lower rank. False if that is not

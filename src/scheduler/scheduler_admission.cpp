@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <utility>
 
 #include "scheduler/explain_hit.h"
 #include "scheduler/give_way.h"
@@ -20,7 +21,7 @@ void Scheduler::plan_waiting(Plan& plan) {
     Sequence& sequence = *next.sequence;
     if (plan.budget == 0) {
       // Beside other requests the rows are few on purpose.
-      if (!plan.background || plan.step.shares.rows == 0) free_rows_for(sequence, plan);
+      if (!plan.beside_others) free_rows_for(sequence, plan);
       return;
     }
     const bool full = static_cast<int>(running_.size()) >= options_.max_num_seqs;
@@ -35,6 +36,28 @@ void Scheduler::plan_waiting(Plan& plan) {
     if (others.empty() || !has_pages_without(others, sequence)) return;
     give_way(*others.front());
   }
+}
+
+bool Scheduler::fetch_from_disk(Sequence& sequence) {
+  if (disk_ == nullptr || std::exchange(sequence.asked_disk, true)) return false;
+  auto restore = sequence.restore_prefix(*disk_);
+  if (!restore) return false;
+  sequence.memory_tokens = restore->from();
+  const Rank rank = rank_of(sequence);
+  waiting_.erase(rank);
+  restoring_[rank] = {&sequence, std::move(restore)};
+  return true;
+}
+
+void Scheduler::take_from_disk() {
+  if (disk_ != nullptr && disk_->take_refuted()) reset_prefix_cache();
+  if (restoring_.empty()) return;
+  disk_->take_arrivals();
+  std::erase_if(restoring_, [&](const auto& entry) {
+    if (!entry.second.restore->done()) return false;
+    waiting_[entry.first] = entry.second.sequence;
+    return true;
+  });
 }
 
 bool Scheduler::has_slot_for(const Sequence& sequence) const {

@@ -47,9 +47,9 @@ std::shared_ptr<PrefixRestore> Sequence::restore_prefix(PrefixDisk& disk) {
 }
 
 void Sequence::save(PrefixDisk& disk) {
-  if (steps_in_flight > 1) return;
-  const int done = steps_in_flight == 1 ? newest_rows_start : computed_;
-  cache_.save(std::min(done, known()), finished && steps_in_flight == 0, disk);
+  // The pages it shares may be written by steps that are still in flight.
+  if (!ran_) return;
+  cache_.save(std::min(complete(), known()), finished && steps_in_flight == 0, disk);
 }
 
 int Sequence::missing_pages(const CachePlan& plan, int step_rows) const {
@@ -60,6 +60,11 @@ int Sequence::missing_pages(const CachePlan& plan, int step_rows) const {
     pages += std::max(0, plan.groups[g].pages_held(known(), step_rows) - held);
   }
   return pages;
+}
+
+void Sequence::begin_step() {
+  newest_start_ = computed_;
+  if (steps_in_flight++ == 0) complete_ = computed_;
 }
 
 int Sequence::add_rows(BatchBuilder& batch, int rows) {
@@ -75,9 +80,8 @@ int Sequence::add_rows(BatchBuilder& batch, int rows) {
     batch.set_next_token(first + rows - 1, tokens()[static_cast<size_t>(start + rows)]);
   ask_prompt_logprobs(batch, first, rows);
   ask_hidden(batch, first, rows);
+  begin_step();
   computed_ += rows;
-  newest_rows_start = start;
-  ++steps_in_flight;
   if (computed_ < length() || pooled_) return -1;
   RowSampling sampling = row_sampling();
   sampling.mask = next_mask();
@@ -106,8 +110,8 @@ int Sequence::add_drafts(BatchBuilder& batch, std::vector<TokenId> drafts) {
     const int drawn = batch.sample_row(first + i, std::move(sampling));
     if (i == 0) entry = drawn;
   }
-  newest_rows_start = computed_++;
-  ++steps_in_flight;
+  begin_step();
+  ++computed_;
   ++tokens_in_flight_;
   return entry;
 }
@@ -204,7 +208,7 @@ void Sequence::release_masks() {
 
 void Sequence::publish(bool in_step) {
   cache_.publish(tokens().first(static_cast<size_t>(std::min(computed_, known()))),
-                 in_step ? newest_rows_start : computed_);
+                 in_step ? newest_start_ : computed_);
 }
 
 void Sequence::restart() {
@@ -212,6 +216,7 @@ void Sequence::restart() {
   cache_.release();
   adapter_.reset();
   computed_ = 0;
+  ran_ = false;
   tokens_in_flight_ = 0;
   drafts_ = nullptr;
   predicted.reset();

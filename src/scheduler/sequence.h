@@ -20,9 +20,9 @@
 namespace octavo {
 
 // Tokens [0, known) have been read. Later ones are in flight, drawn by queued steps: at most 1
-// before a step is added and two after. K and V of the first `computed` tokens have been written or
-// will be by steps queued so far. A step with drafts also writes K and V past `computed`, which
-// become valid once the draft is accepted.
+// before a step is added and two after; with several pipeline stages, none before and one after. K
+// and V of the first `computed` tokens have been written or will be by steps queued so far. A step
+// with drafts also writes K and V past `computed`, which become valid once the draft is accepted.
 class Sequence {
  public:
   // `masks` must outlive the sequence; it is used if the request has a constraint.
@@ -50,6 +50,16 @@ class Sequence {
   // Includes tokens in flight.
   int length() const { return known() + tokens_in_flight_; }
   int computed() const { return computed_; }
+  // True if a token drawn by a step in flight has not been read.
+  bool awaits_token() const { return tokens_in_flight_ > 0; }
+  // No row of the sequence before this position is in flight.
+  int complete() const { return steps_in_flight == 0 ? computed_ : complete_; }
+  // The oldest step in flight with rows of the sequence, the last one at `end` - 1, has completed.
+  void take_step(int end) {
+    --steps_in_flight;
+    complete_ = end;
+    ran_ = true;
+  }
   // Rows that can run now.
   int rows_left() const {
     const bool waits = drafts_ != nullptr && tokens_in_flight_ > 0;
@@ -121,7 +131,7 @@ class Sequence {
   DraftPace pace;
   std::optional<TokenId> predicted = {};  // the model's own guess of the token after the newest
   int steps_in_flight = 0;
-  int newest_rows_start = 0;   // position of the first row of the newest step
+  uint64_t newest_step = 0;    // the number of the newest step with its rows
   bool finished = false;       // no more steps may be added
   bool preempted = false;      // returns to the queue as soon as no step uses its pages
   bool recomputes = false;     // was requeued and has drawn no token since
@@ -140,6 +150,8 @@ class Sequence {
   }
   int adapter_slot() const { return adapter_ ? adapter_->slot() : -1; }
   void begin_log();
+  // The rows from computed() on are part of a step.
+  void begin_step();
   std::shared_ptr<const TokenMask> next_mask();
   void ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows);
   void ask_hidden(BatchBuilder& batch, int first_row, int rows);
@@ -150,6 +162,9 @@ class Sequence {
   SequenceCache cache_;
   std::optional<AdapterLease> adapter_;  // while admitted
   int computed_ = 0;
+  int complete_ = 0;      // first position of the rows in flight
+  int newest_start_ = 0;  // first position of the newest step's rows
+  bool ran_ = false;      // a step has completed since the sequence was admitted
   int tokens_in_flight_ = 0;
   int newest_entry_ = -1;  // of the newest one among the drawn tokens of its step
   std::shared_ptr<const std::vector<TokenId>> drafts_;  // of the step in flight

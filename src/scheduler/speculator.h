@@ -2,8 +2,8 @@
 // Engine thread only.
 //
 // A draft is verified by the step that draws its first token anyway. The drawn token always counts,
-// so drafts change the speed but not the output. They cost rows, and no step can be queued while
-// they are verified.
+// so drafts change the speed but not the output. They cost rows, and, unless there are several
+// pipeline stages, no step is queued while they are verified.
 #pragma once
 
 #include <map>
@@ -32,8 +32,8 @@ class Speculator {
   // `drafter` may be null: no speculation.
   Speculator(SpeculationOptions options, std::unique_ptr<Drafter> drafter);
 
-  // Returns drafts for those of the decoding `sequences` where they pay off. No step may be in
-  // flight.
+  // Returns drafts for those of the decoding `sequences` where they pay off. None of them may have
+  // rows in flight.
   Drafts drafts_for(std::span<Sequence* const> sequences);
   // True if it is better to wait for the tokens in flight, because the drafts they make possible
   // are worth more than a step queued ahead.

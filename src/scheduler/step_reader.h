@@ -14,6 +14,7 @@ namespace octavo {
 struct StepEntry {
   Sequence* sequence;
   int start;  // position of its first row
+  int rows;
   int drawn;  // index of its first drawn token in StepResult::tokens, or -1 if it draws none
   int prompt_logprobs;
   int hidden_rows;

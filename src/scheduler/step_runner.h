@@ -35,13 +35,14 @@ class StepRunner {
  public:
   virtual ~StepRunner() = default;
 
-  // True if start() does not wait for a step of this size to run.
+  // True if start() does not wait for a step of this size to run. Always with several pipeline
+  // stages.
   virtual bool queues_at_once(const Batch& batch) const = 0;
   // Queues the step after those that are running; its batch may use tokens drawn by the previous
-  // step. May wait for the step to run unless queues_at_once(); if its rows have masks, the
-  // previous step must then be committed first.
+  // step, but not with several pipeline stages. May wait for the step to run unless
+  // queues_at_once(); if its rows have masks, the previous step must then be committed first.
   virtual void start(const Batch& batch) = 0;
-  // Waits for the oldest step. Throws if it, or the step after it, failed.
+  // Waits for the oldest step. Throws if it, or a step after it, failed.
   virtual StepResult finish() = 0;
   // After start() or finish() has thrown: waits for running steps and drops all of them. Nothing
   // they wrote may be used.

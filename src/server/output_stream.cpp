@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <exception>
 #include <utility>
 
 #include "api/resume.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "server/front_notes.h"
 #include "server/server_context.h"
 
@@ -35,6 +37,7 @@ OutputStream::OutputStream(ServerContext& context, Exchange& exchange,
     : context_(context),
       exchange_(exchange),
       job_(job),
+      arrival_(arrival),
       sequences_(lease_for(context, job)),
       timer_(context.io),
       answers_(context.model.text.tokenizer, job) {
@@ -76,8 +79,60 @@ OutputStream::~OutputStream() {
   for (size_t i = 0; i < timers_.size(); ++i) {
     if (submitted_ && !answers_.done(i)) timers_[i].ended(FinishReason::kAbort);
   }
+  trace();
   count_by_key();
   end();
+}
+
+void OutputStream::trace() noexcept {
+  if (!submitted_ || !context_.options.spans) return;
+  try {
+    context_.options.spans->record(span());
+  } catch (const std::exception& error) {
+    spdlog::warn("a request is missing in traces: {}", error.what());
+  }
+}
+
+RequestSpan OutputStream::span() const {
+  constexpr size_t kMostReasons = 16;
+  const Request& request = job_.engine;
+  RequestSpan span{.caller = trace_headers(exchange_.request()),
+                   .request_id = exchange_.request().id,
+                   .model = context_.model.answer_name(request.adapter.get()),
+                   .cached_tokens = usage().cached_tokens,
+                   .completion_tokens = usage().completion_tokens,
+                   .sequences = timers_.size(),
+                   .arrival = arrival_,
+                   .end = Clock::now(),
+                   .error = why_ended_early()};
+  if (request.pooling == Pooling::kNone) {
+    span.sampling = RequestSpan::Sampling{.temperature = request.sampling.temperature,
+                                          .top_p = request.sampling.top_p,
+                                          .max_tokens = request.max_tokens,
+                                          .n = request.n};
+  }
+  for (const api::PreparedPrompt& prompt : job_.prompts)
+    span.prompt_tokens += static_cast<int64_t>(prompt.tokens.size());
+  for (const ChoiceTimer& timer : timers_) {
+    if (timer.finish() && span.finish_reasons.size() < kMostReasons)
+      span.finish_reasons.emplace_back(name_of(*timer.finish()));
+    if (!timer.answered()) continue;
+    if (!span.work) {
+      span.work = RequestSpan::Work{.scheduled = timer.scheduled(),
+                                    .first_token = timer.first_token(),
+                                    .last_token = timer.last_token()};
+    }
+    RequestSpan::Work& work = *span.work;
+    work.scheduled = std::min(work.scheduled, timer.scheduled());
+    work.first_token = std::min(work.first_token, timer.first_token());
+    work.last_token = std::max(work.last_token, timer.last_token());
+  }
+  return span;
+}
+
+std::string OutputStream::why_ended_early() const {
+  if (!failure_.empty() || done()) return failure_;
+  return mailbox_->overflowed() ? "the client read too slowly" : "the client disconnected";
 }
 
 void OutputStream::count_by_key() {
@@ -141,11 +196,20 @@ void OutputStream::check() {
   }
 }
 
+std::vector<api::OutputEvent> OutputStream::take_events() {
+  try {
+    check();
+    return events_of(mailbox_->take());
+  } catch (const RequestError& error) {
+    failure_ = error.what();
+    throw;
+  }
+}
+
 Awaitable<std::vector<api::OutputEvent>> OutputStream::next(std::chrono::milliseconds silence) {
   const auto deadline = silence.count() == 0 ? Clock::time_point::max() : Clock::now() + silence;
   while (true) {
-    check();
-    std::vector<api::OutputEvent> events = events_of(mailbox_->take());
+    std::vector<api::OutputEvent> events = take_events();
     if (!events.empty() || Clock::now() >= deadline) co_return events;
     timer_.expires_at(std::min(deadline, exchange_.request().deadline));
     boost::system::error_code cancelled;  // by an update, or because the client left

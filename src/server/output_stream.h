@@ -13,6 +13,7 @@
 #include "server/admission.h"
 #include "server/http/exchange.h"
 #include "server/metrics/choice_timer.h"
+#include "server/tracing/request_span.h"
 #include "server/update_mailbox.h"
 
 namespace octavo::server {
@@ -50,6 +51,10 @@ class OutputStream {
   std::vector<ResumedOutput> resumed_of(size_t prompt) const;
   void end();
   void check();
+  std::vector<api::OutputEvent> take_events();
+  void trace() noexcept;
+  RequestSpan span() const;
+  std::string why_ended_early() const;
   void count_by_key();
   std::vector<api::OutputEvent> events_of(std::vector<UpdateMailbox::Letter> letters);
   std::optional<api::OutputEvent> event_of(size_t prompt, Update update);
@@ -58,6 +63,7 @@ class OutputStream {
   ServerContext& context_;
   Exchange& exchange_;
   const api::GenerationJob& job_;
+  std::chrono::steady_clock::time_point arrival_;
   Allowance::Lease sequences_;  // before all that is allocated per sequence
   std::shared_ptr<UpdateMailbox> mailbox_;
   boost::asio::steady_timer timer_;
@@ -67,6 +73,7 @@ class OutputStream {
   std::shared_ptr<const CacheReport> cache_report_;
   int64_t prompt_tokens_ = 0;     // processed, of all prompts
   int64_t generated_tokens_ = 0;  // by this process
+  std::string failure_;           // the error that ended it
   bool submitted_ = false;
   bool cut_off_ = false;
 };

@@ -15,6 +15,7 @@
 #include "prefix_peer/peer_secret.h"
 #include "server/api_key_file.h"
 #include "server/text_workers.h"
+#include "server/tracing/request_span.h"
 
 namespace octavo::server {
 
@@ -89,6 +90,8 @@ struct ServerOptions {
   // continue them on another child, and the front says in a header which API key a request has.
   bool behind_front = false;
   bool allow_lora_updates = false;  // /v1/load_lora_adapter and /v1/unload_lora_adapter
+  // Gets a span of each request that reached the engine; null: none is made.
+  std::shared_ptr<SpanSink> spans = nullptr;
   // For tests: called on the text worker with each JSON body, before it is parsed.
   std::function<void(std::string_view)> on_preparation = nullptr;
   // The answer of GET /kv_event_sources, in JSON.

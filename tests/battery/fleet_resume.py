@@ -3,9 +3,10 @@
 uncut answer's.
 
     tests/battery/fleet_resume.py [--streams 1000] [--together 12] [--isas amx,avx512-bf16,avx512,avx2] [--seed 1]
+                                  [--model MODEL] [--pause 2 4]
 
-Runs one `octavo serve` with SmolLM2 per instruction set; sets that this processor lacks are replaced by scalar. Every two to four seconds
-one replica gets SIGKILL and is started again. Clients choose replicas at random and continue with `resume_token_ids` on another one
+Runs one `octavo serve` per instruction set, with SmolLM2 unless --model names another; sets that this processor lacks are replaced by
+scalar. Every two to four seconds (--pause) one replica gets SIGKILL and is started again. Clients choose replicas at random and continue with `resume_token_ids` on another one
 when theirs is gone. Prints one JSON line."""
 
 import argparse
@@ -169,12 +170,15 @@ def main() -> int:
     parser.add_argument("--together", type=int, default=12)
     parser.add_argument("--isas", default="amx,avx512-bf16,avx512,avx2")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--model", type=Path, help="default: SmolLM2-135M")
+    parser.add_argument("--pause", type=float, nargs=2, default=(2, 4), metavar=("FROM", "TO"), help="seconds between kills")
     options = parser.parse_args()
     known = known_sets()
     isas = [isa if isa in known else "scalar" for isa in options.isas.split(",")]
     octavo = Path(os.environ.get("OCTAVO_BUILD", REPO / "build" / "release")) / "src" / "cli" / "octavo"
     with tempfile.TemporaryDirectory() as folder:
-        figures = run(octavo, smollm2_path.find(), options.streams, options.together, isas, options.seed, Path(folder))
+        figures = run(octavo, options.model or smollm2_path.find(), options.streams, options.together, isas, options.seed, Path(folder),
+                      tuple(options.pause))
     print(json.dumps({"test": "fleet_resume", "isas": isas} | figures))
     return 1 if figures["failed"] or figures["different"] else 0
 

@@ -2,7 +2,7 @@
 """Switches between models at random: the processes of all loaded models together never exceed the memory plan of the machine, and every
 answer of a model is the same.
 
-    tests/battery/model_switches.py OCTAVO MODEL MODEL MODEL [--switches 500]
+    tests/battery/model_switches.py OCTAVO MODEL MODEL MODEL [--switches 500] [--serve-flag=--memory-limit=4GiB]
     tests/battery/model_switches.py OCTAVO --tiny [--switches 500]
 
 --tiny makes three tiny random models. Starts `octavo serve MODEL...` with --models-max 2 and sends requests from two threads. Prints one JSON line."""
@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 import urllib.request
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -75,8 +76,8 @@ def switch(url: str, names: list[str], count: int, seed: int, answers: dict[str,
         answers[name + str(body["max_tokens"])].add(text)
 
 
-def run(octavo: str, models: list[str], switches: int, env: dict | None = None) -> dict:
-    command = [octavo, "serve", *models, "--port", "0", "--models-max", "2", "--max-model-len", "256", "--no-access-log"]
+def run(octavo: str, models: list[str], switches: int, env: dict | None = None, flags: Sequence[str] = ()) -> dict:
+    command = [octavo, "serve", *models, "--port", "0", "--models-max", "2", "--max-model-len", "256", "--no-access-log", *flags]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
     try:
         url = next(found[1] for line in process.stdout if (found := re.search(r"listening\s+(http://\S+)", line)))
@@ -103,18 +104,19 @@ def main() -> None:
     parser.add_argument("models", nargs="*")
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--switches", type=int, default=500)
+    parser.add_argument("--serve-flag", action="append", default=[])
     options = parser.parse_args()
     if bool(options.models) == options.tiny:
         parser.error("give models or --tiny")
     if options.models:
-        print(json.dumps(run(options.octavo, options.models, options.switches)))
+        print(json.dumps(run(options.octavo, options.models, options.switches, flags=options.serve_flag)))
         return
     with tempfile.TemporaryDirectory() as folder:
         sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
         import modelkit
 
         models = [str(modelkit.make(Path(folder) / family, modelkit.Recipe(family=family))) for family in ("llama", "qwen3", "qwen2")]
-        print(json.dumps(run(options.octavo, models, options.switches)))
+        print(json.dumps(run(options.octavo, models, options.switches, flags=options.serve_flag)))
 
 
 if __name__ == "__main__":

@@ -73,10 +73,11 @@ LinearOptions with_lora(const std::vector<int32_t>& slots,
 }
 
 // 33 rows: two blocks and a part of one.
-void compare_with_definition(std::mt19937& random, const Weight& weight, DType dtype) {
-  const LoraMatrices matrices = random_lora(random, kRanks, weight.cols, weight.rows, dtype);
-  const mx::array x = random_array(random, {33, weight.cols}, mlx_dtype(dtype));
-  const auto slots = random_slots(random, 33, static_cast<int>(kRanks.size()));
+void compare_with_definition(std::mt19937& random, const Weight& weight, DType dtype,
+                             const std::vector<int>& ranks = kRanks, int rows = 33) {
+  const LoraMatrices matrices = random_lora(random, ranks, weight.cols, weight.rows, dtype);
+  const mx::array x = random_array(random, {rows, weight.cols}, mlx_dtype(dtype));
+  const auto slots = random_slots(random, rows, static_cast<int>(ranks.size()));
   LinearOptions options = with_lora(slots, {&matrices});
   LinearOptions plain;
   options.out_dtype = plain.out_dtype = mx::float32;
@@ -99,6 +100,20 @@ TEST(BitsLora, EveryFormatHasTheBitsOfTheDefinitionOnEverySet) {
       compare_with_definition(random, weight, DType::kFloat32);
     }
     if (testing::Test::HasFailure()) return;
+  }
+}
+
+// Up to 32 rows, the tile unit multiplies all rows by every adapter; if the ranks are alike, by the
+// adapters of all slots at once.
+TEST(BitsLora, FewRowsHaveTheBitsOfTheDefinitionOnEverySet) {
+  std::mt19937 random(36);
+  for (const std::vector<int>& ranks : {std::vector<int>{16, 9, 16, 1}, kRanks}) {
+    for (const int rows : {5, 32}) {
+      const Weight dense = random_dense(random, 37, 256, DType::kBFloat16);
+      compare_with_definition(random, dense, DType::kBFloat16, ranks, rows);
+      const Weight codes = random_affine(random, 37, 256, 4, 64, DType::kBFloat16);
+      compare_with_definition(random, codes, DType::kBFloat16, ranks, rows);
+    }
   }
 }
 

@@ -28,7 +28,7 @@ STUB_HUB = REPO / "tests" / "hub" / "stub_hub.py"
 TIMEOUT = 150  # seconds per block
 # The wrapper sets the port that the page's other blocks use, and a small KV cache because many servers are started.
 OCTAVO = """#!/bin/bash
-if [[ "$1" == serve && " $* " != *" --help "* ]]; then
+if [[ ( "$1" == serve || "$1" == launch ) && " $* " != *" --help "* ]]; then
   [[ " $* " == *" --port "* || " $* " == *" --config "* ]] || set -- "$@" --port "$DOCS_PORT"
   [[ " $* " == *" --kv-memory "* || " $* " == *" --config "* ]] || set -- "$@" --kv-memory 1GiB
 fi

@@ -98,13 +98,15 @@ def dump_logits(build_dir, tmp_path_factory):
 
     def run(model: Path, prompts: list[list[int]], *, dtype: str | None = "float32", block_tokens: int = 16,
             kernels: str = "native", chunk: int = 0, batch: bool = False, isa: str | None = None,
-            mtp: bool = False, adapters: list[Path] = (), adapter_of: list[int] | None = None, merge: Path | None = None) -> Dump:
+            mtp: bool = False, adapters: list[Path] = (), adapter_of: list[int] | None = None, merge: Path | None = None,
+            lora_experts: bool = False) -> Dump:
         path = Path(os.environ["OCTAVO_ARM64_LOGITS"]) if isa == "neon" else build_dir / "tests" / "dump_logits"
         program = programs.setdefault(isa, LineProgram(path, {"OCTAVO_ISA": isa} if isa else {}))
         order = json.dumps({"model": str(model), "dtype": dtype, "block_tokens": block_tokens, "kernels": kernels,
                             "chunk": chunk, "prompts": prompts, "out": str(out), "batch": batch, "mtp": mtp,
                             **({"adapters": [str(a) for a in adapters]} if adapters else {}),
                             **({"adapter_of": adapter_of} if adapter_of else {}),
+                            **({"lora_experts": True} if lora_experts else {}),
                             **({"merge": str(merge)} if merge else {})})
         if (order, isa) not in done:
             answer = program.ask(order)

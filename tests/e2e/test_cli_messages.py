@@ -69,7 +69,7 @@ MISTAKES = [
     ("generate m -p x --temperature warm", 2, ["--temperature: warm is not a number"]),
     ("generate m -p x --top-k 1.5", 2, ["--top-k: 1.5 is not a whole number"]),
     # flags of other programs that are refused
-    ("serve m --tensor-parallel-size 2", 2, ["--tensor-parallel-size 2: not supported; octavo runs a model on one device"]),
+    ("serve m --tensor-parallel-size 2", 2, ["--tensor-parallel-size 2: not supported", "--pipeline-parallel-size"]),
     ("serve m -tp 4", 2, ["-tp 4: not supported"]),
     ("serve m --lora a.gguf", 2, ["--lora a.gguf: not supported", "--enable-lora --lora-modules name=FOLDER"]),
     ("serve m --lora-modules", 2, ["--lora-modules: name=path is missing"]),
@@ -102,8 +102,7 @@ def test_a_mistake_is_named_in_one_line(octavo, typed, status, parts):
 # What is typed before NOWHERE | notes on stderr
 ACCEPTED_FLAGS = [
     ("serve", "--enable-auto-tool-choice", "tool calls are always parsed"),
-    ("serve", "--tensor-parallel-size 1", "one device"),
-    ("serve", "--pipeline-parallel-size=1", "one device"),
+    ("serve", "--tensor-parallel-size 1", "by layers"),
     ("serve", "--enable-chunked-prefill", "always prefilled in chunks"),
     ("serve", "--trust-remote-code", "runs no code"),
     ("serve", "--enforce-eager", "captures no graphs"),

@@ -30,7 +30,7 @@ def test_every_line_is_a_verdict(doctor):
     assert first.startswith("octavo ")
     # Each line is a verdict or the advice for it.
     assert all(line.split()[0] in ("ok", "warning", "problem") or line.startswith(" " * 20) for line in lines)
-    for name in ("processor", "cores", "memory", "MLX", "port", "Hugging Face cache", "LM Studio models", "Ollama models",
+    for name in ("processor", "cores", "topology", "memory", "MLX", "port", "Hugging Face cache", "LM Studio models", "Ollama models",
                  "open files"):
         assert sum(name in line[:31] for line in lines) == 1, name
 

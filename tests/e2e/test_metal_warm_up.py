@@ -47,10 +47,10 @@ def test_multi_token_prediction(make_model, pipelines):
 
 
 def test_adapters(make_model, pipelines):
-    """With LoRA adapters in dense, quantised, fused, gated and hybrid layers, and in output matrices. Their memory in the largest
-    step is what the plan counts; rows may share entries of the tables, for which the plan has one per row."""
+    """With LoRA adapters in dense, quantised, fused, gated and hybrid layers, routers, shared experts and output matrices. Their
+    memory in the largest step is what the plan counts; rows may share entries of the tables, for which the plan has one per row."""
     models = [make_model("llama"), make_model("qwen3", tied=False, format="mlx", bits=4, group_size=32), make_model("phi3"),
-              make_model("qwen3.5"), make_model("deepseek_v2-lite"), make_model(CASES["gemma4"].family)]
+              make_model("qwen3.5"), make_model("deepseek_v2-lite"), make_model("qwen2_moe"), make_model(CASES["gemma4"].family)]
     found = pipelines(models, "--adapters", 3, "--dtype", "bfloat16")
     assert_complete(found)
     for model, result in found.items():

@@ -7,6 +7,7 @@
 //         "batch": all prompts in one flat batch, "mtp": logits of the multi-token prediction
 //         layer (those of a prompt's last position are of no use), "out": path,
 //         "adapters": [folders of LoRA adapters], "adapter_of": [index of each prompt's, -1: none],
+//         "lora_experts": adapters may change experts,
 //         "merge": folder of an adapter to merge into the weights}
 // out: float32 logits of every position, prompts one after the other ([tokens, vocab] each)
 // stdout, one line each: {"vocab": n, "launches": {"paged_attention.cpu": n, ...}} or {"error": text}
@@ -134,7 +135,9 @@ class Dumper {
 std::unique_ptr<AdapterMemory> load_adapters(const Json& request, const ModelDescription& model) {
   const auto folders = request.value("adapters", std::vector<std::string>());
   if (folders.empty()) return nullptr;
-  const AdapterTargets targets = adapter_targets(model.plan);
+  const bool experts = request.value("lora_experts", false);
+  const AdapterTargets targets =
+      adapter_targets(model.plan, experts ? AdaptedExperts::kAll : AdaptedExperts::kNone);
   std::vector<LoraWeights> adapters;
   int max_rank = 1;  // the simulator is slow, and Metal multiplies by this many rows of A
   for (const std::string& folder : folders) {

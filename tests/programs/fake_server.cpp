@@ -15,9 +15,11 @@
 #include <cstdlib>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "base/log.h"
 #include "server/server.h"
+#include "server/tracing/otlp_exporter.h"
 #include "support/fake_engine.h"
 #include "support/key_options.h"
 
@@ -26,6 +28,7 @@ namespace {
 
 struct Options : FakeEngineOptions {
   server::ServerOptions server;
+  std::string otlp_traces_endpoint;
   std::string stick_word;
   std::chrono::milliseconds stick_time{0};
 };
@@ -39,8 +42,14 @@ void add_stick(Options& options) {
   };
 }
 
-void serve(const Options& options) {
+void serve(Options options) {
   init_server_logging(LogFormat::kText);
+  std::shared_ptr<server::OtlpExporter> tracing;
+  if (!options.otlp_traces_endpoint.empty()) {
+    tracing = std::make_shared<server::OtlpExporter>(
+        server::OtlpOptions{.endpoint = options.otlp_traces_endpoint});
+    options.server.spans = tracing;
+  }
   auto listener = options.server.uds.empty()
                       ? std::make_unique<server::Listener>(options.server.host, options.server.port)
                       : std::make_unique<server::Listener>(options.server.uds);
@@ -51,6 +60,7 @@ void serve(const Options& options) {
   fmt::print("listening {}\n", port);
   std::fflush(stdout);
   const bool ended = server.run();
+  if (tracing) tracing->stop();
   flush_logging();
   if (!ended) std::_Exit(0);
 }
@@ -98,6 +108,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--block-tokens", options.block_tokens);
   app.add_option("--pooling", options.pooling, "Embedding model: last or mean");
   app.add_flag("--access-log", server.access_log);
+  app.add_option("--otlp-traces-endpoint", options.otlp_traces_endpoint);
   app.add_option("--state-dir", server.state.folder);
   app.add_option("--state-max-bytes", server.state.max_bytes);
   app.add_option("--max-file-bytes", server.state.max_file_bytes);
@@ -122,7 +133,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   octavo::add_stick(options);
   try {
-    octavo::serve(options);
+    octavo::serve(std::move(options));
   } catch (const std::exception& error) {
     fmt::print(stderr, "fake_server: {}\n", error.what());
     return 1;

@@ -83,7 +83,7 @@ class NoDevice : public metal::Simulator {
   std::map<const void*, mx::array> of_adapters_;
 };
 
-constexpr StepLimits kLimits = {.rows = 384, .sequences = 12, .context = 1200};
+constexpr WarmUpLimits kLimits = {.rows = 384, .sequences = 12, .context = 1200};
 constexpr int kAdapterRank = 16;
 
 // Steps as the scheduler makes them, and others: any number of rows per sequence, anywhere in it.
@@ -207,7 +207,7 @@ Json compare(const std::string& path, const Options& options, std::set<std::stri
                                         targets, loaded.description.dtype, slots, kAdapterRank)
                                   : nullptr;
   Runner runner(loaded.model, kv, {.rows_at_once = 64, .adapters = adapters.get()});
-  StepLimits limits = kLimits;
+  WarmUpLimits limits = kLimits;
   limits.predicts = options.mtp;
   limits.has_adapters = slots > 0;
   const auto found = find_pipelines(runner, warm_up_batches(kv.plan(), limits));

@@ -1,13 +1,17 @@
 // Runs random requests, aborts, failures and steps against the scheduler, the prefix cache and the
 // page pool, over a model whose answers change if a page is used by the wrong sequence.
 //
-// usage: scheduler_fuzz [--operations 1000000] [--seed 1] [--hash-bits 64] [--disk FOLDER]
+// usage: scheduler_fuzz [--operations 1000000] [--seed 1] [--hash-bits 64] [--stages 1] [--disk FOLDER]
 //
 // After every operation the invariants of the pool and the scheduler hold; every answer equals the
 // one computed from its tokens alone. A new owner's request is admitted before the tail of a call
-// that arrived with it, and no background request before another one that arrived earlier. Pools, budgets, windows and policies change every few
-// thousand operations. With a folder, the pool has a disk tier, whose pages persist across rounds.
-// Prints one JSON line; aborts on a violation.
+// that arrived with it, and no background request before another one that arrived earlier. Pools,
+// budgets, windows and policies change every few thousand operations. With several pipeline stages,
+// one step per stage and one more are in flight, and no step refers to tokens of another. With a
+// folder, the pool has a disk tier, whose pages persist across rounds.
+//
+// Prints one JSON line; aborts on a violation. "fingerprint" is a hash of all steps: without a disk
+// tier, equal arguments give equal fingerprints.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -35,6 +39,7 @@ struct Options {
   int64_t operations = 1000000;
   unsigned seed = 1;
   int hash_bits = 64;
+  int stages = 1;
   std::string disk;
 };
 
@@ -43,7 +48,8 @@ struct Totals {
           pooled = 0, constrained = 0, races = 0, resumed = 0, background = 0, adapted = 0,
           adapter_loads = 0;
   uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0, drafts = 0, draft_tokens = 0,
-           accepted = 0, accepted_with_state = 0, restored = 0, corrupt = 0;
+           accepted = 0, accepted_with_state = 0, restored = 0, corrupt = 0, fingerprint = 0;
+  size_t most_in_flight = 0;
 };
 
 constexpr int kVocab = 13;
@@ -59,7 +65,7 @@ class Round {
       : random_(random),
         totals_(totals),
         plan_(random_plan()),
-        options_(random_options()),
+        options_(random_options(options.stages)),
         pool_(plan_.pages_held(options_.max_model_len, options_.max_num_batched_tokens) +
               draw(0, chance(50) ? 4 : 20)),
         prefixes_(plan_, pool_, options.hash_bits),
@@ -67,7 +73,9 @@ class Round {
         runner_(model_, pool_.page_count()),
         tier_(make_tier(options.disk)),
         disk_(tier_ ? std::make_unique<PrefixDisk>(prefixes_, *tier_, runner_) : nullptr),
-        scheduler_(options_, prefixes_, disk_.get(), random_drafter()) {}
+        scheduler_(options_, prefixes_, disk_.get(), random_drafter()) {
+    if (options_.pipeline_stages > 1) runner_.fails_in_order = chance(70);
+  }
 
   void run(int operations) {
     for (int i = 0; i < operations; ++i) {
@@ -153,17 +161,21 @@ class Round {
     return plan;
   }
 
-  SchedulerOptions random_options() {
-    return {.max_num_seqs = draw(1, 12),
-            .max_num_batched_tokens = chance(20) ? draw(1, 4) : draw(4, 60),
-            .max_model_len = draw(20, 100),
-            .vocab = kVocab,
-            .stop_token_ids = {3},
-            .policy = chance(50) ? SchedulingPolicy::kPriority : SchedulingPolicy::kFcfs,
-            .enable_prefix_caching = chance(80),
-            .speculation = {.most_drafts = draw(1, kMostDrafts), .most_rows = draw(1, 60)},
-            .predicts = chance(20),
-            .adapter_slots = chance(50) ? draw(1, 3) : 0};
+  SchedulerOptions random_options(int stages) {
+    SchedulerOptions options{
+        .max_num_seqs = draw(1, 12),
+        .max_num_batched_tokens = chance(20) ? draw(1, 4) : draw(4, 60),
+        .max_model_len = draw(20, 100),
+        .vocab = kVocab,
+        .stop_token_ids = {3},
+        .policy = chance(50) ? SchedulingPolicy::kPriority : SchedulingPolicy::kFcfs,
+        .enable_prefix_caching = chance(80),
+        .speculation = {.most_drafts = draw(1, kMostDrafts), .most_rows = draw(1, 60)},
+        .predicts = chance(20),
+        .adapter_slots = chance(50) ? draw(1, 3) : 0,
+        .pipeline_stages = stages};
+    if (stages > 1) options.adapter_slots = 0;
+    return options;
   }
 
   // Correct and wrong drafts.
@@ -361,8 +373,27 @@ class Round {
     OCTAVO_CHECK(!asked_.contains(id));
   }
 
+  bool full() const {
+    return static_cast<int>(runner_.in_flight().size()) == options_.most_steps();
+  }
+
+  // A hash of everything that depends on the scheduler's decisions.
+  static uint64_t fingerprint_of(const Batch& batch) {
+    uint64_t hash = 0;
+    const auto add = [&](const auto& numbers) {
+      for (const auto number : numbers) hash = fake_mix(hash, static_cast<uint64_t>(number));
+      hash = fake_mix(hash, numbers.size());
+    };
+    for (const auto* numbers :
+         {&batch.tokens, &batch.token_sources, &batch.positions, &batch.cu_seqlens_q,
+          &batch.logit_rows, &batch.hidden_rows, &batch.next_sources, &batch.adapter_slots})
+      add(*numbers);
+    for (const BlockTable& table : batch.block_tables) add(table.pages);
+    return hash;
+  }
+
   void start() {
-    if (runner_.in_flight().size() > 1) return;
+    if (full()) return;
     const auto batch = scheduler_.next();
     if (!batch) {
       // With nothing in flight, only disk reads can be waited for.
@@ -370,8 +401,11 @@ class Round {
                    scheduler_.waits_for_disk());
       return;
     }
-    OCTAVO_CHECK(batch->rows() > 0 && batch->rows() <= options_.max_num_batched_tokens);
+    OCTAVO_CHECK(batch->rows() > 0 && batch->rows() <= options_.step_rows());
     OCTAVO_CHECK(batch->sequences() <= options_.max_num_seqs);
+    OCTAVO_CHECK(options_.pipeline_stages == 1 || !refers_to_earlier_step(*batch));
+    totals_.fingerprint = fake_mix(totals_.fingerprint, fingerprint_of(*batch));
+    totals_.most_in_flight = std::max(totals_.most_in_flight, runner_.in_flight().size() + 1);
     step_rows_.push_back(batch->rows());
     for (const int slot : batch->adapter_slots) OCTAVO_CHECK(slot < options_.adapter_slots);
     totals_.adapter_loads += static_cast<int64_t>(batch->adapter_loads.size());
@@ -402,7 +436,7 @@ class Round {
       if (scheduler_.waits_for_disk()) --steps;
       OCTAVO_CHECK(steps < bound);  // no livelock
       start();
-      if (chance(70) || runner_.in_flight().size() > 1) finish();
+      if (chance(70) || full()) finish();
       check();
     }
     OCTAVO_CHECK(asked_.empty());
@@ -573,7 +607,9 @@ int run(const Options& options) {
                               {"accepted_draft_tokens", totals.accepted},
                               {"accepted_with_state", totals.accepted_with_state},
                               {"restored_tokens", totals.restored},
-                              {"corrupt_pages", totals.corrupt}}
+                              {"corrupt_pages", totals.corrupt},
+                              {"most_steps_in_flight", totals.most_in_flight},
+                              {"fingerprint", fmt::format("{:016x}", totals.fingerprint)}}
             << "\n";
   return 0;
 }
@@ -584,10 +620,12 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   octavo::Options options;
   CLI::App app("Tests scheduler, prefix cache and page pool with random operations");
-  app.add_option("--operations", options.operations);
-  app.add_option("--seed", options.seed);
-  app.add_option("--hash-bits", options.hash_bits);
-  app.add_option("--disk", options.disk);
+  app.add_option("--operations", options.operations, "random operations to run");
+  app.add_option("--seed", options.seed, "seed of the random numbers");
+  app.add_option("--hash-bits", options.hash_bits, "bits of the prefix cache's hashes");
+  app.add_option("--stages", options.stages, "pipeline stages; N + 1 steps are in flight")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--disk", options.disk, "folder of a disk tier");
   CLI11_PARSE(app, argc, argv);
   return octavo::run(options);
 }

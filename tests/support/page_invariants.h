@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,8 @@ class PageInvariants {
   void check() {
     check_states();
     check_in_flight();
+    for (size_t g = 0; g < plan_.groups.size(); ++g) check_order(g);
+    if (plan_.state) check_order_of_states();
     check_index();
   }
 
@@ -107,6 +110,70 @@ class PageInvariants {
         OCTAVO_CHECK(pool_.references(page) > 0);
         const auto writer = writers.find(page);
         OCTAVO_CHECK(writer == writers.end() || writer->second == s);
+      }
+    }
+  }
+
+  // The first and last row's positions of a sequence in a step; the last one is exclusive.
+  struct Rows {
+    int start;
+    int end;
+  };
+  static Rows rows_of(const Batch& batch, size_t s) {
+    const int end = batch.context_lens[s];
+    return {end - (batch.cu_seqlens_q[s + 1] - batch.cu_seqlens_q[s]), end};
+  }
+
+  // A page of a step in flight stays the same block of the same tokens: later steps write only
+  // tokens after those that earlier ones use.
+  void check_order(size_t group) const {
+    struct Use {
+      int column;
+      int end;  // position after the last token in it that a step uses
+    };
+    std::map<PageId, Use> uses;
+    const int block = plan_.groups[group].block_tokens;
+    const int window = plan_.groups[group].spec.window;
+    for (const Batch& batch : runner_.in_flight()) {
+      const BlockTable& table = batch.block_tables[group];
+      for (size_t s = 0; s < static_cast<size_t>(batch.sequences()); ++s) {
+        const auto [start, end] = rows_of(batch, s);
+        const int first = window > 0 ? std::max(0, start - window + 1) : 0;
+        for (int column = first / block; column <= (end - 1) / block; ++column) {
+          const PageId page =
+              table.pages[s * static_cast<size_t>(table.columns) + static_cast<size_t>(column)];
+          const int used = std::min(end, (column + 1) * block);
+          const auto [use, is_new] = uses.try_emplace(page, Use{column, used});
+          if (is_new) continue;
+          OCTAVO_CHECK(use->second.column == column);
+          if (start < used) OCTAVO_CHECK(use->second.end <= start);
+          use->second.end = std::max(use->second.end, used);
+        }
+      }
+    }
+  }
+
+  // The same for states: a step in flight reads a page only as the state at its own position, and a
+  // later step writes it only in place.
+  void check_order_of_states() const {
+    std::map<PageId, int> position;  // of the state in the page
+    const auto pages = static_cast<size_t>(plan_.state_pages());
+    for (const Batch& batch : runner_.in_flight()) {
+      const BlockTable& table = batch.block_tables.back();
+      const auto columns = static_cast<size_t>(table.columns);
+      for (size_t s = 0; s < static_cast<size_t>(batch.sequences()); ++s) {
+        const auto [start, end] = rows_of(batch, s);
+        const auto row = std::span(table.pages).subspan(s * columns, columns);
+        const auto sources = row.first(pages);
+        for (const PageId page : sources)
+          if (page != kNoPage)
+            OCTAVO_CHECK(position.try_emplace(page, start).first->second == start);
+        const bool by_row = columns > 2 * pages && row[2 * pages] != kNoPage;
+        for (size_t i = pages; i < columns && row[i] != kNoPage; ++i) {
+          const bool in_place = std::ranges::count(sources, row[i]) > 0;
+          OCTAVO_CHECK(in_place || !position.contains(row[i]));
+          position[row[i]] = by_row ? start + static_cast<int>(i / pages) : end;
+        }
       }
     }
   }

@@ -13,6 +13,10 @@ from modelkit import oracle
 
 ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
 ALL = (*ATTENTION, "gate_proj", "up_proj", "down_proj", "qkv_proj", "gate_up_proj")
+ROUTERS = ("gate", "shared_expert_gate")
+EXPERTS = ("gate_proj", "up_proj", "down_proj", "w1", "w2", "w3", "fc1", "fc2")
+# Published names of an expert's matrices to mlx-lm's.
+STACK_NAMES = {"w1": "gate_proj", "w3": "up_proj", "w2": "down_proj"}
 TYPES = {"float32": mx.float32, "float16": mx.float16, "bfloat16": mx.bfloat16}
 
 
@@ -31,21 +35,34 @@ class Adapter:
     size: float = 0.05  # standard deviation of the change of an output, relative to its input's
     dora: bool = False
     vocabulary: tuple[str, ...] = ()  # of "embed_tokens" and "lm_head"
+    within: str = ""  # a regular expression: only modules whose name has it
 
 
-def linear_shapes(model: Path, adapter: Adapter) -> dict[str, tuple[int, int]]:
-    """Returns (outputs, inputs) of the modules that the adapter changes."""
+def _stacked(shapes: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """Replaces the modules of all experts by mlx-lm's one: "experts.0.w1", "experts.1.w1", ... by "switch_mlp.gate_proj"."""
+    found = {}
+    for module, shape in shapes.items():
+        if expert := re.fullmatch(r"(.*)\.experts\.(\d+)\.(\w+)", module):
+            stack = f"{expert[1]}.switch_mlp.{STACK_NAMES.get(expert[3], expert[3])}"
+            found[stack] = (max(int(expert[2]) + 1, found.get(stack, (0,))[0]), *shape)
+        else:
+            found[module] = shape
+    return found
+
+
+def linear_shapes(model: Path, adapter: Adapter) -> dict[str, tuple[int, ...]]:
+    """Returns (outputs, inputs) of the modules that the adapter changes; (experts, outputs, inputs) of mlx-lm's experts."""
     found = {}
     for name, value in oracle.folder_weights(model).items():
         module = name.removesuffix(".weight")
         if module.split(".")[-1] in adapter.vocabulary:
             found[module] = value.shape
         layer = re.search(r"layers\.(\d+)\.", module)
-        if (layer and module != name and value.ndim == 2 and module.split(".")[-1] in adapter.modules
-                and (not adapter.layers or int(layer[1]) in adapter.layers)):
+        if (layer and module != name and value.ndim in (2, 3) and module.split(".")[-1] in adapter.modules
+                and re.search(adapter.within, module) and (not adapter.layers or int(layer[1]) in adapter.layers)):
             found[module] = value.shape
     assert found
-    return dict(sorted(found.items()))
+    return dict(sorted((_stacked(found) if adapter.form == "mlx" else found).items()))
 
 
 def _value(pattern: dict, module: str, otherwise):
@@ -64,13 +81,15 @@ def make(folder: Path, model: Path, adapter: Adapter) -> Path:
     random = np.random.default_rng(adapter.seed)
     tensors = {}
     weights = oracle.folder_weights(model) if adapter.dora else {}
-    for module, (outputs, inputs) in linear_shapes(model, adapter).items():
+    for module, (*experts, outputs, inputs) in linear_shapes(model, adapter).items():
         rank, scale = rank_and_scale(adapter, module)
-        a = random.standard_normal((rank, inputs)) / np.sqrt(inputs)
-        b = random.standard_normal((outputs, rank)) * adapter.size / (scale * np.sqrt(rank))
+        a = random.standard_normal((*experts, rank, inputs)) / np.sqrt(inputs)
+        b = random.standard_normal((*experts, outputs, rank)) * adapter.size / (scale * np.sqrt(rank))
         if module.endswith("embed_tokens"):  # as a matrix [vocabulary, hidden], A and B change places
             a, b = b.T, a.T
-        if adapter.form == "mlx":
+        if experts:
+            halves = {f"{module}.lora_a": a, f"{module}.lora_b": b}
+        elif adapter.form == "mlx":
             halves = {f"{module}.lora_a": a.T, f"{module}.lora_b": b.T}
         elif module.endswith("embed_tokens"):
             halves = {f"base_model.model.{module}.lora_embedding_A": a, f"base_model.model.{module}.lora_embedding_B": b}
@@ -91,7 +110,7 @@ def make(folder: Path, model: Path, adapter: Adapter) -> Path:
 def config_of(model: Path, adapter: Adapter) -> dict:
     if adapter.form == "mlx":
         names = sorted({module if module.split(".")[-1] in adapter.vocabulary
-                        else module.split(".", 3)[3] if module.startswith("model.") else module.split(".", 2)[2]
+                        else re.sub(r"^.*?layers\.\d+\.", "", module)
                         for module in linear_shapes(model, adapter)})
         return {"fine_tune_type": "dora" if adapter.dora else "lora", "num_layers": -1, "model": "tiny",
                 "lora_parameters": {"rank": adapter.rank, "scale": adapter.alpha / adapter.rank, "dropout": 0.0,

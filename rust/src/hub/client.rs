@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use ureq::http::{HeaderMap, Response, StatusCode};
-use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
 use super::proxy::proxy_for;
 use super::retry::{Backoff, FetchError};
+use crate::tls::tls_config;
 
 const MAX_REDIRECTS: usize = 5;
 const MAX_API_BYTES: u64 = 256 << 20;
@@ -207,28 +207,6 @@ fn agent(scheme: &str, options: &ClientOptions) -> Result<Agent, String> {
         .timeout_per_read(timeout)
         .build();
     Ok(config.new_agent())
-}
-
-/// Mozilla's certificates, or those in the file named by SSL_CERT_FILE or REQUESTS_CA_BUNDLE.
-fn tls_config() -> Result<TlsConfig, String> {
-    let named = |name| std::env::var(name).ok().filter(|path| !path.is_empty());
-    let Some(path) = named("SSL_CERT_FILE").or_else(|| named("REQUESTS_CA_BUNDLE")) else {
-        return Ok(TlsConfig::default());
-    };
-    let pem = std::fs::read(&path)
-        .map_err(|error| format!("cannot read the certificates in {path}: {error}"))?;
-    let certificates: Vec<_> = parse_pem(&pem)
-        .filter_map(|item| match item {
-            Ok(PemItem::Certificate(certificate)) => Some(certificate),
-            _ => None,
-        })
-        .collect();
-    if certificates.is_empty() {
-        return Err(format!("{path}: contains no PEM certificate"));
-    }
-    Ok(TlsConfig::builder()
-        .root_certs(RootCerts::new_with_certs(&certificates))
-        .build())
 }
 
 fn check_status(response: &Response<Body>) -> Result<(), FetchError> {

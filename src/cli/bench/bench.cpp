@@ -99,9 +99,10 @@ void add_bench_machine(CLI::App& bench) {
   CLI::App* command = bench.add_subcommand(
       "machine",
       "Measure this machine's limits: the read bandwidth of memory and caches, and the peak\n"
-      "matrix throughput of each instruction set, with one thread and with all threads. On a Mac\n"
-      "also the GPU's read bandwidth and multiply-adds, in its own time. Takes about 20 seconds\n"
-      "and 2 GiB of memory. OCTAVO_THREADS sets the number of threads.");
+      "matrix throughput of each instruction set, with one thread and with all threads, and what\n"
+      "an empty loop of the compute threads costs. On a Mac also the GPU's read bandwidth and\n"
+      "multiply-adds, in its own time. Takes about 20 seconds and 2 GiB of memory.\n"
+      "OCTAVO_THREADS sets the number of threads.");
   command->add_flag("--json", flags->json, "Print the results as JSON");
   command->add_flag("--quick", flags->quick, kQuickHelp);
   command->callback([flags] { run_machine(*flags); });

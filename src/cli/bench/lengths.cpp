@@ -120,6 +120,8 @@ AnswerSet answer_all(Llm& llm, const std::vector<TextRequest>& requests) {
 AnswerSet measure(const BenchLengthsFlags& flags, std::vector<TextRequest> asked, LengthsRow& row) {
   EngineOptions options = flags.model.engine_options();
   options.max_num_seqs = row.max_num_seqs;
+  const auto cluster = flags.model.form_cluster();
+  options.cluster = cluster.get();
   const auto llm = flags.model.load(options);
   // Chat models give sensible answers only with their chat template.
   if (llm->can_chat() && flags.prompts.empty())
@@ -167,6 +169,9 @@ void print_table(const std::vector<LengthsRow>& rows, bool identical) {
 }
 
 void run(BenchLengthsFlags flags) {
+  if (flags.model.cluster.on() && flags.max_num_seqs.size() > 1)
+    throw SetupError(
+        "--pipeline-parallel-size: workers serve one run; give one value of --max-num-seqs");
   flags.model.find();
   const std::vector<TextRequest> requests = requests_of(flags);
   std::optional<AnswerSet> first;
@@ -193,6 +198,7 @@ void add_bench_lengths(CLI::App& bench) {
       "answers. Exits with status 1 if any text differs. Prompt n uses the seed --seed + n; the\n"
       "default seed is 0.");
   flags->model.add_to(*command);
+  flags->model.cluster.add_to(*command);
   command
       ->add_option("--max-num-seqs", flags->max_num_seqs,
                    "Maximum number of sequences that run at the same time: a list like 1,8,32")

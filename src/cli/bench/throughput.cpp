@@ -183,8 +183,10 @@ bench::ThroughputResult measure(const Checkpoint& checkpoint,
 void run(BenchThroughputFlags flags) {
   flags.model.find();
   set_compute_options(flags.model.compute_options());
-  const bench::ThroughputOptions options{
+  bench::ThroughputOptions options{
       .engine = flags.model.engine_options(), .requests = requests_of(flags), .seed = flags.seed};
+  const auto cluster = flags.model.form_cluster();
+  options.engine.cluster = cluster.get();
   const Checkpoint checkpoint = Checkpoint::open(flags.model.model);
   const DType dtype = describe_model(checkpoint, options.engine.dtype).dtype;
   bench::StepLimits machine = flags.machine;
@@ -215,6 +217,7 @@ void add_bench_throughput(CLI::App& bench) {
       "weights and the KV cache once and doing the arithmetic.");
   flags->model.add_to(*command);
   flags->model.add_batch_flags_to(*command);
+  flags->model.cluster.add_to(*command);
   const auto option = [&](const char* name, auto& value, const char* about) {
     return command->add_option(name, value, about)->capture_default_str();
   };

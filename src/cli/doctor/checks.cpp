@@ -215,6 +215,11 @@ Json facts_json(const DoctorFacts& facts) {
                    {"allowed", facts.cores.allowed},
                    {"cgroup_quota", value_or_null(facts.cores.cgroup_quota)},
                    {"threads", facts.cores.threads}};
+  json["topology"] = {{"packages", facts.cores.topology.packages()},
+                      {"numa_nodes", facts.cores.topology.nodes()},
+                      {"cores", facts.cores.topology.cores()},
+                      {"efficient_cores", facts.cores.topology.efficient_cores()},
+                      {"cpus", facts.cores.topology.cpus.size()}};
   const uint64_t available = facts.memory.available_bytes;
   json["memory"] = {{"machine_bytes", facts.memory.machine_bytes},
                     {"cgroup_bytes", value_or_null(facts.memory.cgroup_bytes)},
@@ -239,6 +244,7 @@ std::vector<Finding> check_facts(const DoctorFacts& facts) {
   if (!facts.gpu.empty()) findings.push_back(check_gpu(facts));
   findings.push_back(check_processor(facts.processor));
   findings.push_back(check_cores(facts.cores));
+  findings.push_back({.name = "topology", .text = describe(facts.cores.topology)});
   findings.push_back(check_memory(facts.memory));
   findings.push_back(check_mlx(facts));
   findings.push_back(check_port(facts.port));
@@ -251,6 +257,15 @@ Health worst_of(const std::vector<Finding>& findings) {
   Health worst = Health::kOk;
   for (const Finding& finding : findings) worst = std::max(worst, finding.health);
   return worst;
+}
+
+std::string to_text(const std::vector<Finding>& findings) {
+  std::string text;
+  for (const Finding& finding : findings) {
+    text += fmt::format("  {:<9}{:<20}{}\n", name_of(finding.health), finding.name, finding.text);
+    if (!finding.advice.empty()) text += fmt::format("  {:<29}{}\n", "", finding.advice);
+  }
+  return text;
 }
 
 std::string to_json(const DoctorFacts& facts, const std::vector<Finding>& findings) {

@@ -30,6 +30,9 @@ std::vector<Finding> check_facts(const DoctorFacts& facts);
 // Returns the worst health of all findings.
 Health worst_of(const std::vector<Finding>& findings);
 
+// One line per finding, and one more with its advice.
+std::string to_text(const std::vector<Finding>& findings);
+
 // The report of `octavo doctor --json`, indented:
 //   {"version", "status", "checks": [{"name", "status", "detail", "fix"}], "facts": {...}}
 // "status" is the worst of the checks. "fix" is empty if the check passed. A fact that could not be

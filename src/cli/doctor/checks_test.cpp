@@ -122,6 +122,13 @@ TEST(Doctor, LessThanOneCoreStillHasOneThread) {
   EXPECT_THAT(only_finding(facts, "cores").advice, HasSubstr("whole cores"));
 }
 
+TEST(Doctor, TheTopologyIsShown) {
+  DoctorFacts facts = healthy();
+  for (CpuId id = 0; id < 8; ++id)
+    facts.cores.topology.cpus.push_back({.id = id, .core = id % 4, .node = id % 2});
+  EXPECT_EQ(only_finding(facts, "topology").text, "1 package, 2 NUMA nodes, 4 cores with 8 CPUs");
+}
+
 TEST(Doctor, AContainersMemoryCounts) {
   DoctorFacts facts = healthy();
   facts.memory.cgroup_bytes = 8 * kGiB;

@@ -10,16 +10,12 @@
 #include <iterator>
 #include <sstream>
 #include <system_error>
-#include <thread>
 #include <utility>
-
-#ifdef __linux__
-#include <sched.h>
-#endif
 
 #include "base/cgroup.h"
 #include "base/compute_pool.h"
 #include "base/error.h"
+#include "base/topology/thread_plan.h"
 #include "hub/hub_settings.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/kernel_check.h"
@@ -59,17 +55,12 @@ ProcessorFacts read_processor() {
 }
 
 CoreFacts read_cores() {
-  CoreFacts facts;
-  facts.machine = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  if (const long online = ::sysconf(_SC_NPROCESSORS_ONLN); online > 0)
-    facts.machine = static_cast<int>(online);
-  facts.allowed = facts.machine;
-#ifdef __linux__
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) facts.allowed = CPU_COUNT(&set);
-#endif
-  facts.cgroup_quota = cgroup_limits().cores;
-  facts.threads = compute_pool().threads();
+  const ThreadPlan plan = plan_threads();
+  CoreFacts facts{.allowed = plan.allowed_cores,
+                  .cgroup_quota = cgroup_limits().cores,
+                  .threads = compute_pool().threads(),
+                  .topology = read_topology()};
+  facts.machine = std::max(facts.topology.cores(), facts.allowed);
   return facts;
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/topology/topology.h"
+
 namespace octavo {
 
 struct ProcessorFacts {
@@ -17,10 +19,11 @@ struct ProcessorFacts {
 };
 
 struct CoreFacts {
-  int machine = 1;
-  int allowed = 1;                       // by the affinity mask
+  int machine = 1;                       // physical cores
+  int allowed = 1;                       // by the affinity mask and the cgroup's cpuset
   std::optional<double> cgroup_quota{};  // CPU time limit, in cores
   int threads = 1;                       // compute threads
+  Topology topology = {};
 };
 
 struct MemoryFacts {

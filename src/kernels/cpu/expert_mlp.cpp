@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/compute_pool.h"
@@ -58,8 +60,19 @@ const void* bias_of(const ExpertMatrix& matrix, const ExpertGroup& group, DType 
   return at(matrix.bias, dtype, group.expert * matrix.layout.rows);
 }
 
+const LoraJob* pointer_to(const std::optional<LoraJob>& job) { return job ? &*job : nullptr; }
+
 // activation(gate(x)) * up(x) of every gathered row, to inner [padded rows, inner size].
-void run_gate_and_up(const ExpertMlpArgs& args, const ExpertRows& rows, void* inner) {
+void run_gate_and_up(const ExpertMlpArgs& args, const ExpertRows& rows,
+                     const std::shared_ptr<const LoraPlan>& lora_plan, void* inner) {
+  std::optional<ExpertLoraProducts> lora;
+  if (lora_plan != nullptr)
+    lora.emplace(RowsJob{.x = args.x,
+                         .gathered = rows.tokens.data(),
+                         .dtype = args.dtype,
+                         .cols = args.gate.layout.cols},
+                 lora_plan, std::vector<LoraView>{args.lora->gate, args.lora->up});
+  std::vector<std::array<std::optional<LoraJob>, 2>> lora_jobs(lora ? rows.groups.size() : 0);
   const Arithmetic arithmetic = arithmetic_of(args.dtype, {&args.gate.layout, &args.up.layout});
   const PreparedRows x({.x = args.x,
                         .gathered = rows.tokens.data(),
@@ -68,7 +81,8 @@ void run_gate_and_up(const ExpertMlpArgs& args, const ExpertRows& rows, void* in
                         .arithmetic = arithmetic},
                        rows);
   std::vector<LinearJob> jobs;
-  for (const ExpertGroup& group : rows.groups) {
+  for (size_t i = 0; i < rows.groups.size(); ++i) {
+    const ExpertGroup& group = rows.groups[i];
     jobs.push_back({
         .prepared = x.of(group),
         .arithmetic = arithmetic,
@@ -84,6 +98,10 @@ void run_gate_and_up(const ExpertMlpArgs& args, const ExpertRows& rows, void* in
         .out_dtype = args.dtype,
         .out_stride = args.gate.layout.rows,
     });
+    if (!lora) continue;
+    lora_jobs[i] = {lora->job(0, group), lora->job(1, group)};
+    jobs.back().lora = pointer_to(lora_jobs[i][0]);
+    jobs.back().up_lora = pointer_to(lora_jobs[i][1]);
   }
   run_products(jobs);
 }
@@ -91,9 +109,11 @@ void run_gate_and_up(const ExpertMlpArgs& args, const ExpertRows& rows, void* in
 // Strips of `down` of all experts: each thread sums its outputs over the experts in order.
 class DownSums {
  public:
-  DownSums(const ExpertMlpArgs& args, const ExpertRows& rows, const void* inner)
+  DownSums(const ExpertMlpArgs& args, const ExpertRows& rows,
+           const std::shared_ptr<const LoraPlan>& lora_plan, const void* inner)
       : args_(args),
         rows_(rows),
+        lora_(lora_of(args, lora_plan, inner)),
         arithmetic_(arithmetic_of(args.dtype, {&args.down.layout})),
         inner_({.x = inner,
                 .dtype = args.dtype,
@@ -105,16 +125,22 @@ class DownSums {
     int64_t longest = longest_claim(rows_.most_rows);
     longest = std::min(longest, std::max(int64_t{8}, kSumRuns / args_.tokens));
     const std::array runs = {StripRun{args_.down.layout.strips(), longest}};
-    const auto claims = strip_claims(runs, compute_pool().threads());
-    compute_pool().parallel_for(static_cast<int64_t>(claims.size()), 1,
-                                [&](int64_t begin, int64_t end) {
-                                  prepare_thread();
-                                  for (int64_t i = begin; i < end; ++i)
-                                    run_claim(claims[static_cast<size_t>(i)]);
-                                });
+    const auto [claims, firsts] = strip_claims(runs, compute_pool().threads());
+    compute_pool().parallel_shares(firsts, [&, &claims = claims](int64_t i, int64_t) {
+      prepare_thread();
+      run_claim(claims[static_cast<size_t>(i)]);
+    });
   }
 
  private:
+  static std::optional<ExpertLoraProducts> lora_of(const ExpertMlpArgs& args,
+                                                   const std::shared_ptr<const LoraPlan>& plan,
+                                                   const void* inner) {
+    if (plan == nullptr) return std::nullopt;
+    return ExpertLoraProducts({.x = inner, .dtype = args.dtype, .cols = args.down.layout.cols},
+                              plan, {args.lora->down});
+  }
+
   void run_claim(const StripClaim& claim) const {
     const KernelTable& table = kernels();
     const int64_t width = (claim.end - claim.begin) * kStripRows;
@@ -124,6 +150,7 @@ class DownSums {
     float* products = sums + args_.tokens * width;
     std::memset(sums, 0, static_cast<size_t>(args_.tokens * width) * sizeof(float));
     for (const ExpertGroup& group : rows_.groups) {
+      const std::optional<LoraJob> lora = lora_ ? lora_->job(0, group) : std::nullopt;
       const LinearJob job{
           .prepared = inner_.of(group),
           .arithmetic = arithmetic_,
@@ -132,6 +159,7 @@ class DownSums {
           .weight = args_.down.view(group.expert),
           .bias = bias_of(args_.down, group, args_.bias_dtype),
           .bias_dtype = args_.bias_dtype,
+          .lora = pointer_to(lora),
           .out = products,
           .out_stride = width,
           .out_first = -first,
@@ -162,6 +190,7 @@ class DownSums {
 
   const ExpertMlpArgs& args_;
   const ExpertRows& rows_;
+  std::optional<ExpertLoraProducts> lora_;  // before inner_, which uses the same scratch memory
   Arithmetic arithmetic_;
   PreparedRows inner_;
 };
@@ -176,8 +205,10 @@ void expert_mlp(const ExpertMlpArgs& args) {
   const int64_t inner_size = args.gate.layout.rows;
   void* inner = scratch(Scratch::kInner,
                         rows.padded_rows * inner_size * static_cast<int64_t>(size_of(args.dtype)));
-  run_gate_and_up(args, rows, inner);
-  DownSums(args, rows, inner).run();
+  const auto lora_plan =
+      args.lora != nullptr ? plan_expert_lora(*args.lora->tokens, rows, args.experts) : nullptr;
+  run_gate_and_up(args, rows, lora_plan, inner);
+  DownSums(args, rows, lora_plan, inner).run();
 }
 
 int64_t expert_mlp_scratch_bytes(const ExpertMlpShape& shape, int64_t tokens, int threads) {

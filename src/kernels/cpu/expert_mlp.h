@@ -1,6 +1,9 @@
 // expert_mlp.h (cpu) - the gated MLPs of a mixture of experts over raw memory. No MLX.
 #pragma once
 
+#include <memory>
+
+#include "kernels/cpu/expert_lora.h"
 #include "kernels/cpu/kernel_table.h"
 
 namespace octavo::cpu {
@@ -27,10 +30,11 @@ struct ExpertMlpArgs {
   ExpertMatrix down = {};          // inner -> hidden
   DType bias_dtype = DType::kFloat32;
   Activation activation = Activation::kSilu;
-  const void* shared = nullptr;        // [tokens, hidden] or null
-  const float* shared_gate = nullptr;  // [tokens] or null
-  const void* residual = nullptr;      // [tokens, hidden] or null
-  void* out = nullptr;                 // [tokens, hidden]
+  std::shared_ptr<const ExpertLoraArgs> lora = nullptr;  // null: no adapters
+  const void* shared = nullptr;                          // [tokens, hidden] or null
+  const float* shared_gate = nullptr;                    // [tokens] or null
+  const void* residual = nullptr;                        // [tokens, hidden] or null
+  void* out = nullptr;                                   // [tokens, hidden]
 };
 
 void expert_mlp(const ExpertMlpArgs& args);

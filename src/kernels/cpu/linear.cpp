@@ -52,7 +52,7 @@ std::vector<LinearJob> jobs_of(const LinearArgs& args, const LoraProducts* lora,
   return jobs;
 }
 
-std::byte* prepare_rows(const LinearArgs& args, Arithmetic arithmetic) {
+RowsJob prepare_rows(const LinearArgs& args, Arithmetic arithmetic) {
   const KernelTable& table = kernels();
   RowsJob x = args.x;
   x.arithmetic = arithmetic;
@@ -67,22 +67,27 @@ std::byte* prepare_rows(const LinearArgs& args, Arithmetic arithmetic) {
   } else {
     compute_pool().parallel_for(blocks, 1, prepare);
   }
-  return x.prepared;
+  return x;
 }
 
 }  // namespace
 
 void linear(const LinearArgs& args) {
   if (args.x.rows == 0) return;
+  std::optional<RowsJob> rows;
   std::optional<LoraProducts> lora;
-  if (args.lora != nullptr) lora.emplace(args.x, *args.lora);
+  if (args.lora != nullptr) {
+    const Arithmetic arithmetic = lora_arithmetic(args.x.dtype, *args.lora);
+    if (lora_shares_rows(args.x.rows, arithmetic)) rows = prepare_rows(args, arithmetic);
+    lora.emplace(rows.value_or(args.x), *args.lora);
+  }
   // Nearly always there is only one.
   for (const Arithmetic arithmetic :
        {Arithmetic::kFloat32, Arithmetic::kBFloat16, Arithmetic::kInteger}) {
     std::vector<LinearJob> jobs = jobs_of(args, lora ? &*lora : nullptr, arithmetic);
     if (jobs.empty()) continue;
-    const std::byte* prepared = prepare_rows(args, arithmetic);
-    for (LinearJob& job : jobs) job.prepared = prepared;
+    if (!rows || rows->arithmetic != arithmetic) rows = prepare_rows(args, arithmetic);
+    for (LinearJob& job : jobs) job.prepared = rows->prepared;
     run_products(jobs);
   }
 }
@@ -105,18 +110,15 @@ void run_products(std::span<const LinearJob> jobs) {
   std::vector<StripRun> runs;
   for (const LinearJob& job : jobs)
     runs.push_back({job.weight.layout.strips(), longest_claim(job.rows)});
-  const std::vector<StripClaim> claims = strip_claims(runs, compute_pool().threads());
-  compute_pool().parallel_for(
-      static_cast<int64_t>(claims.size()), 1, [&](int64_t begin, int64_t end) {
-        prepare_thread();
-        for (int64_t i = begin; i < end; ++i) {
-          const StripClaim& claim = claims[static_cast<size_t>(i)];
-          const LinearJob& job = jobs[claim.run];
-          std::byte* panels =
-              scratch(Scratch::kPanels, table.linear_scratch(job, claim.end - claim.begin));
-          table.linear(job, claim.begin, claim.end, panels);
-        }
-      });
+  const auto [claims, firsts] = strip_claims(runs, compute_pool().threads());
+  compute_pool().parallel_shares(firsts, [&, &claims = claims](int64_t i, int64_t) {
+    prepare_thread();
+    const StripClaim& claim = claims[static_cast<size_t>(i)];
+    const LinearJob& job = jobs[claim.run];
+    std::byte* panels =
+        scratch(Scratch::kPanels, table.linear_scratch(job, claim.end - claim.begin));
+    table.linear(job, claim.begin, claim.end, panels);
+  });
 }
 
 int64_t linear_scratch_bytes(int64_t rows, int64_t cols, int threads) {

@@ -6,50 +6,62 @@
 #include "base/error.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/cpu/scratch.h"
+#include "kernels/cpu/strip_claims.h"
 
 namespace octavo::cpu {
 namespace {
 
 int64_t padded_rank(int64_t rank) { return (rank + kStripRows - 1) / kStripRows * kStripRows; }
 
-// The rows of one slot, to be prepared for A.
+// The rows that are multiplied by one slot's A.
 struct SlotRows {
   RowsJob x;
   size_t group;  // of the plan
 };
 
+// By place of the plan: the row of x.
+std::vector<int32_t> rows_by_place(const RowsJob& x, const LoraPlan& plan) {
+  std::vector<int32_t> rows = plan.order;
+  if (x.gathered == nullptr) return rows;
+  for (int32_t& row : rows) row = x.gathered[row];
+  return rows;
+}
+
 bool has_adapter(const LoraView& layer, const LoraGroup& group) {
   return layer.shape.slots > 0 && layer.slot(group.slot).rank > 0;
 }
 
-// Groups with an adapter for some part. Prepared rows follow one another in scratch memory.
-std::vector<SlotRows> slot_rows(const RowsJob& x, const LoraArgs& args, Arithmetic arithmetic) {
-  const LoraPlan& plan = *args.plan;
+// One for each group with an adapter for some part.
+std::vector<SlotRows> slot_rows(const RowsJob& x, const LoraArgs& args) {
   std::vector<SlotRows> all;
-  int64_t bytes = 0;
-  const auto bytes_of = [&](int64_t rows) {
-    return kernels().prepared_bytes(rows, x.cols, arithmetic);
-  };
-  for (size_t g = 0; g < plan.groups.size(); ++g) {
-    const LoraGroup& group = plan.groups[g];
-    if (std::ranges::none_of(args.layers, [&](const auto& l) { return has_adapter(l, group); }))
-      continue;
-    SlotRows rows{x, g};
-    rows.x.gathered = plan.order.data() + group.first;
-    rows.x.rows = group.count;
-    rows.x.arithmetic = arithmetic;
-    bytes += bytes_of(group.count);
-    all.push_back(rows);
-  }
-  std::byte* memory = scratch(Scratch::kRows, bytes);
-  for (SlotRows& rows : all) {
-    rows.x.prepared = memory;
-    memory += bytes_of(rows.x.rows);
+  for (size_t g = 0; g < args.plan->groups.size(); ++g) {
+    const LoraGroup& group = args.plan->groups[g];
+    if (std::ranges::any_of(args.layers, [&](const auto& l) { return has_adapter(l, group); }))
+      all.push_back({x, g});
   }
   return all;
 }
 
-void prepare_slots(const std::vector<SlotRows>& all) {
+// Leaves each slot its own rows only. They follow one another in scratch memory.
+void prepare_own_rows(std::vector<SlotRows>& all, const LoraPlan& plan, Arithmetic arithmetic) {
+  if (all.empty()) return;
+  const std::vector<int32_t> by_place = rows_by_place(all.front().x, plan);
+  int64_t bytes = 0;
+  const auto bytes_of = [&](const RowsJob& x) {
+    return kernels().prepared_bytes(x.rows, x.cols, arithmetic);
+  };
+  for (SlotRows& rows : all) {
+    const LoraGroup& group = plan.groups[rows.group];
+    rows.x.gathered = by_place.data() + group.first;
+    rows.x.rows = group.count;
+    rows.x.arithmetic = arithmetic;
+    bytes += bytes_of(rows.x);
+  }
+  std::byte* memory = scratch(Scratch::kRows, bytes);
+  for (SlotRows& rows : all) {
+    rows.x.prepared = memory;
+    memory += bytes_of(rows.x);
+  }
   struct Block {
     const RowsJob* x;
     int64_t first;
@@ -69,7 +81,30 @@ void prepare_slots(const std::vector<SlotRows>& all) {
       });
 }
 
-Arithmetic arithmetic_of_a(DType x, const LoraArgs& args) {
+// Whether one product with the A of all slots reads little that is not needed. Long reads are
+// faster than one short read per slot.
+bool uses_most_slots(const LoraView& layer, const LoraPlan& plan) {
+  int used = 0;
+  for (const LoraGroup& group : plan.groups) {
+    if (!has_adapter(layer, group)) continue;
+    if (padded_rank(layer.slot(group.slot).rank) != layer.shape.padded_rank()) return false;
+    ++used;
+  }
+  return 2 * used > layer.shape.slots;
+}
+
+LinearJob product_with(const PackedView& a, const RowsJob& x, float* inner, int64_t stride) {
+  return {.prepared = x.prepared,
+          .arithmetic = x.arithmetic,
+          .rows = x.rows,
+          .weight = a,
+          .out = inner,
+          .out_stride = stride};
+}
+
+}  // namespace
+
+Arithmetic lora_arithmetic(DType x, const LoraArgs& args) {
   const LoraView* first = nullptr;
   for (const LoraView& layer : args.layers) {
     if (layer.shape.slots == 0) continue;
@@ -81,58 +116,66 @@ Arithmetic arithmetic_of_a(DType x, const LoraArgs& args) {
   return arithmetic_of(x, {&layout});
 }
 
-}  // namespace
+// A tile multiplies 16 rows at a time, also where fewer are needed.
+bool lora_shares_rows(int64_t rows, Arithmetic arithmetic) {
+  const bool has_tiles = kernels().configure_tiles != nullptr;
+  return has_tiles && arithmetic == Arithmetic::kBFloat16 && rows <= kFewRows;
+}
 
 LoraProducts::LoraProducts(const RowsJob& x, const LoraArgs& args) {
   const LoraPlan& plan = *args.plan;
   OCTAVO_CHECK(args.layers.size() <= kMaxJoined);
-  const std::vector<SlotRows> all = slot_rows(x, args, arithmetic_of_a(x.dtype, args));
+  std::vector<SlotRows> all = slot_rows(x, args);
+  const bool has_all_rows = x.prepared != nullptr;
+  if (!has_all_rows) prepare_own_rows(all, plan, lora_arithmetic(x.dtype, args));
   int64_t inner_floats = 0;
   for (const LoraView& layer : args.layers)
-    for (const SlotRows& rows : all)
-      if (has_adapter(layer, plan.groups[rows.group]))
-        inner_floats += rows.x.rows * padded_rank(layer.slot(plan.groups[rows.group].slot).rank);
+    inner_floats += layer.shape.padded_rank() *
+                    (has_all_rows ? x.rows * layer.shape.slots : std::ssize(plan.order));
   auto* inner = reinterpret_cast<float*>(scratch(Scratch::kLora, inner_floats * 4));
   std::vector<LinearJob> products;
   for (size_t part = 0; part < args.layers.size(); ++part) {
     const LoraView& layer = args.layers[part];
+    const bool is_joined = has_all_rows && uses_most_slots(layer, plan);
+    const int64_t joined_stride = layer.shape.slots * layer.shape.padded_rank();
+    if (is_joined) products.push_back(product_with(layer.all_a(), x, inner, joined_stride));
     for (const SlotRows& rows : all) {
       const LoraGroup& group = plan.groups[rows.group];
       if (!has_adapter(layer, group)) continue;
       const LoraSlot& slot = layer.slot(group.slot);
-      const int64_t stride = padded_rank(slot.rank);
+      const int64_t stride = is_joined ? joined_stride : padded_rank(slot.rank);
       groups_[part].resize(plan.groups.size());
-      groups_[part][rows.group] = {.rank = slot.rank,
-                                   .inner = inner,
-                                   .stride = stride,
-                                   .b = layer.b_of(group.slot),
-                                   .scale = slot.scale,
-                                   .first = group.first};
-      products.push_back({.prepared = rows.x.prepared,
-                          .arithmetic = rows.x.arithmetic,
-                          .rows = rows.x.rows,
-                          .weight = layer.a_of(group.slot),
-                          .out = inner,
-                          .out_stride = stride});
+      groups_[part][rows.group] = {
+          .rank = slot.rank,
+          .inner = is_joined ? inner + group.slot * layer.shape.padded_rank() : inner,
+          .stride = stride,
+          .b = layer.b_of(group.slot),
+          .scale = slot.scale,
+          .first = group.first};
+      if (is_joined) continue;
+      products.push_back(product_with(layer.a_of(group.slot), rows.x, inner, stride));
       inner += rows.x.rows * stride;
     }
+    if (is_joined) inner += x.rows * joined_stride;
     if (!groups_[part].empty())
       jobs_[part] = {.groups = groups_[part].data(),
                      .order = plan.order.data(),
                      .groups_of = plan.groups_of.data(),
                      .block_begins = plan.block_begins.data(),
                      .block_places = plan.block_places.data(),
-                     .dtype = layer.shape.dtype};
+                     .dtype = layer.shape.dtype,
+                     .has_all_rows = has_all_rows};
   }
-  prepare_slots(all);
   run_products(products);
 }
 
-int64_t lora_scratch_bytes(int64_t rows, int64_t cols, int slots, int max_rank) {
+int64_t lora_scratch_bytes(int64_t rows, int64_t cols, int slots, int max_rank, bool may_share) {
   const int64_t padded = (cols + kUnitCols - 1) / kUnitCols * kUnitCols;
   const int64_t groups = std::min<int64_t>(slots, rows);
   const auto parts = static_cast<int64_t>(kMaxJoined);
-  return groups * 2 * kRowBlock * padded * 4 + parts * rows * padded_rank(max_rank) * 4;
+  const int64_t shared_rows = may_share ? slots * std::min(rows, kFewRows) : 0;
+  const int64_t inner_rows = std::max(rows, shared_rows);
+  return groups * 2 * kRowBlock * padded * 4 + parts * inner_rows * padded_rank(max_rank) * 4;
 }
 
 }  // namespace octavo::cpu

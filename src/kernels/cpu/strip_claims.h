@@ -25,8 +25,14 @@ struct StripClaim {
   int64_t end;
 };
 
-// Long claims come first because they read memory best; shorter ones follow so that the threads
-// finish together.
-std::vector<StripClaim> strip_claims(std::span<const StripRun> runs, int threads);
+struct StripClaims {
+  std::vector<StripClaim> claims;
+  std::vector<int64_t> firsts;  // thread t owns claims [firsts[t], firsts[t + 1])
+};
+
+// A thread owns the same share of a run's strips in every step: those of first_of_share, which it
+// also packed, so that they are in the memory of its NUMA node. Within a share, long claims come
+// first because they read memory best; shorter ones follow so that the threads finish together.
+StripClaims strip_claims(std::span<const StripRun> runs, int threads);
 
 }  // namespace octavo::cpu

@@ -28,11 +28,15 @@ mx::array best_groups_only(const mx::array& keys, const ExpertChoice& choice) {
   return mx::reshape(mx::multiply(grouped, mx::expand_dims(mask, -1)), keys.shape());
 }
 
-// x: [T, K, cols] or [T, 1, cols], each token's experts: [T, K]. Returns [T, K, rows] in float32.
-mx::array product(const mx::array& x, const ExpertProjection& layer, const mx::array& ids) {
+// x: [T, K, cols] or [T, 1, cols], each token's experts: [T, K]. Returns [T, K, rows] in float32. `lora`:
+// the adapters of the layer, or null.
+mx::array product(const mx::array& x, const ExpertProjection& layer, const mx::array& ids,
+                  const ExpertOptions& options, const LoraMatrices* lora) {
   const mx::array weight = mx::take(dequantize(layer.weight), ids, 0);
   const mx::array column = mx::expand_dims(mx::astype(x, mx::float32), -1);
-  const mx::array y = mx::squeeze(mx::matmul(weight, column), -1);
+  mx::array y = mx::squeeze(mx::matmul(weight, column), -1);
+  if (lora != nullptr)
+    y = add_expert_lora(y, x, ids, layer.weight.count, options.lora->rows, *lora);
   return layer.bias ? mx::add(y, mx::astype(mx::take(*layer.bias, ids, 0), mx::float32)) : y;
 }
 
@@ -63,11 +67,15 @@ mx::array expert_mlp(const mx::array& x, const Routing& routing, const ExpertMlp
                      const ExpertOptions& options) {
   count_launch("expert_mlp.reference");
   const mx::array row = mx::expand_dims(x, 1);
-  const mx::array gate = product(row, experts.gate, routing.ids);
-  const mx::array up = product(row, experts.up, routing.ids);
+  const auto lora = [&](const LoraMatrices* ExpertLora::*layer) {
+    return options.lora ? (*options.lora).*layer : nullptr;
+  };
+  const mx::array gate = product(row, experts.gate, routing.ids, options, lora(&ExpertLora::gate));
+  const mx::array up = product(row, experts.up, routing.ids, options, lora(&ExpertLora::up));
   const mx::array inner =
       mx::astype(reference::gated_activation(gate, up, experts.activation), x.dtype());
-  const mx::array given = product(inner, experts.down, routing.ids);
+  const mx::array given =
+      product(inner, experts.down, routing.ids, options, lora(&ExpertLora::down));
   mx::array y = mx::sum(mx::multiply(given, mx::expand_dims(routing.weights, -1)), 1);
   if (options.shared) {
     mx::array shared = mx::astype(*options.shared, mx::float32);

@@ -26,6 +26,11 @@ bool TokenMask::is_set() const {
   return is_set_;
 }
 
+bool TokenMask::wait_for(std::chrono::milliseconds time) const {
+  std::unique_lock lock(mutex_);
+  return ready_.wait_for(lock, time, [&] { return is_set_; });
+}
+
 void TokenMask::wait_until_set() const {
   std::unique_lock lock(mutex_);
   ready_.wait(lock, [&] { return is_set_; });

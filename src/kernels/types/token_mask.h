@@ -1,6 +1,7 @@
 // token_mask.h - which tokens a row may draw, computed by the host while the step runs. No MLX.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -22,6 +23,8 @@ class TokenMask {
   void fail(std::string why);
 
   bool is_set() const;
+  // Waits for at most that long. Returns whether it is set.
+  bool wait_for(std::chrono::milliseconds time) const;
   // All functions below wait until it is set.
   std::span<const uint32_t> wait() const;
   bool allows_nothing() const;

@@ -147,7 +147,9 @@ void pack_weight(const WeightView& source, const PackedLayout& layout,
   OCTAVO_CHECK(row_order.empty() || static_cast<int64_t>(row_order.size()) == layout.rows);
   OCTAVO_CHECK(!row_order.empty() || layout.rows == source.rows);
   if (source.data == nullptr) return;
-  compute_pool().parallel_for(layout.strips(), 4, [&](int64_t begin, int64_t end) {
+  // Pieces of one strip give every thread the strips that it multiplies later (strip_claims.h), so
+  // that they are in the memory of its NUMA node.
+  compute_pool().parallel_for(layout.strips(), 1, [&](int64_t begin, int64_t end) {
     std::vector<uint8_t> codes(static_cast<size_t>(layout.bits > 0 ? layout.padded_cols : 0));
     for (int64_t s = begin; s < end; ++s) {
       std::byte* strip = out + s * layout.strip_bytes();

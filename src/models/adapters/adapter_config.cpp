@@ -57,6 +57,12 @@ void refuse_peft_keys(const Config& config) {
   if (saved != nullptr && !says_nothing(*saved))
     config.fail("modules_to_save", fmt::format("whole modules in an adapter are not supported: {}",
                                                printable(saved->dump(-1, ' ', true))));
+  const AdapterJson* parameters = config.find("target_parameters");
+  if (parameters != nullptr && !says_nothing(*parameters))
+    config.fail("target_parameters",
+                fmt::format("adapters of parameters that are not linear modules, such as fused "
+                            "experts, are not supported: {}",
+                            printable(parameters->dump(-1, ' ', true))));
   // PiSSA, OLoRA and similar methods change the base weights too.
   const AdapterJson* init = config.find("init_lora_weights");
   if (init != nullptr && !init->is_boolean() && *init != "gaussian" && *init != "eva" &&

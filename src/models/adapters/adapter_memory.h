@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,9 @@ class AdapterMemory {
   }
 
  private:
+  // The slot of an expert's matrices (AdaptedProjection::experts).
+  int matrix_slot(int projection, int slot, int expert) const;
+
   AdapterTargets targets_;
   std::vector<LoraMatrices> matrices_;  // by AdapterTargets::projections
   std::vector<bool> tied_slots_;        // by slot: LoraModule::changes_head of the embeddings
@@ -53,6 +57,10 @@ class LoraStep {
   }
   LoraOptions up(int layer) const { return options(std::array{of(layer).up}); }
   LoraOptions down(int layer) const { return options(std::array{of(layer).down}); }
+  LoraOptions router(int layer) const { return options(std::array{of(layer).router}); }
+  LoraOptions shared_gate(int layer) const { return options(std::array{of(layer).shared_gate}); }
+  // Nothing if adapters cannot change the experts of the layer.
+  std::optional<ExpertLora> experts(int layer) const;
   // Of these rows of the step.
   LoraOptions head(std::span<const int32_t> rows) const;
 

@@ -16,8 +16,11 @@ AdapterRowBytes adapter_row_bytes(const AdapterTargets& targets, int max_rank) {
   constexpr uint64_t kTableWords = 2 + 3;
   AdapterRowBytes row{.head = bytes_of(targets.head), .tables = kTableWords * sizeof(int32_t)};
   for (const LayerTargets& layer : targets.layers) {
-    uint64_t bytes =
-        bytes_of(layer.output) + bytes_of(layer.gate) + bytes_of(layer.up) + bytes_of(layer.down);
+    // Metal does not serve adapters of experts.
+    uint64_t bytes = 0;
+    for (const int projection :
+         {layer.output, layer.gate, layer.up, layer.down, layer.router, layer.shared_gate})
+      bytes += bytes_of(projection);
     for (const int projection : layer.qkv) bytes += bytes_of(projection);
     row.widest_layer = std::max(row.widest_layer, bytes);
     row.all_layers += bytes;

@@ -13,7 +13,8 @@ namespace {
 
 class TargetBuilder {
  public:
-  explicit TargetBuilder(const DecoderPlan& plan) : plan_(plan) {
+  TargetBuilder(const DecoderPlan& plan, AdaptedExperts experts) : plan_(plan) {
+    targets_.experts = experts;
     targets_.prefix = plan.prefix.empty() ? "" : plan.prefix + ".";
   }
 
@@ -26,6 +27,10 @@ class TargetBuilder {
         add_attention(*plan, at + layer.mixer_name + ".");
       if (const auto* plan = std::get_if<MlpPlan>(&layer.ffn))
         add_mlp(*plan, at + layer.ffn_name + ".");
+      if (const auto* plan = std::get_if<MoePlan>(&layer.ffn))
+        add_moe(*plan, at + layer.ffn_name + ".");
+      if (const auto* plan = std::get_if<DenseAndExpertsPlan>(&layer.ffn))
+        add_dense_and_experts(*plan, at);
     }
     add_vocabulary();
     return std::move(targets_);
@@ -85,9 +90,62 @@ class TargetBuilder {
         plan_.hidden, 2 * width, {{own_->gate, half(0)}, {own_->up, half(width)}}};
   }
 
+  void add_moe(const MoePlan& plan, const std::string& at) {
+    own_->router = add(at + plan.names.router, plan_.hidden, plan.choice.experts);
+    if (plan.shared_gate) own_->shared_gate = add(at + plan.names.shared_gate, plan_.hidden, 1);
+    if (plan.shared_intermediate > 0) add_mlp(plan.shared_mlp(), at + plan.names.shared + ".");
+    add_experts(plan, at);
+  }
+
+  // Directly in the layer.
+  void add_dense_and_experts(const DenseAndExpertsPlan& plan, const std::string& at) {
+    add_mlp(plan.dense, at + "mlp.");
+    own_->router = add(at + "router.proj", plan_.hidden, plan.experts.choice.experts);
+    add_experts(plan.experts, at);
+  }
+
+  void add_experts(const MoePlan& plan, const std::string& at) {
+    if (targets_.experts == AdaptedExperts::kNone) return;
+    const MoeNames& names = plan.names;
+    const int inner = plan.intermediate;
+    const std::string stack = at + names.stack + ".";
+    const ExpertModules modules{plan.choice, at + names.experts};
+    own_->expert_up = add_expert_projection(modules, stack + (plan.gated ? "up_proj" : "fc1"),
+                                            names.expert_up, plan_.hidden, inner);
+    own_->expert_down = add_expert_projection(modules, stack + (plan.gated ? "down_proj" : "fc2"),
+                                              names.expert_down, inner, plan_.hidden);
+    own_->expert_gate = plan.gated ? add_expert_projection(modules, stack + "gate_proj",
+                                                           names.expert_gate, plan_.hidden, inner)
+                                   : own_->expert_up;
+  }
+
+  struct ExpertModules {
+    const ExpertChoice& choice;
+    std::string experts;  // the module of expert 7 is below "<experts>.7"
+  };
+
+  // `stack`: mlx-lm's module of all experts; `name`: of the published module below an expert's number.
+  int add_expert_projection(const ExpertModules& modules, const std::string& stack,
+                            const std::string& name, int inputs, int outputs) {
+    const int index = add(stack, inputs, outputs);
+    const int experts = modules.choice.experts;
+    targets_.projections.back().experts = experts;
+    targets_.projections.back().top_k = modules.choice.top_k;
+    AdapterModule& whole = targets_.modules.at(name_of_module(stack));
+    whole.experts = experts;
+    whole.parts.clear();
+    for (int e = 0; e < experts; ++e) {
+      whole.parts.push_back({.projection = index, .expert = e});
+      const std::string own = fmt::format("{}.{}.{}", modules.experts, e, name);
+      targets_.modules[name_of_module(own)] = {
+          inputs, outputs, {{.projection = index, .expert = e}}};
+    }
+    return index;
+  }
+
   int add(const std::string& module, int inputs, int outputs, std::vector<int> order = {}) {
     const auto index = static_cast<int>(targets_.projections.size());
-    targets_.projections.push_back({inputs, outputs});
+    targets_.projections.push_back({.inputs = inputs, .outputs = outputs});
     targets_.modules[name_of_module(module)] = {inputs, outputs, {{index, std::move(order)}}};
     return index;
   }
@@ -111,9 +169,29 @@ std::string mixer_kind(const LayerPlan& layer) {
                     layer.mixer);
 }
 
+// Whether the module is one of the experts, or all of them.
+bool names_experts(const MoePlan& plan, const std::string& module) {
+  return module.find("." + plan.names.stack) != std::string::npos ||
+         (module + ".").find("." + plan.names.experts + ".") != std::string::npos;
+}
+
+std::string why_not_expert(const AdapterTargets& targets, const std::string& module, LoraUse use) {
+  // PEFT's target_parameters: "mlp.experts", and "mlp.experts.base_layer" for the second parameter.
+  if (module.ends_with(".experts") || module.ends_with(".base_layer"))
+    return "adapters of fused expert parameters (PEFT's target_parameters) are not supported, only "
+           "those of each expert's linear modules";
+  if (use == LoraUse::kMerge)
+    return "adapters of experts are not merged; serve the adapter with --enable-lora and "
+           "--lora-experts";
+  if (targets.experts == AdaptedExperts::kAll) return "the experts have no such linear module";
+  return "LoRA on experts is off, because it takes much memory; start with --lora-experts";
+}
+
 }  // namespace
 
-AdapterTargets adapter_targets(const DecoderPlan& plan) { return TargetBuilder(plan).build(); }
+AdapterTargets adapter_targets(const DecoderPlan& plan, AdaptedExperts experts) {
+  return TargetBuilder(plan, experts).build();
+}
 
 std::string AdapterTargets::local_name(const std::string& full_name) const {
   if (full_name == kHeadModule || (!head_name.empty() && full_name == head_name))
@@ -129,7 +207,8 @@ std::string AdapterTargets::local_name(const std::string& full_name) const {
   return "";
 }
 
-std::string why_not_adapted(const DecoderPlan& plan, const std::string& module) {
+std::string why_not_adapted(const DecoderPlan& plan, const AdapterTargets& targets,
+                            const std::string& module, LoraUse use) {
   if (module == kHeadModule)
     return plan.tied_embeddings ? "the output matrix of this model is its embeddings, so it is not "
                                   "clear whether the "
@@ -142,9 +221,8 @@ std::string why_not_adapted(const DecoderPlan& plan, const std::string& module) 
     const std::string mixer = mixer_kind(layer);
     if (!mixer.empty() && module.starts_with(at + layer.mixer_name + "."))
       return fmt::format("LoRA is not supported in {}", mixer);
-    const bool experts = layer.moe() != nullptr || module.find("expert") != std::string::npos;
-    if (experts && !module.starts_with(at + layer.mixer_name + "."))
-      return "LoRA is not supported in layers with experts";
+    if (const MoePlan* moe = layer.moe(); moe != nullptr && names_experts(*moe, module))
+      return why_not_expert(targets, module, use);
     return "this layer has no such linear module";
   }
   return fmt::format("the model has {} layers", plan.layers.size());

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/adapters/adapter_config.h"
+#include "models/adapters/adapter_memory.h"
 #include "models/adapters/adapter_row_bytes.h"
 #include "models/adapters/adapter_targets.h"
 #include "models/adapters/lora_weights.h"
@@ -25,6 +26,19 @@ nlohmann::json tiny_config(const char* type) {
   return {{"model_type", type},      {"vocab_size", 32},         {"hidden_size", 16},
           {"num_hidden_layers", 2},  {"num_attention_heads", 2}, {"num_key_value_heads", 1},
           {"intermediate_size", 24}, {"rms_norm_eps", 1e-5},     {"head_dim", 8}};
+}
+
+// Two layers of four experts of 8, with a shared one of 24.
+nlohmann::json expert_config() {
+  nlohmann::json config = tiny_config("qwen2_moe");
+  config.erase("head_dim");
+  config.update({{"num_experts", 4},
+                 {"num_experts_per_tok", 2},
+                 {"moe_intermediate_size", 8},
+                 {"shared_expert_intermediate_size", 24},
+                 {"decoder_sparse_step", 1},
+                 {"norm_topk_prob", false}});
+  return config;
 }
 
 TEST(AdapterTargets, HaveEveryProjectionOfADenseModel) {
@@ -58,6 +72,13 @@ TEST(AdapterRowBytes, CountBothProductsOfEveryProjection) {
   EXPECT_EQ(adapter_bytes_at_once(row, 10), 10 * (row.all_layers + row.tables));
 }
 
+TEST(AdapterRowBytes, CountTheRouterAndTheGateOfTheSharedExpert) {
+  const AdapterRowBytes row = adapter_row_bytes(adapter_targets(plan_of(expert_config())), 4);
+  // q, k, v, o; the shared expert's gate, up and down; the router and the gate
+  constexpr uint64_t kOutputs = 16 + 8 + 8 + 16 + 24 + 24 + 16 + 4 + 1;
+  EXPECT_EQ(row.widest_layer, (kOutputs + 9 * 4) * 4);
+}
+
 TEST(AdapterTargets, TiedEmbeddingsAreOneMatrix) {
   nlohmann::json config = tiny_config("qwen3");
   config["tie_word_embeddings"] = true;
@@ -84,6 +105,100 @@ TEST(AdapterTargets, InterleavedRowsAreReordered) {
   const AdapterModule& k = targets.modules.at("layers.0.self_attn.k_proj");
   EXPECT_THAT(k.parts[0].order, ElementsAre(0, 2, 1, 3, 4, 5, 6, 7));
   EXPECT_TRUE(targets.modules.at("layers.0.self_attn.v_proj").parts[0].order.empty());
+}
+
+TEST(AdapterTargets, RoutersAndSharedExpertsAreAlwaysThere) {
+  const DecoderPlan plan = plan_of(expert_config());
+  const AdapterTargets targets = adapter_targets(plan);
+  const LayerTargets& layer = targets.layers[1];
+  EXPECT_EQ(targets.modules.at("layers.1.mlp.gate").parts[0].projection, layer.router);
+  EXPECT_EQ(targets.projections[static_cast<size_t>(layer.router)].outputs, 4);
+  EXPECT_EQ(targets.modules.at("layers.1.mlp.shared_expert_gate").outputs, 1);
+  EXPECT_EQ(targets.modules.at("layers.1.mlp.shared_expert.up_proj").parts[0].projection, layer.up);
+  EXPECT_EQ(layer.expert_down, -1);
+  EXPECT_EQ(why_not_adapted(plan, targets, "layers.1.mlp.experts.0.up_proj", LoraUse::kServe),
+            "LoRA on experts is off, because it takes much memory; start with --lora-experts");
+  EXPECT_THAT(why_not_adapted(plan, targets, "layers.1.mlp.switch_mlp.up_proj", LoraUse::kMerge),
+              testing::HasSubstr("not merged"));
+  EXPECT_THAT(why_not_adapted(plan, targets, "layers.1.mlp.experts", LoraUse::kServe),
+              testing::HasSubstr("target_parameters"));
+  EXPECT_EQ(why_not_adapted(plan, targets, "layers.1.mlp.shared_expert.z", LoraUse::kServe),
+            "this layer has no such linear module");
+}
+
+TEST(AdapterTargets, AnExpertIsNamedAloneAndInAStack) {
+  const AdapterTargets targets = adapter_targets(plan_of(expert_config()), AdaptedExperts::kAll);
+  const int down = targets.layers[0].expert_down;
+  const AdaptedProjection& projection = targets.projections[static_cast<size_t>(down)];
+  EXPECT_EQ(projection.experts, 4);
+  EXPECT_EQ(projection.top_k, 2);
+  EXPECT_EQ(projection.inputs, 8);
+  EXPECT_EQ(projection.outputs, 16);
+  const AdapterModule& one = targets.modules.at("layers.0.mlp.experts.3.down_proj");
+  EXPECT_EQ(one.experts, 0);
+  ASSERT_EQ(one.parts.size(), 1u);
+  EXPECT_EQ(one.parts[0].projection, down);
+  EXPECT_EQ(one.parts[0].expert, 3);
+  const AdapterModule& all = targets.modules.at("layers.0.mlp.switch_mlp.down_proj");
+  EXPECT_EQ(all.experts, 4);
+  ASSERT_EQ(all.parts.size(), 4u);
+  EXPECT_EQ(all.parts[2].expert, 2);
+  EXPECT_FALSE(targets.modules.contains("layers.0.mlp.experts.4.down_proj"));
+}
+
+TEST(AdapterTargets, ExpertsWithoutAGateHaveOneFirstProjection) {
+  MoePlan moe{.choice = {.experts = 2, .top_k = 1}, .intermediate = 8, .gated = false};
+  DecoderPlan plan = plan_of(tiny_config("qwen3"));
+  plan.layers[0].ffn = moe;
+  const AdapterTargets targets = adapter_targets(plan, AdaptedExperts::kAll);
+  EXPECT_EQ(targets.layers[0].expert_gate, targets.layers[0].expert_up);
+  EXPECT_TRUE(targets.modules.contains("layers.0.mlp.switch_mlp.fc1"));
+  EXPECT_TRUE(targets.modules.contains("layers.0.mlp.experts.1.up_proj"));
+  EXPECT_FALSE(targets.modules.contains("layers.0.mlp.experts.1.gate_proj"));
+}
+
+TEST(AdapterMemory, CountsEveryExpert) {
+  const DecoderPlan plan = plan_of(expert_config());
+  const AdapterTargets few = adapter_targets(plan);
+  const AdapterTargets all = adapter_targets(plan, AdaptedExperts::kAll);
+  const uint64_t more =
+      adapter_bytes(all, DType::kFloat32, 3, 16) - adapter_bytes(few, DType::kFloat32, 3, 16);
+  // At least A and B of three projections of four experts in two layers.
+  EXPECT_GE(more, 3u * 2 * 4 * 3 * 16 * (16 + 8) * sizeof(float));
+  const AdapterMemory memory(all, DType::kFloat32, 3, 16);
+  EXPECT_EQ(memory.bytes(), adapter_bytes(all, DType::kFloat32, 3, 16));
+  EXPECT_GT(adapter_scratch_bytes(all, 64, 3, 16), adapter_scratch_bytes(few, 64, 3, 16));
+  EXPECT_GT(largest_lora_file(all, 16), largest_lora_file(few, 16));
+}
+
+TEST(AdapterMemory, WritesAndReplacesTheMatricesOfExperts) {
+  const AdapterTargets targets = adapter_targets(plan_of(expert_config()), AdaptedExperts::kAll);
+  AdapterMemory memory(targets, DType::kFloat32, 2, 4);
+  std::vector<float> a(4 * 2 * 16),
+      b(4 * 8 * 2);  // [experts, rank, inputs], [experts, outputs, rank]
+  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i);
+  for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(1000 + i);
+  const auto bytes_of = [](const std::vector<float>& values) {
+    const auto* data = reinterpret_cast<const std::byte*>(values.data());
+    return std::vector<std::byte>(data, data + values.size() * sizeof(float));
+  };
+  memory.write(1, {.modules = {{.name = "layers.0.mlp.switch_mlp.up_proj",
+                                .rank = 2,
+                                .scale = 3,
+                                .a = bytes_of(a),
+                                .b = bytes_of(b)}}});
+  const LoraMatrices& up = memory.matrices(targets.layers[0].expert_up);
+  EXPECT_EQ(up.slots[3].rank, 0);
+  ASSERT_EQ(up.slots[4 + 3].rank, 2);
+  EXPECT_EQ(up.slots[4 + 3].scale, 3);
+  EXPECT_EQ(lora_a(up, 4 + 3).data<float>()[0], 3 * 2 * 16);
+  EXPECT_EQ(lora_b(up, 4 + 3).data<float>()[1], 1000 + 3 * 8 * 2 + 1);
+  memory.write(1, {.modules = {{.name = "layers.0.mlp.experts.2.up_proj",
+                                .rank = 2,
+                                .a = bytes_of(std::vector<float>(2 * 16)),
+                                .b = bytes_of(std::vector<float>(8 * 2))}}});
+  EXPECT_EQ(up.slots[4 + 2].rank, 2);
+  EXPECT_EQ(up.slots[4 + 3].rank, 0);
 }
 
 TEST(AdapterTargets, MetalDoesNotServeEmbeddings) {

@@ -107,11 +107,11 @@ class LoraReader {
     for (const TensorView& tensor : tensors) sort_in(tensor);
     if (tensors_.empty()) throw SetupError("has no tensors");
     std::vector<LoraModule> modules;
-    std::set<int> taken;
+    std::set<std::pair<int, int>> taken;  // projections and their experts
     for (const auto& [name, own] : tensors_) {
       modules.push_back(read_module(name, own));
       for (const auto& part : targets_.modules.at(name).parts) {
-        if (!taken.insert(part.projection).second)
+        if (!taken.insert({part.projection, part.expert}).second)
           throw SetupError(fmt::format("module {}: another module changes the same projection",
                                        in_quotes(name)));
       }
@@ -142,10 +142,13 @@ class LoraReader {
     const std::string full = name.substr(0, name.size() - end.size());
     const std::string module = targets_.local_name(full);
     if (module.empty()) refuse(tensor.name, "is not in a layer of this model");
-    if (!targets_.modules.contains(module)) refuse(tensor.name, why_not_adapted(plan_, module));
+    if (!targets_.modules.contains(module))
+      refuse(tensor.name, why_not_adapted(plan_, targets_, module, limits_.use));
     const bool is_table = targets_.modules.at(module).is_table;
     if (peft && is_table != (end.find("embedding") != std::string_view::npos))
       refuse(tensor.name, "is not known and may change the output");
+    if (peft && targets_.modules.at(module).experts > 0)
+      refuse(tensor.name, "is mlx-lm's name of all experts, which PEFT does not write");
     if (peft && is_table) check_table(tensor.name);
     config_.check_module(full, module, static_cast<int>(plan_.layers.size()));
     const TensorView*& place = tensors_[module].*place_of;
@@ -176,7 +179,8 @@ class LoraReader {
     if (config_.dora && own.magnitude == nullptr)
       throw SetupError(fmt::format("module {}: has no magnitude of DoRA", in_quotes(name)));
     const AdapterModule& module = targets_.modules.at(name);
-    const bool transposed = (config_.format == AdapterFormat::kMlx) != module.is_table;
+    const bool transposed =
+        module.experts == 0 && (config_.format == AdapterFormat::kMlx) != module.is_table;
     const TensorView& a = module.is_table ? *own.b : *own.a;
     const TensorView& b = module.is_table ? *own.a : *own.b;
     LoraModule lora{.name = name,
@@ -192,8 +196,13 @@ class LoraReader {
                                        : fmt::format("at most {} is supported", limits_.max_rank)));
     const int64_t rank = lora.rank;
     using Shape = std::vector<int64_t>;
-    expect_shape(a, transposed ? Shape{module.inputs, rank} : Shape{rank, module.inputs});
-    expect_shape(b, transposed ? Shape{rank, module.outputs} : Shape{module.outputs, rank});
+    const auto shape_of = [&](int64_t rows, int64_t cols) {
+      Shape shape = transposed ? Shape{cols, rows} : Shape{rows, cols};
+      if (module.experts > 0) shape.insert(shape.begin(), module.experts);
+      return shape;
+    };
+    expect_shape(a, shape_of(rank, module.inputs));
+    expect_shape(b, shape_of(module.outputs, rank));
     lora.a = convert(a);
     lora.b = convert(b);
     if (own.magnitude != nullptr) {
@@ -247,10 +256,13 @@ Sha256Digest digest_of_files(const std::string& config, std::span<const std::byt
 uint64_t largest_lora_file(const AdapterTargets& targets, int max_rank) {
   uint64_t numbers = 0;
   for (const AdaptedProjection& projection : targets.projections)
-    numbers += static_cast<uint64_t>(projection.inputs) + static_cast<uint64_t>(projection.outputs);
+    numbers +=
+        static_cast<uint64_t>(projection.experts) *
+        (static_cast<uint64_t>(projection.inputs) + static_cast<uint64_t>(projection.outputs));
   // The magnitudes of DoRA are fewer than the numbers of one more rank.
   numbers *= static_cast<uint64_t>(max_rank) + 1;
-  return numbers * sizeof(float) + kLargestHeader;
+  constexpr uint64_t kModuleHeader = 1024;  // its name and shape, for each of two matrices
+  return numbers * sizeof(float) + kLargestHeader + targets.modules.size() * kModuleHeader;
 }
 
 LoraWeights read_lora(const fs::path& folder, const DecoderPlan& plan,

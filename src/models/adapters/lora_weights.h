@@ -19,10 +19,12 @@ struct LoraModule {
   std::string name;  // AdapterTargets::modules
   int rank = 0;
   float scale = 0;
-  bool is_transposed = false;             // mlx-lm's form, or PEFT's of embeddings
-  bool changes_head = false;              // embeddings that are also the output matrix: both
-  std::vector<std::byte> a = {};          // [rank, inputs], or [inputs, rank]
-  std::vector<std::byte> b = {};          // [outputs, rank], or [rank, outputs]
+  bool is_transposed = false;  // mlx-lm's form, or PEFT's of embeddings
+  bool changes_head = false;   // embeddings that are also the output matrix: both
+  // [rank, inputs] or [inputs, rank], and [outputs, rank] or [rank, outputs]; of a stack
+  // (AdapterModule::experts), one per expert, not transposed.
+  std::vector<std::byte> a = {};
+  std::vector<std::byte> b = {};
   std::vector<std::byte> magnitude = {};  // [outputs] of DoRA; empty: LoRA
 };
 

@@ -24,9 +24,10 @@ NormSpec load_router_norm(const DecoderPlan& model, const std::string& name, Wei
 }  // namespace
 
 DenseAndExperts::DenseAndExperts(const DenseAndExpertsPlan& plan, const DecoderPlan& model,
-                                 const std::string& at, WeightSource& source)
+                                 const std::string& at, WeightSource& source, int layer)
     : choice_(plan.experts.choice),
-      dense_(plan.dense, model.hidden, at + "mlp", source),
+      layer_(layer),
+      dense_(plan.dense, model.hidden, at + "mlp", source, layer),
       experts_(load_experts(plan.experts, model.hidden, at.substr(0, at.size() - 1), source)),
       router_(source.matrix(at + "router.proj", choice_.experts, model.hidden)),
       router_norm_(load_router_norm(model, at + "router.scale", source)),
@@ -35,8 +36,9 @@ DenseAndExperts::DenseAndExperts(const DenseAndExpertsPlan& plan, const DecoderP
       experts_norm_in_(load_norm(model, at + "pre_feedforward_layernorm_2", source)),
       experts_norm_out_(load_norm(model, at + "post_feedforward_layernorm_2", source)) {}
 
-Routing DenseAndExperts::route(const mx::array& x, KernelPath path) const {
+Routing DenseAndExperts::route(const mx::array& x, KernelPath path, const LoraStep* lora) const {
   LinearOptions into;
+  if (lora != nullptr) into.lora = lora->router(layer_);
   into.norm = router_norm_;
   into.out_dtype = mx::float32;
   into.path = path;
@@ -52,8 +54,10 @@ mx::array DenseAndExperts::forward(const mx::array& x, const Surroundings& aroun
   const mx::array dense = dense_.forward(x, {.norm = around.norm, .add_input = false}, context);
   ExpertOptions options;
   options.path = path;
+  const LoraStep* lora = layer_ >= 0 ? context.lora : nullptr;
+  if (lora != nullptr) options.lora = lora->experts(layer_);
   const mx::array chosen =
-      expert_mlp(norm(x, experts_norm_in_, path), route(x, path), experts_, options);
+      expert_mlp(norm(x, experts_norm_in_, path), route(x, path, lora), experts_, options);
   const mx::array sum = add_rows(norm(dense, dense_norm_out_, path), chosen,
                                  {.norm = experts_norm_out_, .path = path});
   return around.add_input ? add_rows(x, sum, {.path = path}) : sum;

@@ -13,16 +13,18 @@ namespace octavo {
 class DenseAndExperts : public Sublayer {
  public:
   // The tensors are directly in the layer. `at`: the layer's name with a dot, "model.layers.3."
+  // `layer`: whose adapters apply; -1: none do.
   DenseAndExperts(const DenseAndExpertsPlan& plan, const DecoderPlan& model, const std::string& at,
-                  WeightSource& source);
+                  WeightSource& source, int layer);
 
   mx::array forward(const mx::array& x, const Surroundings& around,
                     ForwardContext& context) const override;
 
  private:
-  Routing route(const mx::array& x, KernelPath path) const;
+  Routing route(const mx::array& x, KernelPath path, const LoraStep* lora) const;
 
   ExpertChoice choice_;
+  int layer_;
   Mlp dense_;
   ExpertMlp experts_;
   Weight router_;

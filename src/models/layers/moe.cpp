@@ -4,8 +4,10 @@
 
 namespace octavo {
 
-Moe::Moe(const MoePlan& plan, int hidden, const std::string& prefix, WeightSource& source)
+Moe::Moe(const MoePlan& plan, int hidden, const std::string& prefix, WeightSource& source,
+         int layer)
     : choice_(plan.choice),
+      layer_(layer),
       router_(load_projection(source, prefix + "." + plan.names.router, plan.choice.experts, hidden,
                               plan.router_bias)),
       experts_(load_experts(plan, hidden, prefix, source)) {
@@ -13,18 +15,15 @@ Moe::Moe(const MoePlan& plan, int hidden, const std::string& prefix, WeightSourc
     choice_bias_ = source.float_vector(prefix + "." + plan.names.choice_bias, choice_.experts);
   }
   if (plan.shared_intermediate > 0) {
-    const MlpPlan shared{.intermediate = plan.shared_intermediate,
-                         .activation = plan.activation,
-                         .fused = plan.shared_fused,
-                         .gated = plan.gated};
-    shared_.emplace(shared, hidden, prefix + "." + plan.names.shared, source);
+    shared_.emplace(plan.shared_mlp(), hidden, prefix + "." + plan.names.shared, source, layer);
   }
   if (plan.shared_gate)
     shared_gate_ = source.matrix(prefix + "." + plan.names.shared_gate, 1, hidden);
 }
 
-Routing Moe::route(const mx::array& x, KernelPath path) const {
+Routing Moe::route(const mx::array& x, KernelPath path, const LoraStep* lora) const {
   LinearOptions into;
+  if (lora != nullptr) into.lora = lora->router(layer_);
   into.bias = router_.bias;
   into.out_dtype = mx::float32;
   into.path = path;
@@ -37,6 +36,7 @@ Routing Moe::route(const mx::array& x, KernelPath path) const {
 mx::array Moe::forward(const mx::array& x, const Surroundings& around,
                        ForwardContext& context) const {
   const mx::array rows = around.norm ? norm(x, *around.norm, context.path) : x;
+  const LoraStep* lora = layer_ >= 0 ? context.lora : nullptr;
   ExpertOptions options;
   options.path = context.path;
   if (around.add_input) options.residual = x;
@@ -46,9 +46,11 @@ mx::array Moe::forward(const mx::array& x, const Surroundings& around,
     LinearOptions gate;
     gate.out_dtype = mx::float32;
     gate.path = context.path;
+    if (lora != nullptr) gate.lora = lora->shared_gate(layer_);
     options.shared_gate = linear(rows, *shared_gate_, gate);
   }
-  return expert_mlp(rows, route(rows, context.path), experts_, options);
+  if (lora != nullptr) options.lora = lora->experts(layer_);
+  return expert_mlp(rows, route(rows, context.path, lora), experts_, options);
 }
 
 }  // namespace octavo

@@ -9,6 +9,13 @@
 
 namespace octavo {
 
+MlpPlan MoePlan::shared_mlp() const {
+  return {.intermediate = shared_intermediate,
+          .activation = activation,
+          .fused = shared_fused,
+          .gated = gated};
+}
+
 std::string MoePlan::describe() const {
   const std::string shared =
       shared_intermediate > 0 ? fmt::format(" and a shared one of {}", shared_intermediate) : "";

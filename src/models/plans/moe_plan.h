@@ -6,6 +6,7 @@
 
 #include "kernels/types/activation_kind.h"
 #include "kernels/types/expert_choice.h"
+#include "models/plans/mlp_plan.h"
 
 namespace octavo {
 
@@ -39,6 +40,7 @@ struct MoePlan {
   bool interleaves_gate_up = false;  // in a fused tensor: rows alternate; otherwise gate, then up
   MoeNames names = {};
 
+  MlpPlan shared_mlp() const;    // the shared expert
   std::string describe() const;  // for display
   uint64_t parameters(int hidden) const;
   // Of those, used by one token.

@@ -178,22 +178,20 @@ class FakeRunner : public StepRunner, public PageMemory {
   bool queues_at_once(const Batch& batch) const override { return batch.rows() % 5 != 0; }
 
   void start(const Batch& batch) override {
-    const bool fails = fail_starts > 0 || broken_;  // steps queued after a failed one fail too
+    const bool fails = fail_starts > 0 || broken();  // steps queued after a failed one fail too
     load_adapters(batch, fails);
+    batches_.push_back(batch);
     if (fails) {
       fail_starts = std::max(0, fail_starts - 1);
-      batches_.push_back(batch);
-      results_.push_back({});
-      broken_ = true;
-      scribble(batch);
-      return;
+      ++failed_;
+      if (!fails_in_order) scribble(batch);
     }
-    batches_.push_back(batch);
-    compute_ready();
+    if (!broken() || fails_in_order) compute_ready();
   }
 
   StepResult finish() override {
-    if (broken_) throw std::runtime_error("the fake step failed");
+    const bool front_fails = failed_ == batches_.size();
+    if (fails_in_order ? front_fails : broken()) throw std::runtime_error("the fake step failed");
     if (results_.empty()) results_.push_back(compute(batches_.front()));
     StepResult result = std::move(results_.front());
     results_.pop_front();
@@ -204,9 +202,11 @@ class FakeRunner : public StepRunner, public PageMemory {
   }
 
   void drop() override {
+    if (fails_in_order)
+      for (const Batch& batch : batches_) scribble(batch);
     results_.clear();
     batches_.clear();
-    broken_ = false;
+    failed_ = 0;
   }
 
   size_t bytes_per_page() const override {
@@ -240,6 +240,9 @@ class FakeRunner : public StepRunner, public PageMemory {
   uint64_t state(PageId page) const { return states_[static_cast<size_t>(page)]; }
 
   int fail_starts = 0;  // this many of the next steps fail, leaving garbage in their pages
+  // False: finish() throws as soon as any step in flight has failed. True: when it comes to a failed
+  // step, after the results of all earlier ones.
+  bool fails_in_order = false;
 
  private:
   // Adapters are written at once, so no step in flight may use the slot.
@@ -259,10 +262,12 @@ class FakeRunner : public StepRunner, public PageMemory {
 
   void compute_ready() {
     const auto is_set = [](const RowSampling& row) { return !row.mask || row.mask->is_set(); };
-    while (results_.size() < batches_.size() &&
+    // Failed steps are the last ones.
+    while (results_.size() + failed_ < batches_.size() &&
            std::ranges::all_of(batches_[results_.size()].sampling, is_set))
       results_.push_back(compute(batches_[results_.size()]));
   }
+  bool broken() const { return failed_ > 0; }
 
   // Waits for masks.
   StepResult compute(const Batch& batch) {
@@ -449,7 +454,15 @@ class FakeRunner : public StepRunner, public PageMemory {
   std::deque<Batch> batches_;
   std::deque<StepResult> results_;
   std::vector<TokenId> last_tokens_;
-  bool broken_ = false;
+  size_t failed_ = 0;  // the newest of batches_
 };
+
+// True if the step needs tokens that an earlier one draws.
+inline bool refers_to_earlier_step(const Batch& batch) {
+  return batch.waits_for_previous ||
+         std::ranges::any_of(batch.token_sources, [](int32_t source) { return source >= 0; }) ||
+         std::ranges::any_of(batch.sampling,
+                             [](const RowSampling& row) { return row.history.pending >= 0; });
+}
 
 }  // namespace octavo

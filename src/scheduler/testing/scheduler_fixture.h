@@ -74,7 +74,7 @@ class SchedulerFixture : public testing::Test {
   void run_all() {
     for (int steps = 0; !scheduler_->idle(); ++steps) {
       ASSERT_LT(steps, 100000);
-      if (runner_->in_flight().size() < 2) {
+      if (scheduler_->steps_in_flight() < scheduler_->options().most_steps()) {
         if (auto batch = scheduler_->next()) runner_->start(*batch);
       }
       if (!runner_->in_flight().empty() && steps % 3 != 0) finish();

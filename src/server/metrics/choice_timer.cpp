@@ -33,6 +33,7 @@ void ChoiceTimer::embedding_came(Clock::time_point scheduled) {
 }
 
 void ChoiceTimer::ended(FinishReason reason) {
+  finish_ = reason;
   metrics_->request_success(reason).Increment();
   const auto now = Clock::now();
   metrics_->e2e_request_latency.Observe(seconds(now - arrival_));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 
 #include "scheduler/update.h"
 
@@ -22,6 +23,12 @@ class ChoiceTimer {
   void embedding_came(Clock::time_point scheduled);
   void ended(FinishReason reason);
 
+  bool answered() const { return answered_; }  // the times below are set
+  Clock::time_point scheduled() const { return scheduled_; }
+  Clock::time_point first_token() const { return first_token_; }
+  Clock::time_point last_token() const { return last_token_; }
+  std::optional<FinishReason> finish() const { return finish_; }
+
  private:
   ServerMetrics* metrics_;
   Clock::time_point arrival_;
@@ -31,6 +38,7 @@ class ChoiceTimer {
   Clock::time_point scheduled_ = {};
   Clock::time_point first_token_ = {};
   Clock::time_point last_token_ = {};
+  std::optional<FinishReason> finish_ = {};
 };
 
 }  // namespace octavo::server

@@ -53,8 +53,7 @@ OCTAVO_INLINE void add_lora_block(const LoraJob& job, int64_t strip, int64_t blo
       const int32_t place = job.block_places[at];
       if (job.groups_of[place] != index) break;
       const int64_t row = job.order[place] - first;
-      if (row >= 0 && row < rows)
-        some[count++] = {group.inner + (place - group.first) * group.stride, sums + row};
+      if (row >= 0 && row < rows) some[count++] = {job.inner_of(group, place), sums + row};
     }
     if (count > 0 && group.rank > 0) add_lora_some<Type>(group, strip, count, some);
   }
@@ -66,8 +65,9 @@ static void add_lora_of(const LoraJob& job, int64_t strip, int64_t first, int64_
     add_lora_block<Type>(job, strip, block, first, rows, sums);
 }
 
-// Rows [first, first + rows) of a strip. Rows without an adapter are not touched.
+// Rows [first, first + rows) of the product, of one strip. Rows without an adapter are not touched.
 static void add_lora(const LoraJob& job, int64_t strip, int64_t first, int64_t rows, Vec* sums) {
+  first += job.first_row;
   switch (job.dtype) {
     case DType::kFloat32:
       return add_lora_of<DType::kFloat32>(job, strip, first, rows, sums);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Computes what a model divided by layers over several machines is expected to reach, and what it sends.
+"""Computes what a model divided over several machines, by layers or by matrices, is expected to reach, and what it sends.
 
     bench/several_machines_cost.py [--read-gbps 100] [--tflops 5] [--machines 2,4] [--round-trip-us 200] [--streams 16]
 
 Arithmetic, not a measurement: a decode step reads the weights of a machine's layers once, whatever the number of its sequences; attention
-and everything outside the layers is left out. The formulas are those of src/cli/distributed/pipeline_cost.cpp. Prints the tables of
-docs/several-machines.md."""
+and everything outside the layers is left out. The formulas are those of src/cli/distributed/pipeline_cost.cpp and tensor_cost.cpp. Prints the
+tables of docs/several-machines.md."""
 
 import argparse
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 GIGABIT = 125e6  # bytes per second
 LINKS = (1, 10)  # Gb/s
 ROW_NUMBERS = 2  # bytes per number of a bfloat16 row
+LOGIT_NUMBERS = 4  # of a logit, and of a drawn token
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class Shape:
     @property
     def row_bytes(self) -> int:
         return self.hidden * ROW_NUMBERS
+
+    @property
+    def gathered(self) -> int:
+        """Columns of a token that every machine needs whole: of the heads, the hidden row, the activation and the hidden row again."""
+        return self.layers * (self.heads * self.head_dim + self.hidden + self.ffn + self.hidden)
 
     @property
     def total_bytes(self) -> float:
@@ -108,6 +114,55 @@ def prefill_rate(shape: Shape, machine: Machine, machines: int, link: Link) -> f
     return min(compute, link.rate / shape.row_bytes) if machines > 1 else compute
 
 
+def tensor_step(shape: Shape, machine: Machine, machines: int, link: Link, rows: float) -> float:
+    """Seconds of a decode step of `rows` sequences when every matrix is divided."""
+    computing = shape.total_bytes / machines / machine.read
+    if machines == 1:
+        return computing
+    others = (machines - 1) / machines
+    sent = others * (shape.gathered * ROW_NUMBERS + shape.vocab * LOGIT_NUMBERS)
+    return computing + (4 * shape.layers + 2) * link.round_trip / 2 + rows * sent / link.rate
+
+
+def tensor_prefill_rate(shape: Shape, machine: Machine, machines: int, link: Link) -> float:
+    """Prompt tokens per second: computing and sending do not overlap."""
+    compute = machines * machine.flops / (2 * shape.layers * shape.layer_weights)
+    carried = link.rate / ((machines - 1) / machines * shape.gathered * ROW_NUMBERS)
+    return 1 / (1 / compute + 1 / carried)
+
+
+def tensor_traffic_table(machines: tuple[int, ...] = (2, 4)) -> list[str]:
+    rows = ["| model | machines | weights per machine | calls per token | sent per token by each machine | over all links | "
+            "1,000 prompt tokens, by each machine |", "|---|--:|--:|--:|--:|--:|--:|"]
+    for shape in SHAPES:
+        for count in machines:
+            # The embeddings are whole on every machine.
+            weights = shape.total_bytes / count + shape.head_bytes
+            own = (count - 1) / count * shape.gathered * ROW_NUMBERS
+            logits = (count - 1) / count * shape.vocab * LOGIT_NUMBERS
+            whole = count * own + logits + LOGIT_NUMBERS * (count - 1)
+            rows.append(f"| {shape.name} | {count} | {weights / 1e9:.1f} GB | {4 * shape.layers + 2} | {own / 1e3:,.0f} KB | "
+                        f"{whole / 1e3:,.0f} KB | {own / 1e3:,.0f} MB |")
+    return rows
+
+
+def tensor_rate_table(machine: Machine, round_trip: float, machines: tuple[int, ...], streams: int) -> list[str]:
+    links = [*((f"{gigabits} Gb/s", Link(gigabits * GIGABIT, round_trip)) for gigabits in LINKS), ("40 Gb/s, 20 us", Link(40 * GIGABIT, 20e-6))]
+    rows = [f"| model | machines | link | one stream | {streams} streams | of one stream, network | prompt tokens/s |",
+            "|---|--:|---|--:|--:|--:|--:|"]
+    for shape in SHAPES:
+        alone = tensor_step(shape, machine, 1, links[0][1], 1)
+        compute = machine.flops / (2 * shape.layers * shape.layer_weights)
+        rows.append(f"| {shape.name} | 1 | - | {1 / alone:.1f} | {streams / alone:.1f} | - | {compute:,.0f} |")
+        for count in machines:
+            for name, link in links:
+                step = tensor_step(shape, machine, count, link, 1)
+                rows.append(f"| {shape.name} | {count} | {name} | {1 / step:.1f} | "
+                            f"{streams / tensor_step(shape, machine, count, link, streams):.1f} | {100 * (1 - alone / count / step):.0f}% | "
+                            f"{tensor_prefill_rate(shape, machine, count, link):,.0f} |")
+    return rows
+
+
 def traffic_table(machines: tuple[int, ...] = (2, 4)) -> list[str]:
     rows = ["| model | machines | weights per machine | row per token and hop | rows per token | messages per step | "
             "rows of 1,000 prompt tokens | at 1 Gb/s | at 10 Gb/s |", "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
@@ -147,7 +202,8 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     options = arguments()
     machine = Machine(options.read_gbps * 1e9, options.tflops * 1e12)
-    print("\n".join([*traffic_table(), "", *rate_table(machine, options.round_trip_us * 1e-6, options.machines, options.streams)]))
+    rates = machine, options.round_trip_us * 1e-6, options.machines, options.streams
+    print("\n".join([*traffic_table(), "", *rate_table(*rates), "", *tensor_traffic_table(), "", *tensor_rate_table(*rates)]))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ part() {
   commands[$1]="${*:2}"
 }
 part needle "$tests/needle '$model' --trials 50"
+part needle_ranks "$tests/needle_ranks '$model' --trials 40 && $tests/needle_ranks '$model' --tensor --ranks 2,3 --trials 40"
 part batch_trials "$tests/batch_trials '$model' --trials 200"
 part compute_pool "cmake --preset tsan && cmake --build build/tsan --target octavo_base_test && \
 OCTAVO_SLOW_TESTS=1 build/tsan/octavo_base_test --gtest_filter='ComputePool.*'"
@@ -36,6 +37,7 @@ part disconnects "$python tests/battery/disconnects.py --count 1000"
 part sigterm "$python tests/battery/sigterm.py --rounds 50"
 part overload "$python tests/battery/overload.py"
 part pipeline_kills "$python tests/battery/pipeline_kills.py --count 100"
+part tensor_kills "$python tests/battery/pipeline_kills.py --tensor --count 100"
 part resume "$python tests/battery/resume_kills.py --streams 500"
 part kv_indexer "$python tests/battery/kv_indexer.py"
 part fleet_routing "$python tests/battery/fleet_routing.py"

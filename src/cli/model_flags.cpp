@@ -153,6 +153,7 @@ void ModelFlags::find() {
 
 EngineOptions ModelFlags::engine_options() const {
   EngineOptions options = ModelSettings::engine_options();
+  options.tensor_parallel = cluster.tensor();
   if (!options.speculation.model.empty())
     options.speculation.model =
         find_model_by_name(options.speculation.model, {.strict_config = strict_config}).path;

@@ -38,8 +38,8 @@ struct ModelFlags : ModelSettings {
   EngineOptions engine_options() const;
   // For one sequence at a time: pages become resident when they are first used.
   EngineOptions options_for_one() const;
-  // Waits until the workers of --pipeline-parallel-size have joined. Null without the flag. `say`
-  // is called with what to do; empty: it is printed on stderr.
+  // Waits until the workers of --pipeline-parallel-size or --tensor-parallel-size have joined. Null
+  // without them. `say` is called with what to do; empty: it is printed on stderr.
   std::unique_ptr<Cluster> form_cluster(
       const std::function<void(const std::string&)>& say = nullptr) const;
   // Sets the number of compute threads and loads the model with a progress bar.

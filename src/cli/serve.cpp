@@ -128,7 +128,7 @@ void print_summary(const Llm& llm, const api::ServedModel& served, const ServeFl
   if (llm.can_chat() && !model.pooling) summary.row("tools", served.dialect.describe());
   if (!model.pooling)
     summary.row("sampling", served.defaults.describe() + " unless a request sets it");
-  const std::string ranks = llm.engine().pipeline_table();
+  const std::string ranks = llm.engine().ranks_table();
   summary.add("{}", ranks.empty() ? llm.engine().memory().table() : ranks);
   summary.row("listening", fmt::format("{} (ready in {:.1f} s)", address.url, seconds));
   if (!address.internal.empty()) summary.row("internal", address.internal);

@@ -358,8 +358,12 @@ void ServeFlags::finish() {
   model.cluster.check();
   if (model.cluster.on() && lora.enable_lora)
     throw SetupError(
-        "--enable-lora cannot be combined with --pipeline-parallel-size; merge one adapter with "
-        "--merge-adapter on every machine, or serve the model from one machine");
+        fmt::format("--enable-lora cannot be combined with {}; {}, or serve the model from one "
+                    "machine",
+                    model.cluster.size_flag(),
+                    model.cluster.tensor() ? "merge one adapter into the model's files"
+                                           : "merge one adapter with --merge-adapter on every "
+                                             "machine"));
   if (server.internal_port && server.internal_port != 0 && *server.internal_port == server.port &&
       server.internal_host == server.host)
     throw SetupError("--internal-port: is the same as --port; choose another");

@@ -119,8 +119,8 @@ void serve_front(ServeFlags flags, const CLI::App& command) {
         "--preset");
   if (flags.model.cluster.on())
     throw SetupError(
-        "--pipeline-parallel-size: available with one model only; serve one, or leave the flag "
-        "out");
+        fmt::format("{}: available with one model only; serve one, or leave the flag out",
+                    flags.model.cluster.size_flag()));
   flags.model.cluster.check();
   if (flags.server.internal_port)
     throw SetupError(

@@ -47,13 +47,14 @@ const std::vector<WorkerHello>& Cluster::workers() const { return state_->hellos
 
 void Cluster::set_limits(const StepLimits& limits) { state_->vocab_ = limits.vocab; }
 
-std::unique_ptr<TensorLinks> Cluster::make_links() {
+std::unique_ptr<TensorLinks> Cluster::make_links(bool all_pairs) {
   state_->failure_.throw_if_failed();
   TcpLinksOptions options{.rank = 0,
                           .size = size(),
                           .addresses = {""},
                           .secret = state_->options_.secret,
                           .session = state_->session_,
+                          .all_pairs = all_pairs,
                           .allow_public = state_->options_.allow_public,
                           .deadline = state_->options_.link_deadline,
                           .stop = state_->links_stop_};
@@ -83,23 +84,25 @@ std::vector<std::string> Cluster::wait_ready() {
   return ready;
 }
 
-void Cluster::announce(const StepMessage& step) {
+void Cluster::announce(const StepMessage& step, StepPart of_last) {
   State& state = *state_;
+  const bool draws = of_last == StepPart::kDraws;
   {
     const std::lock_guard lock(state.mutex_);
     OCTAVO_CHECK(step.number == state.next_step_);
     ++state.next_step_;
-    state.steps_.emplace(step.number, State::Step{.shape = ResultShape(step.batch),
-                                                  .missing = static_cast<int>(state.peers_.size()),
-                                                  .message = {.number = step.number}});
+    state.steps_.emplace(step.number,
+                         State::Step{.shape = ResultShape(draws ? step.batch : Batch()),
+                                     .missing = static_cast<int>(state.peers_.size()),
+                                     .message = {.number = step.number}});
     for (const auto& peer : state.peers_) State::owe(*peer);
   }
-  const std::vector<std::byte> draws = encode(step, StepPart::kDraws);
+  const std::vector<std::byte> last = encode(step, of_last);
   const std::vector<std::byte> layers =
-      size() > 2 ? encode(step, StepPart::kLayers) : std::vector<std::byte>();
+      draws && size() > 2 ? encode(step, StepPart::kLayers) : std::vector<std::byte>();
   for (const auto& peer : state.peers_)
-    state.send(*peer, FrameType::kStep, state.is_last(*peer) ? draws : layers);
-  state.masks_->add(step);
+    state.send(*peer, FrameType::kStep, !draws || state.is_last(*peer) ? last : layers);
+  if (draws) state.masks_->add(step);
 }
 
 ResultMessage Cluster::wait_result(uint64_t number) {

@@ -53,9 +53,10 @@ class Cluster {
   const std::vector<WorkerHello>& workers() const;  // by rank - 1
   // Of the model's steps. Before announce().
   void set_limits(const StepLimits& limits);
-  // Links of this rank to rank 1, in a pipeline. Blocks until rank 1 has called its make_links().
-  // Stopped when the cluster fails. Must not outlive the cluster.
-  std::unique_ptr<TensorLinks> make_links();
+  // Links of this rank to rank 1 or, with `all_pairs`, to all ranks. Blocks until those have called
+  // their make_links(), with the same argument. Stopped when the cluster fails. Must not outlive
+  // the cluster.
+  std::unique_ptr<TensorLinks> make_links(bool all_pairs = false);
 
   // The engine's plan for that rank.
   void send_setup(int rank, const std::string& json);
@@ -63,8 +64,10 @@ class Cluster {
   // sends one.
   std::vector<std::string> wait_ready();
 
-  // To all workers. Masks follow when they are set.
-  void announce(const StepMessage& step);
+  // To all workers. The last one gets the part `of_last`, the others kLayers. kDraws: masks follow
+  // when they are set. kLayers: this rank draws, and the last one's result is empty like the
+  // others'.
+  void announce(const StepMessage& step, StepPart of_last = StepPart::kDraws);
   // Waits until all workers have sent their results of the step, and returns the last rank's.
   // `error` is set if the step failed on any rank, and names the rank.
   ResultMessage wait_result(uint64_t number);

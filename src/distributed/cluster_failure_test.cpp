@@ -250,6 +250,38 @@ TEST(ClusterFailure, AResultThatDoesNotFitItsStepEndsTheCluster) {
               HasSubstr("does not fit its step"));
 }
 
+TEST(ClusterFailure, AResultWithTokensEndsAClusterWhoseRank0Draws) {
+  TestCluster started = start_cluster(2);
+  RandomMessages random(1);
+  const StepMessage step = step_that_draws(random, 0);
+  started.cluster->announce(step, StepPart::kLayers);
+  ResultMessage result;
+  result.result.tokens.resize(step.batch.sampling.size());
+  started.worker(1).send_result(result);
+  EXPECT_THAT(error_of<ClusterError>([&] { started.cluster->wait_result(0); }),
+              HasSubstr("does not fit its step"));
+}
+
+TEST(ClusterFailure, TokensThatTheStepBeforeDoesNotDrawEndAWorker) {
+  SleepingRank0 rank0;
+  const auto worker = rank0.welcome(test_worker_options(0));
+  worker->set_limits(RandomMessages::limits());
+  RandomMessages random(1);
+  const StepMessage first = step_that_draws(random, 0);
+  const auto drawn = static_cast<int32_t>(first.batch.sampling.size());
+  rank0.send(FrameType::kStep, encode(first));
+  worker->next();
+  StepMessage step = step_that_draws(random, 1);
+  step.batch.waits_for_previous = true;
+  step.batch.token_sources[0] = drawn - 1;
+  rank0.send(FrameType::kStep, encode(step));
+  EXPECT_EQ(std::get<StepMessage>(worker->next()).batch.token_sources[0], drawn - 1);
+  step.number = 2;
+  step.batch.token_sources[0] = static_cast<int32_t>(step.batch.sampling.size());
+  rank0.send(FrameType::kStep, encode(step));
+  EXPECT_THAT(error_of<ClusterError>([&] { worker->next(); }), HasSubstr("step 2 takes token"));
+}
+
 TEST(ClusterFailure, RanksThatDoNotFitAreRefused) {
   const auto refusals = [](const std::function<void(WorkerHello&)>& change) {
     TcpListener listener("127.0.0.1", 0);

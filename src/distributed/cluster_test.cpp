@@ -104,6 +104,62 @@ TEST(Cluster, AnnouncesStepsAndReturnsTheLastRanksResults) {
   }
 }
 
+TEST(Cluster, AnnouncesStepsFromWhichThisRankDraws) {
+  TestCluster started = start_cluster(3);
+  for (const auto& worker : started.workers) worker->set_limits(RandomMessages::limits());
+  started.cluster->set_limits(RandomMessages::limits());
+  RandomMessages random(2);
+  int drawn = 0;
+  for (uint64_t number = 0; number < 20; ++number) {
+    StepMessage step = random.step_that_waits(number, drawn);
+    while (step.batch.sampling.empty()) step = random.step_that_waits(number, drawn);
+    if (number == 0) step.batch.waits_for_previous = false;
+    for (RowSampling& row : step.batch.sampling) row.mask = std::make_shared<TokenMask>();
+    started.cluster->announce(step, StepPart::kLayers);
+    for (int rank : {1, 2}) {
+      const auto got = next_command<StepMessage>(started.worker(rank));
+      EXPECT_EQ(got.batch.token_sources, step.batch.token_sources);
+      EXPECT_EQ(got.batch.waits_for_previous, step.batch.waits_for_previous);
+      ASSERT_EQ(got.batch.sampling.size(), step.batch.sampling.size());
+      for (const RowSampling& row : got.batch.sampling) {
+        EXPECT_EQ(row.seed, 0u);
+        EXPECT_EQ(row.mask, nullptr);
+      }
+      started.worker(rank).send_result({.number = number});
+    }
+    const ResultMessage result = started.cluster->wait_result(number);
+    EXPECT_FALSE(result.error);
+    EXPECT_TRUE(result.result.tokens.empty());
+    drawn = static_cast<int>(step.batch.sampling.size());
+  }
+  started.cluster->announce(step_that_draws(random, 20), StepPart::kLayers);
+  for (int rank : {1, 2}) {
+    next_command<StepMessage>(started.worker(rank));
+    started.worker(rank).send_result({.number = 20, .error = rank == 2 ? "late" : "first"});
+  }
+  EXPECT_EQ(started.cluster->wait_result(20).error, "rank 1 (127.0.0.1): first");
+  EXPECT_FALSE(started.cluster->failure());
+  for (const auto& worker : started.workers) EXPECT_FALSE(worker->failure());
+}
+
+TEST(Cluster, SendsNoMasksOfStepsFromWhichThisRankDraws) {
+  ClusterOptions options = test_cluster_options(2);
+  options.heartbeat = milliseconds(60'000);
+  TcpListener listener("127.0.0.1", 0);
+  auto joining =
+      std::async(std::launch::async, [port = listener.port()] { return join_and_sleep(port, 1); });
+  const auto cluster = Cluster::accept(std::move(listener), options);
+  TcpConnection worker = joining.get();
+  const auto mask = std::make_shared<TokenMask>();
+  mask->set({1});
+  cluster->announce(masked_step(0, mask), StepPart::kLayers);
+  std::this_thread::sleep_for(milliseconds(150));
+  cluster->announce(masked_step(1, mask), StepPart::kDraws);
+  const auto deadline = SocketClock::now() + std::chrono::seconds(10);
+  for (const FrameType type : {FrameType::kStep, FrameType::kStep, FrameType::kMask})
+    EXPECT_NO_THROW(receive_frame(worker, type, deadline)) << static_cast<int>(type);
+}
+
 TEST(Cluster, AResultWaitsForAllRanksAndNamesTheFirstThatFailed) {
   TestCluster started = start_cluster(4);
   started.cluster->announce(masked_step(0, nullptr));
@@ -216,6 +272,27 @@ TEST(Cluster, LinksConnectNeighbours) {
   EXPECT_EQ(received, sent);
   EXPECT_EQ(links2->rank(), 2);
   EXPECT_EQ(links2->size(), 3);
+}
+
+TEST(Cluster, LinksConnectAllPairs) {
+  TestCluster started = start_cluster(4);
+  std::vector<std::future<std::unique_ptr<TensorLinks>>> making;
+  for (int rank : {1, 2, 3})
+    making.push_back(std::async(std::launch::async,
+                                [&, rank] { return started.worker(rank).make_links(true); }));
+  std::vector<std::unique_ptr<TensorLinks>> links;
+  links.push_back(started.cluster->make_links(true));
+  for (auto& made : making) links.push_back(made.get());
+  for (int from = 0; from < 4; ++from) {
+    for (int to = 0; to < 4; ++to) {
+      if (from == to) continue;
+      const std::vector<std::byte> sent(100, static_cast<std::byte>(10 * from + to));
+      std::vector<std::byte> received(100);
+      links[static_cast<size_t>(from)]->send(to, sent);
+      links[static_cast<size_t>(to)]->receive(from, received);
+      EXPECT_EQ(received, sent);
+    }
+  }
 }
 
 TEST(Cluster, ShutsDownInOrder) {

@@ -14,7 +14,7 @@
 namespace octavo {
 
 // Raised by every change of a message. Both ends must have the same.
-inline constexpr uint16_t kProtocolVersion = 1;
+inline constexpr uint16_t kProtocolVersion = 2;
 
 enum class FrameType : uint16_t {
   // Handshake, in this order (handshake.h).

@@ -21,6 +21,9 @@ class StepDecoder {
     StepMessage message{.number = reader_.get<uint64_t>()};
     const auto part = reader_.get<uint8_t>();
     if (part > static_cast<uint8_t>(StepPart::kDraws)) reader_.refuse("has an unknown part");
+    get_tokens(message.batch);
+    if (message.batch.waits_for_previous && message.number == 0)
+      reader_.refuse("waits for a step before the first one");
     get_rows(message.batch);
     get_tables(message.batch);
     get_wanted(message.batch);
@@ -36,10 +39,24 @@ class StepDecoder {
  private:
   int last_token() const { return limits_.vocab - 1; }
 
-  void get_rows(Batch& batch) {
+  void get_tokens(Batch& batch) {
     const size_t rows = reader_.get_count(sizeof(TokenId), static_cast<size_t>(limits_.rows));
-    batch.tokens = reader_.get_ints(rows, 0, last_token());
-    batch.token_sources.assign(rows, -1);
+    batch.tokens = reader_.get_numbers<TokenId>(rows);
+    batch.waits_for_previous = reader_.get_flag();
+    if (batch.waits_for_previous) {
+      batch.token_sources = reader_.get_ints(rows, -1, limits_.rows - 1);
+    } else {
+      batch.token_sources.assign(rows, -1);
+    }
+    for (size_t row = 0; row < rows; ++row) {
+      const TokenId token = batch.tokens[row];
+      if (batch.token_sources[row] < 0 && (token < 0 || token > last_token()))
+        reader_.refuse("has a token that is not in the vocabulary");
+    }
+  }
+
+  void get_rows(Batch& batch) {
+    const size_t rows = batch.tokens.size();
     const size_t sequences = reader_.get_count(2 * sizeof(int32_t), rows);
     batch.cu_seqlens_q = reader_.get_ints(sequences + 1, 0, static_cast<int>(rows));
     batch.context_lens = reader_.get_ints(sequences, 1, limits_.positions);

@@ -77,6 +77,7 @@ void put_row(WireWriter& writer, const RowSampling& row, SharedBySampling& share
   writer.put_flag(row.mask != nullptr);
   writer.put(shared.rules.number_of(row.rules.get()));
   if (row.rules == nullptr) return;
+  OCTAVO_CHECK(row.history.pending < 0);
   writer.put(shared.logs.number_of(row.history.log.get()));
   writer.put(row.history.prompt);
   writer.put(row.history.known);
@@ -110,6 +111,14 @@ bool has_consecutive_positions(const Batch& batch) {
   return true;
 }
 
+void put_tokens(WireWriter& writer, const Batch& batch) {
+  writer.put_list(batch.tokens);
+  writer.put_flag(batch.waits_for_previous);
+  if (!batch.waits_for_previous) return;
+  OCTAVO_CHECK(batch.token_sources.size() == batch.tokens.size());
+  writer.put_bytes(std::as_bytes(std::span(batch.token_sources)));
+}
+
 void put_tables(WireWriter& writer, const Batch& batch) {
   writer.put_count(batch.block_tables.size());
   for (const BlockTable& table : batch.block_tables) {
@@ -124,14 +133,13 @@ void put_tables(WireWriter& writer, const Batch& batch) {
 
 std::vector<std::byte> encode(const StepMessage& message, StepPart part) {
   const Batch& batch = message.batch;
-  OCTAVO_CHECK(!batch.waits_for_previous);
   OCTAVO_CHECK(batch.adapter_slots.empty() && batch.adapter_loads.empty());
   OCTAVO_CHECK(batch.cu_seqlens_q.size() == batch.context_lens.size() + 1);
   OCTAVO_CHECK(has_consecutive_positions(batch));
   WireWriter writer;
   writer.put(message.number);
   writer.put(static_cast<uint8_t>(part));
-  writer.put_list(batch.tokens);
+  put_tokens(writer, batch);
   writer.put_count(batch.context_lens.size());
   writer.put_bytes(std::as_bytes(std::span(batch.cu_seqlens_q)));
   writer.put_bytes(std::as_bytes(std::span(batch.context_lens)));

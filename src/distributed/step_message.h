@@ -49,11 +49,13 @@ enum class StepPart : uint8_t {
   kDraws,   // everything
 };
 
-// Requires a batch without adapters and without tokens of the previous step
-// (!waits_for_previous): token_sources are not sent, and are all -1 after decoding.
+// Requires a batch without adapters, and, for kDraws, rows whose histories need no token of the
+// previous step (RowHistory::pending).
 std::vector<std::byte> encode(const StepMessage& message, StepPart part = StepPart::kDraws);
 // The masks of a decoded step, by index among Batch::sampling; null: the row has none.
 using StepMasks = std::vector<std::shared_ptr<TokenMask>>;
+// The caller checks Batch::token_sources against the previous step's number of draws: here they are
+// below `limits.rows`, and tokens that they replace may have any value.
 // Rules and histories that several rows share are shared again. A row with a mask gets a new,
 // unset TokenMask, which `masks`, if not null, gets too.
 StepMessage decode_step(std::span<const std::byte> bytes, const StepLimits& limits,

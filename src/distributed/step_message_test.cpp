@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "distributed/testing/random_messages.h"
@@ -97,6 +98,22 @@ TEST(StepMessage, ComesBack) {
   EXPECT_GT(ruled, 50u);
 }
 
+TEST(StepMessage, CarriesTheSourcesOfTokens) {
+  RandomMessages random(5);
+  size_t taken = 0;
+  for (uint64_t i = 1; i < 300; ++i) {
+    const StepMessage step = random.step_that_waits(i, 7);
+    for (const StepPart part : {StepPart::kLayers, StepPart::kDraws}) {
+      const StepMessage decoded = decode_step(encode(step, part), RandomMessages::limits());
+      EXPECT_TRUE(decoded.batch.waits_for_previous);
+      expect_same_rows(step.batch, decoded.batch);
+    }
+    taken += static_cast<size_t>(
+        std::ranges::count_if(step.batch.token_sources, [](int source) { return source >= 0; }));
+  }
+  EXPECT_GT(taken, 300u);
+}
+
 TEST(StepMessage, SharesWhatTheRowsShared) {
   Batch batch;
   const auto rules = std::make_shared<LogitRules>();
@@ -133,7 +150,7 @@ TEST(StepMessage, RanksThatDrawNothingGetNoSampling) {
 TEST(StepMessage, EveryTruncationIsRefused) {
   RandomMessages random(3);
   for (int i = 0; i < 20; ++i) {
-    const auto bytes = encode(random.step());
+    const auto bytes = encode(i % 2 == 0 ? random.step() : random.step_that_waits(1, 7));
     for (size_t size = 0; size < bytes.size(); ++size)
       EXPECT_THROW(decode_step(std::span(bytes).first(size), RandomMessages::limits()), WireError);
     auto longer = bytes;
@@ -194,6 +211,25 @@ TEST(StepMessage, WhatIsOutsideTheLimitsIsRefused) {
     batch.next_tokens = {1, 1, 1};
     batch.next_sources = {-1, -1, 1};
   });
+}
+
+TEST(StepMessage, SourcesOutsideTheLimitsAreRefused) {
+  StepMessage step = step_of_one();
+  step.number = 1;
+  step.batch.waits_for_previous = true;
+  step.batch.token_sources = {-1, 2, -1};
+  step.batch.tokens[1] = 99;  // not read
+  EXPECT_NO_THROW(decode_step(encode(step), limits_of_one()));
+  for (const int32_t source : {-2, 3}) {
+    step.batch.token_sources[1] = source;
+    EXPECT_THROW(decode_step(encode(step), limits_of_one()), WireError) << source;
+  }
+  step.batch.token_sources[1] = -1;
+  EXPECT_THROW(decode_step(encode(step), limits_of_one()), WireError);  // the token is read
+  step.batch.tokens[1] = 2;
+  EXPECT_NO_THROW(decode_step(encode(step), limits_of_one()));
+  step.number = 0;
+  EXPECT_THROW(decode_step(encode(step), limits_of_one()), WireError);
 }
 
 TEST(StepMessage, AWindowNeedsNoEarlierPages) {

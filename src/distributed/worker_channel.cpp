@@ -99,7 +99,7 @@ void WorkerChannel::set_limits(const StepLimits& limits) {
   state_->limits_ = limits;
 }
 
-std::unique_ptr<TensorLinks> WorkerChannel::make_links() {
+std::unique_ptr<TensorLinks> WorkerChannel::make_links(bool all_pairs) {
   state_->failure_.throw_if_failed();
   return make_tcp_links({.rank = rank(),
                          .size = size(),
@@ -107,6 +107,7 @@ std::unique_ptr<TensorLinks> WorkerChannel::make_links() {
                          .listener = &state_->links_,
                          .secret = state_->options_.secret,
                          .session = state_->welcome_.session,
+                         .all_pairs = all_pairs,
                          .allow_public = state_->options_.allow_public,
                          .deadline = state_->options_.link_deadline,
                          .stop = state_->links_stop_});

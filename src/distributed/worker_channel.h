@@ -62,9 +62,10 @@ class WorkerChannel {
   std::string wait_setup();
   // Of the model's steps. Before send_ready().
   void set_limits(const StepLimits& limits);
-  // Links to the previous and the next rank. Blocks until both have called make_links(). Stopped
-  // when rank 0 is gone. Must not outlive the channel.
-  std::unique_ptr<TensorLinks> make_links();
+  // Links to the previous and the next rank or, with `all_pairs`, to all ranks. Blocks until those
+  // have called make_links(), with the same argument. Stopped when rank 0 is gone. Must not outlive
+  // the channel.
+  std::unique_ptr<TensorLinks> make_links(bool all_pairs = false);
   void send_ready(const std::string& json);
   // This rank cannot start; rank 0's wait_ready() throws the text.
   void send_error(const std::string& text);

@@ -170,7 +170,12 @@ void WorkerChannel::State::handle_step(const Frame& frame) {
   StepMessage step = decode_step(frame.payload, limits, &masks);
   if (step.number != next_step_)
     throw WireError(fmt::format("step {} follows step {}", step.number, next_step_ - 1));
+  for (const int32_t source : step.batch.token_sources)
+    if (source >= drawn_)
+      throw WireError(fmt::format("step {} takes token {} of a step that draws {}", step.number,
+                                  source, drawn_));
   ++next_step_;
+  drawn_ = static_cast<int>(step.batch.sampling.size());
   const std::lock_guard lock(mutex_);
   if (std::ranges::any_of(masks, [](const auto& mask) { return mask != nullptr; }))
     masks_.emplace(step.number, std::move(masks));

@@ -70,6 +70,7 @@ class WorkerChannel::State {
 
   ControlConnection connection_;
   uint64_t next_step_ = 0;  // of the reader
+  int drawn_ = 0;           // tokens that the step before it draws
   bool finished_ = false;   // of the reader: a shutdown has arrived
   std::atomic<bool> stopping_ = false;
   std::atomic<SocketClock::time_point> progress_;

@@ -19,6 +19,7 @@
 #include "engine/plan_engine.h"
 #include "engine/runner.h"
 #include "engine/step_memory.h"
+#include "engine/tensor/tensor_head.h"
 #include "engine/warm_up.h"
 #include "kernels/arithmetic.h"
 #include "kernels/kernel_check.h"
@@ -45,6 +46,7 @@ std::string page_fingerprint(const EngineOptions& options, const ModelDescriptio
   if (model.plan.mtp) facts += " mtp";
   for (size_t i = 1; i < cache.stages.size(); ++i)
     facts += fmt::format(" stage {}", cache.stages[i].first);
+  if (options.tensor_parallel) facts += " tensor";
   if (merged) facts += fmt::format(" merged {:02x}", fmt::join(*merged, ""));
   return facts;
 }
@@ -75,33 +77,35 @@ std::unique_ptr<AdapterMemory> make_adapter_memory(const ModelDescription& model
 }
 
 // Null without a cluster.
-std::unique_ptr<PipelineHead> make_pipeline(const Checkpoint& checkpoint,
-                                            const ModelDescription& model,
-                                            const EngineOptions& options,
-                                            const std::optional<Sha256Digest>& merged) {
+std::unique_ptr<ClusterHead> make_head(const Checkpoint& checkpoint, const ModelDescription& model,
+                                       const EngineOptions& options,
+                                       const std::optional<Sha256Digest>& merged) {
   if (options.cluster == nullptr) return nullptr;
   if (options.adapters)
-    throw SetupError("--enable-lora: is not supported with --pipeline-parallel-size");
-  return std::make_unique<PipelineHead>(*options.cluster, model, options,
-                                        hex_of(model_digest(checkpoint)), merged);
+    throw SetupError(
+        "--enable-lora: is not supported with --pipeline-parallel-size or --tensor-parallel-size");
+  const std::string digest = hex_of(model_digest(checkpoint));
+  if (options.tensor_parallel)
+    return std::make_unique<TensorHead>(*options.cluster, checkpoint, model, options, digest);
+  return std::make_unique<PipelineHead>(*options.cluster, model, options, digest, merged);
 }
 
-MemoryPlan memory_of(const PipelineHead* pipeline, const ModelDescription& model,
+MemoryPlan memory_of(const ClusterHead* head, const ModelDescription& model,
                      const EngineOptions& options) {
-  return pipeline != nullptr ? pipeline->plan().stages.front().memory
-                             : plan_engine_memory(model, options);
+  return head != nullptr ? head->memory() : plan_engine_memory(model, options);
 }
 
 // This machine's layers.
-StageRange stage_of(const PipelineHead* pipeline, const ModelDescription& model) {
-  return pipeline != nullptr ? pipeline->plan().stages.front().layers : whole_model(model.plan);
+StageRange stage_of(const ClusterHead* head, const ModelDescription& model) {
+  return head != nullptr ? head->layers() : whole_model(model.plan);
 }
 
 DecoderModel load_model(const Checkpoint& checkpoint, const ModelDescription& model,
-                        const StageRange& stage, WeightSource& source) {
+                        const StageRange& stage, WeightSource& source, LinkExchange* ranks) {
   if (!stage.is_whole(model.plan))
     source.set_total_bytes(stage_file_bytes(checkpoint, model.plan, stage));
-  return DecoderModel(model.plan, model.dtype, source, stage);
+  if (ranks != nullptr) source.set_share(ranks->share());
+  return DecoderModel(model.plan, model.dtype, source, stage, ranks);
 }
 
 std::unique_ptr<Drafter> make_drafter(const SpeculativeConfig& config,
@@ -140,35 +144,38 @@ struct Engine::Loaded {
       : description(describe_checked(checkpoint, options)),
         source(checkpoint, std::move(progress)),
         merged(merge_adapter(description, options.merge_adapter, source)),
-        pipeline(make_pipeline(checkpoint, description, options, merged)),
-        plan(memory_of(pipeline.get(), description, options)),
+        head(make_head(checkpoint, description, options, merged)),
+        plan(memory_of(head.get(), description, options)),
         speculation(plan_speculation(description, options)),
         draft(plan_draft(description, options)),
-        stage(stage_of(pipeline.get(), description)),
-        model(load_model(checkpoint, description, stage, source)),
+        stage(stage_of(head.get(), description)),
+        model(load_model(checkpoint, description, stage, source, head ? head->ranks() : nullptr)),
         adapter_loader(options.adapters
                            ? std::make_unique<AdapterLoader>(description, *options.adapters)
                            : nullptr),
         adapters(make_adapter_memory(description, options)),
-        kv(pipeline ? pipeline->plan().cache : plan_engine_cache(description, options),
-           plan.page_count, KernelPath::kNative),
+        kv(head ? head->cache() : plan_engine_cache(description, options), plan.page_count,
+           KernelPath::kNative),
         runner(model, kv,
                {.rows_at_once = rows_at_once(description, options),
                 .adapters = adapters.get(),
                 .fails = options.fails,
-                .next_stage = pipeline ? &pipeline->next_stage() : nullptr}),
-        steps(connect_pipeline()),
+                .next_stage = head ? head->next_stage() : nullptr,
+                .ranks = head ? head->ranks() : nullptr}),
+        steps(connect_ranks()),
         pool(plan.page_count),
         prefixes(kv.plan(), pool),
-        disk_tier(make_disk_tier(options, description, merged, kv.plan())),
+        disk_tier(
+            make_disk_tier(options, description, merged, head ? head->whole_cache() : kv.plan())),
         disk(disk_tier ? std::make_unique<PrefixDisk>(prefixes, *disk_tier, pages()) : nullptr),
         scheduler(plan_scheduler(description, options, plan), prefixes, disk.get(),
                   make_drafter(speculation, draft)),
         loop({.max_open_requests = options.max_open_requests}, prefixes, scheduler, steps) {
     if (options.wired_bytes) wire_memory(*options.wired_bytes);
     if (options.touch_pages) kv.touch();
-    limit_step_memory(device_bytes(), plan.step_bytes, bytes_ahead(description, options, stage));
-    if (!pipeline) warm_up_kernels(options);
+    limit_step_memory(device_bytes(), plan.step_bytes,
+                      bytes_ahead(head ? head->part() : description, options, stage));
+    if (!head) warm_up_kernels(options);
     if (disk_tier) disk_tier->on_arrival([this] { loop.wake(); });
     if (options.prefix_observer != nullptr) prefixes.observe(*options.prefix_observer);
   }
@@ -179,12 +186,12 @@ struct Engine::Loaded {
   Loaded& operator=(const Loaded&) = delete;
 
   // Waits until the other ranks are ready. Returns what runs steps.
-  StepRunner& connect_pipeline() {
-    if (!pipeline) return runner;
-    pipeline->connect(runner, kv);
-    return pipeline->runner();
+  StepRunner& connect_ranks() {
+    if (!head) return runner;
+    head->connect(runner, kv);
+    return head->runner();
   }
-  PageMemory& pages() { return pipeline ? pipeline->pages() : static_cast<PageMemory&>(kv); }
+  PageMemory& pages() { return head ? head->pages() : static_cast<PageMemory&>(kv); }
 
   void warm_up_kernels(const EngineOptions& options) {
     warm_up(runner, kv.plan(),
@@ -207,8 +214,8 @@ struct Engine::Loaded {
 
   ModelDescription description;
   WeightSource source;
-  std::optional<Sha256Digest> merged;      // --merge-adapter
-  std::unique_ptr<PipelineHead> pipeline;  // null: one machine
+  std::optional<Sha256Digest> merged;  // --merge-adapter
+  std::unique_ptr<ClusterHead> head;   // null: one machine
   MemoryPlan plan;
   SpeculativeConfig speculation;
   std::optional<DraftPlan> draft;
@@ -285,9 +292,9 @@ std::shared_ptr<const Adapter> Engine::load_adapter(const std::string& name,
   if (loader == nullptr) throw SetupError("LoRA is off; start with --enable-lora");
   return loader->load(name, folder, replaces);
 }
-std::string Engine::pipeline_table() const {
-  const auto& pipeline = thread_->loaded().pipeline;
-  return pipeline ? pipeline->plan().table() : std::string();
+std::string Engine::ranks_table() const {
+  const auto& head = thread_->loaded().head;
+  return head ? head->table() : std::string();
 }
 DiskTier* Engine::disk_tier() const { return thread_->loaded().disk_tier.get(); }
 uint64_t Engine::step_peak_bytes() const {

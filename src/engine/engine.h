@@ -38,8 +38,8 @@ class Engine : public EngineClient {
   // Reads a LoRA adapter for Request::adapter. Throws SetupError; see AdapterLoader.
   std::shared_ptr<const Adapter> load_adapter(const std::string& name, const std::string& folder,
                                               bool replaces = false);
-  // The layers and the memory of each rank, for printing; empty without a cluster.
-  std::string pipeline_table() const;
+  // The part and the memory of each rank, for printing; empty without a cluster.
+  std::string ranks_table() const;
   DiskTier* disk_tier() const;       // null without --prefix-disk
   uint64_t step_peak_bytes() const;  // peak memory of MLX for a step so far
 

@@ -52,9 +52,10 @@ struct EngineOptions {
   std::optional<PrefixDiskOptions> prefix_disk = {};
   std::optional<AdapterOptions> adapters = {};  // unset: LoRA is off
   PrefixObserver* prefix_observer = nullptr;    // --kv-events-config; must outlive the engine
-  // --pipeline-parallel-size: the other ranks, which have joined; must outlive the engine. Null: one
-  // machine.
+  // --pipeline-parallel-size or --tensor-parallel-size: the other ranks, which have joined; must
+  // outlive the engine. Null: one machine.
   Cluster* cluster = nullptr;
+  bool tensor_parallel = false;    // the cluster divides outputs instead of layers
   std::string merge_adapter = {};  // --merge-adapter: a folder; empty: none
   PoolingOptions pooling = {};     // --runner, --pooler-config, --hf-overrides
   int max_open_requests = 4096;

@@ -127,7 +127,8 @@ MemoryRequest memory_request(const ModelDescription& model, const EngineOptions&
       .usual_tokens = usual_load(options).tokens,
   };
   if (options.prefix_disk)
-    request.disk_bytes = 2 * disk_staging_bytes(plan_engine_cache(model, options));
+    request.disk_bytes = 2 * static_cast<uint64_t>(model.ranks) *
+                         disk_staging_bytes(plan_engine_cache(model, options));
   if (on_gpu) {
     request.device_note = "recommended by Metal as the maximum";
     request.buffer_bytes = device.buffer_bytes;
@@ -198,7 +199,8 @@ SchedulerOptions plan_scheduler(const ModelDescription& model, const EngineOptio
           .speculation = speculation_options(model, options),
           .predicts = model.plan.mtp.has_value(),
           .adapter_slots = options.adapters ? options.adapters->max_loras : 0,
-          .pipeline_stages = options.cluster != nullptr ? options.cluster->size() : 1};
+          .pipeline_stages =
+              options.cluster != nullptr && !options.tensor_parallel ? options.cluster->size() : 1};
 }
 
 }  // namespace octavo

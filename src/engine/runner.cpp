@@ -89,6 +89,8 @@ void Runner::queue_draws(const Batch& batch, const Arrays& arrays, const mx::arr
   for (const auto& row : batch.sampling) queued.logprob_counts.push_back(row.logprobs);
   if (tokens.empty()) return;
   queued.tokens = tokens.size() == 1 ? tokens[0] : mx::concatenate(tokens, 0);
+  if (options_.ranks != nullptr)
+    queued.tokens = options_.ranks->from_first(queued.tokens, queued.tokens.shape(0));
 }
 
 mx::array Runner::queue_prediction(const Batch& batch, const Arrays& arrays,
@@ -141,6 +143,33 @@ void Runner::queue_hidden(const Batch& batch, const mx::array& hidden, Queued& q
       model_.final_rows(mx::take(hidden, int_array(batch.hidden_rows), 0), options_.path);
 }
 
+void Runner::queue_parts(const Batch& batch, const Arrays& arrays, const mx::array& hidden,
+                         Queued& queued) {
+  // Calls `part` with the rows of each slice.
+  const auto slices = [&](std::span<const int32_t> rows, const auto& part) {
+    for (size_t first = 0; first < rows.size(); first += kLogitRows)
+      queued.parts.push_back(
+          part(rows.subspan(first, std::min(size_t{kLogitRows}, rows.size() - first))));
+  };
+  const auto logits = [&](std::span<const int32_t> rows) {
+    return logits_of(arrays, hidden, rows);
+  };
+  slices(batch.logit_rows, logits);
+  if (const auto drawn = static_cast<int>(batch.logit_rows.size()); drawn > 0)
+    queued.tokens = options_.ranks->from_first(mx::zeros({drawn}, mx::int32), drawn);
+  if (!batch.next_tokens.empty()) {
+    const mx::array rows = queue_prediction(batch, arrays, hidden, queued.tokens);
+    slices(batch.logit_rows, [&](std::span<const int32_t> wanted) {
+      return model_.predicted_logits(mx::take(rows, int_array(wanted), 0), options_.path);
+    });
+  }
+  std::vector<int32_t> prompt_rows;
+  for (const PromptLogprobRow& wanted : batch.prompt_logprobs) prompt_rows.push_back(wanted.row);
+  slices(prompt_rows, logits);
+  // Rank 0 reads these rows, so it evaluates all layers: so must this rank.
+  if (!batch.hidden_rows.empty()) queued.parts.push_back(hidden);
+}
+
 // Everything to evaluate, including the pages, since a step may draw nothing.
 std::vector<mx::array> Runner::results_of(const Queued& queued) const {
   std::vector<mx::array> results = kv_.buffers();
@@ -156,6 +185,7 @@ std::vector<mx::array> Runner::results_of(const Queued& queued) const {
   if (queued.hidden) results.push_back(*queued.hidden);
   if (queued.predicted) results.push_back(*queued.predicted);
   if (queued.sent) results.push_back(*queued.sent);
+  results.insert(results.end(), queued.parts.begin(), queued.parts.end());
   return results;
 }
 
@@ -171,9 +201,12 @@ void Runner::start_stage(uint64_t step, const Batch& batch, const Embedded* inpu
   OCTAVO_CHECK(batch.sampling.size() == batch.logit_rows.size());
   Queued queued{.tokens = mx::zeros({0}, mx::int32)};
   load_adapters(batch);
+  if (options_.ranks != nullptr) options_.ranks->begin_step();
   const Arrays arrays = arrays_of(batch);
   const Embedded rows = queue_layers(batch, arrays, input);
-  if (model_.draws()) {
+  if (helps_rank_0()) {
+    queue_parts(batch, arrays, rows.rows, queued);
+  } else if (model_.draws()) {
     queue_results(batch, arrays, rows.rows, queued);
   } else {
     queued.sent = send_rows(rows, step, *options_.next_stage);
@@ -191,9 +224,10 @@ StepResult Runner::finish() {
   queued_.pop_front();
   for (mx::array& result : queued.results) result.wait();
   check_kernels();
-  const mx::array& tokens = queued.tokens;
-
+  if (options_.ranks != nullptr) options_.ranks->check();
   StepResult result;
+  if (helps_rank_0()) return result;
+  const mx::array& tokens = queued.tokens;
   result.tokens.assign(tokens.data<int32_t>(), tokens.data<int32_t>() + tokens.size());
   size_t row = 0;
   for (const auto& drawn : queued.drawn) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/pipeline/rows_link.h"
+#include "engine/tensor/link_exchange.h"
 #include "kernels/sampling.h"
 #include "models/decoder_model.h"
 #include "models/kv_store.h"
@@ -24,6 +25,9 @@ struct RunnerOptions {
   std::function<bool(const Batch&)> fails = nullptr;
   // The next stage; null if the model's stage draws. Must outlive the runner.
   RowsSender* next_stage = nullptr;
+  // The model's, if its outputs are divided over ranks: then all ranks must run the same steps, and
+  // only rank 0 has results. Must outlive the runner.
+  LinkExchange* ranks = nullptr;
 };
 
 // A model may be one stage: then steps are started with start_stage(), and only the last stage has
@@ -60,6 +64,7 @@ class Runner : public StepRunner {
     std::optional<mx::array> hidden = {};         // [hidden rows, width] float32
     std::optional<mx::array> predicted = {};      // [sampled rows] int32
     std::optional<mx::array> sent = {};           // send_rows()
+    std::vector<mx::array> parts = {};            // of logits that rank 0 has
     std::vector<mx::array> results = {};  // everything to evaluate, including the written pages
   };
 
@@ -76,6 +81,13 @@ class Runner : public StepRunner {
   // The rows after the stage's layers, before the final norm. Also writes their K and V.
   Embedded queue_layers(const Batch& batch, const Arrays& arrays, const Embedded* input);
   mx::array tokens_of(const Batch& batch) const;
+  bool helps_rank_0() const {
+    return options_.ranks != nullptr && options_.ranks->share().rank > 0;
+  }
+  // What a rank other than 0 adds to the layers: its parts of the logits. It gets the tokens, which
+  // the next step may use.
+  void queue_parts(const Batch& batch, const Arrays& arrays, const mx::array& hidden,
+                   Queued& queued);
   // What the last stage adds to the layers.
   void queue_results(const Batch& batch, const Arrays& arrays, const mx::array& hidden,
                      Queued& queued);

@@ -35,8 +35,11 @@ void evaluate_if_only_described(mx::array rows) {
 }  // namespace
 
 DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source,
-                           std::optional<StageRange> stage)
-    : plan_(std::move(plan)), dtype_(dtype), stage_(stage.value_or(whole_model(plan_))) {
+                           std::optional<StageRange> stage, RankExchange* ranks)
+    : plan_(std::move(plan)),
+      dtype_(dtype),
+      stage_(stage.value_or(whole_model(plan_))),
+      ranks_(ranks) {
   use_names_of(plan_, source);
   if (stage_.has_embeddings(plan_))
     embeddings_ = source.matrix(plan_.tensor("embed_tokens"), plan_.vocab, plan_.hidden);
@@ -48,10 +51,20 @@ DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source,
   if (plan_.per_layer_input && stage_.embeds())
     per_layer_rows_.emplace(*plan_.per_layer_input, plan_, source);
   for (int i = stage_.first; i < stage_.last; ++i) load_layer(i, source);
-  if (draws() && !plan_.tied_embeddings && !plan_.head_name.empty())
-    lm_head_ = source.matrix(plan_.head_name, plan_.vocab, plan_.hidden);
+  if (draws() && !plan_.head_name.empty()) lm_head_ = load_head(source);
   if (draws() && plan_.mtp) load_mtp(source);
   source.finish(plan_, stage_);
+}
+
+std::optional<Weight> DecoderModel::load_head(WeightSource& source) const {
+  const OutputShare& share = source.share();
+  if (!plan_.tied_embeddings) {
+    return source.matrix(plan_.head_name, plan_.vocab, plan_.hidden, share.picks(plan_.vocab));
+  }
+  if (share.is_whole()) return std::nullopt;
+  // The table itself stays whole, because every rank embeds all tokens.
+  const auto strips = static_cast<int>(embeddings_->layout.strips());
+  return source.copy_strips(*embeddings_, share.picks(strips, 1));
 }
 
 NormSpec DecoderModel::load_norm(const std::string& name, WeightSource& source) const {
@@ -66,11 +79,12 @@ void DecoderModel::load_mtp(WeightSource& source) {
     halves.push_back(load_half(mtp.layer.mixer_half, mtp.at, std::move(mixer), source));
   if (auto ffn = load_ffn(mtp.layer, -1, mtp.at, source))
     halves.push_back(load_half(mtp.layer.ffn_half, mtp.at, std::move(ffn), source));
-  mtp_.emplace(Mtp{.embedding_norm = load_norm(mtp.embedding_norm, source),
-                   .hidden_norm = load_norm(mtp.hidden_norm, source),
-                   .norm = load_norm(mtp.norm, source),
-                   .projection = source.matrix(mtp.projection, plan_.hidden, 2 * plan_.hidden),
-                   .halves = std::move(halves)});
+  mtp_.emplace(Mtp{
+      .embedding_norm = load_norm(mtp.embedding_norm, source),
+      .hidden_norm = load_norm(mtp.hidden_norm, source),
+      .norm = load_norm(mtp.norm, source),
+      .projection = DividedLinear(source, mtp.projection, plan_.hidden, 2 * plan_.hidden, false),
+      .halves = std::move(halves)});
 }
 
 void DecoderModel::load_layer(int i, WeightSource& source) {
@@ -153,16 +167,25 @@ Embedded DecoderModel::embed(const mx::array& tokens, KernelPath path, const Lor
   return {rows, per_layer_rows_->rows(tokens, rows, path)};
 }
 
+ForwardContext DecoderModel::context_of(const BatchLayout& layout,
+                                        std::span<const mx::array> block_tables, KvStore& kv,
+                                        KernelPath path) const {
+  return {.layout = layout,
+          .block_tables = block_tables,
+          .ropes = ropes_,
+          .per_layer = std::nullopt,
+          .kv = kv,
+          .path = path,
+          .lora = nullptr,
+          .ranks = ranks_};
+}
+
 mx::array DecoderModel::forward(const Embedded& embedded, const BatchLayout& layout,
                                 std::span<const mx::array> block_tables, KvStore& kv,
                                 KernelPath path, const LoraStep* lora) const {
-  ForwardContext context{.layout = layout,
-                         .block_tables = block_tables,
-                         .ropes = ropes_,
-                         .per_layer = embedded.per_layer,
-                         .kv = kv,
-                         .path = path,
-                         .lora = lora};
+  ForwardContext context = context_of(layout, block_tables, kv, path);
+  context.per_layer = embedded.per_layer;
+  context.lora = lora;
   mx::array x = embedded.rows;
   for (const auto& half : halves_) x = run_half(half, x, context);
   return x;
@@ -189,17 +212,12 @@ mx::array DecoderModel::logits(const mx::array& hidden, KernelPath path,
 mx::array DecoderModel::predict(const mx::array& hidden, const mx::array& next_tokens,
                                 const BatchLayout& layout, std::span<const mx::array> block_tables,
                                 KvStore& kv, KernelPath path) const {
-  ForwardContext context{.layout = layout,
-                         .block_tables = block_tables,
-                         .ropes = ropes_,
-                         .per_layer = std::nullopt,
-                         .kv = kv,
-                         .path = path};
+  ForwardContext context = context_of(layout, block_tables, kv, path);
   const mx::array next = norm(embed(next_tokens, path).rows, mtp_->embedding_norm, path);
   const mx::array own = norm(norm(hidden, *final_norm_, path), mtp_->hidden_norm, path);
   LinearOptions options;
   options.path = path;
-  mx::array x = linear(mx::concatenate({next, own}, 1), mtp_->projection, options);
+  mx::array x = mtp_->projection.forward(mx::concatenate({next, own}, 1), options, ranks_);
   for (const auto& half : mtp_->halves) x = run_half(half, x, context);
   return x;
 }
@@ -217,7 +235,8 @@ mx::array DecoderModel::logits_after(const NormSpec& last, const mx::array& rows
   options.scale = plan_.logit_scale;
   options.soft_cap = plan_.final_soft_cap;
   options.path = path;
-  return linear(rows, lm_head_ ? *lm_head_ : *embeddings_, options);
+  const mx::array part = linear(rows, lm_head_ ? *lm_head_ : *embeddings_, options);
+  return ranks_ != nullptr ? ranks_->gather_at_first(part, plan_.vocab) : part;
 }
 
 mx::array DecoderModel::final_rows(const mx::array& hidden, KernelPath path) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/decoder_plan.h"
+#include "models/layers/divided_linear.h"
 #include "models/layers/per_layer_input.h"
 #include "models/layers/sublayer.h"
 #include "models/stage_range.h"
@@ -23,9 +24,10 @@ struct Embedded {
 
 class DecoderModel {
  public:
-  // Loads every weight of the plan, or of one stage.
+  // Loads every weight of the plan, or of one stage. With a share of the source that is not whole,
+  // only this rank's part of the outputs; `ranks` gathers them, and must outlive the model.
   DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source,
-               std::optional<StageRange> stage = std::nullopt);
+               std::optional<StageRange> stage = std::nullopt, RankExchange* ranks = nullptr);
 
   const DecoderPlan& plan() const { return plan_; }
   DType dtype() const { return dtype_; }
@@ -43,7 +45,8 @@ class DecoderModel {
                     const LoraStep* lora = nullptr) const;
 
   // hidden: [R, hidden] of forward(), only the rows that need logits. Applies the final norm.
-  // Returns [R, vocab] float32. `lora`: LoraStep::head().
+  // Returns [R, vocab] float32; see RankExchange::gather_at_first for ranks other than 0. `lora`:
+  // LoraStep::head().
   mx::array logits(const mx::array& hidden, KernelPath path,
                    std::optional<LoraOptions> lora = std::nullopt) const;
 
@@ -74,10 +77,11 @@ class DecoderModel {
     NormSpec embedding_norm;
     NormSpec hidden_norm;
     NormSpec norm;
-    Weight projection;  // [hidden, 2 * hidden]
+    DividedLinear projection;  // [hidden, 2 * hidden]
     std::vector<Half> halves;
   };
 
+  std::optional<Weight> load_head(WeightSource& source) const;
   void load_layer(int layer, WeightSource& source);
   void load_mtp(WeightSource& source);
   NormSpec load_norm(const std::string& name, WeightSource& source) const;
@@ -91,6 +95,8 @@ class DecoderModel {
   // layer, which adapters do not change
   std::unique_ptr<Sublayer> load_ffn(const LayerPlan& layer, int index, const std::string& at,
                                      WeightSource& source) const;
+  ForwardContext context_of(const BatchLayout& layout, std::span<const mx::array> block_tables,
+                            KvStore& kv, KernelPath path) const;
   mx::array run_half(const Half& half, const mx::array& x, ForwardContext& context) const;
   mx::array logits_after(const NormSpec& last, const mx::array& rows, KernelPath path,
                          std::optional<LoraOptions> lora = std::nullopt) const;
@@ -98,12 +104,14 @@ class DecoderModel {
   DecoderPlan plan_;
   DType dtype_;
   StageRange stage_;
+  RankExchange* ranks_;
   std::vector<mx::array> ropes_;      // [pairs] float32 each
   std::optional<Weight> embeddings_;  // StageRange::has_embeddings
   std::optional<PerLayerRows> per_layer_rows_;
   std::vector<Half> halves_;            // per layer: mixer, feed-forward, per-layer input
   std::optional<NormSpec> final_norm_;  // of the last stage
-  std::optional<Weight> lm_head_;       // unset if tied to the embeddings or without logits
+  // Unset without logits, and if tied to the embeddings and whole.
+  std::optional<Weight> lm_head_;
   std::optional<Mtp> mtp_;
 };
 

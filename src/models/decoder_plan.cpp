@@ -1,7 +1,10 @@
 #include "models/decoder_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/overloaded.h"
 #include "base/widen.h"
 
@@ -31,6 +34,17 @@ uint64_t layer_row_elements(const LayerPlan& layer, const DecoderPlan& plan) {
   return widen(sums) * widen(hidden) + std::visit(of, layer.mixer) + std::visit(of, layer.ffn);
 }
 
+// `what`: "KV head".
+void check_heads(int heads, const char* what, int ranks) {
+  if (heads >= ranks) return;
+  const std::string other =
+      heads > 1 ? fmt::format("--tensor-parallel-size {} or less, or ", heads) : std::string();
+  throw SetupError(fmt::format(
+      "--tensor-parallel-size {}: a layer of this model has {} {}{}, and a head cannot be divided; "
+      "use {}--pipeline-parallel-size {}",
+      ranks, heads, what, heads == 1 ? "" : "s", other, ranks));
+}
+
 }  // namespace
 
 const MoePlan* LayerPlan::moe() const {
@@ -44,6 +58,22 @@ std::vector<CacheSpec> DecoderPlan::cache_specs(DType dtype, KvFormat format) co
   for (const auto& layer : layers) specs.push_back(std::visit(of, layer.mixer));
   if (mtp) specs.push_back(std::visit(of, mtp->layer.mixer));
   return specs;
+}
+
+DecoderPlan DecoderPlan::of_rank(int ranks) const {
+  DecoderPlan part = *this;
+  const auto divide = [&](LayerPlan& layer) {
+    if (auto* attention = std::get_if<AttentionPlan>(&layer.mixer)) {
+      if (!attention->norms_rows) check_heads(attention->kv_heads, "KV head", ranks);
+      *attention = attention->of_rank(ranks);
+    } else if (auto* mla = std::get_if<MlaPlan>(&layer.mixer)) {
+      check_heads(mla->heads, "head", ranks);
+      *mla = mla->of_rank(ranks);
+    }
+  };
+  for (LayerPlan& layer : part.layers) divide(layer);
+  if (part.mtp) divide(part.mtp->layer);
+  return part;
 }
 
 uint64_t DecoderPlan::parameters() const {

@@ -92,6 +92,10 @@ struct DecoderPlan {
   // What each layer keeps in the cache; the multi-token prediction layer comes last.
   std::vector<CacheSpec> cache_specs(DType dtype, KvFormat format) const;
 
+  // The same with the heads of one of several ranks that divide outputs: for the cache. Throws
+  // SetupError if there are more ranks than heads.
+  DecoderPlan of_rank(int ranks) const;
+
   uint64_t parameters() const;
   // Additional memory for weights that are decoded at load.
   uint64_t decoded_bytes(DType dtype) const;

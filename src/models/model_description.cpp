@@ -202,14 +202,16 @@ uint64_t WeightBytes::of_stage(const DecoderPlan& plan, const StageRange& stage)
 uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows,
                     std::optional<StageRange> stage) {
   const std::vector<uint64_t> elements = row_elements_of(model.plan, stage);
-  const uint64_t widest = *std::ranges::max_element(elements);
+  // Gathered rows besides the parts of this rank.
+  const uint64_t copies = model.ranks > 1 ? 2 : 1;
+  const uint64_t widest = copies * *std::ranges::max_element(elements);
   const auto rows = static_cast<uint64_t>(tokens);
   if (stage && !stage->draws(model.plan)) logit_rows = 0;
   const uint64_t logits =
       static_cast<uint64_t>(logit_rows) * static_cast<uint64_t>(model.plan.vocab) * sizeof(float);
   const bool on_gpu = device_facts().kind == DeviceKind::kMetal;
   // On Metal, rules write changed copies of the logits.
-  const uint64_t all_logits = ((model.plan.mtp ? 4 : 2) + (on_gpu ? 1 : 0)) * logits;
+  const uint64_t all_logits = ((model.plan.mtp ? 4 : 2) + (on_gpu ? 1 : 0) + copies - 1) * logits;
   const uint64_t results = kLayersInFlight * rows * widest;
   // Intermediate results between Metal kernels: at most as many float32 values, and the partial
   // results of attention.
@@ -221,7 +223,7 @@ uint64_t step_bytes(const ModelDescription& model, int tokens, int logit_rows,
 uint64_t row_bytes(const ModelDescription& model, std::optional<StageRange> stage) {
   const std::vector<uint64_t> by_layer = row_elements_of(model.plan, stage);
   const uint64_t elements = std::accumulate(by_layer.begin(), by_layer.end(), uint64_t{0});
-  return elements * size_of(model.dtype);
+  return (model.ranks > 1 ? 2 : 1) * elements * size_of(model.dtype);
 }
 
 }  // namespace octavo

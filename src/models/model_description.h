@@ -39,6 +39,8 @@ struct ModelDescription {
       quantization;       // of a quantised safetensors checkpoint: "affine 4-bit in groups of 64"
   std::string container;  // "GGUF" or "safetensors"
   std::optional<PoolingPlan> pooling = {};  // unset: the model generates tokens
+  // > 1: heads and weights are those of one of so many ranks, which divide the outputs of matrices.
+  int ranks = 1;
 };
 
 // Reads the config and the tensors' headers. `dtype` overrides the checkpoint's own. With `pooling`

@@ -23,6 +23,14 @@ std::vector<std::string> tensor_problems(const Checkpoint& checkpoint,
   return problems;
 }
 
+uint64_t share_bytes(const Checkpoint& checkpoint, const ModelDescription& model,
+                     const OutputShare& share) {
+  WeightSource source(checkpoint, nullptr, WeightUse::kCheck);
+  source.set_share(share);
+  DecoderModel(model.plan, model.dtype, source);
+  return source.loaded_bytes() + model.plan.of_rank(share.ranks).decoded_bytes(model.dtype);
+}
+
 void check_tensors(const Checkpoint& checkpoint, const ModelDescription& model) {
   constexpr size_t kShown = 3;
   const std::vector<std::string> problems = tensor_problems(checkpoint, model);

@@ -172,10 +172,18 @@ Weight WeightSource::matrix(const std::string& module, int rows, int cols, RowOr
   return weight;
 }
 
-Weight WeightSource::matrix_part(const std::string& module, RowRange range, int rows, int cols) {
+Weight WeightSource::copy_strips(const Weight& weight, std::span<const int> strips) {
+  Weight copied = take_strips(weight, strips);
+  bytes_by_format_[copied.describe()] += copied.bytes();
+  return copied;
+}
+
+Weight WeightSource::matrix_part(const std::string& module, RowRange range, int rows, int cols,
+                                 RowOrder picks) {
   const MatrixTensors tensors = find_matrix(module);
-  std::vector<int> picked(static_cast<size_t>(rows));
-  std::iota(picked.begin(), picked.end(), range.first);
+  std::vector<int> of_part(static_cast<size_t>(rows));
+  std::iota(of_part.begin(), of_part.end(), range.first);
+  const std::vector<int> picked = picked_rows(of_part, picks);
   Weight weight = pack(module, tensors, {range.of, cols}, picked);
   for (const TensorView* view : tensors.all())
     done_with(*view, static_cast<double>(rows) / range.of);
@@ -192,8 +200,8 @@ std::vector<int> WeightSource::order_of(int rows, const RopeRows& order) const {
 }
 
 Weight WeightSource::rope_matrix(const std::string& module, int rows, int cols,
-                                 const RopeRows& order) {
-  return matrix(module, rows, cols, order_of(rows, order));
+                                 const RopeRows& order, RowOrder picks) {
+  return matrix(module, rows, cols, picked_rows(order_of(rows, order), picks));
 }
 
 std::vector<ExpertStack> WeightSource::expert_stacks(const std::string& module,
@@ -205,27 +213,31 @@ std::vector<ExpertStack> WeightSource::expert_stacks(const std::string& module,
   for (const auto& rows : row_picks) {
     const size_t count = rows.empty() ? static_cast<size_t>(shape.rows) : rows.size();
     stacks.push_back(make_expert_stack(shape.count, first, static_cast<int>(count)));
+    bytes_by_format_[stacks.back().describe()] += stacks.back().bytes();
     if (only_checks()) continue;
     for (int e = 0; e < shape.count; ++e) pack_expert(stacks.back(), e, stacked(first, e), rows);
-    bytes_by_format_[stacks.back().describe()] += stacks.back().bytes();
   }
   for (const TensorView* view : tensors.all()) done_with(*view);
   return stacks;
 }
 
-ExpertStack WeightSource::expert_stack(std::span<const std::string> modules, int rows, int cols) {
+ExpertStack WeightSource::expert_stack(std::span<const std::string> modules, int rows, int cols,
+                                       RowOrder picks) {
+  const int taken = picks.empty() ? rows : static_cast<int>(picks.size());
   std::optional<ExpertStack> stack;
   for (size_t e = 0; e < modules.size(); ++e) {
     const MatrixTensors tensors = find_matrix(modules[e]);
     const WeightView view = view_of(tensors, {rows, cols});
-    if (!stack) stack = make_expert_stack(static_cast<int>(modules.size()), view, rows);
+    if (!stack) stack = make_expert_stack(static_cast<int>(modules.size()), view, taken);
     if (only_checks()) continue;
-    if (packed_layout(view) != stack->layout) {
+    PackedLayout layout = packed_layout(view);
+    layout.rows = taken;
+    if (layout != stack->layout) {
       throw SetupError(
           fmt::format("tensor \"{}\": its format differs from that of the previous expert",
                       tensors.numbers->name));
     }
-    pack_expert(*stack, static_cast<int>(e), view);
+    pack_expert(*stack, static_cast<int>(e), view, picks);
     for (const TensorView* tensor : tensors.all()) done_with(*tensor);
   }
   bytes_by_format_[stack->describe()] += stack->bytes();
@@ -262,9 +274,10 @@ mx::array WeightSource::vector(const std::string& name, int size, RowOrder order
     if (stored.size() == 2 && stored[0] * stored[1] == size) shape = stored;
   }
   const TensorView* view = find_floats(name, shape);
-  if (view == nullptr) return make_device_buffer({size}, mx::float32);
+  const int taken = order.empty() ? size : static_cast<int>(order.size());
+  if (view == nullptr) return make_device_buffer({taken}, mx::float32);
   const DType dtype = expect_float(*view);
-  mx::array out = make_device_buffer({size}, mlx_dtype(dtype));
+  mx::array out = make_device_buffer({taken}, mlx_dtype(dtype));
   if (order.empty()) std::memcpy(out.data<std::byte>(), view->bytes.data(), view->bytes.size());
   const size_t width = size_of(dtype);
   for (size_t i = 0; i < order.size(); ++i) {
@@ -291,8 +304,9 @@ mx::array WeightSource::float_vector(const std::string& name, int size, RowOrder
   wide.eval();
   if (gguf_ == nullptr || gguf_tensor(*gguf_, name).values == GgufValues::kSame || only_checks())
     return wide;
-  mx::array out = make_device_buffer({size}, mx::float32);
-  for (int i = 0; i < size; ++i) {
+  const auto count = static_cast<int>(wide.size());
+  mx::array out = make_device_buffer({count}, mx::float32);
+  for (int i = 0; i < count; ++i) {
     const float stored = wide.data<float>()[i];
     if (!(stored < 0))
       throw SetupError(fmt::format("tensor \"{}\" has the value {}; it must be below 0",
@@ -326,8 +340,9 @@ mx::array WeightSource::conv_taps(const std::string& name, int channels, int tap
   return turned;
 }
 
-mx::array WeightSource::rope_vector(const std::string& name, int size, const RopeRows& order) {
-  return vector(name, size, order_of(size, order));
+mx::array WeightSource::rope_vector(const std::string& name, int size, const RopeRows& order,
+                                    RowOrder picks) {
+  return vector(name, size, picked_rows(order_of(size, order), picks));
 }
 
 float WeightSource::number(const std::string& name) {

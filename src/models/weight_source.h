@@ -14,6 +14,7 @@
 #include "kernels/weights/expert_stack.h"
 #include "kernels/weights/weight.h"
 #include "models/format/checkpoint.h"
+#include "models/output_share.h"
 #include "models/quantized/quantized_matrix.h"
 #include "models/rename.h"
 #include "models/stage_range.h"
@@ -66,6 +67,11 @@ class WeightSource {
   // Merges an adapter into the matrices that are loaded from now on.
   void set_merged_adapter(std::unique_ptr<MergedAdapter> adapter);
 
+  // The part of the outputs that this rank computes. The caller of matrix() and the others picks its
+  // rows.
+  void set_share(const OutputShare& share) { share_ = share; }
+  const OutputShare& share() const { return share_; }
+
   bool has(const std::string& name) const;
   // The model does not need this tensor, which a file may have.
   void skip(const std::string& name);
@@ -75,13 +81,19 @@ class WeightSource {
   void finish(const DecoderPlan& plan, const StageRange& stage);
 
   // "<module>.weight" as [rows, cols], dense, MLX-quantised (with .scales and .biases) or GGUF
-  // blocks; or the tensors of another quantisation (quantized/quantized_matrix.h).
+  // blocks; or the tensors of another quantisation (quantized/quantized_matrix.h). With a row order,
+  // the result has as many rows as the order.
   Weight matrix(const std::string& module, int rows, int cols, RowOrder row_order = {});
-  // One part of a fused matrix.
-  Weight matrix_part(const std::string& module, RowRange range, int rows, int cols);
-  // The same, with each head's rows reordered for rope.h if the family or a GGUF file has another
-  // order.
-  Weight rope_matrix(const std::string& module, int rows, int cols, const RopeRows& order);
+  // One part of a fused matrix; of its rows those picked, or all.
+  Weight matrix_part(const std::string& module, RowRange range, int rows, int cols,
+                     RowOrder picks = {});
+  // The same as matrix(), with each head's rows reordered for rope.h if the family or a GGUF file has
+  // another order; then, of these rows those picked, or all.
+  Weight rope_matrix(const std::string& module, int rows, int cols, const RopeRows& order,
+                     RowOrder picks = {});
+
+  // Strips of a matrix that is loaded and stays.
+  Weight copy_strips(const Weight& weight, std::span<const int> strips);
 
   // True if there is a matrix or a stack of this name: "<module>.weight", "<module>", or
   // "<module>_blocks" and "_scales" (gpt-oss).
@@ -90,20 +102,22 @@ class WeightSource {
   // list takes all rows.
   std::vector<ExpertStack> expert_stacks(const std::string& module, const MatrixShape& shape,
                                          std::span<const std::vector<int>> row_picks);
-  // The same from one module per expert.
-  ExpertStack expert_stack(std::span<const std::string> modules, int rows, int cols);
+  // The same from one module per expert, with one list of rows.
+  ExpertStack expert_stack(std::span<const std::string> modules, int rows, int cols,
+                           RowOrder picks = {});
   // Vectors [count, size], once per list of entries to take, in the file's type.
   std::vector<mx::array> expert_vectors(const std::string& name, int count, int size,
                                         std::span<const std::vector<int>> picks);
 
   // A vector of `size` floats in the file's type; a GGUF file may have it with two axes. With an
-  // order, entry i of the result is entry order[i] of the file.
+  // order, entry i of the result is entry order[i] of the file, and it has as many entries.
   mx::array vector(const std::string& name, int size, RowOrder order = {});
   // The same in float32.
   mx::array float_vector(const std::string& name, int size, RowOrder order = {});
   // A norm's weights, with `offset` added in float32.
   mx::array norm(const std::string& name, int size, float offset);
-  mx::array rope_vector(const std::string& name, int size, const RopeRows& order);
+  mx::array rope_vector(const std::string& name, int size, const RopeRows& order,
+                        RowOrder picks = {});
   // The value of a tensor of shape [1].
   float number(const std::string& name);
   // The weights of a depthwise convolution, [channels, 1, taps] in the file, [channels, taps, 1] if
@@ -149,6 +163,7 @@ class WeightSource {
   std::map<std::string, bool> tensors_in_use_;
   std::vector<Rename> renames_;
   QuantizationScheme scheme_;
+  OutputShare share_;
   std::unique_ptr<MergedAdapter> merged_;  // null: none
   QuantizedMatrix converted_;              // the last matrix in another quantisation
   const GgufArchitecture* gguf_;           // null for safetensors

@@ -69,8 +69,9 @@ MISTAKES = [
     ("generate m -p x --temperature warm", 2, ["--temperature: warm is not a number"]),
     ("generate m -p x --top-k 1.5", 2, ["--top-k: 1.5 is not a whole number"]),
     # flags of other programs that are refused
-    ("serve m --tensor-parallel-size 2", 2, ["--tensor-parallel-size 2: not supported", "--pipeline-parallel-size"]),
-    ("serve m -tp 4", 2, ["-tp 4: not supported"]),
+    ("serve m --data-parallel-size 2", 2, ["--data-parallel-size 2: not supported"]),
+    ("serve m -dp 4", 2, ["-dp 4: not supported"]),
+    ("serve m -tp 80", 2, ["--tensor-parallel-size: 80 is out of range; use 1 to 64"]),
     ("serve m --lora a.gguf", 2, ["--lora a.gguf: not supported", "--enable-lora --lora-modules name=FOLDER"]),
     ("serve m --lora-modules", 2, ["--lora-modules: name=path is missing"]),
     ("serve m --tokenizer x", 2, ["--tokenizer x: not supported; octavo uses the model's own tokenizer"]),
@@ -82,7 +83,7 @@ MISTAKES = [
     ("serve m -md d.gguf", 2, ["-md d.gguf: not supported; use --speculative-config"]),
     ("serve m -n 5", 2, ["unknown flag -n; its equivalent --max-tokens is not a flag of octavo serve"]),
     ("serve m --enforce-eager=false", 2, ["--enforce-eager: takes no value"]),
-    ("serve m --tensor-parallel-size", 2, ["--tensor-parallel-size: the value is missing"]),
+    ("serve m --data-parallel-size", 2, ["--data-parallel-size: the value is missing"]),
     ("serve m --served-model-name", 2, ["--served-model-name: a name is missing"]),
 ]
 
@@ -102,7 +103,7 @@ def test_a_mistake_is_named_in_one_line(octavo, typed, status, parts):
 # What is typed before NOWHERE | notes on stderr
 ACCEPTED_FLAGS = [
     ("serve", "--enable-auto-tool-choice", "tool calls are always parsed"),
-    ("serve", "--tensor-parallel-size 1", "by layers"),
+    ("serve", "--data-parallel-size 1", "one device"),
     ("serve", "--enable-chunked-prefill", "always prefilled in chunks"),
     ("serve", "--trust-remote-code", "runs no code"),
     ("serve", "--enforce-eager", "captures no graphs"),
@@ -114,6 +115,8 @@ ACCEPTED_FLAGS = [
     ("serve", "--jinja", "always rendered as Jinja"),
     ("serve", "-c 0", "model's own context"),
     # the same flag, or another name of one: nothing to say
+    ("serve", "--tensor-parallel-size 1", None),
+    ("serve", "-tp 1", None),
     ("serve", "--dtype auto", None),
     ("serve", "--enable-prefix-caching", None),
     ("serve", "--gpu-memory-utilization 0.8", None),

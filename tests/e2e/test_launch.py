@@ -75,8 +75,12 @@ def model(make_model):
     return make_model("llama", dtype="bfloat16")
 
 
-def test_ranks_on_this_machine_serve_and_drain(octavo, model, tmp_path):
-    with Launched(octavo, tmp_path, "-n", 3, model) as launched:
+BY_MATRICES = ("-n", 2, "--tensor-parallel-size", 2)
+
+
+@pytest.mark.parametrize("ranks", [("-n", 3), BY_MATRICES], ids=["pipeline", "tensor"])
+def test_ranks_on_this_machine_serve_and_drain(octavo, model, tmp_path, ranks):
+    with Launched(octavo, tmp_path, *ranks, model) as launched:
         assert len(launched.complete()["choices"]) == 1
         launched.process.send_signal(signal.SIGTERM)
         assert launched.process.wait(30) == 0, launched.log.read_text()
@@ -90,10 +94,11 @@ def test_interrupting_it_drains_too(octavo, model, tmp_path):
         assert are_gone(launched.children)
 
 
+@pytest.mark.parametrize("ranks", [("-n", 2), BY_MATRICES], ids=["pipeline", "tensor"])
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
-def test_if_one_ends_all_end(octavo, model, tmp_path, rank, number):
-    with Launched(octavo, tmp_path, "-n", 2, model) as launched:
+def test_if_one_ends_all_end(octavo, model, tmp_path, rank, number, ranks):
+    with Launched(octavo, tmp_path, *ranks, model) as launched:
         os.kill(launched.rank(rank), number)
         assert launched.process.wait(LIMIT) not in (0, None), launched.log.read_text()
         assert "all ranks were ended" in launched.log.read_text()
@@ -173,6 +178,8 @@ def test_mistakes_are_named(octavo, model, tmp_path):
         (("launch", "--hosts", one, model), "use octavo serve"),
         (("launch", "-n", 2), "one model"),
         (("launch", "-n", 2, model, "--no-such-flag"), "unknown flag --no-such-flag"),
+        (("launch", "-n", 2, model, "--tensor-parallel-size", 3), "--tensor-parallel-size 3: there are 2 ranks"),
+        (("launch", "-n", 2, model, "--tensor-parallel-size", 2, "--pipeline-parallel-size", 2), "cannot be combined"),
     ):
         done = call(octavo, *words)
         assert done.returncode in (1, 2) and part in done.stderr, (words, done.stderr)

@@ -67,3 +67,9 @@ def test_a_rank_with_another_model_is_refused(build_dir, make_model):
                           timeout=120)
     assert done.returncode == 2
     assert "rank 0 has other files of this model" in done.stderr
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen3.5", "deepseek_v3", "gpt_oss"])
+def test_a_needle_among_neighbours(build_dir, make_model, family):
+    """With chunks, preemption, prefix hits, constraints and drafts."""
+    run(build_dir, "needle_ranks", make_model(family, dtype="bfloat16"), "--ranks", "2,3,4", "--trials", 3)

@@ -1,5 +1,6 @@
-"""Ranks of a pipeline that end or hang while answers stream: every open request gets an error within 10 s that names the rank, all processes
-exit with a status other than 0, and no port stays bound. tests/battery/pipeline_kills.py does the same at random moments."""
+"""Ranks that end or hang while answers stream, of models divided by layers and by matrices: every open request gets an error within 10 s that
+names the rank, all processes exit with a status other than 0, and no port stays bound. tests/battery/pipeline_kills.py does the same at random
+moments."""
 
 import signal
 import time
@@ -11,10 +12,10 @@ from network_places import Namespaces, NotPermitted
 FLAGS = ("--max-model-len", 1024, "--kv-memory", "256MiB")
 
 
-@pytest.fixture
-def start(octavo, smollm2_gguf, tmp_path):
-    def start(ranks: int = 3, **fields) -> Cluster:
-        return Cluster(octavo, smollm2_gguf, ranks, tmp_path, Setup(flags=FLAGS, **fields))
+@pytest.fixture(params=["pipeline", "tensor"])
+def start(request, octavo, smollm2_gguf, tmp_path):
+    def start(ranks: int = 3, **fields) -> Cluster:  # the model has 3 KV heads
+        return Cluster(octavo, smollm2_gguf, ranks, tmp_path, Setup(flags=FLAGS, divides=request.param, **fields))
 
     return start
 

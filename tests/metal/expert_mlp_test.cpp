@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "kernels/expert_halves.h"
 #include "kernels/linear.h"
 #include "kernels/testing/experts.h"
 #include "metal/linear_support.h"
@@ -134,6 +135,32 @@ TEST(MetalExpertMlp, TheSumFollowsExpertOrderNotIdOrder) {
   const Routing mixed{mx::array({4, 0, 2}, {1, 3}), mx::array({0.2f, 0.5f, 0.3f}, {1, 3})};
   EXPECT_TRUE(same_bits(floats_of(metal_experts(x, rising, mlp, {}, 3)),
                         floats_of(metal_experts(x, mixed, mlp, {}, 3))));
+}
+
+TEST(MetalExpertHalves, HaveTheBitsOfExpertMlp) {
+  std::mt19937 random(7);
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+    const ExpertMlp mlp = odd_experts(random, 5, dtype, Activation::kSilu, true);
+    const uint64_t gated = dtype == DType::kFloat32 ? 2 : 1;  // gate and up separately, or together
+    for (const int tokens : {1, 7, 50}) {
+      const mx::array x = random_array(random, {tokens, 75}, mlx_dtype(dtype));
+      const Routing routing = random_routing(random, tokens, 2, 5);
+      ExpertOptions options;
+      options.shared = random_array(random, {tokens, 75}, x.dtype());
+      options.shared_gate = random_array(random, {tokens, 1});
+      options.residual = random_array(random, {tokens, 75}, x.dtype());
+      const auto activations = [&] {
+        return expert_activations(x, routing, mlp.gate, mlp.up, mlp.activation);
+      };
+      const mx::array inner = products_on_metal(gated, activations);
+      expect_close(launching("expert_activations.cpu", activations), inner,
+                   2 * tolerance_of(dtype));
+      const mx::array outputs =
+          products_on_metal(1, [&] { return expert_outputs(inner, routing, mlp.down, options); });
+      EXPECT_TRUE(same_bits(floats_of(metal_experts(x, routing, mlp, options, gated + 1)),
+                            floats_of(outputs)));
+    }
+  }
 }
 
 }  // namespace

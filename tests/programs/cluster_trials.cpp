@@ -1,32 +1,24 @@
 // Answers the same requests on one machine and on a cluster of processes on this machine, and
 // compares the bits.
 //
-// usage: cluster_trials MODEL [--ranks 2] [--requests 12] [--max-tokens 40] [--mtp] [--ngram]
+// usage: cluster_trials MODEL [--tensor] [--ranks 2] [--requests 12] [--max-tokens 40] [--mtp] [--ngram]
 //        [--kv-dtype int8] [--disk FOLDER] [--fail-rank 1] [--kill-rank 1] [--worker-model MODEL] [--seed 1]
 //
-// With --kill-rank, that rank's process is killed at the first token: every request must end, with an
+// The ranks divide the model by layers or, with --tensor, by outputs. With --kill-rank, that rank's process is killed at the first token: every request must end, with an
 // error or with the same bits, and so must the other ranks.
 // With --fail-rank, the kernels of one request's steps fail on that rank: that request must end with
 // an error, and the others with the same bits. With --disk, a second cluster must read the pages of
 // the first from the folder. Prints one JSON line; exits with status 1 if bits differ.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <csignal>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/log.h"
-#include "base/system_memory.h"
-#include "distributed/cluster.h"
-#include "distributed/worker_channel.h"
-#include "engine/run_worker.h"
-#include "kernels/arithmetic.h"
 #include "support/engine_driver.h"
 #include "support/loaded_model.h"
+#include "support/worker_processes.h"
 
 namespace octavo {
 namespace {
@@ -41,6 +33,7 @@ struct Options {
   int max_tokens = 40;
   bool mtp = false;
   bool ngram = false;
+  bool tensor = false;
   std::string kv_dtype = "auto";
   std::string disk;
   int fail_rank = -1;
@@ -56,16 +49,6 @@ bool is_poisoned(const Batch& batch) {
   for (size_t row = 0; row < batch.tokens.size(); ++row)
     if (batch.tokens[row] == kPoisonToken && batch.positions[row] == 0) return true;
   return false;
-}
-
-ClusterSecret secret() { return ClusterSecret("0123456789abcdef0123456789abcdef"); }
-
-WorkerHello hello(int rank) {
-  return {.rank = rank,
-          .version = "test",
-          .arithmetic = kArithmeticVersion,
-          .isa = "any",
-          .memory_bytes = usable_memory_bytes() / 2};
 }
 
 EngineOptions engine_options(const Options& options) {
@@ -84,15 +67,9 @@ EngineOptions engine_options(const Options& options) {
 }
 
 int work(const Options& options) {
-  auto channel = WorkerChannel::connect({.host = "127.0.0.1",
-                                         .port = static_cast<uint16_t>(std::stoi(options.connect)),
-                                         .secret = secret(),
-                                         .self = hello(options.rank)});
-  const Checkpoint checkpoint = Checkpoint::open(options.model);
   EngineOptions engine{.touch_pages = false};
   if (options.fail_rank == options.rank) engine.fails = is_poisoned;
-  run_worker(checkpoint, engine, *channel, nullptr);
-  return 0;
+  return work_as_rank(options.model, std::stoi(options.connect), options.rank, engine);
 }
 
 std::vector<Request> requests_for(const Options& options, int vocab) {
@@ -114,40 +91,6 @@ std::vector<Request> requests_for(const Options& options, int vocab) {
   return requests;
 }
 
-class Workers {
- public:
-  Workers(const Options& options, char** argv, uint16_t port) {
-    for (int rank = 1; rank < options.ranks; ++rank) {
-      const std::string port_text = std::to_string(port), rank_text = std::to_string(rank);
-      const std::string fail_text = std::to_string(options.fail_rank);
-      const pid_t child = ::fork();
-      if (child == 0) {
-        const std::string& model =
-            options.worker_model.empty() ? options.model : options.worker_model;
-        ::execl("/proc/self/exe", argv[0], model.c_str(), "--connect", port_text.c_str(), "--rank",
-                rank_text.c_str(), "--fail-rank", fail_text.c_str(), nullptr);
-        ::_exit(127);
-      }
-      children_.push_back(child);
-    }
-  }
-  void kill(int rank) { ::kill(children_[static_cast<size_t>(rank - 1)], SIGKILL); }
-  // The number that did not exit with status 0.
-  int join() {
-    int failed = 0;
-    for (const pid_t child : children_) {
-      int status = 0;
-      ::waitpid(child, &status, 0);
-      failed += status != 0;
-    }
-    children_.clear();
-    return failed;
-  }
-
- private:
-  std::vector<pid_t> children_;
-};
-
 struct Run {
   std::vector<DrivenAnswer> answers;
   int failed_workers = 0;
@@ -155,19 +98,23 @@ struct Run {
   int pages_held = 0;
 };
 
-Run run_cluster(const Options& options, EngineOptions engine, char** argv,
+Run run_cluster(const Options& options, EngineOptions engine,
                 const std::vector<Request>& requests) {
   Run run;
   TcpListener listener("127.0.0.1", 0);
-  Workers workers(options, argv, listener.port());
+  WorkerProcesses workers({options.worker_model.empty() ? options.model : options.worker_model,
+                           "--fail-rank", std::to_string(options.fail_rank)},
+                          options.ranks, listener.port());
   {
-    auto cluster = Cluster::accept(std::move(listener),
-                                   {.size = options.ranks, .secret = secret(), .self = hello(0)});
+    auto cluster =
+        Cluster::accept(std::move(listener),
+                        {.size = options.ranks, .secret = test_secret(), .self = test_hello(0)});
     engine.cluster = cluster.get();
+    engine.tensor_parallel = options.tensor;
     if (options.fail_rank == 0) engine.fails = is_poisoned;
     {
       EngineDriver driver(options.model, engine);
-      std::cerr << driver.engine().pipeline_table();
+      std::cerr << driver.engine().ranks_table();
       std::thread killer;
       if (options.kill_rank > 0) {
         killer = std::thread([&] {
@@ -187,7 +134,7 @@ Run run_cluster(const Options& options, EngineOptions engine, char** argv,
   return run;
 }
 
-int run(const Options& options, char** argv) {
+int run(const Options& options) {
   if (!options.connect.empty()) return work(options);
   EngineOptions engine = engine_options(options);
   std::vector<Request> requests;
@@ -200,7 +147,7 @@ int run(const Options& options, char** argv) {
   if (!options.disk.empty())
     engine.prefix_disk =
         PrefixDiskOptions{.path = options.disk, .bytes = uint64_t{1} << 30, .fingerprint = "test"};
-  Run first = run_cluster(options, engine, argv, requests);
+  Run first = run_cluster(options, engine, requests);
   const auto count_different = [&](const Run& run) {
     int different = 0;
     for (size_t i = 0; i < requests.size(); ++i) {
@@ -213,7 +160,7 @@ int run(const Options& options, char** argv) {
   int different = count_different(first);
   int cached = 0;
   if (!options.disk.empty()) {
-    const Run second = run_cluster(options, engine, argv, requests);
+    const Run second = run_cluster(options, engine, requests);
     different += count_different(second);
     for (const DrivenAnswer& answer : second.answers) cached += answer.cached_tokens;
   }
@@ -249,6 +196,7 @@ int main(int argc, char** argv) {
   app.add_option("--max-tokens", options.max_tokens);
   app.add_flag("--mtp", options.mtp);
   app.add_flag("--ngram", options.ngram);
+  app.add_flag("--tensor", options.tensor);
   app.add_option("--kv-dtype", options.kv_dtype);
   app.add_option("--disk", options.disk);
   app.add_option("--fail-rank", options.fail_rank);
@@ -257,5 +205,5 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed);
   app.add_option("--connect", options.connect)->group("");
   app.add_option("--rank", options.rank)->group("");
-  return octavo::run_program(app, argc, argv, [&] { return octavo::run(options, argv); });
+  return octavo::run_program(app, argc, argv, [&] { return octavo::run(options); });
 }

@@ -72,6 +72,13 @@ std::map<std::string, MessageKind> message_kinds() {
       {"step", {[](auto& random) { return encode(random.step()); }, decode_any_step}},
       {"step of layers",
        {[](auto& random) { return encode(random.step(), StepPart::kLayers); }, decode_any_step}},
+      {"step that waits",
+       {[](auto& random) {
+          const auto number = static_cast<uint64_t>(1 + random.below(9));
+          const StepMessage step = random.step_that_waits(number, random.below(20));
+          return encode(step, random.chance(50) ? StepPart::kLayers : StepPart::kDraws);
+        },
+        decode_any_step}},
       {"result",
        {[](auto& random) { return encode(random.result(random.step())); },
         [](const Bytes& bytes) { encode(decode_result(bytes)); }}},

@@ -52,6 +52,7 @@ def request(uds: Path, method: str, path: str, body: dict | None = None, timeout
 class Setup:
     """How the ranks are started. A dict has entries for the ranks that differ."""
     flags: tuple = ()  # of octavo serve
+    divides: str = "pipeline"  # layers; "tensor": matrices
     worker_flags: tuple = ()
     environment: dict[int, dict[str, str]] = field(default_factory=dict)
     models: dict[int, Path] = field(default_factory=dict)
@@ -72,6 +73,10 @@ class Cluster:
         self.processes: list[subprocess.Popen] = []
         self.control = ""  # HOST:PORT at which the workers connect
 
+    @property
+    def size_flag(self) -> str:
+        return f"--{self.setup.divides}-parallel-size"
+
     def __enter__(self) -> "Cluster":
         try:
             self.start()
@@ -88,8 +93,8 @@ class Cluster:
         words = ["serve", self.setup.models.get(0, self.model), "--uds", self.uds, "--no-access-log", "--served-model-name", "model",
                  *self.setup.flags]
         if self.ranks > 1:
-            words += ["--pipeline-parallel-size", self.ranks, "--distributed-listen", f"{self.setup.place.address(0)}:0",
-                      "--distributed-timeout", self.setup.timeout]
+            words += [self.size_flag, self.ranks, "--distributed-listen", f"{self.setup.place.address(0)}:0", "--distributed-timeout",
+                      self.setup.timeout]
         self._spawn(0, words)
         if self.ranks > 1:
             self.control = self._wait_for_control()

@@ -1,5 +1,5 @@
 """bench/several_machines_cost.py: the tables of docs/several-machines.md are its output, and its formulas give the numbers of
-src/cli/distributed/pipeline_cost_test.cpp."""
+src/cli/distributed/pipeline_cost_test.cpp and tensor_cost_test.cpp."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ class Weights(cost.Shape):
 
 
 def shape() -> Weights:
-    return Weights("test", 32, 4096, 1, 1, 0, 0, 0, 0)
+    return Weights("test", 32, 4096, 1, 1, 4096, 14336, 100_000, 0)
 
 
 MACHINE = cost.Machine(40e9, 1e12)
@@ -48,3 +48,12 @@ def test_rates_are_those_of_the_program():
     assert 1 / cost.decode_rate(shape(), MACHINE, 2, GIGABIT, 1) == pytest.approx(0.090 + 265.536e-6)
     assert cost.decode_rate(shape(), MACHINE, 2, GIGABIT, 16) == pytest.approx(8 / 0.050)
     assert cost.decode_rate(shape(), MACHINE, 2, cost.Link(1e6, 0), 64) == pytest.approx(1e6 / 8192)
+
+
+def test_rates_of_divided_matrices_are_those_of_the_program():
+    fast = cost.Link(5e9, 20e-6)
+    assert shape().gathered == 32 * 26624
+    row, logits = 3 / 4 * 32 * 26624 * 2, 3 / 4 * 100_000 * 4
+    assert cost.tensor_step(shape(), MACHINE, 4, fast, 1) == pytest.approx(0.0225 + 130 * 10e-6 + (row + logits) / 5e9)
+    assert cost.tensor_step(shape(), MACHINE, 4, fast, 16) == pytest.approx(0.0225 + 130 * 10e-6 + 16 * (row + logits) / 5e9)
+    assert cost.tensor_step(shape(), MACHINE, 1, fast, 16) == pytest.approx(3.6e9 / 40e9)

@@ -170,8 +170,8 @@ void print_table(const std::vector<LengthsRow>& rows, bool identical) {
 
 void run(BenchLengthsFlags flags) {
   if (flags.model.cluster.on() && flags.max_num_seqs.size() > 1)
-    throw SetupError(
-        "--pipeline-parallel-size: workers serve one run; give one value of --max-num-seqs");
+    throw SetupError(fmt::format("{}: workers serve one run; give one value of --max-num-seqs",
+                                 flags.model.cluster.size_flag()));
   flags.model.find();
   const std::vector<TextRequest> requests = requests_of(flags);
   std::optional<AnswerSet> first;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -16,6 +17,8 @@ namespace {
 constexpr const char* kClusterGroup = "Several machines";
 constexpr const char* kSecretFlag = "--distributed-secret-file";
 constexpr const char* kListenFlag = "--distributed-listen";
+constexpr const char* kPipelineFlag = "--pipeline-parallel-size";
+constexpr const char* kTensorFlag = "--tensor-parallel-size";
 constexpr int kMostRanks = 64;
 
 }  // namespace
@@ -58,9 +61,13 @@ std::chrono::milliseconds LinkFlags::deadline() const {
 
 void ClusterFlags::add_to(CLI::App& command) {
   const OptionGroup option{command, kClusterGroup};
-  option("--pipeline-parallel-size", pipeline_parallel_size,
+  option(kPipelineFlag, pipeline_parallel_size,
          "Number of machines, or processes, that the model's layers are divided over; all but this "
          "one run octavo worker")
+      ->transform(whole_number(1, kMostRanks));
+  option(kTensorFlag, tensor_parallel_size,
+         "Number of machines, or processes, that each matrix is divided over, so that one stream "
+         "gets faster; requires a fast network. All but this one run octavo worker")
       ->transform(whole_number(1, kMostRanks));
   option
       .without_default(kListenFlag, listen,
@@ -71,7 +78,22 @@ void ClusterFlags::add_to(CLI::App& command) {
   link.add_to(command);
 }
 
+const char* ClusterFlags::size_flag() const {
+  OCTAVO_CHECK(on());
+  return tensor() ? kTensorFlag : kPipelineFlag;
+}
+
+void ClusterFlags::check_sizes() const {
+  if (pipeline_parallel_size > 1 && tensor())
+    throw SetupError(
+        fmt::format("{} {} and {} {} cannot be combined; give one of them: the first divides the "
+                    "layers, which works on any network, the second every matrix, which requires a "
+                    "fast one",
+                    kPipelineFlag, pipeline_parallel_size, kTensorFlag, tensor_parallel_size));
+}
+
 void ClusterFlags::check() const {
+  check_sizes();
   if (on()) return;
   const char* flag = !listen.empty()             ? kListenFlag
                      : !link.secret_file.empty() ? kSecretFlag
@@ -79,12 +101,15 @@ void ClusterFlags::check() const {
                      : link.allow_public         ? "--distributed-allow-public"
                                                  : nullptr;
   if (flag != nullptr)
-    throw SetupError(fmt::format("{} requires --pipeline-parallel-size 2 or more", flag));
+    throw SetupError(
+        fmt::format("{} requires {} or {} 2 or more", flag, kPipelineFlag, kTensorFlag));
 }
 
 ClusterSettings ClusterFlags::settings() const {
   check();
-  ClusterSettings settings{.ranks = pipeline_parallel_size, .deadline = link.deadline()};
+  ClusterSettings settings{.ranks = std::max(pipeline_parallel_size, tensor_parallel_size),
+                           .tensor = tensor(),
+                           .deadline = link.deadline()};
   if (!on()) return settings;
   settings.listen = parse_network_address(listen.empty() ? "127.0.0.1:0" : listen, kListenFlag);
   settings.listen.host = private_address_of(settings.listen.host, kListenFlag, link.allow_public);

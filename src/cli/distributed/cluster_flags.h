@@ -29,6 +29,7 @@ inline constexpr double kDefaultClusterTimeout = 5;
 // Of rank 0, derived from its flags.
 struct ClusterSettings {
   int ranks = 1;
+  bool tensor = false;         // outputs of matrices are divided, not layers
   NetworkAddress listen = {};  // numeric
   std::string secret = {};
   std::chrono::milliseconds deadline{5000};
@@ -36,12 +37,18 @@ struct ClusterSettings {
 
 struct ClusterFlags {
   int pipeline_parallel_size = 1;
+  int tensor_parallel_size = 1;
   std::string listen;
   LinkFlags link;
 
   void add_to(CLI::App& command);
-  bool on() const { return pipeline_parallel_size > 1; }
-  // Throws SetupError if a flag is given that has no effect.
+  bool tensor() const { return tensor_parallel_size > 1; }
+  bool on() const { return pipeline_parallel_size > 1 || tensor(); }
+  // The flag that divides the model, for messages; requires on().
+  const char* size_flag() const;
+  // Throws SetupError if layers and matrices are to be divided at the same time.
+  void check_sizes() const;
+  // Also throws SetupError if a flag is given that has no effect.
   void check() const;
   // Throws SetupError that names the flag to change. Call once, before other threads are started.
   ClusterSettings settings() const;

@@ -56,6 +56,30 @@ TEST_F(ClusterFlagsTest, TheSecretOfTheEnvironmentIsTakenOut) {
   EXPECT_EQ(std::getenv(kSecretVariable), nullptr);
 }
 
+TEST_F(ClusterFlagsTest, MatricesAreDividedInsteadOfLayers) {
+  EXPECT_FALSE(parsed_flags({"--tensor-parallel-size", "1"}).on());
+  ::setenv(kSecretVariable, kGoodSecret, 1);
+  const ClusterFlags flags = parsed_flags({"--tensor-parallel-size", "4"});
+  EXPECT_TRUE(flags.on());
+  EXPECT_STREQ(flags.size_flag(), "--tensor-parallel-size");
+  const ClusterSettings settings = flags.settings();
+  EXPECT_EQ(settings.ranks, 4);
+  EXPECT_TRUE(settings.tensor);
+  EXPECT_EQ(settings.secret, kGoodSecret);
+
+  ::setenv(kSecretVariable, kGoodSecret, 1);
+  const ClusterFlags layers =
+      parsed_flags({"--tensor-parallel-size", "1", "--pipeline-parallel-size", "2"});
+  EXPECT_STREQ(layers.size_flag(), "--pipeline-parallel-size");
+  EXPECT_FALSE(layers.settings().tensor);
+}
+
+TEST_F(ClusterFlagsTest, LayersAndMatricesAreNotDividedTogether) {
+  EXPECT_THAT(settings_problem({"--pipeline-parallel-size", "2", "--tensor-parallel-size", "3"}),
+              HasSubstr("--pipeline-parallel-size 2 and --tensor-parallel-size 3 cannot be "
+                        "combined; give one of them"));
+}
+
 TEST_F(ClusterFlagsTest, ValuesAreRead) {
   ::setenv(kSecretVariable, kGoodSecret, 1);
   const ClusterSettings settings =
@@ -88,14 +112,17 @@ TEST_F(ClusterFlagsTest, FlagsWithoutEffectAreRefused) {
                                              {"--distributed-secret-file", "x"},
                                              {"--distributed-timeout", "5"},
                                              {"--distributed-allow-public"}}) {
-    EXPECT_EQ(settings_problem(flags),
-              flags.front() + " requires --pipeline-parallel-size 2 or more");
+    EXPECT_EQ(
+        settings_problem(flags),
+        flags.front() + " requires --pipeline-parallel-size or --tensor-parallel-size 2 or more");
   }
 }
 
 TEST_F(ClusterFlagsTest, NumbersAreChecked) {
   EXPECT_THROW(parsed_flags({"--pipeline-parallel-size", "0"}), CLI::ParseError);
   EXPECT_THROW(parsed_flags({"--pipeline-parallel-size", "65"}), CLI::ParseError);
+  EXPECT_THROW(parsed_flags({"--tensor-parallel-size", "0"}), CLI::ParseError);
+  EXPECT_THROW(parsed_flags({"--tensor-parallel-size", "65"}), CLI::ParseError);
   EXPECT_THROW(parsed_flags({"--distributed-timeout", "0.1"}), CLI::ParseError);
 }
 

@@ -89,7 +89,7 @@ void run_cluster_worker(const WorkerSettings& settings, const ModelFlags& flags)
   const Checkpoint checkpoint = Checkpoint::open(flags.model);
   spdlog::info("rank {} connects to {}", settings.rank, settings.rank_0.text());
   const auto channel = join_rank_0(settings, flags);
-  spdlog::info("rank {} of {} loads its layers", channel->rank(), channel->size());
+  spdlog::info("rank {} of {} loads its part of the model", channel->rank(), channel->size());
   std::optional<ProgressBar> bar(std::in_place, "Loading");
   try {
     run_worker(checkpoint, flags.engine_options(), *channel, [&](uint64_t done, uint64_t total) {

@@ -28,12 +28,12 @@ struct WorkerSettings {
 // The memory that the flags allow this process to use.
 uint64_t rank_memory(const ModelFlags& flags);
 
-// Listens, says where, and waits until all workers have joined. Null without
-// --pipeline-parallel-size. Throws SetupError.
+// Listens, says where, and waits until all workers have joined. Null with one rank. Throws
+// SetupError.
 std::unique_ptr<Cluster> form_cluster(const ClusterSettings& settings, const ModelFlags& flags,
                                       const std::function<void(const std::string&)>& say);
 
-// Joins rank 0, loads this rank's layers and computes until rank 0 ends the cluster. Throws
+// Joins rank 0, loads this rank's part of the model and computes until rank 0 ends the cluster. Throws
 // SetupError if it cannot join, or if another rank is gone. After ModelFlags::find().
 void run_cluster_worker(const WorkerSettings& settings, const ModelFlags& flags);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/units.h"
 
@@ -89,10 +90,33 @@ CostLink slowest_link(const std::vector<HostFacts>& hosts) {
   return slowest;
 }
 
-std::string expected(const PipelineCost& cost) {
+template <typename Cost>
+std::string expected(const Cost& cost) {
   return fmt::format("about {:.1f} tokens/s for one stream and {:.1f} for {} together",
                      cost.one_stream, cost.all_streams, kManyStreams);
 }
+
+template <typename Cost>
+std::string expected_with_network(const Cost& cost) {
+  return fmt::format("{} ({:.0f}% of one stream's time is network)", expected(cost),
+                     cost.network_share * 100);
+}
+
+std::string by_layers(const PipelineCost& cost) {
+  return fmt::format("--pipeline-parallel-size {} with {} layers: {}", cost.layers.size(),
+                     fmt::join(cost.layers, " + "), expected_with_network(cost));
+}
+
+std::string by_matrices(const TensorCost& cost, size_t machines) {
+  return fmt::format("--tensor-parallel-size {}: {}, and at most {:.0f} prompt tokens/s", machines,
+                     expected_with_network(cost), cost.prompt_limit);
+}
+
+// At least this much faster, for one stream, than one machine: otherwise the others are better used
+// as servers of their own.
+constexpr double kWorthOthers = 1.1;
+// Prompt tokens per second: a link that carries fewer makes every prompt wait.
+constexpr double kPromptLimit = 1000;
 
 }  // namespace
 
@@ -138,6 +162,8 @@ std::optional<Finding> propose(const std::vector<HostFacts>& hosts, const ModelF
     if (machine.read_bytes_per_second <= 0) return std::nullopt;
   Finding finding{.name = "proposal"};
   const auto weights = static_cast<double>(model.weight_bytes);
+  const CostLink link = slowest_link(hosts);
+  const TensorCost tensor = tensor_cost(model.shape, model.tensor, machines, link, kManyStreams);
   // The fastest machine that the whole model fits on.
   std::optional<size_t> alone;
   for (size_t i = 0; i < machines.size(); ++i) {
@@ -152,6 +178,9 @@ std::optional<Finding> propose(const std::vector<HostFacts>& hosts, const ModelF
     finding.text = fmt::format(
         "{} fits on {} alone: {}; serve it there, or on each machine with a router in front",
         model.name, hosts[*alone].name, expected(one));
+    if (hosts.size() > 1 && tensor.fits && tensor.one_stream > kWorthOthers * one.one_stream)
+      finding.text += fmt::format("; for a faster single stream, {}; computed, not measured",
+                                  by_matrices(tensor, hosts.size()));
     return finding;
   }
   if (model.shape.layers < static_cast<int>(hosts.size())) {
@@ -161,18 +190,22 @@ std::optional<Finding> propose(const std::vector<HostFacts>& hosts, const ModelF
     finding.advice = "Use fewer machines.";
     return finding;
   }
-  const PipelineCost cost = pipeline_cost(model.shape, machines, slowest_link(hosts), kManyStreams);
-  if (!cost.fits) {
+  const PipelineCost cost = pipeline_cost(model.shape, machines, link, kManyStreams);
+  if (!cost.fits && !tensor.fits) {
     finding.health = Health::kProblem;
     finding.text = fmt::format("the weights of {} ({}) do not fit on these machines", model.name,
                                format_bytes(model.weight_bytes));
     finding.advice = "Add a machine, or choose a smaller quantisation.";
     return finding;
   }
-  finding.text = fmt::format(
-      "--pipeline-parallel-size {} with {} layers: {} ({:.0f}% of one stream's time is network); "
-      "computed, not measured",
-      hosts.size(), fmt::join(cost.layers, " + "), expected(cost), cost.network_share * 100);
+  // The better one comes first.
+  std::vector<std::string> ways;
+  if (cost.fits) ways.push_back(by_layers(cost));
+  if (tensor.fits) ways.push_back(by_matrices(tensor, hosts.size()));
+  if (ways.size() == 2 && tensor.all_streams > cost.all_streams &&
+      tensor.prompt_limit > kPromptLimit)
+    std::swap(ways[0], ways[1]);
+  finding.text = fmt::format("{}; computed, not measured", fmt::join(ways, "; or "));
   return finding;
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/distributed/link_probe.h"
 #include "cli/distributed/pipeline_cost.h"
+#include "cli/distributed/tensor_cost.h"
 #include "cli/doctor/checks.h"
 
 namespace octavo {
@@ -40,13 +41,15 @@ struct HostFacts {
 struct ModelFacts {
   std::string name = {};
   CostShape shape = {};
+  TensorShape tensor = {};
   uint64_t weight_bytes = 0;
 };
 
 // One finding per host.
 std::vector<Finding> check_hosts(const std::vector<HostFacts>& hosts);
 
-// How to run the model on these machines. Nothing if a host has a problem.
+// How to run the model on these machines: on one, divided by layers, or by matrices. Nothing if a
+// host has a problem.
 std::optional<Finding> propose(const std::vector<HostFacts>& hosts, const ModelFacts& model);
 
 // The report of `octavo doctor --hosts --json`, indented.

@@ -9,6 +9,7 @@ namespace octavo {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 HostFacts healthy_host(const std::string& name, bool first = false) {
   HostFacts host{.name = name, .address = "10.0.0.1"};
@@ -33,7 +34,18 @@ ModelFacts model_of(double gigabytes) {
                     .layer_bytes = gigabytes * 1e9 / 33,
                     .head_bytes = gigabytes * 1e9 / 33,
                     .row_bytes = 8192},
+          .tensor = {.gathers = std::vector<double>(128, 6656.0),
+                     .vocab = 100'000,
+                     .divided_bytes = gigabytes * 1e9,
+                     .most_ranks = 8},
           .weight_bytes = static_cast<uint64_t>(gigabytes * 1e9)};
+}
+
+std::vector<HostFacts> machines_on_a_fast_network() {
+  auto hosts = two_machines();
+  hosts[1].link = {
+      .round_trip_seconds = 10e-6, .send_bytes_per_second = 5e9, .receive_bytes_per_second = 5e9};
+  return hosts;
 }
 
 TEST(HostChecks, AProbesLineIsReadBack) {
@@ -111,6 +123,27 @@ TEST(HostChecks, ALargerModelIsDivided) {
   EXPECT_THAT(finding->text, HasSubstr("--pipeline-parallel-size 2 with 16 + 16 layers: about 2.0 "
                                        "tokens/s for one stream"));
   EXPECT_THAT(finding->text, HasSubstr("computed, not measured"));
+  // 250 ms of reading, 130 half round trips, and 1.05 MB.
+  EXPECT_THAT(finding->text, HasSubstr("; or --tensor-parallel-size 2: about 3.7 tokens/s"));
+  ModelFacts few_heads = model_of(20);
+  few_heads.tensor.most_ranks = 1;
+  EXPECT_THAT(propose(two_machines(), few_heads)->text, Not(HasSubstr("tensor")));
+}
+
+TEST(HostChecks, AFastNetworkMakesOneStreamFaster) {
+  const auto divided = propose(machines_on_a_fast_network(), model_of(20));
+  ASSERT_TRUE(divided);
+  EXPECT_TRUE(divided->text.starts_with("--tensor-parallel-size 2: about 4.0 tokens/s for one"))
+      << divided->text;
+  EXPECT_THAT(divided->text, HasSubstr("; or --pipeline-parallel-size 2 with"));
+  const auto alone = propose(machines_on_a_fast_network(), model_of(10));
+  ASSERT_TRUE(alone);
+  EXPECT_THAT(alone->text, HasSubstr("fits on a alone"));
+  EXPECT_THAT(alone->text,
+              HasSubstr("for a faster single stream, --tensor-parallel-size 2: about 7.9"));
+  auto far = two_machines();
+  far[1].link->round_trip_seconds = 5e-3;
+  EXPECT_THAT(propose(far, model_of(10))->text, Not(HasSubstr("tensor")));
 }
 
 TEST(HostChecks, AModelThatFitsNowhereIsAProblem) {

@@ -174,8 +174,12 @@ class Launch {
 
 // As given, except what the plan sets and what is already part of the others.
 std::vector<GivenFlag> given_flags(const CLI::App& command) {
-  constexpr std::array kOwn = {"--hosts", "--remote-program", "--config",
-                               "--pipeline-parallel-size", "--distributed-listen"};
+  constexpr std::array kOwn = {"--hosts",
+                               "--remote-program",
+                               "--config",
+                               "--pipeline-parallel-size",
+                               "--tensor-parallel-size",
+                               "--distributed-listen"};
   std::vector<GivenFlag> flags;
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || option->get_lnames().empty()) continue;
@@ -243,6 +247,9 @@ void launch(const LaunchFlags& flags, const CLI::App& command) {
   settings.flags = given_flags(command);
   std::erase_if(settings.flags,
                 [](const GivenFlag& flag) { return flag.first == "--distributed-secret-file"; });
+  flags.serve.model.cluster.check_sizes();
+  if (command.get_option("--tensor-parallel-size")->count() > 0)
+    settings.tensor_parallel_size = flags.serve.model.cluster.tensor_parallel_size;
   if (all_here) share_machine(settings.flags, ranks, flags.serve.model.memory_fraction);
   settings.program = own_program();
   settings.remote_program = flags.remote_program;
@@ -254,8 +261,11 @@ void launch(const LaunchFlags& flags, const CLI::App& command) {
 
 // The flags of octavo serve are accepted, but --help would be too long with them.
 void hide_serve_flags(CLI::App& command) {
+  constexpr std::array kShown = {"help", "tensor-parallel-size"};
   for (CLI::Option* option : command.get_options())
-    if (!option->get_lnames().empty() && option->get_lnames().front() != "help") option->group("");
+    if (!option->get_lnames().empty() &&
+        std::ranges::count(kShown, option->get_lnames().front()) == 0)
+      option->group("");
 }
 
 }  // namespace
@@ -267,7 +277,8 @@ void add_launch_command(CLI::App& app) {
       "Serve one model that is divided over several machines: starts octavo serve here and octavo\n"
       "worker on the other machines over ssh, and ends all of them together.\n\n"
       "  octavo launch --hosts hosts.json MODEL\n"
-      "  octavo launch -n 2 MODEL          two processes on this machine, to try it\n\n"
+      "  octavo launch -n 2 MODEL          two processes on this machine, to try it\n"
+      "  octavo launch --hosts hosts.json --tensor-parallel-size 2 MODEL\n\n"
       "hosts.json is a hostfile of mlx.launch. The first host is this machine, and its first\n"
       "address is where the others connect:\n"
       "  {\"hosts\": [{\"ssh\": \"mac-1\", \"ips\": [\"10.0.0.1\"]},\n"

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/error.h"
+
 namespace octavo {
 namespace {
 
@@ -25,7 +27,9 @@ std::string as_word(const GivenFlag& flag) { return fmt::format("{}={}", flag.fi
 std::vector<std::string> serve_words(const LaunchSettings& settings) {
   std::vector<std::string> words = {settings.program, "serve", settings.model};
   for (const GivenFlag& flag : settings.flags) words.push_back(as_word(flag));
-  words.push_back(fmt::format("--pipeline-parallel-size={}", settings.hosts.hosts.size()));
+  const char* size =
+      settings.tensor_parallel_size ? "--tensor-parallel-size" : "--pipeline-parallel-size";
+  words.push_back(fmt::format("{}={}", size, settings.hosts.hosts.size()));
   words.push_back(fmt::format("--distributed-listen={}", settings.listen.text()));
   words.emplace_back("--end-with-stdin");
   return words;
@@ -70,6 +74,12 @@ std::vector<std::string> ssh_words(
 }
 
 std::vector<RankCommand> plan_launch(const LaunchSettings& settings) {
+  const int ranks = static_cast<int>(settings.hosts.hosts.size());
+  if (settings.tensor_parallel_size.value_or(ranks) != ranks)
+    throw SetupError(
+        fmt::format("--tensor-parallel-size {}: there are {} ranks, and each takes a part of every "
+                    "matrix; give {}, or another number of hosts",
+                    *settings.tensor_parallel_size, ranks, ranks));
   std::vector<RankCommand> commands = {{.name = "rank 0",
                                         .words = serve_words(settings),
                                         .environment = settings.hosts.environment}};

@@ -2,6 +2,7 @@
 // the secret. Any thread. No MLX.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,8 @@ struct LaunchSettings {
   std::string model = {};
   std::vector<GivenFlag> flags = {};
   Hostfile hosts = {};
+  // --tensor-parallel-size as given: the number of hosts. Unset: layers are divided.
+  std::optional<int> tensor_parallel_size = {};
   NetworkAddress listen = {};             // of rank 0
   std::string program = {};               // the path of octavo here
   std::string remote_program = "octavo";  // on hosts that ssh connects to
@@ -34,7 +37,7 @@ struct RankCommand {
 // The variable from which a rank takes the secret.
 inline constexpr const char* kClusterSecretVariable = "OCTAVO_DISTRIBUTED_SECRET";
 
-// By rank. Throws SetupError if a host has no address.
+// By rank. Throws SetupError if a host has no address, or if there is another number of ranks.
 std::vector<RankCommand> plan_launch(const LaunchSettings& settings);
 
 // A command that ssh runs on `host` with the secret in the environment, which it reads from stdin.

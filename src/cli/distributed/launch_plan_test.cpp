@@ -52,6 +52,26 @@ TEST(LaunchPlan, RankZeroServesHereWithTheFlagsGiven) {
   EXPECT_FALSE(commands[0].reads_secret);
 }
 
+TEST(LaunchPlan, MatricesAreDividedOverAsManyRanksAsThereAreHosts) {
+  LaunchSettings settings = two_hosts();
+  settings.tensor_parallel_size = 2;
+  const auto commands = plan_launch(settings);
+  EXPECT_THAT(commands[0].words,
+              ElementsAre("/opt/octavo", "serve", "qwen3-4b", "--tensor-parallel-size=2",
+                          "--distributed-listen=10.0.0.1:7000", "--end-with-stdin"));
+  for (const std::string& word : commands[1].words) EXPECT_THAT(word, Not(HasSubstr("parallel")));
+  for (const int wrong : {1, 3}) {
+    settings.tensor_parallel_size = wrong;
+    try {
+      plan_launch(settings);
+      ADD_FAILURE() << wrong;
+    } catch (const SetupError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("--tensor-parallel-size " + std::to_string(wrong) +
+                                          ": there are 2 ranks"));
+    }
+  }
+}
+
 TEST(LaunchPlan, OtherHostsAreReachedBySsh) {
   LaunchSettings settings = two_hosts();
   settings.hosts.environment = {{"OCTAVO_THREADS", "4"}};

@@ -1,4 +1,4 @@
-// octavo worker - a rank of a cluster other than the first: computes some layers of a model.
+// octavo worker - a rank of a cluster other than the first: computes a part of a model.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -107,8 +107,10 @@ void add_worker_options(CLI::App& command, WorkerFlags& flags) {
                        "Address that rank 0 prints, or was given with --distributed-listen")
       ->type_name("HOST:PORT");
   option
-      .without_default("--rank", flags.rank,
-                       "Number of this rank, from 1; ranks have the layers in this order")
+      .without_default(
+          "--rank", flags.rank,
+          "Number of this rank, from 1; with --pipeline-parallel-size, ranks have the layers "
+          "in this order")
       ->transform(whole_number(1, 63))
       ->type_name("INT");
   option
@@ -133,15 +135,17 @@ void add_worker_command(CLI::App& app) {
   auto flags = std::make_shared<WorkerFlags>();
   CLI::App* command = app.add_subcommand(
       "worker",
-      "Compute some layers of a model for octavo serve on another machine.\n\n"
+      "Compute a part of a model for octavo serve on another machine.\n\n"
       "On the first machine, here 10.0.0.1:\n"
       "  openssl rand -hex 32 > secret\n"
       "  octavo serve MODEL --pipeline-parallel-size 2 --distributed-listen 10.0.0.1:7000 \\\n"
       "    --distributed-secret-file secret\n"
       "On the second one, with the same model and a copy of the secret:\n"
       "  octavo worker MODEL --connect 10.0.0.1:7000 --rank 1 --distributed-secret-file secret\n\n"
-      "octavo launch does both. Either may be started first. Exits with status 0 when rank 0 has\n"
-      "ended the cluster, and 1 if it cannot join or rank 0 stops answering.");
+      "With --tensor-parallel-size, which divides matrices instead of layers, the second command "
+      "is\n"
+      "the same. octavo launch runs both. Either may be started first. Exits with status 0 when\n"
+      "rank 0 has ended the cluster, and 1 if it cannot join or rank 0 stops answering.");
   flags->model.add_worker_flags_to(*command);
   add_worker_options(*command, *flags);
   command->callback([flags] { run_worker_command(*flags); });

@@ -24,12 +24,19 @@ ModelFacts facts_of_model(const std::string& name) {
   // What one token reads. The output matrix counts as a layer.
   const auto bytes = static_cast<double>(bench::step_weights(checkpoint, model.plan).read_by(1));
   const double each = bytes / (layers + 1);
+  const auto whole = static_cast<double>(model.weights.embeddings + model.weights.layer_input);
   return {.name = name,
           .shape = {.layers = layers,
                     .layer_bytes = each,
                     .head_bytes = each,
                     .row_bytes = static_cast<double>(model.plan.hidden) *
                                  static_cast<double>(size_of(model.dtype))},
+          .tensor = {.gathers = gathered_columns(model.plan),
+                     .number_bytes = static_cast<double>(size_of(model.dtype)),
+                     .vocab = model.plan.vocab,
+                     .divided_bytes = static_cast<double>(model.weights_bytes) - whole,
+                     .whole_bytes = whole,
+                     .most_ranks = most_tensor_ranks(model.plan)},
           .weight_bytes = model.weights_bytes};
 }
 

@@ -11,8 +11,6 @@ constexpr auto kAlreadySo = ForeignMeaning::kAlreadySo;
 constexpr auto kRefused = ForeignMeaning::kRefused;
 
 constexpr std::string_view kOneDevice = "octavo runs a model on one device";
-constexpr std::string_view kByLayers =
-    "octavo divides a model over machines by layers: --pipeline-parallel-size";
 constexpr std::string_view kNoLora =
     "octavo serve takes PEFT and mlx-lm adapters: --enable-lora --lora-modules name=FOLDER";
 constexpr std::string_view kTextOnly = "octavo runs text models only";
@@ -184,10 +182,7 @@ constexpr std::array kForeignFlags = {
     ForeignFlag{"--enable-server-load-tracking", "", kAlreadySo, "/metrics always has the load"},
     ForeignFlag{"--enable-prompt-tokens-details", "", kAlreadySo,
                 "responses always have prompt_tokens_details"},
-    ForeignFlag{"--tensor-parallel-size", "1", kAlreadySo, kByLayers},
-    ForeignFlag{"--tensor-parallel-size", "*", kRefused, kByLayers},
-    ForeignFlag{"-tp", "1", kAlreadySo, kByLayers},
-    ForeignFlag{"-tp", "*", kRefused, kByLayers},
+    ForeignFlag{"-tp", "*", kAlias, "--tensor-parallel-size"},
     ForeignFlag{"-pp", "*", kAlias, "--pipeline-parallel-size"},
     ForeignFlag{"--data-parallel-size", "1", kAlreadySo, kOneDevice},
     ForeignFlag{"--data-parallel-size", "*", kRefused, kOneDevice},

@@ -61,15 +61,18 @@ TEST_F(TranslateArguments, ReplacesOtherProgramsFlags) {
       ElementsAre("generate", "a.gguf", "-p", "hi", "--max-tokens", "8", "--temperature", "0.5"));
   EXPECT_THAT(translated({"serve", "m", "--gpu-memory-utilization", "0.8", "--max_model_len=4k"}),
               ElementsAre("serve", "m", "--memory-fraction", "0.8", "--max-model-len=4k"));
+  EXPECT_THAT(
+      translated({"serve", "m", "-tp", "2", "-pp", "1"}),
+      ElementsAre("serve", "m", "--tensor-parallel-size", "2", "--pipeline-parallel-size", "1"));
   EXPECT_THAT(said_, IsEmpty());
 }
 
 TEST_F(TranslateArguments, DropsWhatIsAlreadySoAndSaysSo) {
-  EXPECT_THAT(translated({"serve", "m", "--tensor-parallel-size", "1", "--enforce-eager"}),
+  EXPECT_THAT(translated({"serve", "m", "--data-parallel-size", "1", "--enforce-eager"}),
               ElementsAre("serve", "m"));
-  EXPECT_THAT(said_, ElementsAre(HasSubstr("--tensor-parallel-size 1: not needed"),
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("--data-parallel-size 1: not needed"),
                                  HasSubstr("--enforce-eager: not needed")));
-  EXPECT_THAT(problem({"serve", "m", "-tp", "2"}), HasSubstr("-tp 2: not supported"));
+  EXPECT_THAT(problem({"serve", "m", "-dp", "2"}), HasSubstr("-dp 2: not supported"));
   EXPECT_THAT(problem({"ls", "--enforce-eager"}), HasSubstr("unknown flag"));
 }
 

@@ -44,6 +44,19 @@ class RandomMessages {
     return message;
   }
 
+  // Takes some of its tokens from the previous step, which draws `drawn`.
+  StepMessage step_that_waits(uint64_t number, int drawn) {
+    StepMessage message = step(number);
+    Batch& batch = message.batch;
+    batch.waits_for_previous = true;
+    for (size_t row = 0; row < batch.tokens.size() && drawn > 0; ++row) {
+      if (!chance(30)) continue;
+      batch.token_sources[row] = below(drawn);
+      batch.tokens[row] = static_cast<TokenId>(word());  // ignored
+    }
+    return message;
+  }
+
   // A result of such a step.
   ResultMessage result(const StepMessage& step) {
     ResultMessage message{.number = step.number};

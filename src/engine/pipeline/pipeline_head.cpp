@@ -1,8 +1,6 @@
 #include "engine/pipeline/pipeline_head.h"
 
-#include "base/error.h"
-#include "engine/plan_engine.h"
-#include "kernels/arithmetic.h"
+#include "engine/cluster/set_up_ranks.h"
 
 namespace octavo {
 namespace {
@@ -14,50 +12,20 @@ PipelinePlan plan_of_cluster(const Cluster& cluster, const ModelDescription& mod
   return plan_stages(model, options, budgets);
 }
 
-StageSetup setup_of(const PipelinePlan& plan, const ModelDescription& model,
-                    const EngineOptions& options) {
-  const SpeculativeConfig speculation = plan_speculation(model, options);
-  const bool drafts = speculation.method != SpeculativeMethod::kNone;
-  return {.cuts = plan.cuts(),
-          .page_count = plan.page_count(),
-          .max_model_len = plan.max_model_len(),
-          .dtype = model.dtype,
-          .kv_format = options.kv_format,
-          .block_tokens = options.block_tokens,
-          .max_num_seqs = options.max_num_seqs,
-          .max_num_batched_tokens = options.max_num_batched_tokens,
-          .predicts = model.plan.mtp.has_value(),
-          .most_drafts = drafts ? speculation.num_speculative_tokens : 0,
-          .pooling = options.pooling,
-          .model_digest = {},
-          .arithmetic = arithmetic_name(),
-          .merged = {}};
-}
-
-// A rank that cannot start ends its links too; its own error says more.
-std::unique_ptr<TensorLinks> connect_links(Cluster& cluster) {
-  try {
-    return cluster.make_links();
-  } catch (const LinkError& error) {
-    cluster.wait_ready();
-    throw SetupError(error.what());
-  }
-}
-
 }  // namespace
 
 PipelineHead::PipelineHead(Cluster& cluster, const ModelDescription& model,
                            const EngineOptions& options, const std::string& digest,
                            const std::optional<Sha256Digest>& merged)
     : cluster_(cluster),
+      model_(model),
       plan_(plan_of_cluster(cluster, model, options)),
       row_bytes_(passed_row_bytes(model.plan, model.dtype)) {
-  StageSetup setup = setup_of(plan_, model, options);
+  ClusterSetup setup = setup_of(model, options, memory());
+  setup.cuts = plan_.cuts();
   setup.model_digest = digest;
   if (merged) setup.merged = hex_of(*merged);
-  cluster_.set_limits(step_limits(plan_.cache, setup, model.plan.vocab));
-  for (int rank = 1; rank < cluster_.size(); ++rank) cluster_.send_setup(rank, setup.to_json());
-  links_ = connect_links(cluster_);
+  links_ = set_up_ranks(cluster_, setup, plan_.cache, model.plan.vocab);
   sender_ = std::make_unique<RowsSender>(*links_, 1);
 }
 

@@ -1,5 +1,4 @@
-// pipeline_head.h - rank 0's part of a cluster: plans the stages, sets up the other ranks, and runs
-// steps on all of them. Engine thread only.
+// pipeline_head.h - rank 0 of a model that is divided by layers. Engine thread only.
 #pragma once
 
 #include <memory>
@@ -7,32 +6,35 @@
 #include <string>
 
 #include "distributed/cluster.h"
-#include "engine/pipeline/cluster_pages.h"
+#include "engine/cluster/cluster_head.h"
+#include "engine/cluster/cluster_pages.h"
+#include "engine/cluster/cluster_setup.h"
 #include "engine/pipeline/pipeline_runner.h"
 #include "engine/pipeline/plan_stages.h"
-#include "engine/pipeline/stage_setup.h"
 
 namespace octavo {
 
-class PipelineHead {
+class PipelineHead : public ClusterHead {
  public:
-  // Plans and tells the other ranks to load. `merged`: of --merge-adapter. The cluster must outlive
-  // this object. Throws SetupError.
+  // Plans and tells the other ranks to load. `merged`: of --merge-adapter. The cluster and the model
+  // must outlive this object. Throws SetupError.
   PipelineHead(Cluster& cluster, const ModelDescription& model, const EngineOptions& options,
                const std::string& digest, const std::optional<Sha256Digest>& merged);
 
-  const PipelinePlan& plan() const { return plan_; }
-  // The next stage, for RunnerOptions.
-  RowsSender& next_stage() { return *sender_; }
-  // Waits until the other ranks have loaded. Both must outlive this object.
-  void connect(Runner& runner, KvStore& kv);
-
-  // After connect().
-  StepRunner& runner() { return *runner_; }
-  PageMemory& pages() { return *pages_; }
+  const MemoryPlan& memory() const override { return plan_.stages.front().memory; }
+  StageRange layers() const override { return plan_.stages.front().layers; }
+  const CachePlan& cache() const override { return plan_.cache; }
+  const ModelDescription& part() const override { return model_; }
+  CachePlan whole_cache() const override { return plan_.cache; }
+  std::string table() const override { return plan_.table(); }
+  RowsSender* next_stage() override { return sender_.get(); }
+  void connect(Runner& runner, KvStore& kv) override;
+  StepRunner& runner() override { return *runner_; }
+  PageMemory& pages() override { return *pages_; }
 
  private:
   Cluster& cluster_;
+  const ModelDescription& model_;
   PipelinePlan plan_;
   size_t row_bytes_;
   std::unique_ptr<TensorLinks> links_;

@@ -12,6 +12,7 @@
 #include "base/overloaded.h"
 #include "base/units.h"
 #include "base/widen.h"
+#include "engine/cluster/rank_request.h"
 #include "engine/plan_engine.h"
 
 namespace octavo {
@@ -112,23 +113,7 @@ class StageDivider {
 
 MemoryRequest request_of_rank(const ModelDescription& model, const EngineOptions& options,
                               const StageRange& stage, size_t rank, uint64_t budget) {
-  MemoryRequest request = memory_request(model, options, stage);
-  if (rank == 0) return request;
-  request.device_bytes = budget;
-  request.device_note = "that it may use";
-  request.memory_fraction = 1;
-  request.limit_bytes = std::nullopt;
-  request.draft_bytes = 0;
-  request.disk_bytes = 0;
-  request.serves_requests = false;
-  request.buffer_bytes = std::nullopt;
-  return request;
-}
-
-uint64_t budget_of(const MemoryRequest& request) {
-  return std::min(
-      static_cast<uint64_t>(static_cast<double>(request.device_bytes) * request.memory_fraction),
-      request.limit_bytes.value_or(std::numeric_limits<uint64_t>::max()));
+  return request_on_rank(memory_request(model, options, stage), rank, budget);
 }
 
 // The memory of a rank that is left for weights and pages.

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
-#include "engine/pipeline/stage_setup.h"
+#include "engine/cluster/cluster_setup.h"
 
 namespace octavo {
 namespace {
@@ -109,23 +109,23 @@ TEST_F(PlanStages, SaysWhatToChange) {
 }
 
 TEST_F(PlanStages, ASetupIsReadAsWritten) {
-  const StageSetup setup{.cuts = {4, 8},
-                         .page_count = 77,
-                         .max_model_len = 4096,
-                         .dtype = DType::kFloat16,
-                         .predicts = true,
-                         .most_drafts = 1,
-                         .pooling = {.runner = RunnerKind::kPooling, .pooler_config = "{}"},
-                         .model_digest = "ab",
-                         .arithmetic = "v1"};
-  const StageSetup read = StageSetup::from_json(setup.to_json());
+  const ClusterSetup setup{.cuts = {4, 8},
+                           .page_count = 77,
+                           .max_model_len = 4096,
+                           .dtype = DType::kFloat16,
+                           .predicts = true,
+                           .most_drafts = 1,
+                           .pooling = {.runner = RunnerKind::kPooling, .pooler_config = "{}"},
+                           .model_digest = "ab",
+                           .arithmetic = "v1"};
+  const ClusterSetup read = ClusterSetup::from_json(setup.to_json());
   EXPECT_EQ(read.to_json(), setup.to_json());
   EXPECT_EQ(read.stage(1, model_.plan), (StageRange{4, 8}));
   EXPECT_EQ(read.stage(2, model_.plan), (StageRange{8, 12}));
   EXPECT_THROW(read.stage(3, model_.plan), SetupError);
   EXPECT_EQ(read.options({}).speculation.method, SpeculativeMethod::kMtp);
-  EXPECT_THROW(StageSetup::from_json("{}"), SetupError);
-  EXPECT_THROW(StageSetup::from_json("["), SetupError);
+  EXPECT_THROW(ClusterSetup::from_json("{}"), SetupError);
+  EXPECT_THROW(ClusterSetup::from_json("["), SetupError);
 }
 
 }  // namespace

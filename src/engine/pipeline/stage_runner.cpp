@@ -1,26 +1,12 @@
 #include "engine/pipeline/stage_runner.h"
 
-#include <exception>
 #include <utility>
 
 #include "base/error.h"
 #include "base/widen.h"
+#include "engine/cluster/current_error.h"
 
 namespace octavo {
-namespace {
-
-// Of the exception being handled.
-std::string current_error() {
-  try {
-    throw;
-  } catch (const std::exception& error) {
-    return error.what();
-  } catch (...) {
-    return "the device failed";  // Metal throws Objective-C exceptions
-  }
-}
-
-}  // namespace
 
 StageRunner::StageRunner(Runner& runner, RowsSender* next, size_t row_bytes)
     : runner_(runner), next_(next), row_bytes_(row_bytes) {}

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/compute_pool.h"
@@ -21,6 +22,18 @@ namespace {
 // a megabyte in all.
 constexpr int64_t kSumRuns = 8192;
 
+// Calls body(group) for every group.
+template <typename Body>
+void for_groups(const ExpertRows& rows, const Body& body) {
+  // For a few rows a second thread does not pay off.
+  const int64_t grain = rows.most_rows <= kRowBlock ? 8 : 1;
+  const auto groups = static_cast<int64_t>(rows.groups.size());
+  compute_pool().parallel_for(groups, grain, [&](int64_t begin, int64_t end) {
+    prepare_thread();
+    for (int64_t i = begin; i < end; ++i) body(rows.groups[static_cast<size_t>(i)]);
+  });
+}
+
 // Prepares all gathered rows for a product. Groups begin at whole blocks of rows, and all blocks
 // have the same size, so a group's rows form a product of their own.
 class PreparedRows {
@@ -35,17 +48,9 @@ class PreparedRows {
     job.most_rows = rows.most_rows;
     job.prepared = scratch(Scratch::kRows, bytes(rows.padded_rows));
     data_ = job.prepared;
-    const auto prepare = [&](int64_t begin, int64_t end) {
-      prepare_thread();
-      for (int64_t i = begin; i < end; ++i) {
-        const ExpertGroup& group = rows.groups[static_cast<size_t>(i)];
-        table.prepare(job, group.begin, group.begin + group.rows);
-      }
-    };
-    const auto groups = static_cast<int64_t>(rows.groups.size());
-    // For a few rows a second thread does not pay off.
-    const int64_t grain = rows.most_rows <= kRowBlock ? 8 : 1;
-    compute_pool().parallel_for(groups, grain, prepare);
+    for_groups(rows, [&](const ExpertGroup& group) {
+      table.prepare(job, group.begin, group.begin + group.rows);
+    });
   }
 
   const std::byte* of(const ExpertGroup& group) const { return data_ + group.begin * row_bytes_; }
@@ -106,16 +111,23 @@ void run_gate_and_up(const ExpertMlpArgs& args, const ExpertRows& rows,
   run_products(jobs);
 }
 
+// The input of `down`. Row r of the gathered order is row pairs[r] of `data`; without pairs, row r.
+struct InnerRows {
+  const void* data = nullptr;
+  const int32_t* pairs = nullptr;
+};
+
 // Strips of `down` of all experts: each thread sums its outputs over the experts in order.
 class DownSums {
  public:
   DownSums(const ExpertMlpArgs& args, const ExpertRows& rows,
-           const std::shared_ptr<const LoraPlan>& lora_plan, const void* inner)
+           const std::shared_ptr<const LoraPlan>& lora_plan, const InnerRows& inner)
       : args_(args),
         rows_(rows),
         lora_(lora_of(args, lora_plan, inner)),
         arithmetic_(arithmetic_of(args.dtype, {&args.down.layout})),
-        inner_({.x = inner,
+        inner_({.x = inner.data,
+                .gathered = inner.pairs,
                 .dtype = args.dtype,
                 .cols = args.down.layout.cols,
                 .arithmetic = arithmetic_},
@@ -135,9 +147,12 @@ class DownSums {
  private:
   static std::optional<ExpertLoraProducts> lora_of(const ExpertMlpArgs& args,
                                                    const std::shared_ptr<const LoraPlan>& plan,
-                                                   const void* inner) {
+                                                   const InnerRows& inner) {
     if (plan == nullptr) return std::nullopt;
-    return ExpertLoraProducts({.x = inner, .dtype = args.dtype, .cols = args.down.layout.cols},
+    return ExpertLoraProducts({.x = inner.data,
+                               .gathered = inner.pairs,
+                               .dtype = args.dtype,
+                               .cols = args.down.layout.cols},
                               plan, {args.lora->down});
   }
 
@@ -195,20 +210,53 @@ class DownSums {
   PreparedRows inner_;
 };
 
+std::span<const int32_t> ids_of(const ExpertMlpArgs& args) {
+  return {args.ids, static_cast<size_t>(args.tokens * args.top_k)};
+}
+
+ExpertRows rows_of(const ExpertMlpArgs& args) {
+  const std::span ids = ids_of(args);
+  return gather_by_expert(ids, {args.weights, ids.size()}, args.top_k, args.experts);
+}
+
+// For the result of run_gate_and_up().
+std::byte* inner_scratch(const ExpertMlpArgs& args, const ExpertRows& rows) {
+  const auto bytes = static_cast<int64_t>(size_of(args.dtype));
+  return scratch(Scratch::kInner, rows.padded_rows * args.gate.layout.rows * bytes);
+}
+
 }  // namespace
 
 void expert_mlp(const ExpertMlpArgs& args) {
   if (args.tokens == 0) return;
-  const auto pairs = static_cast<size_t>(args.tokens * args.top_k);
-  const ExpertRows rows =
-      gather_by_expert({args.ids, pairs}, {args.weights, pairs}, args.top_k, args.experts);
-  const int64_t inner_size = args.gate.layout.rows;
-  void* inner = scratch(Scratch::kInner,
-                        rows.padded_rows * inner_size * static_cast<int64_t>(size_of(args.dtype)));
+  const ExpertRows rows = rows_of(args);
+  void* inner = inner_scratch(args, rows);
   const auto lora_plan =
       args.lora != nullptr ? plan_expert_lora(*args.lora->tokens, rows, args.experts) : nullptr;
   run_gate_and_up(args, rows, lora_plan, inner);
-  DownSums(args, rows, lora_plan, inner).run();
+  DownSums(args, rows, lora_plan, {inner}).run();
+}
+
+void expert_activations(const ExpertMlpArgs& args) {
+  if (args.tokens == 0) return;
+  const ExpertRows rows = rows_of(args);
+  const std::vector<int32_t> pairs = pairs_of(rows, ids_of(args), args.experts);
+  std::byte* inner = inner_scratch(args, rows);
+  run_gate_and_up(args, rows, nullptr, inner);
+  const size_t bytes = static_cast<size_t>(args.gate.layout.rows) * size_of(args.dtype);
+  auto* out = static_cast<std::byte*>(args.out);
+  for_groups(rows, [&](const ExpertGroup& group) {
+    const auto end = static_cast<size_t>(group.begin + group.rows);
+    for (auto row = static_cast<size_t>(group.begin); row < end; ++row)
+      std::memcpy(out + static_cast<size_t>(pairs[row]) * bytes, inner + row * bytes, bytes);
+  });
+}
+
+void expert_outputs(const ExpertMlpArgs& args) {
+  if (args.tokens == 0) return;
+  const ExpertRows rows = rows_of(args);
+  const std::vector<int32_t> pairs = pairs_of(rows, ids_of(args), args.experts);
+  DownSums(args, rows, nullptr, {args.x, pairs.data()}).run();
 }
 
 int64_t expert_mlp_scratch_bytes(const ExpertMlpShape& shape, int64_t tokens, int threads) {

@@ -39,6 +39,13 @@ struct ExpertMlpArgs {
 
 void expert_mlp(const ExpertMlpArgs& args);
 
+// The halves of expert_mlp(), with its bits. Matrices may be parts of the outputs. No adapters.
+// Uses neither `down` nor what is added to its outputs. out: [tokens, top_k, gate rows].
+void expert_activations(const ExpertMlpArgs& args);
+// Uses neither `gate` nor `up`. x: [tokens, top_k, down columns]; shared, residual and out:
+// [tokens, down rows].
+void expert_outputs(const ExpertMlpArgs& args);
+
 // Upper bound of expert_mlp()'s scratch memory.
 struct ExpertMlpShape {
   int64_t experts;

@@ -33,4 +33,17 @@ ExpertRows gather_by_expert(std::span<const int32_t> ids, std::span<const float>
   return out;
 }
 
+std::vector<int32_t> pairs_of(const ExpertRows& rows, std::span<const int32_t> ids,
+                              int64_t experts) {
+  std::vector<int64_t> next(static_cast<size_t>(experts));  // the next free row
+  for (const ExpertGroup& group : rows.groups)
+    next[static_cast<size_t>(group.expert)] = group.begin;
+  std::vector<int32_t> pairs(static_cast<size_t>(rows.padded_rows));
+  for (size_t pair = 0; pair < ids.size(); ++pair) {
+    const auto row = static_cast<size_t>(next[static_cast<size_t>(ids[pair])]++);
+    pairs[row] = static_cast<int32_t>(pair);
+  }
+  return pairs;
+}
+
 }  // namespace octavo::cpu

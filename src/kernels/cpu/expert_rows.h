@@ -27,4 +27,8 @@ struct ExpertRows {
 ExpertRows gather_by_expert(std::span<const int32_t> ids, std::span<const float> weights,
                             int64_t top_k, int64_t experts);
 
+// The index in `ids` of every gathered row of gather_by_expert(ids, ...); 0 in the padding.
+std::vector<int32_t> pairs_of(const ExpertRows& rows, std::span<const int32_t> ids,
+                              int64_t experts);
+
 }  // namespace octavo::cpu

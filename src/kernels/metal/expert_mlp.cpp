@@ -9,12 +9,6 @@
 namespace octavo::metal {
 namespace {
 
-// The pairs, sorted by expert.
-struct SortedPairs {
-  ExpertTiles tiles;
-  mx::array places;  // [pairs]
-};
-
 // Large tiles pay off when experts have more than 8 rows on average. Small ones waste less work, and an
 // expert has at most one row of each token; twice the average fits most experts into one tile.
 int rows_of_tile(int tokens, int pairs, int experts) {
@@ -25,32 +19,55 @@ int rows_of_tile(int tokens, int pairs, int experts) {
   return rows;
 }
 
-SortedPairs sort_pairs(const ExpertMlpCall& call, Encoder& encoder) {
-  OCTAVO_CHECK(call.experts <= kMostExperts);
-  const auto pairs = static_cast<int>(call.ids.size());
-  const int tile_rows = rows_of_tile(call.ids.shape(0), pairs, call.experts);
-  const int most_tiles = pairs / tile_rows + std::min(pairs, call.experts);
-  const mx::array tiles = encoder.temporary({1 + most_tiles * kTileWords}, mx::int32);
-  const mx::array tokens = encoder.temporary({pairs}, mx::int32);
-  const mx::array places = encoder.temporary({pairs}, mx::int32);
-  Launch launch("expert_order");
-  launch.input("ids", call.ids)
-      .output("tokens", tokens)
-      .output("places", places)
-      .output("tiles", tiles)
-      .bytes("params", ExpertOrderParams{.pairs = pairs,
-                                         .top_k = call.ids.shape(1),
-                                         .experts = call.experts,
-                                         .tile_rows = tile_rows})
-      .grid({1}, {kOrderThreads});
-  encoder.run(launch);
-  return {{tiles, tokens, most_tiles, tile_rows}, places};
+mx::array places_of(const mx::array& ids, Encoder& encoder) {
+  return encoder.temporary({static_cast<int>(ids.size())}, mx::int32);
 }
 
-void sum_products(const ExpertMlpCall& call, const mx::array& products, const mx::array& places,
-                  Encoder& encoder) {
+// Sorts the pairs by expert. Pair p reads row p / pairs_per_row; places: [pairs], receives the place
+// of each pair in the sorted order.
+ExpertTiles sort_pairs(const mx::array& ids, int experts, int pairs_per_row,
+                       const mx::array& places, Encoder& encoder) {
+  OCTAVO_CHECK(experts <= kMostExperts);
+  const auto pairs = static_cast<int>(ids.size());
+  const int tile_rows = rows_of_tile(ids.shape(0), pairs, experts);
+  const int most_tiles = pairs / tile_rows + std::min(pairs, experts);
+  const mx::array tiles = encoder.temporary({1 + most_tiles * kTileWords}, mx::int32);
+  const mx::array rows = encoder.temporary({pairs}, mx::int32);
+  Launch launch("expert_order");
+  launch.input("ids", ids)
+      .output("tokens", rows)
+      .output("places", places)
+      .output("tiles", tiles)
+      .bytes(
+          "params",
+          ExpertOrderParams{
+              .pairs = pairs, .top_k = pairs_per_row, .experts = experts, .tile_rows = tile_rows})
+      .grid({1}, {kOrderThreads});
+  encoder.run(launch);
+  return {tiles, rows, most_tiles, tile_rows};
+}
+
+// Returns the tiles, whose order is that of the rows of call.out.
+ExpertTiles run_gate_and_up(const ExpertActivationsCall& call, Encoder& encoder) {
+  ExpertTiles tiles = sort_pairs(call.ids, call.experts, call.ids.shape(1), call.places, encoder);
+  linear({.x = call.x,
+          .layers = {call.gate, call.up},
+          .is_gated = true,
+          .activation = call.activation,
+          .experts = tiles,
+          .out = call.out},
+         encoder);
+  return tiles;
+}
+
+// `tiles` refer to the rows of call.inner.
+void run_down(const ExpertOutputsCall& call, const ExpertTiles& tiles, const mx::array& places,
+              Encoder& encoder) {
   const mx::array& out = call.out;
   const int hidden = out.shape(1);
+  const mx::array products =
+      encoder.temporary({static_cast<int>(call.ids.size()), hidden}, mx::float32);
+  linear({.x = call.inner, .layers = {call.down}, .experts = tiles, .out = products}, encoder);
   Launch launch("expert_sum", {dtype_of(out)});
   launch.constant("kHasShared", call.shared.has_value())
       .constant("kHasSharedGate", call.shared_gate.has_value())
@@ -74,21 +91,38 @@ void sum_products(const ExpertMlpCall& call, const mx::array& products, const mx
 void expert_mlp(const ExpertMlpCall& call, Encoder& encoder) {
   if (call.out.size() == 0) return;
   const auto pairs = static_cast<int>(call.ids.size());
-  const SortedPairs sorted = sort_pairs(call, encoder);
-  const mx::array inner =
-      encoder.temporary({pairs, static_cast<int>(call.gate.layout.rows)}, call.x.dtype());
-  linear({.x = call.x,
-          .layers = {call.gate, call.up},
-          .is_gated = true,
-          .activation = call.activation,
-          .experts = sorted.tiles,
-          .out = inner},
-         encoder);
-  ExpertTiles in_order = sorted.tiles;
-  in_order.list = std::nullopt;  // inner is already in tile order
-  const mx::array products = encoder.temporary({pairs, call.out.shape(1)}, mx::float32);
-  linear({.x = inner, .layers = {call.down}, .experts = in_order, .out = products}, encoder);
-  sum_products(call, products, sorted.places, encoder);
+  const auto inner_size = static_cast<int>(call.gate.layout.rows);
+  const ExpertActivationsCall first{.x = call.x,
+                                    .ids = call.ids,
+                                    .experts = call.experts,
+                                    .gate = call.gate,
+                                    .up = call.up,
+                                    .activation = call.activation,
+                                    .out = encoder.temporary({pairs, inner_size}, call.x.dtype()),
+                                    .places = places_of(call.ids, encoder)};
+  ExpertTiles tiles = run_gate_and_up(first, encoder);
+  tiles.list = std::nullopt;  // first.out is already in tile order
+  run_down({.inner = first.out,
+            .ids = call.ids,
+            .weights = call.weights,
+            .experts = call.experts,
+            .down = call.down,
+            .shared = call.shared,
+            .shared_gate = call.shared_gate,
+            .residual = call.residual,
+            .out = call.out},
+           tiles, first.places, encoder);
+}
+
+void expert_activations(const ExpertActivationsCall& call, Encoder& encoder) {
+  if (call.out.size() == 0) return;
+  run_gate_and_up(call, encoder);
+}
+
+void expert_outputs(const ExpertOutputsCall& call, Encoder& encoder) {
+  if (call.out.size() == 0) return;
+  const mx::array places = places_of(call.ids, encoder);
+  run_down(call, sort_pairs(call.ids, call.experts, 1, places, encoder), places, encoder);
 }
 
 }  // namespace octavo::metal

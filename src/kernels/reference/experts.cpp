@@ -1,5 +1,6 @@
 // The oracles of the mixture of experts, in plain MLX.
 #include "kernels/activation.h"
+#include "kernels/expert_halves.h"
 #include "kernels/expert_mlp.h"
 #include "kernels/expert_routing.h"
 
@@ -40,6 +41,25 @@ mx::array product(const mx::array& x, const ExpertProjection& layer, const mx::a
   return layer.bias ? mx::add(y, mx::astype(mx::take(*layer.bias, ids, 0), mx::float32)) : y;
 }
 
+// In x's dtype.
+mx::array activations(const mx::array& x, const mx::array& gate, const mx::array& up,
+                      Activation activation) {
+  return mx::astype(reference::gated_activation(gate, up, activation), x.dtype());
+}
+
+// given: the products of `down`, [T, K, rows]. Returns [T, rows] of `dtype`.
+mx::array sum_of(const mx::array& given, const Routing& routing, const ExpertOptions& options,
+                 mx::Dtype dtype) {
+  mx::array y = mx::sum(mx::multiply(given, mx::expand_dims(routing.weights, -1)), 1);
+  if (options.shared) {
+    mx::array shared = mx::astype(*options.shared, mx::float32);
+    if (options.shared_gate) shared = mx::multiply(shared, mx::sigmoid(*options.shared_gate));
+    y = mx::add(y, shared);
+  }
+  if (options.residual) y = mx::add(mx::astype(*options.residual, mx::float32), y);
+  return mx::astype(y, dtype);
+}
+
 }  // namespace
 
 Routing route_experts(const mx::array& logits, const ExpertChoice& choice,
@@ -72,18 +92,28 @@ mx::array expert_mlp(const mx::array& x, const Routing& routing, const ExpertMlp
   };
   const mx::array gate = product(row, experts.gate, routing.ids, options, lora(&ExpertLora::gate));
   const mx::array up = product(row, experts.up, routing.ids, options, lora(&ExpertLora::up));
-  const mx::array inner =
-      mx::astype(reference::gated_activation(gate, up, experts.activation), x.dtype());
+  const mx::array inner = activations(x, gate, up, experts.activation);
   const mx::array given =
       product(inner, experts.down, routing.ids, options, lora(&ExpertLora::down));
-  mx::array y = mx::sum(mx::multiply(given, mx::expand_dims(routing.weights, -1)), 1);
-  if (options.shared) {
-    mx::array shared = mx::astype(*options.shared, mx::float32);
-    if (options.shared_gate) shared = mx::multiply(shared, mx::sigmoid(*options.shared_gate));
-    y = mx::add(y, shared);
-  }
-  if (options.residual) y = mx::add(mx::astype(*options.residual, mx::float32), y);
-  return mx::astype(y, x.dtype());
+  return sum_of(given, routing, options, x.dtype());
+}
+
+mx::array expert_activations(const mx::array& x, const Routing& routing,
+                             const ExpertProjection& gate, const ExpertProjection& up,
+                             Activation activation) {
+  count_launch("expert_activations.reference");
+  const mx::array row = mx::expand_dims(x, 1);
+  const auto of = [&](const ExpertProjection& layer) {
+    return product(row, layer, routing.ids, {}, nullptr);
+  };
+  return activations(x, of(gate), of(up), activation);
+}
+
+mx::array expert_outputs(const mx::array& inner, const Routing& routing,
+                         const ExpertProjection& down, const ExpertOptions& options) {
+  count_launch("expert_outputs.reference");
+  const mx::array given = product(inner, down, routing.ids, options, nullptr);
+  return sum_of(given, routing, options, inner.dtype());
 }
 
 }  // namespace octavo::reference

@@ -49,7 +49,8 @@ Weight make_mxfp4_weight(int rows, int cols, std::span<const std::byte> packed,
 Weight make_gguf_weight(int rows, int cols, WeightFormat format, std::span<const std::byte> blocks,
                         RowOrder row_order = {});
 
-// Strips (kStripRows rows each) of a matrix of whole strips, already packed.
+// Strips (kStripRows rows each) of a packed matrix. The padding of a last strip that is not whole
+// counts as rows.
 Weight take_strips(const Weight& weight, std::span<const int> strips);
 
 // Bytes of a packed weight of this shape.

@@ -7,7 +7,7 @@
 
 #include "kernels/qkv_write.h"
 #include "models/decoder_plan.h"
-#include "models/layers/projection.h"
+#include "models/layers/divided_linear.h"
 #include "models/layers/sublayer.h"
 
 namespace octavo {
@@ -24,13 +24,15 @@ class Attention : public Sublayer {
 
  private:
   QkvOptions qkv_options(const ForwardContext& context) const;
+  int group_width() const;
 
-  AttentionPlan plan_;
+  AttentionPlan plan_;  // with this rank's heads
+  int outputs_;         // of attention, on all ranks together
   float norm_eps_;
   float rope_magnitude_ = 1;
   int layer_;
   std::vector<Projection> qkv_;
-  Projection output_;
+  DividedLinear output_;
   std::optional<mx::array> q_norm_, k_norm_;
   std::optional<mx::array> sinks_;  // [heads] float32
 };

@@ -26,6 +26,7 @@ NormSpec load_router_norm(const DecoderPlan& model, const std::string& name, Wei
 DenseAndExperts::DenseAndExperts(const DenseAndExpertsPlan& plan, const DecoderPlan& model,
                                  const std::string& at, WeightSource& source, int layer)
     : choice_(plan.experts.choice),
+      intermediate_(plan.experts.intermediate),
       layer_(layer),
       dense_(plan.dense, model.hidden, at + "mlp", source, layer),
       experts_(load_experts(plan.experts, model.hidden, at.substr(0, at.size() - 1), source)),
@@ -56,8 +57,8 @@ mx::array DenseAndExperts::forward(const mx::array& x, const Surroundings& aroun
   options.path = path;
   const LoraStep* lora = layer_ >= 0 ? context.lora : nullptr;
   if (lora != nullptr) options.lora = lora->experts(layer_);
-  const mx::array chosen =
-      expert_mlp(norm(x, experts_norm_in_, path), route(x, path, lora), experts_, options);
+  const mx::array chosen = run_experts(norm(x, experts_norm_in_, path), route(x, path, lora),
+                                       experts_, intermediate_, options, context.ranks);
   const mx::array sum = add_rows(norm(dense, dense_norm_out_, path), chosen,
                                  {.norm = experts_norm_out_, .path = path});
   return around.add_input ? add_rows(x, sum, {.path = path}) : sum;

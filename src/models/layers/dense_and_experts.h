@@ -24,6 +24,7 @@ class DenseAndExperts : public Sublayer {
   Routing route(const mx::array& x, KernelPath path, const LoraStep* lora) const;
 
   ExpertChoice choice_;
+  int intermediate_;  // of each expert
   int layer_;
   Mlp dense_;
   ExpertMlp experts_;

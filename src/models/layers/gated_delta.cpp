@@ -34,12 +34,12 @@ std::vector<int> untiled(const GatedDeltaPlan& plan, int size, int before = 0) {
   return order;
 }
 
-std::vector<Projection> load_inputs(const GatedDeltaPlan& plan, int hidden,
-                                    const std::string& prefix, WeightSource& source) {
+DividedLinear load_inputs(const GatedDeltaPlan& plan, int hidden, const std::string& prefix,
+                          WeightSource& source) {
   const int values = plan.value_heads * plan.v_dim;
-  std::vector<Projection> layers;
+  DividedLinear layers;
   const auto load = [&](const char* name, int rows, const std::vector<int>& order = {}) {
-    layers.push_back(load_projection(source, prefix + name, rows, hidden, false, order));
+    layers.add(source, prefix + name, rows, hidden, false, order);
   };
   if (plan.joined_by_head) {
     const int ratio = plan.value_heads / plan.key_heads;
@@ -74,8 +74,7 @@ GatedDeltaNet::GatedDeltaNet(const GatedDeltaPlan& plan, const DecoderPlan& mode
       weights_{source.float_vector(prefix + ".A_log", plan.value_heads, untiled(plan, 1)),
                source.float_vector(prefix + ".dt_bias", plan.value_heads, untiled(plan, 1)),
                source.vector(prefix + ".norm.weight", plan.v_dim)},
-      output_(load_projection(source, prefix + ".out_proj", model.hidden,
-                              plan.value_heads * plan.v_dim, false)) {}
+      output_(source, prefix + ".out_proj", model.hidden, plan.value_heads * plan.v_dim, false) {}
 
 // The columns of the output matrix are tiled: quantised columns cannot be reordered, so the rows are.
 mx::array GatedDeltaNet::tiled(const mx::array& values) const {
@@ -90,7 +89,7 @@ mx::array GatedDeltaNet::forward(const mx::array& x, const Surroundings& around,
   LinearOptions into;
   into.norm = around.norm;
   into.path = context.path;
-  const mx::array joined = joined_linear(x, inputs_, into);
+  const mx::array joined = inputs_.forward(x, into, context.ranks);
 
   const mx::array& table = context.table(layer_);
   const auto [qkv, convolved] =
@@ -110,7 +109,7 @@ mx::array GatedDeltaNet::forward(const mx::array& x, const Surroundings& around,
   LinearOptions out;
   if (around.add_input) out.residual = x;
   out.path = context.path;
-  return linear(plan_.tiled_values ? tiled(values) : values, output_.weight, out);
+  return output_.forward(plan_.tiled_values ? tiled(values) : values, out, context.ranks);
 }
 
 }  // namespace octavo

@@ -8,7 +8,7 @@
 #include "kernels/causal_conv.h"
 #include "kernels/gated_delta.h"
 #include "models/decoder_plan.h"
-#include "models/layers/projection.h"
+#include "models/layers/divided_linear.h"
 #include "models/layers/sublayer.h"
 
 namespace octavo {
@@ -29,10 +29,10 @@ class GatedDeltaNet : public Sublayer {
   GatedDeltaPlan plan_;
   float norm_eps_;
   int layer_;
-  std::vector<Projection> inputs_;  // concatenated: q, k, v, z, b, a
+  DividedLinear inputs_;  // concatenated: q, k, v, z, b, a
   ConvWeights conv_;
   GatedDeltaWeights weights_;
-  Projection output_;
+  DividedLinear output_;
 };
 
 }  // namespace octavo

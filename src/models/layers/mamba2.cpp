@@ -15,24 +15,21 @@ Mamba2Mixer::Mamba2Mixer(const Mamba2Plan& plan, const DecoderPlan& model, int l
                          const std::string& prefix, WeightSource& source)
     : plan_(plan),
       layer_(layer),
-      input_(load_projection(source, prefix + ".in_proj",
-                             plan.values() + plan.conv_channels() + plan.heads, model.hidden,
-                             plan.bias)),
+      input_(source, prefix + ".in_proj", plan.values() + plan.conv_channels() + plan.heads,
+             model.hidden, plan.bias),
       conv_(load_mamba_conv(plan, prefix + ".conv1d", source)),
       weights_{source.float_vector(prefix + ".A_log", plan.heads),
                source.float_vector(prefix + ".dt_bias", plan.heads),
                source.float_vector(prefix + ".D", plan.heads)},
       norm_{source.vector(prefix + ".norm.weight", plan.values()), model.norm_eps},
-      output_(
-          load_projection(source, prefix + ".out_proj", model.hidden, plan.values(), plan.bias)) {}
+      output_(source, prefix + ".out_proj", model.hidden, plan.values(), plan.bias) {}
 
 mx::array Mamba2Mixer::forward(const mx::array& x, const Surroundings& around,
                                ForwardContext& context) const {
   LinearOptions into;
   into.norm = around.norm;
-  into.bias = input_.bias;
   into.path = context.path;
-  const mx::array rows = linear(x, input_.weight, into);
+  const mx::array rows = input_.forward(x, into, context.ranks);
 
   const mx::array& table = context.table(layer_);
   const auto [xbc, convolved] = causal_conv(
@@ -47,14 +44,14 @@ mx::array Mamba2Mixer::forward(const mx::array& x, const Surroundings& around,
   context.kv.rebind(layer_, written.bytes);
 
   LinearOptions out;
-  out.bias = output_.bias;
   if (around.add_input) out.residual = x;
   out.path = context.path;
   if (plan_.norm_groups == 1) {
     out.norm = norm_;
-    return linear(values, output_.weight, out);
+    return output_.forward(values, out, context.ranks);
   }
-  return linear(group_norm(values, norm_, plan_.norm_groups, context.path), output_.weight, out);
+  return output_.forward(group_norm(values, norm_, plan_.norm_groups, context.path), out,
+                         context.ranks);
 }
 
 }  // namespace octavo

@@ -7,7 +7,7 @@
 #include "kernels/mamba2.h"
 #include "kernels/norm.h"
 #include "models/decoder_plan.h"
-#include "models/layers/projection.h"
+#include "models/layers/divided_linear.h"
 #include "models/layers/sublayer.h"
 
 namespace octavo {
@@ -25,11 +25,11 @@ class Mamba2Mixer : public Sublayer {
  private:
   Mamba2Plan plan_;
   int layer_;
-  Projection input_;  // rows: z, x, b, c, dt
+  DividedLinear input_;  // rows: z, x, b, c, dt
   ConvWeights conv_;
   Mamba2Weights weights_;
   NormSpec norm_;
-  Projection output_;
+  DividedLinear output_;
 };
 
 }  // namespace octavo

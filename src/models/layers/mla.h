@@ -6,7 +6,7 @@
 #include <string>
 
 #include "models/decoder_plan.h"
-#include "models/layers/projection.h"
+#include "models/layers/divided_linear.h"
 #include "models/layers/sublayer.h"
 
 namespace octavo {
@@ -28,13 +28,15 @@ class Mla : public Sublayer {
     Weight keys;    // W_k[h]^T: [heads * kv_rank, nope_dim]
     Weight values;  // W_v[h]: [heads * v_dim, kv_rank]
   };
+  // Of this rank's heads.
   static LatentWeights load_latent(const MlaPlan& plan, DType dtype, const std::string& prefix,
                                    WeightSource& source);
 
   // [T, heads, q_dim]
   mx::array queries(const mx::array& x, const Surroundings& around, KernelPath path) const;
 
-  MlaPlan plan_;
+  MlaPlan plan_;  // with this rank's heads
+  int outputs_;   // of attention, on all ranks together
   int layer_;
   float rope_magnitude_;
   std::optional<Projection> q_down_;  // with q_rank
@@ -43,7 +45,7 @@ class Mla : public Sublayer {
   Projection latent_;
   mx::array latent_norm_;
   LatentWeights weights_;
-  Projection output_;
+  DividedLinear output_;
 };
 
 }  // namespace octavo

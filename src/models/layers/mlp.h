@@ -5,7 +5,7 @@
 #include <string>
 
 #include "models/decoder_plan.h"
-#include "models/layers/projection.h"
+#include "models/layers/divided_linear.h"
 #include "models/layers/sublayer.h"
 
 namespace octavo {
@@ -21,9 +21,11 @@ class Mlp : public Sublayer {
 
  private:
   Activation activation_;
+  int intermediate_;
   int layer_;
   std::optional<Projection> gate_;  // unset: activation(up, up)
-  Projection up_, down_;
+  Projection up_;
+  DividedLinear down_;
 };
 
 }  // namespace octavo

@@ -7,6 +7,7 @@ namespace octavo {
 Moe::Moe(const MoePlan& plan, int hidden, const std::string& prefix, WeightSource& source,
          int layer)
     : choice_(plan.choice),
+      intermediate_(plan.intermediate),
       layer_(layer),
       router_(load_projection(source, prefix + "." + plan.names.router, plan.choice.experts, hidden,
                               plan.router_bias)),
@@ -50,7 +51,8 @@ mx::array Moe::forward(const mx::array& x, const Surroundings& around,
     options.shared_gate = linear(rows, *shared_gate_, gate);
   }
   if (lora != nullptr) options.lora = lora->experts(layer_);
-  return expert_mlp(rows, route(rows, context.path, lora), experts_, options);
+  return run_experts(rows, route(rows, context.path, lora), experts_, intermediate_, options,
+                     context.ranks);
 }
 
 }  // namespace octavo

@@ -25,6 +25,7 @@ class Moe : public Sublayer {
   Routing route(const mx::array& x, KernelPath path, const LoraStep* lora) const;
 
   ExpertChoice choice_;
+  int intermediate_;
   int layer_;
   Projection router_;
   std::optional<mx::array> choice_bias_;  // [experts] float32

@@ -19,12 +19,14 @@ inline Projection load_projection(WeightSource& source, const std::string& name,
   return {std::move(weight), std::move(bias)};
 }
 
-// The same for q and k, whose rows may be in another order.
+// The same for q and k, whose rows may be in another order. `picks`: the rows to load, after they were
+// ordered; empty: all.
 inline Projection load_rope_projection(WeightSource& source, const std::string& name, int rows,
-                                       int cols, const RopeRows& order, bool biased) {
-  Weight weight = source.rope_matrix(name, rows, cols, order);
+                                       int cols, const RopeRows& order, bool biased,
+                                       RowOrder picks) {
+  Weight weight = source.rope_matrix(name, rows, cols, order, picks);
   std::optional<mx::array> bias;
-  if (biased) bias = source.rope_vector(name + ".bias", rows, order);
+  if (biased) bias = source.rope_vector(name + ".bias", rows, order, picks);
   return {std::move(weight), std::move(bias)};
 }
 

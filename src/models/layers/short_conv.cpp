@@ -17,17 +17,16 @@ ShortConv::ShortConv(const ShortConvPlan& plan, int hidden, int layer, const std
                      WeightSource& source)
     : plan_(plan),
       layer_(layer),
-      input_(load_projection(source, prefix + ".in_proj", 3 * plan.channels, hidden, plan.bias)),
+      input_(source, prefix + ".in_proj", 3 * plan.channels, hidden, plan.bias),
       conv_(load_conv(plan, prefix + ".conv", source)),
-      output_(load_projection(source, prefix + ".out_proj", hidden, plan.channels, plan.bias)) {}
+      output_(source, prefix + ".out_proj", hidden, plan.channels, plan.bias) {}
 
 mx::array ShortConv::forward(const mx::array& x, const Surroundings& around,
                              ForwardContext& context) const {
   LinearOptions into;
   into.norm = around.norm;
-  into.bias = input_.bias;
   into.path = context.path;
-  const mx::array rows = linear(x, input_.weight, into);
+  const mx::array rows = input_.forward(x, into, context.ranks);
   const int channels = plan_.channels;
   const mx::array gated =
       gate_rows({rows, 2 * channels}, {rows, 0}, channels, Gate::kPlain, context.path);
@@ -37,11 +36,10 @@ mx::array ShortConv::forward(const mx::array& x, const Surroundings& around,
   context.kv.rebind(layer_, pages.bytes);
 
   LinearOptions out;
-  out.bias = output_.bias;
   if (around.add_input) out.residual = x;
   out.path = context.path;
-  return linear(gate_rows({y}, {rows, channels}, channels, Gate::kPlain, context.path),
-                output_.weight, out);
+  return output_.forward(gate_rows({y}, {rows, channels}, channels, Gate::kPlain, context.path),
+                         out, context.ranks);
 }
 
 }  // namespace octavo

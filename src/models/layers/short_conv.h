@@ -5,7 +5,7 @@
 
 #include "kernels/causal_conv.h"
 #include "models/decoder_plan.h"
-#include "models/layers/projection.h"
+#include "models/layers/divided_linear.h"
 #include "models/layers/sublayer.h"
 
 namespace octavo {
@@ -23,9 +23,9 @@ class ShortConv : public Sublayer {
  private:
   ShortConvPlan plan_;
   int layer_;
-  Projection input_;  // to b, c and x, concatenated
+  DividedLinear input_;  // to b, c and x, concatenated
   ConvWeights conv_;
-  Projection output_;
+  DividedLinear output_;
 };
 
 }  // namespace octavo

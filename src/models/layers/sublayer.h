@@ -8,6 +8,7 @@
 #include "kernels/norm.h"
 #include "models/adapters/adapter_memory.h"
 #include "models/kv_store.h"
+#include "models/rank_exchange.h"
 
 namespace octavo {
 
@@ -21,6 +22,7 @@ struct ForwardContext {
   KvStore& kv;
   KernelPath path;
   const LoraStep* lora = nullptr;  // null: no row of the step has an adapter
+  RankExchange* ranks = nullptr;   // null: this machine has all outputs
 
   const mx::array& table(int layer) const {
     const int group = kv.plan().places[static_cast<size_t>(layer)].group;

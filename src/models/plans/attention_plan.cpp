@@ -50,4 +50,12 @@ CacheSpec AttentionPlan::cache_spec(DType dtype, KvFormat format) const {
                      .format = format};
 }
 
+AttentionPlan AttentionPlan::of_rank(int ranks) const {
+  AttentionPlan part = *this;
+  if (norms_rows) return part;
+  part.kv_heads = (kv_heads + ranks - 1) / ranks;
+  part.heads = heads / kv_heads * part.kv_heads;
+  return part;
+}
+
 }  // namespace octavo

@@ -38,6 +38,9 @@ struct AttentionPlan {
   uint64_t row_elements() const;
   uint64_t widest_input(int hidden) const;
   CacheSpec cache_spec(DType dtype, KvFormat format) const;
+  // With the heads of one of several ranks that divide outputs: whole groups of query heads with
+  // their KV head. All heads if the norm is over all of them.
+  AttentionPlan of_rank(int ranks) const;
 };
 
 }  // namespace octavo

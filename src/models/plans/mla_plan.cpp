@@ -58,6 +58,12 @@ CacheSpec MlaPlan::cache_spec(DType dtype, KvFormat format) const {
                      .values_in_keys = true};
 }
 
+MlaPlan MlaPlan::of_rank(int ranks) const {
+  MlaPlan part = *this;
+  part.heads = (heads + ranks - 1) / ranks;
+  return part;
+}
+
 uint64_t MlaPlan::decoded_bytes(DType dtype) const {
   return widen(heads) * widen(kv_rank) * widen(nope_dim) * size_of(dtype);
 }

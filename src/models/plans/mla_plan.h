@@ -35,6 +35,8 @@ struct MlaPlan {
   uint64_t widest_input(int hidden) const;
   // Latent rows cannot be quantised: throws SetupError for another format.
   CacheSpec cache_spec(DType dtype, KvFormat format) const;
+  // With the heads of one of several ranks that divide outputs.
+  MlaPlan of_rank(int ranks) const;
   // Memory of the weights that are decoded at load for the absorbed form.
   uint64_t decoded_bytes(DType dtype) const;
 };

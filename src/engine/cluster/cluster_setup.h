@@ -1,4 +1,4 @@
-// stage_setup.h - what rank 0 tells another rank before it loads its layers, as JSON. No MLX.
+// cluster_setup.h - what rank 0 tells another rank before it loads, as JSON. No MLX.
 #pragma once
 
 #include <string>
@@ -10,8 +10,9 @@
 
 namespace octavo {
 
-struct StageSetup {
-  std::vector<int> cuts = {};
+struct ClusterSetup {
+  bool tensor = false;         // every rank has a part of the outputs of all layers
+  std::vector<int> cuts = {};  // otherwise: the first layers of ranks above 0
   int page_count = 0;
   int max_model_len = 0;
   DType dtype = DType::kBFloat16;
@@ -28,7 +29,7 @@ struct StageSetup {
 
   std::string to_json() const;
   // Throws SetupError.
-  static StageSetup from_json(const std::string& json);
+  static ClusterSetup from_json(const std::string& json);
 
   // The options of this setup, with what is about the machine from `own`.
   EngineOptions options(const EngineOptions& own) const;
@@ -36,7 +37,7 @@ struct StageSetup {
 };
 
 // Of the steps of such a cluster.
-StepLimits step_limits(const CachePlan& cache, const StageSetup& setup, int vocab);
+StepLimits step_limits(const CachePlan& cache, const ClusterSetup& setup, int vocab);
 
 std::string hex_of(const Sha256Digest& digest);
 

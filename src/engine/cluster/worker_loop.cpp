@@ -1,4 +1,4 @@
-#include "engine/pipeline/worker_loop.h"
+#include "engine/cluster/worker_loop.h"
 
 #include <exception>
 #include <utility>
@@ -7,19 +7,15 @@
 
 #include "base/overloaded.h"
 #include "base/thread_name.h"
-#include "base/widen.h"
 
 namespace octavo {
 
-WorkerLoop::WorkerLoop(WorkerChannel& channel, TensorLinks& links, StageRunner& stage, KvStore& kv,
-                       const DecoderModel& model)
-    : channel_(channel),
-      links_(links),
-      stage_(stage),
-      kv_(kv),
-      model_(model),
-      receiver_(links, links.rank() - 1, [this] { notify(); }),
-      reader_([this] { read_commands(); }) {}
+WorkerLoop::WorkerLoop(WorkerChannel& channel, TensorLinks& links, WorkerSteps& steps,
+                       PageMemory& pages)
+    : channel_(channel), links_(links), steps_(steps), pages_(pages) {
+  steps_.on_input([this] { notify(); });
+  reader_ = std::thread([this] { read_commands(); });
+}
 
 WorkerLoop::~WorkerLoop() {
   if (!ended_) links_.stop();
@@ -53,7 +49,7 @@ void WorkerLoop::read_commands() {
   }
 }
 
-// Commands first: they tell which rows to expect, and a page may be read while steps run. A step
+// Commands first: they tell which input to expect, and a page may be read while steps run. A step
 // that takes long to queue is started only when the one before has been read, as is its result.
 WorkerLoop::Work WorkerLoop::wait() {
   std::unique_lock lock(mutex_);
@@ -61,12 +57,12 @@ WorkerLoop::Work WorkerLoop::wait() {
     if (failure_) throw ClusterError(*failure_);
     const bool drop_is_next =
         !commands_.empty() && std::holds_alternative<WorkerChannel::Drop>(commands_.front());
-    const bool has_steps = !waiting_.empty() || stage_.steps_in_flight() > 0;
+    const bool has_steps = !waiting_.empty() || steps_.steps_in_flight() > 0;
     if (!commands_.empty() && !(drop_is_next && has_steps)) return Work::kCommand;
-    const bool has_rows = !waiting_.empty() && receiver_.has_arrived();
-    const size_t in_flight = stage_.steps_in_flight();
-    if (has_rows &&
-        (in_flight == 0 || (in_flight == 1 && stage_.queues_at_once(waiting_.front().batch))))
+    const bool has_input = !waiting_.empty() && steps_.has_input();
+    const size_t in_flight = steps_.steps_in_flight();
+    if (has_input &&
+        (in_flight == 0 || (in_flight == 1 && steps_.queues_at_once(waiting_.front().batch))))
       return Work::kStart;
     if (in_flight > 0) return Work::kFinish;
     changed_.wait(lock);
@@ -115,8 +111,7 @@ void WorkerLoop::run_commands() {
 bool WorkerLoop::carry_out(WorkerChannel::Command& command) {
   return std::visit(Overloaded{
                         [&](StepMessage& step) {
-                          receiver_.expect(widen(step.batch.rows()) *
-                                           passed_row_bytes(model_.plan(), model_.dtype()));
+                          steps_.expect(step);
                           waiting_.push_back(std::move(step));
                           return true;
                         },
@@ -125,15 +120,15 @@ bool WorkerLoop::carry_out(WorkerChannel::Command& command) {
                           return true;
                         },
                         [&](const WorkerChannel::CopyOut& wanted) {
-                          std::vector<std::byte> bytes(kv_.bytes_per_page());
-                          kv_.copy_out(wanted.page, bytes);
+                          std::vector<std::byte> bytes(pages_.bytes_per_page());
+                          pages_.copy_out(wanted.page, bytes);
                           channel_.send_page(wanted.page, bytes);
                           return true;
                         },
                         [&](const WorkerChannel::CopyIn& given) {
-                          if (given.bytes.size() != kv_.bytes_per_page())
+                          if (given.bytes.size() != pages_.bytes_per_page())
                             throw WireError("rank 0 sent a page of another size");
-                          kv_.copy_in(given.page, given.bytes);
+                          pages_.copy_in(given.page, given.bytes);
                           return true;
                         },
                         [&](WorkerChannel::Shutdown) {
@@ -148,21 +143,18 @@ bool WorkerLoop::carry_out(WorkerChannel::Command& command) {
 void WorkerLoop::start_oldest() {
   const StepMessage step = std::move(waiting_.front());
   waiting_.pop_front();
-  const RowBytes bytes = receiver_.take();
   bool is_dropped = false;
   {
     const std::lock_guard lock(mutex_);
     is_dropped = drops_ > 0;
   }
-  if (is_dropped) return stage_.skip(step, "the step was dropped");
-  const Embedded rows = received_rows(bytes, step.batch.rows(), model_.plan(), model_.dtype());
-  stage_.start(step, &rows);
+  steps_.start(step, is_dropped);
 }
 
-void WorkerLoop::finish_oldest() { channel_.send_result(stage_.finish()); }
+void WorkerLoop::finish_oldest() { channel_.send_result(steps_.finish()); }
 
 void WorkerLoop::drop() {
-  stage_.drop();
+  steps_.drop();
   {
     const std::lock_guard lock(mutex_);
     --drops_;

@@ -1,4 +1,4 @@
-#include "engine/pipeline/stage_setup.h"
+#include "engine/cluster/cluster_setup.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,8 +9,9 @@
 
 namespace octavo {
 
-std::string StageSetup::to_json() const {
-  return nlohmann::json{{"cuts", cuts},
+std::string ClusterSetup::to_json() const {
+  return nlohmann::json{{"tensor", tensor},
+                        {"cuts", cuts},
                         {"page_count", page_count},
                         {"max_model_len", max_model_len},
                         {"dtype", std::string(name_of(dtype))},
@@ -29,25 +30,26 @@ std::string StageSetup::to_json() const {
       .dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
-StageSetup StageSetup::from_json(const std::string& text) {
+ClusterSetup ClusterSetup::from_json(const std::string& text) {
   try {
     const auto json = nlohmann::json::parse(text);
-    StageSetup setup{.cuts = json.at("cuts"),
-                     .page_count = json.at("page_count"),
-                     .max_model_len = json.at("max_model_len"),
-                     .dtype = parse_dtype(json.at("dtype").get<std::string>(), "dtype"),
-                     .kv_format = KvFormat{json.at("kv_format").get<uint8_t>()},
-                     .block_tokens = json.at("block_tokens"),
-                     .max_num_seqs = json.at("max_num_seqs"),
-                     .max_num_batched_tokens = json.at("max_num_batched_tokens"),
-                     .predicts = json.at("predicts"),
-                     .most_drafts = json.at("most_drafts"),
-                     .pooling = {.runner = RunnerKind{json.at("runner").get<uint8_t>()},
-                                 .pooler_config = json.at("pooler_config"),
-                                 .hf_overrides = json.at("hf_overrides")},
-                     .model_digest = json.at("model_digest"),
-                     .arithmetic = json.at("arithmetic"),
-                     .merged = json.at("merged")};
+    ClusterSetup setup{.tensor = json.at("tensor"),
+                       .cuts = json.at("cuts"),
+                       .page_count = json.at("page_count"),
+                       .max_model_len = json.at("max_model_len"),
+                       .dtype = parse_dtype(json.at("dtype").get<std::string>(), "dtype"),
+                       .kv_format = KvFormat{json.at("kv_format").get<uint8_t>()},
+                       .block_tokens = json.at("block_tokens"),
+                       .max_num_seqs = json.at("max_num_seqs"),
+                       .max_num_batched_tokens = json.at("max_num_batched_tokens"),
+                       .predicts = json.at("predicts"),
+                       .most_drafts = json.at("most_drafts"),
+                       .pooling = {.runner = RunnerKind{json.at("runner").get<uint8_t>()},
+                                   .pooler_config = json.at("pooler_config"),
+                                   .hf_overrides = json.at("hf_overrides")},
+                       .model_digest = json.at("model_digest"),
+                       .arithmetic = json.at("arithmetic"),
+                       .merged = json.at("merged")};
     if (setup.page_count < 1 || setup.max_num_batched_tokens < 1)
       throw SetupError("rank 0 sent a setup without pages or rows");
     return setup;
@@ -56,7 +58,7 @@ StageSetup StageSetup::from_json(const std::string& text) {
   }
 }
 
-EngineOptions StageSetup::options(const EngineOptions& own) const {
+EngineOptions ClusterSetup::options(const EngineOptions& own) const {
   EngineOptions options{.device = own.device,
                         .dtype = dtype,
                         .unknown_config_keys = own.unknown_config_keys,
@@ -78,8 +80,9 @@ EngineOptions StageSetup::options(const EngineOptions& own) const {
   return options;
 }
 
-StageRange StageSetup::stage(size_t rank, const DecoderPlan& plan) const {
+StageRange ClusterSetup::stage(size_t rank, const DecoderPlan& plan) const {
   const int layers = static_cast<int>(plan.layers.size());
+  if (tensor) return {0, layers};
   if (rank > cuts.size()) throw SetupError("rank 0 has no layers for this rank");
   const StageRange stage{rank == 0 ? 0 : cuts[rank - 1], rank == cuts.size() ? layers : cuts[rank]};
   if (stage.first < 0 || stage.first >= stage.last || stage.last > layers)
@@ -88,7 +91,7 @@ StageRange StageSetup::stage(size_t rank, const DecoderPlan& plan) const {
   return stage;
 }
 
-StepLimits step_limits(const CachePlan& cache, const StageSetup& setup, int vocab) {
+StepLimits step_limits(const CachePlan& cache, const ClusterSetup& setup, int vocab) {
   StepLimits limits{.rows = setup.max_num_batched_tokens,
                     .vocab = vocab,
                     .page_count = setup.page_count,

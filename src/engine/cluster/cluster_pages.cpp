@@ -1,4 +1,4 @@
-#include "engine/pipeline/cluster_pages.h"
+#include "engine/cluster/cluster_pages.h"
 
 #include <numeric>
 #include <utility>

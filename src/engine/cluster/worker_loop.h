@@ -8,19 +8,17 @@
 #include <string>
 #include <thread>
 
+#include "cache/page_memory.h"
 #include "distributed/worker_channel.h"
-#include "engine/pipeline/stage_runner.h"
-#include "models/kv_store.h"
+#include "engine/cluster/worker_steps.h"
 
 namespace octavo {
 
-// Rows are received while the step before runs, and a step that can be queued at once is queued
-// before the step in flight is read.
+// A step that can be queued at once is queued before the step in flight is read.
 class WorkerLoop {
  public:
-  // All must outlive the loop. `previous`: a rank.
-  WorkerLoop(WorkerChannel& channel, TensorLinks& links, StageRunner& stage, KvStore& kv,
-             const DecoderModel& model);
+  // All must outlive the loop.
+  WorkerLoop(WorkerChannel& channel, TensorLinks& links, WorkerSteps& steps, PageMemory& pages);
   // Stops the links if rank 0 has not ended the cluster.
   ~WorkerLoop();
   WorkerLoop(const WorkerLoop&) = delete;
@@ -48,10 +46,9 @@ class WorkerLoop {
 
   WorkerChannel& channel_;
   TensorLinks& links_;
-  StageRunner& stage_;
-  KvStore& kv_;
-  const DecoderModel& model_;
-  std::deque<StepMessage> waiting_;  // for their rows, oldest first
+  WorkerSteps& steps_;
+  PageMemory& pages_;
+  std::deque<StepMessage> waiting_;  // for their input, oldest first
 
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
@@ -60,7 +57,6 @@ class WorkerLoop {
   std::optional<std::string> failure_;
   bool ended_ = false;  // rank 0 has ended the cluster
 
-  RowsReceiver receiver_;
   std::thread reader_;
 };
 

@@ -12,9 +12,7 @@ import argparse
 import concurrent.futures
 import json
 import os
-import socket
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile

@@ -26,6 +26,9 @@ OCTAVO_SLOW_TESTS=1 build/tsan/octavo_base_test --gtest_filter='ComputePool.*'"
 part scheduler_fuzz "$tests/scheduler_fuzz --operations 10000000 && $tests/scheduler_fuzz --operations 10000000 --hash-bits 8 --seed 2 && \
 $tests/scheduler_fuzz --operations 5000000 --stages 2 --seed 3 && $tests/scheduler_fuzz --operations 5000000 --stages 4 --hash-bits 8 --seed 4"
 part control_fuzz "cmake --preset asan && cmake --build build/asan --target control_fuzz && build/asan/tests/control_fuzz --count 1000000"
+part image_fuzz "cmake --preset asan && cmake --build build/asan --target image_fuzz && for format in png jpeg webp gif; do \
+build/asan/tests/image_fuzz --format \$format --count 10000000 || exit 1; done"
+part vision_pixels "OCTAVO_SLOW_TESTS=1 $python -m pytest -q tests/e2e/test_vision_pixels.py"
 part recovery "$tests/recovery '$model'"
 part exhaustion "$tests/exhaustion '$model'"
 part shared_prefix "$tests/shared_prefix '$model'"

@@ -11,6 +11,7 @@
     scheduler -> distributed -> engine
     cache -> kv_events -> cli
     cache -> prefix_peer -> server
+    base -> vision -> models, api
 
 bench/ is next to src/; it may include the engine side, and only cli may include bench/. MLX must not be reached, not even through other
 headers, from the layers in MLX_FREE_LAYERS, nor from any file whose first comment says "no MLX".
@@ -24,8 +25,8 @@ from functools import cached_property
 from pathlib import Path
 
 DECIDES = ("base", "types", "cache", "scheduler")
-ANSWERS = (*DECIDES, "text", "generation", "api")
-COMPUTES = (*DECIDES, "distributed", "kernels", "models", "engine")
+ANSWERS = (*DECIDES, "text", "vision", "generation", "api")
+COMPUTES = (*DECIDES, "distributed", "vision", "kernels", "models", "engine")
 # What each layer may include besides itself.
 MAY_INCLUDE = {
     "base": (),
@@ -36,14 +37,15 @@ MAY_INCLUDE = {
     "kv_events": DECIDES[:3],
     "prefix_peer": DECIDES[:3],
     "text": ("base",),
+    "vision": ("base",),
     "hub": ("base",),
     "state": ("base",),
     "generation": (*DECIDES, "text"),
-    "api": (*DECIDES, "text", "generation"),
+    "api": (*DECIDES, "text", "vision", "generation"),
     "server": (*ANSWERS, "prefix_peer", "state"),
     "front": (*ANSWERS, "prefix_peer", "hub", "state", "server"),
     "kernels": ("base", "types"),
-    "models": ("base", "types", "cache", "kernels"),
+    "models": ("base", "types", "cache", "vision", "kernels"),
     "engine": COMPUTES[:-1],
     "llm": (*COMPUTES, "text", "generation", "api"),
     "bench": COMPUTES,
@@ -52,8 +54,8 @@ MAY_INCLUDE = {
 }
 SUBFOLDER_LAYERS = {"kernels/types": "types"}  # layers that are subfolders of another
 BESIDE_SRC = ("bench",)  # layers that are folders of the repository itself
-MLX_FREE_LAYERS = ("base", "types", "cache", "scheduler", "distributed", "kv_events", "prefix_peer", "text", "hub", "state", "generation",
-                   "api", "server", "front", "llm", "capi", "cli")
+MLX_FREE_LAYERS = ("base", "types", "cache", "scheduler", "distributed", "kv_events", "prefix_peer", "text", "vision", "hub", "state",
+                   "generation",                    "api", "server", "front", "llm", "capi", "cli")
 SAYS_NO_MLX = re.compile(r"\bno MLX\b", re.IGNORECASE)
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

@@ -37,6 +37,8 @@ MORE = [
 MIXED_TYPES = ("llama", "qwen2", "gemma4-text", "deepseek_v3", "qwen3.5", "granitemoehybrid", "nemotron_h", "lfm2", "gpt_oss")
 # Launched by tests and by `octavo bench machine` only.
 UNUSED_BY_MODELS = ["rope_rows bfloat", "probe_fma float", "probe_fma half", "probe_read"]
+# Heads of 72, as in vision towers. Warm-up names no tower's kernels.
+TOWERS = ["merge_partials bfloat 72", "paged_attention bfloat 72 72 4"]
 
 Instance = tuple[str, ...]  # kernel name and template arguments
 
@@ -111,7 +113,7 @@ def named_instances(program: Path, folder: Path) -> list[str]:
         for dtype in ("bfloat16", "float16", "float32") if family in MIXED_TYPES else ("bfloat16",):
             models.append(make(folder / f"{i}-{dtype}", Recipe(family=family, dtype=dtype, **fields)))
     models.append(make(folder / "biases.gguf", Recipe(family="qwen2", format="gguf", gguf_type="q8_0", head_dim=64)))
-    lines = [*UNUSED_BY_MODELS]
+    lines = [*UNUSED_BY_MODELS, *TOWERS]
     # The kernels of LoRA adapters depend on the type only, so one model shows them.
     for flags in (models, [models[0], "--adapters", "1"]):
         done = subprocess.run([program, *flags, "--dtype", "bfloat16", "--steps", "0"], capture_output=True, text=True, check=True)

@@ -11,6 +11,8 @@ mod grammar_source;
 mod http_ffi;
 mod hub;
 mod hub_ffi;
+mod images;
+mod images_ffi;
 mod json_dumps;
 mod matcher;
 mod normalizer_limits;

@@ -13,7 +13,7 @@
 namespace octavo {
 namespace {
 
-// inputs: gate, up; the columns of up start at `first`.
+// inputs: gate, and up if present; the columns of up start at `first`.
 class GatedActivation : public KernelPrimitive {
  public:
   GatedActivation(mx::Stream stream, Activation activation, int first)
@@ -24,15 +24,15 @@ class GatedActivation : public KernelPrimitive {
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);
     const mx::array& gate = inputs[0];
-    const mx::array& up = inputs[1];
+    const mx::array* up = up_of(inputs);
     const cpu::GatedArgs args{
         .gate = gate.data<void>(),
-        .up = cpu::at(up.data<void>(), dtype_of(up), first_),
+        .up = up != nullptr ? cpu::at(up->data<void>(), dtype_of(*up), first_) : nullptr,
         .out = outputs[0].data<void>(),
         .dtype = dtype_of(gate),
         .rows = static_cast<int64_t>(gate.size()) / gate.shape(-1),
         .cols = gate.shape(-1),
-        .up_stride = up.shape(-1),
+        .up_stride = up != nullptr ? up->shape(-1) : gate.shape(-1),
         .activation = activation_,
     };
     run_on_cpu(*this, [args] { cpu::gated_activation(args); });
@@ -42,20 +42,26 @@ class GatedActivation : public KernelPrimitive {
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);
     const mx::array& gate = inputs[0];
-    const mx::array& up = inputs[1];
+    const mx::array* up = up_of(inputs);
     metal::Launch launch("gated_activation", {dtype_of(gate)});
     launch.constant("kActivation", metal::shader_value(activation_))
+        .constant("kHasUp", up != nullptr)
         .input("gate", gate)
-        .input("up", up)
+        .optional_input("up", up)
         .output("out", outputs[0])
         .bytes("params",
-               metal::GatedActivationParams{
-                   .cols = gate.shape(-1), .up_first = first_, .up_stride = up.shape(-1)});
+               metal::GatedActivationParams{.cols = gate.shape(-1),
+                                            .up_first = first_,
+                                            .up_stride = up != nullptr ? up->shape(-1) : 0});
     encoder.run(metal::over_row_tiles(launch, outputs[0]));
   }
   const char* name() const override { return "GatedActivation"; }
 
  private:
+  static const mx::array* up_of(const std::vector<mx::array>& inputs) {
+    return inputs.size() > 1 ? &inputs[1] : nullptr;
+  }
+
   Activation activation_;
   int first_;
 };
@@ -82,6 +88,14 @@ mx::array gated_activation(const mx::array& gate, const mx::array& up, int first
   return mx::array(gate.shape(), gate.dtype(),
                    std::make_shared<GatedActivation>(kernel_stream(), activation, first),
                    {gate, up});
+}
+
+mx::array activation(const mx::array& x, Activation activation, KernelPath path) {
+  OCTAVO_CHECK(activation != Activation::kBoundedSilu);
+  if (path == KernelPath::kReference)
+    return reference::gated_activation(x, mx::ones(x.shape(), x.dtype()), activation);
+  return mx::array(x.shape(), x.dtype(),
+                   std::make_shared<GatedActivation>(kernel_stream(), activation, 0), {x});
 }
 
 }  // namespace octavo

@@ -1,4 +1,4 @@
-// activation.h - the gated activations between an MLP's two products.
+// activation.h - the activations between an MLP's two products.
 #pragma once
 
 #include "kernels/runtime/kernel_path.h"
@@ -17,6 +17,10 @@ mx::array gated_activation(const mx::array& gate, const mx::array& up, Activatio
 //   up:   [T, W]
 mx::array gated_activation(const mx::array& gate, const mx::array& up, int first,
                            Activation activation, KernelPath path = KernelPath::kNative);
+
+// activation(x) of an MLP without a gate. x: [..., D], contiguous. Not kBoundedSilu.
+mx::array activation(const mx::array& x, Activation activation,
+                     KernelPath path = KernelPath::kNative);
 
 namespace reference {
 mx::array gated_activation(const mx::array& gate, const mx::array& up, Activation activation);

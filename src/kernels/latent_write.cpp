@@ -1,6 +1,7 @@
 #include "kernels/latent_write.h"
 
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -14,8 +15,8 @@
 namespace octavo {
 namespace {
 
-// inputs: page_inputs(), q, latent, absorbed, norm, positions, inverse frequencies. outputs: q, and
-// the pages' own buffer.
+// inputs: page_inputs(), q, latent, absorbed, norm, and the arrays of the rotation. outputs: q, and the
+// pages' own buffer.
 class LatentWrite : public KernelPrimitive {
  public:
   LatentWrite(mx::Stream stream, const PageGeometry& geometry, const PackedLayout& absorbed,
@@ -43,10 +44,7 @@ class LatentWrite : public KernelPrimitive {
         .heads = input(0).shape(1),
         .q_dim = input(0).shape(2),
         .absorbed = {absorbed_, input(2).data<std::byte>()},
-        .rope = {.positions = input(4).data<int32_t>(),
-                 .inverse_frequencies = input(5).data<float>(),
-                 .pairs = input(5).shape(0),
-                 .magnitude = magnitude_},
+        .rope = rope_job(rope_of(inputs), magnitude_),
         .q_out = outputs[0].data<void>(),
     };
     run_on_cpu(*this, [args] { cpu::latent_write(args); });
@@ -69,7 +67,7 @@ class LatentWrite : public KernelPrimitive {
                          .q = q,
                          .latent = input(1),
                          .norm = input(3),
-                         .rotations = rotations_->find(input(4), input(5), magnitude_, encoder),
+                         .rotations = rotations_->find(rope_of(inputs), magnitude_, encoder),
                          .eps = eps_,
                          .q_out = outputs[0]},
                         encoder);
@@ -77,6 +75,10 @@ class LatentWrite : public KernelPrimitive {
   const char* name() const override { return "LatentWrite"; }
 
  private:
+  static RopeArrays rope_of(const std::vector<mx::array>& inputs) {
+    return rope_of_inputs(std::span(inputs).subspan(kPageInputs + 4));
+  }
+
   PageGeometry geometry_;
   PackedLayout absorbed_;
   float eps_;
@@ -97,7 +99,6 @@ void check_rows(const PageGeometry& g, const LatentRows& rows, const Weight& abs
 void check_options(const PageGeometry& g, const LatentOptions& options) {
   OCTAVO_CHECK(options.norm.shape() == mx::Shape{g.v_dim});
   OCTAVO_CHECK(options.inverse_frequencies.shape() == mx::Shape{(g.k_dim - g.v_dim) / 2});
-  OCTAVO_CHECK(options.inverse_frequencies.dtype() == mx::float32);
 }
 
 }  // namespace
@@ -109,12 +110,14 @@ QkvWritten latent_write(const KvPages& pages, const LatentRows& rows, const Weig
   check_layout(pages, layout, block_tables);
   check_rows(g, rows, absorbed, layout.tokens());
   check_options(g, options);
+  const RopeArrays rope = layout.rope(options.inverse_frequencies, options.rope_axes);
+  check_rope(rope, layout.tokens(), g.k_dim - g.v_dim);
   if (pages.path == KernelPath::kReference)
     return reference::latent_write(pages, rows, absorbed, layout, block_tables, options);
   std::vector<mx::array> inputs = page_inputs(pages, layout, block_tables);
-  for (const auto& input : {rows.q, rows.latent, absorbed.packed, options.norm, layout.positions,
-                            options.inverse_frequencies})
+  for (const auto& input : {rows.q, rows.latent, absorbed.packed, options.norm})
     inputs.push_back(input);
+  add_rope_inputs(rope, inputs);
   auto outputs = mx::array::make_arrays(
       {{layout.tokens(), rows.q.shape(1), g.k_dim}, pages.bytes.shape()},
       {rows.q.dtype(), mx::uint8},

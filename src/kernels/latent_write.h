@@ -6,6 +6,8 @@
 // weighted latents, which head_linear() with W_v maps to values.
 #pragma once
 
+#include <optional>
+
 #include "kernels/qkv_write.h"
 #include "kernels/weights/weight.h"
 
@@ -17,6 +19,8 @@ struct LatentOptions {
   float norm_eps = 1e-6f;
   mx::array inverse_frequencies;  // [rope dims / 2] float32: see rope.h
   float rope_magnitude = 1;
+  // [rope dims / 2] int32: as QkvOptions::rope_axes.
+  std::optional<mx::array> rope_axes = {};
 };
 
 // A step's rows as the projections return them, of the pages' dtype.

@@ -17,6 +17,8 @@ void check_layout(const KvPages& pages, const BatchLayout& layout, const mx::arr
        {&layout.positions, &layout.cu_seqlens_q, &layout.context_lens, &block_tables}) {
     OCTAVO_CHECK(array->dtype() == mx::int32);
   }
+  OCTAVO_CHECK(!layout.last_visible || (layout.last_visible->shape() == layout.positions.shape() &&
+                                        layout.last_visible->dtype() == mx::int32));
 }
 
 std::vector<mx::array> page_inputs(const KvPages& pages, const BatchLayout& layout,

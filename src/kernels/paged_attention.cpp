@@ -15,15 +15,17 @@
 namespace octavo {
 namespace {
 
-// inputs: page_inputs(), q, and sinks if present.
+// inputs: page_inputs(), q, last_visible if present, and sinks if present.
 class PagedAttention : public KernelPrimitive {
  public:
   PagedAttention(mx::Stream stream, const PageGeometry& geometry, const AttentionOptions& options,
-                 std::shared_ptr<metal::AttentionPlans> plans)
+                 const BatchLayout& layout)
       : KernelPrimitive(stream),
         geometry_(geometry),
         options_(options.with_sinks(nullptr)),
-        plans_(std::move(plans)),
+        has_last_visible_(layout.last_visible.has_value()),
+        has_sinks_(options.sinks.has_value()),
+        plans_(layout.plans),
         vector_decode_(metal::uses_vector_decode()) {}
 
   void run_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
@@ -31,15 +33,17 @@ class PagedAttention : public KernelPrimitive {
     mx::array& out = outputs[0];
     allocate(out);
     const mx::array& q = inputs[kPageInputs];
-    const bool sinks = inputs.size() > kPageInputs + 1;
+    const mx::array* sinks = sinks_of(inputs);
+    const mx::array* last_visible = last_visible_of(inputs);
     const cpu::PagedAttentionArgs args{
         .batch = page_batch(inputs, geometry_),
         .q = q.data<void>(),
         .out = out.data<void>(),
         .dtype = dtype_of(out),
         .q_heads = q.shape(1),
-        .options = options_.with_sinks<const float*>(sinks ? inputs[kPageInputs + 1].data<float>()
-                                                           : nullptr),
+        .options =
+            options_.with_sinks<const float*>(sinks != nullptr ? sinks->data<float>() : nullptr),
+        .last_visible = last_visible != nullptr ? last_visible->data<int32_t>() : nullptr,
     };
     run_on_cpu(*this, [args] { cpu::paged_attention(args); });
   }
@@ -47,8 +51,9 @@ class PagedAttention : public KernelPrimitive {
                  metal::Encoder& encoder) override {
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);
-    std::optional<mx::array> sinks;
-    if (inputs.size() > kPageInputs + 1) sinks = inputs[kPageInputs + 1];
+    const auto copy = [](const mx::array* array) {
+      return array != nullptr ? std::optional(*array) : std::nullopt;
+    };
     metal::paged_attention({.geometry = geometry_,
                             .plans = *plans_,
                             .pages = inputs[0],
@@ -56,7 +61,8 @@ class PagedAttention : public KernelPrimitive {
                             .context_lens = inputs[2],
                             .block_tables = inputs[3],
                             .q = inputs[kPageInputs],
-                            .sinks = std::move(sinks),
+                            .last_visible = copy(last_visible_of(inputs)),
+                            .sinks = copy(sinks_of(inputs)),
                             .out = outputs[0],
                             .scale = options_.scale,
                             .window = options_.window,
@@ -68,8 +74,17 @@ class PagedAttention : public KernelPrimitive {
   const char* name() const override { return "PagedAttention"; }
 
  private:
+  const mx::array* last_visible_of(const std::vector<mx::array>& inputs) const {
+    return has_last_visible_ ? &inputs[kPageInputs + 1] : nullptr;
+  }
+  const mx::array* sinks_of(const std::vector<mx::array>& inputs) const {
+    return has_sinks_ ? &inputs.back() : nullptr;
+  }
+
   PageGeometry geometry_;
   AttentionOptionsWith<std::nullptr_t> options_;  // the sinks are an input
+  bool has_last_visible_;
+  bool has_sinks_;
   std::shared_ptr<metal::AttentionPlans> plans_;
   bool vector_decode_;
 };
@@ -90,9 +105,10 @@ mx::array paged_attention(const mx::array& q, const KvPages& pages, const BatchL
   }
   std::vector<mx::array> inputs = page_inputs(pages, layout, block_tables);
   inputs.push_back(q);
+  if (layout.last_visible) inputs.push_back(*layout.last_visible);
   if (options.sinks) inputs.push_back(*options.sinks);
   return mx::array({layout.tokens(), q.shape(1), g.v_dim}, q.dtype(),
-                   std::make_shared<PagedAttention>(kernel_stream(), g, options, layout.plans),
+                   std::make_shared<PagedAttention>(kernel_stream(), g, options, layout),
                    std::move(inputs));
 }
 

@@ -20,8 +20,9 @@ struct KvPages {
 
 using AttentionOptions = AttentionOptionsWith<std::optional<mx::array>>;
 
-// Causal attention of every row over its own sequence's pages. What a page holds past the context
-// is never read. Returns [T, q_heads, v_dim] in q's dtype.
+// Attention of every row over its own sequence's pages: up to its own position, or up to
+// layout.last_visible. What a page holds past the context is never read. Returns [T, q_heads, v_dim] in
+// q's dtype.
 // q: [T, q_heads, k_dim], q_heads a multiple of kv_heads   block_tables: [S, columns] int32: column
 // c holds the page of tokens [c * block_tokens, ...); entries past the context are never read
 mx::array paged_attention(const mx::array& q, const KvPages& pages, const BatchLayout& layout,

@@ -1,6 +1,7 @@
 #include "kernels/qkv_write.h"
 
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -14,8 +15,8 @@ namespace octavo {
 namespace {
 
 // The options without their arrays, which are inputs of the primitive in this order: q_norm if
-// present, k_norm if there are pages too, positions if needed, inverse frequencies if there is a
-// rotation.
+// present, k_norm if there are pages too, positions if q is scaled by them, and the arrays of the
+// rotation if there is one.
 struct QkvSwitches {
   int q_heads;
   int first_column;
@@ -39,8 +40,6 @@ struct QkvSwitches {
         period(options.position_period),
         values_are_keys(options.values_are_keys) {}
 
-  bool needs_positions() const { return rotated || beta != 0; }
-
   // All arguments except the rows and the pages. `next`: the first of the inputs above.
   cpu::QkvWriteArgs args(const std::vector<mx::array>& inputs, size_t next, bool with_keys) const {
     cpu::QkvWriteArgs args;
@@ -53,15 +52,8 @@ struct QkvSwitches {
       args.rows.q_norm = inputs[next++].data<void>();
       if (with_keys) args.rows.k_norm = inputs[next++].data<void>();
     }
-    if (!needs_positions()) return args;
-    const auto* positions = inputs[next++].data<int32_t>();
-    if (beta != 0) args.position_scale = {positions, beta, period};
-    if (rotated) {
-      args.rope = {.positions = positions,
-                   .inverse_frequencies = inputs[next].data<float>(),
-                   .pairs = inputs[next].shape(0),
-                   .magnitude = magnitude};
-    }
+    if (beta != 0) args.position_scale = {inputs[next++].data<int32_t>(), beta, period};
+    if (rotated) args.rope = rope_job(rope_of_inputs(std::span(inputs).subspan(next)), magnitude);
     return args;
   }
 
@@ -76,10 +68,11 @@ struct QkvSwitches {
     args.period = period;
     if (normed) args.q_norm = inputs[next++];
     if (normed && with_keys) args.k_norm = inputs[next++];
-    if (!needs_positions()) return args;
-    const mx::array& positions = inputs[next++];
-    if (beta != 0) args.positions = positions;
-    if (rotated) args.rotations = tables.find(positions, inputs[next], magnitude, encoder);
+    if (beta != 0) args.positions = inputs[next++];
+    if (rotated) {
+      const RopeArrays rope = rope_of_inputs(std::span(inputs).subspan(next));
+      args.rotations = tables.find(rope, magnitude, encoder);
+    }
     return args;
   }
 };
@@ -88,8 +81,9 @@ void add_inputs(const QkvOptions& options, const BatchLayout& layout, bool with_
                 std::vector<mx::array>& inputs) {
   if (options.q_norm) inputs.push_back(*options.q_norm);
   if (options.k_norm && with_keys) inputs.push_back(*options.k_norm);
-  if (options.inverse_frequencies || options.position_beta != 0) inputs.push_back(layout.positions);
-  if (options.inverse_frequencies) inputs.push_back(*options.inverse_frequencies);
+  if (options.position_beta != 0) inputs.push_back(layout.positions);
+  if (options.inverse_frequencies)
+    add_rope_inputs(layout.rope(*options.inverse_frequencies, options.rope_axes), inputs);
 }
 
 // inputs: page_inputs(), qkv, then add_inputs(). outputs: q, and the pages' own buffer.
@@ -205,11 +199,10 @@ void check_norm(const mx::array& norm, int heads, int dim, bool rows) {
   OCTAVO_CHECK(norm.shape() == mx::Shape{rows ? heads * dim : dim});
 }
 
-void check_rotation(const QkvOptions& options, int head_dim) {
+void check_rotation(const QkvOptions& options, const BatchLayout& layout, int head_dim) {
   if (!options.inverse_frequencies) return;
-  const mx::array& frequencies = *options.inverse_frequencies;
-  OCTAVO_CHECK(frequencies.dtype() == mx::float32 && frequencies.ndim() == 1);
-  OCTAVO_CHECK(2 * frequencies.shape(0) <= head_dim);
+  check_rope(layout.rope(*options.inverse_frequencies, options.rope_axes), layout.tokens(),
+             head_dim);
 }
 
 void check_options(const PageGeometry& g, const QkvOptions& options) {
@@ -223,7 +216,6 @@ void check_options(const PageGeometry& g, const QkvOptions& options) {
     check_norm(*options.q_norm, options.q_heads, g.k_dim, rows);
     check_norm(*options.k_norm, g.kv_heads, g.k_dim, rows);
   }
-  check_rotation(options, g.k_dim);
 }
 
 }  // namespace
@@ -233,6 +225,7 @@ QkvWritten qkv_write(const KvPages& pages, const mx::array& qkv, const BatchLayo
   const PageGeometry& g = pages.geometry;
   check_layout(pages, layout, block_tables);
   check_options(g, options);
+  check_rotation(options, layout, g.k_dim);
   const int v_width = options.values_are_keys ? 0 : g.v_dim;
   const int width = options.q_heads * g.k_dim + g.kv_heads * (g.k_dim + v_width);
   OCTAVO_CHECK((qkv.shape() == mx::Shape{layout.tokens(), options.first_column + width}));
@@ -257,7 +250,7 @@ mx::array prepare_queries(const mx::array& q, const BatchLayout& layout, const Q
   if (options.q_norm) {
     check_norm(*options.q_norm, options.q_heads, head_dim, options.q_norm->shape(0) != head_dim);
   }
-  check_rotation(options, head_dim);
+  check_rotation(options, layout, head_dim);
   if (path == KernelPath::kReference) return reference::prepare_queries(q, layout, options);
   std::vector<mx::array> inputs = {q};
   add_inputs(options, layout, false, inputs);

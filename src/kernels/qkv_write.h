@@ -18,6 +18,9 @@ struct QkvOptions {
   // [R] float32, 2 R <= k_dim: see rope.h. On Metal the host reads it, so it must be available.
   std::optional<mx::array> inverse_frequencies = {};
   float rope_magnitude = 1;
+  // [R] int32: the axis of the layout's rope_positions for each pair of dimensions; unset: the first. On
+  // Metal as the inverse frequencies.
+  std::optional<mx::array> rope_axes = {};
   // q is multiplied by 1 + beta * log(1 + floor(position / period)) after the rotation.
   float position_beta = 0;
   float position_period = 1;

@@ -1,6 +1,8 @@
 #include "kernels/rope.h"
 
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -11,7 +13,7 @@
 namespace octavo {
 namespace {
 
-// inputs: x, positions, inverse_frequencies.
+// inputs: x, and the arrays of the rotation.
 class Rope : public KernelPrimitive {
  public:
   Rope(mx::Stream stream, float magnitude) : KernelPrimitive(stream), magnitude_(magnitude) {}
@@ -28,10 +30,7 @@ class Rope : public KernelPrimitive {
     args.rows.dtype = dtype_of(x);
     args.rows.q_heads = x.shape(1);
     args.rows.q_dim = x.shape(2);
-    args.rope = {.positions = inputs[1].data<int32_t>(),
-                 .inverse_frequencies = inputs[2].data<float>(),
-                 .pairs = inputs[2].shape(0),
-                 .magnitude = magnitude_};
+    args.rope = rope_job(rope_of(inputs), magnitude_);
     args.rows.q_out = outputs[0].data<void>();
     run_on_cpu(*this, [args] { cpu::qkv_write(args); });
   }
@@ -40,14 +39,15 @@ class Rope : public KernelPrimitive {
     for (const auto& input : inputs) require_contiguous(input);
     allocate(outputs[0]);
     const mx::array& x = inputs[0];
-    const metal::RopeParams params{.heads = x.shape(1),
-                                   .dim = x.shape(2),
-                                   .pairs = inputs[2].shape(0),
-                                   .magnitude = magnitude_};
+    const RopeArrays by = rope_of(inputs);
+    const metal::RopeParams params{
+        .heads = x.shape(1), .dim = x.shape(2), .pairs = by.pairs(), .magnitude = magnitude_};
     metal::Launch launch("rope_rows", {dtype_of(x)});
-    launch.input("x", x)
-        .input("positions", inputs[1])
-        .input("inverse_frequencies", inputs[2])
+    launch.constant("kHasAxes", by.axes.has_value())
+        .input("x", x)
+        .input("positions", by.positions)
+        .input("inverse_frequencies", by.inverse_frequencies)
+        .optional_input("axes", by.axes)
         .output("out", outputs[0])
         .bytes("params", params)
         .grid(
@@ -59,6 +59,10 @@ class Rope : public KernelPrimitive {
   const char* name() const override { return "Rope"; }
 
  private:
+  static RopeArrays rope_of(const std::vector<mx::array>& inputs) {
+    return rope_of_inputs(std::span(inputs).subspan(1));
+  }
+
   float magnitude_;
 };
 
@@ -66,14 +70,17 @@ class Rope : public KernelPrimitive {
 
 mx::array rope(const mx::array& x, const mx::array& positions, const mx::array& inverse_frequencies,
                float magnitude, KernelPath path) {
-  OCTAVO_CHECK(x.ndim() == 3 && positions.ndim() == 1 && positions.shape(0) == x.shape(0));
-  OCTAVO_CHECK(positions.dtype() == mx::int32 && inverse_frequencies.dtype() == mx::float32);
-  OCTAVO_CHECK(inverse_frequencies.ndim() == 1 && 2 * inverse_frequencies.shape(0) <= x.shape(2));
-  if (path == KernelPath::kReference) {
-    return reference::rope(x, positions, inverse_frequencies, magnitude);
-  }
+  return rope(x, RopeArrays{positions, inverse_frequencies}, magnitude, path);
+}
+
+mx::array rope(const mx::array& x, const RopeArrays& by, float magnitude, KernelPath path) {
+  OCTAVO_CHECK(x.ndim() == 3);
+  check_rope(by, x.shape(0), x.shape(2));
+  if (path == KernelPath::kReference) return reference::rope(x, by, magnitude);
+  std::vector<mx::array> inputs = {x};
+  add_rope_inputs(by, inputs);
   return mx::array(x.shape(), x.dtype(), std::make_shared<Rope>(kernel_stream(), magnitude),
-                   {x, positions, inverse_frequencies});
+                   std::move(inputs));
 }
 
 }  // namespace octavo

@@ -1,6 +1,7 @@
 // rope.h - rotary position embedding, rotate-half form.
 #pragma once
 
+#include "kernels/rope_arrays.h"
 #include "kernels/runtime/kernel_path.h"
 #include "kernels/runtime/mlx.h"
 
@@ -15,9 +16,12 @@ namespace octavo {
 mx::array rope(const mx::array& x, const mx::array& positions, const mx::array& inverse_frequencies,
                float magnitude = 1, KernelPath path = KernelPath::kNative);
 
+// The same by positions that may have several axes.
+mx::array rope(const mx::array& x, const RopeArrays& by, float magnitude = 1,
+               KernelPath path = KernelPath::kNative);
+
 namespace reference {
-mx::array rope(const mx::array& x, const mx::array& positions, const mx::array& inverse_frequencies,
-               float magnitude);
+mx::array rope(const mx::array& x, const RopeArrays& by, float magnitude);
 }
 
 }  // namespace octavo

@@ -57,6 +57,27 @@ TEST(Rope, EqualsTheReferenceAndLeavesTheRestAlone) {
   }
 }
 
+// Positions of an image's rows and columns, of a video's frames, or three times the same.
+TEST(Rope, PositionsOnAxesEqualTheReferenceAndSharedOnesTheBitsOfOneAxis) {
+  std::mt19937 random(12);
+  const mx::array frequencies = mx::array({1.0f, 0.31f, 0.1f, 0.0031f});
+  const mx::array axes({0, 2, 1, 0});
+  const mx::array planes = mx::array({7, 7, 7, 9, 3, 5, 6, 100, 1000, 1, 4095, 2}, mx::Shape{3, 4});
+  const mx::array positions({0, 1, 17, 300});
+  const mx::array thrice = mx::contiguous(mx::broadcast_to(positions, {3, 4}));
+  for (mx::Dtype dtype : kDtypes) {
+    const mx::array x = random_array(random, {4, 3, 12}, dtype);
+    const mx::array rotated = rope(x, RopeArrays{planes, frequencies, axes}, 1.25f);
+    EXPECT_LT(largest_difference(rotated, rope(x, RopeArrays{planes, frequencies, axes}, 1.25f,
+                                               KernelPath::kReference)),
+              std::max(1e-5f, tolerance_of(dtype)));
+    const auto text = floats_of(rope(x, positions, frequencies, 1.25f));
+    EXPECT_TRUE(same_bits(floats_of(rope(x, RopeArrays{thrice, frequencies, axes}, 1.25f)), text));
+    EXPECT_TRUE(same_bits(floats_of(rope(x, RopeArrays{thrice, frequencies}, 1.25f)), text));
+    EXPECT_FALSE(same_bits(floats_of(rotated), text));
+  }
+}
+
 TEST(GateRows, EqualsTheReferenceOnColumnsOfWiderMatrices) {
   std::mt19937 random(6);
   auto before = launch_counts();
@@ -75,13 +96,28 @@ TEST(GateRows, EqualsTheReferenceOnColumnsOfWiderMatrices) {
 TEST(GatedActivation, EqualsTheReference) {
   std::mt19937 random(3);
   for (mx::Dtype dtype : kDtypes) {
-    for (Activation activation :
-         {Activation::kSilu, Activation::kGeluTanh, Activation::kRelu, Activation::kBoundedSilu}) {
+    for (Activation activation : {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh,
+                                  Activation::kRelu, Activation::kBoundedSilu}) {
       const mx::array gate = random_array(random, {3, 333}, dtype);
       const mx::array up = random_array(random, {3, 333}, dtype);
       EXPECT_LT(largest_difference(gated_activation(gate, up, activation),
                                    gated_activation(gate, up, activation, KernelPath::kReference)),
                 tolerance_of(dtype));
+    }
+  }
+}
+
+TEST(Activation, EqualsTheReferenceAndTheOneGatedByOnes) {
+  std::mt19937 random(5);
+  for (mx::Dtype dtype : kDtypes) {
+    for (Activation kind :
+         {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh, Activation::kRelu}) {
+      const mx::array x = random_array(random, {3, 333}, dtype);
+      const mx::array y = activation(x, kind);
+      EXPECT_LT(largest_difference(y, activation(x, kind, KernelPath::kReference)),
+                tolerance_of(dtype));
+      const mx::array ones = mx::ones({3, 333}, dtype);
+      EXPECT_TRUE(same_bits(floats_of(y), floats_of(gated_activation(x, ones, kind))));
     }
   }
 }

@@ -70,7 +70,8 @@ const std::vector<Heads> kHeads = {
     {DType::kBFloat16, KvFormat::kPlain, 64, 64},   {DType::kFloat16, KvFormat::kPlain, 128, 128},
     {DType::kBFloat16, KvFormat::kPlain, 128, 128}, {DType::kFloat32, KvFormat::kInt8, 64, 64},
     {DType::kBFloat16, KvFormat::kInt8, 64, 64},    {DType::kBFloat16, KvFormat::kPlain, 80, 80},
-    {DType::kFloat16, KvFormat::kPlain, 256, 256},  {DType::kFloat32, KvFormat::kPlain, 72, 40}};
+    {DType::kFloat16, KvFormat::kPlain, 256, 256},  {DType::kFloat32, KvFormat::kPlain, 72, 40},
+    {DType::kBFloat16, KvFormat::kPlain, 72, 72},   {DType::kFloat16, KvFormat::kInt8, 72, 72}};
 const std::vector<std::vector<PagedSequence>> kMixes = {{{0, 1}},
                                                         {{127, 1}, {128, 1}, {129, 1}},
                                                         {{0, 9}},
@@ -260,6 +261,8 @@ TEST(MetalAttention, DecodeHasTheBitsOfPrefill) {
                                      {kHeads[8], 16},
                                      {kHeads[9], 2},
                                      {kHeads[7], 4},
+                                     {kHeads[10], 1},
+                                     {kHeads[11], 3},
                                      {kHeads[6], 7}}) {
     SCOPED_TRACE(fmt::format("{}/{}, group {}", heads.k_dim, heads.v_dim, group));
     const Subject subject = make_subject(heads, 2 * group, group % 2 == 0 ? plain : capped);
@@ -272,8 +275,8 @@ TEST(MetalAttention, DecodeHasTheBitsOfPrefill) {
     EXPECT_EQ(std::memcmp(together.data(), single.data(), single.size() * sizeof(float)), 0);
   }
   const auto counts = metal.counts();
-  EXPECT_EQ(counts.at("paged_attention").launches, 7u);
-  EXPECT_EQ(counts.at("decode_attention").launches, 7u * 4);
+  EXPECT_EQ(counts.at("paged_attention").launches, 9u);
+  EXPECT_EQ(counts.at("decode_attention").launches, 9u * 4);
 }
 
 TEST(MetalAttention, SelfTestRunsBothKernels) {

@@ -169,7 +169,7 @@ TEST(MetalFaults, WrongConstantsAreDetected) {
   for (const Fault& fault : {Fault{"attention: log2 e to three digits", "paged_attention",
                                    "kLog2E = 1.44269504f", "kLog2E = 1.443f"},
                              Fault{"attention: the window a position too long", "paged_attention",
-                                   "at > last - params.window", "at >= last - params.window"},
+                                   "at > own_at - params.window", "at >= own_at - params.window"},
                              Fault{"attention: a look at the next position", "paged_attention",
                                    "at <= last &&", "at <= last + 1 &&"},
                              Fault{"attention: a part of the sum twice", "paged_attention",

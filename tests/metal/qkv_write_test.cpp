@@ -4,6 +4,7 @@
 
 #include "kernels/testing/latent_fixture.h"
 #include "kernels/testing/qkv_variants.h"
+#include "kernels/testing/rope_axes.h"
 #include "metal_sim/simulator.h"
 
 namespace octavo {
@@ -77,6 +78,43 @@ TEST(MetalQkvWrite, TheRotationHasTheBitsOfTheCpu) {
     SimulatedMetal metal;
     EXPECT_TRUE(same_bits(on_cpu, launching("qkv_write.metal", queries))) << name_of(dtype);
   }
+}
+
+TEST(MetalQkvWrite, TheRotationOnAxesHasTheBitsOfTheCpu) {
+  for (const DType dtype : kDtypes) {
+    std::mt19937 random(7);
+    const PagedCase c = qkv_variants::case_of(dtype, 72);
+    QkvOptions options = rope_axes::options_of(random, 72, dtype);
+    options.q_norm.reset();
+    options.k_norm.reset();
+    const BatchLayout text = PagedFixture(c, KernelPath::kNative, 2).layout();
+    const mx::array qkv = qkv_variants::random_rows(random, c, options, text.tokens());
+    const BatchLayout apart = rope_axes::with_random_positions(random, text);
+    // A copy of a layout shares its tables; a layer of each must still get its own.
+    BatchLayout own = rope_axes::with_own_positions(text);
+    own.rotations = apart.rotations;
+    for (const BatchLayout& layout : {apart, own, text}) {
+      const auto queries = [&] { return floats_of(rope_axes::run(c, options, qkv, layout)[0]); };
+      const auto on_cpu = launching("qkv_write.cpu", queries);
+      SimulatedMetal metal;
+      EXPECT_TRUE(same_bits(on_cpu, launching("qkv_write.metal", queries))) << name_of(dtype);
+    }
+  }
+}
+
+TEST(MetalLatentWrite, TheRotationOnAxesAgreesWithTheCpu) {
+  const latent_fixture::LatentShape shape{48, 24, 40, 3};
+  std::mt19937 random(8);
+  const PagedCase c = latent_fixture::case_of(shape, DType::kFloat32);
+  auto in = latent_fixture::inputs_of(shape, DType::kFloat32, 31);
+  in.options.rope_axes = rope_axes::numbers_below(random, {12}, rope_axes::kAxes);
+  const BatchLayout layout =
+      rope_axes::with_random_positions(random, PagedFixture(c, KernelPath::kNative, 2).layout());
+  const auto run = [&] { return rope_axes::run_latent(c, in, layout); };
+  const auto on_cpu = launching("latent_write.cpu", run);
+  SimulatedMetal metal;
+  const auto on_metal = launching("latent_write.metal", run);
+  for (size_t i : {0u, 1u}) EXPECT_LT(largest_difference(on_cpu[i], on_metal[i]), 2e-5f);
 }
 
 TEST(MetalQkvWrite, ARowDoesNotDependOnItsBatch) {

@@ -52,8 +52,8 @@ void expect_rows_for_themselves(const mx::array& x, const Of& of) {
 TEST(MetalRows, GatedActivationAgrees) {
   std::mt19937 random(1);
   for (const mx::Dtype dtype : kDtypes) {
-    for (const auto kind :
-         {Activation::kSilu, Activation::kGeluTanh, Activation::kRelu, Activation::kBoundedSilu}) {
+    for (const auto kind : {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh,
+                            Activation::kRelu, Activation::kBoundedSilu}) {
       SCOPED_TRACE(static_cast<int>(kind));
       // More than one tile, the last one incomplete; values that reach the bounds.
       const mx::array gate =
@@ -64,6 +64,35 @@ TEST(MetalRows, GatedActivationAgrees) {
       expect_triangle("gated_activation", "gated_activation", 20 * tolerance_of(dtype),
                       [&](KernelPath path) { return gated_activation(gate, up, 33, kind, path); });
     }
+  }
+}
+
+TEST(MetalRows, ActivationsWithoutAGateAgree) {
+  std::mt19937 random(9);
+  for (const mx::Dtype dtype : kDtypes) {
+    for (const auto kind :
+         {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh, Activation::kRelu}) {
+      SCOPED_TRACE(static_cast<int>(kind));
+      const mx::array x =
+          mx::multiply(random_array(random, {2, 700}, dtype), mx::array(4.0f, dtype));
+      mx::eval(x);
+      expect_triangle("gated_activation", "gated_activation", 4 * tolerance_of(dtype),
+                      [&](KernelPath path) { return activation(x, kind, path); });
+    }
+  }
+}
+
+TEST(MetalRows, RopeOnAxesAgrees) {
+  std::mt19937 random(10);
+  const mx::array frequencies({1.0f, 0.31f, 0.1f, 0.0031f});
+  const mx::array axes({0, 2, 1, 0});
+  const mx::array planes = mx::array({7, 7, 9, 3, 6, 100, 1, 95, 2}, mx::Shape{3, 3});
+  for (const mx::Dtype dtype : kDtypes) {
+    const mx::array x = random_array(random, {3, 6, 96}, dtype);
+    expect_triangle("rope", "rope_rows", std::max(2e-5f, 2 * tolerance_of(dtype)),
+                    [&](KernelPath path) {
+                      return rope(x, RopeArrays{planes, frequencies, axes}, 1.25f, path);
+                    });
   }
 }
 

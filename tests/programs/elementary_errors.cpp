@@ -11,6 +11,7 @@
 #include <functional>
 #include <limits>
 #include <mutex>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,10 @@ std::vector<Function> functions() {
   return {
       {"exp", 2, -87.3f, 88.3f, kernel(Elementary::kExp), [](double x) { return std::exp(x); }},
       {"exp2", 2, -126, 0, kernel(Elementary::kExp2), [](double x) { return std::exp2(x); }},
+      {"erf", 1, -kLargest, kLargest, kernel(Elementary::kErf),
+       [](double x) { return std::erf(x); }},
+      {"gelu", 2, 0, kLargest, kernel(Elementary::kGelu),
+       [](double x) { return 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }},
       {"tanh", 3, -kLargest, kLargest, kernel(Elementary::kTanh),
        [](double x) { return std::tanh(x); }},
       {"sigmoid", 3, -87.3f, kLargest, kernel(Elementary::kSigmoid),

@@ -22,6 +22,7 @@ struct AttentionJob {
   PageLayout layout;
   const std::byte* pages = nullptr;
   int64_t page_stride = 0;
+  const int32_t* last_visible = nullptr;  // [T], or null: every row's own position
 };
 
 // Some rows of one sequence against one KV head, with all or some of the query heads that share it.

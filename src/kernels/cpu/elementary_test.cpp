@@ -34,6 +34,8 @@ const std::vector<Function>& functions() {
       {"softplus", Elementary::kSoftplus, arithmetic::softplus},
       {"silu", Elementary::kSilu, arithmetic::silu},
       {"gelu_tanh", Elementary::kGeluTanh, arithmetic::gelu_tanh},
+      {"erf", Elementary::kErf, arithmetic::erf},
+      {"gelu", Elementary::kGelu, arithmetic::gelu},
   };
   return all;
 }
@@ -50,6 +52,7 @@ std::vector<float> special_values() {
                                 0.3465736f,
                                 0.5f,
                                 0.625f,
+                                0.927734375f,
                                 1.0f,
                                 1.5f,
                                 7.0f,
@@ -149,6 +152,8 @@ TEST(ElementaryDefinitions, AreTheFunctionsTheyAreNamedAfter) {
     is(arithmetic::silu(x), wide / (1 + 1 / power), 3e-7);
     const double inner = std::sqrt(2 / std::numbers::pi) * (wide + 0.044715 * wide * wide * wide);
     is(arithmetic::gelu_tanh(x), 0.5 * wide * (1 + std::tanh(inner)), 5e-7);
+    is(arithmetic::erf(x), std::erf(wide), 2e-7);
+    is(arithmetic::gelu(x), 0.5 * wide * (1 + std::erf(wide / std::numbers::sqrt2)), 5e-7);
   }
 }
 
@@ -167,6 +172,9 @@ TEST(ElementaryDefinitions, SpecialValues) {
   EXPECT_EQ(arithmetic::softplus(-infinity), 0);
   EXPECT_TRUE(std::isnan(arithmetic::softplus(nan)));
   EXPECT_TRUE(std::isnan(arithmetic::silu(nan)));
+  EXPECT_EQ(arithmetic::erf(infinity), 1);
+  EXPECT_EQ(arithmetic::erf(-infinity), -1);
+  EXPECT_TRUE(std::isnan(arithmetic::gelu(nan)));
 }
 
 }  // namespace

@@ -144,7 +144,17 @@ struct LogitRange {
 };
 
 // The elementary functions of simd/math.h.
-enum class Elementary : uint8_t { kExp, kExp2, kTanh, kSigmoid, kSoftplus, kSilu, kGeluTanh };
+enum class Elementary : uint8_t {
+  kExp,
+  kExp2,
+  kTanh,
+  kSigmoid,
+  kSoftplus,
+  kSilu,
+  kGeluTanh,
+  kErf,
+  kGelu,
+};
 
 // Rows per pass of a matrix unit: prepare() is called on multiples of it.
 inline constexpr int64_t kRowBlock = 16;
@@ -170,7 +180,7 @@ struct KernelTable {
   // y = norm(x) row by row, `out` has the layout of x.
   void (*norm_rows)(const RowsJob&, void* out, int64_t row_begin, int64_t row_end) = nullptr;
   void (*add_rows)(const AddRowsJob&, int64_t row_begin, int64_t row_end) = nullptr;
-  // activation(gate) * up over `count` elements of `dtype`.
+  // activation(gate) * up over `count` elements of `dtype`; without up: activation(gate).
   void (*gated)(const void* gate, const void* up, void* out, DType dtype, Activation activation,
                 int64_t count) = nullptr;
   void (*gate_rows)(const GateJob&, int64_t row_begin, int64_t row_end) = nullptr;

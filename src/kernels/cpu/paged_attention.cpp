@@ -28,7 +28,22 @@ AttentionJob job_of(const PagedAttentionArgs& args) {
   job.layout = page_layout(args.batch.geometry);
   job.pages = args.batch.pages;
   job.page_stride = args.batch.page_stride;
+  job.last_visible = args.last_visible;
   return job;
+}
+
+// The last position that some row of the piece sees. Aborts if a row does not see itself or sees
+// positions from `context` on.
+int64_t last_seen(const AttentionJob& job, const AttentionPiece& item, int64_t context) {
+  const int64_t own = item.position + (item.row_end - item.row_begin) - 1;
+  if (job.last_visible == nullptr) return own;
+  int64_t last = own;
+  for (int64_t row = item.row_begin; row < item.row_end; ++row) {
+    const int64_t seen = job.last_visible[row];
+    OCTAVO_CHECK(seen >= item.position + row - item.row_begin && seen < context);
+    last = std::max(last, seen);
+  }
+  return last;
 }
 
 // Aborts unless every page of positions [from, to) exists.
@@ -75,9 +90,8 @@ void list_sequence(const AttentionJob& job, const PagedBatch& batch, int64_t seq
     item.row_begin = begin + block * rows;
     item.row_end = std::min(item.row_begin + rows, end);
     item.position = start + block * rows;
-    const int64_t last = item.position + (item.row_end - item.row_begin) - 1;
     item.split_begin = first_visible(item.position) / kSplitTokens;
-    item.split_end = last / kSplitTokens + 1;
+    item.split_end = last_seen(job, item, context) / kSplitTokens + 1;
     add_heads(job, item, heads, items);
   }
 }

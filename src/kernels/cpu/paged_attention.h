@@ -29,6 +29,7 @@ struct PagedAttentionArgs {
   DType dtype = DType::kFloat32;
   int64_t q_heads = 0;
   AttentionOptionsWith<const float*> options;
+  const int32_t* last_visible = nullptr;  // [T], or null: every row's own position
 };
 
 // Processes keys in splits at fixed absolute positions and folds the partial results in order, in

@@ -29,8 +29,9 @@ void add_rows(const AddRowsJob& job) {
 void gated_activation(const GatedArgs& args) {
   const KernelTable& table = kernels();
   const auto run = [&](int64_t from, int64_t up_from, int64_t count) {
-    table.gated(at(args.gate, args.dtype, from), at(args.up, args.dtype, up_from),
-                at(args.out, args.dtype, from), args.dtype, args.activation, count);
+    const void* up = args.up != nullptr ? at(args.up, args.dtype, up_from) : nullptr;
+    table.gated(at(args.gate, args.dtype, from), up, at(args.out, args.dtype, from), args.dtype,
+                args.activation, count);
   };
   if (args.up_stride == args.cols) {
     compute_pool().parallel_for(args.rows * args.cols, kPieceElements,

@@ -1,4 +1,4 @@
-// rows.h (cpu) - the operations on independent rows: norm, sum, gated activation.
+// rows.h (cpu) - the operations on independent rows: norm, sum, activation.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ void norm_rows(const RowsJob& job, void* out);
 
 void add_rows(const AddRowsJob& job);
 
-// gate and out: [rows, cols]   up: row r at r * up_stride
+// gate and out: [rows, cols]   up: row r at r * up_stride, or null: without a gate, up_stride = cols
 struct GatedArgs {
   const void* gate;
   const void* up;

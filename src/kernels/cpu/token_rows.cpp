@@ -17,6 +17,22 @@ OCTAVO_CLONES void turn(const double* angles, int64_t count, float magnitude, fl
   }
 }
 
+// The angles of one row, each by the position on its pair's axis.
+void fill_angles_of_axes(const RopeJob& rope, int64_t token, std::vector<double>& angles) {
+  for (size_t i = 0; i < angles.size(); ++i) {
+    const int64_t axis = rope.axes[i];
+    OCTAVO_CHECK(axis >= 0 && axis < rope.axis_count);
+    const auto position = static_cast<float>(rope.positions[axis * rope.axis_stride + token]);
+    angles[i] = bounded_angle(static_cast<double>(position * rope.inverse_frequencies[i]));
+  }
+}
+
+void fill_angles(const RopeJob& rope, int64_t token, std::vector<double>& angles) {
+  const auto position = static_cast<float>(rope.positions[token]);
+  for (size_t i = 0; i < angles.size(); ++i)
+    angles[i] = bounded_angle(static_cast<double>(position * rope.inverse_frequencies[i]));
+}
+
 }  // namespace
 
 void Rotations::fill(const RopeJob& rope, int64_t begin, int64_t end) {
@@ -25,9 +41,7 @@ void Rotations::fill(const RopeJob& rope, int64_t begin, int64_t end) {
   sine.resize(cosine.size());
   std::vector<double> angles(pairs);
   for (int64_t t = begin; t < end; ++t) {
-    const auto position = static_cast<float>(rope.positions[t]);
-    for (size_t i = 0; i < pairs; ++i)
-      angles[i] = bounded_angle(static_cast<double>(position * rope.inverse_frequencies[i]));
+    rope.axes == nullptr ? fill_angles(rope, t, angles) : fill_angles_of_axes(rope, t, angles);
     const size_t row = static_cast<size_t>(t - begin) * pairs;
     turn(angles.data(), rope.pairs, rope.magnitude, cosine.data() + row, sine.data() + row);
   }

@@ -10,12 +10,16 @@
 
 namespace octavo::cpu {
 
-// Rotation by positions[t] * inverse_frequencies[i], rounded to float32, times magnitude.
+// Rotation by positions[t] * inverse_frequencies[i], rounded to float32, times magnitude. With axes, by
+// positions[axes[i] * axis_stride + t] instead.
 struct RopeJob {
-  const int32_t* positions = nullptr;          // [T]
+  const int32_t* positions = nullptr;          // [T], or [axes, T]
   const float* inverse_frequencies = nullptr;  // [pairs]
   int64_t pairs = 0;                           // 0: no rotation
   float magnitude = 1;
+  const int32_t* axes = nullptr;  // [pairs], or null: all pairs have the first axis
+  int64_t axis_stride = 0;        // T
+  int64_t axis_count = 1;
 };
 
 // Cosines and sines of a run of tokens: [tokens, pairs] each.

@@ -40,6 +40,26 @@ TEST(Rotations, AreSinesAndCosinesOfRoundedAngles) {
   EXPECT_EQ(at, rotations.sine.size());
 }
 
+TEST(Rotations, TakeEachPairsPositionFromItsAxis) {
+  const std::vector<int32_t> planes = {5, 6, 7, 50, 60, 70};  // two axes of three tokens
+  const std::vector<float> frequencies = {1.0f, 0.5f, 0.25f};
+  const std::vector<int32_t> axes = {1, 0, 1};
+  Rotations rotations;
+  rotations.fill({.positions = planes.data(),
+                  .inverse_frequencies = frequencies.data(),
+                  .pairs = 3,
+                  .axes = axes.data(),
+                  .axis_stride = 3,
+                  .axis_count = 2},
+                 1, 3);
+  const std::vector<double> angles = {60, 3, 15, 70, 3.5, 17.5};
+  ASSERT_EQ(rotations.cosine.size(), angles.size());
+  for (size_t i = 0; i < angles.size(); ++i) {
+    EXPECT_NEAR(rotations.cosine[i], std::cos(angles[i]), 2e-7);
+    EXPECT_NEAR(rotations.sine[i], std::sin(angles[i]), 2e-7);
+  }
+}
+
 // Config files may contain any factor.
 TEST(Rotations, OfEnormousAnglesAreRotations) {
   const std::vector<int32_t> positions = {2000000000};

@@ -12,6 +12,8 @@ inline int shader_value(Activation activation) {
   switch (activation) {  // without a default, so that the compiler reports a missing activation
     case Activation::kSilu:
       return kActivationSilu;
+    case Activation::kGelu:
+      return kActivationGelu;
     case Activation::kGeluTanh:
       return kActivationGeluTanh;
     case Activation::kRelu:

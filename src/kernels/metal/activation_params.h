@@ -10,6 +10,7 @@ METAL_CONSTANT int kActivationSilu = 0;
 METAL_CONSTANT int kActivationGeluTanh = 1;
 METAL_CONSTANT int kActivationBoundedSilu = 2;
 METAL_CONSTANT int kActivationRelu = 3;
+METAL_CONSTANT int kActivationGelu = 4;
 
 }  // namespace metal
 }  // namespace octavo

@@ -65,13 +65,28 @@ std::vector<SequenceRows> rows_of(const AttentionBatch& batch) {
   return all;
 }
 
+// The last position that rows [begin, end) of a sequence see.
+int32_t last_seen(const AttentionBatch& batch, const SequenceRows& rows, int32_t begin,
+                  int32_t end) {
+  int32_t last = rows.position + end - 1;
+  if (batch.last_visible.empty()) return last;
+  const int32_t context = batch.context_lens[static_cast<size_t>(rows.sequence)];
+  for (int32_t row = begin; row < end; ++row) {
+    const int32_t seen = batch.last_visible[static_cast<size_t>(rows.first_row + row)];
+    OCTAVO_CHECK(seen >= rows.position + row && seen < context);
+    last = std::max(last, seen);
+  }
+  return last;
+}
+
 // Adds the columns of one sequence as unsplit items.
 void add_items(const AttentionBatch& batch, const SequenceRows& rows, AttentionWave& wave) {
   const int32_t columns = rows.rows * batch.group;
   for (int32_t begin = 0; begin < columns; begin += wave.width) {
     const int32_t count = std::min(wave.width, columns - begin);
-    const int32_t first = rows.position + begin / batch.group;
-    const int32_t last = rows.position + (begin + count - 1) / batch.group;
+    const int32_t first_row = begin / batch.group;
+    const int32_t first = rows.position + first_row;
+    const int32_t last = last_seen(batch, rows, first_row, (begin + count - 1) / batch.group + 1);
     const int32_t seen = batch.window > 0 ? std::max(0, first - batch.window + 1) : 0;
     wave.items.push_back({.sequence = rows.sequence,
                           .first_row = rows.first_row,

@@ -13,7 +13,8 @@ namespace octavo::metal {
 struct AttentionBatch {
   std::span<const int32_t> cu_seqlens_q;
   std::span<const int32_t> context_lens;
-  int32_t group;  // query heads per KV head
+  std::span<const int32_t> last_visible = {};  // of each row; empty: its own position
+  int32_t group;                               // query heads per KV head
   int32_t kv_heads;
   int32_t window;       // 0: none
   int32_t most_tiles;   // per item of paged_attention: 1, 2 or 4

@@ -13,6 +13,7 @@ namespace {
 struct Batch {
   std::vector<int32_t> cu = {0};
   std::vector<int32_t> context = {};
+  std::vector<int32_t> last = {};  // of each row, or empty
   AttentionBatch of = {};
 
   Batch(int32_t group, int32_t kv_heads, int32_t v_dim, int32_t most_tiles) {
@@ -29,6 +30,7 @@ struct Batch {
   AttentionGrid grid() {
     of.cu_seqlens_q = cu;
     of.context_lens = context;
+    of.last_visible = last;
     return plan_attention_grid(of);
   }
 };
@@ -54,10 +56,27 @@ void expect_complete(Batch& batch, const AttentionGrid& grid) {
       const int32_t first =
           batch.of.window > 0 ? std::max(0, position - batch.of.window + 1) / kSplitKeys : 0;
       const auto& splits = seen[{static_cast<int32_t>(s), c}];
-      for (int32_t split = first; split <= position / kSplitKeys; ++split)
+      const auto row = static_cast<size_t>(batch.cu[s] + c / batch.of.group);
+      const int32_t last = batch.last.empty() ? position : batch.last[row];
+      for (int32_t split = first; split <= last / kSplitKeys; ++split)
         ASSERT_EQ(splits.count(split), 1u) << s << " " << c << " " << split;
       for (const auto& [split, times] : splits) ASSERT_EQ(times, 1);
     }
+  }
+}
+
+TEST(AttentionGrid, ItemsReachTheLastVisibleKeyOfAnyOfTheirRows) {
+  for (const int32_t group : {1, 3, 8, 20}) {
+    Batch batch(group, 2, 64, 4);
+    batch.of.most_vector = 16;
+    batch.add(100, 300);
+    batch.add(700, 1);
+    batch.add(0, 900);
+    for (int32_t row = 0; row < 300; ++row)
+      batch.last.push_back(row < 40 ? 139 : row < 44 ? 390 : 100 + row);
+    batch.last.push_back(700);
+    batch.last.resize(1201, 899);
+    expect_complete(batch, batch.grid());
   }
 }
 

@@ -32,11 +32,18 @@ const AttentionPlan& AttentionPlans::find(const AttentionBatch& batch, Encoder& 
   const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
     return entry.group == batch.group && entry.kv_heads == batch.kv_heads &&
            entry.window == batch.window && entry.most_tiles == batch.most_tiles &&
-           entry.most_vector == batch.most_vector && entry.v_dim == batch.v_dim;
+           entry.most_vector == batch.most_vector && entry.v_dim == batch.v_dim &&
+           std::ranges::equal(entry.last_visible, batch.last_visible);
   });
   if (found == entries_.end()) {
-    entries_.push_back({batch.group, batch.kv_heads, batch.window, batch.most_tiles,
-                        batch.most_vector, batch.v_dim, make_plan(batch, encoder)});
+    entries_.push_back({batch.group,
+                        batch.kv_heads,
+                        batch.window,
+                        batch.most_tiles,
+                        batch.most_vector,
+                        batch.v_dim,
+                        {batch.last_visible.begin(), batch.last_visible.end()},
+                        make_plan(batch, encoder)});
     return entries_.back().plan;
   }
   for (const AttentionPlan::Wave& wave : found->plan.waves) encoder.keep(wave.items);

@@ -29,12 +29,14 @@ struct AttentionPlan {
 // The plans of one batch. One thread at a time.
 class AttentionPlans {
  public:
-  // Always called with the same sequences. The arrays live until the launches that follow have run.
+  // Always called with the same sequences; layers may differ in last_visible. The arrays live until the
+  // launches that follow have run.
   const AttentionPlan& find(const AttentionBatch& batch, Encoder& encoder);
 
  private:
   struct Entry {
     int32_t group, kv_heads, window, most_tiles, most_vector, v_dim;
+    std::vector<int32_t> last_visible;
     AttentionPlan plan;
   };
   std::deque<Entry> entries_;  // references to them stay valid

@@ -33,5 +33,35 @@ TEST(AttentionPlans, LayersOfOneShapeShareAPlan) {
   EXPECT_EQ(&plans.find(batch, encoder), &full);
 }
 
+// As for a model in which only some layers have blocks that see their end.
+TEST(AttentionPlans, LayersWithOtherLastVisibleKeysHaveTheirOwnPlan) {
+  const std::vector<int32_t> rows = {0, 200}, contexts = {200}, ends(200, 199);
+  std::vector<int32_t> own;
+  for (int32_t i = 0; i < 200; ++i) own.push_back(i);
+  AttentionBatch batch{.cu_seqlens_q = rows,
+                       .context_lens = contexts,
+                       .group = 1,
+                       .kv_heads = 1,
+                       .window = 0,
+                       .most_tiles = 4,
+                       .most_vector = 16,
+                       .v_dim = 64,
+                       .gpu_cores = 40};
+  Encoder encoder(kernel_stream());
+  AttentionPlans plans;
+  const AttentionPlan& causal = plans.find(batch, encoder);
+  batch.last_visible = ends;
+  const AttentionPlan& whole = plans.find(batch, encoder);
+  EXPECT_NE(&whole, &causal);
+  EXPECT_GT(whole.waves[0].count, causal.waves[0].count);
+  batch.last_visible = own;
+  EXPECT_NE(&plans.find(batch, encoder), &whole);
+  const std::vector<int32_t> again = ends;
+  batch.last_visible = again;
+  EXPECT_EQ(&plans.find(batch, encoder), &whole);
+  batch.last_visible = {};
+  EXPECT_EQ(&plans.find(batch, encoder), &causal);
+}
+
 }  // namespace
 }  // namespace octavo::metal

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "kernels/cpu/page_layout.h"
@@ -56,9 +57,12 @@ void paged_attention(const AttentionCall& call, Encoder& encoder) {
   const PageGeometry& geometry = call.geometry;
   const DType type = geometry.dtype;
   const int32_t q_heads = call.q.shape(1);
+  std::span<const int32_t> last_visible;
+  if (call.last_visible) last_visible = host_numbers(*call.last_visible);
   const AttentionPlan& plan = call.plans.find(
       {.cu_seqlens_q = host_numbers(call.cu_seqlens_q),
        .context_lens = host_numbers(call.context_lens),
+       .last_visible = last_visible,
        .group = q_heads / geometry.kv_heads,
        .kv_heads = geometry.kv_heads,
        .window = call.window,
@@ -87,10 +91,12 @@ void paged_attention(const AttentionCall& call, Encoder& encoder) {
         .constant("kHasWindow", call.window > 0)
         .constant("kHasSinks", call.sinks.has_value())
         .constant("kBlockTokens", geometry.block_tokens)
+        .constant("kHasLastVisible", call.last_visible.has_value())
         .input("q", call.q)
         .input("pages", call.pages)
         .input("block_tables", call.block_tables)
         .input("items", wave.items)
+        .optional_input("last_visible", call.last_visible)
         .optional_input("sinks", call.sinks)
         .output("out", call.out)
         .output("partials", partials)

@@ -23,6 +23,7 @@ struct AttentionCall {
   mx::array context_lens;
   mx::array block_tables;
   mx::array q;
+  std::optional<mx::array> last_visible;  // also read by the host
   std::optional<mx::array> sinks;
   mx::array out;  // allocated
   float scale;

@@ -4,21 +4,15 @@
 #include <span>
 
 #include "base/error.h"
-#include "kernels/cpu/token_rows.h"
 
 namespace octavo::metal {
 namespace {
 
-mx::array make_table(const mx::array& positions, std::span<const float> frequencies,
-                     float magnitude, Encoder& encoder) {
-  const auto tokens = static_cast<int>(positions.size());
-  const auto pairs = static_cast<int>(frequencies.size());
+mx::array make_table(const RopeArrays& rope, float magnitude, Encoder& encoder) {
+  const int tokens = rope.tokens();
+  const int pairs = rope.pairs();
   cpu::Rotations rotations;
-  rotations.fill({.positions = positions.data<int32_t>(),
-                  .inverse_frequencies = frequencies.data(),
-                  .pairs = pairs,
-                  .magnitude = magnitude},
-                 0, tokens);
+  rotations.fill(rope_job(rope, magnitude), 0, tokens);
   mx::array table = encoder.temporary({tokens, 2, pairs}, mx::float32);
   auto* to = table.data<float>();
   for (ptrdiff_t first = 0; first < ptrdiff_t{tokens} * pairs; first += pairs) {
@@ -30,20 +24,28 @@ mx::array make_table(const mx::array& positions, std::span<const float> frequenc
 
 }  // namespace
 
-const mx::array& RotationTables::find(const mx::array& positions,
-                                      const mx::array& inverse_frequencies, float magnitude,
-                                      Encoder& encoder) {
-  OCTAVO_CHECK(positions.is_available() && inverse_frequencies.is_available());
-  const std::span frequencies(inverse_frequencies.data<float>(), inverse_frequencies.size());
+const mx::array& RotationTables::find(const RopeArrays& rope, float magnitude, Encoder& encoder) {
+  OCTAVO_CHECK(rope.positions.is_available() && rope.inverse_frequencies.is_available());
+  const std::span frequencies(rope.inverse_frequencies.data<float>(),
+                              rope.inverse_frequencies.size());
+  std::span<const int32_t> axes;
+  if (rope.axes) {
+    OCTAVO_CHECK(rope.axes->is_available());
+    axes = {rope.axes->data<int32_t>(), rope.axes->size()};
+  }
   for (const Entry& entry : entries_) {
-    if (entry.magnitude != magnitude || !std::ranges::equal(entry.frequencies, frequencies))
+    if (entry.magnitude != magnitude || !std::ranges::equal(entry.frequencies, frequencies) ||
+        entry.positions.data<int32_t>() != rope.positions.data<int32_t>() ||
+        !std::ranges::equal(entry.axes, axes))
       continue;
     encoder.keep(entry.table);
     return entry.table;
   }
-  entries_.push_back({{frequencies.begin(), frequencies.end()},
+  entries_.push_back({rope.positions,
+                      {frequencies.begin(), frequencies.end()},
+                      {axes.begin(), axes.end()},
                       magnitude,
-                      make_table(positions, frequencies, magnitude, encoder)});
+                      make_table(rope, magnitude, encoder)});
   return entries_.back().table;
 }
 

@@ -21,7 +21,7 @@ QkvWritten latent_write(const KvPages& pages, const LatentRows& rows, const Weig
   count_launch("latent_write.reference");
   const PageGeometry& g = pages.geometry;
   const auto rotated = [&](const mx::array& x) {
-    return reference::rope(x, layout.positions, options.inverse_frequencies,
+    return reference::rope(x, layout.rope(options.inverse_frequencies, options.rope_axes),
                            options.rope_magnitude);
   };
   const mx::array latent = mx::reshape(rows.latent, {layout.tokens(), 1, g.k_dim});

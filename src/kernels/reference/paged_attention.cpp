@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -69,11 +70,13 @@ mx::array gather(const KvPages& pages, const mx::array& table, int context, bool
                       read_part(raw, g, scales_part(g, values), mx::float32, 1, context));
 }
 
-// [q rows, context]: true if the row sees the key.
-mx::array visible(const Rows& rows, int window) {
+// [q rows, context]: true if the row sees the key. last_visible: of the batch.
+mx::array visible(const Rows& rows, int window, const std::optional<mx::array>& last_visible) {
   const mx::array row = mx::expand_dims(mx::arange(rows.start(), rows.context), 1);
   const mx::array key = mx::expand_dims(mx::arange(0, rows.context), 0);
-  mx::array mask = mx::less_equal(key, row);
+  const mx::array last =
+      last_visible ? mx::expand_dims(slice_rows(*last_visible, rows.begin, rows.end), 1) : row;
+  mx::array mask = mx::less_equal(key, last);
   if (window > 0)
     mask = mx::logical_and(mask, mx::greater(key, mx::subtract(row, mx::array(window))));
   return mask;
@@ -169,9 +172,10 @@ mx::array paged_attention(const mx::array& q, const KvPages& pages, const BatchL
     const Rows rows = rows_of(layout, s);
     if (rows.begin == rows.end) continue;
     const mx::array table = mx::flatten(slice_rows(block_tables, s, s + 1));
-    outputs.push_back(
-        attend(slice_rows(q, rows.begin, rows.end), gather(pages, table, rows.context, false),
-               gather(pages, table, rows.context, true), visible(rows, options.window), options));
+    outputs.push_back(attend(slice_rows(q, rows.begin, rows.end),
+                             gather(pages, table, rows.context, false),
+                             gather(pages, table, rows.context, true),
+                             visible(rows, options.window, layout.last_visible), options));
   }
   return mx::astype(mx::concatenate(outputs, 0), q.dtype());
 }

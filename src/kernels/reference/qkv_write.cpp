@@ -25,7 +25,8 @@ mx::array prepare(mx::array x, const std::optional<mx::array>& norm, const Batch
                   const QkvOptions& options) {
   if (norm) x = norm_heads(x, *norm, options.norm_eps);
   if (!options.inverse_frequencies) return x;
-  return reference::rope(x, layout.positions, *options.inverse_frequencies, options.rope_magnitude);
+  return reference::rope(x, layout.rope(*options.inverse_frequencies, options.rope_axes),
+                         options.rope_magnitude);
 }
 
 mx::array scale_by_position(const mx::array& q, const BatchLayout& layout,

@@ -43,15 +43,25 @@ mx::array add_rows(const mx::array& x, const mx::array& y, const AddRowsOptions&
   return mx::astype(sum, x.dtype());
 }
 
-mx::array rope(const mx::array& x, const mx::array& positions, const mx::array& inverse_frequencies,
-               float magnitude) {
+namespace {
+
+// [T, pairs] float32: the position of each pair on its axis, or [T, 1] if all have the first.
+mx::array positions_of_pairs(const RopeArrays& rope) {
+  mx::array rows = mx::astype(rope.positions, mx::float32);
+  if (rows.ndim() == 1) return mx::expand_dims(rows, 1);
+  rows = mx::transpose(rows);
+  return rope.axes ? mx::take(rows, *rope.axes, 1) : mx::slice(rows, {0, 0}, {rows.shape(0), 1});
+}
+
+}  // namespace
+
+mx::array rope(const mx::array& x, const RopeArrays& by, float magnitude) {
   count_launch("rope.reference");
-  const int pairs = inverse_frequencies.shape(0);
+  const int pairs = by.pairs();
   const int tokens = x.shape(0);
   const int heads = x.shape(1);
-  const mx::array angles = mx::reshape(
-      mx::multiply(mx::expand_dims(mx::astype(positions, mx::float32), 1), inverse_frequencies),
-      {tokens, 1, pairs});
+  const mx::array angles =
+      mx::reshape(mx::multiply(positions_of_pairs(by), by.inverse_frequencies), {tokens, 1, pairs});
   const mx::array cosine = mx::multiply(mx::cos(angles), mx::array(magnitude));
   const mx::array sine = mx::multiply(mx::sin(angles), mx::array(magnitude));
   const mx::array wide = mx::astype(x, mx::float32);
@@ -77,6 +87,11 @@ mx::array gated_activation(const mx::array& gate, const mx::array& up, Activatio
       const mx::array bounded = mx::clip(u, mx::array(-7.0f), limit);
       const mx::array active = mx::multiply(low, mx::sigmoid(mx::multiply(mx::array(1.702f), low)));
       return result(active, mx::add(bounded, mx::array(1.0f)));
+    }
+    case Activation::kGelu: {
+      const mx::array half = mx::multiply(mx::array(0.5f), g);
+      const mx::array scaled = mx::multiply(g, mx::array(0.7071067811865476f));
+      return result(mx::multiply(half, mx::add(mx::array(1.0f), mx::erf(scaled))), u);
     }
     case Activation::kGeluTanh: {
       const mx::array cube = mx::multiply(mx::multiply(g, g), g);

@@ -1,6 +1,7 @@
 // attention_trial.h - for tests: random batches of bfloat16 attention, and what a few of their rows
 // must be by kernels/reference/arithmetic/attention.h. Numbers include infinities, NaN, denormals and
-// scores that overflow; unused slots of pages contain NaN. No MLX.
+// scores that overflow; unused slots of pages contain NaN. In a third of the batches, rows of blocks see
+// their block's end. No MLX.
 #pragma once
 
 #include <algorithm>
@@ -43,6 +44,7 @@ class AttentionTrial {
     const auto rows = static_cast<size_t>(cu_.back());
     const Kind kind = random_kind();
     for (size_t i = 0; i < rows * heads() * dim(geometry_.k_dim); ++i) q_.push_back(number(kind));
+    if (below(3) == 0) choose_blocks();
   }
 
   // The bits of the batch on the active instruction set: [rows, heads, v_dim].
@@ -62,7 +64,8 @@ class AttentionTrial {
          .out = out.data(),
          .dtype = DType::kBFloat16,
          .q_heads = static_cast<int64_t>(heads()),
-         .options = options_.with_sinks<const float*>(sinks_.empty() ? nullptr : sinks_.data())});
+         .options = options_.with_sinks<const float*>(sinks_.empty() ? nullptr : sinks_.data()),
+         .last_visible = last_visible_.empty() ? nullptr : last_visible_.data()});
     return out;
   }
 
@@ -100,7 +103,7 @@ class AttentionTrial {
            text("block", geometry_.block_tokens) + text("kv heads", geometry_.kv_heads) +
            text("group", group_) + text("window", options_.window) +
            text("cap", options_.soft_cap) + text("scale", options_.scale) +
-           text("sinks", sinks_.size());
+           text("sinks", sinks_.size()) + text("blocks", last_visible_.empty() ? 0 : 1);
     for (const TrialSequence& s : sequences_)
       out += ", " + std::to_string(s.rows) + " of " + std::to_string(s.context);
     return out;
@@ -197,6 +200,17 @@ class AttentionTrial {
     sequences_.push_back(std::move(s));
   }
 
+  // Blocks of random lengths, some of one row.
+  void choose_blocks() {
+    for (const TrialSequence& s : sequences_) {
+      const int most = one_of({1, 5, 40, 600});
+      for (int row = s.context - s.rows; row < s.context;) {
+        const int end = std::min(s.context, row + 1 + static_cast<int>(below(unsigned(most))));
+        for (; row < end; ++row) last_visible_.push_back(end - 1);
+      }
+    }
+  }
+
   // Pages hold these numbers exactly: bfloat16, or int8 with scales.
   arithmetic::attention::Keys random_keys(int context) {
     arithmetic::attention::Keys keys;
@@ -283,12 +297,14 @@ class AttentionTrial {
     std::vector<float> q;
     for (size_t d = 0; d < dim(geometry_.k_dim); ++d)
       q.push_back(bf16_to_float(q_[(at * heads() + head) * dim(geometry_.k_dim) + d]));
-    const arithmetic::attention::Query query{.q = q.data(),
-                                             .position = s.context - s.rows + row,
-                                             .scale = options_.scale,
-                                             .window = options_.window,
-                                             .soft_cap = options_.soft_cap,
-                                             .sink = sinks_.empty() ? nullptr : &sinks_[head]};
+    const arithmetic::attention::Query query{
+        .q = q.data(),
+        .position = s.context - s.rows + row,
+        .last_visible = last_visible_.empty() ? 0 : last_visible_[at],
+        .scale = options_.scale,
+        .window = options_.window,
+        .soft_cap = options_.soft_cap,
+        .sink = sinks_.empty() ? nullptr : &sinks_[head]};
     return {at, head, attend(query, s.keys[head / static_cast<size_t>(group_)])};
   }
 
@@ -300,6 +316,7 @@ class AttentionTrial {
   std::vector<float> sinks_;  // empty or one per head
   std::vector<TrialSequence> sequences_;
   std::vector<uint16_t> q_;
+  std::vector<int32_t> last_visible_;  // of each row, or empty
   std::vector<int32_t> cu_ = {0};
   std::vector<int32_t> context_;
   std::vector<int32_t> table_;

@@ -151,16 +151,35 @@ static void write_out(const AttentionPiece& item, const AttentionResult& r,
   }
 }
 
-// Positions visible to a column: [first, last].
-OCTAVO_INLINE int64_t last_visible(const AttentionPiece& item, const AttentionShape& s,
-                                   int64_t column) {
+OCTAVO_INLINE int64_t position_of(const AttentionPiece& item, const AttentionShape& s,
+                                  int64_t column) {
   return item.position + column / s.group;
 }
+
+// The first position visible to a column; it never decreases from one column to the next.
 OCTAVO_INLINE int64_t first_visible(const AttentionPiece& item, const AttentionShape& s,
                                     int64_t column) {
   const int64_t window = item.job->options.window;
-  const int64_t last = last_visible(item, s, column);
-  return window > 0 && last >= window ? last - window + 1 : 0;
+  const int64_t own = position_of(item, s, column);
+  return window > 0 && own >= window ? own - window + 1 : 0;
+}
+
+// The last position visible to some of the piece's rows [begin, end). Apart, so that causal attention
+// contains a call of it at most.
+[[gnu::noinline, gnu::cold]] static int64_t last_visible_to_rows(const AttentionPiece& item,
+                                                                 int64_t begin, int64_t end) {
+  const int32_t* of_rows = item.job->last_visible + item.row_begin;
+  int64_t last = 0;
+  for (int64_t row = begin; row < end; ++row)
+    if (of_rows[row] > last) last = of_rows[row];
+  return last;
+}
+
+// The last position visible to some column in [begin, end).
+OCTAVO_INLINE int64_t last_visible(const AttentionPiece& item, const AttentionShape& s,
+                                   int64_t begin, int64_t end) {
+  if (item.job->last_visible == nullptr) return position_of(item, s, end - 1);
+  return last_visible_to_rows(item, begin / s.group, (end - 1) / s.group + 1);
 }
 
 // The positions of one split visible to some column in [begin, end); empty if to <= from.
@@ -170,7 +189,7 @@ struct KeyRange {
 };
 OCTAVO_INLINE KeyRange keys_of(const AttentionPiece& item, const AttentionShape& s, int64_t split,
                                int64_t begin, int64_t end) {
-  KeyRange r = {first_visible(item, s, begin), last_visible(item, s, end - 1) + 1};
+  KeyRange r = {first_visible(item, s, begin), last_visible(item, s, begin, end) + 1};
   if (r.from < split * kSplitTokens) r.from = split * kSplitTokens;
   if (r.to > (split + 1) * kSplitTokens) r.to = (split + 1) * kSplitTokens;
   return r;

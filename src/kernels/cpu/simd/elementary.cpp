@@ -19,6 +19,10 @@ static Vec value_of(Elementary function, Vec x) {
       return silu(x);
     case Elementary::kGeluTanh:
       return gelu_tanh(x);
+    case Elementary::kErf:
+      return erf(x);
+    case Elementary::kGelu:
+      return gelu(x);
   }
   return x;
 }

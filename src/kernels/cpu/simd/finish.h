@@ -17,6 +17,8 @@ OCTAVO_INLINE Vec gate_up(Activation activation, Vec gate, Vec up) {
       const Vec active = div(g, add(set1(1), exp(mul(set1(-1.702f), g))));
       return mul(active, add(u, set1(1)));
     }
+    case Activation::kGelu:
+      return mul(gelu(gate), up);
     case Activation::kGeluTanh:
       return mul(gelu_tanh(gate), up);
     case Activation::kRelu:
@@ -151,8 +153,20 @@ static __attribute__((noinline)) void finish_rows(const LinearJob& job, int64_t 
   }
 }
 
+static void ungated(const void* x, void* out, DType dtype, Activation activation, int64_t count) {
+  for (int64_t i = 0; i < count; i += kLanes) {
+    const int64_t left = count - i;
+    if (left >= kLanes) {
+      store_as(out, dtype, i, gate_up(activation, load_as(x, dtype, i), set1(1)));
+    } else {
+      store_part(out, dtype, i, left, gate_up(activation, load_part(x, dtype, i, left), set1(1)));
+    }
+  }
+}
+
 static void gated(const void* gate, const void* up, void* out, DType dtype, Activation activation,
                   int64_t count) {
+  if (up == nullptr) return ungated(gate, out, dtype, activation, count);
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     store_as(out, dtype, i, gate_up(activation, load_as(gate, dtype, i), load_as(up, dtype, i)));

@@ -83,4 +83,28 @@ OCTAVO_INLINE Vec gelu_tanh(Vec x) {
   return mul(mul(set1(0.5f), x), add(set1(1), tanh(inner)));
 }
 
+// The error function: Juffa's polynomials.
+OCTAVO_INLINE Vec erf(Vec x) {
+  const Vec magnitude = max(x, sub(zero(), x));
+  const Vec square = mul(x, x);
+  Vec r = fma(set1(-1.72853470e-5f), magnitude, set1(3.83197126e-4f));
+  r = fma(r, square, fma(set1(-3.88396438e-3f), magnitude, set1(2.42546219e-2f)));
+  r = fma(r, magnitude, set1(-1.06777877e-1f));
+  r = fma(r, magnitude, set1(-6.34846687e-1f));
+  r = fma(r, magnitude, set1(-1.28717512e-1f));
+  r = fma(r, magnitude, sub(zero(), magnitude));
+  const Vec wide = sub(set1(1), exp(r));
+  const Vec signed_wide = if_less(x, zero(), sub(zero(), wide), wide);
+  Vec p = fma(set1(-5.96761703e-4f), square, set1(4.99119423e-3f));
+  p = fma(p, square, set1(-2.67681349e-2f));
+  p = fma(p, square, set1(1.12819925e-1f));
+  p = fma(p, square, set1(-3.76125336e-1f));
+  p = fma(p, square, set1(1.28379166e-1f));
+  return if_less(magnitude, set1(0.927734375f), fma(p, x, x), signed_wide);
+}
+
+OCTAVO_INLINE Vec gelu(Vec x) {
+  return mul(mul(set1(0.5f), x), add(set1(1), erf(mul(x, set1(0.70710678f)))));
+}
+
 }  // namespace octavo::cpu::OCTAVO_SIMD_NAMESPACE

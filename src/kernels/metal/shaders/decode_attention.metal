@@ -1,4 +1,4 @@
-// decode_attention.metal - causal attention over paged keys and values for items with few columns:
+// decode_attention.metal - attention over paged keys and values for items with few columns:
 // decode. It gives the bits of paged_attention.metal, which would pad the columns to eight.
 //
 // A threadgroup of four simdgroups processes one item: up to kColumns columns (row, query head) of
@@ -182,10 +182,11 @@ template <typename T, int kKeyDim, int kValueDim, int kColumns>
     const device uchar* pages [[buffer(1)]],
     const device int* block_tables [[buffer(2)]],  // [sequences, table_columns]
     const device int* items [[buffer(3)]],         // GridItem each
-    const device float* sinks [[buffer(4), function_constant(kHasSinks)]],  // [q_heads]
-    device T* out [[buffer(5)]],                   // [rows, q_heads, kValueDim]
-    device float* partials [[buffer(6)]],          // [kv_heads][partial_stride]
-    constant AttentionParams& params [[buffer(7)]],
+    const device int* last_visible [[buffer(4), function_constant(kHasLastVisible)]],  // [rows]
+    const device float* sinks [[buffer(5), function_constant(kHasSinks)]],  // [q_heads]
+    device T* out [[buffer(6)]],                   // [rows, q_heads, kValueDim]
+    device float* partials [[buffer(7)]],          // [kv_heads][partial_stride]
+    constant AttentionParams& params [[buffer(8)]],
     uint2 group_at [[threadgroup_position_in_grid]],
     ushort simdgroup_index [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
@@ -198,7 +199,8 @@ template <typename T, int kKeyDim, int kValueDim, int kColumns>
   threadgroup float column_state[kColumns * kStateFloats];
 
   const int thread_index = simdgroup_index * kSimdWidth + lane;
-  const Item item = item_at(items, pages, block_tables, params, group_at);
+  Item item = item_at(items, pages, block_tables, params, group_at);
+  if (kHasLastVisible) item.last_visible = last_visible + item.grid->first_row;
   const int columns = item.grid->columns;
   Columns<T> own;
   own.scores = (threadgroup float*)scores;

@@ -1,4 +1,4 @@
-// paged_attention.metal - causal attention over paged keys and values by the matrix units, for
+// paged_attention.metal - attention over paged keys and values by the matrix units, for
 // prefill and for decode with many columns (decode_attention.metal: few columns).
 //
 // A threadgroup of eight simdgroups (four for values of less than 64) processes one item: up to
@@ -104,10 +104,11 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
     const device uchar* pages [[buffer(1)]],
     const device int* block_tables [[buffer(2)]],  // [sequences, table_columns]
     const device int* items [[buffer(3)]],         // GridItem each
-    const device float* sinks [[buffer(4), function_constant(kHasSinks)]],  // [q_heads]
-    device T* out [[buffer(5)]],                   // [rows, q_heads, kValueDim]
-    device float* partials [[buffer(6)]],          // [kv_heads][partial_stride]
-    constant AttentionParams& params [[buffer(7)]],
+    const device int* last_visible [[buffer(4), function_constant(kHasLastVisible)]],  // [rows]
+    const device float* sinks [[buffer(5), function_constant(kHasSinks)]],  // [q_heads]
+    device T* out [[buffer(6)]],                   // [rows, q_heads, kValueDim]
+    device float* partials [[buffer(7)]],          // [kv_heads][partial_stride]
+    constant AttentionParams& params [[buffer(8)]],
     uint2 group_at [[threadgroup_position_in_grid]],
     ushort simdgroup_index [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
@@ -130,7 +131,8 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
 
   const int thread_index = simdgroup_index * kSimdWidth + lane;
   const MatrixLane own = matrix_lane(lane);
-  const Item item = item_at(items, pages, block_tables, params, group_at);
+  Item item = item_at(items, pages, block_tables, params, group_at);
+  if (kHasLastVisible) item.last_visible = last_visible + item.grid->first_row;
   const int columns = item.grid->columns;
 
   for (int i = thread_index; i < kColumns * (kKeyDim / 8); i += kThreads) {
@@ -150,6 +152,7 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
   // Scores: a lane has key own.row of its tiles, and columns 8 t + 2 own.pair + i. Values: columns 8 t +
   // own.row, whose running maximum and sum it keeps.
   int last_seen[kTiles][2];
+  int own_position[kTiles][2];  // where it may differ from last_seen
   float highest[kTiles];
   float sum[kTiles];
   float state[kTiles][kOwnBlocks * kWide][2];
@@ -158,7 +161,8 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
     UNROLL
     for (int i = 0; i < 2; ++i) {
       const int column = t * 8 + own.pair * 2 + i;
-      last_seen[t][i] = column < columns ? position_of(item, column) : -1;
+      last_seen[t][i] = column < columns ? last_of(item, column) : -1;
+      if (kHasLastVisible) own_position[t][i] = position_of(item, column);
     }
     highest[t] = kNothing;
     sum[t] = 0;
@@ -190,7 +194,8 @@ template <typename T, int kKeyDim, int kValueDim, int kTiles>
         UNROLL
         for (int i = 0; i < 2; ++i) {
           const int last = last_seen[t][i];
-          const bool is_seen = at <= last && (!kHasWindow || at > last - params.window);
+          const int own_at = kHasLastVisible ? own_position[t][i] : last;
+          const bool is_seen = at <= last && (!kHasWindow || at > own_at - params.window);
           const float value = kInt8 ? scores[m][t][i] * scale : scores[m][t][i];
           scores[m][t][i] = is_seen ? scaled_score(item, value) : kNothing;
         }

@@ -9,14 +9,18 @@
 
 using namespace octavo::metal;
 
+constant bool kHasAxes [[function_constant(0)]];
+
 template <typename T>
 [[kernel]] void rope_rows(
     const device T* x [[buffer(0)]],
-    const device int* positions [[buffer(1)]],
+    const device int* positions [[buffer(1)]],  // [tokens], or [axes, tokens]
     const device float* inverse_frequencies [[buffer(2)]],
-    device T* out [[buffer(3)]],
-    constant RopeParams& params [[buffer(4)]],
+    const device int* axes [[buffer(3), function_constant(kHasAxes)]],  // [pairs]
+    device T* out [[buffer(4)]],
+    constant RopeParams& params [[buffer(5)]],
     uint3 group [[threadgroup_position_in_grid]],
+    uint3 groups [[threadgroups_per_grid]],
     uint thread_index [[thread_index_in_threadgroup]]) {
   const int item = int(group.x) * kRopeThreads + int(thread_index);
   const int pairs = params.pairs;
@@ -31,7 +35,8 @@ template <typename T>
     }
     return;
   }
-  const float angle = float(positions[group.z]) * inverse_frequencies[item];
+  const int position = positions[kHasAxes ? uint(axes[item]) * groups.z + group.z : group.z];
+  const float angle = float(position) * inverse_frequencies[item];
   const float cosine = precise::cos(angle) * params.magnitude;
   const float sine = precise::sin(angle) * params.magnitude;
   for (int head = first_head; head < end_head; ++head) {

@@ -31,6 +31,7 @@ struct Keys {
 struct Query {
   const float* q = nullptr;  // [k_dim]
   int64_t position = 0;      // sees itself and the positions before it
+  int64_t last_visible = 0;  // sees the positions up to this one, too
   float scale = 1;
   int64_t window = 0;           // > 0: sees its last `window` positions only
   float soft_cap = 0;           // > 0: capped scores
@@ -145,8 +146,9 @@ inline void fold(Partial& total, const Partial& part) {
 
 // The output row as bfloat16: [v_dim].
 inline std::vector<uint16_t> attend(const Query& query, const Keys& keys) {
-  const int64_t end = query.position + 1;
-  const int64_t begin = query.window > 0 && query.window < end ? end - query.window : 0;
+  const int64_t own = query.position + 1;
+  const int64_t end = own > query.last_visible ? own : query.last_visible + 1;
+  const int64_t begin = query.window > 0 && query.window < own ? own - query.window : 0;
   Partial total;
   total.values.resize(static_cast<size_t>(keys.v_dim));
   for (int64_t split = begin / kSplitKeys * kSplitKeys; split < end; split += kSplitKeys) {

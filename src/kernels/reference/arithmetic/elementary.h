@@ -90,4 +90,28 @@ inline float gelu_tanh(float x) {
   return mul(mul(0.5f, x), add(1, tanh(inner)));
 }
 
+// 1 for NaN.
+inline float erf(float x) {
+  const float magnitude = max(x, sub(0, x));
+  const float square = mul(x, x);
+  if (magnitude < 0.927734375f) {
+    float p = fma(-5.96761703e-4f, square, 4.99119423e-3f);
+    p = fma(p, square, -2.67681349e-2f);
+    p = fma(p, square, 1.12819925e-1f);
+    p = fma(p, square, -3.76125336e-1f);
+    p = fma(p, square, 1.28379166e-1f);
+    return fma(p, x, x);
+  }
+  float r = fma(-1.72853470e-5f, magnitude, 3.83197126e-4f);
+  r = fma(r, square, fma(-3.88396438e-3f, magnitude, 2.42546219e-2f));
+  r = fma(r, magnitude, -1.06777877e-1f);
+  r = fma(r, magnitude, -6.34846687e-1f);
+  r = fma(r, magnitude, -1.28717512e-1f);
+  r = fma(r, magnitude, sub(0, magnitude));
+  const float wide = sub(1, exp(r));
+  return x < 0 ? sub(0, wide) : wide;
+}
+
+inline float gelu(float x) { return mul(mul(0.5f, x), add(1, erf(mul(x, 0.70710678f)))); }
+
 }  // namespace octavo::arithmetic

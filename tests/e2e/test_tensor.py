@@ -1,8 +1,9 @@
 """Every matrix of a model divided over several processes (--tensor-parallel-size): every byte equals that of one process, whatever the request,
 and refusals are named.
 
-tests/e2e/test_pipeline_faults.py has ranks that end or hang, tests/e2e/test_launch.py the commands around it. What does not depend on how a model
-is divided (secrets, versions, other models) is in tests/e2e/test_pipeline.py."""
+tests/e2e/test_tensor_bits.py compares logits without a server, tests/e2e/test_pipeline_faults.py has ranks that end or hang, and
+tests/e2e/test_launch.py the commands around it. What does not depend on how a model is divided (secrets, versions, other models) is in
+tests/e2e/test_pipeline.py."""
 
 import json
 import subprocess
@@ -188,43 +189,6 @@ def test_an_idle_cluster_uses_no_processor_time(start, reference):
         time.sleep(3)
         used = [processor_seconds(process.pid) - start for process, start in zip(cluster.processes, before)]
         assert max(used) < 0.1, used
-
-
-# The engine without a server: failed steps and killed processes
-
-
-def trials(build_dir, model, *flags) -> dict:
-    words = [build_dir / "tests" / "cluster_trials", model, "--tensor", *flags]
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.mark.parametrize("flags", [["--ranks", 4], ["--ranks", 3, "--ngram"], ["--kv-dtype", "int8"]], ids=lambda flags: "-".join(map(str, flags)))
-def test_bits_of_a_cluster(build_dir, make_model, flags):
-    assert trials(build_dir, make_model("gemma2", dtype="bfloat16"), *flags)["different"] == 0
-
-
-@pytest.mark.parametrize("family", ["qwen3.5-mtp", "deepseek_v3-mtp"])
-def test_bits_of_a_cluster_that_predicts(build_dir, make_model, family):
-    assert trials(build_dir, make_model(family, dtype="bfloat16"), "--mtp")["different"] == 0
-
-
-@pytest.mark.parametrize("rank", [0, 1, 2])
-def test_a_step_fails_on_one_rank(build_dir, make_model, rank):
-    answer = trials(build_dir, make_model("gemma2", dtype="bfloat16"), "--ranks", 3, "--fail-rank", rank)
-    assert answer["poisoned_ended_with_error"] and answer["failed_steps"] >= 2
-    assert answer["pages_held_at_the_end"] == 0
-
-
-@pytest.mark.parametrize("rank", [1, 2])
-def test_a_rank_is_killed(build_dir, make_model, rank):
-    trials(build_dir, make_model("gemma2", dtype="bfloat16"), "--ranks", 3, "--kill-rank", rank, "--max-tokens", 400)
-
-
-@pytest.mark.parametrize("family", ["gemma2", "qwen3.5"])
-def test_the_disk_tier_has_the_pages_of_all_ranks(build_dir, make_model, tmp_path, family):
-    assert trials(build_dir, make_model(family, dtype="bfloat16"), "--disk", tmp_path / "pages")["cached_tokens"] > 0
 
 
 # Refusals

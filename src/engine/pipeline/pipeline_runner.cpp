@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/log.h"
+#include "engine/cluster/drop_steps.h"
 
 namespace octavo {
 
@@ -34,11 +34,7 @@ void PipelineRunner::drop() {
   stage_.drop();
   steps_.clear();
   next_step_ = 0;
-  try {
-    cluster_.drop();
-  } catch (const ClusterError& error) {
-    spdlog::error("{}", error.what());
-  }
+  drop_steps(cluster_);
 }
 
 }  // namespace octavo

@@ -40,7 +40,6 @@ class LinkExchange::Pipe {
   void run(Kind kind, const PartRows& rows, ConstBytes parts, Bytes out) noexcept {
     try {
       if (failed_.load()) throw LinkError("the links have failed");
-      calls_.fetch_add(1, std::memory_order_relaxed);
       if (kind == Kind::kFromFirst) {
         from_first(parts, out);
       } else {
@@ -57,8 +56,6 @@ class LinkExchange::Pipe {
     const std::lock_guard lock(mutex_);
     throw LinkError(failure_);
   }
-
-  Sent sent() const { return {.bytes = bytes_.load(), .calls = calls_.load()}; }
 
  private:
   void fail(const std::string& error) {
@@ -101,16 +98,11 @@ class LinkExchange::Pipe {
   }
 
   void send(int peer, ConstBytes bytes) {
-    if (bytes.empty()) return;
-    links_.send(peer, bytes);
-    bytes_.fetch_add(bytes.size(), std::memory_order_relaxed);
+    if (!bytes.empty()) links_.send(peer, bytes);
   }
 
   void start_sending(ConstBytes bytes) {
-    for (PeerSender& sender : senders_) {
-      sender.start(bytes);
-      bytes_.fetch_add(bytes.size(), std::memory_order_relaxed);
-    }
+    for (PeerSender& sender : senders_) sender.start(bytes);
   }
 
   // In a different order on every rank, so that not all wait for the same one.
@@ -123,7 +115,6 @@ class LinkExchange::Pipe {
   std::deque<PeerSender> senders_;
   std::vector<std::byte> packed_, received_;
   std::atomic<bool> failed_ = false;
-  std::atomic<uint64_t> bytes_ = 0, calls_ = 0;
   mutable std::mutex mutex_;  // guards failure_
   std::string failure_;
 };
@@ -197,7 +188,5 @@ mx::array LinkExchange::from_first(const mx::array& values, int count) {
 }
 
 void LinkExchange::check() const { pipe_->check(); }
-
-LinkExchange::Sent LinkExchange::sent() const { return pipe_->sent(); }
 
 }  // namespace octavo

@@ -33,13 +33,6 @@ class LinkExchange : public RankExchange {
   // Throws LinkError if the links have failed.
   void check() const;
 
-  // Bytes that this rank has sent, and calls made. Any thread.
-  struct Sent {
-    uint64_t bytes;
-    uint64_t calls;
-  };
-  Sent sent() const;
-
   enum class Kind : uint8_t { kGather, kGatherAtFirst, kFromFirst };
   class Pipe;
 

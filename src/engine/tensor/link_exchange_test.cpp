@@ -130,14 +130,5 @@ TEST(LinkExchange, AfterAFailureResultsAreZerosAndTheStepFails) {
   });
 }
 
-TEST(LinkExchange, CountsWhatIsSent) {
-  as_ranks(2, [](LinkExchange& exchange, TensorLinks&) {
-    values_of(exchange.gather(own_columns(whole_rows(3, 32), exchange.share()), std::vector{32},
-                              kStripRows));
-    EXPECT_EQ(exchange.sent().calls, 1);
-    EXPECT_EQ(exchange.sent().bytes, 3 * 16 * sizeof(float));
-  });
-}
-
 }  // namespace
 }  // namespace octavo

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/log.h"
+#include "engine/cluster/drop_steps.h"
 
 namespace octavo {
 
@@ -47,11 +47,7 @@ void TensorRunner::drop() {
   runner_.drop();
   steps_.clear();
   next_step_ = 0;
-  try {
-    cluster_.drop();
-  } catch (const ClusterError& error) {
-    spdlog::error("{}", error.what());
-  }
+  drop_steps(cluster_);
 }
 
 }  // namespace octavo

@@ -83,7 +83,7 @@ fn write_rgb(row: &[u8], color: ColorType, depth: BitDepth, out: &mut [u8]) -> R
         }
         (ColorType::Rgb, false) => out.copy_from_slice(row),
         (ColorType::Rgb, true) => write_pixels::<6>(row, out, |v| [v[0], v[2], v[4]]),
-        (ColorType::Rgba, false) => write_pixels::<4>(row, out, |v| rgba_on_white(v)),
+        (ColorType::Rgba, false) => write_pixels::<4>(row, out, rgba_on_white),
         (ColorType::Rgba, true) => {
             write_pixels::<8>(row, out, |v| rgba_on_white(&[v[0], v[2], v[4], v[6]]))
         }

@@ -104,7 +104,7 @@ def test_a_killed_server_of_real_models_goes_on(octavo, make_model, tmp_path):
     home = str(tmp_path / "home")
     env = {"HOME": home, "HF_HOME": home, "HF_HUB_CACHE": home, "OLLAMA_MODELS": home, "HF_HUB_OFFLINE": "1"}
     flags = ("--max-model-len", 256, "--state-dir", tmp_path / "state", "--batch-concurrency", 2, "--api-key", "one", "--api-key", "two")
-    count, interrupted, stored, batch_id = 60, 0, {}, None
+    count, interrupted, stored, batch_id = 240, 0, {}, None
 
     def body(number: int) -> dict:
         return {"model": models[number % 2].name, "prompt": [5, 6, 7 + number % 50], "max_tokens": 24, "temperature": 0, "ignore_eos": True}
@@ -121,9 +121,10 @@ def test_a_killed_server_of_real_models_goes_on(octavo, make_model, tmp_path):
                 batch_id = create(client, lines, "/v1/completions").id
             if round_number < 2:
                 wait_for(client, batch_id, ("in_progress", *ENDED))
-                time.sleep(0.3)
-                interrupted += client.batches.retrieve(batch_id).status not in ENDED
+                while (batch := client.batches.retrieve(batch_id)).status not in ENDED and batch.request_counts.completed < 20 * (round_number + 1):
+                    time.sleep(0.01)
                 server.process.kill()
+                interrupted += batch.status not in ENDED
                 continue
             batch = wait_for(client, batch_id, timeout=120)
             assert batch.status == "completed" and batch.request_counts.completed == count, batch

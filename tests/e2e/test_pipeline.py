@@ -218,11 +218,14 @@ def test_an_idle_cluster_uses_no_processor_time(start, tiny_reference):
 # Refusals: which rank differs, and what its own output and that of rank 0 say.
 
 
-def refused(cluster: Cluster) -> tuple[str, str]:
-    """Starts a cluster of two ranks, of which the second must end with an error; returns both outputs."""
+def refused(cluster: Cluster, said_by_rank_0: str = "") -> tuple[str, str]:
+    """Starts a cluster of two ranks, of which the second must end with an error; returns both outputs, once rank 0 has said what it must."""
     try:
         cluster.start()
         assert cluster.processes[1].wait(60) != 0, cluster.logs()
+        end = time.monotonic() + 10
+        while said_by_rank_0 not in cluster.log(0).read_text() and time.monotonic() < end:
+            time.sleep(0.05)
         return cluster.log(0).read_text(), cluster.log(1).read_text()
     finally:
         cluster.kill()
@@ -236,7 +239,7 @@ def test_another_secret_is_refused(start, tiny_reference):
 
 def test_another_model_is_refused(start, make_model, tiny_reference):
     model, _ = tiny_reference("llama")
-    server, worker = refused(start(model, 2, *TINY, models={1: make_model("llama", dtype="bfloat16", seed=9)}))
+    server, worker = refused(start(model, 2, *TINY, models={1: make_model("llama", dtype="bfloat16", seed=9)}), "model")
     assert "model" in worker and "model" in server
 
 
@@ -247,7 +250,7 @@ def test_another_version_is_refused(start, octavo, tiny_reference, tmp_path):
     program = tmp_path / "octavo"
     program.write_bytes(octavo.resolve().read_bytes().replace(version.encode() + b"\0", other.encode() + b"\0"))
     program.chmod(0o755)
-    server, worker = refused(start(model, 2, *TINY, programs={1: program}))
+    server, worker = refused(start(model, 2, *TINY, programs={1: program}), "version")
     assert version in worker and other in worker, worker
     assert "version" in server
 
